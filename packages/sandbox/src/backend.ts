@@ -1,0 +1,86 @@
+import type { Duplex } from 'node:stream'
+
+/** What one machine that runs sandboxes can do. Probed once, shown by doctor and `/readyz`. */
+export interface BackendCapabilities {
+  /** Name as in `SANDLOT_SANDBOX`, for example `docker`. */
+  name: string
+  /** False for `local-process`: it isolates nothing and must say so wherever it is shown. */
+  isolates: boolean
+  /** Engine version, for people. */
+  version: string
+  apiVersion?: string
+  runtimes: string[]
+  cgroup: 'v1' | 'v2' | 'none'
+  /** Whether a disk budget is a wall (`hard`) or watched (`soft`). */
+  quota: 'hard' | 'soft' | 'none'
+  pause: boolean
+  /** What an operator should know, one plain sentence each. */
+  warnings: string[]
+}
+
+/** Limits of one sandbox. Bytes, processes, CPUs (fractions allowed). */
+export interface SandboxLimits {
+  memoryBytes: number
+  cpus: number
+  pids: number
+  tmpBytes: number
+  /** Largest single file and, where the backend can, the volume's budget. */
+  diskBytes: number
+  openFiles: number
+}
+
+/** Everything needed to make one sandbox. Two equal specs make interchangeable sandboxes. */
+export interface SandboxSpec {
+  /** Container name, never used twice: `sbx-<deployment>-<slot>-<owner>-<n>`. */
+  name: string
+  /** The slot: `[a-z0-9]{8}`. A slot has one uid and one volume for ever. */
+  slot: string
+  /** 30000–59999. */
+  uid: number
+  volume: string
+  /** Image id or reference. */
+  image: string
+  limits: SandboxLimits
+  /** OCI runtime, or undefined for the engine's default. */
+  runtime?: string
+  labels: Record<string, string>
+}
+
+export type SandboxState = 'created' | 'running' | 'paused' | 'stopped' | 'removing' | 'absent'
+
+/** One sandbox as the engine knows it. */
+export interface BackendSandbox {
+  /** The engine's id. The sbxd key is derived from it. */
+  id: string
+  name: string
+  state: SandboxState
+  labels: Record<string, string>
+}
+
+/**
+ * Where sandboxes live. Everything a command does goes through `openStream`; the rest is lifecycle.
+ * Every method rejects with a `SandboxError`; each unary call has its own deadline.
+ */
+export interface SandboxBackend {
+  capabilities(signal?: AbortSignal): Promise<BackendCapabilities>
+  /** Create, or find by name; idempotent. Does not start it. */
+  create(spec: SandboxSpec, signal?: AbortSignal): Promise<BackendSandbox>
+  start(id: string): Promise<void>
+  /** Stop at once (sbxd ends on an outside SIGTERM); idempotent. */
+  stop(id: string): Promise<void>
+  pause(id: string): Promise<void>
+  resume(id: string): Promise<void>
+  rename(id: string, name: string): Promise<void>
+  /** Remove the container; its volume stays. Idempotent. */
+  remove(id: string): Promise<void>
+  /** A volume is removed only by an explicit request of a person. */
+  removeVolume(name: string): Promise<void>
+  inspect(idOrName: string): Promise<BackendSandbox | undefined>
+  list(labels: Record<string, string>): Promise<BackendSandbox[]>
+  /**
+   * A duplex byte stream to sbxd: what is written arrives on its stdin, what is read is its stdout, raw.
+   * Back-pressure works in both directions. May be opened before `start`.
+   */
+  openStream(id: string, signal?: AbortSignal): Promise<Duplex>
+  close(): Promise<void>
+}

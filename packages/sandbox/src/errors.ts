@@ -1,0 +1,33 @@
+/** Why a sandbox could not do something. Closed list; the agent maps each once to a call's reason. */
+export type SandboxErrorCode =
+  /** The engine does not answer, refuses, or the image is missing. Trying again later may help. */
+  | 'engine_unavailable'
+  /** The sandbox existed and went away. */
+  | 'sandbox_lost'
+  | 'invalid_arguments'
+  | 'path_outside'
+  | 'not_found'
+  | 'not_regular'
+  | 'exists'
+  | 'permission'
+  | 'pids_exhausted'
+  | 'disk_quota'
+  | 'too_large'
+  | 'start_failed'
+  | 'limit_reached'
+  /** The other side broke the protocol, or another controller took over. */
+  | 'protocol'
+  | 'fenced'
+  | 'cancelled'
+  | 'timeout'
+
+/** Every failure of this package. `message` is safe to show to a person and ends with what to do where that is known. */
+export class SandboxError extends Error {
+  override readonly name = 'SandboxError'
+  readonly code: SandboxErrorCode
+
+  constructor(code: SandboxErrorCode, message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.code = code
+  }
+}

@@ -1,0 +1,135 @@
+/**
+ * What you can do in one running sandbox. Implemented over the sbxd protocol by `client.ts`, the same for
+ * every backend.
+ */
+
+/** A command's id: 32 lower-case hex digits (128 bits). Chosen by the caller; a command runs at most once per id. */
+export type CommandId = string
+
+export type CommandStream = 'stdout' | 'stderr'
+
+export interface RunRequest {
+  id: CommandId
+  /** Shell text (run by `bash -c`), or an argument vector. Never interpreted by the controller. */
+  command: string | readonly string[]
+  /** Absolute, or relative to the workspace. Default: the workspace. */
+  cwd?: string
+  /** Added to the sandbox's own short environment. */
+  env?: Readonly<Record<string, string>>
+  /** One pipe for stdout and stderr, hence one output with one offset space (`stdout`). Default false. */
+  merge?: boolean
+  /** Enforced inside, on the monotonic clock. Default: none. */
+  timeoutMs?: number
+  /** Leave stdin open for `writeStdin`. Default false: stdin is at its end from the start. */
+  stdin?: boolean
+  /**
+   * After this many bytes of output, everything (from the first byte) is also written to
+   * `<workspace>/.tool-outputs/<id>.txt`, up to `maxBytes`.
+   */
+  spool?: { afterBytes: number; maxBytes: number }
+}
+
+export interface OutputChunk {
+  stream: CommandStream
+  /** Raw byte offset of `data[0]` in that stream. Dense: the next chunk begins where this one ends. */
+  offset: number
+  data: Uint8Array
+}
+
+export type ExitCause =
+  | 'exited'
+  | 'signal'
+  | 'timeout'
+  | 'cancel'
+  | 'oom'
+  | 'output_limit'
+  | 'disk_quota'
+  | 'shim_killed'
+
+export interface CommandExit {
+  cause: ExitCause
+  /** Exit code, when the main process exited. */
+  code?: number
+  /** Signal name such as `SIGKILL`, when a signal ended it. */
+  signal?: string
+  /** Total bytes each stream produced. */
+  bytes: Record<CommandStream, number>
+  userMs: number
+  systemMs: number
+  maxRssKb: number
+  /** From START to the end, measured inside. */
+  durationMs: number
+  /** Path inside the sandbox of the spooled output, if it was written. */
+  spoolFile?: string
+}
+
+/** One started command. `output` may be iterated once; not iterating it stops the command by back-pressure. */
+export interface RunningCommand {
+  readonly id: CommandId
+  /** Boot id of the sbxd that runs it. */
+  readonly bootId: string
+  readonly output: AsyncIterable<OutputChunk>
+  /** Resolves after all output was delivered. Rejects with `SandboxError` `sandbox_lost` if the sandbox went away. */
+  readonly exit: Promise<CommandExit>
+  writeStdin(data: Uint8Array): Promise<void>
+  closeStdin(): Promise<void>
+  /** TERM to the group, then, after the grace time, KILL to the whole subtree until it is empty. */
+  cancel(graceMs?: number): Promise<void>
+  signal(name: string, scope?: 'process' | 'group' | 'tree'): Promise<void>
+  /**
+   * The output up to these offsets is stored and may be forgotten inside. After `exit` has resolved and this
+   * was called with the totals, the command itself is forgotten.
+   */
+  acknowledge(offsets: Partial<Record<CommandStream, number>>): void
+}
+
+/** What sbxd knows about a command after a reconnect. */
+export interface KnownCommand {
+  id: CommandId
+  state: 'running' | 'ended'
+}
+
+export type FileKind = 'file' | 'directory' | 'symlink' | 'other'
+
+export interface FileStat {
+  /** Relative to the workspace, `/`-separated, `''` for the workspace itself. */
+  path: string
+  kind: FileKind
+  size: number
+  /** Epoch milliseconds. */
+  modifiedAt: number
+  mode: number
+}
+
+/** File operations, confined to the workspace by the kernel (openat2 RESOLVE_BENEATH). Regular files only. */
+export interface SandboxFiles {
+  stat(path: string): Promise<FileStat>
+  list(path: string): Promise<FileStat[]>
+  /** Bytes `[offset, offset+length)`, shorter at the end of the file. */
+  read(path: string, range?: { offset?: number; length?: number }): Promise<Uint8Array>
+  /** Atomic (temporary file, fsync, rename); makes parent directories; keeps an existing file's mode. */
+  write(path: string, data: Uint8Array): Promise<void>
+  mkdir(path: string): Promise<void>
+  remove(path: string, options?: { recursive?: boolean }): Promise<void>
+  rename(from: string, to: string): Promise<void>
+}
+
+export interface Sandbox {
+  /** Container id. */
+  readonly id: string
+  readonly bootId: string
+  /** Absolute path of the workspace as commands see it; `/workspace` in a container. */
+  readonly workspace: string
+  readonly files: SandboxFiles
+  /** Rejects with `SandboxError` when the command could not be started; the same id again attaches instead. */
+  run(request: RunRequest): Promise<RunningCommand>
+  /**
+   * Attach to a command that this or an earlier controller started, from these offsets.
+   * Undefined when this boot does not know the id.
+   */
+  attach(id: CommandId, from?: Partial<Record<CommandStream, number>>): Promise<RunningCommand | undefined>
+  /** Running commands and ended ones that were not acknowledged. */
+  commands(): Promise<KnownCommand[]>
+  /** Kill every process and empty /tmp; the workspace stays. */
+  reset(): Promise<void>
+}

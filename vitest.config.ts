@@ -1,0 +1,48 @@
+import { defineConfig } from 'vitest/config'
+
+const common = {
+  environment: 'node' as const,
+  setupFiles: [],
+}
+
+/** `unit` needs nothing; `engine` needs a Docker engine and the sandbox image; `e2e` also Chromium and a build. */
+export default defineConfig({
+  resolve: { conditions: ['source', 'module', 'node', 'import', 'default'] },
+  ssr: { resolve: { conditions: ['source', 'module', 'node', 'import', 'default'] } },
+  test: {
+    projects: [
+      {
+        extends: true,
+        test: {
+          ...common,
+          name: 'unit',
+          include: ['packages/*/test/**/*.test.ts', 'packages/*/test/**/*.test.tsx', 'test/**/*.test.ts'],
+          exclude: ['**/*.engine.test.ts', '**/*.e2e.test.ts', '**/node_modules/**'],
+          testTimeout: 20_000,
+        },
+      },
+      {
+        extends: true,
+        test: {
+          ...common,
+          name: 'engine',
+          include: ['packages/*/test/**/*.engine.test.ts', 'test/**/*.engine.test.ts'],
+          testTimeout: 120_000,
+          hookTimeout: 120_000,
+          fileParallelism: false,
+        },
+      },
+      {
+        extends: true,
+        test: {
+          ...common,
+          name: 'e2e',
+          include: ['packages/*/test/**/*.e2e.test.ts', 'test/**/*.e2e.test.ts'],
+          testTimeout: 120_000,
+          hookTimeout: 180_000,
+          fileParallelism: false,
+        },
+      },
+    ],
+  },
+})
