@@ -1,0 +1,124 @@
+/**
+ * The model seam. A model is one async generator: it yields what may be shown while it arrives and returns the
+ * whole answer. Implementations: `openai.ts` (any OpenAI-compatible endpoint), `demo.ts` (in process).
+ */
+import type { TokenUsage } from '@sandlot/shared/events'
+
+export interface SystemMessage {
+  role: 'system'
+  content: string
+}
+export interface UserMessage {
+  role: 'user'
+  content: string
+}
+export interface AssistantMessage {
+  role: 'assistant'
+  /** Empty when the answer was only calls. */
+  content: string
+  calls: ModelCall[]
+  /** What must go back to this provider with the message (reasoning fields, signatures), as it came. */
+  replay?: Record<string, unknown>
+}
+export interface ToolMessage {
+  role: 'tool'
+  callId: string
+  content: string
+}
+export type ModelMessage = SystemMessage | UserMessage | AssistantMessage | ToolMessage
+
+/** A call as the model made it. */
+export interface ModelCall {
+  id: string
+  name: string
+  /** An object when the text was one; otherwise the text, with why it cannot run. */
+  args: unknown
+  /** Set when the arguments must not be executed; the result tells the model. */
+  invalid?: 'truncated' | 'malformed' | 'not_object'
+  /** Kept on the call and sent back, for example Gemini's thought signature. */
+  replay?: Record<string, unknown>
+}
+
+export interface ModelTool {
+  name: string
+  description: string
+  /** JSON Schema of the arguments, stable key order. */
+  parameters: Record<string, unknown>
+}
+
+export interface ModelRequest {
+  messages: readonly ModelMessage[]
+  /** Absent or empty: the request has no `tools` member. The same in every request of a session. */
+  tools?: readonly ModelTool[]
+  maxTokens?: number
+}
+
+/** What arrives while the model speaks. Offsets are implied: pieces follow one another. */
+export type ModelChunk =
+  | { type: 'text'; text: string }
+  | { type: 'thought'; text: string }
+  /** A call has begun to arrive; only for the screen. */
+  | { type: 'call_started'; name: string }
+
+export interface ModelAnswer {
+  text: string
+  thought: string
+  calls: ModelCall[]
+  /** Only a hint: calls decide, not this. */
+  finish: 'stop' | 'length' | 'tool_calls' | 'content_filter' | 'unknown'
+  usage: TokenUsage
+  replay?: Record<string, unknown>
+}
+
+export type ModelErrorClass =
+  | 'rate_limit'
+  | 'quota'
+  | 'auth'
+  | 'invalid_request'
+  | 'invalid_history'
+  | 'context_overflow'
+  | 'request_too_large'
+  | 'content_filter'
+  | 'overloaded'
+  | 'server_error'
+  | 'provider_error'
+  | 'timeout'
+  | 'stream_interrupted'
+  | 'protocol'
+  | 'malformed_tool_call'
+  | 'tool_use_failed'
+  | 'unreachable'
+
+/** A request that gave no answer. `message` is for people: what happened and what to do, never a key. */
+export class ModelError extends Error {
+  override readonly name = 'ModelError'
+  readonly class: ModelErrorClass
+  readonly retryable: boolean
+  /** Milliseconds the provider asked us to wait. */
+  readonly waitMs: number | undefined
+  readonly status: number | undefined
+
+  constructor(
+    errorClass: ModelErrorClass,
+    message: string,
+    details: { retryable: boolean; waitMs?: number; status?: number; cause?: unknown },
+  ) {
+    super(message, details.cause === undefined ? undefined : { cause: details.cause })
+    this.class = errorClass
+    this.retryable = details.retryable
+    this.waitMs = details.waitMs
+    this.status = details.status
+  }
+}
+
+export interface Model {
+  /** The model's name for people and for the log. */
+  readonly name: string
+  readonly demo: boolean
+  /** Tokens of its context window. */
+  readonly contextWindow: number
+  /**
+   * One attempt. Throws `ModelError`, or the signal's reason when aborted; retrying is the loop's business.
+   */
+  stream(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelChunk, ModelAnswer>
+}

@@ -1,0 +1,103 @@
+/**
+ * What a tool is, and the two shapes of everything that wraps one. Generators throughout: the yield is what the
+ * user may see, the return is what the caller needs; cancellation is only ever an `AbortSignal`.
+ */
+import type {
+  ExitInfo,
+  FailureReason,
+  OutputInfo,
+  OutputPiece,
+  ToolCallContent,
+  ToolKind,
+  ToolLocation,
+} from '@sandlot/shared/events'
+import type { Sandbox } from '@sandlot/sandbox/sandbox'
+import type { z } from 'zod'
+
+/** The one shape behind the adapter: policies, tools and executors see nothing else. */
+export interface NormalizedToolRequest {
+  callId: string
+  name: string
+  args: Record<string, unknown>
+}
+
+/** One use of a tool, as the scheduler hands it on. `tool` is the registered tool; `args` are validated by `validate`. */
+export interface ToolCall extends NormalizedToolRequest {
+  tool: Tool
+}
+
+/** What a running call says. The scheduler stamps the call id and turns it into a live or settled event. */
+export type ToolUpdate =
+  /** A live piece of output. */
+  | { type: 'output'; piece: OutputPiece }
+  | { type: 'progress'; message: string; done?: number; total?: number }
+  /** Settled before the command is sent: which attempt, and the boot of the sandbox that gets it. */
+  | { type: 'started'; attempt: { n: number; boot: string } }
+  | { type: 'title'; title: string; locations?: ToolLocation[] }
+  /** Asks the user; stored before it is shown. */
+  | { type: 'approval_asked'; options: ApprovalOption[]; expiresAt: number }
+  | { type: 'approval_answered'; allowed: boolean; optionId?: string; by: string; reason?: string }
+  /** The plan, complete each time. */
+  | { type: 'plan'; entries: { content: string; priority: 'high' | 'medium' | 'low'; status: 'pending' | 'in_progress' | 'completed' }[] }
+
+export interface ApprovalOption {
+  optionId: string
+  name: string
+  kind: 'allow_once' | 'allow_always' | 'reject_once' | 'reject_always'
+}
+
+/** How a call ended. `forModel` is always there; `data` and `content` are for the screen. */
+export type ToolOutcome = {
+  forModel: string
+  data?: unknown
+  content?: ToolCallContent[]
+  exit?: ExitInfo
+  outputInfo?: OutputInfo
+} & ({ status: 'completed' } | { status: 'failed'; reason: FailureReason })
+
+/** What a tool may use while it runs. */
+export interface CallContext {
+  sessionId: string
+  userId: string
+  promptId: string
+  turn: number
+  /** Aborted by Stop, by a cancel of this call, or at the deadline. `signal.reason` is a `FailureReason`-like text. */
+  signal: AbortSignal
+  /** Epoch ms by the monotonic clock's measure: when the call must have ended. Set by the timeout policy. */
+  deadlineMs?: number
+  /** Acquires (and starts, or wakes) the user's sandbox. */
+  sandbox(): Promise<Sandbox>
+  /** A saved attempt of this call before a restart, when there was one. */
+  resumed?: { n: number; boot: string }
+  log: ToolLog
+  /** Where raw output goes; set by the save-output policy. */
+  saveOutput?: (offset: number, bytes: Uint8Array) => void
+}
+
+export interface ToolLog {
+  info(fields: Record<string, unknown>, message: string): void
+  warn(fields: Record<string, unknown>, message: string): void
+}
+
+export type Execute = (call: ToolCall, ctx: CallContext) => AsyncGenerator<ToolUpdate, ToolOutcome>
+/** One concern wrapped round every call. */
+export type Policy = (next: Execute) => Execute
+
+export interface Tool<Input extends z.ZodObject = z.ZodObject> {
+  /** `name` for built-ins, `server::tool` for MCP. */
+  id: string
+  /** The name the model uses: `[A-Za-z0-9_-]{1,64}`. */
+  name: string
+  description: string
+  kind: ToolKind
+  input: Input
+  /** Runs together with other reads, and needs no approval. */
+  readOnly: boolean
+  /** Milliseconds; absent: the configured default. The model may ask for less, or more up to the maximum, by `timeout_ms` where the tool has it. */
+  timeoutMs?: number
+  /** One line for people, from the arguments (which may be incomplete or invalid). */
+  title(args: Record<string, unknown>): string
+  /** Files it concerns, absolute paths. */
+  locations?(args: Record<string, unknown>): ToolLocation[]
+  execute(args: z.infer<Input>, ctx: CallContext & { call: ToolCall }): AsyncGenerator<ToolUpdate, ToolOutcome>
+}

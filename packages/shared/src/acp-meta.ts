@@ -1,0 +1,68 @@
+/**
+ * What we add to ACP between our own service and our own ai-agent, under `_meta.sandlot` of requests, and the
+ * extension methods. A client that sends `clientCapabilities._meta.sandlot: {version: 1}` gets our event
+ * stream as it is.
+ */
+import { z } from 'zod'
+import { mode } from './events.ts'
+import { sessionSummary } from './frames.ts'
+import { requestId, sessionId } from './ids.ts'
+
+/** Who asks. On every session request of a client that the socket trusts. */
+export const agentUser = z.object({
+  id: z.string().min(1).max(128),
+  role: z.enum(['admin', 'user']).default('user'),
+  /** The highest mode an administrator lets this user choose. */
+  modeCeiling: mode.optional(),
+})
+export type AgentUser = z.infer<typeof agentUser>
+
+/** `_meta.sandlot` of `session/new`. */
+export const newSessionMeta = z.object({ user: agentUser, sessionId: sessionId.optional(), mode: mode.optional() })
+/** `_meta.sandlot` of `session/load`: all settled events after `after`, what is in flight, then the live tail. */
+export const loadSessionMeta = z.object({ user: agentUser, after: z.number().int().nonnegative().default(0) })
+/** `_meta.sandlot` of `session/prompt`. `unattended`: nobody can answer an approval, so it is denied at once. */
+export const promptMeta = z.object({
+  user: agentUser,
+  requestId: requestId.optional(),
+  whenBusy: z.enum(['steer', 'queue', 'refuse']).default('steer'),
+  unattended: z.boolean().optional(),
+})
+/** `_meta.sandlot` of every other session request and of `session/cancel`. */
+export const userMeta = z.object({ user: agentUser })
+/** `_meta.sandlot` of the answer to `session/prompt`. `duplicate`: this request id was submitted before. */
+export const promptResultMeta = z.object({ promptId: z.string(), reason: z.string(), duplicate: z.boolean().optional() })
+
+/** Extension requests (client → agent). */
+export const EXT = {
+  /** Answer an approval, any time, from any device: `{sessionId, toolCallId, optionId, reason?, user}` → `{answered, by?}`. */
+  approve: '_sandlot/approve',
+  /** Cancel one call of a running prompt: `{sessionId, toolCallId, user}` → `{}`. */
+  cancelCall: '_sandlot/cancel_call',
+  /** `{}` → `{ready, reasons, model: {name, demo}, defaultMode}`. */
+  status: '_sandlot/status',
+  /** Notification agent → client, to our own clients: a session's line in the list changed: `{userId, summary}`. */
+  sessionChanged: '_sandlot/session_changed',
+  /** Notification agent → client: the prompt was accepted and stored: `{sessionId, promptId, requestId?}`. */
+  promptAccepted: '_sandlot/prompt_accepted',
+} as const
+
+export const approveParams = z.object({
+  user: agentUser,
+  sessionId,
+  toolCallId: z.string(),
+  optionId: z.string(),
+  reason: z.string().optional(),
+})
+/** `answered: false` when an earlier answer won; `by` says whose. */
+export const approveResult = z.object({ answered: z.boolean(), by: z.string().optional() })
+export const cancelCallParams = z.object({ user: agentUser, sessionId, toolCallId: z.string() })
+export const sessionChanged = z.object({ userId: z.string(), summary: sessionSummary })
+export const promptAccepted = z.object({ sessionId, promptId: z.string(), requestId: z.string().optional() })
+export const agentStatus = z.object({
+  ready: z.boolean(),
+  reasons: z.array(z.object({ part: z.string(), ok: z.boolean(), message: z.string() })),
+  model: z.object({ name: z.string(), demo: z.boolean() }),
+  defaultMode: mode,
+})
+export type AgentStatus = z.infer<typeof agentStatus>

@@ -1,0 +1,66 @@
+/**
+ * Every `SANDLOT_*` name that any package reads. A name that none knows is refused at start with a suggestion,
+ * because a misspelt setting that is silently ignored is worse than a start that fails.
+ */
+export const CONFIG_NAMES: Record<string, string> = {
+  SANDLOT_DATA: 'where state lives; ./.sandlot for up, /data in compose',
+  SANDLOT_CONFIG: 'JSON file for what has structure (default $SANDLOT_DATA/sandlot.json)',
+  SANDLOT_DEFAULT_MODE: 'manual | auto-edit | yolo; the mode of a new session (default auto-edit)',
+  SANDLOT_TOOLS_ENABLED: 'true | false; false: the model gets no tools',
+  SANDLOT_BUILTIN_TOOLS: 'comma-separated names of the built-in tools to offer (default: all)',
+  SANDLOT_TOOL_TIMEOUT_MS: '1000–300000; for tools that declare none (default 60000)',
+  SANDLOT_MAX_CONCURRENT_TOOLS: '1–10; reads that run together (default 10)',
+  SANDLOT_MAX_TURNS: '1–1000; model answers per prompt (default 100)',
+  SANDLOT_OUTPUT_LIMIT: 'bytes of one call’s output that are stored (default 268435456)',
+  SANDLOT_APPROVAL_TTL: 'seconds after which an unanswered approval is denied (default 86400)',
+  SANDLOT_SANDBOX: 'docker | local-process (isolates nothing; tests only)',
+  SANDLOT_SANDBOX_IMAGE: 'image of the sandboxes (default sandlot/sandbox:latest)',
+  SANDLOT_SANDBOX_MEMORY_MB: 'memory of one sandbox (default 2048)',
+  SANDLOT_SANDBOX_CPUS: 'CPUs of one sandbox (default 2)',
+  SANDLOT_SANDBOX_PIDS: 'processes of one sandbox (default 512)',
+  SANDLOT_SANDBOX_DISK_MB: 'disk budget of one workspace (default 10240)',
+  SANDLOT_SANDBOX_RUNTIME: 'OCI runtime, for example runsc (default: the engine’s)',
+  SANDLOT_AGENT_URL: 'where the service finds ai-agent (default: the Unix socket in $SANDLOT_DATA/run)',
+  SANDLOT_WEB_DIST: 'folder of the built web app',
+  SANDLOT_PUBLIC_URL: 'the address people type, behind a reverse proxy',
+  SANDLOT_ALLOWED_ORIGINS: 'comma-separated further origins that may open a WebSocket',
+  SANDLOT_API_KEY: 'the key that command line clients send',
+  SANDLOT_URL: 'where command line clients find a running Sandlot (default http://127.0.0.1:8002)',
+  SANDLOT_TEST_SEED: 'seed of sampled test campaigns',
+}
+
+/** Edit distance, bounded by the shorter use: names are short. */
+function distance(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, i) => i)
+  for (let i = 1; i <= a.length; i++) {
+    const next = [i]
+    for (let j = 1; j <= b.length; j++) {
+      const same = a[i - 1] === b[j - 1] ? 0 : 1
+      next.push(Math.min((row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1, (row[j - 1] ?? 0) + same))
+    }
+    row = next
+  }
+  return row[b.length] ?? 0
+}
+
+/** The known text nearest to `wrong`, if it is near enough to be what was meant. */
+export function nearest(wrong: string, known: Iterable<string>): string | undefined {
+  let best: { name: string; far: number } | undefined
+  for (const name of known) {
+    const far = distance(wrong.toLowerCase(), name.toLowerCase())
+    if (best === undefined || far < best.far) best = { name, far }
+  }
+  return best !== undefined && best.far <= Math.max(2, Math.floor(wrong.length / 4)) ? best.name : undefined
+}
+
+/** One sentence for each `SANDLOT_*` name in `env` that nobody reads. `NAME_FILE` is the name with its value in a file. */
+export function unknownConfigNames(env: Record<string, string | undefined>): string[] {
+  return Object.keys(env)
+    .filter((name) => name.startsWith('SANDLOT_'))
+    .map((name) => ({ name, base: name in CONFIG_NAMES ? name : name.replace(/_FILE$/, '') }))
+    .filter(({ base }) => !(base in CONFIG_NAMES))
+    .map(({ name, base }) => {
+      const meant = nearest(base, Object.keys(CONFIG_NAMES))
+      return `${name} is not a setting of Sandlot${meant === undefined ? '' : `; did you mean ${meant}?`}`
+    })
+}

@@ -1,0 +1,68 @@
+/**
+ * Reading configuration from an environment: one zod schema per package, every problem reported at once, each
+ * with the variable's name. `NAME_FILE` names a file that holds the value of `NAME` (for Docker secrets); the
+ * reader of the file is passed in, because this package also runs in browsers.
+ */
+import { z } from 'zod'
+import { CONFIG_NAMES, unknownConfigNames } from './config-names.ts'
+
+export type Environment = Record<string, string | undefined>
+
+export class ConfigError extends Error {
+  override readonly name = 'ConfigError'
+  readonly problems: string[]
+  constructor(problems: string[]) {
+    super(`Sandlot cannot start with this configuration:\n${problems.map((problem) => `  - ${problem}`).join('\n')}`)
+    this.problems = problems
+  }
+}
+
+/** `true`/`false`, `1`/`0`, `yes`/`no`, `on`/`off` in any case. */
+export const flag = z.stringbool()
+
+/** A whole number in a range, written in decimal digits. */
+export function wholeNumber(min: number, max: number): z.ZodType<number, string> {
+  return z
+    .string()
+    .regex(/^\d+$/, 'must be a whole number')
+    .transform(Number)
+    .pipe(z.number().min(min, `must be at least ${min}`).max(max, `must be at most ${max}`))
+}
+
+/**
+ * Parse `env` by `schema`, whose keys are variable names. An empty value counts as not set.
+ * @throws ConfigError with every problem, including `SANDLOT_*` names that no package knows.
+ */
+export function readConfig<S extends z.ZodObject>(
+  schema: S,
+  env: Environment,
+  readFile: (path: string) => string,
+): z.infer<S> {
+  const problems = unknownConfigNames(env)
+  const values: Record<string, string> = {}
+  for (const name of Object.keys(schema.shape)) {
+    const value = env[name]
+    const file = env[`${name}_FILE`]
+    if (value !== undefined && value !== '') values[name] = value
+    if (file === undefined || file === '') continue
+    if (values[name] !== undefined) {
+      problems.push(`${name} and ${name}_FILE are both set; keep one`)
+      continue
+    }
+    try {
+      values[name] = readFile(file).trimEnd()
+    } catch (error) {
+      problems.push(`${name}_FILE: cannot read ${file} (${error instanceof Error ? error.message : String(error)})`)
+    }
+  }
+  const parsed = schema.safeParse(values)
+  if (!parsed.success) {
+    for (const issue of parsed.error.issues) {
+      const name = String(issue.path[0] ?? '')
+      const hint = CONFIG_NAMES[name]
+      problems.push(`${name}: ${issue.message}${hint === undefined ? '' : ` (${hint})`}`)
+    }
+  }
+  if (problems.length > 0 || !parsed.success) throw new ConfigError(problems)
+  return parsed.data
+}

@@ -1,0 +1,64 @@
+/**
+ * One table of the errors that cross a wire. One shape everywhere: `{code, message, requestId}`.
+ * Codes are stable; messages are for people, safe to show, and say what to do where that is known.
+ */
+import { z } from 'zod'
+
+/** Code → HTTP status. */
+export const ERROR_STATUS = {
+  bad_request: 400,
+  invalid_frame: 400,
+  unknown_frame: 400,
+  unauthenticated: 401,
+  bad_origin: 403,
+  forbidden: 403,
+  not_found: 404,
+  conflict: 409,
+  busy: 409,
+  too_large: 413,
+  rate_limited: 429,
+  internal: 500,
+  not_implemented: 501,
+  agent_unavailable: 503,
+  not_ready: 503,
+} as const satisfies Record<string, number>
+
+export type ErrorCode = keyof typeof ERROR_STATUS
+export const ERROR_CODES = Object.keys(ERROR_STATUS) as [ErrorCode, ...ErrorCode[]]
+
+export const errorBody = z.object({
+  code: z.enum(ERROR_CODES),
+  message: z.string(),
+  requestId: z.string().optional(),
+})
+export type ErrorBody = z.infer<typeof errorBody>
+
+/** An expected failure with a stable code. Anything else that is thrown is a bug and goes out as `internal`. */
+export class SandlotError extends Error {
+  override readonly name = 'SandlotError'
+  readonly code: ErrorCode
+
+  constructor(code: ErrorCode, message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.code = code
+  }
+
+  get status(): number {
+    return ERROR_STATUS[this.code]
+  }
+}
+
+/** The body for anything thrown. Only a `SandlotError` shows its message; `requestId` finds the rest in the log. */
+export function toErrorBody(thrown: unknown, requestId?: string): ErrorBody {
+  const known = thrown instanceof SandlotError
+  return {
+    code: known ? thrown.code : 'internal',
+    message: known ? thrown.message : 'Something went wrong on our side. The log has the details under this request id.',
+    ...(requestId === undefined ? {} : { requestId }),
+  }
+}
+
+/** The message of anything thrown, for logs and `cause` texts. */
+export function messageOf(thrown: unknown): string {
+  return thrown instanceof Error ? thrown.message : String(thrown)
+}

@@ -1,0 +1,76 @@
+/**
+ * The chat frames between browser and service: one JSON object per WebSocket text message, at most 1 MiB.
+ * Events pass through unchanged.
+ */
+import { z } from 'zod'
+import { ERROR_CODES } from './errors.ts'
+import { mode, sessionEvent, stopReason } from './events.ts'
+import { requestId, sessionId } from './ids.ts'
+
+/** Bytes. A larger frame is answered with `too_large`. */
+export const MAX_FRAME_BYTES = 1024 * 1024
+/** Characters of one message. Longer text belongs into a file. */
+export const MAX_MESSAGE_CHARS = 200_000
+
+const callId = z.string().min(1).max(256)
+
+/** To the service. */
+export const clientFrame = z.discriminatedUnion('type', [
+  z.object({
+    type: z.literal('ai_chat'),
+    /** The idempotency key: the same one again is the same prompt, also after a restart. */
+    requestId,
+    /** Absent: a new session. */
+    sessionId: sessionId.optional(),
+    text: z.string().min(1).max(MAX_MESSAGE_CHARS),
+    mode: mode.optional(),
+    /** What to do while a prompt runs: add to it, wait for its end, or refuse. */
+    whenBusy: z.enum(['steer', 'queue', 'refuse']).default('steer'),
+  }),
+  /** Stop the running prompt, or only one of its calls. */
+  z.object({ type: z.literal('ai_chat_cancel'), sessionId, toolCallId: callId.optional() }),
+  z.object({
+    type: z.literal('ai_chat_approve'),
+    sessionId,
+    toolCallId: callId,
+    optionId: z.string().min(1).max(64),
+    reason: z.string().max(2_000).optional(),
+  }),
+  z.object({ type: z.literal('ai_chat_mode'), sessionId, modeId: mode }),
+  /** Everything after `after` (0 = from the start), then what is in flight, then live. Subscribes this socket. */
+  z.object({ type: z.literal('ai_chat_resume'), sessionId, after: z.number().int().nonnegative() }),
+])
+export type ClientFrame = z.infer<typeof clientFrame>
+
+export const sessionSummary = z.object({
+  sessionId,
+  title: z.string().nullable(),
+  /** Epoch milliseconds. */
+  updatedAt: z.number(),
+  mode,
+  running: z.boolean(),
+  /** How many approvals wait for the user. */
+  waiting: z.number().int().nonnegative(),
+  deleted: z.literal(true).optional(),
+})
+/** One line of the session list. */
+export type SessionSummary = z.infer<typeof sessionSummary>
+
+/** From the service. */
+export const serverFrame = z.discriminatedUnion('type', [
+  z.object({ type: z.literal('ai_chat_accepted'), requestId, sessionId, promptId: z.string() }),
+  z.object({ type: z.literal('ai_chat_event'), sessionId, event: sessionEvent }),
+  /** Repeats `prompt_ended`. */
+  z.object({ type: z.literal('ai_chat_done'), sessionId, promptId: z.string(), stopReason }),
+  /** A resume has delivered everything settled and what is in flight; live events follow. */
+  z.object({ type: z.literal('ai_chat_caught_up'), sessionId, seq: z.number().int().nonnegative() }),
+  z.object({ type: z.literal('ai_chat_sessions'), changed: z.array(sessionSummary) }),
+  z.object({
+    type: z.literal('ai_chat_error'),
+    requestId: z.string().optional(),
+    sessionId: z.string().optional(),
+    code: z.enum(ERROR_CODES),
+    message: z.string(),
+  }),
+])
+export type ServerFrame = z.infer<typeof serverFrame>

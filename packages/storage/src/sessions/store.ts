@@ -1,0 +1,100 @@
+/**
+ * What ai-agent keeps. One writing process (ai-agent); the service opens the same data read-only for lists and
+ * output ranges (`SessionReader`). A settled event and its effects are one transaction.
+ */
+import type { FailureReason, Mode, SessionEvent } from '@sandlot/shared/events'
+import type { SandboxLedger } from '@sandlot/sandbox/ledger'
+
+export interface SessionRow {
+  id: string
+  userId: string
+  /** What the client said; ours is `/workspace`. */
+  cwd: string
+  title: string | null
+  mode: Mode
+  createdAt: number
+  updatedAt: number
+  /** Number of the last settled event; 0 when there is none. */
+  lastSeq: number
+  /** The prompt that has started and not ended, if any. */
+  runningPromptId: string | null
+  /** Approvals that wait for an answer. */
+  waiting: number
+}
+
+export interface ApprovalRow {
+  sessionId: string
+  toolCallId: string
+  askedAt: number
+  expiresAt: number
+  /** Null while it waits. */
+  answeredAt: number | null
+  optionId: string | null
+  by: string | null
+}
+
+export interface OutputRow {
+  sessionId: string
+  callId: string
+  /** Bytes that are stored from 0 on, without a hole. */
+  storedBytes: number
+  /** Bytes that the call produced; more than `storedBytes` when the limit cut it. */
+  totalBytes: number
+  lines: number
+  complete: boolean
+}
+
+/** Reads for the service and for folds. */
+export interface SessionReader {
+  getSession(id: string): Promise<SessionRow | undefined>
+  /** Newest first. `before` is the `updatedAt` of the last row of the page before. */
+  listSessions(userId: string, page?: { before?: number; limit?: number }): Promise<SessionRow[]>
+  /** Settled events with `seq > after`, in order. */
+  readEvents(sessionId: string, after?: number, limit?: number): Promise<SessionEvent[]>
+  outputInfo(sessionId: string, callId: string): Promise<OutputRow | undefined>
+  /** Stored bytes `[from, to)`; shorter where fewer are stored. */
+  readOutput(sessionId: string, callId: string, from: number, to: number): Promise<Uint8Array>
+  pendingApprovals(sessionId: string): Promise<ApprovalRow[]>
+  close(): Promise<void>
+}
+
+/** What else changes in the transaction that stores events. */
+export interface Effects {
+  title?: string
+  mode?: Mode
+  /** The prompt that runs from now on, or null: none. */
+  runningPromptId?: string | null
+  /** Remembers a client's request id with its prompt, for idempotent submission. */
+  submission?: { userId: string; requestId: string; promptId: string }
+  approvalAsked?: { toolCallId: string; askedAt: number; expiresAt: number }
+  /** Rejected with `conflict` (whole transaction) when it was answered before. */
+  approvalAnswered?: { toolCallId: string; answeredAt: number; optionId: string | null; by: string }
+  /** Final counts of a call's output. */
+  output?: { callId: string; totalBytes: number; lines: number }
+  usage?: { promptId: string; model: string; input: number; output: number; cached: number; reasoning: number; at: number }
+  /** Kept for statistics. */
+  outcome?: { callId: string; tool: string; status: 'completed' | 'failed'; reason?: FailureReason; runMs: number; waitMs: number }
+}
+
+export interface SessionStore extends SessionReader {
+  readonly ledger: SandboxLedger
+  /** Rejects with `conflict` if the id exists. */
+  createSession(row: { id: string; userId: string; cwd: string; mode: Mode; at: number }): Promise<SessionRow>
+  /** Deletes its events, outputs and approvals too. Silent when there is none. */
+  deleteSession(id: string): Promise<void>
+  /**
+   * Store settled events with their effects in one transaction, numbered densely from `lastSeq + 1`. Live events are
+   * a programming error. Returns the events with their `seq`.
+   */
+  append(sessionId: string, events: readonly SessionEvent[], effects?: Effects): Promise<SessionEvent[]>
+  /**
+   * Add bytes to a call's output at `offset`. Bytes that are stored already are ignored, a hole is an error.
+   * Batched: durable when the promise resolves.
+   */
+  appendOutput(sessionId: string, callId: string, offset: number, bytes: Uint8Array): Promise<void>
+  /** The prompt that this user submitted under this request id, if any. */
+  findSubmission(userId: string, requestId: string): Promise<{ sessionId: string; promptId: string } | undefined>
+  /** Sessions whose prompt has started and not ended: what a restart resumes. */
+  unfinished(): Promise<SessionRow[]>
+  approval(sessionId: string, toolCallId: string): Promise<ApprovalRow | undefined>
+}
