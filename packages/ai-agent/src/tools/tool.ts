@@ -5,6 +5,7 @@
 import type {
   ExitInfo,
   FailureReason,
+  Mode,
   OutputInfo,
   OutputPiece,
   ToolCallContent,
@@ -34,9 +35,8 @@ export type ToolUpdate =
   /** Settled before the command is sent: which attempt, and the boot of the sandbox that gets it. */
   | { type: 'started'; attempt: { n: number; boot: string } }
   | { type: 'title'; title: string; locations?: ToolLocation[] }
-  /** Asks the user; stored before it is shown. */
+  /** Asks the user; stored (event and row) before it is shown. Then wait on `ctx.approval`. */
   | { type: 'approval_asked'; options: ApprovalOption[]; expiresAt: number }
-  | { type: 'approval_answered'; allowed: boolean; optionId?: string; by: string; reason?: string }
   /** The plan, complete each time. */
   | { type: 'plan'; entries: { content: string; priority: 'high' | 'medium' | 'low'; status: 'pending' | 'in_progress' | 'completed' }[] }
 
@@ -55,6 +55,23 @@ export type ToolOutcome = {
   outputInfo?: OutputInfo
 } & ({ status: 'completed' } | { status: 'failed'; reason: FailureReason })
 
+/** The answer to an approval: the first one that was stored. */
+export interface ApprovalAnswer {
+  allowed: boolean
+  optionId?: string
+  /** `user`, `expiry`, `cancel`, `unattended`. */
+  by: string
+  /** What the person told the model. */
+  reason?: string
+}
+
+/** The approval of one call as the log knows it. Kept by the session; survives restarts. */
+export interface CallApproval {
+  state: 'none' | 'pending' | 'answered'
+  /** Resolves with the stored answer; on expiry, cancel or an unattended prompt with a refusal that says so. */
+  answer(): Promise<ApprovalAnswer>
+}
+
 /** What a tool may use while it runs. */
 export interface CallContext {
   sessionId: string
@@ -69,9 +86,16 @@ export interface CallContext {
   sandbox(): Promise<Sandbox>
   /** A saved attempt of this call before a restart, when there was one. */
   resumed?: { n: number; boot: string }
+  mode: Mode
+  approval: CallApproval
+  /** True when the user allowed this tool for the rest of the session. */
+  allowedForSession(toolName: string): boolean
+  /**
+   * Where a call's raw output goes: durable when the promise resolves. Set by the save-output policy, which also
+   * counts and enforces the limit.
+   */
+  saveOutput(offset: number, bytes: Uint8Array): Promise<void>
   log: ToolLog
-  /** Where raw output goes; set by the save-output policy. */
-  saveOutput?: (offset: number, bytes: Uint8Array) => void
 }
 
 export interface ToolLog {

@@ -1,0 +1,107 @@
+/** Stream primitives: a bounded queue, and a merge of generators that keeps "stored before it takes effect" true. */
+
+/**
+ * Run generators together, at most `limit` at a time, and yield what they yield as it comes. A generator is resumed
+ * only after the consumer has taken its value *and asked for the next one*: whatever the consumer does with a value
+ * (store it, send it) is done before the generator goes on. Returns their results in the order of `sources`.
+ *
+ * When one throws, or the consumer stops early, all others are ended with `return()` first.
+ */
+export async function* mergeGenerators<T, R>(
+  sources: readonly (() => AsyncGenerator<T, R>)[],
+  limit: number = sources.length,
+): AsyncGenerator<T, R[]> {
+  const results: R[] = []
+  const running = new Map<number, { generator: AsyncGenerator<T, R>; next: Promise<[number, IteratorResult<T, R>]> }>()
+  let started = 0
+
+  const advance = (index: number, generator: AsyncGenerator<T, R>): void => {
+    running.set(index, { generator, next: generator.next().then((result) => [index, result]) })
+  }
+  const fill = (): void => {
+    while (started < sources.length && running.size < Math.max(1, limit)) {
+      const source = sources[started]
+      if (source !== undefined) advance(started, source())
+      started++
+    }
+  }
+
+  try {
+    fill()
+    while (running.size > 0) {
+      const [index, result] = await Promise.race([...running.values()].map((entry) => entry.next))
+      const entry = running.get(index)
+      if (entry === undefined) continue
+      if (result.done === true) {
+        results[index] = result.value
+        running.delete(index)
+        fill()
+      } else {
+        yield result.value
+        advance(index, entry.generator)
+      }
+    }
+    return results
+  } finally {
+    await Promise.allSettled([...running.values()].map(({ generator, next }) => endGenerator(generator, next)))
+  }
+}
+
+/** `return()` waits behind a pending `next()`; swallow that one's result, its consumer is gone. */
+async function endGenerator<T, R>(generator: AsyncGenerator<T, R>, pending: Promise<unknown>): Promise<void> {
+  const ended = generator.return(undefined as R)
+  await Promise.allSettled([pending, ended])
+}
+
+/**
+ * A queue between one producer and one consumer. `push` never blocks; it answers false when `limit` values wait, and
+ * then the value is not taken. Iterating ends after `end()`, or throws what `fail` was given, once the rest is read.
+ */
+export class Queue<T> implements AsyncIterable<T> {
+  readonly #limit: number
+  #values: T[] = []
+  #ended: { error?: unknown } | undefined
+  #wake: (() => void) | undefined
+
+  constructor(limit = Number.POSITIVE_INFINITY) {
+    this.#limit = limit
+  }
+
+  get size(): number {
+    return this.#values.length
+  }
+
+  push(value: T): boolean {
+    if (this.#ended !== undefined || this.#values.length >= this.#limit) return false
+    this.#values.push(value)
+    this.#wake?.()
+    return true
+  }
+
+  end(): void {
+    this.#ended ??= {}
+    this.#wake?.()
+  }
+
+  fail(error: unknown): void {
+    this.#ended ??= { error }
+    this.#wake?.()
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<T, void> {
+    for (;;) {
+      const batch = this.#values
+      this.#values = []
+      yield* batch
+      if (this.#values.length > 0) continue
+      if (this.#ended !== undefined) {
+        if ('error' in this.#ended) throw this.#ended.error
+        return
+      }
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve
+      })
+      this.#wake = undefined
+    }
+  }
+}
