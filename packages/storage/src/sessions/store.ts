@@ -71,9 +71,24 @@ export interface Effects {
   approvalAnswered?: { toolCallId: string; answeredAt: number; optionId: string | null; by: string }
   /** Final counts of a call's output. */
   output?: { callId: string; totalBytes: number; lines: number }
-  usage?: { promptId: string; model: string; input: number; output: number; cached: number; reasoning: number; at: number }
+  usage?: {
+    promptId: string
+    model: string
+    input: number
+    output: number
+    cached: number
+    reasoning: number
+    at: number
+  }
   /** Kept for statistics. */
-  outcome?: { callId: string; tool: string; status: 'completed' | 'failed'; reason?: FailureReason; runMs: number; waitMs: number }
+  outcome?: {
+    callId: string
+    tool: string
+    status: 'completed' | 'failed'
+    reason?: FailureReason
+    runMs: number
+    waitMs: number
+  }
 }
 
 export interface SessionStore extends SessionReader {
@@ -93,7 +108,10 @@ export interface SessionStore extends SessionReader {
    */
   appendOutput(sessionId: string, callId: string, offset: number, bytes: Uint8Array): Promise<void>
   /** The prompt that this user submitted under this request id, if any. */
-  findSubmission(userId: string, requestId: string): Promise<{ sessionId: string; promptId: string } | undefined>
+  findSubmission(
+    userId: string,
+    requestId: string,
+  ): Promise<{ sessionId: string; promptId: string } | undefined>
   /** Sessions whose prompt has started and not ended: what a restart resumes. */
   unfinished(): Promise<SessionRow[]>
   approval(sessionId: string, toolCallId: string): Promise<ApprovalRow | undefined>

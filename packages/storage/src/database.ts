@@ -1,0 +1,148 @@
+/**
+ * Opens a Sandlot database through Kysely. Every file has one writing process, which migrates it before it listens;
+ * others open it read-only and wait until it has the schema that they know.
+ */
+import { existsSync } from 'node:fs'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { messageOf } from '@sandlot/shared/errors'
+import { Kysely, SqliteAdapter, SqliteDialect } from 'kysely'
+import type { DialectAdapter } from 'kysely'
+import { Migrator } from 'kysely/migration'
+import type { Migration } from 'kysely/migration'
+import { waitForLock } from './lock.ts'
+import { copySqlite, openSqliteReader, openSqliteWriter } from './sqlite-file.ts'
+import type { SqliteFile } from './sqlite-file.ts'
+import { StorageError } from './storage-error.ts'
+
+export type { Migration } from 'kysely/migration'
+
+/** Name → migration. Applied in alphabetical order, so begin names with a number: `001_first`. Never edit a released one. */
+export type Migrations = Record<string, Migration>
+
+export interface OpenDatabase<Schema> {
+  readonly db: Kysely<Schema>
+  close(): Promise<void>
+}
+
+/**
+ * Open for the one writing process: creates the file, migrates it under an exclusive lock (`<path>.migrating`), and keeps a
+ * copy of an existing file as `<path>.before-<newest migration>` before it changes it.
+ * Throws `StorageError`: cannot_open, locked, newer_schema, migration_failed.
+ */
+export async function openWriter<Schema>(
+  path: string,
+  migrations: Migrations,
+): Promise<OpenDatabase<Schema>> {
+  const file = openSqliteWriter(path)
+  try {
+    await migrate(path, file, migrations)
+  } catch (error) {
+    file.close()
+    throw error
+  }
+  return wrap<Schema>(file)
+}
+
+/**
+ * Open read-only. Waits up to `waitMs` for the writer to make the file and bring it to the schema that `migrations` describe.
+ * Throws `StorageError`: cannot_open, newer_schema, not_migrated; or the signal's reason.
+ */
+export async function openReader<Schema>(
+  path: string,
+  migrations: Migrations,
+  options: { waitMs?: number; signal?: AbortSignal } = {},
+): Promise<OpenDatabase<Schema>> {
+  const waitMs = options.waitMs ?? 30_000
+  const until = performance.now() + waitMs
+  for (;;) {
+    options.signal?.throwIfAborted()
+    const file = openIfReady(path, migrations)
+    if (file !== undefined) return wrap<Schema>(file)
+    if (performance.now() >= until) {
+      throw new StorageError(
+        'not_migrated',
+        `${path} was not there with the schema that this process needs within ${waitMs} ms. Is the process that writes it running, and of the same version?`,
+      )
+    }
+    await sleep(100, undefined, options.signal === undefined ? {} : { signal: options.signal })
+  }
+}
+
+/** A connection if the file exists with every migration that we know. */
+function openIfReady(path: string, migrations: Migrations): SqliteFile | undefined {
+  if (!existsSync(path)) return undefined
+  const file = openSqliteReader(path)
+  try {
+    const applied = appliedMigrations(file)
+    refuseNewer(path, applied, migrations)
+    if (Object.keys(migrations).every((name) => applied.includes(name))) return file
+    file.close()
+    return undefined
+  } catch (error) {
+    file.close()
+    throw error
+  }
+}
+
+async function migrate(path: string, file: SqliteFile, migrations: Migrations): Promise<void> {
+  const lock = await waitForLock(`${path}.migrating`, 30_000)
+  try {
+    const applied = appliedMigrations(file)
+    refuseNewer(path, applied, migrations)
+    const missing = Object.keys(migrations).filter((name) => !applied.includes(name))
+    if (missing.length === 0) return
+    if (applied.length > 0) await copySqlite(file, `${path}.before-${missing.toSorted().at(-1)}`)
+
+    // Its own Kysely, never destroyed: destroying it would close the file.
+    const db = new Kysely<unknown>({ dialect: new TransactionalSqliteDialect({ database: file }) })
+    const migrator = new Migrator({ db, provider: { getMigrations: () => Promise.resolve(migrations) } })
+    const { error, results } = await migrator.migrateToLatest()
+    if (error !== undefined) {
+      const failed = results?.find((result) => result.status === 'Error')?.migrationName ?? 'a migration'
+      throw new StorageError(
+        'migration_failed',
+        `${path} is unchanged: ${failed} failed: ${messageOf(error)}.`,
+        {
+          cause: error,
+        },
+      )
+    }
+  } finally {
+    lock.release()
+  }
+}
+
+function appliedMigrations(file: SqliteFile): string[] {
+  const table = file
+    .prepare("select 1 from sqlite_master where type = 'table' and name = 'kysely_migration'")
+    .get()
+  if (table === undefined) return []
+  return file.prepare<[], string>('select name from kysely_migration order by name').pluck().all()
+}
+
+function refuseNewer(path: string, applied: readonly string[], migrations: Migrations): void {
+  const unknown = applied.filter((name) => !Object.hasOwn(migrations, name))
+  if (unknown.length === 0) return
+  throw new StorageError(
+    'newer_schema',
+    `${path} was written by a newer version of Sandlot (it has ${unknown.join(', ')}). Run that version, or restore the copy that it made beside the file: ${path}.before-${unknown.at(-1)}.`,
+  )
+}
+
+function wrap<Schema>(file: SqliteFile): OpenDatabase<Schema> {
+  const db = new Kysely<Schema>({ dialect: new TransactionalSqliteDialect({ database: file }) })
+  return { db, close: () => db.destroy() }
+}
+
+/** SQLite rolls schema changes back like any other; Kysely's dialect does not claim so, and a failed migration would stay half done. */
+class TransactionalSqliteAdapter extends SqliteAdapter {
+  override get supportsTransactionalDdl(): boolean {
+    return true
+  }
+}
+
+class TransactionalSqliteDialect extends SqliteDialect {
+  override createAdapter(): DialectAdapter {
+    return new TransactionalSqliteAdapter()
+  }
+}

@@ -1,0 +1,39 @@
+/**
+ * An exclusive lock between processes, by path. It is advisory and dies with its process: the file may stay behind and
+ * then locks nothing. (It is SQLite's own lock on an otherwise empty database: a POSIX lock, without another native
+ * addon. Do not open the file by other means in the process that holds it; closing any handle would drop the lock.)
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { openSqliteLock } from './sqlite-file.ts'
+import { StorageError } from './storage-error.ts'
+
+export interface FileLock {
+  readonly path: string
+  /** Idempotent. The file stays. */
+  release(): void
+}
+
+/**
+ * Take the lock now, or answer undefined when somebody (this process included) holds it.
+ * Throws `StorageError('cannot_open')` when the path cannot be used.
+ */
+export function lockFile(path: string): FileLock | undefined {
+  const file = openSqliteLock(path)
+  return file === undefined ? undefined : { path, release: () => void file.close() }
+}
+
+/** As `lockFile`, but waits up to `waitMs`; then `StorageError('locked')`. */
+export async function waitForLock(path: string, waitMs: number): Promise<FileLock> {
+  const until = performance.now() + waitMs
+  for (;;) {
+    const lock = lockFile(path)
+    if (lock !== undefined) return lock
+    if (performance.now() >= until) {
+      throw new StorageError(
+        'locked',
+        `Another process holds ${path} since ${waitMs} ms. Stop it, or try again later.`,
+      )
+    }
+    await sleep(50)
+  }
+}

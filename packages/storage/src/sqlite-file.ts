@@ -1,0 +1,78 @@
+/** The only file that imports better-sqlite3: opens a database file with the settings that we rely on. */
+import { mkdirSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { messageOf } from '@sandlot/shared/errors'
+import Database from 'better-sqlite3'
+import { StorageError } from './storage-error.ts'
+
+export type SqliteFile = Database.Database
+
+/** How long a statement waits for another process's lock before it fails, in milliseconds. */
+const BUSY_TIMEOUT_MS = 5_000
+
+/**
+ * Open (and create) a file for its one writing process. A commit is on the disk when it returns.
+ * Throws `StorageError('cannot_open')`.
+ */
+export function openSqliteWriter(path: string): SqliteFile {
+  return guard(path, () => {
+    mkdirSync(dirname(path), { recursive: true })
+    const file = new Database(path, { timeout: BUSY_TIMEOUT_MS })
+    try {
+      file.pragma('journal_mode = WAL')
+      file.pragma('synchronous = FULL')
+      file.pragma('foreign_keys = ON')
+    } catch (error) {
+      file.close()
+      throw error
+    }
+    return file
+  })
+}
+
+/** Open an existing file for reading only. Throws `StorageError('cannot_open')`, also when there is none. */
+export function openSqliteReader(path: string): SqliteFile {
+  return guard(
+    path,
+    () => new Database(path, { readonly: true, fileMustExist: true, timeout: BUSY_TIMEOUT_MS }),
+  )
+}
+
+/**
+ * Take the exclusive lock of a file that serves as nothing but a lock. Undefined when it is held, here or in another
+ * process. Closing the file, or the death of the process, releases it.
+ */
+export function openSqliteLock(path: string): SqliteFile | undefined {
+  return guard(path, () => {
+    mkdirSync(dirname(path), { recursive: true })
+    const file = new Database(path, { timeout: 0 })
+    try {
+      file.exec('BEGIN EXCLUSIVE')
+      return file
+    } catch (error) {
+      file.close()
+      if (isBusy(error)) return undefined
+      throw error
+    }
+  })
+}
+
+/** Write a consistent copy of an open database, also while others write to it. An existing copy is replaced. */
+export async function copySqlite(file: SqliteFile, target: string): Promise<void> {
+  await file.backup(target)
+}
+
+/** True for "database is locked" in its several forms. */
+function isBusy(error: unknown): boolean {
+  return error instanceof Database.SqliteError && error.code.startsWith('SQLITE_BUSY')
+}
+
+function guard<T>(path: string, open: () => T): T {
+  try {
+    return open()
+  } catch (error) {
+    throw new StorageError('cannot_open', `Cannot open the database ${path}: ${messageOf(error)}.`, {
+      cause: error,
+    })
+  }
+}

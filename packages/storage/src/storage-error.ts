@@ -1,0 +1,24 @@
+/** Why a database cannot be used. `SandlotError` is for what a caller of a store did wrong; this is for operators. */
+export type StorageErrorCode =
+  /** The file cannot be opened or is no database. */
+  | 'cannot_open'
+  /** Another process holds the lock. */
+  | 'locked'
+  /** A newer Sandlot has migrated this file. */
+  | 'newer_schema'
+  /** A reader waited for the writer to make or migrate the file, and it did not. */
+  | 'not_migrated'
+  | 'migration_failed'
+  /** A stored value does not have the shape that it was stored with. */
+  | 'corrupt'
+
+/** Every failure of a database as a whole. `message` names the file and ends with what to do where that is known. */
+export class StorageError extends Error {
+  override readonly name = 'StorageError'
+  readonly code: StorageErrorCode
+
+  constructor(code: StorageErrorCode, message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.code = code
+  }
+}
