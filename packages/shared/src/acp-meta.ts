@@ -18,7 +18,11 @@ export const agentUser = z.object({
 export type AgentUser = z.infer<typeof agentUser>
 
 /** `_meta.sandlot` of `session/new`. */
-export const newSessionMeta = z.object({ user: agentUser, sessionId: sessionId.optional(), mode: mode.optional() })
+export const newSessionMeta = z.object({
+  user: agentUser,
+  sessionId: sessionId.optional(),
+  mode: mode.optional(),
+})
 /** `_meta.sandlot` of `session/load`: all settled events after `after`, what is in flight, then the live tail. */
 export const loadSessionMeta = z.object({ user: agentUser, after: z.number().int().nonnegative().default(0) })
 /** `_meta.sandlot` of `session/prompt`. `unattended`: nobody can answer an approval, so it is denied at once. */
@@ -31,7 +35,11 @@ export const promptMeta = z.object({
 /** `_meta.sandlot` of every other session request and of `session/cancel`. */
 export const userMeta = z.object({ user: agentUser })
 /** `_meta.sandlot` of the answer to `session/prompt`. `duplicate`: this request id was submitted before. */
-export const promptResultMeta = z.object({ promptId: z.string(), reason: z.string(), duplicate: z.boolean().optional() })
+export const promptResultMeta = z.object({
+  promptId: z.string(),
+  reason: z.string(),
+  duplicate: z.boolean().optional(),
+})
 
 /** Extension requests (client → agent). */
 export const EXT = {

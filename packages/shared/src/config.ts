@@ -12,7 +12,9 @@ export class ConfigError extends Error {
   override readonly name = 'ConfigError'
   readonly problems: string[]
   constructor(problems: string[]) {
-    super(`Sandlot cannot start with this configuration:\n${problems.map((problem) => `  - ${problem}`).join('\n')}`)
+    super(
+      `Sandlot cannot start with this configuration:\n${problems.map((problem) => `  - ${problem}`).join('\n')}`,
+    )
     this.problems = problems
   }
 }
@@ -52,7 +54,9 @@ export function readConfig<S extends z.ZodObject>(
     try {
       values[name] = readFile(file).trimEnd()
     } catch (error) {
-      problems.push(`${name}_FILE: cannot read ${file} (${error instanceof Error ? error.message : String(error)})`)
+      problems.push(
+        `${name}_FILE: cannot read ${file} (${error instanceof Error ? error.message : String(error)})`,
+      )
     }
   }
   const parsed = schema.safeParse(values)

@@ -53,7 +53,9 @@ export function toErrorBody(thrown: unknown, requestId?: string): ErrorBody {
   const known = thrown instanceof SandlotError
   return {
     code: known ? thrown.code : 'internal',
-    message: known ? thrown.message : 'Something went wrong on our side. The log has the details under this request id.',
+    message: known
+      ? thrown.message
+      : 'Something went wrong on our side. The log has the details under this request id.',
     ...(requestId === undefined ? {} : { requestId }),
   }
 }

@@ -102,7 +102,11 @@ export type PermissionOption = z.infer<typeof permissionOption>
 
 /** Carried by a `session_info_update` without title. Foreign clients ignore it. */
 export const sandlotEvent = z.discriminatedUnion('type', [
-  z.object({ type: z.literal('prompt_started'), requestId: z.string().optional(), model: z.string().optional() }),
+  z.object({
+    type: z.literal('prompt_started'),
+    requestId: z.string().optional(),
+    model: z.string().optional(),
+  }),
   /** Every call of the turn has its outcome. `callIds` in the model's order. */
   z.object({ type: z.literal('turn_ended'), callIds: z.array(z.string()) }),
   /** The text shown live under this id was the first part of an answer that broke off; it is asked again. */
@@ -125,7 +129,11 @@ export const sandlotEvent = z.discriminatedUnion('type', [
     reason: z.string().optional(),
   }),
   z.object({ type: z.literal('message_queued'), messageId: z.string(), text: z.string() }),
-  z.object({ type: z.literal('message_unqueued'), messageId: z.string(), why: z.enum(['sent', 'withdrawn']) }),
+  z.object({
+    type: z.literal('message_unqueued'),
+    messageId: z.string(),
+    why: z.enum(['sent', 'withdrawn']),
+  }),
   z.object({ type: z.literal('compacted'), summary: z.string(), upTo: z.number() }),
   z.object({ type: z.literal('model_changed'), model: z.string() }),
   z.object({ type: z.literal('gap'), after: z.number(), until: z.number() }),
@@ -196,7 +204,9 @@ export const sandlotMeta = z.object({
   /** Why a call failed; only with status `failed`. */
   reason: failureReason.optional(),
   /** A running call's own words about what it is doing. */
-  progress: z.object({ message: z.string(), done: z.number().optional(), total: z.number().optional() }).optional(),
+  progress: z
+    .object({ message: z.string(), done: z.number().optional(), total: z.number().optional() })
+    .optional(),
   /** Milliseconds a call waited (approval, queue) and ran. */
   timing: z.object({ waitMs: z.number(), runMs: z.number() }).optional(),
   usage: tokenUsage.optional(),
@@ -315,12 +325,17 @@ export function seqOf(event: SessionEvent): number | undefined {
 }
 
 /** The text of a chunk whose content is text, else the empty string. */
-export function textOf(event: EventOf<'user_message_chunk' | 'agent_message_chunk' | 'agent_thought_chunk'>): string {
+export function textOf(
+  event: EventOf<'user_message_chunk' | 'agent_message_chunk' | 'agent_thought_chunk'>,
+): string {
   return event.content.type === 'text' ? event.content.text : ''
 }
 
+/** The settled update that ends a call. */
+export type OutcomeEvent = EventOf<'tool_call_update'> & { status: 'completed' | 'failed' }
+
 /** True for the settled update that ends a call. */
-export function isOutcome(event: SessionEvent): event is EventOf<'tool_call_update'> {
+export function isOutcome(event: SessionEvent): event is OutcomeEvent {
   return (
     event.sessionUpdate === 'tool_call_update' &&
     !isLive(event) &&
@@ -344,6 +359,10 @@ export function makeMeta(fields: MetaFields, at: number): { sandlot: SandlotMeta
 }
 
 /** An event that ACP has no kind for. */
-export function makeSandlotEvent(event: SandlotEvent, fields: MetaFields, at: number): EventOf<'session_info_update'> {
+export function makeSandlotEvent(
+  event: SandlotEvent,
+  fields: MetaFields,
+  at: number,
+): EventOf<'session_info_update'> {
   return { sessionUpdate: 'session_info_update', _meta: makeMeta({ ...fields, event }, at) }
 }

@@ -12,7 +12,10 @@ export async function* mergeGenerators<T, R>(
   limit: number = sources.length,
 ): AsyncGenerator<T, R[]> {
   const results: R[] = []
-  const running = new Map<number, { generator: AsyncGenerator<T, R>; next: Promise<[number, IteratorResult<T, R>]> }>()
+  const running = new Map<
+    number,
+    { generator: AsyncGenerator<T, R>; next: Promise<[number, IteratorResult<T, R>]> }
+  >()
   let started = 0
 
   const advance = (index: number, generator: AsyncGenerator<T, R>): void => {
@@ -43,7 +46,9 @@ export async function* mergeGenerators<T, R>(
     }
     return results
   } finally {
-    await Promise.allSettled([...running.values()].map(({ generator, next }) => endGenerator(generator, next)))
+    await Promise.allSettled(
+      [...running.values()].map(({ generator, next }) => endGenerator(generator, next)),
+    )
   }
 }
 

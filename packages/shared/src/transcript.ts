@@ -1,0 +1,425 @@
+/**
+ * The screen is a fold of the log: events in, transcript out. Pure, idempotent, with structural sharing (an entry keeps
+ * its identity unless it changed, and an event that changes nothing returns the same transcript), so that a view can
+ * memoise rows.
+ *
+ * What makes it converge however a stream is cut, resent and resumed:
+ * - a settled event at or below `seq` was folded before and changes nothing; one beyond `seq + 1` would leave a hole and
+ *   is not folded (`leavesHole`): resume from `seq`;
+ * - settled entries stand in the order of their numbers, live ones behind them;
+ * - a settled value replaces what its id had gathered live, and live pieces that come later are ignored;
+ * - the end of a prompt removes whatever of it was only ever live.
+ */
+import {
+  type CallStatus,
+  type EndReason,
+  type EventKind,
+  type EventOf,
+  type ExitInfo,
+  type FailureReason,
+  type Mode,
+  type OutputInfo,
+  type PermissionOption,
+  type PlanEntry,
+  type RawOutput,
+  type SandlotEvent,
+  type SandlotMeta,
+  type SessionEvent,
+  type StopReason,
+  type ToolCallContent,
+  type ToolKind,
+  type ToolLocation,
+  isLive,
+  isOutcome,
+  metaOf,
+  seqOf,
+  textOf,
+} from './events.ts'
+import { addPiece, EMPTY_OUTPUT, type LiveOutput } from './live-output.ts'
+
+export interface MessageEntry {
+  readonly type: 'message'
+  /** The message's id. */
+  readonly id: string
+  readonly role: 'user' | 'assistant' | 'thought'
+  readonly text: string
+  /** False while it streams. */
+  readonly settled: boolean
+  readonly promptId?: string | undefined
+  readonly turn?: number | undefined
+  /** Epoch milliseconds of its first event. */
+  readonly at: number
+}
+
+export interface Approval {
+  readonly options: readonly PermissionOption[]
+  readonly askedAt: number
+  readonly expiresAt: number
+  readonly answer?: {
+    allowed: boolean
+    by: string
+    optionId?: string | undefined
+    reason?: string | undefined
+  }
+}
+
+export interface CallEntry {
+  readonly type: 'call'
+  readonly id: string
+  readonly name: string
+  readonly title: string
+  readonly kind: ToolKind
+  readonly status: CallStatus
+  readonly rawInput: unknown
+  readonly locations: readonly ToolLocation[]
+  /** What the tool made for the screen (text, diffs). Without it show `rawOutput.forModel`. */
+  readonly content: readonly ToolCallContent[]
+  readonly rawOutput?: RawOutput
+  /** Live output while it runs; empty once the outcome is there. */
+  readonly output: LiveOutput
+  readonly outputInfo?: OutputInfo
+  readonly exit?: ExitInfo
+  readonly reason?: FailureReason
+  readonly progress?: { message: string; done?: number | undefined; total?: number | undefined }
+  readonly timing?: { waitMs: number; runMs: number }
+  readonly approval?: Approval
+  readonly promptId?: string | undefined
+  readonly turn?: number | undefined
+  readonly announcedAt: number
+  /** When it began to run. */
+  readonly startedAt?: number
+  readonly endedAt?: number
+}
+
+/** How a prompt ended. */
+export interface EndEntry {
+  readonly type: 'end'
+  /** The prompt's id. */
+  readonly id: string
+  readonly reason: EndReason
+  readonly stopReason: StopReason
+  /** A plain sentence where the model said nothing. */
+  readonly text?: string | undefined
+  readonly at: number
+}
+
+export type Entry = MessageEntry | CallEntry | EndEntry
+
+export interface Transcript {
+  /** Number of the last settled event folded: the cursor for a resume. */
+  readonly seq: number
+  readonly title: string | null
+  readonly mode: Mode | null
+  readonly entries: readonly Entry[]
+  readonly plan: readonly PlanEntry[]
+  /** The prompt that runs, if any. */
+  readonly prompt: {
+    readonly id: string
+    readonly requestId?: string | undefined
+    readonly startedAt: number
+  } | null
+  /** Messages sent while a prompt runs that it has not read yet. */
+  readonly queued: readonly { readonly messageId: string; readonly text: string }[]
+  /** Tokens in the context and its size, as of the last answer. */
+  readonly context: { readonly used: number; readonly size: number } | null
+  /** Ids whose live text was withdrawn. */
+  readonly withdrawn: readonly string[]
+}
+
+export function emptyTranscript(): Transcript {
+  return {
+    seq: 0,
+    title: null,
+    mode: null,
+    entries: [],
+    plan: [],
+    prompt: null,
+    queued: [],
+    context: null,
+    withdrawn: [],
+  }
+}
+
+/** True when settled events between the transcript's `seq` and this one are missing: resume from `transcript.seq`. */
+export function leavesHole(transcript: Transcript, event: SessionEvent): boolean {
+  const seq = seqOf(event)
+  return seq !== undefined && seq > transcript.seq + 1
+}
+
+/** Fold one event. See the head of this file for the rules. */
+export function foldTranscript(transcript: Transcript, event: SessionEvent): Transcript {
+  if (isLive(event)) return foldLive(transcript, event)
+  const seq = seqOf(event)
+  if (seq === undefined || seq <= transcript.seq || leavesHole(transcript, event)) return transcript
+  return { ...foldSettled(transcript, event), seq }
+}
+
+/** Fold many. */
+export function foldAll(transcript: Transcript, events: Iterable<SessionEvent>): Transcript {
+  let folded = transcript
+  for (const event of events) folded = foldTranscript(folded, event)
+  return folded
+}
+
+// ── Settled ─────────────────────────────────────────────────────────────────────────────────────────────
+
+function foldSettled(transcript: Transcript, event: SessionEvent): Transcript {
+  const meta = metaOf(event)
+  switch (event.sessionUpdate) {
+    case 'user_message_chunk':
+    case 'agent_message_chunk':
+    case 'agent_thought_chunk':
+      return settle(transcript, message(event, textOf(event), true))
+    case 'tool_call':
+      return settle(transcript, announcedCall(event))
+    case 'tool_call_update':
+      return changeCall(transcript, event.toolCallId, (call) => updatedCall(call, event))
+    case 'plan':
+      return { ...transcript, plan: event.entries }
+    case 'current_mode_update':
+      return { ...transcript, mode: event.currentModeId }
+    case 'usage_update':
+      return { ...transcript, context: { used: event.used, size: event.size } }
+    case 'session_info_update': {
+      const titled = typeof event.title === 'string' ? { ...transcript, title: event.title } : transcript
+      return meta.event === undefined ? titled : foldSandlotEvent(titled, meta.event, meta)
+    }
+    case 'available_commands_update':
+      return transcript
+  }
+}
+
+function foldSandlotEvent(transcript: Transcript, event: SandlotEvent, meta: SandlotMeta): Transcript {
+  switch (event.type) {
+    case 'prompt_started':
+      return {
+        ...transcript,
+        prompt: { id: meta.promptId ?? '', requestId: event.requestId, startedAt: meta.at },
+        plan: [],
+      }
+    case 'message_withdrawn':
+      return {
+        ...transcript,
+        entries: transcript.entries.filter((entry) => entry.id !== event.messageId || isSettled(entry)),
+        withdrawn: [...transcript.withdrawn, event.messageId],
+      }
+    case 'approval_asked':
+      return changeCall(transcript, event.toolCallId, (call) => ({
+        ...call,
+        approval: { options: event.options, askedAt: meta.at, expiresAt: event.expiresAt },
+      }))
+    case 'approval_answered':
+      return changeCall(transcript, event.toolCallId, (call) =>
+        call.approval === undefined
+          ? call
+          : {
+              ...call,
+              approval: {
+                ...call.approval,
+                answer: {
+                  allowed: event.allowed,
+                  by: event.by,
+                  optionId: event.optionId,
+                  reason: event.reason,
+                },
+              },
+            },
+      )
+    case 'message_queued':
+      return {
+        ...transcript,
+        queued: [...transcript.queued, { messageId: event.messageId, text: event.text }],
+      }
+    case 'message_unqueued':
+      return {
+        ...transcript,
+        queued: transcript.queued.filter((queued) => queued.messageId !== event.messageId),
+      }
+    case 'prompt_ended': {
+      const end: EndEntry = {
+        type: 'end',
+        id: meta.promptId ?? '',
+        reason: event.reason,
+        stopReason: event.stopReason,
+        text: event.text,
+        at: meta.at,
+      }
+      return { ...transcript, prompt: null, entries: [...transcript.entries.filter(isSettled), end] }
+    }
+    case 'turn_ended':
+    case 'compacted':
+    case 'model_changed':
+    case 'gap':
+      return transcript
+  }
+}
+
+// ── Live ────────────────────────────────────────────────────────────────────────────────────────────────
+
+function foldLive(transcript: Transcript, event: SessionEvent): Transcript {
+  const meta = metaOf(event)
+  switch (event.sessionUpdate) {
+    case 'agent_message_chunk':
+    case 'agent_thought_chunk':
+      return foldLiveText(transcript, event, meta.offset ?? 0)
+    case 'tool_call_update':
+      return changeCall(transcript, event.toolCallId, (call) => {
+        if (call.status === 'completed' || call.status === 'failed') return call
+        const output = meta.output === undefined ? call.output : addPiece(call.output, meta.output)
+        const progress = meta.progress ?? call.progress
+        if (output === call.output && progress === call.progress) return call
+        return { ...call, output, ...(progress === undefined ? {} : { progress }) }
+      })
+    default:
+      return transcript
+  }
+}
+
+function foldLiveText(
+  transcript: Transcript,
+  event: EventOf<'agent_message_chunk' | 'agent_thought_chunk'>,
+  offset: number,
+): Transcript {
+  if (transcript.withdrawn.includes(event.messageId) || transcript.prompt === null) return transcript
+  const at = transcript.entries.findLastIndex((entry) => entry.id === event.messageId)
+  const known = transcript.entries[at]
+  const piece = textOf(event)
+  if (known === undefined) {
+    // A piece whose beginning was missed: the snapshot of a resume, or the settled message, will bring it whole.
+    return offset > 0
+      ? transcript
+      : { ...transcript, entries: [...transcript.entries, message(event, piece, false)] }
+  }
+  if (known.type !== 'message' || known.settled) return transcript
+  const fresh = piece.slice(known.text.length - offset)
+  if (offset > known.text.length || offset + piece.length <= known.text.length) return transcript
+  return replaceAt(transcript, at, { ...known, text: known.text + fresh })
+}
+
+// ── Entries ─────────────────────────────────────────────────────────────────────────────────────────────
+
+const ROLE = {
+  user_message_chunk: 'user',
+  agent_message_chunk: 'assistant',
+  agent_thought_chunk: 'thought',
+} as const satisfies Partial<Record<EventKind, MessageEntry['role']>>
+
+function message(event: EventOf<keyof typeof ROLE>, text: string, settled: boolean): MessageEntry {
+  const meta = metaOf(event)
+  return {
+    type: 'message',
+    id: event.messageId,
+    role: ROLE[event.sessionUpdate],
+    text,
+    settled,
+    promptId: meta.promptId,
+    turn: meta.turn,
+    at: meta.at,
+  }
+}
+
+function announcedCall(event: EventOf<'tool_call'>): CallEntry {
+  const meta = metaOf(event)
+  return {
+    type: 'call',
+    id: event.toolCallId,
+    name: event.name,
+    title: event.title,
+    kind: event.kind,
+    status: event.status,
+    rawInput: event.rawInput,
+    locations: event.locations ?? [],
+    content: event.content ?? [],
+    output: EMPTY_OUTPUT,
+    promptId: meta.promptId,
+    turn: meta.turn,
+    announcedAt: meta.at,
+  }
+}
+
+function updatedCall(call: CallEntry, event: EventOf<'tool_call_update'>): CallEntry {
+  if (call.status === 'completed' || call.status === 'failed') return call
+  const meta = metaOf(event)
+  const changed: CallEntry = {
+    ...call,
+    title: event.title ?? call.title,
+    status: event.status ?? call.status,
+    locations: event.locations ?? call.locations,
+    content: event.content ?? call.content,
+    ...(event.rawOutput === undefined ? {} : { rawOutput: event.rawOutput }),
+    ...(meta.outputInfo === undefined ? {} : { outputInfo: meta.outputInfo }),
+    ...(meta.exit === undefined ? {} : { exit: meta.exit }),
+    ...(meta.reason === undefined ? {} : { reason: meta.reason }),
+    ...(meta.timing === undefined ? {} : { timing: meta.timing }),
+  }
+  if (isOutcome(event)) return { ...withoutProgress(changed), output: EMPTY_OUTPUT, endedAt: meta.at }
+  if (event.status === 'in_progress') return { ...changed, startedAt: call.startedAt ?? meta.at }
+  return changed
+}
+
+function withoutProgress(call: CallEntry): CallEntry {
+  const { progress: _gone, ...rest } = call
+  return rest
+}
+
+function isSettled(entry: Entry): boolean {
+  return entry.type !== 'message' || entry.settled
+}
+
+/** Put a settled entry behind the settled ones and before those that are only live, in place of its live self. */
+function settle(transcript: Transcript, entry: Entry): Transcript {
+  const others = transcript.entries.filter((other) => other.id !== entry.id || other.type !== entry.type)
+  const firstLive = others.findIndex((other) => !isSettled(other))
+  const at = firstLive === -1 ? others.length : firstLive
+  return { ...transcript, entries: [...others.slice(0, at), entry, ...others.slice(at)] }
+}
+
+function changeCall(transcript: Transcript, id: string, change: (call: CallEntry) => CallEntry): Transcript {
+  const at = transcript.entries.findLastIndex((entry) => entry.type === 'call' && entry.id === id)
+  const call = transcript.entries[at]
+  if (call === undefined || call.type !== 'call') return transcript
+  const changed = change(call)
+  return changed === call ? transcript : replaceAt(transcript, at, changed)
+}
+
+function replaceAt(transcript: Transcript, at: number, entry: Entry): Transcript {
+  const entries = transcript.entries.slice()
+  entries[at] = entry
+  return { ...transcript, entries }
+}
+
+// ── What the screen asks ────────────────────────────────────────────────────────────────────────────────
+
+/** Calls that wait for the user, in order. */
+export function pendingApprovals(transcript: Transcript): CallEntry[] {
+  return transcript.entries.filter(
+    (entry): entry is CallEntry =>
+      entry.type === 'call' &&
+      entry.approval !== undefined &&
+      entry.approval.answer === undefined &&
+      entry.endedAt === undefined,
+  )
+}
+
+/** What is going on in the running prompt; null when none runs. */
+export type Activity =
+  | { doing: 'thinking'; since: number }
+  /** Every outcome of a turn is there and the model has not spoken yet. */
+  | { doing: 'reading_results'; since: number }
+  | { doing: 'writing' }
+  | { doing: 'running'; calls: number }
+  | { doing: 'waiting'; calls: number }
+
+export function activityOf(transcript: Transcript): Activity | null {
+  if (transcript.prompt === null) return null
+  const waiting = pendingApprovals(transcript).length
+  const open = transcript.entries.filter(
+    (entry) => entry.type === 'call' && entry.endedAt === undefined,
+  ).length
+  if (open > waiting) return { doing: 'running', calls: open - waiting }
+  if (waiting > 0) return { doing: 'waiting', calls: waiting }
+  const last = transcript.entries.at(-1)
+  if (last?.type === 'message' && last.role !== 'user' && !last.settled) return { doing: 'writing' }
+  if (last?.type === 'call') return { doing: 'reading_results', since: last.endedAt ?? last.announcedAt }
+  return { doing: 'thinking', since: last?.at ?? transcript.prompt.startedAt }
+}

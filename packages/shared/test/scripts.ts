@@ -1,0 +1,175 @@
+/** Sessions for tests, as a store and an agent would make them: settled events numbered densely, live ones between. */
+import fc from 'fast-check'
+import {
+  type EventOf,
+  makeMeta,
+  makeSandlotEvent,
+  type MetaFields,
+  type SandlotEvent,
+  type SessionEvent,
+} from '../src/events.ts'
+
+/** Numbers settled events as a store does. */
+export class Recorder {
+  readonly events: SessionEvent[] = []
+  #seq = 0
+  #at = 1_000
+
+  settled(event: (at: number) => SessionEvent): void {
+    const made = event(this.#at++)
+    this.events.push({
+      ...made,
+      _meta: { sandlot: { ...made._meta.sandlot, seq: ++this.#seq } },
+    })
+  }
+
+  live(event: (at: number) => SessionEvent): void {
+    this.events.push(event(this.#at++))
+  }
+
+  happened(event: SandlotEvent, fields: MetaFields = {}): void {
+    this.settled((at) => makeSandlotEvent(event, fields, at))
+  }
+}
+
+export function text(
+  kind: 'user_message_chunk' | 'agent_message_chunk' | 'agent_thought_chunk',
+  messageId: string,
+  value: string,
+  fields: MetaFields = {},
+): (at: number) => SessionEvent {
+  return (at) => ({
+    sessionUpdate: kind,
+    messageId,
+    content: { type: 'text', text: value },
+    _meta: makeMeta(fields, at),
+  })
+}
+
+export function call(toolCallId: string, fields: MetaFields = {}): (at: number) => EventOf<'tool_call'> {
+  return (at) => ({
+    sessionUpdate: 'tool_call',
+    toolCallId,
+    title: `run ${toolCallId}`,
+    name: 'run_shell_command',
+    kind: 'execute',
+    status: 'pending',
+    rawInput: { command: toolCallId },
+    _meta: makeMeta(fields, at),
+  })
+}
+
+export function callUpdate(
+  toolCallId: string,
+  more: Partial<EventOf<'tool_call_update'>>,
+  fields: MetaFields = {},
+): (at: number) => EventOf<'tool_call_update'> {
+  return (at) => ({ sessionUpdate: 'tool_call_update', toolCallId, ...more, _meta: makeMeta(fields, at) })
+}
+
+export function outcome(
+  toolCallId: string,
+  forModel: string,
+  fields: MetaFields = {},
+): (at: number) => SessionEvent {
+  return callUpdate(
+    toolCallId,
+    { status: 'completed', rawOutput: { forModel } },
+    { exit: { code: 0 }, ...fields },
+  )
+}
+
+const piece = fc.string({ minLength: 1, maxLength: 6, unit: 'grapheme' })
+
+/** One turn: perhaps a thought and a text (perhaps withdrawn once), then calls whose outputs interleave. */
+const turn = fc.record({
+  thought: fc.array(piece, { maxLength: 3 }),
+  withdrawn: fc.boolean(),
+  answer: fc.array(piece, { maxLength: 4 }),
+  calls: fc.array(
+    fc.record({ output: fc.array(piece, { maxLength: 4 }), asks: fc.boolean(), fails: fc.boolean() }),
+    { maxLength: 3 },
+  ),
+})
+
+/** Whole sessions of a few prompts, each event as the agent would have sent it. */
+export const session: fc.Arbitrary<SessionEvent[]> = fc
+  .array(fc.array(turn, { minLength: 1, maxLength: 3 }), { minLength: 1, maxLength: 3 })
+  .map((prompts) => {
+    const recorder = new Recorder()
+    prompts.forEach((turns, p) => {
+      const promptId = `p${p}`
+      recorder.happened({ type: 'prompt_started', requestId: `r${p}` }, { promptId })
+      recorder.settled(text('user_message_chunk', `u${p}`, `prompt ${p}`, { promptId }))
+      turns.forEach((one, t) => {
+        const fields = { promptId, turn: t + 1 }
+        const stream = (
+          kind: 'agent_message_chunk' | 'agent_thought_chunk',
+          id: string,
+          pieces: string[],
+        ): void => {
+          let offset = 0
+          for (const part of pieces) {
+            recorder.live(text(kind, id, part, { ...fields, live: true, offset }))
+            offset += part.length
+          }
+        }
+        if (one.withdrawn && one.answer.length > 0) {
+          stream('agent_message_chunk', `m${p}.${t}.a`, one.answer)
+          recorder.happened({ type: 'message_withdrawn', messageId: `m${p}.${t}.a`, why: 'cut off' }, fields)
+        }
+        for (const [kind, id, pieces] of [
+          ['agent_thought_chunk', `t${p}.${t}`, one.thought],
+          ['agent_message_chunk', `m${p}.${t}`, one.answer],
+        ] as const) {
+          if (pieces.length === 0) continue
+          stream(kind, id, pieces)
+          recorder.settled(text(kind, id, pieces.join(''), fields))
+        }
+        const ids = one.calls.map((_, c) => `c${p}.${t}.${c}`)
+        for (const id of ids) recorder.settled(call(id, fields))
+        one.calls.forEach((made, c) => {
+          const id = ids[c] ?? ''
+          if (made.asks) {
+            recorder.happened({ type: 'approval_asked', toolCallId: id, options: [], expiresAt: 9e9 }, fields)
+            recorder.happened(
+              { type: 'approval_answered', toolCallId: id, allowed: true, by: 'user' },
+              fields,
+            )
+          }
+          recorder.settled(
+            callUpdate(id, { status: 'in_progress' }, { ...fields, attempt: { n: 1, boot: 'b' } }),
+          )
+        })
+        const longest = Math.max(0, ...one.calls.map((made) => made.output.length))
+        const ends = one.calls.map(() => 0)
+        for (let i = 0; i < longest; i++) {
+          one.calls.forEach((made, c) => {
+            const data = made.output[i]
+            if (data === undefined) return
+            const offset = ends[c] ?? 0
+            const end = offset + new TextEncoder().encode(data).length
+            ends[c] = end
+            recorder.live(
+              callUpdate(ids[c] ?? '', {}, { ...fields, live: true, output: { offset, end, data } }),
+            )
+          })
+        }
+        one.calls.forEach((made, c) => {
+          const result = made.output.join('')
+          recorder.settled(
+            made.fails
+              ? callUpdate(
+                  ids[c] ?? '',
+                  { status: 'failed', rawOutput: { forModel: result } },
+                  { ...fields, reason: 'timeout' },
+                )
+              : outcome(ids[c] ?? '', result, fields),
+          )
+        })
+        if (ids.length > 0) recorder.happened({ type: 'turn_ended', callIds: ids }, fields)
+      })
+      recorder.happened({ type: 'prompt_ended', stopReason: 'end_turn', reason: 'completed' }, { promptId })
+    })
+    return recorder.events
+  })

@@ -1,0 +1,109 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { mergeGenerators, Queue } from '../src/streams.ts'
+
+async function collect<T, R>(generator: AsyncGenerator<T, R>): Promise<{ values: T[]; result: R }> {
+  const values: T[] = []
+  for (;;) {
+    const next = await generator.next()
+    if (next.done === true) return { values, result: next.value }
+    values.push(next.value)
+  }
+}
+
+describe('mergeGenerators', () => {
+  test('yields everything, each source in its order, and returns the results in the order of the sources', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.array(fc.nat(3), { maxLength: 5 }), { maxLength: 6 }),
+        fc.integer({ min: 1, max: 7 }),
+        async (plans, limit) => {
+          let running = 0
+          let most = 0
+          const sources = plans.map(
+            (delays, source) =>
+              async function* () {
+                most = Math.max(most, ++running)
+                for (const [index, delay] of delays.entries()) {
+                  for (let i = 0; i < delay; i++) await Promise.resolve()
+                  yield { source, index }
+                }
+                running--
+                return source
+              },
+          )
+          const { values, result } = await collect(mergeGenerators(sources, limit))
+          expect(result).toEqual(plans.map((_, source) => source))
+          expect(most).toBeLessThanOrEqual(limit)
+          plans.forEach((delays, source) => {
+            expect(values.filter((value) => value.source === source).map((value) => value.index)).toEqual([
+              ...delays.keys(),
+            ])
+          })
+        },
+      ),
+    )
+  })
+
+  test('a source goes on only after its value was consumed', async () => {
+    const log: string[] = []
+    const source = (name: string) =>
+      async function* () {
+        yield name
+        log.push(`${name} goes on`)
+        return name
+      }
+    for await (const value of mergeGenerators([source('a'), source('b')])) {
+      await new Promise((resolve) => setTimeout(resolve, 5))
+      log.push(`${value} stored`)
+    }
+    expect(log.indexOf('a stored')).toBeLessThan(log.indexOf('a goes on'))
+    expect(log.indexOf('b stored')).toBeLessThan(log.indexOf('b goes on'))
+  })
+
+  test('when one throws, the others are ended before the error comes out', async () => {
+    let ended = false
+    const fails = async function* (): AsyncGenerator<number, void> {
+      yield 1
+      throw new Error('broken')
+    }
+    const waits = async function* (): AsyncGenerator<number, void> {
+      try {
+        for (;;) yield 2
+      } finally {
+        ended = true
+      }
+    }
+    await expect(collect(mergeGenerators<number, void>([waits, fails]))).rejects.toThrow('broken')
+    expect(ended).toBe(true)
+  })
+})
+
+describe('Queue', () => {
+  test('delivers in order to a consumer that comes early or late, then ends', async () => {
+    const queue = new Queue<number>()
+    queue.push(1)
+    const all = (async () => {
+      const values: number[] = []
+      for await (const value of queue) values.push(value)
+      return values
+    })()
+    queue.push(2)
+    await Promise.resolve()
+    queue.push(3)
+    queue.end()
+    expect(queue.push(4)).toBe(false)
+    expect(await all).toEqual([1, 2, 3])
+  })
+
+  test('refuses beyond its limit and throws what it failed with', async () => {
+    const queue = new Queue<number>(1)
+    expect(queue.push(1)).toBe(true)
+    expect(queue.push(2)).toBe(false)
+    queue.fail(new Error('gone'))
+    const read = async (): Promise<void> => {
+      for await (const value of queue) expect(value).toBe(1)
+    }
+    await expect(read()).rejects.toThrow('gone')
+  })
+})

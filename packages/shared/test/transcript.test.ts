@@ -1,0 +1,196 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { isLive, isOutcome, metaOf, seqOf, sessionEvent, type SessionEvent, textOf } from '../src/events.ts'
+import {
+  activityOf,
+  type CallEntry,
+  emptyTranscript,
+  foldAll,
+  foldTranscript,
+  leavesHole,
+  pendingApprovals,
+} from '../src/transcript.ts'
+import { call, callUpdate, outcome, Recorder, session, text } from './scripts.ts'
+
+/** What a resume after `after` sends when the stream stands at `position`: settled, snapshots, then the live tail. */
+function resume(events: readonly SessionEvent[], after: number, position: number): SessionEvent[] {
+  const past = events.slice(0, position)
+  const settled = past.filter((event) => (seqOf(event) ?? 0) > after)
+  const closed = new Set<string>()
+  for (const event of past) {
+    if (isLive(event)) continue
+    if ('messageId' in event) closed.add(event.messageId)
+    if (isOutcome(event)) closed.add(event.toolCallId)
+    const happened = metaOf(event).event
+    if (happened?.type === 'message_withdrawn') closed.add(happened.messageId)
+  }
+  const texts = new Map<string, SessionEvent>()
+  const outputs = new Map<string, SessionEvent>()
+  for (const event of past) {
+    if (!isLive(event)) continue
+    if (event.sessionUpdate === 'agent_message_chunk' || event.sessionUpdate === 'agent_thought_chunk') {
+      if (closed.has(event.messageId)) continue
+      const before = texts.get(event.messageId)
+      const soFar = before !== undefined && 'messageId' in before ? textOf(before) : ''
+      texts.set(event.messageId, {
+        ...event,
+        content: { type: 'text', text: soFar + textOf(event) },
+        _meta: { sandlot: { ...metaOf(event), offset: 0 } },
+      })
+    } else if (event.sessionUpdate === 'tool_call_update' && !closed.has(event.toolCallId)) {
+      const piece = metaOf(event).output
+      const before = outputs.get(event.toolCallId)
+      const beforePiece = before === undefined ? undefined : metaOf(before).output
+      if (piece === undefined) continue
+      outputs.set(event.toolCallId, {
+        ...event,
+        _meta: {
+          sandlot: {
+            ...metaOf(event),
+            output: { offset: 0, end: piece.end, data: (beforePiece?.data ?? '') + piece.data },
+          },
+        },
+      })
+    }
+  }
+  return [...settled, ...texts.values(), ...outputs.values(), ...events.slice(position)]
+}
+
+/** The state without what may differ while something is in flight: how live output is cut into pieces, and when it began. */
+function shown(events: Iterable<SessionEvent>): unknown {
+  const transcript = foldAll(emptyTranscript(), events)
+  return {
+    ...transcript,
+    entries: transcript.entries.map((entry) =>
+      entry.type === 'call'
+        ? {
+            ...entry,
+            output: { end: entry.output.end, text: entry.output.pieces.map((p) => p.data).join('') },
+          }
+        : entry.type === 'message' && !entry.settled
+          ? { ...entry, at: 0 }
+          : entry,
+    ),
+  }
+}
+
+describe('the fold', () => {
+  test('every event of a session passes the schema', () => {
+    fc.assert(
+      fc.property(session, (events) => {
+        for (const event of events) expect(sessionEvent.parse(event)).toEqual(event)
+      }),
+      { numRuns: 30 },
+    )
+  })
+
+  test('cutting a stream anywhere, resending and resuming gives the same screen', () => {
+    fc.assert(
+      fc.property(session, fc.nat(), fc.nat(), fc.nat(), (events, a, b, c) => {
+        // The client saw `seen` events; the server stood at `position` when it resumed; `until` is when we look.
+        const seen = a % (events.length + 1)
+        const position = seen + (b % (events.length - seen + 1))
+        const until = position + (c % (events.length - position + 1))
+        const before = foldAll(emptyTranscript(), events.slice(0, seen))
+        const resumed = resume(events.slice(0, until), before.seq, position)
+        expect(shown([...events.slice(0, seen), ...resumed])).toEqual(shown(events.slice(0, until)))
+      }),
+      { numRuns: 300 },
+    )
+  })
+
+  test('resending from any earlier point changes nothing', () => {
+    fc.assert(
+      fc.property(session, fc.nat(), fc.nat(), (events, a, b) => {
+        const until = a % (events.length + 1)
+        const from = b % (until + 1)
+        const once = shown(events.slice(0, until))
+        expect(shown([...events.slice(0, until), ...events.slice(from, until)])).toEqual(once)
+      }),
+      { numRuns: 300 },
+    )
+  })
+
+  test('losing any live events gives the same screen once everything is settled', () => {
+    fc.assert(
+      fc.property(session, fc.infiniteStream(fc.boolean()), (events, losses) => {
+        const rest = events.filter((event) => !isLive(event) || losses.next().value === true)
+        expect(foldAll(emptyTranscript(), rest)).toEqual(foldAll(emptyTranscript(), events))
+      }),
+      { numRuns: 300 },
+    )
+  })
+
+  test('an event that changes nothing returns the same object, and untouched entries keep their identity', () => {
+    fc.assert(
+      fc.property(session, (events) => {
+        let transcript = emptyTranscript()
+        for (const event of events) {
+          const next = foldTranscript(transcript, event)
+          expect(foldTranscript(next, event)).toBe(next)
+          const changed = next.entries.filter((entry) => !transcript.entries.includes(entry))
+          expect(changed.length).toBeLessThanOrEqual(1)
+          transcript = next
+        }
+      }),
+      { numRuns: 50 },
+    )
+  })
+
+  test('a hole is seen and not folded', () => {
+    const recorder = new Recorder()
+    recorder.happened({ type: 'prompt_started' }, { promptId: 'p' })
+    recorder.settled(text('user_message_chunk', 'u', 'hello'))
+    recorder.settled(call('c'))
+    const [first, , third] = recorder.events as [SessionEvent, SessionEvent, SessionEvent]
+    const transcript = foldTranscript(emptyTranscript(), first)
+    expect(leavesHole(transcript, third)).toBe(true)
+    expect(foldTranscript(transcript, third)).toBe(transcript)
+    expect(foldAll(transcript, recorder.events).entries.map((entry) => entry.id)).toEqual(['u', 'c'])
+  })
+
+  test('what is in flight has words: thinking, writing, running, waiting, reading the results', () => {
+    const recorder = new Recorder()
+    const doing = (): string | undefined => activityOf(foldAll(emptyTranscript(), recorder.events))?.doing
+    expect(doing()).toBeUndefined()
+    recorder.happened({ type: 'prompt_started' }, { promptId: 'p' })
+    recorder.settled(text('user_message_chunk', 'u', 'hello', { promptId: 'p' }))
+    expect(doing()).toBe('thinking')
+    recorder.live(text('agent_message_chunk', 'm', 'I ', { live: true, offset: 0 }))
+    expect(doing()).toBe('writing')
+    recorder.settled(text('agent_message_chunk', 'm', 'I will'))
+    recorder.settled(call('c'))
+    expect(doing()).toBe('running')
+    recorder.happened({ type: 'approval_asked', toolCallId: 'c', options: [], expiresAt: 1 })
+    expect(doing()).toBe('waiting')
+    expect(pendingApprovals(foldAll(emptyTranscript(), recorder.events)).map((entry) => entry.id)).toEqual([
+      'c',
+    ])
+    recorder.happened({ type: 'approval_answered', toolCallId: 'c', allowed: true, by: 'user' })
+    recorder.settled(callUpdate('c', { status: 'in_progress' }))
+    expect(doing()).toBe('running')
+    recorder.settled(outcome('c', 'done'))
+    expect(doing()).toBe('reading_results')
+    recorder.happened(
+      { type: 'prompt_ended', stopReason: 'end_turn', reason: 'completed' },
+      { promptId: 'p' },
+    )
+    expect(doing()).toBeUndefined()
+  })
+
+  test('an outcome replaces the live output, and a second outcome changes nothing', () => {
+    const recorder = new Recorder()
+    recorder.happened({ type: 'prompt_started' }, { promptId: 'p' })
+    recorder.settled(call('c'))
+    recorder.live(callUpdate('c', {}, { live: true, output: { offset: 0, end: 3, data: 'abc' } }))
+    recorder.settled(outcome('c', 'abc'))
+    recorder.settled(callUpdate('c', { status: 'failed' }, { reason: 'cancelled' }))
+    const entry = foldAll(emptyTranscript(), recorder.events).entries[0] as CallEntry
+    expect(entry).toMatchObject({
+      status: 'completed',
+      output: { pieces: [] },
+      rawOutput: { forModel: 'abc' },
+    })
+    expect(entry.reason).toBeUndefined()
+  })
+})
