@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { failureReason, mode, stopReason, tokenUsage } from './events.ts'
 import { requestId, sessionId } from './ids.ts'
-import { MAX_MESSAGE_CHARS } from './frames.ts'
+import { MAX_MESSAGE_CHARS, sessionSummary } from './frames.ts'
 
 /** `POST /api/chat` */
 export const chatRequest = z.strictObject({
@@ -53,3 +53,68 @@ export const me = z.object({
   defaultMode: mode,
 })
 export type Me = z.infer<typeof me>
+
+// ── Accounts ────────────────────────────────────────────────────────────────────────────────────────────
+
+export const MIN_PASSWORD_CHARS = 8
+export const MAX_PASSWORD_CHARS = 128
+
+const name = z.string().trim().min(1).max(100)
+const email = z.email().max(254)
+const password = z.string().min(MIN_PASSWORD_CHARS).max(MAX_PASSWORD_CHARS)
+
+/** `GET /api/setup`: true while no account exists. */
+export const setupState = z.object({ needed: z.boolean() })
+/** `POST /api/setup` → `Me`, signed in. The token is the one in the URL that the service prints. */
+export const setupRequest = z.strictObject({ token: z.string().min(1).max(200), name, email, password })
+export type SetupRequest = z.infer<typeof setupRequest>
+
+/** `POST /api/sign-in` → `Me`. `POST /api/sign-out` → 204. */
+export const signInRequest = z.strictObject({
+  email: z.string().min(1).max(254),
+  password: z.string().min(1).max(MAX_PASSWORD_CHARS),
+})
+export type SignInRequest = z.infer<typeof signInRequest>
+
+/** `POST /api/users` (administrators) → 201 with an `Account`. */
+export const newUserRequest = z.strictObject({
+  name,
+  email,
+  password,
+  role: z.enum(['admin', 'user']).default('user'),
+})
+export type NewUserRequest = z.infer<typeof newUserRequest>
+
+export const account = z.object({
+  id: z.string(),
+  name: z.string(),
+  email: z.string(),
+  role: z.enum(['admin', 'user']),
+})
+export type Account = z.infer<typeof account>
+
+/** `POST /api/keys` → 201 with a `NewApiKey`. */
+export const newKeyRequest = z.strictObject({ name })
+export const apiKey = z.object({
+  id: z.string(),
+  name: z.string(),
+  /** The first characters, to tell keys apart. The rest is not kept. */
+  start: z.string(),
+  createdAt: z.number(),
+  lastUsedAt: z.number().nullable(),
+})
+export type ApiKey = z.infer<typeof apiKey>
+/** `secret` is shown this once. */
+export const newApiKey = apiKey.extend({ secret: z.string() })
+export type NewApiKey = z.infer<typeof newApiKey>
+/** `GET /api/keys`. `DELETE /api/keys/:id` → 204. */
+export const keyList = z.object({ keys: z.array(apiKey) })
+
+// ── Sessions ────────────────────────────────────────────────────────────────────────────────────────────
+
+/**
+ * `GET /api/sessions?limit=50&before=<next>`, newest first. `next` is null on the last page.
+ * `GET /api/sessions/:id` → `SessionSummary`; `DELETE /api/sessions/:id` → 204.
+ */
+export const sessionList = z.object({ sessions: z.array(sessionSummary), next: z.number().nullable() })
+export type SessionList = z.infer<typeof sessionList>
