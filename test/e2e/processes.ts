@@ -1,0 +1,146 @@
+/** A whole Sandlot as processes, on data of its own: what a person starts with `./sandlot up`, minus the installing. */
+import { execFile, spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { promisify } from 'node:util'
+
+const run = promisify(execFile)
+const root = new URL('../..', import.meta.url).pathname
+
+export interface RunningSandlot {
+  /** `http://127.0.0.1:<port>` */
+  url: string
+  /** The line a person opens first; carries the one-time setup token. */
+  setupUrl: string
+  data: string
+  /** Everything both processes logged. */
+  logs(): string
+  /** Ids of this deployment's running containers. */
+  containers(): Promise<string[]>
+  /** Command lines of the processes in this deployment's containers. */
+  processes(): Promise<string[]>
+  /** End ai-agent as `signal` would, and start it again on the same data. */
+  restartAgent(signal: NodeJS.Signals): Promise<void>
+  stop(): Promise<void>
+}
+
+export interface SandlotOptions {
+  /** Environment of ai-agent: the model, the engine. */
+  agent?: Record<string, string>
+}
+
+export async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const address = server.address()
+  server.close()
+  await once(server, 'close')
+  if (address === null || typeof address === 'string') throw new Error('no port')
+  return address.port
+}
+
+/** Only what a process needs to find programs: no setting of whoever runs the tests leaks in. */
+function baseEnvironment(): Record<string, string> {
+  return { PATH: `${root}node_modules/.bin:/usr/local/bin:/usr/bin:/bin`, HOME: tmpdir(), LANG: 'C.UTF-8' }
+}
+
+export async function startSandlot(options: SandlotOptions = {}): Promise<RunningSandlot> {
+  const data = await mkdtemp(join(tmpdir(), 'sandlot-e2e-'))
+  const port = await freePort()
+  let logs = ''
+
+  const start = (name: string, entry: string, env: Record<string, string>): ChildProcess => {
+    const child = spawn(`${root}node_modules/.bin/node`, ['--conditions=source', `${root}${entry}`], {
+      env: { ...baseEnvironment(), SANDLOT_DATA: data, ...env },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+    for (const stream of [child.stdout, child.stderr]) {
+      createInterface({ input: stream }).on('line', (line) => {
+        logs += `${name} | ${line}\n`
+      })
+    }
+    return child
+  }
+  const startAgent = (): ChildProcess => start('ai-agent', 'packages/ai-agent/src/main.ts', options.agent ?? {})
+
+  let agent = startAgent()
+  const service = start('service', 'packages/service/src/main.ts', {
+    PORT: String(port),
+    SANDLOT_WEB_DIST: `${root}packages/web/dist`,
+  })
+
+  const url = `http://127.0.0.1:${port}`
+  const setupUrl = await eventually(`Sandlot to say that it is ready\n${logs}`, () => {
+    if (service.exitCode !== null) throw new Error(`service ended:\n${logs}`)
+    return /Sandlot is ready: (\S+)/.exec(logs)?.[1]
+  })
+  const agentIsThere = (): Promise<true> =>
+    eventually('ai-agent to answer', async () => {
+      if (agent.exitCode !== null) throw new Error(`ai-agent ended:\n${logs}`)
+      const answer = await fetch(`${url}/readyz`)
+      const body = (await answer.json()) as { reasons: { part: string; ok: boolean }[] }
+      return body.reasons.some((reason) => reason.part === 'agent' && reason.ok) ? true : undefined
+    })
+  await agentIsThere()
+
+  const deployment = async (): Promise<string> => (await readFile(join(data, 'keys/deployment-id'), 'utf8')).trim()
+  const docker = async (...args: string[]): Promise<string[]> =>
+    (await run('docker', args)).stdout.split('\n').filter((line) => line !== '')
+  const filter = async (): Promise<string> => `label=sandlot.deployment=${await deployment()}`
+
+  return {
+    url,
+    setupUrl,
+    data,
+    logs: () => logs,
+    containers: async () => docker('ps', '-q', '--filter', await filter()),
+    async processes() {
+      const ids = await this.containers()
+      const lists = await Promise.all(ids.map((id) => docker('top', id, '-eo', 'args')))
+      return lists.flatMap((list) => list.slice(1))
+    },
+    async restartAgent(signal) {
+      await end(agent, signal)
+      agent = startAgent()
+      await agentIsThere()
+    },
+    async stop() {
+      await Promise.all([end(service, 'SIGTERM'), end(agent, 'SIGINT')])
+      if (options.agent?.DOCKER_HOST === undefined) {
+        const containers = await docker('ps', '-aq', '--filter', await filter())
+        if (containers.length > 0) await docker('rm', '-f', ...containers)
+        const volumes = await docker('volume', 'ls', '-q', '--filter', await filter())
+        if (volumes.length > 0) await docker('volume', 'rm', ...volumes)
+      }
+      await rm(data, { recursive: true, force: true })
+    },
+  }
+}
+
+async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return
+  const ended = once(child, 'exit')
+  child.kill(signal)
+  const timer = setTimeout(() => child.kill('SIGKILL'), 15_000)
+  await ended
+  clearTimeout(timer)
+}
+
+/** Ask again every 50 ms until there is an answer; fails after `ms`. Errors of `ask` other than refused connections end it. */
+export async function eventually<T>(
+  what: string,
+  ask: () => T | undefined | Promise<T | undefined>,
+  ms = 30_000,
+): Promise<T> {
+  const until = performance.now() + ms
+  for (;;) {
+    const answer = await ask()
+    if (answer !== undefined) return answer
+    if (performance.now() > until) throw new Error(`waited ${ms} ms in vain for ${what}`)
+    await new Promise((resolve) => setTimeout(resolve, 50))
+  }
+}
