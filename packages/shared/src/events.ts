@@ -106,6 +106,8 @@ export const sandlotEvent = z.discriminatedUnion('type', [
     type: z.literal('prompt_started'),
     requestId: z.string().optional(),
     model: z.string().optional(),
+    /** Nobody can answer an approval of this prompt, so it is denied at once; also after a restart. */
+    unattended: z.boolean().optional(),
   }),
   /** Every call of the turn has its outcome. `callIds` in the model's order. */
   z.object({ type: z.literal('turn_ended'), callIds: z.array(z.string()) }),
@@ -128,7 +130,13 @@ export const sandlotEvent = z.discriminatedUnion('type', [
     /** What the person told the model. */
     reason: z.string().optional(),
   }),
-  z.object({ type: z.literal('message_queued'), messageId: z.string(), text: z.string() }),
+  z.object({
+    type: z.literal('message_queued'),
+    messageId: z.string(),
+    text: z.string(),
+    /** `steer`: joins the running prompt before its next request. `queue`: becomes a prompt of its own. */
+    as: z.enum(['steer', 'queue']),
+  }),
   z.object({
     type: z.literal('message_unqueued'),
     messageId: z.string(),
@@ -184,6 +192,17 @@ export const tokenUsage = z.object({
 })
 export type TokenUsage = z.infer<typeof tokenUsage>
 
+/** What only the model's provider understands, kept so that the next request is the same after a restart. */
+export const forProvider = z.object({
+  /** On the first settled event of a turn: fields to send back with the answer (reasoning, signatures). */
+  answer: z.record(z.string(), z.unknown()).optional(),
+  /** On `tool_call`: fields to send back with the call. */
+  call: z.record(z.string(), z.unknown()).optional(),
+  /** On `tool_call`: why its arguments must not be executed. */
+  invalid: z.enum(['truncated', 'malformed', 'not_object']).optional(),
+})
+export type ForProvider = z.infer<typeof forProvider>
+
 export const sandlotMeta = z.object({
   v: z.literal(1),
   /** Dense per session from 1; assigned by the store. */
@@ -210,6 +229,7 @@ export const sandlotMeta = z.object({
   /** Milliseconds a call waited (approval, queue) and ran. */
   timing: z.object({ waitMs: z.number(), runMs: z.number() }).optional(),
   usage: tokenUsage.optional(),
+  forProvider: forProvider.optional(),
   event: sandlotEvent.optional(),
 })
 export type SandlotMeta = z.infer<typeof sandlotMeta>
