@@ -1,0 +1,90 @@
+/** API keys: random, hashed at rest, shown once. */
+import { createHash } from 'node:crypto'
+import { account as accountShape } from '@sandlot/shared/api'
+import type { Account, ApiKey, NewApiKey } from '@sandlot/shared/api'
+import { SandlotError } from '@sandlot/shared/errors'
+import { randomText } from '@sandlot/shared/ids'
+import type { Kysely } from 'kysely'
+import type { AccountsSchema } from './schema.ts'
+import { API_KEY_PREFIX, MAX_KEYS_PER_USER } from './store.ts'
+
+const SECRET_CHARS = 40
+const SHOWN_CHARS = API_KEY_PREFIX.length + 4
+/** A key in steady use would else write on every request. */
+const LAST_USED_STEP_MS = 60_000
+
+/** A fast hash is enough: nobody guesses 206 random bits, and every request pays for it. */
+const hashOf = (secret: string): string => createHash('sha256').update(secret).digest('hex')
+
+export async function createKey(
+  db: Kysely<AccountsSchema>,
+  userId: string,
+  name: string,
+): Promise<NewApiKey> {
+  const secret = `${API_KEY_PREFIX}${randomText(SECRET_CHARS)}`
+  const key: ApiKey = {
+    id: `key_${randomText(20)}`,
+    name,
+    start: secret.slice(0, SHOWN_CHARS),
+    createdAt: Date.now(),
+    lastUsedAt: null,
+  }
+  await db.transaction().execute(async (trx) => {
+    const held = await trx
+      .selectFrom('api_key')
+      .select(({ fn }) => fn.countAll<number>().as('count'))
+      .where('userId', '=', userId)
+      .executeTakeFirstOrThrow()
+    if (held.count >= MAX_KEYS_PER_USER) {
+      throw new SandlotError(
+        'conflict',
+        `You have ${MAX_KEYS_PER_USER} keys. Delete one that you do not use.`,
+      )
+    }
+    await trx
+      .insertInto('api_key')
+      .values({ ...key, userId, hash: hashOf(secret) })
+      .execute()
+  })
+  return { ...key, secret }
+}
+
+export async function listKeys(db: Kysely<AccountsSchema>, userId: string): Promise<ApiKey[]> {
+  return db
+    .selectFrom('api_key')
+    .select(['id', 'name', 'start', 'createdAt', 'lastUsedAt'])
+    .where('userId', '=', userId)
+    .orderBy('createdAt', 'desc')
+    .orderBy('id')
+    .execute()
+}
+
+export async function deleteKey(db: Kysely<AccountsSchema>, userId: string, id: string): Promise<boolean> {
+  const result = await db
+    .deleteFrom('api_key')
+    .where('userId', '=', userId)
+    .where('id', '=', id)
+    .executeTakeFirst()
+  return result.numDeletedRows > 0n
+}
+
+export async function findByKey(
+  db: Kysely<AccountsSchema>,
+  secret: string,
+): Promise<{ account: Account; keyId: string } | undefined> {
+  if (!secret.startsWith(API_KEY_PREFIX)) return undefined
+  const row = await db
+    .selectFrom('api_key')
+    .innerJoin('auth_user', 'auth_user.id', 'api_key.userId')
+    .select(['api_key.id as keyId', 'api_key.lastUsedAt', 'auth_user.id', 'auth_user.name'])
+    .select(['auth_user.email', 'auth_user.role'])
+    .where('api_key.hash', '=', hashOf(secret))
+    .executeTakeFirst()
+  if (row === undefined) return undefined
+  const now = Date.now()
+  if (row.lastUsedAt === null || now - row.lastUsedAt >= LAST_USED_STEP_MS) {
+    await db.updateTable('api_key').set({ lastUsedAt: now }).where('id', '=', row.keyId).execute()
+  }
+  const { id, name, email, role } = row
+  return { account: accountShape.parse({ id, name, email, role: role ?? 'user' }), keyId: row.keyId }
+}

@@ -1,0 +1,55 @@
+/**
+ * Who may come in: users, their sign-ins, their API keys. One writing process (the service). Passwords are kept as
+ * argon2id, API keys as SHA-256 of 206 random bits; neither can be read back.
+ */
+import type { Account, ApiKey, NewApiKey } from '@sandlot/shared/api'
+
+export interface NewUser {
+  name: string
+  email: string
+  password: string
+  role: Account['role']
+}
+
+/** Where a sign-in came from; kept beside it. */
+export interface Origin {
+  ip?: string
+  userAgent?: string
+}
+
+/** Who a cookie belongs to. */
+export interface SignedIn {
+  account: Account
+  /** Of this sign-in; the same as long as it lasts. */
+  signInId: string
+  /** `Set-Cookie` values to send with the answer; empty unless the sign-in was prolonged or begun. */
+  setCookies: string[]
+}
+
+export interface AccountsStore {
+  hasUsers(): Promise<boolean>
+  /** Throws `SandlotError`: conflict (the address has an account), bad_request. The password is 8–128 characters. */
+  createUser(user: NewUser): Promise<Account>
+  /** As `createUser`, only while there is no user; of several at once one wins. Throws `conflict`. */
+  createFirstAdministrator(user: Omit<NewUser, 'role'>): Promise<Account>
+  /** Throws `unauthenticated`, the same for an unknown address and a wrong password. */
+  signIn(credentials: { email: string; password: string }, from: Origin): Promise<SignedIn>
+  /** Ends the sign-in of this `Cookie` header, if it is one. Answers whose it was, and the cookies that remove it. */
+  signOut(cookie: string): Promise<{ signInId: string | undefined; setCookies: string[] }>
+  /** By a `Cookie` header. Undefined: none, forged, ended or expired. */
+  findBySession(cookie: string): Promise<SignedIn | undefined>
+  /** By the secret of an API key. */
+  findByKey(secret: string): Promise<{ account: Account; keyId: string } | undefined>
+  /** The only time that the secret is seen. Throws `conflict` beyond `MAX_KEYS_PER_USER`. */
+  createKey(userId: string, name: string): Promise<NewApiKey>
+  /** Newest first. */
+  listKeys(userId: string): Promise<ApiKey[]>
+  /** False when this user has no such key. */
+  deleteKey(userId: string, id: string): Promise<boolean>
+  /** Rejects when the database does not answer. */
+  ping(): Promise<void>
+  close(): Promise<void>
+}
+
+export const MAX_KEYS_PER_USER = 100
+export const API_KEY_PREFIX = 'sk-sandlot-'
