@@ -1,0 +1,178 @@
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { getMigrations } from 'better-auth/db/migration'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { openAccounts } from '../../src/accounts/accounts.ts'
+import { authOptions } from '../../src/accounts/auth.ts'
+import { accountsMigrations } from '../../src/accounts/schema.ts'
+import type { AccountsSchema } from '../../src/accounts/schema.ts'
+import { API_KEY_PREFIX } from '../../src/accounts/store.ts'
+import type { AccountsStore, SignedIn } from '../../src/accounts/store.ts'
+import { openWriter } from '../../src/database.ts'
+
+const options = { secret: '0123456789abcdefghijklmnopqrstuvwxyzABCDEF', publicUrl: 'http://127.0.0.1:8002' }
+const ann = { name: 'Ann', email: 'ann@example.org', password: 'correct horse', role: 'user' as const }
+
+let folder: string
+let accounts: AccountsStore
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'sandlot-accounts-'))
+  accounts = await openAccounts(join(folder, 'accounts.db'), options)
+})
+
+afterEach(async () => {
+  await accounts.close()
+  await rm(folder, { recursive: true })
+})
+
+const cookieOf = (signedIn: SignedIn): string =>
+  signedIn.setCookies.map((cookie) => cookie.slice(0, cookie.indexOf(';'))).join('; ')
+
+test('the migrations give better-auth all that it wants', async () => {
+  const { db, close } = await openWriter<AccountsSchema>(join(folder, 'fresh.db'), accountsMigrations)
+  const { toBeAdded, toBeCreated, toBeAddedIndexes } = await getMigrations(authOptions(db, options))
+  await close()
+  expect({ toBeAdded, toBeCreated, toBeAddedIndexes }).toEqual({
+    toBeAdded: [],
+    toBeCreated: [],
+    toBeAddedIndexes: [],
+  })
+})
+
+describe('users', () => {
+  test('the first administrator is made once, also when two try together', async () => {
+    expect(await accounts.hasUsers()).toBe(false)
+    const tries = await Promise.allSettled([
+      accounts.createFirstAdministrator(ann),
+      accounts.createFirstAdministrator({ ...ann, email: 'bob@example.org' }),
+    ])
+    expect(tries.map((one) => one.status)).toEqual(['fulfilled', 'rejected'])
+    expect(tries[0]).toMatchObject({ value: { role: 'admin', email: 'ann@example.org' } })
+    expect(tries[1]).toMatchObject({ reason: { code: 'conflict' } })
+    expect(await accounts.hasUsers()).toBe(true)
+  })
+
+  test('a failed first try does not block the next', async () => {
+    await expect(accounts.createFirstAdministrator({ ...ann, email: 'nonsense' })).rejects.toMatchObject({
+      code: 'bad_request',
+    })
+    await expect(accounts.createFirstAdministrator(ann)).resolves.toMatchObject({ role: 'admin' })
+  })
+
+  test('one account for one address, in any case', async () => {
+    await accounts.createUser(ann)
+    await expect(accounts.createUser({ ...ann, email: 'ANN@example.org' })).rejects.toMatchObject({
+      code: 'conflict',
+    })
+  })
+
+  test('passwords are kept as argon2id', async () => {
+    await accounts.createUser(ann)
+    const { db, close } = await openWriter<{ auth_account: { password: string } }>(
+      join(folder, 'accounts.db'),
+      accountsMigrations,
+    )
+    const rows = await db.selectFrom('auth_account').select('password').execute()
+    await close()
+    expect(rows[0]?.password).toMatch(/^\$argon2id\$v=19\$m=19456,t=2,p=1\$/)
+  })
+})
+
+describe('sign-ins', () => {
+  test('signs in, is found by the cookie, and is gone after signing out', async () => {
+    const made = await accounts.createUser(ann)
+    const signedIn = await accounts.signIn(
+      { email: 'Ann@Example.org', password: ann.password },
+      { ip: '192.0.2.7', userAgent: 'test' },
+    )
+    expect(signedIn.account).toEqual(made)
+    expect(signedIn.setCookies.join()).toMatch(/sandlot\.session_token=.*HttpOnly; SameSite=Lax/)
+    const cookie = cookieOf(signedIn)
+    expect(await accounts.findBySession(cookie)).toMatchObject({ account: made, signInId: signedIn.signInId })
+
+    const out = await accounts.signOut(cookie)
+    expect(out.signInId).toBe(signedIn.signInId)
+    expect(out.setCookies.join()).toContain('Max-Age=0')
+    expect(await accounts.findBySession(cookie)).toBeUndefined()
+    expect(await accounts.signOut(cookie)).toMatchObject({ signInId: undefined })
+  })
+
+  test('an unknown address and a wrong password are refused alike', async () => {
+    await accounts.createUser(ann)
+    const wrong = accounts.signIn({ email: ann.email, password: 'wrong password' }, {})
+    const unknown = accounts.signIn({ email: 'eve@example.org', password: 'wrong password' }, {})
+    const [a, b] = await Promise.allSettled([wrong, unknown])
+    expect(a).toMatchObject({ status: 'rejected', reason: { code: 'unauthenticated' } })
+    expect(b).toEqual(a)
+  })
+
+  test.each([
+    ['nothing', ''],
+    ['another cookie', 'theme=dark'],
+    ['a made-up token', 'sandlot.session_token=abc.def'],
+    ['a token with a foreign signature', 'sandlot.session_token=aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa.AAAA'],
+  ])('finds nobody by %s', async (_what, cookie) => {
+    expect(await accounts.findBySession(cookie)).toBeUndefined()
+  })
+
+  test('a cookie survives a restart, and not another secret', async () => {
+    await accounts.createUser(ann)
+    const cookie = cookieOf(await accounts.signIn(ann, {}))
+    await accounts.close()
+    accounts = await openAccounts(join(folder, 'accounts.db'), options)
+    expect(await accounts.findBySession(cookie)).toBeDefined()
+    await accounts.close()
+    accounts = await openAccounts(join(folder, 'accounts.db'), {
+      ...options,
+      secret: options.secret.toUpperCase(),
+    })
+    expect(await accounts.findBySession(cookie)).toBeUndefined()
+  })
+
+  test('cookies are Secure behind https', async () => {
+    await accounts.close()
+    accounts = await openAccounts(join(folder, 'accounts.db'), {
+      ...options,
+      publicUrl: 'https://chat.example.org',
+    })
+    await accounts.createUser(ann)
+    const { setCookies } = await accounts.signIn(ann, {})
+    expect(setCookies.join()).toMatch(/^__Secure-sandlot\.session_token=.*Secure/)
+  })
+})
+
+describe('API keys', () => {
+  test('is shown once, hashed at rest, found by its secret, and gone when deleted', async () => {
+    const user = await accounts.createUser(ann)
+    const key = await accounts.createKey(user.id, 'laptop')
+    expect(key.secret).toMatch(/^sk-sandlot-[0-9a-z]{40}$/)
+    expect(key.secret.startsWith(key.start)).toBe(true)
+    expect(await accounts.findByKey(key.secret)).toEqual({ account: user, keyId: key.id })
+    const [listed] = await accounts.listKeys(user.id)
+    expect(listed).toMatchObject({ id: key.id, name: 'laptop', start: key.start })
+    expect(listed?.lastUsedAt).not.toBeNull()
+    expect(JSON.stringify(listed)).not.toContain(key.secret)
+    const kept = await readFile(join(folder, 'accounts.db-wal'), 'latin1')
+    expect(kept).not.toContain(key.secret.slice(API_KEY_PREFIX.length + 4))
+
+    expect(await accounts.deleteKey(user.id, key.id)).toBe(true)
+    expect(await accounts.deleteKey(user.id, key.id)).toBe(false)
+    expect(await accounts.findByKey(key.secret)).toBeUndefined()
+  })
+
+  test('another user sees and deletes none of them', async () => {
+    const user = await accounts.createUser(ann)
+    const other = await accounts.createUser({ ...ann, email: 'bob@example.org' })
+    const key = await accounts.createKey(user.id, 'laptop')
+    expect(await accounts.listKeys(other.id)).toEqual([])
+    expect(await accounts.deleteKey(other.id, key.id)).toBe(false)
+    expect(await accounts.findByKey(key.secret)).toBeDefined()
+  })
+
+  test('a key that nobody made finds nobody', async () => {
+    expect(await accounts.findByKey(`${API_KEY_PREFIX}${'a'.repeat(40)}`)).toBeUndefined()
+    expect(await accounts.findByKey('')).toBeUndefined()
+  })
+})
