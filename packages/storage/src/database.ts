@@ -21,7 +21,7 @@ export type Migrations = Record<string, Migration>
 
 export interface OpenDatabase<Schema> {
   readonly db: Kysely<Schema>
-  close(): Promise<void>
+  readonly close: () => Promise<void>
 }
 
 /**

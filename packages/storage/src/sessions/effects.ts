@@ -1,0 +1,165 @@
+/** What changes together with stored events, in their transaction. */
+import { randomUUID } from 'node:crypto'
+import { SandlotError } from '@sandlot/shared/errors'
+import type { Transaction } from 'kysely'
+import type { SessionsSchema } from './schema.ts'
+import type { Effects } from './store.ts'
+
+type Trx = Transaction<SessionsSchema>
+
+/** The columns of the session's own row that the effects set. */
+export function sessionChanges(effects: Effects): {
+  title?: string
+  mode?: string
+  running_prompt_id?: string | null
+} {
+  return {
+    // PostgreSQL refuses NUL in text.
+    ...(effects.title === undefined ? {} : { title: effects.title.replaceAll('\0', '') }),
+    ...(effects.mode === undefined ? {} : { mode: effects.mode }),
+    ...(effects.runningPromptId === undefined ? {} : { running_prompt_id: effects.runningPromptId }),
+  }
+}
+
+/** The effects on other tables. Throws `conflict` or `not_found`, which undoes the whole transaction. */
+export async function applyEffects(
+  trx: Trx,
+  session: { id: string; userId: string },
+  effects: Effects,
+): Promise<void> {
+  if (effects.submission !== undefined) await recordSubmission(trx, session.id, effects.submission)
+  if (effects.approvalAsked !== undefined) await askApproval(trx, session.id, effects.approvalAsked)
+  if (effects.approvalAnswered !== undefined) await answerApproval(trx, session.id, effects.approvalAnswered)
+  if (effects.output !== undefined) await completeOutput(trx, session.id, effects.output)
+  if (effects.usage !== undefined) await recordUsage(trx, session, effects.usage)
+  if (effects.outcome !== undefined) await recordOutcome(trx, session.id, effects.outcome)
+}
+
+async function recordSubmission(
+  trx: Trx,
+  sessionId: string,
+  submission: NonNullable<Effects['submission']>,
+): Promise<void> {
+  const stored = await trx
+    .insertInto('submissions')
+    .values({
+      user_id: submission.userId,
+      request_id: submission.requestId,
+      session_id: sessionId,
+      prompt_id: submission.promptId,
+    })
+    .onConflict((conflict) => conflict.columns(['user_id', 'request_id']).doNothing())
+    .returning('request_id')
+    .executeTakeFirst()
+  if (stored === undefined)
+    throw new SandlotError('conflict', `Request ${submission.requestId} was submitted before.`)
+}
+
+async function askApproval(
+  trx: Trx,
+  sessionId: string,
+  asked: NonNullable<Effects['approvalAsked']>,
+): Promise<void> {
+  const stored = await trx
+    .insertInto('approvals')
+    .values({
+      session_id: sessionId,
+      tool_call_id: asked.toolCallId,
+      asked_at: asked.askedAt,
+      expires_at: asked.expiresAt,
+      answered_at: null,
+      option_id: null,
+      answered_by: null,
+    })
+    .onConflict((conflict) => conflict.columns(['session_id', 'tool_call_id']).doNothing())
+    .returning('tool_call_id')
+    .executeTakeFirst()
+  if (stored === undefined)
+    throw new SandlotError('conflict', `Approval of ${asked.toolCallId} was asked before.`)
+}
+
+async function answerApproval(
+  trx: Trx,
+  sessionId: string,
+  answered: NonNullable<Effects['approvalAnswered']>,
+): Promise<void> {
+  const first = await trx
+    .updateTable('approvals')
+    .set({ answered_at: answered.answeredAt, option_id: answered.optionId, answered_by: answered.by })
+    .where('session_id', '=', sessionId)
+    .where('tool_call_id', '=', answered.toolCallId)
+    .where('answered_at', 'is', null)
+    .returning('tool_call_id')
+    .executeTakeFirst()
+  if (first !== undefined) return
+  const earlier = await trx
+    .selectFrom('approvals')
+    .select('answered_by')
+    .where('session_id', '=', sessionId)
+    .where('tool_call_id', '=', answered.toolCallId)
+    .executeTakeFirst()
+  if (earlier === undefined)
+    throw new SandlotError('not_found', `Nobody asked for an approval of ${answered.toolCallId}.`)
+  throw new SandlotError(
+    'conflict',
+    `The approval of ${answered.toolCallId} was answered before, by ${earlier.answered_by}.`,
+  )
+}
+
+async function completeOutput(
+  trx: Trx,
+  sessionId: string,
+  output: NonNullable<Effects['output']>,
+): Promise<void> {
+  const counts = { total_bytes: output.totalBytes, lines: output.lines, complete: 1 }
+  await trx
+    .insertInto('outputs')
+    .values({ session_id: sessionId, call_id: output.callId, stored_bytes: 0, ...counts })
+    .onConflict((conflict) => conflict.columns(['session_id', 'call_id']).doUpdateSet(counts))
+    .execute()
+}
+
+async function recordUsage(
+  trx: Trx,
+  session: { id: string; userId: string },
+  usage: NonNullable<Effects['usage']>,
+): Promise<void> {
+  await trx
+    .insertInto('usage')
+    .values({
+      id: randomUUID(),
+      user_id: session.userId,
+      session_id: session.id,
+      prompt_id: usage.promptId,
+      model: usage.model,
+      input: usage.input,
+      output: usage.output,
+      cached: usage.cached,
+      reasoning: usage.reasoning,
+      at: usage.at,
+    })
+    .execute()
+}
+
+async function recordOutcome(
+  trx: Trx,
+  sessionId: string,
+  outcome: NonNullable<Effects['outcome']>,
+): Promise<void> {
+  const stored = await trx
+    .insertInto('outcomes')
+    .values({
+      session_id: sessionId,
+      call_id: outcome.callId,
+      tool: outcome.tool,
+      status: outcome.status,
+      reason: outcome.reason ?? null,
+      run_ms: Math.round(outcome.runMs),
+      wait_ms: Math.round(outcome.waitMs),
+    })
+    .onConflict((conflict) => conflict.columns(['session_id', 'call_id']).doNothing())
+    .returning('call_id')
+    .executeTakeFirst()
+  if (stored === undefined)
+    throw new SandlotError('conflict', `Call ${outcome.callId} has its outcome already.`)
+}

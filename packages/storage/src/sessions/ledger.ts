@@ -1,0 +1,131 @@
+/** The sandbox ledger in the sessions database: whose a sandbox is. */
+import { SandboxError } from '@sandlot/sandbox/errors'
+import type { LedgerSlot, SandboxLedger } from '@sandlot/sandbox/ledger'
+import type { Kysely, Selectable } from 'kysely'
+import { StorageError } from '../storage-error.ts'
+import type { SessionsSchema } from './schema.ts'
+
+export function storedLedger(db: Kysely<SessionsSchema>): SandboxLedger {
+  return {
+    async find(userId) {
+      const row = await db
+        .selectFrom('sandbox_slots')
+        .selectAll()
+        .where('user_id', '=', userId)
+        .executeTakeFirst()
+      return row === undefined ? undefined : toSlot(row)
+    },
+
+    async add(slot) {
+      const stored = await db
+        .insertInto('sandbox_slots')
+        .values(toRow(slot))
+        .onConflict((conflict) => conflict.doNothing())
+        .returning('slot')
+        .executeTakeFirst()
+      if (stored === undefined) {
+        throw new SandboxError(
+          'exists',
+          `Slot ${slot.slot}, uid ${slot.uid}, volume ${slot.volume} or their user is in the ledger already.`,
+        )
+      }
+    },
+
+    claim: (slot, userId) =>
+      db.transaction().execute(async (trx) => {
+        const existing = await trx
+          .selectFrom('sandbox_slots')
+          .selectAll()
+          .where('user_id', '=', userId)
+          .executeTakeFirst()
+        if (existing !== undefined) return toSlot(existing)
+        const claimed = await trx
+          .updateTable('sandbox_slots')
+          .set({ state: 'claimed', user_id: userId, claimed_at: Date.now() })
+          .where('slot', '=', slot)
+          .where('user_id', 'is', null)
+          .returningAll()
+          .executeTakeFirst()
+        if (claimed !== undefined) return toSlot(claimed)
+        const row = await trx
+          .selectFrom('sandbox_slots')
+          .select('slot')
+          .where('slot', '=', slot)
+          .executeTakeFirst()
+        throw row === undefined
+          ? noSlot(slot)
+          : new SandboxError('exists', `Slot ${slot} belongs to another user.`)
+      }),
+
+    async nextGeneration(slot) {
+      const row = await db
+        .updateTable('sandbox_slots')
+        .set((query) => ({ generation: query('generation', '+', 1) }))
+        .where('slot', '=', slot)
+        .returning('generation')
+        .executeTakeFirst()
+      if (row === undefined) throw noSlot(slot)
+      return row.generation
+    },
+
+    async release(slot) {
+      await db.deleteFrom('sandbox_slots').where('slot', '=', slot).execute()
+    },
+
+    async list() {
+      const rows = await db
+        .selectFrom('sandbox_slots')
+        .selectAll()
+        .orderBy('created_at')
+        .orderBy('slot')
+        .execute()
+      return rows.map(toSlot)
+    },
+
+    async nextEpoch() {
+      const row = await db
+        .insertInto('counters')
+        .values({ name: 'controller_epoch', value: 1 })
+        .onConflict((conflict) =>
+          conflict.column('name').doUpdateSet((query) => ({ value: query('counters.value', '+', 1) })),
+        )
+        .returning('value')
+        .executeTakeFirstOrThrow()
+      return row.value
+    },
+  }
+}
+
+function noSlot(slot: string): SandboxError {
+  return new SandboxError('not_found', `The ledger has no slot ${slot}.`)
+}
+
+function toRow(slot: LedgerSlot): SessionsSchema['sandbox_slots'] {
+  return {
+    slot: slot.slot,
+    state: slot.state,
+    user_id: slot.userId ?? null,
+    uid: slot.uid,
+    volume: slot.volume,
+    generation: slot.generation,
+    created_at: slot.createdAt,
+    claimed_at: slot.claimedAt ?? null,
+  }
+}
+
+function toSlot(row: Selectable<SessionsSchema['sandbox_slots']>): LedgerSlot {
+  const { state } = row
+  if (state !== 'warm' && state !== 'claimed') {
+    throw new StorageError('corrupt', `Slot ${row.slot} has the unknown state "${state}".`)
+  }
+  return {
+    slot: row.slot,
+    state,
+    ...(row.user_id === null ? {} : { userId: row.user_id }),
+    uid: row.uid,
+    volume: row.volume,
+    generation: row.generation,
+    createdAt: row.created_at,
+    ...(row.claimed_at === null ? {} : { claimedAt: row.claimed_at }),
+  }
+}

@@ -1,0 +1,145 @@
+/**
+ * Output bytes on their way into the database. They are gathered for a moment and written together, so that a command
+ * that prints a lot costs the events of other sessions few commits.
+ */
+import { SandlotError } from '@sandlot/shared/errors'
+import type { Kysely, Transaction } from 'kysely'
+import type { SessionsSchema } from './schema.ts'
+
+/** No stored chunk is larger; reads rely on it. */
+export const MAX_CHUNK_BYTES = 256 * 1024
+/** Pending bytes are written after this long … */
+const FLUSH_AFTER_MS = 20
+/** … or as soon as there are so many. */
+const FLUSH_AT_BYTES = 1024 * 1024
+
+interface Pending {
+  offset: number
+  bytes: Uint8Array
+  resolve: () => void
+  reject: (error: unknown) => void
+}
+
+interface CallPending {
+  sessionId: string
+  callId: string
+  pieces: Pending[]
+}
+
+export class OutputWriter {
+  readonly #db: Kysely<SessionsSchema>
+  #pending = new Map<string, CallPending>()
+  #pendingBytes = 0
+  #timer: NodeJS.Timeout | undefined
+  #writing: Promise<void> = Promise.resolve()
+
+  constructor(db: Kysely<SessionsSchema>) {
+    this.#db = db
+  }
+
+  /** Resolves when the bytes are durable. They are copied: the caller may use its buffer again at once. */
+  append(sessionId: string, callId: string, offset: number, bytes: Uint8Array): Promise<void> {
+    const { promise, resolve, reject } = Promise.withResolvers<void>()
+    const key = `${sessionId} ${callId}`
+    const call = this.#pending.get(key) ?? { sessionId, callId, pieces: [] }
+    call.pieces.push({ offset, bytes: bytes.slice(), resolve, reject })
+    this.#pending.set(key, call)
+    this.#pendingBytes += bytes.length
+    if (this.#pendingBytes >= FLUSH_AT_BYTES) void this.flush()
+    else this.#timer ??= setTimeout(() => void this.flush(), FLUSH_AFTER_MS)
+    return promise
+  }
+
+  /** Writes what is pending. Never rejects: every piece hears its own fate. */
+  flush(): Promise<void> {
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+    const calls = [...this.#pending.values()]
+    this.#pending = new Map()
+    this.#pendingBytes = 0
+    this.#writing = this.#writing.then(() => this.#write(calls))
+    return this.#writing
+  }
+
+  async #write(calls: CallPending[]): Promise<void> {
+    if (calls.length === 0) return
+    try {
+      const settle = await this.#db.transaction().execute(async (trx) => {
+        const settled: (() => void)[] = []
+        for (const call of calls) settled.push(...(await writeCall(trx, call)))
+        return settled
+      })
+      for (const tell of settle) tell()
+    } catch (error) {
+      for (const piece of calls.flatMap((call) => call.pieces)) piece.reject(error)
+    }
+  }
+}
+
+/** Returns what to tell each piece once the transaction is committed. */
+async function writeCall(trx: Transaction<SessionsSchema>, call: CallPending): Promise<(() => void)[]> {
+  const { sessionId, callId, pieces } = call
+  const session = await trx.selectFrom('sessions').select('id').where('id', '=', sessionId).executeTakeFirst()
+  if (session === undefined) {
+    const error = new SandlotError('not_found', `There is no session ${sessionId} to keep output of.`)
+    return pieces.map((piece) => () => piece.reject(error))
+  }
+
+  const row = await trx
+    .selectFrom('outputs')
+    .select(['stored_bytes', 'total_bytes'])
+    .where('session_id', '=', sessionId)
+    .where('call_id', '=', callId)
+    .executeTakeFirst()
+  const start = row?.stored_bytes ?? 0
+  const { fresh, end, tell } = takeInOrder(pieces, start, callId)
+  if (row !== undefined && end === start) return tell
+
+  await insertChunks(trx, sessionId, callId, start, Buffer.concat(fresh))
+  const counts = { stored_bytes: end, total_bytes: Math.max(end, row?.total_bytes ?? 0) }
+  await trx
+    .insertInto('outputs')
+    .values({ session_id: sessionId, call_id: callId, lines: 0, complete: 0, ...counts })
+    .onConflict((conflict) => conflict.columns(['session_id', 'call_id']).doUpdateSet(counts))
+    .execute()
+  return tell
+}
+
+/** Drops what is stored already and refuses a piece that would leave a hole. */
+function takeInOrder(
+  pieces: readonly Pending[],
+  start: number,
+  callId: string,
+): { fresh: Uint8Array[]; end: number; tell: (() => void)[] } {
+  const fresh: Uint8Array[] = []
+  const tell: (() => void)[] = []
+  let end = start
+  for (const piece of pieces) {
+    if (piece.offset > end) {
+      const message = `Output of ${callId} is stored up to byte ${end}; a piece at ${piece.offset} would leave a hole.`
+      tell.push(() => piece.reject(new SandlotError('bad_request', message)))
+      continue
+    }
+    const bytes = piece.bytes.subarray(Math.min(piece.bytes.length, end - piece.offset))
+    fresh.push(bytes)
+    end += bytes.length
+    tell.push(piece.resolve)
+  }
+  return { fresh, end, tell }
+}
+
+async function insertChunks(
+  trx: Transaction<SessionsSchema>,
+  sessionId: string,
+  callId: string,
+  start: number,
+  bytes: Buffer,
+): Promise<void> {
+  for (let from = 0; from < bytes.length; from += MAX_CHUNK_BYTES) {
+    const chunk = bytes.subarray(from, from + MAX_CHUNK_BYTES)
+    await trx
+      .insertInto('output_chunks')
+      .values({ session_id: sessionId, call_id: callId, start_at: start + from, bytes: chunk })
+      .execute()
+  }
+}

@@ -1,0 +1,108 @@
+/** The reads of the sessions store, the same for the writer and for read-only processes. */
+import type { Kysely } from 'kysely'
+import { MAX_CHUNK_BYTES } from './output-writer.ts'
+import { toApprovalRow, toEvent, toOutputRow, toSessionRow } from './rows.ts'
+import type { SessionsSchema } from './schema.ts'
+import type { SessionReader } from './store.ts'
+
+const PAGE = 50
+
+export function sessionReads(db: Kysely<SessionsSchema>): Omit<SessionReader, 'close'> {
+  return {
+    async getSession(id) {
+      const row = await sessionRows(db).where('id', '=', id).executeTakeFirst()
+      return row === undefined ? undefined : toSessionRow(row)
+    },
+
+    async listSessions(userId, page = {}) {
+      const limit = page.limit ?? PAGE
+      const { before } = page
+      const rows = await sessionRows(db)
+        .where('user_id', '=', userId)
+        .$if(before !== undefined, (query) => query.where('updated_at', '<', before ?? 0))
+        .orderBy('updated_at', 'desc')
+        .orderBy('id')
+        .limit(limit)
+        .execute()
+      const last = rows.at(-1)
+      if (last === undefined || rows.length < limit) return rows.map(toSessionRow)
+      // The cursor is a time: rows of the same millisecond must not be cut apart, or the next page would miss some.
+      const ties = await sessionRows(db)
+        .where('user_id', '=', userId)
+        .where('updated_at', '=', last.updated_at)
+        .where('id', '>', last.id)
+        .orderBy('id')
+        .execute()
+      return [...rows, ...ties].map(toSessionRow)
+    },
+
+    async readEvents(sessionId, after = 0, limit) {
+      const rows = await db
+        .selectFrom('events')
+        .select(['seq', 'json'])
+        .where('session_id', '=', sessionId)
+        .where('seq', '>', after)
+        .orderBy('seq')
+        .$if(limit !== undefined, (query) => query.limit(limit ?? 0))
+        .execute()
+      return rows.map((row) => toEvent(sessionId, row))
+    },
+
+    async outputInfo(sessionId, callId) {
+      const row = await db
+        .selectFrom('outputs')
+        .selectAll()
+        .where('session_id', '=', sessionId)
+        .where('call_id', '=', callId)
+        .executeTakeFirst()
+      return row === undefined ? undefined : toOutputRow(row)
+    },
+
+    async readOutput(sessionId, callId, from, to) {
+      const rows = await db
+        .selectFrom('output_chunks')
+        .select(['start_at', 'bytes'])
+        .where('session_id', '=', sessionId)
+        .where('call_id', '=', callId)
+        // The chunk that `from` lies in begins at most one chunk before it.
+        .where('start_at', '>', from - MAX_CHUNK_BYTES)
+        .where('start_at', '<', to)
+        .orderBy('start_at')
+        .execute()
+      return new Uint8Array(
+        Buffer.concat(
+          rows.map((row) =>
+            row.bytes.subarray(Math.max(0, from - row.start_at), Math.max(0, to - row.start_at)),
+          ),
+        ),
+      )
+    },
+
+    async pendingApprovals(sessionId) {
+      const rows = await db
+        .selectFrom('approvals')
+        .selectAll()
+        .where('session_id', '=', sessionId)
+        .where('answered_at', 'is', null)
+        .orderBy('asked_at')
+        .orderBy('tool_call_id')
+        .execute()
+      return rows.map(toApprovalRow)
+    },
+  }
+}
+
+/** Sessions with the number of approvals that wait. */
+export function sessionRows(db: Kysely<SessionsSchema>) {
+  return db
+    .selectFrom('sessions')
+    .selectAll('sessions')
+    .select((query) =>
+      query
+        .selectFrom('approvals')
+        .select((count) => count.fn.countAll<number>().as('waiting'))
+        .whereRef('approvals.session_id', '=', 'sessions.id')
+        .where('approvals.answered_at', 'is', null)
+        .as('waiting'),
+    )
+}

@@ -1,0 +1,74 @@
+/** Database rows → the shapes of the seam. What is stored as text is checked here, where it enters again. */
+import { MODES, sessionEvent } from '@sandlot/shared/events'
+import type { Mode, SessionEvent } from '@sandlot/shared/events'
+import { messageOf } from '@sandlot/shared/errors'
+import type { Selectable } from 'kysely'
+import { StorageError } from '../storage-error.ts'
+import type { SessionsSchema } from './schema.ts'
+import type { ApprovalRow, OutputRow, SessionRow } from './store.ts'
+
+export function toSessionRow(
+  row: Selectable<SessionsSchema['sessions']> & { waiting: number | null },
+): SessionRow {
+  return {
+    id: row.id,
+    userId: row.user_id,
+    cwd: row.cwd,
+    title: row.title,
+    mode: toMode(row.id, row.mode),
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+    lastSeq: row.last_seq,
+    runningPromptId: row.running_prompt_id,
+    waiting: row.waiting ?? 0,
+  }
+}
+
+function toMode(sessionId: string, text: string): Mode {
+  const mode = MODES.find((known) => known === text)
+  if (mode === undefined)
+    throw new StorageError('corrupt', `Session ${sessionId} has the unknown mode "${text}".`)
+  return mode
+}
+
+/** Put the number into an event, replacing any that it had. */
+export function withSeq(event: SessionEvent, seq: number): SessionEvent {
+  return { ...event, _meta: { ...event._meta, sandlot: { ...event._meta.sandlot, seq } } }
+}
+
+export function toEvent(sessionId: string, row: { seq: number; json: string }): SessionEvent {
+  try {
+    return withSeq(sessionEvent.parse(JSON.parse(row.json)), row.seq)
+  } catch (error) {
+    throw new StorageError(
+      'corrupt',
+      `Event ${row.seq} of session ${sessionId} is damaged: ${messageOf(error)}`,
+      {
+        cause: error,
+      },
+    )
+  }
+}
+
+export function toOutputRow(row: Selectable<SessionsSchema['outputs']>): OutputRow {
+  return {
+    sessionId: row.session_id,
+    callId: row.call_id,
+    storedBytes: row.stored_bytes,
+    totalBytes: row.total_bytes,
+    lines: row.lines,
+    complete: row.complete === 1,
+  }
+}
+
+export function toApprovalRow(row: Selectable<SessionsSchema['approvals']>): ApprovalRow {
+  return {
+    sessionId: row.session_id,
+    toolCallId: row.tool_call_id,
+    askedAt: row.asked_at,
+    expiresAt: row.expires_at,
+    answeredAt: row.answered_at,
+    optionId: row.option_id,
+    by: row.answered_by,
+  }
+}

@@ -1,0 +1,235 @@
+/**
+ * The tables of the sessions store. Portable to PostgreSQL: text ids, epoch-ms bigints, JSON as text that is checked by
+ * zod when it is read, no booleans, enums or arrays.
+ */
+import type { ColumnType, CreateTableBuilder, Kysely } from 'kysely'
+import { sql } from 'kysely'
+import type { Migrations } from '../database.ts'
+
+interface SessionsTable {
+  id: string
+  user_id: string
+  cwd: string
+  title: string | null
+  mode: string
+  created_at: number
+  updated_at: number
+  last_seq: number
+  running_prompt_id: string | null
+}
+
+interface EventsTable {
+  session_id: string
+  seq: number
+  at: number
+  /** The event as JSON. */
+  json: string
+}
+
+interface OutputsTable {
+  session_id: string
+  call_id: string
+  stored_bytes: number
+  total_bytes: number
+  lines: number
+  /** 1 when the call has ended and the counts are final. */
+  complete: number
+}
+
+interface OutputChunksTable {
+  session_id: string
+  call_id: string
+  /** Where in the output the chunk begins. Chunks follow one another without a hole. */
+  start_at: number
+  bytes: ColumnType<Uint8Array, Uint8Array, never>
+}
+
+interface ApprovalsTable {
+  session_id: string
+  tool_call_id: string
+  asked_at: number
+  expires_at: number
+  answered_at: number | null
+  option_id: string | null
+  answered_by: string | null
+}
+
+interface SubmissionsTable {
+  user_id: string
+  request_id: string
+  session_id: string
+  prompt_id: string
+}
+
+/** One row per model answer. Outlives its session: it is what a user has spent. */
+interface UsageTable {
+  id: string
+  user_id: string
+  session_id: string
+  prompt_id: string
+  model: string
+  input: number
+  output: number
+  cached: number
+  reasoning: number
+  at: number
+}
+
+interface OutcomesTable {
+  session_id: string
+  call_id: string
+  tool: string
+  status: string
+  reason: string | null
+  run_ms: number
+  wait_ms: number
+}
+
+interface SandboxSlotsTable {
+  slot: string
+  state: string
+  user_id: string | null
+  uid: number
+  volume: string
+  generation: number
+  created_at: number
+  claimed_at: number | null
+}
+
+/** Numbers that only grow. */
+interface CountersTable {
+  name: string
+  value: number
+}
+
+export interface SessionsSchema {
+  sessions: SessionsTable
+  events: EventsTable
+  outputs: OutputsTable
+  output_chunks: OutputChunksTable
+  approvals: ApprovalsTable
+  submissions: SubmissionsTable
+  usage: UsageTable
+  outcomes: OutcomesTable
+  sandbox_slots: SandboxSlotsTable
+  counters: CountersTable
+}
+
+export const sessionsMigrations: Migrations = { '001_sessions': { up: createTables } }
+
+async function createTables(db: Kysely<unknown>): Promise<void> {
+  // SQLite stores a blob as a blob whatever the declared type, so PostgreSQL's name serves both.
+  const binary = sql`bytea`
+  const { schema } = db
+
+  await schema
+    .createTable('sessions')
+    .addColumn('id', 'text', (column) => column.primaryKey())
+    .addColumn('user_id', 'text', (column) => column.notNull())
+    .addColumn('cwd', 'text', (column) => column.notNull())
+    .addColumn('title', 'text')
+    .addColumn('mode', 'text', (column) => column.notNull())
+    .addColumn('created_at', 'bigint', (column) => column.notNull())
+    .addColumn('updated_at', 'bigint', (column) => column.notNull())
+    .addColumn('last_seq', 'bigint', (column) => column.notNull())
+    .addColumn('running_prompt_id', 'text')
+    .execute()
+  await schema
+    .createIndex('sessions_by_user')
+    .on('sessions')
+    .columns(['user_id', 'updated_at desc', 'id'])
+    .execute()
+  await schema
+    .createIndex('sessions_running')
+    .on('sessions')
+    .column('running_prompt_id')
+    .where(sql.ref('running_prompt_id'), 'is not', null)
+    .execute()
+
+  await ofSession(schema.createTable('events'))
+    .addColumn('seq', 'bigint', (column) => column.notNull())
+    .addColumn('at', 'bigint', (column) => column.notNull())
+    .addColumn('json', 'text', (column) => column.notNull())
+    .addPrimaryKeyConstraint('events_key', ['session_id', 'seq'])
+    .execute()
+  await ofSession(schema.createTable('outputs'))
+    .addColumn('call_id', 'text', (column) => column.notNull())
+    .addColumn('stored_bytes', 'bigint', (column) => column.notNull())
+    .addColumn('total_bytes', 'bigint', (column) => column.notNull())
+    .addColumn('lines', 'bigint', (column) => column.notNull())
+    .addColumn('complete', 'integer', (column) => column.notNull())
+    .addPrimaryKeyConstraint('outputs_key', ['session_id', 'call_id'])
+    .execute()
+  await ofSession(schema.createTable('output_chunks'))
+    .addColumn('call_id', 'text', (column) => column.notNull())
+    .addColumn('start_at', 'bigint', (column) => column.notNull())
+    .addColumn('bytes', binary, (column) => column.notNull())
+    .addPrimaryKeyConstraint('output_chunks_key', ['session_id', 'call_id', 'start_at'])
+    .execute()
+  await ofSession(schema.createTable('approvals'))
+    .addColumn('tool_call_id', 'text', (column) => column.notNull())
+    .addColumn('asked_at', 'bigint', (column) => column.notNull())
+    .addColumn('expires_at', 'bigint', (column) => column.notNull())
+    .addColumn('answered_at', 'bigint')
+    .addColumn('option_id', 'text')
+    .addColumn('answered_by', 'text')
+    .addPrimaryKeyConstraint('approvals_key', ['session_id', 'tool_call_id'])
+    .execute()
+  await ofSession(schema.createTable('submissions'))
+    .addColumn('user_id', 'text', (column) => column.notNull())
+    .addColumn('request_id', 'text', (column) => column.notNull())
+    .addColumn('prompt_id', 'text', (column) => column.notNull())
+    .addPrimaryKeyConstraint('submissions_key', ['user_id', 'request_id'])
+    .execute()
+  await ofSession(schema.createTable('outcomes'))
+    .addColumn('call_id', 'text', (column) => column.notNull())
+    .addColumn('tool', 'text', (column) => column.notNull())
+    .addColumn('status', 'text', (column) => column.notNull())
+    .addColumn('reason', 'text')
+    .addColumn('run_ms', 'bigint', (column) => column.notNull())
+    .addColumn('wait_ms', 'bigint', (column) => column.notNull())
+    .addPrimaryKeyConstraint('outcomes_key', ['session_id', 'call_id'])
+    .execute()
+  await schema.createIndex('submissions_by_session').on('submissions').column('session_id').execute()
+
+  await schema
+    .createTable('usage')
+    .addColumn('id', 'text', (column) => column.primaryKey())
+    .addColumn('user_id', 'text', (column) => column.notNull())
+    .addColumn('session_id', 'text', (column) => column.notNull())
+    .addColumn('prompt_id', 'text', (column) => column.notNull())
+    .addColumn('model', 'text', (column) => column.notNull())
+    .addColumn('input', 'bigint', (column) => column.notNull())
+    .addColumn('output', 'bigint', (column) => column.notNull())
+    .addColumn('cached', 'bigint', (column) => column.notNull())
+    .addColumn('reasoning', 'bigint', (column) => column.notNull())
+    .addColumn('at', 'bigint', (column) => column.notNull())
+    .execute()
+  await schema.createIndex('usage_by_user').on('usage').columns(['user_id', 'at']).execute()
+
+  await schema
+    .createTable('sandbox_slots')
+    .addColumn('slot', 'text', (column) => column.primaryKey())
+    .addColumn('state', 'text', (column) => column.notNull())
+    .addColumn('user_id', 'text', (column) => column.unique())
+    .addColumn('uid', 'integer', (column) => column.notNull().unique())
+    .addColumn('volume', 'text', (column) => column.notNull().unique())
+    .addColumn('generation', 'bigint', (column) => column.notNull())
+    .addColumn('created_at', 'bigint', (column) => column.notNull())
+    .addColumn('claimed_at', 'bigint')
+    .execute()
+  await schema
+    .createTable('counters')
+    .addColumn('name', 'text', (column) => column.primaryKey())
+    .addColumn('value', 'bigint', (column) => column.notNull())
+    .execute()
+}
+
+/** Rows that go when their session goes. */
+function ofSession<Table extends string>(
+  table: CreateTableBuilder<Table>,
+): CreateTableBuilder<Table, 'session_id'> {
+  return table.addColumn('session_id', 'text', (column) =>
+    column.notNull().references('sessions.id').onDelete('cascade'),
+  )
+}

@@ -1,0 +1,41 @@
+/** The sessions store on a SQLite file. */
+import { openReader, openWriter } from '../database.ts'
+import { storedLedger } from './ledger.ts'
+import { OutputWriter } from './output-writer.ts'
+import { sessionReads } from './reads.ts'
+import type { SessionsSchema } from './schema.ts'
+import { sessionsMigrations } from './schema.ts'
+import type { SessionReader, SessionStore } from './store.ts'
+import { sessionWrites } from './writes.ts'
+
+/**
+ * Open `sessions.db` for its one writing process (ai-agent), creating and migrating it.
+ * Throws `StorageError`: cannot_open, locked, newer_schema, migration_failed.
+ */
+export async function openSessionStore(path: string): Promise<SessionStore> {
+  const database = await openWriter<SessionsSchema>(path, sessionsMigrations)
+  const { db } = database
+  const output = new OutputWriter(db)
+  return {
+    ...sessionReads(db),
+    ...sessionWrites(db),
+    ledger: storedLedger(db),
+    appendOutput: (sessionId, callId, offset, bytes) => output.append(sessionId, callId, offset, bytes),
+    close: async () => {
+      await output.flush()
+      await database.close()
+    },
+  }
+}
+
+/**
+ * Open `sessions.db` read-only, waiting up to `waitMs` (30 s) for its writer to create and migrate it.
+ * Throws `StorageError`: cannot_open, newer_schema, not_migrated; or the signal's reason.
+ */
+export async function openSessionReader(
+  path: string,
+  options: { waitMs?: number; signal?: AbortSignal } = {},
+): Promise<SessionReader> {
+  const database = await openReader<SessionsSchema>(path, sessionsMigrations, options)
+  return { ...sessionReads(database.db), close: () => database.close() }
+}

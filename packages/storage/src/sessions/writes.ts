@@ -1,0 +1,121 @@
+/** The writes of the sessions store. */
+import { SandlotError } from '@sandlot/shared/errors'
+import { isLive, metaOf } from '@sandlot/shared/events'
+import type { SessionEvent } from '@sandlot/shared/events'
+import type { Kysely, Transaction } from 'kysely'
+import { applyEffects, sessionChanges } from './effects.ts'
+import { sessionRows } from './reads.ts'
+import { toApprovalRow, toSessionRow, withSeq } from './rows.ts'
+import type { SessionsSchema } from './schema.ts'
+import type { Effects, SessionReader, SessionStore } from './store.ts'
+
+/** SQLite allows 32,766 values in a statement; an event has four. */
+const EVENTS_PER_INSERT = 1_000
+
+type Writes = Omit<SessionStore, keyof SessionReader | 'ledger' | 'appendOutput'>
+
+export function sessionWrites(db: Kysely<SessionsSchema>): Writes {
+  return {
+    async createSession({ id, userId, cwd, mode, at }) {
+      const row = await db
+        .insertInto('sessions')
+        .values({
+          id,
+          user_id: userId,
+          cwd,
+          title: null,
+          mode,
+          created_at: at,
+          updated_at: at,
+          last_seq: 0,
+          running_prompt_id: null,
+        })
+        .onConflict((conflict) => conflict.column('id').doNothing())
+        .returningAll()
+        .executeTakeFirst()
+      if (row === undefined) throw new SandlotError('conflict', `There is a session ${id} already.`)
+      return toSessionRow({ ...row, waiting: 0 })
+    },
+
+    async deleteSession(id) {
+      await db.deleteFrom('sessions').where('id', '=', id).execute()
+    },
+
+    async append(sessionId, events, effects = {}) {
+      const live = events.find(isLive)
+      if (live !== undefined) throw new TypeError(`A live ${live.sessionUpdate} cannot be stored.`)
+      return await db.transaction().execute((trx) => appendAll(trx, sessionId, events, effects))
+    },
+
+    async findSubmission(userId, requestId) {
+      const row = await db
+        .selectFrom('submissions')
+        .select(['session_id', 'prompt_id'])
+        .where('user_id', '=', userId)
+        .where('request_id', '=', requestId)
+        .executeTakeFirst()
+      return row === undefined ? undefined : { sessionId: row.session_id, promptId: row.prompt_id }
+    },
+
+    async unfinished() {
+      const rows = await sessionRows(db)
+        .where('running_prompt_id', 'is not', null)
+        .orderBy('updated_at')
+        .execute()
+      return rows.map(toSessionRow)
+    },
+
+    async approval(sessionId, toolCallId) {
+      const row = await db
+        .selectFrom('approvals')
+        .selectAll()
+        .where('session_id', '=', sessionId)
+        .where('tool_call_id', '=', toolCallId)
+        .executeTakeFirst()
+      return row === undefined ? undefined : toApprovalRow(row)
+    },
+  }
+}
+
+async function appendAll(
+  trx: Transaction<SessionsSchema>,
+  sessionId: string,
+  events: readonly SessionEvent[],
+  effects: Effects,
+): Promise<SessionEvent[]> {
+  const latest = events.reduce((at, event) => Math.max(at, metaOf(event).at), 0)
+  // The update comes first: it reserves the numbers, and on PostgreSQL it locks the row against another writer.
+  const session = await trx
+    .updateTable('sessions')
+    .set((query) => ({
+      last_seq: query('last_seq', '+', events.length),
+      updated_at: query
+        .case()
+        .when('updated_at', '<', latest)
+        .then(latest)
+        .else(query.ref('updated_at'))
+        .end(),
+      ...sessionChanges(effects),
+    }))
+    .where('id', '=', sessionId)
+    .returning(['user_id', 'last_seq'])
+    .executeTakeFirst()
+  if (session === undefined) throw new SandlotError('not_found', `There is no session ${sessionId}.`)
+
+  const first = session.last_seq - events.length + 1
+  const numbered = events.map((event, index) => withSeq(event, first + index))
+  const rows = numbered.map((event, index) => ({
+    session_id: sessionId,
+    seq: first + index,
+    at: metaOf(event).at,
+    json: JSON.stringify(event),
+  }))
+  for (let from = 0; from < rows.length; from += EVENTS_PER_INSERT) {
+    await trx
+      .insertInto('events')
+      .values(rows.slice(from, from + EVENTS_PER_INSERT))
+      .execute()
+  }
+  await applyEffects(trx, { id: sessionId, userId: session.user_id }, effects)
+  return numbered
+}

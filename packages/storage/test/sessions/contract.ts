@@ -1,0 +1,377 @@
+/**
+ * What every sessions store must do. `open` gives an empty store and, where there is one, a second opening of the same
+ * data for reading. The suite closes both.
+ */
+import { makeMeta, metaOf, seqOf } from '@sandlot/shared/events'
+import type { MetaFields, SessionEvent } from '@sandlot/shared/events'
+import fc from 'fast-check'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import type { SessionReader, SessionStore } from '../../src/sessions/store.ts'
+
+export interface OpenedStore {
+  store: SessionStore
+  reader: SessionReader
+  /** Removes the data. Called after both are closed. */
+  remove: () => void | Promise<void>
+}
+
+const AT = 1_790_000_000_000
+
+export function message(text: string, fields: MetaFields = {}, at = AT): SessionEvent {
+  return {
+    sessionUpdate: 'agent_message_chunk',
+    messageId: 'm',
+    content: { type: 'text', text },
+    _meta: makeMeta(fields, at),
+  }
+}
+
+const bytes = (text: string): Uint8Array => new TextEncoder().encode(text)
+const text = (data: Uint8Array): string => new TextDecoder().decode(data)
+
+export function testSessionStore(name: string, open: () => Promise<OpenedStore>): void {
+  describe(`sessions store: ${name}`, () => {
+    let opened: OpenedStore
+    let store: SessionStore
+    beforeEach(async () => {
+      opened = await open()
+      store = opened.store
+      await store.createSession({ id: 's', userId: 'ann', cwd: '/workspace', mode: 'auto-edit', at: AT })
+    })
+    afterEach(async () => {
+      await opened.reader.close()
+      await store.close()
+      await opened.remove()
+    })
+
+    describe('sessions', () => {
+      test('a new session has no events and nothing that runs', async () => {
+        expect(await store.getSession('s')).toEqual({
+          id: 's',
+          userId: 'ann',
+          cwd: '/workspace',
+          title: null,
+          mode: 'auto-edit',
+          createdAt: AT,
+          updatedAt: AT,
+          lastSeq: 0,
+          runningPromptId: null,
+          waiting: 0,
+        })
+        expect(await opened.reader.getSession('s')).toEqual(await store.getSession('s'))
+        expect(await store.getSession('none')).toBeUndefined()
+      })
+
+      test('an id is taken once, whoever asks', async () => {
+        const again = store.createSession({ id: 's', userId: 'bob', cwd: '/', mode: 'yolo', at: AT })
+        await expect(again).rejects.toMatchObject({ code: 'conflict' })
+        expect((await store.getSession('s'))?.userId).toBe('ann')
+      })
+
+      test('lists one user, newest first, and pages meet without losing rows of one millisecond', async () => {
+        for (const [id, at] of [
+          ['a', 5],
+          ['b', 3],
+          ['c', 3],
+          ['d', 3],
+          ['e', 1],
+        ] as const) {
+          await store.createSession({ id, userId: 'bob', cwd: '/workspace', mode: 'manual', at })
+        }
+        expect((await store.listSessions('bob')).map((row) => row.id)).toEqual(['a', 'b', 'c', 'd', 'e'])
+        const first = await opened.reader.listSessions('bob', { limit: 2 })
+        expect(first.map((row) => row.id)).toEqual(['a', 'b', 'c', 'd'])
+        const next = await store.listSessions('bob', { limit: 2, before: first.at(-1)?.updatedAt ?? 0 })
+        expect(next.map((row) => row.id)).toEqual(['e'])
+        expect(await store.listSessions('nobody')).toEqual([])
+      })
+
+      test('deleting takes everything of the session and nothing else', async () => {
+        await store.createSession({ id: 't', userId: 'ann', cwd: '/workspace', mode: 'manual', at: AT })
+        for (const id of ['s', 't']) {
+          await store.append(id, [message('hi')], {
+            submission: { userId: 'ann', requestId: `r-${id}`, promptId: 'p' },
+            approvalAsked: { toolCallId: 'c', askedAt: AT, expiresAt: AT },
+            outcome: { callId: 'c', tool: 'echo', status: 'completed', runMs: 1.5, waitMs: 0 },
+            usage: { promptId: 'p', model: 'm', input: 1, output: 1, cached: 0, reasoning: 0, at: AT },
+          })
+          await store.appendOutput(id, 'c', 0, bytes('out'))
+        }
+        await store.deleteSession('s')
+        await store.deleteSession('s')
+        expect(await store.getSession('s')).toBeUndefined()
+        expect(await store.readEvents('s')).toEqual([])
+        expect(await store.outputInfo('s', 'c')).toBeUndefined()
+        expect(await store.readOutput('s', 'c', 0, 10)).toHaveLength(0)
+        expect(await store.approval('s', 'c')).toBeUndefined()
+        expect(await store.findSubmission('ann', 'r-s')).toBeUndefined()
+        expect(await store.readEvents('t')).toHaveLength(1)
+        expect(text(await store.readOutput('t', 'c', 0, 10))).toBe('out')
+        expect(await store.findSubmission('ann', 'r-t')).toEqual({ sessionId: 't', promptId: 'p' })
+        await store.createSession({ id: 's', userId: 'bob', cwd: '/', mode: 'yolo', at: AT })
+        expect((await store.append('s', [message('new')])).map(seqOf)).toEqual([1])
+      })
+    })
+
+    describe('events', () => {
+      test('are numbered densely per session and read back as they were', async () => {
+        await store.createSession({ id: 't', userId: 'ann', cwd: '/workspace', mode: 'manual', at: AT })
+        const stored = await store.append('s', [message('one'), message('two')])
+        await store.append('t', [message('other')])
+        stored.push(...(await store.append('s', [message('\u{1f600} \ud800 \0 \u2028')])))
+        expect(stored.map(seqOf)).toEqual([1, 2, 3])
+        expect(await store.readEvents('s')).toEqual(stored)
+        expect(await opened.reader.readEvents('s', 1)).toEqual(stored.slice(1))
+        expect(await store.readEvents('s', 1, 1)).toEqual(stored.slice(1, 2))
+        expect(await store.readEvents('s', 3)).toEqual([])
+        expect((await store.getSession('s'))?.lastSeq).toBe(3)
+      })
+
+      test('an old number is replaced', async () => {
+        const [copy] = await store.append('s', [message('from elsewhere', { promptId: 'p' })])
+        expect(copy).toBeDefined()
+        if (copy === undefined) return
+        const again = await store.append('s', [copy])
+        expect(again.map(seqOf)).toEqual([2])
+        expect(seqOf(copy)).toBe(1)
+      })
+
+      test('many appends at once stay dense', async () => {
+        const appended = await Promise.all(
+          Array.from({ length: 50 }, (_, index) =>
+            store.append('s', [message(`a${index}`), message(`b${index}`)]),
+          ),
+        )
+        const seqs = appended.flat().map((event) => seqOf(event) ?? 0)
+        expect(seqs.toSorted((a, b) => a - b)).toEqual(Array.from({ length: 100 }, (_, index) => index + 1))
+        for (const [first, second] of appended) {
+          expect(second && seqOf(second)).toBe(((first && seqOf(first)) ?? 0) + 1)
+        }
+      })
+
+      test('more than one statement can hold', async () => {
+        const stored = await store.append(
+          's',
+          Array.from({ length: 2_500 }, (_, index) => message(String(index))),
+        )
+        expect(seqOf(stored[2_499] ?? message(''))).toBe(2_500)
+        expect(await store.readEvents('s', 2_499)).toEqual(stored.slice(2_499))
+      })
+
+      test('a live event is a programming error and stores nothing', async () => {
+        await expect(
+          store.append('s', [message('a'), message('b', { live: true, offset: 0 })]),
+        ).rejects.toThrow(TypeError)
+        expect(await store.readEvents('s')).toEqual([])
+      })
+
+      test('a session that does not exist is not found', async () => {
+        await expect(store.append('none', [message('a')])).rejects.toMatchObject({ code: 'not_found' })
+        await expect(store.append('none', [], { title: 'x' })).rejects.toMatchObject({ code: 'not_found' })
+      })
+
+      test('the session is as new as its newest event', async () => {
+        await store.append('s', [message('late', {}, AT + 500), message('early', {}, AT + 100)])
+        expect((await store.getSession('s'))?.updatedAt).toBe(AT + 500)
+        await store.append('s', [message('clock went back', {}, AT - 1_000)], { title: 'T' })
+        expect((await store.getSession('s'))?.updatedAt).toBe(AT + 500)
+      })
+    })
+
+    describe('effects', () => {
+      test('title, mode and the running prompt change with the events', async () => {
+        await store.append('s', [message('a')], { title: 'Prim\0es', mode: 'yolo', runningPromptId: 'p1' })
+        expect(await store.getSession('s')).toMatchObject({
+          title: 'Primes',
+          mode: 'yolo',
+          runningPromptId: 'p1',
+        })
+        expect((await store.unfinished()).map((row) => row.id)).toEqual(['s'])
+        await store.append('s', [message('b')])
+        expect((await store.getSession('s'))?.runningPromptId).toBe('p1')
+        await store.append('s', [message('c')], { runningPromptId: null })
+        expect(await store.getSession('s')).toMatchObject({ title: 'Primes', runningPromptId: null })
+        expect(await store.unfinished()).toEqual([])
+      })
+
+      test('a request id is submitted once per user; the second undoes its whole transaction', async () => {
+        const submission = { userId: 'ann', requestId: 'r', promptId: 'p1' }
+        await store.append('s', [message('a')], { submission })
+        const again = store.append('s', [message('b')], {
+          submission: { ...submission, promptId: 'p2' },
+          runningPromptId: 'p2',
+        })
+        await expect(again).rejects.toMatchObject({ code: 'conflict' })
+        expect(await store.findSubmission('ann', 'r')).toEqual({ sessionId: 's', promptId: 'p1' })
+        expect(await store.findSubmission('bob', 'r')).toBeUndefined()
+        expect(await store.getSession('s')).toMatchObject({ lastSeq: 1, runningPromptId: null })
+        expect((await store.append('s', [message('c')])).map(seqOf)).toEqual([2])
+      })
+
+      test('the first answer to an approval wins', async () => {
+        await store.append('s', [message('ask')], {
+          approvalAsked: { toolCallId: 'c', askedAt: AT, expiresAt: AT + 1_000 },
+        })
+        const waiting = {
+          sessionId: 's',
+          toolCallId: 'c',
+          askedAt: AT,
+          expiresAt: AT + 1_000,
+          answeredAt: null,
+          optionId: null,
+          by: null,
+        }
+        expect(await opened.reader.pendingApprovals('s')).toEqual([waiting])
+        expect((await store.listSessions('ann'))[0]?.waiting).toBe(1)
+
+        const answer = (by: string, optionId: string | null) =>
+          store.append('s', [message(`answered by ${by}`)], {
+            approvalAnswered: { toolCallId: 'c', answeredAt: AT + 5, optionId, by },
+          })
+        const results = await Promise.allSettled([answer('user', 'allow'), answer('expiry', null)])
+        expect(results.map((result) => result.status)).toEqual(['fulfilled', 'rejected'])
+        expect(results[1]).toMatchObject({ reason: { code: 'conflict' } })
+        expect(await store.approval('s', 'c')).toEqual({
+          ...waiting,
+          answeredAt: AT + 5,
+          optionId: 'allow',
+          by: 'user',
+        })
+        expect(await store.pendingApprovals('s')).toEqual([])
+        expect(await store.getSession('s')).toMatchObject({ waiting: 0, lastSeq: 2 })
+      })
+
+      test('an answer that nobody asked for is not found, and an approval is asked once', async () => {
+        const approvalAnswered = { toolCallId: 'x', answeredAt: AT, optionId: null, by: 'user' }
+        await expect(store.append('s', [message('a')], { approvalAnswered })).rejects.toMatchObject({
+          code: 'not_found',
+        })
+        const approvalAsked = { toolCallId: 'x', askedAt: AT, expiresAt: AT }
+        await store.append('s', [], { approvalAsked })
+        await expect(store.append('s', [], { approvalAsked })).rejects.toMatchObject({ code: 'conflict' })
+        expect((await store.getSession('s'))?.lastSeq).toBe(0)
+      })
+
+      test('a call has one outcome', async () => {
+        const outcome = {
+          callId: 'c',
+          tool: 'echo',
+          status: 'failed',
+          reason: 'timeout',
+          runMs: 1,
+          waitMs: 2,
+        } as const
+        await store.append('s', [message('a')], { outcome })
+        await expect(store.append('s', [message('b')], { outcome })).rejects.toMatchObject({
+          code: 'conflict',
+        })
+        expect((await store.getSession('s'))?.lastSeq).toBe(1)
+      })
+    })
+
+    describe('output', () => {
+      test('bytes are stored from 0 on; what is stored already is ignored', async () => {
+        await store.appendOutput('s', 'c', 0, bytes('hello '))
+        await store.appendOutput('s', 'c', 0, bytes('hello world'))
+        await store.appendOutput('s', 'c', 2, bytes('llo'))
+        expect(text(await opened.reader.readOutput('s', 'c', 0, 100))).toBe('hello world')
+        expect(text(await store.readOutput('s', 'c', 6, 9))).toBe('wor')
+        expect(await store.readOutput('s', 'c', 11, 20)).toHaveLength(0)
+        expect(await store.readOutput('s', 'c', 5, 5)).toHaveLength(0)
+        expect(await store.outputInfo('s', 'c')).toEqual({
+          sessionId: 's',
+          callId: 'c',
+          storedBytes: 11,
+          totalBytes: 11,
+          lines: 0,
+          complete: false,
+        })
+      })
+
+      test('a hole is an error for the piece that leaves it, not for its neighbours', async () => {
+        const results = await Promise.allSettled([
+          store.appendOutput('s', 'c', 0, bytes('ab')),
+          store.appendOutput('s', 'c', 3, bytes('d')),
+          store.appendOutput('s', 'c', 2, bytes('c')),
+          store.appendOutput('none', 'c', 0, bytes('x')),
+        ])
+        expect(results.map((result) => result.status)).toEqual([
+          'fulfilled',
+          'rejected',
+          'fulfilled',
+          'rejected',
+        ])
+        expect(results[1]).toMatchObject({ reason: { code: 'bad_request' } })
+        expect(results[3]).toMatchObject({ reason: { code: 'not_found' } })
+        expect(text(await store.readOutput('s', 'c', 0, 9))).toBe('abc')
+      })
+
+      test('the caller may use its buffer again at once', async () => {
+        const buffer = bytes('abc')
+        const stored = store.appendOutput('s', 'c', 0, buffer)
+        buffer.fill(0)
+        await stored
+        expect(text(await store.readOutput('s', 'c', 0, 3))).toBe('abc')
+      })
+
+      test('final counts may be larger than what is stored, and come before or after the bytes', async () => {
+        await store.append('s', [], { output: { callId: 'c', totalBytes: 500, lines: 7 } })
+        await store.appendOutput('s', 'c', 0, bytes('abc'))
+        expect(await store.outputInfo('s', 'c')).toMatchObject({
+          storedBytes: 3,
+          totalBytes: 500,
+          lines: 7,
+          complete: true,
+        })
+        await store.append('s', [], { output: { callId: 'silent', totalBytes: 0, lines: 0 } })
+        expect(await store.outputInfo('s', 'silent')).toMatchObject({ storedBytes: 0, complete: true })
+        expect(await store.outputInfo('s', 'none')).toBeUndefined()
+      })
+
+      test('a large output is read by ranges across chunks', async () => {
+        const large = new Uint8Array(1_500_000).map((_, index) => (index * 7 + (index >> 8)) & 255)
+        await store.appendOutput('s', 'c', 0, large)
+        await store.appendOutput('s', 'c', 1_500_000, large.subarray(0, 10))
+        for (const [from, to] of [
+          [0, 10],
+          [262_100, 262_200],
+          [262_144, 262_145],
+          [100, 1_400_000],
+          [1_499_990, 1_500_100],
+        ] as const) {
+          const expected = Buffer.concat([large, large.subarray(0, 10)]).subarray(from, to)
+          expect(Buffer.from(await store.readOutput('s', 'c', from, to)).equals(expected)).toBe(true)
+        }
+      })
+
+      test('property: any pieces that overlap or repeat, at once or in turn, give the same bytes', async () => {
+        let run = 0
+        const piece = fc.record({ back: fc.nat(20), length: fc.nat(30), wait: fc.boolean() })
+        await fc.assert(
+          fc.asyncProperty(fc.array(piece, { maxLength: 12 }), async (pieces) => {
+            const call = `p${run++}`
+            const whole = Uint8Array.from({ length: 400 }, (_, index) => index & 255)
+            let end = 0
+            const pending: Promise<void>[] = []
+            for (const { back, length, wait } of pieces) {
+              const offset = Math.max(0, end - back)
+              pending.push(store.appendOutput('s', call, offset, whole.subarray(offset, offset + length)))
+              end = Math.max(end, offset + length)
+              if (wait) await Promise.all(pending)
+            }
+            await Promise.all(pending)
+            expect(await store.readOutput('s', call, 0, 1_000)).toEqual(whole.slice(0, end))
+          }),
+          { numRuns: 30 },
+        )
+      })
+    })
+
+    test('a reader sees what is stored, and events keep what is private to them', async () => {
+      const [event] = await store.append('s', [message('x', { promptId: 'p', turn: 2, usage: { input: 3 } })])
+      const [read] = await opened.reader.readEvents('s')
+      expect(read && metaOf(read)).toEqual(event && metaOf(event))
+      expect(read && metaOf(read)).toMatchObject({ promptId: 'p', turn: 2, seq: 1, at: AT })
+    })
+  })
+}
