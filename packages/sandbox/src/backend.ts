@@ -63,6 +63,12 @@ export interface BackendSandbox {
  */
 export interface SandboxBackend {
   capabilities(signal?: AbortSignal): Promise<BackendCapabilities>
+  /**
+   * A hash of what a container made from this spec now would be (image id, limits, hardening), whatever its
+   * name. `create` writes it to the label `sandlot.spec`; a stopped sandbox whose label differs is replaced.
+   * Left out by a backend whose sandboxes never differ.
+   */
+  fingerprint?(spec: SandboxSpec, signal?: AbortSignal): Promise<string>
   /** Create, or find by name; idempotent. Does not start it. */
   create(spec: SandboxSpec, signal?: AbortSignal): Promise<BackendSandbox>
   start(id: string): Promise<void>

@@ -18,6 +18,8 @@ export type SandboxErrorCode =
   /** The other side broke the protocol, or another controller took over. */
   | 'protocol'
   | 'fenced'
+  /** The ledger of slots cannot be read or written. */
+  | 'ledger'
   | 'cancelled'
   | 'timeout'
 

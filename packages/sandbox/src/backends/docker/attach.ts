@@ -1,0 +1,94 @@
+import http, { type IncomingMessage } from 'node:http'
+import https from 'node:https'
+import type { Socket } from 'node:net'
+import { text } from 'node:stream/consumers'
+
+import { SandboxError } from '../../errors.ts'
+import type { EngineAddress } from './connection.ts'
+
+/** An HTTP answer that is not the one asked for. Same fields as dockerode's errors, so one function reads both. */
+export class EngineAnswerError extends Error {
+  override readonly name = 'EngineAnswerError'
+  readonly statusCode: number
+  readonly json: { message: string }
+
+  constructor(statusCode: number, message: string) {
+    super(`HTTP ${statusCode}: ${message}`)
+    this.statusCode = statusCode
+    this.json = { message }
+  }
+}
+
+/**
+ * The engine's API version from `GET /_ping`, for example `1.41`. Rejects with the socket's own error, or
+ * `EngineAnswerError` when something other than an engine answers.
+ */
+export function pingVersion(address: EngineAddress, signal: AbortSignal): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const request = open(address, 'GET', '/_ping', {}, signal)
+    request.on('error', reject)
+    request.on('response', (response) => {
+      response.resume()
+      const version = response.headers['api-version']
+      if (response.statusCode === 200 && typeof version === 'string' && /^\d+\.\d+$/.test(version)) resolve(version)
+      else reject(new EngineAnswerError(response.statusCode ?? 0, 'this does not answer like a Docker engine'))
+    })
+    request.end()
+  })
+}
+
+/**
+ * Attach to a container's stdin and stdout and hand over the raw socket of the upgrade, with Docker's own framing
+ * still on what is read. Not through docker-modem, whose hijack sends its JSON options into the container's stdin and
+ * whose duplex knows no back-pressure. `signal` ends only the opening; a stream that is open is its owner's.
+ */
+export function attach(address: EngineAddress, apiVersion: string, id: string, signal: AbortSignal): Promise<Socket> {
+  const path = `/v${apiVersion}/containers/${encodeURIComponent(id)}/attach?stream=1&stdin=1&stdout=1&stderr=1`
+  return new Promise((resolve, reject) => {
+    const request = open(address, 'POST', path, { Connection: 'Upgrade', Upgrade: 'tcp', 'Content-Length': '0' }, signal)
+    request.on('error', reject)
+    request.on('upgrade', (_response: IncomingMessage, socket: Socket, head: Buffer) => {
+      if (head.length > 0) socket.unshift(head)
+      socket.setTimeout(0)
+      socket.setNoDelay(true)
+      if (address.kind === 'tcp') socket.setKeepAlive(true, 15_000)
+      resolve(socket)
+    })
+    request.on('response', (response) => {
+      refusal(response).then(reject, reject)
+    })
+    request.end()
+  })
+}
+
+async function refusal(response: IncomingMessage): Promise<Error> {
+  const status = response.statusCode ?? 0
+  // An engine that knows no upgrade streams at once; it is far older than any that we support.
+  if (status === 200) {
+    response.destroy()
+    return new SandboxError('engine_unavailable', 'The Docker engine does not upgrade attach streams. Use Docker Engine 20.10 or newer.')
+  }
+  const body = (await text(response)).slice(0, 2_000)
+  try {
+    const json: unknown = JSON.parse(body)
+    if (typeof json === 'object' && json !== null && 'message' in json && typeof json.message === 'string') {
+      return new EngineAnswerError(status, json.message)
+    }
+  } catch {
+    // Not JSON: the text itself is the message.
+  }
+  return new EngineAnswerError(status, body.trim() || 'no message')
+}
+
+function open(
+  address: EngineAddress,
+  method: string,
+  path: string,
+  headers: Record<string, string>,
+  signal: AbortSignal,
+): http.ClientRequest {
+  const common = { method, path, headers: { Host: 'docker', ...headers }, signal, agent: false as const }
+  if (address.kind === 'unix') return http.request({ ...common, socketPath: address.socketPath })
+  const target = { ...common, host: address.host, port: address.port }
+  return address.tls ? https.request({ ...target, ...address.tls }) : http.request(target)
+}

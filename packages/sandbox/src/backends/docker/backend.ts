@@ -1,0 +1,299 @@
+import { createHash } from 'node:crypto'
+
+import type { BackendCapabilities, BackendSandbox, SandboxBackend, SandboxSpec } from '../../backend.ts'
+import { SandboxError } from '../../errors.ts'
+import { LABEL, slotLabels } from '../../labels.ts'
+import { isDeploymentId } from '../../names.ts'
+import { capabilitiesFrom, type EngineInfo } from './capabilities.ts'
+import { parseDockerHost, type EngineTls } from './connection.ts'
+import { createTemplate, type CreateBody } from './create-template.ts'
+import { createEngine, DEADLINE } from './engine.ts'
+import { engineAnswer, missingImage } from './engine-error.ts'
+import { readSeccompProfile } from './seccomp.ts'
+import { isOurs, normalState } from './states.ts'
+import { unframed } from './unframed.ts'
+
+export interface DockerBackendOptions {
+  /** As in `DOCKER_HOST`; default the usual Unix socket. */
+  dockerHost?: string
+  /** For an engine behind TLS. */
+  tls?: EngineTls
+  /** Only containers and volumes of this deployment are ever seen or touched. `[a-z0-9-]`, at most 40. */
+  deployment: string
+  /** Default: the profile shipped with this package. */
+  seccompFile?: string
+}
+
+/**
+ * Sandboxes as containers of one Docker engine. Nothing is contacted before the first call. Throws
+ * `invalid_arguments` for a deployment id or an address that cannot be; every method rejects with a `SandboxError`.
+ */
+export function createDockerBackend(options: DockerBackendOptions): SandboxBackend {
+  const { deployment } = options
+  if (!isDeploymentId(deployment)) {
+    throw new SandboxError('invalid_arguments', `"${deployment}" is not a deployment id: lower-case letters, digits and dashes, at most 40.`)
+  }
+  const engine = createEngine(parseDockerHost(options.dockerHost, options.tls))
+  const profile = once(() => readSeccompProfile(options.seccompFile))
+  const info = once(() => engine.call('tell about itself', DEADLINE.read, (docker, signal) => docker.info({ abortSignal: signal }) as Promise<EngineInfo>))
+  /** Ids already seen to carry our label; a container never changes its labels. */
+  const owned = new Set<string>()
+
+  async function inspect(idOrName: string, signal?: AbortSignal): Promise<BackendSandbox | undefined> {
+    const found = await engine.call(
+      'look at the sandbox',
+      DEADLINE.read,
+      (docker, inner) => absentIf404(docker.getContainer(idOrName).inspect({ abortSignal: inner })),
+      signal,
+    )
+    if (!found || !isOurs(deployment, found.Config.Labels)) return undefined
+    owned.add(found.Id)
+    return { id: found.Id, name: found.Name.replace(/^\//, ''), state: normalState(found.State.Status), labels: found.Config.Labels }
+  }
+
+  /** Refuse to touch what is not ours. False when there is no such container. */
+  async function check(id: string, signal?: AbortSignal): Promise<boolean> {
+    return owned.has(id) || (await inspect(id, signal)) !== undefined
+  }
+
+  async function must(id: string, signal?: AbortSignal): Promise<void> {
+    if (!(await check(id, signal))) throw new SandboxError('sandbox_lost', 'The sandbox is gone from the Docker engine.')
+  }
+
+  async function bodyOf(spec: SandboxSpec, signal?: AbortSignal): Promise<{ body: CreateBody; fingerprint: string }> {
+    const [seccompProfile, facts, imageId] = await Promise.all([profile(), info(), imageIdOf(spec.image, signal)])
+    const input = {
+      deployment,
+      spec,
+      imageId,
+      seccompProfile,
+      engine: { cgroup: facts.CgroupVersion === '2' ? ('v2' as const) : ('v1' as const), cpus: facts.NCPU },
+    }
+    const { Labels: _perContainer, ...rest } = createTemplate({ ...input, fingerprint: '' })
+    const fingerprint = createHash('sha256').update(JSON.stringify(rest)).digest('hex').slice(0, 32)
+    return { body: createTemplate({ ...input, fingerprint }), fingerprint }
+  }
+
+  async function imageIdOf(reference: string, signal?: AbortSignal): Promise<string> {
+    const image = await engine.call(
+      'look for the sandbox image',
+      DEADLINE.read,
+      (docker, inner) => absentIf404(docker.getImage(reference).inspect({ abortSignal: inner })),
+      signal,
+    )
+    if (!image) throw missingImage(reference)
+    return image.Id
+  }
+
+  async function ensureVolume(spec: SandboxSpec, signal?: AbortSignal): Promise<void> {
+    const found = await volumeLabels(spec.volume, signal)
+    if (found && !isOurs(deployment, found)) {
+      throw new SandboxError('exists', `The volume ${spec.volume} belongs to something else. Remove or rename it.`)
+    }
+    if (found) return
+    await engine.call(
+      'make a volume',
+      DEADLINE.change,
+      (docker, inner) => docker.createVolume({ Name: spec.volume, Driver: 'local', Labels: slotLabels(deployment, spec), abortSignal: inner }),
+      signal,
+    )
+  }
+
+  async function volumeLabels(name: string, signal?: AbortSignal): Promise<Record<string, string> | undefined> {
+    const volume = await engine.call(
+      'look at the volume',
+      DEADLINE.read,
+      (docker, inner) => absentIf404(docker.getVolume(name).inspect({ abortSignal: inner })),
+      signal,
+    )
+    return volume && (volume.Labels ?? {})
+  }
+
+  return {
+    async capabilities(signal): Promise<BackendCapabilities> {
+      const [apiVersion, now] = await Promise.all([
+        engine.apiVersion(signal),
+        engine.call('tell about itself', DEADLINE.read, (docker, inner) => docker.info({ abortSignal: inner }) as Promise<EngineInfo>, signal),
+      ])
+      return capabilitiesFrom(now, apiVersion)
+    },
+
+    async fingerprint(spec, signal) {
+      return (await bodyOf(spec, signal)).fingerprint
+    },
+
+    async create(spec, signal) {
+      const { body } = await bodyOf(spec, signal)
+      await ensureVolume(spec, signal)
+      const id = await engine.call(
+        'create the sandbox',
+        DEADLINE.change,
+        (docker, inner) => postCreate(docker.modem as Dialer, spec.name, body, inner),
+        signal,
+      )
+      if (id !== undefined) {
+        owned.add(id)
+        return { id, name: spec.name, state: 'created', labels: body.Labels }
+      }
+      const existing = await inspect(spec.name, signal)
+      if (existing?.labels[LABEL.slot] === spec.slot) return existing
+      throw new SandboxError('exists', `The container name ${spec.name} is taken on the Docker engine. Try again under another one.`)
+    },
+
+    async start(id) {
+      await must(id)
+      await engine.call('start the sandbox', DEADLINE.change, (docker, signal) =>
+        unless([304], docker.getContainer(id).start({ abortSignal: signal })),
+      )
+    },
+
+    async stop(id) {
+      if (!(await check(id))) return
+      await engine.call('stop the sandbox', DEADLINE.change, (docker, signal) =>
+        unless([304, 404], docker.getContainer(id).stop({ t: 2, abortSignal: signal })),
+      )
+    },
+
+    async pause(id) {
+      await must(id)
+      await changeState('pause the sandbox', id, 'paused', (docker, signal) => docker.getContainer(id).pause({ abortSignal: signal }))
+    },
+
+    async resume(id) {
+      await must(id)
+      await changeState('resume the sandbox', id, 'running', (docker, signal) => docker.getContainer(id).unpause({ abortSignal: signal }))
+    },
+
+    async rename(id, name) {
+      await must(id)
+      await engine.call('rename the sandbox', DEADLINE.change, (docker, signal) =>
+        docker.getContainer(id).rename({ name, abortSignal: signal }),
+      )
+    },
+
+    async remove(id) {
+      if (!(await check(id))) return
+      // `v` would take anonymous volumes only, and there are none: the workspace is a named one and stays.
+      await engine.call('remove the sandbox', DEADLINE.change, (docker, signal) =>
+        unless([404], docker.getContainer(id).remove({ force: true, v: false, abortSignal: signal })),
+      )
+      owned.delete(id)
+    },
+
+    async removeVolume(name) {
+      const labels = await volumeLabels(name)
+      if (!labels) return
+      if (!isOurs(deployment, labels)) throw new SandboxError('permission', `The volume ${name} is not one of this deployment's.`)
+      await engine.call('remove the volume', DEADLINE.change, (docker, signal) =>
+        unless([404], docker.getVolume(name).remove({ abortSignal: signal })),
+      )
+    },
+
+    inspect: (idOrName) => inspect(idOrName),
+
+    async list(labels) {
+      const wanted = { ...labels, [LABEL.deployment]: deployment, [LABEL.role]: 'sandbox' }
+      const filters = { label: Object.entries(wanted).map(([name, value]) => `${name}=${value}`) }
+      const found = await engine.call('list the sandboxes', DEADLINE.read, (docker, signal) =>
+        docker.listContainers({ all: true, filters, abortSignal: signal }),
+      )
+      return found.map((container) => {
+        owned.add(container.Id)
+        return {
+          id: container.Id,
+          name: (container.Names[0] ?? '').replace(/^\//, ''),
+          state: normalState(container.State),
+          labels: container.Labels,
+        }
+      })
+    },
+
+    async openStream(id, signal) {
+      await must(id, signal)
+      return unframed(await engine.attach(id, signal))
+    },
+
+    close: async () => {},
+  }
+
+  /** Pause and resume answer 409 when it is so already, and also when it cannot be: look which. */
+  async function changeState(
+    doing: string,
+    id: string,
+    wanted: BackendSandbox['state'],
+    run: Parameters<typeof engine.call<unknown>>[2],
+  ): Promise<void> {
+    const done = await engine.call(doing, DEADLINE.change, async (docker, signal) => {
+      try {
+        await run(docker, signal)
+        return true
+      } catch (error) {
+        const status = engineAnswer(error)?.statusCode
+        if (status === 409 || status === 500) return error
+        throw error
+      }
+    })
+    if (done === true) return
+    const now = await inspect(id)
+    if (now?.state === wanted) return
+    if (!now) throw new SandboxError('sandbox_lost', 'The sandbox is gone from the Docker engine.')
+    throw new SandboxError('engine_unavailable', `The Docker engine could not ${doing}: it is ${now.state}.`, { cause: done })
+  }
+}
+
+/** The part of docker-modem that we call: `createContainer` would put the whole body into the URL as well. */
+interface Dialer {
+  dial(
+    options: {
+      path: string
+      method: 'POST'
+      options: { _query: object; _body: object }
+      statusCodes: Record<number, true | string>
+      abortSignal: AbortSignal
+    },
+    callback: (error: Error | null, result: unknown) => void,
+  ): void
+}
+
+/** The new container's id; undefined when the name is taken. */
+async function postCreate(modem: Dialer, name: string, body: CreateBody, abortSignal: AbortSignal): Promise<string | undefined> {
+  const statusCodes = { 201: true, 400: 'bad parameter', 404: 'no such image', 409: 'conflict', 500: 'server error' } as const
+  const created = await unless(
+    [409],
+    new Promise<unknown>((resolve, reject) => {
+      modem.dial({ path: '/containers/create?', method: 'POST', options: { _query: { name }, _body: body }, statusCodes, abortSignal }, (error, result) =>
+        error ? reject(error) : resolve(result),
+      )
+    }),
+  )
+  if (created === undefined) return undefined
+  if (typeof created === 'object' && created !== null && 'Id' in created && typeof created.Id === 'string') return created.Id
+  throw new SandboxError('engine_unavailable', 'The Docker engine answered a create without an id.')
+}
+
+/** The answer, or undefined when the engine refused with one of these statuses. */
+async function unless<T>(statuses: readonly number[], answer: Promise<T>): Promise<T | undefined> {
+  try {
+    return await answer
+  } catch (error) {
+    const status = engineAnswer(error)?.statusCode
+    if (status !== undefined && statuses.includes(status)) return undefined
+    throw error
+  }
+}
+
+function absentIf404<T>(answer: Promise<T>): Promise<T | undefined> {
+  return unless([404], answer)
+}
+
+/** Compute once; a failure is not remembered. */
+function once<T>(compute: () => Promise<T>): () => Promise<T> {
+  let value: Promise<T> | undefined
+  return () => {
+    value ??= compute().catch((error: unknown) => {
+      value = undefined
+      throw error
+    })
+    return value
+  }
+}

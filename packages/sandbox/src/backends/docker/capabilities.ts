@@ -1,0 +1,45 @@
+import type { BackendCapabilities } from '../../backend.ts'
+
+/** What we read of `GET /info`. */
+export interface EngineInfo {
+  ServerVersion: string
+  NCPU: number
+  CgroupVersion?: string
+  Runtimes?: Record<string, unknown>
+  SecurityOptions?: string[]
+  Driver?: string
+  PidsLimit?: boolean
+  MemoryLimit?: boolean
+  SwapLimit?: boolean
+  CpuCfsQuota?: boolean
+  LiveRestoreEnabled?: boolean
+}
+
+/** What this engine can do, and what an operator should know about it, one plain sentence each. */
+export function capabilitiesFrom(info: EngineInfo, apiVersion: string): BackendCapabilities {
+  const security = info.SecurityOptions ?? []
+  const has = (name: string): boolean => security.some((option) => option.startsWith(`name=${name}`))
+  const cgroup = info.CgroupVersion === '2' ? 'v2' : 'v1'
+  const warnings: string[] = []
+  if (!has('seccomp')) warnings.push('The Docker engine has no seccomp: sandboxes would run without a system call filter.')
+  if (info.MemoryLimit === false) warnings.push('The host does not enforce memory limits.')
+  if (info.PidsLimit === false) warnings.push('The host does not enforce process limits.')
+  if (info.CpuCfsQuota === false) warnings.push('The host does not enforce CPU limits.')
+  if (info.SwapLimit === false) warnings.push('The host does not account swap: a sandbox may use swap beyond its memory limit.')
+  if (!has('apparmor') && !has('selinux')) warnings.push('Neither AppArmor nor SELinux is active on the engine.')
+  if (!has('userns') && !has('rootless')) warnings.push('The engine does not remap user ids (userns-remap) and is not rootless.')
+  if (info.LiveRestoreEnabled === false) warnings.push('Live-restore is off: restarting the Docker engine ends running commands.')
+  if (cgroup === 'v1') warnings.push('The host uses cgroup v1; v2 accounts memory more exactly.')
+  warnings.push('The size of one file is limited; the disk use of a sandbox as a whole is not.')
+  return {
+    name: 'docker',
+    isolates: true,
+    version: info.ServerVersion,
+    apiVersion,
+    runtimes: Object.keys(info.Runtimes ?? {}),
+    cgroup,
+    quota: 'none',
+    pause: true,
+    warnings,
+  }
+}

@@ -1,0 +1,206 @@
+import type { SandboxLimits, SandboxSpec } from '../../backend.ts'
+import { SandboxError } from '../../errors.ts'
+import { LABEL, slotLabels } from '../../labels.ts'
+import { UID_RANGE } from '../../names.ts'
+
+/** What the template must know about the engine's host. */
+export interface EngineFacts {
+  cgroup: 'v1' | 'v2'
+  /** CPUs of the host: each has a `thermal_throttle` folder to hide. */
+  cpus: number
+}
+
+export interface TemplateInput {
+  deployment: string
+  spec: SandboxSpec
+  /** `sha256:…`; never a tag, so that what runs is what was checked. */
+  imageId: string
+  /** The profile itself, not a path. */
+  seccompProfile: string
+  engine: EngineFacts
+  /** Goes to the label `sandlot.spec`. */
+  fingerprint: string
+}
+
+/** Body of `POST /containers/create`, exactly the fields that we send. */
+export type CreateBody = ReturnType<typeof createTemplate>
+
+export const WORKSPACE = '/workspace'
+
+const MiB = 1024 * 1024
+const RUN_BYTES = 4 * MiB
+const SHM_BYTES = 64 * MiB
+
+/**
+ * The whole environment of PID 1. Nothing of the controller's own goes in. SHELL is there because bash otherwise
+ * reads all of /etc/passwd at every start, which doubles the time of a `true`.
+ */
+const ENVIRONMENT = [
+  `PATH=${WORKSPACE}/.local/bin:/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin`,
+  `HOME=${WORKSPACE}`,
+  'SHELL=/bin/bash',
+  'LANG=C.UTF-8',
+  'TERM=xterm-256color',
+  'TZ=UTC',
+  'SANDBOX=1',
+]
+
+/** The engine's own list. Ours replaces it, so it is sent in full. */
+const ENGINE_MASKED = [
+  '/proc/asound',
+  '/proc/acpi',
+  '/proc/kcore',
+  '/proc/keys',
+  '/proc/latency_stats',
+  '/proc/timer_list',
+  '/proc/timer_stats',
+  '/proc/sched_debug',
+  '/proc/scsi',
+  '/proc/interrupts',
+  '/sys/firmware',
+  '/sys/devices/virtual/powercap',
+]
+
+/** What tells about the host, or helps an attack on its kernel, and no command needs. */
+const OUR_MASKED = [
+  '/proc/kallsyms',
+  '/proc/modules',
+  '/proc/config.gz',
+  '/proc/kpagecount',
+  '/proc/kpageflags',
+  '/proc/kpagecgroup',
+  '/sys/class/dmi',
+  '/sys/devices/virtual/dmi',
+  '/sys/kernel/debug',
+  '/sys/kernel/tracing',
+]
+
+const READONLY = ['/proc/bus', '/proc/fs', '/proc/irq', '/proc/sys', '/proc/sysrq-trigger']
+
+/**
+ * The one create body there is: pure, every control of the hardening checklist in it, every field sent even where
+ * the engine's default is the same. Throws `invalid_arguments` for limits or a uid that cannot be.
+ */
+export function createTemplate({ deployment, spec, imageId, seccompProfile, engine, fingerprint }: TemplateInput) {
+  checkSpec(spec)
+  const { limits } = spec
+  return {
+    Image: imageId,
+    Entrypoint: ['/usr/bin/sbxd'],
+    Cmd: [],
+    User: `${spec.uid}:${spec.uid}`,
+    Hostname: 'sandbox',
+    Domainname: '',
+    WorkingDir: WORKSPACE,
+    Env: ENVIRONMENT,
+    Labels: { ...spec.labels, ...slotLabels(deployment, spec), [LABEL.spec]: fingerprint },
+    // With StdinOnce the first disconnect would close PID 1's stdin for ever.
+    OpenStdin: true,
+    StdinOnce: false,
+    Tty: false,
+    AttachStdin: true,
+    AttachStdout: true,
+    AttachStderr: true,
+    // sbxd ends at once on a TERM from outside and ignores one from inside.
+    StopSignal: 'SIGTERM',
+    StopTimeout: 2,
+    Healthcheck: { Test: ['NONE'] },
+    ExposedPorts: {},
+    Volumes: {},
+    HostConfig: {
+      ...(spec.runtime === undefined ? {} : { Runtime: spec.runtime }),
+      Privileged: false,
+      CapAdd: [],
+      CapDrop: ['ALL'],
+      SecurityOpt: ['no-new-privileges:true', `seccomp=${seccompProfile}`],
+      ReadonlyRootfs: true,
+      MaskedPaths: [...ENGINE_MASKED, ...thermalPaths(engine.cpus), ...OUR_MASKED],
+      ReadonlyPaths: READONLY,
+      Devices: [],
+      DeviceRequests: [],
+      DeviceCgroupRules: [],
+      GroupAdd: [],
+      Sysctls: {},
+      NetworkMode: 'none',
+      PublishAllPorts: false,
+      PortBindings: {},
+      IpcMode: 'private',
+      PidMode: '',
+      UTSMode: '',
+      UsernsMode: '',
+      ...(engine.cgroup === 'v2' ? { CgroupnsMode: 'private' } : {}),
+      // PID 1 is sbxd itself: under a tini it would be an ordinary process that `kill -9 -1` ends.
+      Init: false,
+      Binds: [],
+      VolumesFrom: [],
+      Mounts: [{ Type: 'volume', Source: spec.volume, Target: WORKSPACE, ReadOnly: false }],
+      Tmpfs: {
+        '/tmp': `rw,exec,nosuid,nodev,size=${limits.tmpBytes},nr_inodes=${inodes(limits.tmpBytes)},mode=1777`,
+        '/run': `rw,noexec,nosuid,nodev,size=${RUN_BYTES},nr_inodes=1024,mode=1777`,
+      },
+      ShmSize: SHM_BYTES,
+      Memory: limits.memoryBytes,
+      // Equal to Memory: no swap.
+      MemorySwap: limits.memoryBytes,
+      // Refused by engines on cgroup v2.
+      ...(engine.cgroup === 'v1' ? { MemorySwappiness: 0 } : {}),
+      NanoCpus: Math.round(limits.cpus * 1e9),
+      // A quarter of the default weight: on a busy host the controller goes first.
+      CpuShares: 256,
+      PidsLimit: limits.pids,
+      // Never nproc: it counts per uid over the whole host.
+      Ulimits: [
+        ulimit('core', 0),
+        ulimit('nofile', limits.openFiles),
+        ulimit('fsize', limits.diskBytes),
+        ulimit('memlock', 64 * 1024),
+        ulimit('sigpending', 1024),
+        ulimit('msgqueue', 256 * 1024),
+      ],
+      LogConfig: { Type: 'none', Config: {} },
+      RestartPolicy: { Name: 'no', MaximumRetryCount: 0 },
+      AutoRemove: false,
+    },
+  }
+}
+
+function ulimit(name: string, value: number) {
+  return { Name: name, Soft: value, Hard: value }
+}
+
+/** One inode for 4 KiB, as a file system has; 1,024 at least. */
+function inodes(bytes: number): number {
+  return Math.max(1024, Math.floor(bytes / 4096))
+}
+
+function thermalPaths(cpus: number): string[] {
+  return Array.from({ length: cpus }, (_, cpu) => `/sys/devices/system/cpu/cpu${cpu}/thermal_throttle`)
+}
+
+function checkSpec(spec: SandboxSpec): void {
+  if (!Number.isInteger(spec.uid) || spec.uid < UID_RANGE.first || spec.uid > UID_RANGE.last) {
+    throw new SandboxError('invalid_arguments', `A sandbox's uid must be ${UID_RANGE.first}–${UID_RANGE.last}, not ${spec.uid}.`)
+  }
+  checkLimits(spec.limits)
+}
+
+/**
+ * Throws `invalid_arguments` when a limit is not usable. Pages of /tmp, /run and /dev/shm are charged to the
+ * sandbox and an OOM kill does not free them: a full /tmp must leave room for commands, so together they may be at
+ * most a quarter of the memory.
+ */
+export function checkLimits(limits: SandboxLimits): void {
+  for (const [name, value] of Object.entries(limits)) {
+    if (!(Number.isFinite(value) && value > 0)) throw badLimit(`${name} must be a positive number, not ${value}`)
+    if (name !== 'cpus' && !Number.isSafeInteger(value)) throw badLimit(`${name} must be a whole number, not ${value}`)
+  }
+  const memoryBacked = limits.tmpBytes + RUN_BYTES + SHM_BYTES
+  if (memoryBacked > limits.memoryBytes / 4) {
+    const most = Math.floor(limits.memoryBytes / 4) - RUN_BYTES - SHM_BYTES
+    throw badLimit(`tmpBytes may be at most ${Math.max(most, 0)} with memoryBytes ${limits.memoryBytes}`)
+  }
+}
+
+function badLimit(text: string): SandboxError {
+  return new SandboxError('invalid_arguments', `Sandbox limits: ${text}.`)
+}

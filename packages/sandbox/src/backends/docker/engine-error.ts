@@ -1,0 +1,82 @@
+import { SandboxError } from '../../errors.ts'
+import type { EngineAddress } from './connection.ts'
+
+/** What an HTTP answer of the engine was, when it was one. dockerode puts these on its errors. */
+export interface EngineAnswer {
+  statusCode: number
+  message: string
+}
+
+/** Read a dockerode error's status and the engine's own message. Undefined when there was no answer. */
+export function engineAnswer(error: unknown): EngineAnswer | undefined {
+  if (!(error instanceof Error) || !('statusCode' in error) || typeof error.statusCode !== 'number') return undefined
+  const json = 'json' in error ? error.json : undefined
+  const own =
+    typeof json === 'object' && json !== null && 'message' in json && typeof json.message === 'string' ? json.message : undefined
+  return { statusCode: error.statusCode, message: own ?? error.message.trim() }
+}
+
+/**
+ * Any failure of an engine call as a `SandboxError` whose message says what to do.
+ * `doing` names the step for people, for example `create the sandbox`.
+ */
+export function toSandboxError(error: unknown, address: EngineAddress, doing: string): SandboxError {
+  if (error instanceof SandboxError) return error
+  const answer = engineAnswer(error)
+  if (answer) return fromAnswer(answer, doing, error)
+  const code = error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : ''
+  if (code === 'EACCES' || code === 'EPERM') {
+    return new SandboxError(
+      'engine_unavailable',
+      `This process may not open the Docker engine at ${address.shown}. Add its user to the group docker, or run it as root.`,
+      { cause: error },
+    )
+  }
+  if (code === 'ENOENT' || code === 'ECONNREFUSED' || code === 'ENOTFOUND' || code === 'EHOSTUNREACH' || code === 'ENOTSOCK') {
+    return new SandboxError(
+      'engine_unavailable',
+      `No Docker engine answers at ${address.shown} (${code}). Start it, for example with "sudo systemctl start docker", or point DOCKER_HOST at one that runs.`,
+      { cause: error },
+    )
+  }
+  const detail = error instanceof Error ? error.message : String(error)
+  return new SandboxError(
+    'engine_unavailable',
+    `The connection to the Docker engine at ${address.shown} broke while trying to ${doing}: ${detail}. Try again; if it stays, look at the engine's log.`,
+    { cause: error },
+  )
+}
+
+function fromAnswer(answer: EngineAnswer, doing: string, cause: unknown): SandboxError {
+  if (answer.statusCode === 404 && /no such image/i.test(answer.message)) return missingImage(answer.message, cause)
+  if (answer.statusCode === 404) {
+    return new SandboxError('sandbox_lost', `The sandbox is gone from the Docker engine: ${answer.message}.`, { cause })
+  }
+  if (/no space left on device/i.test(answer.message)) {
+    return new SandboxError('engine_unavailable', `The Docker engine's disk is full, so it could not ${doing}. Free some space and try again.`, {
+      cause,
+    })
+  }
+  return new SandboxError(
+    'engine_unavailable',
+    `The Docker engine could not ${doing} (HTTP ${answer.statusCode}): ${answer.message}`,
+    { cause },
+  )
+}
+
+/** The sandbox image is not on the engine. */
+export function missingImage(reference: string, cause?: unknown): SandboxError {
+  return new SandboxError(
+    'engine_unavailable',
+    `The sandbox image is missing on the Docker engine (${reference}). Build it with docker/build-images.sh, or with "./sandlot up".`,
+    cause === undefined ? undefined : { cause },
+  )
+}
+
+/** The engine took longer than a call's deadline. */
+export function deadlineError(address: EngineAddress, doing: string, ms: number): SandboxError {
+  return new SandboxError(
+    'engine_unavailable',
+    `The Docker engine at ${address.shown} did not ${doing} within ${Math.round(ms / 1000)} s. It may be overloaded or stuck; try again, then look at its log.`,
+  )
+}

@@ -1,0 +1,101 @@
+import type { Socket } from 'node:net'
+
+import Docker from 'dockerode'
+
+import { SandboxError } from '../../errors.ts'
+import { attach, pingVersion } from './attach.ts'
+import type { EngineAddress } from './connection.ts'
+import { deadlineError, toSandboxError } from './engine-error.ts'
+
+/** The newest API version we know. An engine that speaks a newer one is asked for this. */
+const NEWEST_API = '1.52'
+
+/** Milliseconds each kind of call may take. Create and start include making a volume, mounts and namespaces. */
+export const DEADLINE = { ping: 5_000, read: 15_000, change: 60_000, attach: 15_000 } as const
+
+export interface Engine {
+  readonly address: EngineAddress
+  /** Negotiated once, at the first call; a failure is not remembered. */
+  apiVersion(signal?: AbortSignal): Promise<string>
+  /**
+   * One unary call: `run` gets dockerode and a signal that ends at the deadline or with the caller's own. Rejects with
+   * a `SandboxError` only. `doing` completes "could not …" and "did not … within".
+   */
+  call<T>(doing: string, deadlineMs: number, run: (docker: Docker, signal: AbortSignal) => Promise<T>, signal?: AbortSignal): Promise<T>
+  /** The raw attach stream of a container, Docker's framing still on it. */
+  attach(id: string, signal?: AbortSignal): Promise<Socket>
+}
+
+/** One engine at one address. Opens nothing until the first call, and holds nothing open between calls. */
+export function createEngine(address: EngineAddress): Engine {
+  let negotiated: Promise<{ docker: Docker; apiVersion: string }> | undefined
+
+  async function withDeadline<T>(
+    doing: string,
+    deadlineMs: number,
+    signal: AbortSignal | undefined,
+    run: (signal: AbortSignal) => Promise<T>,
+  ): Promise<T> {
+    const deadline = AbortSignal.timeout(deadlineMs)
+    try {
+      return await run(signal ? AbortSignal.any([signal, deadline]) : deadline)
+    } catch (error) {
+      if (error instanceof SandboxError) throw error
+      if (signal?.aborted) throw new SandboxError('cancelled', `Stopped waiting for the Docker engine to ${doing}.`, { cause: error })
+      if (deadline.aborted) throw deadlineError(address, doing, deadlineMs)
+      throw toSandboxError(error, address, doing)
+    }
+  }
+
+  function negotiate(): Promise<{ docker: Docker; apiVersion: string }> {
+    // Shared by all callers, so it must not end with the signal of one of them.
+    negotiated ??= withDeadline('answer', DEADLINE.ping, undefined, (signal) => pingVersion(address, signal)).then(
+      (offered) => {
+        const apiVersion = older(offered, NEWEST_API)
+        return { apiVersion, docker: new Docker(dockerOptions(address, apiVersion)) }
+      },
+      (error: unknown) => {
+        negotiated = undefined
+        throw error
+      },
+    )
+    return negotiated
+  }
+
+  return {
+    address,
+    apiVersion: async () => (await negotiate()).apiVersion,
+    call: async (doing, deadlineMs, run, signal) => {
+      const { docker } = await negotiate()
+      return withDeadline(doing, deadlineMs, signal, (inner) => run(docker, inner))
+    },
+    attach: async (id, signal) => {
+      const { apiVersion } = await negotiate()
+      return withDeadline('attach to the sandbox', DEADLINE.attach, signal, (inner) => attach(address, apiVersion, id, inner))
+    },
+  }
+}
+
+/** All of them set, because docker-modem fills what is missing from the environment. */
+function dockerOptions(address: EngineAddress, apiVersion: string): Docker.DockerOptions {
+  const version = `v${apiVersion}`
+  if (address.kind === 'unix') {
+    return { version, socketPath: address.socketPath, host: undefined, port: undefined, protocol: 'http', ca: undefined, cert: undefined, key: undefined }
+  }
+  return {
+    version,
+    socketPath: undefined,
+    host: address.host,
+    port: address.port,
+    protocol: address.tls ? 'https' : 'http',
+    ca: address.tls?.ca,
+    cert: address.tls?.cert,
+    key: address.tls?.key,
+  }
+}
+
+function older(a: string, b: string): string {
+  const [majorA = 0, minorA = 0] = a.split('.').map(Number)
+  const [majorB = 0, minorB = 0] = b.split('.').map(Number)
+  return majorA < majorB || (majorA === majorB && minorA <= minorB) ? a : b
+}

@@ -1,0 +1,119 @@
+import type { Duplex } from 'node:stream'
+
+import type { BackendSandbox, SandboxBackend, SandboxLimits, SandboxSpec } from './backend.ts'
+import { SandboxError } from './errors.ts'
+import { LABEL, slotLabels } from './labels.ts'
+import type { LedgerSlot, SandboxLedger } from './ledger.ts'
+import { claimedName, ownerTag } from './names.ts'
+import { generation } from './slots.ts'
+
+export interface BringUpOptions {
+  backend: SandboxBackend
+  ledger: SandboxLedger
+  deploymentId: string
+  deploymentKey: Uint8Array
+  image: string
+  limits: SandboxLimits
+  runtime?: string
+}
+
+/** A running container and a stream to its sbxd, nothing said on it yet. */
+export interface OpenSandbox {
+  id: string
+  stream: Duplex
+}
+
+/**
+ * Make this slot's container run, whatever state it is in, and `connect` to it: running as it is, paused → resume,
+ * stopped → start (in a new container if what the spec says has changed), missing → a new container round the same
+ * volume. A container that goes away meanwhile is looked at afresh, twice. Rejects with a `SandboxError`.
+ */
+export async function bringUp<T>(
+  slot: LedgerSlot,
+  options: BringUpOptions,
+  signal: AbortSignal,
+  connect: (open: OpenSandbox) => Promise<T>,
+): Promise<T> {
+  let failure: SandboxError | undefined
+  for (let attempt = 0; attempt < 3; attempt += 1) {
+    if (signal.aborted) throw new SandboxError('cancelled', 'Stopped waiting for the sandbox.')
+    try {
+      const opened = await open(await current(slot, options, signal), options.backend, signal)
+      try {
+        return await connect(opened)
+      } catch (error) {
+        opened.stream.destroy()
+        throw error
+      }
+    } catch (error) {
+      // Removed or stopped behind our back, or the name is taken by a container that is not to be seen.
+      if (!(error instanceof SandboxError && (error.code === 'sandbox_lost' || error.code === 'exists'))) throw error
+      failure = error
+    }
+  }
+  throw failure ?? new SandboxError('sandbox_lost', 'The sandbox could not be started.')
+}
+
+/** All containers of a slot, the newest first. */
+export async function containersOf(slot: string, options: Pick<BringUpOptions, 'backend' | 'deploymentId'>): Promise<BackendSandbox[]> {
+  const found = await options.backend.list({ [LABEL.slot]: slot })
+  return found.sort((a, b) => generation(b, options.deploymentId) - generation(a, options.deploymentId))
+}
+
+/** The container this slot should use, made or replaced where that is due. Older ones are removed. */
+async function current(slot: LedgerSlot, options: BringUpOptions, signal: AbortSignal): Promise<BackendSandbox> {
+  const containers = await containersOf(slot.slot, options)
+  const newest = containers.find((container) => container.state !== 'removing')
+  const keep = newest && !(await isOutdated(newest, slot, options, signal)) ? newest : undefined
+  // The new one exists before the old one goes, so the engine always knows the owner.
+  const chosen = keep ?? (await create(slot, containers, options, signal))
+  for (const container of containers) {
+    if (container.id !== chosen.id && container.state !== 'removing') await options.backend.remove(container.id)
+  }
+  return chosen
+}
+
+/** Only a sandbox in which nothing runs moves to a new image. */
+async function isOutdated(container: BackendSandbox, slot: LedgerSlot, options: BringUpOptions, signal: AbortSignal): Promise<boolean> {
+  if (container.state !== 'stopped' && container.state !== 'created') return false
+  if (!options.backend.fingerprint) return false
+  return (await options.backend.fingerprint(specFor(slot, 0, options), signal)) !== container.labels[LABEL.spec]
+}
+
+async function create(slot: LedgerSlot, existing: BackendSandbox[], options: BringUpOptions, signal: AbortSignal): Promise<BackendSandbox> {
+  const highest = Math.max(0, ...existing.map((container) => generation(container, options.deploymentId)))
+  // A ledger restored from a backup may be behind the engine.
+  let next = await options.ledger.nextGeneration(slot.slot)
+  while (next <= highest) next = await options.ledger.nextGeneration(slot.slot)
+  return options.backend.create(specFor(slot, next, options), signal)
+}
+
+function specFor(slot: LedgerSlot, n: number, options: BringUpOptions): SandboxSpec {
+  if (slot.userId === undefined) throw new SandboxError('ledger', `Slot ${slot.slot} belongs to nobody.`)
+  return {
+    name: claimedName(options.deploymentId, slot.slot, ownerTag(options.deploymentKey, slot.userId), n),
+    slot: slot.slot,
+    uid: slot.uid,
+    volume: slot.volume,
+    image: options.image,
+    limits: options.limits,
+    labels: slotLabels(options.deploymentId, slot),
+    ...(options.runtime === undefined ? {} : { runtime: options.runtime }),
+  }
+}
+
+async function open(container: BackendSandbox, backend: SandboxBackend, signal: AbortSignal): Promise<OpenSandbox> {
+  const { id } = container
+  if (container.state === 'paused') await backend.resume(id)
+  // Attached before the start, so the key is installed before any user process exists.
+  const stream = await backend.openStream(id, signal)
+  if (container.state === 'created' || container.state === 'stopped') {
+    try {
+      await backend.start(id)
+    } catch (error) {
+      stream.destroy()
+      throw error
+    }
+  }
+  return { id, stream }
+}

@@ -1,0 +1,154 @@
+import { mkdir, open, readFile, rename, rm } from 'node:fs/promises'
+import { dirname } from 'node:path'
+
+import { z } from 'zod'
+
+import { SandboxError } from './errors.ts'
+import { withFileLock } from './file-lock.ts'
+import type { LedgerSlot, SandboxLedger } from './ledger.ts'
+
+const slotSchema = z.strictObject({
+  slot: z.string().regex(/^[a-z0-9]{8}$/),
+  state: z.enum(['warm', 'claimed']),
+  userId: z.string().min(1).optional(),
+  uid: z.int().positive(),
+  volume: z.string().min(1),
+  generation: z.int().nonnegative(),
+  createdAt: z.int(),
+  claimedAt: z.int().optional(),
+})
+
+const fileSchema = z.strictObject({ version: z.literal(1), epoch: z.int().nonnegative(), slots: z.array(slotSchema) })
+type LedgerFile = z.infer<typeof fileSchema>
+
+/**
+ * A ledger in one JSON file, for a program that uses this package as a library. Every change is read, made and
+ * written under a lock, to a temporary file that is synced and renamed, so a crash leaves the old state or the new.
+ * Rejects with `ledger` when the file cannot be read, written or understood; it is never overwritten then.
+ */
+export function createFileLedger(file: string): SandboxLedger {
+  let queue: Promise<unknown> = Promise.resolve()
+
+  /** One after the other in this process; the file lock is for other processes. */
+  function transaction<T>(change: (ledger: LedgerFile) => { result: T; write: boolean }): Promise<T> {
+    const run = async (): Promise<T> => {
+      try {
+        await mkdir(dirname(file), { recursive: true, mode: 0o700 })
+        return await withFileLock(file, async () => {
+          const ledger = await read(file)
+          const { result, write } = change(ledger)
+          if (write) await replace(file, `${JSON.stringify(ledger, null, 2)}\n`)
+          return result
+        })
+      } catch (error) {
+        if (error instanceof SandboxError) throw error
+        throw new SandboxError('ledger', `The sandbox ledger ${file} cannot be used: ${describe(error)}`, { cause: error })
+      }
+    }
+    const result = queue.then(run, run)
+    queue = result.catch(() => undefined)
+    return result
+  }
+
+  return {
+    find: (userId) =>
+      transaction((ledger) => ({ result: toSlot(ledger.slots.find((slot) => slot.userId === userId)), write: false })),
+
+    add: (slot) =>
+      transaction((ledger) => {
+        const taken = ledger.slots.find(
+          (other) => other.slot === slot.slot || other.uid === slot.uid || (slot.userId !== undefined && other.userId === slot.userId),
+        )
+        if (taken) throw new SandboxError('exists', `Slot ${slot.slot} or uid ${slot.uid} is in the ledger already.`)
+        ledger.slots.push(slotSchema.parse(slot))
+        return { result: undefined, write: true }
+      }),
+
+    claim: (name, userId) =>
+      transaction((ledger) => {
+        const theirs = ledger.slots.find((slot) => slot.userId === userId)
+        if (theirs) return { result: toSlot(theirs), write: false }
+        const slot = mustHave(ledger, name)
+        if (slot.state === 'claimed') throw new SandboxError('exists', `Slot ${name} belongs to another user.`)
+        Object.assign(slot, { state: 'claimed', userId, claimedAt: Date.now() } satisfies Partial<LedgerSlot>)
+        return { result: toSlot(slot), write: true }
+      }),
+
+    nextGeneration: (name) =>
+      transaction((ledger) => {
+        const slot = mustHave(ledger, name)
+        slot.generation += 1
+        return { result: slot.generation, write: true }
+      }),
+
+    release: (name) =>
+      transaction((ledger) => {
+        const before = ledger.slots.length
+        ledger.slots = ledger.slots.filter((slot) => slot.slot !== name)
+        return { result: undefined, write: ledger.slots.length !== before }
+      }),
+
+    list: () => transaction((ledger) => ({ result: ledger.slots.map((slot) => toSlot(slot)), write: false })),
+
+    nextEpoch: () =>
+      transaction((ledger) => {
+        ledger.epoch += 1
+        return { result: ledger.epoch, write: true }
+      }),
+  }
+}
+
+function mustHave(ledger: LedgerFile, name: string): LedgerFile['slots'][number] {
+  const slot = ledger.slots.find((candidate) => candidate.slot === name)
+  if (!slot) throw new SandboxError('not_found', `Slot ${name} is not in the ledger.`)
+  return slot
+}
+
+/** A copy without keys that are there and undefined. */
+function toSlot(slot: LedgerFile['slots'][number]): LedgerSlot
+function toSlot(slot: LedgerFile['slots'][number] | undefined): LedgerSlot | undefined
+function toSlot(slot: LedgerFile['slots'][number] | undefined): LedgerSlot | undefined {
+  if (!slot) return undefined
+  const { userId, claimedAt, ...rest } = slot
+  return { ...rest, ...(userId === undefined ? {} : { userId }), ...(claimedAt === undefined ? {} : { claimedAt }) }
+}
+
+async function read(file: string): Promise<LedgerFile> {
+  let text: string
+  try {
+    text = await readFile(file, 'utf8')
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return { version: 1, epoch: 0, slots: [] }
+    throw error
+  }
+  return fileSchema.parse(JSON.parse(text))
+}
+
+async function replace(file: string, text: string): Promise<void> {
+  const temporary = `${file}.new`
+  try {
+    const handle = await open(temporary, 'w', 0o600)
+    try {
+      await handle.writeFile(text)
+      await handle.sync()
+    } finally {
+      await handle.close()
+    }
+    await rename(temporary, file)
+    const folder = await open(dirname(file), 'r')
+    try {
+      await folder.sync()
+    } finally {
+      await folder.close()
+    }
+  } catch (error) {
+    await rm(temporary, { force: true })
+    throw error
+  }
+}
+
+function describe(error: unknown): string {
+  if (error instanceof z.ZodError) return `it is not in the expected form (${z.prettifyError(error)}). Restore it from a backup.`
+  if (error instanceof SyntaxError) return `it is not JSON. Restore it from a backup.`
+  return error instanceof Error ? error.message : String(error)
+}

@@ -1,0 +1,59 @@
+import { createHmac, randomInt } from 'node:crypto'
+
+const SLOT_LETTERS = 'abcdefghijklmnopqrstuvwxyz0123456789'
+
+/** The uids a slot may have. The image holds a passwd line for each. */
+export const UID_RANGE = { first: 30_000, last: 59_999 } as const
+
+/** A new slot name, `[a-z0-9]{8}`. */
+export function newSlotName(): string {
+  return Array.from({ length: 8 }, () => SLOT_LETTERS[randomInt(SLOT_LETTERS.length)]).join('')
+}
+
+/**
+ * A user as a container name shows them: 16 hex digits of HMAC-SHA256(deployment key, user id). Nobody who lists
+ * the containers learns who it is, and whoever holds the key finds a user's container again without a ledger.
+ */
+export function ownerTag(deploymentKey: Uint8Array, userId: string): string {
+  return createHmac('sha256', deploymentKey).update('sandlot owner\0').update(userId).digest('hex').slice(0, 16)
+}
+
+/** `sbx-<deployment>-<slot>`: a slot's volume, and its container's name while it waits in the pool. */
+export function poolName(deployment: string, slot: string): string {
+  return `sbx-${deployment}-${slot}`
+}
+
+/** `sbx-<deployment>-<slot>-<owner>-<n>`: never used twice, because n never is. */
+export function claimedName(deployment: string, slot: string, owner: string, generation: number): string {
+  return `${poolName(deployment, slot)}-${owner}-${generation}`
+}
+
+export type SandboxName =
+  | { kind: 'pool'; slot: string }
+  | { kind: 'claimed'; slot: string; owner: string; generation: number }
+
+/** Read a container name of this deployment back; undefined when it is not one of ours. */
+export function parseName(deployment: string, name: string): SandboxName | undefined {
+  const prefix = `sbx-${deployment}-`
+  if (!name.startsWith(prefix)) return undefined
+  const match = /^([a-z0-9]{8})(?:-([0-9a-f]{16})-([1-9][0-9]{0,9}))?$/.exec(name.slice(prefix.length))
+  if (!match?.[1]) return undefined
+  if (!match[2] || !match[3]) return { kind: 'pool', slot: match[1] }
+  return { kind: 'claimed', slot: match[1], owner: match[2], generation: Number(match[3]) }
+}
+
+/** A random uid of the range that is not in `taken`; undefined when all are. */
+export function freeUid(taken: ReadonlySet<number>): number | undefined {
+  const size = UID_RANGE.last - UID_RANGE.first + 1
+  const start = randomInt(size)
+  for (let step = 0; step < size; step += 1) {
+    const uid = UID_RANGE.first + ((start + step) % size)
+    if (!taken.has(uid)) return uid
+  }
+  return undefined
+}
+
+/** Whether this may be a deployment id: it becomes part of container and volume names. */
+export function isDeploymentId(text: string): boolean {
+  return /^[a-z0-9][a-z0-9-]{0,39}$/.test(text)
+}

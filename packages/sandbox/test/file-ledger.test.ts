@@ -1,0 +1,60 @@
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { hostname, tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+import { afterEach, beforeEach, expect, test } from 'vitest'
+
+import { createFileLedger } from '../src/file-ledger.ts'
+import { testLedger, warmSlot } from './ledger-contract.ts'
+
+testLedger('file', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'sandlot-ledger-'))
+  const file = join(folder, 'deep', 'ledger.json')
+  return {
+    ledger: createFileLedger(file),
+    reopen: async () => createFileLedger(file),
+    dispose: () => rm(folder, { recursive: true }),
+  }
+})
+
+let folder: string
+let file: string
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'sandlot-ledger-'))
+  file = join(folder, 'ledger.json')
+})
+afterEach(() => rm(folder, { recursive: true }))
+
+test.each(['', '{', '[]', '{"version":2,"epoch":0,"slots":[]}', '{"version":1,"epoch":0,"slots":[{"slot":"x"}]}'])(
+  'a ledger that reads %j is refused and not overwritten',
+  async (text) => {
+    await writeFile(file, text)
+    const ledger = createFileLedger(file)
+    await expect(ledger.nextEpoch()).rejects.toMatchObject({ code: 'ledger' })
+    expect(await readFile(file, 'utf8')).toBe(text)
+  },
+)
+
+test('a failed change leaves the ledger usable and as it was', async () => {
+  const ledger = createFileLedger(file)
+  await ledger.add(warmSlot('aaaaaaaa', 30_000))
+  await expect(ledger.add(warmSlot('aaaaaaaa', 30_000))).rejects.toMatchObject({ code: 'exists' })
+  expect(await ledger.list()).toHaveLength(1)
+})
+
+test('the lock of a process that died is broken; a foreign fresh one is waited for', async () => {
+  // No process has this id: pid_max is at most 2^22.
+  await writeFile(`${file}.lock`, JSON.stringify({ pid: 2 ** 22 + 1, host: hostname(), token: 'aa' }))
+  expect(await createFileLedger(file).nextEpoch()).toBe(1)
+})
+
+test('nothing but the ledger is left behind', async () => {
+  const ledgers = Array.from({ length: 5 }, () => createFileLedger(file))
+  await Promise.all(ledgers.flatMap((ledger) => [ledger.nextEpoch(), ledger.nextEpoch()]))
+  expect(await readdir(folder)).toEqual(['ledger.json'])
+})
+
+test('a folder that cannot be made is a typed error', async () => {
+  await writeFile(file, '')
+  await expect(createFileLedger(join(file, 'below', 'ledger.json')).list()).rejects.toMatchObject({ code: 'ledger' })
+})
