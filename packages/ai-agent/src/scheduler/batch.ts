@@ -9,7 +9,11 @@ export interface BatchContext {
   promptId: string
   /** From 1 within the prompt. */
   turn: number
-  /** Aborted by Stop and by shutdown. */
+  /**
+   * Aborted by Stop (reason `cancelled`, or `interrupted`): every unfinished call gets its outcome. Aborted by shutdown
+   * (reason `SHUTDOWN` of tools/call-failure.ts): `run` throws that reason, commands go on, and nothing more is logged,
+   * so that the next start adopts what runs.
+   */
   signal: AbortSignal
   /** Aborted when only this call is cancelled. */
   cancelSignal(callId: string): AbortSignal
@@ -25,5 +29,7 @@ export interface BatchContext {
   announced(callId: string): boolean
   /** Store raw output bytes of a call; durable when it resolves. */
   appendOutput(callId: string, offset: number, bytes: Uint8Array): Promise<void>
+  /** Stored output bytes `[from, to)` of a call; shorter where fewer are stored, none when there are none. */
+  readOutput(callId: string, from: number, to: number): Promise<Uint8Array>
   log: ToolLog
 }

@@ -32,8 +32,11 @@ export type ToolUpdate =
   /** A live piece of output. */
   | { type: 'output'; piece: OutputPiece }
   | { type: 'progress'; message: string; done?: number; total?: number }
-  /** Settled before the command is sent: which attempt, and the boot of the sandbox that gets it. */
-  | { type: 'started'; attempt: { n: number; boot: string } }
+  /**
+   * Settled: the call runs now. With `attempt`, it is stored before the command is sent: which attempt, and the boot
+   * of the sandbox that gets it. A tool that never says so gets one without `attempt`.
+   */
+  | { type: 'started'; attempt?: { n: number; boot: string } }
   | { type: 'title'; title: string; locations?: ToolLocation[] }
   /** Asks the user; stored (event and row) before it is shown. Then wait on `ctx.approval`. */
   | { type: 'approval_asked'; options: ApprovalOption[]; expiresAt: number }
@@ -53,6 +56,8 @@ export type ToolOutcome = {
   content?: ToolCallContent[]
   exit?: ExitInfo
   outputInfo?: OutputInfo
+  /** Set by the metrics policy. */
+  timing?: CallTiming
 } & ({ status: 'completed' } | { status: 'failed'; reason: FailureReason })
 
 /** The answer to an approval: the first one that was stored. */
@@ -72,16 +77,37 @@ export interface CallApproval {
   answer(): Promise<ApprovalAnswer>
 }
 
+/** Milliseconds a call waited (its turn, an approval, the sandbox to wake) and ran. */
+export interface CallTiming {
+  waitMs: number
+  runMs: number
+}
+
+/** Keeps waiting apart from running. Started by the scheduler when the call is announced. */
+export interface CallClock {
+  /** Counts the time until `what` settles as waiting. */
+  wait<T>(what: Promise<T>): Promise<T>
+  timing(): CallTiming
+}
+
 /** What a tool may use while it runs. */
 export interface CallContext {
   sessionId: string
   userId: string
   promptId: string
   turn: number
-  /** Aborted by Stop, by a cancel of this call, or at the deadline. `signal.reason` is a `FailureReason`-like text. */
+  /**
+   * Aborted by Stop, by a cancel of this call, or at the deadline. Its reason: `cancelled`, `timeout`, `interrupted`, or
+   * `SHUTDOWN` (see call-failure.ts), at which a tool lets go of what it runs without ending it.
+   */
   signal: AbortSignal
-  /** Epoch ms by the monotonic clock's measure: when the call must have ended. Set by the timeout policy. */
-  deadlineMs?: number
+  /** The call's time limit, for messages. Set by the timeout policy. */
+  timeoutMs?: number
+  /** Milliseconds until the limit; waiting for the sandbox does not use it up. Set by the timeout policy. */
+  remainingMs?(): number
+  clock: CallClock
+  /** Resolves when the outcome of this call is stored: only then may anybody forget how it ended. */
+  settled: Promise<void>
   /** Acquires (and starts, or wakes) the user's sandbox. */
   sandbox(): Promise<Sandbox>
   /** A saved attempt of this call before a restart, when there was one. */
@@ -95,6 +121,8 @@ export interface CallContext {
    * counts and enforces the limit.
    */
   saveOutput(offset: number, bytes: Uint8Array): Promise<void>
+  /** Stored output bytes `[from, to)` of this call; shorter where fewer are stored. */
+  readOutput(from: number, to: number): Promise<Uint8Array>
   log: ToolLog
 }
 

@@ -1,0 +1,63 @@
+/** Expected failures of a call, and the one place where anything thrown becomes an outcome. */
+import type { FailureReason } from '@sandlot/shared/events'
+import { SandboxError } from '@sandlot/sandbox/errors'
+import { REASON_OF_SANDBOX_ERROR } from './sandbox-reasons.ts'
+import type { ToolLog, ToolOutcome } from './tool.ts'
+
+/**
+ * The reason of an abort by shutdown: whoever runs something lets go of it without ending it, nothing is logged, and
+ * the next start adopts it.
+ */
+export const SHUTDOWN = 'shutdown'
+
+/** A call that cannot go on, for a known reason. `message` is for the model: what happened, and what to do. */
+export class CallFailure extends Error {
+  override readonly name = 'CallFailure'
+  readonly reason: FailureReason
+
+  constructor(reason: FailureReason, message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.reason = reason
+  }
+}
+
+/** What an abort means for a call. Anything that is not a timeout or an interruption is a person's wish. */
+export function abortReason(signal: AbortSignal): 'cancelled' | 'timeout' | 'interrupted' {
+  const reason: unknown = signal.reason
+  if (reason === 'timeout' || (reason instanceof DOMException && reason.name === 'TimeoutError')) return 'timeout'
+  return reason === 'interrupted' || reason === SHUTDOWN ? 'interrupted' : 'cancelled'
+}
+
+export function isShutdown(signal: AbortSignal): boolean {
+  return signal.aborted && signal.reason === SHUTDOWN
+}
+
+const ABORT_TEXT = {
+  cancelled: 'The user cancelled this call before it was finished.',
+  timeout: 'The call took too long and was ended.',
+  interrupted: 'The call was interrupted before it was finished; whether it had an effect is not known.',
+} as const
+
+/** The outcome of a call that was aborted. */
+export function abortedOutcome(signal: AbortSignal): ToolOutcome {
+  const reason = abortReason(signal)
+  return { status: 'failed', reason, forModel: ABORT_TEXT[reason] }
+}
+
+/**
+ * The outcome for anything thrown. An abort explains whatever was thrown after it. An error that nobody expected is
+ * logged whole and shown without its text, which may hold anything.
+ */
+export function outcomeOfThrown(thrown: unknown, signal: AbortSignal, log: ToolLog): ToolOutcome {
+  if (signal.aborted) return abortedOutcome(signal)
+  if (thrown instanceof CallFailure) return { status: 'failed', reason: thrown.reason, forModel: thrown.message }
+  if (thrown instanceof SandboxError) {
+    return { status: 'failed', reason: REASON_OF_SANDBOX_ERROR[thrown.code], forModel: thrown.message }
+  }
+  log.warn({ err: thrown }, 'a tool call threw an error that nobody expected')
+  return {
+    status: 'failed',
+    reason: 'tool_error',
+    forModel: 'The tool failed because of an error inside Sandlot. It was logged; trying once more may help.',
+  }
+}

@@ -1,0 +1,38 @@
+/** Why a sandbox could not do something, or how a command ended there → why the call failed. The only such tables. */
+import type { FailureReason } from '@sandlot/shared/events'
+import type { SandboxErrorCode } from '@sandlot/sandbox/errors'
+import type { ExitCause } from '@sandlot/sandbox/sandbox'
+
+export const REASON_OF_SANDBOX_ERROR: Record<SandboxErrorCode, FailureReason> = {
+  engine_unavailable: 'sandbox_unavailable',
+  limit_reached: 'sandbox_unavailable',
+  ledger: 'sandbox_unavailable',
+  sandbox_lost: 'sandbox_lost',
+  protocol: 'sandbox_lost',
+  // Another controller has the sandbox now; what we started there goes on without us.
+  fenced: 'interrupted',
+  invalid_arguments: 'invalid_arguments',
+  path_outside: 'path_outside',
+  pids_exhausted: 'pids_exhausted',
+  disk_quota: 'disk_quota',
+  not_found: 'tool_error',
+  not_regular: 'tool_error',
+  exists: 'tool_error',
+  permission: 'tool_error',
+  too_large: 'tool_error',
+  start_failed: 'tool_error',
+  cancelled: 'cancelled',
+  timeout: 'timeout',
+}
+
+/** `undefined`: it ran to its own end, so the call is completed. */
+export const REASON_OF_EXIT: Record<ExitCause, FailureReason | undefined> = {
+  exited: undefined,
+  signal: undefined,
+  timeout: 'timeout',
+  cancel: 'cancelled',
+  oom: 'out_of_memory',
+  output_limit: 'output_limit',
+  disk_quota: 'disk_quota',
+  shim_killed: 'interrupted',
+}
