@@ -4,6 +4,7 @@
  * stream as it is.
  */
 import { z } from 'zod'
+import { ERROR_CODES } from './errors.ts'
 import { mode } from './events.ts'
 import { sessionSummary } from './frames.ts'
 import { requestId, sessionId } from './ids.ts'
@@ -74,3 +75,9 @@ export const agentStatus = z.object({
   defaultMode: mode,
 })
 export type AgentStatus = z.infer<typeof agentStatus>
+
+/**
+ * `data` of a JSON-RPC error that our agent sends: its stable code. The error's message is then safe to show. `session/new`
+ * with a session id that exists answers `conflict`; anything about a session of somebody else answers `not_found`.
+ */
+export const rpcErrorData = z.object({ code: z.enum(ERROR_CODES) })

@@ -24,6 +24,7 @@ export const CONFIG_NAMES: Record<string, string> = {
   SANDLOT_WEB_DIST: 'folder of the built web app',
   SANDLOT_PUBLIC_URL: 'the address people type, behind a reverse proxy',
   SANDLOT_ALLOWED_ORIGINS: 'comma-separated further origins that may open a WebSocket',
+  SANDLOT_METRICS_TOKEN: 'bearer token for /metrics from elsewhere than this machine',
   SANDLOT_API_KEY: 'the key that command line clients send',
   SANDLOT_URL: 'where command line clients find a running Sandlot (default http://127.0.0.1:8002)',
   SANDLOT_TEST_SEED: 'seed of sampled test campaigns',
