@@ -20,8 +20,8 @@ export class EngineAnswerError extends Error {
 }
 
 /**
- * The engine's API version from `GET /_ping`, for example `1.41`. Rejects with the socket's own error, or
- * `EngineAnswerError` when something other than an engine answers.
+ * The engine's API version from `GET /_ping`, for example `1.41`. Rejects with the socket's own error, or with
+ * `engine_unavailable` when something other than an engine answers.
  */
 export function pingVersion(address: EngineAddress, signal: AbortSignal): Promise<string> {
   return new Promise((resolve, reject) => {
@@ -31,7 +31,10 @@ export function pingVersion(address: EngineAddress, signal: AbortSignal): Promis
       response.resume()
       const version = response.headers['api-version']
       if (response.statusCode === 200 && typeof version === 'string' && /^\d+\.\d+$/.test(version)) resolve(version)
-      else reject(new EngineAnswerError(response.statusCode ?? 0, 'this does not answer like a Docker engine'))
+      else {
+        const what = `What listens at ${address.shown} does not answer like a Docker engine (HTTP ${response.statusCode ?? 0}).`
+        reject(new SandboxError('engine_unavailable', `${what} Point DOCKER_HOST at one.`))
+      }
     })
     request.end()
   })

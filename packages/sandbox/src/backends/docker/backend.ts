@@ -1,5 +1,7 @@
 import { createHash } from 'node:crypto'
 
+import type Docker from 'dockerode'
+
 import type { BackendCapabilities, BackendSandbox, SandboxBackend, SandboxSpec } from '../../backend.ts'
 import { SandboxError } from '../../errors.ts'
 import { LABEL, slotLabels } from '../../labels.ts'
@@ -35,7 +37,7 @@ export function createDockerBackend(options: DockerBackendOptions): SandboxBacke
   }
   const engine = createEngine(parseDockerHost(options.dockerHost, options.tls))
   const profile = once(() => readSeccompProfile(options.seccompFile))
-  const info = once(() => engine.call('tell about itself', DEADLINE.read, (docker, signal) => docker.info({ abortSignal: signal }) as Promise<EngineInfo>))
+  const info = once(() => engine.call('tell about itself', DEADLINE.read, (docker): Promise<EngineInfo> => docker.info()))
   /** Ids already seen to carry our label; a container never changes its labels. */
   const owned = new Set<string>()
 
@@ -78,7 +80,7 @@ export function createDockerBackend(options: DockerBackendOptions): SandboxBacke
     const image = await engine.call(
       'look for the sandbox image',
       DEADLINE.read,
-      (docker, inner) => absentIf404(docker.getImage(reference).inspect({ abortSignal: inner })),
+      (docker) => absentIf404(docker.getImage(reference).inspect()),
       signal,
     )
     if (!image) throw missingImage(reference)
@@ -113,7 +115,7 @@ export function createDockerBackend(options: DockerBackendOptions): SandboxBacke
     async capabilities(signal): Promise<BackendCapabilities> {
       const [apiVersion, now] = await Promise.all([
         engine.apiVersion(signal),
-        engine.call('tell about itself', DEADLINE.read, (docker, inner) => docker.info({ abortSignal: inner }) as Promise<EngineInfo>, signal),
+        engine.call('tell about itself', DEADLINE.read, (docker): Promise<EngineInfo> => docker.info(), signal),
       ])
       return capabilitiesFrom(now, apiVersion)
     },
@@ -128,7 +130,7 @@ export function createDockerBackend(options: DockerBackendOptions): SandboxBacke
       const id = await engine.call(
         'create the sandbox',
         DEADLINE.change,
-        (docker, inner) => postCreate(docker.modem as Dialer, spec.name, body, inner),
+        (docker, inner) => postCreate(docker, spec.name, body, inner),
         signal,
       )
       if (id !== undefined) {
@@ -241,27 +243,16 @@ export function createDockerBackend(options: DockerBackendOptions): SandboxBacke
   }
 }
 
-/** The part of docker-modem that we call: `createContainer` would put the whole body into the URL as well. */
-interface Dialer {
-  dial(
-    options: {
-      path: string
-      method: 'POST'
-      options: { _query: object; _body: object }
-      statusCodes: Record<number, true | string>
-      abortSignal: AbortSignal
-    },
-    callback: (error: Error | null, result: unknown) => void,
-  ): void
-}
-
-/** The new container's id; undefined when the name is taken. */
-async function postCreate(modem: Dialer, name: string, body: CreateBody, abortSignal: AbortSignal): Promise<string | undefined> {
+/**
+ * The new container's id; undefined when the name is taken. Not `createContainer`, which would put the whole body into
+ * the URL as well.
+ */
+async function postCreate(docker: Docker, name: string, body: CreateBody, abortSignal: AbortSignal): Promise<string | undefined> {
   const statusCodes = { 201: true, 400: 'bad parameter', 404: 'no such image', 409: 'conflict', 500: 'server error' } as const
   const created = await unless(
     [409],
     new Promise<unknown>((resolve, reject) => {
-      modem.dial({ path: '/containers/create?', method: 'POST', options: { _query: { name }, _body: body }, statusCodes, abortSignal }, (error, result) =>
+      docker.modem.dial({ path: '/containers/create?', method: 'POST', options: { _query: { name }, _body: body }, statusCodes, abortSignal }, (error, result) =>
         error ? reject(error) : resolve(result),
       )
     }),

@@ -38,7 +38,9 @@ export function createEngine(address: EngineAddress): Engine {
   ): Promise<T> {
     const deadline = AbortSignal.timeout(deadlineMs)
     try {
-      return await run(signal ? AbortSignal.any([signal, deadline]) : deadline)
+      const either = signal ? AbortSignal.any([signal, deadline]) : deadline
+      // dockerode forgets the signal in some calls, so the wait itself ends with it as well.
+      return await Promise.race([run(either), rejectWhenAborted(either)])
     } catch (error) {
       if (error instanceof SandboxError) throw error
       if (signal?.aborted) throw new SandboxError('cancelled', `Stopped waiting for the Docker engine to ${doing}.`, { cause: error })
@@ -74,6 +76,14 @@ export function createEngine(address: EngineAddress): Engine {
       return withDeadline('attach to the sandbox', DEADLINE.attach, signal, (inner) => attach(address, apiVersion, id, inner))
     },
   }
+}
+
+function rejectWhenAborted(signal: AbortSignal): Promise<never> {
+  return new Promise((_resolve, reject) => {
+    const stop = (): void => reject(new Error('aborted', { cause: signal.reason }))
+    if (signal.aborted) stop()
+    else signal.addEventListener('abort', stop, { once: true })
+  })
 }
 
 /** All of them set, because docker-modem fills what is missing from the environment. */
