@@ -28,6 +28,7 @@ export const CONFIG_NAMES: Record<string, string> = {
   SANDLOT_API_KEY: 'the key that command line clients send',
   SANDLOT_URL: 'where command line clients find a running Sandlot (default http://127.0.0.1:8002)',
   SANDLOT_TEST_SEED: 'seed of sampled test campaigns',
+  SANDLOT_TEST_FULL: 'true | false; draw many more samples in tests',
 }
 
 /** Edit distance, bounded by the shorter use: names are short. */

@@ -1,0 +1,75 @@
+import { readdirSync } from 'node:fs'
+import type { CliConfig } from './config.ts'
+import { findProgram } from './find-program.ts'
+import { run, succeeds } from './run.ts'
+import { type Say, StepError } from './steps.ts'
+import { join } from 'node:path'
+
+/** Installs Debian packages. Never removes one: a conflict is a failure with a message, not a changed machine. */
+export interface SystemPackages {
+  /**
+   * Install `packages`; `optional` ones only where the distribution has them.
+   * @throws StepError saying what to run by hand, when this user or machine cannot.
+   */
+  install(packages: string[], say: Say, optional?: string[]): Promise<void>
+}
+
+const LOCK_SECONDS = 300
+
+export function systemPackages(config: CliConfig, signal: AbortSignal): SystemPackages {
+  const environment = { ...config.environment, DEBIAN_FRONTEND: 'noninteractive', NEEDRESTART_SUSPEND: '1' }
+  const options = {
+    cwd: config.root,
+    environment,
+    log: join(config.data, 'log', 'setup.log'),
+    signal,
+  }
+  let listsAreNew = false
+
+  return {
+    async install(packages, say, optional = []) {
+      say(packages.join(', '))
+      const byHand = `Install by hand, then run the same command again: apt-get install --no-remove ${packages.join(' ')}`
+      if (findProgram('apt-get', environment) === undefined) {
+        throw new StepError(
+          `This machine has no apt-get, and ${packages.join(', ')} is missing.`,
+          "Install the same programs with your distribution's tools, then run the same command again.",
+        )
+      }
+      if (process.getuid?.() !== 0) {
+        throw new StepError(
+          `Installing ${packages.join(', ')} needs root.`,
+          `As root: apt-get install --no-remove ${packages.join(' ')}`,
+        )
+      }
+      // An installation that was interrupted half way is finished first, or apt refuses everything.
+      if (interruptedDpkg())
+        await run('dpkg', ['--configure', '-a'], { ...options, fix: 'Run: dpkg --configure -a' })
+      const lock = ['-o', `DPkg::Lock::Timeout=${LOCK_SECONDS}`]
+      if (!listsAreNew) {
+        await run('apt-get', [...lock, 'update'], {
+          ...options,
+          fix: 'Is the Debian mirror reachable? Try: apt-get update',
+        })
+        listsAreNew = true
+      }
+      const wanted = [...packages]
+      for (const name of optional) {
+        if (await succeeds('apt-cache', ['show', name], environment)) wanted.push(name)
+      }
+      await run('apt-get', [...lock, 'install', '-y', '--no-remove', '--no-install-recommends', ...wanted], {
+        ...options,
+        fix: byHand,
+      })
+    },
+  }
+}
+
+/** dpkg leaves numbered files here while it works, and only then. */
+function interruptedDpkg(): boolean {
+  try {
+    return readdirSync('/var/lib/dpkg/updates').some((name) => /^\d+$/.test(name))
+  } catch {
+    return false // not a Debian machine; apt-get is looked for next
+  }
+}

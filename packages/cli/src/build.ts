@@ -1,0 +1,43 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { CliConfig } from './config.ts'
+import { run } from './run.ts'
+import type { Say } from './steps.ts'
+
+/** `pnpm@<version>` of the root manifest: the one version that every command uses. */
+export function pnpmVersion(manifest: string): string {
+  const parsed: unknown = JSON.parse(manifest)
+  if (
+    typeof parsed === 'object' &&
+    parsed !== null &&
+    'packageManager' in parsed &&
+    typeof parsed.packageManager === 'string'
+  ) {
+    return parsed.packageManager
+  }
+  throw new Error('package.json has no packageManager')
+}
+
+/** Build what changed. turbo knows: an unchanged checkout takes a second. Says how much was already there. */
+export async function build(config: CliConfig, say: Say, signal: AbortSignal): Promise<void> {
+  const pnpm = pnpmVersion(readFileSync(join(config.root, 'package.json'), 'utf8'))
+  // By npx, because turbo runs pnpm for each package and nothing says that one is installed.
+  const args = ['-y', pnpm, 'exec', 'turbo', 'run', 'build', '--output-logs=errors-only', '--no-color']
+  await run('npx', args, {
+    cwd: config.root,
+    environment: {
+      ...config.environment,
+      TURBO_TELEMETRY_DISABLED: '1',
+      DO_NOT_TRACK: '1',
+      FORCE_COLOR: '0',
+    },
+    log: join(config.data, 'log', 'build.log'),
+    fix: 'If you changed the code: the errors are above. If not: git status, and say so in an issue.',
+    signal,
+    onLine: (line) => {
+      const cached = /Cached:\s+(\d+) cached, (\d+) total/.exec(line)
+      if (cached !== null)
+        say(cached[1] === cached[2] ? 'up to date' : `${Number(cached[2]) - Number(cached[1])} packages`)
+    },
+  })
+}

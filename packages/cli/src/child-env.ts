@@ -1,0 +1,87 @@
+import type { Environment } from '@sandlot/shared/config'
+
+/** What any program needs to run on this machine, and nothing that is a secret. */
+const MACHINE = [
+  'PATH',
+  'HOME',
+  'USER',
+  'LANG',
+  'LC_ALL',
+  'LC_CTYPE',
+  'TZ',
+  'TMPDIR',
+  'NODE_EXTRA_CA_CERTS',
+  'SSL_CERT_FILE',
+  'SSL_CERT_DIR',
+]
+
+/** Settings that both processes read. `DATABASE_URL` is each one's own database login, the same until they are told apart. */
+const BOTH = [
+  'LOG_LEVEL',
+  'SANDLOT_DATA',
+  'SANDLOT_CONFIG',
+  'SANDLOT_DEFAULT_MODE',
+  'SANDLOT_OUTPUT_LIMIT',
+  'DATABASE_URL',
+]
+
+/**
+ * What each process may know. A list of what is allowed, not of what is forbidden: a secret that nobody thought of
+ * stays out. ai-agent alone has the model's key and the engine; the service alone faces the network.
+ */
+const OWN = {
+  'ai-agent': [
+    'OPENAI_API_KEY',
+    'OPENAI_BASE_URL',
+    'OPENAI_MODEL',
+    'DOCKER_HOST',
+    'DOCKER_CERT_PATH',
+    'DOCKER_TLS_VERIFY',
+    'HTTP_PROXY',
+    'HTTPS_PROXY',
+    'NO_PROXY',
+    'NODE_USE_ENV_PROXY',
+    'SANDLOT_TOOLS_ENABLED',
+    'SANDLOT_BUILTIN_TOOLS',
+    'SANDLOT_TOOL_TIMEOUT_MS',
+    'SANDLOT_MAX_CONCURRENT_TOOLS',
+    'SANDLOT_MAX_TURNS',
+    'SANDLOT_APPROVAL_TTL',
+    'SANDLOT_SANDBOX',
+    'SANDLOT_SANDBOX_IMAGE',
+    'SANDLOT_SANDBOX_MEMORY_MB',
+    'SANDLOT_SANDBOX_CPUS',
+    'SANDLOT_SANDBOX_PIDS',
+    'SANDLOT_SANDBOX_DISK_MB',
+    'SANDLOT_SANDBOX_RUNTIME',
+  ],
+  service: [
+    'HOST',
+    'PORT',
+    'SANDLOT_AGENT_URL',
+    'SANDLOT_WEB_DIST',
+    'SANDLOT_PUBLIC_URL',
+    'SANDLOT_ALLOWED_ORIGINS',
+  ],
+} as const satisfies Record<string, readonly string[]>
+
+export type ChildName = keyof typeof OWN
+
+/** The names of {@link OWN} and {@link BOTH}, for the test that no setting is forgotten. */
+export function namesFor(child: ChildName): string[] {
+  return [...BOTH, ...OWN[child]]
+}
+
+/** The environment of one child: the machine's, the shared settings, and its own, each also as `NAME_FILE`. */
+export function childEnvironment(child: ChildName, environment: Environment): Record<string, string> {
+  const names = [...MACHINE, ...namesFor(child).flatMap((name) => [name, `${name}_FILE`])]
+  const own: Record<string, string> = {}
+  for (const name of names) {
+    // Proxy settings are written in both cases, and the lower one is the older custom.
+    for (const spelled of name.endsWith('_PROXY') ? [name, name.toLowerCase()] : [name]) {
+      const value = environment[spelled]
+      if (value !== undefined && value !== '') own[spelled] = value
+    }
+  }
+  return { NODE_ENV: 'production', ...own }
+}

@@ -1,0 +1,57 @@
+import { acp } from './commands/acp.ts'
+import { bench } from './commands/bench.ts'
+import { dev } from './commands/dev.ts'
+import { doctor } from './commands/doctor.ts'
+import { down } from './commands/down.ts'
+import { test } from './commands/test.ts'
+import { up } from './commands/up.ts'
+import type { Command } from './context.ts'
+
+interface Listed {
+  run: Command
+  usage: string
+  summary: string
+  /** `data`: stdout belongs to the command's result, and steps are said on stderr. */
+  stdout?: 'data'
+}
+
+/** Every command, in the order of the help. */
+export const COMMANDS: Record<string, Listed> = {
+  up: { run: up, usage: 'up', summary: 'everything needed to run, then run it; Ctrl-C ends it' },
+  down: { run: down, usage: 'down', summary: 'end a running Sandlot; workspaces and the engine stay' },
+  test: {
+    run: test,
+    usage: 'test [--full]',
+    summary: 'everything needed to test, then test it; --full draws many more samples',
+  },
+  doctor: {
+    run: doctor,
+    usage: 'doctor [--json]',
+    summary: 'check this machine and this configuration',
+    stdout: 'data',
+  },
+  acp: {
+    run: acp,
+    usage: 'acp',
+    summary: 'the agent on stdin and stdout, for editors that speak ACP',
+    stdout: 'data',
+  },
+  bench: {
+    run: bench,
+    usage: 'bench sandbox',
+    summary: 'how long one command takes, beside docker exec',
+    stdout: 'data',
+  },
+  dev: { run: dev, usage: 'dev', summary: 'like up, and what you change is loaded again at once' },
+}
+
+export function helpText(): string {
+  const width = Math.max(...Object.values(COMMANDS).map(({ usage }) => usage.length), 'help'.length)
+  const line = (usage: string, summary: string): string => `  ./sandlot ${usage.padEnd(width)}  ${summary}\n`
+  return [
+    'Sandlot: a team chat with an AI agent that works in each person’s own container.\n\n',
+    ...Object.values(COMMANDS).map(({ usage, summary }) => line(usage, summary)),
+    line('help', 'this'),
+    '\nSettings are environment variables, or lines of .env; .env.example lists them.\n',
+  ].join('')
+}

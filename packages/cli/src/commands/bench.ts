@@ -1,0 +1,31 @@
+import { join } from 'node:path'
+import { systemPackages } from '../apt.ts'
+import type { Command } from '../context.ts'
+import { ensureEngine } from '../engine.ts'
+import { ensureSandboxImage } from '../images.ts'
+import { runInteractive } from '../run-interactive.ts'
+import { listenForStop } from '../stop-signals.ts'
+
+const BENCHES: Record<string, { file: string }> = {
+  sandbox: { file: 'packages/sandbox/bench/true.ts' },
+}
+
+/** Measure something on this machine: `bench sandbox` is one `true` through the executor beside a docker exec. */
+export const bench: Command = async ({ config, args, steps, print }) => {
+  const [name = 'sandbox', ...rest] = args
+  const chosen = BENCHES[name]
+  if (chosen === undefined) {
+    print(`There is no benchmark "${name}". Known: ${Object.keys(BENCHES).join(', ')}`)
+    return 2
+  }
+  {
+    using stop = listenForStop()
+    const packages = systemPackages(config, stop.signal)
+    await steps.run('Docker engine', (say) => ensureEngine(config, packages, say, stop.signal))
+    await steps.run('Sandbox image', (say) => ensureSandboxImage(config, packages, say, stop.signal))
+  }
+  return runInteractive(process.execPath, ['--conditions=source', join(config.root, chosen.file), ...rest], {
+    cwd: config.root,
+    environment: config.environment,
+  })
+}

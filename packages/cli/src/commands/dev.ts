@@ -1,0 +1,92 @@
+import { join } from 'node:path'
+import { systemPackages } from '../apt.ts'
+import { childEnvironment, type ChildName } from '../child-env.ts'
+import { recordFile } from '../children.ts'
+import type { CliConfig } from '../config.ts'
+import type { Command } from '../context.ts'
+import { claim, release, type UpRecord, writeRecord } from '../pid-file.ts'
+import { markOf } from '../processes.ts'
+import { checkPortIsFree, openableUrl } from '../ready.ts'
+import { setUp } from '../setup.ts'
+import { StepError } from '../steps.ts'
+import { listenForStop } from '../stop-signals.ts'
+import { type ChildSpec, supervise } from '../supervise.ts'
+import { endOrphans } from './up.ts'
+
+const VITE_PORT = 5173
+
+/** Like `up`, from the sources: Node's own watch restarts the processes, vite reloads the page. */
+export const dev: Command = async (context) => {
+  const { config, steps, print } = context
+  const self = markOf(process.pid)
+  if (self === undefined)
+    throw new StepError(
+      'This process cannot be found in /proc.',
+      'Mount /proc, then run the same command again.',
+    )
+  const record: UpRecord = { up: self, url: openableUrl(config.host, config.port), children: {} }
+  const claimed = claim(recordFile(config), record)
+  if (claimed.kind === 'running') {
+    print(
+      `Sandlot already runs on this data directory (process ${claimed.record.up.pid}); ./sandlot down ends it.`,
+    )
+    return 1
+  }
+  using stop = listenForStop()
+  try {
+    if (claimed.previous !== undefined) await endOrphans(claimed.previous, context)
+    await checkPortIsFree(config.host, config.port)
+    await setUp(config, steps, systemPackages(config, stop.signal), stop.signal)
+    const specs = [watched('ai-agent', config), watched('service', config), vite(config)]
+    const children = specs.map((spec) =>
+      supervise(spec, {
+        started(mark) {
+          record.children[spec.name] = mark
+          writeRecord(recordFile(config), record)
+        },
+        said: (line) => steps.note(`${spec.name}: ${line}`),
+        problem: (text) => steps.note(`! ${spec.name}: ${text}`),
+        died: (end, delayMs) =>
+          steps.note(`! ${spec.name} ended (${end}); starting it again in ${delayMs / 1000} s`),
+      }),
+    )
+    print(`Open http://127.0.0.1:${VITE_PORT} (reloads itself) or ${record.url} (what is built)`)
+    const signal = await stop.requested
+    for (const child of children) await child.stop(signal, 30_000)
+    return 0
+  } finally {
+    release(recordFile(config), record)
+  }
+}
+
+function watched(name: ChildName, config: CliConfig): ChildSpec {
+  const folder = join(config.root, 'packages', name)
+  const origins = [config.environment['SANDLOT_ALLOWED_ORIGINS'], `http://127.0.0.1:${VITE_PORT}`].filter(
+    (origin) => origin !== undefined,
+  )
+  const environment = childEnvironment(name, {
+    ...config.environment,
+    SANDLOT_WEB_DIST: join(config.root, 'packages', 'web', 'dist'),
+    SANDLOT_ALLOWED_ORIGINS: origins.join(','),
+  })
+  return {
+    name,
+    command: process.execPath,
+    args: ['--watch', '--watch-preserve-output', '--conditions=source', join(folder, 'src', 'main.ts')],
+    cwd: config.root,
+    environment: { ...environment, NODE_ENV: 'development' },
+    log: join(config.data, 'log', `${name}.log`),
+  }
+}
+
+function vite(config: CliConfig): ChildSpec {
+  const folder = join(config.root, 'packages', 'web')
+  return {
+    name: 'vite',
+    command: join(folder, 'node_modules', '.bin', 'vite'),
+    args: ['--port', String(VITE_PORT), '--strictPort'],
+    cwd: folder,
+    environment: { PATH: config.environment['PATH'] ?? '', HOME: config.environment['HOME'] ?? '/' },
+    log: join(config.data, 'log', 'vite.log'),
+  }
+}

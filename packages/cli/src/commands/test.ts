@@ -1,0 +1,116 @@
+import { randomInt } from 'node:crypto'
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { systemPackages, type SystemPackages } from '../apt.ts'
+import type { CliConfig } from '../config.ts'
+import type { Command } from '../context.ts'
+import { findProgram } from '../find-program.ts'
+import { runInteractive } from '../run-interactive.ts'
+import { setUp } from '../setup.ts'
+import { seconds, type Say } from '../steps.ts'
+import { listenForStop } from '../stop-signals.ts'
+import { removeTestLeftovers } from '../test-leftovers.ts'
+import { closingLine, countCheck, type Counts, countVitest, sum } from '../test-summary.ts'
+
+/** Checks that are one thing each, cheapest first. */
+const CHECKS = [
+  { name: 'format', command: 'oxfmt', args: ['--check'] },
+  { name: 'lint', command: 'oxlint', args: ['--type-aware'] },
+  { name: 'types', command: 'tsc', args: ['-p', 'tsconfig.json'] },
+] as const
+
+const PROJECTS = ['unit', 'engine', 'e2e'] as const
+
+/** Everything that tests need, then every test; the last line counts them all. */
+export const test: Command = async ({ config, args, steps, print }) => {
+  const unknown = args.find((arg) => arg !== '--full')
+  if (unknown !== undefined) {
+    print(`test knows no "${unknown}". Usage: ./sandlot test [--full]`)
+    return 2
+  }
+  using stop = listenForStop()
+  const packages = systemPackages(config, stop.signal)
+  await steps.run('Programs for tests', (say) => installTestPrograms(config, packages, say))
+  await setUp(config, steps, packages, stop.signal)
+
+  const seed = config.testSeed ?? randomInt(2 ** 31 - 1)
+  const environment = testEnvironment(config, seed, args.includes('--full'))
+  print(
+    `Seed ${seed}. The same draws again: SANDLOT_TEST_SEED=${seed} ./sandlot test${args.includes('--full') ? ' --full' : ''}`,
+  )
+
+  const results: { name: string; counts: Counts; ms: number }[] = []
+  const measure = async (name: string, work: () => Promise<Counts>): Promise<void> => {
+    stop.signal.throwIfAborted()
+    print(`\n── ${name}`)
+    const started = performance.now()
+    results.push({ name, counts: await work(), ms: performance.now() - started })
+  }
+  const inRoot = { cwd: config.root, environment }
+  for (const { name, command, args: options } of CHECKS) {
+    await measure(name, async () => countCheck(await runInteractive(command, [...options], inRoot)))
+  }
+  for (const project of PROJECTS) {
+    await measure(project, () => runVitest(project, inRoot))
+  }
+  if (config.backend === 'docker')
+    await steps.run('Remove what interrupted tests left', (say) => removeTestLeftovers(config, say))
+
+  print('')
+  for (const { name, counts, ms } of results)
+    print(`${name.padEnd(8)} ${closingLine(counts)}  (${seconds(ms)})`)
+  const total = sum(results.map(({ counts }) => counts))
+  print(closingLine(total))
+  return total.failed === 0 ? 0 : 1
+}
+
+/** Chromium for the browser tests; a compiler for sbxd's own. Only what is missing. */
+async function installTestPrograms(config: CliConfig, packages: SystemPackages, say: Say): Promise<void> {
+  const has = (program: string): boolean => findProgram(program, config.environment) !== undefined
+  const missing = [
+    ...(has('chromium') || has('chromium-browser') || has('google-chrome') ? [] : ['chromium']),
+    ...(has('gcc') && existsSync('/usr/include/stdlib.h') ? [] : ['gcc', 'libc6-dev']),
+    ...(has('make') ? [] : ['make']),
+  ]
+  if (missing.length > 0) await packages.install(missing, say)
+  else say('all there')
+}
+
+/**
+ * Tests see the machine, the engine and the seed, and none of this deployment's settings: a model key in `.env` must
+ * not make a test call a real model, nor a data directory be written by one.
+ */
+function testEnvironment(config: CliConfig, seed: number, full: boolean): Record<string, string> {
+  const kept = Object.entries(config.environment).filter(
+    ([name, value]) =>
+      value !== undefined && !/^(SANDLOT_|OPENAI_|DATABASE_URL|PORT$|HOST$|LOG_LEVEL)/.test(name),
+  )
+  return {
+    ...Object.fromEntries(kept.map(([name, value]) => [name, value ?? ''])),
+    SANDLOT_TEST_SEED: String(seed),
+    SANDLOT_TEST_FULL: String(full),
+  }
+}
+
+async function runVitest(
+  project: string,
+  inRoot: { cwd: string; environment: Record<string, string> },
+): Promise<Counts> {
+  const folder = mkdtempSync(join(tmpdir(), 'sandlot-test-'))
+  const file = join(folder, 'report.json')
+  try {
+    const args = [
+      'run',
+      '--project',
+      project,
+      '--reporter=default',
+      '--reporter=json',
+      `--outputFile.json=${file}`,
+    ]
+    const exitCode = await runInteractive('vitest', args, inRoot)
+    return countVitest(existsSync(file) ? readFileSync(file, 'utf8') : undefined, exitCode)
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}

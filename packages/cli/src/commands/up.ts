@@ -1,0 +1,172 @@
+import { readFileSync, rmSync } from 'node:fs'
+import { systemPackages } from '../apt.ts'
+import type { ChildName } from '../child-env.ts'
+import { childSpec, logOf, recordFile } from '../children.ts'
+import type { Command, Context } from '../context.ts'
+import { claim, release, type UpRecord, writeRecord } from '../pid-file.ts'
+import { isRunning, markOf, signalProcess, waitForEnd } from '../processes.ts'
+import { checkPortIsFree, openableUrl, waitUntilReady } from '../ready.ts'
+import { setUp } from '../setup.ts'
+import { failureLines, StepError } from '../steps.ts'
+import { listenForStop, type StopSignal } from '../stop-signals.ts'
+import { supervise, type Supervised } from '../supervise.ts'
+
+const READY_MS = 60_000
+/** ai-agent ends prompts and stops sandboxes in this time; the service has only connections to close. */
+const AGENT_GRACE_MS = 60_000
+const SERVICE_GRACE_MS = 10_000
+const READY_LINE = 'Sandlot is ready: '
+
+/** Everything needed to run, then run it, in the foreground, until Ctrl-C or `down`. */
+export const up: Command = async (context) => {
+  const { config, steps, print } = context
+  const self = markOf(process.pid)
+  if (self === undefined)
+    throw new StepError(
+      'This process cannot be found in /proc.',
+      'Mount /proc, then run the same command again.',
+    )
+  const record: UpRecord = { up: self, url: openableUrl(config.host, config.port), children: {} }
+  const claimed = claim(recordFile(config), record)
+  if (claimed.kind === 'running') {
+    const state =
+      Object.keys(claimed.record.children).length === 0 ? 'is being started' : 'is already running'
+    print(
+      `Sandlot ${state}: ${claimed.record.url} (process ${claimed.record.up.pid}; ./sandlot down ends it)`,
+    )
+    return 0
+  }
+  using stop = listenForStop()
+  try {
+    if (claimed.previous !== undefined) await endOrphans(claimed.previous, context)
+    await checkPortIsFree(config.host, config.port).catch((error: unknown) =>
+      steps.run('Port', () => Promise.reject(error)),
+    )
+    await setUp(config, steps, systemPackages(config, stop.signal), stop.signal)
+    return await runUntilStopped(context, record, stop)
+  } finally {
+    release(recordFile(config), record)
+  }
+}
+
+/** What an `up` that was killed left running holds the port and the agent's lock: end it as a restart does. */
+export async function endOrphans(previous: UpRecord, { steps }: Pick<Context, 'steps'>): Promise<void> {
+  const orphans = Object.entries(previous.children).filter(([, mark]) => isRunning(mark))
+  if (orphans.length === 0) return
+  await steps.run(
+    `Ending what an earlier run left: ${orphans.map(([name]) => name).join(', ')}`,
+    async () => {
+      for (const [, mark] of orphans) signalProcess(mark, 'SIGTERM')
+      for (const [, mark] of orphans) {
+        if (await waitForEnd(mark, AGENT_GRACE_MS)) continue
+        signalProcess(mark, 'SIGKILL', true)
+        await waitForEnd(mark, 5_000)
+      }
+    },
+  )
+}
+
+async function runUntilStopped(
+  context: Context,
+  record: UpRecord,
+  stop: ReturnType<typeof listenForStop>,
+): Promise<number> {
+  const { config, steps, print } = context
+  const children = new Map<ChildName, Supervised>()
+  let readyLine: string | undefined
+  let isUp = false
+
+  const start = (name: ChildName): Supervised => {
+    const child = supervise(childSpec(name, config), {
+      started(mark) {
+        record.children[name] = mark
+        writeRecord(recordFile(config), record)
+      },
+      said(line) {
+        if (line.startsWith(READY_LINE)) readyLine = line
+        else if (line.trim() !== '') steps.note(line)
+      },
+      problem: (text) => isUp && steps.note(`! ${name}: ${text}`),
+      died(end, delayMs) {
+        if (isUp)
+          steps.note(
+            `! ${name} ended unexpectedly (${end}); starting it again in ${delayMs / 1000} s. Its log: ${logOf(name, config)}`,
+          )
+      },
+    })
+    children.set(name, child)
+    return child
+  }
+
+  // A socket that an earlier agent left would be taken for a running one by whoever looks first.
+  rmSync(`${config.data}/run/agent.sock`, { force: true })
+  const stopAll = (signal: StopSignal): Promise<void> => stopChildren(children, signal, context)
+  stop.onImpatience(() => {
+    steps.note('Ending at once. Sandboxes that still run are stopped by ./sandlot down.')
+    for (const mark of Object.values(record.children)) signalProcess(mark, 'SIGKILL', true)
+  })
+  try {
+    const ready = await steps.run('Start', async () => {
+      const deaths = (['ai-agent', 'service'] as const).map((name) =>
+        start(name).firstDeath.then((end) => {
+          if (isUp) return undefined
+          throw new StepError(
+            `${name} ended at its start (${end}).`,
+            `Its last lines are above; all of them are in ${logOf(name, config)}`,
+            {
+              details: lastLines(logOf(name, config)),
+            },
+          )
+        }),
+      )
+      const answer = await Promise.race([waitUntilReady(record.url, READY_MS, stop.signal), ...deaths])
+      if (answer === undefined) {
+        throw new StepError(
+          `Nothing answered at ${record.url}/readyz within ${READY_MS / 1000} seconds.`,
+          `Look at ${logOf('service', config)}`,
+        )
+      }
+      return answer
+    })
+    isUp = true
+    for (const reason of ready.reasons) {
+      if (!reason.ok) steps.note(`! ${reason.part}: ${reason.message}`)
+    }
+    print(readyLine ?? `${READY_LINE}${record.url}`)
+    const signal = await stop.requested
+    print('')
+    await stopAll(signal)
+    return 0
+  } catch (error) {
+    await stopAll(stop.signal.aborted ? await stop.requested : 'SIGINT')
+    throw error
+  }
+}
+
+/**
+ * End both. SIGINT to ai-agent ends the running prompts and stops the sandboxes; SIGTERM leaves both to the next
+ * start. The service goes last, so that browsers still hear how their prompts ended.
+ */
+async function stopChildren(
+  children: Map<ChildName, Supervised>,
+  signal: StopSignal,
+  { steps }: Pick<Context, 'steps'>,
+): Promise<void> {
+  const agentSignal = signal === 'SIGINT' ? 'SIGINT' : 'SIGTERM'
+  const title =
+    signal === 'SIGINT'
+      ? 'Stopping: ending prompts, stopping sandboxes (workspaces are kept)'
+      : 'Stopping: prompts go on at the next start'
+  await steps.run(title, async () => {
+    await children.get('ai-agent')?.stop(agentSignal, AGENT_GRACE_MS)
+    await children.get('service')?.stop('SIGTERM', SERVICE_GRACE_MS)
+  })
+}
+
+function lastLines(file: string): string {
+  try {
+    return readFileSync(file, 'utf8').trimEnd().split('\n').slice(-12).join('\n')
+  } catch (error) {
+    return failureLines(error).join('\n')
+  }
+}

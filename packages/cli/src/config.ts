@@ -1,0 +1,64 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { type Environment, readConfig, wholeNumber } from '@sandlot/shared/config'
+import { z } from 'zod'
+
+/** The checkout that this launcher belongs to, wherever it was called from. */
+export const ROOT = fileURLToPath(new URL('../../..', import.meta.url)).replace(/\/$/, '')
+
+const schema = z.object({
+  SANDLOT_DATA: z.string().default('.sandlot'),
+  HOST: z.string().default('127.0.0.1'),
+  PORT: wholeNumber(1, 65_535).default(8002),
+  DOCKER_HOST: z.string().optional(),
+  SANDLOT_SANDBOX: z.enum(['docker', 'local-process']).default('docker'),
+  SANDLOT_SANDBOX_IMAGE: z.string().optional(),
+  SANDLOT_TEST_SEED: wholeNumber(0, 2 ** 31 - 1).optional(),
+})
+
+/** What the launcher itself has to know. Everything else is read by the process that it concerns. */
+export interface CliConfig {
+  root: string
+  /** Absolute. */
+  data: string
+  /** Where the service will listen. */
+  host: string
+  port: number
+  dockerHost: string | undefined
+  backend: 'docker' | 'local-process'
+  /** An image that the operator chose; undefined: the one that we build. */
+  sandboxImage: string | undefined
+  testSeed: number | undefined
+  /** The whole environment, `.env` included, for the processes that are started from here. */
+  environment: Environment
+  ci: boolean
+}
+
+/**
+ * Configuration from `environment`. Relative paths are relative to the checkout, not to wherever the caller stands.
+ * @throws ConfigError naming every problem, also settings that no package knows.
+ */
+export function parseCliConfig(environment: Environment, root: string = ROOT): CliConfig {
+  const values = readConfig(schema, environment, (path) => readFileSync(path, 'utf8'))
+  const data = resolve(root, values.SANDLOT_DATA)
+  return {
+    root,
+    data,
+    host: values.HOST,
+    port: values.PORT,
+    dockerHost: values.DOCKER_HOST,
+    backend: values.SANDLOT_SANDBOX,
+    sandboxImage: values.SANDLOT_SANDBOX_IMAGE,
+    testSeed: values.SANDLOT_TEST_SEED,
+    environment: { ...environment, SANDLOT_DATA: data },
+    ci: environment['CI'] === 'true',
+  }
+}
+
+/** Read `.env` of the checkout (what is set already wins) and this process's environment. */
+export function loadCliConfig(): CliConfig {
+  const file = join(ROOT, '.env')
+  if (existsSync(file)) process.loadEnvFile(file)
+  return parseCliConfig(process.env)
+}

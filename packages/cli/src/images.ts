@@ -1,0 +1,80 @@
+import { join } from 'node:path'
+import type { SystemPackages } from './apt.ts'
+import type { CliConfig } from './config.ts'
+import { findProgram } from './find-program.ts'
+import { run, succeeds } from './run.ts'
+import { type Say, StepError } from './steps.ts'
+
+/** What we call the image that docker/build-images.sh makes. */
+export const DEFAULT_IMAGE = 'sandlot/sandbox:latest'
+const PULLED_BASE = 'debian:bookworm-slim'
+const MADE_BASE = 'sandlot/base:bookworm'
+
+/**
+ * Make sure that the image of the sandboxes is there: built from docker/sandbox, or the operator's own choice, which is
+ * pulled. Says the tag.
+ */
+export async function ensureSandboxImage(
+  config: CliConfig,
+  packages: SystemPackages,
+  say: Say,
+  signal: AbortSignal,
+): Promise<void> {
+  const log = join(config.data, 'log', 'images.log')
+  const options = { cwd: config.root, environment: config.environment, log, signal }
+  // DOCKER_HOST may name an engine on another machine; the client is needed here all the same.
+  if (findProgram('docker', config.environment) === undefined)
+    await packages.install(['docker.io'], say, ['docker-cli'])
+  const has = (image: string): Promise<boolean> =>
+    succeeds('docker', ['image', 'inspect', image], config.environment)
+
+  if (config.sandboxImage !== undefined && config.sandboxImage !== DEFAULT_IMAGE) {
+    if (!(await has(config.sandboxImage))) {
+      await run('docker', ['pull', config.sandboxImage], {
+        ...options,
+        fix: `Is SANDLOT_SANDBOX_IMAGE spelt right? Unset it to use our own image.`,
+      })
+    }
+    return say(config.sandboxImage)
+  }
+
+  const base = config.environment['BASE']
+  if (
+    base === undefined &&
+    !(await has(PULLED_BASE)) &&
+    !(await has(MADE_BASE)) &&
+    !(await pulls(config, signal))
+  ) {
+    say('no registry answers, so a base image is made with debootstrap')
+    if (findProgram('debootstrap', config.environment) === undefined)
+      await packages.install(['debootstrap'], say)
+    await run(join(config.root, 'docker', 'base-image.sh'), [], {
+      ...options,
+      fix: `Or give a Debian image that you have: BASE=<image> ./sandlot up`,
+    })
+  }
+  const printed = await run(join(config.root, 'docker', 'build-images.sh'), [], {
+    ...options,
+    fix: `Is the Debian mirror reachable from a container? All of the output is in ${log}`,
+  })
+  const tag = printed.trim().split('\n').at(-1)?.split(' ').at(-1)
+  if (tag === undefined || tag === '')
+    throw new StepError('docker/build-images.sh printed no image.', `Look at ${log}`)
+  say(tag)
+}
+
+async function pulls(config: CliConfig, signal: AbortSignal): Promise<boolean> {
+  try {
+    await run('docker', ['pull', '--quiet', PULLED_BASE], {
+      cwd: config.root,
+      environment: config.environment,
+      log: join(config.data, 'log', 'images.log'),
+      fix: '',
+      signal: AbortSignal.any([signal, AbortSignal.timeout(120_000)]),
+    })
+    return true
+  } catch {
+    signal.throwIfAborted()
+    return false // no registry: the caller makes a base of its own
+  }
+}

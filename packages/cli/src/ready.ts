@@ -1,0 +1,60 @@
+import { createServer } from 'node:net'
+import { readiness, type Readiness } from '@sandlot/shared/api'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { StepError } from './steps.ts'
+
+/** The address that a person opens, for a service that listens on `host`: a wildcard is no address to open. */
+export function openableUrl(host: string, port: number): string {
+  const shown = ['0.0.0.0', '::', ''].includes(host) ? '127.0.0.1' : host
+  return `http://${shown.includes(':') ? `[${shown}]` : shown}:${port}`
+}
+
+/** @throws StepError when something else listens there already. */
+export async function checkPortIsFree(host: string, port: number): Promise<void> {
+  const server = createServer()
+  try {
+    await new Promise<void>((resolve, reject) => {
+      server.once('error', reject).listen({ host, port, exclusive: true }, resolve)
+    })
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? error.code : undefined
+    if (code === 'EADDRINUSE') {
+      throw new StepError(
+        `Port ${port} on ${host} is taken by another program.`,
+        `Use another one: PORT=${port + 1} ./sandlot up`,
+      )
+    }
+    throw new StepError(
+      `Cannot listen on ${host} port ${port} (${String(code)}).`,
+      'Set HOST and PORT to an address of this machine.',
+      { cause: error },
+    )
+  } finally {
+    if (server.listening) await new Promise((resolve) => server.close(resolve))
+  }
+}
+
+/** `GET <url>/readyz`; undefined while nobody answers it. */
+export async function askReadiness(url: string): Promise<Readiness | undefined> {
+  try {
+    const answer = await fetch(`${url}/readyz`, { signal: AbortSignal.timeout(5_000) })
+    return readiness.parse(await answer.json())
+  } catch {
+    return undefined // not listening yet, or not ours
+  }
+}
+
+/** Ask until it is ready or the time is over; answers what was last said. */
+export async function waitUntilReady(
+  url: string,
+  timeoutMs: number,
+  signal: AbortSignal,
+): Promise<Readiness | undefined> {
+  const deadline = performance.now() + timeoutMs
+  for (;;) {
+    signal.throwIfAborted()
+    const now = await askReadiness(url)
+    if (now?.ready === true || performance.now() > deadline) return now
+    await sleep(100, undefined, { signal })
+  }
+}

@@ -1,0 +1,31 @@
+import { spawn } from 'node:child_process'
+import { constants } from 'node:os'
+import type { Environment } from '@sandlot/shared/config'
+
+/**
+ * Run a program in our place: it has our stdin, stdout and stderr, and gets the signals that we get. Answers its exit
+ * code, 128 + n where signal n ended it.
+ */
+export async function runInteractive(
+  command: string,
+  args: string[],
+  options: { cwd: string; environment: Environment },
+): Promise<number> {
+  const child = spawn(command, args, { cwd: options.cwd, env: options.environment, stdio: 'inherit' })
+  // From a terminal the child hears Ctrl-C itself; we only must not end before it does.
+  const forward = (signal: NodeJS.Signals): void => {
+    if (signal !== 'SIGINT' || !process.stdin.isTTY) child.kill(signal)
+  }
+  const names: NodeJS.Signals[] = ['SIGINT', 'SIGTERM', 'SIGHUP']
+  for (const name of names) process.on(name, forward)
+  try {
+    return await new Promise<number>((resolve, reject) => {
+      child.once('error', reject)
+      child.once('close', (code, signal) =>
+        resolve(code ?? 128 + (signal === null ? 0 : constants.signals[signal])),
+      )
+    })
+  } finally {
+    for (const name of names) process.off(name, forward)
+  }
+}

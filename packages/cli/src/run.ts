@@ -1,0 +1,91 @@
+import { spawn } from 'node:child_process'
+import { createWriteStream, mkdirSync } from 'node:fs'
+import { dirname } from 'node:path'
+import type { Environment } from '@sandlot/shared/config'
+import { once } from 'node:events'
+import { StepError } from './steps.ts'
+
+export interface RunOptions {
+  cwd: string
+  environment: Environment
+  /** Everything that the command prints is appended here. */
+  log: string
+  /** What to do when it fails; shown with its last lines. */
+  fix: string
+  /** Ends the command and everything that it started. */
+  signal?: AbortSignal
+  /** Called for every line that it prints. */
+  onLine?: (line: string) => void
+}
+
+const TAIL_LINES = 25
+
+/**
+ * Run a command to its end without showing its output. Answers its stdout.
+ * @throws StepError with its last lines, where it does not end with 0.
+ */
+export async function run(command: string, args: string[], options: RunOptions): Promise<string> {
+  options.signal?.throwIfAborted()
+  mkdirSync(dirname(options.log), { recursive: true })
+  const log = createWriteStream(options.log, { flags: 'a' })
+  log.write(`\n$ ${[command, ...args].join(' ')}\n`)
+  // A group of its own: when it has to be ended, what it started ends with it.
+  const child = spawn(command, args, {
+    cwd: options.cwd,
+    env: options.environment,
+    stdio: ['ignore', 'pipe', 'pipe'],
+    detached: true,
+  })
+  const stop = (): void => {
+    if (child.pid !== undefined && child.exitCode === null) process.kill(-child.pid, 'SIGTERM')
+  }
+  options.signal?.addEventListener('abort', stop, { once: true })
+  let stdout = ''
+  const tail: string[] = []
+  const gather = (text: string): void => {
+    log.write(text)
+    for (const line of text.split(/\r?\n|\r/)) {
+      if (line.trim() === '') continue
+      tail.push(line)
+      options.onLine?.(line)
+    }
+    tail.splice(0, Math.max(0, tail.length - TAIL_LINES))
+  }
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    stdout += text
+    gather(text)
+  })
+  child.stderr.setEncoding('utf8').on('data', gather)
+  try {
+    const code = await ended(child)
+    options.signal?.throwIfAborted()
+    if (code !== 0) {
+      throw new StepError(
+        `${command} ended with ${code}. All of its output is in ${options.log}`,
+        options.fix,
+        {
+          details: tail.join('\n'),
+        },
+      )
+    }
+    return stdout
+  } finally {
+    options.signal?.removeEventListener('abort', stop)
+    log.end()
+    await once(log, 'close')
+  }
+}
+
+/** The exit code, or the name of the signal; `not found` and the like when it could not be started. */
+function ended(child: ReturnType<typeof spawn>): Promise<number | string> {
+  return new Promise((resolve) => {
+    child.once('error', (error) => resolve(error.message))
+    child.once('close', (code, signal) => resolve(code ?? signal ?? 'an unknown end'))
+  })
+}
+
+/** Whether a command answers with 0; its output is not wanted. */
+export async function succeeds(command: string, args: string[], environment: Environment): Promise<boolean> {
+  const child = spawn(command, args, { env: environment, stdio: 'ignore' })
+  return (await ended(child)) === 0
+}

@@ -1,0 +1,86 @@
+import { messageOf } from '@sandlot/shared/errors'
+
+/** A step that could not be done: what happened, what to do about it, and (optionally) the last lines of what ran. */
+export class StepError extends Error {
+  override readonly name = 'StepError'
+  readonly fix: string
+  readonly details: string
+
+  constructor(message: string, fix: string, options: { details?: string; cause?: unknown } = {}) {
+    super(message, { cause: options.cause })
+    this.fix = fix
+    this.details = options.details ?? ''
+  }
+}
+
+/** Where lines go. `live` is a terminal: a step's line is rewritten when it ends instead of written twice. */
+export interface Terminal {
+  write(text: string): void
+  live: boolean
+}
+
+/** Given to the work of a step: what it says is shown behind its title when it is done. */
+export type Say = (note: string) => void
+
+export interface Steps {
+  /** Say what is about to be done, do it, say how long it took. Rejects with what `work` threw, after showing it. */
+  run<T>(title: string, work: (say: Say) => Promise<T>): Promise<T>
+  /** A line of its own between steps. */
+  note(text: string): void
+}
+
+/** Seconds for people: `0.4 s`, `12 s`, `3 min 05 s`. */
+export function seconds(ms: number): string {
+  if (ms < 9_950) return `${(ms / 1000).toFixed(1)} s`
+  const whole = Math.round(ms / 1000)
+  return whole < 60 ? `${whole} s` : `${Math.floor(whole / 60)} min ${String(whole % 60).padStart(2, '0')} s`
+}
+
+/** The lines that tell a person what went wrong and what to do; always at least one. */
+export function failureLines(thrown: unknown): string[] {
+  const details =
+    thrown instanceof StepError && thrown.details !== '' ? thrown.details.trimEnd().split('\n') : []
+  return [
+    ...details.map((line) => `    ${line}`),
+    ...messageOf(thrown)
+      .split('\n')
+      .map((line) => `  ${line}`),
+    ...(thrown instanceof StepError ? [`  → ${thrown.fix}`] : []),
+  ]
+}
+
+/** Steps shown on `terminal`, with the clock `now` in milliseconds. */
+export function createSteps(terminal: Terminal, now: () => number = () => performance.now()): Steps {
+  const line = (text: string): void => terminal.write(`${text}\n`)
+  return {
+    async run(title, work) {
+      const started = now()
+      terminal.write(terminal.live ? `• ${title} …` : `• ${title}\n`)
+      let note = ''
+      const end = (mark: string): void => {
+        const shown = `${mark} ${title}${note === '' ? '' : `: ${note}`}  ${seconds(now() - started)}`
+        line(terminal.live ? `\r\u001B[2K${shown}` : shown)
+      }
+      try {
+        const result = await work((text) => {
+          note = text
+        })
+        end('✓')
+        return result
+      } catch (error) {
+        end('✗')
+        for (const text of failureLines(error)) line(text)
+        throw new ShownError(error)
+      }
+    },
+    note: line,
+  }
+}
+
+/** A failure that was already shown: whoever catches it sets the exit code and says nothing more. */
+export class ShownError extends Error {
+  override readonly name = 'ShownError'
+  constructor(cause: unknown) {
+    super(messageOf(cause), { cause })
+  }
+}

@@ -1,0 +1,48 @@
+/** How this command was asked to end. */
+export type StopSignal = 'SIGINT' | 'SIGTERM' | 'SIGHUP'
+
+export interface StopSignals {
+  /** Aborted at the first signal; its reason is a {@link StopRequest}. */
+  signal: AbortSignal
+  /** Settles with the first signal; never rejects. */
+  requested: Promise<StopSignal>
+  /** Called at a second Ctrl-C: the person does not want to wait. */
+  onImpatience(act: () => void): void
+  [Symbol.dispose](): void
+}
+
+export class StopRequest extends Error {
+  override readonly name = 'StopRequest'
+  readonly stop: StopSignal
+  constructor(stop: StopSignal) {
+    super(`ended by ${stop}`)
+    this.stop = stop
+  }
+}
+
+/** Listen for the signals that end a command, until disposed. */
+export function listenForStop(): StopSignals {
+  const controller = new AbortController()
+  let impatient: (() => void) | undefined
+  const { promise, resolve } = Promise.withResolvers<StopSignal>()
+  const handle = (stop: StopSignal): void => {
+    if (controller.signal.aborted) {
+      if (stop === 'SIGINT') impatient?.()
+      return
+    }
+    controller.abort(new StopRequest(stop))
+    resolve(stop)
+  }
+  const names: StopSignal[] = ['SIGINT', 'SIGTERM', 'SIGHUP']
+  for (const name of names) process.on(name, handle)
+  return {
+    signal: controller.signal,
+    requested: promise,
+    onImpatience(act) {
+      impatient = act
+    },
+    [Symbol.dispose]() {
+      for (const name of names) process.off(name, handle)
+    },
+  }
+}

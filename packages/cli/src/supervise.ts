@@ -1,0 +1,123 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { lineSplitter, openLog, problemIn } from './log-file.ts'
+import { markOf, type ProcessMark } from './processes.ts'
+
+export interface ChildSpec {
+  name: string
+  command: string
+  args: string[]
+  cwd: string
+  environment: Record<string, string>
+  log: string
+}
+
+export interface SupervisorEvents {
+  /** A process was started, the first or a later one. */
+  started(mark: ProcessMark): void
+  /** A line on its stdout that is no log entry. */
+  said(line: string): void
+  /** Something that a person should see. */
+  problem(text: string): void
+  /** It ended though nobody asked it to, and starts again after `delayMs`. */
+  died(end: string, delayMs: number): void
+}
+
+export interface Supervised {
+  /** Ask it to end and wait; after `graceMs` it and what it started are killed. Idempotent. */
+  stop(signal: NodeJS.Signals, graceMs: number): Promise<void>
+  /** Settles when it ends for the first time without being asked, with how it ended. Never rejects. */
+  firstDeath: Promise<string>
+}
+
+/** Milliseconds before the start after the n-th death in a row: 1, 2, 4 … 30 seconds. */
+export function backoff(deaths: number): number {
+  return Math.min(30_000, 1_000 * 2 ** Math.min(deaths, 5))
+}
+
+/** A child that ran this long had started well: its next death counts as the first again. */
+const STEADY_MS = 60_000
+
+/** Start a process and start it again whenever it dies, until `stop`. */
+export function supervise(spec: ChildSpec, events: SupervisorEvents): Supervised {
+  let stopping = false
+  let child: ChildProcess | undefined
+  const wake = new AbortController()
+  let reportDeath: (end: string) => void = () => {}
+  const firstDeath = new Promise<string>((resolve) => {
+    reportDeath = resolve
+  })
+
+  async function runOnce(): Promise<string> {
+    const log = openLog(spec.log)
+    // A group of its own, so that Ctrl-C in the terminal reaches only the launcher, which ends things in order.
+    const running = spawn(spec.command, spec.args, {
+      cwd: spec.cwd,
+      env: spec.environment,
+      stdio: ['ignore', 'pipe', 'pipe'],
+      detached: true,
+    })
+    child = running
+    const mark = running.pid === undefined ? undefined : markOf(running.pid)
+    if (mark !== undefined) events.started(mark)
+    const show = (line: string): void => {
+      const problem = problemIn(line)
+      if (problem !== undefined && !stopping) events.problem(problem)
+    }
+    const out = lineSplitter((line) => (line.startsWith('{') ? show(line) : events.said(line)))
+    const err = lineSplitter(show)
+    running.stdout?.setEncoding('utf8').on('data', (text: string) => {
+      log.write(text)
+      out.push(text)
+    })
+    running.stderr?.setEncoding('utf8').on('data', (text: string) => {
+      log.write(text)
+      err.push(text)
+    })
+    const end = await new Promise<string>((resolve) => {
+      running.once('error', (error) => resolve(error.message))
+      running.once('close', (code, signal) =>
+        resolve(code === null ? `signal ${signal}` : `exit code ${code}`),
+      )
+    })
+    out.end()
+    err.end()
+    log.end()
+    return end
+  }
+
+  async function keepRunning(): Promise<void> {
+    let deaths = 0
+    while (!stopping) {
+      const started = performance.now()
+      const end = await runOnce()
+      if (stopping) return
+      if (performance.now() - started > STEADY_MS) deaths = 0
+      const delay = backoff(deaths)
+      deaths += 1
+      reportDeath(end)
+      events.died(end, delay)
+      // Rejects only when stop() wakes it, and then the loop is over anyway.
+      await sleep(delay, undefined, { signal: wake.signal }).catch((error: unknown) => {
+        if (!wake.signal.aborted) throw error
+      })
+    }
+  }
+
+  const finished = keepRunning()
+  return {
+    firstDeath,
+    async stop(signal, graceMs) {
+      stopping = true
+      wake.abort()
+      const group = child?.pid
+      if (child !== undefined && child.exitCode === null && child.signalCode === null) child.kill(signal)
+      const killer = setTimeout(() => {
+        if (group !== undefined && child?.exitCode === null && child.signalCode === null)
+          process.kill(-group, 'SIGKILL')
+      }, graceMs)
+      await finished
+      clearTimeout(killer)
+    },
+  }
+}

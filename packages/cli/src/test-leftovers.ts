@@ -1,0 +1,36 @@
+import { LABEL } from '@sandlot/sandbox/labels'
+import type { CliConfig } from './config.ts'
+import { run } from './run.ts'
+import type { Say } from './steps.ts'
+import { join } from 'node:path'
+
+/** Every deployment that a test makes has a name that begins so; nothing else is ever removed here. */
+export const TEST_DEPLOYMENT = 'test-'
+
+/** The ids in lines of `id deployment` that belong to tests. */
+export function testOwned(listing: string): string[] {
+  return listing
+    .split('\n')
+    .map((line) => line.trim().split(' '))
+    .flatMap(([id, deployment]) =>
+      id !== undefined && deployment?.startsWith(TEST_DEPLOYMENT) === true ? [id] : [],
+    )
+}
+
+/** Remove containers and volumes that tests made and, because they were interrupted, left. */
+export async function removeTestLeftovers(config: CliConfig, say: Say): Promise<void> {
+  const docker = (args: string[]): Promise<string> =>
+    run('docker', args, {
+      cwd: config.root,
+      environment: config.environment,
+      log: join(config.data, 'log', 'setup.log'),
+      fix: `Look for containers with a label ${LABEL.deployment} that begins with "${TEST_DEPLOYMENT}" and remove them.`,
+    })
+  const ours = ['--filter', `label=${LABEL.deployment}`]
+  const format = (id: string): string[] => ['--format', `{{${id}}} {{.Label "${LABEL.deployment}"}}`]
+  const containers = testOwned(await docker(['ps', '--all', '--no-trunc', ...ours, ...format('.ID')]))
+  if (containers.length > 0) await docker(['rm', '--force', ...containers])
+  const volumes = testOwned(await docker(['volume', 'ls', ...ours, ...format('.Name')]))
+  if (volumes.length > 0) await docker(['volume', 'rm', '--force', ...volumes])
+  say(`${containers.length} containers, ${volumes.length} volumes`)
+}
