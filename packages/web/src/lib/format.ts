@@ -1,0 +1,60 @@
+/** Numbers for people. All pure; times are epoch milliseconds. */
+
+const UNITS = ['B', 'kB', 'MB', 'GB'] as const
+
+/** `812 B`, `1.4 kB`, `52 MB`; decimal units. */
+export function formatBytes(bytes: number): string {
+  let value = bytes
+  let unit = 0
+  while (value >= 1000 && unit < UNITS.length - 1) {
+    value /= 1000
+    unit++
+  }
+  const digits = unit > 0 && value < 10 ? 1 : 0
+  return `${value.toFixed(digits)} ${UNITS[unit] ?? 'B'}`
+}
+
+/** `0.4 s`, `12 s`, `3 m 05 s`, `1 h 02 m`. */
+export function formatDuration(ms: number): string {
+  const seconds = Math.max(0, ms) / 1000
+  if (seconds < 10) return `${(Math.floor(seconds * 10) / 10).toFixed(1)} s`
+  if (seconds < 60) return `${Math.floor(seconds)} s`
+  const minutes = Math.floor(seconds / 60)
+  if (minutes < 60) return `${minutes} m ${String(Math.floor(seconds % 60)).padStart(2, '0')} s`
+  return `${Math.floor(minutes / 60)} h ${String(minutes % 60).padStart(2, '0')} m`
+}
+
+/** `1 line`, `4,212 lines`. */
+export function formatCount(count: number, one: string, many = `${one}s`): string {
+  return `${count.toLocaleString('en')} ${count === 1 ? one : many}`
+}
+
+/** `14:05` today, `Mon 14:05` this week, else `3 Nov 2026, 14:05`. */
+export function formatTime(at: number, now: number): string {
+  const date = new Date(at)
+  const time = date.toLocaleTimeString('en-GB', { hour: '2-digit', minute: '2-digit' })
+  const days = daysBetween(at, now)
+  if (days <= 0) return time
+  if (days < 7) return `${date.toLocaleDateString('en-GB', { weekday: 'short' })} ${time}`
+  return `${formatDate(at)}, ${time}`
+}
+
+/** `3 Nov 2026`. */
+export function formatDate(at: number): string {
+  return new Date(at).toLocaleDateString('en-GB', { day: 'numeric', month: 'short', year: 'numeric' })
+}
+
+function daysBetween(at: number, now: number): number {
+  const midnight = (epoch: number) => new Date(epoch).setHours(0, 0, 0, 0)
+  return Math.round((midnight(now) - midnight(at)) / 86_400_000)
+}
+
+/** The heading a session stands under in the list. */
+export function ageGroup(at: number, now: number): string {
+  const days = daysBetween(at, now)
+  if (days <= 0) return 'Today'
+  if (days === 1) return 'Yesterday'
+  if (days < 7) return 'Last 7 days'
+  if (days < 30) return 'Last 30 days'
+  return 'Older'
+}

@@ -1,0 +1,35 @@
+import { memo, useMemo } from 'react'
+import { CopyButton } from '../ui/copy-button.tsx'
+import { highlight } from './highlight.ts'
+
+/** A fenced block: language, copy button, colours. Grows while it streams. */
+export const CodeBlock = memo(function CodeBlock(props: { code: string; language: string }) {
+  const code = props.code.replace(/\n$/, '')
+  const tokens = useMemo(() => highlight(code, props.language), [code, props.language])
+  return (
+    <figure className="my-3 overflow-hidden rounded-lg border border-line bg-sunken">
+      <figcaption className="flex h-8 items-center justify-between border-b border-line pr-1 pl-3">
+        <span className="font-mono text-2xs text-faint">
+          {props.language === '' ? 'text' : props.language}
+        </span>
+        <CopyButton text={code} what="code" />
+      </figcaption>
+      {/* Focusable, because a wide block scrolls and the keyboard must reach it. */}
+      <pre className="code overflow-x-auto px-3.5 py-3" tabIndex={0} role="region" aria-label="Code">
+        <code>
+          {tokens.map((token, index) =>
+            token.kind === undefined ? (
+              token.text
+            ) : (
+              // Tokens have no identity beyond their place.
+              // oxlint-disable-next-line react/no-array-index-key
+              <span key={index} className={`tok-${token.kind}`}>
+                {token.text}
+              </span>
+            ),
+          )}
+        </code>
+      </pre>
+    </figure>
+  )
+})

@@ -1,0 +1,108 @@
+/**
+ * The model's markdown, also unfinished. What the text says is shown, never done: raw HTML stays text, nothing is
+ * fetched (an image from elsewhere is a link to it), and a link leads only to the web or to mail.
+ */
+import { ImageOff } from 'lucide-react'
+import { isValidElement, memo, type ReactNode } from 'react'
+import { type Components, defaultRehypePlugins, Streamdown } from 'streamdown'
+import { CodeBlock } from './code-block.tsx'
+import { isInlineImage, safeHref } from './links.ts'
+
+// Without the `raw` plugin HTML is text from the start; sanitising stays as the second lock.
+const REHYPE = Object.entries(defaultRehypePlugins)
+  .filter(([name]) => name === 'sanitize')
+  .map(([, plugin]) => plugin)
+
+function textOf(node: ReactNode): string {
+  if (typeof node === 'string' || typeof node === 'number') return String(node)
+  if (Array.isArray(node)) return node.map(textOf).join('')
+  if (isValidElement<{ children?: ReactNode }>(node)) return textOf(node.props.children)
+  return ''
+}
+
+const COMPONENTS: Components = {
+  p: ({ children }) => <p>{children}</p>,
+  h1: ({ children }) => <h1>{children}</h1>,
+  h2: ({ children }) => <h2>{children}</h2>,
+  h3: ({ children }) => <h3>{children}</h3>,
+  h4: ({ children }) => <h4>{children}</h4>,
+  h5: ({ children }) => <h5>{children}</h5>,
+  h6: ({ children }) => <h6>{children}</h6>,
+  ul: ({ children, className }) => <ul className={className}>{children}</ul>,
+  ol: ({ children, start }) => <ol start={start}>{children}</ol>,
+  li: ({ children, className }) => <li className={className}>{children}</li>,
+  blockquote: ({ children }) => <blockquote>{children}</blockquote>,
+  hr: () => <hr />,
+  strong: ({ children }) => <strong>{children}</strong>,
+  sub: ({ children }) => <sub>{children}</sub>,
+  sup: ({ children }) => <sup>{children}</sup>,
+  section: ({ children }) => <section>{children}</section>,
+  table: ({ children }) => (
+    <div className="md-table" tabIndex={0} role="region" aria-label="Table">
+      <table>{children}</table>
+    </div>
+  ),
+  thead: ({ children }) => <thead>{children}</thead>,
+  tbody: ({ children }) => <tbody>{children}</tbody>,
+  tr: ({ children }) => <tr>{children}</tr>,
+  th: ({ children, style }) => <th style={style}>{children}</th>,
+  td: ({ children, style }) => <td style={style}>{children}</td>,
+  input: ({ checked }) => (
+    <input
+      type="checkbox"
+      checked={checked === true}
+      readOnly
+      disabled
+      aria-label={checked === true ? 'done' : 'open'}
+    />
+  ),
+  pre: ({ children }) => {
+    const code = isValidElement<{ className?: string; children?: ReactNode }>(children) ? children : undefined
+    const language = /language-(\S+)/.exec(code?.props.className ?? '')?.[1] ?? ''
+    return <CodeBlock code={textOf(code?.props.children ?? children)} language={language} />
+  },
+  code: ({ children }) => <code className="inline">{children}</code>,
+  inlineCode: ({ children }) => <code className="inline">{children}</code>,
+  a: ({ children, href }) => {
+    const safe = safeHref(href)
+    if (safe === undefined) return <span>{children}</span>
+    return (
+      <a href={safe} target="_blank" rel="noopener noreferrer nofollow" title={safe}>
+        {children}
+      </a>
+    )
+  },
+  img: ({ src, alt }) => {
+    const source = typeof src === 'string' ? src : undefined
+    if (isInlineImage(source))
+      return <img src={source} alt={alt ?? ''} className="my-2 max-h-96 rounded-lg" />
+    const safe = safeHref(source)
+    return (
+      <span className="inline-flex items-center gap-1.5 rounded-md border border-line bg-sunken px-2 py-0.5 text-sm text-muted">
+        <ImageOff className="size-3.5 shrink-0" aria-hidden />
+        <span>Image not loaded: {alt === undefined || alt === '' ? 'no description' : alt}</span>
+        {safe !== undefined && (
+          <a href={safe} target="_blank" rel="noopener noreferrer nofollow" title={safe}>
+            {new URL(safe).host}
+          </a>
+        )}
+      </span>
+    )
+  },
+}
+
+/** `streaming`: the end of the text may be in the middle of a construct; close it for now. */
+export const Markdown = memo(function Markdown(props: { text: string; streaming: boolean }) {
+  return (
+    <Streamdown
+      className="prose"
+      components={COMPONENTS}
+      rehypePlugins={REHYPE}
+      parseIncompleteMarkdown={props.streaming}
+      controls={false}
+      linkSafety={{ enabled: false }}
+    >
+      {props.text}
+    </Streamdown>
+  )
+})

@@ -1,0 +1,124 @@
+/** The service's HTTP API as functions. Every failure is an `ApiError` with a sentence that can be shown. */
+import { me, type Me } from '@sandlot/shared/api'
+import { errorBody, messageOf, type ErrorCode } from '@sandlot/shared/errors'
+import { sessionSummary, type SessionSummary } from '@sandlot/shared/frames'
+import { z } from 'zod'
+
+/** `network`: no answer at all. `unexpected`: an answer that is none of ours, as from a proxy in between. */
+export type ApiErrorCode = ErrorCode | 'network' | 'unexpected'
+
+export class ApiError extends Error {
+  override readonly name = 'ApiError'
+  readonly code: ApiErrorCode
+  /** Finds the details in the service's log. */
+  readonly requestId: string | undefined
+
+  constructor(code: ApiErrorCode, message: string, requestId?: string, options?: ErrorOptions) {
+    super(message, options)
+    this.code = code
+    this.requestId = requestId
+  }
+}
+
+async function call<T>(schema: z.ZodType<T>, method: string, path: string, body?: unknown): Promise<T> {
+  let response: Response
+  try {
+    response = await fetch(path, {
+      method,
+      credentials: 'same-origin',
+      headers: {
+        accept: 'application/json',
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    })
+  } catch (error) {
+    throw new ApiError('network', 'Sandlot cannot be reached. Check that it is running.', undefined, {
+      cause: error,
+    })
+  }
+  const json = await readJson(response)
+  if (!response.ok) throw toApiError(response, json)
+  const parsed = schema.safeParse(json)
+  if (!parsed.success)
+    throw new ApiError('unexpected', `The answer of ${path} was not understood: ${parsed.error.message}`)
+  return parsed.data
+}
+
+async function readJson(response: Response): Promise<unknown> {
+  const text = await response.text()
+  if (text === '') return {}
+  try {
+    return JSON.parse(text)
+  } catch (error) {
+    return { unreadable: messageOf(error) }
+  }
+}
+
+function toApiError(response: Response, json: unknown): ApiError {
+  const parsed = errorBody.safeParse(json)
+  if (parsed.success) return new ApiError(parsed.data.code, parsed.data.message, parsed.data.requestId)
+  const code = response.status === 401 ? 'unauthenticated' : 'unexpected'
+  return new ApiError(
+    code,
+    `The service answered ${response.status}. Something between it and this browser may be in the way.`,
+  )
+}
+
+const nothing = z.unknown()
+
+export function fetchMe(): Promise<Me> {
+  return call(me, 'GET', '/api/me')
+}
+
+export async function fetchSetupNeeded(): Promise<boolean> {
+  return (await call(z.object({ needed: z.boolean() }), 'GET', '/api/setup')).needed
+}
+
+export async function setUp(form: {
+  token: string
+  name: string
+  email: string
+  password: string
+}): Promise<void> {
+  await call(nothing, 'POST', '/api/setup', form)
+}
+
+export async function signIn(form: { email: string; password: string }): Promise<void> {
+  await call(nothing, 'POST', '/api/sign-in', form)
+}
+
+export async function signOut(): Promise<void> {
+  await call(nothing, 'POST', '/api/sign-out')
+}
+
+export async function fetchSessions(): Promise<SessionSummary[]> {
+  return (await call(z.object({ sessions: z.array(sessionSummary) }), 'GET', '/api/sessions')).sessions
+}
+
+export async function deleteSession(sessionId: string): Promise<void> {
+  await call(nothing, 'DELETE', `/api/sessions/${encodeURIComponent(sessionId)}`)
+}
+
+const apiKey = z.object({
+  id: z.string(),
+  name: z.string(),
+  createdAt: z.number(),
+  /** The first characters, to tell keys apart. */
+  prefix: z.string().optional(),
+  lastUsedAt: z.number().nullish(),
+})
+export type ApiKey = z.infer<typeof apiKey>
+
+export async function fetchKeys(): Promise<ApiKey[]> {
+  return (await call(z.object({ keys: z.array(apiKey) }), 'GET', '/api/keys')).keys
+}
+
+/** The whole key; the service does not show it again. */
+export async function createKey(name: string): Promise<string> {
+  return (await call(z.object({ key: z.string() }), 'POST', '/api/keys', { name })).key
+}
+
+export async function revokeKey(id: string): Promise<void> {
+  await call(nothing, 'DELETE', `/api/keys/${encodeURIComponent(id)}`)
+}

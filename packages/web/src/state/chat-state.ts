@@ -1,0 +1,234 @@
+/**
+ * What the screen knows, and how a batch of frames changes it. Pure: frames in, state out, with the identity of
+ * everything that did not change.
+ */
+import { sandlotEventOf, type Mode } from '@sandlot/shared/events'
+import type { ServerFrame, SessionSummary } from '@sandlot/shared/frames'
+import { emptyTranscript, foldTranscript, leavesHole, type Transcript } from '@sandlot/shared/transcript'
+import type { ConnectionState } from '../net/connection.ts'
+import { isInTranscript, type PendingMessage } from './outbox.ts'
+
+export interface Notice {
+  readonly id: number
+  readonly code: string
+  readonly message: string
+}
+
+/** One session as this tab knows it. */
+export interface SessionView {
+  readonly transcript: Transcript
+  /** `fresh`: everything is here and live. `stale`: the socket was lost since. */
+  readonly sync: 'loading' | 'fresh' | 'stale'
+  /** Asked to stop; until the prompt has ended. */
+  readonly stopping: boolean
+  /** No such session, or not ours. */
+  readonly missing: boolean
+  /** What the service refused about this session. */
+  readonly notices: readonly Notice[]
+}
+
+export interface ChatState {
+  readonly connection: ConnectionState
+  /** False until the first connection was open: no banner while the page starts. */
+  readonly everOpen: boolean
+  /** Null until the list is known. */
+  readonly sessions: readonly SessionSummary[] | null
+  readonly views: Readonly<Record<string, SessionView>>
+  /** In order of sending. */
+  readonly outbox: readonly PendingMessage[]
+  /** The session on the screen; null: the new chat. */
+  readonly activeId: string | null
+}
+
+export const EMPTY_VIEW: SessionView = {
+  transcript: emptyTranscript(),
+  sync: 'loading',
+  stopping: false,
+  missing: false,
+  notices: [],
+}
+
+export function initialState(outbox: readonly PendingMessage[]): ChatState {
+  return {
+    connection: { status: 'closed' },
+    everOpen: false,
+    sessions: null,
+    views: {},
+    outbox,
+    activeId: null,
+  }
+}
+
+/** What a batch asks the connection to do. */
+export interface Wish {
+  /** Resume after the view's `seq`. */
+  resume?: string
+  /** The user pressed Stop before the message was accepted. */
+  cancel?: string
+}
+
+/** Apply frames in order. */
+export function applyFrames(
+  state: ChatState,
+  frames: readonly ServerFrame[],
+): { state: ChatState; wishes: Wish[] } {
+  const wishes: Wish[] = []
+  let next = state
+  for (const frame of frames) next = applyFrame(next, frame, wishes)
+  return { state: next === state ? state : settleOutbox(next), wishes }
+}
+
+function applyFrame(state: ChatState, frame: ServerFrame, wishes: Wish[]): ChatState {
+  switch (frame.type) {
+    case 'ai_chat_event':
+      return applyEvent(state, frame, wishes)
+    case 'ai_chat_accepted':
+      return accepted(state, frame, wishes)
+    case 'ai_chat_caught_up':
+      return caughtUp(state, frame, wishes)
+    case 'ai_chat_done':
+      return changeView(state, frame.sessionId, (view) =>
+        view.stopping ? { ...view, stopping: false } : view,
+      )
+    case 'ai_chat_sessions':
+      return { ...state, sessions: mergeSessions(state.sessions ?? [], frame.changed) }
+    case 'ai_chat_error':
+      return refused(state, frame)
+  }
+}
+
+type FrameOf<T extends ServerFrame['type']> = Extract<ServerFrame, { type: T }>
+
+function applyEvent(state: ChatState, frame: FrameOf<'ai_chat_event'>, wishes: Wish[]): ChatState {
+  const { sessionId, event } = frame
+  const view = state.views[sessionId]
+  // An event of a session that this tab has never opened: the list says what there is to say of it.
+  if (view === undefined) return state
+  if (leavesHole(view.transcript, event)) {
+    if (view.sync === 'loading') return state
+    wishes.push({ resume: sessionId })
+    return setView(state, sessionId, { ...view, sync: 'loading' })
+  }
+  const transcript = foldTranscript(view.transcript, event)
+  let next = state
+  const told = sandlotEventOf(event)
+  if (told?.type === 'prompt_started' && told.requestId !== undefined) {
+    next = withPromptId(next, told.requestId, sessionId, event._meta.sandlot.promptId)
+  }
+  if (transcript === view.transcript) return next
+  return setView(next, sessionId, {
+    ...view,
+    transcript,
+    stopping: view.stopping && transcript.prompt !== null,
+  })
+}
+
+function accepted(state: ChatState, frame: FrameOf<'ai_chat_accepted'>, wishes: Wish[]): ChatState {
+  const message = state.outbox.find((pending) => pending.requestId === frame.requestId)
+  if (message === undefined) return state
+  if (message.stop === true) wishes.push({ cancel: frame.sessionId })
+  let next = withPromptId(state, frame.requestId, frame.sessionId, frame.promptId)
+  if (message.sessionId === null && next.views[frame.sessionId] === undefined) {
+    next = setView(next, frame.sessionId, EMPTY_VIEW)
+    wishes.push({ resume: frame.sessionId })
+  }
+  return next
+}
+
+function withPromptId(
+  state: ChatState,
+  requestId: string,
+  sessionId: string,
+  promptId: string | undefined,
+): ChatState {
+  const at = state.outbox.findIndex((pending) => pending.requestId === requestId)
+  const message = state.outbox[at]
+  if (message === undefined || promptId === undefined || message.promptId === promptId) return state
+  const { problem: _answered, ...rest } = message
+  return { ...state, outbox: state.outbox.with(at, { ...rest, sessionId, promptId }) }
+}
+
+function caughtUp(state: ChatState, frame: FrameOf<'ai_chat_caught_up'>, wishes: Wish[]): ChatState {
+  const view = state.views[frame.sessionId] ?? EMPTY_VIEW
+  if (frame.seq < view.transcript.seq) {
+    // The service knows less than we do: its data were restored from a backup. Begin again with what it has.
+    wishes.push({ resume: frame.sessionId })
+    return setView(state, frame.sessionId, { ...EMPTY_VIEW, notices: view.notices })
+  }
+  return setView(state, frame.sessionId, { ...view, sync: 'fresh', missing: false })
+}
+
+let lastNotice = 0
+
+function refused(state: ChatState, frame: FrameOf<'ai_chat_error'>): ChatState {
+  const problem = { code: frame.code, message: frame.message }
+  const at = state.outbox.findIndex((pending) => pending.requestId === frame.requestId)
+  const message = state.outbox[at]
+  if (message !== undefined) return { ...state, outbox: state.outbox.with(at, { ...message, problem }) }
+  const sessionId = frame.sessionId ?? state.activeId
+  if (sessionId === null) return state
+  const view = state.views[sessionId] ?? EMPTY_VIEW
+  if (frame.code === 'not_found' && view.transcript.seq === 0) {
+    return setView(state, sessionId, { ...view, missing: true, sync: 'fresh' })
+  }
+  const notice = { id: ++lastNotice, ...problem }
+  return setView(state, sessionId, { ...view, stopping: false, notices: [...view.notices.slice(-4), notice] })
+}
+
+/** Drop optimistic copies of what the transcript shows by now. */
+function settleOutbox(state: ChatState): ChatState {
+  const left = state.outbox.filter((message) => {
+    const view = message.sessionId === null ? undefined : state.views[message.sessionId]
+    return view === undefined || !isInTranscript(message, view.transcript)
+  })
+  return left.length === state.outbox.length ? state : { ...state, outbox: left }
+}
+
+/** Newest first; what was deleted is gone. */
+export function mergeSessions(
+  known: readonly SessionSummary[],
+  changed: readonly SessionSummary[],
+): SessionSummary[] {
+  const byId = new Map(known.map((summary) => [summary.sessionId, summary]))
+  for (const summary of changed) {
+    if (summary.deleted === true) byId.delete(summary.sessionId)
+    else byId.set(summary.sessionId, summary)
+  }
+  return [...byId.values()].toSorted((a, b) => b.updatedAt - a.updatedAt)
+}
+
+export function setView(state: ChatState, sessionId: string, view: SessionView): ChatState {
+  return { ...state, views: { ...state.views, [sessionId]: view } }
+}
+
+export function changeView(
+  state: ChatState,
+  id: string,
+  change: (view: SessionView) => SessionView,
+): ChatState {
+  const view = state.views[id]
+  if (view === undefined) return state
+  const changed = change(view)
+  return changed === view ? state : setView(state, id, changed)
+}
+
+// ── What the screen asks ────────────────────────────────────────────────────────────────────────────────
+
+/** The mode that counts: the log's, else the list's, else nothing is known. */
+export function modeOf(state: ChatState, sessionId: string): Mode | null {
+  const summary = state.sessions?.find((known) => known.sessionId === sessionId)
+  return state.views[sessionId]?.transcript.mode ?? summary?.mode ?? null
+}
+
+/** True while a prompt runs or a message is on its way: there is something to stop. */
+export function isBusy(state: ChatState, sessionId: string | null): boolean {
+  const sending = state.outbox.some(
+    (message) => message.sessionId === sessionId && message.problem === undefined,
+  )
+  return sending || (sessionId !== null && (state.views[sessionId]?.transcript.prompt ?? null) !== null)
+}
+
+/** Approvals that wait for this user, over all sessions. */
+export function waitingCount(state: ChatState): number {
+  return (state.sessions ?? []).reduce((sum, summary) => sum + summary.waiting, 0)
+}

@@ -1,0 +1,288 @@
+/**
+ * The chat of one signed-in user in one tab: the store, the connection, and what the user can do. Frames are gathered
+ * and applied once per frame of the screen, so that a fast model costs one render and not one per token.
+ */
+import type { Mode } from '@sandlot/shared/events'
+import type { ClientFrame, ServerFrame, SessionSummary } from '@sandlot/shared/frames'
+import { newId } from '@sandlot/shared/ids'
+import { createStore, type StoreApi } from 'zustand/vanilla'
+import type { KeyValue } from '../lib/storage.ts'
+import { Connection, type ConnectionState } from '../net/connection.ts'
+import {
+  applyFrames,
+  changeView,
+  type ChatState,
+  EMPTY_VIEW,
+  initialState,
+  mergeSessions,
+  setView,
+  type Wish,
+} from './chat-state.ts'
+import { frameOf, isUnanswered, loadOutbox, type PendingMessage, saveOutbox } from './outbox.ts'
+
+export interface ChatParts {
+  /** `ws://…/ws` */
+  url: string
+  /** Where unsent messages survive a reload: this tab only. */
+  storage: KeyValue
+  fetchSessions(): Promise<SessionSummary[]>
+  /** The socket was refused or closed before it opened: find out whether the sign-in is gone. */
+  onRefused(): void
+  /** A message of this tab that began a new chat has got its session. */
+  onSessionStarted(sessionId: string, requestId: string): void
+  /** Run once, soon, before the next paint. */
+  schedule(work: () => void): void
+}
+
+/** Transcripts kept in memory beside the one on the screen. */
+const KEPT_VIEWS = 8
+
+export class Chat {
+  readonly store: StoreApi<ChatState>
+  readonly #parts: ChatParts
+  readonly #connection: Connection
+  #frames: ServerFrame[] = []
+  #scheduled = false
+  /** Everything but messages, waiting for a socket. */
+  #waiting: ClientFrame[] = []
+  /** Least recently opened first. */
+  #opened: string[] = []
+
+  constructor(parts: ChatParts) {
+    this.#parts = parts
+    this.store = createStore<ChatState>(() => initialState(loadOutbox(parts.storage)))
+    this.#connection = new Connection(parts.url, {
+      onFrame: (frame) => this.#gather(frame),
+      onState: (state) => this.#onConnection(state),
+      onRefused: () => parts.onRefused(),
+      onNonsense: (problem) =>
+        console.error('A frame of the service was not understood and is ignored.', problem),
+    })
+  }
+
+  start(): void {
+    this.#connection.open()
+  }
+
+  stop(): void {
+    this.#connection.close()
+  }
+
+  /** The network or the tab came back. */
+  wake(): void {
+    this.#connection.retryNow()
+  }
+
+  goOffline(): void {
+    this.#connection.goOffline()
+  }
+
+  /** The machine slept: the socket may be dead without knowing it. */
+  renew(): void {
+    this.#connection.renew()
+  }
+
+  // ── What the user does ────────────────────────────────────────────────────────────────────────────────
+
+  /** Show a session, or the new chat (null). */
+  show(sessionId: string | null): void {
+    this.#set({ ...this.#state, activeId: sessionId })
+    if (sessionId === null) return
+    this.#opened = [...this.#opened.filter((id) => id !== sessionId), sessionId]
+    this.#forgetOldViews()
+    const view = this.#state.views[sessionId]
+    if (view === undefined) this.#set(setView(this.#state, sessionId, EMPTY_VIEW))
+    if (view === undefined || view.sync === 'stale') this.#resume(sessionId)
+  }
+
+  /** Send a message. Answers its request id. `mode` only counts for a new session. */
+  send(sessionId: string | null, text: string, mode?: Mode): string {
+    const message: PendingMessage = {
+      requestId: newId('r'),
+      sessionId,
+      text,
+      sentAt: Date.now(),
+      ...(sessionId === null && mode !== undefined ? { mode } : {}),
+    }
+    this.#setOutbox([...this.#state.outbox, message])
+    this.#connection.send(frameOf(message))
+    return message.requestId
+  }
+
+  /** Send a refused message again, as the same one. */
+  sendAgain(requestId: string): void {
+    const message = this.#state.outbox.find((pending) => pending.requestId === requestId)
+    if (message === undefined) return
+    const { problem: _forgotten, ...again } = message
+    this.#setOutbox(this.#state.outbox.map((pending) => (pending === message ? again : pending)))
+    this.#connection.send(frameOf(again))
+  }
+
+  discard(requestId: string): void {
+    this.#setOutbox(this.#state.outbox.filter((pending) => pending.requestId !== requestId))
+  }
+
+  /** Stop what runs in a session, also before anything has come back. */
+  stopPrompt(sessionId: string | null): void {
+    const unanswered = this.#state.outbox.filter((m) => m.sessionId === sessionId && isUnanswered(m))
+    if (unanswered.length > 0) {
+      this.#setOutbox(this.#state.outbox.map((m) => (unanswered.includes(m) ? { ...m, stop: true } : m)))
+    }
+    if (sessionId === null) return
+    this.#set(changeView(this.#state, sessionId, (view) => ({ ...view, stopping: true })))
+    this.#deliver({ type: 'ai_chat_cancel', sessionId })
+  }
+
+  cancelCall(sessionId: string, toolCallId: string): void {
+    this.#deliver({ type: 'ai_chat_cancel', sessionId, toolCallId })
+  }
+
+  /** Answer an approval by the option's id, as the event named it. */
+  approve(sessionId: string, toolCallId: string, optionId: string, reason?: string): void {
+    const said = reason?.trim() ?? ''
+    this.#deliver({
+      type: 'ai_chat_approve',
+      sessionId,
+      toolCallId,
+      optionId,
+      ...(said === '' ? {} : { reason: said }),
+    })
+  }
+
+  setMode(sessionId: string, modeId: Mode): void {
+    this.#deliver({ type: 'ai_chat_mode', sessionId, modeId })
+  }
+
+  dismissNotice(sessionId: string, id: number): void {
+    this.#set(
+      changeView(this.#state, sessionId, (view) => ({
+        ...view,
+        notices: view.notices.filter((n) => n.id !== id),
+      })),
+    )
+  }
+
+  /** Take a session out of the list at once; the service says the same to all tabs. */
+  forget(sessionId: string): void {
+    const known = this.#state.sessions ?? []
+    this.#set({ ...this.#state, sessions: known.filter((summary) => summary.sessionId !== sessionId) })
+  }
+
+  // ── The wire ──────────────────────────────────────────────────────────────────────────────────────────
+
+  get #state(): ChatState {
+    return this.store.getState()
+  }
+
+  #set(state: ChatState): void {
+    this.store.setState(state, true)
+  }
+
+  #setOutbox(outbox: readonly PendingMessage[]): void {
+    this.#set({ ...this.#state, outbox })
+    saveOutbox(this.#parts.storage, outbox)
+  }
+
+  #onConnection(connection: ConnectionState): void {
+    this.#set({ ...this.#state, connection, everOpen: this.#state.everOpen || connection.status === 'open' })
+    if (connection.status === 'open') this.#reconnected()
+    else if (connection.status !== 'connecting') this.#lost()
+  }
+
+  /** Nothing comes any more on the old socket: what is on the screen may be behind. */
+  #lost(): void {
+    const views = Object.entries(this.#state.views).map(([id, view]) => [
+      id,
+      { ...view, sync: 'stale' as const },
+    ])
+    this.#set({ ...this.#state, views: Object.fromEntries(views) })
+  }
+
+  /** First hear what was missed, then say what was not said. */
+  #reconnected(): void {
+    this.#apply()
+    this.#lost()
+    const { activeId, outbox, views } = this.#state
+    const wanted = new Set([activeId, ...outbox.map((message) => message.sessionId)])
+    for (const id of wanted) if (id !== null && views[id] !== undefined) this.#resume(id)
+    for (const message of outbox) if (isUnanswered(message)) this.#connection.send(frameOf(message))
+    const waiting = this.#waiting
+    this.#waiting = []
+    for (const frame of waiting) this.#deliver(frame)
+    this.#parts.fetchSessions().then(
+      (sessions) => this.#set({ ...this.#state, sessions: mergeSessions([], sessions) }),
+      (error: unknown) =>
+        console.warn('The list of sessions could not be read; the next connection tries again.', error),
+    )
+  }
+
+  /** Send, or keep until there is a socket. A later choice of mode, or a second Stop, replaces the earlier one. */
+  #deliver(frame: ClientFrame): void {
+    if (this.#connection.send(frame)) return
+    const key = keyOf(frame)
+    this.#waiting = [...this.#waiting.filter((other) => keyOf(other) !== key), frame]
+  }
+
+  /** Not kept when there is no socket: every new one resumes anyway. */
+  #resume(sessionId: string): void {
+    const view = this.#state.views[sessionId] ?? EMPTY_VIEW
+    const sent = this.#connection.send({ type: 'ai_chat_resume', sessionId, after: view.transcript.seq })
+    if (sent) this.#set(setView(this.#state, sessionId, { ...view, sync: 'loading' }))
+  }
+
+  #gather(frame: ServerFrame): void {
+    this.#frames.push(frame)
+    if (this.#scheduled) return
+    this.#scheduled = true
+    this.#parts.schedule(() => this.#apply())
+  }
+
+  #apply(): void {
+    this.#scheduled = false
+    const frames = this.#frames
+    if (frames.length === 0) return
+    this.#frames = []
+    const before = this.#state
+    const { state, wishes } = applyFrames(before, frames)
+    this.#set(state)
+    if (state.outbox !== before.outbox) saveOutbox(this.#parts.storage, state.outbox)
+    for (const wish of wishes) this.#grant(wish)
+    this.#tellStarted(before, frames)
+  }
+
+  #grant(wish: Wish): void {
+    if (wish.resume !== undefined) this.#resume(wish.resume)
+    if (wish.cancel !== undefined) this.#deliver({ type: 'ai_chat_cancel', sessionId: wish.cancel })
+  }
+
+  #tellStarted(before: ChatState, frames: readonly ServerFrame[]): void {
+    for (const frame of frames) {
+      if (frame.type !== 'ai_chat_accepted') continue
+      const message = before.outbox.find((pending) => pending.requestId === frame.requestId)
+      if (message?.sessionId === null) this.#parts.onSessionStarted(frame.sessionId, frame.requestId)
+    }
+  }
+
+  #forgetOldViews(): void {
+    const old = this.#opened.slice(0, Math.max(0, this.#opened.length - KEPT_VIEWS))
+    if (old.length === 0) return
+    this.#opened = this.#opened.slice(old.length)
+    const views = Object.entries(this.#state.views).filter(([id]) => !old.includes(id))
+    this.#set({ ...this.#state, views: Object.fromEntries(views) })
+  }
+}
+
+function keyOf(frame: ClientFrame): string {
+  switch (frame.type) {
+    case 'ai_chat_approve':
+      return `approve ${frame.sessionId} ${frame.toolCallId}`
+    case 'ai_chat_cancel':
+      return `cancel ${frame.sessionId} ${frame.toolCallId ?? ''}`
+    case 'ai_chat_mode':
+      return `mode ${frame.sessionId}`
+    case 'ai_chat_resume':
+      return `resume ${frame.sessionId}`
+    case 'ai_chat':
+      return `chat ${frame.requestId}`
+  }
+}

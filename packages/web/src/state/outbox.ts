@@ -1,0 +1,74 @@
+/**
+ * Messages that were sent and are not yet known to have arrived. Each keeps its `requestId`, so sending it again after
+ * a reconnect or a reload is the same prompt and never a second one.
+ */
+import { type ClientFrame, MAX_MESSAGE_CHARS } from '@sandlot/shared/frames'
+import { type Mode, mode } from '@sandlot/shared/events'
+import { requestId, sessionId } from '@sandlot/shared/ids'
+import type { Transcript } from '@sandlot/shared/transcript'
+import { z } from 'zod'
+import type { KeyValue } from '../lib/storage.ts'
+
+const pendingMessage = z.object({
+  requestId,
+  /** Null: the message begins a new session. Filled in when the service has accepted it. */
+  sessionId: sessionId.nullable(),
+  text: z.string().min(1).max(MAX_MESSAGE_CHARS),
+  mode: mode.optional(),
+  sentAt: z.number(),
+  /** Known once the service has accepted it. */
+  promptId: z.string().optional(),
+  /** Refused: not sent again unless the user says so. */
+  problem: z.object({ code: z.string(), message: z.string() }).optional(),
+  /** The user pressed Stop before the service answered. */
+  stop: z.boolean().optional(),
+})
+export type PendingMessage = z.infer<typeof pendingMessage>
+
+const KEY = 'sandlot.outbox'
+
+export function loadOutbox(storage: KeyValue): PendingMessage[] {
+  const kept = storage.get(KEY)
+  if (kept === null) return []
+  try {
+    return z.array(pendingMessage).parse(JSON.parse(kept))
+  } catch (error) {
+    console.warn('Unsent messages of an older version were dropped.', error)
+    return []
+  }
+}
+
+export function saveOutbox(storage: KeyValue, outbox: readonly PendingMessage[]): void {
+  if (outbox.length === 0) storage.remove(KEY)
+  else storage.set(KEY, JSON.stringify(outbox))
+}
+
+/** The frame of a message; the same one every time. */
+export function frameOf(message: PendingMessage): ClientFrame {
+  return {
+    type: 'ai_chat',
+    requestId: message.requestId,
+    text: message.text,
+    whenBusy: 'steer',
+    ...(message.sessionId === null ? {} : { sessionId: message.sessionId }),
+    ...(message.mode === undefined ? {} : { mode: message.mode satisfies Mode }),
+  }
+}
+
+/** True for a message that the service has not answered yet. */
+export function isUnanswered(message: PendingMessage): boolean {
+  return message.promptId === undefined && message.problem === undefined
+}
+
+/** True when the transcript shows the message itself, so that the optimistic copy has to go. */
+export function isInTranscript(message: PendingMessage, transcript: Transcript): boolean {
+  if (message.promptId === undefined) return false
+  const text = message.text.trim()
+  if (transcript.queued.some((queued) => queued.text.trim() === text)) return true
+  return transcript.entries.some((entry) => {
+    // An ended prompt shows all that it will ever show of its messages.
+    if (entry.type === 'end') return entry.id === message.promptId
+    if (entry.type !== 'message' || entry.role !== 'user') return false
+    return entry.promptId === message.promptId && entry.text.trim() === text
+  })
+}
