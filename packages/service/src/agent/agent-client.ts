@@ -1,0 +1,149 @@
+/**
+ * One ACP connection to ai-agent: a WebSocket (over its Unix socket, or a URL), one JSON-RPC message per text message.
+ * The SDK makes requests and matches answers. Notifications do not go through it: it strips fields that its schema does
+ * not know, and it runs handlers some microtasks after the answer that follows them on the wire, so a replay would end
+ * before its last event. They are handed out here, in wire order, as they came.
+ */
+import { PROTOCOL_VERSION, client, methods } from '@agentclientprotocol/sdk'
+import type { AnyMessage, ClientContext } from '@agentclientprotocol/sdk'
+import { SandlotError, messageOf } from '@sandlot/shared/errors'
+import { WebSocket } from 'ws'
+import { z } from 'zod'
+import { keepAlive } from '../socket/keep-alive.ts'
+import { toSandlotError } from './agent-error.ts'
+
+/** Must not throw; must not wait. */
+export type OnNotification = (method: string, params: unknown) => void
+
+export interface AgentConnection {
+  /**
+   * Throws `SandlotError`: what the agent said, or `agent_unavailable` when the connection was lost; then nobody knows
+   * whether the request took effect.
+   */
+  request(method: string, params: object): Promise<unknown>
+  notify(method: string, params: object): Promise<void>
+  /** Resolves when the connection is gone, whoever ended it. */
+  readonly closed: Promise<void>
+  close(): void
+}
+
+const HANDSHAKE_TIMEOUT_MS = 5_000
+/** A settled event holds at most what a model or a user saw, but a plan or a diff may be large. */
+const MAX_MESSAGE_BYTES = 64 * 1024 * 1024
+
+const initialized = z.looseObject({ protocolVersion: z.literal(PROTOCOL_VERSION) })
+
+/** Throws `agent_unavailable`. */
+export async function connectAgent(url: string, onNotification: OnNotification): Promise<AgentConnection> {
+  const socket = new WebSocket(url, {
+    perMessageDeflate: false,
+    handshakeTimeout: HANDSHAKE_TIMEOUT_MS,
+    maxPayload: MAX_MESSAGE_BYTES,
+  })
+  const stream = streamOf(socket, onNotification)
+  await opened(socket)
+  keepAlive(socket)
+  const connection = client({ name: 'sandlot-service' }).connect(stream)
+  const made: AgentConnection = {
+    request: (method, params) => request(connection.agent, connection.signal, method, params),
+    async notify(method, params) {
+      try {
+        await connection.agent.notify(method, params)
+      } catch (error) {
+        throw unavailable(error)
+      }
+    },
+    closed: connection.closed,
+    close() {
+      connection.close()
+      socket.terminate()
+    },
+  }
+  try {
+    const answer = await made.request(methods.agent.initialize, {
+      protocolVersion: PROTOCOL_VERSION,
+      clientCapabilities: { _meta: { sandlot: { version: 1 } } },
+      clientInfo: { name: 'sandlot-service', version: '0.1.0' },
+    })
+    initialized.parse(answer)
+  } catch (error) {
+    made.close()
+    throw unavailable(error)
+  }
+  return made
+}
+
+async function request(
+  agent: ClientContext,
+  closed: AbortSignal,
+  method: string,
+  params: object,
+): Promise<unknown> {
+  try {
+    return await agent.request<unknown>(method, params)
+  } catch (error) {
+    throw closed.aborted ? unavailable(error) : toSandlotError(error)
+  }
+}
+
+function unavailable(cause: unknown): SandlotError {
+  return new SandlotError(
+    'agent_unavailable',
+    'The agent is not reachable just now. Try again in a moment.',
+    { cause },
+  )
+}
+
+async function opened(socket: WebSocket): Promise<void> {
+  try {
+    await new Promise<void>((resolve, reject) => {
+      socket.once('open', resolve)
+      socket.once('error', reject)
+      socket.once('close', () => reject(new Error('closed before it was open')))
+    })
+  } catch (error) {
+    socket.terminate()
+    throw unavailable(error)
+  }
+}
+
+/** The SDK's side of the socket: everything but notifications. */
+function streamOf(
+  socket: WebSocket,
+  onNotification: OnNotification,
+): { readable: ReadableStream<AnyMessage>; writable: WritableStream<AnyMessage> } {
+  let reading = true
+  const readable = new ReadableStream<AnyMessage>({
+    start(controller) {
+      socket.on('message', (data: Buffer) => {
+        if (!reading) return
+        try {
+          const message = JSON.parse(data.toString('utf8')) as AnyMessage
+          if ('method' in message && !('id' in message)) onNotification(message.method, message.params)
+          else controller.enqueue(message)
+        } catch (error) {
+          // Not JSON-RPC: nothing after it can be trusted.
+          socket.close(1002, messageOf(error).slice(0, 100))
+        }
+      })
+      // An error is always followed by `close`.
+      socket.on('error', () => socket.terminate())
+      socket.once('close', () => {
+        if (reading) controller.close()
+        reading = false
+      })
+    },
+    cancel() {
+      reading = false
+    },
+  })
+  const writable = new WritableStream<AnyMessage>({
+    write: (message) =>
+      new Promise<void>((resolve, reject) => {
+        socket.send(JSON.stringify(message), (error) => (error == null ? resolve() : reject(error)))
+      }),
+    close: () => socket.close(),
+    abort: () => socket.terminate(),
+  })
+  return { readable, writable }
+}

@@ -1,0 +1,153 @@
+/**
+ * The service's way to ai-agent. One lasting connection for what concerns everybody (the agent's status, changes of the
+ * session lists, requests of the HTTP API), opened again with growing pauses when it drops; and `open()`, a connection of
+ * its own for each browser socket.
+ *
+ * Why not one connection for all sockets: the agent owns the join of history and live tail, and does it per connection.
+ * On a shared one, two sockets that resume the same session at different numbers would get each other's replays and
+ * snapshots in between their live tails, and the service would have to join a second time to sort them out. On its own
+ * connection each socket gets exactly what the agent sends, in order; a socket that reads slowly holds up nobody; and what
+ * it costs is a Unix socket per open tab.
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { EXT, agentStatus, sessionChanged } from '@sandlot/shared/acp-meta'
+import type { AgentStatus } from '@sandlot/shared/acp-meta'
+import { SandlotError, messageOf } from '@sandlot/shared/errors'
+import type { SessionSummary } from '@sandlot/shared/frames'
+import type { Logger } from '../log.ts'
+import { connectAgent } from './agent-client.ts'
+import type { AgentConnection, OnNotification } from './agent-client.ts'
+
+export interface AgentLinkOptions {
+  url: string
+  log: Logger
+  onSessionChanged(userId: string, summary: SessionSummary): void
+  onConnected(connected: boolean): void
+  /** First and longest pause before the next try, in milliseconds. */
+  pauses?: { first: number; longest: number }
+}
+
+export class AgentLink {
+  readonly #options: AgentLinkOptions
+  readonly #pauses: { first: number; longest: number }
+  readonly #ended = new AbortController()
+  #current: AgentConnection | undefined
+  readonly #waiting = new Set<() => void>()
+  #lastStatus: AgentStatus | undefined
+  readonly #running: Promise<void>
+
+  constructor(options: AgentLinkOptions) {
+    this.#options = options
+    this.#pauses = options.pauses ?? { first: 100, longest: 5_000 }
+    this.#running = this.#keepConnected()
+  }
+
+  get connected(): boolean {
+    return this.#current !== undefined
+  }
+
+  get closed(): boolean {
+    return this.#ended.signal.aborted
+  }
+
+  /** A connection of the caller's own. Throws `agent_unavailable`. */
+  async open(onNotification: OnNotification): Promise<AgentConnection> {
+    this.#ended.signal.throwIfAborted()
+    return connectAgent(this.#options.url, onNotification)
+  }
+
+  /** By the lasting connection. Throws `SandlotError`. */
+  async request(method: string, params: object): Promise<unknown> {
+    if (this.#current === undefined) {
+      throw new SandlotError(
+        'agent_unavailable',
+        'The agent is not reachable just now. Try again in a moment.',
+      )
+    }
+    return this.#current.request(method, params)
+  }
+
+  /** The agent's own account of itself. Throws `agent_unavailable`. */
+  async status(): Promise<AgentStatus> {
+    this.#lastStatus = agentStatus.parse(await this.request(EXT.status, {}))
+    return this.#lastStatus
+  }
+
+  /** The status as it was when the agent last said; undefined when it never did. Does not throw. */
+  async lastStatus(): Promise<AgentStatus | undefined> {
+    try {
+      return await this.status()
+    } catch (error) {
+      this.#options.log.debug({ error: messageOf(error) }, 'no status from the agent')
+      return this.#lastStatus
+    }
+  }
+
+  /** Resolves when the agent is reachable, at once if it is. Rejects when `signal` aborts or the link is closed. */
+  async whenConnected(signal: AbortSignal): Promise<void> {
+    const given = AbortSignal.any([signal, this.#ended.signal])
+    given.throwIfAborted()
+    if (this.connected) return
+    await new Promise<void>((resolve, reject) => {
+      const wake = (): void => {
+        given.removeEventListener('abort', stop)
+        resolve()
+      }
+      const stop = (): void => {
+        this.#waiting.delete(wake)
+        reject(new Error('nobody waits for the agent any more', { cause: given.reason }))
+      }
+      given.addEventListener('abort', stop, { once: true })
+      this.#waiting.add(wake)
+    })
+  }
+
+  async close(): Promise<void> {
+    this.#ended.abort()
+    this.#current?.close()
+    await this.#running
+  }
+
+  async #keepConnected(): Promise<void> {
+    const { url, log, onConnected } = this.#options
+    const { signal } = this.#ended
+    let pause = this.#pauses.first
+    while (!signal.aborted) {
+      try {
+        const connection = await connectAgent(url, (method, params) => this.#onNotification(method, params))
+        if (signal.aborted) {
+          connection.close()
+          break
+        }
+        log.info('connected to the agent')
+        pause = this.#pauses.first
+        this.#current = connection
+        onConnected(true)
+        for (const wake of this.#waiting) wake()
+        this.#waiting.clear()
+        await connection.closed
+        this.#current = undefined
+        onConnected(false)
+        if (!signal.aborted) log.warn('lost the agent; connecting again')
+      } catch (error) {
+        const cause = error instanceof Error ? error.cause : undefined
+        log.debug({ error: messageOf(cause ?? error), pause }, 'the agent is not reachable')
+      }
+      // Up to half as much again, so that several services do not come back in step.
+      await sleep(pause * (1 + Math.random() / 2), undefined, { signal }).catch(ignoreAbort)
+      pause = Math.min(pause * 2, this.#pauses.longest)
+    }
+  }
+
+  #onNotification(method: string, params: unknown): void {
+    if (method !== EXT.sessionChanged) return
+    const changed = sessionChanged.safeParse(params)
+    if (changed.success) this.#options.onSessionChanged(changed.data.userId, changed.data.summary)
+    else
+      this.#options.log.warn({ method, problem: changed.error.message }, 'the agent sent what we do not know')
+  }
+}
+
+function ignoreAbort(error: unknown): void {
+  if (!(error instanceof Error) || error.name !== 'AbortError') throw error
+}

@@ -1,0 +1,86 @@
+/** The connection of one reader: opened when first needed, and again when it was lost while somebody still wants it. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { messageOf } from '@sandlot/shared/errors'
+import type { Logger } from '../log.ts'
+import type { AgentConnection, OnNotification } from './agent-client.ts'
+import type { AgentLink } from './agent-link.ts'
+
+/** Pause before it is tried again although the agent is reachable. */
+const RETRY_MS = 500
+
+export interface ReaderConnectionOptions {
+  agent: AgentLink
+  log: Logger
+  onNotification: OnNotification
+  /** Whether a lost connection is to be opened again without anybody asking. */
+  wanted(): boolean
+  /** Called with each connection that was opened again. What it rejects with is tried once more. */
+  onBack(connection: AgentConnection): Promise<void>
+}
+
+export class ReaderConnection {
+  readonly #options: ReaderConnectionOptions
+  readonly #closed = new AbortController()
+  #opening: Promise<AgentConnection> | undefined
+  #restoring = false
+
+  constructor(options: ReaderConnectionOptions) {
+    this.#options = options
+  }
+
+  get closed(): boolean {
+    return this.#closed.signal.aborted
+  }
+
+  /** Throws `agent_unavailable`, or an `AbortError` after `close()`. */
+  get(): Promise<AgentConnection> {
+    this.#closed.signal.throwIfAborted()
+    if (this.#opening !== undefined) return this.#opening
+    const opening = this.#options.agent.open(this.#options.onNotification)
+    this.#opening = opening
+    const forget = (): void => {
+      if (this.#opening === opening) this.#opening = undefined
+    }
+    opening.then(async (connection) => {
+      if (this.closed) connection.close()
+      await connection.closed
+      forget()
+      if (this.#options.wanted()) this.restore()
+    }, forget)
+    return opening
+  }
+
+  /** Goes on in the background until `onBack` has succeeded. */
+  restore(): void {
+    if (this.#restoring || this.closed) return
+    this.#restoring = true
+    void this.#restore().finally(() => {
+      this.#restoring = false
+    })
+  }
+
+  close(): void {
+    if (this.closed) return
+    this.#closed.abort()
+    this.#opening?.then(
+      (connection) => connection.close(),
+      () => undefined,
+    )
+  }
+
+  async #restore(): Promise<void> {
+    const { agent, log, onBack } = this.#options
+    const { signal } = this.#closed
+    while (!signal.aborted) {
+      try {
+        await agent.whenConnected(signal)
+        await onBack(await this.get())
+        return
+      } catch (error) {
+        if (signal.aborted || agent.closed) return
+        log.debug({ error: messageOf(error) }, 'a reader is not back at the agent yet')
+        await sleep(RETRY_MS)
+      }
+    }
+  }
+}

@@ -1,0 +1,43 @@
+/** Secrets that the service makes for itself on its first start: `$SANDLOT_DATA/keys`, one file each, 0600. */
+import { createHash, timingSafeEqual } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import { link, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { randomText } from '@sandlot/shared/ids'
+
+const SECRET_CHARS = 50
+
+/** The secret of that name; made if there is none. Safe against another process doing the same. */
+export async function keptSecret(keysFolder: string, name: string): Promise<string> {
+  await mkdir(keysFolder, { recursive: true, mode: 0o700 })
+  const path = join(keysFolder, name)
+  if (!existsSync(path)) {
+    // Written whole under another name and then linked: of two starts at once one wins, and none reads half a secret.
+    const draft = `${path}.${randomText(10)}`
+    try {
+      await writeFile(draft, randomText(SECRET_CHARS), { mode: 0o600, flush: true })
+      await link(draft, path)
+    } catch (error) {
+      if (!hasCode(error, 'EEXIST')) throw error
+    } finally {
+      await rm(draft, { force: true })
+    }
+  }
+  const secret = (await readFile(path, 'utf8')).trim()
+  if (secret.length >= SECRET_CHARS) return secret
+  throw new Error(`service: ${path} is cut short. Delete it and start again.`)
+}
+
+export async function forgetSecret(keysFolder: string, name: string): Promise<void> {
+  await rm(join(keysFolder, name), { force: true })
+}
+
+/** Equal, in a time that does not tell how far. */
+export function sameSecret(a: string, b: string): boolean {
+  const digest = (text: string): Buffer => createHash('sha256').update(text).digest()
+  return timingSafeEqual(digest(a), digest(b))
+}
+
+function hasCode(error: unknown, code: string): boolean {
+  return error instanceof Error && 'code' in error && error.code === code
+}
