@@ -1,0 +1,198 @@
+/**
+ * The agent loop. It looks at the log, decides the next step (ask the model; run the calls that have no outcome yet;
+ * end) and does it. A restart in the middle of a prompt is the same function called again on the same log.
+ *
+ * Each yield is a group: one live event, or settled events that are stored in one transaction. The generator goes on
+ * only after its consumer has stored the group, so nothing takes effect before it is in the log.
+ */
+import { type SessionEvent, makeMeta, makeSandlotEvent, metaOf } from '@sandlot/shared/events'
+import { newId } from '@sandlot/shared/ids'
+import { nextStep, queuedMessages, turnsOf } from './history.ts'
+import type { EventGroup, LoopContext } from './loop-context.ts'
+import {
+  CANCELLED_TEXT,
+  INTERRUPTED_TEXT,
+  LENGTH_TEXT,
+  REFUSAL_TEXT,
+  endEvent,
+  maxTurnsText,
+  noAnswerText,
+  saidNothing,
+} from './loop-endings.ts'
+import { type Asked, askModel, withdrawCutOff } from './loop-model.ts'
+import type { ModelCall } from './model/model.ts'
+
+/** Run one prompt to its end. The last group contains `prompt_ended`. Throws only for bugs and a failing store. */
+export async function* runPrompt(ctx: LoopContext): AsyncGenerator<EventGroup, void> {
+  const first = nextStep(ctx.log(), ctx.promptId, ctx.maxTurns)
+  if (ctx.resumed && first.do === 'ask') yield withdrawCutOff(ctx, first.turn)
+
+  for (;;) {
+    const step = nextStep(ctx.log(), ctx.promptId, ctx.maxTurns)
+    switch (step.do) {
+      case 'run':
+        yield* runTurn(ctx, step.turn, step.calls, [])
+        break
+      case 'close': {
+        const ended = { type: 'turn_ended', callIds: step.callIds } as const
+        yield [makeSandlotEvent(ended, { promptId: ctx.promptId, turn: step.turn }, ctx.now())]
+        break
+      }
+      case 'ask': {
+        if (ctx.signal.aborted) return yield [stopped(ctx)]
+        yield* takeSteered(ctx)
+        const asked = yield* askModel(ctx, step.turn)
+        if (asked.got !== 'answer') return yield endOfAsking(ctx, asked)
+        const calls = withUniqueIds(asked.calls, ctx.log())
+        if (calls.length > 0) yield* runTurn(ctx, step.turn, calls, asked.settled)
+        else if (asked.ending === undefined) yield [...asked.settled, emptyTurn(ctx, step.turn)]
+        else return yield [...asked.settled, endOfAnswer(ctx, asked.ending, asked.text)]
+        break
+      }
+      case 'stop_at_max_turns':
+        return yield [endEvent(ctx.promptId, 'max_turns', maxTurnsText(ctx.maxTurns), ctx.now())]
+      case 'end': {
+        if (ctx.signal.aborted) return yield [stopped(ctx)]
+        const text = step.answered ? undefined : noAnswerText(turnsOf(ctx.log(), ctx.promptId))
+        return yield [endEvent(ctx.promptId, 'completed', text, ctx.now())]
+      }
+    }
+  }
+}
+
+// ── Calls ───────────────────────────────────────────────────────────────────────────────────────────────
+
+/**
+ * Run a turn's calls. `answer` (the message that made them) and all announcements are one group, so that the log never
+ * has a turn with a part of its calls.
+ */
+async function* runTurn(
+  ctx: LoopContext,
+  turn: number,
+  calls: readonly ModelCall[],
+  answer: readonly SessionEvent[],
+): AsyncGenerator<EventGroup, void> {
+  const batch = ctx.batchContext(turn)
+  const made = new Map(calls.map((call) => [call.id, call]))
+  const toAnnounce = calls.filter((call) => !batch.announced(call.id)).length
+  let announcing: SessionEvent[] | undefined = toAnnounce > 0 ? [...answer] : undefined
+  let announced = 0
+
+  const running = ctx.runCalls([...calls], batch)
+  let finished = false
+  try {
+    for (;;) {
+      const next = await running.next()
+      if (next.done === true) break
+      const event = next.value
+      if (announcing !== undefined && event.sessionUpdate === 'tool_call') {
+        announcing.push(withProviderFields(event, made.get(event.toolCallId)))
+        if (++announced < toAnnounce) continue
+        yield announcing
+        announcing = undefined
+      } else {
+        if (announcing !== undefined) yield announcing
+        announcing = undefined
+        yield [event]
+      }
+    }
+    finished = true
+  } finally {
+    if (!finished) await running.return([])
+  }
+  yield* missingOutcomes(ctx, turn)
+}
+
+/** The scheduler gives every call an outcome. If it ever does not, the history must stay valid all the same. */
+async function* missingOutcomes(ctx: LoopContext, turn: number): AsyncGenerator<EventGroup, void> {
+  const open = turnsOf(ctx.log(), ctx.promptId)
+    .find((known) => known.number === turn)
+    ?.calls.filter(({ outcome }) => outcome === undefined)
+  for (const { call } of open ?? []) {
+    const reason = ctx.signal.aborted ? 'cancelled' : 'tool_error'
+    ctx.warn({ callId: call.toolCallId, tool: call.name }, 'a call ended without an outcome')
+    yield [
+      {
+        sessionUpdate: 'tool_call_update',
+        toolCallId: call.toolCallId,
+        status: 'failed',
+        rawOutput: { forModel: ctx.signal.aborted ? 'Cancelled by the user.' : 'The tool gave no result.' },
+        _meta: makeMeta({ promptId: ctx.promptId, turn, reason }, ctx.now()),
+      },
+    ]
+  }
+}
+
+/** Keep with the announcement what the next request needs: it is rebuilt from the log. */
+function withProviderFields(event: SessionEvent, call: ModelCall | undefined): SessionEvent {
+  if (call === undefined || (call.replay === undefined && call.invalid === undefined)) return event
+  const forProvider = {
+    ...(call.replay === undefined ? {} : { call: call.replay }),
+    ...(call.invalid === undefined ? {} : { invalid: call.invalid }),
+  }
+  return { ...event, _meta: { ...event._meta, sandlot: { ...metaOf(event), forProvider } } }
+}
+
+/** Ids unique in the session. The first use of an id keeps it: providers want their own ids back. */
+export function withUniqueIds(calls: readonly ModelCall[], log: readonly SessionEvent[]): ModelCall[] {
+  const used = new Set(log.flatMap((event) => (event.sessionUpdate === 'tool_call' ? [event.toolCallId] : [])))
+  return calls.map((call) => {
+    const usable = call.id !== '' && call.id.length <= 256 && !used.has(call.id)
+    const id = usable ? call.id : newId('c')
+    used.add(id)
+    return { ...call, id }
+  })
+}
+
+// ── Messages that came while it worked ──────────────────────────────────────────────────────────────────
+
+/** Steered messages join behind the results of the round, before the next request. */
+async function* takeSteered(ctx: LoopContext): AsyncGenerator<EventGroup, void> {
+  for (const message of queuedMessages(ctx.log())) {
+    if (message.as === 'steer') yield sentMessage(message, ctx.promptId, ctx.now())
+  }
+}
+
+/** A queued message becomes part of a prompt. */
+export function sentMessage(
+  message: { messageId: string; text: string },
+  promptId: string,
+  at: number,
+): SessionEvent[] {
+  const { messageId, text } = message
+  return [
+    makeSandlotEvent({ type: 'message_unqueued', messageId, why: 'sent' }, { promptId }, at),
+    {
+      sessionUpdate: 'user_message_chunk',
+      messageId,
+      content: { type: 'text', text },
+      _meta: makeMeta({ promptId }, at),
+    },
+  ]
+}
+
+// ── Ends ────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** Marks a turn in which the model said and called nothing. */
+function emptyTurn(ctx: LoopContext, turn: number): SessionEvent {
+  return makeSandlotEvent({ type: 'turn_ended', callIds: [] }, { promptId: ctx.promptId, turn }, ctx.now())
+}
+
+function endOfAnswer(ctx: LoopContext, ending: 'completed' | 'length' | 'refusal', text: string): SessionEvent {
+  const said = text.trim() !== ''
+  const sentence = ending === 'length' ? LENGTH_TEXT : REFUSAL_TEXT
+  return endEvent(ctx.promptId, ending, said || ending === 'completed' ? undefined : sentence, ctx.now())
+}
+
+function endOfAsking(ctx: LoopContext, asked: Exclude<Asked, { got: 'answer' }>): EventGroup {
+  if (asked.got === 'error') return [endEvent(ctx.promptId, 'error', asked.message, ctx.now())]
+  return [...asked.settled, stopped(ctx, asked.text)]
+}
+
+/** Stop, or a shutdown that ends prompts. `partial`: what the model had said when it was cut off. */
+function stopped(ctx: LoopContext, partial = ''): SessionEvent {
+  const reason = ctx.signal.reason === 'interrupted' ? 'interrupted' : 'cancelled'
+  const silent = partial.trim() === '' && saidNothing(turnsOf(ctx.log(), ctx.promptId))
+  const sentence = reason === 'interrupted' ? INTERRUPTED_TEXT : CANCELLED_TEXT
+  return endEvent(ctx.promptId, reason, silent ? sentence : undefined, ctx.now())
+}

@@ -1,0 +1,32 @@
+/** What one run of the agent loop works with, and what it yields. */
+import type { SessionEvent } from '@sandlot/shared/events'
+import type { RetryRules } from './loop-retry.ts'
+import type { Model, ModelCall, ModelTool } from './model/model.ts'
+import type { BatchContext } from './scheduler/batch.ts'
+import type { ToolLog, ToolOutcome } from './tools/tool.ts'
+
+/** One transaction's events, or one live event. */
+export type EventGroup = readonly SessionEvent[]
+
+export interface LoopContext {
+  promptId: string
+  /** True when this prompt was begun by an earlier process. */
+  resumed: boolean
+  /** Every settled event of the session, in order, as stored. */
+  log(): readonly SessionEvent[]
+  model: Model
+  system: string
+  /** The same in every request. Empty: the requests have no `tools`. */
+  tools: readonly ModelTool[]
+  maxTurns: number
+  retry: RetryRules
+  /** Aborted by Stop. `signal.reason` is `'cancelled'` or `'interrupted'`. */
+  signal: AbortSignal
+  /** Aborted when the process goes down without ending the prompt: closes the model's stream. */
+  leaving: AbortSignal
+  /** Announce these calls and run them: the scheduler. */
+  runCalls(calls: ModelCall[], context: BatchContext): AsyncGenerator<SessionEvent, ToolOutcome[]>
+  batchContext(turn: number): BatchContext
+  now(): number
+  warn: ToolLog['warn']
+}

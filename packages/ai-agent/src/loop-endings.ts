@@ -1,0 +1,51 @@
+/** The sentences a person reads when a prompt ends without the model's own words. */
+import { type EndReason, STOP_REASON_OF, type SessionEvent, makeSandlotEvent, metaOf } from '@sandlot/shared/events'
+import type { Turn } from './history.ts'
+
+/** `prompt_ended`. `text` only where the model said nothing in its last turn. */
+export function endEvent(promptId: string, reason: EndReason, text: string | undefined, at: number): SessionEvent {
+  const end = { type: 'prompt_ended', stopReason: STOP_REASON_OF[reason], reason } as const
+  return makeSandlotEvent(text === undefined ? end : { ...end, text }, { promptId }, at)
+}
+
+/** The model gave no answer, also when asked again. Names what failed, if something did. */
+export function noAnswerText(turns: readonly Turn[]): string {
+  const calls = turns.flatMap((turn) => turn.calls)
+  if (calls.length === 0) {
+    return 'The model gave an empty answer, also when it was asked again. Try to say it in other words.'
+  }
+  const failed = failuresOf(turns)
+  if (failed.length > 0) {
+    return `The model gave no answer after its last step. What failed: ${failed.join('; ')}. The results above are complete; ask for a summary or try again.`
+  }
+  const steps = calls.length === 1 ? 'one step' : `${calls.length} steps`
+  return `The model did ${steps} and then gave no answer. The results above are complete; ask for a summary if you need one.`
+}
+
+/** One phrase per tool and cause, for the calls of the last turn that had any. */
+export function failuresOf(turns: readonly Turn[]): string[] {
+  const last = turns.findLast((turn) => turn.calls.length > 0)
+  const phrases = new Map<string, number>()
+  for (const { call, outcome } of last?.calls ?? []) {
+    if (outcome?.status !== 'failed') continue
+    const phrase = `${call.title === '' ? call.name : call.title} (${(metaOf(outcome).reason ?? 'tool_error').replaceAll('_', ' ')})`
+    phrases.set(phrase, (phrases.get(phrase) ?? 0) + 1)
+  }
+  return [...phrases].map(([phrase, times]) => (times === 1 ? phrase : `${phrase}, ${times} times`))
+}
+
+/** The last turn had no words for the user. */
+export function saidNothing(turns: readonly Turn[]): boolean {
+  const last = turns.at(-1)
+  return last === undefined || last.text.trim() === '' || last.calls.length > 0
+}
+
+export function maxTurnsText(maxTurns: number): string {
+  return `Stopped after ${maxTurns} model answers, the limit for one message. Nothing is lost; write “go on” to let it continue.`
+}
+
+export const CANCELLED_TEXT = 'Stopped.'
+export const INTERRUPTED_TEXT = 'Sandlot was shut down while this was running.'
+export const LENGTH_TEXT = 'The model reached its limit of tokens before it said anything.'
+export const REFUSAL_TEXT = 'The model’s provider refused to answer this.'
+export const BUG_TEXT = 'Something went wrong on our side. The log has the details.'

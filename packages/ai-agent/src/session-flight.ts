@@ -1,0 +1,98 @@
+/**
+ * What is in flight in a running prompt: the text so far of each message and the last output of each call. Live events
+ * are not stored, so this is all that a late joiner can get of them.
+ */
+import { type OutputPiece, type SessionEvent, isOutcome, metaOf, sandlotEventOf, textOf } from '@sandlot/shared/events'
+import { EMPTY_OUTPUT, type LiveOutput, addPiece } from '@sandlot/shared/live-output'
+
+/** Raw bytes of a running call's output that a late joiner gets. The rest is fetched by range. */
+const SNAPSHOT_BYTES = 64 * 1024
+
+type TextEvent = Extract<SessionEvent, { sessionUpdate: 'agent_message_chunk' | 'agent_thought_chunk' }>
+type CallEvent = Extract<SessionEvent, { sessionUpdate: 'tool_call_update' }>
+
+export class InFlight {
+  readonly #texts = new Map<string, { last: TextEvent; text: string }>()
+  readonly #calls = new Map<string, { last: CallEvent; output: LiveOutput; progress: SessionProgress | undefined }>()
+
+  /** A live event is being shown. */
+  show(event: SessionEvent): void {
+    const meta = metaOf(event)
+    if (event.sessionUpdate === 'agent_message_chunk' || event.sessionUpdate === 'agent_thought_chunk') {
+      const text = this.#texts.get(event.messageId)?.text ?? ''
+      const offset = meta.offset ?? text.length
+      if (offset > text.length) return
+      const longer = text + textOf(event).slice(text.length - offset)
+      this.#texts.set(event.messageId, { last: event, text: longer })
+    } else if (event.sessionUpdate === 'tool_call_update') {
+      const call = this.#calls.get(event.toolCallId)
+      const output = call?.output ?? EMPTY_OUTPUT
+      this.#calls.set(event.toolCallId, {
+        last: event,
+        output: meta.output === undefined ? output : tailOf(addPiece(output, meta.output)),
+        progress: meta.progress ?? call?.progress,
+      })
+    }
+  }
+
+  /** A settled event was stored: it replaces what its id had gathered. */
+  settle(event: SessionEvent): void {
+    if (event.sessionUpdate === 'agent_message_chunk' || event.sessionUpdate === 'agent_thought_chunk') {
+      this.#texts.delete(event.messageId)
+    } else if (isOutcome(event)) {
+      this.#calls.delete(event.toolCallId)
+    }
+    const happened = sandlotEventOf(event)
+    if (happened?.type === 'message_withdrawn') this.#texts.delete(happened.messageId)
+    if (happened?.type === 'prompt_ended') {
+      this.#texts.clear()
+      this.#calls.clear()
+    }
+  }
+
+  /** One live event per thing in flight. */
+  snapshot(): SessionEvent[] {
+    const texts = [...this.#texts.values()].map(({ last, text }) => ({
+      ...last,
+      content: { type: 'text' as const, text },
+      _meta: { sandlot: { ...metaOf(last), offset: 0 } },
+    }))
+    const calls = [...this.#calls.values()].map(({ last, output, progress }) => {
+      const { output: _piece, progress: _words, ...meta } = metaOf(last)
+      const piece = joined(output.pieces)
+      return {
+        ...last,
+        _meta: {
+          sandlot: {
+            ...meta,
+            ...(piece === undefined ? {} : { output: piece }),
+            ...(progress === undefined ? {} : { progress }),
+          },
+        },
+      }
+    })
+    return [...texts, ...calls]
+  }
+}
+
+type SessionProgress = NonNullable<ReturnType<typeof metaOf>['progress']>
+
+/** The unbroken run of pieces at the end, as many whole pieces as fit into the snapshot; at least the last one. */
+function tailOf(output: LiveOutput): LiveOutput {
+  let first = output.pieces.length - 1
+  while (first > 0) {
+    const piece = output.pieces[first]
+    const before = output.pieces[first - 1]
+    if (piece === undefined || before === undefined || before.end !== piece.offset) break
+    if (output.end - before.offset > SNAPSHOT_BYTES) break
+    first--
+  }
+  return first <= 0 ? output : { pieces: output.pieces.slice(first), end: output.end }
+}
+
+function joined(pieces: readonly OutputPiece[]): OutputPiece | undefined {
+  const first = pieces[0]
+  const last = pieces.at(-1)
+  if (first === undefined || last === undefined) return undefined
+  return { offset: first.offset, end: last.end, data: pieces.map((piece) => piece.data).join('') }
+}

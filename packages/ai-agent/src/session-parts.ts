@@ -1,0 +1,27 @@
+/** What every session works with: made once at start and handed to each. */
+import type { SessionEvent } from '@sandlot/shared/events'
+import type { Sandbox } from '@sandlot/sandbox/sandbox'
+import type { SessionStore } from '@sandlot/storage/sessions/store'
+import type { RetryRules } from './loop-retry.ts'
+import type { Model, ModelCall, ModelTool } from './model/model.ts'
+import type { BatchContext } from './scheduler/batch.ts'
+import type { ToolLog, ToolOutcome } from './tools/tool.ts'
+
+export interface SessionParts {
+  store: SessionStore
+  model: Model
+  /** The system prompt. */
+  system: string
+  /** What the model is offered; empty with `SANDLOT_TOOLS_ENABLED=false`. */
+  tools: readonly ModelTool[]
+  /** The scheduler. */
+  runCalls(calls: ModelCall[], context: BatchContext): AsyncGenerator<SessionEvent, ToolOutcome[]>
+  /** The user's sandbox; rejects with a `SandboxError`. */
+  sandbox(userId: string, signal: AbortSignal): Promise<Sandbox>
+  maxTurns: number
+  retry: RetryRules
+  /** Aborted when the process leaves without ending prompts: nothing is stored any more, the next start resumes. */
+  leaving: AbortSignal
+  now(): number
+  log: ToolLog
+}

@@ -1,0 +1,67 @@
+/** One reader of a session: what it missed, then the live tail. A slow one is closed and resumes; it never blocks. */
+import type { SessionEvent } from '@sandlot/shared/events'
+import { Queue } from '@sandlot/shared/streams'
+
+/** Events that may wait for a reader before its subscription is closed. */
+export const SUBSCRIPTION_LIMIT = 1_000
+
+/** `slow`: too much waited; subscribe again after the last number you have. `deleted`: the session is gone. */
+export type CloseReason = 'slow' | 'deleted'
+
+export class SubscriptionClosed extends Error {
+  override readonly name = 'SubscriptionClosed'
+  readonly reason: CloseReason
+
+  constructor(reason: CloseReason) {
+    super(reason === 'slow' ? 'The reader is too slow; resume from the last event.' : 'The session was deleted.')
+    this.reason = reason
+  }
+}
+
+export interface Subscription {
+  /** Settled events after the asked number, then one live event per thing in flight. */
+  readonly catchUp: readonly SessionEvent[]
+  /** Number of the last settled event in or before `catchUp`. */
+  readonly seq: number
+  /** Everything from then on, nothing lost or doubled. Throws `SubscriptionClosed`; ends after `close()`. */
+  readonly live: AsyncIterable<SessionEvent>
+  close(): void
+}
+
+/** The readers of one session. */
+export class Subscribers {
+  readonly #queues = new Set<Queue<SessionEvent>>()
+  readonly #limit: number
+
+  constructor(limit = SUBSCRIPTION_LIMIT) {
+    this.#limit = limit
+  }
+
+  get size(): number {
+    return this.#queues.size
+  }
+
+  /** Synchronous, so that nothing can happen between what `catchUp` holds and the live tail. */
+  add(catchUp: readonly SessionEvent[], seq: number): Subscription {
+    const queue = new Queue<SessionEvent>(this.#limit)
+    this.#queues.add(queue)
+    const close = (): void => {
+      this.#queues.delete(queue)
+      queue.end()
+    }
+    return { catchUp, seq, live: queue, close }
+  }
+
+  send(event: SessionEvent): void {
+    for (const queue of this.#queues) {
+      if (queue.push(event)) continue
+      this.#queues.delete(queue)
+      queue.fail(new SubscriptionClosed('slow'))
+    }
+  }
+
+  closeAll(reason: CloseReason): void {
+    for (const queue of this.#queues) queue.fail(new SubscriptionClosed(reason))
+    this.#queues.clear()
+  }
+}
