@@ -47,7 +47,8 @@ export async function bringUp<T>(
       }
     } catch (error) {
       // Removed or stopped behind our back, or the name is taken by a container that is not to be seen.
-      if (!(error instanceof SandboxError && (error.code === 'sandbox_lost' || error.code === 'exists'))) throw error
+      if (!(error instanceof SandboxError && (error.code === 'sandbox_lost' || error.code === 'exists')))
+        throw error
       failure = error
     }
   }
@@ -55,32 +56,52 @@ export async function bringUp<T>(
 }
 
 /** All containers of a slot, the newest first. */
-export async function containersOf(slot: string, options: Pick<BringUpOptions, 'backend' | 'deploymentId'>): Promise<BackendSandbox[]> {
+export async function containersOf(
+  slot: string,
+  options: Pick<BringUpOptions, 'backend' | 'deploymentId'>,
+): Promise<BackendSandbox[]> {
   const found = await options.backend.list({ [LABEL.slot]: slot })
-  return found.sort((a, b) => generation(b, options.deploymentId) - generation(a, options.deploymentId))
+  return found.toSorted((a, b) => generation(b, options.deploymentId) - generation(a, options.deploymentId))
 }
 
 /** The container this slot should use, made or replaced where that is due. Older ones are removed. */
-async function current(slot: LedgerSlot, options: BringUpOptions, signal: AbortSignal): Promise<BackendSandbox> {
+async function current(
+  slot: LedgerSlot,
+  options: BringUpOptions,
+  signal: AbortSignal,
+): Promise<BackendSandbox> {
   const containers = await containersOf(slot.slot, options)
   const newest = containers.find((container) => container.state !== 'removing')
   const keep = newest && !(await isOutdated(newest, slot, options, signal)) ? newest : undefined
   // The new one exists before the old one goes, so the engine always knows the owner.
   const chosen = keep ?? (await create(slot, containers, options, signal))
   for (const container of containers) {
-    if (container.id !== chosen.id && container.state !== 'removing') await options.backend.remove(container.id)
+    if (container.id !== chosen.id && container.state !== 'removing')
+      await options.backend.remove(container.id)
   }
   return chosen
 }
 
 /** Only a sandbox in which nothing runs moves to a new image. */
-async function isOutdated(container: BackendSandbox, slot: LedgerSlot, options: BringUpOptions, signal: AbortSignal): Promise<boolean> {
+async function isOutdated(
+  container: BackendSandbox,
+  slot: LedgerSlot,
+  options: BringUpOptions,
+  signal: AbortSignal,
+): Promise<boolean> {
   if (container.state !== 'stopped' && container.state !== 'created') return false
   if (!options.backend.fingerprint) return false
-  return (await options.backend.fingerprint(specFor(slot, 0, options), signal)) !== container.labels[LABEL.spec]
+  return (
+    (await options.backend.fingerprint(specFor(slot, 0, options), signal)) !== container.labels[LABEL.spec]
+  )
 }
 
-async function create(slot: LedgerSlot, existing: BackendSandbox[], options: BringUpOptions, signal: AbortSignal): Promise<BackendSandbox> {
+async function create(
+  slot: LedgerSlot,
+  existing: BackendSandbox[],
+  options: BringUpOptions,
+  signal: AbortSignal,
+): Promise<BackendSandbox> {
   const highest = Math.max(0, ...existing.map((container) => generation(container, options.deploymentId)))
   // A ledger restored from a backup may be behind the engine.
   let next = await options.ledger.nextGeneration(slot.slot)
@@ -102,7 +123,11 @@ function specFor(slot: LedgerSlot, n: number, options: BringUpOptions): SandboxS
   }
 }
 
-async function open(container: BackendSandbox, backend: SandboxBackend, signal: AbortSignal): Promise<OpenSandbox> {
+async function open(
+  container: BackendSandbox,
+  backend: SandboxBackend,
+  signal: AbortSignal,
+): Promise<OpenSandbox> {
   const { id } = container
   if (container.state === 'paused') await backend.resume(id)
   // Attached before the start, so the key is installed before any user process exists.

@@ -18,7 +18,11 @@ const slotSchema = z.strictObject({
   claimedAt: z.int().optional(),
 })
 
-const fileSchema = z.strictObject({ version: z.literal(1), epoch: z.int().nonnegative(), slots: z.array(slotSchema) })
+const fileSchema = z.strictObject({
+  version: z.literal(1),
+  epoch: z.int().nonnegative(),
+  slots: z.array(slotSchema),
+})
 type LedgerFile = z.infer<typeof fileSchema>
 
 /**
@@ -42,7 +46,9 @@ export function createFileLedger(file: string): SandboxLedger {
         })
       } catch (error) {
         if (error instanceof SandboxError) throw error
-        throw new SandboxError('ledger', `The sandbox ledger ${file} cannot be used: ${describe(error)}`, { cause: error })
+        throw new SandboxError('ledger', `The sandbox ledger ${file} cannot be used: ${describe(error)}`, {
+          cause: error,
+        })
       }
     }
     const result = queue.then(run, run)
@@ -52,14 +58,21 @@ export function createFileLedger(file: string): SandboxLedger {
 
   return {
     find: (userId) =>
-      transaction((ledger) => ({ result: toSlot(ledger.slots.find((slot) => slot.userId === userId)), write: false })),
+      transaction((ledger) => ({
+        result: toSlot(ledger.slots.find((slot) => slot.userId === userId)),
+        write: false,
+      })),
 
     add: (slot) =>
       transaction((ledger) => {
         const taken = ledger.slots.find(
-          (other) => other.slot === slot.slot || other.uid === slot.uid || (slot.userId !== undefined && other.userId === slot.userId),
+          (other) =>
+            other.slot === slot.slot ||
+            other.uid === slot.uid ||
+            (slot.userId !== undefined && other.userId === slot.userId),
         )
-        if (taken) throw new SandboxError('exists', `Slot ${slot.slot} or uid ${slot.uid} is in the ledger already.`)
+        if (taken)
+          throw new SandboxError('exists', `Slot ${slot.slot} or uid ${slot.uid} is in the ledger already.`)
         ledger.slots.push(slotSchema.parse(slot))
         return { result: undefined, write: true }
       }),
@@ -69,7 +82,8 @@ export function createFileLedger(file: string): SandboxLedger {
         const theirs = ledger.slots.find((slot) => slot.userId === userId)
         if (theirs) return { result: toSlot(theirs), write: false }
         const slot = mustHave(ledger, name)
-        if (slot.state === 'claimed') throw new SandboxError('exists', `Slot ${name} belongs to another user.`)
+        if (slot.state === 'claimed')
+          throw new SandboxError('exists', `Slot ${name} belongs to another user.`)
         Object.assign(slot, { state: 'claimed', userId, claimedAt: Date.now() } satisfies Partial<LedgerSlot>)
         return { result: toSlot(slot), write: true }
       }),
@@ -110,7 +124,11 @@ function toSlot(slot: LedgerFile['slots'][number] | undefined): LedgerSlot | und
 function toSlot(slot: LedgerFile['slots'][number] | undefined): LedgerSlot | undefined {
   if (!slot) return undefined
   const { userId, claimedAt, ...rest } = slot
-  return { ...rest, ...(userId === undefined ? {} : { userId }), ...(claimedAt === undefined ? {} : { claimedAt }) }
+  return {
+    ...rest,
+    ...(userId === undefined ? {} : { userId }),
+    ...(claimedAt === undefined ? {} : { claimedAt }),
+  }
 }
 
 async function read(file: string): Promise<LedgerFile> {
@@ -118,7 +136,8 @@ async function read(file: string): Promise<LedgerFile> {
   try {
     text = await readFile(file, 'utf8')
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return { version: 1, epoch: 0, slots: [] }
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT')
+      return { version: 1, epoch: 0, slots: [] }
     throw error
   }
   return fileSchema.parse(JSON.parse(text))
@@ -148,7 +167,8 @@ async function replace(file: string, text: string): Promise<void> {
 }
 
 function describe(error: unknown): string {
-  if (error instanceof z.ZodError) return `it is not in the expected form (${z.prettifyError(error)}). Restore it from a backup.`
+  if (error instanceof z.ZodError)
+    return `it is not in the expected form (${z.prettifyError(error)}). Restore it from a backup.`
   if (error instanceof SyntaxError) return `it is not JSON. Restore it from a backup.`
   return error instanceof Error ? error.message : String(error)
 }

@@ -19,7 +19,10 @@ export const LABEL = {
 export const LABEL_SCHEMA = '1'
 
 /** The labels every container and volume of one slot carries. */
-export function slotLabels(deployment: string, spec: Pick<SandboxSpec, 'slot' | 'uid' | 'volume'>): Record<string, string> {
+export function slotLabels(
+  deployment: string,
+  spec: Pick<SandboxSpec, 'slot' | 'uid' | 'volume'>,
+): Record<string, string> {
   return {
     [LABEL.deployment]: deployment,
     [LABEL.role]: 'sandbox',

@@ -15,7 +15,11 @@ export function newSlotName(): string {
  * the containers learns who it is, and whoever holds the key finds a user's container again without a ledger.
  */
 export function ownerTag(deploymentKey: Uint8Array, userId: string): string {
-  return createHmac('sha256', deploymentKey).update('sandlot owner\0').update(userId).digest('hex').slice(0, 16)
+  return createHmac('sha256', deploymentKey)
+    .update('sandlot owner\0')
+    .update(userId)
+    .digest('hex')
+    .slice(0, 16)
 }
 
 /** `sbx-<deployment>-<slot>`: a slot's volume, and its container's name while it waits in the pool. */

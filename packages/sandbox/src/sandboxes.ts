@@ -70,8 +70,10 @@ export interface Sandboxes {
 /** One controller's sandboxes. Throws `invalid_arguments` for a deployment id or key that cannot be. */
 export function createSandboxes(options: SandboxesOptions): Sandboxes {
   const { backend, ledger, deploymentId, deploymentKey } = options
-  if (!isDeploymentId(deploymentId)) throw new SandboxError('invalid_arguments', `"${deploymentId}" is not a deployment id.`)
-  if (deploymentKey.length < 32) throw new SandboxError('invalid_arguments', 'The deployment key must have at least 32 bytes.')
+  if (!isDeploymentId(deploymentId))
+    throw new SandboxError('invalid_arguments', `"${deploymentId}" is not a deployment id.`)
+  if (deploymentKey.length < 32)
+    throw new SandboxError('invalid_arguments', 'The deployment key must have at least 32 bytes.')
   const bringUpOptions: BringUpOptions = {
     backend,
     ledger,
@@ -91,12 +93,10 @@ export function createSandboxes(options: SandboxesOptions): Sandboxes {
   function join(userId: string): Promise<Sandbox> {
     const running = joining.get(userId)
     if (running) return running
-    const started = lock.run(userId, () => live.get(userId) ?? gate(() => connect(userId)))
+    const started = lock
+      .run(userId, async (): Promise<Sandbox> => live.get(userId) ?? (await gate(() => connect(userId))))
+      .finally(() => joining.delete(userId))
     joining.set(userId, started)
-    const done = (): void => {
-      if (joining.get(userId) === started) joining.delete(userId)
-    }
-    started.then(done, done)
     return started
   }
 
@@ -105,14 +105,23 @@ export function createSandboxes(options: SandboxesOptions): Sandboxes {
     try {
       const slot = await slotFor(userId, bringUpOptions)
       const sandbox = await bringUp(slot, bringUpOptions, signal, async ({ id, stream }) =>
-        connectSandbox({ id, stream, key: deriveSandboxKey(deploymentKey, id), epoch: await ledger.nextEpoch(), signal }),
+        connectSandbox({
+          id,
+          stream,
+          key: deriveSandboxKey(deploymentKey, id),
+          epoch: await ledger.nextEpoch(),
+          signal,
+        }),
       )
       live.set(userId, sandbox)
       void sandbox.closed.then((why) => onDrop(userId, sandbox, why))
       return sandbox
     } catch (error) {
       if (closing.signal.aborted) throw closedError()
-      if (signal.aborted) throw new SandboxError('timeout', 'The sandbox did not get ready within two minutes. Try again.', { cause: error })
+      if (signal.aborted)
+        throw new SandboxError('timeout', 'The sandbox did not get ready within two minutes. Try again.', {
+          cause: error,
+        })
       throw error
     }
   }
@@ -179,7 +188,9 @@ export function createSandboxes(options: SandboxesOptions): Sandboxes {
       if (!slot) return { state: 'absent', connected: false }
       const [container] = await containersOf(slot.slot, bringUpOptions)
       const known = { slot: slot.slot, uid: slot.uid, connected: live.has(userId) }
-      return container ? { ...known, state: container.state, id: container.id, name: container.name } : { ...known, state: 'absent' }
+      return container
+        ? { ...known, state: container.state, id: container.id, name: container.name }
+        : { ...known, state: 'absent' }
     },
 
     async reset(userId) {
@@ -187,7 +198,8 @@ export function createSandboxes(options: SandboxesOptions): Sandboxes {
         await (await acquire(userId)).reset()
       } catch (error) {
         // It runs but does not answer: a restart ends every process and empties /tmp as well.
-        if (!(error instanceof SandboxError && (error.code === 'timeout' || error.code === 'protocol'))) throw error
+        if (!(error instanceof SandboxError && (error.code === 'timeout' || error.code === 'protocol')))
+          throw error
         await stop(userId)
         await acquire(userId)
       }
@@ -201,7 +213,9 @@ export function createSandboxes(options: SandboxesOptions): Sandboxes {
     async stopAll() {
       await Promise.all([...live.keys()].map(letGo))
       const containers = await backend.list({})
-      const running = containers.filter((container) => container.state === 'running' || container.state === 'paused')
+      const running = containers.filter(
+        (container) => container.state === 'running' || container.state === 'paused',
+      )
       await Promise.all(running.map((container) => gate(() => backend.stop(container.id))))
     },
 
@@ -214,7 +228,8 @@ export function createSandboxes(options: SandboxesOptions): Sandboxes {
 }
 
 function checkUser(userId: string): void {
-  if (userId.length === 0 || userId.length > 256) throw new SandboxError('invalid_arguments', 'A user id has 1 to 256 characters.')
+  if (userId.length === 0 || userId.length > 256)
+    throw new SandboxError('invalid_arguments', 'A user id has 1 to 256 characters.')
 }
 
 function closedError(): SandboxError {

@@ -30,16 +30,25 @@ export async function slotFor(userId: string, options: SlotsOptions): Promise<Le
       if (!(error instanceof SandboxError && error.code === 'exists')) throw error
     }
   }
-  throw new SandboxError('ledger', 'The sandbox ledger and the engine disagree about whose a slot is. Run "sandlot doctor".')
+  throw new SandboxError(
+    'ledger',
+    'The sandbox ledger and the engine disagree about whose a slot is. Run "sandlot doctor".',
+  )
 }
 
 /** The owner is in the container's name, so a user finds their files again without a ledger. */
-function adoptable(userId: string, containers: BackendSandbox[], options: SlotsOptions): LedgerSlot | undefined {
+function adoptable(
+  userId: string,
+  containers: BackendSandbox[],
+  options: SlotsOptions,
+): LedgerSlot | undefined {
   const owner = ownerTag(options.deploymentKey, userId)
   const theirs = containers
     .map((container) => ({ container, name: parseName(options.deploymentId, container.name) }))
     .filter(({ name }) => name?.kind === 'claimed' && name.owner === owner)
-    .sort((a, b) => generation(b.container, options.deploymentId) - generation(a.container, options.deploymentId))
+    .toSorted(
+      (a, b) => generation(b.container, options.deploymentId) - generation(a.container, options.deploymentId),
+    )
   const newest = theirs[0]
   const uid = Number(newest?.container.labels[LABEL.uid])
   const volume = newest?.container.labels[LABEL.volume]
@@ -57,11 +66,22 @@ function adoptable(userId: string, containers: BackendSandbox[], options: SlotsO
   }
 }
 
-async function fresh(userId: string, containers: BackendSandbox[], options: SlotsOptions): Promise<LedgerSlot> {
+async function fresh(
+  userId: string,
+  containers: BackendSandbox[],
+  options: SlotsOptions,
+): Promise<LedgerSlot> {
   const slots = await options.ledger.list()
-  const taken = new Set([...slots.map((slot) => slot.uid), ...containers.map((container) => Number(container.labels[LABEL.uid]))])
+  const taken = new Set([
+    ...slots.map((slot) => slot.uid),
+    ...containers.map((container) => Number(container.labels[LABEL.uid])),
+  ])
   const uid = freeUid(taken)
-  if (uid === undefined) throw new SandboxError('limit_reached', 'Every sandbox uid is in use. Remove sandboxes that nobody needs with "sandlot sandbox prune".')
+  if (uid === undefined)
+    throw new SandboxError(
+      'limit_reached',
+      'Every sandbox uid is in use. Remove sandboxes that nobody needs with "sandlot sandbox prune".',
+    )
   const slot = newSlotName()
   const now = Date.now()
   const volume = poolName(options.deploymentId, slot)

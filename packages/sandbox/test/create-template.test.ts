@@ -30,7 +30,10 @@ describe('the create template, control by control of the hardening checklist', (
     expect(host()).toMatchObject({ CapDrop: ['ALL'], CapAdd: [], Privileged: false })
   })
   test('C2, C3 no privilege gain, and the profile itself', () => {
-    expect(host().SecurityOpt).toEqual(['no-new-privileges:true', 'seccomp={"defaultAction":"SCMP_ACT_ERRNO"}'])
+    expect(host().SecurityOpt).toEqual([
+      'no-new-privileges:true',
+      'seccomp={"defaultAction":"SCMP_ACT_ERRNO"}',
+    ])
   })
   test('C5 its own uid and group', () => {
     expect(make().User).toBe('31234:31234')
@@ -47,12 +50,20 @@ describe('the create template, control by control of the hardening checklist', (
     expect(host().ShmSize).toBe(64 * 1024 * 1024)
   })
   test('C9 one named volume, nothing else', () => {
-    expect(host().Mounts).toEqual([{ Type: 'volume', Source: 'sbx-dep-abcdefgh', Target: '/workspace', ReadOnly: false }])
+    expect(host().Mounts).toEqual([
+      { Type: 'volume', Source: 'sbx-dep-abcdefgh', Target: '/workspace', ReadOnly: false },
+    ])
     expect(host()).toMatchObject({ Binds: [], VolumesFrom: [] })
     expect(make().Volumes).toEqual({})
   })
   test('C10, C11, C12 processes, memory without swap, CPU below the controller', () => {
-    expect(host()).toMatchObject({ PidsLimit: 512, Memory: 2 ** 31, MemorySwap: 2 ** 31, NanoCpus: 2e9, CpuShares: 256 })
+    expect(host()).toMatchObject({
+      PidsLimit: 512,
+      Memory: 2 ** 31,
+      MemorySwap: 2 ** 31,
+      NanoCpus: 2e9,
+      CpuShares: 256,
+    })
     expect(host({ engine: { cgroup: 'v1', cpus: 2 } })).toHaveProperty('MemorySwappiness', 0)
     expect(host()).not.toHaveProperty('MemorySwappiness')
     expect(host()).not.toHaveProperty('OomKillDisable')
@@ -73,29 +84,65 @@ describe('the create template, control by control of the hardening checklist', (
     expect(make().ExposedPorts).toEqual({})
   })
   test('C16, C27, C28 sbxd is PID 1 of the image by id, ended by TERM', () => {
-    expect(make()).toMatchObject({ Image: 'sha256:1234', Entrypoint: ['/usr/bin/sbxd'], Cmd: [], StopSignal: 'SIGTERM' })
+    expect(make()).toMatchObject({
+      Image: 'sha256:1234',
+      Entrypoint: ['/usr/bin/sbxd'],
+      Cmd: [],
+      StopSignal: 'SIGTERM',
+    })
     expect(host().Init).toBe(false)
   })
   test('C17 no log', () => {
     expect(host().LogConfig).toEqual({ Type: 'none', Config: {} })
   })
   test('C18 stdin stays open over a disconnect', () => {
-    expect(make()).toMatchObject({ OpenStdin: true, StdinOnce: false, Tty: false, AttachStdin: true, AttachStdout: true, AttachStderr: true })
+    expect(make()).toMatchObject({
+      OpenStdin: true,
+      StdinOnce: false,
+      Tty: false,
+      AttachStdin: true,
+      AttachStdout: true,
+      AttachStderr: true,
+    })
   })
   test('C19 its own namespaces', () => {
-    expect(host()).toMatchObject({ IpcMode: 'private', PidMode: '', UTSMode: '', UsernsMode: '', CgroupnsMode: 'private' })
+    expect(host()).toMatchObject({
+      IpcMode: 'private',
+      PidMode: '',
+      UTSMode: '',
+      UsernsMode: '',
+      CgroupnsMode: 'private',
+    })
     expect(host({ engine: { cgroup: 'v1', cpus: 2 } })).not.toHaveProperty('CgroupnsMode')
   })
   test('C20 masks: the engine’s defaults and more, per CPU too', () => {
     expect(host().MaskedPaths).toEqual(
       expect.arrayContaining([
-        ...['asound', 'acpi', 'kcore', 'keys', 'latency_stats', 'timer_list', 'timer_stats', 'sched_debug', 'scsi'].map((name) => `/proc/${name}`),
+        ...[
+          'asound',
+          'acpi',
+          'kcore',
+          'keys',
+          'latency_stats',
+          'timer_list',
+          'timer_stats',
+          'sched_debug',
+          'scsi',
+        ].map((name) => `/proc/${name}`),
         ...['interrupts', 'kallsyms', 'modules', 'config.gz'].map((name) => `/proc/${name}`),
-        ...['firmware', 'devices/virtual/powercap', 'class/dmi', 'devices/virtual/dmi', 'kernel/debug'].map((name) => `/sys/${name}`),
+        ...['firmware', 'devices/virtual/powercap', 'class/dmi', 'devices/virtual/dmi', 'kernel/debug'].map(
+          (name) => `/sys/${name}`,
+        ),
         '/sys/devices/system/cpu/cpu1/thermal_throttle',
       ]),
     )
-    expect(host().ReadonlyPaths).toEqual(['/proc/bus', '/proc/fs', '/proc/irq', '/proc/sys', '/proc/sysrq-trigger'])
+    expect(host().ReadonlyPaths).toEqual([
+      '/proc/bus',
+      '/proc/fs',
+      '/proc/irq',
+      '/proc/sys',
+      '/proc/sysrq-trigger',
+    ])
   })
   test('C21 no devices', () => {
     expect(host()).toMatchObject({ Devices: [], DeviceRequests: [], DeviceCgroupRules: [], Sysctls: {} })
@@ -124,7 +171,15 @@ describe('the create template, control by control of the hardening checklist', (
     })
   })
   test('C26 a short fixed environment, nothing of ours', () => {
-    expect(make().Env.map((line) => line.split('=')[0])).toEqual(['PATH', 'HOME', 'SHELL', 'LANG', 'TERM', 'TZ', 'SANDBOX'])
+    expect(make().Env.map((line) => line.split('=')[0])).toEqual([
+      'PATH',
+      'HOME',
+      'SHELL',
+      'LANG',
+      'TERM',
+      'TZ',
+      'SANDBOX',
+    ])
   })
   test('no field beyond these', () => {
     expect(Object.keys(make()).toSorted()).toMatchSnapshot()
@@ -145,7 +200,9 @@ describe('what cannot be is refused', () => {
     [{ memoryBytes: 1024 * 1024 * 1024 }],
     [{ tmpBytes: 512 * 1024 * 1024 }],
   ])('limits %j', (limits) => {
-    expect(() => make({ spec: { ...spec, limits: { ...DEFAULT_LIMITS, ...limits } } })).toThrow(/Sandbox limits/)
+    expect(() => make({ spec: { ...spec, limits: { ...DEFAULT_LIMITS, ...limits } } })).toThrow(
+      /Sandbox limits/,
+    )
   })
   test('half a CPU is fine', () => {
     expect(host({ spec: { ...spec, limits: { ...DEFAULT_LIMITS, cpus: 0.5 } } }).NanoCpus).toBe(5e8)

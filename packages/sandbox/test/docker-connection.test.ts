@@ -28,12 +28,20 @@ describe('DOCKER_HOST', () => {
     expect(parseDockerHost('tcp://docker', { ca: 'x' })).toMatchObject({ port: 2376, tls: { ca: 'x' } })
   })
 
-  test.each(['ssh://me@host', 'npipe:////./pipe/docker', 'fd://', 'unix://relative', 'docker:2375', 'tcp://host:99999', 'tcp://host/path', 'nonsense'])(
-    '%j is refused with what to write instead',
-    (text) => {
-      expect(() => parseDockerHost(text)).toThrow(expect.objectContaining({ code: 'invalid_arguments', message: expect.stringContaining('unix:///') }))
-    },
-  )
+  test.each([
+    'ssh://me@host',
+    'npipe:////./pipe/docker',
+    'fd://',
+    'unix://relative',
+    'docker:2375',
+    'tcp://host:99999',
+    'tcp://host/path',
+    'nonsense',
+  ])('%j is refused with what to write instead', (text) => {
+    expect(() => parseDockerHost(text)).toThrow(
+      expect.objectContaining({ code: 'invalid_arguments', message: expect.stringContaining('unix:///') }),
+    )
+  })
 })
 
 describe('an engine that is not as it should be', () => {
@@ -59,12 +67,18 @@ describe('an engine that is not as it should be', () => {
   const pinging =
     (then: RequestListener, version = '1.41'): RequestListener =>
     (request, response) =>
-      request.url === '/_ping' ? response.setHeader('Api-Version', version).end('OK') : then(request, response)
+      request.url === '/_ping'
+        ? response.setHeader('Api-Version', version).end('OK')
+        : then(request, response)
   const info = (deadlineMs = 5_000, signal?: AbortSignal) =>
     engine().call('tell about itself', deadlineMs, (docker) => docker.info(), signal)
 
   test('no socket: says where it looked and what to do', async () => {
-    await expect(info()).rejects.toMatchObject({ name: 'SandboxError', code: 'engine_unavailable', message: expect.stringMatching(/d\.sock.*Start it.*DOCKER_HOST/) })
+    await expect(info()).rejects.toMatchObject({
+      name: 'SandboxError',
+      code: 'engine_unavailable',
+      message: expect.stringMatching(/d\.sock.*Start it.*DOCKER_HOST/),
+    })
     await expect(engine().attach('abc')).rejects.toMatchObject({ code: 'engine_unavailable' })
   })
 
@@ -76,19 +90,31 @@ describe('an engine that is not as it should be', () => {
   })
 
   test('the API version is the engine’s, but never newer than what we know', async () => {
-    await answerWith(pinging((request, response) => response.setHeader('Content-Type', 'application/json').end(JSON.stringify({ path: request.url })), '1.99'))
+    await answerWith(
+      pinging(
+        (request, response) =>
+          response.setHeader('Content-Type', 'application/json').end(JSON.stringify({ path: request.url })),
+        '1.99',
+      ),
+    )
     expect(await engine().apiVersion()).toBe('1.52')
     expect(await info()).toEqual({ path: '/v1.52/info' })
   })
 
   test('something else listens there', async () => {
     await answerWith((_request, response) => response.writeHead(404).end('hello'))
-    await expect(info()).rejects.toMatchObject({ code: 'engine_unavailable', message: expect.stringContaining('not answer like a Docker engine') })
+    await expect(info()).rejects.toMatchObject({
+      code: 'engine_unavailable',
+      message: expect.stringContaining('not answer like a Docker engine'),
+    })
   })
 
   test('it answers nothing: the deadline ends the call', async () => {
     await answerWith(pinging(() => {}))
-    await expect(info(50)).rejects.toMatchObject({ code: 'engine_unavailable', message: expect.stringMatching(/did not tell about itself within/) })
+    await expect(info(50)).rejects.toMatchObject({
+      code: 'engine_unavailable',
+      message: expect.stringMatching(/did not tell about itself within/),
+    })
   })
 
   test('the caller stops waiting', async () => {
@@ -98,7 +124,10 @@ describe('an engine that is not as it should be', () => {
 
   test('it closes the connection', async () => {
     await answerWith(pinging((request) => request.socket.destroy()))
-    await expect(info()).rejects.toMatchObject({ code: 'engine_unavailable', message: expect.stringContaining('broke while trying to tell about itself') })
+    await expect(info()).rejects.toMatchObject({
+      code: 'engine_unavailable',
+      message: expect.stringContaining('broke while trying to tell about itself'),
+    })
   })
 
   test.each([
@@ -107,7 +136,11 @@ describe('an engine that is not as it should be', () => {
     [404, 'No such container: x', 'sandbox_lost', /gone/],
     [404, 'No such image: y', 'engine_unavailable', /build-images\.sh/],
   ])('HTTP %i "%s" is %s', async (status, message, code, text) => {
-    await answerWith(pinging((_request, response) => response.writeHead(status, { 'Content-Type': 'application/json' }).end(JSON.stringify({ message }))))
+    await answerWith(
+      pinging((_request, response) =>
+        response.writeHead(status, { 'Content-Type': 'application/json' }).end(JSON.stringify({ message })),
+      ),
+    )
     await expect(info()).rejects.toMatchObject({ code, message: expect.stringMatching(text) })
     await expect(engine().attach('abc')).rejects.toMatchObject({ code })
   })

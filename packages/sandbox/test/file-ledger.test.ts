@@ -25,15 +25,18 @@ beforeEach(async () => {
 })
 afterEach(() => rm(folder, { recursive: true }))
 
-test.each(['', '{', '[]', '{"version":2,"epoch":0,"slots":[]}', '{"version":1,"epoch":0,"slots":[{"slot":"x"}]}'])(
-  'a ledger that reads %j is refused and not overwritten',
-  async (text) => {
-    await writeFile(file, text)
-    const ledger = createFileLedger(file)
-    await expect(ledger.nextEpoch()).rejects.toMatchObject({ code: 'ledger' })
-    expect(await readFile(file, 'utf8')).toBe(text)
-  },
-)
+test.each([
+  '',
+  '{',
+  '[]',
+  '{"version":2,"epoch":0,"slots":[]}',
+  '{"version":1,"epoch":0,"slots":[{"slot":"x"}]}',
+])('a ledger that reads %j is refused and not overwritten', async (text) => {
+  await writeFile(file, text)
+  const ledger = createFileLedger(file)
+  await expect(ledger.nextEpoch()).rejects.toMatchObject({ code: 'ledger' })
+  expect(await readFile(file, 'utf8')).toBe(text)
+})
 
 test('a failed change leaves the ledger usable and as it was', async () => {
   const ledger = createFileLedger(file)
@@ -56,5 +59,7 @@ test('nothing but the ledger is left behind', async () => {
 
 test('a folder that cannot be made is a typed error', async () => {
   await writeFile(file, '')
-  await expect(createFileLedger(join(file, 'below', 'ledger.json')).list()).rejects.toMatchObject({ code: 'ledger' })
+  await expect(createFileLedger(join(file, 'below', 'ledger.json')).list()).rejects.toMatchObject({
+    code: 'ledger',
+  })
 })

@@ -7,26 +7,31 @@ import { createGate, createKeyedLock } from '../src/keyed-lock.ts'
 
 test('one at a time and in order for each key, whatever fails', async () => {
   await fc.assert(
-    fc.asyncProperty(fc.array(fc.record({ key: fc.constantFrom('a', 'b', 'c'), fails: fc.boolean() }), { maxLength: 30 }), async (jobs) => {
-      const lock = createKeyedLock()
-      const inside = new Set<string>()
-      const order = new Map<string, number[]>()
-      const results = await Promise.allSettled(
-        jobs.map(({ key, fails }, n) =>
-          lock.run(key, async () => {
-            expect(inside.has(key)).toBe(false)
-            inside.add(key)
-            order.set(key, [...(order.get(key) ?? []), n])
-            await sleep(0)
-            inside.delete(key)
-            if (fails) throw new Error('on purpose')
-            return n
-          }),
-        ),
-      )
-      expect(results.map((result) => result.status)).toEqual(jobs.map((job) => (job.fails ? 'rejected' : 'fulfilled')))
-      for (const numbers of order.values()) expect(numbers).toEqual(numbers.toSorted((a, b) => a - b))
-    }),
+    fc.asyncProperty(
+      fc.array(fc.record({ key: fc.constantFrom('a', 'b', 'c'), fails: fc.boolean() }), { maxLength: 30 }),
+      async (jobs) => {
+        const lock = createKeyedLock()
+        const inside = new Set<string>()
+        const order = new Map<string, number[]>()
+        const results = await Promise.allSettled(
+          jobs.map(({ key, fails }, n) =>
+            lock.run(key, async () => {
+              expect(inside.has(key)).toBe(false)
+              inside.add(key)
+              order.set(key, [...(order.get(key) ?? []), n])
+              await sleep(0)
+              inside.delete(key)
+              if (fails) throw new Error('on purpose')
+              return n
+            }),
+          ),
+        )
+        expect(results.map((result) => result.status)).toEqual(
+          jobs.map((job) => (job.fails ? 'rejected' : 'fulfilled')),
+        )
+        for (const numbers of order.values()) expect(numbers).toEqual(numbers.toSorted((a, b) => a - b))
+      },
+    ),
     { numRuns: 20 },
   )
 })

@@ -5,8 +5,8 @@ import type { LedgerSlot, SandboxLedger } from '../src/ledger.ts'
 export interface LedgerUnderTest {
   ledger: SandboxLedger
   /** Another ledger over the same data, as after a restart or in a second controller. */
-  reopen(): Promise<SandboxLedger>
-  dispose(): Promise<void>
+  reopen: () => Promise<SandboxLedger>
+  dispose: () => Promise<void>
 }
 
 /** A slot that belongs to nobody. */
@@ -43,7 +43,9 @@ export function testLedger(name: string, make: () => Promise<LedgerUnderTest>): 
       await ledger.add(warmSlot('aaaaaaaa', 30_000))
       await ledger.add(claimedSlot('bbbbbbbb', 30_001, 'ann'))
       const again = await reopen()
-      expect(await again.list()).toEqual(expect.arrayContaining([warmSlot('aaaaaaaa', 30_000), claimedSlot('bbbbbbbb', 30_001, 'ann')]))
+      expect(await again.list()).toEqual(
+        expect.arrayContaining([warmSlot('aaaaaaaa', 30_000), claimedSlot('bbbbbbbb', 30_001, 'ann')]),
+      )
       expect(await again.list()).toHaveLength(2)
       expect(await again.find('ann')).toEqual(claimedSlot('bbbbbbbb', 30_001, 'ann'))
     })
@@ -53,7 +55,9 @@ export function testLedger(name: string, make: () => Promise<LedgerUnderTest>): 
       await ledger.add(claimedSlot('aaaaaaaa', 30_000, 'ann'))
       await expect(ledger.add(warmSlot('aaaaaaaa', 30_001))).rejects.toMatchObject({ code: 'exists' })
       await expect(ledger.add(warmSlot('bbbbbbbb', 30_000))).rejects.toMatchObject({ code: 'exists' })
-      await expect(ledger.add(claimedSlot('cccccccc', 30_002, 'ann'))).rejects.toMatchObject({ code: 'exists' })
+      await expect(ledger.add(claimedSlot('cccccccc', 30_002, 'ann'))).rejects.toMatchObject({
+        code: 'exists',
+      })
       expect(await ledger.list()).toHaveLength(1)
     })
 
@@ -85,7 +89,9 @@ export function testLedger(name: string, make: () => Promise<LedgerUnderTest>): 
     test('of many users who claim one slot at once exactly one gets it', async () => {
       const { ledger } = await fresh()
       await ledger.add(warmSlot('aaaaaaaa', 30_000))
-      const claims = await Promise.allSettled(Array.from({ length: 20 }, (_, n) => ledger.claim('aaaaaaaa', `user-${n}`)))
+      const claims = await Promise.allSettled(
+        Array.from({ length: 20 }, (_, n) => ledger.claim('aaaaaaaa', `user-${n}`)),
+      )
       expect(claims.filter((claim) => claim.status === 'fulfilled')).toHaveLength(1)
     })
 
@@ -110,7 +116,9 @@ export function testLedger(name: string, make: () => Promise<LedgerUnderTest>): 
     test('epochs grow and are never the same twice, in two controllers and over a restart', async () => {
       const { ledger, reopen } = await fresh()
       const second = await reopen()
-      const epochs = await Promise.all(Array.from({ length: 20 }, (_, n) => (n % 2 ? ledger : second).nextEpoch()))
+      const epochs = await Promise.all(
+        Array.from({ length: 20 }, (_, n) => (n % 2 ? ledger : second).nextEpoch()),
+      )
       expect(new Set(epochs).size).toBe(20)
       const again = await reopen()
       expect(await again.nextEpoch()).toBeGreaterThan(Math.max(...epochs))

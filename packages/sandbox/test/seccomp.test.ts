@@ -19,7 +19,14 @@ const profileSchema = z.strictObject({
       action: z.enum(['SCMP_ACT_ALLOW', 'SCMP_ACT_ERRNO']),
       errnoRet: z.int().optional(),
       args: z
-        .array(z.strictObject({ index: z.int(), value: z.number(), valueTwo: z.number(), op: z.literal('SCMP_CMP_MASKED_EQ') }))
+        .array(
+          z.strictObject({
+            index: z.int(),
+            value: z.number(),
+            valueTwo: z.number(),
+            op: z.literal('SCMP_CMP_MASKED_EQ'),
+          }),
+        )
         .optional(),
       includes: z.strictObject({ arches: z.array(z.string()) }).optional(),
     }),
@@ -35,7 +42,9 @@ beforeAll(async () => {
 function decide(name: string, ...args: bigint[]): 'allow' | number {
   const rules = profile.syscalls.filter((rule) => rule.names.includes(name))
   const matching = rules.filter((rule) =>
-    (rule.args ?? []).every(({ index, value, valueTwo }) => ((args[index] ?? 0n) & BigInt(value)) === BigInt(valueTwo)),
+    (rule.args ?? []).every(
+      ({ index, value, valueTwo }) => ((args[index] ?? 0n) & BigInt(value)) === BigInt(valueTwo),
+    ),
   )
   if (matching.some((rule) => rule.action === 'SCMP_ACT_ALLOW')) return 'allow'
   return matching[0]?.errnoRet ?? profile.defaultErrnoRet
@@ -58,22 +67,29 @@ test.each(
     ['ptrace process_vm_readv process_vm_writev pidfd_getfd kcmp process_madvise'],
     ['userfaultfd bpf perf_event_open keyctl add_key request_key'],
     ['name_to_handle_at open_by_handle_at'],
-    ['mount umount umount2 mount_setattr move_mount open_tree open_tree_attr fsopen fsconfig fsmount fspick pivot_root statmount listmount'],
-    ['unshare setns chroot quotactl quotactl_fd fanotify_init fanotify_mark memfd_secret modify_ldt vmsplice'],
+    [
+      'mount umount umount2 mount_setattr move_mount open_tree open_tree_attr fsopen fsconfig fsmount fspick pivot_root statmount listmount',
+    ],
+    [
+      'unshare setns chroot quotactl quotactl_fd fanotify_init fanotify_mark memfd_secret modify_ldt vmsplice',
+    ],
     ['swapon swapoff kexec_load kexec_file_load init_module finit_module delete_module create_module acct'],
-    ['settimeofday clock_settime clock_adjtime adjtimex stime syslog socketcall reboot iopl ioperm lookup_dcookie uselib nfsservctl'],
+    [
+      'settimeofday clock_settime clock_adjtime adjtimex stime syslog socketcall reboot iopl ioperm lookup_dcookie uselib nfsservctl',
+    ],
     ['mbind migrate_pages move_pages set_mempolicy vhangup sethostname setdomainname'],
   ].flatMap(([names]) => names?.split(' ') ?? []),
 )('%s is refused with EPERM', (name) => {
   expect(decide(name)).toBe(EPERM)
 })
 
-test.each('read write execve fork vfork futex epoll_wait openat2 rt_sigaction wait4 setpgid seccomp prctl statx getrandom rseq'.split(' '))(
-  '%s is allowed',
-  (name) => {
-    expect(decide(name)).toBe('allow')
-  },
-)
+test.each(
+  'read write execve fork vfork futex epoll_wait openat2 rt_sigaction wait4 setpgid seccomp prctl statx getrandom rseq'.split(
+    ' ',
+  ),
+)('%s is allowed', (name) => {
+  expect(decide(name)).toBe('allow')
+})
 
 test('clone3 does not exist, so that libc falls back to clone', () => {
   expect(decide('clone3')).toBe(ENOSYS)
@@ -90,20 +106,44 @@ test('clone makes threads and processes, never a namespace', () => {
 test('personality can be asked for and be the ordinary one, whatever is above bit 31', () => {
   fc.assert(
     fc.property(fc.bigInt({ min: 0n, max: 0xffffffffn }), upperHalf, (value, high) => {
-      expect(decide('personality', high | value)).toBe(value === 0n || value === 0xffffffffn ? 'allow' : EPERM)
+      expect(decide('personality', high | value)).toBe(
+        value === 0n || value === 0xffffffffn ? 'allow' : EPERM,
+      )
     }),
-    { examples: [[0n, 0n], [0xffffffffn, 1n << 32n], [0x40000n, 0n]] },
+    {
+      examples: [
+        [0n, 0n],
+        [0xffffffffn, 1n << 32n],
+        [0x40000n, 0n],
+      ],
+    },
   )
 })
 
 describe('sockets', () => {
   test('only unix, inet, inet6 and route netlink, whatever is above bit 31', () => {
     fc.assert(
-      fc.property(fc.bigInt({ min: 0n, max: 0xffffffffn }), fc.bigInt({ min: 0n, max: 30n }), upperHalf, (family, protocol, high) => {
-        const good = [1n, 2n, 10n].includes(family) || (family === 16n && protocol === 0n)
-        expect(decide('socket', high | family, 1n, high | protocol)).toBe(good ? 'allow' : EPERM)
-      }),
-      { examples: [[1n, 0n, 0n], [2n, 6n, 0n], [10n, 0n, 1n << 32n], [16n, 0n, 0n], [16n, 15n, 0n], [38n, 0n, 0n], [40n, 0n, 0n], [17n, 3n, 0n]] },
+      fc.property(
+        fc.bigInt({ min: 0n, max: 0xffffffffn }),
+        fc.bigInt({ min: 0n, max: 30n }),
+        upperHalf,
+        (family, protocol, high) => {
+          const good = [1n, 2n, 10n].includes(family) || (family === 16n && protocol === 0n)
+          expect(decide('socket', high | family, 1n, high | protocol)).toBe(good ? 'allow' : EPERM)
+        },
+      ),
+      {
+        examples: [
+          [1n, 0n, 0n],
+          [2n, 6n, 0n],
+          [10n, 0n, 1n << 32n],
+          [16n, 0n, 0n],
+          [16n, 15n, 0n],
+          [38n, 0n, 0n],
+          [40n, 0n, 0n],
+          [17n, 3n, 0n],
+        ],
+      },
     )
   })
 
@@ -114,19 +154,34 @@ describe('sockets', () => {
 })
 
 test('every ioctl but TIOCSTI and TIOCLINUX, as the kernel reads the request: its low 32 bits', () => {
-  const request = fc.oneof(fc.bigInt({ min: 0n, max: 0xffffffffn }), fc.bigInt({ min: 0x5400n, max: 0x5430n }))
+  const request = fc.oneof(
+    fc.bigInt({ min: 0n, max: 0xffffffffn }),
+    fc.bigInt({ min: 0x5400n, max: 0x5430n }),
+  )
   fc.assert(
     fc.property(request, upperHalf, (low, high) => {
       expect(decide('ioctl', 0n, high | low)).toBe(low === 0x5412n || low === 0x541cn ? EPERM : 'allow')
     }),
-    { numRuns: 2_000, examples: [[0x5412n, 0n], [0x5412n, 1n << 32n], [0x541cn, 0xffffffffn << 32n], [0n, 0n], [0xffffffffn, 0n]] },
+    {
+      numRuns: 2_000,
+      examples: [
+        [0x5412n, 0n],
+        [0x5412n, 1n << 32n],
+        [0x541cn, 0xffffffffn << 32n],
+        [0n, 0n],
+        [0xffffffffn, 0n],
+      ],
+    },
   )
 })
 
 test('no call is named twice where a condition would be undone by it', () => {
-  const free = profile.syscalls.filter((rule) => !rule.args && rule.action === 'SCMP_ACT_ALLOW').flatMap((rule) => rule.names)
+  const free = profile.syscalls
+    .filter((rule) => !rule.args && rule.action === 'SCMP_ACT_ALLOW')
+    .flatMap((rule) => rule.names)
   expect(new Set(free).size).toBe(free.length)
-  for (const rule of profile.syscalls) if (rule.args) for (const name of rule.names) expect(free).not.toContain(name)
+  for (const rule of profile.syscalls)
+    if (rule.args) for (const name of rule.names) expect(free).not.toContain(name)
 })
 
 describe('reading the profile', () => {
@@ -138,13 +193,17 @@ describe('reading the profile', () => {
     const folder = await mkdtemp(join(tmpdir(), 'sandlot-seccomp-'))
     try {
       await writeFile(join(folder, 'profile.json'), text)
-      await expect(readSeccompProfile(join(folder, 'profile.json'))).rejects.toMatchObject({ code: 'invalid_arguments' })
+      await expect(readSeccompProfile(join(folder, 'profile.json'))).rejects.toMatchObject({
+        code: 'invalid_arguments',
+      })
     } finally {
       await rm(folder, { recursive: true })
     }
   })
 
   test('a file that is not there is refused, never replaced by the default', async () => {
-    await expect(readSeccompProfile('/nowhere/profile.json')).rejects.toMatchObject({ code: 'invalid_arguments' })
+    await expect(readSeccompProfile('/nowhere/profile.json')).rejects.toMatchObject({
+      code: 'invalid_arguments',
+    })
   })
 })

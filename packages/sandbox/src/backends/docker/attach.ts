@@ -30,7 +30,8 @@ export function pingVersion(address: EngineAddress, signal: AbortSignal): Promis
     request.on('response', (response) => {
       response.resume()
       const version = response.headers['api-version']
-      if (response.statusCode === 200 && typeof version === 'string' && /^\d+\.\d+$/.test(version)) resolve(version)
+      if (response.statusCode === 200 && typeof version === 'string' && /^\d+\.\d+$/.test(version))
+        resolve(version)
       else {
         const what = `What listens at ${address.shown} does not answer like a Docker engine (HTTP ${response.statusCode ?? 0}).`
         reject(new SandboxError('engine_unavailable', `${what} Point DOCKER_HOST at one.`))
@@ -45,10 +46,21 @@ export function pingVersion(address: EngineAddress, signal: AbortSignal): Promis
  * still on what is read. Not through docker-modem, whose hijack sends its JSON options into the container's stdin and
  * whose duplex knows no back-pressure. `signal` ends only the opening; a stream that is open is its owner's.
  */
-export function attach(address: EngineAddress, apiVersion: string, id: string, signal: AbortSignal): Promise<Socket> {
+export function attach(
+  address: EngineAddress,
+  apiVersion: string,
+  id: string,
+  signal: AbortSignal,
+): Promise<Socket> {
   const path = `/v${apiVersion}/containers/${encodeURIComponent(id)}/attach?stream=1&stdin=1&stdout=1&stderr=1`
   return new Promise((resolve, reject) => {
-    const request = open(address, 'POST', path, { Connection: 'Upgrade', Upgrade: 'tcp', 'Content-Length': '0' }, signal)
+    const request = open(
+      address,
+      'POST',
+      path,
+      { Connection: 'Upgrade', Upgrade: 'tcp', 'Content-Length': '0' },
+      signal,
+    )
     request.on('error', reject)
     request.on('upgrade', (_response: IncomingMessage, socket: Socket, head: Buffer) => {
       if (head.length > 0) socket.unshift(head)
@@ -69,7 +81,10 @@ async function refusal(response: IncomingMessage): Promise<Error> {
   // An engine that knows no upgrade streams at once; it is far older than any that we support.
   if (status === 200) {
     response.destroy()
-    return new SandboxError('engine_unavailable', 'The Docker engine does not upgrade attach streams. Use Docker Engine 20.10 or newer.')
+    return new SandboxError(
+      'engine_unavailable',
+      'The Docker engine does not upgrade attach streams. Use Docker Engine 20.10 or newer.',
+    )
   }
   const body = (await text(response)).slice(0, 2_000)
   try {

@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto'
 import type Docker from 'dockerode'
 
 import type { BackendCapabilities, BackendSandbox, SandboxBackend, SandboxSpec } from '../../backend.ts'
+import { unframed } from '../../docker-stream.ts'
 import { SandboxError } from '../../errors.ts'
 import { LABEL, slotLabels } from '../../labels.ts'
 import { isDeploymentId } from '../../names.ts'
@@ -13,7 +14,6 @@ import { createEngine, DEADLINE } from './engine.ts'
 import { engineAnswer, missingImage } from './engine-error.ts'
 import { readSeccompProfile } from './seccomp.ts'
 import { isOurs, normalState } from './states.ts'
-import { unframed } from './unframed.ts'
 
 export interface DockerBackendOptions {
   /** As in `DOCKER_HOST`; default the usual Unix socket. */
@@ -33,11 +33,16 @@ export interface DockerBackendOptions {
 export function createDockerBackend(options: DockerBackendOptions): SandboxBackend {
   const { deployment } = options
   if (!isDeploymentId(deployment)) {
-    throw new SandboxError('invalid_arguments', `"${deployment}" is not a deployment id: lower-case letters, digits and dashes, at most 40.`)
+    throw new SandboxError(
+      'invalid_arguments',
+      `"${deployment}" is not a deployment id: lower-case letters, digits and dashes, at most 40.`,
+    )
   }
   const engine = createEngine(parseDockerHost(options.dockerHost, options.tls))
   const profile = once(() => readSeccompProfile(options.seccompFile))
-  const info = once(() => engine.call('tell about itself', DEADLINE.read, (docker): Promise<EngineInfo> => docker.info()))
+  const info = once(() =>
+    engine.call('tell about itself', DEADLINE.read, (docker): Promise<EngineInfo> => docker.info()),
+  )
   /** Ids already seen to carry our label; a container never changes its labels. */
   const owned = new Set<string>()
 
@@ -50,7 +55,12 @@ export function createDockerBackend(options: DockerBackendOptions): SandboxBacke
     )
     if (!found || !isOurs(deployment, found.Config.Labels)) return undefined
     owned.add(found.Id)
-    return { id: found.Id, name: found.Name.replace(/^\//, ''), state: normalState(found.State.Status), labels: found.Config.Labels }
+    return {
+      id: found.Id,
+      name: found.Name.replace(/^\//, ''),
+      state: normalState(found.State.Status),
+      labels: found.Config.Labels,
+    }
   }
 
   /** Refuse to touch what is not ours. False when there is no such container. */
@@ -59,11 +69,19 @@ export function createDockerBackend(options: DockerBackendOptions): SandboxBacke
   }
 
   async function must(id: string, signal?: AbortSignal): Promise<void> {
-    if (!(await check(id, signal))) throw new SandboxError('sandbox_lost', 'The sandbox is gone from the Docker engine.')
+    if (!(await check(id, signal)))
+      throw new SandboxError('sandbox_lost', 'The sandbox is gone from the Docker engine.')
   }
 
-  async function bodyOf(spec: SandboxSpec, signal?: AbortSignal): Promise<{ body: CreateBody; fingerprint: string }> {
-    const [seccompProfile, facts, imageId] = await Promise.all([profile(), info(), imageIdOf(spec.image, signal)])
+  async function bodyOf(
+    spec: SandboxSpec,
+    signal?: AbortSignal,
+  ): Promise<{ body: CreateBody; fingerprint: string }> {
+    const [seccompProfile, facts, imageId] = await Promise.all([
+      profile(),
+      info(),
+      imageIdOf(spec.image, signal),
+    ])
     const input = {
       deployment,
       spec,
@@ -90,18 +108,30 @@ export function createDockerBackend(options: DockerBackendOptions): SandboxBacke
   async function ensureVolume(spec: SandboxSpec, signal?: AbortSignal): Promise<void> {
     const found = await volumeLabels(spec.volume, signal)
     if (found && !isOurs(deployment, found)) {
-      throw new SandboxError('exists', `The volume ${spec.volume} belongs to something else. Remove or rename it.`)
+      throw new SandboxError(
+        'exists',
+        `The volume ${spec.volume} belongs to something else. Remove or rename it.`,
+      )
     }
     if (found) return
     await engine.call(
       'make a volume',
       DEADLINE.change,
-      (docker, inner) => docker.createVolume({ Name: spec.volume, Driver: 'local', Labels: slotLabels(deployment, spec), abortSignal: inner }),
+      (docker, inner) =>
+        docker.createVolume({
+          Name: spec.volume,
+          Driver: 'local',
+          Labels: slotLabels(deployment, spec),
+          abortSignal: inner,
+        }),
       signal,
     )
   }
 
-  async function volumeLabels(name: string, signal?: AbortSignal): Promise<Record<string, string> | undefined> {
+  async function volumeLabels(
+    name: string,
+    signal?: AbortSignal,
+  ): Promise<Record<string, string> | undefined> {
     const volume = await engine.call(
       'look at the volume',
       DEADLINE.read,
@@ -115,7 +145,12 @@ export function createDockerBackend(options: DockerBackendOptions): SandboxBacke
     async capabilities(signal): Promise<BackendCapabilities> {
       const [apiVersion, now] = await Promise.all([
         engine.apiVersion(signal),
-        engine.call('tell about itself', DEADLINE.read, (docker): Promise<EngineInfo> => docker.info(), signal),
+        engine.call(
+          'tell about itself',
+          DEADLINE.read,
+          (docker): Promise<EngineInfo> => docker.info(),
+          signal,
+        ),
       ])
       return capabilitiesFrom(now, apiVersion)
     },
@@ -139,7 +174,10 @@ export function createDockerBackend(options: DockerBackendOptions): SandboxBacke
       }
       const existing = await inspect(spec.name, signal)
       if (existing?.labels[LABEL.slot] === spec.slot) return existing
-      throw new SandboxError('exists', `The container name ${spec.name} is taken on the Docker engine. Try again under another one.`)
+      throw new SandboxError(
+        'exists',
+        `The container name ${spec.name} is taken on the Docker engine. Try again under another one.`,
+      )
     },
 
     async start(id) {
@@ -158,12 +196,16 @@ export function createDockerBackend(options: DockerBackendOptions): SandboxBacke
 
     async pause(id) {
       await must(id)
-      await changeState('pause the sandbox', id, 'paused', (docker, signal) => docker.getContainer(id).pause({ abortSignal: signal }))
+      await changeState('pause the sandbox', id, 'paused', (docker, signal) =>
+        docker.getContainer(id).pause({ abortSignal: signal }),
+      )
     },
 
     async resume(id) {
       await must(id)
-      await changeState('resume the sandbox', id, 'running', (docker, signal) => docker.getContainer(id).unpause({ abortSignal: signal }))
+      await changeState('resume the sandbox', id, 'running', (docker, signal) =>
+        docker.getContainer(id).unpause({ abortSignal: signal }),
+      )
     },
 
     async rename(id, name) {
@@ -185,7 +227,8 @@ export function createDockerBackend(options: DockerBackendOptions): SandboxBacke
     async removeVolume(name) {
       const labels = await volumeLabels(name)
       if (!labels) return
-      if (!isOurs(deployment, labels)) throw new SandboxError('permission', `The volume ${name} is not one of this deployment's.`)
+      if (!isOurs(deployment, labels))
+        throw new SandboxError('permission', `The volume ${name} is not one of this deployment's.`)
       await engine.call('remove the volume', DEADLINE.change, (docker, signal) =>
         unless([404], docker.getVolume(name).remove({ abortSignal: signal })),
       )
@@ -239,7 +282,11 @@ export function createDockerBackend(options: DockerBackendOptions): SandboxBacke
     const now = await inspect(id)
     if (now?.state === wanted) return
     if (!now) throw new SandboxError('sandbox_lost', 'The sandbox is gone from the Docker engine.')
-    throw new SandboxError('engine_unavailable', `The Docker engine could not ${doing}: it is ${now.state}.`, { cause: done })
+    throw new SandboxError(
+      'engine_unavailable',
+      `The Docker engine could not ${doing}: it is ${now.state}.`,
+      { cause: done },
+    )
   }
 }
 
@@ -247,18 +294,37 @@ export function createDockerBackend(options: DockerBackendOptions): SandboxBacke
  * The new container's id; undefined when the name is taken. Not `createContainer`, which would put the whole body into
  * the URL as well.
  */
-async function postCreate(docker: Docker, name: string, body: CreateBody, abortSignal: AbortSignal): Promise<string | undefined> {
-  const statusCodes = { 201: true, 400: 'bad parameter', 404: 'no such image', 409: 'conflict', 500: 'server error' } as const
+async function postCreate(
+  docker: Docker,
+  name: string,
+  body: CreateBody,
+  abortSignal: AbortSignal,
+): Promise<string | undefined> {
+  const statusCodes = {
+    201: true,
+    400: 'bad parameter',
+    404: 'no such image',
+    409: 'conflict',
+    500: 'server error',
+  } as const
   const created = await unless(
     [409],
     new Promise<unknown>((resolve, reject) => {
-      docker.modem.dial({ path: '/containers/create?', method: 'POST', options: { _query: { name }, _body: body }, statusCodes, abortSignal }, (error, result) =>
-        error ? reject(error) : resolve(result),
+      docker.modem.dial(
+        {
+          path: '/containers/create?',
+          method: 'POST',
+          options: { _query: { name }, _body: body },
+          statusCodes,
+          abortSignal,
+        },
+        (error, result) => (error ? reject(error) : resolve(result)),
       )
     }),
   )
   if (created === undefined) return undefined
-  if (typeof created === 'object' && created !== null && 'Id' in created && typeof created.Id === 'string') return created.Id
+  if (typeof created === 'object' && created !== null && 'Id' in created && typeof created.Id === 'string')
+    return created.Id
   throw new SandboxError('engine_unavailable', 'The Docker engine answered a create without an id.')
 }
 

@@ -28,12 +28,24 @@ export function parseDockerHost(dockerHost?: string, tls?: EngineTls): EngineAdd
   }
   if (!URL.canParse(text)) throw badHost(text)
   const url = new URL(text)
-  if (!['tcp:', 'http:', 'https:'].includes(url.protocol) || !url.hostname || (url.pathname !== '' && url.pathname !== '/')) {
+  if (
+    !['tcp:', 'http:', 'https:'].includes(url.protocol) ||
+    !url.hostname ||
+    (url.pathname !== '' && url.pathname !== '/')
+  ) {
     throw badHost(text)
   }
   const secure = url.protocol === 'https:' || tls !== undefined
   // WHATWG URLs drop a port that is the scheme's own, and know none for tcp.
-  const port = url.port ? Number(url.port) : url.protocol === 'http:' ? 80 : url.protocol === 'https:' ? 443 : secure ? 2376 : 2375
+  const port = url.port
+    ? Number(url.port)
+    : url.protocol === 'http:'
+      ? 80
+      : url.protocol === 'https:'
+        ? 443
+        : secure
+          ? 2376
+          : 2375
   const host = url.hostname.replace(/^\[|\]$/g, '')
   return { kind: 'tcp', host, port, ...(secure ? { tls: tls ?? {} } : {}), shown: `${url.hostname}:${port}` }
 }

@@ -81,7 +81,14 @@ const READONLY = ['/proc/bus', '/proc/fs', '/proc/irq', '/proc/sys', '/proc/sysr
  * The one create body there is: pure, every control of the hardening checklist in it, every field sent even where
  * the engine's default is the same. Throws `invalid_arguments` for limits or a uid that cannot be.
  */
-export function createTemplate({ deployment, spec, imageId, seccompProfile, engine, fingerprint }: TemplateInput) {
+export function createTemplate({
+  deployment,
+  spec,
+  imageId,
+  seccompProfile,
+  engine,
+  fingerprint,
+}: TemplateInput) {
   checkSpec(spec)
   const { limits } = spec
   return {
@@ -179,7 +186,10 @@ function thermalPaths(cpus: number): string[] {
 
 function checkSpec(spec: SandboxSpec): void {
   if (!Number.isInteger(spec.uid) || spec.uid < UID_RANGE.first || spec.uid > UID_RANGE.last) {
-    throw new SandboxError('invalid_arguments', `A sandbox's uid must be ${UID_RANGE.first}–${UID_RANGE.last}, not ${spec.uid}.`)
+    throw new SandboxError(
+      'invalid_arguments',
+      `A sandbox's uid must be ${UID_RANGE.first}–${UID_RANGE.last}, not ${spec.uid}.`,
+    )
   }
   checkLimits(spec.limits)
 }
@@ -191,8 +201,10 @@ function checkSpec(spec: SandboxSpec): void {
  */
 export function checkLimits(limits: SandboxLimits): void {
   for (const [name, value] of Object.entries(limits)) {
-    if (!(Number.isFinite(value) && value > 0)) throw badLimit(`${name} must be a positive number, not ${value}`)
-    if (name !== 'cpus' && !Number.isSafeInteger(value)) throw badLimit(`${name} must be a whole number, not ${value}`)
+    if (!(Number.isFinite(value) && value > 0))
+      throw badLimit(`${name} must be a positive number, not ${value}`)
+    if (name !== 'cpus' && !Number.isSafeInteger(value))
+      throw badLimit(`${name} must be a whole number, not ${value}`)
   }
   const memoryBacked = limits.tmpBytes + RUN_BYTES + SHM_BYTES
   if (memoryBacked > limits.memoryBytes / 4) {

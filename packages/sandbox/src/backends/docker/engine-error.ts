@@ -9,10 +9,13 @@ export interface EngineAnswer {
 
 /** Read a dockerode error's status and the engine's own message. Undefined when there was no answer. */
 export function engineAnswer(error: unknown): EngineAnswer | undefined {
-  if (!(error instanceof Error) || !('statusCode' in error) || typeof error.statusCode !== 'number') return undefined
+  if (!(error instanceof Error) || !('statusCode' in error) || typeof error.statusCode !== 'number')
+    return undefined
   const json = 'json' in error ? error.json : undefined
   const own =
-    typeof json === 'object' && json !== null && 'message' in json && typeof json.message === 'string' ? json.message : undefined
+    typeof json === 'object' && json !== null && 'message' in json && typeof json.message === 'string'
+      ? json.message
+      : undefined
   return { statusCode: error.statusCode, message: own ?? error.message.trim() }
 }
 
@@ -32,7 +35,13 @@ export function toSandboxError(error: unknown, address: EngineAddress, doing: st
       { cause: error },
     )
   }
-  if (code === 'ENOENT' || code === 'ECONNREFUSED' || code === 'ENOTFOUND' || code === 'EHOSTUNREACH' || code === 'ENOTSOCK') {
+  if (
+    code === 'ENOENT' ||
+    code === 'ECONNREFUSED' ||
+    code === 'ENOTFOUND' ||
+    code === 'EHOSTUNREACH' ||
+    code === 'ENOTSOCK'
+  ) {
     return new SandboxError(
       'engine_unavailable',
       `No Docker engine answers at ${address.shown} (${code}). Start it, for example with "sudo systemctl start docker", or point DOCKER_HOST at one that runs.`,
@@ -48,14 +57,23 @@ export function toSandboxError(error: unknown, address: EngineAddress, doing: st
 }
 
 function fromAnswer(answer: EngineAnswer, doing: string, cause: unknown): SandboxError {
-  if (answer.statusCode === 404 && /no such image/i.test(answer.message)) return missingImage(answer.message, cause)
+  if (answer.statusCode === 404 && /no such image/i.test(answer.message))
+    return missingImage(answer.message, cause)
   if (answer.statusCode === 404) {
-    return new SandboxError('sandbox_lost', `The sandbox is gone from the Docker engine: ${answer.message}.`, { cause })
+    return new SandboxError(
+      'sandbox_lost',
+      `The sandbox is gone from the Docker engine: ${answer.message}.`,
+      { cause },
+    )
   }
   if (/no space left on device/i.test(answer.message)) {
-    return new SandboxError('engine_unavailable', `The Docker engine's disk is full, so it could not ${doing}. Free some space and try again.`, {
-      cause,
-    })
+    return new SandboxError(
+      'engine_unavailable',
+      `The Docker engine's disk is full, so it could not ${doing}. Free some space and try again.`,
+      {
+        cause,
+      },
+    )
   }
   return new SandboxError(
     'engine_unavailable',

@@ -21,7 +21,12 @@ export interface Engine {
    * One unary call: `run` gets dockerode and a signal that ends at the deadline or with the caller's own. Rejects with
    * a `SandboxError` only. `doing` completes "could not …" and "did not … within".
    */
-  call<T>(doing: string, deadlineMs: number, run: (docker: Docker, signal: AbortSignal) => Promise<T>, signal?: AbortSignal): Promise<T>
+  call<T>(
+    doing: string,
+    deadlineMs: number,
+    run: (docker: Docker, signal: AbortSignal) => Promise<T>,
+    signal?: AbortSignal,
+  ): Promise<T>
   /** The raw attach stream of a container, Docker's framing still on it. */
   attach(id: string, signal?: AbortSignal): Promise<Socket>
 }
@@ -43,7 +48,10 @@ export function createEngine(address: EngineAddress): Engine {
       return await Promise.race([run(either), rejectWhenAborted(either)])
     } catch (error) {
       if (error instanceof SandboxError) throw error
-      if (signal?.aborted) throw new SandboxError('cancelled', `Stopped waiting for the Docker engine to ${doing}.`, { cause: error })
+      if (signal?.aborted)
+        throw new SandboxError('cancelled', `Stopped waiting for the Docker engine to ${doing}.`, {
+          cause: error,
+        })
       if (deadline.aborted) throw deadlineError(address, doing, deadlineMs)
       throw toSandboxError(error, address, doing)
     }
@@ -51,7 +59,9 @@ export function createEngine(address: EngineAddress): Engine {
 
   function negotiate(): Promise<{ docker: Docker; apiVersion: string }> {
     // Shared by all callers, so it must not end with the signal of one of them.
-    negotiated ??= withDeadline('answer', DEADLINE.ping, undefined, (signal) => pingVersion(address, signal)).then(
+    negotiated ??= withDeadline('answer', DEADLINE.ping, undefined, (signal) =>
+      pingVersion(address, signal),
+    ).then(
       (offered) => {
         const apiVersion = older(offered, NEWEST_API)
         return { apiVersion, docker: new Docker(dockerOptions(address, apiVersion)) }
@@ -73,7 +83,9 @@ export function createEngine(address: EngineAddress): Engine {
     },
     attach: async (id, signal) => {
       const { apiVersion } = await negotiate()
-      return withDeadline('attach to the sandbox', DEADLINE.attach, signal, (inner) => attach(address, apiVersion, id, inner))
+      return withDeadline('attach to the sandbox', DEADLINE.attach, signal, (inner) =>
+        attach(address, apiVersion, id, inner),
+      )
     },
   }
 }
@@ -90,7 +102,16 @@ function rejectWhenAborted(signal: AbortSignal): Promise<never> {
 function dockerOptions(address: EngineAddress, apiVersion: string): Docker.DockerOptions {
   const version = `v${apiVersion}`
   if (address.kind === 'unix') {
-    return { version, socketPath: address.socketPath, host: undefined, port: undefined, protocol: 'http', ca: undefined, cert: undefined, key: undefined }
+    return {
+      version,
+      socketPath: address.socketPath,
+      host: undefined,
+      port: undefined,
+      protocol: 'http',
+      ca: undefined,
+      cert: undefined,
+      key: undefined,
+    }
   }
   return {
     version,

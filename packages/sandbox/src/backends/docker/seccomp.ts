@@ -23,7 +23,9 @@ export async function readSeccompProfile(file?: string): Promise<string> {
       failure = error
     }
   }
-  throw new SandboxError('invalid_arguments', `The seccomp profile cannot be read: ${files.join(', ')}.`, { cause: failure })
+  throw new SandboxError('invalid_arguments', `The seccomp profile cannot be read: ${files.join(', ')}.`, {
+    cause: failure,
+  })
 }
 
 function compact(text: string, file: string): string {
@@ -34,9 +36,15 @@ function compact(text: string, file: string): string {
     throw new SandboxError('invalid_arguments', `The seccomp profile ${file} is not JSON.`, { cause: error })
   }
   const refuses =
-    typeof profile === 'object' && profile !== null && 'defaultAction' in profile && profile.defaultAction === 'SCMP_ACT_ERRNO'
+    typeof profile === 'object' &&
+    profile !== null &&
+    'defaultAction' in profile &&
+    profile.defaultAction === 'SCMP_ACT_ERRNO'
   if (!refuses) {
-    throw new SandboxError('invalid_arguments', `The seccomp profile ${file} does not refuse by default (defaultAction SCMP_ACT_ERRNO).`)
+    throw new SandboxError(
+      'invalid_arguments',
+      `The seccomp profile ${file} does not refuse by default (defaultAction SCMP_ACT_ERRNO).`,
+    )
   }
   return JSON.stringify(profile)
 }

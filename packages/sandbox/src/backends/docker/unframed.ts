@@ -1,1 +1,0 @@
-export function unframed(s){return s}

@@ -1,0 +1,5 @@
+/** What the engine tests run against. */
+export const testConfig = {
+  image: process.env.SANDLOT_SANDBOX_IMAGE ?? 'sandlot/sandbox:latest',
+  dockerHost: process.env.DOCKER_HOST,
+}

@@ -1,0 +1,243 @@
+import { join } from 'node:path'
+
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+
+import { createDockerBackend } from '../src/backends/docker/backend.ts'
+import { createFileLedger } from '../src/file-ledger.ts'
+import { claimedName, ownerTag } from '../src/names.ts'
+import { docker, dockerFixture, shell, type DockerFixture } from './docker-fixture.ts'
+
+let fixture: DockerFixture
+beforeEach(async () => {
+  fixture = await dockerFixture()
+})
+afterEach(() => fixture.dispose())
+
+const say = async (text: string, controller = fixture.controller(), user = 'ann'): Promise<string> =>
+  (await shell(await controller.acquire(user), text)).output.trim()
+
+describe('acquire', () => {
+  test('a hundred at once get one container, one volume and one sandbox', async () => {
+    const sandboxes = fixture.controller()
+    const got = await Promise.all(Array.from({ length: 100 }, () => sandboxes.acquire('ann')))
+    expect(new Set(got).size).toBe(1)
+    expect(await fixture.containers()).toEqual([got[0]?.id])
+    expect(await fixture.volumes()).toHaveLength(1)
+    expect((await shell(got[0] ?? expect.fail(), 'echo hi')).output).toBe('hi\n')
+  })
+
+  test('different users get different containers, volumes and uids, and do not see each other', async () => {
+    const sandboxes = fixture.controller()
+    const users = ['ann', 'bob', 'cid']
+    await Promise.all(users.map((user) => say(`echo ${user} > mine; touch /tmp/${user}`, sandboxes, user)))
+    for (const user of users) expect(await say('cat mine; ls /tmp', sandboxes, user)).toBe(`${user}\n${user}`)
+    expect(await fixture.containers()).toHaveLength(3)
+    const slots = await fixture.ledger.list()
+    expect(new Set(slots.map((slot) => slot.uid)).size).toBe(3)
+    expect(new Set(slots.map((slot) => slot.volume)).size).toBe(3)
+  })
+
+  test('names and labels say whose it is only to who has the key', async () => {
+    const sandbox = await fixture.controller().acquire('ann')
+    const slot = await fixture.ledger.find('ann')
+    const name = claimedName(fixture.deployment, slot?.slot ?? '', ownerTag(fixture.deploymentKey, 'ann'), 1)
+    expect(await docker('inspect', '-f', '{{.Name}}', sandbox.id)).toBe(`/${name}`)
+  })
+
+  test('another controller, as after a restart, finds the same container, its files and its running command', async () => {
+    const first = fixture.controller()
+    const sandbox = await first.acquire('ann')
+    const id = '0'.repeat(31) + '1'
+    await shell(sandbox, 'echo kept > file')
+    await sandbox.run({ id, command: 'sleep 1; echo late' })
+    await first.close()
+
+    const again = await fixture.controller().acquire('ann')
+    expect(again.id).toBe(sandbox.id)
+    expect(again.bootId).toBe(sandbox.bootId)
+    expect((await shell(again, 'cat file')).output).toBe('kept\n')
+    const command = await again.attach(id)
+    let output = ''
+    for await (const chunk of command?.output ?? []) output += Buffer.from(chunk.data).toString()
+    expect(output).toBe('late\n')
+    expect((await command?.exit)?.code).toBe(0)
+  })
+
+  test('a second controller takes over; the first is fenced and does not fight back', async () => {
+    const first = fixture.controller()
+    const old = await first.acquire('ann')
+    const second = await fixture.controller().acquire('ann')
+    expect(second.id).toBe(old.id)
+    await expect(shell(old, 'echo mine')).rejects.toMatchObject({ name: 'SandboxError' })
+    expect((await shell(second, 'echo mine')).output).toBe('mine\n')
+  })
+
+  test('who stops waiting is let go, and the others get it', async () => {
+    const sandboxes = fixture.controller()
+    const impatient = sandboxes.acquire('ann', AbortSignal.timeout(1))
+    const patient = sandboxes.acquire('ann')
+    await expect(impatient).rejects.toMatchObject({ code: 'cancelled' })
+    expect((await patient).id).toHaveLength(64)
+    await expect(sandboxes.acquire('ann', AbortSignal.abort())).resolves.toBe(await patient)
+  })
+
+  test.each(['', 'x'.repeat(257)])('a user id of %# is refused', async (user) => {
+    await expect(fixture.controller().acquire(user)).rejects.toMatchObject({ code: 'invalid_arguments' })
+  })
+})
+
+describe('a container changed behind our back', () => {
+  test('removed: the next acquire makes another round the same files, under the next number', async () => {
+    const sandboxes = fixture.controller()
+    const before = await sandboxes.acquire('ann')
+    await shell(before, 'echo kept > file')
+    await docker('rm', '-f', before.id)
+    expect(await say('cat file', sandboxes)).toBe('kept')
+    const { name, id } = await sandboxes.status('ann')
+    expect(id).not.toBe(before.id)
+    expect(name).toMatch(/-2$/)
+    expect(await fixture.volumes()).toHaveLength(1)
+  })
+
+  test('killed, stopped: it is started again', async () => {
+    const sandboxes = fixture.controller()
+    const { id, bootId } = await sandboxes.acquire('ann')
+    await docker('kill', id)
+    expect(await say('echo one', sandboxes)).toBe('one')
+    await docker('stop', id)
+    expect(await say('echo two', sandboxes)).toBe('two')
+    const now = await sandboxes.acquire('ann')
+    expect(now.id).toBe(id)
+    expect(now.bootId).not.toBe(bootId)
+  })
+
+  test('paused: another controller resumes it', async () => {
+    const sandboxes = fixture.controller()
+    const { id } = await sandboxes.acquire('ann')
+    await sandboxes.close()
+    await docker('pause', id)
+    expect(await say('echo awake')).toBe('awake')
+  })
+
+  test('a running command whose container goes away ends as lost', async () => {
+    const sandbox = await fixture.controller().acquire('ann')
+    const command = await sandbox.run({ id: 'b'.repeat(32), command: 'sleep 300' })
+    const exit = expect(command.exit).rejects.toMatchObject({ code: 'sandbox_lost' })
+    await docker('rm', '-f', sandbox.id)
+    await exit
+  })
+})
+
+describe('what is kept', () => {
+  test('a ledger that was lost: the engine still knows whose the files are', async () => {
+    const sandboxes = fixture.controller()
+    await say('echo kept > file', sandboxes)
+    const before = await fixture.ledger.find('ann')
+    await sandboxes.close()
+    const empty = createFileLedger(join(fixture.folder, 'other', 'ledger.json'))
+    const again = fixture.controller({ ledger: empty })
+    expect(await say('cat file', again)).toBe('kept')
+    expect(await empty.find('ann')).toMatchObject({
+      slot: before?.slot,
+      uid: before?.uid,
+      volume: before?.volume,
+    })
+  })
+
+  test('a new image: a running sandbox stays, a stopped one moves with its files', async () => {
+    const sandboxes = fixture.controller()
+    const before = await sandboxes.acquire('ann')
+    await shell(before, 'echo kept > file')
+    await sandboxes.close()
+    // Any difference of the spec counts: a smaller memory limit stands for another image.
+    const limits = {
+      memoryBytes: 3 * 2 ** 30,
+      cpus: 1,
+      pids: 256,
+      tmpBytes: 2 ** 26,
+      diskBytes: 2 ** 32,
+      openFiles: 2048,
+    }
+    const changed = fixture.controller({ limits })
+    expect((await changed.acquire('ann')).id).toBe(before.id)
+    await changed.stop('ann')
+    const after = await changed.acquire('ann')
+    expect(after.id).not.toBe(before.id)
+    expect((await shell(after, 'cat file; ulimit -n')).output).toBe('kept\n2048\n')
+    expect(await fixture.containers()).toEqual([after.id])
+  })
+
+  test('stop keeps the files; stopAll stops everybody; status tells', async () => {
+    const sandboxes = fixture.controller()
+    expect(await sandboxes.status('ann')).toEqual({ state: 'absent', connected: false })
+    await say('echo kept > file', sandboxes)
+    await say('true', sandboxes, 'bob')
+    expect(await sandboxes.status('ann')).toMatchObject({ state: 'running', connected: true })
+    await sandboxes.stop('ann')
+    expect(await sandboxes.status('ann')).toMatchObject({ state: 'stopped', connected: false })
+    await sandboxes.stop('ann')
+    expect(await say('cat file', sandboxes)).toBe('kept')
+    await sandboxes.stopAll()
+    expect(await docker('ps', '-q', '--filter', `label=sandlot.deployment=${fixture.deployment}`)).toBe('')
+    expect(await sandboxes.status('bob')).toMatchObject({ state: 'stopped', connected: false })
+  })
+
+  test('reset kills everything and empties /tmp; the workspace stays', async () => {
+    const sandboxes = fixture.controller()
+    const sandbox = await sandboxes.acquire('ann')
+    await sandbox.run({ id: 'c'.repeat(32), command: 'touch /tmp/x; echo kept > file; exec sleep 3000' })
+    await expect.poll(() => say('cat file', sandboxes)).toBe('kept')
+    await sandboxes.reset('ann')
+    expect(await say('ls -A /tmp; cat file; pgrep -c sleep', sandboxes)).toBe('kept\n0')
+  })
+
+  test('close leaves containers running', async () => {
+    const sandboxes = fixture.controller()
+    await say('true', sandboxes)
+    await sandboxes.close()
+    expect(await docker('ps', '-q', '--filter', `label=sandlot.deployment=${fixture.deployment}`)).not.toBe(
+      '',
+    )
+    await expect(sandboxes.acquire('ann')).rejects.toMatchObject({ code: 'cancelled' })
+  })
+})
+
+describe('what is not ours, or not there', () => {
+  test('an engine that is down: a typed error that says what to do, at once, and nothing in the ledger', async () => {
+    const backend = createDockerBackend({
+      deployment: fixture.deployment,
+      dockerHost: 'unix:///nowhere/docker.sock',
+    })
+    const sandboxes = fixture.controller({ backend })
+    await expect(sandboxes.acquire('ann')).rejects.toMatchObject({
+      code: 'engine_unavailable',
+      message: expect.stringMatching(/nowhere.*DOCKER_HOST/),
+    })
+    expect(await fixture.ledger.list()).toEqual([])
+  })
+
+  test('an image that is missing is named, and the next acquire with the right one works', async () => {
+    await expect(fixture.controller({ image: 'sandlot/none:1' }).acquire('ann')).rejects.toMatchObject({
+      code: 'engine_unavailable',
+      message: expect.stringMatching(/sandlot\/none:1.*build-images\.sh/),
+    })
+    expect(await say('echo fine')).toBe('fine')
+  })
+
+  test('a container without our label is neither seen nor touched', async () => {
+    const foreign = fixture.spec()
+    const other = createDockerBackend({ deployment: `${fixture.deployment}-other` })
+    const { id } = await other.create(foreign)
+    try {
+      expect(await fixture.backend.inspect(id)).toBeUndefined()
+      await expect(fixture.backend.start(id)).rejects.toMatchObject({ code: 'sandbox_lost' })
+      await fixture.backend.remove(id)
+      await expect(fixture.backend.removeVolume(foreign.volume)).rejects.toMatchObject({ code: 'permission' })
+      await expect(fixture.backend.create(foreign)).rejects.toMatchObject({ code: 'exists' })
+      expect((await other.inspect(id))?.state).toBe('created')
+    } finally {
+      await other.remove(id)
+      await other.removeVolume(foreign.volume)
+    }
+  })
+})
