@@ -2,7 +2,7 @@ import { defineConfig } from 'vitest/config'
 
 const common = {
   environment: 'node' as const,
-  setupFiles: [],
+  setupFiles: ['./test/setup.ts'],
 }
 
 /** `unit` needs nothing; `engine` needs a Docker engine and the sandbox image; `e2e` also Chromium and a build. */

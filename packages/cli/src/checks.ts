@@ -84,7 +84,8 @@ function dataDirectory(config: CliConfig): Finding {
     )
   }
   const { bavail, bsize } = statfsSync(nearest)
-  const free = `${(Number(bavail) * Number(bsize)) / 1024 ** 3 >= 10 ? Math.floor((bavail * bsize) / 1024 ** 3) : ((bavail * bsize) / 1024 ** 3).toFixed(1)} GiB free`
+  const gibibytes = (bavail * bsize) / 1024 ** 3
+  const free = `${gibibytes.toFixed(gibibytes < 10 ? 1 : 0)} GiB free`
   return bavail * bsize < FREE_BYTES
     ? bad(
         name,

@@ -62,6 +62,7 @@ const OWN = {
     'SANDLOT_WEB_DIST',
     'SANDLOT_PUBLIC_URL',
     'SANDLOT_ALLOWED_ORIGINS',
+    'SANDLOT_METRICS_TOKEN',
   ],
 } as const satisfies Record<string, readonly string[]>
 

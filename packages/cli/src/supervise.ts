@@ -40,9 +40,8 @@ const STEADY_MS = 60_000
 
 /** Start a process and start it again whenever it dies, until `stop`. */
 export function supervise(spec: ChildSpec, events: SupervisorEvents): Supervised {
-  let stopping = false
   let child: ChildProcess | undefined
-  const wake = new AbortController()
+  const stopping = new AbortController()
   let reportDeath: (end: string) => void = () => {}
   const firstDeath = new Promise<string>((resolve) => {
     reportDeath = resolve
@@ -62,7 +61,7 @@ export function supervise(spec: ChildSpec, events: SupervisorEvents): Supervised
     if (mark !== undefined) events.started(mark)
     const show = (line: string): void => {
       const problem = problemIn(line)
-      if (problem !== undefined && !stopping) events.problem(problem)
+      if (problem !== undefined && !stopping.signal.aborted) events.problem(problem)
     }
     const out = lineSplitter((line) => (line.startsWith('{') ? show(line) : events.said(line)))
     const err = lineSplitter(show)
@@ -88,18 +87,18 @@ export function supervise(spec: ChildSpec, events: SupervisorEvents): Supervised
 
   async function keepRunning(): Promise<void> {
     let deaths = 0
-    while (!stopping) {
+    while (!stopping.signal.aborted) {
       const started = performance.now()
       const end = await runOnce()
-      if (stopping) return
+      if (stopping.signal.aborted) return
       if (performance.now() - started > STEADY_MS) deaths = 0
       const delay = backoff(deaths)
       deaths += 1
       reportDeath(end)
       events.died(end, delay)
       // Rejects only when stop() wakes it, and then the loop is over anyway.
-      await sleep(delay, undefined, { signal: wake.signal }).catch((error: unknown) => {
-        if (!wake.signal.aborted) throw error
+      await sleep(delay, undefined, { signal: stopping.signal }).catch((error: unknown) => {
+        if (!stopping.signal.aborted) throw error
       })
     }
   }
@@ -108,8 +107,7 @@ export function supervise(spec: ChildSpec, events: SupervisorEvents): Supervised
   return {
     firstDeath,
     async stop(signal, graceMs) {
-      stopping = true
-      wake.abort()
+      stopping.abort()
       const group = child?.pid
       if (child !== undefined && child.exitCode === null && child.signalCode === null) child.kill(signal)
       const killer = setTimeout(() => {

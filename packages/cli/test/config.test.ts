@@ -1,0 +1,47 @@
+import { describe, expect, test } from 'vitest'
+import { ConfigError } from '@sandlot/shared/config'
+import { parseCliConfig } from '../src/config.ts'
+import { openableUrl } from '../src/ready.ts'
+
+describe('configuration of the launcher', () => {
+  test('works with none set, in the checkout', () => {
+    expect(parseCliConfig({}, '/srv/sandlot')).toMatchObject({
+      data: '/srv/sandlot/.sandlot',
+      host: '127.0.0.1',
+      port: 8002,
+      backend: 'docker',
+      dockerHost: undefined,
+      sandboxImage: undefined,
+    })
+  })
+
+  test('a relative data directory is one of the checkout, and children get it absolute', () => {
+    const config = parseCliConfig({ SANDLOT_DATA: 'state/here' }, '/srv/sandlot')
+    expect(config.data).toBe('/srv/sandlot/state/here')
+    expect(config.environment['SANDLOT_DATA']).toBe('/srv/sandlot/state/here')
+  })
+
+  test('every problem is named at once, a misspelt setting with what was meant', () => {
+    expect(() => parseCliConfig({ PORT: 'eighty', SANDLOT_SANDBOX: 'vm', SANDLOT_DATE: '/x' })).toThrow(
+      ConfigError,
+    )
+    try {
+      parseCliConfig({ PORT: 'eighty', SANDLOT_SANDBOX: 'vm', SANDLOT_DATE: '/x' })
+    } catch (error) {
+      const problems = error instanceof ConfigError ? error.problems.join('\n') : ''
+      expect(problems).toContain('did you mean SANDLOT_DATA?')
+      expect(problems).toContain('PORT: must be a whole number')
+      expect(problems).toContain('SANDLOT_SANDBOX:')
+    }
+  })
+
+  test.each([
+    ['127.0.0.1', 8002, 'http://127.0.0.1:8002'],
+    ['0.0.0.0', 80, 'http://127.0.0.1:80'],
+    ['::', 8002, 'http://127.0.0.1:8002'],
+    ['::1', 8002, 'http://[::1]:8002'],
+    ['chat.example.org', 8002, 'http://chat.example.org:8002'],
+  ])('who listens on %s port %i is opened at %s', (host, port, url) =>
+    expect(openableUrl(host, port)).toBe(url),
+  )
+})
