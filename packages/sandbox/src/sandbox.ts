@@ -10,6 +10,11 @@ export type CommandStream = 'stdout' | 'stderr'
 
 export interface RunRequest {
   id: CommandId
+  /**
+   * The boot that this request was prepared for. A sandbox that was restarted meanwhile refuses it with
+   * `sandbox_lost`, so that a retry after a crash cannot run a command twice. Default: the current boot.
+   */
+  bootId?: string
   /** Shell text (run by `bash -c`), or an argument vector. Never interpreted by the controller. */
   command: string | readonly string[]
   /** Absolute, or relative to the workspace. Default: the workspace. */
@@ -24,9 +29,15 @@ export interface RunRequest {
   stdin?: boolean
   /**
    * After this many bytes of output, everything (from the first byte) is also written to
-   * `<workspace>/.tool-outputs/<id>.txt`, up to `maxBytes`.
+   * `<workspace>/.tool-outputs/<id>.txt`, up to `maxBytes`. `afterBytes` is at most 131,072. With two streams the
+   * first `afterBytes` are stdout's, then stderr's; after that the order is that of arrival.
    */
   spool?: { afterBytes: number; maxBytes: number }
+  /**
+   * Acknowledge on its own what was taken from `output`, and the end of the command. Without it a command stops after
+   * 1 MiB that nobody acknowledged, and an ended one is kept (of 256) until it is. Default false.
+   */
+  autoAcknowledge?: boolean
 }
 
 export interface OutputChunk {
@@ -69,7 +80,7 @@ export interface RunningCommand {
   /** Boot id of the sbxd that runs it. */
   readonly bootId: string
   readonly output: AsyncIterable<OutputChunk>
-  /** Resolves after all output was delivered. Rejects with `SandboxError` `sandbox_lost` if the sandbox went away. */
+  /** Resolves after all output has arrived here (what is not iterated yet stays in `output`). Rejects with `SandboxError` `sandbox_lost` if the sandbox went away. */
   readonly exit: Promise<CommandExit>
   writeStdin(data: Uint8Array): Promise<void>
   closeStdin(): Promise<void>
@@ -125,9 +136,14 @@ export interface Sandbox {
   run(request: RunRequest): Promise<RunningCommand>
   /**
    * Attach to a command that this or an earlier controller started, from these offsets.
-   * Undefined when this boot does not know the id.
+   * Undefined when this boot does not know the id. Output begins later than asked for where that was acknowledged
+   * already. Whoever had it attached before gets `fenced`.
    */
-  attach(id: CommandId, from?: Partial<Record<CommandStream, number>>): Promise<RunningCommand | undefined>
+  attach(
+    id: CommandId,
+    from?: Partial<Record<CommandStream, number>>,
+    options?: { autoAcknowledge?: boolean },
+  ): Promise<RunningCommand | undefined>
   /** Running commands and ended ones that were not acknowledged. */
   commands(): Promise<KnownCommand[]>
   /** Kill every process and empty /tmp; the workspace stays. */

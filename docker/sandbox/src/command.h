@@ -1,0 +1,86 @@
+/* One command and what is kept of it: shared by the files that start it, move its bytes and end it. */
+#ifndef SBXD_COMMAND_H
+#define SBXD_COMMAND_H
+
+#include "sbxd.h"
+
+enum state {
+    RUNNING,
+    DRAINING, /* the main process has ended, descendants may still write for DRAIN_MS */
+    KILLING,  /* the shim was told to kill everything */
+    GONE,     /* no process is left; what is in the pipes is still read */
+    ENDED,    /* EXIT is known; kept until acknowledged */
+};
+
+struct spool {
+    bool wanted, failed;
+    int fd; /* -1 until `after` bytes were seen */
+    uint64_t after, max, written;
+};
+
+struct command {
+    struct command *next;
+    uint8_t id[ID_BYTES];
+    enum state state;
+    bool started; /* STARTED was reported; until then nothing else is */
+    bool dead; /* freed at the end of the loop round, events may still point here */
+
+    bool attached;
+    uint32_t channel;
+
+    pid_t shim;
+    pid_t main;
+    struct source ctl_src;
+    int ctl;
+
+    struct stream out[2];
+    struct {
+        struct source src;
+        int fd; /* -1: closed or never opened */
+        bool polled, eof;
+        uint64_t credited; /* what the controller was told it may send up to */
+        struct ring ring;
+    } in;
+
+    struct spool spool;
+
+    uint64_t started_us, ended_us;
+    uint64_t timeout_ms, kill_ms; /* absolute, 0 = not set */
+    uint64_t drain_ms, patience_ms;
+    uint32_t grace_ms;
+    uint8_t cause; /* decided before the end: timeout, cancel, shim_killed */
+    bool main_ended;
+    int status;
+    uint64_t ooms;
+    uint64_t user_us, system_us, max_rss_kb;
+};
+
+extern struct command *commands;
+/* A shim was killed or a reset runs: children that we adopted have to go first. */
+extern bool sweeping;
+
+struct command *command_by_id(const uint8_t *id);
+struct command *command_by_channel(uint32_t channel);
+size_t command_count(bool running_only);
+pid_t *command_shims(size_t *n);
+void command_close(struct command *c);
+void command_attach(struct command *c, uint32_t channel, const uint64_t from[2], const uint64_t limit[2]);
+void command_started(struct command *c, bool existing);
+/* A second START or an ATTACH: answers with STARTED and, when it is over, EXIT. */
+void command_reattach(struct command *c, uint32_t channel, const uint64_t from[2], const uint64_t limit[2]);
+void start_failed(uint32_t channel, int error, int stage);
+void command_order(struct command *c, uint32_t order, int signal, int scope);
+void command_begin_end(struct command *c, uint8_t cause, uint32_t grace_ms);
+void command_kill(struct command *c);
+void command_maybe_finish(struct command *c);
+bool reset_running(void);
+/* One round against escapees or for a reset; returns false when nothing is left to do. */
+bool sweep_round(void);
+
+/* streams.c */
+bool poll_add(int fd, uint32_t events, struct source *src);
+void stream_drain(struct command *c, struct stream *s);
+void stream_resume(struct command *c, struct stream *s);
+void stdin_writable(struct command *c);
+
+#endif

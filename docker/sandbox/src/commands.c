@@ -1,0 +1,399 @@
+/* The life of a command, from its shim's first report to the acknowledged EXIT. */
+#include "command.h"
+
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+struct command *commands;
+
+struct command *command_by_id(const uint8_t *id)
+{
+    for (struct command *c = commands; c; c = c->next)
+        if (!c->dead && memcmp(c->id, id, ID_BYTES) == 0)
+            return c;
+    return NULL;
+}
+
+struct command *command_by_channel(uint32_t channel)
+{
+    for (struct command *c = commands; c; c = c->next)
+        if (!c->dead && c->attached && c->channel == channel)
+            return c;
+    return NULL;
+}
+
+size_t command_count(bool running_only)
+{
+    size_t n = 0;
+    for (struct command *c = commands; c; c = c->next)
+        n += !c->dead && !(running_only && c->state == ENDED);
+    return n;
+}
+
+/* ---- who listens ------------------------------------------------------------------------------------------ */
+
+void command_attach(struct command *c, uint32_t channel, const uint64_t from[2], const uint64_t limit[2])
+{
+    if (c->attached)
+        frame_out(T_DETACHED, 0, c->channel, NULL, 0);
+    c->attached = true;
+    c->channel = channel;
+    for (int i = 0; i < 2; i++) {
+        struct stream *s = &c->out[i];
+        s->sent = from[i] < s->ring.base ? s->ring.base : from[i];
+        s->limit = limit[i];
+    }
+}
+
+void command_started(struct command *c, bool existing)
+{
+    struct buf b = {0};
+    buf8(&b, existing);
+    buf32(&b, (uint32_t)c->main);
+    buf64(&b, c->out[0].sent);
+    buf64(&b, c->out[1].sent);
+    buf64(&b, c->in.ring.end);
+    c->in.credited = c->in.ring.base + STDIN_WINDOW;
+    buf64(&b, c->in.credited);
+    frame_out(T_STARTED, 0, c->channel, b.p, b.len);
+    free(b.p);
+}
+
+void commands_detach_all(void)
+{
+    for (struct command *c = commands; c; c = c->next)
+        c->attached = false;
+}
+
+void commands_describe(struct buf *b)
+{
+    buf32(b, (uint32_t)command_count(false));
+    for (struct command *c = commands; c; c = c->next) {
+        if (c->dead)
+            continue;
+        buf_bytes(b, c->id, ID_BYTES);
+        buf8(b, c->state == ENDED);
+        buf64(b, c->out[0].ring.end);
+        buf64(b, c->out[1].ring.end);
+        buf64(b, c->in.ring.end);
+    }
+}
+
+/* ---- how it ends ------------------------------------------------------------------------------------------ */
+
+void command_order(struct command *c, uint32_t order, int signal, int scope)
+{
+    struct shim_command o = {order, signal, scope};
+    if (c->ctl >= 0)
+        /* A full socket means a shim that does not listen: the patience timer deals with it. */
+        (void)!send(c->ctl, &o, sizeof o, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+void command_kill(struct command *c)
+{
+    if (c->state >= KILLING)
+        return;
+    c->state = KILLING;
+    c->patience_ms = now_us() / 1000 + SHIM_PATIENCE_MS;
+    command_order(c, ORDER_KILL, 0, 0);
+}
+
+void command_begin_end(struct command *c, uint8_t cause, uint32_t grace_ms)
+{
+    if (c->state >= KILLING)
+        return;
+    if (c->main_ended) {
+        /* How it ended is settled; only what it left behind is killed sooner. */
+        command_kill(c);
+        return;
+    }
+    if (!c->cause)
+        c->cause = cause;
+    c->timeout_ms = 0;
+    uint64_t due = now_us() / 1000 + grace_ms;
+    if (grace_ms == 0) {
+        command_kill(c);
+        return;
+    }
+    if (!c->kill_ms || due < c->kill_ms)
+        c->kill_ms = due;
+    command_order(c, ORDER_SIGNAL, SIGTERM, SCOPE_GROUP);
+}
+
+static uint8_t final_cause(const struct command *c)
+{
+    if (c->cause)
+        return c->cause;
+    if (!c->main_ended)
+        return CAUSE_SHIM_KILLED;
+    bool killed = WIFSIGNALED(c->status) && WTERMSIG(c->status) == SIGKILL;
+    bool child_killed = WIFEXITED(c->status) && WEXITSTATUS(c->status) == 128 + SIGKILL;
+    if ((killed || child_killed) && oom_kills() > c->ooms)
+        return CAUSE_OOM;
+    return WIFSIGNALED(c->status) ? CAUSE_SIGNAL : CAUSE_EXITED;
+}
+
+static void send_exit(const struct command *c)
+{
+    struct buf b = {0};
+    buf8(&b, c->cause);
+    buf8(&b, !c->main_ended ? 0 : WIFEXITED(c->status) ? 1 : 2);
+    buf16(&b, c->spool.fd >= 0 || c->spool.written ? 1 : 0);
+    buf32(&b, (uint32_t)(!c->main_ended ? 0 : WIFEXITED(c->status) ? WEXITSTATUS(c->status) : WTERMSIG(c->status)));
+    buf64(&b, c->out[0].ring.end);
+    buf64(&b, c->out[1].ring.end);
+    buf64(&b, c->user_us);
+    buf64(&b, c->system_us);
+    buf64(&b, c->max_rss_kb);
+    buf64(&b, c->ended_us - c->started_us);
+    buf64(&b, c->spool.written);
+    frame_out(T_EXIT, 0, c->channel, b.p, b.len);
+    free(b.p);
+}
+
+void command_maybe_finish(struct command *c)
+{
+    if (c->state != GONE || c->out[0].fd >= 0 || c->out[1].fd >= 0 || (!c->main_ended && sweeping))
+        return;
+    c->cause = final_cause(c);
+    c->state = ENDED;
+    if (c->spool.fd >= 0) {
+        close(c->spool.fd);
+        c->spool.fd = -1;
+    }
+    if (c->attached)
+        send_exit(c);
+    for (int i = 0; i < 2; i++)
+        stream_resume(c, &c->out[i]); /* the spool no longer holds acknowledged bytes back */
+}
+
+/* No process of it is left. */
+static void gone(struct command *c)
+{
+    c->state = GONE;
+    c->ended_us = now_us();
+    c->timeout_ms = c->kill_ms = c->drain_ms = c->patience_ms = 0;
+    if (c->ctl >= 0)
+        close(c->ctl);
+    c->ctl = -1;
+    for (int i = 0; i < 2; i++)
+        if (c->out[i].fd >= 0)
+            stream_drain(c, &c->out[i]);
+    command_maybe_finish(c);
+}
+
+static void main_ended(struct command *c, const struct shim_report *r)
+{
+    c->main_ended = true;
+    c->status = r->value;
+    c->user_us = r->user_us;
+    c->system_us = r->system_us;
+    c->max_rss_kb = r->max_rss_kb;
+    if (!r->stage)
+        gone(c);
+    else if (c->cause)
+        command_kill(c);
+    else if (c->state < DRAINING) {
+        c->state = DRAINING;
+        c->timeout_ms = c->kill_ms = 0;
+        c->drain_ms = now_us() / 1000 + DRAIN_MS;
+    }
+}
+
+static void shim_reported(struct command *c)
+{
+    struct shim_report r;
+    ssize_t n = recv(c->ctl, &r, sizeof r, MSG_DONTWAIT);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
+    if (n != sizeof r) {
+        /* The shim is dead without a last word: someone inside killed it. What it guarded is ours now. */
+        if (!c->cause)
+            c->cause = CAUSE_SHIM_KILLED;
+        c->main_ended = false;
+        if (!c->started && c->attached)
+            command_started(c, false);
+        c->started = true;
+        sweeping = true;
+        gone(c);
+        return;
+    }
+    /* A shim runs as the same user as the command, so its words are checked like anyone's. */
+    if (r.event == SHIM_STARTED && !c->started) {
+        c->started = true;
+        c->main = r.value;
+        if (c->attached)
+            command_started(c, false);
+    } else if (r.event == SHIM_FAILED && !c->started) {
+        if (c->attached)
+            start_failed(c->channel, r.value, r.stage);
+        c->dead = true;
+    } else if (r.event == SHIM_EXITED && !c->main_ended && c->started) {
+        main_ended(c, &r);
+    } else if (r.event == SHIM_GONE && c->main_ended) {
+        gone(c);
+    }
+}
+
+void commands_event(struct source *src, uint32_t events)
+{
+    struct command *c = src->cmd;
+    (void)events;
+    if (c->dead)
+        return;
+    if (src->kind == SRC_CMD_CTL && c->ctl >= 0)
+        shim_reported(c);
+    else if (src->kind == SRC_CMD_OUT && c->out[src->which].fd >= 0)
+        stream_drain(c, &c->out[src->which]);
+    else if (src->kind == SRC_CMD_IN && c->in.fd >= 0)
+        stdin_writable(c);
+    /* Everything was said and what is left of the tree keeps quiet: no need to wait for the drain time. */
+    if (c->state == DRAINING && c->out[0].fd < 0 && c->out[1].fd < 0)
+        command_kill(c);
+}
+
+void command_reattach(struct command *c, uint32_t channel, const uint64_t from[2], const uint64_t limit[2])
+{
+    command_attach(c, channel, from, limit);
+    if (!c->started)
+        return; /* STARTED follows when the shim has reported */
+    command_started(c, true);
+    if (c->state == ENDED)
+        send_exit(c);
+}
+
+/* ---- what the controller asks ------------------------------------------------------------------------------ */
+
+void commands_attach(uint32_t channel, const uint8_t *p, size_t n)
+{
+    struct reader r = {p, n, false};
+    const uint8_t *id = rdn(&r, ID_BYTES);
+    uint64_t from[2], limit[2];
+    for (int i = 0; i < 2; i++)
+        from[i] = rd64(&r);
+    for (int i = 0; i < 2; i++)
+        limit[i] = rd64(&r);
+    struct command *c = r.bad ? NULL : command_by_id(id);
+    if (!c) {
+        start_failed(channel, r.bad ? EINVAL : ENOENT, STAGE_ATTACH);
+        return;
+    }
+    if (from[0] > c->out[0].ring.end || from[1] > c->out[1].ring.end) {
+        start_failed(channel, ERANGE, STAGE_ATTACH);
+        return;
+    }
+    command_reattach(c, channel, from, limit);
+}
+
+void commands_ack(uint32_t channel, uint16_t flags, const uint8_t *p, size_t n)
+{
+    struct command *c = command_by_channel(channel);
+    struct reader r = {p, n, false};
+    bool all = true;
+    for (int i = 0; c && i < 2; i++) {
+        struct stream *s = &c->out[i];
+        uint64_t upto = rd64(&r);
+        if (r.bad)
+            return;
+        if (upto > s->sent)
+            upto = s->sent; /* nobody can have stored what was not sent */
+        if (upto > s->acked)
+            s->acked = upto;
+        all = all && s->acked == s->ring.end;
+        stream_resume(c, s);
+    }
+    if (c && c->state == ENDED && all && flags & F_EXIT)
+        c->dead = true;
+}
+
+void commands_signal(uint32_t channel, const uint8_t *p, size_t n)
+{
+    struct command *c = command_by_channel(channel);
+    struct reader r = {p, n, false};
+    int sig = (int)rd32(&r), scope = rd8(&r);
+    if (c && !r.bad && sig > 0 && sig < 65 && scope <= SCOPE_TREE && c->state < GONE)
+        command_order(c, ORDER_SIGNAL, sig, scope);
+}
+
+void commands_cancel(uint32_t channel, const uint8_t *p, size_t n)
+{
+    struct command *c = command_by_channel(channel);
+    struct reader r = {p, n, false};
+    uint32_t grace = rd32(&r);
+    if (c && !r.bad)
+        command_begin_end(c, CAUSE_CANCEL, grace);
+}
+
+/* ---- time -------------------------------------------------------------------------------------------------- */
+
+static void soonest(int *wait, uint64_t now, uint64_t due)
+{
+    int left = due <= now ? 0 : due - now > 60000 ? 60000 : (int)(due - now);
+    if (due && (*wait < 0 || left < *wait))
+        *wait = left;
+}
+
+int commands_timers(uint64_t now)
+{
+    static uint64_t next_sweep;
+    int wait = -1;
+    if (sweeping && next_sweep <= now) {
+        sweep_round();
+        next_sweep = now_us() / 1000 + SWEEP_MS;
+    }
+    if (sweeping)
+        soonest(&wait, now, next_sweep);
+    for (struct command *c = commands; c; c = c->next) {
+        if (c->dead || c->state >= GONE)
+            continue;
+        if (c->timeout_ms && c->timeout_ms <= now)
+            command_begin_end(c, CAUSE_TIMEOUT, c->grace_ms);
+        if ((c->kill_ms && c->kill_ms <= now) || (c->drain_ms && c->drain_ms <= now)) {
+            c->kill_ms = c->drain_ms = 0;
+            command_kill(c);
+        }
+        if (c->patience_ms && c->patience_ms <= now) {
+            /* The shim was stopped or is otherwise deaf. Without it its children come to us. */
+            c->patience_ms = 0;
+            if (c->shim > 0)
+                kill(c->shim, SIGKILL);
+        }
+        soonest(&wait, now, c->timeout_ms);
+        soonest(&wait, now, c->kill_ms);
+        soonest(&wait, now, c->drain_ms);
+        soonest(&wait, now, c->patience_ms);
+    }
+    return wait;
+}
+
+/* Bytes of this command were sent: let the others go first next time. */
+void commands_sent(struct command *sent)
+{
+    if (!sent->next)
+        return;
+    struct command **at = &commands;
+    while (*at != sent)
+        at = &(*at)->next;
+    *at = sent->next;
+    while (*at)
+        at = &(*at)->next;
+    *at = sent;
+    sent->next = NULL;
+}
+
+void commands_bury(void)
+{
+    for (struct command **at = &commands; *at;) {
+        struct command *c = *at;
+        if (!c->dead) {
+            at = &c->next;
+            continue;
+        }
+        *at = c->next;
+        command_close(c);
+        free(c);
+    }
+}

@@ -1,0 +1,223 @@
+/*
+ * sbxd: runs the commands of one sandbox. PID 1 in a container, or a plain child in the local-process backend.
+ * Speaks the protocol of protocol.h on stdin and stdout, and only that; stderr carries a last word before dying.
+ */
+#include "sbxd.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+bool is_init;
+const char *workspace_path = "/workspace";
+int workspace_fd;
+const char *tmp_dirs[4];
+int epoll_fd;
+uint8_t sandbox_key[KEY_BYTES];
+uint8_t boot_id[ID_BYTES];
+sigset_t all_signals;
+
+static uint64_t lease_ms = 600000;
+static volatile sig_atomic_t told_to_end, child_changed;
+
+uint64_t now_us(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
+}
+
+_Noreturn void die(const char *what)
+{
+    fprintf(stderr, "sbxd: %s: %s\n", what, strerror(errno));
+    _exit(1);
+}
+
+static void on_child(int sig)
+{
+    (void)sig;
+    child_changed = 1;
+}
+
+/* From outside the PID namespace the sender has no number here: si_pid is 0. A command's own kill is not obeyed. */
+static void on_term(int sig, siginfo_t *info, void *context)
+{
+    (void)sig;
+    (void)context;
+    if (!is_init || info->si_pid == 0)
+        told_to_end = 1;
+}
+
+/* Every signal stays blocked but the two that we wait for, and these only while waiting; shims inherit that. */
+static sigset_t signals_init(void)
+{
+    sigset_t waiting;
+    sigfillset(&all_signals);
+    sigprocmask(SIG_SETMASK, &all_signals, NULL);
+    struct sigaction child = {.sa_handler = on_child}, term = {.sa_sigaction = on_term, .sa_flags = SA_SIGINFO};
+    sigaction(SIGCHLD, &child, NULL);
+    sigaction(SIGTERM, &term, NULL);
+    waiting = all_signals;
+    sigdelset(&waiting, SIGCHLD);
+    sigdelset(&waiting, SIGTERM);
+    return waiting;
+}
+
+/* The end. As PID 1 the kernel takes everything with us; elsewhere our descendants are killed first. */
+static _Noreturn void finish(void)
+{
+    for (int round = 0; !is_init && round < 600 && proc_kill_tree(getpid(), NULL, 0); round++) {
+        while (waitpid(-1, NULL, WNOHANG) > 0)
+            ;
+        usleep(SWEEP_MS * 1000);
+    }
+    _exit(0);
+}
+
+static bool limit_option(const char *name, const char *value)
+{
+    static const struct {
+        const char *name;
+        int resource;
+    } known[] = {{"--limit-fsize", RLIMIT_FSIZE}, {"--limit-nofile", RLIMIT_NOFILE}};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (strcmp(name, known[i].name) == 0) {
+            struct rlimit l;
+            l.rlim_cur = l.rlim_max = strtoull(value, NULL, 10);
+            if (setrlimit(known[i].resource, &l) < 0)
+                die(name);
+            return true;
+        }
+    return false;
+}
+
+static void options(int argc, char **argv)
+{
+    size_t tmps = 0;
+    for (int i = 1; i < argc; i += 2) {
+        const char *name = argv[i], *value = argv[i + 1];
+        if (i + 1 == argc) {
+            errno = EINVAL;
+            die(name);
+        }
+        if (strcmp(name, "--workspace") == 0)
+            workspace_path = value;
+        else if (strcmp(name, "--lease") == 0)
+            lease_ms = strtoull(value, NULL, 10) * 1000;
+        else if (strcmp(name, "--tmp") == 0 && tmps < 3)
+            tmp_dirs[tmps++] = value;
+        else if (!limit_option(name, value)) {
+            errno = EINVAL;
+            die(name);
+        }
+    }
+    if (is_init && !tmps) {
+        tmp_dirs[0] = "/tmp";
+        tmp_dirs[1] = "/dev/shm";
+        tmp_dirs[2] = "/run";
+    }
+}
+
+/* Descriptors 0, 1 and 2 must be taken, or a pipe of a command would get such a number. */
+static void standard_descriptors(void)
+{
+    for (int fd = 0; fd < 3; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR) != fd)
+            die("/dev/null");
+}
+
+/* Added and removed as a whole: with no events asked for, a closed pipe would still report EPOLLHUP for ever. */
+static void watch(int fd, struct source *src, uint32_t events)
+{
+    struct epoll_event e = {.events = events, .data.ptr = src};
+    if (epoll_ctl(epoll_fd, events ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, fd, &e) < 0)
+        die("epoll");
+}
+
+/*
+ * Runs down while no controller says anything. Counted in steps of at most a second, so that a pause of the
+ * container, in which no time passes for us, does not use it up.
+ */
+static bool lease_over(uint64_t now_ms)
+{
+    static uint64_t left, last, heard;
+    if (!last || frames_in != heard) {
+        heard = frames_in;
+        left = lease_ms;
+    } else {
+        uint64_t step = now_ms - last < 1000 ? now_ms - last : 1000;
+        left = left > step ? left - step : 0;
+    }
+    last = now_ms;
+    return lease_ms && left == 0;
+}
+
+static _Noreturn void loop(const sigset_t *waiting)
+{
+    static struct source in = {SRC_STDIN_FRAMES, NULL, 0}, out = {SRC_STDOUT_FRAMES, NULL, 0}, files = {SRC_FILES, NULL, 0};
+    bool reading = true, writing = false;
+    watch(0, &in, EPOLLIN);
+    watch(files_eventfd(), &files, EPOLLIN);
+    for (;;) {
+        uint64_t now = now_us() / 1000;
+        if (told_to_end || lease_over(now) || (wire_ended && !is_init))
+            finish();
+        int wait = commands_timers(now);
+        commands_bury();
+        wire_pump();
+        if (wire_wants_write() != writing)
+            watch(1, &out, (writing = !writing) ? EPOLLOUT : 0);
+        if (wire_wants_read() != reading)
+            watch(0, &in, (reading = !reading) ? EPOLLIN : 0);
+        struct epoll_event events[64];
+        int n = epoll_pwait(epoll_fd, events, 64, wait < 0 || wait > 1000 ? 1000 : wait, waiting);
+        for (int i = 0; i < n; i++) {
+            struct source *src = events[i].data.ptr;
+            if (src->kind == SRC_STDIN_FRAMES)
+                wire_readable();
+            else if (src->kind == SRC_FILES)
+                files_collect();
+            else if (src->kind != SRC_STDOUT_FRAMES)
+                commands_event(src, events[i].events);
+        }
+        if (child_changed) {
+            child_changed = 0;
+            commands_reap();
+        }
+    }
+}
+
+int main(int argc, char **argv)
+{
+    /* Before anything else: nobody of the same uid may look into us, trace us or take our descriptors. */
+    prctl(PR_SET_DUMPABLE, 0);
+    is_init = getpid() == 1;
+    prctl(PR_SET_NAME, "sbxd");
+    standard_descriptors();
+    options(argc, argv);
+    struct rlimit no_core = {0, 0};
+    setrlimit(RLIMIT_CORE, &no_core);
+    sigset_t waiting = signals_init();
+    if (!is_init)
+        prctl(PR_SET_CHILD_SUBREAPER, 1);
+    workspace_fd = open(workspace_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (workspace_fd < 0)
+        die(workspace_path);
+    if (getrandom(boot_id, sizeof boot_id, 0) != sizeof boot_id)
+        die("getrandom");
+    epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    if (epoll_fd < 0)
+        die("epoll");
+    oom_open();
+    wire_init();
+    files_init();
+    loop(&waiting);
+}

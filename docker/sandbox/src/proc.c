@@ -1,0 +1,180 @@
+/*
+ * The process tree, read from /proc, and signals to a subtree.
+ *
+ * In a container (we are PID 1) the PID namespace is ours alone and a plain kill is enough. Elsewhere a number read
+ * from /proc may already belong to a stranger, so the processes are first pinned by pidfds and the tree is read again:
+ * only what is below the root in both readings is signalled.
+ */
+#include "sbxd.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+struct process {
+    pid_t pid, parent;
+    bool alive;
+    int8_t below; /* -1 not known yet */
+};
+
+struct tree {
+    struct process *p;
+    size_t n, cap;
+};
+
+struct dirent64 {
+    uint64_t ino;
+    int64_t off;
+    uint16_t reclen;
+    uint8_t type;
+    char name[];
+};
+
+static void read_process(struct tree *t, int proc, const char *name)
+{
+    char path[32], text[512];
+    snprintf(path, sizeof path, "%.20s/stat", name);
+    int fd = openat(proc, path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return;
+    ssize_t n = read(fd, text, sizeof text - 1);
+    close(fd);
+    if (n <= 0)
+        return;
+    text[n] = 0;
+    const char *end = strrchr(text, ')'); /* the name may contain anything, also ')' */
+    char state;
+    int parent;
+    if (!end || sscanf(end + 1, " %c %d", &state, &parent) != 2)
+        return;
+    if (t->n == t->cap) {
+        size_t cap = t->cap ? t->cap * 2 : 256;
+        struct process *p = realloc(t->p, cap * sizeof *p);
+        if (!p)
+            return;
+        t->p = p;
+        t->cap = cap;
+    }
+    t->p[t->n++] = (struct process){atoi(name), parent, state != 'Z' && state != 'X', -1};
+}
+
+static int by_pid(const void *a, const void *b)
+{
+    pid_t x = ((const struct process *)a)->pid, y = ((const struct process *)b)->pid;
+    return (x > y) - (x < y);
+}
+
+static struct process *find(const struct tree *t, pid_t pid)
+{
+    struct process key = {.pid = pid};
+    return bsearch(&key, t->p, t->n, sizeof key, by_pid);
+}
+
+/* Walk up from each process until an answer is known, then write it down along the way. */
+static void mark(struct tree *t, pid_t root, const pid_t *except, size_t excepts)
+{
+    for (size_t i = 0; i < t->n; i++)
+        if (t->p[i].pid == root)
+            t->p[i].below = 0;
+    for (size_t i = 0; i < excepts; i++) {
+        struct process *p = find(t, except[i]);
+        if (p)
+            p->below = 0;
+    }
+    for (size_t i = 0; i < t->n; i++) {
+        int8_t answer = 0;
+        struct process *p = &t->p[i];
+        size_t hops = 0;
+        for (; p && p->below < 0 && hops++ <= t->n; p = find(t, p->parent))
+            if (p->parent == root) {
+                answer = 1;
+                break;
+            }
+        if (p && p->below >= 0)
+            answer = p->below;
+        for (p = &t->p[i]; p && p->below < 0; p = find(t, p->parent))
+            p->below = answer;
+    }
+}
+
+static void read_tree(struct tree *t, pid_t root, const pid_t *except, size_t excepts)
+{
+    char raw[8192] __attribute__((aligned(8)));
+    t->n = 0;
+    int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (proc < 0)
+        return;
+    for (;;) {
+        long n = syscall(SYS_getdents64, proc, raw, sizeof raw);
+        if (n <= 0)
+            break;
+        for (long at = 0; at < n;) {
+            struct dirent64 *d = (struct dirent64 *)(void *)(raw + at);
+            at += d->reclen;
+            if (d->name[0] >= '1' && d->name[0] <= '9')
+                read_process(t, proc, d->name);
+        }
+    }
+    close(proc);
+    qsort(t->p, t->n, sizeof *t->p, by_pid);
+    mark(t, root, except, excepts);
+}
+
+static size_t signal_pinned(const struct tree *found, pid_t root, const pid_t *except, size_t excepts, int sig)
+{
+    enum { BATCH = 128 };
+    struct tree again = {0};
+    size_t count = 0;
+    for (size_t i = 0; i < found->n;) {
+        pid_t pids[BATCH];
+        int fds[BATCH];
+        size_t n = 0;
+        for (; i < found->n && n < BATCH; i++)
+            if (found->p[i].below == 1 && found->p[i].alive) {
+                int fd = (int)syscall(SYS_pidfd_open, found->p[i].pid, 0);
+                if (fd < 0)
+                    continue;
+                pids[n] = found->p[i].pid;
+                fds[n++] = fd;
+            }
+        if (n)
+            read_tree(&again, root, except, excepts);
+        for (size_t k = 0; k < n; k++) {
+            struct process *p = find(&again, pids[k]);
+            if (p && p->below == 1 && syscall(SYS_pidfd_send_signal, fds[k], sig, NULL, 0) == 0)
+                count++;
+            close(fds[k]);
+        }
+    }
+    free(again.p);
+    return count;
+}
+
+size_t proc_signal_tree(pid_t root, const pid_t *except, size_t excepts, int sig)
+{
+    struct tree t = {0};
+    size_t count = 0;
+    read_tree(&t, root, except, excepts);
+    if (is_init)
+        for (size_t i = 0; i < t.n; i++)
+            count += t.p[i].below == 1 && t.p[i].alive && kill(t.p[i].pid, sig) == 0;
+    else
+        count = signal_pinned(&t, root, except, excepts, sig);
+    free(t.p);
+    return count;
+}
+
+size_t proc_kill_tree(pid_t root, const pid_t *except, size_t excepts)
+{
+    /* What is stopped cannot fork: stop until the number no longer grows, then kill. */
+    size_t before = proc_signal_tree(root, except, excepts, SIGSTOP);
+    for (int round = 0; before > 1 && round < 8; round++) {
+        size_t now = proc_signal_tree(root, except, excepts, SIGSTOP);
+        if (now <= before)
+            break;
+        before = now;
+    }
+    return before ? proc_signal_tree(root, except, excepts, SIGKILL) : 0;
+}

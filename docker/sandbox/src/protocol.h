@@ -1,0 +1,98 @@
+/*
+ * The sbxd protocol, version 1. The layout of every frame and payload is documented once, in
+ * packages/sandbox/src/protocol/README.md; the names here and in protocol/frames.ts mirror it.
+ */
+#ifndef SBXD_PROTOCOL_H
+#define SBXD_PROTOCOL_H
+
+#define PROTOCOL_VERSION 1
+
+#define FRAME_MAGIC 0xA7
+#define HEADER_BYTES 16
+#define MAX_PAYLOAD 65536
+#define CRC_BYTES 4
+
+/* Start values of CRC-32C: never zero, so that neither an empty nor a zero-filled payload has the checksum 0. */
+#define HEADER_CRC_START 0x5B8D17E3u
+#define HELLO_CRC_START 0xA3C59AC3u
+
+enum frame_type {
+    T_HELLO = 0x01,
+    T_WELCOME = 0x02,
+    T_REFUSED = 0x03,
+    T_DROPPED = 0x04,
+    T_PING = 0x05,
+    T_PONG = 0x06,
+    T_START = 0x10,
+    T_STARTED = 0x11,
+    T_START_FAILED = 0x12,
+    T_ATTACH = 0x13,
+    T_DETACHED = 0x14,
+    T_DATA = 0x15,
+    T_CREDIT = 0x16,
+    T_ACK = 0x17,
+    T_EOF = 0x18,
+    T_SIGNAL = 0x19,
+    T_CANCEL = 0x1A,
+    T_EXIT = 0x1B,
+    T_COMMANDS = 0x1C,
+    T_COMMAND_LIST = 0x1D,
+    T_RESET = 0x1E,
+    T_RESET_DONE = 0x1F,
+    T_FILE_STAT = 0x20,
+    T_FILE_LIST = 0x21,
+    T_FILE_READ = 0x22,
+    T_FILE_WRITE = 0x23,
+    T_FILE_MKDIR = 0x24,
+    T_FILE_REMOVE = 0x25,
+    T_FILE_RENAME = 0x26,
+    T_FILE_RESULT = 0x27,
+};
+
+/* Header flags. */
+#define F_MORE 0x0001     /* START: another fragment follows; FILE_RESULT of a list: another page exists */
+#define F_INSTALL 0x0001  /* HELLO: carries the key */
+#define F_EXIT 0x0001     /* ACK: the EXIT was received and stored, the command may be forgotten */
+#define F_BEGIN 0x0001    /* FILE_WRITE: first piece, carries the path */
+#define F_COMMIT 0x0002   /* FILE_WRITE: last piece */
+#define F_ABORT 0x0004    /* FILE_WRITE: give up, remove the temporary file */
+#define F_RECURSIVE 0x0001 /* FILE_REMOVE */
+#define F_STREAM_MASK 0x0003 /* DATA, EOF */
+
+enum stream_id { S_STDIN = 0, S_STDOUT = 1, S_STDERR = 2 };
+
+/* START options. Unknown bits are refused. */
+#define START_SHELL 0x0001
+#define START_MERGE 0x0002
+#define START_STDIN 0x0004
+#define START_SPOOL 0x0008
+#define START_KNOWN (START_SHELL | START_MERGE | START_STDIN | START_SPOOL)
+
+enum refused_reason { REFUSED_NO_KEY = 1, REFUSED_BAD_KEY = 2, REFUSED_OLD_EPOCH = 3, REFUSED_VERSION = 4 };
+
+enum start_stage {
+    STAGE_REQUEST = 1,
+    STAGE_BOOT = 2,
+    STAGE_LIMIT = 3,
+    STAGE_FORK = 4,
+    STAGE_SETUP = 5,
+    STAGE_CWD = 6,
+    STAGE_EXEC = 7,
+    STAGE_ATTACH = 8,
+};
+
+enum exit_cause {
+    CAUSE_NONE = 0,
+    CAUSE_EXITED = 1,
+    CAUSE_SIGNAL = 2,
+    CAUSE_TIMEOUT = 3,
+    CAUSE_CANCEL = 4,
+    CAUSE_OOM = 5,
+    CAUSE_OUTPUT_LIMIT = 6,
+    CAUSE_DISK_QUOTA = 7,
+    CAUSE_SHIM_KILLED = 8,
+};
+
+enum signal_scope { SCOPE_PROCESS = 0, SCOPE_GROUP = 1, SCOPE_TREE = 2 };
+
+#endif

@@ -1,0 +1,208 @@
+/* Shared declarations of the supervisor. Each .c file is one thought; see the comment at its top. */
+#ifndef SBXD_H
+#define SBXD_H
+
+#define _GNU_SOURCE
+#include <errno.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+
+#include "protocol.h"
+
+#define ID_BYTES 16
+#define KEY_BYTES 32
+#define NONCE_BYTES 16
+#define MAX_COMMANDS 256          /* running plus ended but not acknowledged */
+#define MAX_RUNNING 128
+#define WINDOW_BYTES (1u << 20)   /* replay window of one stream while memory is plenty */
+#define WINDOW_MIN (256u << 10)   /* … and when RING_BUDGET is used up */
+#define RING_BUDGET (32u << 20)
+#define STDIN_WINDOW (256u << 10)
+#define SPOOL_AFTER_MAX (128u << 10) /* must stay below WINDOW_MIN: these bytes are kept until the file exists */
+#define START_MAX (1u << 20)
+#define DRAIN_MS 200
+#define SHIM_PATIENCE_MS 2000
+#define SWEEP_MS 5
+
+/* ---- bytes.c: little-endian fields ------------------------------------------------------------------------ */
+
+struct reader {
+    const uint8_t *p;
+    size_t left;
+    bool bad;
+};
+uint8_t rd8(struct reader *r);
+uint16_t rd16(struct reader *r);
+uint32_t rd32(struct reader *r);
+uint64_t rd64(struct reader *r);
+const uint8_t *rdn(struct reader *r, size_t n);
+
+void put16(uint8_t *p, uint16_t v);
+void put32(uint8_t *p, uint32_t v);
+void put64(uint8_t *p, uint64_t v);
+uint32_t get32(const uint8_t *p);
+
+struct buf {
+    uint8_t *p;
+    size_t len, cap;
+};
+/* Returns room for n more bytes and counts them as used. Aborts when memory is gone. */
+uint8_t *buf_add(struct buf *b, size_t n);
+void buf8(struct buf *b, uint8_t v);
+void buf16(struct buf *b, uint16_t v);
+void buf32(struct buf *b, uint32_t v);
+void buf64(struct buf *b, uint64_t v);
+void buf_bytes(struct buf *b, const void *p, size_t n);
+
+/* ---- checks.c: CRC-32C, SHA-256, HMAC --------------------------------------------------------------------- */
+
+uint32_t crc32c(uint32_t start, const void *data, size_t n);
+void hmac_sha256(const uint8_t key[KEY_BYTES], const void *data, size_t n, uint8_t out[32]);
+bool equal_secret(const uint8_t *a, const uint8_t *b, size_t n);
+
+/* ---- ring.c: bytes of one stream, addressed by their offset ------------------------------------------------ */
+
+struct ring {
+    uint8_t *p;
+    size_t cap;         /* power of two, 0 before the first byte */
+    uint64_t base, end; /* offsets of the first kept byte and of the next one */
+};
+/* Bytes that may be added now without passing the window. */
+size_t ring_space(const struct ring *r);
+/* Make room for at least one more byte; at most two pieces are returned (count in the result, 0 = no room). */
+int ring_room(struct ring *r, struct iovec out[2]);
+int ring_slice(const struct ring *r, uint64_t from, size_t n, struct iovec out[2]);
+void ring_drop(struct ring *r, uint64_t upto);
+void ring_free(struct ring *r);
+
+/* ---- proc.c: who descends from whom, and signals to them ---------------------------------------------------- */
+
+/*
+ * Signal every living descendant of `root` that is not one of `except` or below one of them. Returns how many
+ * were found (zombies do not count).
+ */
+size_t proc_signal_tree(pid_t root, const pid_t *except, size_t excepts, int sig);
+/* Stop, then kill, everything below root. Returns how many were found; call again until it is 0. */
+size_t proc_kill_tree(pid_t root, const pid_t *except, size_t excepts);
+
+/* ---- shim.c: the small process between sbxd and one command -------------------------------------------------- */
+
+struct shim_job {
+    char **argv;
+    char **envp;
+    const char *workspace;
+    const char *cwd; /* NULL: the workspace */
+    int in, out, err, ctl;
+};
+
+enum shim_event { SHIM_STARTED = 1, SHIM_FAILED = 2, SHIM_EXITED = 3, SHIM_GONE = 4 };
+struct shim_report {
+    uint32_t event;
+    int32_t value; /* STARTED: pid. FAILED: errno. EXITED: wait status */
+    int32_t stage; /* FAILED: stage. EXITED: 1 when descendants are left */
+    uint64_t user_us, system_us, max_rss_kb;
+};
+
+enum shim_order { ORDER_SIGNAL = 1, ORDER_KILL = 2 };
+struct shim_command {
+    uint32_t order;
+    int32_t signal;
+    int32_t scope;
+};
+_Noreturn void shim_run(const struct shim_job *job);
+
+/* ---- oom.c: the cgroup's count of kernel OOM kills ------------------------------------------------------------ */
+
+void oom_open(void);
+/* Kernel OOM kills so far in this cgroup, 0 where it cannot be read. */
+uint64_t oom_kills(void);
+
+/* ---- wire.c: frames in and out ---------------------------------------------------------------------------------- */
+
+void frame_out(uint8_t type, uint16_t flags, uint32_t channel, const void *payload, size_t n);
+/* For the pump: is anything queued, and writing it. */
+void wire_init(void);
+void wire_readable(void);
+void wire_pump(void);
+bool wire_wants_write(void);
+bool wire_wants_read(void);
+extern bool wire_ended;    /* stdin is at its end: no controller will ever come */
+extern bool welcomed;      /* a controller has said HELLO */
+extern uint64_t frames_in; /* good frames received, for the lease */
+extern uint8_t boot_id[ID_BYTES];
+
+/* ---- commands.c ------------------------------------------------------------------------------------------------- */
+
+struct command;
+enum source_kind { SRC_STDIN_FRAMES, SRC_STDOUT_FRAMES, SRC_FILES, SRC_CMD_OUT, SRC_CMD_IN, SRC_CMD_CTL };
+struct source {
+    enum source_kind kind;
+    struct command *cmd;
+    int which;
+};
+
+struct stream {
+    struct source src;
+    int fd;            /* -1 once at its end */
+    bool polled;
+    struct ring ring;
+    uint64_t sent;     /* next offset to send on the current channel */
+    uint64_t limit;    /* the controller's credit: send below this offset */
+    uint64_t acked;
+};
+
+void commands_event(struct source *src, uint32_t events);
+void commands_start(uint16_t flags, uint32_t channel, const uint8_t *p, size_t n);
+void commands_attach(uint32_t channel, const uint8_t *p, size_t n);
+void commands_data(uint32_t channel, uint16_t flags, const uint8_t *p, size_t n);
+void commands_eof(uint32_t channel, uint16_t flags, const uint8_t *p, size_t n);
+void commands_credit(uint32_t channel, const uint8_t *p, size_t n);
+void commands_ack(uint32_t channel, uint16_t flags, const uint8_t *p, size_t n);
+void commands_signal(uint32_t channel, const uint8_t *p, size_t n);
+void commands_cancel(uint32_t channel, const uint8_t *p, size_t n);
+void commands_reset(uint32_t channel);
+void commands_describe(struct buf *b);
+/* A new controller: nothing is attached any more. */
+void commands_detach_all(void);
+/* Collect dead children; whatever was adopted is an escapee. */
+void commands_reap(void);
+/* Milliseconds until something is due, or -1. */
+int commands_timers(uint64_t now_ms);
+/* The next stream with bytes that may be sent, fairly; NULL when there is none. */
+struct command *commands_next_sendable(struct stream **stream, uint32_t *channel, int *which);
+void commands_sent(struct command *c);
+void commands_bury(void);
+
+/* ---- files.c: file requests, answered by one thread so that a slow disk never delays a command -------------------- */
+
+void files_init(void);
+int files_eventfd(void);
+void files_submit(uint8_t type, uint16_t flags, uint32_t channel, const uint8_t *p, size_t n);
+/* Move finished answers to the wire. */
+void files_collect(void);
+/* A new controller: forget half-written files and answers for the old one. */
+void files_forget(void);
+/* Empty the temporary directories, then answer RESET_DONE on this channel. */
+void files_clean_tmp(uint32_t channel);
+/* A regular file in .tool-outputs, made anew; returns a descriptor or -errno. */
+int files_open_spool(const char *name);
+
+/* ---- main.c -------------------------------------------------------------------------------------------------------- */
+
+extern bool is_init; /* we are PID 1 of a PID namespace */
+extern const char *workspace_path;
+extern int workspace_fd;
+extern const char *tmp_dirs[4];
+extern int epoll_fd;
+extern uint8_t sandbox_key[KEY_BYTES];
+extern sigset_t all_signals;
+
+uint64_t now_us(void);
+_Noreturn void die(const char *what);
+
+#endif

@@ -1,0 +1,185 @@
+/*
+ * The shim: one per command, forked from sbxd without exec. It is the subreaper of everything the command starts, so
+ * nothing can get away from it, and it alone waits for and signals these processes, so no signal can hit a stranger.
+ *
+ * It reports over one SEQPACKET socket and takes orders from it. When that socket closes, sbxd is gone and the shim
+ * kills what it has. When nobody is left below it, it ends.
+ */
+#include "sbxd.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static int ctl;
+static pid_t main_pid;
+static bool main_ended, reported;
+static struct shim_report ending;
+
+static void report(const struct shim_report *r)
+{
+    while (send(ctl, r, sizeof *r, MSG_NOSIGNAL) < 0 && errno == EINTR)
+        ;
+}
+
+static _Noreturn void fail(int error, int stage)
+{
+    struct shim_report r = {.event = SHIM_FAILED, .value = error, .stage = stage};
+    report(&r);
+    _exit(0);
+}
+
+/* A shim must not hold the ends of other commands' pipes, or their readers would never see an end. */
+static void keep_only(const struct shim_job *job)
+{
+    int keep[4] = {job->in, job->out, job->err, job->ctl};
+    for (int i = 1; i < 4; i++)
+        for (int k = i; k > 0 && keep[k] < keep[k - 1]; k--) {
+            int t = keep[k];
+            keep[k] = keep[k - 1];
+            keep[k - 1] = t;
+        }
+    unsigned next = 0;
+    for (int i = 0; i <= 4; i++) {
+        unsigned last = i < 4 ? (unsigned)keep[i] : ~0u;
+        bool empty = i < 4 && last <= next;
+        if (!empty && syscall(SYS_close_range, next, i < 4 ? last - 1 : last, 0) < 0) {
+            long max = sysconf(_SC_OPEN_MAX);
+            for (long fd = next; fd < (i < 4 ? (long)last : max); fd++)
+                close((int)fd);
+        }
+        if (i < 4 && last + 1 > next)
+            next = last + 1;
+    }
+}
+
+/* Commands are to die of a full memory before sbxd does. The file belongs to us only while we are dumpable. */
+static void offer_to_oom_killer(void)
+{
+    prctl(PR_SET_DUMPABLE, 1);
+    int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+    if (fd >= 0) {
+        if (write(fd, "500", 3) < 0) {
+            /* The kernel refuses to lower a higher value that we were given: then it is high enough. */
+        }
+        close(fd);
+    }
+    prctl(PR_SET_DUMPABLE, 0);
+}
+
+/* The child of vfork shares our memory until exec: it may only make system calls and leave its error behind. */
+static void become_command(const struct shim_job *job, volatile int *error, volatile int *stage)
+{
+    sigset_t none;
+    setsid();
+    *stage = STAGE_SETUP;
+    if (dup2(job->in, 0) < 0 || dup2(job->out, 1) < 0 || dup2(job->err, 2) < 0)
+        goto failed;
+    *stage = STAGE_CWD;
+    if (chdir(job->workspace) < 0 || (job->cwd && chdir(job->cwd) < 0))
+        goto failed;
+    *stage = STAGE_EXEC;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    execvpe(job->argv[0], job->argv, job->envp);
+failed:
+    *error = errno;
+    _exit(127);
+}
+
+static void reap(void)
+{
+    for (;;) {
+        int status;
+        struct rusage use;
+        pid_t pid = wait4(-1, &status, WNOHANG, &use);
+        if (pid < 0 && errno == ECHILD) {
+            struct shim_report gone = {.event = SHIM_GONE};
+            report(reported ? &gone : &ending);
+            _exit(0);
+        }
+        if (pid <= 0)
+            return;
+        if (pid == main_pid && !main_ended) {
+            main_ended = true;
+            ending = (struct shim_report){
+                .event = SHIM_EXITED,
+                .value = status,
+                .user_us = (uint64_t)use.ru_utime.tv_sec * 1000000 + (uint64_t)use.ru_utime.tv_usec,
+                .system_us = (uint64_t)use.ru_stime.tv_sec * 1000000 + (uint64_t)use.ru_stime.tv_usec,
+                .max_rss_kb = (uint64_t)use.ru_maxrss,
+            };
+        }
+    }
+}
+
+static void obey(const struct shim_command *c)
+{
+    if (c->scope == SCOPE_TREE)
+        proc_signal_tree(getpid(), NULL, 0, c->signal);
+    else if (!main_ended)
+        kill(c->scope == SCOPE_GROUP ? -main_pid : main_pid, c->signal);
+    else if (c->scope == SCOPE_GROUP && kill(-main_pid, 0) == 0)
+        /* Its leader is gone, but the group's number stays taken while members live. */
+        kill(-main_pid, c->signal);
+}
+
+_Noreturn void shim_run(const struct shim_job *job)
+{
+    explicit_bzero(sandbox_key, sizeof sandbox_key);
+    ctl = job->ctl;
+    keep_only(job);
+    setsid();
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    offer_to_oom_killer();
+
+    volatile int error = 0, stage = 0;
+    pid_t pid = vfork();
+    if (pid == 0)
+        become_command(job, &error, &stage);
+    if (pid < 0)
+        fail(errno, STAGE_FORK);
+    if (error) {
+        waitpid(pid, NULL, 0);
+        fail(error, stage);
+    }
+    main_pid = pid;
+    close(job->in);
+    close(job->out);
+    if (job->err != job->out)
+        close(job->err);
+    struct shim_report started = {.event = SHIM_STARTED, .value = pid};
+    report(&started);
+
+    sigset_t waiting = all_signals;
+    sigdelset(&waiting, SIGCHLD);
+    bool killing = false;
+    for (;;) {
+        reap();
+        if (main_ended && !reported) {
+            ending.stage = 1;
+            report(&ending);
+            reported = true;
+        }
+        if (killing) {
+            proc_kill_tree(getpid(), NULL, 0);
+            reap();
+        }
+        struct pollfd p = {ctl, killing ? 0 : POLLIN, 0};
+        struct timespec soon = {0, SWEEP_MS * 1000000};
+        if (ppoll(&p, 1, killing ? &soon : NULL, &waiting) <= 0)
+            continue;
+        struct shim_command c;
+        ssize_t n = killing ? -1 : recv(ctl, &c, sizeof c, MSG_DONTWAIT);
+        if (killing || n == 0 || (n == sizeof c && c.order == ORDER_KILL))
+            killing = true;
+        else if (n == sizeof c && c.order == ORDER_SIGNAL)
+            obey(&c);
+    }
+}

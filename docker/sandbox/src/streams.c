@@ -1,0 +1,274 @@
+/* The bytes of commands: from their pipes into rings (and the spool file), from the controller into their stdin. */
+#include "command.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+bool poll_add(int fd, uint32_t events, struct source *src)
+{
+    struct epoll_event e = {.events = events, .data.ptr = src};
+    return epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &e) == 0;
+}
+
+static void poll_remove(int fd) { epoll_ctl(epoll_fd, EPOLL_CTL_DEL, fd, NULL); }
+
+/* ---- spool ------------------------------------------------------------------------------------------------ */
+
+static void spool_write(struct spool *s, const void *p, size_t n)
+{
+    if (n > s->max - s->written)
+        n = (size_t)(s->max - s->written);
+    while (n && !s->failed) {
+        ssize_t w = write(s->fd, p, n);
+        if (w < 0 && errno == EINTR)
+            continue;
+        if (w <= 0) {
+            /* The disk is full or the limit of a file is reached: what is there stays, the output goes on. */
+            s->failed = true;
+            return;
+        }
+        p = (const uint8_t *)p + w;
+        n -= (size_t)w;
+        s->written += (uint64_t)w;
+    }
+}
+
+static void spool_range(struct command *c, struct stream *s, uint64_t from)
+{
+    struct iovec v[2];
+    int n = ring_slice(&s->ring, from, (size_t)(s->ring.end - from), v);
+    for (int i = 0; i < n; i++)
+        spool_write(&c->spool, v[i].iov_base, v[i].iov_len);
+}
+
+/* The file gets a descriptor only once the output is long enough; until then the rings keep the first bytes. */
+static void spool_output(struct command *c, struct stream *s, uint64_t from)
+{
+    struct spool *sp = &c->spool;
+    if (!sp->wanted || sp->failed)
+        return;
+    if (sp->fd >= 0) {
+        spool_range(c, s, from);
+        return;
+    }
+    if (c->out[0].ring.end + c->out[1].ring.end <= sp->after)
+        return;
+    char name[ID_BYTES * 2 + 5];
+    for (int i = 0; i < ID_BYTES; i++)
+        snprintf(name + 2 * i, 3, "%02x", c->id[i]);
+    strcpy(name + ID_BYTES * 2, ".txt");
+    sp->fd = files_open_spool(name);
+    if (sp->fd < 0) {
+        sp->failed = true;
+        return;
+    }
+    spool_range(c, &c->out[0], 0);
+    spool_range(c, &c->out[1], 0);
+}
+
+/* ---- out -------------------------------------------------------------------------------------------------- */
+
+/* Forget what is acknowledged, except the first bytes that the spool file may still need. */
+static void drop_acknowledged(struct command *c, struct stream *s)
+{
+    bool needed = c->spool.wanted && c->spool.fd < 0 && !c->spool.failed && c->state != ENDED;
+    if (!needed)
+        ring_drop(&s->ring, s->acked);
+}
+
+static void stream_end(struct command *c, struct stream *s)
+{
+    close(s->fd); /* also takes it out of epoll */
+    s->fd = -1;
+    s->polled = false;
+    command_maybe_finish(c);
+}
+
+/* Read until the pipe is empty, the window is full, or others have waited long enough. */
+void stream_drain(struct command *c, struct stream *s)
+{
+    size_t total = 0;
+    while (s->fd >= 0 && (total < (1u << 20) || c->state == GONE)) {
+        struct iovec v[2];
+        int n = ring_room(&s->ring, v);
+        if (n == 0) {
+            if (s->polled)
+                poll_remove(s->fd);
+            s->polled = false;
+            return;
+        }
+        size_t room = v[0].iov_len + (n > 1 ? v[1].iov_len : 0);
+        ssize_t r = readv(s->fd, v, n);
+        if (r < 0 && errno == EINTR)
+            continue;
+        if (r < 0 && errno == EAGAIN) {
+            /* No process of this command is left, so nobody is left to write: a copy of the pipe that was passed
+               to another command does not keep this one open. */
+            if (c->state == GONE)
+                stream_end(c, s);
+            return;
+        }
+        if (r <= 0) {
+            stream_end(c, s);
+            return;
+        }
+        uint64_t from = s->ring.end;
+        s->ring.end += (uint64_t)r;
+        total += (size_t)r;
+        spool_output(c, s, from);
+        drop_acknowledged(c, s);
+        /* A heavy writer gets a pipe of 1 MiB; asking for it always would cost every short command. */
+        if (r >= 65536 && from < 65536 * 4)
+            fcntl(s->fd, F_SETPIPE_SZ, 1 << 20);
+        if ((size_t)r < room && c->state != GONE)
+            return;
+    }
+}
+
+void stream_resume(struct command *c, struct stream *s)
+{
+    drop_acknowledged(c, s);
+    if (s->fd < 0 || s->polled || ring_space(&s->ring) < WINDOW_MIN / 4)
+        return;
+    s->polled = poll_add(s->fd, EPOLLIN, &s->src);
+    if (c->state == GONE)
+        stream_drain(c, s);
+}
+
+void commands_credit(uint32_t channel, const uint8_t *p, size_t n)
+{
+    struct command *c = command_by_channel(channel);
+    struct reader r = {p, n, false};
+    for (int i = 0; c && i < 2; i++) {
+        uint64_t limit = rd64(&r);
+        if (!r.bad && limit > c->out[i].limit)
+            c->out[i].limit = limit;
+    }
+}
+
+struct command *commands_next_sendable(struct stream **stream, uint32_t *channel, int *which)
+{
+    for (struct command *c = commands; c; c = c->next)
+        for (int i = 0; c->attached && c->started && i < 2; i++) {
+            struct stream *s = &c->out[i];
+            if (s->sent < s->ring.end && s->sent < s->limit) {
+                *stream = s;
+                *channel = c->channel;
+                *which = i == 0 ? S_STDOUT : S_STDERR;
+                return c;
+            }
+        }
+    return NULL;
+}
+
+/* ---- in --------------------------------------------------------------------------------------------------- */
+
+static void stdin_close(struct command *c)
+{
+    if (c->in.fd >= 0)
+        close(c->in.fd);
+    c->in.fd = -1;
+    c->in.polled = false;
+    ring_free(&c->in.ring);
+}
+
+static void stdin_credit(struct command *c)
+{
+    uint64_t limit = c->in.ring.base + STDIN_WINDOW;
+    if (!c->attached || limit - c->in.credited < STDIN_WINDOW / 2)
+        return;
+    c->in.credited = limit;
+    uint8_t p[8];
+    put64(p, limit);
+    frame_out(T_CREDIT, 0, c->channel, p, sizeof p);
+}
+
+void stdin_writable(struct command *c)
+{
+    struct ring *r = &c->in.ring;
+    while (c->in.fd >= 0 && r->end > r->base) {
+        struct iovec v[2];
+        int n = ring_slice(r, r->base, (size_t)(r->end - r->base), v);
+        ssize_t w = writev(c->in.fd, v, n);
+        if (w < 0 && errno == EAGAIN)
+            break;
+        if (w < 0) {
+            /* Nobody reads it any more. As after `yes | head`, what follows is thrown away. */
+            stdin_close(c);
+            r->base = r->end;
+            break;
+        }
+        r->base += (uint64_t)w;
+    }
+    if (c->in.fd >= 0) {
+        bool waiting = r->end > r->base;
+        if (waiting && !c->in.polled)
+            c->in.polled = poll_add(c->in.fd, EPOLLOUT, &c->in.src);
+        if (!waiting && c->in.polled) {
+            poll_remove(c->in.fd);
+            c->in.polled = false;
+        }
+        if (!waiting && c->in.eof)
+            stdin_close(c);
+    }
+    stdin_credit(c);
+}
+
+void commands_data(uint32_t channel, uint16_t flags, const uint8_t *p, size_t n)
+{
+    struct command *c = command_by_channel(channel);
+    struct reader r = {p, n, false};
+    uint64_t offset = rd64(&r);
+    if (!c || r.bad || (flags & F_STREAM_MASK) != S_STDIN || c->in.eof)
+        return;
+    struct ring *ring = &c->in.ring;
+    if (offset > ring->end || offset + r.left <= ring->end)
+        return; /* a gap cannot happen in an intact stream; a repetition is harmless */
+    size_t skip = (size_t)(ring->end - offset), len = r.left - skip;
+    const uint8_t *from = r.p + skip;
+    if (c->in.fd < 0) {
+        ring->base = ring->end += len;
+        stdin_credit(c);
+        return;
+    }
+    while (len) {
+        struct iovec v[2];
+        int pieces = ring_room(ring, v);
+        if (pieces == 0)
+            break; /* beyond its credit: a controller that counts never gets here */
+        size_t take = v[0].iov_len < len ? v[0].iov_len : len;
+        memcpy(v[0].iov_base, from, take);
+        ring->end += take;
+        from += take;
+        len -= take;
+    }
+    stdin_writable(c);
+}
+
+void commands_eof(uint32_t channel, uint16_t flags, const uint8_t *p, size_t n)
+{
+    struct command *c = command_by_channel(channel);
+    struct reader r = {p, n, false};
+    uint64_t total = rd64(&r);
+    if (!c || r.bad || (flags & F_STREAM_MASK) != S_STDIN || total != c->in.ring.end)
+        return;
+    c->in.eof = true;
+    stdin_writable(c);
+}
+
+void command_close(struct command *c)
+{
+    for (int i = 0; i < 2; i++) {
+        if (c->out[i].fd >= 0)
+            close(c->out[i].fd);
+        ring_free(&c->out[i].ring);
+    }
+    if (c->in.ring.cap || c->in.fd >= 0)
+        stdin_close(c);
+    if (c->spool.fd >= 0)
+        close(c->spool.fd);
+    if (c->ctl >= 0)
+        close(c->ctl);
+}

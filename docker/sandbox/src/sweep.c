@@ -1,0 +1,87 @@
+/*
+ * What no shim guards: processes that we adopted because their shim was killed, and everything at a RESET. Done in
+ * short rounds from the loop, so that a fork bomb under attack never stops the supervisor from answering.
+ */
+#include "command.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+bool sweeping;
+static bool resetting;
+static uint32_t reset_channel;
+
+bool reset_running(void) { return resetting; }
+
+pid_t *command_shims(size_t *n)
+{
+    pid_t *shims = malloc((command_count(false) + 1) * sizeof *shims);
+    *n = 0;
+    for (struct command *c = commands; shims && c; c = c->next)
+        if (c->shim > 0)
+            shims[(*n)++] = c->shim;
+    return shims;
+}
+
+/* Returns whether something was still alive. */
+static bool kill_round(void)
+{
+    if (!resetting) {
+        size_t n;
+        pid_t *shims = command_shims(&n);
+        if (!shims)
+            return true;
+        size_t found = proc_kill_tree(getpid(), shims, n);
+        free(shims);
+        return found > 0;
+    }
+    if (is_init) {
+        kill(-1, SIGKILL); /* everyone in this PID namespace but us */
+        siginfo_t child;
+        return waitid(P_ALL, 0, &child, WEXITED | WNOHANG | WNOWAIT) == 0 || errno != ECHILD;
+    }
+    return proc_kill_tree(getpid(), NULL, 0) > 0;
+}
+
+bool sweep_round(void)
+{
+    if (kill_round())
+        return true;
+    sweeping = false;
+    if (resetting) {
+        files_clean_tmp(reset_channel);
+        resetting = false;
+    }
+    for (struct command *c = commands; c; c = c->next)
+        if (!c->dead)
+            command_maybe_finish(c);
+    return false;
+}
+
+void commands_reset(uint32_t channel)
+{
+    for (struct command *c = commands; c; c = c->next)
+        if (!c->dead && c->state < GONE && !c->main_ended && !c->cause)
+            c->cause = CAUSE_CANCEL;
+    reset_channel = channel;
+    resetting = sweeping = true;
+}
+
+void commands_reap(void)
+{
+    int status;
+    pid_t pid;
+    while ((pid = waitpid(-1, &status, WNOHANG | WUNTRACED)) > 0) {
+        struct command *c = commands;
+        while (c && c->shim != pid)
+            c = c->next;
+        if (WIFSTOPPED(status)) {
+            /* A stopped shim would not notice the end of its command; its death is noticed. */
+            kill(pid, SIGKILL);
+        } else if (c) {
+            c->shim = 0;
+        }
+    }
+}

@@ -1,0 +1,318 @@
+/*
+ * Frames in from stdin, frames out to stdout. Nothing is acted upon but a frame whose header and payload are both
+ * intact and that belongs to the controller which said HELLO last; everything else is skipped byte by byte.
+ */
+#include "sbxd.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#define IN_BYTES (256u << 10)
+#define QUEUE_MAX (4u << 20) /* answers waiting for the controller to read; above it no more requests are taken */
+#define BATCH 24             /* DATA frames per write */
+#define DATA_PREFIX (HEADER_BYTES + 8)
+
+bool wire_ended, welcomed;
+uint64_t frames_in;
+
+static bool key_installed;
+static uint64_t epoch;
+static uint32_t session_crc; /* frames of this controller are checked from this start value */
+static bool dropped;
+
+static uint8_t in[IN_BYTES];
+static size_t in_len;
+
+static struct buf queue;
+static size_t queue_at;
+
+/* ---- out -------------------------------------------------------------------------------------------------- */
+
+static void put_header(uint8_t *h, uint8_t type, uint16_t flags, uint32_t channel, uint32_t length)
+{
+    h[0] = FRAME_MAGIC;
+    h[1] = type;
+    put16(h + 2, flags);
+    put32(h + 4, channel);
+    put32(h + 8, length);
+    put32(h + 12, crc32c(HEADER_CRC_START, h, 12));
+}
+
+void frame_out(uint8_t type, uint16_t flags, uint32_t channel, const void *payload, size_t n)
+{
+    put_header(buf_add(&queue, HEADER_BYTES), type, flags, channel, (uint32_t)n);
+    buf_bytes(&queue, payload, n);
+}
+
+bool wire_wants_write(void)
+{
+    struct stream *s;
+    uint32_t channel;
+    int which;
+    if (wire_ended)
+        return false;
+    return queue.len > queue_at || commands_next_sendable(&s, &channel, &which);
+}
+
+bool wire_wants_read(void) { return !wire_ended && queue.len - queue_at < QUEUE_MAX; }
+
+/* Queue, in order, whatever of these pieces was not written. */
+static void keep_rest(const struct iovec *v, int n, size_t written)
+{
+    for (int i = 0; i < n; i++) {
+        size_t skip = written < v[i].iov_len ? written : v[i].iov_len;
+        written -= skip;
+        buf_bytes(&queue, (uint8_t *)v[i].iov_base + skip, v[i].iov_len - skip);
+    }
+}
+
+/* One write: what is queued, then as many DATA frames as fit, straight from the rings. */
+static bool write_some(void)
+{
+    static uint8_t prefixes[BATCH][DATA_PREFIX];
+    struct iovec v[1 + BATCH * 3];
+    int n = 0, frames = 0;
+    size_t queued = queue.len - queue_at, total = queued;
+    if (queued)
+        v[n++] = (struct iovec){queue.p + queue_at, queued};
+    struct command *c;
+    struct stream *s;
+    uint32_t channel;
+    int which;
+    while (frames < BATCH && total < (512u << 10) && (c = commands_next_sendable(&s, &channel, &which))) {
+        uint64_t upto = s->limit < s->ring.end ? s->limit : s->ring.end;
+        size_t len = upto - s->sent < MAX_PAYLOAD - 8 ? (size_t)(upto - s->sent) : MAX_PAYLOAD - 8;
+        uint8_t *h = prefixes[frames++];
+        put_header(h, T_DATA, (uint16_t)which, channel, (uint32_t)len + 8);
+        put64(h + HEADER_BYTES, s->sent);
+        v[n++] = (struct iovec){h, DATA_PREFIX};
+        n += ring_slice(&s->ring, s->sent, len, v + n);
+        s->sent += len;
+        total += DATA_PREFIX + len;
+        commands_sent(c);
+    }
+    if (n == 0)
+        return false;
+    ssize_t w = writev(1, v, n);
+    if (w < 0 && errno != EAGAIN && errno != EINTR)
+        wire_ended = true; /* our stdout is closed for good: nobody will ever hear from us */
+    size_t done = w > 0 ? (size_t)w : 0;
+    size_t from_queue = done < queued ? done : queued;
+    queue_at += from_queue;
+    if (queue_at == queue.len)
+        queue_at = queue.len = 0;
+    keep_rest(v + (queued ? 1 : 0), n - (queued ? 1 : 0), done - from_queue);
+    return done == total;
+}
+
+void wire_pump(void)
+{
+    for (int i = 0; i < 8 && wire_wants_write(); i++)
+        if (!write_some())
+            return;
+}
+
+/* ---- in --------------------------------------------------------------------------------------------------- */
+
+static void refuse(const uint8_t *nonce, uint8_t reason)
+{
+    uint8_t p[NONCE_BYTES + 9];
+    memcpy(p, nonce, NONCE_BYTES);
+    p[NONCE_BYTES] = reason;
+    put64(p + NONCE_BYTES + 1, epoch);
+    frame_out(T_REFUSED, 0, 0, p, sizeof p);
+}
+
+static void welcome(const uint8_t *nonce)
+{
+    /* What the last controller did not read is of no use to this one; it looks for its nonce anyway. */
+    queue.len = queue_at = 0;
+    dropped = false;
+    commands_detach_all();
+    files_forget();
+    /* Zero is left out, so that a payload of zeros never has a good checksum. */
+    session_crc = get32(nonce) | 1;
+    welcomed = true;
+
+    struct buf b = {0};
+    size_t path = strlen(workspace_path);
+    buf_bytes(&b, nonce, NONCE_BYTES);
+    buf_bytes(&b, boot_id, ID_BYTES);
+    buf16(&b, PROTOCOL_VERSION);
+    buf16(&b, is_init ? 1 : 0);
+    buf64(&b, epoch);
+    buf32(&b, WINDOW_BYTES);
+    buf32(&b, MAX_COMMANDS);
+    buf32(&b, (uint32_t)path);
+    buf_bytes(&b, workspace_path, path);
+    commands_describe(&b);
+    frame_out(T_WELCOME, 0, 0, b.p, b.len);
+    free(b.p);
+}
+
+static void hello(uint16_t flags, const uint8_t *p, size_t n)
+{
+    struct reader r = {p, n, false};
+    uint16_t version = rd16(&r);
+    uint64_t claimed = rd64(&r);
+    const uint8_t *nonce = rdn(&r, NONCE_BYTES), *mac = rdn(&r, 32);
+    const uint8_t *key = flags & F_INSTALL ? rdn(&r, KEY_BYTES) : NULL;
+    if (r.bad)
+        return;
+    if (version != PROTOCOL_VERSION) {
+        refuse(nonce, REFUSED_VERSION);
+        return;
+    }
+    if (!key_installed && !key) {
+        refuse(nonce, REFUSED_NO_KEY);
+        return;
+    }
+    uint8_t text[16 + NONCE_BYTES + 8], expected[32];
+    memcpy(text, "sandlot-sbxd-1\0\0", 16);
+    memcpy(text + 16, nonce, NONCE_BYTES);
+    put64(text + 16 + NONCE_BYTES, claimed);
+    hmac_sha256(key_installed ? sandbox_key : key, text, sizeof text, expected);
+    if (!equal_secret(expected, mac, 32)) {
+        refuse(nonce, REFUSED_BAD_KEY);
+        return;
+    }
+    if (claimed < epoch) {
+        refuse(nonce, REFUSED_OLD_EPOCH);
+        return;
+    }
+    if (!key_installed) {
+        memcpy(sandbox_key, key, KEY_BYTES);
+        key_installed = true;
+    }
+    epoch = claimed;
+    welcome(nonce);
+}
+
+static void act(uint8_t type, uint16_t flags, uint32_t channel, const uint8_t *p, size_t n)
+{
+    switch (type) {
+    case T_PING:
+        frame_out(T_PONG, 0, channel, p, n);
+        return;
+    case T_START:
+        commands_start(flags, channel, p, n);
+        return;
+    case T_ATTACH:
+        commands_attach(channel, p, n);
+        return;
+    case T_DATA:
+        commands_data(channel, flags, p, n);
+        return;
+    case T_EOF:
+        commands_eof(channel, flags, p, n);
+        return;
+    case T_CREDIT:
+        commands_credit(channel, p, n);
+        return;
+    case T_ACK:
+        commands_ack(channel, flags, p, n);
+        return;
+    case T_SIGNAL:
+        commands_signal(channel, p, n);
+        return;
+    case T_CANCEL:
+        commands_cancel(channel, p, n);
+        return;
+    case T_COMMANDS: {
+        struct buf b = {0};
+        commands_describe(&b);
+        frame_out(T_COMMAND_LIST, 0, channel, b.p, b.len);
+        free(b.p);
+        return;
+    }
+    case T_RESET:
+        commands_reset(channel);
+        return;
+    case T_FILE_STAT:
+    case T_FILE_LIST:
+    case T_FILE_READ:
+    case T_FILE_WRITE:
+    case T_FILE_MKDIR:
+    case T_FILE_REMOVE:
+    case T_FILE_RENAME:
+        files_submit(type, flags, channel, p, n);
+        return;
+    default:
+        /* A type of a later version: the controller knows ours from WELCOME and does not send it. */
+        dropped = true;
+    }
+}
+
+/* Bytes used at p: 0 when more are needed. */
+static size_t take(const uint8_t *p, size_t n)
+{
+    if (p[0] != FRAME_MAGIC) {
+        /* Zeros are the resynchronisation filler; anything else where a frame should begin is a loss. */
+        size_t i = 0;
+        while (i < n && p[i] != FRAME_MAGIC) {
+            if (p[i])
+                dropped = true;
+            i++;
+        }
+        return i;
+    }
+    if (n < HEADER_BYTES)
+        return 0;
+    uint32_t length = get32(p + 8);
+    if (get32(p + 12) != crc32c(HEADER_CRC_START, p, 12) || length > MAX_PAYLOAD) {
+        dropped = true;
+        return 1;
+    }
+    size_t whole = HEADER_BYTES + length + CRC_BYTES;
+    if (n < whole)
+        return 0;
+    const uint8_t *payload = p + HEADER_BYTES;
+    uint32_t sum = get32(payload + length);
+    uint16_t flags = (uint16_t)(p[2] | p[3] << 8);
+    if (p[1] == T_HELLO && sum == crc32c(HELLO_CRC_START, payload, length)) {
+        frames_in++;
+        hello(flags, payload, length);
+    } else if (p[1] != T_HELLO && welcomed && sum == crc32c(session_crc, payload, length)) {
+        frames_in++;
+        act(p[1], flags, get32(p + 4), payload, length);
+    } else {
+        /* A half-written frame completed by filler, or one of a controller that has been replaced. */
+        dropped = true;
+    }
+    return whole;
+}
+
+void wire_readable(void)
+{
+    ssize_t r = read(0, in + in_len, IN_BYTES - in_len);
+    if (r == 0 || (r < 0 && errno != EAGAIN && errno != EINTR)) {
+        wire_ended = true;
+        return;
+    }
+    if (r < 0)
+        return;
+    in_len += (size_t)r;
+    size_t at = 0;
+    while (at < in_len) {
+        size_t step = take(in + at, in_len - at);
+        if (!step)
+            break;
+        at += step;
+    }
+    memmove(in, in + at, in_len - at);
+    in_len -= at;
+    if (dropped && welcomed) {
+        dropped = false;
+        frame_out(T_DROPPED, 0, 0, NULL, 0);
+    }
+}
+
+void wire_init(void)
+{
+    for (int fd = 0; fd <= 1; fd++)
+        fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
+    /* Best effort: a bigger pipe means fewer wake-ups when output is heavy. */
+    fcntl(1, F_SETPIPE_SZ, 1 << 20);
+}

@@ -1,0 +1,163 @@
+import type { Duplex } from 'node:stream'
+
+import { readCommandList } from './client/command-list.ts'
+import { RemoteCommand } from './client/command.ts'
+import { RemoteFiles } from './client/files.ts'
+import { handshake, type Welcome } from './client/handshake.ts'
+import { Link } from './client/link.ts'
+import { encodeStart, idBytes, sendStart } from './client/start.ts'
+import { SandboxError } from './errors.ts'
+import { ByteReader, ByteWriter } from './protocol/bytes.ts'
+import { FrameType } from './protocol/frames.ts'
+import type {
+  CommandId,
+  CommandStream,
+  KnownCommand,
+  RunningCommand,
+  RunRequest,
+  Sandbox,
+} from './sandbox.ts'
+
+export interface ConnectOptions {
+  /** Container id; only becomes `Sandbox.id`. */
+  id: string
+  /** Bytes to and from sbxd, nothing said on it yet in this connection. Destroyed when the connection ends. */
+  stream: Duplex
+  /** 32 bytes, see `deriveSandboxKey`. The first connection after boot installs it. */
+  key: Uint8Array
+  /** Grows with every controller; a lower one than sbxd has seen is refused. */
+  epoch: number
+  /** Ends only the connecting. */
+  signal?: AbortSignal
+  /** How long WELCOME may take. Default 10,000. */
+  handshakeMs?: number
+  /** A silent connection is asked for a sign of life this often, and given up after twice as long. 0 = never. Default 10,000. */
+  heartbeatMs?: number
+}
+
+/** A sandbox with a live connection. When the connection ends, everything pending rejects; commands go on inside. */
+export interface ConnectedSandbox extends Sandbox {
+  /** Let go; nothing inside ends. Idempotent. */
+  close(): Promise<void>
+  /**
+   * Resolves when the connection has ended: undefined after `close()`, else why: `sandbox_lost`, `protocol`, or
+   * `fenced` when another controller has taken over. Never rejects.
+   */
+  readonly closed: Promise<SandboxError | undefined>
+  /** What sbxd knew when we connected: attach to the ones you care about, acknowledge the others. */
+  readonly found: readonly KnownCommand[]
+}
+
+/**
+ * Talk to the sbxd at the other end of `stream`. Rejects with `SandboxError`: `sandbox_lost`, `timeout`, `fenced`
+ * (a newer controller exists), `protocol` (wrong key or version), `cancelled`. The stream is destroyed on failure.
+ */
+export async function connectSandbox(options: ConnectOptions): Promise<ConnectedSandbox> {
+  const { stream, key, epoch, signal } = options
+  // Errors of a stream that nobody listens to would end the process; whoever must know of one hears it in `closed`.
+  stream.on('error', () => {})
+  try {
+    if (key.length !== 32) throw new SandboxError('invalid_arguments', 'The key of a sandbox has 32 bytes')
+    const welcome = await handshake(stream, key, epoch, { signal, timeoutMs: options.handshakeMs ?? 10_000 })
+    return new RemoteSandbox(options.id, welcome, new Link(stream, welcome, options.heartbeatMs ?? 10_000))
+  } catch (error) {
+    stream.destroy()
+    throw error
+  }
+}
+
+class RemoteSandbox implements ConnectedSandbox {
+  readonly id: string
+  readonly bootId: string
+  readonly workspace: string
+  readonly files: RemoteFiles
+  readonly found: readonly KnownCommand[]
+  readonly #link: Link
+
+  constructor(id: string, welcome: Welcome, link: Link) {
+    this.id = id
+    this.bootId = welcome.bootId
+    this.workspace = welcome.workspace
+    this.found = welcome.commands
+    this.files = new RemoteFiles(link, welcome.workspace)
+    this.#link = link
+  }
+
+  get closed(): Promise<SandboxError | undefined> {
+    return this.#link.closed
+  }
+
+  async run(request: RunRequest): Promise<RunningCommand> {
+    this.#link.check()
+    const program = typeof request.command === 'string' ? '/bin/bash' : (request.command[0] ?? '')
+    const command = this.#command(request.id, request, program, request.cwd)
+    try {
+      sendStart(
+        this.#link,
+        command.channel,
+        encodeStart(request, request.bootId ?? this.bootId, command.grant({})),
+      )
+    } catch (error) {
+      this.#link.release(command.channel)
+      throw error
+    }
+    return (await command.started) ?? notStarted()
+  }
+
+  async attach(
+    id: CommandId,
+    from: Partial<Record<CommandStream, number>> = {},
+    options: { autoAcknowledge?: boolean } = {},
+  ): Promise<RunningCommand | undefined> {
+    this.#link.check()
+    const bytes = idBytes(id)
+    const command = this.#command(id, options, '', undefined)
+    const limits = command.grant(from)
+    const payload = new ByteWriter()
+      .bytes(bytes)
+      .u64(from.stdout ?? 0)
+      .u64(from.stderr ?? 0)
+      .u64(limits.stdout)
+      .u64(limits.stderr)
+    this.#link.send(FrameType.ATTACH, 0, command.channel, payload.done())
+    return command.started
+  }
+
+  async commands(): Promise<KnownCommand[]> {
+    const { type, payload } = await this.#link.request(FrameType.COMMANDS)
+    if (type !== FrameType.COMMAND_LIST)
+      throw new SandboxError('protocol', 'sbxd answered COMMANDS with something else')
+    return readCommandList(new ByteReader(payload))
+  }
+
+  async reset(): Promise<void> {
+    const { type } = await this.#link.request(FrameType.RESET)
+    if (type !== FrameType.RESET_DONE)
+      throw new SandboxError('protocol', 'sbxd answered RESET with something else')
+  }
+
+  async close(): Promise<void> {
+    this.#link.close()
+  }
+
+  #command(
+    id: string,
+    options: { autoAcknowledge?: boolean },
+    program: string,
+    cwd: string | undefined,
+  ): RemoteCommand {
+    const autoAcknowledge = options.autoAcknowledge ?? false
+    return new RemoteCommand(this.#link, {
+      id,
+      bootId: this.bootId,
+      workspace: this.workspace,
+      autoAcknowledge,
+      program,
+      cwd,
+    })
+  }
+}
+
+function notStarted(): never {
+  throw new SandboxError('protocol', 'sbxd does not know the command that it was to start')
+}

@@ -1,0 +1,179 @@
+import type { Duplex } from 'node:stream'
+
+import { SandboxError } from '../errors.ts'
+import { FrameDecoder, type FrameSink } from '../protocol/decoder.ts'
+import { encodeFrame, type FrameHeader, FrameType } from '../protocol/frames.ts'
+import type { Welcome } from './handshake.ts'
+
+/** What one channel does with its frames. Throwing a `SandboxError` closes the connection. */
+export interface Channel {
+  frame(type: number, flags: number, payload: Buffer): void
+  data(flags: number, offset: number, bytes: Buffer): void
+  /** The connection is gone; nothing will come any more. */
+  lost(error: SandboxError): void
+}
+
+export interface Reply {
+  type: number
+  flags: number
+  payload: Buffer
+}
+
+const NOTHING = Buffer.alloc(0)
+
+/**
+ * Frames over one stream after WELCOME: sends, hands what arrives to its channel, notices the end. It ends once, with
+ * one reason, which every channel and `closed` get.
+ */
+export class Link implements FrameSink {
+  /** Resolves when the connection has ended: undefined when it was closed by us, else why. Never rejects. */
+  readonly closed: Promise<SandboxError | undefined>
+  readonly #stream: Duplex
+  readonly #crcStart: number
+  readonly #decoder = new FrameDecoder(this)
+  readonly #channels = new Map<number, Channel>()
+  readonly #heartbeat: NodeJS.Timeout | undefined
+  #lastChannel = 0
+  #ended: SandboxError | undefined
+  #corked = false
+  #resolveClosed: (why: SandboxError | undefined) => void = () => {}
+  #silentSince = 0
+
+  constructor(stream: Duplex, welcome: Welcome, heartbeatMs: number) {
+    this.#stream = stream
+    this.#crcStart = welcome.crcStart
+    this.closed = new Promise((resolve) => {
+      this.#resolveClosed = resolve
+    })
+    stream.on('data', (chunk: Buffer) => this.#receive(chunk))
+    stream.on('end', () => this.#end(lost('The sandbox closed its stream')))
+    stream.on('close', () => this.#end(lost('The stream to the sandbox was closed')))
+    stream.on('error', (cause) => this.#end(lost('The stream to the sandbox broke', cause)))
+    if (heartbeatMs > 0) this.#heartbeat = setInterval(() => this.#beat(heartbeatMs), heartbeatMs).unref()
+    if (stream.destroyed) queueMicrotask(() => this.#end(lost('The stream to the sandbox was closed')))
+    if (welcome.rest.length > 0) this.#receive(welcome.rest)
+    stream.resume()
+  }
+
+  /** Throws the reason when the connection has ended. */
+  check(): void {
+    if (this.#ended) throw this.#ended
+  }
+
+  /** A channel number that was never used on this connection. */
+  open(channel: Channel): number {
+    this.check()
+    this.#lastChannel += 1
+    this.#channels.set(this.#lastChannel, channel)
+    return this.#lastChannel
+  }
+
+  release(channel: number): void {
+    this.#channels.delete(channel)
+  }
+
+  /** Queue a frame; those of one tick leave in one write. Does nothing when the connection has ended. */
+  send(type: FrameType, flags: number, channel: number, payload: Uint8Array = NOTHING): void {
+    if (this.#ended) return
+    if (!this.#corked) {
+      this.#corked = true
+      this.#stream.cork()
+      queueMicrotask(() => {
+        this.#corked = false
+        this.#stream.uncork()
+      })
+    }
+    this.#stream.write(encodeFrame(type, flags, channel, payload, this.#crcStart))
+  }
+
+  /** Resolves when the stream takes more, at once when it does. Rejects when the connection ends first. */
+  async drained(): Promise<void> {
+    this.check()
+    if (!this.#stream.writableNeedDrain) return
+    await Promise.race([new Promise((resolve) => this.#stream.once('drain', resolve)), this.closed])
+    this.check()
+  }
+
+  /** One frame there, one back. */
+  request(type: FrameType, flags = 0, payload: Uint8Array = NOTHING): Promise<Reply> {
+    return new Promise((resolve, reject) => {
+      const channel = this.open({
+        frame: (answerType, answerFlags, answer) => {
+          this.release(channel)
+          // A copy: the payload is only valid during the call.
+          resolve({ type: answerType, flags: answerFlags, payload: Buffer.from(answer) })
+        },
+        data: () => {
+          throw new SandboxError('protocol', 'sbxd sent output on a channel of a request')
+        },
+        lost: reject,
+      })
+      this.send(type, flags, channel, payload)
+    })
+  }
+
+  close(): void {
+    this.#end(undefined)
+  }
+
+  frame(header: FrameHeader, payload: Buffer): void {
+    if (this.#ended) return
+    if (header.type === FrameType.WELCOME)
+      throw new SandboxError('fenced', 'Another controller has taken this sandbox over')
+    if (header.type === FrameType.DROPPED)
+      throw new SandboxError('protocol', 'sbxd lost bytes of this connection')
+    // PONG needs no handling: that something arrived is the answer. REFUSED is for another controller.
+    if (header.type === FrameType.PONG || header.type === FrameType.REFUSED) return
+    this.#channel(header)?.frame(header.type, header.flags, payload)
+  }
+
+  data(header: FrameHeader, offset: number, bytes: Buffer): void {
+    if (!this.#ended) this.#channel(header)?.data(header.flags, offset, bytes)
+  }
+
+  /** Undefined for a channel that we are done with; late frames for it are harmless. */
+  #channel(header: FrameHeader): Channel | undefined {
+    if (header.channel === 0 || header.channel > this.#lastChannel) {
+      throw new SandboxError('protocol', 'sbxd sent a frame for a channel that was never opened')
+    }
+    return this.#channels.get(header.channel)
+  }
+
+  #receive(chunk: Buffer): void {
+    this.#silentSince = 0
+    if (this.#ended) return
+    try {
+      this.#decoder.push(chunk)
+    } catch (error) {
+      this.#end(
+        error instanceof SandboxError
+          ? error
+          : new SandboxError('protocol', 'sbxd sent something unreadable', { cause: error }),
+      )
+    }
+  }
+
+  #beat(everyMs: number): void {
+    if (this.#silentSince > 0) {
+      this.#end(lost(`The sandbox did not answer for ${everyMs} ms`))
+      return
+    }
+    this.#silentSince = 1
+    this.send(FrameType.PING, 0, 0)
+  }
+
+  #end(why: SandboxError | undefined): void {
+    if (this.#ended) return
+    this.#ended = why ?? new SandboxError('cancelled', 'The connection to the sandbox was closed')
+    clearInterval(this.#heartbeat)
+    this.#stream.destroy()
+    const channels = [...this.#channels.values()]
+    this.#channels.clear()
+    this.#resolveClosed(why)
+    for (const channel of channels) channel.lost(this.#ended)
+  }
+}
+
+function lost(message: string, cause?: unknown): SandboxError {
+  return new SandboxError('sandbox_lost', message, { cause })
+}

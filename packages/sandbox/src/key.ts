@@ -1,0 +1,9 @@
+import { hkdfSync } from 'node:crypto'
+
+/**
+ * The key of one sandbox's sbxd: HKDF-SHA256 of the deployment key with the container's id, 32 bytes. Known before
+ * the container starts, so nothing is stored.
+ */
+export function deriveSandboxKey(deploymentKey: Uint8Array, containerId: string): Uint8Array {
+  return new Uint8Array(hkdfSync('sha256', deploymentKey, 'sandlot sbxd', containerId, 32))
+}

@@ -1,0 +1,128 @@
+import { crc32c } from './crc32c.ts'
+
+/**
+ * The sbxd protocol's names and its frame header. What every frame and payload means is in `README.md` beside this
+ * file; `docker/sandbox/src/protocol.h` mirrors these names.
+ */
+
+export const PROTOCOL_VERSION = 1
+export const FRAME_MAGIC = 0xa7
+export const HEADER_BYTES = 16
+export const MAX_PAYLOAD = 65_536
+/** More than the longest frame: completes whatever sbxd was in the middle of reading. */
+export const RESYNC_BYTES = 65_600
+const HEADER_CRC_START = 0x5b8d17e3
+export const HELLO_CRC_START = 0xa3c59ac3
+
+export const FrameType = {
+  HELLO: 0x01,
+  WELCOME: 0x02,
+  REFUSED: 0x03,
+  DROPPED: 0x04,
+  PING: 0x05,
+  PONG: 0x06,
+  START: 0x10,
+  STARTED: 0x11,
+  START_FAILED: 0x12,
+  ATTACH: 0x13,
+  DETACHED: 0x14,
+  DATA: 0x15,
+  CREDIT: 0x16,
+  ACK: 0x17,
+  EOF: 0x18,
+  SIGNAL: 0x19,
+  CANCEL: 0x1a,
+  EXIT: 0x1b,
+  COMMANDS: 0x1c,
+  COMMAND_LIST: 0x1d,
+  RESET: 0x1e,
+  RESET_DONE: 0x1f,
+  FILE_STAT: 0x20,
+  FILE_LIST: 0x21,
+  FILE_READ: 0x22,
+  FILE_WRITE: 0x23,
+  FILE_MKDIR: 0x24,
+  FILE_REMOVE: 0x25,
+  FILE_RENAME: 0x26,
+  FILE_RESULT: 0x27,
+} as const
+export type FrameType = (typeof FrameType)[keyof typeof FrameType]
+
+export const FLAG = {
+  /** HELLO carries the key. */
+  INSTALL: 1,
+  /** Another fragment or page follows. */
+  MORE: 1,
+  /** ACK: the EXIT is stored too. */
+  EXIT: 1,
+  BEGIN: 1,
+  COMMIT: 2,
+  ABORT: 4,
+  RECURSIVE: 1,
+} as const
+
+export const STREAM = { stdin: 0, stdout: 1, stderr: 2 } as const
+
+export interface FrameHeader {
+  type: number
+  flags: number
+  channel: number
+  /** Payload bytes, at most `MAX_PAYLOAD`. */
+  length: number
+}
+
+/** The header at `at`, or undefined when these 16 bytes are not one. */
+export function readHeader(bytes: Buffer, at = 0): FrameHeader | undefined {
+  if (bytes[at] !== FRAME_MAGIC) return undefined
+  const length = bytes.readUInt32LE(at + 8)
+  if (length > MAX_PAYLOAD || bytes.readUInt32LE(at + 12) !== crc32c(HEADER_CRC_START, bytes, at, at + 12))
+    return undefined
+  return {
+    type: bytes.readUInt8(at + 1),
+    flags: bytes.readUInt16LE(at + 2),
+    channel: bytes.readUInt32LE(at + 4),
+    length,
+  }
+}
+
+function writeHeader(into: Buffer, type: number, flags: number, channel: number, length: number): void {
+  into[0] = FRAME_MAGIC
+  into[1] = type
+  into.writeUInt16LE(flags, 2)
+  into.writeUInt32LE(channel, 4)
+  into.writeUInt32LE(length, 8)
+  into.writeUInt32LE(crc32c(HEADER_CRC_START, into, 0, 12), 12)
+}
+
+/** A whole frame towards sbxd: header, payload (at most `MAX_PAYLOAD` bytes), checksum. */
+export function encodeFrame(
+  type: FrameType,
+  flags: number,
+  channel: number,
+  payload: Uint8Array,
+  crcStart: number,
+): Buffer {
+  const frame = Buffer.allocUnsafe(HEADER_BYTES + payload.length + 4)
+  writeHeader(frame, type, flags, channel, payload.length)
+  frame.set(payload, HEADER_BYTES)
+  frame.writeUInt32LE(crc32c(crcStart, payload), HEADER_BYTES + payload.length)
+  return frame
+}
+
+/** A frame as sbxd sends it: without the payload's checksum. For tests that play sbxd. */
+export function encodeOutwardFrame(
+  type: FrameType,
+  flags: number,
+  channel: number,
+  payload: Uint8Array,
+): Buffer {
+  const frame = Buffer.allocUnsafe(HEADER_BYTES + payload.length)
+  writeHeader(frame, type, flags, channel, payload.length)
+  frame.set(payload, HEADER_BYTES)
+  return frame
+}
+
+/** The start value for the payload checksums of the session that began with this nonce. */
+export function sessionCrcStart(nonce: Uint8Array): number {
+  return (Buffer.from(nonce).readUInt32LE(0) | 1) >>> 0
+}
