@@ -25,7 +25,7 @@ export const DiffView = memo(function DiffView(props: {
       <div
         className="code max-h-96 overflow-auto py-1 text-xs"
         tabIndex={0}
-        role="region"
+        role="group"
         aria-label={`Changes to ${props.path}`}
       >
         {diff.hunks.length === 0 && <p className="px-3 py-1 font-sans text-faint">No change in the text.</p>}

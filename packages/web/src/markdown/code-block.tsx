@@ -15,7 +15,7 @@ export const CodeBlock = memo(function CodeBlock(props: { code: string; language
         <CopyButton text={code} what="code" />
       </figcaption>
       {/* Focusable, because a wide block scrolls and the keyboard must reach it. */}
-      <pre className="code overflow-x-auto px-3.5 py-3" tabIndex={0} role="region" aria-label="Code">
+      <pre className="code overflow-x-auto px-3.5 py-3" tabIndex={0} role="group" aria-label="Code">
         <code>
           {tokens.map((token, index) =>
             token.kind === undefined ? (

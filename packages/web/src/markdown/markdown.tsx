@@ -38,7 +38,7 @@ const COMPONENTS: Components = {
   sup: ({ children }) => <sup>{children}</sup>,
   section: ({ children }) => <section>{children}</section>,
   table: ({ children }) => (
-    <div className="md-table" tabIndex={0} role="region" aria-label="Table">
+    <div className="md-table" tabIndex={0} role="group" aria-label="Table">
       <table>{children}</table>
     </div>
   ),

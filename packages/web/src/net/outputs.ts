@@ -12,13 +12,13 @@ export async function fetchOutputRange(
   url: string,
   from: number,
   to: number,
-  signal: AbortSignal,
+  signal?: AbortSignal,
 ): Promise<string> {
   if (to <= from) return ''
   const response = await fetch(url, {
     credentials: 'same-origin',
     headers: { range: `bytes=${from}-${to - 1}` },
-    signal,
+    ...(signal === undefined ? {} : { signal }),
   })
   if (!response.ok) throw new ApiError('unexpected', `The output could not be read (${response.status}).`)
   const bytes = new Uint8Array(await response.arrayBuffer())

@@ -1,0 +1,44 @@
+import type { PermissionOption } from '@sandlot/shared/events'
+import type { CallEntry } from '@sandlot/shared/transcript'
+import { Button } from '../ui/button.tsx'
+import type { Chat } from '../state/chat.ts'
+
+type Answer = Extract<PermissionOption['kind'], 'allow_once' | 'reject_once'>
+
+/** Answer calls by the option of that kind, where the event offers it. Never “always”: that is one call's own button. */
+export function answerCalls(chat: Chat, sessionId: string, calls: readonly CallEntry[], kind: Answer): void {
+  for (const call of calls) {
+    const option = call.approval?.options.find((offered) => offered.kind === kind)
+    if (option !== undefined) chat.approve(sessionId, call.id, option.optionId)
+  }
+}
+
+/** Several calls wait: answer them together. */
+export function ApprovalBar(props: { chat: Chat; sessionId: string; waiting: readonly CallEntry[] }) {
+  if (props.waiting.length < 2) return null
+  return (
+    <div
+      role="group"
+      aria-label="All waiting approvals"
+      data-testid="approval-bar"
+      className="flex flex-wrap items-center gap-2 border-b border-waiting-line bg-waiting-wash px-4 py-2 first:rounded-t-2xl"
+    >
+      <span className="min-w-0 flex-1 text-sm font-medium text-waiting">
+        {props.waiting.length} calls need your approval
+      </span>
+      <Button
+        size="sm"
+        onClick={() => answerCalls(props.chat, props.sessionId, props.waiting, 'reject_once')}
+      >
+        Reject all
+      </Button>
+      <Button
+        size="sm"
+        variant="primary"
+        onClick={() => answerCalls(props.chat, props.sessionId, props.waiting, 'allow_once')}
+      >
+        Allow all once
+      </Button>
+    </div>
+  )
+}

@@ -1,0 +1,127 @@
+/** The question under a card, directly below what would be done. Labelled by the options' names, acted on by their ids. */
+import type { PermissionOption } from '@sandlot/shared/events'
+import type { CallEntry } from '@sandlot/shared/transcript'
+import { useEffect, useId, useState } from 'react'
+import { formatDuration } from '../lib/format.ts'
+import { useNow } from '../lib/use-now.ts'
+import { Button, type ButtonVariant } from '../ui/button.tsx'
+import { INPUT } from '../ui/field.tsx'
+import { Kbd } from '../ui/kbd.tsx'
+import { useChat, useChatState } from './chat-context.ts'
+
+const VARIANT: Record<PermissionOption['kind'], ButtonVariant> = {
+  allow_once: 'primary',
+  allow_always: 'secondary',
+  reject_once: 'danger',
+  reject_always: 'danger',
+}
+const ORDER: PermissionOption['kind'][] = ['allow_once', 'allow_always', 'reject_once', 'reject_always']
+/** After this an answer that nothing came of may be given again. */
+const ANSWER_PATIENCE_MS = 8000
+const HOUR_MS = 3_600_000
+
+export function ApprovalPanel(props: { call: CallEntry; sessionId: string; first: boolean }) {
+  const { call, sessionId } = props
+  const { chat } = useChat()
+  const online = useChatState((state) => state.connection.status === 'open')
+  const [answered, setAnswered] = useState(false)
+  const [reasoning, setReasoning] = useState(false)
+  const [reason, setReason] = useState('')
+  const reasonId = useId()
+  useEffect(() => {
+    if (!answered || !online) return
+    const timer = setTimeout(() => setAnswered(false), ANSWER_PATIENCE_MS)
+    return () => clearTimeout(timer)
+  }, [answered, online])
+  const approval = call.approval
+  if (approval === undefined) return null
+  const options = approval.options.toSorted((a, b) => ORDER.indexOf(a.kind) - ORDER.indexOf(b.kind))
+  const reject = options.find((option) => option.kind === 'reject_once')
+  const answer = (option: PermissionOption, why?: string) => {
+    setAnswered(true)
+    chat.approve(sessionId, call.id, option.optionId, why)
+  }
+  return (
+    <div
+      data-testid="approval"
+      role="group"
+      aria-label={`Approval of ${call.title}`}
+      className="flex flex-col gap-2.5"
+    >
+      <div className="flex flex-wrap items-center gap-2">
+        {options.map((option) => (
+          <Button
+            key={option.optionId}
+            variant={VARIANT[option.kind]}
+            disabled={answered}
+            className="max-sm:h-11 max-sm:flex-1"
+            data-option-kind={option.kind}
+            onClick={() => answer(option)}
+          >
+            {option.name}
+            {props.first && option.kind === 'allow_once' && <Kbd keys="Ctrl+Alt+Enter" />}
+            {props.first && option.kind === 'reject_once' && <Kbd keys="Ctrl+Alt+Backspace" />}
+          </Button>
+        ))}
+        {reject !== undefined && !reasoning && (
+          <Button
+            variant="ghost"
+            disabled={answered}
+            onClick={() => setReasoning(true)}
+            className="max-sm:h-11"
+          >
+            Reject with a reason…
+          </Button>
+        )}
+      </div>
+      {reasoning && reject !== undefined && (
+        <form
+          className="flex gap-2"
+          onSubmit={(event) => {
+            event.preventDefault()
+            answer(reject, reason)
+          }}
+        >
+          <label htmlFor={reasonId} className="sr-only">
+            What the model should do instead
+          </label>
+          <input
+            id={reasonId}
+            className={INPUT}
+            value={reason}
+            maxLength={2000}
+            placeholder="What should it do instead?"
+            // The user has just asked for this field.
+            autoFocus
+            onChange={(event) => setReason(event.target.value)}
+            onKeyDown={(event) => {
+              if (event.key !== 'Escape') return
+              event.stopPropagation()
+              setReasoning(false)
+            }}
+          />
+          <Button type="submit" variant="danger" disabled={answered} className="h-10">
+            Reject
+          </Button>
+        </form>
+      )}
+      <ApprovalNote expiresAt={approval.expiresAt} answered={answered} online={online} />
+    </div>
+  )
+}
+
+function ApprovalNote(props: { expiresAt: number; answered: boolean; online: boolean }) {
+  const now = useNow(true)
+  const left = props.expiresAt - now
+  if (props.answered && !props.online) {
+    return <p className="text-xs text-muted">Your answer is sent as soon as the connection is back.</p>
+  }
+  if (left > HOUR_MS) return null
+  return (
+    <p className="text-xs text-muted" aria-live="off">
+      {left > 0
+        ? `Counts as rejected in ${formatDuration(left)} if nobody answers.`
+        : 'The time to answer is over.'}
+    </p>
+  )
+}

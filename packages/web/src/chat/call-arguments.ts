@@ -1,0 +1,39 @@
+/** A call's arguments as a person reads them. Nothing is left out: what has no place of its own is shown as JSON. */
+
+export interface ShownField {
+  name: string
+  text: string
+  /** More than fits beside its name. */
+  long: boolean
+}
+
+export interface ShownArguments {
+  /** The command line, where there is one. */
+  command?: string
+  fields: ShownField[]
+  /** The model's own text where it was not an object. */
+  raw?: string
+}
+
+export function shownArguments(rawInput: unknown): ShownArguments {
+  if (rawInput === null || rawInput === undefined) return { fields: [] }
+  if (typeof rawInput !== 'object' || Array.isArray(rawInput)) {
+    return { fields: [], raw: typeof rawInput === 'string' ? rawInput : toJson(rawInput) }
+  }
+  const fields: ShownField[] = []
+  let command: string | undefined
+  for (const [name, value] of Object.entries(rawInput)) {
+    if (name === 'command' && typeof value === 'string') command = value
+    else fields.push(field(name, value))
+  }
+  return command === undefined ? { fields } : { command, fields }
+}
+
+function field(name: string, value: unknown): ShownField {
+  const text = typeof value === 'string' ? value : toJson(value)
+  return { name, text, long: text.length > 80 || text.includes('\n') }
+}
+
+function toJson(value: unknown): string {
+  return JSON.stringify(value, null, 2) ?? 'undefined'
+}

@@ -1,0 +1,106 @@
+/** What a call's state is called on the screen. Closed lists, so that a new reason cannot be forgotten here. */
+import type { FailureReason } from '@sandlot/shared/events'
+import type { CallEntry } from '@sandlot/shared/transcript'
+
+/** The look of a card. `warned`: it ran to its end, and its exit code says that it did not go well. */
+export type CallPhase = 'queued' | 'waiting' | 'running' | 'done' | 'warned' | 'failed'
+
+export function phaseOf(call: CallEntry): CallPhase {
+  if (call.status === 'failed') return 'failed'
+  if (call.status === 'completed') return isCleanExit(call) ? 'done' : 'warned'
+  if (call.approval !== undefined && call.approval.answer === undefined) return 'waiting'
+  return call.status === 'in_progress' ? 'running' : 'queued'
+}
+
+function isCleanExit(call: CallEntry): boolean {
+  return call.exit === undefined || ('code' in call.exit && call.exit.code === 0)
+}
+
+const SHORT: Record<FailureReason, string> = {
+  invalid_arguments: 'Invalid arguments',
+  unknown_tool: 'No such tool',
+  unavailable: 'Unavailable',
+  denied: 'Denied',
+  cancelled: 'Cancelled',
+  timeout: 'Timed out',
+  interrupted: 'Interrupted',
+  sandbox_unavailable: 'No sandbox',
+  sandbox_lost: 'Sandbox lost',
+  out_of_memory: 'Out of memory',
+  disk_quota: 'Disk full',
+  pids_exhausted: 'Too many processes',
+  output_limit: 'Too much output',
+  path_outside: 'Outside the workspace',
+  rate_limited: 'Rate limited',
+  no_progress: 'No progress',
+  unknown_effect: 'Effect unknown',
+  needs_auth: 'Needs sign-in',
+  invalid_output: 'Invalid output',
+  tool_error: 'Failed',
+}
+
+const LONG: Record<FailureReason, string> = {
+  invalid_arguments: 'The model called this tool with arguments that do not fit. It was told what is wrong.',
+  unknown_tool: 'The model asked for a tool that does not exist.',
+  unavailable: 'This tool is not available at the moment.',
+  denied: 'This call was not allowed, so nothing was run.',
+  cancelled: 'Stopped before it was finished.',
+  timeout: 'It took longer than it may, and was ended.',
+  interrupted: 'Sandlot was stopped or the process was killed from outside while this ran.',
+  sandbox_unavailable: 'The sandbox could not be started. Check that the Docker engine is running.',
+  sandbox_lost: 'The sandbox went away while this ran.',
+  out_of_memory: 'It needed more memory than the sandbox has, and was ended.',
+  disk_quota: 'The workspace is full.',
+  pids_exhausted: 'The sandbox has as many processes as it may have.',
+  output_limit: 'It wrote more than is kept, and was ended.',
+  path_outside: 'The path leads out of the workspace.',
+  rate_limited: 'Too many calls in a short time.',
+  no_progress: 'The same call was made again and again without a change.',
+  unknown_effect: 'The connection was lost while it ran; whether it took effect is not known.',
+  needs_auth: 'The server behind this tool wants you to sign in first.',
+  invalid_output: 'The tool answered in a form that does not fit its own description.',
+  tool_error: 'The tool reported an error.',
+}
+
+/** One or two words for the header of a card. */
+export function statusWord(call: CallEntry): string {
+  switch (phaseOf(call)) {
+    case 'queued':
+      return 'Waiting its turn'
+    case 'waiting':
+      return 'Needs approval'
+    case 'running':
+      return 'Running'
+    case 'done':
+      return call.exit === undefined ? 'Done' : 'Exit 0'
+    case 'warned':
+      return call.exit !== undefined && 'signal' in call.exit
+        ? call.exit.signal
+        : `Exit ${call.exit?.code ?? '?'}`
+    case 'failed':
+      return rejection(call)?.short ?? SHORT[call.reason ?? 'tool_error']
+  }
+}
+
+/** A sentence about a failed call; undefined for others. */
+export function failureSentence(call: CallEntry): string | undefined {
+  if (call.status !== 'failed') return undefined
+  return rejection(call)?.long ?? LONG[call.reason ?? 'tool_error']
+}
+
+function rejection(call: CallEntry): { short: string; long: string } | undefined {
+  const answer = call.approval?.answer
+  if (call.reason !== 'denied' || answer === undefined || answer.allowed) return undefined
+  const why =
+    answer.reason === undefined || answer.reason === '' ? '' : ` You told the model: “${answer.reason}”`
+  switch (answer.by) {
+    case 'user':
+      return { short: 'Rejected', long: `You rejected this call, so nothing was run.${why}` }
+    case 'expiry':
+      return { short: 'Approval expired', long: 'Nobody answered in time, so nothing was run.' }
+    case 'unattended':
+      return { short: 'Denied', long: 'It needed an approval that nobody could give, so nothing was run.' }
+    default:
+      return undefined
+  }
+}

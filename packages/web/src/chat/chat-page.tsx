@@ -1,0 +1,183 @@
+import { pendingApprovals } from '@sandlot/shared/transcript'
+import type { Mode } from '@sandlot/shared/events'
+import { ArrowDown, SearchX } from 'lucide-react'
+import { useEffect, useMemo, useRef, useState } from 'react'
+import { useStickToBottom } from 'use-stick-to-bottom'
+import { useLocation } from 'wouter'
+import { cn } from '../lib/cn.ts'
+import { EMPTY_VIEW, isBusy, modeOf } from '../state/chat-state.ts'
+import { Button } from '../ui/button.tsx'
+import { Spinner } from '../ui/spinner.tsx'
+import { answerCalls, ApprovalBar } from './approval-bar.tsx'
+import { useChat, useChatState } from './chat-context.ts'
+import { Composer, type ComposerHandle } from './composer.tsx'
+import { DemoBadge } from './demo-note.tsx'
+import { EmptyChat } from './empty-chat.tsx'
+import { PlanPanel } from './plan-panel.tsx'
+import { TranscriptView } from './transcript-view.tsx'
+import { useDraft } from './use-draft.ts'
+import { useGlobalKeys } from './use-global-keys.ts'
+
+/** One session, or (null) the chat that does not exist yet. */
+export function ChatPage(props: { sessionId: string | null }) {
+  const { sessionId } = props
+  const { chat, me } = useChat()
+  const view =
+    useChatState((state) => (sessionId === null ? undefined : state.views[sessionId])) ?? EMPTY_VIEW
+  const outbox = useChatState((state) => state.outbox)
+  const online = useChatState((state) => state.connection.status === 'open')
+  const busy = useChatState((state) => isBusy(state, sessionId))
+  const knownMode = useChatState((state) => (sessionId === null ? null : modeOf(state, sessionId)))
+  const [newMode, setNewMode] = useState<Mode>(me.defaultMode)
+  const [draft, setDraft] = useDraft(sessionId)
+  const composer = useRef<ComposerHandle>(null)
+  const scroll = useStickToBottom({ initial: 'instant', resize: 'instant' })
+
+  useEffect(() => {
+    chat.show(sessionId)
+    // On a phone the keyboard would cover what the user came to read.
+    if (!matchMedia('(pointer: coarse)').matches) composer.current?.focus()
+  }, [chat, sessionId])
+
+  const { transcript } = view
+  const ours = useMemo(() => outbox.filter((message) => message.sessionId === sessionId), [outbox, sessionId])
+  const waiting = useMemo(() => pendingApprovals(transcript), [transcript])
+  const empty = transcript.entries.length === 0 && ours.length === 0
+  const stopping = view.stopping || ours.some((message) => message.stop === true)
+  const lastSaid = useMemo(() => lastUserText(transcript.entries), [transcript.entries])
+
+  const send = (text: string) => {
+    chat.send(sessionId, text, newMode)
+    setDraft('')
+    void scroll.scrollToBottom('instant')
+  }
+  useGlobalKeys((shortcut) => {
+    if (shortcut === 'stop' && busy && !stopping) {
+      chat.stopPrompt(sessionId)
+      return true
+    }
+    if (shortcut === 'focus-composer') {
+      composer.current?.focus()
+      return true
+    }
+    const kind = shortcut === 'allow' || shortcut === 'allow-all' ? 'allow_once' : 'reject_once'
+    const isAnswer =
+      shortcut === 'allow' || shortcut === 'reject' || shortcut === 'allow-all' || shortcut === 'reject-all'
+    if (!isAnswer || sessionId === null || waiting.length === 0) return false
+    answerCalls(chat, sessionId, shortcut.endsWith('-all') ? waiting : waiting.slice(0, 1), kind)
+    return true
+  })
+
+  if (view.missing) return <NoSuchSession />
+  const loading = sessionId !== null && empty && view.sync === 'loading'
+  return (
+    <div className="flex min-h-0 flex-1 flex-col">
+      <div className="relative min-h-0 flex-1">
+        {/* A scrolling region that the keyboard can reach. */}
+        <div
+          ref={scroll.scrollRef}
+          className="h-full overflow-y-auto overscroll-contain"
+          tabIndex={0}
+          role="group"
+          aria-label="Messages"
+        >
+          <div
+            ref={scroll.contentRef}
+            className={cn(
+              'mx-auto w-full max-w-[48rem] px-4 sm:px-6',
+              empty && 'flex min-h-full items-center',
+            )}
+          >
+            {loading ? (
+              <div
+                role="status"
+                className="flex w-full items-center justify-center gap-2.5 py-20 text-sm text-muted"
+              >
+                <Spinner /> Opening the conversation…
+              </div>
+            ) : empty ? (
+              <EmptyChat
+                onIdea={(text) => {
+                  setDraft(text)
+                  composer.current?.focus()
+                }}
+              />
+            ) : (
+              <div className="pb-8">
+                <TranscriptView sessionId={sessionId} view={view} outbox={ours} online={online} />
+              </div>
+            )}
+          </div>
+        </div>
+        {!scroll.isAtBottom && !empty && (
+          <Button
+            size="sm"
+            onClick={() => void scroll.scrollToBottom()}
+            className="absolute bottom-3 left-1/2 -translate-x-1/2 rounded-full px-3 shadow-2"
+          >
+            <ArrowDown className="size-3.5" aria-hidden /> Jump to latest
+          </Button>
+        )}
+      </div>
+      <div className="mx-auto w-full max-w-[48rem] px-3 pb-3 sm:px-6 sm:pb-5">
+        <Composer
+          ref={composer}
+          text={draft}
+          onText={setDraft}
+          onSend={send}
+          busy={busy}
+          stopping={stopping}
+          onStop={() => chat.stopPrompt(sessionId)}
+          mode={sessionId === null ? newMode : (knownMode ?? me.defaultMode)}
+          onMode={(mode) => (sessionId === null ? setNewMode(mode) : chat.setMode(sessionId, mode))}
+          lastSaid={lastSaid}
+          note={
+            me.model.demo ? <DemoBadge /> : <span className="truncate max-sm:hidden">{me.model.name}</span>
+          }
+          above={
+            <>
+              {sessionId !== null && <ApprovalBar chat={chat} sessionId={sessionId} waiting={waiting} />}
+              <PlanPanel plan={transcript.plan} running={transcript.prompt !== null} />
+              <Queued messages={transcript.queued} />
+            </>
+          }
+        />
+      </div>
+    </div>
+  )
+}
+
+/** Sent while a prompt runs, and not read by it yet. */
+function Queued(props: { messages: readonly { messageId: string; text: string }[] }) {
+  if (props.messages.length === 0) return null
+  return (
+    <ul aria-label="Waiting to be read" data-testid="queued" className="border-b border-line px-4 py-2">
+      {props.messages.map((message) => (
+        <li key={message.messageId} className="flex gap-2 py-0.5 text-sm text-muted">
+          <span className="shrink-0 text-xs leading-5 text-faint">Next</span>
+          <span className="truncate">{message.text}</span>
+        </li>
+      ))}
+    </ul>
+  )
+}
+
+function NoSuchSession() {
+  const [, navigate] = useLocation()
+  return (
+    <div className="flex flex-1 flex-col items-center justify-center gap-3 px-6 pb-24 text-center">
+      <SearchX className="size-7 text-faint" aria-hidden />
+      <h1 className="text-lg font-semibold">There is no such chat</h1>
+      <p className="max-w-sm text-sm text-muted">It was deleted, or it belongs to somebody else.</p>
+      <Button className="mt-2" onClick={() => navigate('/')}>
+        Start a new chat
+      </Button>
+    </div>
+  )
+}
+
+function lastUserText(
+  entries: readonly { type: string; role?: string; text?: string | undefined }[],
+): string | null {
+  return entries.findLast((entry) => entry.type === 'message' && entry.role === 'user')?.text ?? null
+}

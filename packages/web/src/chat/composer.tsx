@@ -1,0 +1,122 @@
+/** Where a message is written. Enter sends, Shift+Enter makes a line; an input method's Enter does neither. */
+import type { Mode } from '@sandlot/shared/events'
+import { MAX_MESSAGE_CHARS } from '@sandlot/shared/frames'
+import { ArrowUp, Square } from 'lucide-react'
+import {
+  type KeyboardEvent,
+  type ReactNode,
+  type Ref,
+  useImperativeHandle,
+  useLayoutEffect,
+  useRef,
+} from 'react'
+import { cn } from '../lib/cn.ts'
+import { ModeMenu } from './mode-menu.tsx'
+
+export interface ComposerHandle {
+  focus(): void
+}
+
+const TALLEST_PX = 240
+const COUNT_FROM = MAX_MESSAGE_CHARS * 0.9
+
+export function Composer(props: {
+  text: string
+  onText: (text: string) => void
+  onSend: (text: string) => void
+  /** Something runs or is on its way: it can be stopped. */
+  busy: boolean
+  stopping: boolean
+  onStop: () => void
+  mode: Mode
+  onMode: (mode: Mode) => void
+  /** The last thing said; ↑ in an empty field brings it back. */
+  lastSaid: string | null
+  /** Above the field, inside its frame. */
+  above?: ReactNode
+  /** Beside the mode. */
+  note?: ReactNode
+  ref?: Ref<ComposerHandle>
+}) {
+  const field = useRef<HTMLTextAreaElement>(null)
+  useImperativeHandle(props.ref, () => ({ focus: () => field.current?.focus() }), [])
+  useLayoutEffect(() => {
+    const element = field.current
+    if (element === null) return
+    element.style.height = 'auto'
+    element.style.height = `${Math.min(element.scrollHeight, TALLEST_PX)}px`
+  }, [props.text])
+
+  const tooLong = props.text.length > MAX_MESSAGE_CHARS
+  const sendable = props.text.trim() !== '' && !tooLong
+  const send = () => {
+    if (sendable) props.onSend(props.text.trim())
+  }
+  const onKeyDown = (event: KeyboardEvent<HTMLTextAreaElement>) => {
+    // 229: some browsers report the Enter that ends a composition after it has ended.
+    if (event.nativeEvent.isComposing || event.keyCode === 229) return
+    if (event.key === 'Enter' && !event.shiftKey && !event.ctrlKey && !event.altKey && !event.metaKey) {
+      event.preventDefault()
+      send()
+    }
+    if (event.key === 'ArrowUp' && props.text === '' && props.lastSaid !== null) {
+      event.preventDefault()
+      props.onText(props.lastSaid)
+    }
+  }
+  return (
+    <div className="rounded-2xl border border-line-strong bg-raised shadow-2 focus-within:border-accent-line">
+      {props.above}
+      <label htmlFor="composer" className="sr-only">
+        Message
+      </label>
+      <textarea
+        id="composer"
+        ref={field}
+        data-testid="composer"
+        rows={1}
+        value={props.text}
+        placeholder={props.busy ? 'Add to what is running…' : 'Ask Sandlot to do something…'}
+        aria-invalid={tooLong}
+        onChange={(event) => props.onText(event.target.value)}
+        onKeyDown={onKeyDown}
+        className="block max-h-60 w-full resize-none bg-transparent px-4 pt-3.5 pb-1 text-base leading-6 outline-none placeholder:text-faint"
+      />
+      <div className="flex items-center gap-1 px-2 pb-2">
+        <ModeMenu mode={props.mode} onChange={props.onMode} />
+        <div className="flex min-w-0 flex-1 items-center gap-2 text-xs text-faint">{props.note}</div>
+        {props.text.length > COUNT_FROM && (
+          <span className={cn('text-xs tabular-nums', tooLong ? 'text-failed' : 'text-faint')}>
+            {props.text.length.toLocaleString('en')} / {MAX_MESSAGE_CHARS.toLocaleString('en')}
+          </span>
+        )}
+        {props.busy && (
+          <button
+            type="button"
+            data-testid="stop"
+            aria-label="Stop"
+            title="Stop (Esc)"
+            disabled={props.stopping}
+            onClick={props.onStop}
+            className="inline-flex size-9 items-center justify-center rounded-full border border-line-strong bg-raised text-ink hover:bg-hover disabled:opacity-50"
+          >
+            <Square className="size-3 fill-current" aria-hidden />
+          </button>
+        )}
+        {(!props.busy || sendable) && (
+          <button
+            type="button"
+            data-testid="send"
+            aria-label="Send"
+            title="Send (Enter)"
+            disabled={!sendable}
+            onClick={send}
+            className="inline-flex size-9 items-center justify-center rounded-full bg-accent text-accent-ink hover:bg-accent-strong disabled:bg-active disabled:text-faint"
+          >
+            <ArrowUp className="size-4.5" aria-hidden />
+          </button>
+        )}
+      </div>
+    </div>
+  )
+}

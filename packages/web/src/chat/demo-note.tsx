@@ -1,0 +1,51 @@
+import { Popover } from '@base-ui/react/popover'
+import { FlaskConical } from 'lucide-react'
+
+const EXAMPLE = `OPENAI_BASE_URL=https://…/v1
+OPENAI_MODEL=…
+OPENAI_API_KEY=…`
+
+/** Without a model of one's own the demo model answers. Nobody should take its words for a real one's. */
+export function DemoExplanation() {
+  return (
+    <>
+      <p>
+        No model is configured, so a built-in <strong className="font-semibold text-ink">demo model</strong>{' '}
+        answers. It follows a script and really runs tools in your sandbox, but it does not think.
+      </p>
+      <p>
+        For a real one put these into <code>.env</code> and start Sandlot again:
+      </p>
+      <pre
+        className="code overflow-x-auto rounded-md border border-line bg-sunken px-3 py-2 text-ink"
+        tabIndex={0}
+      >
+        {EXAMPLE}
+      </pre>
+      <p>Any OpenAI-compatible endpoint will do, also one on your own machine.</p>
+    </>
+  )
+}
+
+/** The label beside the composer. */
+export function DemoBadge() {
+  return (
+    <Popover.Root>
+      <Popover.Trigger
+        data-testid="demo-model"
+        className="inline-flex h-6 items-center gap-1.5 rounded-full border border-waiting-line bg-waiting-wash px-2 text-xs font-medium text-waiting"
+      >
+        <FlaskConical className="size-3" aria-hidden />
+        Demo model
+      </Popover.Trigger>
+      <Popover.Portal>
+        <Popover.Positioner side="top" align="start" sideOffset={10} className="z-50">
+          <Popover.Popup className="popup flex w-88 max-w-[calc(100vw-2rem)] flex-col gap-2.5 rounded-xl border border-line bg-raised p-4 text-sm text-muted shadow-3 outline-none">
+            <Popover.Title className="text-sm font-semibold text-ink">This is a demo</Popover.Title>
+            <DemoExplanation />
+          </Popover.Popup>
+        </Popover.Positioner>
+      </Popover.Portal>
+    </Popover.Root>
+  )
+}

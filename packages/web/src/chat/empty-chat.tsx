@@ -1,0 +1,54 @@
+import { FileCode2, FolderSearch, HardDrive, type LucideIcon } from 'lucide-react'
+import { useChat } from './chat-context.ts'
+import { DemoExplanation } from './demo-note.tsx'
+
+const IDEAS: { icon: LucideIcon; title: string; text: string }[] = [
+  { icon: FolderSearch, title: 'Look around', text: 'What is in my workspace?' },
+  {
+    icon: FileCode2,
+    title: 'Write and run',
+    text: 'Make a file hello.py that prints the primes below 50 and run it.',
+  },
+  { icon: HardDrive, title: 'Ask the machine', text: 'Run df -h and tell me what it says.' },
+]
+
+/** A new chat: what this is, and three ways to begin. An idea is put into the field, not sent. */
+export function EmptyChat(props: { onIdea: (text: string) => void }) {
+  const { me } = useChat()
+  const firstName = me.name.split(' ')[0] ?? me.name
+  return (
+    <div className="flex w-full flex-col gap-7 pb-8">
+      <div>
+        <h1 className="text-2xl font-semibold tracking-tight">What shall we do, {firstName}?</h1>
+        <p className="mt-1.5 text-base text-muted">
+          The agent works in a container of your own. Its files stay; nobody else sees them.
+        </p>
+      </div>
+      <ul className="grid gap-2 sm:grid-cols-3">
+        {IDEAS.map((idea) => (
+          <li key={idea.title}>
+            <button
+              type="button"
+              onClick={() => props.onIdea(idea.text)}
+              className="flex h-full w-full gap-3 rounded-xl border border-line bg-raised p-3.5 text-left shadow-1 transition-colors hover:border-line-strong hover:bg-hover sm:flex-col sm:gap-2.5"
+            >
+              <idea.icon className="mt-0.5 size-4 shrink-0 text-accent" aria-hidden />
+              <span>
+                <span className="block text-sm font-medium">{idea.title}</span>
+                <span className="mt-0.5 block text-sm text-muted">{idea.text}</span>
+              </span>
+            </button>
+          </li>
+        ))}
+      </ul>
+      {me.model.demo && (
+        <section
+          aria-label="Demo model"
+          className="flex flex-col gap-2 rounded-xl border border-waiting-line bg-waiting-wash p-4 text-sm text-muted"
+        >
+          <DemoExplanation />
+        </section>
+      )}
+    </div>
+  )
+}

@@ -1,0 +1,99 @@
+import type { MessageEntry } from '@sandlot/shared/transcript'
+import { ChevronRight, CircleAlert, Clock } from 'lucide-react'
+import { memo, useState } from 'react'
+import { cn } from '../lib/cn.ts'
+import { Markdown } from '../markdown/markdown.tsx'
+import type { PendingMessage } from '../state/outbox.ts'
+import { Button } from '../ui/button.tsx'
+import { CopyButton } from '../ui/copy-button.tsx'
+import { useChat } from './chat-context.ts'
+
+const BUBBLE =
+  'max-w-[85%] rounded-2xl rounded-br-md bg-panel border border-line px-4 py-2.5 text-base leading-relaxed whitespace-pre-wrap [overflow-wrap:anywhere]'
+
+export const UserMessage = memo(function UserMessage(props: { text: string }) {
+  return (
+    <div data-testid="message-user" className="flex flex-col items-end">
+      <span className="sr-only">You: </span>
+      <div className={BUBBLE}>{props.text}</div>
+    </div>
+  )
+})
+
+/** A message of this tab that the transcript does not show yet. */
+export function PendingUserMessage(props: { message: PendingMessage; online: boolean }) {
+  const { message } = props
+  const { chat } = useChat()
+  return (
+    <div data-testid="message-user" data-pending="true" className="flex flex-col items-end gap-1.5">
+      <span className="sr-only">You: </span>
+      <div className={cn(BUBBLE, message.problem !== undefined && 'border-failed-line')}>{message.text}</div>
+      {message.problem !== undefined ? (
+        <div
+          role="alert"
+          className="flex max-w-[85%] flex-wrap items-center justify-end gap-2 text-xs text-muted"
+        >
+          <span className="inline-flex items-center gap-1.5 text-failed">
+            <CircleAlert className="size-3.5 shrink-0" aria-hidden /> {message.problem.message}
+          </span>
+          <Button size="sm" onClick={() => chat.sendAgain(message.requestId)}>
+            Send again
+          </Button>
+          <Button size="sm" variant="ghost" onClick={() => chat.discard(message.requestId)}>
+            Discard
+          </Button>
+        </div>
+      ) : (
+        !props.online && (
+          <span className="inline-flex items-center gap-1.5 text-xs text-faint">
+            <Clock className="size-3" aria-hidden /> Sent when the connection is back
+          </span>
+        )
+      )}
+    </div>
+  )
+}
+
+export const AssistantMessage = memo(function AssistantMessage(props: { entry: MessageEntry }) {
+  const { entry } = props
+  return (
+    <div data-testid="message-assistant" data-settled={entry.settled} className="group/message relative">
+      <span className="sr-only">Sandlot: </span>
+      <Markdown text={entry.text} streaming={!entry.settled} />
+      {entry.settled && (
+        <div className="-ml-1.5 h-7 opacity-0 transition-opacity group-focus-within/message:opacity-100 group-hover/message:opacity-100 pointer-coarse:opacity-100">
+          <CopyButton text={entry.text} what="message" quiet />
+        </div>
+      )}
+    </div>
+  )
+})
+
+/** What the model thought: there for who wants to read it. */
+export const Thought = memo(function Thought(props: { entry: MessageEntry }) {
+  const { entry } = props
+  const [open, setOpen] = useState(false)
+  return (
+    <div data-testid="thought">
+      <button
+        type="button"
+        aria-expanded={open}
+        onClick={() => setOpen(!open)}
+        className="-ml-1.5 inline-flex items-center gap-1.5 rounded-md px-1.5 py-1 text-sm text-muted hover:bg-hover hover:text-ink"
+      >
+        <ChevronRight
+          className={cn('size-3.5 transition-transform duration-100', open && 'rotate-90')}
+          aria-hidden
+        />
+        <span className={entry.settled ? undefined : 'shimmer'}>
+          {entry.settled ? 'Thought' : 'Thinking…'}
+        </span>
+      </button>
+      {open && (
+        <div className="mt-1 ml-1 border-l-2 border-line pl-4 text-sm leading-relaxed whitespace-pre-wrap text-muted [overflow-wrap:anywhere]">
+          {entry.text}
+        </div>
+      )}
+    </div>
+  )
+})

@@ -1,0 +1,72 @@
+import { Menu } from '@base-ui/react/menu'
+import { MODES, type Mode } from '@sandlot/shared/events'
+import { Check, ChevronDown, type LucideIcon, PencilLine, ShieldCheck, Zap } from 'lucide-react'
+import { cn } from '../lib/cn.ts'
+
+export const MODE_WORDS: Record<Mode, { name: string; means: string; icon: LucideIcon }> = {
+  manual: { name: 'Manual', means: 'Reads run. Everything else asks first.', icon: ShieldCheck },
+  'auto-edit': {
+    name: 'Auto-edit',
+    means: 'Reads and file edits run. Commands ask first.',
+    icon: PencilLine,
+  },
+  yolo: { name: 'YOLO', means: 'Everything runs that no rule denies.', icon: Zap },
+}
+
+function isMode(value: unknown): value is Mode {
+  return MODES.some((mode) => mode === value)
+}
+
+export function ModeMenu(props: { mode: Mode; onChange: (mode: Mode) => void }) {
+  const words = MODE_WORDS[props.mode]
+  const Icon = words.icon
+  return (
+    <Menu.Root>
+      <Menu.Trigger
+        aria-label={`Approval mode: ${words.name}`}
+        data-testid="mode"
+        data-mode={props.mode}
+        className="inline-flex h-8 items-center gap-1.5 rounded-lg px-2 text-xs font-medium text-muted hover:bg-hover hover:text-ink data-popup-open:bg-hover"
+      >
+        <Icon className={cn('size-3.5', props.mode === 'yolo' && 'text-waiting')} aria-hidden />
+        {words.name}
+        <ChevronDown className="size-3 text-faint" aria-hidden />
+      </Menu.Trigger>
+      <Menu.Portal>
+        <Menu.Positioner side="top" align="start" sideOffset={8} className="z-50">
+          <Menu.Popup className="popup w-72 max-w-[calc(100vw-2rem)] rounded-xl border border-line bg-raised p-1.5 shadow-3 outline-none">
+            <Menu.RadioGroup
+              value={props.mode}
+              onValueChange={(value) => isMode(value) && props.onChange(value)}
+            >
+              {MODES.map((mode) => (
+                <ModeItem key={mode} mode={mode} />
+              ))}
+            </Menu.RadioGroup>
+          </Menu.Popup>
+        </Menu.Positioner>
+      </Menu.Portal>
+    </Menu.Root>
+  )
+}
+
+function ModeItem(props: { mode: Mode }) {
+  const words = MODE_WORDS[props.mode]
+  const Icon = words.icon
+  return (
+    <Menu.RadioItem
+      value={props.mode}
+      closeOnClick
+      className="flex w-full cursor-pointer items-start gap-2.5 rounded-lg px-2.5 py-2 outline-none data-highlighted:bg-hover"
+    >
+      <Icon className="mt-0.5 size-4 shrink-0 text-muted" aria-hidden />
+      <span className="min-w-0 flex-1">
+        <span className="block text-sm font-medium">{words.name}</span>
+        <span className="block text-xs text-muted">{words.means}</span>
+      </span>
+      <Menu.RadioItemIndicator>
+        <Check className="mt-0.5 size-4 text-accent" aria-hidden />
+      </Menu.RadioItemIndicator>
+    </Menu.RadioItem>
+  )
+}

@@ -1,0 +1,50 @@
+import type { EndEntry } from '@sandlot/shared/transcript'
+import { CircleAlert, CircleSlash, RotateCcw } from 'lucide-react'
+import { memo } from 'react'
+import { cn } from '../lib/cn.ts'
+import { Button } from '../ui/button.tsx'
+import { END_WORDS } from './end-words.ts'
+
+/**
+ * How a prompt ended, when there is something to say about it. `onRetry` is there for the last prompt only: it sends the same
+ * words again.
+ */
+export const PromptEnd = memo(function PromptEnd(props: { entry: EndEntry; onRetry: (() => void) | null }) {
+  const { entry } = props
+  if (entry.reason === 'completed') {
+    return entry.text === undefined ? null : (
+      <p data-testid="prompt-end" data-reason="completed" className="text-base text-muted">
+        {entry.text}
+      </p>
+    )
+  }
+  const words = END_WORDS[entry.reason]
+  const broken = words.tone === 'error'
+  const Icon = broken ? CircleAlert : CircleSlash
+  const details = entry.text ?? words.hint
+  return (
+    <div
+      data-testid="prompt-end"
+      data-reason={entry.reason}
+      role={broken ? 'alert' : undefined}
+      className={cn(
+        'flex flex-wrap items-start gap-x-3 gap-y-2.5 rounded-lg border px-3.5 py-3',
+        broken ? 'border-failed-line bg-failed-wash' : 'border-line',
+      )}
+    >
+      <Icon className={cn('mt-0.5 size-4 shrink-0', broken ? 'text-failed' : 'text-faint')} aria-hidden />
+      <div className="min-w-0 flex-1 basis-56">
+        <p className={cn('text-sm font-medium', broken ? 'text-ink' : 'text-muted')}>{words.title}</p>
+        {details !== undefined && (
+          <p className="mt-0.5 text-sm whitespace-pre-wrap text-muted [overflow-wrap:anywhere]">{details}</p>
+        )}
+      </div>
+      {props.onRetry !== null && (
+        <Button size="sm" onClick={props.onRetry}>
+          <RotateCcw className="size-3.5" aria-hidden />
+          Try again
+        </Button>
+      )}
+    </div>
+  )
+})

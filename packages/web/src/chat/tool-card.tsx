@@ -1,0 +1,208 @@
+/** One call of a tool: what it is, what it does, how it stands. The tool itself says its title and kind. */
+import type { CallEntry } from '@sandlot/shared/transcript'
+import { ChevronRight, CircleStop } from 'lucide-react'
+import { memo, useEffect, useId, useRef, useState } from 'react'
+import { DiffView } from '../diff/diff-view.tsx'
+import { cn } from '../lib/cn.ts'
+import { formatDuration } from '../lib/format.ts'
+import { useNow } from '../lib/use-now.ts'
+import { Spinner } from '../ui/spinner.tsx'
+import { ApprovalPanel } from './approval-panel.tsx'
+import { type CallPhase, failureSentence, phaseOf, statusWord } from './call-words.ts'
+import { useChat } from './chat-context.ts'
+import { ToolArguments } from './tool-arguments.tsx'
+import { ToolIcon } from './tool-icon.tsx'
+import { LiveToolOutput, SettledToolOutput } from './tool-output.tsx'
+
+const FRAME: Record<CallPhase, string> = {
+  queued: 'border-line',
+  waiting: 'border-waiting-line bg-waiting-wash',
+  running: 'border-accent-line bg-raised shadow-1',
+  done: 'border-line',
+  warned: 'border-line bg-raised',
+  failed: 'border-line bg-raised',
+}
+const INK: Record<CallPhase, string> = {
+  queued: 'text-faint',
+  waiting: 'text-waiting',
+  running: 'text-accent',
+  done: 'text-faint',
+  warned: 'text-failed',
+  failed: 'text-failed',
+}
+/** Open by themselves: what runs, what waits for the user, and what went wrong. */
+const OPEN: Record<CallPhase, boolean> = {
+  queued: false,
+  waiting: true,
+  running: true,
+  done: false,
+  warned: true,
+  failed: true,
+}
+
+/** `firstWaiting`: the keyboard's approval keys act on this card. */
+export const ToolCard = memo(function ToolCard(props: {
+  call: CallEntry
+  sessionId: string
+  firstWaiting: boolean
+}) {
+  const { call } = props
+  const phase = phaseOf(call)
+  const [choice, setChoice] = useState<boolean | null>(null)
+  const bodyId = useId()
+  // What waits for an answer is never folded away.
+  const open = phase === 'waiting' || (choice ?? OPEN[phase])
+  return (
+    <article
+      data-testid="tool-card"
+      data-status={call.status}
+      data-phase={phase}
+      data-call-id={call.id}
+      aria-label={`${call.title}: ${statusWord(call)}`}
+      className={cn('overflow-hidden rounded-lg border', FRAME[phase])}
+    >
+      <div className="flex items-center">
+        <button
+          type="button"
+          aria-expanded={open}
+          aria-controls={bodyId}
+          disabled={phase === 'waiting'}
+          onClick={() => setChoice(!open)}
+          className="flex min-h-9 min-w-0 flex-1 items-center gap-2.5 rounded-lg px-3 py-1.5 text-left enabled:hover:bg-hover focus-visible:-outline-offset-2"
+        >
+          {phase === 'running' ? (
+            <Spinner className="size-4 shrink-0 text-accent" />
+          ) : (
+            <ToolIcon kind={call.kind} className={cn('size-4 shrink-0', INK[phase])} />
+          )}
+          <span
+            className={cn('min-w-0 flex-1 truncate text-sm', phase === 'done' ? 'text-muted' : 'text-ink')}
+          >
+            {call.title}
+          </span>
+          <Status call={call} phase={phase} />
+          {phase !== 'waiting' && (
+            <ChevronRight
+              className={cn(
+                'size-4 shrink-0 text-faint transition-transform duration-100',
+                open && 'rotate-90',
+              )}
+              aria-hidden
+            />
+          )}
+        </button>
+        {phase === 'running' && <CancelCall call={call} sessionId={props.sessionId} />}
+      </div>
+      <div id={bodyId} hidden={!open}>
+        {open && (
+          <Body call={call} phase={phase} sessionId={props.sessionId} firstWaiting={props.firstWaiting} />
+        )}
+      </div>
+    </article>
+  )
+})
+
+function Status(props: { call: CallEntry; phase: CallPhase }) {
+  const { call, phase } = props
+  return (
+    <span className={cn('flex shrink-0 items-center gap-2 text-xs tabular-nums', INK[phase])}>
+      <span className="font-medium">{statusWord(call)}</span>
+      <Elapsed call={call} />
+    </span>
+  )
+}
+
+/** While it runs, whole seconds; afterwards what the tool itself measured. */
+function Elapsed(props: { call: CallEntry }) {
+  const { call } = props
+  const running = call.status === 'in_progress' && call.startedAt !== undefined
+  const now = useNow(running)
+  if (call.timing !== undefined)
+    return <span className="text-faint">{formatDuration(call.timing.runMs)}</span>
+  if (call.startedAt === undefined) return null
+  if (call.endedAt !== undefined) {
+    return <span className="text-faint">{formatDuration(call.endedAt - call.startedAt)}</span>
+  }
+  if (!running) return null
+  const seconds = Math.max(0, Math.floor((now - call.startedAt) / 1000))
+  return <span role="timer">{seconds < 60 ? `${seconds} s` : formatDuration(seconds * 1000)}</span>
+}
+
+function CancelCall(props: { call: CallEntry; sessionId: string }) {
+  const { chat } = useChat()
+  const [asked, setAsked] = useState(false)
+  return (
+    <button
+      type="button"
+      disabled={asked}
+      onClick={() => {
+        setAsked(true)
+        chat.cancelCall(props.sessionId, props.call.id)
+      }}
+      aria-label={`Cancel ${props.call.title}`}
+      className="mr-1.5 inline-flex h-7 shrink-0 items-center gap-1.5 rounded-md px-2 text-xs text-muted hover:bg-hover hover:text-ink disabled:opacity-60"
+    >
+      <CircleStop className="size-3.5" aria-hidden />
+      {asked ? 'Cancelling…' : 'Cancel'}
+    </button>
+  )
+}
+
+function Body(props: { call: CallEntry; phase: CallPhase; sessionId: string; firstWaiting: boolean }) {
+  const { call, phase } = props
+  const settled = call.status === 'completed' || call.status === 'failed'
+  const [body, seen] = useSeen()
+  const diffs = call.content.filter((item) => item.type === 'diff')
+  const known = new Set(diffs.flatMap((diff) => [diff.newText, diff.oldText ?? '']))
+  const sentence = failureSentence(call)
+  return (
+    <div ref={body} className="flex flex-col gap-2 px-3 pt-0.5 pb-3">
+      <ToolArguments rawInput={call.rawInput} whole={phase === 'waiting'} known={known} />
+      {diffs.map((diff, index) => (
+        // The same file may be there twice; the order is the tool's.
+        // oxlint-disable-next-line react/no-array-index-key
+        <DiffView key={index} path={diff.path} oldText={diff.oldText ?? null} newText={diff.newText} />
+      ))}
+      {sentence !== undefined && <p className="text-sm text-muted">{sentence}</p>}
+      {call.progress !== undefined && <Progress progress={call.progress} />}
+      {settled ? (
+        <SettledToolOutput call={call} sessionId={props.sessionId} visible={seen} />
+      ) : (
+        <LiveToolOutput call={call} sessionId={props.sessionId} />
+      )}
+      {phase === 'waiting' && (
+        <ApprovalPanel call={call} sessionId={props.sessionId} first={props.firstWaiting} />
+      )}
+    </div>
+  )
+}
+
+function Progress(props: { progress: NonNullable<CallEntry['progress']> }) {
+  const { message, done, total } = props.progress
+  return (
+    <div className="flex items-center gap-3 text-xs text-muted">
+      <span className="min-w-0 flex-1">{message}</span>
+      {done !== undefined && total !== undefined && total > 0 && (
+        <progress className="h-1.5 w-32 accent-accent" value={done} max={total} aria-label={message} />
+      )}
+    </div>
+  )
+}
+
+/** True once the element has been near the screen: a long history does not fetch what nobody scrolls to. */
+function useSeen(): [React.RefObject<HTMLDivElement | null>, boolean] {
+  const element = useRef<HTMLDivElement>(null)
+  const [seen, setSeen] = useState(false)
+  useEffect(() => {
+    if (element.current === null || seen) return
+    const observer = new IntersectionObserver(
+      (entries) => {
+        if (entries.some((entry) => entry.isIntersecting)) setSeen(true)
+      },
+      { rootMargin: '400px' },
+    )
+    observer.observe(element.current)
+    return () => observer.disconnect()
+  }, [seen])
+  return [element, seen]
+}

@@ -1,0 +1,116 @@
+/** What a call wrote: live while it runs, from the store when it has ended, or the words that the model got. */
+import type { CallEntry } from '@sandlot/shared/transcript'
+import { Download, ExternalLink } from 'lucide-react'
+import { useMemo, useState } from 'react'
+import { formatBytes, formatCount } from '../lib/format.ts'
+import { outputUrl } from '../net/outputs.ts'
+import { renderAnsi } from '../terminal/ansi-text.ts'
+import { AnsiView } from '../terminal/ansi-view.tsx'
+import { LiveAnsi } from '../terminal/live-ansi.ts'
+import { useFilledGaps } from '../terminal/use-gaps.ts'
+import { useStoredOutput } from '../terminal/use-stored-output.ts'
+import { OutputPane } from './output-pane.tsx'
+
+const describeGap = (bytes: number) => `⋯ ${formatBytes(bytes)} not shown ⋯`
+
+export function LiveToolOutput(props: { call: CallEntry; sessionId: string }) {
+  const { call } = props
+  const filled = useFilledGaps(call.output, outputUrl(props.sessionId, call.id))
+  const [live] = useState(() => new LiveAnsi())
+  const rendered = live.render(call.output.pieces, filled, describeGap)
+  if (call.output.pieces.length === 0) return null
+  return (
+    <OutputPane label={`Live output of ${call.title}`} following content={rendered}>
+      <AnsiView rendered={rendered} />
+    </OutputPane>
+  )
+}
+
+/** `visible`: fetch the stored output now. */
+export function SettledToolOutput(props: { call: CallEntry; sessionId: string; visible: boolean }) {
+  const { call } = props
+  if (call.outputInfo !== undefined && call.outputInfo.bytes > 0) {
+    return (
+      <StoredToolOutput
+        call={call}
+        info={call.outputInfo}
+        sessionId={props.sessionId}
+        visible={props.visible}
+      />
+    )
+  }
+  const texts = call.content.flatMap((item) =>
+    item.type === 'content' && item.content.type === 'text' ? [item.content.text] : [],
+  )
+  const hasDiff = call.content.some((item) => item.type === 'diff')
+  const text = texts.length > 0 ? texts.join('\n') : hasDiff ? '' : (call.rawOutput?.forModel ?? '')
+  return <TextOutput text={text} label={`Result of ${call.title}`} />
+}
+
+function TextOutput(props: { text: string; label: string }) {
+  const rendered = useMemo(() => renderAnsi(props.text, 4000), [props.text])
+  if (props.text.trim() === '') return null
+  return (
+    <OutputPane label={props.label} following={false} content={rendered}>
+      <AnsiView rendered={rendered} />
+    </OutputPane>
+  )
+}
+
+function StoredToolOutput(props: {
+  call: CallEntry
+  info: NonNullable<CallEntry['outputInfo']>
+  sessionId: string
+  visible: boolean
+}) {
+  const { call, info } = props
+  const url = outputUrl(props.sessionId, call.id)
+  const output = useStoredOutput(info, url, props.visible)
+  const forModel = call.rawOutput?.forModel ?? ''
+  const label = `Output of ${call.title}`
+  return (
+    <div className="flex flex-col gap-2">
+      {output.state === 'ready' ? (
+        <OutputPane label={label} following={false} content={output.rendered}>
+          <AnsiView rendered={output.rendered} />
+        </OutputPane>
+      ) : (
+        <TextOutput text={forModel} label={label} />
+      )}
+      {output.state === 'unreadable' && (
+        <p className="text-xs text-muted">This is what the model read. The stored output: {output.message}</p>
+      )}
+      <OutputFooter info={info} sessionId={props.sessionId} callId={call.id} />
+    </div>
+  )
+}
+
+function OutputFooter(props: {
+  info: NonNullable<CallEntry['outputInfo']>
+  sessionId: string
+  callId: string
+}) {
+  const { info } = props
+  const size = `${formatBytes(info.bytes)}, ${formatCount(info.lines, 'line')}`
+  const link = 'inline-flex items-center gap-1 font-medium text-accent underline-offset-2 hover:underline'
+  return (
+    <div
+      className="flex flex-wrap items-center gap-x-4 gap-y-1 text-xs text-muted"
+      data-testid="output-footer"
+    >
+      <span className="min-w-0">
+        {info.truncated ? `${size} in all. The model read its beginning and its end.` : size}
+      </span>
+      <span className="flex gap-4">
+        <a className={link} href={outputUrl(props.sessionId, props.callId)} target="_blank" rel="noopener">
+          <ExternalLink className="size-3" aria-hidden />
+          Show full output
+        </a>
+        <a className={link} href={outputUrl(props.sessionId, props.callId, { download: true })} download>
+          <Download className="size-3" aria-hidden />
+          Download
+        </a>
+      </span>
+    </div>
+  )
+}

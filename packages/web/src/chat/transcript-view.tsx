@@ -1,0 +1,118 @@
+/** The conversation, one memoised row for each entry; an entry that did not change is not drawn again. */
+import { activityOf, type Entry, pendingApprovals, type Transcript } from '@sandlot/shared/transcript'
+import { X } from 'lucide-react'
+import { memo, useMemo } from 'react'
+import type { Notice, SessionView } from '../state/chat-state.ts'
+import type { PendingMessage } from '../state/outbox.ts'
+import { Alert } from '../ui/alert.tsx'
+import { IconButton } from '../ui/button.tsx'
+import { ActivityLine } from './activity-line.tsx'
+import { useChat } from './chat-context.ts'
+import { AssistantMessage, PendingUserMessage, Thought, UserMessage } from './message-rows.tsx'
+import { PromptEnd } from './prompt-end.tsx'
+import { ToolCard } from './tool-card.tsx'
+
+export function TranscriptView(props: {
+  sessionId: string | null
+  view: SessionView
+  outbox: readonly PendingMessage[]
+  online: boolean
+}) {
+  const { sessionId, view } = props
+  const { transcript } = view
+  const { chat } = useChat()
+  const firstWaiting = useMemo(() => pendingApprovals(transcript)[0]?.id, [transcript])
+  const retryable = useMemo(() => lastPromptText(transcript), [transcript])
+  const sending = props.outbox.some((message) => message.problem === undefined)
+  return (
+    <div
+      role="log"
+      aria-label="Conversation"
+      // A screen reader hears a message when it is whole, not token by token.
+      aria-busy={activityOf(transcript)?.doing === 'writing'}
+      className="flex flex-col"
+    >
+      {transcript.entries.map((entry, index) => (
+        <Row
+          key={`${entry.type} ${entry.id}`}
+          entry={entry}
+          after={transcript.entries[index - 1]?.type}
+          sessionId={sessionId ?? ''}
+          firstWaiting={entry.id === firstWaiting}
+          retryText={index === transcript.entries.length - 1 ? retryable : null}
+        />
+      ))}
+      {props.outbox.map((message) => (
+        <div key={message.requestId} className="pt-6">
+          <PendingUserMessage message={message} online={props.online} />
+        </div>
+      ))}
+      <div className="pt-3 empty:hidden">
+        <ActivityLine transcript={transcript} sending={sending && props.online} stopping={view.stopping} />
+      </div>
+      {view.notices.map((notice) => (
+        <NoticeRow
+          key={notice.id}
+          notice={notice}
+          onDismiss={() => sessionId !== null && chat.dismissNotice(sessionId, notice.id)}
+        />
+      ))}
+    </div>
+  )
+}
+
+const Row = memo(function Row(props: {
+  entry: Entry
+  after: Entry['type'] | undefined
+  sessionId: string
+  firstWaiting: boolean
+  retryText: string | null
+}) {
+  const { entry, retryText } = props
+  const { chat } = useChat()
+  if (entry.type === 'end' && entry.reason === 'completed' && entry.text === undefined) return null
+  // Cards of one turn stand close together; everything else has room.
+  const close = entry.type === 'call' && props.after === 'call'
+  const gap = close ? 'pt-1.5' : entry.type === 'message' && entry.role === 'user' ? 'pt-8' : 'pt-4'
+  return (
+    <div className={`row ${gap}`}>
+      {entry.type === 'call' ? (
+        <ToolCard call={entry} sessionId={props.sessionId} firstWaiting={props.firstWaiting} />
+      ) : entry.type === 'end' ? (
+        <PromptEnd
+          entry={entry}
+          onRetry={retryText === null ? null : () => void chat.send(props.sessionId, retryText)}
+        />
+      ) : entry.role === 'user' ? (
+        <UserMessage text={entry.text} />
+      ) : entry.role === 'assistant' ? (
+        <AssistantMessage entry={entry} />
+      ) : (
+        <Thought entry={entry} />
+      )}
+    </div>
+  )
+})
+
+function NoticeRow(props: { notice: Notice; onDismiss: () => void }) {
+  return (
+    <div className="pt-4">
+      <Alert>
+        <div className="flex items-start justify-between gap-3">
+          <span>{props.notice.message}</span>
+          <IconButton label="Dismiss" onClick={props.onDismiss} className="-my-1.5">
+            <X aria-hidden />
+          </IconButton>
+        </div>
+      </Alert>
+    </div>
+  )
+}
+
+/** What the last prompt said, when it ended in an error and can be sent again. */
+function lastPromptText(transcript: Transcript): string | null {
+  const last = transcript.entries.at(-1)
+  if (last?.type !== 'end' || last.reason !== 'error') return null
+  const said = transcript.entries.findLast((entry) => entry.type === 'message' && entry.role === 'user')
+  return said?.type === 'message' ? said.text : null
+}

@@ -1,0 +1,52 @@
+/** The stored output of a finished call, once somebody looks: all of it, or its beginning and its end. */
+import type { OutputInfo } from '@sandlot/shared/events'
+import { messageOf } from '@sandlot/shared/errors'
+import { useEffect, useState } from 'react'
+import { formatBytes } from '../lib/format.ts'
+import { fetchOutputRange } from '../net/outputs.ts'
+import { AnsiText, type Rendered } from './ansi-text.ts'
+
+/** Bytes. */
+const WHOLE = 192 * 1024
+const HEAD = 32 * 1024
+const TAIL = 96 * 1024
+const MAX_LINES = 4000
+
+export type StoredOutput =
+  | { state: 'loading' }
+  | { state: 'ready'; rendered: Rendered }
+  | { state: 'unreadable'; message: string }
+
+/** `wanted` false: nothing is fetched. */
+export function useStoredOutput(info: OutputInfo, url: string, wanted: boolean): StoredOutput {
+  const [output, setOutput] = useState<StoredOutput>({ state: 'loading' })
+  const { bytes } = info
+  useEffect(() => {
+    if (!wanted) return
+    const controller = new AbortController()
+    readOutput(url, bytes, controller.signal).then(
+      (rendered) => setOutput({ state: 'ready', rendered }),
+      (error: unknown) => {
+        if (!controller.signal.aborted) setOutput({ state: 'unreadable', message: messageOf(error) })
+      },
+    )
+    return () => controller.abort()
+  }, [url, bytes, wanted])
+  return output
+}
+
+async function readOutput(url: string, bytes: number, signal: AbortSignal): Promise<Rendered> {
+  const ansi = new AnsiText(MAX_LINES)
+  if (bytes <= WHOLE) {
+    ansi.feed(await fetchOutputRange(url, 0, bytes, signal))
+  } else {
+    const [head, tail] = await Promise.all([
+      fetchOutputRange(url, 0, HEAD, signal),
+      fetchOutputRange(url, bytes - TAIL, bytes, signal),
+    ])
+    ansi.feed(head)
+    ansi.feed(`\u001b[0m\n\n⋯ ${formatBytes(bytes - HEAD - TAIL)} in between are not shown here ⋯\n\n`)
+    ansi.feed(tail)
+  }
+  return ansi.render()
+}
