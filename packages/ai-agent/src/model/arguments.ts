@@ -1,0 +1,112 @@
+/** The arguments of one call, from the pieces in which a provider sends them to what may be run. */
+import { jsonrepair } from 'jsonrepair'
+import { JsonScanner, isObject, parseJson } from './json.ts'
+import type { ModelCall } from './model.ts'
+
+export type ReadArguments = Pick<ModelCall, 'args' | 'invalid'>
+
+/** Gathers pieces of text, or an object where the provider sends one. */
+export class ArgumentsBuffer {
+  #pieces: string[] = []
+  readonly #scanner = new JsonScanner()
+  #object: Record<string, unknown> | undefined
+  #other: unknown
+
+  /** True when any argument has arrived. */
+  get begun(): boolean {
+    return this.#object !== undefined || this.#other !== undefined || this.#scanner.begun
+  }
+
+  /** True when what arrived is a whole value. */
+  get complete(): boolean {
+    return this.#object !== undefined || this.#scanner.complete
+  }
+
+  get text(): string {
+    return this.#pieces.join('')
+  }
+
+  /** `piece` as it stood in the stream: text, an object, null, or a mistake. */
+  push(piece: unknown): void {
+    if (typeof piece === 'string') {
+      this.#pieces.push(piece)
+      this.#scanner.push(piece)
+    } else if (isObject(piece)) {
+      this.#object = piece
+    } else if (piece !== undefined && piece !== null) {
+      this.#other = piece
+    }
+  }
+
+  /** True if `piece` is once more the value that is here: a provider that flushes twice. */
+  repeats(piece: unknown): boolean {
+    if (!this.complete) return false
+    if (isObject(piece)) return this.#object !== undefined && sameJson(this.#object, piece)
+    if (typeof piece !== 'string' || !/^\s*\{[^]*\}\s*$/.test(piece)) return false
+    const mine = parseJson(this.text)
+    const again = parseJson(piece)
+    return mine.ok && again.ok && sameJson(mine.value, again.value)
+  }
+
+  /** What the call gets. `cut`: the provider said that the answer was cut by its length. */
+  read(cut: boolean): ReadArguments {
+    if (this.#object !== undefined) return { args: this.#object }
+    if (this.#other !== undefined) return { args: JSON.stringify(this.#other), invalid: 'not_object' }
+    const { text } = this
+    const { end } = this.#scanner
+    if (end === undefined || text.slice(end).trim() === '') return readArguments(text, cut)
+    // Two values: the same one flushed twice in pieces, or an empty object as a placeholder.
+    const first = parseJson(text.slice(0, end))
+    const second = parseJson(text.slice(end))
+    if (first.ok && second.ok) {
+      if (sameJson(first.value, second.value) || isEmptyObject(second.value))
+        return readArguments(text.slice(0, end), cut)
+      if (isEmptyObject(first.value)) return readArguments(text.slice(end), cut)
+    }
+    return { args: text, invalid: cut && !second.ok ? 'truncated' : 'malformed' }
+  }
+}
+
+/** Arguments as one text. Never throws; what must not run is flagged and keeps its text. */
+export function readArguments(text: string, cut: boolean): ReadArguments {
+  const trimmed = text.trim()
+  if (trimmed === '') return cut ? { args: text, invalid: 'truncated' } : { args: {} }
+  const parsed = parseJson(trimmed)
+  if (parsed.ok) return fromValue(parsed.value, text)
+
+  const scanner = new JsonScanner()
+  scanner.push(trimmed)
+  // Repairing would close the brackets and run half of what was meant.
+  if (cut || !scanner.complete) return { args: text, invalid: 'truncated' }
+  const repaired = repair(trimmed)
+  return isObject(repaired) ? { args: repaired } : { args: text, invalid: 'malformed' }
+}
+
+function fromValue(value: unknown, text: string): ReadArguments {
+  if (value === null) return { args: {} }
+  if (isObject(value)) return { args: value }
+  if (typeof value !== 'string') return { args: text, invalid: 'not_object' }
+  // A JSON string in a string is decoded once.
+  if (value.trim() === '') return { args: {} }
+  const inner = parseJson(value)
+  if (inner.ok && isObject(inner.value)) return { args: inner.value }
+  return { args: text, invalid: inner.ok ? 'not_object' : 'malformed' }
+}
+
+function repair(text: string): unknown {
+  try {
+    return JSON.parse(jsonrepair(text))
+  } catch (error) {
+    // jsonrepair says that it is beyond repair; JSON.parse that the repair was none.
+    if (error instanceof Error) return undefined
+    throw error
+  }
+}
+
+function isEmptyObject(value: unknown): boolean {
+  return isObject(value) && Object.keys(value).length === 0
+}
+
+function sameJson(a: unknown, b: unknown): boolean {
+  return JSON.stringify(a) === JSON.stringify(b)
+}

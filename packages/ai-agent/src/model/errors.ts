@@ -1,0 +1,340 @@
+/**
+ * What went wrong, from whatever a provider said: an HTTP status with a body, or an error inside a 200 stream. Each class
+ * has its retry verdict; the wait is the provider's own.
+ */
+import { isObject, member, numberMember, parseJson, textMember } from './json.ts'
+import { ModelError } from './model.ts'
+import type { ModelErrorClass } from './model.ts'
+
+/** What a provider told us, before it is classified. */
+export interface ProviderFailure {
+  status: number | undefined
+  /** The provider's own codes and types, joined. */
+  code: string
+  /** The provider's words. */
+  message: string
+  /** Milliseconds to wait, when it said so. */
+  waitMs: number | undefined
+}
+
+/** Whether asking again with the same body may help. */
+const RETRYABLE: Record<ModelErrorClass, boolean> = {
+  rate_limit: true,
+  quota: false,
+  auth: false,
+  invalid_request: false,
+  invalid_history: false,
+  context_overflow: false,
+  request_too_large: false,
+  content_filter: false,
+  overloaded: true,
+  server_error: true,
+  provider_error: true,
+  timeout: true,
+  stream_interrupted: true,
+  protocol: false,
+  malformed_tool_call: true,
+  tool_use_failed: true,
+  unreachable: true,
+}
+
+// Ordered: the first that matches the code or the words wins. Throttling comes before overflow, because "too many tokens
+// per minute" is no full context; quota before throttling, because OpenAI answers both with 429.
+const BY_WORDS: readonly [ModelErrorClass, RegExp][] = [
+  [
+    'quota',
+    /insufficient_quota|billing_hard_limit|credit balance is too low|insufficient (?:balance|credits|funds)|payment required|out of credits|arrearage|billing_not_active|exceeded your (?:monthly|account) (?:quota|limit|budget)/i,
+  ],
+  [
+    'rate_limit',
+    /rate[ _-]?limit|too many requests|throttl|tokens? per (?:minute|day|min)\b|requests? per (?:minute|day|min)\b|\b[TR]P[MD]\b|too many tokens, please wait|resource_exhausted|resource has been exhausted|concurrency limit/i,
+  ],
+  [
+    'context_overflow',
+    /context_length_exceeded|context_window_exceeded|exceed_context_size|maximum context length|max(?:imum)? context size|context (?:window|length|limit|size)[^.]{0,60}(?:exceed|overflow|full|of only|too small)|(?:exceed|overflow|greater than|larger than|longer than|beyond|outside|too large for)[^.]{0,80}context|context overflows|prompt is too long|prompt too long|input is too long|input too long|input token count[^.]*exceeds|reduce the length of the (?:messages|prompt|input)|maximum prompt length|maximum prompt limit|exceeded model token limit|range of input length should be|too many (?:input )?tokens|tokens in request more than max|max_new_tokens[^.]*must be|prompt exceeds max length|input length[^.]*exceed|string_above_max_length|request exceeds the (?:maximum )?number of tokens/i,
+  ],
+  ['tool_use_failed', /tool_use_failed|failed to call a function/i],
+  ['malformed_tool_call', /malformed_function_call|malformed tool call|invalid tool call arguments/i],
+  [
+    'invalid_history',
+    /tool_call_ids? did not have response|must be followed by tool messages|tool_use.{0,40}without.{0,20}tool_result|unexpected.{0,10}tool_use_id|preceding message with .?tool_calls|preceeding message with .?tool_calls|tool_call_id.{0,40}not found|roles? must alternate|reasoning_content.{0,60}(?:must|missing|required)|thought_signature|unexpected role 'tool'|invalid_message_role/i,
+  ],
+  [
+    'content_filter',
+    /content_filter|content[ _]management[ _]policy|data_inspection_failed|content_policy|responsible ?ai ?policy|flagged by|inappropriate content|prompt was blocked|safety (?:system|filter)/i,
+  ],
+  [
+    'auth',
+    /invalid_api_key|incorrect api key|invalid (?:x-)?api[ -]?key|authentication_error|unauthorized|permission_error|invalid authentication/i,
+  ],
+  ['request_too_large', /request_too_large|payload too large|entity too large|request body too large/i],
+  [
+    'overloaded',
+    /overloaded|over capacity|at capacity|server is busy|system is busy|engine_overloaded|insufficient_system_resource|no available (?:server|instance|channel)|model is (?:currently )?loading/i,
+  ],
+  ['timeout', /timed? ?out|deadline exceeded/i],
+  ['server_error', /server_error|internal_error|internal server error|api_error|bad gateway|network_error/i],
+  [
+    'invalid_request',
+    /invalid_request|invalid_parameter|invalidparameter|bad_request|not_found_error|model_not_found|unsupported/i,
+  ],
+]
+
+function classByStatus(status: number): ModelErrorClass {
+  if (status === 401 || status === 403) return 'auth'
+  if (status === 402) return 'quota'
+  if (status === 408) return 'timeout'
+  if (status === 413) return 'request_too_large'
+  if (status === 429) return 'rate_limit'
+  if (status === 503 || status === 529) return 'overloaded'
+  if (status >= 500) return 'server_error'
+  return 'invalid_request'
+}
+
+/** These statuses mean what they say, whatever words come with them. */
+const PLAIN_STATUSES = new Set([401, 402, 408])
+/** What words may make of a 5xx. A proxy that says 500 and "timeout" is still only a server error … */
+const SERVER_SIDE: readonly ModelErrorClass[] = [
+  'quota',
+  'rate_limit',
+  'context_overflow',
+  'overloaded',
+  'tool_use_failed',
+  'malformed_tool_call',
+  'content_filter',
+]
+
+export function classOf({ status, code, message }: ProviderFailure): ModelErrorClass {
+  if (status !== undefined && PLAIN_STATUSES.has(status)) return classByStatus(status)
+  const words = `${code} ${message}`
+  const found = BY_WORDS.filter(([, pattern]) => pattern.test(words)).map(([errorClass]) => errorClass)
+  if (status === undefined || status < 400) return found[0] ?? 'provider_error'
+  const allowed = found.find((errorClass) => fits(errorClass, status))
+  return allowed ?? classByStatus(status)
+}
+
+/** True if words may say this beside that status. */
+function fits(errorClass: ModelErrorClass, status: number): boolean {
+  if (status >= 500) return SERVER_SIDE.includes(errorClass)
+  if (status === 429)
+    return errorClass === 'quota' || errorClass === 'rate_limit' || errorClass === 'overloaded'
+  if (status === 404) return errorClass === 'invalid_request'
+  return true
+}
+
+// ── Reading what was said ───────────────────────────────────────────────────────────────────────────────
+
+/** A failed HTTP answer. */
+export function failureOfResponse(status: number, headers: Headers, body: string): ProviderFailure {
+  const parsed = parseJson(body)
+  const said = parsed.ok ? readFailure(parsed.value) : undefined
+  const message = said?.message ?? plainText(body)
+  return {
+    status,
+    code: said?.code ?? '',
+    message,
+    waitMs: waitFromHeaders(headers) ?? said?.waitMs ?? waitFromWords(message),
+  }
+}
+
+/**
+ * The error in a chunk of a 200 stream, wherever it sits, or undefined. `inErrorEvent`: the event itself was called `error`.
+ */
+export function failureInChunk(chunk: unknown, inErrorEvent: boolean): ProviderFailure | undefined {
+  const first: unknown = Array.isArray(member(chunk, 'choices'))
+    ? (member(chunk, 'choices') as unknown[])[0]
+    : undefined
+  for (const place of [chunk, first, member(first, 'delta'), member(first, 'message')]) {
+    if (isError(member(place, 'error'))) return readFailure({ error: member(place, 'error') })
+  }
+  const word = textMember(first, 'finish_reason')?.toLowerCase()
+  if (word === 'error')
+    return {
+      status: undefined,
+      code: 'error',
+      message: 'The provider broke off with an error.',
+      waitMs: undefined,
+    }
+  if (
+    word === 'malformed_function_call' ||
+    word === 'network_error' ||
+    word === 'insufficient_system_resource'
+  ) {
+    return { status: undefined, code: word, message: `The provider broke off: ${word}.`, waitMs: undefined }
+  }
+  if (first !== undefined) return undefined
+  const minimax = numberMember(member(chunk, 'base_resp'), 'status_code')
+  if (minimax !== undefined && minimax !== 0) return readFailure(member(chunk, 'base_resp'))
+  if (inErrorEvent || looksLikeError(chunk)) return readFailure(chunk)
+  return undefined
+}
+
+/** `error: null`, `""`, `false` and `{}` are how some say that there is none. */
+function isError(error: unknown): boolean {
+  if (isObject(error)) return Object.keys(error).length > 0
+  return typeof error === 'string' && error !== ''
+}
+
+/** A chunk without choices that talks about itself. */
+function looksLikeError(chunk: unknown): boolean {
+  if (!isObject(chunk) || isObject(chunk['usage'])) return false
+  if (chunk['object'] === 'error' || chunk['type'] === 'error') return true
+  if (isError(chunk['detail']) || Array.isArray(chunk['errors'])) return true
+  const says = textMember(chunk, 'message') ?? textMember(chunk, 'msg')
+  return (
+    says !== undefined && ['code', 'type', 'status', 'status_code'].some((name) => chunk[name] !== undefined)
+  )
+}
+
+/** Codes and words from an error in any of its shapes: `{error: …}`, `{message, code}`, `{detail}`, a text. */
+function readFailure(value: unknown): ProviderFailure {
+  const list = Array.isArray(value) ? (value[0] as unknown) : value
+  const inner = isError(member(list, 'error')) ? member(list, 'error') : list
+  if (typeof inner === 'string') {
+    return { status: statusOf(list), code: '', message: plainText(inner), waitMs: waitFromWords(inner) }
+  }
+  const codes = ['code', 'type', 'status'].flatMap((name) => {
+    const found = member(inner, name) ?? member(list, name)
+    return typeof found === 'string' || typeof found === 'number' ? [String(found)] : []
+  })
+  const message = messageIn(inner) ?? messageIn(list) ?? codes.join(' ')
+  // OpenRouter keeps the real provider's answer here, as text.
+  const raw = textMember(member(inner, 'metadata'), 'raw')
+  return {
+    status: statusOf(inner) ?? statusOf(list),
+    code: codes.join(' '),
+    message: plainText(raw === undefined ? message : `${message}: ${raw}`),
+    waitMs: retryInfo(inner) ?? waitFromWords(message),
+  }
+}
+
+function messageIn(value: unknown): string | undefined {
+  for (const name of ['message', 'msg', 'detail', 'status_msg', 'error_msg', 'error_message']) {
+    const found = member(value, name)
+    if (typeof found === 'string' && found !== '') return found
+    if (isObject(found) || Array.isArray(found)) return JSON.stringify(found)
+  }
+  return undefined
+}
+
+/** A code that is an HTTP status. */
+function statusOf(value: unknown): number | undefined {
+  return ['status', 'code', 'status_code', 'http_code']
+    .map((name) => numberMember(value, name))
+    .find((status) => status !== undefined && status >= 400 && status < 600)
+}
+
+/** Google's `details[].retryDelay: "34s"`. */
+function retryInfo(value: unknown): number | undefined {
+  const details = member(value, 'details')
+  if (!Array.isArray(details)) return undefined
+  const delay = details.map((detail) => textMember(detail, 'retryDelay')).find((found) => found !== undefined)
+  return delay === undefined ? undefined : durationMs(delay)
+}
+
+function waitFromHeaders(headers: Headers): number | undefined {
+  const ms = headers.get('retry-after-ms')
+  if (ms !== null && /^\d+(\.\d+)?$/.test(ms)) return Number(ms)
+  const after = headers.get('retry-after')
+  if (after === null) return undefined
+  if (/^\d+(\.\d+)?$/.test(after)) return Number(after) * 1_000
+  const date = Date.parse(after)
+  return Number.isNaN(date) ? undefined : Math.max(0, date - Date.now())
+}
+
+/** "Please try again in 1m3.5s", "retry after 20 seconds". */
+function waitFromWords(words: string): number | undefined {
+  const found =
+    /(?:try again in|retry (?:after|in)|wait)\s+((?:\d+(?:\.\d+)?\s*(?:ms|milliseconds?|s|sec(?:ond)?s?|m|min(?:ute)?s?|h|hours?)\s*)+)/i.exec(
+      words,
+    )
+  return found?.[1] === undefined ? undefined : durationMs(found[1])
+}
+
+const UNIT_MS: Record<string, number> = { ms: 1, mi: 1, s: 1_000, m: 60_000, h: 3_600_000 }
+
+function durationMs(text: string): number | undefined {
+  let total: number | undefined
+  for (const [, number, unit = ''] of text.matchAll(/(\d+(?:\.\d+)?)\s*([a-z]+)/gi)) {
+    const word = unit.toLowerCase()
+    const ms = UNIT_MS[word === 'ms' || word.startsWith('milli') ? 'ms' : word.charAt(0)]
+    if (ms !== undefined) total = (total ?? 0) + Number(number) * ms
+  }
+  return total === undefined ? undefined : Math.round(total)
+}
+
+/** One line of bounded length, also of an HTML page. */
+function plainText(text: string): string {
+  const title = /<title>([^<]*)<\/title>/i.exec(text)?.[1]
+  const words = (title ?? text.replaceAll(/<[^>]*>/g, ' ')).replaceAll(/\s+/g, ' ').trim()
+  return words.length > 400 ? `${words.slice(0, 400)}…` : words
+}
+
+// ── The error for people ────────────────────────────────────────────────────────────────────────────────
+
+export interface ErrorContext {
+  /** The model as it is configured. */
+  model: string
+  /** The base URL without credentials. */
+  baseUrl: string
+  /** Never shown; whatever looks like it is taken out of the provider's words. */
+  apiKey: string
+}
+
+/** The typed error, in a sentence that says what happened and what to do. */
+export function toModelError(failure: ProviderFailure, context: ErrorContext): ModelError {
+  const errorClass = classOf(failure)
+  return new ModelError(errorClass, sentence(errorClass, failure, context), {
+    retryable: RETRYABLE[errorClass],
+    ...(failure.waitMs === undefined ? {} : { waitMs: failure.waitMs }),
+    ...(failure.status === undefined ? {} : { status: failure.status }),
+  })
+}
+
+/** A failure of our own finding, with the verdict of its class. */
+export function modelError(errorClass: ModelErrorClass, message: string, cause?: unknown): ModelError {
+  return new ModelError(errorClass, message, { retryable: RETRYABLE[errorClass], cause })
+}
+
+function sentence(errorClass: ModelErrorClass, failure: ProviderFailure, context: ErrorContext): string {
+  const status = failure.status === undefined ? '' : ` (${failure.status})`
+  const words = withoutSecrets(failure.message, context.apiKey)
+  const said = words === '' ? '.' : `: ${words}${/[.!?…]$/.test(words) ? '' : '.'}`
+  const of = `of the model provider at ${context.baseUrl}`
+  switch (errorClass) {
+    case 'auth':
+      return context.apiKey === ''
+        ? `The model provider at ${context.baseUrl} wants an API key${status} and none is set. Set OPENAI_API_KEY and restart Sandlot.`
+        : `The model provider at ${context.baseUrl} refused the API key${status}. Set OPENAI_API_KEY to a valid key that may use ${context.model}, and restart Sandlot.`
+    case 'quota':
+      return `The quota ${of} is used up${status}${said}`
+    case 'rate_limit':
+      return `The rate limit ${of} is reached${status}${said}`
+    case 'context_overflow':
+      return `The conversation is longer than the context window of ${context.model}${status}${said}`
+    case 'request_too_large':
+      return `The request is too large for the model provider${status}${said}`
+    case 'content_filter':
+      return `The model provider's content filter refused the request${status}${said}`
+    case 'invalid_history':
+      return `The model provider refused the history of the conversation${status}${said}`
+    case 'overloaded':
+      return `The model provider is overloaded${status}${said}`
+    case 'timeout':
+      return `The model provider took too long${status}${said}`
+    case 'tool_use_failed':
+    case 'malformed_tool_call':
+      return `The model made a tool call that its provider could not read${status}${said}`
+    case 'invalid_request':
+      return failure.status === 404
+        ? `The model provider at ${context.baseUrl} does not know this address or the model "${context.model}"${status}. Check OPENAI_BASE_URL (it usually ends in /v1) and OPENAI_MODEL${said}`
+        : `The model provider refused the request${status}${said}`
+    default:
+      return `The model provider failed${status}${said}`
+  }
+}
+
+function withoutSecrets(text: string, apiKey: string): string {
+  const cleaned = apiKey.length < 4 ? text : text.replaceAll(apiKey, '***')
+  return cleaned.replaceAll(/\b(?:sk|pk|rk|gsk|xai|key)[-_][A-Za-z0-9*_-]{6,}/g, '***')
+}

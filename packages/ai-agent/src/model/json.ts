@@ -1,0 +1,77 @@
+/** Small readings of untyped JSON, for what providers send. */
+
+export type JsonObject = Record<string, unknown>
+
+export function isObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** The value of a member of something that may not be an object. */
+export function member(value: unknown, name: string): unknown {
+  return isObject(value) ? value[name] : undefined
+}
+
+/** A text that is not empty. */
+export function textMember(value: unknown, name: string): string | undefined {
+  const found = member(value, name)
+  return typeof found === 'string' && found !== '' ? found : undefined
+}
+
+/** A finite number, also from digits in a string. */
+export function numberMember(value: unknown, name: string): number | undefined {
+  const found = member(value, name)
+  if (typeof found === 'number' && Number.isFinite(found)) return found
+  return typeof found === 'string' && /^\d+$/.test(found) ? Number(found) : undefined
+}
+
+export function parseJson(text: string): { ok: true; value: unknown } | { ok: false; error: unknown } {
+  try {
+    return { ok: true, value: JSON.parse(text) as unknown }
+  } catch (error) {
+    return { ok: false, error }
+  }
+}
+
+/**
+ * Follows JSON text that arrives in pieces and knows when its first value is complete, without parsing it again at each
+ * piece. Only strings and brackets are looked at.
+ */
+export class JsonScanner {
+  #depth = 0
+  #inString = false
+  #escaped = false
+  #length = 0
+  /** Something other than space has come. */
+  begun = false
+  /** Where the first object, array or string ended, in characters from the beginning. */
+  end: number | undefined
+
+  get complete(): boolean {
+    return this.end !== undefined
+  }
+
+  push(piece: string): void {
+    for (let at = 0; at < piece.length && this.end === undefined; at++) this.#next(piece.charAt(at), at)
+    this.#length += piece.length
+  }
+
+  #next(char: string, at: number): void {
+    if (this.#inString) {
+      if (this.#escaped) this.#escaped = false
+      else if (char === '\\') this.#escaped = true
+      else if (char === '"') {
+        this.#inString = false
+        if (this.#depth === 0) this.end = this.#length + at + 1
+      }
+      return
+    }
+    if (char === ' ' || char === '\n' || char === '\r' || char === '\t') return
+    this.begun = true
+    if (char === '"') this.#inString = true
+    else if (char === '{' || char === '[') this.#depth++
+    else if (char === '}' || char === ']') {
+      this.#depth--
+      if (this.#depth <= 0) this.end = this.#length + at + 1
+    }
+  }
+}

@@ -1,0 +1,270 @@
+/** Any OpenAI-compatible endpoint, over Chat Completions, because every provider speaks it. */
+import { AnswerAssembler } from './answer.ts'
+import { BodyReader } from './body-reader.ts'
+import type { SilenceLimits } from './body-reader.ts'
+import { failureInChunk, modelError, toModelError } from './errors.ts'
+import type { ErrorContext } from './errors.ts'
+import { isObject, member, parseJson } from './json.ts'
+import { ModelError } from './model.ts'
+import type { Model, ModelAnswer, ModelChunk, ModelRequest } from './model.ts'
+import { SseParser, SseTooLargeError } from './sse.ts'
+import type { SseEvent } from './sse.ts'
+import { createTransport } from './transport.ts'
+import { insideContainer, shownUrl } from './unreachable.ts'
+import { requestBody } from './wire.ts'
+
+export interface OpenAIModelOptions {
+  /** For example `https://api.openai.com/v1`. */
+  baseUrl: string
+  /** May be empty for local servers. */
+  apiKey: string
+  model: string
+  /** Tokens. Default 128,000. */
+  contextWindow?: number
+  /** Milliseconds without any byte. Default 60,000. */
+  idleTimeoutMs?: number
+  /** Milliseconds without data; keep-alive comments do not count. Default 120,000. */
+  progressTimeoutMs?: number
+  /** Whether this process runs in a container. Default: looks for the marks that Docker and Podman leave. */
+  inContainer?: boolean
+}
+
+/** After the answer has ended, usage and `[DONE]` may follow; we do not wait longer for them. */
+const AFTERWARDS_MS = 5_000
+/** Longest answer that came as one JSON body, in characters. */
+const MAX_JSON_CHARS = 64 * 1024 * 1024
+
+export function createOpenAIModel(options: OpenAIModelOptions): Model {
+  const baseUrl = new URL(options.baseUrl)
+  const apiKey = options.apiKey.trim()
+  const idleMs = options.idleTimeoutMs ?? 60_000
+  const limits: SilenceLimits = { idleMs, progressMs: options.progressTimeoutMs ?? 120_000 }
+  const context: ErrorContext = { model: options.model, baseUrl: shownUrl(baseUrl), apiKey }
+  const post = createTransport({
+    baseUrl,
+    apiKey,
+    headTimeoutMs: idleMs,
+    inContainer: options.inContainer ?? insideContainer(),
+    context,
+  })
+  // OpenAI's newer models refuse the old name, most others know only that.
+  const maxTokensName = /(^|\.)openai\.(com|azure\.com)$/.test(baseUrl.hostname)
+    ? 'max_completion_tokens'
+    : 'max_tokens'
+  let includeUsage = true
+
+  async function open(request: ModelRequest, signal: AbortSignal): Promise<ReadableStream<Uint8Array>> {
+    const wire = { model: options.model, maxTokensName, includeUsage } as const
+    try {
+      return await post(requestBody(request, wire), signal)
+    } catch (error) {
+      const refusesUsage =
+        includeUsage &&
+        error instanceof ModelError &&
+        error.class === 'invalid_request' &&
+        /stream_options|include_usage/.test(error.message)
+      if (!refusesUsage) throw error
+      includeUsage = false
+      return await post(requestBody(request, { ...wire, includeUsage }), signal)
+    }
+  }
+
+  return {
+    name: options.model,
+    demo: false,
+    contextWindow: options.contextWindow ?? 128_000,
+    async *stream(request, signal) {
+      signal.throwIfAborted()
+      const connection = new AbortController()
+      const abort = (): void => connection.abort(signal.reason)
+      signal.addEventListener('abort', abort, { once: true })
+      try {
+        const body = await open(request, connection.signal)
+        return yield* readAnswer(new BodyReader(body, limits), context)
+      } catch (error) {
+        // Whatever an abort makes of the request, it is the abort.
+        signal.throwIfAborted()
+        throw error
+      } finally {
+        signal.removeEventListener('abort', abort)
+        // Also when the consumer stops early: the provider must not go on at our cost.
+        connection.abort()
+      }
+    },
+  }
+}
+
+/** An answer from its bytes: an event stream, or one JSON body under `stream: true`. */
+export async function* readAnswer(
+  reader: BodyReader,
+  context: ErrorContext,
+): AsyncGenerator<ModelChunk, ModelAnswer> {
+  const answer = new AnswerAssembler()
+  const events = new EventReader(answer, context)
+  const start = new StartOfBody()
+  const parser = new SseParser()
+  try {
+    for (;;) {
+      const bytes = await nextBytes(reader, answer)
+      if (bytes === undefined) break
+      const data = start.push(bytes)
+      if (data === undefined) continue
+      for (const event of parse(parser, data)) {
+        if (events.isData(event)) reader.progressed()
+        yield* events.read(event)
+        if (events.done) return answer.finish()
+      }
+    }
+    if (start.isStream) for (const event of parser.end()) yield* events.read(event)
+    else yield* readJsonBody(start.text, events)
+    if (events.done || answer.finished) return answer.finish()
+    throw modelError('stream_interrupted', 'The model provider ended its answer in the middle.')
+  } finally {
+    await reader.cancel()
+  }
+}
+
+/** Once the answer has ended, silence or a broken connection only mean that nothing follows. */
+async function nextBytes(reader: BodyReader, answer: AnswerAssembler): Promise<Uint8Array | undefined> {
+  try {
+    const bytes = await reader.read(answer.finished ? AFTERWARDS_MS : undefined)
+    return bytes === 'late' ? undefined : bytes
+  } catch (error) {
+    if (answer.finished) return undefined
+    if (error instanceof ModelError) throw error
+    throw modelError(
+      'stream_interrupted',
+      'The connection to the model provider broke off in the middle of its answer.',
+      error,
+    )
+  }
+}
+
+function parse(parser: SseParser, bytes: Uint8Array): SseEvent[] {
+  try {
+    return parser.push(bytes)
+  } catch (error) {
+    if (error instanceof SseTooLargeError)
+      throw modelError('protocol', `The model provider's answer cannot be read: ${error.message}`, error)
+    throw error
+  }
+}
+
+/** Tells an event stream from a JSON or HTML body by its first character; content types lie. */
+class StartOfBody {
+  readonly #decoder = new TextDecoder()
+  #kind: 'unknown' | 'stream' | 'body' = 'unknown'
+  #held: Uint8Array[] = []
+  #text = ''
+
+  get isStream(): boolean {
+    return this.#kind === 'stream'
+  }
+
+  /** Everything, unless it is a stream. */
+  get text(): string {
+    return this.#text
+  }
+
+  /** What belongs to the event stream, if it is one. */
+  push(bytes: Uint8Array): Uint8Array | undefined {
+    if (this.#kind === 'stream') return bytes
+    this.#text += this.#decoder.decode(bytes, { stream: true })
+    if (this.#text.length > MAX_JSON_CHARS)
+      throw modelError('protocol', 'The model provider sent a body without end.')
+    if (this.#kind === 'body') return undefined
+    this.#held.push(bytes)
+    const first = this.#text.trimStart().charAt(0)
+    if (first === '') return undefined
+    this.#kind = first === '{' || first === '[' || first === '<' ? 'body' : 'stream'
+    const held = Buffer.concat(this.#held)
+    this.#held = []
+    return this.#kind === 'stream' ? held : undefined
+  }
+}
+
+function* readJsonBody(text: string, events: EventReader): Generator<ModelChunk> {
+  const trimmed = text.trim()
+  if (trimmed.startsWith('<')) {
+    throw modelError(
+      'protocol',
+      'The model provider answered with a web page. Check OPENAI_BASE_URL: it usually ends in /v1.',
+    )
+  }
+  if (trimmed === '') return
+  const parsed = parseJson(trimmed)
+  if (!parsed.ok) {
+    // One JSON object a line, or a body that was cut.
+    yield* events.read({ event: '', data: trimmed, complete: false })
+    return
+  }
+  const whole: unknown = Array.isArray(parsed.value) ? parsed.value[0] : parsed.value
+  yield* events.readChunk(whole, false)
+  if (!Array.isArray(member(whole, 'choices'))) {
+    throw modelError(
+      'protocol',
+      'The model provider answered with JSON that is no chat completion. Check OPENAI_BASE_URL: it usually ends in /v1.',
+    )
+  }
+  events.done = true
+}
+
+/** Events → the answer. */
+class EventReader {
+  readonly #answer: AnswerAssembler
+  readonly #context: ErrorContext
+  /** `[DONE]` has come, or a whole JSON body. */
+  done = false
+
+  constructor(answer: AnswerAssembler, context: ErrorContext) {
+    this.#answer = answer
+    this.#context = context
+  }
+
+  /** True for what counts as progress: not for pings. */
+  isData({ event, data }: SseEvent): boolean {
+    return event !== 'ping' && data.length > 2
+  }
+
+  *read({ event, data, complete }: SseEvent): Generator<ModelChunk> {
+    const inErrorEvent = event === 'error'
+    const parsed = parseJson(data)
+    if (parsed.ok) {
+      yield* this.readChunk(parsed.value, inErrorEvent)
+      return
+    }
+    const lines = data.split('\n').map((line) => line.trim())
+    // Some put no blank line between events, so that several arrive as one.
+    if (lines.length > 1 && lines.every((line) => isDone(line) || parseJson(line).ok || !complete)) {
+      for (const line of lines) {
+        const chunk = parseJson(line)
+        if (isDone(line)) this.done = true
+        else if (chunk.ok) yield* this.readChunk(chunk.value, inErrorEvent)
+      }
+    } else if (isDone(data)) {
+      this.done = true
+    } else if (inErrorEvent) {
+      this.#fail(data)
+    } else if (complete && data.trimStart().startsWith('{')) {
+      throw new ModelError('protocol', 'The model provider sent an event that is not JSON.', {
+        retryable: true,
+      })
+    }
+    // Anything else is a sign of life ("ping"), or the cut end of a stream that the caller finds unfinished.
+  }
+
+  *readChunk(chunk: unknown, inErrorEvent: boolean): Generator<ModelChunk> {
+    const failure = failureInChunk(chunk, inErrorEvent)
+    if (failure !== undefined) throw toModelError(failure, this.#context)
+    if (typeof chunk === 'string' && inErrorEvent) this.#fail(chunk)
+    if (isObject(chunk)) yield* this.#answer.push(chunk)
+  }
+
+  #fail(words: string): never {
+    throw toModelError({ status: undefined, code: '', message: words, waitMs: undefined }, this.#context)
+  }
+}
+
+function isDone(text: string): boolean {
+  return text.trim().toUpperCase() === '[DONE]'
+}

@@ -1,0 +1,110 @@
+/**
+ * Server-sent events, as providers really send them: any chunking, comments, `data:` without a space, bare `data`, a BOM,
+ * CR, LF or CRLF, several data lines, no blank line at the end, `error:` as a field, and lines of plain JSON.
+ */
+
+export interface SseEvent {
+  /** The `event` field, or `error` for llama.cpp's `error:` field. Empty when there was none. */
+  event: string
+  data: string
+  /** False for the last event when no blank line ended it: it may be cut. */
+  complete: boolean
+}
+
+/** An event or a line that grows beyond the limit. Nobody sends that; it is no event stream or an attack. */
+export class SseTooLargeError extends Error {
+  override readonly name = 'SseTooLargeError'
+}
+
+/** Default limit of one event, in UTF-16 code units. */
+const MAX_EVENT_CHARS = 32 * 1024 * 1024
+
+/** Feed bytes, get events. One parser per stream. */
+export class SseParser {
+  readonly #limit: number
+  // Strips a BOM at the start, keeps the rest of a cut character for the next piece.
+  readonly #decoder = new TextDecoder()
+  /** Pieces of the line that has not ended yet. */
+  #line: string[] = []
+  #lineChars = 0
+  /** The last piece ended in CR: an LF that comes next belongs to it. */
+  #afterCr = false
+  #event = ''
+  #data: string[] = []
+  #dataChars = 0
+
+  constructor(limit = MAX_EVENT_CHARS) {
+    this.#limit = limit
+  }
+
+  /** Throws `SseTooLargeError`. */
+  push(bytes: Uint8Array): SseEvent[] {
+    return this.#pushText(this.#decoder.decode(bytes, { stream: true }))
+  }
+
+  /** The stream has ended: what was still open. */
+  end(): SseEvent[] {
+    const events = this.#pushText(this.#decoder.decode())
+    if (this.#lineChars > 0) this.#endLine(events)
+    this.#dispatch(events, false)
+    return events
+  }
+
+  #pushText(text: string): SseEvent[] {
+    const events: SseEvent[] = []
+    let from = 0
+    if (this.#afterCr && text.startsWith('\n')) from = 1
+    if (text !== '') this.#afterCr = false
+    for (const match of text.matchAll(/\r\n|\r|\n/g)) {
+      if (match.index < from) continue
+      this.#keep(text.slice(from, match.index))
+      this.#endLine(events)
+      from = match.index + match[0].length
+    }
+    this.#keep(text.slice(from))
+    if (text.endsWith('\r')) this.#afterCr = true
+    return events
+  }
+
+  #keep(piece: string): void {
+    if (piece === '') return
+    this.#line.push(piece)
+    this.#lineChars += piece.length
+    if (this.#lineChars + this.#dataChars > this.#limit) {
+      throw new SseTooLargeError(`An event of the stream is larger than ${this.#limit} characters.`)
+    }
+  }
+
+  #endLine(events: SseEvent[]): void {
+    const line = this.#line.join('')
+    this.#line = []
+    this.#lineChars = 0
+    if (line === '') return this.#dispatch(events, true)
+    if (line.startsWith(':')) return
+    // Some proxies drop into plain JSON, mostly to report an error.
+    if (line.startsWith('{')) return this.#addData(line)
+    const colon = line.indexOf(':')
+    const field = colon === -1 ? line : line.slice(0, colon)
+    const value = colon === -1 ? '' : line.slice(line[colon + 1] === ' ' ? colon + 2 : colon + 1)
+    if (field === 'data') this.#addData(value)
+    else if (field === 'event') this.#event = value.trim()
+    else if (field === 'error') {
+      this.#event = 'error'
+      this.#addData(value)
+    }
+  }
+
+  #addData(value: string): void {
+    this.#data.push(value)
+    this.#dataChars += value.length + 1
+  }
+
+  #dispatch(events: SseEvent[], complete: boolean): void {
+    const data = this.#data.join('\n')
+    const event = this.#event
+    this.#data = []
+    this.#dataChars = 0
+    this.#event = ''
+    if (data !== '') events.push({ event, data, complete })
+  }
+}

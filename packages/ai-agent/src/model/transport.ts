@@ -1,0 +1,101 @@
+/** The only file that imports the `openai` package: one POST, and the raw answer. Its retries, its parsing and its logs are off. */
+import OpenAI, { APIConnectionTimeoutError } from 'openai'
+import { failureOfResponse, modelError, toModelError } from './errors.ts'
+import type { ErrorContext, ProviderFailure } from './errors.ts'
+import type { JsonObject } from './json.ts'
+import { transportError } from './unreachable.ts'
+
+export interface TransportOptions {
+  baseUrl: URL
+  apiKey: string
+  /** Milliseconds until the head of the answer must be there. */
+  headTimeoutMs: number
+  inContainer: boolean
+  context: ErrorContext
+}
+
+/** Longest error body that we look at. */
+const MAX_ERROR_BYTES = 64 * 1024
+
+/**
+ * Returns `post`, which sends a body to `/chat/completions` and resolves with the answer when its head is there.
+ * Rejects with `ModelError`; when `signal` aborts, with whatever the transport makes of that.
+ */
+export function createTransport(
+  options: TransportOptions,
+): (body: JsonObject, signal: AbortSignal) => Promise<ReadableStream<Uint8Array>> {
+  const { baseUrl, apiKey, headTimeoutMs, context } = options
+  const client = new OpenAI({
+    baseURL: baseUrl.href,
+    // Local servers need none, but the client insists; the header is taken out again.
+    apiKey: apiKey === '' ? 'none' : apiKey,
+    ...(apiKey === '' ? { defaultHeaders: { Authorization: null } } : {}),
+    organization: null,
+    project: null,
+    maxRetries: 0,
+    timeout: headTimeoutMs,
+    logLevel: 'off',
+    fetch: fetchOrThrow,
+  })
+
+  return async function post(body, signal) {
+    if (/[^\u0021-\u007e]/.test(apiKey)) {
+      throw modelError(
+        'auth',
+        'OPENAI_API_KEY has a space, line end or other character that no key has. Set it again.',
+      )
+    }
+    try {
+      const response = await client.post('/chat/completions', { body, signal, stream: true }).asResponse()
+      if (response.body === null)
+        throw modelError('protocol', 'The model provider sent an answer without a body.')
+      return response.body
+    } catch (error) {
+      const refused = findCause(error)
+      if (refused !== undefined) throw toModelError(refused.failure, context)
+      if (error instanceof APIConnectionTimeoutError) {
+        throw modelError(
+          'timeout',
+          `The model provider sent nothing for ${Math.round(headTimeoutMs / 1_000)} s.`,
+          error,
+        )
+      }
+      throw transportError(error, baseUrl, options.inContainer)
+    }
+  }
+}
+
+/** An HTTP answer that is no success. Carried through the client, which would keep only part of the body. */
+class RefusedError extends Error {
+  override readonly name = 'RefusedError'
+  readonly failure: ProviderFailure
+
+  constructor(failure: ProviderFailure) {
+    super(`status ${failure.status}`)
+    this.failure = failure
+  }
+}
+
+async function fetchOrThrow(input: string | URL | Request, init?: RequestInit): Promise<Response> {
+  const response = await fetch(input, init)
+  if (response.ok) return response
+  throw new RefusedError(failureOfResponse(response.status, response.headers, await startOf(response)))
+}
+
+async function startOf(response: Response): Promise<string> {
+  const pieces: Uint8Array[] = []
+  let length = 0
+  for await (const piece of response.body ?? []) {
+    pieces.push(piece)
+    length += piece.length
+    if (length >= MAX_ERROR_BYTES) break
+  }
+  return Buffer.concat(pieces).toString('utf8')
+}
+
+function findCause(thrown: unknown): RefusedError | undefined {
+  for (let error = thrown; error instanceof Error; error = error.cause) {
+    if (error instanceof RefusedError) return error
+  }
+  return undefined
+}
