@@ -111,7 +111,11 @@ export interface ShellResult {
 export async function shell(sandbox: Sandbox, command: string): Promise<ShellResult> {
   const running = await sandbox.run({ id: randomBytes(16).toString('hex'), command, merge: true })
   const chunks: Uint8Array[] = []
-  for await (const chunk of running.output) chunks.push(chunk.data)
+  for await (const chunk of running.output) {
+    chunks.push(chunk.data)
+    // sbxd keeps what is not acknowledged, and lets the command wait when that is a whole window.
+    running.acknowledge({ stdout: chunk.offset + chunk.data.length })
+  }
   const exit = await running.exit
   running.acknowledge(exit.bytes)
   return { code: exit.code, signal: exit.signal, output: Buffer.concat(chunks).toString() }

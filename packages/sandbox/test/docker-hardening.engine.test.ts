@@ -87,25 +87,9 @@ describe('escape and privilege', () => {
   })
 
   test('E09 only the harmless devices', async () => {
-    expect((await sh('ls /dev')).split('\n').toSorted()).toEqual(
-      [
-        'core',
-        'fd',
-        'full',
-        'mqueue',
-        'null',
-        'ptmx',
-        'pts',
-        'random',
-        'shm',
-        'stderr',
-        'stdin',
-        'stdout',
-        'tty',
-        'urandom',
-        'zero',
-      ].toSorted(),
-    )
+    const harmless = 'fd full mqueue null ptmx pts random shm stderr stdin stdout tty urandom zero'.split(' ')
+    // The link /dev/core is there with some engines; what it points to is masked.
+    expect((await sh('ls -I core /dev')).split('\n')).toEqual(harmless)
   })
 
   test('E10, E11, E13, E20 the kernel’s risky calls', async () => {
@@ -269,6 +253,7 @@ describe('limits, network and what can be seen', () => {
             '_',
             'OLDPWD',
             'USER',
+            'HOSTNAME',
             'LOGNAME',
           ].includes(name ?? ''),
       ),

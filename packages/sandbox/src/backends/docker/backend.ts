@@ -217,9 +217,9 @@ export function createDockerBackend(options: DockerBackendOptions): SandboxBacke
 
     async remove(id) {
       if (!(await check(id))) return
-      // `v` would take anonymous volumes only, and there are none: the workspace is a named one and stays.
+      // 409: it is being removed already. `v` would take anonymous volumes only, and there are none: the workspace is a named one and stays.
       await engine.call('remove the sandbox', DEADLINE.change, (docker, signal) =>
-        unless([404], docker.getContainer(id).remove({ force: true, v: false, abortSignal: signal })),
+        unless([404, 409], docker.getContainer(id).remove({ force: true, v: false, abortSignal: signal })),
       )
       owned.delete(id)
     },

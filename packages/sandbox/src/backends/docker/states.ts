@@ -12,6 +12,8 @@ export function normalState(status: string): SandboxState {
     case 'paused':
       return 'paused'
     case 'removing':
+    // Its removal failed half-way; the engine never starts it again.
+    case 'dead':
       return 'removing'
     default:
       return 'stopped'
