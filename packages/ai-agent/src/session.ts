@@ -31,6 +31,8 @@ import { type CloseReason, Subscribers, type Subscription } from './session-subs
 import { titleOf } from './session-title.ts'
 
 export interface PromptOptions {
+  /** The message's id, `m_…`, never used before. The prompt that it becomes is called `p_…`. */
+  messageId?: string
   /** The same one again is the same prompt. */
   requestId?: string
   whenBusy?: 'steer' | 'queue' | 'refuse'
@@ -54,6 +56,8 @@ interface Running {
   stop: AbortController
   /** Made when first asked for. */
   cancels: Map<string, AbortController>
+  /** Resolves when the loop has ended or let go. */
+  driven: Promise<void>
 }
 
 interface Waiter {
@@ -180,7 +184,7 @@ export class Session {
       if (options.whenBusy === 'refuse') {
         throw new SandlotError('busy', 'The agent is still working on the message before. Wait for it, or stop it.')
       }
-      return this.#enqueue(this.#running.promptId, text, options.whenBusy ?? 'steer', requestId)
+      return this.#enqueue(this.#running.promptId, text, options)
     })
   }
 
@@ -294,6 +298,12 @@ export class Session {
     this.forget('deleted')
   }
 
+  /** Resolves when the loop has let go, after the parts' `leaving` was aborted. */
+  async left(): Promise<void> {
+    this.forget()
+    await this.#running?.driven
+  }
+
   /** Let go of clocks and readers; the object is not used again. */
   forget(reason: CloseReason = 'slow'): void {
     this.#approvals.stopClocks()
@@ -315,8 +325,8 @@ export class Session {
   }
 
   async #start(text: string, options: PromptOptions): Promise<Accepted> {
-    const { requestId, unattended = false } = options
-    const promptId = newId('p')
+    const { requestId, unattended = false, messageId = newId('m') } = options
+    const promptId = promptIdOf(messageId)
     const at = this.#parts.now()
     const started = {
       type: 'prompt_started',
@@ -328,7 +338,7 @@ export class Session {
     const held = queuedMessages(this.#log).flatMap((message) => sentMessage(message, promptId, at))
     const message: SessionEvent = {
       sessionUpdate: 'user_message_chunk',
-      messageId: newId('m'),
+      messageId,
       content: { type: 'text', text },
       _meta: makeMeta({ promptId }, at),
     }
@@ -344,13 +354,9 @@ export class Session {
     return [{ sessionUpdate: 'session_info_update', title: titleOf(text), _meta: makeMeta({ promptId }, at) }]
   }
 
-  async #enqueue(
-    runningId: string,
-    text: string,
-    as: 'steer' | 'queue',
-    requestId: string | undefined,
-  ): Promise<Accepted> {
-    const messageId = newId('m')
+  async #enqueue(runningId: string, text: string, options: PromptOptions): Promise<Accepted> {
+    const { requestId, messageId = newId('m') } = options
+    const as = options.whenBusy === 'queue' ? 'queue' : 'steer'
     const event = makeSandlotEvent(
       { type: 'message_queued', messageId, text, as },
       { promptId: runningId },
@@ -400,10 +406,11 @@ export class Session {
   }
 
   #launch(promptId: string, unattended: boolean, resumed: boolean): void {
-    const running: Running = { promptId, unattended, stop: new AbortController(), cancels: new Map() }
+    const driven = Promise.resolve()
+    const running: Running = { promptId, unattended, stop: new AbortController(), cancels: new Map(), driven }
     this.#running = running
     this.#changed(this.summary())
-    void this.#drive(running, resumed)
+    running.driven = this.#drive(running, resumed)
   }
 
   /** Consume the loop: show what is live, store what is settled, before the loop goes on. Never rejects. */
@@ -563,7 +570,7 @@ export class Session {
   }
 }
 
-/** A queued message becomes the prompt of the same name, so that its id is known before. */
+/** A message becomes the prompt of the same name, so that the prompt's id is known while it waits. */
 function promptIdOf(messageId: string): string {
   return messageId.replace(/^m_/, 'p_')
 }

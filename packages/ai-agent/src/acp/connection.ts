@@ -1,0 +1,204 @@
+/** One client's connection: who it is, which sessions it follows, and the questions it is being asked. */
+import { type AgentContext, type ClientCapabilities, RequestError, methods } from '@agentclientprotocol/sdk'
+import { EXT, type AgentUser, agentUser } from '@sandlot/shared/acp-meta'
+import { SandlotError, messageOf } from '@sandlot/shared/errors'
+import { type SessionEvent, isOutcome, sandlotEventOf } from '@sandlot/shared/events'
+import { z } from 'zod'
+import type { Session } from '../session.ts'
+import type { SessionManager } from '../session-manager.ts'
+import type { ToolLog } from '../tools/tool.ts'
+import { parseParams } from './errors.ts'
+import {
+  FOREIGN_START,
+  type ForeignOptions,
+  type ForeignState,
+  forForeignClient,
+  spoken,
+  withOwnMessage,
+} from './for-foreign-client.ts'
+import { askPermission } from './permission.ts'
+import { SessionPump } from './session-pump.ts'
+import { toWire } from './wire.ts'
+
+/** The user of a client that does not say who asks: somebody at this machine. */
+export const LOCAL_USER: AgentUser = { id: 'local', role: 'admin' }
+
+const ours = z.looseObject({ sandlot: z.looseObject({ version: z.literal(1) }) })
+const withUser = z.looseObject({ sandlot: z.looseObject({ user: agentUser }) })
+
+interface Followed {
+  pump: SessionPump
+  foreign: ForeignState
+  /** Open permission requests by call id. */
+  asking: Map<string, AbortController>
+}
+
+export class ClientConnection {
+  readonly #client: AgentContext
+  readonly #manager: SessionManager
+  readonly #log: ToolLog
+  readonly #closed: AbortSignal
+  readonly #followed = new Map<string, Followed>()
+  #ours = false
+  #foreign: ForeignOptions = { terminal: undefined }
+
+  constructor(client: AgentContext, manager: SessionManager, closed: AbortSignal, log: ToolLog) {
+    this.#client = client
+    this.#manager = manager
+    this.#closed = closed
+    this.#log = log
+    closed.addEventListener('abort', () => this.#leave(), { once: true })
+  }
+
+  /** True for our own service: it gets our stream as it is, and says for which user it asks. */
+  get ours(): boolean {
+    return this.#ours
+  }
+
+  get closed(): AbortSignal {
+    return this.#closed
+  }
+
+  initialize(capabilities: ClientCapabilities | undefined): void {
+    const meta: unknown = capabilities?._meta ?? {}
+    const wasOurs = this.#ours
+    this.#ours = ours.safeParse(meta).success
+    const terminal = z.looseObject({ terminal_output: z.boolean().optional(), terminal_output_delta: z.boolean().optional() })
+    const wants = terminal.safeParse(meta).data
+    this.#foreign = {
+      terminal:
+        wants?.terminal_output === true
+          ? 'terminal_output'
+          : wants?.terminal_output_delta === true
+            ? 'terminal_output_delta'
+            : undefined,
+    }
+    if (this.#ours && !wasOurs) void this.#sendChanges()
+  }
+
+  /** Who asks. Throws `bad_request` when our own service does not say so. A foreign client is always the local user. */
+  user(meta: unknown): AgentUser {
+    return this.#ours ? parseParams(withUser, meta, '_meta').sandlot.user : LOCAL_USER
+  }
+
+  /** `_meta.sandlot` of a request of our own service, by its schema. Undefined for a foreign client. */
+  meta<S extends z.ZodType>(schema: S, meta: unknown): z.infer<S> | undefined {
+    if (!this.#ours) return undefined
+    return parseParams(z.looseObject({ sandlot: schema }), meta, '_meta').sandlot as z.infer<S>
+  }
+
+  /**
+   * Send everything of the session after `after`, then live. A session that is followed already is sent again from
+   * there, but never with a hole behind what was sent before.
+   */
+  follow(session: Session, after: number): SessionPump {
+    const before = this.#followed.get(session.id)
+    before?.pump.stop()
+    for (const asking of before?.asking.values() ?? []) asking.abort()
+    const followed: Followed = {
+      foreign: FOREIGN_START,
+      asking: new Map(),
+      pump: new SessionPump({
+        session,
+        after: before === undefined ? after : Math.min(after, before.pump.sent),
+        send: (event) => this.#send(session, event),
+        caughtUp: () => this.#askPending(session),
+      }),
+    }
+    this.#followed.set(session.id, followed)
+    return followed.pump
+  }
+
+  /** The pump of a session that is followed; from its end if it is not yet. */
+  following(session: Session): SessionPump {
+    return this.#followed.get(session.id)?.pump ?? this.follow(session, session.seq)
+  }
+
+  unfollow(sessionId: string): void {
+    const followed = this.#followed.get(sessionId)
+    followed?.pump.stop()
+    for (const asking of followed?.asking.values() ?? []) asking.abort()
+    this.#followed.delete(sessionId)
+  }
+
+  /** A message that this client is about to send: a foreign one must not get its echo. */
+  owns(sessionId: string, messageId: string): void {
+    const followed = this.#followed.get(sessionId)
+    if (followed !== undefined) followed.foreign = withOwnMessage(followed.foreign, messageId)
+  }
+
+  /** A sentence to a foreign client, outside the log. */
+  async say(sessionId: string, text: string): Promise<void> {
+    await this.#client.notify(methods.client.session.update, { sessionId, update: spoken(text) })
+  }
+
+  async accepted(sessionId: string, promptId: string, requestId: string | undefined): Promise<void> {
+    if (!this.#ours) return
+    await this.#notify(EXT.promptAccepted, { sessionId, promptId, ...(requestId === undefined ? {} : { requestId }) })
+  }
+
+  // ── Sending ───────────────────────────────────────────────────────────────────────────────────────────
+
+  async #send(session: Session, event: SessionEvent): Promise<void> {
+    const sessionId = session.id
+    if (this.#ours) {
+      return this.#client.notify(methods.client.session.update, { sessionId, update: toWire(event) })
+    }
+    const followed = this.#followed.get(sessionId)
+    if (followed === undefined) return
+    const { state, updates } = forForeignClient(followed.foreign, event, this.#foreign)
+    followed.foreign = state
+    for (const update of updates) await this.#client.notify(methods.client.session.update, { sessionId, update })
+    if (sandlotEventOf(event)?.type === 'approval_asked') this.#askPending(session)
+    this.#withdrawQuestion(followed, event)
+  }
+
+  /** Tell our own service of every change in a session list. Ends with the connection. */
+  async #sendChanges(): Promise<void> {
+    for await (const change of this.#manager.changes(this.#closed)) await this.#notify(EXT.sessionChanged, change)
+  }
+
+  async #notify(method: string, params: object): Promise<void> {
+    try {
+      await this.#client.notify(method, params)
+    } catch (error) {
+      // A connection that is gone has nobody to tell; anything else is worth knowing.
+      if (!this.#closed.aborted) this.#log.warn({ method, error: messageOf(error) }, 'a client could not be told')
+    }
+  }
+
+  // ── Permission, for foreign clients ───────────────────────────────────────────────────────────────────
+
+  #askPending(session: Session): void {
+    const followed = this.#followed.get(session.id)
+    if (this.#ours || followed === undefined) return
+    for (const { toolCallId, options } of session.pendingApprovals()) {
+      if (followed.asking.has(toolCallId)) continue
+      const withdrawn = new AbortController()
+      followed.asking.set(toolCallId, withdrawn)
+      void askPermission(this.#client, session, toolCallId, options, withdrawn.signal)
+        .catch((error: unknown) => {
+          if (this.#closed.aborted || withdrawn.signal.aborted) return undefined
+          this.#log.warn({ toolCallId, error: messageOf(error) }, 'a client could not be asked for permission')
+          // It cannot answer, now or ever: nobody waits for it.
+          const cannot = error instanceof RequestError || error instanceof SandlotError
+          return cannot ? session.refuse(toolCallId, 'unattended') : undefined
+        })
+        .catch((error: unknown) => this.#log.warn({ toolCallId, error: messageOf(error) }, 'a refusal was not stored'))
+    }
+  }
+
+  /** Answered elsewhere, expired, cancelled: the client need not answer any more. */
+  #withdrawQuestion(followed: Followed, event: SessionEvent): void {
+    const happened = sandlotEventOf(event)
+    const callId =
+      happened?.type === 'approval_answered' ? happened.toolCallId : isOutcome(event) ? event.toolCallId : undefined
+    if (callId === undefined) return
+    followed.asking.get(callId)?.abort()
+  }
+
+  /** The client is gone. Its prompts and questions stay; it may come back, or another may answer. */
+  #leave(): void {
+    for (const sessionId of this.#followed.keys()) this.unfollow(sessionId)
+  }
+}

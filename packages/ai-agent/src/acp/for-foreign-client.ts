@@ -1,0 +1,185 @@
+/**
+ * Our stream for a client that is not ours. Such a client appends every chunk, knows no withdrawal and no live output. So
+ * the settled copy of what was streamed and the echo of its own prompt are dropped, output becomes the terminal
+ * convention or bounded text, and `_meta.sandlot` is stripped. Pure: state in, state and updates out.
+ */
+import type { SessionUpdate } from '@agentclientprotocol/sdk'
+import { type SessionEvent, isLive, isOutcome, metaOf, sandlotEventOf, textOf } from '@sandlot/shared/events'
+import { toWire } from './wire.ts'
+
+/** Characters of a call's output that are repeated for a client without the terminal convention. */
+const SHOWN_OUTPUT = 8_000
+/** Milliseconds between two repetitions. */
+const REPEAT_MS = 500
+
+export interface ForeignOptions {
+  /** How the client wants live output: by `clientCapabilities._meta`. */
+  terminal: 'terminal_output' | 'terminal_output_delta' | undefined
+}
+
+interface ForeignCall {
+  terminal: boolean
+  /** Raw bytes of output seen. */
+  end: number
+  /** The last text of it. */
+  text: string
+  /** When it was last repeated, epoch milliseconds. */
+  shownAt: number
+}
+
+export interface ForeignState {
+  /** Characters that were shown of each message that is not settled. */
+  readonly messages: ReadonlyMap<string, number>
+  /** Calls without an outcome. */
+  readonly calls: ReadonlyMap<string, ForeignCall>
+  /** Messages that this client sent itself. */
+  readonly own: ReadonlySet<string>
+}
+
+export const FOREIGN_START: ForeignState = { messages: new Map(), calls: new Map(), own: new Set() }
+
+export interface Translated {
+  state: ForeignState
+  updates: SessionUpdate[]
+}
+
+/** The state in which this message is the client's own, so that its echo is dropped. */
+export function withOwnMessage(state: ForeignState, messageId: string): ForeignState {
+  return { ...state, own: new Set(state.own).add(messageId) }
+}
+
+/** One event of ours, live or settled, as what this client should get of it: nothing, one update, or two. */
+export function forForeignClient(state: ForeignState, event: SessionEvent, options: ForeignOptions): Translated {
+  switch (event.sessionUpdate) {
+    case 'user_message_chunk':
+      return { state, updates: state.own.has(event.messageId) ? [] : [stripped(event)] }
+    case 'agent_message_chunk':
+    case 'agent_thought_chunk':
+      return message(state, event)
+    case 'tool_call':
+      return announced(state, event, options)
+    case 'tool_call_update':
+      if (isOutcome(event)) return outcome(state, event, options)
+      if (isLive(event)) return liveOutput(state, event, options)
+      return { state, updates: [stripped(event)] }
+    case 'session_info_update':
+      if (typeof event.title === 'string') return { state, updates: [stripped(event)] }
+      return sandlotEvent(state, event)
+    default:
+      return { state, updates: [stripped(event)] }
+  }
+}
+
+type Of<K extends SessionEvent['sessionUpdate']> = Extract<SessionEvent, { sessionUpdate: K }>
+
+// ── Messages ────────────────────────────────────────────────────────────────────────────────────────────
+
+function message(state: ForeignState, event: Of<'agent_message_chunk' | 'agent_thought_chunk'>): Translated {
+  const shown = state.messages.get(event.messageId) ?? 0
+  const offset = isLive(event) ? (metaOf(event).offset ?? shown) : 0
+  const text = textOf(event)
+  const fresh = offset > shown ? '' : text.slice(shown - offset)
+  const messages = new Map(state.messages)
+  if (isLive(event)) messages.set(event.messageId, shown + fresh.length)
+  else messages.delete(event.messageId)
+  const updates = fresh === '' ? [] : [stripped({ ...event, content: { type: 'text', text: fresh } })]
+  return { state: { ...state, messages }, updates }
+}
+
+function sandlotEvent(state: ForeignState, event: SessionEvent): Translated {
+  const happened = sandlotEventOf(event)
+  if (happened?.type === 'message_withdrawn') {
+    const shown = state.messages.get(happened.messageId) ?? 0
+    const messages = new Map(state.messages)
+    messages.delete(happened.messageId)
+    const note = '\n\n(The answer broke off here and is asked for again.)\n\n'
+    const isThought = happened.messageId.startsWith('t_')
+    return { state: { ...state, messages }, updates: shown === 0 || isThought ? [] : [spoken(note)] }
+  }
+  if (happened?.type === 'prompt_ended' && happened.text !== undefined) {
+    return { state, updates: [spoken(happened.text)] }
+  }
+  return { state, updates: [] }
+}
+
+/** A sentence of ours where the client shows only what the agent says. */
+export function spoken(text: string): SessionUpdate {
+  return { sessionUpdate: 'agent_message_chunk', content: { type: 'text', text } }
+}
+
+// ── Calls ───────────────────────────────────────────────────────────────────────────────────────────────
+
+function announced(state: ForeignState, event: Of<'tool_call'>, options: ForeignOptions): Translated {
+  const terminal = options.terminal !== undefined && event.kind === 'execute'
+  const calls = new Map(state.calls).set(event.toolCallId, { terminal, end: 0, text: '', shownAt: 0 })
+  const update = stripped(event)
+  if (!terminal || update.sessionUpdate !== 'tool_call') return { state: { ...state, calls }, updates: [update] }
+  const terminalId = event.toolCallId
+  return {
+    state: { ...state, calls },
+    updates: [
+      {
+        ...update,
+        content: [{ type: 'terminal', terminalId }],
+        _meta: { terminal_info: { terminal_id: terminalId } },
+      },
+    ],
+  }
+}
+
+function liveOutput(state: ForeignState, event: Of<'tool_call_update'>, options: ForeignOptions): Translated {
+  const { output, at } = metaOf(event)
+  const call = state.calls.get(event.toolCallId)
+  if (output === undefined || call === undefined || output.end <= call.end) return { state, updates: [] }
+  const skipped = output.offset > call.end ? `\n… ${output.offset - call.end} bytes not shown …\n` : ''
+  const data = skipped + output.data
+  const text = (call.text + data).slice(-SHOWN_OUTPUT).toWellFormed()
+  const due = call.terminal || at - call.shownAt >= REPEAT_MS
+  const seen = { ...call, end: output.end, text, shownAt: due ? at : call.shownAt }
+  const calls = new Map(state.calls).set(event.toolCallId, seen)
+  if (!due) return { state: { ...state, calls }, updates: [] }
+  const base = { sessionUpdate: 'tool_call_update', toolCallId: event.toolCallId } as const
+  const update: SessionUpdate = call.terminal
+    ? { ...base, _meta: terminalData(event.toolCallId, data, options) }
+    : { ...base, content: [{ type: 'content', content: { type: 'text', text } }] }
+  return { state: { ...state, calls }, updates: [update] }
+}
+
+function outcome(state: ForeignState, event: Of<'tool_call_update'>, options: ForeignOptions): Translated {
+  const call = state.calls.get(event.toolCallId)
+  const calls = new Map(state.calls)
+  calls.delete(event.toolCallId)
+  const forModel = event.rawOutput?.forModel ?? ''
+  const text = { type: 'content', content: { type: 'text', text: forModel } } as const
+  const update = stripped(event)
+  if (update.sessionUpdate !== 'tool_call_update') return { state: { ...state, calls }, updates: [update] }
+  if (call?.terminal !== true) {
+    const content = update.content ?? (forModel === '' ? [] : [text])
+    return { state: { ...state, calls }, updates: [{ ...update, content }] }
+  }
+  const { exit } = metaOf(event)
+  const terminalId = event.toolCallId
+  const exited = {
+    terminal_id: terminalId,
+    exit_code: exit !== undefined && 'code' in exit ? exit.code : null,
+    signal: exit !== undefined && 'signal' in exit ? exit.signal : null,
+  }
+  // A command that ended before its output could be shown, or a call that never ran: the terminal would stay empty.
+  const unseen = call.end === 0 && forModel !== '' ? terminalData(terminalId, forModel, options) : {}
+  return {
+    state: { ...state, calls },
+    updates: [
+      { ...update, content: [{ type: 'terminal', terminalId }], _meta: { ...unseen, terminal_exit: exited } },
+    ],
+  }
+}
+
+function terminalData(terminalId: string, data: string, options: ForeignOptions): Record<string, unknown> {
+  return { [options.terminal ?? 'terminal_output']: { terminal_id: terminalId, data } }
+}
+
+/** The event without what is ours alone. */
+function stripped(event: SessionEvent): SessionUpdate {
+  const { _meta: _ours, ...update } = toWire(event)
+  return update
+}

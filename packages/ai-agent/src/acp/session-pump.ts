@@ -1,0 +1,90 @@
+/** Sends one session's events to one client, in order, at the client's pace. */
+import type { SessionEvent } from '@sandlot/shared/events'
+import { seqOf } from '@sandlot/shared/events'
+import type { Session } from '../session.ts'
+import { SubscriptionClosed } from '../session-subscription.ts'
+
+export interface PumpOptions {
+  session: Session
+  /** Number of the last event that the client has. */
+  after: number
+  /** Resolves when the client's connection has taken the event; rejects when the connection is gone. */
+  send(event: SessionEvent): Promise<void>
+  /** Everything missed was sent; called again after each resume of a client that was too slow. */
+  caughtUp?(): void
+}
+
+/**
+ * When the client is too slow for the live tail, the pump resumes by itself from the last number it sent: the client
+ * gets what is settled and a snapshot of what is in flight, and never notices more than fewer live events.
+ */
+export class SessionPump {
+  /** Resolves with the number of the last settled event when everything missed was sent, or the pump has ended. */
+  readonly ready: Promise<number>
+  readonly #options: PumpOptions
+  readonly #waiters = new Set<{ seq: number; resolve: () => void }>()
+  #sent: number
+  #stop: () => void = () => undefined
+  #ended = false
+
+  constructor(options: PumpOptions) {
+    this.#options = options
+    this.#sent = options.after
+    const ready = Promise.withResolvers<number>()
+    this.ready = ready.promise
+    void this.#run(ready.resolve).finally(() => {
+      this.#ended = true
+      ready.resolve(this.#sent)
+      for (const { resolve } of this.#waiters) resolve()
+      this.#waiters.clear()
+    })
+  }
+
+  /** Number of the last settled event that the client has. */
+  get sent(): number {
+    return this.#sent
+  }
+
+  /** Resolves when the event with this number, and all before it, were sent, or never will be. */
+  async sentThrough(seq: number): Promise<void> {
+    if (this.#ended || this.#sent >= seq) return
+    await new Promise<void>((resolve) => this.#waiters.add({ seq, resolve }))
+  }
+
+  stop(): void {
+    this.#ended = true
+    this.#stop()
+  }
+
+  /** Never rejects: a connection that is gone has nobody to tell. */
+  async #run(ready: (seq: number) => void): Promise<void> {
+    const { session, caughtUp } = this.#options
+    for (;;) {
+      const subscription = session.subscribe(this.#sent)
+      this.#stop = subscription.close
+      try {
+        for (const event of subscription.catchUp) await this.#send(event)
+        ready(subscription.seq)
+        caughtUp?.()
+        for await (const event of subscription.live) await this.#send(event)
+        return
+      } catch (error) {
+        subscription.close()
+        if (this.#ended || !(error instanceof SubscriptionClosed) || error.reason !== 'slow') return
+      }
+    }
+  }
+
+  async #send(event: SessionEvent): Promise<void> {
+    if (this.#ended) throw new SubscriptionClosed('deleted')
+    await this.#options.send(event)
+    const seq = seqOf(event)
+    if (seq === undefined) return
+    this.#sent = Math.max(this.#sent, seq)
+    for (const waiter of this.#waiters) {
+      if (waiter.seq > this.#sent) continue
+      this.#waiters.delete(waiter)
+      waiter.resolve()
+    }
+  }
+}

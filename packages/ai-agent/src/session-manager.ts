@@ -1,0 +1,198 @@
+/** All sessions by id: whose they are, which are loaded, which prompts a start takes up again. */
+import { SandlotError, messageOf } from '@sandlot/shared/errors'
+import type { Mode } from '@sandlot/shared/events'
+import type { SessionSummary } from '@sandlot/shared/frames'
+import { newId } from '@sandlot/shared/ids'
+import type { SessionRow } from '@sandlot/storage/sessions/store'
+import { LatestByKey } from './latest-by-key.ts'
+import { type Accepted, type PromptOptions, Session } from './session.ts'
+import type { SessionParts } from './session-parts.ts'
+
+/** Idle sessions kept in memory before the least recently used is forgotten, but not within this time of its last use. */
+const KEPT_SESSIONS = 200
+const KEPT_MS = 60_000
+/** Sessions on one page of the list. */
+const PAGE_SIZE = 100
+
+/** One changed line of somebody's session list. */
+export interface SessionChange {
+  userId: string
+  summary: SessionSummary
+}
+
+export interface NewSession {
+  userId: string
+  /** Absolute. */
+  cwd: string
+  mode: Mode
+  /** Chosen by the caller; absent: a new one. */
+  sessionId?: string
+}
+
+export class SessionManager {
+  readonly #parts: SessionParts
+  /** In the order of their last use. */
+  readonly #sessions = new Map<string, { loading: Promise<Session>; usedAt: number }>()
+  readonly #listeners = new Set<LatestByKey<string, SessionChange>>()
+
+  constructor(parts: SessionParts) {
+    this.#parts = parts
+  }
+
+  /** Lines on one page of `list`; the last page has fewer. */
+  get pageSize(): number {
+    return PAGE_SIZE
+  }
+
+  /** Throws `conflict` when the id exists, whoever has it. */
+  async create({ userId, cwd, mode, sessionId }: NewSession): Promise<Session> {
+    const { store, now } = this.#parts
+    const row = await store.createSession({ id: sessionId ?? newId('s'), userId, cwd, mode, at: now() })
+    const session = await this.#load(row)
+    this.#tell({ userId, summary: session.summary() })
+    return session
+  }
+
+  /** This user's session. Throws `not_found`, also for another user's. */
+  async get(userId: string, sessionId: string): Promise<Session> {
+    const session = await this.#find(sessionId)
+    if (session === undefined || session.userId !== userId) {
+      throw new SandlotError('not_found', 'There is no such session.')
+    }
+    return session
+  }
+
+  /**
+   * Store a message in a session. A request id that was used before answers with that prompt, in whatever session of the
+   * user it is.
+   */
+  async prompt(userId: string, sessionId: string, text: string, options: PromptOptions): Promise<Accepted> {
+    const { requestId } = options
+    if (requestId !== undefined) {
+      const known = await this.#parts.store.findSubmission(userId, requestId)
+      if (known !== undefined) sessionId = known.sessionId
+    }
+    const session = await this.get(userId, sessionId)
+    return session.prompt(text, options)
+  }
+
+  /** Newest first. `before`: the `updatedAt` of the page before's last line. */
+  async list(userId: string, before?: number): Promise<SessionRow[]> {
+    return this.#parts.store.listSessions(userId, {
+      limit: PAGE_SIZE,
+      ...(before === undefined ? {} : { before }),
+    })
+  }
+
+  /** Stop what runs in it. The session stays. Throws `not_found`. */
+  async close(userId: string, sessionId: string): Promise<void> {
+    const session = await this.get(userId, sessionId)
+    await session.cancel()
+    await session.whenIdle()
+  }
+
+  /** Remove it with everything in it. Silent when there is no such session of this user. */
+  async delete(userId: string, sessionId: string): Promise<void> {
+    const session = await this.#find(sessionId)
+    if (session === undefined || session.userId !== userId) return
+    await session.cancel()
+    await session.whenIdle()
+    session.markDeleted()
+    await this.#parts.store.deleteSession(sessionId)
+    this.#sessions.delete(sessionId)
+    this.#tell({ userId, summary: { ...session.summary(), deleted: true } })
+  }
+
+  /** Changed lines of everybody's lists; of one session only the latest. Ends when the signal aborts. */
+  changes(signal: AbortSignal): AsyncIterable<SessionChange> {
+    const listener = new LatestByKey<string, SessionChange>()
+    this.#listeners.add(listener)
+    const leave = (): void => {
+      this.#listeners.delete(listener)
+      listener.end()
+    }
+    if (signal.aborted) leave()
+    else signal.addEventListener('abort', leave, { once: true })
+    return listener
+  }
+
+  /** Take up every prompt that an earlier process had begun. Returns how many. One that cannot be read is logged. */
+  async resumeUnfinished(): Promise<number> {
+    const rows = await this.#parts.store.unfinished()
+    for (const row of rows) {
+      if (row.runningPromptId === null) continue
+      try {
+        const session = await this.#load(row)
+        await session.resume(row.runningPromptId)
+      } catch (error) {
+        this.#parts.log.warn({ sessionId: row.id, error: messageOf(error) }, 'a prompt could not be taken up again')
+      }
+    }
+    return rows.length
+  }
+
+  /** End every running prompt with reason `interrupted` and wait until all have ended. */
+  async interruptAll(): Promise<void> {
+    const sessions = await this.#loaded()
+    await Promise.all(
+      sessions.map(async (session) => {
+        await session.cancel('interrupted')
+        await session.whenIdle()
+      }),
+    )
+  }
+
+  /** Let go of everything, after the parts' `leaving` was aborted: nothing is stored any more. */
+  async leave(): Promise<void> {
+    const sessions = await this.#loaded()
+    await Promise.all(sessions.map((session) => session.left()))
+    this.#sessions.clear()
+    for (const listener of this.#listeners) listener.end()
+    this.#listeners.clear()
+  }
+
+  async #loaded(): Promise<Session[]> {
+    const settled = await Promise.allSettled([...this.#sessions.values()].map(({ loading }) => loading))
+    return settled.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []))
+  }
+
+  async #find(sessionId: string): Promise<Session | undefined> {
+    const loaded = this.#sessions.get(sessionId)
+    if (loaded !== undefined) {
+      this.#sessions.delete(sessionId)
+      this.#sessions.set(sessionId, { ...loaded, usedAt: this.#parts.now() })
+      return loaded.loading
+    }
+    const row = await this.#parts.store.getSession(sessionId)
+    return row === undefined ? undefined : this.#load(row)
+  }
+
+  /** At most one object per session, also when it is asked for twice at once. */
+  #load(row: SessionRow): Promise<Session> {
+    const known = this.#sessions.get(row.id)
+    if (known !== undefined) return known.loading
+    const loading = Session.load(row, this.#parts, (summary) => this.#tell({ userId: row.userId, summary }))
+    this.#sessions.set(row.id, { loading, usedAt: this.#parts.now() })
+    loading.then(
+      () => this.#forgetIdle(),
+      () => this.#sessions.delete(row.id),
+    )
+    return loading
+  }
+
+  async #forgetIdle(): Promise<void> {
+    for (const [id, { loading }] of this.#sessions) {
+      if (this.#sessions.size <= KEPT_SESSIONS) return
+      const session = await loading.catch(() => undefined)
+      // Looked up again: it may have been used while we waited.
+      const kept = this.#sessions.get(id)
+      if (session?.idle !== true || kept === undefined || this.#parts.now() - kept.usedAt < KEPT_MS) continue
+      this.#sessions.delete(id)
+      session.forget()
+    }
+  }
+
+  #tell(change: SessionChange): void {
+    for (const listener of this.#listeners) listener.set(change.summary.sessionId, change)
+  }
+}
