@@ -38,7 +38,7 @@ const VENDORS: { library: RegExp; only: RegExp }[] = [
   },
   {
     library: /^@agentclientprotocol\/sdk$/,
-    only: /^packages\/(ai-agent\/src\/(acp\/|acp-|main)|service\/src\/(agent\/|chat))/,
+    only: /^packages\/(ai-agent\/src\/(acp\/|acp-|main)|service\/src\/)/,
   },
   { library: /^(kysely|better-sqlite3|pg)(\/|$)/, only: /^packages\/storage\/src\// },
   {

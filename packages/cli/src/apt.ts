@@ -28,7 +28,7 @@ export function systemPackages(config: CliConfig, signal: AbortSignal): SystemPa
 
   return {
     async install(packages, say, optional = []) {
-      say(packages.join(', '))
+      say([...packages, ...optional].join(', '))
       const byHand = `Install by hand, then run the same command again: apt-get install --no-remove ${packages.join(' ')}`
       if (findProgram('apt-get', environment) === undefined) {
         throw new StepError(

@@ -8,6 +8,7 @@ import type { Command } from '../context.ts'
 import { findProgram } from '../find-program.ts'
 import { runInteractive } from '../run-interactive.ts'
 import { setUp } from '../setup.ts'
+import { succeeds } from '../run.ts'
 import { seconds, type Say } from '../steps.ts'
 import { listenForStop } from '../stop-signals.ts'
 import { removeTestLeftovers } from '../test-leftovers.ts'
@@ -73,7 +74,11 @@ async function installTestPrograms(config: CliConfig, packages: SystemPackages, 
     ...(has('gcc') && existsSync('/usr/include/stdlib.h') ? [] : ['gcc', 'libc6-dev']),
     ...(has('make') ? [] : ['make']),
   ]
-  if (missing.length > 0) await packages.install(missing, say)
+  // Only to have the compose file read by what people use; its test is skipped where a distribution has none.
+  const composes =
+    has('docker-compose') || (await succeeds('docker', ['compose', 'version'], config.environment))
+  const optional = composes ? [] : ['docker-compose']
+  if (missing.length + optional.length > 0) await packages.install(missing, say, optional)
   else say('all there')
 }
 

@@ -1,0 +1,36 @@
+import { existsSync } from 'node:fs'
+import { dirname, join, normalize } from 'node:path'
+import { expect, test } from 'vitest'
+import { envExample, withSettingsTable } from './configuration-docs.ts'
+import { read, repositoryFiles, ROOT } from './source-files.ts'
+
+const HOW = 'Run: node --conditions=source test/write-docs.ts'
+
+test('the README and .env.example list every setting', () => {
+  const readme = read('README.md').text
+  expect(withSettingsTable(readme), HOW).toBe(readme)
+  expect(read('.env.example').text, HOW).toBe(envExample())
+})
+
+test('no document points at a file that is not there', () => {
+  const broken = repositoryFiles()
+    .filter((path) => path.endsWith('.md'))
+    .flatMap((path) =>
+      [...read(path).text.matchAll(/\]\(([^)#\s]+)[^)]*\)/g)]
+        .map((match) => match[1] ?? '')
+        .filter((target) => !/^[a-z]+:/.test(target))
+        .filter((target) => !existsSync(join(ROOT, normalize(join(dirname(path), target)))))
+        .map((target) => `${path} → ${target}`),
+    )
+  expect(broken).toEqual([])
+})
+
+test('no document names a command that there is not', async () => {
+  const { COMMANDS } = await import('../packages/cli/src/commands.ts')
+  const known = [...Object.keys(COMMANDS), 'help']
+  const named = ['README.md', 'AGENTS.md', 'docs/architecture.md'].flatMap((path) =>
+    [...read(path).text.matchAll(/\.\/sandlot ([a-z-]+)/g)].map((match) => match[1] ?? ''),
+  )
+  expect(named.filter((name) => !known.includes(name))).toEqual([])
+  expect(named).toEqual(expect.arrayContaining(['up', 'test']))
+})

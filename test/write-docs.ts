@@ -1,0 +1,9 @@
+/** Write what is derived: `node --conditions=source test/write-docs.ts` after a change of the settings. */
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { envExample, withSettingsTable } from './configuration-docs.ts'
+import { ROOT } from './source-files.ts'
+
+const readme = join(ROOT, 'README.md')
+writeFileSync(readme, withSettingsTable(readFileSync(readme, 'utf8')))
+writeFileSync(join(ROOT, '.env.example'), envExample())
