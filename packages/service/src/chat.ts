@@ -24,9 +24,9 @@ export interface ChatOptions {
   agent: AgentLink
   log: Logger
   /** Must not throw or wait. */
-  send(frame: ServerFrame): void
+  send: (frame: ServerFrame) => void
   /** Whether the user has this session. Asked before what the agent would not answer. */
-  owns(sessionId: string): Promise<boolean>
+  owns: (sessionId: string) => Promise<boolean>
 }
 
 /** A prompt as the chat's owner wants it; what `ai_chat` is for a browser. */
@@ -144,7 +144,8 @@ export class Chat {
       })
       const { stopReason, _meta } = promptResult.parse(answer)
       this.#accepted(request.requestId, _meta.sandlot.promptId, sessionId)
-      this.#done(sessionId, _meta.sandlot.promptId, stopReason)
+      // Of a submission that was made before, the end may be long past, or yet to come: a resume tells.
+      if (_meta.sandlot.duplicate !== true) this.#done(sessionId, _meta.sandlot.promptId, stopReason)
     } catch (error) {
       const lostOnTheWay = error instanceof SandlotError && error.code === 'agent_unavailable'
       if (lostOnTheWay && prompt.promptId !== undefined) return
@@ -312,7 +313,7 @@ export class Chat {
     this.#options.send({ type: 'ai_chat_accepted', requestId, sessionId, promptId })
   }
 
-  /** For a submission whose end was before this chat: nothing else would say that it is over. */
+  /** The answer repeats the end; should it come first, or alone, this is what says it. */
   #done(sessionId: string, promptId: string, reason: z.infer<typeof stopReason>): void {
     for (const prompt of this.#prompts.values()) {
       if (prompt.promptId !== promptId || prompt.done) continue
@@ -323,7 +324,7 @@ export class Chat {
 }
 
 /** The session that a submission without one makes. */
-function sessionIdOf(userId: string, requestId: string): string {
+export function sessionIdOf(userId: string, requestId: string): string {
   const digest = createHash('sha256')
     .update(JSON.stringify([userId, requestId]))
     .digest('hex')

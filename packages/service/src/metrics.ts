@@ -9,8 +9,8 @@ export interface Metrics {
   eventOut(live: boolean): void
   slowReaderDropped(): void
   resumed(): void
-  sockets(count: number): void
-  agentConnected(connected: boolean): void
+  sockets: (count: number) => void
+  agentConnected: (connected: boolean) => void
   /** Prometheus text. */
   text(): Promise<string>
   readonly contentType: string

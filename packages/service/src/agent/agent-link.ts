@@ -18,11 +18,13 @@ import type { Logger } from '../log.ts'
 import { connectAgent } from './agent-client.ts'
 import type { AgentConnection, OnNotification } from './agent-client.ts'
 
+const STATUS_TIMEOUT_MS = 3_000
+
 export interface AgentLinkOptions {
   url: string
   log: Logger
-  onSessionChanged(userId: string, summary: SessionSummary): void
-  onConnected(connected: boolean): void
+  onSessionChanged: (userId: string, summary: SessionSummary) => void
+  onConnected: (connected: boolean) => void
   /** First and longest pause before the next try, in milliseconds. */
   pauses?: { first: number; longest: number }
 }
@@ -67,9 +69,15 @@ export class AgentLink {
     return this.#current.request(method, params)
   }
 
-  /** The agent's own account of itself. Throws `agent_unavailable`. */
+  /** The agent's own account of itself. Throws `agent_unavailable`, also when it takes too long. */
   async status(): Promise<AgentStatus> {
-    this.#lastStatus = agentStatus.parse(await this.request(EXT.status, {}))
+    const late = new AbortController()
+    const answer = await Promise.race([
+      this.request(EXT.status, {}),
+      sleep(STATUS_TIMEOUT_MS, undefined, { signal: late.signal, ref: false }),
+    ]).finally(() => late.abort())
+    if (answer === undefined) throw new SandlotError('agent_unavailable', 'The agent does not answer.')
+    this.#lastStatus = agentStatus.parse(answer)
     return this.#lastStatus
   }
 

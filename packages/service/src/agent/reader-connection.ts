@@ -13,9 +13,9 @@ export interface ReaderConnectionOptions {
   log: Logger
   onNotification: OnNotification
   /** Whether a lost connection is to be opened again without anybody asking. */
-  wanted(): boolean
+  wanted: () => boolean
   /** Called with each connection that was opened again. What it rejects with is tried once more. */
-  onBack(connection: AgentConnection): Promise<void>
+  onBack: (connection: AgentConnection) => Promise<void>
 }
 
 export class ReaderConnection {

@@ -1,0 +1,76 @@
+/** What `POST /api/chat` answers: a fold of the log of one prompt. */
+import type { ChatResponse, ToolResult } from '@sandlot/shared/api'
+import { isLive, isOutcome, metaOf, sandlotEventOf, textOf } from '@sandlot/shared/events'
+import type { SessionEvent, StopReason, TokenUsage } from '@sandlot/shared/events'
+
+/**
+ * Undefined while the prompt has not ended. `text` is what the model said after its last calls, or what the prompt's end
+ * says where the model said nothing.
+ */
+export function answerOf(
+  sessionId: string,
+  promptId: string,
+  log: readonly SessionEvent[],
+): ChatResponse | undefined {
+  const names = new Map<string, string>()
+  const toolResults: ToolResult[] = []
+  const withdrawn = new Set<string>()
+  const said = new Map<string, string>()
+  const usage: TokenUsage = {}
+  let end: { stopReason: StopReason; text?: string | undefined } | undefined
+
+  for (const event of log) {
+    const meta = metaOf(event)
+    if (meta.promptId !== promptId || isLive(event)) continue
+    addUsage(usage, meta.usage)
+    if (event.sessionUpdate === 'agent_message_chunk') {
+      said.set(event.messageId, textOf(event))
+    } else if (event.sessionUpdate === 'tool_call') {
+      names.set(event.toolCallId, event.name)
+      // What was said before the calls was about to be done; the answer comes after them.
+      said.clear()
+    } else if (isOutcome(event)) {
+      toolResults.push(toolResultOf(event, names.get(event.toolCallId) ?? 'unknown'))
+    }
+    const inner = sandlotEventOf(event)
+    if (inner?.type === 'message_withdrawn') withdrawn.add(inner.messageId)
+    if (inner?.type === 'prompt_ended') end = inner
+  }
+  if (end === undefined) return undefined
+  for (const messageId of withdrawn) said.delete(messageId)
+  const text = [...said.values()].filter((part) => part !== '').join('\n\n')
+  // Announced in the model's order, ended in any: the answer keeps the model's.
+  const order = [...names.keys()]
+  toolResults.sort((a, b) => order.indexOf(a.callId) - order.indexOf(b.callId))
+  return {
+    sessionId,
+    text: text === '' ? (end.text ?? '') : text,
+    stopReason: end.stopReason,
+    toolResults,
+    usage,
+  }
+}
+
+function toolResultOf(
+  event: Extract<SessionEvent, { sessionUpdate: 'tool_call_update' }>,
+  name: string,
+): ToolResult {
+  const { reason, outputInfo } = metaOf(event)
+  return {
+    callId: event.toolCallId,
+    name,
+    status: event.status === 'completed' ? 'completed' : 'failed',
+    ...(reason === undefined ? {} : { reason }),
+    text: event.rawOutput?.forModel ?? '',
+    ...(outputInfo === undefined ? {} : { outputUrl: outputInfo.url }),
+    truncated: outputInfo?.truncated ?? false,
+  }
+}
+
+function addUsage(sum: TokenUsage, more: TokenUsage | undefined): void {
+  if (more === undefined) return
+  for (const key of ['input', 'output', 'cached', 'reasoning'] as const) {
+    const value = more[key]
+    if (value !== undefined) sum[key] = (sum[key] ?? 0) + value
+  }
+}

@@ -1,0 +1,53 @@
+/** Who sends a request: by the cookie of a sign-in, or by an API key. One way for HTTP and for the upgrade. */
+import type { Account } from '@sandlot/shared/api'
+import { SandlotError } from '@sandlot/shared/errors'
+import type { AccountsStore } from '@sandlot/storage/accounts/store'
+import type { OriginRule } from './origin.ts'
+
+export type Caller =
+  | { account: Account; via: 'sign-in'; signInId: string; setCookies: string[] }
+  | { account: Account; via: 'key'; keyId: string }
+
+/** The headers that decide; lower-case names. */
+export interface Credentials {
+  cookie: string | undefined
+  authorization: string | undefined
+  origin: string | undefined
+  host: string | undefined
+}
+
+const SIGN_IN_FIRST = 'Sign in first, or send an API key as “Authorization: Bearer sk-sandlot-…”.'
+
+/**
+ * Throws `unauthenticated` or `bad_origin`. Browsers send cookies wherever a page tells them to, so a cookie counts only
+ * with the `Origin` of a page of ours when `needsOrigin` is set. A key counts without; but a foreign `Origin` is refused
+ * with it too.
+ */
+export async function findCaller(
+  accounts: AccountsStore,
+  isOurs: OriginRule,
+  credentials: Credentials,
+  needsOrigin: boolean,
+): Promise<Caller> {
+  const { cookie, authorization, origin, host } = credentials
+  if (needsOrigin && origin !== undefined && !isOurs(origin, host)) throw badOrigin(origin)
+  const key = /^Bearer\s+(\S+)$/i.exec(authorization ?? '')?.[1]
+  if (authorization !== undefined) {
+    const found = key === undefined ? undefined : await accounts.findByKey(key)
+    if (found === undefined) throw new SandlotError('unauthenticated', 'This API key is not known.')
+    return { account: found.account, via: 'key', keyId: found.keyId }
+  }
+  const found = cookie === undefined ? undefined : await accounts.findBySession(cookie)
+  if (found === undefined) throw new SandlotError('unauthenticated', SIGN_IN_FIRST)
+  if (needsOrigin && origin === undefined) throw badOrigin(origin)
+  return { ...found, via: 'sign-in' }
+}
+
+function badOrigin(origin: string | undefined): SandlotError {
+  return new SandlotError(
+    'bad_origin',
+    origin === undefined
+      ? 'A request with a cookie must carry the Origin of the page it comes from.'
+      : `Pages of ${origin.slice(0, 200)} may not use this Sandlot. Its operator can allow them with SANDLOT_ALLOWED_ORIGINS, or set SANDLOT_PUBLIC_URL.`,
+  )
+}

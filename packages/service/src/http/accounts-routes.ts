@@ -1,0 +1,97 @@
+/** Set-up, sign-in, who am I, users, API keys. */
+import { newKeyRequest, newUserRequest, setupRequest, signInRequest } from '@sandlot/shared/api'
+import type { Account, Me } from '@sandlot/shared/api'
+import { SandlotError } from '@sandlot/shared/errors'
+import type { SignedIn } from '@sandlot/storage/accounts/store'
+import { Hono } from 'hono'
+import type { AppEnv, Ctx, Parts } from './context.ts'
+import { addressOf, readBody, requireAdministrator, requireCaller, requireOurOrigin } from './request.ts'
+
+export function accountsRoutes(parts: Parts): Hono<AppEnv> {
+  const { accounts, agent, config, limits, metrics, setup, sockets, log } = parts
+  const signedInOnly = requireCaller(parts)
+  const ourPagesOnly = requireOurOrigin(parts)
+
+  const me = async ({ id, name, email, role }: Account): Promise<Me> => {
+    const status = await agent.lastStatus()
+    // Before the agent was ever reachable nobody knows its model; the page says that the agent is away.
+    const { model, defaultMode } = status ?? {
+      model: { name: 'unknown', demo: false },
+      defaultMode: 'auto-edit',
+    }
+    return { id, name, email, role, model, defaultMode }
+  }
+
+  const signIn = async (c: Ctx, email: string, password: string): Promise<SignedIn> => {
+    const address = addressOf(c, config.publicUrl)
+    try {
+      await limits.beforeSignIn(address, email)
+    } catch (error) {
+      metrics.signIn('limited')
+      throw error
+    }
+    const userAgent = c.req.header('user-agent')
+    try {
+      const signedIn = await accounts.signIn(
+        { email, password },
+        { ip: address, ...(userAgent === undefined ? {} : { userAgent }) },
+      )
+      await limits.signInSucceeded(address, email)
+      metrics.signIn('ok')
+      return signedIn
+    } catch (error) {
+      if (error instanceof SandlotError && error.code === 'unauthenticated') {
+        await limits.signInFailed(address, email)
+        metrics.signIn('refused')
+        log.info({ address, requestId: c.var.requestId }, 'a sign-in was refused')
+      }
+      throw error
+    }
+  }
+
+  const answer = async (c: Ctx, signedIn: SignedIn): Promise<Response> => {
+    for (const cookie of signedIn.setCookies) c.header('set-cookie', cookie, { append: true })
+    return c.json(await me(signedIn.account))
+  }
+
+  return new Hono<AppEnv>()
+    .get('/setup', (c) => c.json({ needed: setup.token !== undefined }))
+    .post('/setup', ourPagesOnly, async (c) => {
+      const request = await readBody(c, setupRequest)
+      const administrator = await setup.run(request)
+      log.info({ user: administrator.id }, 'the first administrator is there')
+      return answer(c, await signIn(c, request.email, request.password))
+    })
+    .post('/sign-in', ourPagesOnly, async (c) => {
+      const { email, password } = await readBody(c, signInRequest)
+      return answer(c, await signIn(c, email, password))
+    })
+    .post('/sign-out', ourPagesOnly, async (c) => {
+      const { signInId, setCookies } = await accounts.signOut(c.req.header('cookie') ?? '')
+      if (signInId !== undefined) sockets.signInEnded(signInId)
+      for (const cookie of setCookies) c.header('set-cookie', cookie, { append: true })
+      return c.body(null, 204)
+    })
+    .get('/me', signedInOnly, async (c) => c.json(await me(c.var.caller.account)))
+    .post('/users', signedInOnly, async (c) => {
+      requireAdministrator(c)
+      const made = await accounts.createUser(await readBody(c, newUserRequest))
+      log.info({ user: made.id, by: c.var.caller.account.id }, 'made a user')
+      return c.json(made, 201)
+    })
+    .get('/keys', signedInOnly, async (c) =>
+      c.json({ keys: await accounts.listKeys(c.var.caller.account.id) }),
+    )
+    .post('/keys', signedInOnly, async (c) => {
+      const { name } = await readBody(c, newKeyRequest)
+      return c.json(await accounts.createKey(c.var.caller.account.id, name), 201)
+    })
+    .delete('/keys/:id', signedInOnly, async (c) => {
+      const id = c.req.param('id')
+      if (!(await accounts.deleteKey(c.var.caller.account.id, id))) {
+        throw new SandlotError('not_found', 'You have no such key.')
+      }
+      sockets.keyDeleted(id)
+      return c.body(null, 204)
+    })
+}

@@ -1,0 +1,114 @@
+/** The HTTP app: what holds for every answer, then the routes. */
+import { SandlotError, toErrorBody } from '@sandlot/shared/errors'
+import { MAX_FRAME_BYTES } from '@sandlot/shared/frames'
+import { newId } from '@sandlot/shared/ids'
+import { Hono } from 'hono'
+import { bodyLimit } from 'hono/body-limit'
+import { createMiddleware } from 'hono/factory'
+import { routePath } from 'hono/route'
+import { secureHeaders } from 'hono/secure-headers'
+import { accountsRoutes } from './accounts-routes.ts'
+import { chatRoutes } from './chat-routes.ts'
+import type { AppEnv, Ctx, Parts } from './context.ts'
+import { healthRoutes } from './health-routes.ts'
+import { sessionsRoutes } from './sessions-routes.ts'
+import { webApp } from './web-app.ts'
+
+export function makeApp(parts: Parts): Hono<AppEnv> {
+  const { config } = parts
+  const app = new Hono<AppEnv>()
+    .use(numbered(parts))
+    .use('/api/sessions/:id/outputs/*', sandboxed())
+    .use(
+      secureHeaders({
+        contentSecurityPolicy: {
+          defaultSrc: ["'self'"],
+          scriptSrc: ["'self'", "'wasm-unsafe-eval'"],
+          styleSrc: ["'self'", "'unsafe-inline'"],
+          imgSrc: ["'self'", 'data:', 'blob:'],
+          fontSrc: ["'self'", 'data:'],
+          connectSrc: ["'self'"],
+          workerSrc: ["'self'", 'blob:'],
+          objectSrc: ["'none'"],
+          baseUri: ["'none'"],
+          formAction: ["'self'"],
+          frameAncestors: ["'none'"],
+        },
+        xFrameOptions: 'DENY',
+        referrerPolicy: 'no-referrer',
+        strictTransportSecurity: config.publicUrl?.startsWith('https:') === true,
+      }),
+    )
+    .use('/api/*', neverCached())
+    .use(
+      bodyLimit({
+        maxSize: MAX_FRAME_BYTES,
+        onError: () => {
+          throw new SandlotError('too_large', `A request has at most ${MAX_FRAME_BYTES} bytes.`)
+        },
+      }),
+    )
+    .route('/', healthRoutes(parts))
+    .route('/api', accountsRoutes(parts))
+    .route('/api', chatRoutes(parts))
+    .route('/api/sessions', sessionsRoutes(parts))
+    .get('/ws', () => {
+      throw new SandlotError('bad_request', 'This address takes WebSockets only.')
+    })
+    .all('/api/*', () => {
+      throw new SandlotError('not_found', 'There is no such route.')
+    })
+    .route('/', webApp(config.webDist))
+
+  app.notFound((c) => answerError(c, parts, new SandlotError('not_found', 'There is nothing here.')))
+  app.onError((error, c) => answerError(c, parts, error))
+  return app
+}
+
+/** Every answer carries the id under which the log has it. */
+function numbered({ log, metrics }: Parts) {
+  return createMiddleware<AppEnv>(async function requestIsNumbered(c, next) {
+    const requestId = newId('r')
+    c.set('requestId', requestId)
+    c.header('x-request-id', requestId)
+    const began = performance.now()
+    await next()
+    const seconds = (performance.now() - began) / 1000
+    const { status } = c.res
+    // The pattern, not the address: ids would make a time series each.
+    const route = routePath(c, -1)
+    metrics.httpRequest(route, c.req.method, status, seconds)
+    const level = status >= 500 ? 'warn' : 'debug'
+    log[level](
+      { requestId, method: c.req.method, path: c.req.path, status, ms: Math.round(seconds * 1000) },
+      'answered',
+    )
+  })
+}
+
+/** What a command printed is never a page of this origin. Outermost, because it replaces the app's own policy. */
+function sandboxed() {
+  return createMiddleware<AppEnv>(async function outputIsSandboxed(c, next) {
+    await next()
+    c.res.headers.set('content-security-policy', "default-src 'none'; sandbox")
+  })
+}
+
+function neverCached() {
+  return createMiddleware<AppEnv>(async function apiIsNeverCached(c, next) {
+    await next()
+    if (!c.res.headers.has('cache-control')) c.res.headers.set('cache-control', 'no-store')
+  })
+}
+
+function answerError(c: Ctx, { log }: Parts, error: unknown): Response {
+  const { requestId } = c.var
+  if (!(error instanceof SandlotError))
+    log.error({ err: error, requestId, path: c.req.path }, 'a request failed')
+  return c.json(toErrorBody(error, requestId), error instanceof SandlotError ? statusOf(error) : 500)
+}
+
+/** Hono wants statuses that have a body as literals; ours all have one. */
+function statusOf(error: SandlotError) {
+  return error.status as 400 | 401 | 403 | 404 | 409 | 413 | 429 | 500 | 501 | 503
+}

@@ -1,0 +1,133 @@
+/**
+ * `POST /api/chat`: one prompt, its answer as JSON, or the chat frames as SSE (`Accept: text/event-stream`): each message's
+ * event name is the frame's type, its data the frame, its id the event's number.
+ *
+ * Nobody is there to approve, so the prompt is unattended: what would ask is denied. A busy session is refused (`busy`).
+ * A `requestId` makes a request repeatable: the same one again waits for, or answers, the same prompt; with
+ * `Last-Event-ID` a stream goes on after that number. So a client that goes away ends a prompt only if it left no
+ * `requestId` to come back with.
+ */
+import { chatRequest } from '@sandlot/shared/api'
+import type { ChatRequest, ChatResponse } from '@sandlot/shared/api'
+import { SandlotError, toErrorBody } from '@sandlot/shared/errors'
+import { seqOf } from '@sandlot/shared/events'
+import type { ServerFrame } from '@sandlot/shared/frames'
+import { newId } from '@sandlot/shared/ids'
+import { Queue } from '@sandlot/shared/streams'
+import { Hono } from 'hono'
+import { streamSSE } from 'hono/streaming'
+import type { SSEMessage } from 'hono/streaming'
+import { answerOf } from '../answer.ts'
+import { sessionIdOf } from '../chat.ts'
+import { findSubmitted, runPrompt } from '../unattended.ts'
+import type { UnattendedOptions } from '../unattended.ts'
+import type { AppEnv, Ctx, Parts } from './context.ts'
+import { readBody, requireCaller } from './request.ts'
+
+/** Frames that may wait for a client that reads its stream slowly. It can come back with `Last-Event-ID`. */
+const MAX_WAITING_FRAMES = 10_000
+/** Proxies cut streams on which nothing happens. */
+const KEEP_ALIVE_MS = 15_000
+
+type RunOptions = Omit<UnattendedOptions, 'onFrame' | 'gone'>
+
+export function chatRoutes(parts: Parts): Hono<AppEnv> {
+  return new Hono<AppEnv>().post('/chat', requireCaller(parts), async (c) => {
+    const request = await readBody(c, chatRequest)
+    await parts.limits.prompt(c.var.caller.account.id)
+    const options = await optionsOf(c, parts, request)
+    const wantsStream = (c.req.header('accept') ?? '').includes('text/event-stream')
+    return wantsStream ? answerAsStream(c, options) : c.json(await answerAsJson(c, parts, options))
+  })
+}
+
+async function answerAsJson(c: Ctx, parts: Parts, options: RunOptions): Promise<ChatResponse> {
+  const { sessionId, promptId } = await runPrompt({
+    ...options,
+    gone: c.req.raw.signal,
+    onFrame: () => undefined,
+  })
+  const reader = await parts.sessions.reader()
+  const answer = answerOf(sessionId, promptId, await reader.readEvents(sessionId))
+  if (answer === undefined)
+    throw new SandlotError('internal', 'The prompt ended, but its end is not in the log.')
+  return answer
+}
+
+/** What is refused before it begins is an ordinary error; later ones are an `ai_chat_error` in the stream. */
+async function answerAsStream(c: Ctx, options: RunOptions): Promise<Response> {
+  const gone = new AbortController()
+  const leave = (): void => gone.abort()
+  c.req.raw.signal.addEventListener('abort', leave, { once: true })
+  const frames = new Queue<ServerFrame>(MAX_WAITING_FRAMES)
+  const onFrame = (frame: ServerFrame): void => {
+    if (!frames.push(frame)) leave()
+  }
+  void runPrompt({ ...options, gone: gone.signal, onFrame }).then(
+    () => frames.end(),
+    (error: unknown) => frames.fail(error),
+  )
+  const reading = frames[Symbol.asyncIterator]()
+  const first = await reading.next()
+
+  c.header('x-accel-buffering', 'no')
+  return streamSSE(c, async (stream) => {
+    stream.onAbort(leave)
+    const keepAlive = setInterval(() => void stream.write(': still here\n\n'), KEEP_ALIVE_MS)
+    try {
+      if (first.done !== true) await stream.writeSSE(messageOf(first.value))
+      for await (const frame of reading) await stream.writeSSE(messageOf(frame))
+    } catch (error) {
+      if (!(error instanceof SandlotError)) options.log.error({ err: error }, 'a stream failed')
+      const { requestId } = options
+      const { code, message } = toErrorBody(error, requestId)
+      await stream.writeSSE(messageOf({ type: 'ai_chat_error', requestId, code, message }))
+    } finally {
+      clearInterval(keepAlive)
+    }
+  })
+}
+
+function messageOf(frame: ServerFrame): SSEMessage {
+  const seq = frame.type === 'ai_chat_event' ? seqOf(frame.event) : undefined
+  return { event: frame.type, data: JSON.stringify(frame), ...(seq === undefined ? {} : { id: String(seq) }) }
+}
+
+async function optionsOf(c: Ctx, parts: Parts, request: ChatRequest): Promise<RunOptions> {
+  const { account, via } = c.var.caller
+  const { id, role } = account
+  const requestId = request.requestId ?? newId('r')
+  return {
+    user: { id, role },
+    agent: parts.agent,
+    log: parts.log.child({ user: id, requestId: c.var.requestId }),
+    owns: (sessionId) => parts.sessions.owns(id, sessionId),
+    requestId,
+    sessionId: request.sessionId,
+    text: request.message,
+    mode: request.mode,
+    // Whoever holds a key has a script that cannot be asked; the sandbox is the limit. A browser keeps its default.
+    create: via === 'key' ? { mode: 'yolo' } : {},
+    submitted:
+      request.requestId === undefined ? undefined : await submittedBefore(c, parts, request, requestId),
+    stopping: parts.stopping,
+    cancelWhenGone: request.requestId === undefined,
+  }
+}
+
+async function submittedBefore(
+  c: Ctx,
+  parts: Parts,
+  request: ChatRequest,
+  requestId: string,
+): Promise<RunOptions['submitted']> {
+  const { id } = c.var.caller.account
+  const sessionId = request.sessionId ?? sessionIdOf(id, requestId)
+  if (!(await parts.sessions.owns(id, sessionId))) return undefined
+  const reader = await parts.sessions.reader()
+  const first = findSubmitted(await reader.readEvents(sessionId), requestId)
+  if (first === undefined) return undefined
+  const lastEventId = Number(c.req.header('last-event-id') ?? '')
+  const before = (seqOf(first) ?? 1) - 1
+  return { sessionId, after: Number.isSafeInteger(lastEventId) ? Math.max(before, lastEventId) : before }
+}

@@ -1,0 +1,40 @@
+/** What the routes share: the parts of the service, and what each request carries. */
+import type { HttpBindings } from '@hono/node-server'
+import type { AccountsStore } from '@sandlot/storage/accounts/store'
+import type { Context } from 'hono'
+import type { AgentLink } from '../agent/agent-link.ts'
+import type { Caller } from '../caller.ts'
+import type { ServiceConfig } from '../config.ts'
+import type { Limits } from '../limits.ts'
+import type { Logger } from '../log.ts'
+import type { Metrics } from '../metrics.ts'
+import type { OriginRule } from '../origin.ts'
+import type { Sessions } from '../sessions.ts'
+import type { Setup } from '../setup.ts'
+import type { Sockets } from '../socket/sockets.ts'
+
+export interface Parts {
+  config: ServiceConfig
+  log: Logger
+  accounts: AccountsStore
+  sessions: Sessions
+  agent: AgentLink
+  sockets: Sockets
+  limits: Limits
+  metrics: Metrics
+  setup: Setup
+  isOurs: OriginRule
+  /** Aborts when the service stops. */
+  stopping: AbortSignal
+}
+
+export interface AppEnv {
+  Bindings: HttpBindings
+  Variables: {
+    requestId: string
+    /** Set by `requireCaller`. */
+    caller: Caller
+  }
+}
+
+export type Ctx = Context<AppEnv>

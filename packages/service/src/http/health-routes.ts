@@ -1,0 +1,69 @@
+/** For orchestrators and monitoring: is it alive, is it ready and if not why, what does it count. */
+import type { AgentStatus } from '@sandlot/shared/acp-meta'
+import type { Readiness } from '@sandlot/shared/api'
+import { SandlotError, messageOf } from '@sandlot/shared/errors'
+import { Hono } from 'hono'
+import { sameSecret } from '../keys.ts'
+import type { AppEnv, Ctx, Parts } from './context.ts'
+import { isLocal } from './request.ts'
+
+type Reason = Readiness['reasons'][number]
+
+export function healthRoutes(parts: Parts): Hono<AppEnv> {
+  const { config, metrics } = parts
+  return new Hono<AppEnv>()
+    .get('/healthz', (c) => c.json({ ok: true }))
+    .get('/readyz', async (c) => {
+      const readiness = await readinessOf(parts)
+      return c.json(readiness, readiness.ready ? 200 : 503)
+    })
+    .get('/metrics', async (c) => {
+      if (!mayReadMetrics(c, config.metricsToken)) {
+        throw new SandlotError(
+          'forbidden',
+          'Metrics are for this machine, or with the bearer token SANDLOT_METRICS_TOKEN.',
+        )
+      }
+      return c.body(await metrics.text(), 200, { 'content-type': metrics.contentType })
+    })
+}
+
+async function readinessOf({ accounts, sessions, agent, stopping }: Parts): Promise<Readiness> {
+  const [ours, status] = await Promise.all([
+    Promise.all([
+      check('accounts', 'accounts can be read', () => accounts.ping()),
+      check('sessions', 'saved sessions can be read', () => sessions.reader()),
+    ]),
+    agent.status().catch((error: unknown) => messageOf(error)),
+  ])
+  const reasons: Reason[] = [...ours, agentReason(status)]
+  if (stopping.aborted) reasons.push({ part: 'service', ok: false, message: 'stopping' })
+  const mine = reasons.every((reason) => reason.ok)
+  if (typeof status === 'string') return { ready: false, reasons }
+  // Whether a missing engine makes the whole thing unready is the agent's to say: without one, chat still works.
+  return { ready: mine && status.ready, reasons: [...reasons, ...status.reasons] }
+}
+
+function agentReason(status: AgentStatus | string): Reason {
+  if (typeof status === 'string') return { part: 'agent', ok: false, message: status }
+  return { part: 'agent', ok: true, message: 'the agent answers' }
+}
+
+async function check(part: string, good: string, probe: () => Promise<unknown>): Promise<Reason> {
+  try {
+    await probe()
+    return { part, ok: true, message: good }
+  } catch (error) {
+    return {
+      part,
+      ok: false,
+      message: error instanceof SandlotError ? error.message : `${part} cannot be read`,
+    }
+  }
+}
+
+function mayReadMetrics(c: Ctx, token: string | undefined): boolean {
+  const given = /^Bearer\s+(\S+)$/i.exec(c.req.header('authorization') ?? '')?.[1]
+  if (token !== undefined && given !== undefined) return sameSecret(token, given)
+  return isLocal(c)
+}

@@ -1,0 +1,96 @@
+/** Reading a request: its caller, its body, its address. */
+import { SandlotError } from '@sandlot/shared/errors'
+import type { MiddlewareHandler } from 'hono'
+import { createMiddleware } from 'hono/factory'
+import type { z } from 'zod'
+import { findCaller } from '../caller.ts'
+import { problemsOf } from '../socket/frame.ts'
+import type { AppEnv, Ctx, Parts } from './context.ts'
+
+const SAFE_METHODS = new Set(['GET', 'HEAD', 'OPTIONS'])
+
+/** Only with a sign-in or an API key; a cookie changes things only from a page of ours. Prolongs the sign-in. */
+export function requireCaller({ accounts, isOurs }: Parts): MiddlewareHandler<AppEnv> {
+  return createMiddleware<AppEnv>(async function callerIsKnown(c, next) {
+    const caller = await findCaller(accounts, isOurs, credentialsOf(c), !SAFE_METHODS.has(c.req.method))
+    c.set('caller', caller)
+    await next()
+    if (caller.via === 'sign-in') {
+      for (const cookie of caller.setCookies) c.header('set-cookie', cookie, { append: true })
+    }
+  })
+}
+
+/** Requests that need no caller yet (set-up, sign-in): a page of somebody else may not make them. */
+export function requireOurOrigin({ isOurs }: Parts): MiddlewareHandler<AppEnv> {
+  return createMiddleware<AppEnv>(async function originIsOurs(c, next) {
+    const origin = c.req.header('origin')
+    if (origin !== undefined && !isOurs(origin, c.req.header('host'))) {
+      throw new SandlotError('bad_origin', `Pages of ${origin.slice(0, 200)} may not use this Sandlot.`)
+    }
+    await next()
+  })
+}
+
+export function requireAdministrator(c: Ctx): void {
+  if (c.var.caller.account.role === 'admin') return
+  throw new SandlotError('forbidden', 'Only an administrator can do this.')
+}
+
+export function credentialsOf(
+  c: Ctx,
+): Record<'cookie' | 'authorization' | 'origin' | 'host', string | undefined> {
+  return {
+    cookie: c.req.header('cookie'),
+    authorization: c.req.header('authorization'),
+    origin: c.req.header('origin'),
+    host: c.req.header('host'),
+  }
+}
+
+/** The JSON body, checked. Throws `bad_request`. */
+export async function readBody<S extends z.ZodType>(c: Ctx, shape: S): Promise<z.output<S>> {
+  const type = c.req.header('content-type') ?? ''
+  // Not only neatness: other types can be sent across sites without asking.
+  if (!/^application\/json\b/i.test(type))
+    throw new SandlotError('bad_request', 'Send JSON as application/json.')
+  const value = await readJson(c)
+  const parsed = shape.safeParse(value)
+  if (parsed.success) return parsed.data
+  throw new SandlotError('bad_request', `The body does not fit: ${problemsOf(parsed.error)}`)
+}
+
+async function readJson(c: Ctx): Promise<unknown> {
+  const text = await c.req.text()
+  try {
+    return JSON.parse(text)
+  } catch (error) {
+    throw new SandlotError('bad_request', 'The body is not JSON.', { cause: error })
+  }
+}
+
+/**
+ * The address of the client, for limits. Behind a proxy (there is a public URL, and the peer is on a private network) it
+ * is what that proxy saw: the last entry of `X-Forwarded-For`; earlier ones are whatever the client wrote.
+ */
+export function addressOf(c: Ctx, publicUrl: string | undefined): string {
+  const peer = peerOf(c)
+  if (publicUrl === undefined || !isPrivate(peer)) return peer
+  return c.req.header('x-forwarded-for')?.split(',').at(-1)?.trim() || peer
+}
+
+/** From this machine, and not passed on by a proxy on this machine. */
+export function isLocal(c: Ctx): boolean {
+  const passedOn = ['x-forwarded-for', 'forwarded', 'x-real-ip'].some(
+    (name) => c.req.header(name) !== undefined,
+  )
+  return !passedOn && /^(127\.|::1$)/.test(peerOf(c))
+}
+
+function peerOf(c: Ctx): string {
+  return (c.env.incoming.socket.remoteAddress ?? 'unknown').replace(/^::ffff:/, '')
+}
+
+function isPrivate(address: string): boolean {
+  return /^(127\.|10\.|192\.168\.|172\.(1[6-9]|2\d|3[01])\.|::1$|f[cd])/.test(address)
+}

@@ -1,0 +1,127 @@
+/** Puts the service together and starts it. The parts, in the order in which a message meets them. */
+import { Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { createAdaptorServer } from '@hono/node-server'
+import { openAccounts } from '@sandlot/storage/accounts/accounts'
+import { AgentLink } from './agent/agent-link.ts'
+import type { AgentLinkOptions } from './agent/agent-link.ts'
+import type { ServiceConfig } from './config.ts'
+import { makeApp } from './http/app.ts'
+import { keptSecret } from './keys.ts'
+import { makeLimits } from './limits.ts'
+import type { LimitRates } from './limits.ts'
+import { makeLog } from './log.ts'
+import { makeMetrics } from './metrics.ts'
+import { originRule } from './origin.ts'
+import { makeScrubber } from './scrub.ts'
+import { openSessions } from './sessions.ts'
+import { prepareSetup } from './setup.ts'
+import { Sockets } from './socket/sockets.ts'
+import { makeUpgrade } from './socket/upgrade.ts'
+
+/** What tests set to see a limit without reaching it. */
+export interface ServiceDeps {
+  writeLog?: (line: string) => void
+  rates?: LimitRates
+  slowReaderBytes?: number
+  agentPauses?: NonNullable<AgentLinkOptions['pauses']>
+}
+
+export interface RunningService {
+  /** Where it listens, as people can type it. */
+  readonly url: string
+  /** The address to open now: of the set-up page while there is no account, else `url`. */
+  readonly entryUrl: string
+  /** Says goodbye to sockets, lets requests finish for a moment, and lets go of everything. Prompts go on in the agent. */
+  close(): Promise<void>
+}
+
+/** How long requests may take to finish when the service stops, in milliseconds. */
+const CLOSE_GRACE_MS = 3_000
+
+/** Throws what opening the accounts or listening throws (`StorageError`, `EADDRINUSE`); nothing is left open then. */
+export async function startService(config: ServiceConfig, deps: ServiceDeps = {}): Promise<RunningService> {
+  const authSecret = await keptSecret(join(config.dataFolder, 'keys'), 'service-cookies')
+  const shown = `http://${nameOf(config.host)}:${config.port}`
+  const accounts = await openAccounts(join(config.dataFolder, 'accounts.db'), {
+    secret: authSecret,
+    publicUrl: config.publicUrl ?? shown,
+  })
+  const undo: (() => Promise<void>)[] = [() => accounts.close()]
+  try {
+    const setup = await prepareSetup(accounts, config.dataFolder)
+    const secrets = [authSecret, setup.token ?? '', config.metricsToken ?? '']
+    const log = makeLog(config.logLevel, makeScrubber(secrets), deps.writeLog)
+    const metrics = makeMetrics()
+    const isOurs = originRule(config.publicUrl, config.allowedOrigins)
+    const limits = makeLimits(deps.rates)
+    const sockets = new Sockets(metrics.sockets)
+    const stopping = new AbortController()
+
+    const sessions = openSessions(join(config.dataFolder, 'sessions.db'))
+    undo.push(() => sessions.close())
+    const agent = new AgentLink({
+      url: config.agentUrl,
+      log,
+      onSessionChanged: (userId, summary) =>
+        sockets.tell(userId, { type: 'ai_chat_sessions', changed: [summary] }),
+      onConnected: metrics.agentConnected,
+      ...(deps.agentPauses === undefined ? {} : { pauses: deps.agentPauses }),
+    })
+    undo.push(() => agent.close())
+
+    const parts = { config, log, accounts, sessions, agent, sockets, limits, metrics, setup, isOurs }
+    const app = makeApp({ ...parts, stopping: stopping.signal })
+    const server = createAdaptorServer({ fetch: app.fetch })
+    if (!(server instanceof Server)) throw new Error('service: wanted a plain HTTP server')
+    const { slowReaderBytes } = deps
+    server.on('upgrade', makeUpgrade({ ...parts, slowReaderBytes, owns: sessions.owns }))
+    const port = await listen(server, config)
+    const url = config.publicUrl ?? `http://${nameOf(config.host)}:${port}`
+    log.info({ host: config.host, port }, 'listening')
+
+    const close = async (): Promise<void> => {
+      stopping.abort()
+      sockets.closeAll()
+      await stop(server)
+      for (const step of undo.toReversed()) await step()
+      log.info('stopped')
+    }
+    let closing: Promise<void> | undefined
+    return {
+      url,
+      entryUrl: setup.token === undefined ? url : `${url}/setup?token=${setup.token}`,
+      close: () => (closing ??= close()),
+    }
+  } catch (error) {
+    for (const step of undo.toReversed()) await step()
+    throw error
+  }
+}
+
+function listen(server: Server, { host, port }: ServiceConfig): Promise<number> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(port, host, () => {
+      server.off('error', reject)
+      resolve((server.address() as AddressInfo).port)
+    })
+  })
+}
+
+async function stop(server: Server): Promise<void> {
+  const closed = new Promise<void>((resolve) => {
+    server.close(() => resolve())
+  })
+  server.closeIdleConnections()
+  const late = setTimeout(() => server.closeAllConnections(), CLOSE_GRACE_MS)
+  await closed
+  clearTimeout(late)
+}
+
+/** A listening address as people can type it. */
+function nameOf(host: string): string {
+  if (host === '0.0.0.0' || host === '::' || host === '') return '127.0.0.1'
+  return host.includes(':') ? `[${host}]` : host
+}

@@ -1,0 +1,43 @@
+/**
+ * The first administrator. While there is no account, a token lies in `keys/setup-token` (0600) and its URL is printed at
+ * every start; whoever opens it names the administrator, and the token is gone.
+ */
+import { join } from 'node:path'
+import type { Account, SetupRequest } from '@sandlot/shared/api'
+import { SandlotError } from '@sandlot/shared/errors'
+import type { AccountsStore } from '@sandlot/storage/accounts/store'
+import { forgetSecret, keptSecret, sameSecret } from './keys.ts'
+
+const TOKEN_NAME = 'setup-token'
+
+export interface Setup {
+  /** Undefined once there is an account. */
+  readonly token: string | undefined
+  /** Throws `forbidden` (wrong or used token), `conflict`, `bad_request`. */
+  run(request: SetupRequest): Promise<Account>
+}
+
+export async function prepareSetup(accounts: AccountsStore, dataFolder: string): Promise<Setup> {
+  const keysFolder = join(dataFolder, 'keys')
+  const done = await accounts.hasUsers()
+  if (done) await forgetSecret(keysFolder, TOKEN_NAME)
+  let token = done ? undefined : await keptSecret(keysFolder, TOKEN_NAME)
+
+  return {
+    get token() {
+      return token
+    },
+    async run({ token: given, ...user }) {
+      if (token === undefined || !sameSecret(token, given)) {
+        throw new SandlotError(
+          'forbidden',
+          'This set-up link is not valid any more. Sandlot prints the current one when it starts.',
+        )
+      }
+      const administrator = await accounts.createFirstAdministrator(user)
+      token = undefined
+      await forgetSecret(keysFolder, TOKEN_NAME)
+      return administrator
+    },
+  }
+}

@@ -1,0 +1,114 @@
+/** One browser's WebSocket: frames in and out, and the two ways a peer can misbehave (too large, too slow). */
+import { MAX_FRAME_BYTES } from '@sandlot/shared/frames'
+import type { ServerFrame } from '@sandlot/shared/frames'
+import { toErrorBody } from '@sandlot/shared/errors'
+import { WebSocket } from 'ws'
+import type { Caller } from '../caller.ts'
+import { Chat } from '../chat.ts'
+import type { ChatOptions } from '../chat.ts'
+import type { Limits } from '../limits.ts'
+import type { Metrics } from '../metrics.ts'
+import { readFrame } from './frame.ts'
+import { keepAlive } from './keep-alive.ts'
+import { CLOSE } from './sockets.ts'
+import type { Sockets } from './sockets.ts'
+
+/** What may wait for one reader, in bytes. A slower one is dropped and resumes; each time it has got further. */
+export const SLOW_READER_BYTES = 16 * 1024 * 1024
+/** What a dropped reader gets to read the close frame. */
+const CLOSE_GRACE_MS = 5_000
+
+export interface ChatSocketOptions extends Omit<ChatOptions, 'send' | 'user'> {
+  caller: Caller
+  sockets: Sockets
+  limits: Limits
+  metrics: Metrics
+  slowReaderBytes?: number | undefined
+}
+
+/**
+ * `ws` closes by itself on a message over `maxPayload`, before anybody can say a word. This one says it first.
+ */
+export class PoliteWebSocket extends WebSocket {
+  override close(code?: number, reason?: string | Buffer): void {
+    if (code === CLOSE.tooLarge && this.readyState === WebSocket.OPEN) {
+      const message = `A frame has at most ${MAX_FRAME_BYTES} bytes. Put larger text into a file.`
+      this.send(JSON.stringify({ type: 'ai_chat_error', code: 'too_large', message } satisfies ServerFrame))
+    }
+    super.close(code, reason)
+  }
+}
+
+/** Serve `socket`, which is open and whose caller is known, until it closes. */
+export function serveChatSocket(socket: WebSocket, options: ChatSocketOptions): void {
+  const { caller, sockets, limits, metrics, log } = options
+  const slowReaderBytes = options.slowReaderBytes ?? SLOW_READER_BYTES
+
+  const close = (code: number, reason: string): void => {
+    chat.close()
+    socket.close(code, reason)
+    setTimeout(() => socket.terminate(), CLOSE_GRACE_MS).unref()
+  }
+  const send = (frame: ServerFrame): void => {
+    if (socket.readyState !== WebSocket.OPEN) return
+    if (socket.bufferedAmount > slowReaderBytes) {
+      log.warn({ waiting: socket.bufferedAmount }, 'dropped a slow reader')
+      metrics.slowReaderDropped()
+      close(CLOSE.slowReader, 'read too slowly; resume')
+      return
+    }
+    if (frame.type === 'ai_chat_error') metrics.errorOut(frame.code)
+    if (frame.type === 'ai_chat_event') metrics.eventOut(frame.event._meta.sandlot.live === true)
+    socket.send(JSON.stringify(frame))
+  }
+  const { id, role } = caller.account
+  const chat = new Chat({ ...options, send, user: { id, role } })
+  const leave = sockets.add({ caller, send, close })
+
+  const onText = async (text: string): Promise<void> => {
+    const frame = readFrame(text)
+    if (frame.type === 'ai_chat_error') {
+      send(frame)
+      return
+    }
+    metrics.frameIn(frame.type)
+    if (frame.type === 'ai_chat_resume') metrics.resumed()
+    if (frame.type === 'ai_chat') {
+      try {
+        await limits.prompt(id)
+      } catch (error) {
+        const { code, message } = toErrorBody(error)
+        const { requestId, sessionId } = frame
+        send({
+          type: 'ai_chat_error',
+          requestId,
+          ...(sessionId === undefined ? {} : { sessionId }),
+          code,
+          message,
+        })
+        return
+      }
+    }
+    await chat.handle(frame)
+  }
+
+  keepAlive(socket)
+  socket.on('message', (data: Buffer, isBinary) => {
+    if (socket.readyState !== WebSocket.OPEN) return
+    if (isBinary) {
+      send({
+        type: 'ai_chat_error',
+        code: 'invalid_frame',
+        message: 'A frame is one JSON object in a text message.',
+      })
+      return
+    }
+    void onText(data.toString('utf8'))
+  })
+  // A protocol error of the peer; `close` follows and cleans up.
+  socket.on('error', (error) => log.debug({ error: error.message }, 'a chat socket failed'))
+  socket.once('close', () => {
+    leave()
+    chat.close()
+  })
+}

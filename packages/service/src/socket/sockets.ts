@@ -1,0 +1,73 @@
+/** The open chat sockets, to tell a user's other tabs, and to close those whose right to be there has ended. */
+import type { ServerFrame } from '@sandlot/shared/frames'
+import type { Caller } from '../caller.ts'
+
+export interface OpenSocket {
+  readonly caller: Caller
+  send(frame: ServerFrame): void
+  close(code: number, reason: string): void
+}
+
+/** Close codes of our own (4000–4999). */
+export const CLOSE = {
+  goingAway: 1001,
+  tooLarge: 1009,
+  /** The sign-in or the key has ended: do not come back with it. */
+  signedOut: 4001,
+  /** Read too slowly: come back and resume. */
+  slowReader: 4008,
+} as const
+
+/** Tabs of one user. Beyond it something is wrong with the client. */
+export const MAX_SOCKETS_PER_USER = 50
+
+export class Sockets {
+  readonly #open = new Map<string, Set<OpenSocket>>()
+  readonly #onCount: (count: number) => void
+  #count = 0
+
+  constructor(onCount: (count: number) => void) {
+    this.#onCount = onCount
+  }
+
+  /** Answers how to take it out again. */
+  add(socket: OpenSocket): () => void {
+    const userId = socket.caller.account.id
+    const mine = this.#open.get(userId) ?? new Set()
+    this.#open.set(userId, mine.add(socket))
+    this.#onCount(++this.#count)
+    return () => {
+      if (!mine.delete(socket)) return
+      if (mine.size === 0 && this.#open.get(userId) === mine) this.#open.delete(userId)
+      this.#onCount(--this.#count)
+    }
+  }
+
+  countOf(userId: string): number {
+    return this.#open.get(userId)?.size ?? 0
+  }
+
+  tell(userId: string, frame: ServerFrame): void {
+    for (const socket of this.#open.get(userId) ?? []) socket.send(frame)
+  }
+
+  signInEnded(signInId: string): void {
+    this.#closeWhere((caller) => caller.via === 'sign-in' && caller.signInId === signInId)
+  }
+
+  keyDeleted(keyId: string): void {
+    this.#closeWhere((caller) => caller.via === 'key' && caller.keyId === keyId)
+  }
+
+  closeAll(): void {
+    for (const socket of this.#all()) socket.close(CLOSE.goingAway, 'the service stops')
+  }
+
+  #closeWhere(ended: (caller: Caller) => boolean): void {
+    for (const socket of this.#all()) if (ended(socket.caller)) socket.close(CLOSE.signedOut, 'signed out')
+  }
+
+  #all(): OpenSocket[] {
+    return [...this.#open.values()].flatMap((mine) => [...mine])
+  }
+}

@@ -1,0 +1,122 @@
+/** One prompt that nobody watches, from its submission to its end, through a chat of its own. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { SandlotError, messageOf } from '@sandlot/shared/errors'
+import { metaOf, sandlotEventOf } from '@sandlot/shared/events'
+import type { Mode, SessionEvent } from '@sandlot/shared/events'
+import type { ServerFrame } from '@sandlot/shared/frames'
+import { Chat } from './chat.ts'
+import type { ChatOptions } from './chat.ts'
+
+export interface UnattendedOptions extends Omit<ChatOptions, 'send'> {
+  requestId: string
+  sessionId: string | undefined
+  text: string
+  mode: Mode | undefined
+  create: { mode?: Mode }
+  /** Where this was submitted before: deliver what is settled after this number. */
+  submitted: { sessionId: string; after: number } | undefined
+  /** Aborts when the client went away. */
+  gone: AbortSignal
+  /** Aborts when the service stops. Prompts go on. */
+  stopping: AbortSignal
+  /** Stop the prompt when the client goes away. */
+  cancelWhenGone: boolean
+  /** `ai_chat_accepted`, then the frames of this prompt, then its `ai_chat_done`. Must not throw. */
+  onFrame: (frame: ServerFrame) => void
+}
+
+export interface PromptRef {
+  sessionId: string
+  promptId: string
+}
+
+/** How long the answer to a submission is awaited, to stop a prompt whose client went away right after it. */
+const ACCEPT_TIMEOUT_MS = 5_000
+
+/** Resolves at the end of the prompt. Throws `SandlotError`. */
+export async function runPrompt(options: UnattendedOptions): Promise<PromptRef> {
+  const { gone, stopping, onFrame, requestId, submitted } = options
+  const accepted = Promise.withResolvers<PromptRef>()
+  const ended = Promise.withResolvers<PromptRef>()
+  /** Frames that came before it was known which prompt is ours. */
+  let early: ServerFrame[] = []
+  let mine: PromptRef | undefined
+
+  const pass = (frame: ServerFrame, prompt: PromptRef): void => {
+    if (!isOfPrompt(frame, prompt.promptId)) return
+    onFrame(frame)
+    if (frame.type === 'ai_chat_done') ended.resolve(prompt)
+  }
+  const send = (frame: ServerFrame): void => {
+    if (mine !== undefined) {
+      pass(frame, mine)
+    } else if (frame.type === 'ai_chat_accepted' && frame.requestId === requestId) {
+      mine = { sessionId: frame.sessionId, promptId: frame.promptId }
+      accepted.resolve(mine)
+      onFrame(frame)
+      for (const earlier of early) pass(earlier, mine)
+      early = []
+    } else {
+      early.push(frame)
+    }
+  }
+  const leave = (): void =>
+    ended.reject(
+      new SandlotError('agent_unavailable', 'The service stops. The same requestId continues this later.'),
+    )
+
+  const chat = new Chat({ ...options, send })
+  const both = AbortSignal.any([gone, stopping])
+  both.addEventListener('abort', leave, { once: true })
+  try {
+    if (both.aborted) leave()
+    if (submitted !== undefined) await chat.resume(submitted.sessionId, submitted.after)
+    const { sessionId, text, mode, create } = options
+    const submission = {
+      requestId,
+      sessionId,
+      text,
+      mode,
+      create,
+      whenBusy: 'refuse',
+      unattended: true,
+    } as const
+    chat.prompt(submission).catch((error: unknown) => {
+      accepted.reject(error)
+      ended.reject(error)
+    })
+    // Its failure is the other one's too.
+    accepted.promise.catch(() => undefined)
+    return await ended.promise
+  } finally {
+    both.removeEventListener('abort', leave)
+    if (gone.aborted && options.cancelWhenGone) await stop(chat, accepted.promise, options)
+    chat.close()
+  }
+}
+
+async function stop(chat: Chat, accepted: Promise<PromptRef>, { log }: UnattendedOptions): Promise<void> {
+  try {
+    const prompt = await Promise.race([accepted, sleep(ACCEPT_TIMEOUT_MS, undefined, { ref: false })])
+    if (prompt !== undefined) await chat.cancel(prompt.sessionId)
+  } catch (error) {
+    log.info({ error: messageOf(error) }, 'there was nothing to stop for a client that went away')
+  }
+}
+
+/** The first event of the prompt that this request id made, if the log has it. */
+export function findSubmitted(log: readonly SessionEvent[], requestId: string): SessionEvent | undefined {
+  const started = log.find((event) => {
+    const inner = sandlotEventOf(event)
+    return inner?.type === 'prompt_started' && inner.requestId === requestId
+  })
+  if (started === undefined) return undefined
+  const { promptId } = metaOf(started)
+  return log.find((event) => metaOf(event).promptId === promptId)
+}
+
+/** Frames of this prompt, and events that belong to none (a title, a change of mode). */
+function isOfPrompt(frame: ServerFrame, promptId: string): boolean {
+  if (frame.type === 'ai_chat_event') return (metaOf(frame.event).promptId ?? promptId) === promptId
+  return frame.type === 'ai_chat_done' && frame.promptId === promptId
+}
