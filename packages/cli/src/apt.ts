@@ -28,6 +28,8 @@ export function systemPackages(config: CliConfig, signal: AbortSignal): SystemPa
 
   return {
     async install(packages, say, optional = []) {
+      const able = findProgram('apt-get', environment) !== undefined && process.getuid?.() === 0
+      if (packages.length === 0 && !able) return
       say([...packages, ...optional].join(', '))
       const byHand = `Install by hand, then run the same command again: apt-get install --no-remove ${packages.join(' ')}`
       if (findProgram('apt-get', environment) === undefined) {
