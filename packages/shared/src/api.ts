@@ -99,13 +99,13 @@ export const apiKey = z.object({
   id: z.string(),
   name: z.string(),
   /** The first characters, to tell keys apart. The rest is not kept. */
-  start: z.string(),
+  prefix: z.string(),
   createdAt: z.number(),
   lastUsedAt: z.number().nullable(),
 })
 export type ApiKey = z.infer<typeof apiKey>
-/** `secret` is shown this once. */
-export const newApiKey = apiKey.extend({ secret: z.string() })
+/** `key` is the whole key, shown this once. */
+export const newApiKey = apiKey.extend({ key: z.string() })
 export type NewApiKey = z.infer<typeof newApiKey>
 /** `GET /api/keys`. `DELETE /api/keys/:id` → 204. */
 export const keyList = z.object({ keys: z.array(apiKey) })

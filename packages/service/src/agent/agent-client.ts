@@ -80,7 +80,7 @@ async function request(
   params: object,
 ): Promise<unknown> {
   try {
-    return await agent.request<unknown>(method, params)
+    return await agent.request(method, params)
   } catch (error) {
     throw closed.aborted ? unavailable(error) : toSandlotError(error)
   }

@@ -1,8 +1,8 @@
 /** Reading one WebSocket text message as a chat frame. */
-import { SandlotError } from '@sandlot/shared/errors'
+import type { ErrorCode } from '@sandlot/shared/errors'
 import { clientFrame } from '@sandlot/shared/frames'
 import type { ClientFrame, ServerFrame } from '@sandlot/shared/frames'
-import { z } from 'zod'
+import type { z } from 'zod'
 
 const TYPES = new Set<string>(clientFrame.options.flatMap((option) => [...option.shape.type.values]))
 
@@ -42,7 +42,7 @@ export function problemsOf(error: z.ZodError): string {
 
 function refusal(
   about: Record<string, unknown>,
-  code: SandlotError['code'],
+  code: ErrorCode,
   message: string,
 ): Extract<ServerFrame, { type: 'ai_chat_error' }> {
   const { requestId, sessionId } = about

@@ -13,7 +13,7 @@ export const CLOSE = {
   goingAway: 1001,
   tooLarge: 1009,
   /** The sign-in or the key has ended: do not come back with it. */
-  signedOut: 4001,
+  signedOut: 4401,
   /** Read too slowly: come back and resume. */
   slowReader: 4008,
 } as const

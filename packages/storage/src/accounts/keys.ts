@@ -22,10 +22,10 @@ export async function createKey(
   name: string,
 ): Promise<NewApiKey> {
   const secret = `${API_KEY_PREFIX}${randomText(SECRET_CHARS)}`
-  const key: ApiKey = {
+  const kept: ApiKey = {
     id: `key_${randomText(20)}`,
     name,
-    start: secret.slice(0, SHOWN_CHARS),
+    prefix: secret.slice(0, SHOWN_CHARS),
     createdAt: Date.now(),
     lastUsedAt: null,
   }
@@ -43,16 +43,16 @@ export async function createKey(
     }
     await trx
       .insertInto('api_key')
-      .values({ ...key, userId, hash: hashOf(secret) })
+      .values({ ...kept, userId, hash: hashOf(secret) })
       .execute()
   })
-  return { ...key, secret }
+  return { ...kept, key: secret }
 }
 
 export async function listKeys(db: Kysely<AccountsSchema>, userId: string): Promise<ApiKey[]> {
   return db
     .selectFrom('api_key')
-    .select(['id', 'name', 'start', 'createdAt', 'lastUsedAt'])
+    .select(['id', 'name', 'prefix', 'createdAt', 'lastUsedAt'])
     .where('userId', '=', userId)
     .orderBy('createdAt', 'desc')
     .orderBy('id')

@@ -10,7 +10,7 @@ export interface AccountsSchema {
     userId: string
     name: string
     /** The first characters of the secret, for people. */
-    start: string
+    prefix: string
     /** SHA-256 of the whole secret, hex. */
     hash: string
     createdAt: number

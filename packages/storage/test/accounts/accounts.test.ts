@@ -147,19 +147,19 @@ describe('API keys', () => {
   test('is shown once, hashed at rest, found by its secret, and gone when deleted', async () => {
     const user = await accounts.createUser(ann)
     const key = await accounts.createKey(user.id, 'laptop')
-    expect(key.secret).toMatch(/^sk-sandlot-[0-9a-z]{40}$/)
-    expect(key.secret.startsWith(key.start)).toBe(true)
-    expect(await accounts.findByKey(key.secret)).toEqual({ account: user, keyId: key.id })
+    expect(key.key).toMatch(/^sk-sandlot-[0-9a-z]{40}$/)
+    expect(key.key.prefixsWith(key.prefix)).toBe(true)
+    expect(await accounts.findByKey(key.key)).toEqual({ account: user, keyId: key.id })
     const [listed] = await accounts.listKeys(user.id)
-    expect(listed).toMatchObject({ id: key.id, name: 'laptop', start: key.start })
+    expect(listed).toMatchObject({ id: key.id, name: 'laptop', prefix: key.prefix })
     expect(listed?.lastUsedAt).not.toBeNull()
-    expect(JSON.stringify(listed)).not.toContain(key.secret)
+    expect(JSON.stringify(listed)).not.toContain(key.key)
     const kept = await readFile(join(folder, 'accounts.db-wal'), 'latin1')
-    expect(kept).not.toContain(key.secret.slice(API_KEY_PREFIX.length + 4))
+    expect(kept).not.toContain(key.key.slice(API_KEY_PREFIX.length + 4))
 
     expect(await accounts.deleteKey(user.id, key.id)).toBe(true)
     expect(await accounts.deleteKey(user.id, key.id)).toBe(false)
-    expect(await accounts.findByKey(key.secret)).toBeUndefined()
+    expect(await accounts.findByKey(key.key)).toBeUndefined()
   })
 
   test('another user sees and deletes none of them', async () => {
@@ -168,7 +168,7 @@ describe('API keys', () => {
     const key = await accounts.createKey(user.id, 'laptop')
     expect(await accounts.listKeys(other.id)).toEqual([])
     expect(await accounts.deleteKey(other.id, key.id)).toBe(false)
-    expect(await accounts.findByKey(key.secret)).toBeDefined()
+    expect(await accounts.findByKey(key.key)).toBeDefined()
   })
 
   test('a key that nobody made finds nobody', async () => {

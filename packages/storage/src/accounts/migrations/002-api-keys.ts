@@ -13,7 +13,7 @@ export const apiKeys: Migration = {
         column.notNull().references('auth_user.id').onDelete('cascade'),
       )
       .addColumn('name', 'text', (column) => column.notNull())
-      .addColumn('start', 'text', (column) => column.notNull())
+      .addColumn('prefix', 'text', (column) => column.notNull())
       .addColumn('hash', 'text', (column) => column.notNull().unique())
       .addColumn('createdAt', 'bigint', (column) => column.notNull())
       .addColumn('lastUsedAt', 'bigint')
