@@ -37,7 +37,10 @@ export function problemIn(line: string): string | undefined {
 }
 
 /** Cuts a stream of text into lines, whatever its chunks; `end` gives the last one without a line break. */
-export function lineSplitter(onLine: (line: string) => void): { push(text: string): void; end(): void } {
+export function lineSplitter(onLine: (line: string) => void): {
+  push: (text: string) => void
+  end: () => void
+} {
   let rest = ''
   return {
     push(text) {

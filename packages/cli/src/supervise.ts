@@ -63,12 +63,14 @@ export function supervise(spec: ChildSpec, events: SupervisorEvents): Supervised
       const problem = problemIn(line)
       if (problem !== undefined && !stopping.signal.aborted) events.problem(problem)
     }
-    const out = lineSplitter((line) => (line.startsWith('{') ? show(line) : events.said(line)))
-    const err = lineSplitter(show)
-    running.stdout?.setEncoding('utf8').on('data', (text: string) => {
-      log.write(text)
-      out.push(text)
+    const out = lineSplitter((line) => {
+      // What it says to a person is for the person only: it may hold the one-time token of the first visit.
+      if (!line.startsWith('{')) return events.said(line)
+      log.write(`${line}\n`)
+      show(line)
     })
+    const err = lineSplitter(show)
+    running.stdout?.setEncoding('utf8').on('data', out.push)
     running.stderr?.setEncoding('utf8').on('data', (text: string) => {
       log.write(text)
       err.push(text)

@@ -59,6 +59,7 @@ describe('a supervised process', () => {
     const log = readFileSync(join(folder, 'log', 'child.log'), 'utf8')
     expect(log).toContain('"fine"')
     expect(log).toContain('a warning')
+    expect(log).not.toContain('ONLY')
   })
 
   test('is started again when it dies, and not when it is stopped', async () => {
