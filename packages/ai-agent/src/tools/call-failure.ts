@@ -24,7 +24,8 @@ export class CallFailure extends Error {
 /** What an abort means for a call. Anything that is not a timeout or an interruption is a person's wish. */
 export function abortReason(signal: AbortSignal): 'cancelled' | 'timeout' | 'interrupted' {
   const reason: unknown = signal.reason
-  if (reason === 'timeout' || (reason instanceof DOMException && reason.name === 'TimeoutError')) return 'timeout'
+  if (reason === 'timeout' || (reason instanceof DOMException && reason.name === 'TimeoutError'))
+    return 'timeout'
   return reason === 'interrupted' || reason === SHUTDOWN ? 'interrupted' : 'cancelled'
 }
 
@@ -50,7 +51,8 @@ export function abortedOutcome(signal: AbortSignal): ToolOutcome {
  */
 export function outcomeOfThrown(thrown: unknown, signal: AbortSignal, log: ToolLog): ToolOutcome {
   if (signal.aborted) return abortedOutcome(signal)
-  if (thrown instanceof CallFailure) return { status: 'failed', reason: thrown.reason, forModel: thrown.message }
+  if (thrown instanceof CallFailure)
+    return { status: 'failed', reason: thrown.reason, forModel: thrown.message }
   if (thrown instanceof SandboxError) {
     return { status: 'failed', reason: REASON_OF_SANDBOX_ERROR[thrown.code], forModel: thrown.message }
   }

@@ -25,6 +25,8 @@ export interface NormalizedToolRequest {
 /** One use of a tool, as the scheduler hands it on. `tool` is the registered tool; `args` are validated by `validate`. */
 export interface ToolCall extends NormalizedToolRequest {
   tool: Tool
+  /** Why it cannot run, when that was clear from the request itself. `validate` says so. */
+  refusal?: { reason: FailureReason; message: string }
 }
 
 /** What a running call says. The scheduler stamps the call id and turns it into a live or settled event. */
@@ -41,7 +43,14 @@ export type ToolUpdate =
   /** Asks the user; stored (event and row) before it is shown. Then wait on `ctx.approval`. */
   | { type: 'approval_asked'; options: ApprovalOption[]; expiresAt: number }
   /** The plan, complete each time. */
-  | { type: 'plan'; entries: { content: string; priority: 'high' | 'medium' | 'low'; status: 'pending' | 'in_progress' | 'completed' }[] }
+  | {
+      type: 'plan'
+      entries: {
+        content: string
+        priority: 'high' | 'medium' | 'low'
+        status: 'pending' | 'in_progress' | 'completed'
+      }[]
+    }
 
 export interface ApprovalOption {
   optionId: string
@@ -151,5 +160,8 @@ export interface Tool<Input extends z.ZodObject = z.ZodObject> {
   title(args: Record<string, unknown>): string
   /** Files it concerns, absolute paths. */
   locations?(args: Record<string, unknown>): ToolLocation[]
-  execute(args: z.infer<Input>, ctx: CallContext & { call: ToolCall }): AsyncGenerator<ToolUpdate, ToolOutcome>
+  execute(
+    args: z.infer<Input>,
+    ctx: CallContext & { call: ToolCall },
+  ): AsyncGenerator<ToolUpdate, ToolOutcome>
 }

@@ -1,0 +1,117 @@
+/**
+ * Puts the time limit into the context and is the backstop: two seconds after the limit, or after a cancel, the call is
+ * over whether its tool noticed or not. Time spent waiting for the sandbox to wake is not the call's time.
+ */
+import { abortedOutcome, isShutdown } from '../tools/call-failure.ts'
+import type { Policy, ToolCall, ToolOutcome, ToolUpdate } from '../tools/tool.ts'
+
+export const BACKSTOP_MS = 2000
+const MIN_MS = 1000
+const MAX_MS = 300_000
+/** Nothing hangs for ever, not even a sandbox that neither wakes nor fails. */
+const WAKE_MS = 180_000
+
+export function timeout(defaultMs: number): Policy {
+  return (next) =>
+    async function* limited(call, ctx) {
+      ctx.signal.throwIfAborted()
+      const limitMs = limitOf(call, defaultMs)
+      const deadline = createDeadline(limitMs)
+      const signal = AbortSignal.any([ctx.signal, deadline.signal])
+      const running = next(call, {
+        ...ctx,
+        signal,
+        timeoutMs: limitMs,
+        remainingMs: () => deadline.remainingMs(),
+        sandbox: () => deadline.extend(WAKE_MS, () => ctx.clock.wait(ctx.sandbox())),
+      })
+      try {
+        const outcome = yield* withBackstop(running, signal)
+        return outcome ?? timedOutText(abortedOutcome(signal), limitMs)
+      } catch (thrown) {
+        // Only our own limit ends here; every other abort is `settle`'s business.
+        if (!deadline.signal.aborted || ctx.signal.aborted) throw thrown
+        return timedOutText(abortedOutcome(signal), limitMs)
+      } finally {
+        deadline.clear()
+      }
+    }
+}
+
+/** The model's own wish where the tool has such an argument, else the tool's, else the configured one. */
+function limitOf(call: ToolCall, defaultMs: number): number {
+  const asked = call.args['timeout_ms']
+  const wanted = typeof asked === 'number' ? asked : (call.tool.timeoutMs ?? defaultMs)
+  return Math.min(Math.max(wanted, MIN_MS), MAX_MS)
+}
+
+function timedOutText(outcome: ToolOutcome, limitMs: number): ToolOutcome {
+  if (outcome.status !== 'failed' || outcome.reason !== 'timeout') return outcome
+  return { ...outcome, forModel: `The call did not end within its limit of ${limitMs} ms and was ended.` }
+}
+
+/** Passes `running` on; undefined when it did not end in time after an abort. A shutdown has no such time. */
+async function* withBackstop(
+  running: AsyncGenerator<ToolUpdate, ToolOutcome>,
+  signal: AbortSignal,
+): AsyncGenerator<ToolUpdate, ToolOutcome | undefined> {
+  const gaveUp = Promise.withResolvers<undefined>()
+  let timer: NodeJS.Timeout | undefined
+  const onAbort = (): void => {
+    if (!isShutdown(signal)) timer = setTimeout(() => gaveUp.resolve(undefined), BACKSTOP_MS)
+  }
+  signal.addEventListener('abort', onAbort, { once: true })
+  let finished = false
+  try {
+    for (;;) {
+      const step = await Promise.race([running.next(), gaveUp.promise])
+      if (step === undefined) return undefined
+      if (step.done === true) {
+        finished = true
+        return step.value
+      }
+      yield step.value
+    }
+  } finally {
+    clearTimeout(timer)
+    signal.removeEventListener('abort', onAbort)
+    // Not awaited: `return` queues behind a step that may never end. Its failure has nobody left to tell.
+    if (!finished)
+      void Promise.allSettled([running.return({ status: 'failed', reason: 'interrupted', forModel: '' })])
+  }
+}
+
+interface Deadline {
+  signal: AbortSignal
+  remainingMs(): number
+  /** Runs `work` with `ms` more; afterwards the time it took is given back. */
+  extend<T>(ms: number, work: () => Promise<T>): Promise<T>
+  clear(): void
+}
+
+function createDeadline(limitMs: number): Deadline {
+  const controller = new AbortController()
+  let at = 0
+  let timer: NodeJS.Timeout | undefined
+  const set = (ms: number): void => {
+    clearTimeout(timer)
+    at = performance.now() + ms
+    timer = setTimeout(() => controller.abort('timeout'), ms)
+  }
+  const remainingMs = (): number => Math.max(0, at - performance.now())
+  set(limitMs)
+  return {
+    signal: controller.signal,
+    remainingMs,
+    async extend(ms, work) {
+      const left = remainingMs()
+      set(left + ms)
+      try {
+        return await work()
+      } finally {
+        if (!controller.signal.aborted) set(left)
+      }
+    },
+    clear: () => clearTimeout(timer),
+  }
+}

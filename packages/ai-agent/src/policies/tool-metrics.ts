@@ -1,0 +1,97 @@
+/** Counts of finished calls, in bounded memory however many calls and tool names there are. */
+import type { FailureReason } from '@sandlot/shared/events'
+
+export interface CallRecord {
+  /** The tool's id. */
+  tool: string
+  outcome: 'completed' | FailureReason
+  waitMs: number
+  runMs: number
+  /** Of output; 0 when there was none. */
+  bytes: number
+  truncated: boolean
+}
+
+/** Rates are 0–1; all are 0 when there were no calls. Percentiles are over the last 512 calls. */
+export interface ToolStats {
+  count: number
+  successRate: number
+  meanMs: number
+  p50Ms: number
+  p95Ms: number
+  meanWaitMs: number
+  truncationRate: number
+  /** Calls by outcome. */
+  outcomes: Partial<Record<CallRecord['outcome'], number>>
+}
+
+export interface ToolMetrics {
+  record(call: CallRecord): void
+  /** Of one tool by id, or of all calls. */
+  getStats(tool?: string): ToolStats
+  /** Ids of the tools that were called, sorted. */
+  tools(): string[]
+}
+
+const RECENT = 512
+const MAX_TOOLS = 1000
+const OTHER = '(other)'
+
+interface Series {
+  count: number
+  runMs: number
+  waitMs: number
+  truncated: number
+  outcomes: Partial<Record<CallRecord['outcome'], number>>
+  /** A ring of the last running times. */
+  recent: number[]
+}
+
+export function createToolMetrics(): ToolMetrics {
+  const all = emptySeries()
+  const byTool = new Map<string, Series>()
+
+  const seriesOf = (tool: string): Series => {
+    const name = byTool.has(tool) || byTool.size < MAX_TOOLS ? tool : OTHER
+    const known = byTool.get(name) ?? emptySeries()
+    byTool.set(name, known)
+    return known
+  }
+  return {
+    record(call) {
+      for (const series of [all, seriesOf(call.tool)]) add(series, call)
+    },
+    getStats: (tool) => statsOf(tool === undefined ? all : (byTool.get(tool) ?? emptySeries())),
+    tools: () => [...byTool.keys()].toSorted(),
+  }
+}
+
+function emptySeries(): Series {
+  return { count: 0, runMs: 0, waitMs: 0, truncated: 0, outcomes: {}, recent: [] }
+}
+
+function add(series: Series, call: CallRecord): void {
+  series.recent[series.count % RECENT] = call.runMs
+  series.count++
+  series.runMs += call.runMs
+  series.waitMs += call.waitMs
+  if (call.truncated) series.truncated++
+  series.outcomes[call.outcome] = (series.outcomes[call.outcome] ?? 0) + 1
+}
+
+function statsOf(series: Series): ToolStats {
+  const sorted = series.recent.toSorted((a, b) => a - b)
+  // Nearest rank: the smallest value that at least that share of the calls did not exceed.
+  const percentile = (share: number): number => sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)] ?? 0
+  const per = (sum: number): number => (series.count === 0 ? 0 : sum / series.count)
+  return {
+    count: series.count,
+    successRate: per(series.outcomes.completed ?? 0),
+    meanMs: per(series.runMs),
+    p50Ms: percentile(0.5),
+    p95Ms: percentile(0.95),
+    meanWaitMs: per(series.waitMs),
+    truncationRate: per(series.truncated),
+    outcomes: { ...series.outcomes },
+  }
+}

@@ -1,0 +1,115 @@
+/** What a tool yields and returns → the events of its call. The scheduler adds whose call it was; nothing is renamed. */
+import {
+  makeMeta,
+  makeSandlotEvent,
+  type MetaFields,
+  type SessionEvent,
+  type ToolLocation,
+} from '@sandlot/shared/events'
+import type { ToolCall, ToolLog, ToolOutcome, ToolUpdate } from '../tools/tool.ts'
+
+/** Where a call belongs. */
+export interface CallStamp {
+  callId: string
+  promptId: string
+  turn: number
+}
+
+const TITLE_LENGTH = 300
+
+/** The call as the model made it, settled, before anything runs. `rawInput`: its arguments as they came. */
+export function announcedEvent(
+  call: ToolCall,
+  rawInput: unknown,
+  stamp: CallStamp,
+  log: ToolLog,
+): SessionEvent {
+  const args = rawArguments(rawInput)
+  const about = describe(call, args, log)
+  return {
+    sessionUpdate: 'tool_call',
+    toolCallId: stamp.callId,
+    title: about.title,
+    name: call.name,
+    kind: call.tool.kind,
+    status: 'pending',
+    rawInput,
+    ...(about.locations === undefined ? {} : { locations: about.locations }),
+    _meta: makeMeta(fieldsOf(stamp), Date.now()),
+  }
+}
+
+export function updateEvent(update: ToolUpdate, stamp: CallStamp): SessionEvent {
+  const event = (fields: MetaFields = {}) => ({
+    _meta: makeMeta({ ...fieldsOf(stamp), ...fields }, Date.now()),
+  })
+  const base = { sessionUpdate: 'tool_call_update', toolCallId: stamp.callId } as const
+  switch (update.type) {
+    case 'output':
+      return { ...base, ...event({ live: true, output: update.piece }) }
+    case 'progress': {
+      const { type: _, ...progress } = update
+      return { ...base, ...event({ live: true, progress }) }
+    }
+    case 'started':
+      return {
+        ...base,
+        status: 'in_progress',
+        ...event(update.attempt === undefined ? {} : { attempt: update.attempt }),
+      }
+    case 'title': {
+      const { type: _, ...about } = update
+      return { ...base, ...about, ...event() }
+    }
+    case 'plan':
+      return { sessionUpdate: 'plan', entries: update.entries, ...event() }
+    case 'approval_asked': {
+      const asked = { ...update, toolCallId: stamp.callId }
+      return makeSandlotEvent(asked, fieldsOf(stamp), Date.now())
+    }
+  }
+}
+
+/** The settled end of a call. */
+export function outcomeEvent(outcome: ToolOutcome, stamp: CallStamp): SessionEvent {
+  const { exit, outputInfo, timing, content, forModel, data } = outcome
+  const fields: MetaFields = {
+    ...fieldsOf(stamp),
+    ...(exit === undefined ? {} : { exit }),
+    ...(outputInfo === undefined ? {} : { outputInfo }),
+    ...(timing === undefined ? {} : { timing }),
+    ...(outcome.status === 'failed' ? { reason: outcome.reason } : {}),
+  }
+  return {
+    sessionUpdate: 'tool_call_update',
+    toolCallId: stamp.callId,
+    status: outcome.status,
+    ...(content === undefined ? {} : { content }),
+    rawOutput: { forModel, ...(data === undefined ? {} : { data }) },
+    _meta: makeMeta(fields, Date.now()),
+  }
+}
+
+function fieldsOf(stamp: CallStamp): MetaFields {
+  return { promptId: stamp.promptId, turn: stamp.turn }
+}
+
+function rawArguments(rawInput: unknown): Record<string, unknown> {
+  return typeof rawInput === 'object' && rawInput !== null ? (rawInput as Record<string, unknown>) : {}
+}
+
+/** A tool describes arguments that nobody has checked yet; if it cannot, its name has to do. */
+function describe(
+  call: ToolCall,
+  args: Record<string, unknown>,
+  log: ToolLog,
+): { title: string; locations?: ToolLocation[] } {
+  try {
+    const title = call.tool.title(args).trim().slice(0, TITLE_LENGTH).toWellFormed()
+    const locations = call.tool.locations?.(args)
+    return { title: title === '' ? call.name : title, ...(locations === undefined ? {} : { locations }) }
+  } catch (error) {
+    log.warn({ err: error, tool: call.tool.id }, 'a tool could not describe its arguments')
+    return { title: call.name }
+  }
+}

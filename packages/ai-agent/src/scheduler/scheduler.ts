@@ -1,0 +1,205 @@
+/**
+ * Runs the calls of one turn. Announces all of them, then runs reads together and a call that changes things alone,
+ * waits for every one, and returns the outcomes in call order: that return is "all tool calls complete".
+ */
+import type { SessionEvent } from '@sandlot/shared/events'
+import { mergeGenerators } from '@sandlot/shared/streams'
+import { applyPolicies } from '../policies/index.ts'
+import { SHUTDOWN } from '../tools/call-failure.ts'
+import type { ToolRegistry } from '../tools/registry.ts'
+import type { CallContext, Execute, Policy, ToolCall, ToolOutcome, ToolUpdate } from '../tools/tool.ts'
+import { guaranteedShare, lengthLimit } from './batch-budget.ts'
+import type { BatchContext } from './batch.ts'
+import { createCallClock } from './call-clock.ts'
+import { announcedEvent, outcomeEvent, updateEvent, type CallStamp } from './call-events.ts'
+import { cleanOutcome, shortenOutcome } from './clean-outcome.ts'
+import { refusedCall } from './refused-tool.ts'
+import { isRefused, normalizeBatch, rawArguments, type RawToolCall } from './tool-request-adapter.ts'
+
+export interface ToolScheduler {
+  /**
+   * Yields every event of the batch, in an order in which they may be stored: the consumer stores a settled event before
+   * it asks for the next. Every call gets exactly one outcome, also when `ctx.signal` aborts. Throws only for a
+   * shutdown, or when the consumer's own functions fail.
+   */
+  run(calls: readonly RawToolCall[], ctx: BatchContext): AsyncGenerator<SessionEvent, ToolOutcome[]>
+}
+
+export interface SchedulerParts {
+  registry: Pick<ToolRegistry, 'getTool' | 'listTools'>
+  policies: readonly Policy[]
+  /** 1–10 reads at a time. */
+  maxConcurrent: number
+}
+
+/** One call of the batch, from its announcement to its outcome. */
+interface ScheduledCall {
+  call: ToolCall
+  stamp: CallStamp
+  rawInput: unknown
+  announcedAt: number
+  settled: PromiseWithResolvers<void>
+  outcome?: ToolOutcome
+  /** Its text is longer than its guaranteed share, so it is settled when all lengths are known. */
+  held?: boolean
+}
+
+export function createScheduler(parts: SchedulerParts): ToolScheduler {
+  const execute = applyPolicies(parts.policies, runTool)
+  return {
+    async *run(calls, ctx) {
+      const batch = scheduleAll(calls, parts.registry, ctx)
+      for (const { call, rawInput, stamp } of batch) {
+        if (!ctx.announced(stamp.callId)) yield announcedEvent(call, rawInput, stamp, ctx.log)
+      }
+      // A consumer that goes away takes nothing down: the calls let go of what they run, as for a shutdown.
+      const left = new AbortController()
+      const share = guaranteedShare(batch.length)
+      for (const group of groupsOf(batch)) {
+        const running = group.map((scheduled) => () => runCall(scheduled, execute, share, left.signal, ctx))
+        yield* abandonable(mergeGenerators(running, parts.maxConcurrent), left)
+      }
+      yield* settleHeld(batch)
+      return batch.flatMap(({ outcome }) => outcome ?? [])
+    },
+  }
+}
+
+function scheduleAll(
+  calls: readonly RawToolCall[],
+  registry: SchedulerParts['registry'],
+  ctx: BatchContext,
+): ScheduledCall[] {
+  const announcedAt = performance.now()
+  return normalizeBatch(calls, registry).map((request, index) => {
+    const tool = registry.getTool(request.name)
+    const call = isRefused(request) || tool === undefined ? refusedCall(request, tool) : { ...request, tool }
+    const raw = calls[index]
+    return {
+      call,
+      stamp: { callId: call.callId, promptId: ctx.promptId, turn: ctx.turn },
+      rawInput: isRefused(request) && raw !== undefined ? (rawArguments(raw) ?? {}) : call.args,
+      announcedAt,
+      settled: Promise.withResolvers<void>(),
+    }
+  })
+}
+
+/** Neighbouring reads together; a call that changes things alone. Order between groups is the model's. */
+function groupsOf(batch: readonly ScheduledCall[]): ScheduledCall[][] {
+  const groups: ScheduledCall[][] = []
+  let reads: ScheduledCall[] | undefined
+  for (const scheduled of batch) {
+    if (!scheduled.call.tool.readOnly) reads = undefined
+    if (reads === undefined) groups.push([scheduled])
+    else reads.push(scheduled)
+    reads = scheduled.call.tool.readOnly ? groups.at(-1) : undefined
+  }
+  return groups
+}
+
+async function* runCall(
+  scheduled: ScheduledCall,
+  execute: Execute,
+  share: number,
+  left: AbortSignal,
+  ctx: BatchContext,
+): AsyncGenerator<SessionEvent, void> {
+  const { call, stamp } = scheduled
+  const running = execute(call, callContext(scheduled, left, ctx))
+  try {
+    for (;;) {
+      const step = await running.next()
+      if (step.done === true) {
+        scheduled.outcome = cleanOutcome(step.value)
+        break
+      }
+      yield updateEvent(step.value, stamp)
+    }
+  } finally {
+    if (scheduled.outcome === undefined) await running.return(NOBODY_WAITS)
+  }
+  if (scheduled.outcome.forModel.length > share) scheduled.held = true
+  else yield* settleCall(scheduled)
+}
+
+/** What a generator is ended with whose consumer has gone. */
+const NOBODY_WAITS: ToolOutcome = { status: 'failed', reason: 'interrupted', forModel: '' }
+
+async function* settleCall(scheduled: ScheduledCall): AsyncGenerator<SessionEvent, void> {
+  if (scheduled.outcome === undefined) return
+  yield outcomeEvent(scheduled.outcome, scheduled.stamp)
+  scheduled.settled.resolve()
+}
+
+/** Now that all lengths are known, shorten the longest as far as the batch needs it. */
+async function* settleHeld(batch: readonly ScheduledCall[]): AsyncGenerator<SessionEvent, void> {
+  const limit = lengthLimit(batch.map(({ outcome }) => outcome?.forModel.length ?? 0))
+  for (const scheduled of batch.filter(({ held }) => held === true)) {
+    if (scheduled.outcome !== undefined) scheduled.outcome = shortenOutcome(scheduled.outcome, limit)
+    yield* settleCall(scheduled)
+  }
+}
+
+function callContext(scheduled: ScheduledCall, left: AbortSignal, ctx: BatchContext): CallContext {
+  const { callId } = scheduled.call
+  const signal = AbortSignal.any([ctx.signal, ctx.cancelSignal(callId), left])
+  const resumed = ctx.previousAttempt(callId)
+  return {
+    sessionId: ctx.sessionId,
+    userId: ctx.userId,
+    promptId: ctx.promptId,
+    turn: ctx.turn,
+    signal,
+    clock: createCallClock(scheduled.announcedAt),
+    settled: scheduled.settled.promise,
+    sandbox: () => ctx.sandbox(signal),
+    ...(resumed === undefined ? {} : { resumed }),
+    mode: ctx.mode(),
+    approval: ctx.approval(callId),
+    allowedForSession: (name) => ctx.allowedForSession(name),
+    saveOutput: (offset, bytes) => ctx.appendOutput(callId, offset, bytes),
+    readOutput: (from, to) => ctx.readOutput(callId, from, to),
+    log: ctx.log,
+  }
+}
+
+/** The innermost: the tool itself. One that does not say that it runs has it said for it. */
+async function* runTool(call: ToolCall, ctx: CallContext): AsyncGenerator<ToolUpdate, ToolOutcome> {
+  const running = call.tool.execute(call.args, { ...ctx, call })
+  let finished = false
+  try {
+    let step = await running.next()
+    if (step.done === true || step.value.type !== 'started') yield { type: 'started' }
+    while (step.done !== true) {
+      yield step.value
+      step = await running.next()
+    }
+    finished = true
+    return step.value
+  } finally {
+    if (!finished) await running.return(NOBODY_WAITS)
+  }
+}
+
+/** `merged`, with `left` aborted as soon as the consumer ends us instead of asking for more. */
+async function* abandonable<T, R>(
+  merged: AsyncGenerator<T, R>,
+  left: AbortController,
+): AsyncGenerator<T, void> {
+  try {
+    for (;;) {
+      const step = await merged.next()
+      if (step.done === true) return
+      let wanted = false
+      try {
+        yield step.value
+        wanted = true
+      } finally {
+        if (!wanted) left.abort(SHUTDOWN)
+      }
+    }
+  } finally {
+    await merged.return(undefined as R)
+  }
+}

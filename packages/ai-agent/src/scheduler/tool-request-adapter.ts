@@ -1,0 +1,101 @@
+/**
+ * The entry of the scheduler: whatever a model (or a client) sends as a call becomes one shape, or a refusal that says
+ * what is wrong. Nothing behind this file looks at a raw call.
+ */
+import { nearest } from '@sandlot/shared/config-names'
+import type { FailureReason } from '@sandlot/shared/events'
+import type { ToolRegistry } from '../tools/registry.ts'
+import type { NormalizedToolRequest } from '../tools/tool.ts'
+
+/** A call as it arrives. The arguments sit under one of four names, as an object, as JSON text, or not at all. */
+export interface RawToolCall {
+  id: string
+  name: string
+  args?: unknown
+  parameters?: unknown
+  input?: unknown
+  arguments?: unknown
+  /** Set by the model client when the arguments must not be used. */
+  invalid?: 'truncated' | 'malformed' | 'not_object'
+}
+
+/** A call that cannot run. `message` is for the model. */
+export interface RefusedToolRequest {
+  callId: string
+  name: string
+  refusal: { reason: Extract<FailureReason, 'invalid_arguments' | 'unknown_tool'>; message: string }
+}
+
+export type AdaptedToolRequest = NormalizedToolRequest | RefusedToolRequest
+
+export function isRefused(request: AdaptedToolRequest): request is RefusedToolRequest {
+  return 'refusal' in request
+}
+
+/** One request or refusal per call, in the order of `calls`. */
+export function normalizeBatch(
+  calls: readonly RawToolCall[],
+  registry: Pick<ToolRegistry, 'getTool' | 'listTools'>,
+): AdaptedToolRequest[] {
+  return calls.map((call) => {
+    const request = { callId: call.id, name: call.name }
+    const tool = registry.getTool(call.name)
+    if (tool === undefined) {
+      const names = registry.listTools().map((tool) => tool.name)
+      return { ...request, refusal: { reason: 'unknown_tool', message: unknownToolText(call.name, names) } }
+    }
+    const args =
+      call.invalid === undefined ? readArguments(rawArguments(call)) : { problem: INVALID_TEXT[call.invalid] }
+    if ('problem' in args) {
+      const message = `${args.problem} Nothing was run.`
+      return { ...request, refusal: { reason: 'invalid_arguments', message } }
+    }
+    return { callId: call.id, name: tool.name, args: args.args }
+  })
+}
+
+const INVALID_TEXT = {
+  truncated:
+    'The call was cut off before its arguments were complete, most likely because the answer reached its length limit. ' +
+    'Split the work into several smaller calls (for example write a long file in parts).',
+  malformed:
+    'The arguments are not valid JSON. Send one JSON object, with quotes and line breaks inside strings escaped.',
+  not_object: 'The arguments are not a JSON object. Send one object whose members are the arguments.',
+} as const
+
+/** The arguments as they came, from whichever of the four names has them. */
+export function rawArguments(call: RawToolCall): unknown {
+  return call.args ?? call.parameters ?? call.input ?? call.arguments
+}
+
+function readArguments(raw: unknown): { args: Record<string, unknown> } | { problem: string } {
+  if (raw === undefined || raw === null) return { args: {} }
+  if (typeof raw !== 'string') return objectOf(raw)
+  if (raw.trim() === '') return { args: {} }
+  try {
+    // Decoded once: text inside the text is the model's mistake, not ours to guess at.
+    const decoded: unknown = JSON.parse(raw)
+    return decoded === null ? { args: {} } : objectOf(decoded)
+  } catch (error) {
+    return {
+      problem: `${INVALID_TEXT.malformed} (${error instanceof Error ? error.message.slice(0, 200) : 'unreadable'})`,
+    }
+  }
+}
+
+function objectOf(value: unknown): { args: Record<string, unknown> } | { problem: string } {
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) {
+    return { args: value as Record<string, unknown> }
+  }
+  const what = Array.isArray(value) ? 'an array' : `a ${typeof value}`
+  return { problem: `${INVALID_TEXT.not_object} It was ${what}.` }
+}
+
+/** Models also prefix a known name (`functions.read_file`), so the last part is tried as well. */
+function unknownToolText(name: string, names: readonly string[]): string {
+  const shown = name.slice(0, 100)
+  const meant = nearest(shown, names) ?? nearest(shown.split(/[.:/]/).at(-1) ?? '', names)
+  const hint = meant === undefined ? '' : ` Did you mean ${meant}?`
+  const list = names.length === 0 ? 'There are no tools now.' : `The tools are: ${names.join(', ')}.`
+  return `There is no tool named ${JSON.stringify(shown)}.${hint} ${list}`
+}

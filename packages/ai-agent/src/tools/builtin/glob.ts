@@ -1,0 +1,62 @@
+import { z } from 'zod'
+import { CallFailure } from '../call-failure.ts'
+import { defineTool, textArg } from '../define-tool.ts'
+import { searchOutcome, SEARCH_FLAGS } from '../ripgrep.ts'
+import { runInSandbox } from '../sandboxed-tool-executor.ts'
+import { WORKSPACE, openWorkspace, pathLocations, shownPath } from '../workspace-path.ts'
+
+const input = z.strictObject({
+  pattern: z
+    .string()
+    .min(1)
+    .max(1000)
+    .regex(/^[^\0\n]*$/, 'must not have a NUL character or a line break')
+    .describe('For example *.md (directly in the directory), **/*.ts (at any depth), src/**/{a,b}.json.'),
+  path: z
+    .string()
+    .default('.')
+    .describe(
+      `The directory to begin in, relative to ${WORKSPACE} or absolute below it. Default: ${WORKSPACE}.`,
+    ),
+})
+
+export const glob = defineTool({
+  id: 'glob',
+  name: 'glob',
+  description:
+    'Finds files of the workspace by a pattern of their path, sorted. What .git, .tool-outputs and ignored directories hold is left out.',
+  kind: 'search',
+  input,
+  readOnly: true,
+  timeoutMs: 30_000,
+  title: (args) => `Find files ${textArg(args, 'pattern') ?? ''}`.trim(),
+  locations: (args) => pathLocations(args['path']),
+  async *execute(args, ctx) {
+    const { sandbox, path } = yield* openWorkspace(args.path, ctx)
+    const pattern = withinWorkspace(args.pattern, [WORKSPACE, sandbox.workspace])
+    // Patterns count from the working directory, so the directory is a part of the pattern, taken literally.
+    const anchored = `/${path === '' ? '' : `${literal(path)}/`}${pattern}`
+    const where = path === '' ? [] : ['--', path]
+    const command = ['rg', '--files', `--glob=${anchored}`, ...SEARCH_FLAGS, ...where]
+    const result = yield* runInSandbox({ command, headShare: 1 }, ctx)
+    const hint = pattern.includes('**') ? '' : ` **/${pattern} looks at every depth.`
+    return searchOutcome(result, `No file in ${shownPath(path)} matches ${args.pattern}.${hint}`)
+  },
+})
+
+/** A pattern counts from `path`; one that names the workspace itself is taken as meant. */
+function withinWorkspace(pattern: string, roots: readonly string[]): string {
+  const root = roots.find((root) => pattern.startsWith(`${root}/`))
+  const relative = root === undefined ? pattern : pattern.slice(root.length + 1)
+  if (relative.startsWith('/') || relative.split('/').includes('..')) {
+    throw new CallFailure(
+      'path_outside',
+      `The pattern ${pattern} leads out of the workspace; patterns are relative to path.`,
+    )
+  }
+  return relative.replace(/^(\.\/)+/, '')
+}
+
+function literal(path: string): string {
+  return path.replaceAll(/[\\*?[\]{}!]/g, '\\$&')
+}

@@ -1,0 +1,15 @@
+/** The tools that come with Sandlot, listed once. */
+import type { Tool } from '../tool.ts'
+import { echo } from './echo.ts'
+import { editFile } from './edit-file.ts'
+import { glob } from './glob.ts'
+import { listDirectory } from './list-directory.ts'
+import { readFile } from './read-file.ts'
+import { runShellCommand } from './run-shell-command.ts'
+import { searchText } from './search-text.ts'
+import { updatePlan } from './update-plan.ts'
+import { writeFile } from './write-file.ts'
+
+export function builtinTools(): Tool[] {
+  return [runShellCommand, readFile, writeFile, editFile, listDirectory, glob, searchText, updatePlan, echo]
+}

@@ -1,0 +1,57 @@
+import type { FileStat } from '@sandlot/sandbox/sandbox'
+import { z } from 'zod'
+import { CallFailure } from '../call-failure.ts'
+import { defineTool, textArg } from '../define-tool.ts'
+import { grouped, truncateToolOutput } from '../truncate-output.ts'
+import { WORKSPACE, openWorkspace, pathLocations, shownPath } from '../workspace-path.ts'
+import { statIfExists } from '../workspace-files.ts'
+
+const input = z.strictObject({
+  path: z
+    .string()
+    .default('.')
+    .describe(`The directory, relative to ${WORKSPACE} or absolute below it. Default: ${WORKSPACE}.`),
+})
+
+export const listDirectory = defineTool({
+  id: 'list_directory',
+  name: 'list_directory',
+  description:
+    'Lists what is directly in a directory of the workspace: names in order, a slash after directories, sizes of files. ' +
+    'For files further down use glob.',
+  kind: 'read',
+  input,
+  readOnly: true,
+  timeoutMs: 5000,
+  title: (args) => `List ${textArg(args, 'path') ?? WORKSPACE}`,
+  locations: (args) => pathLocations(args['path'] ?? WORKSPACE),
+  async *execute(args, ctx) {
+    const { sandbox, path } = yield* openWorkspace(args.path, ctx)
+    const stat = await statIfExists(sandbox, path)
+    if (stat === undefined) throw new CallFailure('tool_error', `There is no directory ${shownPath(path)}.`)
+    if (stat.kind !== 'directory')
+      throw new CallFailure('tool_error', `${shownPath(path)} is not a directory.`)
+
+    const entries = (await sandbox.files.list(path)).toSorted((a, b) => (a.path < b.path ? -1 : 1))
+    if (entries.length === 0)
+      return { status: 'completed', forModel: `${shownPath(path)} is empty.`, data: { entries: 0 } }
+    const count = entries.length === 1 ? '1 entry' : `${grouped(entries.length)} entries`
+    const text = [`${shownPath(path)} has ${count}:`, ...entries.map(entryLine)].join('\n')
+    const cut = truncateToolOutput(text, { headShare: 1 })
+    return { status: 'completed', forModel: cut.text, data: { entries: entries.length } }
+  },
+})
+
+function entryLine(entry: FileStat): string {
+  const name = entry.path.split('/').at(-1) ?? entry.path
+  switch (entry.kind) {
+    case 'directory':
+      return `${name}/`
+    case 'file':
+      return `${name}  ${grouped(entry.size)} bytes`
+    case 'symlink':
+      return `${name}  (link)`
+    case 'other':
+      return `${name}  (not a regular file)`
+  }
+}

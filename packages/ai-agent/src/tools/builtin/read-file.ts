@@ -1,0 +1,146 @@
+import type { Sandbox } from '@sandlot/sandbox/sandbox'
+import { z } from 'zod'
+import { CallFailure } from '../call-failure.ts'
+import { defineTool, textArg } from '../define-tool.ts'
+import { MAX_CHARS, MAX_LINES, grouped } from '../truncate-output.ts'
+import { WORKSPACE, openWorkspace, pathLocations, shownPath } from '../workspace-path.ts'
+import { binaryFailure, binaryKind, statFile } from '../workspace-files.ts'
+
+const input = z.strictObject({
+  path: z.string().min(1).describe(`The file, relative to ${WORKSPACE} or absolute below it.`),
+  offset: z
+    .int()
+    .min(1)
+    .default(1)
+    .describe('Number of the first line to read; the first line of a file is 1.'),
+  limit: z.int().min(1).max(MAX_LINES).default(MAX_LINES).describe('How many lines to read at most.'),
+})
+
+const RANGE_BYTES = 256 * 1024
+/** How far into a file lines are counted. */
+const MAX_SCAN_BYTES = 64 * 1024 * 1024
+const MAX_LINE_CHARS = 2000
+/** Left for the notice, within what a model gets of one result. */
+const PAGE_CHARS = MAX_CHARS - 400
+const PAGE_LINES = MAX_LINES - 4
+
+export const readFile = defineTool({
+  id: 'read_file',
+  name: 'read_file',
+  description:
+    'Reads a text file of the workspace. Each line begins with its number and a tab, which are not part of the file. A long ' +
+    'file comes in pages: the notice at the end says with which offset to go on.',
+  kind: 'read',
+  input,
+  readOnly: true,
+  timeoutMs: 5000,
+  title: (args) => `Read ${textArg(args, 'path') ?? 'a file'}`,
+  locations: (args) => {
+    const line = args['offset']
+    return pathLocations(args['path']).map((place) => (typeof line === 'number' ? { ...place, line } : place))
+  },
+  async *execute(args, ctx) {
+    const { sandbox, path } = yield* openWorkspace(args.path, ctx)
+    const { size } = await statFile(sandbox, path)
+    const lines = linesFrom(sandbox, path, size, ctx.signal)
+    const page = await readPage(lines, args.offset, Math.min(args.limit, PAGE_LINES))
+    const text = pageText(page, args.offset, path, size)
+    return {
+      status: 'completed',
+      forModel: text,
+      data: { path: shownPath(path), size, from: args.offset, lines: page.lines.length },
+    }
+  },
+})
+
+/** The lines of the file, without their ends, in ranges. @throws CallFailure when it is not text. */
+async function* linesFrom(
+  sandbox: Sandbox,
+  path: string,
+  size: number,
+  signal: AbortSignal,
+): AsyncGenerator<string> {
+  const decoder = new TextDecoder()
+  let rest = ''
+  for (let offset = 0; offset < size;) {
+    if (offset >= MAX_SCAN_BYTES) {
+      const how = `Read it with run_shell_command, for example sed -n '1000000,1000100p' or tail.`
+      throw new CallFailure(
+        'tool_error',
+        `${shownPath(path)} has ${grouped(size)} bytes and these lines are too far into it. ${how}`,
+      )
+    }
+    signal.throwIfAborted()
+    const bytes = await sandbox.files.read(path, { offset, length: RANGE_BYTES })
+    if (offset === 0) {
+      const kind = binaryKind(bytes)
+      if (kind !== undefined) {
+        throw binaryFailure(path, kind, size, 'Look at it with run_shell_command, for example file or xxd.')
+      }
+    }
+    if (bytes.length === 0) break
+    offset += bytes.length
+    const lines = (rest + decoder.decode(bytes, { stream: true })).split('\n')
+    rest = lines.pop() ?? ''
+    yield* lines
+  }
+  rest += decoder.decode()
+  if (rest !== '') yield rest
+}
+
+interface Page {
+  lines: string[]
+  /** Number of the first line that is not in the page; absent when the file ended. */
+  next?: number
+  /** Lines of the file, when it was read to its end. */
+  total?: number
+  crlf: boolean
+}
+
+async function readPage(lines: AsyncGenerator<string>, from: number, limit: number): Promise<Page> {
+  const page: string[] = []
+  let number = 0
+  let chars = 0
+  let crlf = false
+  try {
+    for await (const raw of lines) {
+      number++
+      crlf ||= raw.endsWith('\r')
+      if (number < from) continue
+      const line = `${number}\t${shownLine(raw)}`
+      if (page.length >= limit || chars + line.length + 1 > PAGE_CHARS)
+        return { lines: page, next: number, crlf }
+      page.push(line)
+      chars += line.length + 1
+    }
+    return { lines: page, total: number, crlf }
+  } finally {
+    await lines.return(undefined)
+  }
+}
+
+function shownLine(raw: string): string {
+  const line = raw.endsWith('\r') ? raw.slice(0, -1) : raw
+  if (line.length <= MAX_LINE_CHARS) return line
+  return `${line.slice(0, MAX_LINE_CHARS).toWellFormed()} [… ${grouped(line.length - MAX_LINE_CHARS)} more characters in this line]`
+}
+
+function pageText(page: Page, from: number, path: string, size: number): string {
+  const { lines, next, total } = page
+  if (total === 0) return `${shownPath(path)} is empty.`
+  if (lines.length === 0 && next === undefined) {
+    throw new CallFailure(
+      'invalid_arguments',
+      `${shownPath(path)} has ${total ?? 0} lines; there is no line ${from}.`,
+    )
+  }
+  const notes = [
+    ...(page.crlf ? ['Its lines end with CR LF.'] : []),
+    ...(next === undefined
+      ? []
+      : [
+          `There is more: these are lines ${from}–${next - 1} of a file of ${grouped(size)} bytes. Go on with offset ${next}.`,
+        ]),
+  ]
+  return [...lines, ...(notes.length === 0 ? [] : [`[${notes.join(' ')}]`])].join('\n')
+}

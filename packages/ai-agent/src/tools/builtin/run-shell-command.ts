@@ -1,0 +1,73 @@
+import { z } from 'zod'
+import { defineTool, firstLine, textArg } from '../define-tool.ts'
+import { type CommandResult, runInSandbox } from '../sandboxed-tool-executor.ts'
+import type { ToolOutcome } from '../tool.ts'
+import { WORKSPACE, workspacePath } from '../workspace-path.ts'
+
+const input = z.strictObject({
+  command: z
+    .string()
+    .min(1, 'must not be empty')
+    .regex(/^[^\0]*$/, 'must not have a NUL character')
+    .describe('The command line for bash. Several lines, pipes and redirections are fine.'),
+  description: z
+    .string()
+    .max(200)
+    .optional()
+    .describe('What the command does, in a few words, for the user.'),
+  cwd: z
+    .string()
+    .optional()
+    .describe(
+      `Directory to run it in, relative to ${WORKSPACE} or absolute below it. Default: ${WORKSPACE}.`,
+    ),
+  timeout_ms: z
+    .int()
+    .min(1000)
+    .max(300_000)
+    .default(120_000)
+    .describe('Milliseconds after which the command is ended, 1000–300000.'),
+})
+
+export const runShellCommand = defineTool({
+  id: 'run_shell_command',
+  name: 'run_shell_command',
+  description:
+    `Runs a command with bash in the user's sandbox (a Linux container) and returns what it printed (stdout and stderr together, in order) and its exit code. ` +
+    `It starts in ${WORKSPACE}, whose files are kept between calls; each call is a new shell, so directory changes and variables are not. There is no terminal and no input: ` +
+    'use flags that do not ask (such as -y). Long output is cut in the middle and the notice says where all of it is.',
+  kind: 'execute',
+  input,
+  readOnly: false,
+  title: (args) => textArg(args, 'description') ?? firstLine(textArg(args, 'command') ?? 'Run a command'),
+  async *execute(args, ctx) {
+    const cwd = workspacePath(args.cwd ?? '')
+    const result = yield* runInSandbox({ command: args.command, ...(cwd === '' ? {} : { cwd }) }, ctx)
+    return shellOutcome(result)
+  },
+})
+
+/** The model reads the output and how the command ended; the screen gets the output with its colours where that differs. */
+function shellOutcome(result: CommandResult): ToolOutcome {
+  const { text, screen, info, usage } = result
+  const forModel = [text, endOf(result)].filter((part) => part !== '').join('\n')
+  const shared = {
+    forModel,
+    ...(usage === undefined ? {} : { data: usage }),
+    ...(screen === forModel || screen === ''
+      ? {}
+      : { content: [{ type: 'content' as const, content: { type: 'text' as const, text: screen } }] }),
+    ...(result.exit === undefined ? {} : { exit: result.exit }),
+    ...(info === undefined ? {} : { outputInfo: info }),
+  }
+  return result.status === 'completed'
+    ? { status: 'completed', ...shared }
+    : { status: 'failed', reason: result.reason, ...shared }
+}
+
+function endOf(result: CommandResult): string {
+  if (result.status === 'failed') return `[${result.message}]`
+  if ('signal' in result.exit) return `[ended by ${result.exit.signal}]`
+  if (result.exit.code !== 0) return `[exit code ${result.exit.code}]`
+  return result.text === '' ? 'The command succeeded (exit code 0) and printed nothing.' : ''
+}

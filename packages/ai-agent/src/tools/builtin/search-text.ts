@@ -1,0 +1,65 @@
+import { z } from 'zod'
+import { defineTool, textArg } from '../define-tool.ts'
+import { searchOutcome, SEARCH_FLAGS } from '../ripgrep.ts'
+import { runInSandbox } from '../sandboxed-tool-executor.ts'
+import { WORKSPACE, openWorkspace, pathLocations, shownPath } from '../workspace-path.ts'
+
+const noBreaks = /^[^\0\n]*$/
+const input = z.strictObject({
+  pattern: z
+    .string()
+    .min(1)
+    .max(2000)
+    .regex(noBreaks, 'must not have a NUL character or a line break')
+    .describe(
+      'A regular expression (Rust syntax), matched line by line. Escape . ( [ { and so on to find them literally.',
+    ),
+  path: z
+    .string()
+    .default('.')
+    .describe(
+      `File or directory to search, relative to ${WORKSPACE} or absolute below it. Default: ${WORKSPACE}.`,
+    ),
+  glob: z
+    .string()
+    .min(1)
+    .max(1000)
+    .regex(noBreaks, 'must not have a NUL character or a line break')
+    .optional()
+    .describe('Only files whose path matches, for example *.ts or src/**/*.md.'),
+  ignore_case: z.boolean().default(false).describe('Upper and lower case are the same.'),
+})
+
+export const searchText = defineTool({
+  id: 'search_text',
+  name: 'search_text',
+  description:
+    'Finds lines in the text files of the workspace by a regular expression. Each result is path:line number:line. Ignored and binary files are left out.',
+  kind: 'search',
+  input,
+  readOnly: true,
+  timeoutMs: 30_000,
+  title: (args) => `Search for ${textArg(args, 'pattern') ?? 'text'}`,
+  locations: (args) => pathLocations(args['path']),
+  async *execute(args, ctx) {
+    const { path } = yield* openWorkspace(args.path, ctx)
+    const command = [
+      'rg',
+      '--line-number',
+      '--with-filename',
+      '--no-heading',
+      '--max-columns=400',
+      '--max-columns-preview',
+      ...(args.ignore_case ? ['--ignore-case'] : []),
+      ...(args.glob === undefined ? [] : [`--glob=${args.glob}`]),
+      ...SEARCH_FLAGS,
+      `--regexp=${args.pattern}`,
+      '--',
+      // Never without a path: ripgrep would search its input.
+      path === '' ? '.' : path,
+    ]
+    const result = yield* runInSandbox({ command, headShare: 1 }, ctx)
+    const among = args.glob === undefined ? '' : ` in files that match ${args.glob}`
+    return searchOutcome(result, `Nothing in ${shownPath(path)} matches ${args.pattern}${among}.`)
+  },
+})

@@ -1,0 +1,66 @@
+import type { Sandbox } from '@sandlot/sandbox/sandbox'
+import { z } from 'zod'
+import { CallFailure } from '../call-failure.ts'
+import { defineTool, textArg } from '../define-tool.ts'
+import { diffContent } from '../file-diff.ts'
+import { WORKSPACE, openWorkspace, pathLocations, shownPath } from '../workspace-path.ts'
+import { binaryKind, decodeExactly, statIfExists } from '../workspace-files.ts'
+
+const input = z.strictObject({
+  path: z
+    .string()
+    .min(1)
+    .describe(`The file, relative to ${WORKSPACE} or absolute below it. Missing directories are made.`),
+  content: z.string().describe('The whole new content of the file.'),
+})
+
+/** Old contents up to this size are read for the diff. */
+const MAX_OLD_BYTES = 512 * 1024
+
+export const writeFile = defineTool({
+  id: 'write_file',
+  name: 'write_file',
+  description:
+    'Writes a file of the workspace, new or over an existing one, as UTF-8 text. The content is the whole file; to change a part of an existing file use edit_file.',
+  kind: 'edit',
+  input,
+  readOnly: false,
+  timeoutMs: 5000,
+  title: (args) => `Write ${textArg(args, 'path') ?? 'a file'}`,
+  locations: (args) => pathLocations(args['path']),
+  async *execute(args, ctx) {
+    const { sandbox, path } = yield* openWorkspace(args.path, ctx)
+    if (path === '') throw new CallFailure('invalid_arguments', `${WORKSPACE} is a directory.`)
+    const bytes = Buffer.from(args.content.toWellFormed())
+    const old = await oldContent(sandbox, path)
+    // No `attempt`: a write that a restart interrupted is simply made again, with the same result.
+    yield { type: 'started' }
+    ctx.signal.throwIfAborted()
+    await sandbox.files.write(path, bytes)
+    return {
+      status: 'completed',
+      forModel: `Wrote ${bytes.length} bytes to ${shownPath(path)}`,
+      data: { path: shownPath(path), bytes: bytes.length, created: !old.existed },
+      ...(old.readable ? { content: diffContent(path, old.text, args.content) } : {}),
+    }
+  },
+})
+
+/** What the file held, when it can be shown as text. */
+async function oldContent(
+  sandbox: Sandbox,
+  path: string,
+): Promise<{ existed: boolean; readable: boolean; text?: string }> {
+  const stat = await statIfExists(sandbox, path)
+  if (stat === undefined) return { existed: false, readable: true }
+  if (stat.kind !== 'file') {
+    throw new CallFailure(
+      'tool_error',
+      `${shownPath(path)} is ${stat.kind === 'directory' ? 'a directory' : 'not a regular file'}.`,
+    )
+  }
+  if (stat.size > MAX_OLD_BYTES) return { existed: true, readable: false }
+  const bytes = await sandbox.files.read(path)
+  const text = binaryKind(bytes) === undefined ? decodeExactly(bytes) : undefined
+  return text === undefined ? { existed: true, readable: false } : { existed: true, readable: true, text }
+}

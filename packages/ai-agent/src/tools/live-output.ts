@@ -1,0 +1,107 @@
+/**
+ * The live view of a running command's output: at most 20 pieces a second of at most 64 KiB, each on character borders.
+ * A faster command skips ahead; the store has what was skipped.
+ */
+import type { OutputPiece } from '@sandlot/shared/events'
+
+const MAX_PIECE_BYTES = 64 * 1024
+/** 18 pieces a second, so that the last one, which does not wait, is within the 20. */
+const GAP_MS = 55
+
+export interface LiveOutput {
+  /** `offset`: of `bytes[0]` in the output. Pieces follow one another; a jump ahead is a gap. */
+  push(offset: number, bytes: Uint8Array): void
+  /** No more comes; `pieces` ends after the rest. */
+  end(): void
+  /** May be iterated once. */
+  pieces(): AsyncGenerator<OutputPiece, void>
+}
+
+export function createLiveOutput(): LiveOutput {
+  /** Raw bytes that were not shown yet, at most one piece's worth. */
+  let pending = Buffer.alloc(0)
+  let start = 0
+  let ended = false
+  let changed = Promise.withResolvers<void>()
+  const finished = Promise.withResolvers<void>()
+
+  /** The whole characters of what is pending; at the end, everything. */
+  const take = (): OutputPiece | undefined => {
+    const size = ended ? pending.length : wholeCharacters(pending)
+    if (size === 0) return undefined
+    const piece = {
+      offset: start,
+      end: start + size,
+      data: new TextDecoder('utf-8', { ignoreBOM: true }).decode(pending.subarray(0, size)),
+    }
+    pending = pending.subarray(size)
+    start += size
+    return piece
+  }
+
+  return {
+    push(offset, bytes) {
+      const follows = offset === start + pending.length
+      const joined = follows && pending.length > 0 ? Buffer.concat([pending, bytes]) : Buffer.from(bytes)
+      const from = follows ? start : offset
+      const skipped =
+        joined.length > MAX_PIECE_BYTES ? characterStart(joined, joined.length - MAX_PIECE_BYTES) : 0
+      pending = joined.subarray(skipped)
+      start = from + skipped
+      changed.resolve()
+    },
+    end() {
+      ended = true
+      changed.resolve()
+      finished.resolve()
+    },
+    async *pieces() {
+      let shownAt = Number.NEGATIVE_INFINITY
+      for (;;) {
+        await changed.promise
+        if (!ended) changed = Promise.withResolvers()
+        await orEarlier(shownAt + GAP_MS - performance.now(), finished.promise)
+        const piece = take()
+        if (piece !== undefined) {
+          shownAt = performance.now()
+          yield piece
+        } else if (ended) {
+          return
+        }
+      }
+    },
+  }
+}
+
+/** Waits `ms`, or less when `earlier` comes first. */
+async function orEarlier(ms: number, earlier: Promise<void>): Promise<void> {
+  if (ms <= 0) return
+  let timer: NodeJS.Timeout | undefined
+  const slept = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, ms)
+  })
+  await Promise.race([slept, earlier])
+  clearTimeout(timer)
+}
+
+/** How many bytes at the beginning of `bytes` are whole UTF-8 characters (broken ones count as whole). */
+function wholeCharacters(bytes: Uint8Array): number {
+  for (let back = 1; back <= Math.min(3, bytes.length); back++) {
+    const byte = bytes[bytes.length - back] ?? 0
+    if (byte < 0x80) break
+    if (byte >= 0xc0) return sequenceLength(byte) > back ? bytes.length - back : bytes.length
+  }
+  return bytes.length
+}
+
+/** The first position from `at` on that is not in the middle of a character. */
+function characterStart(bytes: Uint8Array, at: number): number {
+  let position = at
+  while (position < at + 3 && ((bytes[position] ?? 0) & 0xc0) === 0x80) position++
+  return position
+}
+
+function sequenceLength(lead: number): number {
+  if (lead >= 0xf0) return 4
+  return lead >= 0xe0 ? 3 : 2
+}

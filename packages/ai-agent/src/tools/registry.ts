@@ -1,0 +1,141 @@
+/** The tools there are, found by id or by the name that the model uses. */
+import { toolKind } from '@sandlot/shared/events'
+import { z } from 'zod'
+import type { ModelTool } from '../model/model.ts'
+import type { Tool } from './tool.ts'
+import { toolParameters } from './tool-schema.ts'
+
+export interface ToolRegistry {
+  /** Adds all or none. @throws ToolDefinitionError that lists every problem. */
+  register(...tools: readonly Tool[]): void
+  /** By id. False when there was none. */
+  unregister(id: string): boolean
+  /** By id, or by the model's name. */
+  getTool(idOrName: string): Tool | undefined
+  has(idOrName: string): boolean
+  /** Sorted by name. */
+  listTools(): readonly Tool[]
+  /** What a request to the model carries: sorted by name, the same bytes each time. */
+  modelTools(): readonly ModelTool[]
+}
+
+/** A tool that cannot be registered. The message names every tool and every problem. */
+export class ToolDefinitionError extends Error {
+  override readonly name = 'ToolDefinitionError'
+  readonly problems: readonly string[]
+  constructor(problems: readonly string[]) {
+    super(`These tools cannot be registered:\n${problems.map((problem) => `  - ${problem}`).join('\n')}`)
+    this.problems = problems
+  }
+}
+
+const MODEL_NAME = /^[A-Za-z0-9_-]{1,64}$/
+const TOOL_ID = /^[^\s:]+(::\S+)?$/
+
+/** Every problem of these definitions, each beginning with the tool's id; an empty list when they are good. */
+export function validateToolDefinitions(tools: readonly Tool[]): string[] {
+  const problems = tools.flatMap((tool, index) => {
+    const label = typeof tool.id === 'string' && tool.id !== '' ? tool.id : `tool number ${index + 1}`
+    return problemsOf(tool).map((problem) => `${label}: ${problem}`)
+  })
+  return [...problems, ...repeated(tools, 'id'), ...repeated(tools, 'name')]
+}
+
+function problemsOf(tool: Tool): string[] {
+  const problems: string[] = []
+  const check = (good: boolean, problem: string): void => {
+    if (!good) problems.push(problem)
+  }
+  check(TOOL_ID.test(tool.id), 'its id must be a name, or server::tool')
+  check(
+    MODEL_NAME.test(tool.name),
+    `its name must be 1–64 of A–Z a–z 0–9 _ -, not ${JSON.stringify(tool.name)}`,
+  )
+  check(typeof tool.description === 'string' && tool.description.trim() !== '', 'it has no description')
+  check(
+    toolKind.safeParse(tool.kind).success,
+    `its kind ${JSON.stringify(tool.kind)} is not one of ${toolKind.options.join(', ')}`,
+  )
+  check(typeof tool.readOnly === 'boolean', 'it does not say whether it is read-only')
+  check(typeof tool.title === 'function', 'it has no title function')
+  check(typeof tool.execute === 'function', 'it has no execute function')
+  const timeout = tool.timeoutMs ?? 1000
+  check(timeout >= 1000 && timeout <= 300_000, 'its timeoutMs must be 1000–300000')
+  if (!(tool.input instanceof z.ZodObject)) return [...problems, 'its input is not a zod object']
+  return [...problems, ...problemsOfInput(tool.input)]
+}
+
+function problemsOfInput(input: z.ZodObject): string[] {
+  let parameters: Record<string, unknown>
+  try {
+    parameters = toolParameters(input)
+  } catch (error) {
+    return [`its input has no JSON Schema: ${error instanceof Error ? error.message : String(error)}`]
+  }
+  const properties = Object.entries(
+    (parameters['properties'] ?? {}) as Record<string, Record<string, unknown>>,
+  )
+  const typed = ['type', 'enum', 'const', 'anyOf', 'oneOf', 'allOf', '$ref']
+  return [
+    ...(parameters['type'] === 'object' ? [] : ['its input is not an object']),
+    ...properties
+      .filter(([, schema]) => !typed.some((key) => key in schema))
+      .map(([name]) => `its argument ${name} has no type`),
+    ...properties
+      .filter(([, schema]) => !('description' in schema))
+      .map(([name]) => `its argument ${name} has no description`),
+  ]
+}
+
+function repeated(tools: readonly Tool[], field: 'id' | 'name'): string[] {
+  const seen = new Map<string, number>()
+  for (const tool of tools) seen.set(tool[field], (seen.get(tool[field]) ?? 0) + 1)
+  return [...seen]
+    .filter(([, times]) => times > 1)
+    .map(([value, times]) => `${value}: ${times} tools have this ${field}`)
+}
+
+/** An empty registry. Lookups are by hash, so they cost the same for ten tools and for a thousand. */
+export function createRegistry(): ToolRegistry {
+  const byId = new Map<string, Tool>()
+  const byName = new Map<string, Tool>()
+  let sorted: readonly Tool[] | undefined
+  let forModel: readonly ModelTool[] | undefined
+
+  const changed = (): void => {
+    sorted = undefined
+    forModel = undefined
+  }
+  const getTool = (idOrName: string): Tool | undefined => byId.get(idOrName) ?? byName.get(idOrName)
+  const listTools = (): readonly Tool[] =>
+    (sorted ??= [...byId.values()].toSorted((a, b) => (a.name < b.name ? -1 : 1)))
+
+  return {
+    register(...tools) {
+      const problems = validateToolDefinitions([...byId.values(), ...tools])
+      if (problems.length > 0) throw new ToolDefinitionError(problems)
+      for (const tool of tools) {
+        byId.set(tool.id, tool)
+        byName.set(tool.name, tool)
+      }
+      changed()
+    },
+    unregister(id) {
+      const tool = byId.get(id)
+      if (tool === undefined) return false
+      byId.delete(id)
+      byName.delete(tool.name)
+      changed()
+      return true
+    },
+    getTool,
+    has: (idOrName) => getTool(idOrName) !== undefined,
+    listTools,
+    modelTools: () =>
+      (forModel ??= listTools().map((tool) => ({
+        name: tool.name,
+        description: tool.description,
+        parameters: toolParameters(tool.input),
+      }))),
+  }
+}

@@ -1,0 +1,294 @@
+/**
+ * Runs a command in the user's sandbox, at most once per attempt whatever crashes: the attempt is in the log before the
+ * command is sent, a lost stream is taken up again, and a restart adopts what runs or says that it does not know.
+ */
+import type { ExitInfo, FailureReason } from '@sandlot/shared/events'
+import { SandboxError } from '@sandlot/sandbox/errors'
+import type { CommandExit, RunningCommand, Sandbox } from '@sandlot/sandbox/sandbox'
+import { CallFailure, abortReason, isShutdown } from './call-failure.ts'
+import { commandId } from './command-id.ts'
+import { type CommandOutput, createCommandOutput, type FinishedOutput } from './command-output.ts'
+import { createLiveOutput } from './live-output.ts'
+import { REASON_OF_EXIT, REASON_OF_SANDBOX_ERROR } from './sandbox-reasons.ts'
+import type { CallContext, ToolCall, ToolUpdate } from './tool.ts'
+import { MAX_CHARS } from './truncate-output.ts'
+
+export interface SandboxCommand {
+  /** Shell text, or an argument vector. */
+  command: string | readonly string[]
+  /** Relative to the workspace. Default: the workspace. */
+  cwd?: string
+  /** As in `truncateToolOutput`. */
+  headShare?: number
+}
+
+/** How a command ended, and what of its output the model and the screen get. */
+export type CommandResult = FinishedOutput & { usage?: CommandUsage } & (
+    | { status: 'completed'; exit: ExitInfo }
+    | { status: 'failed'; reason: FailureReason; message: string; exit?: ExitInfo }
+  )
+
+/** Measured inside the sandbox. */
+export interface CommandUsage {
+  durationMs: number
+  userMs: number
+  systemMs: number
+  maxRssKb: number
+}
+
+type ExecutorContext = CallContext & { call: ToolCall }
+
+/** From TERM to KILL. Short enough that the end is known before the call's backstop. */
+const GRACE_MS = 1000
+const SLOW_SANDBOX_MS = 300
+const MAX_REATTACH = 5
+/** The same limit at which the model's text is cut. */
+const SPOOL = { afterBytes: MAX_CHARS, maxBytes: 16 * 1024 * 1024 }
+
+/**
+ * Yields `started` before the command is sent, then live output; returns how it ended, with partial output when it was
+ * cut short. Throws `CallFailure` or `SandboxError` when it never ran, and the signal's reason at a shutdown.
+ */
+export async function* runInSandbox(
+  request: SandboxCommand,
+  ctx: ExecutorContext,
+): AsyncGenerator<ToolUpdate, CommandResult> {
+  const sandbox = yield* acquireSandbox(ctx)
+  const live = createLiveOutput()
+  const output = createCommandOutput(ctx, live)
+  const attempt = ctx.resumed ?? { n: 1, boot: sandbox.bootId }
+  const id = commandId({ ...ctx, callId: ctx.call.callId, attempt: attempt.n })
+
+  if (ctx.resumed === undefined) yield { type: 'started', attempt }
+  const letGo = new AbortController()
+  const following = begin(request, sandbox, id, output, ctx).then((command) =>
+    followToEnd(command, output, ctx, AbortSignal.any([letGo.signal, shutdownOf(ctx.signal)])),
+  )
+  // Its failure is thrown where it is awaited below; live pieces end with it either way.
+  void Promise.allSettled([following]).then(() => live.end())
+  try {
+    for await (const piece of live.pieces()) yield { type: 'output', piece }
+    return await finishedResult(await following, output, sandbox, id, request, ctx)
+  } finally {
+    letGo.abort()
+  }
+}
+
+/** The user's sandbox; says so when it takes a while. */
+export async function* acquireSandbox(ctx: CallContext): AsyncGenerator<ToolUpdate, Sandbox> {
+  const acquiring = ctx.sandbox()
+  let timer: NodeJS.Timeout | undefined
+  const slow = new Promise<'slow'>((resolve) => {
+    timer = setTimeout(() => resolve('slow'), SLOW_SANDBOX_MS)
+  })
+  const first = await Promise.race([acquiring, slow]).finally(() => clearTimeout(timer))
+  if (first !== 'slow') return first
+  void Promise.allSettled([acquiring])
+  yield { type: 'progress', message: 'Starting the sandbox' }
+  return await acquiring
+}
+
+// ── Beginning ───────────────────────────────────────────────────────────────────────────────────────────
+
+/** Start the command, or adopt what an earlier process started. */
+async function begin(
+  request: SandboxCommand,
+  sandbox: Sandbox,
+  id: string,
+  output: CommandOutput,
+  ctx: ExecutorContext,
+): Promise<RunningCommand> {
+  if (ctx.resumed !== undefined) {
+    // Another boot has forgotten the command: nobody can say whether it ran, so it never runs again.
+    if (sandbox.bootId !== ctx.resumed.boot) throw unknownEnd(ctx.call)
+    await output.replay()
+    const adopted = await sandbox.attach(id, { stdout: output.position() })
+    if (adopted !== undefined) return adopted
+    // This boot does not know it: it never arrived, unless it has printed something already.
+    if (output.position() > 0) throw unknownEnd(ctx.call)
+  }
+  ctx.signal.throwIfAborted()
+  return await sandbox.run({
+    id,
+    command: request.command,
+    ...(request.cwd === undefined ? {} : { cwd: request.cwd }),
+    merge: true,
+    ...(ctx.remainingMs === undefined ? {} : { timeoutMs: Math.max(1, Math.ceil(ctx.remainingMs())) }),
+    spool: SPOOL,
+  })
+}
+
+function unknownEnd(call: ToolCall): CallFailure {
+  return call.tool.readOnly
+    ? new CallFailure(
+        'interrupted',
+        'The call was interrupted by a restart and did not finish. It changed nothing; it can be made again.',
+      )
+    : new CallFailure(
+        'unknown_effect',
+        'The call was interrupted by a restart of the sandbox. Whether it had its effect is not known: look before you run it again.',
+      )
+}
+
+// ── Following ───────────────────────────────────────────────────────────────────────────────────────────
+
+interface Followed {
+  command: RunningCommand
+  end: { exit: CommandExit } | { lost: SandboxError }
+}
+
+/** Reads the command's output to its end, over lost streams, and passes a cancel on to it. */
+async function followToEnd(
+  first: RunningCommand,
+  output: CommandOutput,
+  ctx: ExecutorContext,
+  letGo: AbortSignal,
+): Promise<Followed> {
+  let command = first
+  const cancel = (): void => {
+    if (isShutdown(ctx.signal)) return
+    command
+      .cancel(GRACE_MS)
+      .catch((error: unknown) => ctx.log.warn({ err: error }, 'a command could not be cancelled'))
+  }
+  ctx.signal.addEventListener('abort', cancel)
+  try {
+    for (let lostAt = -1, tries = 0; ;) {
+      if (ctx.signal.aborted) cancel()
+      try {
+        return { command, end: { exit: await readToEnd(command, output, letGo) } }
+      } catch (error) {
+        if (!(error instanceof SandboxError)) {
+          // Most likely the store: without it the call cannot go on, and nobody would read the command's pipe.
+          if (!letGo.aborted) await command.cancel(GRACE_MS)
+          throw error
+        }
+        tries = output.position() > lostAt ? 1 : tries + 1
+        lostAt = output.position()
+        const again = tries > MAX_REATTACH ? undefined : await reattach(command, output, ctx)
+        if (again === undefined) return { command, end: { lost: error } }
+        command = again
+      }
+    }
+  } finally {
+    ctx.signal.removeEventListener('abort', cancel)
+  }
+}
+
+async function readToEnd(
+  command: RunningCommand,
+  output: CommandOutput,
+  letGo: AbortSignal,
+): Promise<CommandExit> {
+  // It rejects together with the output; then the output's error is the one that is handled.
+  void Promise.allSettled([command.exit])
+  const left = Promise.withResolvers<never>()
+  void Promise.allSettled([left.promise])
+  const onLeave = (): void => left.reject(letGo.reason)
+  letGo.addEventListener('abort', onLeave, { once: true })
+  if (letGo.aborted) onLeave()
+  // All but the last byte: what is acknowledged to the end may be forgotten with how it ended, and that is not stored yet.
+  const acknowledge = (upTo: number): void => command.acknowledge({ stdout: upTo - 1 })
+  try {
+    const chunks = command.output[Symbol.asyncIterator]()
+    for (;;) {
+      const step = await Promise.race([chunks.next(), left.promise])
+      if (step.done === true) break
+      await Promise.race([output.add(step.value.offset, step.value.data, acknowledge), left.promise])
+    }
+    await output.stored()
+    return await Promise.race([command.exit, left.promise])
+  } finally {
+    letGo.removeEventListener('abort', onLeave)
+  }
+}
+
+/** The stream was lost, not necessarily the sandbox. Undefined when the command is gone with it. */
+async function reattach(
+  command: RunningCommand,
+  output: CommandOutput,
+  ctx: ExecutorContext,
+): Promise<RunningCommand | undefined> {
+  try {
+    const sandbox = await ctx.sandbox()
+    return sandbox.bootId === command.bootId
+      ? await sandbox.attach(command.id, { stdout: output.position() })
+      : undefined
+  } catch (error) {
+    ctx.log.warn({ err: error }, 'a lost sandbox could not be reached again')
+    return undefined
+  }
+}
+
+/** Aborts only at a shutdown. */
+function shutdownOf(signal: AbortSignal): AbortSignal {
+  const shutdown = new AbortController()
+  const check = (): void => {
+    if (isShutdown(signal)) shutdown.abort(signal.reason)
+  }
+  signal.addEventListener('abort', check, { once: true })
+  check()
+  return shutdown.signal
+}
+
+// ── Ending ──────────────────────────────────────────────────────────────────────────────────────────────
+
+async function finishedResult(
+  followed: Followed,
+  output: CommandOutput,
+  sandbox: Sandbox,
+  id: string,
+  request: SandboxCommand,
+  ctx: ExecutorContext,
+): Promise<CommandResult> {
+  const { command, end } = followed
+  const keep = request.headShare === undefined ? {} : { headShare: request.headShare }
+  if ('lost' in end) {
+    await output.stored()
+    const reason = ctx.signal.aborted ? abortReason(ctx.signal) : REASON_OF_SANDBOX_ERROR[end.lost.code]
+    return { ...output.finish(keep), status: 'failed', reason, message: endText(reason, ctx) }
+  }
+  const { exit } = end
+  // Only when the outcome is in the log may the sandbox forget how the command ended.
+  void ctx.settled.then(() => command.acknowledge({ stdout: exit.bytes.stdout }))
+  const file = exit.spoolFile === undefined ? {} : { file: `${sandbox.workspace}/.tool-outputs/${id}.txt` }
+  const { durationMs, userMs, systemMs, maxRssKb } = exit
+  const result = { ...output.finish({ ...keep, ...file }), usage: { durationMs, userMs, systemMs, maxRssKb } }
+
+  const how =
+    exit.signal === undefined
+      ? exit.code === undefined
+        ? undefined
+        : { code: exit.code }
+      : { signal: exit.signal }
+  const reason = REASON_OF_EXIT[exit.cause]
+  if (reason === undefined) return { ...result, status: 'completed', exit: how ?? { code: 0 } }
+  // We cancel for several reasons; the sandbox only sees a cancel.
+  const why = reason === 'cancelled' && ctx.signal.aborted ? abortReason(ctx.signal) : reason
+  return {
+    ...result,
+    status: 'failed',
+    reason: why,
+    message: endText(why, ctx),
+    ...(how === undefined ? {} : { exit: how }),
+  }
+}
+
+function endText(reason: FailureReason, ctx: ExecutorContext): string {
+  switch (reason) {
+    case 'timeout':
+      return `The command did not end within its limit of ${ctx.timeoutMs ?? '?'} ms; it and everything it had started was ended.`
+    case 'cancelled':
+      return 'The user cancelled the command; it and everything it had started was ended.'
+    case 'out_of_memory':
+      return 'The sandbox ran out of memory and the command was killed.'
+    case 'disk_quota':
+      return 'The disk space of the sandbox is used up and the command was ended.'
+    case 'output_limit':
+      return 'The command printed more than it may and was ended.'
+    case 'sandbox_lost':
+      return 'The sandbox went away while the command ran. Files in the workspace are kept.'
+    default:
+      return 'The command was interrupted before it ended; whether it had its effect is not known.'
+  }
+}

@@ -1,0 +1,42 @@
+/** The JSON Schema that a model gets for a tool's arguments: derived from the zod schema, never written twice. */
+import { z } from 'zod'
+
+/** Keywords in the order that reads best; the rest follow alphabetically. Arguments keep the order of their declaration. */
+const KEYWORDS = [
+  'type',
+  'description',
+  'enum',
+  'const',
+  'properties',
+  'items',
+  'required',
+  'additionalProperties',
+]
+
+/** The same bytes in every process: a changed schema would throw away the provider's prompt cache. @throws if zod cannot express it. */
+export function toolParameters(input: z.ZodObject): Record<string, unknown> {
+  const { $schema: _, ...schema } = z.toJSONSchema(input, { io: 'input', target: 'draft-7' })
+  return orderKeywords(schema)
+}
+
+function orderKeywords(schema: Record<string, unknown>): Record<string, unknown> {
+  const rank = (key: string): number => (KEYWORDS.includes(key) ? KEYWORDS.indexOf(key) : KEYWORDS.length)
+  const keys = Object.keys(schema).toSorted((a, b) => rank(a) - rank(b) || (a < b ? -1 : 1))
+  return Object.fromEntries(
+    keys.map((key) => [key, key === 'properties' ? eachProperty(schema[key]) : ordered(schema[key])]),
+  )
+}
+
+function eachProperty(properties: unknown): unknown {
+  if (!isRecord(properties)) return properties
+  return Object.fromEntries(Object.entries(properties).map(([name, schema]) => [name, ordered(schema)]))
+}
+
+function ordered(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(ordered)
+  return isRecord(value) ? orderKeywords(value) : value
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

@@ -1,0 +1,79 @@
+/** Regular text files of the workspace, for the tools that read and edit them. */
+import { nearest } from '@sandlot/shared/config-names'
+import { SandboxError } from '@sandlot/sandbox/errors'
+import type { FileStat, Sandbox } from '@sandlot/sandbox/sandbox'
+import { CallFailure } from './call-failure.ts'
+import { grouped } from './truncate-output.ts'
+import { shownPath } from './workspace-path.ts'
+
+/** What is at `path`, or undefined. */
+export async function statIfExists(sandbox: Sandbox, path: string): Promise<FileStat | undefined> {
+  try {
+    return await sandbox.files.stat(path)
+  } catch (error) {
+    if (error instanceof SandboxError && error.code === 'not_found') return undefined
+    throw error
+  }
+}
+
+/** A regular file. @throws CallFailure that says what is there instead, or which name was probably meant. */
+export async function statFile(sandbox: Sandbox, path: string): Promise<FileStat> {
+  const stat = await statIfExists(sandbox, path)
+  if (stat === undefined) throw new CallFailure('tool_error', await missingText(sandbox, path))
+  if (stat.kind === 'file') return stat
+  const what = stat.kind === 'directory' ? 'a directory; use list_directory' : 'not a regular file'
+  throw new CallFailure('tool_error', `${shownPath(path)} is ${what}.`)
+}
+
+async function missingText(sandbox: Sandbox, path: string): Promise<string> {
+  const missing = `There is no file ${shownPath(path)}.`
+  const cut = path.lastIndexOf('/')
+  const folder = cut < 0 ? '' : path.slice(0, cut)
+  if ((await statIfExists(sandbox, folder))?.kind !== 'directory')
+    return `${missing} Its directory does not exist either.`
+  const names = (await sandbox.files.list(folder)).map((entry) => entry.path.split('/').at(-1) ?? '')
+  const meant = nearest(path.slice(cut + 1), names.slice(0, 2000))
+  return meant === undefined
+    ? missing
+    : `${missing} Did you mean ${shownPath(folder === '' ? meant : `${folder}/${meant}`)}?`
+}
+
+/** Undefined for text; else what the bytes are, for people. Judged by the beginning of the file. */
+export function binaryKind(beginning: Uint8Array): string | undefined {
+  const starts = (...bytes: number[]): boolean => bytes.every((byte, index) => beginning[index] === byte)
+  for (const [kind, bytes] of SIGNATURES) if (starts(...bytes)) return kind
+  if (starts(0xff, 0xfe) || starts(0xfe, 0xff)) return 'UTF-16 text'
+  return beginning.subarray(0, 8192).includes(0) ? 'binary data' : undefined
+}
+
+const SIGNATURES: readonly (readonly [string, readonly number[]])[] = [
+  ['a PNG image', [0x89, 0x50, 0x4e, 0x47]],
+  ['a JPEG image', [0xff, 0xd8, 0xff]],
+  ['a GIF image', [0x47, 0x49, 0x46, 0x38]],
+  ['a PDF document', [0x25, 0x50, 0x44, 0x46, 0x2d]],
+  ['a zip archive', [0x50, 0x4b, 0x03, 0x04]],
+  ['a gzip archive', [0x1f, 0x8b, 0x08]],
+  ['an xz archive', [0xfd, 0x37, 0x7a, 0x58, 0x5a, 0x00]],
+  [
+    'an SQLite database',
+    [0x53, 0x51, 0x4c, 0x69, 0x74, 0x65, 0x20, 0x66, 0x6f, 0x72, 0x6d, 0x61, 0x74, 0x20, 0x33, 0x00],
+  ],
+  ['an ELF program', [0x7f, 0x45, 0x4c, 0x46]],
+]
+
+/** The refusal for a file that is not text. */
+export function binaryFailure(path: string, kind: string, size: number, how: string): CallFailure {
+  return new CallFailure(
+    'tool_error',
+    `${shownPath(path)} is ${kind} of ${grouped(size)} bytes, not UTF-8 text. ${how}`,
+  )
+}
+
+/** The whole file as text, byte for byte: a BOM stays. Undefined when it is not valid UTF-8. */
+export function decodeExactly(bytes: Uint8Array): string | undefined {
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
+  } catch {
+    return undefined
+  }
+}

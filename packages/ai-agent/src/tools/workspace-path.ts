@@ -1,0 +1,82 @@
+/** Paths as models write them → paths below the workspace. Pure: decided before anything is opened. */
+import { posix } from 'node:path'
+import type { Sandbox } from '@sandlot/sandbox/sandbox'
+import type { ToolLocation } from '@sandlot/shared/events'
+import { CallFailure } from './call-failure.ts'
+import { acquireSandbox } from './sandboxed-tool-executor.ts'
+import type { CallContext, ToolUpdate } from './tool.ts'
+
+export const WORKSPACE = '/workspace'
+
+const MAX_PATH_BYTES = 4096
+const MAX_NAME_BYTES = 255
+
+/**
+ * `path` relative to the workspace, `''` for the workspace itself. Relative paths begin there; absolute ones must be below
+ * one of `roots`. @throws CallFailure `path_outside`, or `invalid_arguments` for what cannot be a path.
+ */
+export function workspacePath(path: string, roots: readonly string[] = [WORKSPACE]): string {
+  if (path.includes('\0')) throw new CallFailure('invalid_arguments', 'The path has a NUL character.')
+  if (!path.isWellFormed()) throw new CallFailure('invalid_arguments', 'The path is not well-formed Unicode.')
+  if (Buffer.byteLength(path) > MAX_PATH_BYTES) {
+    throw new CallFailure('invalid_arguments', `The path is longer than ${MAX_PATH_BYTES} bytes.`)
+  }
+  // Neither is special inside the sandbox, but whoever writes them means a place outside of it.
+  if (path.startsWith('~') || /^[A-Za-z]:[\\/]/.test(path)) throw outside(path)
+  const root = roots.find((root) => path === root || path.startsWith(`${root}/`))
+  if (path.startsWith('/') && root === undefined) throw outside(path)
+  const relative = root === undefined ? path : `./${path.slice(root.length)}`
+  if (climbsOut(relative) || climbsOut(relative.replaceAll('\\', '/'))) throw outside(path)
+
+  const normal = posix.normalize(relative === '' ? '.' : relative).replace(/\/+$/, '')
+  if (normal.split('/').some((name) => Buffer.byteLength(name) > MAX_NAME_BYTES)) {
+    throw new CallFailure('invalid_arguments', `A name in the path is longer than ${MAX_NAME_BYTES} bytes.`)
+  }
+  return normal === '.' ? '' : normal
+}
+
+/** True when the path is above its beginning at any point, even if it comes back. */
+function climbsOut(relative: string): boolean {
+  let depth = 0
+  for (const part of relative.split('/')) {
+    if (part === '..') depth--
+    else if (part !== '' && part !== '.') depth++
+    if (depth < 0) return true
+  }
+  return false
+}
+
+function outside(path: string): CallFailure {
+  const shown = path.length > 200 ? `${path.slice(0, 200)}…` : path
+  return new CallFailure(
+    'path_outside',
+    `${shown} is outside the workspace. This tool works below ${WORKSPACE} only; paths are relative to it or begin with it.`,
+  )
+}
+
+/** Where an absolute path of the workspace is shown to people and models. */
+export function shownPath(relative: string): string {
+  return relative === '' ? WORKSPACE : `${WORKSPACE}/${relative}`
+}
+
+/** The locations of a call, from arguments that nobody has checked. */
+export function pathLocations(path: unknown): ToolLocation[] {
+  if (typeof path !== 'string' || path === '') return []
+  try {
+    return [{ path: shownPath(workspacePath(path)) }]
+  } catch {
+    // The call will be refused with the reason; there is no place to show.
+    return []
+  }
+}
+
+/** The sandbox, and `path` in it. A path that cannot be inside is refused before the sandbox is woken. */
+export async function* openWorkspace(
+  path: string,
+  ctx: CallContext,
+): AsyncGenerator<ToolUpdate, { sandbox: Sandbox; path: string }> {
+  if (!path.startsWith('/')) workspacePath(path)
+  const sandbox = yield* acquireSandbox(ctx)
+  // Commands of a backend without containers see the workspace under another name, and models repeat what they see.
+  return { sandbox, path: workspacePath(path, [WORKSPACE, sandbox.workspace]) }
+}
