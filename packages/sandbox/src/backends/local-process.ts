@@ -1,0 +1,212 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { mkdir, realpath, rm } from 'node:fs/promises'
+import { release } from 'node:os'
+import { join } from 'node:path'
+
+import type { BackendSandbox, SandboxBackend, SandboxSpec, SandboxState } from '../backend.ts'
+import { SandboxError } from '../errors.ts'
+import { AttachStreams } from './local-process-streams.ts'
+
+/** sbxd gets this long to kill its descendants before it is killed itself. */
+const STOP_MS = 5_000
+
+export interface LocalProcessOptions {
+  /** The sbxd binary: `make -C docker/sandbox`. */
+  sbxd: string
+  /** Volumes are directories in here; made when missing. */
+  directory: string
+  /** `PATH` of the commands. Default: the usual system directories. */
+  path?: string
+}
+
+interface LocalSandbox {
+  id: string
+  name: string
+  spec: SandboxSpec
+  state: SandboxState
+  child?: ChildProcess
+  streams: AttachStreams
+  /** Resolves when the child has ended. */
+  ended: Promise<void>
+}
+
+/**
+ * Sandboxes as plain child processes: sbxd and its commands run as this user, on this machine, with its files, its
+ * network and its other processes. **It isolates nothing.** For tests and for machines without Docker, only on explicit
+ * request. Sandboxes end with this process; the volumes stay. Every method rejects with a `SandboxError`.
+ */
+export function createLocalProcessBackend(options: LocalProcessOptions): SandboxBackend {
+  const sandboxes = new Map<string, LocalSandbox>()
+  const path = options.path ?? '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
+
+  function find(idOrName: string): LocalSandbox | undefined {
+    return sandboxes.get(idOrName) ?? [...sandboxes.values()].find((sandbox) => sandbox.name === idOrName)
+  }
+
+  function must(id: string): LocalSandbox {
+    const sandbox = sandboxes.get(id)
+    if (!sandbox) throw new SandboxError('sandbox_lost', 'This sandbox does not exist any more')
+    return sandbox
+  }
+
+  function volumePath(name: string): string {
+    if (!/^[A-Za-z0-9][A-Za-z0-9_.-]*$/.test(name))
+      throw new SandboxError('invalid_arguments', `"${name}" is not a name for a volume`)
+    return join(options.directory, name)
+  }
+
+  async function start(sandbox: LocalSandbox): Promise<void> {
+    if (sandbox.state === 'running') return
+    const { limits, volume } = sandbox.spec
+    await mkdir(volumePath(volume), { recursive: true })
+    const workspace = await realpath(volumePath(volume))
+    const args = [
+      '--workspace',
+      workspace,
+      '--lease',
+      '0',
+      '--limit-fsize',
+      String(limits.diskBytes),
+      '--limit-nofile',
+      String(limits.openFiles),
+    ]
+    const child = spawn(options.sbxd, args, {
+      cwd: workspace,
+      // The same short list as in a container: nothing of the controller's own environment.
+      env: { PATH: path, HOME: workspace, LANG: 'C.UTF-8', TERM: 'xterm-256color', TZ: 'UTC', SANDBOX: '1' },
+      stdio: ['pipe', 'pipe', 'pipe'],
+    })
+    let lastWords = ''
+    child.stderr.on('data', (chunk: Buffer) => {
+      lastWords = `${lastWords}${chunk.toString()}`.slice(-500)
+    })
+    await new Promise<void>((resolve, reject) => {
+      child.once('spawn', resolve)
+      child.once('error', (cause) =>
+        reject(
+          new SandboxError(
+            'engine_unavailable',
+            `sbxd could not be started (${cause.message}). Build it with \`make -C docker/sandbox\`.`,
+            { cause },
+          ),
+        ),
+      )
+    })
+    sandbox.child = child
+    sandbox.state = 'running'
+    sandbox.ended = new Promise((resolve) => {
+      child.once('exit', () => {
+        sandbox.state = 'stopped'
+        delete sandbox.child
+        sandbox.streams.end(lastWords.trim())
+        sandbox.streams = new AttachStreams()
+        resolve()
+      })
+    })
+    sandbox.streams.begin(child)
+  }
+
+  async function stop(sandbox: LocalSandbox): Promise<void> {
+    const { child } = sandbox
+    if (!child) return
+    child.kill('SIGTERM')
+    const timer = setTimeout(() => child.kill('SIGKILL'), STOP_MS)
+    await sandbox.ended
+    clearTimeout(timer)
+  }
+
+  return {
+    async capabilities() {
+      return {
+        name: 'local-process',
+        isolates: false,
+        version: release(),
+        runtimes: [],
+        cgroup: 'none',
+        quota: 'none',
+        pause: false,
+        warnings: [
+          'Commands run directly on this machine as the user that runs Sandlot. Nothing is isolated: they can read its files, use its network and end its processes.',
+        ],
+      }
+    },
+
+    async create(spec) {
+      const existing = find(spec.name)
+      if (existing) return describe(existing)
+      await mkdir(volumePath(spec.volume), { recursive: true })
+      const id = randomBytes(32).toString('hex')
+      const made: LocalSandbox = {
+        id,
+        name: spec.name,
+        spec,
+        state: 'created',
+        streams: new AttachStreams(),
+        ended: Promise.resolve(),
+      }
+      sandboxes.set(id, made)
+      return describe(made)
+    },
+
+    async start(id) {
+      await start(must(id))
+    },
+
+    async stop(id) {
+      const sandbox = sandboxes.get(id)
+      if (sandbox) await stop(sandbox)
+    },
+
+    async pause() {
+      throw new SandboxError('engine_unavailable', 'A local process is not paused; stop it instead')
+    },
+
+    async resume() {
+      throw new SandboxError('engine_unavailable', 'A local process is never paused')
+    },
+
+    async rename(id, name) {
+      must(id).name = name
+    },
+
+    async remove(id) {
+      const sandbox = sandboxes.get(id)
+      if (!sandbox) return
+      await stop(sandbox)
+      sandbox.streams.end()
+      sandboxes.delete(id)
+    },
+
+    async removeVolume(name) {
+      const user = [...sandboxes.values()].find((sandbox) => sandbox.spec.volume === name)
+      if (user) throw new SandboxError('exists', `The volume is in use by ${user.name}; remove that first`)
+      await rm(volumePath(name), { recursive: true, force: true })
+    },
+
+    async inspect(idOrName) {
+      const sandbox = find(idOrName)
+      return sandbox && describe(sandbox)
+    },
+
+    async list(labels) {
+      const wanted = Object.entries(labels)
+      return [...sandboxes.values()]
+        .filter(({ spec }) => wanted.every(([name, value]) => spec.labels[name] === value))
+        .map(describe)
+    },
+
+    async openStream(id) {
+      return must(id).streams.open()
+    },
+
+    async close() {
+      await Promise.all([...sandboxes.values()].map(stop))
+      for (const sandbox of sandboxes.values()) sandbox.streams.end()
+    },
+  }
+}
+
+function describe({ id, name, state, spec }: LocalSandbox): BackendSandbox {
+  return { id, name, state, labels: { ...spec.labels } }
+}
