@@ -1,10 +1,13 @@
 import { join } from 'node:path'
+import type { Duplex } from 'node:stream'
 
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 
+import type { SandboxBackend } from '../src/backend.ts'
 import { createDockerBackend } from '../src/backends/docker/backend.ts'
 import { createFileLedger } from '../src/file-ledger.ts'
 import { claimedName, ownerTag } from '../src/names.ts'
+import type { OutputChunk } from '../src/sandbox.ts'
 import { docker, dockerFixture, shell, type DockerFixture } from './docker-fixture.ts'
 
 let fixture: DockerFixture
@@ -84,6 +87,67 @@ describe('acquire', () => {
 
   test.each(['', 'x'.repeat(257)])('a user id of %# is refused', async (user) => {
     await expect(fixture.controller().acquire(user)).rejects.toMatchObject({ code: 'invalid_arguments' })
+  })
+})
+
+describe('a stream that drops while the container runs', () => {
+  /** The same backend, with a hand on the streams it opens. */
+  function cuttable() {
+    const streams: Duplex[] = []
+    const backend: SandboxBackend = {
+      ...fixture.backend,
+      openStream: async (id, signal) => {
+        const stream = await fixture.backend.openStream(id, signal)
+        streams.push(stream)
+        return stream
+      },
+    }
+    return { controller: fixture.controller({ backend }), cut: () => streams.at(-1)?.destroy(), streams }
+  }
+
+  test('is opened again without anybody asking', async () => {
+    const { controller, cut, streams } = cuttable()
+    const before = await controller.acquire('ann')
+    cut()
+    await expect.poll(() => streams.length, { timeout: 10_000 }).toBe(2)
+    await expect.poll(async () => (await controller.status('ann')).connected).toBe(true)
+    const after = await controller.acquire('ann')
+    expect(after).not.toBe(before)
+    expect(after.bootId).toBe(before.bootId)
+  })
+
+  test('costs a running command nothing: its output goes on where it was', async () => {
+    const { controller, cut } = cuttable()
+    const id = 'd'.repeat(32)
+    const first = await (
+      await controller.acquire('ann')
+    ).run({ id, command: 'seq 1 200000; sleep 0.5; echo end' })
+    const lost = expect(first.exit).rejects.toMatchObject({ code: 'sandbox_lost' })
+    let text = ''
+    const read = async (chunks: AsyncIterable<OutputChunk>, until: () => boolean): Promise<void> => {
+      for await (const chunk of chunks) {
+        text += Buffer.from(chunk.data).toString()
+        if (until()) return
+      }
+    }
+    await read(first.output, () => text.length > 100_000)
+    cut()
+    await lost
+    const again = await (await controller.acquire('ann')).attach(id, { stdout: text.length })
+    again?.acknowledge({ stdout: text.length })
+    await read(
+      (async function* acknowledging() {
+        for await (const chunk of again?.output ?? []) {
+          yield chunk
+          again?.acknowledge({ stdout: chunk.offset + chunk.data.length })
+        }
+      })(),
+      () => false,
+    )
+    expect((await again?.exit)?.code).toBe(0)
+    const all = `${Array.from({ length: 200_000 }, (_, n) => `${n + 1}\n`).join('')}end\n`
+    expect(text.length).toBe(all.length)
+    expect(text === all).toBe(true)
   })
 })
 
@@ -223,6 +287,13 @@ describe('what is not ours, or not there', () => {
       message: expect.stringMatching(/sandlot\/none:1.*build-images\.sh/),
     })
     expect(await say('echo fine')).toBe('fine')
+  })
+
+  test('creates of one name at once make one container', async () => {
+    const spec = fixture.spec()
+    const made = await Promise.all(Array.from({ length: 5 }, () => fixture.backend.create(spec)))
+    expect(new Set(made.map(({ id }) => id)).size).toBe(1)
+    expect(await fixture.containers()).toHaveLength(1)
   })
 
   test('a container without our label is neither seen nor touched', async () => {

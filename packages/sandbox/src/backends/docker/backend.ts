@@ -1,19 +1,19 @@
-import { createHash } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
 
-import type Docker from 'dockerode'
-
-import type { BackendCapabilities, BackendSandbox, SandboxBackend, SandboxSpec } from '../../backend.ts'
+import type { BackendCapabilities, BackendSandbox, SandboxBackend } from '../../backend.ts'
 import { unframed } from '../../docker-stream.ts'
 import { SandboxError } from '../../errors.ts'
-import { LABEL, slotLabels } from '../../labels.ts'
+import { LABEL } from '../../labels.ts'
 import { isDeploymentId } from '../../names.ts'
+import { absentIf404, unless } from './answers.ts'
+import { createDraughtsman } from './blueprint.ts'
 import { capabilitiesFrom, type EngineInfo } from './capabilities.ts'
 import { parseDockerHost, type EngineTls } from './connection.ts'
-import { createTemplate, type CreateBody } from './create-template.ts'
 import { createEngine, DEADLINE } from './engine.ts'
-import { engineAnswer, missingImage } from './engine-error.ts'
-import { readSeccompProfile } from './seccomp.ts'
+import { engineAnswer } from './engine-error.ts'
+import { postCreate } from './post-create.ts'
 import { isOurs, normalState } from './states.ts'
+import { createVolumes } from './volumes.ts'
 
 export interface DockerBackendOptions {
   /** As in `DOCKER_HOST`; default the usual Unix socket. */
@@ -39,10 +39,8 @@ export function createDockerBackend(options: DockerBackendOptions): SandboxBacke
     )
   }
   const engine = createEngine(parseDockerHost(options.dockerHost, options.tls))
-  const profile = once(() => readSeccompProfile(options.seccompFile))
-  const info = once(() =>
-    engine.call('tell about itself', DEADLINE.read, (docker): Promise<EngineInfo> => docker.info()),
-  )
+  const blueprint = createDraughtsman(engine, deployment, options.seccompFile)
+  const volumes = createVolumes(engine, deployment)
   /** Ids already seen to carry our label; a container never changes its labels. */
   const owned = new Set<string>()
 
@@ -68,77 +66,19 @@ export function createDockerBackend(options: DockerBackendOptions): SandboxBacke
     return owned.has(id) || (await inspect(id, signal)) !== undefined
   }
 
+  /** A name is taken some time before the container can be seen: another create of it may be under way. */
+  async function appearing(name: string, signal?: AbortSignal): Promise<BackendSandbox | undefined> {
+    for (let wait = 20; wait < 2_000; wait *= 2) {
+      const found = await inspect(name, signal)
+      if (found) return found
+      await sleep(wait)
+    }
+    return undefined
+  }
+
   async function must(id: string, signal?: AbortSignal): Promise<void> {
     if (!(await check(id, signal)))
       throw new SandboxError('sandbox_lost', 'The sandbox is gone from the Docker engine.')
-  }
-
-  async function bodyOf(
-    spec: SandboxSpec,
-    signal?: AbortSignal,
-  ): Promise<{ body: CreateBody; fingerprint: string }> {
-    const [seccompProfile, facts, imageId] = await Promise.all([
-      profile(),
-      info(),
-      imageIdOf(spec.image, signal),
-    ])
-    const input = {
-      deployment,
-      spec,
-      imageId,
-      seccompProfile,
-      engine: { cgroup: facts.CgroupVersion === '2' ? ('v2' as const) : ('v1' as const), cpus: facts.NCPU },
-    }
-    const { Labels: _perContainer, ...rest } = createTemplate({ ...input, fingerprint: '' })
-    const fingerprint = createHash('sha256').update(JSON.stringify(rest)).digest('hex').slice(0, 32)
-    return { body: createTemplate({ ...input, fingerprint }), fingerprint }
-  }
-
-  async function imageIdOf(reference: string, signal?: AbortSignal): Promise<string> {
-    const image = await engine.call(
-      'look for the sandbox image',
-      DEADLINE.read,
-      (docker) => absentIf404(docker.getImage(reference).inspect()),
-      signal,
-    )
-    if (!image) throw missingImage(reference)
-    return image.Id
-  }
-
-  async function ensureVolume(spec: SandboxSpec, signal?: AbortSignal): Promise<void> {
-    const found = await volumeLabels(spec.volume, signal)
-    if (found && !isOurs(deployment, found)) {
-      throw new SandboxError(
-        'exists',
-        `The volume ${spec.volume} belongs to something else. Remove or rename it.`,
-      )
-    }
-    if (found) return
-    await engine.call(
-      'make a volume',
-      DEADLINE.change,
-      (docker, inner) =>
-        docker.createVolume({
-          Name: spec.volume,
-          Driver: 'local',
-          Labels: slotLabels(deployment, spec),
-          abortSignal: inner,
-        }),
-      signal,
-    )
-  }
-
-  async function volumeLabels(
-    name: string,
-    signal?: AbortSignal,
-  ): Promise<Record<string, string> | undefined> {
-    const volume = await engine.call(
-      'look at the volume',
-      DEADLINE.read,
-      (docker, inner) => absentIf404(docker.getVolume(name).inspect({ abortSignal: inner })),
-      signal,
-    )
-    return volume && (volume.Labels ?? {})
   }
 
   return {
@@ -156,12 +96,12 @@ export function createDockerBackend(options: DockerBackendOptions): SandboxBacke
     },
 
     async fingerprint(spec, signal) {
-      return (await bodyOf(spec, signal)).fingerprint
+      return (await blueprint(spec, signal)).fingerprint
     },
 
     async create(spec, signal) {
-      const { body } = await bodyOf(spec, signal)
-      await ensureVolume(spec, signal)
+      const { body } = await blueprint(spec, signal)
+      await volumes.ensure(spec, signal)
       const id = await engine.call(
         'create the sandbox',
         DEADLINE.change,
@@ -172,7 +112,7 @@ export function createDockerBackend(options: DockerBackendOptions): SandboxBacke
         owned.add(id)
         return { id, name: spec.name, state: 'created', labels: body.Labels }
       }
-      const existing = await inspect(spec.name, signal)
+      const existing = await appearing(spec.name, signal)
       if (existing?.labels[LABEL.slot] === spec.slot) return existing
       throw new SandboxError(
         'exists',
@@ -224,15 +164,7 @@ export function createDockerBackend(options: DockerBackendOptions): SandboxBacke
       owned.delete(id)
     },
 
-    async removeVolume(name) {
-      const labels = await volumeLabels(name)
-      if (!labels) return
-      if (!isOurs(deployment, labels))
-        throw new SandboxError('permission', `The volume ${name} is not one of this deployment's.`)
-      await engine.call('remove the volume', DEADLINE.change, (docker, signal) =>
-        unless([404], docker.getVolume(name).remove({ abortSignal: signal })),
-      )
-    },
+    removeVolume: (name) => volumes.remove(name),
 
     inspect: (idOrName) => inspect(idOrName),
 
@@ -287,70 +219,5 @@ export function createDockerBackend(options: DockerBackendOptions): SandboxBacke
       `The Docker engine could not ${doing}: it is ${now.state}.`,
       { cause: done },
     )
-  }
-}
-
-/**
- * The new container's id; undefined when the name is taken. Not `createContainer`, which would put the whole body into
- * the URL as well.
- */
-async function postCreate(
-  docker: Docker,
-  name: string,
-  body: CreateBody,
-  abortSignal: AbortSignal,
-): Promise<string | undefined> {
-  const statusCodes = {
-    201: true,
-    400: 'bad parameter',
-    404: 'no such image',
-    409: 'conflict',
-    500: 'server error',
-  } as const
-  const created = await unless(
-    [409],
-    new Promise<unknown>((resolve, reject) => {
-      docker.modem.dial(
-        {
-          path: '/containers/create?',
-          method: 'POST',
-          options: { _query: { name }, _body: body },
-          statusCodes,
-          abortSignal,
-        },
-        (error, result) => (error ? reject(error) : resolve(result)),
-      )
-    }),
-  )
-  if (created === undefined) return undefined
-  if (typeof created === 'object' && created !== null && 'Id' in created && typeof created.Id === 'string')
-    return created.Id
-  throw new SandboxError('engine_unavailable', 'The Docker engine answered a create without an id.')
-}
-
-/** The answer, or undefined when the engine refused with one of these statuses. */
-async function unless<T>(statuses: readonly number[], answer: Promise<T>): Promise<T | undefined> {
-  try {
-    return await answer
-  } catch (error) {
-    const status = engineAnswer(error)?.statusCode
-    if (status !== undefined && statuses.includes(status)) return undefined
-    throw error
-  }
-}
-
-function absentIf404<T>(answer: Promise<T>): Promise<T | undefined> {
-  return unless([404], answer)
-}
-
-/** Compute once; a failure is not remembered. */
-function once<T>(compute: () => Promise<T>): () => Promise<T> {
-  let value: Promise<T> | undefined
-  return () => {
-    value ??= compute().catch((error: unknown) => {
-      value = undefined
-      throw error
-    })
-    return value
   }
 }

@@ -59,7 +59,10 @@ export function toSandboxError(error: unknown, address: EngineAddress, doing: st
 function fromAnswer(answer: EngineAnswer, doing: string, cause: unknown): SandboxError {
   if (answer.statusCode === 404 && /no such image/i.test(answer.message))
     return missingImage(answer.message, cause)
-  if (answer.statusCode === 404 || (answer.statusCode === 409 && /marked for removal|not running/i.test(answer.message))) {
+  if (
+    answer.statusCode === 404 ||
+    (answer.statusCode === 409 && /marked for removal|not running/i.test(answer.message))
+  ) {
     return new SandboxError(
       'sandbox_lost',
       `The sandbox is gone from the Docker engine: ${answer.message}.`,

@@ -1,0 +1,69 @@
+import { createHash } from 'node:crypto'
+
+import type { SandboxSpec } from '../../backend.ts'
+import { absentIf404 } from './answers.ts'
+import type { EngineInfo } from './capabilities.ts'
+import { createTemplate, type CreateBody } from './create-template.ts'
+import { DEADLINE, type Engine } from './engine.ts'
+import { missingImage } from './engine-error.ts'
+import { readSeccompProfile } from './seccomp.ts'
+
+/** What a spec comes to on this engine now. */
+export interface Blueprint {
+  body: CreateBody
+  /** Of everything in the body but the labels. */
+  fingerprint: string
+}
+
+/** Makes blueprints: finds the image's id, reads the profile and the engine's facts once, fills in the template. */
+export function createDraughtsman(
+  engine: Engine,
+  deployment: string,
+  seccompFile?: string,
+): (spec: SandboxSpec, signal?: AbortSignal) => Promise<Blueprint> {
+  const profile = once(() => readSeccompProfile(seccompFile))
+  const info = once(() =>
+    engine.call('tell about itself', DEADLINE.read, (docker): Promise<EngineInfo> => docker.info()),
+  )
+
+  return async (spec, signal) => {
+    const [seccompProfile, facts, imageId] = await Promise.all([
+      profile(),
+      info(),
+      imageIdOf(spec.image, signal),
+    ])
+    const input = {
+      deployment,
+      spec,
+      imageId,
+      seccompProfile,
+      engine: { cgroup: facts.CgroupVersion === '2' ? ('v2' as const) : ('v1' as const), cpus: facts.NCPU },
+    }
+    const { Labels: _perContainer, ...rest } = createTemplate({ ...input, fingerprint: '' })
+    const fingerprint = createHash('sha256').update(JSON.stringify(rest)).digest('hex').slice(0, 32)
+    return { body: createTemplate({ ...input, fingerprint }), fingerprint }
+  }
+
+  async function imageIdOf(reference: string, signal?: AbortSignal): Promise<string> {
+    const image = await engine.call(
+      'look for the sandbox image',
+      DEADLINE.read,
+      (docker) => absentIf404(docker.getImage(reference).inspect()),
+      signal,
+    )
+    if (!image) throw missingImage(reference)
+    return image.Id
+  }
+}
+
+/** Compute once; a failure is not remembered. */
+function once<T>(compute: () => Promise<T>): () => Promise<T> {
+  let value: Promise<T> | undefined
+  return () => {
+    value ??= compute().catch((error: unknown) => {
+      value = undefined
+      throw error
+    })
+    return value
+  }
+}

@@ -1,0 +1,61 @@
+import type { SandboxSpec } from '../../backend.ts'
+import { SandboxError } from '../../errors.ts'
+import { slotLabels } from '../../labels.ts'
+import { absentIf404, unless } from './answers.ts'
+import { DEADLINE, type Engine } from './engine.ts'
+import { isOurs } from './states.ts'
+
+export interface Volumes {
+  /** The spec's volume, made if it is not there. Rejects with `exists` when the name belongs to something else. */
+  ensure(spec: SandboxSpec, signal?: AbortSignal): Promise<void>
+  /** Idempotent. Rejects with `permission` when it is not this deployment's. */
+  remove(name: string): Promise<void>
+}
+
+/** The volumes of one deployment: every workspace is a named one with our labels. */
+export function createVolumes(engine: Engine, deployment: string): Volumes {
+  async function labelsOf(name: string, signal?: AbortSignal): Promise<Record<string, string> | undefined> {
+    const volume = await engine.call(
+      'look at the volume',
+      DEADLINE.read,
+      (docker, inner) => absentIf404(docker.getVolume(name).inspect({ abortSignal: inner })),
+      signal,
+    )
+    return volume && (volume.Labels ?? {})
+  }
+
+  return {
+    async ensure(spec, signal) {
+      const found = await labelsOf(spec.volume, signal)
+      if (found && !isOurs(deployment, found)) {
+        throw new SandboxError(
+          'exists',
+          `The volume ${spec.volume} belongs to something else. Remove or rename it.`,
+        )
+      }
+      if (found) return
+      await engine.call(
+        'make a volume',
+        DEADLINE.change,
+        (docker, inner) =>
+          docker.createVolume({
+            Name: spec.volume,
+            Driver: 'local',
+            Labels: slotLabels(deployment, spec),
+            abortSignal: inner,
+          }),
+        signal,
+      )
+    },
+
+    async remove(name) {
+      const labels = await labelsOf(name)
+      if (!labels) return
+      if (!isOurs(deployment, labels))
+        throw new SandboxError('permission', `The volume ${name} is not one of this deployment's.`)
+      await engine.call('remove the volume', DEADLINE.change, (docker, signal) =>
+        unless([404], docker.getVolume(name).remove({ abortSignal: signal })),
+      )
+    },
+  }
+}
