@@ -312,7 +312,7 @@ static int resolve_link(char *path)
         const char *name;
         int dir = open_parent(path, &name);
         if (dir < 0)
-            return errno;
+            return errno == ENOENT ? 0 : errno; /* no parent yet, hence no link */
         ssize_t n = readlinkat(dir, name, target, PATH_BYTES);
         int error = errno;
         close(dir);

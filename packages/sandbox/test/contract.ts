@@ -1,0 +1,54 @@
+import { afterAll, beforeAll, describe, test } from 'vitest'
+
+import type { ConnectedSandbox } from '../src/client.ts'
+import { commandTests } from './contract/commands.ts'
+import { connectionTests } from './contract/connection.ts'
+import { endingTests } from './contract/endings.ts'
+import { fileTests } from './contract/files.ts'
+import { type BackendFixture, Bench, type SuiteOptions } from './contract/harness.ts'
+import { lifecycleTests } from './contract/lifecycle.ts'
+import { refusalTests } from './contract/refusals.ts'
+
+/** Declares a test, or skips it with the reason that the backend gives. */
+export type Declare = (title: string, body: () => Promise<void>) => void
+
+/** What every group of tests gets. The sandbox is shared: a test leaves it usable, or takes one of its own. */
+export interface Suite {
+  it: Declare
+  fixture(): BackendFixture
+  bench(): Bench
+  sandbox(): ConnectedSandbox
+  ownProcesses: boolean
+}
+
+/** The contract of a sandbox backend, sbxd and the client together. Call it once per backend. */
+export function testBackend(options: SuiteOptions): void {
+  describe(options.name, () => {
+    let fixture: BackendFixture
+    let shared: { bench: Bench; sandbox: ConnectedSandbox }
+    beforeAll(async () => {
+      fixture = await options.open()
+      shared = await Bench.start(fixture)
+    })
+    afterAll(async () => {
+      await fixture.dispose()
+    })
+    const suite: Suite = {
+      it(title, body) {
+        const reason = options.skips?.[title]
+        if (reason === undefined) test(title, body)
+        else test.skip(`${title} (${reason})`, body)
+      },
+      fixture: () => fixture,
+      bench: () => shared.bench,
+      sandbox: () => shared.sandbox,
+      ownProcesses: options.ownProcesses ?? false,
+    }
+    describe('commands', () => commandTests(suite))
+    describe('refusals', () => refusalTests(suite))
+    describe('endings', () => endingTests(suite))
+    describe('files', () => fileTests(suite))
+    describe('connections', () => connectionTests(suite))
+    describe('lifecycle', () => lifecycleTests(suite))
+  })
+}

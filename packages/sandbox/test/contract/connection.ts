@@ -1,0 +1,202 @@
+import { randomBytes } from 'node:crypto'
+
+import { expect } from 'vitest'
+
+import type { Suite } from '../contract.ts'
+import { encodeFrame, FrameType, HELLO_CRC_START } from '../../src/protocol/frames.ts'
+import { Bench, finish, newId, sh } from './harness.ts'
+
+export function connectionTests({ it, fixture }: Suite): void {
+  /** A sandbox of the test's own, removed afterwards. */
+  function alone(title: string, body: (own: Awaited<ReturnType<typeof Bench.start>>) => Promise<void>): void {
+    it(title, async () => {
+      const own = await Bench.start(fixture())
+      try {
+        await body(own)
+      } finally {
+        await own.bench.remove()
+      }
+    })
+  }
+
+  alone('runs a command once, whatever is retried', async ({ sandbox, bench }) => {
+    const request = { id: newId(), command: 'echo line >> once; echo out' }
+    const first = await finish(await sandbox.run(request))
+    await sandbox.close()
+    const again = await bench.connect()
+    const second = await finish(await again.run(request))
+    expect(second).toMatchObject({ ...first, out: 'out\n' })
+    expect((await sh(again, 'cat once')).out).toBe('line\n')
+  })
+
+  alone(
+    'continues a running command on a new connection, no byte lost or doubled',
+    async ({ sandbox, bench }) => {
+      const id = newId()
+      const command = await sandbox.run({
+        id,
+        command: 'for ((i = 0; i < 40; i++)); do echo "line $i"; sleep 0.02; done',
+        merge: true,
+      })
+      let all = Buffer.alloc(0)
+      for await (const chunk of command.output) {
+        all = Buffer.concat([all, chunk.data])
+        if (all.length > 50) break
+      }
+      await sandbox.close()
+      await expect(command.exit).rejects.toMatchObject({ code: 'cancelled' })
+      const again = await bench.connect()
+      expect(again.bootId).toBe(sandbox.bootId)
+      expect(again.found).toEqual([{ id, state: 'running' }])
+      const resumed = await again.attach(id, { stdout: all.length })
+      for await (const chunk of resumed?.output ?? []) {
+        expect(chunk.offset).toBe(all.length)
+        all = Buffer.concat([all, chunk.data])
+      }
+      expect(all.toString()).toBe(Array.from({ length: 40 }, (_, i) => `line ${i}\n`).join(''))
+      expect(await resumed?.exit).toMatchObject({ cause: 'exited', code: 0, bytes: { stdout: all.length } })
+    },
+  )
+
+  alone('keeps the end of a command until it is acknowledged', async ({ sandbox, bench }) => {
+    const id = newId()
+    const command = await sandbox.run({ id, command: 'echo kept; exit 4' })
+    await command.exit
+    await sandbox.close()
+    const second = await bench.connect()
+    expect(await second.commands()).toEqual([{ id, state: 'ended' }])
+    const attached = await second.attach(id)
+    const result = attached && (await finish(attached))
+    expect(result).toMatchObject({ code: 4, out: 'kept\n' })
+    attached?.acknowledge({ stdout: 5 })
+    expect(await second.commands()).toEqual([])
+    expect(await second.attach(id)).toBeUndefined()
+  })
+
+  alone('refuses an attach beyond what was printed', async ({ sandbox }) => {
+    const id = newId()
+    await (
+      await sandbox.run({ id, command: 'echo x' })
+    ).exit
+    await expect(sandbox.attach(id, { stdout: 100 })).rejects.toMatchObject({ code: 'invalid_arguments' })
+  })
+
+  alone('moves a command to whoever attaches last', async ({ sandbox }) => {
+    const first = await sandbox.run({ id: newId(), command: 'read -r x; echo "got $x"', stdin: true })
+    const second = await sandbox.attach(first.id)
+    await expect(first.exit).rejects.toMatchObject({ code: 'fenced' })
+    await second?.writeStdin(Buffer.from('this\n'))
+    expect(second && (await finish(second))).toMatchObject({ out: 'got this\n' })
+  })
+
+  alone('continues stdin where the last connection left it', async ({ sandbox, bench }) => {
+    const command = await sandbox.run({
+      id: newId(),
+      command: 'while read -r line; do echo "got $line"; done',
+      stdin: true,
+    })
+    await command.writeStdin(Buffer.from('one\ntw'))
+    for await (const _ of command.output) break
+    await sandbox.close()
+    const again = await bench.connect()
+    const resumed = await again.attach(command.id)
+    await resumed?.writeStdin(Buffer.from('o\n'))
+    await resumed?.closeStdin()
+    expect(resumed && (await finish(resumed)).out).toBe('got one\ngot two\n')
+  })
+
+  alone(
+    'refuses a wrong key and an old epoch, and leaves the controller undisturbed',
+    async ({ sandbox, bench }) => {
+      bench.epoch = 5
+      await sandbox.close()
+      const current = await bench.connect()
+      const command = await current.run({
+        id: newId(),
+        command: 'read -r x; echo "$x"',
+        stdin: true,
+        autoAcknowledge: true,
+      })
+      await expect(bench.connect({ key: randomBytes(32) })).rejects.toMatchObject({ code: 'protocol' })
+      await expect(bench.connect({ epoch: 4 })).rejects.toMatchObject({ code: 'fenced' })
+      await command.writeStdin(Buffer.from('still here\n'))
+      expect(await finish(command)).toMatchObject({ out: 'still here\n' })
+    },
+  )
+
+  alone('gives way to a newer controller', async ({ sandbox, bench }) => {
+    const command = await sandbox.run({ id: newId(), command: 'sleep 300' })
+    const newer = await bench.connect({ epoch: 9 })
+    expect(await sandbox.closed).toMatchObject({ code: 'fenced' })
+    await expect(command.exit).rejects.toMatchObject({ code: 'fenced' })
+    await expect(sandbox.run({ id: newId(), command: 'true' })).rejects.toMatchObject({ code: 'fenced' })
+    const taken = await newer.attach(command.id)
+    await taken?.cancel(0)
+    expect(await taken?.exit).toMatchObject({ cause: 'cancel' })
+  })
+
+  alone(
+    'finds its way after a connection was cut in the middle of a frame, wherever',
+    async ({ sandbox, bench }) => {
+      await sandbox.close()
+      const hello = encodeFrame(FrameType.HELLO, 0, 0, randomBytes(58), HELLO_CRC_START)
+      const big = encodeFrame(FrameType.START, 0, 1, randomBytes(60_000), 12_345)
+      const junk = Buffer.from('{"stream":true,"stdin":true,"stdout":true}'.repeat(100))
+      const cuts = [1, 2, 15, 16, 17, 40, hello.length - 1].map((n) => hello.subarray(0, n))
+      for (const bytes of [
+        ...cuts,
+        big.subarray(0, 20),
+        big.subarray(0, 59_999),
+        junk,
+        randomBytes(65_536),
+      ]) {
+        const stream = await fixture().backend.openStream(bench.container.id)
+        await new Promise((resolve) => stream.write(bytes, resolve))
+        stream.destroy()
+        const again = await bench.connect()
+        expect(await sh(again, 'echo ok')).toMatchObject({ out: 'ok\n' })
+        await again.close()
+      }
+    },
+  )
+
+  alone(
+    'ends what is pending when the connection is closed, and nothing inside',
+    async ({ sandbox, bench }) => {
+      const command = await sandbox.run({ id: newId(), command: 'sleep 300' })
+      const output = finish(command)
+      const read = sandbox.files.read('x')
+      await sandbox.close()
+      await expect(output).rejects.toMatchObject({ code: 'cancelled' })
+      await expect(read).rejects.toMatchObject({ code: 'cancelled' })
+      await expect(command.writeStdin(Buffer.from('x'))).rejects.toMatchObject({ code: 'cancelled' })
+      expect(await sandbox.closed).toBeUndefined()
+      const again = await bench.connect()
+      expect(await again.commands()).toEqual([{ id: command.id, state: 'running' }])
+    },
+  )
+
+  alone('says that the sandbox is lost when it goes away', async ({ sandbox, bench }) => {
+    const command = await sandbox.run({ id: newId(), command: 'sleep 300' })
+    const output = finish(command)
+    output.catch(() => {})
+    await fixture().backend.stop(bench.container.id)
+    expect(await sandbox.closed).toMatchObject({ code: 'sandbox_lost' })
+    await expect(output).rejects.toMatchObject({ code: 'sandbox_lost' })
+    await expect(sandbox.files.stat('')).rejects.toMatchObject({ code: 'sandbox_lost' })
+  })
+
+  alone('can be told to stop connecting', async ({ bench }) => {
+    await expect(bench.connect({ signal: AbortSignal.abort() })).rejects.toMatchObject({ code: 'cancelled' })
+  })
+
+  alone('never fills memory for a controller that does not read', async ({ sandbox, bench }) => {
+    await sandbox.run({ id: newId(), command: 'yes' })
+    await sandbox.run({ id: newId(), command: 'yes >&2' })
+    await sandbox.close()
+    const again = await bench.connect()
+    const before = await again.commands()
+    expect(before).toHaveLength(2)
+    for (const { id } of before) await (await again.attach(id))?.cancel(0)
+  })
+}

@@ -1,0 +1,194 @@
+import { expect } from 'vitest'
+
+import type { Suite } from '../contract.ts'
+import { Bench, finish, marker, newId, sh, survivors } from './harness.ts'
+
+export function endingTests({ it, sandbox, bench, fixture, ownProcesses }: Suite): void {
+  /** Start, wait for the first output, so that everything before it has happened. */
+  async function running(command: string, options: { timeoutMs?: number } = {}) {
+    const started = await sandbox().run({
+      id: newId(),
+      command,
+      merge: true,
+      autoAcknowledge: true,
+      ...options,
+    })
+    const output = started.output[Symbol.asyncIterator]()
+    await output.next()
+    const rest = (async () => {
+      while (!(await output.next()).done);
+      return started.exit
+    })()
+    return { started, exit: rest }
+  }
+
+  it('ends a command at its timeout', async () => {
+    const m = marker()
+    expect(await sh(sandbox(), `sleep ${m}`, { timeoutMs: 150 })).toMatchObject({
+      cause: 'timeout',
+      signal: 'SIGTERM',
+    })
+    expect(await survivors(sandbox(), m)).toEqual([])
+  })
+
+  it('kills a command that ignores TERM at its timeout', async () => {
+    const result = await sh(sandbox(), 'trap "" TERM; while :; do sleep 0.05; done', { timeoutMs: 150 })
+    expect(result).toMatchObject({ cause: 'timeout', signal: 'SIGKILL' })
+  })
+
+  it('cancels with TERM first, so a command can clean up', async () => {
+    const { started, exit } = await running('trap "exit 7" TERM; echo ready; while :; do sleep 0.05; done')
+    await started.cancel(10_000)
+    expect(await exit).toMatchObject({ cause: 'cancel', code: 7 })
+  })
+
+  it('cancels a whole tree: new sessions, double forks, stopped and deaf processes', async () => {
+    const m = marker()
+    const { started, exit } = await running(`
+      trap "" TERM
+      for i in 1 2 3 4 5; do setsid sleep ${m} & done
+      (setsid bash -c 'trap "" TERM; (sleep ${m} & sleep ${m})' &) 
+      sleep ${m} & kill -STOP $!
+      sleep 0.2; echo ready; wait`)
+    expect((await survivors(sandbox(), m)).length).toBeGreaterThan(6)
+    await started.cancel(50)
+    expect((await exit).cause).toBe('cancel')
+    expect(await survivors(sandbox(), m)).toEqual([])
+  })
+
+  it('cancels a command that prints without end and nobody reads', async () => {
+    const command = await sandbox().run({ id: newId(), command: 'yes', autoAcknowledge: true })
+    await command.cancel(0)
+    expect(await finish(command)).toMatchObject({ cause: 'cancel' })
+  })
+
+  it('does not wait for children in the background, and ends them', async () => {
+    const m = marker()
+    const result = await sh(
+      sandbox(),
+      `sleep ${m} & setsid nohup sleep ${m} >/dev/null 2>&1 & disown; echo started`,
+    )
+    expect(result).toMatchObject({ cause: 'exited', code: 0, out: 'started\n' })
+    expect(await survivors(sandbox(), m)).toEqual([])
+  })
+
+  it('waits for a command that closed its output but runs on', async () => {
+    expect(await sh(sandbox(), 'exec >&- 2>&-; sleep 0.2; exit 5')).toMatchObject({
+      cause: 'exited',
+      code: 5,
+    })
+  })
+
+  it('keeps what children print shortly after the main process', async () => {
+    expect((await sh(sandbox(), '(sleep 0.05; echo late) & echo early')).out).toBe('early\nlate\n')
+  })
+
+  it('sends signals to the process, the group or the tree', async () => {
+    const main = await running('trap "exit 9" USR1; echo ready; while :; do sleep 0.02; done')
+    await main.started.signal('SIGUSR1', 'process')
+    expect(await main.exit).toMatchObject({ cause: 'exited', code: 9 })
+    const group = await running('echo ready; sleep 300 | sleep 300; exit 4')
+    await group.started.signal('SIGINT')
+    expect(await group.exit).toMatchObject({ cause: 'signal', signal: 'SIGINT' })
+    const tree = await running(
+      'setsid bash -c "trap \'exit 6\' USR2; echo ready; while :; do sleep 0.02; done" & trap "" USR2; wait $!; exit $?',
+    )
+    await tree.started.signal('SIGUSR2', 'tree')
+    expect(await tree.exit).toMatchObject({ cause: 'exited', code: 6 })
+  })
+
+  it('reports the signal that ended a command', async () => {
+    expect(await sh(sandbox(), 'kill -SEGV $$')).toMatchObject({ cause: 'signal', signal: 'SIGSEGV' })
+    expect(await sh(sandbox(), 'kill -KILL $$')).toMatchObject({ cause: 'signal', signal: 'SIGKILL' })
+  })
+
+  it('notices a killed shim and ends what it guarded', async () => {
+    const m = marker()
+    const result = await sh(sandbox(), `setsid sleep ${m} & kill -KILL $PPID; sleep ${m}`)
+    expect(result.cause).toBe('shim_killed')
+    expect(await survivors(sandbox(), m)).toEqual([])
+  })
+
+  it('notices a stopped shim', async () => {
+    const m = marker()
+    expect((await sh(sandbox(), `kill -STOP $PPID; sleep ${m}`)).cause).toBe('shim_killed')
+    expect(await survivors(sandbox(), m)).toEqual([])
+  })
+
+  it('lets nothing inside end the shim with a catchable signal', async () => {
+    expect(
+      await sh(sandbox(), 'kill -TERM $PPID; kill -HUP $PPID; kill -INT $PPID; echo alive'),
+    ).toMatchObject({ out: 'alive\n', code: 0 })
+  })
+
+  it('resets: every command ends, the next one works', async () => {
+    const { bench: mine, sandbox: own } = await Bench.start(fixture())
+    const m = marker()
+    const command = await own.run({
+      id: newId(),
+      command: `trap "" TERM; setsid sleep ${m} & echo x > kept; sleep ${m}`,
+      autoAcknowledge: true,
+    })
+    await sh(own, 'until test -e kept; do sleep 0.02; done')
+    await own.reset()
+    expect((await finish(command)).cause).toBe('cancel')
+    expect(await survivors(own, m)).toEqual([])
+    expect((await sh(own, 'cat kept')).out).toBe('x\n')
+    await own.close()
+    await mine.remove()
+  })
+
+  it('resets only its own: a second sandbox and a bystander live on', async () => {
+    const { bench: mine, sandbox: own } = await Bench.start(fixture())
+    const bystander = await running('echo ready; read -r -t 300 < <(sleep 300)')
+    await own.reset()
+    await bystander.started.signal('SIGUSR1', 'process')
+    expect(await bystander.exit).toMatchObject({ cause: 'signal', signal: 'SIGUSR1' })
+    await own.close()
+    await mine.remove()
+  })
+
+  if (ownProcesses) {
+    it('survives kill -9 -1 and every signal to process 1', async () => {
+      const result = await sh(
+        sandbox(),
+        'for s in KILL STOP SEGV TERM HUP; do kill -$s 1; done; sleep 300 & kill -9 -1; sleep 300',
+      )
+      expect(['shim_killed', 'signal']).toContain(result.cause)
+      expect((await sh(sandbox(), 'cat /proc/1/comm')).out).toBe('sbxd\n')
+    })
+
+    it('hides process 1 from commands', async () => {
+      const { out } = await sh(
+        sandbox(),
+        'for f in environ mem maps fd root; do cat /proc/1/$f 2>&1 >/dev/null || ls /proc/1/$f 2>&1 >/dev/null; done | grep -c "ermission denied\\|No such"',
+      )
+      expect(Number(out)).toBeGreaterThanOrEqual(5)
+    })
+
+    it('clears a fork bomb and works on', async () => {
+      const { bench: mine, sandbox: own } = await Bench.start(fixture())
+      const bomb = await own.run({
+        id: newId(),
+        command: 'b() { b | b & }; b; while :; do sleep 1; done',
+        merge: true,
+        timeoutMs: 1_500,
+        autoAcknowledge: true,
+      })
+      expect((await finish(bomb)).cause).toBe('timeout')
+      expect(await sh(own, 'echo works')).toMatchObject({ out: 'works\n' })
+      await own.close()
+      await mine.remove()
+    })
+
+    it('tells an out-of-memory kill from any other', async () => {
+      const small = await Bench.start(fixture(), {
+        limits: { ...bench().spec.limits, memoryBytes: 128 * 1024 * 1024, tmpBytes: 8 * 1024 * 1024 },
+      })
+      expect((await sh(small.sandbox, ['tail', '/dev/zero'])).cause).toBe('oom')
+      expect((await sh(small.sandbox, 'kill -9 $$')).cause).toBe('signal')
+      await small.sandbox.close()
+      await small.bench.remove()
+    })
+  }
+}

@@ -1,0 +1,232 @@
+import { randomBytes } from 'node:crypto'
+
+import { expect } from 'vitest'
+
+import type { Suite } from '../contract.ts'
+import { Bench, newId, sh } from './harness.ts'
+
+const bytes = (text: string): Uint8Array => Buffer.from(text)
+const text = (data: Uint8Array): string => Buffer.from(data).toString()
+
+export function fileTests({ it, sandbox, fixture }: Suite): void {
+  it('writes with parents, reads, and tells about a file', async () => {
+    const { files, workspace } = sandbox()
+    await files.write('a/b/c.txt', bytes('hello'))
+    expect(text(await files.read('a/b/c.txt'))).toBe('hello')
+    expect(text(await files.read(`${workspace}/a/./b//c.txt`, { offset: 1, length: 3 }))).toBe('ell')
+    expect(text(await files.read('a/b/c.txt', { offset: 99 }))).toBe('')
+    const stat = await files.stat('a/b/c.txt')
+    expect(stat).toMatchObject({ path: 'a/b/c.txt', kind: 'file', size: 5, mode: 0o644 })
+    expect(Math.abs(stat.modifiedAt - Date.now())).toBeLessThan(3_600_000)
+    expect(await files.stat('')).toMatchObject({ path: '', kind: 'directory' })
+  })
+
+  it('writes and reads files of any size', async () => {
+    const { files } = sandbox()
+    for (const size of [0, 1, 57_344, 57_345, 65_472, 65_473, 3_000_000]) {
+      const data = randomBytes(size)
+      await files.write('any-size', data)
+      expect(Buffer.compare(await files.read('any-size'), data)).toBe(0)
+    }
+    const all = await files.list('')
+    expect(all.some(({ path }) => path.includes('staging'))).toBe(false)
+  })
+
+  it('keeps the mode of a file that it replaces', async () => {
+    await sh(sandbox(), 'echo old > tool.sh; chmod 755 tool.sh')
+    await sandbox().files.write('tool.sh', bytes('#!/bin/sh\necho new\n'))
+    expect((await sh(sandbox(), './tool.sh')).out).toBe('new\n')
+  })
+
+  it('replaces a file as a whole: a reader sees the old or the new one', async () => {
+    const { files } = sandbox()
+    const [a, b] = [Buffer.alloc(300_000, 'a'), Buffer.alloc(300_000, 'b')]
+    await files.write('whole', a)
+    const watch = await sandbox().run({
+      id: newId(),
+      command:
+        'until test -e whole-stop; do sort -u <(fold -w1 whole | sort -u) | tr -d "\\n"; echo; done | sort | uniq',
+      autoAcknowledge: true,
+    })
+    for (let i = 0; i < 10; i += 1) await files.write('whole', i % 2 ? a : b)
+    await files.write('whole-stop', bytes(''))
+    let seen = ''
+    for await (const chunk of watch.output) seen += text(chunk.data)
+    expect(seen.split('\n').filter((line) => line !== '' && line !== 'a' && line !== 'b')).toEqual([])
+  })
+
+  it('lists directories of any size, sorted', async () => {
+    await sh(
+      sandbox(),
+      'mkdir -p many; cd many; seq -f "a-rather-long-name-for-a-file-%05g" 1 3000 | xargs touch; ln -s x link; mkdir dir; mkfifo fifo',
+    )
+    const entries = await sandbox().files.list('many')
+    expect(entries).toHaveLength(3_003)
+    expect(entries.map(({ path }) => path)).toEqual(entries.map(({ path }) => path).toSorted())
+    expect(Object.fromEntries(entries.slice(-3).map(({ path, kind }) => [path, kind]))).toEqual({
+      'many/dir': 'directory',
+      'many/fifo': 'other',
+      'many/link': 'symlink',
+    })
+  })
+
+  it('makes, renames and removes', async () => {
+    const { files } = sandbox()
+    await files.mkdir('m/n')
+    await files.mkdir('m/n')
+    await files.write('m/n/f', bytes('x'))
+    await files.rename('m/n/f', 'm/g')
+    expect(text(await files.read('m/g'))).toBe('x')
+    await expect(files.remove('m')).rejects.toMatchObject({ code: 'exists' })
+    await files.remove('m/g')
+    await files.remove('m/n')
+    await files.remove('m', { recursive: true })
+    await expect(files.stat('m')).rejects.toMatchObject({ code: 'not_found' })
+    await expect(files.remove('m')).rejects.toMatchObject({ code: 'not_found' })
+  })
+
+  it('removes a tree deeper than any path', async () => {
+    await sh(
+      sandbox(),
+      'mkdir pit; cd pit; for ((i = 0; i < 700; i++)); do mkdir ddddddddd; touch f; cd ddddddddd; done',
+    )
+    await sandbox().files.remove('pit', { recursive: true })
+    await expect(sandbox().files.stat('pit')).rejects.toMatchObject({ code: 'not_found' })
+  })
+
+  const outside = [
+    '../x',
+    '../../etc/shadow',
+    '/etc/passwd',
+    'a/../../x',
+    '~root/x',
+    '~/x',
+    'a\\..\\b',
+    '/workspace-other/x',
+    'a/./../b',
+  ]
+  for (const path of outside) {
+    it(`refuses the path ${path}`, async () => {
+      await expect(sandbox().files.read(path)).rejects.toMatchObject({ code: 'path_outside' })
+      await expect(sandbox().files.write(path, bytes('x'))).rejects.toMatchObject({ code: 'path_outside' })
+      await expect(sandbox().files.list(path)).rejects.toMatchObject({ code: 'path_outside' })
+      await expect(sandbox().files.remove(path, { recursive: true })).rejects.toMatchObject({
+        code: 'path_outside',
+      })
+    })
+  }
+
+  it('refuses paths that cannot be', async () => {
+    for (const path of ['a\0b', 'x/'.repeat(2_500), '\ud800']) {
+      await expect(sandbox().files.stat(path)).rejects.toMatchObject({ code: 'invalid_arguments' })
+    }
+    await expect(sandbox().files.write('n'.repeat(300), bytes('x'))).rejects.toMatchObject({
+      code: 'invalid_arguments',
+    })
+    await expect(sandbox().files.remove('')).rejects.toMatchObject({ code: 'invalid_arguments' })
+  })
+
+  it('does not follow links out of the workspace, and follows those inside', async () => {
+    const { files } = sandbox()
+    await sh(
+      sandbox(),
+      'mkdir -p links/in; ln -s / links/root; ln -s ../../../.. links/up; ln -s in links/dir; ln -s in/real links/file; ln -s /etc/passwd links/abs',
+    )
+    for (const path of ['links/root/etc/passwd', 'links/up/etc/passwd', 'links/abs']) {
+      await expect(files.read(path)).rejects.toMatchObject({ code: 'path_outside' })
+      await expect(files.write(path, bytes('x'))).rejects.toMatchObject({ code: 'path_outside' })
+    }
+    await files.write('links/dir/real', bytes('one'))
+    await files.write('links/file', bytes('two'))
+    expect(text(await files.read('links/in/real'))).toBe('two')
+    expect(await files.stat('links/file')).toMatchObject({ kind: 'symlink' })
+    await files.remove('links', { recursive: true })
+    expect((await sh(sandbox(), 'test -d /etc')).code).toBe(0)
+  })
+
+  it('writes nothing outside while directory and link are swapped', async () => {
+    const swap = await sandbox().run({
+      id: newId(),
+      command:
+        'mkdir -p race/dir /tmp/sandlot-outside-$$; echo /tmp/sandlot-outside-$$; cd race; ln -s /tmp/sandlot-outside-$$ link; until test -e ../race-stop; do mv -T dir kept; mv -T link dir; mv -T dir link; mv -T kept dir; done; ls -A /tmp/sandlot-outside-$$ | wc -l; rm -rf /tmp/sandlot-outside-$$',
+      autoAcknowledge: true,
+    })
+    const output = swap.output[Symbol.asyncIterator]()
+    await output.next()
+    const codes = new Set<unknown>()
+    for (let i = 0; i < 300; i += 1) {
+      try {
+        await sandbox().files.write(`race/dir/f${i % 10}`, bytes('x'))
+        codes.add('written')
+      } catch (error) {
+        codes.add(error instanceof Error && 'code' in error ? error.code : error)
+      }
+    }
+    await sandbox().files.write('race-stop', bytes(''))
+    let rest = ''
+    for (let next = await output.next(); !next.done; next = await output.next()) rest += text(next.value.data)
+    expect(rest.trim()).toBe('0')
+    expect(
+      [...codes].every((code) =>
+        ['written', 'path_outside', 'not_found', 'exists', 'limit_reached'].includes(String(code)),
+      ),
+    ).toBe(true)
+  })
+
+  it('refuses what is not a regular file, at once', async () => {
+    const { files } = sandbox()
+    await sh(
+      sandbox(),
+      'mkdir -p odd/dir; cd odd; mkfifo fifo; python3 -c "import socket; socket.socket(socket.AF_UNIX).bind(\'socket\')" || true',
+    )
+    for (const path of ['odd/fifo', 'odd/dir', 'odd/socket', 'odd/dir/', '']) {
+      await expect(files.read(path)).rejects.toMatchObject({
+        code: expect.stringMatching(/^not_(regular|found)$/),
+      })
+      if (path !== 'odd/socket')
+        await expect(files.write(path, bytes('x'))).rejects.toMatchObject({ code: 'not_regular' })
+    }
+    await expect(files.write('odd/fifo/x', bytes('x'))).rejects.toMatchObject({ code: 'not_regular' })
+  })
+
+  it('does not read a huge file whole, but in ranges', async () => {
+    await sh(
+      sandbox(),
+      'truncate -s 3G sparse; printf end | dd of=sparse bs=1 seek=3000000000 conv=notrunc 2>/dev/null',
+    )
+    await expect(sandbox().files.read('sparse')).rejects.toMatchObject({ code: 'too_large' })
+    expect(text(await sandbox().files.read('sparse', { offset: 3_000_000_000, length: 3 }))).toBe('end')
+  })
+
+  it('says permission where there is none', async () => {
+    const { out } = await sh(sandbox(), 'id -u')
+    if (out.trim() === '0') return
+    await sh(sandbox(), 'echo x > closed; chmod 0 closed')
+    await expect(sandbox().files.read('closed')).rejects.toMatchObject({ code: 'permission' })
+  })
+
+  it('answers files while a command floods its output', async () => {
+    const flood = await sandbox().run({ id: newId(), command: 'yes', autoAcknowledge: true })
+    await sandbox().files.write('meanwhile', bytes('x'))
+    expect(text(await sandbox().files.read('meanwhile'))).toBe('x')
+    await flood.cancel(0)
+    for await (const _ of flood.output);
+  })
+
+  it('sweeps what a supervisor left half-written when it died', async () => {
+    const { bench, sandbox: own } = await Bench.start(fixture())
+    await sh(
+      own,
+      'mkdir -p .tool-outputs; echo half > .tool-outputs/.staging-7; echo keep > .tool-outputs/keep.txt',
+    )
+    await own.close()
+    await fixture().backend.stop(bench.container.id)
+    await fixture().backend.start(bench.container.id)
+    const again = await bench.connect()
+    expect((await again.files.list('.tool-outputs')).map(({ path }) => path)).toEqual([
+      '.tool-outputs/keep.txt',
+    ])
+    await again.close()
+    await bench.remove()
+  })
+}

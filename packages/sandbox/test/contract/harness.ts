@@ -1,0 +1,111 @@
+import { randomBytes } from 'node:crypto'
+
+import type { BackendSandbox, SandboxBackend, SandboxSpec } from '../../src/backend.ts'
+import { connectSandbox, type ConnectedSandbox } from '../../src/client.ts'
+import { deriveSandboxKey } from '../../src/key.ts'
+import type { CommandExit, RunningCommand, RunRequest, Sandbox } from '../../src/sandbox.ts'
+
+/** What the suite needs of a backend under test. */
+export interface BackendFixture {
+  backend: SandboxBackend
+  /** A spec with a name, slot and volume of its own. */
+  spec(change?: Partial<SandboxSpec>): SandboxSpec
+  /** Remove everything that was made, also after a failure. */
+  dispose(): Promise<void>
+}
+
+export interface SuiteOptions {
+  name: string
+  open(): Promise<BackendFixture>
+  /** Title of a test → why it cannot hold here. */
+  skips?: Record<string, string>
+  /** A sandbox has its own PID namespace: tests may kill everything in it. Default false. */
+  ownProcesses?: boolean
+}
+
+const deploymentKey = randomBytes(32)
+
+export const newId = (): string => randomBytes(16).toString('hex')
+
+/** One running sandbox and ways to talk to it. */
+export class Bench {
+  readonly fixture: BackendFixture
+  readonly spec: SandboxSpec
+  readonly container: BackendSandbox
+  readonly key: Uint8Array
+  epoch = 1
+
+  constructor(fixture: BackendFixture, spec: SandboxSpec, container: BackendSandbox) {
+    this.fixture = fixture
+    this.spec = spec
+    this.container = container
+    this.key = deriveSandboxKey(deploymentKey, container.id)
+  }
+
+  static async start(
+    fixture: BackendFixture,
+    change?: Partial<SandboxSpec>,
+  ): Promise<{ bench: Bench; sandbox: ConnectedSandbox }> {
+    const spec = fixture.spec(change)
+    const bench = new Bench(fixture, spec, await fixture.backend.create(spec))
+    const stream = await fixture.backend.openStream(bench.container.id)
+    await fixture.backend.start(bench.container.id)
+    return { bench, sandbox: await bench.connect({ stream }) }
+  }
+
+  async connect(change: Partial<Parameters<typeof connectSandbox>[0]> = {}): Promise<ConnectedSandbox> {
+    const stream = change.stream ?? (await this.fixture.backend.openStream(this.container.id))
+    return connectSandbox({
+      id: this.container.id,
+      key: this.key,
+      epoch: this.epoch,
+      heartbeatMs: 0,
+      ...change,
+      stream,
+    })
+  }
+
+  async remove(): Promise<void> {
+    await this.fixture.backend.remove(this.container.id)
+    await this.fixture.backend.removeVolume(this.spec.volume)
+  }
+}
+
+export interface Result extends CommandExit {
+  out: string
+  err: string
+}
+
+/** Everything a command prints, and how it ends. */
+export async function finish(command: RunningCommand): Promise<Result> {
+  const parts: Record<'stdout' | 'stderr', Uint8Array[]> = { stdout: [], stderr: [] }
+  for await (const chunk of command.output) parts[chunk.stream].push(chunk.data)
+  const exit = await command.exit
+  return { ...exit, out: Buffer.concat(parts.stdout).toString(), err: Buffer.concat(parts.stderr).toString() }
+}
+
+/** Run to the end. */
+export async function sh(
+  sandbox: Sandbox,
+  command: RunRequest['command'],
+  options: Partial<RunRequest> = {},
+): Promise<Result> {
+  return finish(await sandbox.run({ id: newId(), command, autoAcknowledge: true, ...options }))
+}
+
+/** Processes inside whose command line contains `marker`, as seen from inside. */
+export async function survivors(sandbox: Sandbox, marker: string): Promise<string[]> {
+  const { out } = await sh(
+    sandbox,
+    [
+      '/bin/bash',
+      '-c',
+      'for p in /proc/[0-9]*; do [ "$p" = "/proc/$$" ] && continue; tr "\\0" " " <"$p/cmdline" 2>/dev/null | grep -q -- "$M1$M2" && echo "$p"; done; true',
+    ],
+    { env: { M1: marker.slice(0, 3), M2: marker.slice(3) } },
+  )
+  return out.split('\n').filter(Boolean)
+}
+
+/** A number for `sleep` that nobody else uses, so that its process can be found. */
+export const marker = (): string => `9${Math.floor(Math.random() * 1e6)}.${Math.floor(Math.random() * 1e6)}1`

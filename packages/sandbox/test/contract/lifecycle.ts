@@ -1,0 +1,66 @@
+import { expect } from 'vitest'
+
+import type { Suite } from '../contract.ts'
+import { Bench, sh } from './harness.ts'
+
+export function lifecycleTests({ it, fixture }: Suite): void {
+  it('says what it can do', async () => {
+    const capabilities = await fixture().backend.capabilities()
+    expect(capabilities.isolates || capabilities.warnings.length > 0).toBe(true)
+  })
+
+  it('creates once per name, and finds by id, name and label', async () => {
+    const { backend } = fixture()
+    const spec = fixture().spec()
+    const made = await backend.create({ ...spec, labels: { ...spec.labels, 'sandlot.contract': spec.slot } })
+    expect(made).toMatchObject({ name: spec.name, state: 'created' })
+    expect((await backend.create(spec)).id).toBe(made.id)
+    expect(await backend.inspect(made.id)).toMatchObject({ id: made.id, name: spec.name, state: 'created' })
+    expect((await backend.inspect(spec.name))?.id).toBe(made.id)
+    expect((await backend.list({ 'sandlot.contract': spec.slot })).map(({ id }) => id)).toEqual([made.id])
+    expect(await backend.list({ 'sandlot.contract': 'none' })).toEqual([])
+    await backend.rename(made.id, `${spec.name}x`)
+    expect((await backend.inspect(made.id))?.name).toBe(`${spec.name}x`)
+    await backend.remove(made.id)
+    await backend.remove(made.id)
+    await backend.removeVolume(spec.volume)
+    expect(await backend.inspect(made.id)).toBeUndefined()
+  })
+
+  it('stops, starts again with the same files and another boot, and is idempotent', async () => {
+    const { backend } = fixture()
+    const { bench, sandbox } = await Bench.start(fixture())
+    await sh(sandbox, 'echo kept > file')
+    await backend.start(bench.container.id)
+    await backend.stop(bench.container.id)
+    await backend.stop(bench.container.id)
+    expect(await backend.inspect(bench.container.id)).toMatchObject({ state: 'stopped' })
+    const stream = await backend.openStream(bench.container.id)
+    await backend.start(bench.container.id)
+    const again = await bench.connect({ stream })
+    expect(again.bootId).not.toBe(sandbox.bootId)
+    expect((await sh(again, 'cat file')).out).toBe('kept\n')
+    await again.close()
+    await bench.remove()
+  })
+
+  it('keeps the volume when the sandbox is removed', async () => {
+    const { backend } = fixture()
+    const first = await Bench.start(fixture())
+    await first.sandbox.files.write('kept', Buffer.from('x'))
+    await backend.remove(first.bench.container.id)
+    const { slot, volume, uid } = first.bench.spec
+    const second = await Bench.start(fixture(), { slot, volume, uid })
+    expect(Buffer.from(await second.sandbox.files.read('kept')).toString()).toBe('x')
+    await second.sandbox.close()
+    await second.bench.remove()
+  })
+
+  it('reports what does not exist', async () => {
+    const { backend } = fixture()
+    expect(await backend.inspect('no-such-sandbox')).toBeUndefined()
+    await backend.remove('no-such-sandbox')
+    await expect(backend.start('no-such-sandbox')).rejects.toMatchObject({ code: 'sandbox_lost' })
+    await expect(backend.openStream('no-such-sandbox')).rejects.toMatchObject({ code: 'sandbox_lost' })
+  })
+}
