@@ -1,4 +1,4 @@
-import { readFileSync, rmSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { systemPackages } from '../apt.ts'
 import type { ChildName } from '../child-env.ts'
 import { childSpec, logOf, recordFile } from '../children.ts'
@@ -98,8 +98,6 @@ async function runUntilStopped(
     return child
   }
 
-  // A socket that an earlier agent left would be taken for a running one by whoever looks first.
-  rmSync(`${config.data}/run/agent.sock`, { force: true })
   const stopAll = (signal: StopSignal): Promise<void> => stopChildren(children, signal, context)
   stop.onImpatience(() => {
     steps.note('Ending at once. Sandboxes that still run are stopped by ./sandlot down.')
