@@ -148,7 +148,7 @@ describe('API keys', () => {
     const user = await accounts.createUser(ann)
     const key = await accounts.createKey(user.id, 'laptop')
     expect(key.key).toMatch(/^sk-sandlot-[0-9a-z]{40}$/)
-    expect(key.key.prefixsWith(key.prefix)).toBe(true)
+    expect(key.key.startsWith(key.prefix)).toBe(true)
     expect(await accounts.findByKey(key.key)).toEqual({ account: user, keyId: key.id })
     const [listed] = await accounts.listKeys(user.id)
     expect(listed).toMatchObject({ id: key.id, name: 'laptop', prefix: key.prefix })

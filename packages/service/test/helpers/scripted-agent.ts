@@ -1,0 +1,345 @@
+/**
+ * An ACP agent at the wire, for tests of the service: the SDK's `agent()` on a real Unix socket, with a real sessions.db.
+ * What a prompt does is a script of the test. It joins replay and live tail as ai-agent does, per connection.
+ */
+import { createServer } from 'node:http'
+import type { Server } from 'node:http'
+import { mkdir, rm } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { PROTOCOL_VERSION, RequestError, agent, methods } from '@agentclientprotocol/sdk'
+import type { AgentContext, AnyMessage } from '@agentclientprotocol/sdk'
+import {
+  EXT,
+  approveParams,
+  cancelCallParams,
+  loadSessionMeta,
+  newSessionMeta,
+  promptMeta,
+  userMeta,
+} from '@sandlot/shared/acp-meta'
+import type { AgentStatus } from '@sandlot/shared/acp-meta'
+import { SandlotError } from '@sandlot/shared/errors'
+import { makeMeta, makeSandlotEvent, seqOf } from '@sandlot/shared/events'
+import type { EndReason, MetaFields, Mode, SandlotEvent, SessionEvent } from '@sandlot/shared/events'
+import { STOP_REASON_OF } from '@sandlot/shared/events'
+import { mode } from '@sandlot/shared/events'
+import type { SessionSummary } from '@sandlot/shared/frames'
+import { newId } from '@sandlot/shared/ids'
+import { openSessionStore } from '@sandlot/storage/sessions/sqlite'
+import type { SessionStore } from '@sandlot/storage/sessions/store'
+import { WebSocketServer } from 'ws'
+import type { WebSocket } from 'ws'
+import { z } from 'zod'
+
+/** What a script can do while its prompt runs. Returning ends the prompt. */
+export interface Turn {
+  sessionId: string
+  text: string
+  unattended: boolean
+  /** Aborts on cancel. */
+  cancelled: AbortSignal
+  /** Store an event and send it. */
+  settle(event: (meta: (fields?: MetaFields) => SessionEvent['_meta']) => SessionEvent): Promise<void>
+  /** Send a live event. */
+  live(event: (meta: (fields?: MetaFields) => SessionEvent['_meta']) => SessionEvent): void
+  say(text: string): Promise<void>
+  happen(event: SandlotEvent): Promise<void>
+  /** Resolves with the option that was chosen. */
+  approval(toolCallId: string): Promise<string>
+}
+
+export type Script = (turn: Turn) => Promise<EndReason | undefined>
+
+const withSandlot = <S extends z.ZodType>(shape: S, meta: unknown): z.output<S> => {
+  const parsed = z.object({ sandlot: shape }).parse(meta) as { sandlot: z.output<S> }
+  return parsed.sandlot
+}
+
+export class ScriptedAgent {
+  script: Script = async (turn) => {
+    await turn.say(`You said ${turn.text}`)
+    return 'completed'
+  }
+  status: AgentStatus = {
+    ready: true,
+    reasons: [{ part: 'engine', ok: true, message: 'the engine answers' }],
+    model: { name: 'scripted', demo: true },
+    defaultMode: 'auto-edit',
+  }
+  /** Requests and notifications in order of arrival, but the handshake. */
+  readonly received: string[] = []
+  readonly store: SessionStore
+  readonly #socketPath: string
+  #server: Server | undefined
+  #sockets: WebSocketServer | undefined
+  readonly #followers = new Map<string, Set<AgentContext>>()
+  readonly #clients = new Set<AgentContext>()
+  readonly #running = new Map<string, AbortController>()
+  readonly #answers = new Map<string, (optionId: string) => void>()
+
+  private constructor(store: SessionStore, socketPath: string) {
+    this.store = store
+    this.#socketPath = socketPath
+  }
+
+  static async start(databasePath: string, socketPath: string): Promise<ScriptedAgent> {
+    const made = new ScriptedAgent(await openSessionStore(databasePath), socketPath)
+    await made.listen()
+    return made
+  }
+
+  async listen(): Promise<void> {
+    await mkdir(dirname(this.#socketPath), { recursive: true })
+    await rm(this.#socketPath, { force: true })
+    const server = createServer()
+    this.#server = server
+    this.#sockets = new WebSocketServer({ server, path: '/acp' })
+    this.#sockets.on('connection', (socket) => this.#serve(socket))
+    await new Promise<void>((resolve) => server.listen(this.#socketPath, resolve))
+  }
+
+  /** As a crash looks to its clients: every socket is gone, prompts too, what is stored stays. */
+  async drop(): Promise<void> {
+    for (const socket of this.#sockets?.clients ?? []) socket.terminate()
+    this.#sockets?.close()
+    const server = this.#server
+    this.#server = undefined
+    this.#followers.clear()
+    this.#clients.clear()
+    if (server !== undefined) await new Promise((resolve) => server.close(resolve))
+  }
+
+  async close(): Promise<void> {
+    for (const stop of this.#running.values()) stop.abort()
+    await this.drop()
+    await this.store.close()
+  }
+
+  /** Connections that are open now. */
+  get connections(): number {
+    return this.#sockets?.clients.size ?? 0
+  }
+
+  sendRaw(method: string, params: object): void {
+    for (const client of this.#clients) void client.notify(method, params)
+  }
+
+  async changed(sessionId: string, deleted = false): Promise<void> {
+    const row = await this.store.getSession(sessionId)
+    if (row === undefined) return
+    const { title, updatedAt, mode, runningPromptId, waiting } = row
+    const summary: SessionSummary = {
+      ...{ sessionId, title, updatedAt, mode, running: runningPromptId !== null, waiting },
+      ...(deleted ? { deleted: true as const } : {}),
+    }
+    this.sendRaw(EXT.sessionChanged, { userId: row.userId, summary })
+  }
+
+  #serve(socket: WebSocket): void {
+    const readable = new ReadableStream<AnyMessage>({
+      start(controller) {
+        socket.on('message', (data: Buffer) => controller.enqueue(JSON.parse(data.toString()) as AnyMessage))
+        socket.once('close', () => controller.close())
+      },
+    })
+    const writable = new WritableStream<AnyMessage>({
+      write: (message) => {
+        if (socket.readyState === socket.OPEN) socket.send(JSON.stringify(message))
+      },
+    })
+    const { client, closed } = this.#app().connect({ readable, writable })
+    this.#clients.add(client)
+    void closed.then(() => {
+      this.#clients.delete(client)
+      for (const followers of this.#followers.values()) followers.delete(client)
+    })
+  }
+
+  #app() {
+    const { agent: on, client: to } = methods
+    return agent({ name: 'scripted' })
+      .onRequest(on.initialize, ({ params }) => {
+        z.object({ _meta: z.object({ sandlot: z.object({ version: z.literal(1) }) }) }).parse(
+          params.clientCapabilities,
+        )
+        return { protocolVersion: PROTOCOL_VERSION, agentCapabilities: { loadSession: true } }
+      })
+      .onRequest(on.session.new, async ({ params, client }) => {
+        const { user, sessionId = newId('s'), mode = 'auto-edit' } = withSandlot(newSessionMeta, params._meta)
+        this.received.push(`new ${sessionId} ${mode}`)
+        await guarded(() =>
+          this.store.createSession({ id: sessionId, userId: user.id, cwd: params.cwd, mode, at: Date.now() }),
+        )
+        this.#follow(sessionId, client)
+        return { sessionId }
+      })
+      .onRequest(on.session.load, async ({ params, client }) => {
+        const { user, after } = withSandlot(loadSessionMeta, params._meta)
+        this.received.push(`load ${params.sessionId} ${after}`)
+        await this.#owned(user.id, params.sessionId)
+        const log = await this.store.readEvents(params.sessionId, after)
+        for (const update of log)
+          void client.notify(to.session.update, { sessionId: params.sessionId, update: wire(update) })
+        this.#follow(params.sessionId, client)
+        return {}
+      })
+      .onRequest(on.session.setMode, async ({ params }) => {
+        await this.#owned(withSandlot(userMeta, params._meta).user.id, params.sessionId)
+        const currentModeId: Mode = mode.parse(params.modeId)
+        this.received.push(`mode ${params.sessionId} ${currentModeId}`)
+        await this.#settle(params.sessionId, {
+          sessionUpdate: 'current_mode_update',
+          currentModeId,
+          _meta: makeMeta({}, Date.now()),
+        })
+        return {}
+      })
+      .onRequest(on.session.delete, async ({ params }) => {
+        await this.#owned(withSandlot(userMeta, params._meta).user.id, params.sessionId)
+        this.received.push(`delete ${params.sessionId}`)
+        await this.changed(params.sessionId, true)
+        await this.store.deleteSession(params.sessionId)
+        return {}
+      })
+      .onRequest(on.session.prompt, async ({ params, client }) => {
+        const meta = withSandlot(promptMeta, params._meta)
+        await this.#owned(meta.user.id, params.sessionId)
+        const [block] = params.prompt
+        const text = block?.type === 'text' ? block.text : ''
+        this.received.push(`prompt ${params.sessionId} ${text}`)
+        return this.#prompt(params.sessionId, text, meta, client)
+      })
+      .onNotification(on.session.cancel, ({ params }) => {
+        this.received.push(`cancel ${params.sessionId}`)
+        this.#running.get(params.sessionId)?.abort()
+      })
+      .onRequest(EXT.cancelCall, cancelCallParams, async ({ params }) => {
+        await this.#owned(params.user.id, params.sessionId)
+        this.received.push(`cancel_call ${params.sessionId} ${params.toolCallId}`)
+        return {}
+      })
+      .onRequest(EXT.approve, approveParams, async ({ params }) => {
+        await this.#owned(params.user.id, params.sessionId)
+        this.received.push(`approve ${params.toolCallId} ${params.optionId}`)
+        const answer = this.#answers.get(params.toolCallId)
+        if (answer === undefined) return { answered: false, by: 'user' }
+        this.#answers.delete(params.toolCallId)
+        answer(params.optionId)
+        return { answered: true }
+      })
+      .onRequest(EXT.status, z.object({}), () => this.status)
+  }
+
+  async #prompt(sessionId: string, text: string, meta: z.output<typeof promptMeta>, client: AgentContext) {
+    const { user, requestId, unattended = false } = meta
+    const known = requestId === undefined ? undefined : await this.store.findSubmission(user.id, requestId)
+    if (known !== undefined) {
+      const log = await this.store.readEvents(known.sessionId)
+      const end = log.find((event) => event._meta.sandlot.event?.type === 'prompt_ended')
+      if (end === undefined) throw refusal('busy', 'this script runs one prompt at a time')
+      return {
+        stopReason: 'end_turn' as const,
+        _meta: { sandlot: { promptId: known.promptId, reason: 'completed', duplicate: true } },
+      }
+    }
+    if (this.#running.has(sessionId)) throw refusal('busy', 'A prompt is running.')
+    const stop = new AbortController()
+    this.#running.set(sessionId, stop)
+    const promptId = newId('p')
+    this.#follow(sessionId, client)
+    const at = Date.now()
+    const started: SandlotEvent = {
+      type: 'prompt_started',
+      ...(requestId === undefined ? {} : { requestId }),
+    }
+    const message: SessionEvent = {
+      sessionUpdate: 'user_message_chunk',
+      messageId: newId('m'),
+      content: { type: 'text', text },
+      _meta: makeMeta({ promptId }, at),
+    }
+    const stored = await this.store.append(
+      sessionId,
+      [makeSandlotEvent(started, { promptId }, at), message],
+      {
+        runningPromptId: promptId,
+        ...(requestId === undefined ? {} : { submission: { userId: user.id, requestId, promptId } }),
+      },
+    )
+    this.#send(sessionId, stored)
+    await client.notify(EXT.promptAccepted, {
+      sessionId,
+      promptId,
+      ...(requestId === undefined ? {} : { requestId }),
+    })
+
+    const meta_ = (fields: MetaFields = {}) => makeMeta({ promptId, ...fields }, Date.now())
+    const turn: Turn = {
+      ...{ sessionId, text, unattended, cancelled: stop.signal },
+      settle: (event) => this.#settle(sessionId, event(meta_)),
+      live: (event) => this.#send(sessionId, [event((fields) => meta_({ ...fields, live: true }))]),
+      say: (said) =>
+        this.#settle(sessionId, {
+          ...{ sessionUpdate: 'agent_message_chunk', messageId: newId('m') },
+          ...{ content: { type: 'text', text: said }, _meta: meta_({ usage: { input: 10, output: 2 } }) },
+        }),
+      happen: (event) => this.#settle(sessionId, makeSandlotEvent(event, { promptId }, Date.now())),
+      approval: (toolCallId) => new Promise((resolve) => this.#answers.set(toolCallId, resolve)),
+    }
+    const reason = (await this.script(turn)) ?? (stop.signal.aborted ? 'cancelled' : 'completed')
+    const stopReason = STOP_REASON_OF[reason]
+    this.#running.delete(sessionId)
+    const ended: SandlotEvent = { type: 'prompt_ended', stopReason, reason }
+    const end = await this.store.append(sessionId, [makeSandlotEvent(ended, { promptId }, Date.now())], {
+      runningPromptId: null,
+    })
+    this.#send(sessionId, end)
+    return { stopReason, _meta: { sandlot: { promptId, reason } } }
+  }
+
+  async #owned(userId: string, sessionId: string): Promise<void> {
+    const row = await this.store.getSession(sessionId)
+    if (row?.userId !== userId) throw refusal('not_found', 'There is no such session.')
+  }
+
+  #follow(sessionId: string, client: AgentContext): void {
+    const followers = this.#followers.get(sessionId) ?? new Set()
+    this.#followers.set(sessionId, followers.add(client))
+  }
+
+  async #settle(sessionId: string, event: SessionEvent): Promise<void> {
+    this.#send(sessionId, await this.store.append(sessionId, [event]))
+  }
+
+  #send(sessionId: string, events: readonly SessionEvent[]): void {
+    for (const client of this.#followers.get(sessionId) ?? []) {
+      for (const event of events) {
+        client
+          .notify(methods.client.session.update, { sessionId, update: wire(event) })
+          .catch(() => undefined)
+      }
+    }
+  }
+}
+
+/** The SDK's types know no `undefined` members; JSON neither. */
+function wire(event: SessionEvent) {
+  return JSON.parse(JSON.stringify(event)) as Parameters<AgentContext['notify']>[1] as never
+}
+
+function refusal(code: SandlotError['code'], message: string): RequestError {
+  return new RequestError(-32_600, message, { code })
+}
+
+async function guarded<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    if (error instanceof SandlotError) throw refusal(error.code, error.message)
+    throw error
+  }
+}
+
+export function seqs(events: readonly SessionEvent[]): number[] {
+  return events.flatMap((event) => seqOf(event) ?? [])
+}
