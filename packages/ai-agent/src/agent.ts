@@ -1,0 +1,128 @@
+/** One running agent, put together: store, sandboxes, model, tools, sessions. Owns what it opens and closes it. */
+import { join } from 'node:path'
+import type { AgentConnection, Stream } from '@agentclientprotocol/sdk'
+import type { AgentStatus } from '@sandlot/shared/acp-meta'
+import { messageOf } from '@sandlot/shared/errors'
+import { openSessionStore } from '@sandlot/storage/sessions/sqlite'
+import { serveAcp } from './acp/server.ts'
+import type { AgentConfig } from './config.ts'
+import { deploymentKeys } from './keys.ts'
+import { RETRY_RULES } from './loop-retry.ts'
+import { createDemoModel } from './model/demo.ts'
+import type { Model } from './model/model.ts'
+import { createOpenAIModel } from './model/openai.ts'
+import { createPolicies } from './policies/index.ts'
+import { createToolMetrics } from './policies/tool-metrics.ts'
+import { SYSTEM_PROMPT } from './prompt.ts'
+import { openSandboxes } from './sandbox-backend.ts'
+import { createScheduler } from './scheduler/scheduler.ts'
+import { SessionManager } from './session-manager.ts'
+import { makeStatus } from './status.ts'
+import { builtinTools } from './tools/builtin/index.ts'
+import { SHUTDOWN } from './tools/call-failure.ts'
+import { createRegistry } from './tools/registry.ts'
+import type { Tool, ToolLog } from './tools/tool.ts'
+
+const VERSION = '0.1.0'
+/** Milliseconds that a shutdown waits for prompts to end, or to let go. */
+const END_MS = 20_000
+
+export interface Agent {
+  /** Serve one client. */
+  serve(stream: Stream): AgentConnection
+  status(): Promise<AgentStatus>
+  /** Take up what an earlier process left running. Returns how many prompts. */
+  resume(): Promise<number>
+  /** End all prompts with reason `interrupted` and stop all sandboxes; then `leave`. */
+  interrupt(): Promise<void>
+  /** Let go: prompts and commands go on, and the next start takes them up. */
+  leave(): Promise<void>
+}
+
+/** Call only while holding the agent's lock. `moreTools` are registered beside the built-in ones. */
+export async function openAgent(config: AgentConfig, log: ToolLog, moreTools: readonly Tool[] = []): Promise<Agent> {
+  const keys = deploymentKeys(config.dataFolder)
+  const store = await openSessionStore(join(config.dataFolder, 'sessions.db'))
+  const sandboxes = openSandboxes(config, keys, store.ledger, log)
+  const model = createModel(config)
+  const leaving = new AbortController()
+
+  const registry = createRegistry()
+  const offered = (tool: Tool): boolean => config.builtinTools === 'all' || config.builtinTools.includes(tool.name)
+  registry.register(...builtinTools().filter(offered), ...moreTools)
+  const metrics = createToolMetrics()
+  const scheduler = createScheduler({
+    registry,
+    maxConcurrent: config.maxConcurrentTools,
+    policies: createPolicies({
+      metrics,
+      toolTimeoutMs: config.toolTimeoutMs,
+      outputLimitBytes: config.outputLimitBytes,
+      approvalTtlMs: config.approvalTtlMs,
+    }),
+  })
+
+  const manager = new SessionManager({
+    store,
+    model,
+    system: SYSTEM_PROMPT,
+    tools: config.toolsEnabled ? registry.modelTools() : [],
+    runCalls: (calls, context) => scheduler.run(calls, context),
+    sandbox: (userId, signal) => sandboxes.acquire(userId, signal),
+    maxTurns: config.maxTurns,
+    retry: RETRY_RULES,
+    leaving: leaving.signal,
+    now: Date.now,
+    log,
+  })
+  const status = makeStatus({
+    model,
+    defaultMode: config.defaultMode,
+    toolsEnabled: config.toolsEnabled,
+    probeSandboxes: () => sandboxes.probe(),
+    now: Date.now,
+  })
+  const acp = { manager, defaultMode: config.defaultMode, status, version: VERSION, log }
+
+  const leave = async (): Promise<void> => {
+    leaving.abort(SHUTDOWN)
+    await within(END_MS, manager.leave(), log, 'prompts did not let go in time')
+    await attempt(sandboxes.close(), log, 'the sandboxes could not be let go')
+    await store.close()
+  }
+  return {
+    serve: (stream) => serveAcp(stream, acp),
+    status,
+    resume: () => manager.resumeUnfinished(),
+    leave,
+    interrupt: async () => {
+      await within(END_MS, manager.interruptAll(), log, 'prompts did not end in time')
+      await attempt(sandboxes.stopAll(), log, 'the sandboxes could not be stopped')
+      await leave()
+    },
+  }
+}
+
+function createModel({ model }: AgentConfig): Model {
+  if (model === undefined) return createDemoModel()
+  return createOpenAIModel({ baseUrl: model.baseUrl, apiKey: model.apiKey, model: model.name })
+}
+
+/** Wait, but not for ever; a shutdown goes on. */
+async function within(ms: number, work: Promise<void>, log: ToolLog, problem: string): Promise<void> {
+  const late = Promise.withResolvers<'late'>()
+  const timer = setTimeout(() => late.resolve('late'), ms)
+  try {
+    if ((await Promise.race([work, late.promise])) === 'late') log.warn({ ms }, problem)
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+async function attempt(work: Promise<void>, log: ToolLog, problem: string): Promise<void> {
+  try {
+    await work
+  } catch (error) {
+    log.warn({ error: messageOf(error) }, problem)
+  }
+}

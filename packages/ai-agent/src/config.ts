@@ -1,0 +1,167 @@
+/** What an operator can set for the agent. The only file here that reads the environment. */
+import { existsSync, readFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { ConfigError, type Environment, flag, readConfig, wholeNumber } from '@sandlot/shared/config'
+import { nearest } from '@sandlot/shared/config-names'
+import { messageOf } from '@sandlot/shared/errors'
+import { type Mode, mode } from '@sandlot/shared/events'
+import type { SandboxLimits } from '@sandlot/sandbox/backend'
+import { DEFAULT_LIMITS } from '@sandlot/sandbox/limits'
+import { z } from 'zod'
+
+const MiB = 1024 * 1024
+/** Longest path of a Unix socket, in bytes, without the terminating zero. */
+const SOCKET_PATH_BYTES = 107
+
+const variables = z.object({
+  LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),
+  OPENAI_BASE_URL: z
+    .url({ protocol: /^https?$/, error: 'must be an address like https://api.example.org/v1' })
+    .optional(),
+  OPENAI_API_KEY: z.string().optional(),
+  OPENAI_MODEL: z.string().optional(),
+  DOCKER_HOST: z.string().optional(),
+  DOCKER_CERT_PATH: z.string().optional(),
+  DOCKER_TLS_VERIFY: z.string().optional(),
+  SANDLOT_DATA: z.string().default('./.sandlot'),
+  SANDLOT_DEFAULT_MODE: mode.default('auto-edit'),
+  SANDLOT_TOOLS_ENABLED: flag.default(true),
+  SANDLOT_BUILTIN_TOOLS: z.string().optional(),
+  SANDLOT_TOOL_TIMEOUT_MS: wholeNumber(1_000, 300_000).default(60_000),
+  SANDLOT_MAX_CONCURRENT_TOOLS: wholeNumber(1, 10).default(10),
+  SANDLOT_MAX_TURNS: wholeNumber(1, 1_000).default(100),
+  SANDLOT_OUTPUT_LIMIT: wholeNumber(1, 2 ** 40).default(256 * MiB),
+  SANDLOT_APPROVAL_TTL: wholeNumber(1, 365 * 86_400).default(86_400),
+  SANDLOT_SANDBOX: z.enum(['docker', 'local-process']).default('docker'),
+  SANDLOT_SANDBOX_IMAGE: z.string().default('sandlot/sandbox:latest'),
+  SANDLOT_SANDBOX_MEMORY_MB: wholeNumber(64, 1024 * 1024).optional(),
+  SANDLOT_SANDBOX_CPUS: z
+    .string()
+    .regex(/^\d+(\.\d+)?$/, 'must be a number like 2 or 0.5')
+    .transform(Number)
+    .pipe(z.number().min(0.1, 'must be at least 0.1').max(1024))
+    .optional(),
+  SANDLOT_SANDBOX_PIDS: wholeNumber(16, 1_000_000).optional(),
+  SANDLOT_SANDBOX_DISK_MB: wholeNumber(64, 16 * 1024 * 1024).optional(),
+  SANDLOT_SANDBOX_RUNTIME: z.string().optional(),
+})
+
+export interface SandboxConfig {
+  backend: 'docker' | 'local-process'
+  dockerHost: string | undefined
+  tls: { ca: Buffer; cert: Buffer; key: Buffer } | undefined
+  image: string
+  limits: SandboxLimits
+  runtime: string | undefined
+}
+
+export interface AgentConfig {
+  logLevel: string
+  /** Absolute. */
+  dataFolder: string
+  /** Path of the Unix socket. */
+  socket: string
+  /** Undefined: the demo model answers. */
+  model: { baseUrl: string; apiKey: string; name: string } | undefined
+  defaultMode: Mode
+  toolsEnabled: boolean
+  /** Names of the built-in tools to offer, or all. */
+  builtinTools: readonly string[] | 'all'
+  toolTimeoutMs: number
+  maxConcurrentTools: number
+  maxTurns: number
+  outputLimitBytes: number
+  approvalTtlMs: number
+  sandbox: SandboxConfig
+  /** Values that must never appear in a log. */
+  secrets: readonly string[]
+}
+
+/** `toolNames`: the built-in tools there are. @throws ConfigError with every problem at once. */
+export function readAgentConfig(toolNames: readonly string[], env: Environment = process.env): AgentConfig {
+  const read = readConfig(variables, env, (path) => readFileSync(path, 'utf8'))
+  const problems: string[] = []
+
+  const { OPENAI_MODEL: name, OPENAI_BASE_URL: baseUrl, OPENAI_API_KEY: apiKey } = read
+  if (name === undefined && (baseUrl !== undefined || apiKey !== undefined)) {
+    const set = baseUrl === undefined ? 'OPENAI_API_KEY' : 'OPENAI_BASE_URL'
+    problems.push(`OPENAI_MODEL: not set although ${set} is; name the model, for example OPENAI_MODEL=gpt-5 (or unset ${set} for the demo model)`)
+  }
+
+  const dataFolder = resolve(read.SANDLOT_DATA)
+  const socket = join(dataFolder, 'run', 'agent.sock')
+  if (Buffer.byteLength(socket) > SOCKET_PATH_BYTES) {
+    problems.push(`SANDLOT_DATA: ${dataFolder} is too long; the socket below it may have ${SOCKET_PATH_BYTES} bytes in its path`)
+  }
+  const tls = readTls(read.DOCKER_CERT_PATH, read.DOCKER_TLS_VERIFY, problems)
+  const builtinTools = readToolNames(read.SANDLOT_BUILTIN_TOOLS, toolNames, problems)
+  if (problems.length > 0) throw new ConfigError(problems)
+
+  return {
+    logLevel: read.LOG_LEVEL,
+    dataFolder,
+    socket,
+    model: name === undefined ? undefined : { baseUrl: baseUrl ?? 'https://api.openai.com/v1', apiKey: apiKey ?? '', name },
+    defaultMode: read.SANDLOT_DEFAULT_MODE,
+    toolsEnabled: read.SANDLOT_TOOLS_ENABLED,
+    builtinTools,
+    toolTimeoutMs: read.SANDLOT_TOOL_TIMEOUT_MS,
+    maxConcurrentTools: read.SANDLOT_MAX_CONCURRENT_TOOLS,
+    maxTurns: read.SANDLOT_MAX_TURNS,
+    outputLimitBytes: read.SANDLOT_OUTPUT_LIMIT,
+    approvalTtlMs: read.SANDLOT_APPROVAL_TTL * 1_000,
+    sandbox: {
+      backend: read.SANDLOT_SANDBOX,
+      dockerHost: read.DOCKER_HOST,
+      tls,
+      image: read.SANDLOT_SANDBOX_IMAGE,
+      limits: {
+        ...DEFAULT_LIMITS,
+        ...(read.SANDLOT_SANDBOX_MEMORY_MB === undefined ? {} : { memoryBytes: read.SANDLOT_SANDBOX_MEMORY_MB * MiB }),
+        ...(read.SANDLOT_SANDBOX_CPUS === undefined ? {} : { cpus: read.SANDLOT_SANDBOX_CPUS }),
+        ...(read.SANDLOT_SANDBOX_PIDS === undefined ? {} : { pids: read.SANDLOT_SANDBOX_PIDS }),
+        ...(read.SANDLOT_SANDBOX_DISK_MB === undefined ? {} : { diskBytes: read.SANDLOT_SANDBOX_DISK_MB * MiB }),
+      },
+      runtime: read.SANDLOT_SANDBOX_RUNTIME,
+    },
+    secrets: apiKey === undefined ? [] : [apiKey],
+  }
+}
+
+/** As the docker command reads them: certificates of an engine behind TLS. */
+function readTls(
+  folder: string | undefined,
+  verify: string | undefined,
+  problems: string[],
+): SandboxConfig['tls'] {
+  if (folder === undefined || verify === undefined || verify === '' || verify === '0') return undefined
+  if (!existsSync(folder)) {
+    problems.push(`DOCKER_CERT_PATH: there is no folder ${folder}`)
+    return undefined
+  }
+  try {
+    const read = (name: string): Buffer => readFileSync(join(folder, name))
+    return { ca: read('ca.pem'), cert: read('cert.pem'), key: read('key.pem') }
+  } catch (error) {
+    problems.push(`DOCKER_CERT_PATH: it must hold ca.pem, cert.pem and key.pem (${messageOf(error)})`)
+    return undefined
+  }
+}
+
+function readToolNames(
+  list: string | undefined,
+  known: readonly string[],
+  problems: string[],
+): readonly string[] | 'all' {
+  if (list === undefined) return 'all'
+  const names = list
+    .split(',')
+    .map((name) => name.trim())
+    .filter((name) => name !== '')
+  for (const name of names) {
+    if (known.includes(name)) continue
+    const meant = nearest(name, known)
+    problems.push(`SANDLOT_BUILTIN_TOOLS: there is no tool ${name}${meant === undefined ? '' : `; did you mean ${meant}?`}`)
+  }
+  return names
+}

@@ -1,0 +1,63 @@
+/** Which sandboxes this agent uses, from its configuration. */
+import { join } from 'node:path'
+import { messageOf } from '@sandlot/shared/errors'
+import type { SandboxBackend } from '@sandlot/sandbox/backend'
+import { createDockerBackend } from '@sandlot/sandbox/backends/docker/backend'
+import { createLocalProcessBackend } from '@sandlot/sandbox/backends/local-process'
+import type { SandboxLedger } from '@sandlot/sandbox/ledger'
+import { type Sandboxes, createSandboxes } from '@sandlot/sandbox/sandboxes'
+import type { AgentConfig } from './config.ts'
+import type { DeploymentKeys } from './keys.ts'
+import type { ToolLog } from './tools/tool.ts'
+
+/** Where `make -C docker/sandbox` puts it; only for `local-process`. */
+const SBXD = join(import.meta.dirname, '../../../docker/sandbox/sbxd')
+
+export interface AgentSandboxes extends Sandboxes {
+  /** What an operator should know, for the status. Does not throw; asks the backend each time. */
+  probe(): Promise<{ ok: boolean; message: string }>
+}
+
+/** Contacts nothing: an engine that is down is found out by the first call, and again by each. */
+export function openSandboxes(
+  config: AgentConfig,
+  keys: DeploymentKeys,
+  ledger: SandboxLedger,
+  log: ToolLog,
+): AgentSandboxes {
+  const backend = createBackend(config, keys)
+  const { image, limits, runtime } = config.sandbox
+  const sandboxes = createSandboxes({
+    backend,
+    ledger,
+    deploymentId: keys.id,
+    deploymentKey: keys.key,
+    image,
+    limits,
+    ...(runtime === undefined ? {} : { runtime }),
+    log: (message, { userId, error }) => log.warn({ userId, ...(error === undefined ? {} : { error: messageOf(error) }) }, message),
+  })
+  return { ...sandboxes, probe: () => probe(backend) }
+}
+
+function createBackend(config: AgentConfig, keys: DeploymentKeys): SandboxBackend {
+  const { backend, dockerHost, tls } = config.sandbox
+  if (backend === 'local-process') {
+    return createLocalProcessBackend({ sbxd: SBXD, directory: join(config.dataFolder, 'workspaces') })
+  }
+  return createDockerBackend({
+    deployment: keys.id,
+    ...(dockerHost === undefined ? {} : { dockerHost }),
+    ...(tls === undefined ? {} : { tls }),
+  })
+}
+
+async function probe(backend: SandboxBackend): Promise<{ ok: boolean; message: string }> {
+  try {
+    const { name, version, isolates, warnings } = await backend.capabilities()
+    if (!isolates) return { ok: false, message: `Commands run by ${name}, which isolates nothing. Never use it with a model that you do not trust.` }
+    return { ok: true, message: [`Commands run in containers (${name} ${version}).`, ...warnings].join(' ') }
+  } catch (error) {
+    return { ok: false, message: messageOf(error) }
+  }
+}

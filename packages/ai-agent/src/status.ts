@@ -1,0 +1,41 @@
+/** What the agent says about itself: whether it can work, and if not, why, in words for an operator. */
+import type { AgentStatus } from '@sandlot/shared/acp-meta'
+import type { Mode } from '@sandlot/shared/events'
+import type { Model } from './model/model.ts'
+
+/** Milliseconds for which an answer about the sandboxes is reused. */
+const REUSED_MS = 2_000
+
+export interface StatusParts {
+  model: Model
+  defaultMode: Mode
+  toolsEnabled: boolean
+  probeSandboxes(): Promise<{ ok: boolean; message: string }>
+  now(): number
+}
+
+/** A function that tells the status. Degraded is not dead: without sandboxes chat still works, so `ready` stays true. */
+export function makeStatus(parts: StatusParts): () => Promise<AgentStatus> {
+  const { model, defaultMode, toolsEnabled, probeSandboxes, now } = parts
+  let last: { at: number; probed: Promise<{ ok: boolean; message: string }> } | undefined
+  return async () => {
+    if (last === undefined || now() - last.at > REUSED_MS) last = { at: now(), probed: probeSandboxes() }
+    const sandbox = await last.probed
+    return {
+      ready: true,
+      reasons: [
+        {
+          part: 'model',
+          ok: true,
+          message: model.demo
+            ? 'No model is configured, so the built-in demo answers. Set OPENAI_MODEL (and OPENAI_BASE_URL, OPENAI_API_KEY).'
+            : `The model is ${model.name}.`,
+        },
+        ...(toolsEnabled ? [] : [{ part: 'tools', ok: true, message: 'Tools are switched off (SANDLOT_TOOLS_ENABLED).' }]),
+        { part: 'sandbox', ...sandbox },
+      ],
+      model: { name: model.name, demo: model.demo },
+      defaultMode,
+    }
+  }
+}
