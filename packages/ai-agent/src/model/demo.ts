@@ -1,0 +1,94 @@
+/**
+ * The demo model: in process, deterministic, plainly labelled. It answers by simple rules where no AI model is configured,
+ * and really calls the tools. It decides from the messages alone, so a prompt goes on after a restart like any other.
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { readIntent } from './demo/intents.ts'
+import type { DemoAnswer } from './demo/script.ts'
+import { readPrompt } from './demo/script.ts'
+import { only, scriptFor } from './demo/scripts.ts'
+import { LABEL } from './demo/words.ts'
+import type { Model, ModelAnswer, ModelChunk, ModelRequest } from './model.ts'
+
+export interface DemoModelOptions {
+  /** Milliseconds between two words, and ten times that before the first. 0 in tests. Default 18. */
+  pace?: number
+}
+
+/** However long a text is, it is told within about this time. */
+const LONGEST_MS = 4_000
+
+export function createDemoModel(options: DemoModelOptions = {}): Model {
+  const pace = options.pace ?? 18
+  return {
+    name: 'demo model',
+    demo: true,
+    contextWindow: 128_000,
+    async *stream(request, signal) {
+      signal.throwIfAborted()
+      const answer = decide(request)
+      const words = answer.text.match(/\s*\S+|\s+$/g) ?? []
+      const between = Math.min(pace, LONGEST_MS / Math.max(1, words.length))
+      yield* speak(words, between, pace * 10, signal)
+      for (const call of answer.calls) yield { type: 'call_started', name: call.name }
+      return wholeAnswer(request, answer)
+    },
+  }
+}
+
+async function* speak(
+  words: readonly string[],
+  between: number,
+  before: number,
+  signal: AbortSignal,
+): AsyncGenerator<ModelChunk, void> {
+  await pause(before, signal)
+  for (const text of words) {
+    yield { type: 'text', text }
+    await pause(between, signal)
+  }
+}
+
+/** Throws the signal's reason. */
+async function pause(ms: number, signal: AbortSignal): Promise<void> {
+  if (ms > 0) {
+    try {
+      await sleep(ms, undefined, { signal })
+    } catch (error) {
+      signal.throwIfAborted()
+      throw error
+    }
+  }
+  signal.throwIfAborted()
+}
+
+function decide(request: ModelRequest): DemoAnswer {
+  const prompt = readPrompt(request.messages)
+  const answer = scriptFor(readIntent(prompt.text), prompt)(prompt)
+  const offered = new Set(request.tools?.map((tool) => tool.name))
+  const missing = answer.calls.find((call) => !offered.has(call.name))
+  if (missing === undefined) return answer
+  const why =
+    offered.size === 0
+      ? 'Tools are switched off here (`SANDLOT_TOOLS_ENABLED`), so there is nothing that I can do for you.'
+      : `For that I need the tool \`${missing.name}\`, and it is not offered here.`
+  return only(`${LABEL} ${why}`)(prompt)
+}
+
+function wholeAnswer(request: ModelRequest, answer: DemoAnswer): ModelAnswer {
+  // The number of answers before this one makes the ids unique in the session, and the same after a restart.
+  const before = request.messages.filter((message) => message.role === 'assistant').length
+  const calls = answer.calls.map(({ name, args }, index) => ({
+    id: `demo_${before + 1}_${index + 1}`,
+    name,
+    args,
+  }))
+  return {
+    text: answer.text,
+    thought: '',
+    calls,
+    finish: calls.length > 0 ? 'tool_calls' : 'stop',
+    // Nobody counted tokens.
+    usage: {},
+  }
+}
