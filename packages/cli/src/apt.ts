@@ -2,7 +2,7 @@ import { readdirSync } from 'node:fs'
 import type { CliConfig } from './config.ts'
 import { findProgram } from './find-program.ts'
 import { run, succeeds } from './run.ts'
-import { type Say, StepError } from './steps.ts'
+import { type Step, StepError } from './steps.ts'
 import { join } from 'node:path'
 
 /** Installs Debian packages. Never removes one: a conflict is a failure with a message, not a changed machine. */
@@ -11,7 +11,7 @@ export interface SystemPackages {
    * Install `packages`; `optional` ones only where the distribution has them.
    * @throws StepError saying what to run by hand, when this user or machine cannot.
    */
-  install(packages: string[], say: Say, optional?: string[]): Promise<void>
+  install(packages: string[], step: Step, optional?: string[]): Promise<void>
 }
 
 const LOCK_SECONDS = 300
@@ -27,10 +27,10 @@ export function systemPackages(config: CliConfig, signal: AbortSignal): SystemPa
   let listsAreNew = false
 
   return {
-    async install(packages, say, optional = []) {
+    async install(packages, step, optional = []) {
       const able = findProgram('apt-get', environment) !== undefined && process.getuid?.() === 0
       if (packages.length === 0 && !able) return
-      say([...packages, ...optional].join(', '))
+      step.doing(`installing ${[...packages, ...optional].join(', ')}`)
       const byHand = `Install by hand, then run the same command again: apt-get install --no-remove ${packages.join(' ')}`
       if (findProgram('apt-get', environment) === undefined) {
         throw new StepError(

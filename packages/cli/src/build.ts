@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { CliConfig } from './config.ts'
 import { run } from './run.ts'
-import type { Say } from './steps.ts'
+import type { Step } from './steps.ts'
 
 /** `pnpm@<version>` of the root manifest: the one version that every command uses. */
 export function pnpmVersion(manifest: string): string {
@@ -19,7 +19,7 @@ export function pnpmVersion(manifest: string): string {
 }
 
 /** Build what changed. turbo knows: an unchanged checkout takes a second. Says how much was already there. */
-export async function build(config: CliConfig, say: Say, signal: AbortSignal): Promise<void> {
+export async function build(config: CliConfig, step: Step, signal: AbortSignal): Promise<void> {
   const pnpm = pnpmVersion(readFileSync(join(config.root, 'package.json'), 'utf8'))
   // By npx, because turbo runs pnpm for each package and nothing says that one is installed.
   const args = ['-y', pnpm, 'exec', 'turbo', 'run', 'build', '--output-logs=errors-only', '--no-color']
@@ -37,7 +37,9 @@ export async function build(config: CliConfig, say: Say, signal: AbortSignal): P
     onLine: (line) => {
       const cached = /Cached:\s+(\d+) cached, (\d+) total/.exec(line)
       if (cached !== null)
-        say(cached[1] === cached[2] ? 'up to date' : `${Number(cached[2]) - Number(cached[1])} packages`)
+        step.result(
+          cached[1] === cached[2] ? 'up to date' : `${Number(cached[2]) - Number(cached[1])} packages`,
+        )
     },
   })
 }

@@ -10,7 +10,7 @@ import type { CliConfig } from './config.ts'
 import { findProgram } from './find-program.ts'
 import { isRunning, markOf } from './processes.ts'
 import { run } from './run.ts'
-import { type Say, StepError } from './steps.ts'
+import { type Step, StepError } from './steps.ts'
 
 const START_SECONDS = 60
 const ENGINE_PID_FILE = '/var/run/docker.pid'
@@ -43,11 +43,11 @@ export function missingEnginePackages(config: CliConfig): string[] {
 export async function ensureEngine(
   config: CliConfig,
   packages: SystemPackages,
-  say: Say,
+  step: Step,
   signal: AbortSignal,
 ): Promise<void> {
   const first = await askEngine(config)
-  if (!(first instanceof Error)) return say(`version ${first.version}`)
+  if (!(first instanceof Error)) return step.result(`version ${first.version}`)
   if (config.dockerHost !== undefined) {
     throw new StepError(
       first.message,
@@ -59,20 +59,21 @@ export async function ensureEngine(
   // docker-cli is a package of its own from Debian 13 on; apparmor is used where the kernel has it; cgroupfs-mount
   // matters only where no systemd mounts them.
   if (missing.length > 0)
-    await packages.install(missing, say, ['docker-cli', 'apparmor', 'cgroupfs-mount', 'ca-certificates'])
+    await packages.install(missing, step, ['docker-cli', 'apparmor', 'cgroupfs-mount', 'ca-certificates'])
   if (process.getuid?.() !== 0) {
     throw new StepError(
       first.message,
       'Start it as root (systemctl start docker), and be in the group "docker", or run this as root.',
     )
   }
+  step.doing('starting it')
   const log = await startEngine(config, signal)
   const deadline = performance.now() + START_SECONDS * 1000
   for (;;) {
     signal.throwIfAborted()
     const now = await askEngine(config)
     if (!(now instanceof Error))
-      return say(`started, version ${now.version}; it keeps running after Sandlot ends`)
+      return step.result(`started, version ${now.version}; it keeps running after Sandlot ends`)
     if (performance.now() > deadline) {
       throw new StepError(
         `The Docker engine did not answer within ${START_SECONDS} seconds.`,

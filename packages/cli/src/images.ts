@@ -3,7 +3,7 @@ import type { SystemPackages } from './apt.ts'
 import type { CliConfig } from './config.ts'
 import { findProgram } from './find-program.ts'
 import { run, succeeds } from './run.ts'
-import { type Say, StepError } from './steps.ts'
+import { type Step, StepError } from './steps.ts'
 
 /** What we call the image that docker/build-images.sh makes. */
 export const DEFAULT_IMAGE = 'sandlot/sandbox:latest'
@@ -17,14 +17,14 @@ const MADE_BASE = 'sandlot/base:bookworm'
 export async function ensureSandboxImage(
   config: CliConfig,
   packages: SystemPackages,
-  say: Say,
+  step: Step,
   signal: AbortSignal,
 ): Promise<void> {
   const log = join(config.data, 'log', 'images.log')
   const options = { cwd: config.root, environment: config.environment, log, signal }
   // DOCKER_HOST may name an engine on another machine; the client is needed here all the same.
   if (findProgram('docker', config.environment) === undefined)
-    await packages.install(['docker.io'], say, ['docker-cli'])
+    await packages.install(['docker.io'], step, ['docker-cli'])
   const has = (image: string): Promise<boolean> =>
     succeeds('docker', ['image', 'inspect', image], config.environment)
 
@@ -35,7 +35,7 @@ export async function ensureSandboxImage(
         fix: `Is SANDLOT_SANDBOX_IMAGE spelt right? Unset it to use our own image.`,
       })
     }
-    return say(config.sandboxImage)
+    return step.result(config.sandboxImage)
   }
 
   const base = config.environment['BASE']
@@ -45,9 +45,9 @@ export async function ensureSandboxImage(
     !(await has(MADE_BASE)) &&
     !(await pulls(config, signal))
   ) {
-    say('no registry answers, so a base image is made with debootstrap')
+    step.doing('no registry answers, so a base image is made with debootstrap (about a minute)')
     if (findProgram('debootstrap', config.environment) === undefined)
-      await packages.install(['debootstrap'], say)
+      await packages.install(['debootstrap'], step)
     await run(join(config.root, 'docker', 'base-image.sh'), [], {
       ...options,
       fix: `Or give a Debian image that you have: BASE=<image> ./sandlot up`,
@@ -55,12 +55,16 @@ export async function ensureSandboxImage(
   }
   const printed = await run(join(config.root, 'docker', 'build-images.sh'), [], {
     ...options,
+    onLine: (line) => {
+      const part = /^  … (.+)/.exec(line)?.[1]
+      if (part !== undefined) step.doing(part)
+    },
     fix: `Is the Debian mirror reachable from a container? All of the output is in ${log}`,
   })
   const tag = printed.trim().split('\n').at(-1)?.split(' ').at(-1)
   if (tag === undefined || tag === '')
     throw new StepError('docker/build-images.sh printed no image.', `Look at ${log}`)
-  say(tag)
+  step.result(tag)
 }
 
 async function pulls(config: CliConfig, signal: AbortSignal): Promise<boolean> {

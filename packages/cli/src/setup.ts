@@ -13,12 +13,12 @@ export async function setUp(
   signal: AbortSignal,
 ): Promise<void> {
   if (config.backend === 'docker') {
-    await steps.run('Docker engine', (say) => ensureEngine(config, packages, say, signal))
-    await steps.run('Sandbox image', (say) => ensureSandboxImage(config, packages, say, signal))
+    await steps.run('Docker engine', (step) => ensureEngine(config, packages, step, signal))
+    await steps.run('Sandbox image', (step) => ensureSandboxImage(config, packages, step, signal))
   } else {
     steps.note(
       '! SANDLOT_SANDBOX=local-process isolates nothing: every command of the agent runs as you, on this machine.',
     )
   }
-  await steps.run('Build', (say) => build(config, say, signal))
+  await steps.run('Build', (step) => build(config, step, signal))
 }

@@ -19,15 +19,23 @@ export interface Terminal {
   live: boolean
 }
 
-/** Given to the work of a step: what it says is shown behind its title when it is done. */
-export type Say = (note: string) => void
+/** Given to the work of a step, to tell people how it goes. */
+export interface Step {
+  /** What is being done now, where a step has several parts or takes long. */
+  doing: (part: string) => void
+  /** What came of it; shown behind the title when the step is done. */
+  result: (note: string) => void
+}
 
 export interface Steps {
   /** Say what is about to be done, do it, say how long it took. Rejects with what `work` threw, after showing it. */
-  run<T>(title: string, work: (say: Say) => Promise<T>): Promise<T>
+  run<T>(title: string, work: (step: Step) => Promise<T>): Promise<T>
   /** A line of its own between steps. */
   note(text: string): void
 }
+
+/** Back to the start of a terminal's line, and nothing on it. */
+const CLEAR = '\r\u001B[2K'
 
 /** Seconds for people: `0.4 s`, `12 s`, `3 min 05 s`. */
 export function seconds(ms: number): string {
@@ -59,11 +67,14 @@ export function createSteps(terminal: Terminal, now: () => number = () => perfor
       let note = ''
       const end = (mark: string): void => {
         const shown = `${mark} ${title}${note === '' ? '' : `: ${note}`}  ${seconds(now() - started)}`
-        line(terminal.live ? `\r\u001B[2K${shown}` : shown)
+        line(terminal.live ? `${CLEAR}${shown}` : shown)
       }
       try {
-        const result = await work((text) => {
-          note = text
+        const result = await work({
+          doing: (part) => terminal.write(terminal.live ? `${CLEAR}• ${title} … ${part}` : `  … ${part}\n`),
+          result: (text) => {
+            note = text
+          },
         })
         end('✓')
         return result

@@ -1,7 +1,7 @@
 import { LABEL } from '@sandlot/sandbox/labels'
 import type { CliConfig } from './config.ts'
 import { run } from './run.ts'
-import type { Say } from './steps.ts'
+import type { Step } from './steps.ts'
 import { join } from 'node:path'
 
 /** Every deployment that a test makes has a name that begins so; nothing else is ever removed here. */
@@ -18,7 +18,7 @@ export function testOwned(listing: string): string[] {
 }
 
 /** Remove containers and volumes that tests made and, because they were interrupted, left. */
-export async function removeTestLeftovers(config: CliConfig, say: Say): Promise<void> {
+export async function removeTestLeftovers(config: CliConfig, step: Step): Promise<void> {
   const docker = (args: string[]): Promise<string> =>
     run('docker', args, {
       cwd: config.root,
@@ -32,5 +32,5 @@ export async function removeTestLeftovers(config: CliConfig, say: Say): Promise<
   if (containers.length > 0) await docker(['rm', '--force', ...containers])
   const volumes = testOwned(await docker(['volume', 'ls', ...ours, ...format('.Name')]))
   if (volumes.length > 0) await docker(['volume', 'rm', '--force', ...volumes])
-  say(`${containers.length} containers, ${volumes.length} volumes`)
+  step.result(`${containers.length} containers, ${volumes.length} volumes`)
 }

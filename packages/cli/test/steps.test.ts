@@ -12,18 +12,19 @@ function terminal(live: boolean) {
 describe('steps', () => {
   test('say what is about to be done, then what came of it and how long it took', async () => {
     const { steps, written } = terminal(false)
-    const result = await steps.run('Build', async (say) => {
-      say('3 packages')
+    const result = await steps.run('Build', async (step) => {
+      step.doing('packages/web')
+      step.result('3 packages')
       return 42
     })
     expect(result).toBe(42)
-    expect(written()).toBe('• Build\n✓ Build: 3 packages  1.5 s\n')
+    expect(written()).toBe('• Build\n  … packages/web\n✓ Build: 3 packages  1.5 s\n')
   })
 
   test('rewrite their line on a terminal', async () => {
     const { steps, written } = terminal(true)
-    await steps.run('Build', async () => {})
-    expect(written()).toBe('• Build …\r\u001B[2K✓ Build  1.5 s\n')
+    await steps.run('Build', async (step) => step.doing('it'))
+    expect(written()).toBe('• Build …\r\u001B[2K• Build … it\r\u001B[2K✓ Build  1.5 s\n')
   })
 
   test('a failing one shows the last lines, the message and what to do, and is not shown again', async () => {

@@ -21,8 +21,8 @@ export const bench: Command = async ({ config, args, steps, print }) => {
   {
     using stop = listenForStop()
     const packages = systemPackages(config, stop.signal)
-    await steps.run('Docker engine', (say) => ensureEngine(config, packages, say, stop.signal))
-    await steps.run('Sandbox image', (say) => ensureSandboxImage(config, packages, say, stop.signal))
+    await steps.run('Docker engine', (step) => ensureEngine(config, packages, step, stop.signal))
+    await steps.run('Sandbox image', (step) => ensureSandboxImage(config, packages, step, stop.signal))
   }
   return runInteractive(process.execPath, ['--conditions=source', join(config.root, chosen.file), ...rest], {
     cwd: config.root,

@@ -9,7 +9,7 @@ import { findProgram } from '../find-program.ts'
 import { runInteractive } from '../run-interactive.ts'
 import { setUp } from '../setup.ts'
 import { succeeds } from '../run.ts'
-import { seconds, type Say } from '../steps.ts'
+import { seconds, type Step } from '../steps.ts'
 import { listenForStop } from '../stop-signals.ts'
 import { removeTestLeftovers } from '../test-leftovers.ts'
 import { closingLine, countCheck, type Counts, countVitest, sum } from '../test-summary.ts'
@@ -32,7 +32,7 @@ export const test: Command = async ({ config, args, steps, print }) => {
   }
   using stop = listenForStop()
   const packages = systemPackages(config, stop.signal)
-  await steps.run('Programs for tests', (say) => installTestPrograms(config, packages, say))
+  await steps.run('Programs for tests', (step) => installTestPrograms(config, packages, step))
   await setUp(config, steps, packages, stop.signal)
 
   const seed = config.testSeed ?? randomInt(2 ** 31 - 1)
@@ -56,7 +56,7 @@ export const test: Command = async ({ config, args, steps, print }) => {
     await measure(project, () => runVitest(project, inRoot))
   }
   if (config.backend === 'docker')
-    await steps.run('Remove what interrupted tests left', (say) => removeTestLeftovers(config, say))
+    await steps.run('Remove what interrupted tests left', (step) => removeTestLeftovers(config, step))
 
   print('')
   for (const { name, counts, ms } of results)
@@ -67,7 +67,7 @@ export const test: Command = async ({ config, args, steps, print }) => {
 }
 
 /** Chromium for the browser tests; a compiler for sbxd's own. Only what is missing. */
-async function installTestPrograms(config: CliConfig, packages: SystemPackages, say: Say): Promise<void> {
+async function installTestPrograms(config: CliConfig, packages: SystemPackages, step: Step): Promise<void> {
   const has = (program: string): boolean => findProgram(program, config.environment) !== undefined
   const missing = [
     ...(has('chromium') || has('chromium-browser') || has('google-chrome') ? [] : ['chromium']),
@@ -78,8 +78,8 @@ async function installTestPrograms(config: CliConfig, packages: SystemPackages, 
   const composes =
     has('docker-compose') || (await succeeds('docker', ['compose', 'version'], config.environment))
   const optional = composes ? [] : ['docker-compose']
-  if (missing.length + optional.length > 0) await packages.install(missing, say, optional)
-  else say('all there')
+  if (missing.length + optional.length > 0) await packages.install(missing, step, optional)
+  else step.result('all there')
 }
 
 /**
