@@ -29,7 +29,6 @@ export const WORKSPACE = '/workspace'
 
 const MiB = 1024 * 1024
 const RUN_BYTES = 4 * MiB
-const SHM_BYTES = 64 * MiB
 
 /**
  * The whole environment of PID 1. Nothing of the controller's own goes in. SHELL is there because bash otherwise
@@ -145,7 +144,7 @@ export function createTemplate({
         '/tmp': `rw,exec,nosuid,nodev,size=${limits.tmpBytes},nr_inodes=${inodes(limits.tmpBytes)},mode=1777`,
         '/run': `rw,noexec,nosuid,nodev,size=${RUN_BYTES},nr_inodes=1024,mode=1777`,
       },
-      ShmSize: SHM_BYTES,
+      ShmSize: shmBytes(limits),
       Memory: limits.memoryBytes,
       // Equal to Memory: no swap.
       MemorySwap: limits.memoryBytes,
@@ -173,6 +172,11 @@ export function createTemplate({
 
 function ulimit(name: string, value: number) {
   return { Name: name, Soft: value, Hard: value }
+}
+
+/** 64 MiB, less in a small sandbox. */
+function shmBytes(limits: SandboxLimits): number {
+  return Math.min(64 * MiB, Math.floor(limits.memoryBytes / 16))
 }
 
 /** One inode for 4 KiB, as a file system has; 1,024 at least. */
@@ -206,9 +210,9 @@ export function checkLimits(limits: SandboxLimits): void {
     if (name !== 'cpus' && !Number.isSafeInteger(value))
       throw badLimit(`${name} must be a whole number, not ${value}`)
   }
-  const memoryBacked = limits.tmpBytes + RUN_BYTES + SHM_BYTES
-  if (memoryBacked > limits.memoryBytes / 4) {
-    const most = Math.floor(limits.memoryBytes / 4) - RUN_BYTES - SHM_BYTES
+  const others = RUN_BYTES + shmBytes(limits)
+  if (limits.tmpBytes + others > limits.memoryBytes / 4) {
+    const most = Math.floor(limits.memoryBytes / 4) - others
     throw badLimit(`tmpBytes may be at most ${Math.max(most, 0)} with memoryBytes ${limits.memoryBytes}`)
   }
 }
