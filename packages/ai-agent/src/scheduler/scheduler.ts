@@ -170,7 +170,8 @@ async function* runTool(call: ToolCall, ctx: CallContext): AsyncGenerator<ToolUp
   let finished = false
   try {
     let step = await running.next()
-    if (step.done === true || step.value.type !== 'started') yield { type: 'started' }
+    const said = ctx.resumed !== undefined || (step.done !== true && step.value.type === 'started')
+    if (!said) yield { type: 'started' }
     while (step.done !== true) {
       yield step.value
       step = await running.next()

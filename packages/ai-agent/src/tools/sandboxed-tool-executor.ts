@@ -108,14 +108,25 @@ async function begin(
     if (output.position() > 0) throw unknownEnd(ctx.call)
   }
   ctx.signal.throwIfAborted()
-  return await sandbox.run({
-    id,
-    command: request.command,
-    ...(request.cwd === undefined ? {} : { cwd: request.cwd }),
-    merge: true,
-    ...(ctx.remainingMs === undefined ? {} : { timeoutMs: Math.max(1, Math.ceil(ctx.remainingMs())) }),
-    spool: SPOOL,
-  })
+  const start = (on: Sandbox): Promise<RunningCommand> =>
+    on.run({
+      id,
+      bootId: sandbox.bootId,
+      command: request.command,
+      ...(request.cwd === undefined ? {} : { cwd: request.cwd }),
+      merge: true,
+      ...(ctx.remainingMs === undefined ? {} : { timeoutMs: Math.max(1, Math.ceil(ctx.remainingMs())) }),
+      spool: SPOOL,
+    })
+  try {
+    return await start(sandbox)
+  } catch (error) {
+    // The stream went before the answer came. Whether the command arrived is asked, not guessed.
+    if (!(error instanceof SandboxError) || error.code !== 'sandbox_lost') throw error
+    const again = await ctx.sandbox()
+    if (again.bootId !== sandbox.bootId) throw error
+    return (await again.attach(id)) ?? (await start(again))
+  }
 }
 
 function unknownEnd(call: ToolCall): CallFailure {
@@ -279,7 +290,9 @@ function endText(reason: FailureReason, ctx: ExecutorContext): string {
     case 'timeout':
       return `The command did not end within its limit of ${ctx.timeoutMs ?? '?'} ms; it and everything it had started was ended.`
     case 'cancelled':
-      return 'The user cancelled the command; it and everything it had started was ended.'
+      return ctx.signal.aborted
+        ? 'The user cancelled the command; it and everything it had started was ended.'
+        : 'The command was ended from outside, because the sandbox was stopped or reset.'
     case 'out_of_memory':
       return 'The sandbox ran out of memory and the command was killed.'
     case 'disk_quota':

@@ -64,7 +64,7 @@ export function createOutputKeeper(maxChars: number = MAX_CHARS): OutputKeeper {
 
       const notice = noticeOf({ chars, lines, ...options })
       const room = Math.min(maxChars, chars) - notice.length - 2
-      if (room <= 0) return { text: head.slice(0, safeCut(head, maxChars)), truncated: true }
+      if (room <= 0) return { text: firstPart(head, Math.min(maxChars, chars), maxLines), truncated: true }
       const share = options.headShare ?? HEAD_SHARE
       const headRoom = Math.floor(room * share)
       // The notice is a line, and the two line breaks round it end the lines that it stands between.

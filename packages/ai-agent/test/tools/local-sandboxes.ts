@@ -1,0 +1,56 @@
+/** Real sandboxes for unit tests: sbxd as a child process, a temporary workspace, the real acquire. */
+import { execFile } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { createLocalProcessBackend } from '@sandlot/sandbox/backends/local-process'
+import { createFileLedger } from '@sandlot/sandbox/file-ledger'
+import { type Sandboxes, createSandboxes } from '@sandlot/sandbox/sandboxes'
+
+const sources = fileURLToPath(new URL('../../../../docker/sandbox', import.meta.url))
+
+/** The search tools need ripgrep, which the sandbox image has; a machine that runs unit tests may not. */
+export const hasRipgrep = ['/usr/bin/rg', '/usr/local/bin/rg', '/bin/rg'].some((path) => existsSync(path))
+
+export interface LocalSandboxes {
+  sandboxes: Sandboxes
+  /** As when the controller restarts: every stream is let go, commands go on, the next acquire connects again. */
+  restartController(): Promise<void>
+  /** As when the container restarts: another boot, the same workspace. */
+  restartSandbox(userId: string): Promise<void>
+  dispose(): Promise<void>
+}
+
+export async function openLocalSandboxes(): Promise<LocalSandboxes> {
+  const directory = await mkdtemp(join(tmpdir(), 'sandlot-tools-'))
+  const sbxd = join(directory, 'sbxd')
+  await promisify(execFile)('make', ['-s', '-C', sources, `OUT=${sbxd}`, 'CFLAGS=-O1'])
+  const backend = createLocalProcessBackend({ sbxd, directory: join(directory, 'volumes') })
+  const options = {
+    backend,
+    ledger: createFileLedger(join(directory, 'ledger.json')),
+    deploymentKey: randomBytes(32),
+    deploymentId: 'test',
+    image: 'none',
+  }
+  const open = {
+    sandboxes: createSandboxes(options),
+    async restartController() {
+      await open.sandboxes.close()
+      open.sandboxes = createSandboxes(options)
+    },
+    async restartSandbox(userId: string) {
+      await open.sandboxes.stop(userId)
+    },
+    async dispose() {
+      await open.sandboxes.close()
+      await backend.close()
+      await rm(directory, { recursive: true, force: true })
+    },
+  }
+  return open
+}
