@@ -198,8 +198,9 @@ export function createSandboxes(options: SandboxesOptions): Sandboxes {
         await (await acquire(userId)).reset()
       } catch (error) {
         // It runs but does not answer: a restart ends every process and empties /tmp as well.
-        if (!(error instanceof SandboxError && (error.code === 'timeout' || error.code === 'protocol')))
-          throw error
+        const silent =
+          error instanceof SandboxError && ['timeout', 'protocol', 'sandbox_lost'].includes(error.code)
+        if (!silent) throw error
         await stop(userId)
         await acquire(userId)
       }

@@ -1,3 +1,5 @@
+import { once } from 'node:events'
+import { type AddressInfo, connect, createServer } from 'node:net'
 import { join } from 'node:path'
 import type { Duplex } from 'node:stream'
 
@@ -265,6 +267,29 @@ describe('what is kept', () => {
     )
     await expect(sandboxes.acquire('ann')).rejects.toMatchObject({ code: 'cancelled' })
   })
+})
+
+test('an engine on a TCP address works the same', async () => {
+  const proxy = createServer((client) => {
+    const engine = connect('/var/run/docker.sock')
+    client.pipe(engine).pipe(client)
+    client.on('error', () => engine.destroy())
+    engine.on('error', () => client.destroy())
+  }).listen(0, '127.0.0.1')
+  await once(proxy, 'listening')
+  const { port } = proxy.address() as AddressInfo
+  const backend = createDockerBackend({
+    deployment: fixture.deployment,
+    dockerHost: `tcp://127.0.0.1:${port}`,
+  })
+  const sandboxes = fixture.controller({ backend })
+  try {
+    expect((await backend.capabilities()).apiVersion).toMatch(/^1\./)
+    expect(await say('seq 1 100000 | tail -1', sandboxes)).toBe('100000')
+  } finally {
+    await sandboxes.close()
+    proxy.close()
+  }
 })
 
 describe('what is not ours, or not there', () => {
