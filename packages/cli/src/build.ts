@@ -29,7 +29,7 @@ export async function build(config: CliConfig, step: Step, signal: AbortSignal):
       ...config.environment,
       TURBO_TELEMETRY_DISABLED: '1',
       DO_NOT_TRACK: '1',
-      FORCE_COLOR: '0',
+      NO_COLOR: '1', FORCE_COLOR: '0',
     },
     log: join(config.data, 'log', 'build.log'),
     fix: 'If you changed the code: the errors are above. If not: git status, and say so in an issue.',

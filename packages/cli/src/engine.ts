@@ -107,7 +107,7 @@ async function startEngine(config: CliConfig, signal: AbortSignal): Promise<stri
   const dockerd = findProgram('dockerd', config.environment)
   if (dockerd === undefined)
     throw new StepError('dockerd is missing.', 'Install Docker Engine, then run the same command again.')
-  mkdirSync(join(config.data, 'log'), { recursive: true })
+  mkdirSync(join(config.data, 'log'), { recursive: true, mode: 0o700 })
   const out = openSync(log, 'a')
   // Its own session, no tie to us: it serves other users of the machine too and outlives this command.
   const child = spawn(dockerd, [], {

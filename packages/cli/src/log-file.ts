@@ -5,7 +5,7 @@ const ROTATE_BYTES = 16 * 1024 * 1024
 
 /** Append to a log file. One that has grown large is kept once under `.1`, so that logs never fill a disk. */
 export function openLog(file: string): WriteStream {
-  mkdirSync(dirname(file), { recursive: true })
+  mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
   if (existsSync(file) && statSync(file).size > ROTATE_BYTES) renameSync(file, `${file}.1`)
   return createWriteStream(file, { flags: 'a', mode: 0o600 })
 }

@@ -42,7 +42,7 @@ export type Claim =
  * name exists. A record left by an `up` that is gone is returned as `previous`: its children may still run.
  */
 export function claim(file: string, record: UpRecord): Claim {
-  mkdirSync(dirname(file), { recursive: true })
+  mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
   const previous = readRecord(file)
   if (previous !== undefined && isRunning(previous.up)) return { kind: 'running', record: previous }
   const newcomer = moveAside(file)

@@ -26,7 +26,7 @@ const TAIL_LINES = 25
  */
 export async function run(command: string, args: string[], options: RunOptions): Promise<string> {
   options.signal?.throwIfAborted()
-  mkdirSync(dirname(options.log), { recursive: true })
+  mkdirSync(dirname(options.log), { recursive: true, mode: 0o700 })
   const log = createWriteStream(options.log, { flags: 'a' })
   log.write(`\n$ ${[command, ...args].join(' ')}\n`)
   // A group of its own: when it has to be ended, what it started ends with it.

@@ -79,6 +79,7 @@ export function createSteps(terminal: Terminal, now: () => number = () => perfor
         end('✓')
         return result
       } catch (error) {
+        note = ''
         end('✗')
         for (const text of failureLines(error)) line(text)
         throw new ShownError(error)
