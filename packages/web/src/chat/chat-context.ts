@@ -9,7 +9,7 @@ export interface ChatContext {
   chat: Chat
   me: Me
   /** Forget the person in this tab and show the sign-in page. */
-  onSignedOut(): void
+  onSignedOut: () => void
 }
 
 const Context = createContext<ChatContext | null>(null)

@@ -1,13 +1,12 @@
 import { pendingApprovals } from '@sandlot/shared/transcript'
 import type { Mode } from '@sandlot/shared/events'
-import { ArrowDown, SearchX } from 'lucide-react'
+import { SearchX } from 'lucide-react'
 import { useEffect, useMemo, useRef, useState } from 'react'
-import { useStickToBottom } from 'use-stick-to-bottom'
 import { useLocation } from 'wouter'
-import { cn } from '../lib/cn.ts'
 import { EMPTY_VIEW, isBusy, modeOf } from '../state/chat-state.ts'
 import { Button } from '../ui/button.tsx'
 import { Spinner } from '../ui/spinner.tsx'
+import { type ScrollHandle, Scroller } from './scroller.tsx'
 import { answerCalls, ApprovalBar } from './approval-bar.tsx'
 import { useChat, useChatState } from './chat-context.ts'
 import { Composer, type ComposerHandle } from './composer.tsx'
@@ -15,7 +14,7 @@ import { DemoBadge } from './demo-note.tsx'
 import { EmptyChat } from './empty-chat.tsx'
 import { PlanPanel } from './plan-panel.tsx'
 import { TranscriptView } from './transcript-view.tsx'
-import { useDraft } from './use-draft.ts'
+import { useDraft } from './drafts.ts'
 import { useGlobalKeys } from './use-global-keys.ts'
 
 /** One session, or (null) the chat that does not exist yet. */
@@ -31,7 +30,7 @@ export function ChatPage(props: { sessionId: string | null }) {
   const [newMode, setNewMode] = useState<Mode>(me.defaultMode)
   const [draft, setDraft] = useDraft(sessionId)
   const composer = useRef<ComposerHandle>(null)
-  const scroll = useStickToBottom({ initial: 'instant', resize: 'instant' })
+  const scroller = useRef<ScrollHandle>(null)
 
   useEffect(() => {
     chat.show(sessionId)
@@ -49,7 +48,7 @@ export function ChatPage(props: { sessionId: string | null }) {
   const send = (text: string) => {
     chat.send(sessionId, text, newMode)
     setDraft('')
-    void scroll.scrollToBottom('instant')
+    scroller.current?.toBottom()
   }
   useGlobalKeys((shortcut) => {
     if (shortcut === 'stop' && busy && !stopping) {
@@ -72,53 +71,26 @@ export function ChatPage(props: { sessionId: string | null }) {
   const loading = sessionId !== null && empty && view.sync === 'loading'
   return (
     <div className="flex min-h-0 flex-1 flex-col">
-      <div className="relative min-h-0 flex-1">
-        {/* A scrolling region that the keyboard can reach. */}
-        <div
-          ref={scroll.scrollRef}
-          className="h-full overflow-y-auto overscroll-contain"
-          tabIndex={0}
-          role="group"
-          aria-label="Messages"
-        >
-          <div
-            ref={scroll.contentRef}
-            className={cn(
-              'mx-auto w-full max-w-[48rem] px-4 sm:px-6',
-              empty && 'flex min-h-full items-center',
-            )}
-          >
-            {loading ? (
-              <div
-                role="status"
-                className="flex w-full items-center justify-center gap-2.5 py-20 text-sm text-muted"
-              >
-                <Spinner /> Opening the conversation…
-              </div>
-            ) : empty ? (
-              <EmptyChat
-                onIdea={(text) => {
-                  setDraft(text)
-                  composer.current?.focus()
-                }}
-              />
-            ) : (
-              <div className="pb-8">
-                <TranscriptView sessionId={sessionId} view={view} outbox={ours} online={online} />
-              </div>
-            )}
+      {loading ? (
+        <div role="status" className="flex flex-1 items-center justify-center gap-2.5 text-sm text-muted">
+          <Spinner /> Opening the conversation…
+        </div>
+      ) : empty ? (
+        <div className="min-h-0 flex-1 overflow-y-auto">
+          <div className="mx-auto flex min-h-full w-full max-w-[48rem] items-center px-4 sm:px-6">
+            <EmptyChat
+              onIdea={(text) => {
+                setDraft(text)
+                composer.current?.focus()
+              }}
+            />
           </div>
         </div>
-        {!scroll.isAtBottom && !empty && (
-          <Button
-            size="sm"
-            onClick={() => void scroll.scrollToBottom()}
-            className="absolute bottom-3 left-1/2 -translate-x-1/2 rounded-full px-3 shadow-2"
-          >
-            <ArrowDown className="size-3.5" aria-hidden /> Jump to latest
-          </Button>
-        )}
-      </div>
+      ) : (
+        <Scroller ref={scroller}>
+          <TranscriptView sessionId={sessionId} view={view} outbox={ours} online={online} />
+        </Scroller>
+      )}
       <div className="mx-auto w-full max-w-[48rem] px-3 pb-3 sm:px-6 sm:pb-5">
         <Composer
           ref={composer}

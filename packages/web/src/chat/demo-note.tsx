@@ -11,10 +11,11 @@ export function DemoExplanation() {
     <>
       <p>
         No model is configured, so a built-in <strong className="font-semibold text-ink">demo model</strong>{' '}
-        answers. It follows a script and really runs tools in your sandbox, but it does not think.
+        answers. It follows a script; the tools it calls are real and run in your sandbox.
       </p>
       <p>
-        For a real one put these into <code>.env</code> and start Sandlot again:
+        For a real one, put any OpenAI-compatible endpoint into <code className="text-ink">.env</code> and
+        start Sandlot again:
       </p>
       <pre
         className="code overflow-x-auto rounded-md border border-line bg-sunken px-3 py-2 text-ink"
@@ -22,7 +23,6 @@ export function DemoExplanation() {
       >
         {EXAMPLE}
       </pre>
-      <p>Any OpenAI-compatible endpoint will do, also one on your own machine.</p>
     </>
   )
 }

@@ -1,4 +1,4 @@
-import { FileCode2, FolderSearch, HardDrive, type LucideIcon } from 'lucide-react'
+import { FileCode2, FlaskConical, FolderSearch, HardDrive, type LucideIcon } from 'lucide-react'
 import { useChat } from './chat-context.ts'
 import { DemoExplanation } from './demo-note.tsx'
 
@@ -17,7 +17,7 @@ export function EmptyChat(props: { onIdea: (text: string) => void }) {
   const { me } = useChat()
   const firstName = me.name.split(' ')[0] ?? me.name
   return (
-    <div className="flex w-full flex-col gap-7 pb-8">
+    <div className="flex w-full flex-col gap-7 py-8">
       <div>
         <h1 className="text-2xl font-semibold tracking-tight">What shall we do, {firstName}?</h1>
         <p className="mt-1.5 text-base text-muted">
@@ -42,11 +42,11 @@ export function EmptyChat(props: { onIdea: (text: string) => void }) {
         ))}
       </ul>
       {me.model.demo && (
-        <section
-          aria-label="Demo model"
-          className="flex flex-col gap-2 rounded-xl border border-waiting-line bg-waiting-wash p-4 text-sm text-muted"
-        >
-          <DemoExplanation />
+        <section aria-label="Demo model" className="flex gap-3 border-t border-line pt-5 text-sm text-muted">
+          <FlaskConical className="mt-0.5 size-4 shrink-0 text-waiting" aria-hidden />
+          <div className="flex min-w-0 flex-1 flex-col gap-2">
+            <DemoExplanation />
+          </div>
         </section>
       )}
     </div>

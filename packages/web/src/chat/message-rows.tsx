@@ -9,7 +9,7 @@ import { CopyButton } from '../ui/copy-button.tsx'
 import { useChat } from './chat-context.ts'
 
 const BUBBLE =
-  'max-w-[85%] rounded-2xl rounded-br-md bg-panel border border-line px-4 py-2.5 text-base leading-relaxed whitespace-pre-wrap [overflow-wrap:anywhere]'
+  'max-w-[85%] rounded-2xl rounded-br-md border border-transparent bg-bubble px-4 py-2.5 text-base leading-relaxed whitespace-pre-wrap [overflow-wrap:anywhere]'
 
 export const UserMessage = memo(function UserMessage(props: { text: string }) {
   return (
@@ -54,14 +54,18 @@ export function PendingUserMessage(props: { message: PendingMessage; online: boo
   )
 }
 
-export const AssistantMessage = memo(function AssistantMessage(props: { entry: MessageEntry }) {
+/** `last`: nothing follows but the end, so this is what one would copy; words between two calls are only in passing. */
+export const AssistantMessage = memo(function AssistantMessage(props: {
+  entry: MessageEntry
+  last: boolean
+}) {
   const { entry } = props
   return (
     <div data-testid="message-assistant" data-settled={entry.settled} className="group/message relative">
       <span className="sr-only">Sandlot: </span>
       <Markdown text={entry.text} streaming={!entry.settled} />
-      {entry.settled && (
-        <div className="-ml-1.5 h-7 opacity-0 transition-opacity group-focus-within/message:opacity-100 group-hover/message:opacity-100 pointer-coarse:opacity-100">
+      {entry.settled && props.last && (
+        <div className="mt-1 -ml-1.5 h-7 opacity-0 transition-opacity group-focus-within/message:opacity-100 group-hover/message:opacity-100 pointer-coarse:opacity-100">
           <CopyButton text={entry.text} what="message" quiet />
         </div>
       )}

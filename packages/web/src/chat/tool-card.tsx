@@ -16,7 +16,7 @@ import { LiveToolOutput, SettledToolOutput } from './tool-output.tsx'
 
 const FRAME: Record<CallPhase, string> = {
   queued: 'border-line',
-  waiting: 'border-waiting-line bg-waiting-wash',
+  waiting: 'border-waiting-line bg-raised ring-3 ring-waiting-wash',
   running: 'border-accent-line bg-raised shadow-1',
   done: 'border-line',
   warned: 'border-line bg-raised',
@@ -106,7 +106,9 @@ function Status(props: { call: CallEntry; phase: CallPhase }) {
   const { call, phase } = props
   return (
     <span className={cn('flex shrink-0 items-center gap-2 text-xs tabular-nums', INK[phase])}>
-      <span className="font-medium">{statusWord(call)}</span>
+      <span className={phase === 'done' || phase === 'queued' ? undefined : 'font-medium'}>
+        {statusWord(call)}
+      </span>
       <Elapsed call={call} />
     </span>
   )

@@ -9,6 +9,7 @@ import { AnsiView } from '../terminal/ansi-view.tsx'
 import { LiveAnsi } from '../terminal/live-ansi.ts'
 import { useFilledGaps } from '../terminal/use-gaps.ts'
 import { useStoredOutput } from '../terminal/use-stored-output.ts'
+import { phaseOf } from './call-words.ts'
 import { OutputPane } from './output-pane.tsx'
 
 const describeGap = (bytes: number) => `⋯ ${formatBytes(bytes)} not shown ⋯`
@@ -71,7 +72,8 @@ function StoredToolOutput(props: {
   return (
     <div className="flex flex-col gap-2">
       {output.state === 'ready' ? (
-        <OutputPane label={label} following={false} content={output.rendered}>
+        // What went wrong stands at the end.
+        <OutputPane label={label} following={phaseOf(call) !== 'done'} content={output.rendered}>
           <AnsiView rendered={output.rendered} />
         </OutputPane>
       ) : (

@@ -37,6 +37,7 @@ export function TranscriptView(props: {
           key={`${entry.type} ${entry.id}`}
           entry={entry}
           after={transcript.entries[index - 1]?.type}
+          before={transcript.entries[index + 1]?.type}
           sessionId={sessionId ?? ''}
           firstWaiting={entry.id === firstWaiting}
           retryText={index === transcript.entries.length - 1 ? retryable : null}
@@ -63,7 +64,9 @@ export function TranscriptView(props: {
 
 const Row = memo(function Row(props: {
   entry: Entry
+  /** What stands before and behind it. */
   after: Entry['type'] | undefined
+  before: Entry['type'] | undefined
   sessionId: string
   firstWaiting: boolean
   retryText: string | null
@@ -86,7 +89,7 @@ const Row = memo(function Row(props: {
       ) : entry.role === 'user' ? (
         <UserMessage text={entry.text} />
       ) : entry.role === 'assistant' ? (
-        <AssistantMessage entry={entry} />
+        <AssistantMessage entry={entry} last={props.before === undefined || props.before === 'end'} />
       ) : (
         <Thought entry={entry} />
       )}

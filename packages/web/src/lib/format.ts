@@ -14,9 +14,10 @@ export function formatBytes(bytes: number): string {
   return `${value.toFixed(digits)} ${UNITS[unit] ?? 'B'}`
 }
 
-/** `0.4 s`, `12 s`, `3 m 05 s`, `1 h 02 m`. */
+/** `31 ms`, `0.4 s`, `12 s`, `3 m 05 s`, `1 h 02 m`. */
 export function formatDuration(ms: number): string {
-  const seconds = Math.max(0, ms) / 1000
+  if (ms < 100) return `${Math.max(0, Math.round(ms))} ms`
+  const seconds = ms / 1000
   if (seconds < 10) return `${(Math.floor(seconds * 10) / 10).toFixed(1)} s`
   if (seconds < 60) return `${Math.floor(seconds)} s`
   const minutes = Math.floor(seconds / 60)

@@ -1,7 +1,17 @@
 /** The service's HTTP API as functions. Every failure is an `ApiError` with a sentence that can be shown. */
-import { me, type Me } from '@sandlot/shared/api'
+import {
+  type ApiKey,
+  keyList,
+  me,
+  type Me,
+  newApiKey,
+  type SessionList,
+  sessionList,
+  setupState,
+  type SetupRequest,
+  type SignInRequest,
+} from '@sandlot/shared/api'
 import { errorBody, messageOf, type ErrorCode } from '@sandlot/shared/errors'
-import { sessionSummary, type SessionSummary } from '@sandlot/shared/frames'
 import { z } from 'zod'
 
 /** `network`: no answer at all. `unexpected`: an answer that is none of ours, as from a proxy in between. */
@@ -72,19 +82,14 @@ export function fetchMe(): Promise<Me> {
 }
 
 export async function fetchSetupNeeded(): Promise<boolean> {
-  return (await call(z.object({ needed: z.boolean() }), 'GET', '/api/setup')).needed
+  return (await call(setupState, 'GET', '/api/setup')).needed
 }
 
-export async function setUp(form: {
-  token: string
-  name: string
-  email: string
-  password: string
-}): Promise<void> {
+export async function setUp(form: SetupRequest): Promise<void> {
   await call(nothing, 'POST', '/api/setup', form)
 }
 
-export async function signIn(form: { email: string; password: string }): Promise<void> {
+export async function signIn(form: SignInRequest): Promise<void> {
   await call(nothing, 'POST', '/api/sign-in', form)
 }
 
@@ -92,31 +97,22 @@ export async function signOut(): Promise<void> {
   await call(nothing, 'POST', '/api/sign-out')
 }
 
-export async function fetchSessions(): Promise<SessionSummary[]> {
-  return (await call(z.object({ sessions: z.array(sessionSummary) }), 'GET', '/api/sessions')).sessions
+/** A page of the list, newest first; `before` is the `next` of the page before it. */
+export function fetchSessions(before?: number): Promise<SessionList> {
+  return call(sessionList, 'GET', before === undefined ? '/api/sessions' : `/api/sessions?before=${before}`)
 }
 
 export async function deleteSession(sessionId: string): Promise<void> {
   await call(nothing, 'DELETE', `/api/sessions/${encodeURIComponent(sessionId)}`)
 }
 
-const apiKey = z.object({
-  id: z.string(),
-  name: z.string(),
-  createdAt: z.number(),
-  /** The first characters, to tell keys apart. */
-  prefix: z.string().optional(),
-  lastUsedAt: z.number().nullish(),
-})
-export type ApiKey = z.infer<typeof apiKey>
-
 export async function fetchKeys(): Promise<ApiKey[]> {
-  return (await call(z.object({ keys: z.array(apiKey) }), 'GET', '/api/keys')).keys
+  return (await call(keyList, 'GET', '/api/keys')).keys
 }
 
 /** The whole key; the service does not show it again. */
 export async function createKey(name: string): Promise<string> {
-  return (await call(z.object({ key: z.string() }), 'POST', '/api/keys', { name })).key
+  return (await call(newApiKey, 'POST', '/api/keys', { name })).key
 }
 
 export async function revokeKey(id: string): Promise<void> {

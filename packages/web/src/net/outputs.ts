@@ -15,13 +15,26 @@ export async function fetchOutputRange(
   signal?: AbortSignal,
 ): Promise<string> {
   if (to <= from) return ''
+  const { whole, bytes } = await fetchBytes(url, `bytes=${from}-${to - 1}`, signal)
+  return new TextDecoder().decode(whole ? bytes.subarray(from, to) : bytes)
+}
+
+/** Text of the last `bytes` bytes that are stored. */
+export async function fetchOutputTail(url: string, bytes: number, signal?: AbortSignal): Promise<string> {
+  return new TextDecoder().decode((await fetchBytes(url, `bytes=-${bytes}`, signal)).bytes.slice(-bytes))
+}
+
+async function fetchBytes(
+  url: string,
+  range: string,
+  signal: AbortSignal | undefined,
+): Promise<{ whole: boolean; bytes: Uint8Array }> {
   const response = await fetch(url, {
     credentials: 'same-origin',
-    headers: { range: `bytes=${from}-${to - 1}` },
+    headers: { range },
     ...(signal === undefined ? {} : { signal }),
   })
   if (!response.ok) throw new ApiError('unexpected', `The output could not be read (${response.status}).`)
-  const bytes = new Uint8Array(await response.arrayBuffer())
   // A service that ignores ranges answers 200 with everything.
-  return new TextDecoder().decode(response.status === 206 ? bytes : bytes.subarray(from, to))
+  return { whole: response.status !== 206, bytes: new Uint8Array(await response.arrayBuffer()) }
 }

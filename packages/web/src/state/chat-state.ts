@@ -33,6 +33,8 @@ export interface ChatState {
   readonly everOpen: boolean
   /** Null until the list is known. */
   readonly sessions: readonly SessionSummary[] | null
+  /** Where the list goes on; null: it is here whole. */
+  readonly nextPage: number | null
   readonly views: Readonly<Record<string, SessionView>>
   /** In order of sending. */
   readonly outbox: readonly PendingMessage[]
@@ -53,6 +55,7 @@ export function initialState(outbox: readonly PendingMessage[]): ChatState {
     connection: { status: 'closed' },
     everOpen: false,
     sessions: null,
+    nextPage: null,
     views: {},
     outbox,
     activeId: null,
@@ -91,7 +94,7 @@ function applyFrame(state: ChatState, frame: ServerFrame, wishes: Wish[]): ChatS
         view.stopping ? { ...view, stopping: false } : view,
       )
     case 'ai_chat_sessions':
-      return { ...state, sessions: mergeSessions(state.sessions ?? [], frame.changed) }
+      return listChanged(state, frame.changed)
     case 'ai_chat_error':
       return refused(state, frame)
   }
@@ -155,7 +158,9 @@ function caughtUp(state: ChatState, frame: FrameOf<'ai_chat_caught_up'>, wishes:
     wishes.push({ resume: frame.sessionId })
     return setView(state, frame.sessionId, { ...EMPTY_VIEW, notices: view.notices })
   }
-  return setView(state, frame.sessionId, { ...view, sync: 'fresh', missing: false })
+  // The agent answers again.
+  const notices = view.notices.filter((notice) => notice.code !== 'agent_unavailable')
+  return setView(state, frame.sessionId, { ...view, sync: 'fresh', missing: false, notices })
 }
 
 let lastNotice = 0
@@ -171,8 +176,17 @@ function refused(state: ChatState, frame: FrameOf<'ai_chat_error'>): ChatState {
   if (frame.code === 'not_found' && view.transcript.seq === 0) {
     return setView(state, sessionId, { ...view, missing: true, sync: 'fresh' })
   }
-  const notice = { id: ++lastNotice, ...problem }
-  return setView(state, sessionId, { ...view, stopping: false, notices: [...view.notices.slice(-4), notice] })
+  const others = view.notices.filter((notice) => notice.message !== problem.message)
+  const notices = [...others.slice(-4), { id: ++lastNotice, ...problem }]
+  return setView(state, sessionId, { ...view, stopping: false, notices })
+}
+
+function listChanged(state: ChatState, changed: readonly SessionSummary[]): ChatState {
+  let next: ChatState = { ...state, sessions: mergeSessions(state.sessions ?? [], changed) }
+  for (const { sessionId, deleted } of changed) {
+    if (deleted === true) next = changeView(next, sessionId, (view) => ({ ...view, missing: true }))
+  }
+  return next
 }
 
 /** Drop optimistic copies of what the transcript shows by now. */

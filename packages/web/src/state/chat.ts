@@ -3,7 +3,9 @@
  * and applied once per frame of the screen, so that a fast model costs one render and not one per token.
  */
 import type { Mode } from '@sandlot/shared/events'
-import type { ClientFrame, ServerFrame, SessionSummary } from '@sandlot/shared/frames'
+import type { SessionList } from '@sandlot/shared/api'
+import { messageOf } from '@sandlot/shared/errors'
+import type { ClientFrame, ServerFrame } from '@sandlot/shared/frames'
 import { newId } from '@sandlot/shared/ids'
 import { createStore, type StoreApi } from 'zustand/vanilla'
 import type { KeyValue } from '../lib/storage.ts'
@@ -25,7 +27,8 @@ export interface ChatParts {
   url: string
   /** Where unsent messages survive a reload: this tab only. */
   storage: KeyValue
-  fetchSessions(): Promise<SessionSummary[]>
+  /** A page of the list; `before` is the `next` of the one before. */
+  fetchSessions(before?: number): Promise<SessionList>
   /** The socket was refused or closed before it opened: find out whether the sign-in is gone. */
   onRefused(): void
   /** A message of this tab that began a new chat has got its session. */
@@ -162,6 +165,21 @@ export class Chat {
     )
   }
 
+  /** The next page of the list. Answers what went wrong, if anything. */
+  async loadOlder(): Promise<string | null> {
+    const { nextPage } = this.#state
+    if (nextPage === null) return null
+    try {
+      const { sessions, next } = await this.#parts.fetchSessions(nextPage)
+      // What is known already is newer than what a page says of it.
+      const merged = mergeSessions(sessions, this.#state.sessions ?? [])
+      this.#set({ ...this.#state, sessions: merged, nextPage: next })
+      return null
+    } catch (error) {
+      return messageOf(error)
+    }
+  }
+
   /** Take a session out of the list at once; the service says the same to all tabs. */
   forget(sessionId: string): void {
     const known = this.#state.sessions ?? []
@@ -210,7 +228,8 @@ export class Chat {
     this.#waiting = []
     for (const frame of waiting) this.#deliver(frame)
     this.#parts.fetchSessions().then(
-      (sessions) => this.#set({ ...this.#state, sessions: mergeSessions([], sessions) }),
+      ({ sessions, next }) =>
+        this.#set({ ...this.#state, sessions: mergeSessions([], sessions), nextPage: next }),
       (error: unknown) =>
         console.warn('The list of sessions could not be read; the next connection tries again.', error),
     )

@@ -3,14 +3,15 @@ import type { OutputInfo } from '@sandlot/shared/events'
 import { messageOf } from '@sandlot/shared/errors'
 import { useEffect, useState } from 'react'
 import { formatBytes } from '../lib/format.ts'
-import { fetchOutputRange } from '../net/outputs.ts'
+import { fetchOutputRange, fetchOutputTail } from '../net/outputs.ts'
 import { AnsiText, type Rendered } from './ansi-text.ts'
 
 /** Bytes. */
-const WHOLE = 192 * 1024
-const HEAD = 32 * 1024
-const TAIL = 96 * 1024
-const MAX_LINES = 4000
+const WHOLE = 64 * 1024
+const HEAD = 16 * 1024
+const TAIL = 32 * 1024
+/** Only a text of very short lines has more in that many bytes. */
+const MAX_LINES = 15_000
 
 export type StoredOutput =
   | { state: 'loading' }
@@ -42,7 +43,7 @@ async function readOutput(url: string, bytes: number, signal: AbortSignal): Prom
   } else {
     const [head, tail] = await Promise.all([
       fetchOutputRange(url, 0, HEAD, signal),
-      fetchOutputRange(url, bytes - TAIL, bytes, signal),
+      fetchOutputTail(url, TAIL, signal),
     ])
     ansi.feed(head)
     ansi.feed(`\u001b[0m\n\n⋯ ${formatBytes(bytes - HEAD - TAIL)} in between are not shown here ⋯\n\n`)

@@ -1,0 +1,105 @@
+/** The frame of the signed-in app: sidebar (a drawer on small screens), header, page. */
+import { Dialog } from '@base-ui/react/dialog'
+import { Menu as MenuIcon, PanelLeft, SquarePen } from 'lucide-react'
+import { type ReactNode, useState, useSyncExternalStore } from 'react'
+import { useLocation } from 'wouter'
+import { useChatState } from './chat/chat-context.ts'
+import { ConnectionBanner } from './chat/connection-banner.tsx'
+import { useGlobalKeys } from './chat/use-global-keys.ts'
+import { browserStorage } from './lib/storage.ts'
+import { SettingsDialog } from './settings/settings-dialog.tsx'
+import { Sidebar } from './sidebar/sidebar.tsx'
+import { IconButton } from './ui/button.tsx'
+
+const WIDE = '(min-width: 768px)'
+const SIDEBAR_KEY = 'sandlot.sidebar'
+
+function useIsWide(): boolean {
+  return useSyncExternalStore(
+    (listener) => {
+      const query = matchMedia(WIDE)
+      query.addEventListener('change', listener)
+      return () => query.removeEventListener('change', listener)
+    },
+    () => matchMedia(WIDE).matches,
+  )
+}
+
+export function Layout(props: { children: ReactNode }) {
+  const wide = useIsWide()
+  const [shown, setShown] = useState(() => browserStorage('local').get(SIDEBAR_KEY) !== 'hidden')
+  const [drawer, setDrawer] = useState(false)
+  const [settings, setSettings] = useState(false)
+  const [, navigate] = useLocation()
+  const toggle = () => {
+    if (!wide) return setDrawer(!drawer)
+    browserStorage('local').set(SIDEBAR_KEY, shown ? 'hidden' : 'shown')
+    setShown(!shown)
+  }
+  useGlobalKeys((shortcut) => {
+    if (shortcut === 'new-chat') navigate('/')
+    else if (shortcut === 'toggle-sidebar') toggle()
+    else if (shortcut === 'settings') setSettings(true)
+    else return false
+    return true
+  })
+  const openSettings = () => {
+    setDrawer(false)
+    setSettings(true)
+  }
+  return (
+    <div className="flex h-full">
+      {wide && shown && (
+        <aside aria-label="Sidebar" className="w-66 shrink-0 border-r border-line">
+          <Sidebar onPick={() => undefined} onSettings={openSettings} />
+        </aside>
+      )}
+      {!wide && (
+        <Dialog.Root open={drawer} onOpenChange={setDrawer}>
+          <Dialog.Portal>
+            <Dialog.Backdrop className="backdrop fixed inset-0 z-30 bg-black/40" />
+            <Dialog.Popup className="drawer fixed inset-y-0 left-0 z-40 w-[min(20rem,85vw)] border-r border-line shadow-3 outline-none">
+              <Dialog.Title className="sr-only">Chats</Dialog.Title>
+              <Sidebar onPick={() => setDrawer(false)} onSettings={openSettings} />
+            </Dialog.Popup>
+          </Dialog.Portal>
+        </Dialog.Root>
+      )}
+      <main className="flex min-w-0 flex-1 flex-col bg-canvas">
+        <header className="flex h-13 shrink-0 items-center gap-1 px-2.5">
+          <IconButton
+            label={wide ? 'Toggle sidebar' : 'Open chats'}
+            onClick={toggle}
+            className="max-md:size-11"
+          >
+            {wide ? <PanelLeft aria-hidden /> : <MenuIcon aria-hidden />}
+          </IconButton>
+          <Title />
+          {(!wide || !shown) && (
+            <IconButton label="New chat" onClick={() => navigate('/')} className="max-md:size-11">
+              <SquarePen aria-hidden />
+            </IconButton>
+          )}
+        </header>
+        <ConnectionBanner />
+        {props.children}
+      </main>
+      <SettingsDialog open={settings} onOpenChange={setSettings} />
+    </div>
+  )
+}
+
+function Title() {
+  const title = useChatState((state) => {
+    const { activeId } = state
+    if (activeId === null) return ''
+    const summary = state.sessions?.find((known) => known.sessionId === activeId)
+    return state.views[activeId]?.transcript.title ?? summary?.title ?? 'New chat'
+  })
+  const Tag = title === '' ? 'div' : 'h1'
+  return (
+    <Tag className="min-w-0 flex-1 truncate px-1 text-sm font-medium text-muted" data-testid="session-title">
+      {title}
+    </Tag>
+  )
+}

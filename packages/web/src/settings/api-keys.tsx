@@ -1,0 +1,99 @@
+import type { ApiKey } from '@sandlot/shared/api'
+import { messageOf } from '@sandlot/shared/errors'
+import { type SubmitEvent, useEffect, useState } from 'react'
+import { formatDate } from '../lib/format.ts'
+import { createKey, fetchKeys, revokeKey } from '../net/http.ts'
+import { Alert } from '../ui/alert.tsx'
+import { Button } from '../ui/button.tsx'
+import { CopyButton } from '../ui/copy-button.tsx'
+import { INPUT } from '../ui/field.tsx'
+
+/** Keys for scripts. A new one is shown once, here, and never again. */
+export function ApiKeys() {
+  const [keys, setKeys] = useState<ApiKey[] | null>(null)
+  const [fresh, setFresh] = useState<string | null>(null)
+  const [name, setName] = useState('')
+  const [problem, setProblem] = useState<string | null>(null)
+  const [busy, setBusy] = useState(false)
+
+  const attempt = async (work: () => Promise<void>) => {
+    setBusy(true)
+    setProblem(null)
+    try {
+      await work()
+      setKeys(await fetchKeys())
+    } catch (error) {
+      setProblem(messageOf(error))
+    } finally {
+      setBusy(false)
+    }
+  }
+  useEffect(() => {
+    fetchKeys().then(setKeys, (error: unknown) => setProblem(messageOf(error)))
+  }, [])
+  const create = (event: SubmitEvent<HTMLFormElement>) => {
+    event.preventDefault()
+    void attempt(async () => {
+      setFresh(await createKey(name.trim()))
+      setName('')
+    })
+  }
+  return (
+    <div className="flex flex-col gap-3">
+      {problem !== null && <Alert>{problem}</Alert>}
+      {fresh !== null && (
+        <div role="status" className="rounded-lg border border-waiting-line bg-waiting-wash p-3">
+          <p className="text-sm font-medium">Copy this key now. It is not shown again.</p>
+          <div className="mt-2 flex items-center gap-2 rounded-md border border-line bg-raised py-1 pr-1 pl-3">
+            <code data-testid="new-key" className="min-w-0 flex-1 text-xs [overflow-wrap:anywhere]">
+              {fresh}
+            </code>
+            <CopyButton text={fresh} what="key" />
+          </div>
+        </div>
+      )}
+      {keys !== null && keys.length > 0 && (
+        <ul className="divide-y divide-line rounded-lg border border-line">
+          {keys.map((key) => (
+            <li key={key.id} className="flex items-center gap-3 py-2 pr-2 pl-3">
+              <span className="min-w-0 flex-1">
+                <span className="block truncate text-sm font-medium">{key.name}</span>
+                <span className="block text-xs text-muted">
+                  <code>{key.prefix}…</code> made {formatDate(key.createdAt)}
+                  {typeof key.lastUsedAt === 'number'
+                    ? `, last used ${formatDate(key.lastUsedAt)}`
+                    : ', never used'}
+                </span>
+              </span>
+              <Button
+                size="sm"
+                variant="danger"
+                disabled={busy}
+                aria-label={`Revoke ${key.name}`}
+                onClick={() => void attempt(() => revokeKey(key.id))}
+              >
+                Revoke
+              </Button>
+            </li>
+          ))}
+        </ul>
+      )}
+      <form onSubmit={create} className="flex gap-2">
+        <label htmlFor="key-name" className="sr-only">
+          Name of the new key
+        </label>
+        <input
+          id="key-name"
+          className={INPUT}
+          placeholder="What is it for?"
+          value={name}
+          maxLength={100}
+          onChange={(event) => setName(event.target.value)}
+        />
+        <Button type="submit" disabled={busy || name.trim() === ''} className="h-10">
+          Create key
+        </Button>
+      </form>
+    </div>
+  )
+}

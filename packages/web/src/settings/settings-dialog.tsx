@@ -1,0 +1,76 @@
+import { Dialog } from '@base-ui/react/dialog'
+import { messageOf } from '@sandlot/shared/errors'
+import { LogOut, X } from 'lucide-react'
+import { type ReactNode, useState } from 'react'
+import { useChat } from '../chat/chat-context.ts'
+import { signOut } from '../net/http.ts'
+import { Alert } from '../ui/alert.tsx'
+import { Button, IconButton } from '../ui/button.tsx'
+import { ApiKeys } from './api-keys.tsx'
+import { ThemePicker } from './theme-picker.tsx'
+
+export function SettingsDialog(props: { open: boolean; onOpenChange: (open: boolean) => void }) {
+  return (
+    <Dialog.Root open={props.open} onOpenChange={props.onOpenChange}>
+      <Dialog.Portal>
+        <Dialog.Backdrop className="backdrop fixed inset-0 z-40 bg-black/40" />
+        <Dialog.Popup className="popup fixed top-1/2 left-1/2 z-50 flex max-h-[min(42rem,calc(100dvh-2rem))] w-[34rem] max-w-[calc(100vw-2rem)] -translate-x-1/2 -translate-y-1/2 flex-col rounded-2xl border border-line bg-raised shadow-3 outline-none">
+          <div className="flex items-center justify-between border-b border-line py-3 pr-3 pl-5">
+            <Dialog.Title className="text-base font-semibold">Settings</Dialog.Title>
+            <Dialog.Close render={<IconButton label="Close" />}>
+              <X aria-hidden />
+            </Dialog.Close>
+          </div>
+          <div className="flex flex-col gap-7 overflow-y-auto p-5">
+            <Section title="Appearance">
+              <ThemePicker />
+            </Section>
+            <Section title="API keys" text="For scripts that call POST /api/chat. A key acts as you.">
+              <ApiKeys />
+            </Section>
+            <Account />
+          </div>
+        </Dialog.Popup>
+      </Dialog.Portal>
+    </Dialog.Root>
+  )
+}
+
+function Section(props: { title: string; text?: string; children: ReactNode }) {
+  return (
+    <section aria-label={props.title} className="flex flex-col gap-3">
+      <div>
+        <h2 className="text-sm font-semibold">{props.title}</h2>
+        {props.text !== undefined && <p className="mt-0.5 text-sm text-muted">{props.text}</p>}
+      </div>
+      {props.children}
+    </section>
+  )
+}
+
+function Account() {
+  const { me, onSignedOut } = useChat()
+  const [problem, setProblem] = useState<string | null>(null)
+  return (
+    <Section title="Account">
+      {problem !== null && <Alert>{problem}</Alert>}
+      <div className="flex items-center gap-3 rounded-lg border border-line py-2.5 pr-2.5 pl-3">
+        <div className="min-w-0 flex-1">
+          <p className="truncate text-sm font-medium">
+            {me.name}
+            {me.role === 'admin' && (
+              <span className="ml-2 text-xs font-normal text-muted">Administrator</span>
+            )}
+          </p>
+          <p className="truncate text-xs text-muted">{me.email}</p>
+        </div>
+        <Button
+          size="sm"
+          onClick={() => void signOut().then(onSignedOut, (error: unknown) => setProblem(messageOf(error)))}
+        >
+          <LogOut className="size-3.5" aria-hidden /> Sign out
+        </Button>
+      </div>
+    </Section>
+  )
+}

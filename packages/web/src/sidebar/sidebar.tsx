@@ -1,0 +1,124 @@
+import type { SessionSummary } from '@sandlot/shared/frames'
+import { Settings, SquarePen } from 'lucide-react'
+import { useMemo, useState } from 'react'
+import { Link, useLocation } from 'wouter'
+import { messageOf } from '@sandlot/shared/errors'
+import { useChat, useChatState } from '../chat/chat-context.ts'
+import { ageGroup } from '../lib/format.ts'
+import { deleteSession } from '../net/http.ts'
+import { Alert } from '../ui/alert.tsx'
+import { Button } from '../ui/button.tsx'
+import { Confirm } from '../ui/confirm.tsx'
+import { Kbd } from '../ui/kbd.tsx'
+import { LogoMark } from '../ui/logo.tsx'
+import { SessionItem } from './session-item.tsx'
+
+/** Brand, new chat, the list of sessions, and the person. `onPick`: something was chosen; a drawer closes then. */
+export function Sidebar(props: { onPick: () => void; onSettings: () => void }) {
+  const { chat, me } = useChat()
+  const sessions = useChatState((state) => state.sessions)
+  const more = useChatState((state) => state.nextPage !== null)
+  const activeId = useChatState((state) => state.activeId)
+  const [doomed, setDoomed] = useState<SessionSummary | null>(null)
+  const [problem, setProblem] = useState<string | null>(null)
+  const [, navigate] = useLocation()
+  const groups = useMemo(() => grouped(sessions ?? []), [sessions])
+
+  const remove = (summary: SessionSummary) => {
+    setProblem(null)
+    deleteSession(summary.sessionId).then(
+      () => {
+        chat.forget(summary.sessionId)
+        if (summary.sessionId === activeId) navigate('/')
+      },
+      (error: unknown) => setProblem(messageOf(error)),
+    )
+  }
+  return (
+    <div className="flex h-full flex-col bg-panel">
+      <div className="flex h-13 items-center gap-2.5 px-4">
+        <LogoMark className="size-6" />
+        <span className="text-base font-semibold tracking-tight">Sandlot</span>
+      </div>
+      <div className="px-2.5 pb-2">
+        <Link
+          href="/"
+          onClick={props.onPick}
+          data-testid="new-chat"
+          className="flex h-9 items-center gap-2.5 rounded-lg border border-line-strong bg-raised px-2.5 text-sm font-medium shadow-1 hover:bg-hover max-md:h-11"
+        >
+          <SquarePen className="size-4 text-muted" aria-hidden />
+          <span className="flex-1">New chat</span>
+          <span className="text-faint">
+            <Kbd keys="Mod+Shift+O" />
+          </span>
+        </Link>
+      </div>
+      <nav aria-label="Chats" className="min-h-0 flex-1 overflow-y-auto px-2.5 pb-4">
+        {problem !== null && <Alert>{problem}</Alert>}
+        {sessions?.length === 0 && (
+          <p className="px-2.5 py-3 text-sm text-faint">Your chats will stand here.</p>
+        )}
+        {groups.map(([name, members]) => (
+          <section key={name} aria-label={name}>
+            <h2 className="px-2.5 pt-4 pb-1 text-xs font-medium text-faint">{name}</h2>
+            <ul className="flex flex-col gap-px">
+              {members.map((summary) => (
+                <SessionItem
+                  key={summary.sessionId}
+                  summary={summary}
+                  active={summary.sessionId === activeId}
+                  onDelete={setDoomed}
+                  onPick={props.onPick}
+                />
+              ))}
+            </ul>
+          </section>
+        ))}
+        {more && (
+          <Button
+            size="sm"
+            variant="ghost"
+            className="mt-2"
+            onClick={() => void chat.loadOlder().then(setProblem)}
+          >
+            Show older chats
+          </Button>
+        )}
+      </nav>
+      <div className="border-t border-line p-2.5">
+        <button
+          type="button"
+          onClick={props.onSettings}
+          aria-label={`Settings of ${me.name}`}
+          className="flex w-full items-center gap-2.5 rounded-lg px-2 py-1.5 text-left hover:bg-hover"
+        >
+          <span
+            className="flex size-7 shrink-0 items-center justify-center rounded-full bg-accent-wash text-xs font-semibold text-accent"
+            aria-hidden
+          >
+            {me.name.slice(0, 1).toUpperCase()}
+          </span>
+          <span className="min-w-0 flex-1">
+            <span className="block truncate text-sm font-medium">{me.name}</span>
+            <span className="block truncate text-xs text-faint">{me.email}</span>
+          </span>
+          <Settings className="size-4 shrink-0 text-faint" aria-hidden />
+        </button>
+      </div>
+      <Confirm
+        open={doomed !== null}
+        onOpenChange={(open) => !open && setDoomed(null)}
+        title="Delete this chat?"
+        description={`“${doomed?.title ?? 'New chat'}” and its saved outputs are deleted. Files in your workspace stay.`}
+        action="Delete"
+        onConfirm={() => doomed !== null && remove(doomed)}
+      />
+    </div>
+  )
+}
+
+function grouped(sessions: readonly SessionSummary[]): [string, SessionSummary[]][] {
+  const now = Date.now()
+  return [...Map.groupBy(sessions, (summary) => ageGroup(summary.updatedAt, now))]
+}

@@ -1,0 +1,113 @@
+/** Everything behind the sign-in: makes this tab's chat, ties it to the browser's own signals, and shows the page. */
+import type { Me } from '@sandlot/shared/api'
+import { useEffect, useMemo, useRef, useState } from 'react'
+import { Route, Switch, useLocation } from 'wouter'
+import { useStore } from 'zustand'
+import { type ChatContext, ChatProvider, useChatState } from './chat/chat-context.ts'
+import { ChatPage } from './chat/chat-page.tsx'
+import { moveDraft } from './chat/drafts.ts'
+import { Layout } from './layout.tsx'
+import { soon } from './lib/schedule.ts'
+import { browserStorage } from './lib/storage.ts'
+import { ApiError, fetchMe, fetchSessions } from './net/http.ts'
+import { Chat } from './state/chat.ts'
+import { waitingCount } from './state/chat-state.ts'
+
+/** A tick that comes this late means that the machine slept. */
+const TICK_MS = 10_000
+const SLEPT_MS = 30_000
+
+/** `onStale`: what is known of the person or the model is not complete; ask again. */
+export default function SignedIn(props: { me: Me; onSignedOut: () => void; onStale: () => Promise<void> }) {
+  const { me, onSignedOut } = props
+  const [path, navigate] = useLocation()
+  const latest = useRef({ path, navigate, onSignedOut })
+  useEffect(() => {
+    latest.current = { path, navigate, onSignedOut }
+  })
+  const [chat] = useState(
+    () =>
+      new Chat({
+        url: `${location.origin.replace(/^http/, 'ws')}/ws`,
+        storage: browserStorage('session'),
+        fetchSessions,
+        onRefused: () => {
+          fetchMe().catch((error: unknown) => {
+            if (error instanceof ApiError && error.code === 'unauthenticated') latest.current.onSignedOut()
+          })
+        },
+        // Only from the new chat: whoever has gone elsewhere meanwhile stays there.
+        onSessionStarted: (sessionId) => {
+          moveDraft(null, sessionId)
+          if (latest.current.path === '/') latest.current.navigate(`/s/${sessionId}`, { replace: true })
+        },
+        schedule: soon,
+      }),
+  )
+  useEffect(() => watchBrowser(chat), [chat])
+  useModelName(chat, me, props.onStale)
+  const context = useMemo<ChatContext>(() => ({ chat, me, onSignedOut }), [chat, me, onSignedOut])
+  return (
+    <ChatProvider value={context}>
+      <DocumentTitle />
+      <Layout>
+        <Switch>
+          <Route path="/s/:sessionId">
+            {(params) => <ChatPage key={params.sessionId} sessionId={params.sessionId} />}
+          </Route>
+          <Route>
+            <ChatPage sessionId={null} />
+          </Route>
+        </Switch>
+      </Layout>
+    </ChatProvider>
+  )
+}
+
+/** Connect, and follow what the browser knows of network, visibility and sleep. Answers how to stop. */
+function watchBrowser(chat: Chat): () => void {
+  const controller = new AbortController()
+  const { signal } = controller
+  chat.start()
+  window.addEventListener('online', () => chat.wake(), { signal })
+  window.addEventListener('offline', () => chat.goOffline(), { signal })
+  document.addEventListener('visibilitychange', () => document.visibilityState === 'visible' && chat.wake(), {
+    signal,
+  })
+  let last = Date.now()
+  const ticks = setInterval(() => {
+    const now = Date.now()
+    if (now - last > SLEPT_MS) chat.renew()
+    last = now
+  }, TICK_MS)
+  return () => {
+    controller.abort()
+    clearInterval(ticks)
+    chat.stop()
+  }
+}
+
+/** A service that has not reached its agent yet cannot name the model. Ask again when something has come from there. */
+function useModelName(chat: Chat, me: Me, ask: () => Promise<void>): void {
+  const fresh = useStore(chat.store, (state) =>
+    Object.values(state.views).some((view) => view.sync === 'fresh'),
+  )
+  const unknown = me.model.name === 'unknown'
+  useEffect(() => {
+    if (fresh && unknown) void ask()
+  }, [fresh, unknown, ask])
+}
+
+/** The tab says when an approval waits, in any session: that there is one, not what it is about. */
+function DocumentTitle() {
+  const waiting = useChatState(waitingCount)
+  const title = useChatState((state) => {
+    const summary = state.sessions?.find((known) => known.sessionId === state.activeId)
+    return summary?.title ?? null
+  })
+  useEffect(() => {
+    const name = title === null ? 'Sandlot' : `${title} · Sandlot`
+    document.title = waiting > 0 ? `(${waiting}) Approval needed · ${name}` : name
+  }, [waiting, title])
+  return null
+}
