@@ -74,10 +74,14 @@ static sigset_t signals_init(void)
 /* The end. As PID 1 the kernel takes everything with us; elsewhere our descendants are killed first. */
 static _Noreturn void finish(void)
 {
-    for (int round = 0; !is_init && round < 600 && proc_kill_tree(getpid(), NULL, 0); round++) {
-        while (waitpid(-1, NULL, WNOHANG) > 0)
+    for (int round = 0; !is_init && round < 600; round++) {
+        proc_kill_tree(getpid(), NULL, 0);
+        pid_t dead;
+        while ((dead = waitpid(-1, NULL, WNOHANG)) > 0)
             ;
-        usleep(SWEEP_MS * 1000);
+        if (dead < 0 && errno == ECHILD)
+            break;
+        usleep(1000);
     }
     _exit(0);
 }

@@ -12,6 +12,7 @@
 #define IN_BYTES (256u << 10)
 #define QUEUE_MAX (4u << 20) /* answers waiting for the controller to read; above it no more requests are taken */
 #define BATCH 24             /* DATA frames per write */
+#define HELLO_MAX 128
 #define DATA_PREFIX (HEADER_BYTES + 8)
 
 bool wire_ended, welcomed;
@@ -19,7 +20,7 @@ uint64_t frames_in;
 
 static bool key_installed;
 static uint64_t epoch;
-static uint32_t session_crc; /* frames of this controller are checked from this start value */
+static uint32_t session_header_crc, session_crc; /* frames of this controller are checked from these start values */
 static bool dropped;
 
 static uint8_t in[IN_BYTES];
@@ -134,6 +135,7 @@ static void welcome(const uint8_t *nonce)
     files_forget();
     /* Zero is left out, so that a payload of zeros never has a good checksum. */
     session_crc = get32(nonce) | 1;
+    session_header_crc = get32(nonce + 4) | 1;
     welcomed = true;
 
     struct buf b = {0};
@@ -260,8 +262,10 @@ static size_t take(const uint8_t *p, size_t n)
     }
     if (n < HEADER_BYTES)
         return 0;
-    uint32_t length = get32(p + 8);
-    if (get32(p + 12) != crc32c(HEADER_CRC_START, p, 12) || length > MAX_PAYLOAD) {
+    /* A header of a replaced controller must not even be believed its length, or it would swallow good frames. */
+    bool is_hello = p[1] == T_HELLO;
+    uint32_t length = get32(p + 8), start = is_hello ? HEADER_CRC_START : session_header_crc;
+    if ((!is_hello && !welcomed) || get32(p + 12) != crc32c(start, p, 12) || length > (is_hello ? HELLO_MAX : MAX_PAYLOAD)) {
         dropped = true;
         return 1;
     }
@@ -271,10 +275,10 @@ static size_t take(const uint8_t *p, size_t n)
     const uint8_t *payload = p + HEADER_BYTES;
     uint32_t sum = get32(payload + length);
     uint16_t flags = (uint16_t)(p[2] | p[3] << 8);
-    if (p[1] == T_HELLO && sum == crc32c(HELLO_CRC_START, payload, length)) {
+    if (is_hello && sum == crc32c(HELLO_CRC_START, payload, length)) {
         frames_in++;
         hello(flags, payload, length);
-    } else if (p[1] != T_HELLO && welcomed && sum == crc32c(session_crc, payload, length)) {
+    } else if (!is_hello && sum == crc32c(session_crc, payload, length)) {
         frames_in++;
         act(p[1], flags, get32(p + 4), payload, length);
     } else {

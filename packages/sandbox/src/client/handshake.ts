@@ -4,15 +4,16 @@ import type { Duplex } from 'node:stream'
 import { SandboxError } from '../errors.ts'
 import { ByteReader, ByteWriter } from '../protocol/bytes.ts'
 import {
+  type CrcStarts,
   encodeFrame,
   FLAG,
   FrameType,
   HEADER_BYTES,
-  HELLO_CRC_START,
+  HELLO_CRC,
   PROTOCOL_VERSION,
   readHeader,
   RESYNC_BYTES,
-  sessionCrcStart,
+  sessionCrc,
 } from '../protocol/frames.ts'
 import { readCommandList, type ListedCommand } from './command-list.ts'
 
@@ -23,8 +24,8 @@ export interface Welcome {
   /** sbxd is PID 1 of its own namespace. */
   isInit: boolean
   commands: ListedCommand[]
-  /** Start value for the checksums of everything sent from now on. */
-  crcStart: number
+  /** For everything sent from now on. */
+  crc: CrcStarts
   nonce: Buffer
   /** What was read beyond the WELCOME. */
   rest: Buffer
@@ -61,7 +62,7 @@ function hello(key: Uint8Array, epoch: number, nonce: Buffer, install: boolean):
   const mac = createHmac('sha256', key).update(signed).digest()
   const payload = new ByteWriter().u16(PROTOCOL_VERSION).u64(epoch).bytes(nonce).bytes(mac)
   if (install) payload.bytes(key)
-  return encodeFrame(FrameType.HELLO, install ? FLAG.INSTALL : 0, 0, payload.done(), HELLO_CRC_START)
+  return encodeFrame(FrameType.HELLO, install ? FLAG.INSTALL : 0, 0, payload.done(), HELLO_CRC)
 }
 
 interface Answer {
@@ -173,7 +174,7 @@ function readWelcome(payload: Buffer, nonce: Buffer, rest: Buffer): Welcome {
     workspace,
     isInit,
     commands: readCommandList(reader),
-    crcStart: sessionCrcStart(nonce),
+    crc: sessionCrc(nonce),
     nonce,
     rest,
   }

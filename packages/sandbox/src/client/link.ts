@@ -2,7 +2,7 @@ import type { Duplex } from 'node:stream'
 
 import { SandboxError } from '../errors.ts'
 import { FrameDecoder, type FrameSink } from '../protocol/decoder.ts'
-import { encodeFrame, type FrameHeader, FrameType } from '../protocol/frames.ts'
+import { type CrcStarts, encodeFrame, type FrameHeader, FrameType } from '../protocol/frames.ts'
 import type { Welcome } from './handshake.ts'
 
 /** What one channel does with its frames. Throwing a `SandboxError` closes the connection. */
@@ -29,7 +29,7 @@ export class Link implements FrameSink {
   /** Resolves when the connection has ended: undefined when it was closed by us, else why. Never rejects. */
   readonly closed: Promise<SandboxError | undefined>
   readonly #stream: Duplex
-  readonly #crcStart: number
+  readonly #crc: CrcStarts
   readonly #decoder = new FrameDecoder(this)
   readonly #channels = new Map<number, Channel>()
   readonly #heartbeat: NodeJS.Timeout | undefined
@@ -41,7 +41,7 @@ export class Link implements FrameSink {
 
   constructor(stream: Duplex, welcome: Welcome, heartbeatMs: number) {
     this.#stream = stream
-    this.#crcStart = welcome.crcStart
+    this.#crc = welcome.crc
     this.closed = new Promise((resolve) => {
       this.#resolveClosed = resolve
     })
@@ -83,7 +83,7 @@ export class Link implements FrameSink {
         this.#stream.uncork()
       })
     }
-    this.#stream.write(encodeFrame(type, flags, channel, payload, this.#crcStart))
+    this.#stream.write(encodeFrame(type, flags, channel, payload, this.#crc))
   }
 
   /** Resolves when the stream takes more, at once when it does. Rejects when the connection ends first. */

@@ -12,7 +12,13 @@ export const MAX_PAYLOAD = 65_536
 /** More than the longest frame: completes whatever sbxd was in the middle of reading. */
 export const RESYNC_BYTES = 65_600
 const HEADER_CRC_START = 0x5b8d17e3
-export const HELLO_CRC_START = 0xa3c59ac3
+/** The checksums of everything that a controller sends begin from values of its own. */
+export interface CrcStarts {
+  header: number
+  payload: number
+}
+
+export const HELLO_CRC: CrcStarts = { header: HEADER_CRC_START, payload: 0xa3c59ac3 }
 
 export const FrameType = {
   HELLO: 0x01,
@@ -85,13 +91,20 @@ export function readHeader(bytes: Buffer, at = 0): FrameHeader | undefined {
   }
 }
 
-function writeHeader(into: Buffer, type: number, flags: number, channel: number, length: number): void {
+function writeHeader(
+  into: Buffer,
+  type: number,
+  flags: number,
+  channel: number,
+  length: number,
+  crcStart: number,
+): void {
   into[0] = FRAME_MAGIC
   into[1] = type
   into.writeUInt16LE(flags, 2)
   into.writeUInt32LE(channel, 4)
   into.writeUInt32LE(length, 8)
-  into.writeUInt32LE(crc32c(HEADER_CRC_START, into, 0, 12), 12)
+  into.writeUInt32LE(crc32c(crcStart, into, 0, 12), 12)
 }
 
 /** A whole frame towards sbxd: header, payload (at most `MAX_PAYLOAD` bytes), checksum. */
@@ -100,12 +113,12 @@ export function encodeFrame(
   flags: number,
   channel: number,
   payload: Uint8Array,
-  crcStart: number,
+  crc: CrcStarts,
 ): Buffer {
   const frame = Buffer.allocUnsafe(HEADER_BYTES + payload.length + 4)
-  writeHeader(frame, type, flags, channel, payload.length)
+  writeHeader(frame, type, flags, channel, payload.length, crc.header)
   frame.set(payload, HEADER_BYTES)
-  frame.writeUInt32LE(crc32c(crcStart, payload), HEADER_BYTES + payload.length)
+  frame.writeUInt32LE(crc32c(crc.payload, payload), HEADER_BYTES + payload.length)
   return frame
 }
 
@@ -117,12 +130,12 @@ export function encodeOutwardFrame(
   payload: Uint8Array,
 ): Buffer {
   const frame = Buffer.allocUnsafe(HEADER_BYTES + payload.length)
-  writeHeader(frame, type, flags, channel, payload.length)
+  writeHeader(frame, type, flags, channel, payload.length, HEADER_CRC_START)
   frame.set(payload, HEADER_BYTES)
   return frame
 }
 
-/** The start value for the payload checksums of the session that began with this nonce. */
-export function sessionCrcStart(nonce: Uint8Array): number {
-  return (Buffer.from(nonce).readUInt32LE(0) | 1) >>> 0
+/** The start values of the session that began with this nonce. */
+export function sessionCrc(nonce: Buffer): CrcStarts {
+  return { header: (nonce.readUInt32LE(4) | 1) >>> 0, payload: (nonce.readUInt32LE(0) | 1) >>> 0 }
 }

@@ -183,7 +183,7 @@ export function endingTests({ it, sandbox, bench, fixture, ownProcesses }: Suite
 
     it('tells an out-of-memory kill from any other', async () => {
       const small = await Bench.start(fixture(), {
-        limits: { ...bench().spec.limits, memoryBytes: 128 * 1024 * 1024, tmpBytes: 8 * 1024 * 1024 },
+        limits: { ...bench().spec.limits, memoryBytes: 512 * 1024 * 1024, tmpBytes: 8 * 1024 * 1024 },
       })
       expect((await sh(small.sandbox, ['tail', '/dev/zero'])).cause).toBe('oom')
       expect((await sh(small.sandbox, 'kill -9 $$')).cause).toBe('signal')

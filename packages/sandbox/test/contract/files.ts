@@ -148,7 +148,8 @@ export function fileTests({ it, sandbox, fixture }: Suite): void {
     const swap = await sandbox().run({
       id: newId(),
       command:
-        'mkdir -p race/dir /tmp/sandlot-outside-$$; echo /tmp/sandlot-outside-$$; cd race; ln -s /tmp/sandlot-outside-$$ link; until test -e ../race-stop; do mv -T dir kept; mv -T link dir; mv -T dir link; mv -T kept dir; done; ls -A /tmp/sandlot-outside-$$ | wc -l; rm -rf /tmp/sandlot-outside-$$',
+        'out=/tmp/sandlot-outside-$$; mkdir -p race $out; echo ready; cd race; exec 2>/dev/null; ' +
+        'until test -e ../race-stop; do rm -rf dir; ln -sT $out dir; rm dir; mkdir dir; done; ls -A $out | wc -l; rm -rf $out',
       autoAcknowledge: true,
     })
     const output = swap.output[Symbol.asyncIterator]()
