@@ -68,7 +68,7 @@ describe('the upgrade', () => {
     ],
     ['a cookie without origin', () => ({ cookie: ann.cookie }), 403, 'bad_origin'],
   ])('refuses %s', async (_what, headers, status, code) => {
-    const refused = await refusedUpgrade(url, headers() as Record<string, string>)
+    const refused = await refusedUpgrade(url, headers())
     expect(refused).toMatchObject({
       status,
       body: { code, message: expect.any(String), requestId: expect.any(String) },
@@ -203,13 +203,11 @@ describe('a prompt', () => {
     const { sessionId } = await tab.get('ai_chat_accepted')
     tab.send({ type: 'ai_chat', requestId: 'two', sessionId, text: 'more', whenBusy: 'refuse' })
     expect(await tab.get('ai_chat_error')).toEqual({
-      ...{
-        type: 'ai_chat_error',
-        requestId: 'two',
-        sessionId,
-        code: 'busy',
-        message: 'A prompt is running.',
-      },
+      type: 'ai_chat_error',
+      requestId: 'two',
+      sessionId,
+      code: 'busy',
+      message: 'A prompt is running.',
     })
     never.resolve()
     await tab.get('ai_chat_done')
@@ -268,8 +266,22 @@ describe('a prompt', () => {
   test('too many are refused, with the time to wait', async () => {
     await harness.restart({
       rates: {
-        ...{ signInPair: { points: 9, seconds: 9 }, signInAccount: { points: 9, seconds: 9 } },
-        ...{ signInAddress: { points: 9, seconds: 9 }, prompts: { points: 1, seconds: 600 } },
+        signInPair: {
+          points: 9,
+          seconds: 9,
+        },
+        signInAccount: {
+          points: 9,
+          seconds: 9,
+        },
+        signInAddress: {
+          points: 9,
+          seconds: 9,
+        },
+        prompts: {
+          points: 1,
+          seconds: 600,
+        },
       },
     })
     url = harness.service.url
@@ -278,11 +290,9 @@ describe('a prompt', () => {
     await talk(tab)
     tab.send({ type: 'ai_chat', requestId: 'two', text: 'more' })
     expect(await tab.get('ai_chat_error')).toMatchObject({
-      ...{
-        code: 'rate_limited',
-        requestId: 'two',
-        message: expect.stringMatching(/Try again in 10 minutes/),
-      },
+      code: 'rate_limited',
+      requestId: 'two',
+      message: expect.stringMatching(/Try again in 10 minutes/),
     })
   })
 })

@@ -5,7 +5,7 @@ import { newId } from '@sandlot/shared/ids'
 import { Hono } from 'hono'
 import { bodyLimit } from 'hono/body-limit'
 import { createMiddleware } from 'hono/factory'
-import { routePath } from 'hono/route'
+import { matchedRoutes } from 'hono/route'
 import { secureHeaders } from 'hono/secure-headers'
 import { accountsRoutes } from './accounts-routes.ts'
 import { chatRoutes } from './chat-routes.ts'
@@ -76,7 +76,7 @@ function numbered({ log, metrics }: Parts) {
     const seconds = (performance.now() - began) / 1000
     const { status } = c.res
     // The pattern, not the address: ids would make a time series each.
-    const route = routePath(c, -1)
+    const route = matchedRoutes(c).findLast(({ path }) => !path.includes('*'))?.path ?? '*'
     metrics.httpRequest(route, c.req.method, status, seconds)
     const level = status >= 500 ? 'warn' : 'debug'
     log[level](

@@ -129,7 +129,12 @@ export class ScriptedAgent {
     if (row === undefined) return
     const { title, updatedAt, mode, runningPromptId, waiting } = row
     const summary: SessionSummary = {
-      ...{ sessionId, title, updatedAt, mode, running: runningPromptId !== null, waiting },
+      sessionId,
+      title,
+      updatedAt,
+      mode,
+      running: runningPromptId !== null,
+      waiting,
       ...(deleted ? { deleted: true as const } : {}),
     }
     this.sendRaw(EXT.sessionChanged, { userId: row.userId, summary })
@@ -147,15 +152,19 @@ export class ScriptedAgent {
         if (socket.readyState === socket.OPEN) socket.send(JSON.stringify(message))
       },
     })
-    const { client, closed } = this.#app().connect({ readable, writable })
-    this.#clients.add(client)
+    // Handlers get a context of their own per request; whom to send to is the connection's.
+    let client: AgentContext | undefined
+    const connection = this.#app(() => client).connect({ readable, writable })
+    client = connection.client
+    const { closed } = connection
+    this.#clients.add(connection.client)
     void closed.then(() => {
-      this.#clients.delete(client)
-      for (const followers of this.#followers.values()) followers.delete(client)
+      this.#clients.delete(connection.client)
+      for (const followers of this.#followers.values()) followers.delete(connection.client)
     })
   }
 
-  #app() {
+  #app(me: () => AgentContext | undefined) {
     const { agent: on, client: to } = methods
     return agent({ name: 'scripted' })
       .onRequest(on.initialize, ({ params }) => {
@@ -164,13 +173,13 @@ export class ScriptedAgent {
         )
         return { protocolVersion: PROTOCOL_VERSION, agentCapabilities: { loadSession: true } }
       })
-      .onRequest(on.session.new, async ({ params, client }) => {
+      .onRequest(on.session.new, async ({ params }) => {
         const { user, sessionId = newId('s'), mode = 'auto-edit' } = withSandlot(newSessionMeta, params._meta)
         this.received.push(`new ${sessionId} ${mode}`)
         await guarded(() =>
           this.store.createSession({ id: sessionId, userId: user.id, cwd: params.cwd, mode, at: Date.now() }),
         )
-        this.#follow(sessionId, client)
+        this.#follow(sessionId, me())
         return { sessionId }
       })
       .onRequest(on.session.load, async ({ params, client }) => {
@@ -180,7 +189,7 @@ export class ScriptedAgent {
         const log = await this.store.readEvents(params.sessionId, after)
         for (const update of log)
           void client.notify(to.session.update, { sessionId: params.sessionId, update: wire(update) })
-        this.#follow(params.sessionId, client)
+        this.#follow(params.sessionId, me())
         return {}
       })
       .onRequest(on.session.setMode, async ({ params }) => {
@@ -207,7 +216,7 @@ export class ScriptedAgent {
         const [block] = params.prompt
         const text = block?.type === 'text' ? block.text : ''
         this.received.push(`prompt ${params.sessionId} ${text}`)
-        return this.#prompt(params.sessionId, text, meta, client)
+        return this.#prompt(params.sessionId, text, meta, me() ?? client)
       })
       .onNotification(on.session.cancel, ({ params }) => {
         this.received.push(`cancel ${params.sessionId}`)
@@ -275,13 +284,34 @@ export class ScriptedAgent {
 
     const meta_ = (fields: MetaFields = {}) => makeMeta({ promptId, ...fields }, Date.now())
     const turn: Turn = {
-      ...{ sessionId, text, unattended, cancelled: stop.signal },
+      sessionId,
+      text,
+      unattended,
+      cancelled: stop.signal,
       settle: (event) => this.#settle(sessionId, event(meta_)),
-      live: (event) => this.#send(sessionId, [event((fields) => meta_({ ...fields, live: true }))]),
+      live: (event) =>
+        this.#send(sessionId, [
+          event((fields) =>
+            meta_({
+              ...fields,
+              live: true,
+            }),
+          ),
+        ]),
       say: (said) =>
         this.#settle(sessionId, {
-          ...{ sessionUpdate: 'agent_message_chunk', messageId: newId('m') },
-          ...{ content: { type: 'text', text: said }, _meta: meta_({ usage: { input: 10, output: 2 } }) },
+          sessionUpdate: 'agent_message_chunk',
+          messageId: newId('m'),
+          content: {
+            type: 'text',
+            text: said,
+          },
+          _meta: meta_({
+            usage: {
+              input: 10,
+              output: 2,
+            },
+          }),
         }),
       happen: (event) => this.#settle(sessionId, makeSandlotEvent(event, { promptId }, Date.now())),
       approval: (toolCallId) => new Promise((resolve) => this.#answers.set(toolCallId, resolve)),
@@ -302,7 +332,8 @@ export class ScriptedAgent {
     if (row?.userId !== userId) throw refusal('not_found', 'There is no such session.')
   }
 
-  #follow(sessionId: string, client: AgentContext): void {
+  #follow(sessionId: string, client: AgentContext | undefined): void {
+    if (client === undefined) return
     const followers = this.#followers.get(sessionId) ?? new Set()
     this.#followers.set(sessionId, followers.add(client))
   }

@@ -1,0 +1,100 @@
+import { sessionList } from '@sandlot/shared/api'
+import { sessionSummary } from '@sandlot/shared/frames'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { addUser, setUp, startHarness } from './helpers/harness.ts'
+import type { Browser, Harness } from './helpers/harness.ts'
+
+let harness: Harness
+let ann: Browser
+let bob: Browser
+const OUTPUT = Buffer.from('line ä one\nline two\n')
+
+beforeEach(async () => {
+  harness = await startHarness()
+  ann = await setUp(harness)
+  bob = await addUser(harness, ann, 'bob@example.org')
+  const { id } = (await (await ann.get('/api/me')).json()) as { id: string }
+  const { store } = harness.agent
+  for (const [index, name] of ['first', 'second', 'third'].entries()) {
+    await store.createSession({ id: name, userId: id, cwd: '/workspace', mode: 'manual', at: 1_000 + index })
+  }
+  await store.appendOutput('first', 'c1', 0, OUTPUT)
+})
+
+afterEach(async () => {
+  await harness.close()
+})
+
+describe('the list', () => {
+  test('is newest first, in pages, of one’s own', async () => {
+    const page = sessionList.parse(await (await ann.get('/api/sessions?limit=2')).json())
+    expect(page.sessions.map(({ sessionId }) => sessionId)).toEqual(['third', 'second'])
+    const rest = sessionList.parse(await (await ann.get(`/api/sessions?limit=2&before=${page.next}`)).json())
+    expect(rest.sessions.map(({ sessionId }) => sessionId)).toEqual(['first'])
+    expect(rest.next).toBeNull()
+    expect(await (await bob.get('/api/sessions')).json()).toEqual({ sessions: [], next: null })
+    expect((await ann.get('/api/sessions?limit=0')).status).toBe(400)
+    expect((await fetch(`${harness.service.url}/api/sessions`)).status).toBe(401)
+  })
+
+  test('one session, and its deletion, are for its owner alone', async () => {
+    const mine = sessionSummary.parse(await (await ann.get('/api/sessions/first')).json())
+    expect(mine).toMatchObject({ sessionId: 'first', mode: 'manual', running: false, waiting: 0 })
+    expect((await bob.get('/api/sessions/first')).status).toBe(404)
+    expect((await bob.delete('/api/sessions/first')).status).toBe(404)
+    expect((await ann.delete('/api/sessions/first')).status).toBe(204)
+    expect((await ann.get('/api/sessions/first')).status).toBe(404)
+    expect((await ann.delete('/api/sessions/first')).status).toBe(404)
+    expect(harness.agent.received).toEqual(['delete first'])
+  })
+
+  test('deleting needs the agent, reading does not', async () => {
+    await harness.agent.drop()
+    expect((await ann.get('/api/sessions')).status).toBe(200)
+    const refused = await ann.delete('/api/sessions/first')
+    expect(await refused.json()).toMatchObject({ code: 'agent_unavailable' })
+  })
+})
+
+describe('an output', () => {
+  const path = '/api/sessions/first/outputs/c1'
+
+  test('is its raw bytes, as text that no browser runs', async () => {
+    const response = await ann.get(path)
+    expect(Buffer.from(await response.arrayBuffer())).toEqual(OUTPUT)
+    const header = (name: string) => response.headers.get(name)
+    expect(header('content-type')).toBe('text/plain; charset=utf-8')
+    expect(header('x-content-type-options')).toBe('nosniff')
+    expect(header('content-security-policy')).toBe("default-src 'none'; sandbox")
+    expect(header('content-disposition')).toBe('inline; filename="c1.txt"')
+    expect(header('content-length')).toBe(String(OUTPUT.length))
+    const saved = await ann.get(`${path}?download=1`)
+    expect(saved.headers.get('content-disposition')).toBe('attachment; filename="c1.txt"')
+  })
+
+  test('is given in ranges', async () => {
+    const part = await ann.get(path, { range: 'bytes=5-9' })
+    expect(part.status).toBe(206)
+    expect(part.headers.get('content-range')).toBe(`bytes 5-9/${OUTPUT.length}`)
+    expect(Buffer.from(await part.arrayBuffer())).toEqual(OUTPUT.subarray(5, 10))
+    const tail = await ann.get(path, { range: 'bytes=-4' })
+    expect(await tail.text()).toBe('two\n')
+    const beyond = await ann.get(path, { range: 'bytes=1000-' })
+    expect(beyond.status).toBe(416)
+    expect(beyond.headers.get('content-range')).toBe(`bytes */${OUTPUT.length}`)
+  })
+
+  test('of a large call comes in pieces, whole', async () => {
+    const large = Buffer.alloc(3 * 1024 * 1024 + 17, 'abcdefg\n')
+    await harness.agent.store.appendOutput('first', 'big', 0, large)
+    const response = await ann.get('/api/sessions/first/outputs/big')
+    expect(Buffer.from(await response.arrayBuffer()).equals(large)).toBe(true)
+  })
+
+  test('is for the owner alone, and not found when there is none', async () => {
+    expect((await bob.get(path)).status).toBe(404)
+    expect((await ann.get('/api/sessions/first/outputs/c2')).status).toBe(404)
+    expect((await ann.get('/api/sessions/second/outputs/c1')).status).toBe(404)
+    expect((await fetch(`${harness.service.url}${path}`)).status).toBe(401)
+  })
+})

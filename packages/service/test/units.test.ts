@@ -1,0 +1,191 @@
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import fc from 'fast-check'
+import { ConfigError } from '@sandlot/shared/config'
+import { describe, expect, test } from 'vitest'
+import { readServiceConfig } from '../src/config.ts'
+import { Cursor } from '../src/cursor.ts'
+import { readRange } from '../src/http/range.ts'
+import { keptSecret, sameSecret } from '../src/keys.ts'
+import { makeLog } from '../src/log.ts'
+import { originRule } from '../src/origin.ts'
+import { makeScrubber } from '../src/scrub.ts'
+
+describe('the cursor', () => {
+  test('passes each number once and loses none, however a replay and a live tail interleave', () => {
+    const order = fc
+      .record({
+        after: fc.nat(20),
+        settled: fc.integer({ min: 1, max: 30 }),
+        picks: fc.infiniteStream(fc.boolean()),
+      })
+      .map(({ after, settled, picks }) => {
+        const replay = Array.from({ length: settled }, (_, index) => after + 1 + index)
+        // The tail began somewhere in what the replay also covers, and goes on behind it.
+        const tail = Array.from({ length: 10 }, (_, index) => after + Math.ceil(settled / 2) + 1 + index)
+        const sent: number[] = []
+        for (const pick of picks) {
+          const next = pick ? replay.shift() : tail.shift()
+          if (next !== undefined) sent.push(next)
+          if (replay.length === 0 && tail.length === 0) break
+        }
+        return { after, sent }
+      })
+    fc.assert(
+      fc.property(order, ({ after, sent }) => {
+        const cursor = new Cursor(after)
+        const passed = sent.filter((seq) => cursor.take(seq))
+        const last = Math.max(...sent)
+        expect(passed.toSorted((a, b) => a - b)).toEqual(
+          Array.from({ length: last - after }, (_, i) => after + 1 + i),
+        )
+        expect(cursor.upTo).toBe(last)
+      }),
+    )
+  })
+
+  test('is never ahead of a hole, and begins again where it is told', () => {
+    const cursor = new Cursor(5)
+    expect([7, 8].map((seq) => cursor.take(seq))).toEqual([true, true])
+    expect(cursor.upTo).toBe(5)
+    cursor.restart(2)
+    expect([3, 7].map((seq) => cursor.take(seq))).toEqual([true, true])
+    expect(cursor.upTo).toBe(3)
+  })
+
+  test('that knows nothing begins with what comes first', () => {
+    const cursor = new Cursor()
+    expect(cursor.take(41)).toBe(true)
+    expect(cursor.upTo).toBe(41)
+  })
+})
+
+describe('ranges', () => {
+  test.each([
+    [undefined, 'all'],
+    ['bytes=0-0', { from: 0, to: 1 }],
+    ['bytes=2-', { from: 2, to: 10 }],
+    ['bytes=2-99', { from: 2, to: 10 }],
+    ['bytes=-3', { from: 7, to: 10 }],
+    ['bytes=-99', { from: 0, to: 10 }],
+    ['bytes=-0', 'none'],
+    ['bytes=10-', 'none'],
+    ['bytes=5-2', 'all'],
+    ['bytes=-', 'all'],
+    ['bytes=0-1,4-5', 'all'],
+    ['lines=0-1', 'all'],
+  ])('%s of ten bytes', (header, expected) => {
+    expect(readRange(header, 10)).toEqual(expected)
+  })
+
+  test('any range lies inside', () => {
+    fc.assert(
+      fc.property(fc.string(), fc.nat(), fc.option(fc.nat()), fc.nat(1000), (junk, first, last, size) => {
+        for (const header of [`bytes=${first}-${last ?? ''}`, `bytes=-${first}`, junk]) {
+          const range = readRange(header, size)
+          if (typeof range === 'string') continue
+          expect(range.from).toBeGreaterThanOrEqual(0)
+          expect(range.from).toBeLessThan(range.to)
+          expect(range.to).toBeLessThanOrEqual(size)
+        }
+      }),
+    )
+  })
+})
+
+describe('origins', () => {
+  const isOurs = originRule('https://chat.example.org', ['https://other.example'])
+  test.each([
+    ['http://127.0.0.1:8002', '127.0.0.1:8002', true],
+    ['https://chat.example.org', 'internal:8002', true],
+    ['https://other.example', '127.0.0.1:8002', true],
+    ['http://chat.example.org', 'internal:8002', false],
+    ['https://evil.example', '127.0.0.1:8002', false],
+    ['http://127.0.0.1:8003', '127.0.0.1:8002', false],
+    ['http://127.0.0.1:8002.evil.example', '127.0.0.1:8002', false],
+    ['null', '127.0.0.1:8002', false],
+    ['', '', false],
+    ['file://127.0.0.1:8002', '127.0.0.1:8002', false],
+    ['https://evil.example', undefined, false],
+  ])('%s to %s: %s', (origin, host, ours) => {
+    expect(isOurs(origin, host)).toBe(ours)
+  })
+})
+
+describe('the scrubber', () => {
+  const scrub = makeScrubber(['a-configured-secret-value', 'short'])
+
+  test('hides configured values and what looks like a key, wherever it stands', () => {
+    const lines: string[] = []
+    const log = makeLog('info', scrub, (line) => lines.push(line))
+    const key = `sk-sandlot-${'a1'.repeat(20)}`
+    log.info({ deep: { er: { apiKey: key } }, list: ['a-configured-secret-value'] }, `used ${key}`)
+    log.error({ err: new Error('Bearer abcdefghijklmno was refused') }, 'failed')
+    log.info(
+      { url: '/setup?token=abcdefgh&x=1', cookie: 'sandlot.session_token=abc.def%3D; theme=dark' },
+      'seen',
+    )
+    const text = lines.join('')
+    for (const secret of [key, 'a-configured-secret-value', 'abcdefghijklmno', 'token=abcdefgh', 'abc.def']) {
+      expect(text).not.toContain(secret)
+    }
+    for (const line of lines) JSON.parse(line)
+    expect(text).toContain('theme=dark')
+  })
+
+  test('leaves other text alone', () => {
+    const text = 'a short task-sk of basket-weaving, token count 12, bearer of news'
+    expect(scrub(text)).toBe(text)
+  })
+})
+
+describe('kept secrets', () => {
+  test('are made once, also by several starts together', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'sandlot-keys-'))
+    const made = await Promise.all(Array.from({ length: 8 }, () => keptSecret(join(folder, 'keys'), 'one')))
+    expect(new Set(made).size).toBe(1)
+    expect(await keptSecret(join(folder, 'keys'), 'one')).toBe(made[0])
+    expect(await readdir(join(folder, 'keys'))).toEqual(['one'])
+    await writeFile(join(folder, 'keys', 'cut'), 'half')
+    await expect(keptSecret(join(folder, 'keys'), 'cut')).rejects.toThrow(/cut short/)
+    await rm(folder, { recursive: true })
+  })
+
+  test('are compared whole', () => {
+    expect(sameSecret('abc', 'abc')).toBe(true)
+    expect(sameSecret('abc', 'abcd')).toBe(false)
+    expect(sameSecret('', 'a')).toBe(false)
+  })
+})
+
+describe('configuration', () => {
+  test('works with none set', () => {
+    const config = readServiceConfig({})
+    expect(config).toMatchObject({ host: '127.0.0.1', port: 8002, logLevel: 'info', publicUrl: undefined })
+    expect(config.agentUrl).toMatch(/^ws\+unix:\/\/\/.*\/\.sandlot\/run\/agent\.sock:\/acp$/)
+  })
+
+  test('keeps origins as origins', () => {
+    const config = readServiceConfig({
+      SANDLOT_PUBLIC_URL: 'https://chat.example.org/',
+      SANDLOT_ALLOWED_ORIGINS: 'https://a.example, http://b.example:81/path',
+    })
+    expect(config.publicUrl).toBe('https://chat.example.org')
+    expect(config.allowedOrigins).toEqual(['https://a.example', 'http://b.example:81'])
+  })
+
+  test('names every problem at once', () => {
+    const read = () =>
+      readServiceConfig({ PORT: '80000', LOG_LEVEL: 'loud', SANDLOT_PUBLIC_URL: 'chat', SANDLOT_DATTA: 'x' })
+    expect(read).toThrow(ConfigError)
+    for (const name of [
+      /PORT: .*65535/,
+      /LOG_LEVEL/,
+      /SANDLOT_PUBLIC_URL: .*example\.org/,
+      /did you mean SANDLOT_DATA/,
+    ]) {
+      expect(read).toThrow(name)
+    }
+  })
+})
