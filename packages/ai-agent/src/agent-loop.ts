@@ -135,7 +135,9 @@ function withProviderFields(event: SessionEvent, call: ModelCall | undefined): S
 
 /** Ids unique in the session. The first use of an id keeps it: providers want their own ids back. */
 export function withUniqueIds(calls: readonly ModelCall[], log: readonly SessionEvent[]): ModelCall[] {
-  const used = new Set(log.flatMap((event) => (event.sessionUpdate === 'tool_call' ? [event.toolCallId] : [])))
+  const used = new Set(
+    log.flatMap((event) => (event.sessionUpdate === 'tool_call' ? [event.toolCallId] : [])),
+  )
   return calls.map((call) => {
     const usable = call.id !== '' && call.id.length <= 256 && !used.has(call.id)
     const id = usable ? call.id : newId('c')
@@ -178,7 +180,11 @@ function emptyTurn(ctx: LoopContext, turn: number): SessionEvent {
   return makeSandlotEvent({ type: 'turn_ended', callIds: [] }, { promptId: ctx.promptId, turn }, ctx.now())
 }
 
-function endOfAnswer(ctx: LoopContext, ending: 'completed' | 'length' | 'refusal', text: string): SessionEvent {
+function endOfAnswer(
+  ctx: LoopContext,
+  ending: 'completed' | 'length' | 'refusal',
+  text: string,
+): SessionEvent {
   const said = text.trim() !== ''
   const sentence = ending === 'length' ? LENGTH_TEXT : REFUSAL_TEXT
   return endEvent(ctx.promptId, ending, said || ending === 'completed' ? undefined : sentence, ctx.now())

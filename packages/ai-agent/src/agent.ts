@@ -28,6 +28,7 @@ const VERSION = '0.1.0'
 const END_MS = 20_000
 
 export interface Agent {
+  readonly model: { name: string; demo: boolean }
   /** Serve one client. */
   serve(stream: Stream): AgentConnection
   status(): Promise<AgentStatus>
@@ -40,7 +41,11 @@ export interface Agent {
 }
 
 /** Call only while holding the agent's lock. `moreTools` are registered beside the built-in ones. */
-export async function openAgent(config: AgentConfig, log: ToolLog, moreTools: readonly Tool[] = []): Promise<Agent> {
+export async function openAgent(
+  config: AgentConfig,
+  log: ToolLog,
+  moreTools: readonly Tool[] = [],
+): Promise<Agent> {
   const keys = deploymentKeys(config.dataFolder)
   const store = await openSessionStore(join(config.dataFolder, 'sessions.db'))
   const sandboxes = openSandboxes(config, keys, store.ledger, log)
@@ -48,7 +53,8 @@ export async function openAgent(config: AgentConfig, log: ToolLog, moreTools: re
   const leaving = new AbortController()
 
   const registry = createRegistry()
-  const offered = (tool: Tool): boolean => config.builtinTools === 'all' || config.builtinTools.includes(tool.name)
+  const offered = (tool: Tool): boolean =>
+    config.builtinTools === 'all' || config.builtinTools.includes(tool.name)
   registry.register(...builtinTools().filter(offered), ...moreTools)
   const metrics = createToolMetrics()
   const scheduler = createScheduler({
@@ -91,6 +97,7 @@ export async function openAgent(config: AgentConfig, log: ToolLog, moreTools: re
     await store.close()
   }
   return {
+    model: { name: model.name, demo: model.demo },
     serve: (stream) => serveAcp(stream, acp),
     status,
     resume: () => manager.resumeUnfinished(),

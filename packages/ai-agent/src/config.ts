@@ -85,13 +85,17 @@ export function readAgentConfig(toolNames: readonly string[], env: Environment =
   const { OPENAI_MODEL: name, OPENAI_BASE_URL: baseUrl, OPENAI_API_KEY: apiKey } = read
   if (name === undefined && (baseUrl !== undefined || apiKey !== undefined)) {
     const set = baseUrl === undefined ? 'OPENAI_API_KEY' : 'OPENAI_BASE_URL'
-    problems.push(`OPENAI_MODEL: not set although ${set} is; name the model, for example OPENAI_MODEL=gpt-5 (or unset ${set} for the demo model)`)
+    problems.push(
+      `OPENAI_MODEL: not set although ${set} is; name the model, for example OPENAI_MODEL=gpt-5 (or unset ${set} for the demo model)`,
+    )
   }
 
   const dataFolder = resolve(read.SANDLOT_DATA)
   const socket = join(dataFolder, 'run', 'agent.sock')
   if (Buffer.byteLength(socket) > SOCKET_PATH_BYTES) {
-    problems.push(`SANDLOT_DATA: ${dataFolder} is too long; the socket below it may have ${SOCKET_PATH_BYTES} bytes in its path`)
+    problems.push(
+      `SANDLOT_DATA: ${dataFolder} is too long; the socket below it may have ${SOCKET_PATH_BYTES} bytes in its path`,
+    )
   }
   const tls = readTls(read.DOCKER_CERT_PATH, read.DOCKER_TLS_VERIFY, problems)
   const builtinTools = readToolNames(read.SANDLOT_BUILTIN_TOOLS, toolNames, problems)
@@ -101,7 +105,10 @@ export function readAgentConfig(toolNames: readonly string[], env: Environment =
     logLevel: read.LOG_LEVEL,
     dataFolder,
     socket,
-    model: name === undefined ? undefined : { baseUrl: baseUrl ?? 'https://api.openai.com/v1', apiKey: apiKey ?? '', name },
+    model:
+      name === undefined
+        ? undefined
+        : { baseUrl: baseUrl ?? 'https://api.openai.com/v1', apiKey: apiKey ?? '', name },
     defaultMode: read.SANDLOT_DEFAULT_MODE,
     toolsEnabled: read.SANDLOT_TOOLS_ENABLED,
     builtinTools,
@@ -117,10 +124,14 @@ export function readAgentConfig(toolNames: readonly string[], env: Environment =
       image: read.SANDLOT_SANDBOX_IMAGE,
       limits: {
         ...DEFAULT_LIMITS,
-        ...(read.SANDLOT_SANDBOX_MEMORY_MB === undefined ? {} : { memoryBytes: read.SANDLOT_SANDBOX_MEMORY_MB * MiB }),
+        ...(read.SANDLOT_SANDBOX_MEMORY_MB === undefined
+          ? {}
+          : { memoryBytes: read.SANDLOT_SANDBOX_MEMORY_MB * MiB }),
         ...(read.SANDLOT_SANDBOX_CPUS === undefined ? {} : { cpus: read.SANDLOT_SANDBOX_CPUS }),
         ...(read.SANDLOT_SANDBOX_PIDS === undefined ? {} : { pids: read.SANDLOT_SANDBOX_PIDS }),
-        ...(read.SANDLOT_SANDBOX_DISK_MB === undefined ? {} : { diskBytes: read.SANDLOT_SANDBOX_DISK_MB * MiB }),
+        ...(read.SANDLOT_SANDBOX_DISK_MB === undefined
+          ? {}
+          : { diskBytes: read.SANDLOT_SANDBOX_DISK_MB * MiB }),
       },
       runtime: read.SANDLOT_SANDBOX_RUNTIME,
     },
@@ -161,7 +172,9 @@ function readToolNames(
   for (const name of names) {
     if (known.includes(name)) continue
     const meant = nearest(name, known)
-    problems.push(`SANDLOT_BUILTIN_TOOLS: there is no tool ${name}${meant === undefined ? '' : `; did you mean ${meant}?`}`)
+    problems.push(
+      `SANDLOT_BUILTIN_TOOLS: there is no tool ${name}${meant === undefined ? '' : `; did you mean ${meant}?`}`,
+    )
   }
   return names
 }

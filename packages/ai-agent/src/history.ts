@@ -48,7 +48,8 @@ export interface TurnRef {
 }
 
 /** Sent once when the model's answer was empty. Part of the history, so it must never change for stored sessions. */
-export const NUDGE = 'Your last answer was empty. Please answer the user now, in words, from what you know so far.'
+export const NUDGE =
+  'Your last answer was empty. Please answer the user now, in words, from what you know so far.'
 
 /** The model's text of a call whose outcome never came. Does not happen; keeps the history valid if it does. */
 const NO_RESULT = 'This call has no result: it was interrupted.'
@@ -235,7 +236,8 @@ export function nextStep(log: readonly SessionEvent[], promptId: string, maxTurn
   if (last === undefined) return { do: 'ask', turn: 1 }
 
   const open = last.calls.filter(({ outcome }) => outcome === undefined)
-  if (open.length > 0) return { do: 'run', turn: last.number, calls: open.map(({ call }) => modelCallOf(call)) }
+  if (open.length > 0)
+    return { do: 'run', turn: last.number, calls: open.map(({ call }) => modelCallOf(call)) }
   if (last.calls.length > 0 && !last.ended) {
     return { do: 'close', turn: last.number, callIds: last.calls.map(({ call }) => call.toolCallId) }
   }
@@ -244,7 +246,8 @@ export function nextStep(log: readonly SessionEvent[], promptId: string, maxTurn
   const before = turns.at(-2)
   const nudged = isEmpty(last) && before !== undefined && isEmpty(before)
   if (nudged) return { do: 'end', answered: false }
-  if (last.number >= maxTurns) return isEmpty(last) ? { do: 'end', answered: false } : { do: 'stop_at_max_turns' }
+  if (last.number >= maxTurns)
+    return isEmpty(last) ? { do: 'end', answered: false } : { do: 'stop_at_max_turns' }
   return { do: 'ask', turn: last.number + 1 }
 }
 
@@ -293,7 +296,11 @@ export function queuedMessages(log: readonly SessionEvent[]): QueuedMessage[] {
 export function promptThatTook(log: readonly SessionEvent[], messageId: string): string | undefined {
   for (const event of log) {
     const happened = sandlotEventOf(event)
-    if (happened?.type === 'message_unqueued' && happened.messageId === messageId && happened.why === 'sent') {
+    if (
+      happened?.type === 'message_unqueued' &&
+      happened.messageId === messageId &&
+      happened.why === 'sent'
+    ) {
       return metaOf(event).promptId
     }
   }

@@ -36,7 +36,9 @@ function readKeys(path: string): DeploymentKeys | undefined {
   }
   const parsed = z.string().transform(parseJson).pipe(stored).safeParse(text)
   if (!parsed.success) {
-    throw new Error(`${path} is damaged. Restore it from a backup: without it no existing sandbox can be used.`)
+    throw new Error(
+      `${path} is damaged. Restore it from a backup: without it no existing sandbox can be used.`,
+    )
   }
   return { id: parsed.data.id, key: Buffer.from(parsed.data.key, 'base64') }
 }

@@ -1,9 +1,20 @@
 /** The sentences a person reads when a prompt ends without the model's own words. */
-import { type EndReason, STOP_REASON_OF, type SessionEvent, makeSandlotEvent, metaOf } from '@sandlot/shared/events'
+import {
+  type EndReason,
+  STOP_REASON_OF,
+  type SessionEvent,
+  makeSandlotEvent,
+  metaOf,
+} from '@sandlot/shared/events'
 import type { Turn } from './history.ts'
 
 /** `prompt_ended`. `text` only where the model said nothing in its last turn. */
-export function endEvent(promptId: string, reason: EndReason, text: string | undefined, at: number): SessionEvent {
+export function endEvent(
+  promptId: string,
+  reason: EndReason,
+  text: string | undefined,
+  at: number,
+): SessionEvent {
   const end = { type: 'prompt_ended', stopReason: STOP_REASON_OF[reason], reason } as const
   return makeSandlotEvent(text === undefined ? end : { ...end, text }, { promptId }, at)
 }

@@ -27,7 +27,10 @@ async function main(args: readonly string[]): Promise<number> {
 
   const lock = lockFile(join(config.dataFolder, 'run', 'agent.lock'))
   if (lock !== undefined) return run(config, log, lock, stdio)
-  if (!stdio) throw new Error(`Another agent is running with ${config.dataFolder}. Stop it, or set SANDLOT_DATA to another folder.`)
+  if (!stdio)
+    throw new Error(
+      `Another agent is running with ${config.dataFolder}. Stop it, or set SANDLOT_DATA to another folder.`,
+    )
   log.info('an agent is running; relaying to it')
   const end = await relay(config.socket, { input: process.stdin, output: process.stdout })
   if (end === 'agent_left') log.warn('the running agent went away')
@@ -39,11 +42,16 @@ async function run(config: AgentConfig, log: Logger, lock: FileLock, stdio: bool
   const agent = await openAgent(config, log)
   const socket = await listenOnSocket({ path: config.socket, serve: agent.serve, status: agent.status, log })
   const resumed = await agent.resume()
-  const { model } = await agent.status()
-  log.info({ socket: config.socket, model: model.name, demo: model.demo, resumed }, 'the agent is ready')
+  log.info(
+    { socket: config.socket, model: agent.model.name, demo: agent.model.demo, resumed },
+    'the agent is ready',
+  )
 
   const stop = await (stdio ? Promise.race([stopped, stdioEnded(agent)]) : stopped)
-  log.info({ stop }, stop === 'SIGTERM' ? 'leaving; prompts go on at the next start' : 'ending prompts and sandboxes')
+  log.info(
+    { stop },
+    stop === 'SIGTERM' ? 'leaving; prompts go on at the next start' : 'ending prompts and sandboxes',
+  )
   if (stop === 'SIGTERM') await agent.leave()
   else await agent.interrupt()
   await socket.close()
@@ -77,7 +85,8 @@ if (import.meta.main) {
   try {
     process.exit(await main(process.argv.slice(2)))
   } catch (error) {
-    const text = error instanceof ConfigError ? error.message : `Sandlot’s agent cannot start: ${messageOf(error)}`
+    const text =
+      error instanceof ConfigError ? error.message : `Sandlot’s agent cannot start: ${messageOf(error)}`
     process.stderr.write(`${text}\n`)
     process.exit(1)
   }

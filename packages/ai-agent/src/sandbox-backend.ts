@@ -35,7 +35,8 @@ export function openSandboxes(
     image,
     limits,
     ...(runtime === undefined ? {} : { runtime }),
-    log: (message, { userId, error }) => log.warn({ userId, ...(error === undefined ? {} : { error: messageOf(error) }) }, message),
+    log: (message, { userId, error }) =>
+      log.warn({ userId, ...(error === undefined ? {} : { error: messageOf(error) }) }, message),
   })
   return { ...sandboxes, probe: () => probe(backend) }
 }
@@ -54,9 +55,12 @@ function createBackend(config: AgentConfig, keys: DeploymentKeys): SandboxBacken
 
 async function probe(backend: SandboxBackend): Promise<{ ok: boolean; message: string }> {
   try {
-    const { name, version, isolates, warnings } = await backend.capabilities()
-    if (!isolates) return { ok: false, message: `Commands run by ${name}, which isolates nothing. Never use it with a model that you do not trust.` }
-    return { ok: true, message: [`Commands run in containers (${name} ${version}).`, ...warnings].join(' ') }
+    const { name, version, isolates } = await backend.capabilities()
+    if (isolates) return { ok: true, message: `Commands run in containers (${name} ${version}).` }
+    return {
+      ok: false,
+      message: `SANDLOT_SANDBOX=${name} isolates nothing: every command of the agent runs as this process’s user.`,
+    }
   } catch (error) {
     return { ok: false, message: messageOf(error) }
   }

@@ -1,5 +1,11 @@
 /** The approvals of one session: a fold of its log, with the calls that wait on an answer and the clocks that end them. */
-import { type PermissionOption, type SandlotEvent, type SessionEvent, isOutcome, sandlotEventOf } from '@sandlot/shared/events'
+import {
+  type PermissionOption,
+  type SandlotEvent,
+  type SessionEvent,
+  isOutcome,
+  sandlotEventOf,
+} from '@sandlot/shared/events'
 import type { ApprovalAnswer, CallApproval } from './tools/tool.ts'
 
 /** `setTimeout` takes no more; a longer wait is set again when this one is over. */

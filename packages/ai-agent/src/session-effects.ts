@@ -42,7 +42,8 @@ function effectsOfOne(event: SessionEvent, { userId, model, toolOf }: EffectsCon
         : { output: { callId, totalBytes: outputInfo.bytes, lines: outputInfo.lines } }),
     }
   }
-  if (event.sessionUpdate === 'session_info_update' && typeof event.title === 'string') return { title: event.title }
+  if (event.sessionUpdate === 'session_info_update' && typeof event.title === 'string')
+    return { title: event.title }
 
   const happened = sandlotEventOf(event)
   switch (happened?.type) {

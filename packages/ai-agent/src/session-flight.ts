@@ -2,7 +2,14 @@
  * What is in flight in a running prompt: the text so far of each message and the last output of each call. Live events
  * are not stored, so this is all that a late joiner can get of them.
  */
-import { type OutputPiece, type SessionEvent, isOutcome, metaOf, sandlotEventOf, textOf } from '@sandlot/shared/events'
+import {
+  type OutputPiece,
+  type SessionEvent,
+  isOutcome,
+  metaOf,
+  sandlotEventOf,
+  textOf,
+} from '@sandlot/shared/events'
 import { EMPTY_OUTPUT, type LiveOutput, addPiece } from '@sandlot/shared/live-output'
 
 /** Raw bytes of a running call's output that a late joiner gets. The rest is fetched by range. */
@@ -13,7 +20,10 @@ type CallEvent = Extract<SessionEvent, { sessionUpdate: 'tool_call_update' }>
 
 export class InFlight {
   readonly #texts = new Map<string, { last: TextEvent; text: string }>()
-  readonly #calls = new Map<string, { last: CallEvent; output: LiveOutput; progress: SessionProgress | undefined }>()
+  readonly #calls = new Map<
+    string,
+    { last: CallEvent; output: LiveOutput; progress: SessionProgress | undefined }
+  >()
 
   /** A live event is being shown. */
   show(event: SessionEvent): void {

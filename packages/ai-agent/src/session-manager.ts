@@ -125,7 +125,10 @@ export class SessionManager {
         const session = await this.#load(row)
         await session.resume(row.runningPromptId)
       } catch (error) {
-        this.#parts.log.warn({ sessionId: row.id, error: messageOf(error) }, 'a prompt could not be taken up again')
+        this.#parts.log.warn(
+          { sessionId: row.id, error: messageOf(error) },
+          'a prompt could not be taken up again',
+        )
       }
     }
     return rows.length

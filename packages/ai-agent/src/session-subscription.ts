@@ -13,7 +13,9 @@ export class SubscriptionClosed extends Error {
   readonly reason: CloseReason
 
   constructor(reason: CloseReason) {
-    super(reason === 'slow' ? 'The reader is too slow; resume from the last event.' : 'The session was deleted.')
+    super(
+      reason === 'slow' ? 'The reader is too slow; resume from the last event.' : 'The session was deleted.',
+    )
     this.reason = reason
   }
 }

@@ -182,7 +182,10 @@ export class Session {
       }
       if (this.#running === undefined) return this.#start(text, options)
       if (options.whenBusy === 'refuse') {
-        throw new SandlotError('busy', 'The agent is still working on the message before. Wait for it, or stop it.')
+        throw new SandlotError(
+          'busy',
+          'The agent is still working on the message before. Wait for it, or stop it.',
+        )
       }
       return this.#enqueue(this.#running.promptId, text, options)
     })
@@ -255,11 +258,7 @@ export class Session {
    * Answer an approval. The first stored answer wins: `answered` is false when there was one, and `by` says whose.
    * Throws `not_found`, `bad_request` (no such option).
    */
-  answer(
-    toolCallId: string,
-    optionId: string,
-    reason?: string,
-  ): Promise<{ answered: boolean; by?: string }> {
+  answer(toolCallId: string, optionId: string, reason?: string): Promise<{ answered: boolean; by?: string }> {
     return this.#inTurn(async () => {
       const asked = this.#approvals.find(toolCallId)
       if (asked === undefined) throw new SandlotError('not_found', 'Nobody was asked about this call.')
@@ -267,7 +266,10 @@ export class Session {
       const option = asked.options.find((known) => known.optionId === optionId)
       if (option === undefined) {
         const known = asked.options.map((one) => one.optionId).join(', ')
-        throw new SandlotError('bad_request', `“${optionId}” is not an answer to this question; the answers are ${known}.`)
+        throw new SandlotError(
+          'bad_request',
+          `“${optionId}” is not an answer to this question; the answers are ${known}.`,
+        )
       }
       const allowed = option.kind === 'allow_once' || option.kind === 'allow_always'
       const said = reason === undefined ? {} : { reason }
@@ -363,7 +365,8 @@ export class Session {
       this.#parts.now(),
     )
     const promptId = promptIdOf(messageId)
-    const submission = requestId === undefined ? {} : { submission: { userId: this.userId, requestId, promptId } }
+    const submission =
+      requestId === undefined ? {} : { submission: { userId: this.userId, requestId, promptId } }
     await this.#store([event], submission)
     return this.#accepted(promptId, false)
   }
@@ -371,7 +374,10 @@ export class Session {
   #accepted(promptId: string, duplicate: boolean): Accepted {
     const done = this.#waitFor(promptId)
     done.catch((error: unknown) => {
-      this.#parts.log.warn({ sessionId: this.id, promptId, error: messageOf(error) }, 'a prompt could not be finished')
+      this.#parts.log.warn(
+        { sessionId: this.id, promptId, error: messageOf(error) },
+        'a prompt could not be finished',
+      )
     })
     return { sessionId: this.id, promptId, duplicate, done }
   }
@@ -401,7 +407,13 @@ export class Session {
       this.#waiters.delete(waiter)
       if (end !== undefined) waiter.ended.resolve(end)
       else if (failed !== undefined) waiter.ended.reject(failed)
-      else waiter.ended.resolve({ promptId: waiter.promptId, stopReason: 'cancelled', reason: 'cancelled', seq: this.seq })
+      else
+        waiter.ended.resolve({
+          promptId: waiter.promptId,
+          stopReason: 'cancelled',
+          reason: 'cancelled',
+          seq: this.seq,
+        })
     }
   }
 
@@ -436,7 +448,10 @@ export class Session {
       }
     } catch (error) {
       if (leaving.aborted) return
-      log.warn({ sessionId: this.id, promptId: running.promptId, error: messageOf(error) }, 'the prompt broke off')
+      log.warn(
+        { sessionId: this.id, promptId: running.promptId, error: messageOf(error) },
+        'the prompt broke off',
+      )
       await this.#breakOff(running, error)
     }
   }
@@ -448,7 +463,10 @@ export class Session {
       const end = endEvent(running.promptId, 'error', BUG_TEXT, this.#parts.now())
       await this.#inTurn(() => this.#storeFromLoop(running, [end]))
     } catch (error) {
-      this.#parts.log.warn({ sessionId: this.id, error: messageOf(error) }, 'the end of a prompt could not be stored')
+      this.#parts.log.warn(
+        { sessionId: this.id, error: messageOf(error) },
+        'the end of a prompt could not be stored',
+      )
       this.#running = undefined
       this.#tellWaiters(cause)
     }
@@ -458,7 +476,8 @@ export class Session {
     const end = group.map(sandlotEventOf).find((event) => event?.type === 'prompt_ended')
     if (end?.type !== 'prompt_ended') {
       await this.#store(group)
-      if (group.some((event) => sandlotEventOf(event)?.type === 'approval_asked')) await this.#denyWhatNobodyAnswers()
+      if (group.some((event) => sandlotEventOf(event)?.type === 'approval_asked'))
+        await this.#denyWhatNobodyAnswers()
       return
     }
     const stopped = end.reason === 'cancelled' || end.reason === 'interrupted'
@@ -469,7 +488,11 @@ export class Session {
     } else {
       const promptId = promptIdOf(next.messageId)
       const at = this.#parts.now()
-      const started = makeSandlotEvent({ type: 'prompt_started', model: this.#parts.model.name }, { promptId }, at)
+      const started = makeSandlotEvent(
+        { type: 'prompt_started', model: this.#parts.model.name },
+        { promptId },
+        at,
+      )
       await this.#store([...group, started, ...sentMessage(next, promptId, at)])
       this.#launch(promptId, running.unattended, false)
     }
@@ -492,7 +515,9 @@ export class Session {
     toolCallId: string,
     answer: { allowed: boolean; by: string; optionId?: string; reason?: string },
   ): Promise<void> {
-    const call = this.#log.find((event) => event.sessionUpdate === 'tool_call' && event.toolCallId === toolCallId)
+    const call = this.#log.find(
+      (event) => event.sessionUpdate === 'tool_call' && event.toolCallId === toolCallId,
+    )
     const { promptId, turn } = call === undefined ? {} : metaOf(call)
     const fields = {
       ...(promptId === undefined ? {} : { promptId }),
@@ -510,7 +535,10 @@ export class Session {
         await this.#storeAnswer(toolCallId, { allowed: false, by: 'expiry' })
       })
     } catch (error) {
-      this.#parts.log.warn({ sessionId: this.id, toolCallId, error: messageOf(error) }, 'an approval could not expire')
+      this.#parts.log.warn(
+        { sessionId: this.id, toolCallId, error: messageOf(error) },
+        'an approval could not expire',
+      )
     }
   }
 
@@ -518,7 +546,11 @@ export class Session {
   async #store(events: EventGroup, more: Effects = {}): Promise<void> {
     const { store, leaving, model } = this.#parts
     if (leaving.aborted) throw new SandlotError('not_ready', 'The agent is shutting down.')
-    const context = { userId: this.userId, model: model.name, toolOf: (id: string) => this.#approvals.nameOf(id) }
+    const context = {
+      userId: this.userId,
+      model: model.name,
+      toolOf: (id: string) => this.#approvals.nameOf(id),
+    }
     const stored = await store.append(this.id, events, { ...effectsOf(events, context), ...more })
     for (const event of stored) {
       this.#log.push(event)
@@ -526,7 +558,8 @@ export class Session {
       this.#approvals.note(event)
       this.#updatedAt = metaOf(event).at
       if (event.sessionUpdate === 'current_mode_update') this.#mode = event.currentModeId
-      if (event.sessionUpdate === 'session_info_update' && typeof event.title === 'string') this.#title = event.title
+      if (event.sessionUpdate === 'session_info_update' && typeof event.title === 'string')
+        this.#title = event.title
       this.#subscribers.send(event)
     }
     this.#approvals.startClocks()

@@ -31,7 +31,9 @@ export function makeStatus(parts: StatusParts): () => Promise<AgentStatus> {
             ? 'No model is configured, so the built-in demo answers. Set OPENAI_MODEL (and OPENAI_BASE_URL, OPENAI_API_KEY).'
             : `The model is ${model.name}.`,
         },
-        ...(toolsEnabled ? [] : [{ part: 'tools', ok: true, message: 'Tools are switched off (SANDLOT_TOOLS_ENABLED).' }]),
+        ...(toolsEnabled
+          ? []
+          : [{ part: 'tools', ok: true, message: 'Tools are switched off (SANDLOT_TOOLS_ENABLED).' }]),
         { part: 'sandbox', ...sandbox },
       ],
       model: { name: model.name, demo: model.demo },

@@ -6,7 +6,13 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type SandlotEvent, type SessionEvent, isOutcome, metaOf, sandlotEventOf } from '@sandlot/shared/events'
+import {
+  type SandlotEvent,
+  type SessionEvent,
+  isOutcome,
+  metaOf,
+  sandlotEventOf,
+} from '@sandlot/shared/events'
 import { SandboxError } from '@sandlot/sandbox/errors'
 import type { SessionStore } from '@sandlot/storage/sessions/store'
 import { openSessionStore } from '@sandlot/storage/sessions/sqlite'
@@ -81,7 +87,8 @@ export class AgentBench implements AsyncDisposable {
       system: SYSTEM,
       tools: registry.modelTools(),
       runCalls: (calls, context) => scheduler.run(calls, context),
-      sandbox: () => Promise.reject(new SandboxError('engine_unavailable', 'There is no sandbox in this test.')),
+      sandbox: () =>
+        Promise.reject(new SandboxError('engine_unavailable', 'There is no sandbox in this test.')),
       maxTurns: 20,
       retry: { attempts: 4, baseMs: 1, capMs: 4, longestWaitMs: 50 },
       leaving: leaving.signal,
@@ -109,7 +116,10 @@ export class AgentBench implements AsyncDisposable {
   }
 }
 
-export async function newSession(core: Core, mode: 'manual' | 'auto-edit' | 'yolo' = 'yolo'): Promise<Session> {
+export async function newSession(
+  core: Core,
+  mode: 'manual' | 'auto-edit' | 'yolo' = 'yolo',
+): Promise<Session> {
   return core.manager.create({ userId: 'u_ada', cwd: '/workspace', mode })
 }
 
@@ -218,7 +228,10 @@ export function outcomes(log: readonly SessionEvent[]): Record<string, string[]>
 }
 
 /** Resolves with the first event of the session, past or to come, that `wanted` accepts. */
-export async function whenEvent(session: Session, wanted: (event: SessionEvent) => boolean): Promise<SessionEvent> {
+export async function whenEvent(
+  session: Session,
+  wanted: (event: SessionEvent) => boolean,
+): Promise<SessionEvent> {
   const subscription = session.subscribe(0)
   try {
     const past = subscription.catchUp.find(wanted)

@@ -1,7 +1,16 @@
 import { isOutcome, metaOf, textOf } from '@sandlot/shared/events'
 import { describe, expect, test } from 'vitest'
 import { NUDGE, executionResults, toolMessages } from '../src/history.ts'
-import { AgentBench, SYSTEM, ask, echoTool, happened, heldTool, newSession, outcomes } from './agent-fixture.ts'
+import {
+  AgentBench,
+  SYSTEM,
+  ask,
+  echoTool,
+  happened,
+  heldTool,
+  newSession,
+  outcomes,
+} from './agent-fixture.ts'
 import { deltaChunk, errorAnswer, sse, textAnswer, toolCalls } from './fake-provider.ts'
 
 const echoCall = (id: string, text: string) => ({ id, name: 'echo', args: { text } })
@@ -57,11 +66,18 @@ describe('a prompt', () => {
     expect(bench.provider.requests).toHaveLength(2)
     const [first, second] = bench.provider.requests.map((request) => request.body)
     expect(second?.tools).toEqual(first?.tools)
-    expect(second?.messages.filter(({ role }) => role === 'system')).toEqual([{ role: 'system', content: SYSTEM }])
+    expect(second?.messages.filter(({ role }) => role === 'system')).toEqual([
+      { role: 'system', content: SYSTEM },
+    ])
     expect(second?.messages.slice(0, 2)).toEqual(first?.messages)
     const [assistant, ...results] = second?.messages.slice(2) ?? []
     expect(assistant).toMatchObject({ role: 'assistant', content: 'I look.' })
-    expect((assistant?.tool_calls as { id: string }[]).map(({ id }) => id)).toEqual(['call_a', 'call_b', 'call_c', 'call_d'])
+    expect((assistant?.tool_calls as { id: string }[]).map(({ id }) => id)).toEqual([
+      'call_a',
+      'call_b',
+      'call_c',
+      'call_d',
+    ])
     expect(results.map(({ role, tool_call_id }) => [role, tool_call_id])).toEqual([
       ['tool', 'call_a'],
       ['tool', 'call_b'],
@@ -113,7 +129,9 @@ describe('a prompt', () => {
     ])
     const session = await newSession(await bench.core())
     await ask(session, 'go')
-    const ids = session.log.flatMap((event) => (event.sessionUpdate === 'tool_call' ? [event.toolCallId] : []))
+    const ids = session.log.flatMap((event) =>
+      event.sessionUpdate === 'tool_call' ? [event.toolCallId] : [],
+    )
     expect(ids).toHaveLength(3)
     expect(new Set(ids).size).toBe(3)
     expect(ids[0]).toBe('call_0')
@@ -133,7 +151,8 @@ describe('a prompt', () => {
     const bodies = bench.provider.requests.map(({ body }) => body.messages)
     for (const [index, messages] of bodies.entries()) {
       const before = bodies[index - 1]
-      if (before !== undefined) expect(JSON.stringify(messages)).toContain(JSON.stringify(before).slice(0, -1))
+      if (before !== undefined)
+        expect(JSON.stringify(messages)).toContain(JSON.stringify(before).slice(0, -1))
     }
     expect(bodies.at(-1)?.map(({ role }) => role)).toEqual([
       'system',
@@ -155,7 +174,9 @@ describe('a prompt', () => {
 
 describe('a model that fails', () => {
   test('401 ends the prompt with the reason and the sentence', async () => {
-    await using bench = await AgentBench.start([errorAnswer(401, { error: { message: 'Incorrect API key provided' } })])
+    await using bench = await AgentBench.start([
+      errorAnswer(401, { error: { message: 'Incorrect API key provided' } }),
+    ])
     const session = await newSession(await bench.core())
     await ask(session, 'go')
     const [end] = happened(session.log, 'prompt_ended')
@@ -166,7 +187,7 @@ describe('a model that fails', () => {
   })
 
   test('a stream that breaks off is asked again; what was shown is withdrawn', async () => {
-    const half = { steps: [sse(deltaChunk({ content: 'Half an ans' }))], then: 'destroy' } as const
+    const half = { steps: [sse(deltaChunk({ content: 'Half an ans' }))], after: 'destroy' } as const
     await using bench = await AgentBench.start([half, textAnswer('A whole answer.')])
     const session = await newSession(await bench.core())
     const subscription = session.subscribe(0)
@@ -209,7 +230,9 @@ describe('a model that fails', () => {
     const session = await newSession(await bench.core())
     await ask(session, 'go')
     await ask(session, 'and?')
-    const asked = bench.provider.requests.map(({ body }) => body.messages.map(({ role, content }) => `${role}: ${String(content)}`))
+    const asked = bench.provider.requests.map(({ body }) =>
+      body.messages.map(({ role, content }) => `${role}: ${String(content)}`),
+    )
     expect(asked[2]?.at(-1)).toBe(`user: ${NUDGE}`)
     expect(asked[3]?.slice(-3)).toEqual([`user: ${NUDGE}`, 'assistant: Here it is.', 'user: and?'])
     expect(happened(session.log, 'prompt_ended')[0]).toEqual({
@@ -294,7 +317,7 @@ describe('Stop', () => {
 
   test('while the model speaks: the text that was shown stays, the request is closed', async () => {
     const steps = [sse(deltaChunk({ content: 'I was about to' }))]
-    await using bench = await AgentBench.start([{ steps, then: 'hang' }])
+    await using bench = await AgentBench.start([{ steps, after: 'hang' }])
     const session = await newSession(await bench.core())
     const subscription = session.subscribe(0)
     const { done } = await session.prompt('go')
@@ -326,7 +349,7 @@ describe('Stop', () => {
   })
 
   test('sent right behind the prompt stops it', async () => {
-    await using bench = await AgentBench.start([{ steps: [], then: 'hang' }])
+    await using bench = await AgentBench.start([{ steps: [], after: 'hang' }])
     const session = await newSession(await bench.core())
     const accepted = session.prompt('go')
     const cancelled = session.cancel()

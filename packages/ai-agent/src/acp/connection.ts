@@ -39,6 +39,8 @@ export class ClientConnection {
   readonly #log: ToolLog
   readonly #closed: AbortSignal
   readonly #followed = new Map<string, Followed>()
+  /** Per session the last message that is on its way into it. */
+  readonly #admitting = new Map<string, Promise<unknown>>()
   #ours = false
   #foreign: ForeignOptions = { terminal: undefined }
 
@@ -63,7 +65,10 @@ export class ClientConnection {
     const meta: unknown = capabilities?._meta ?? {}
     const wasOurs = this.#ours
     this.#ours = ours.safeParse(meta).success
-    const terminal = z.looseObject({ terminal_output: z.boolean().optional(), terminal_output_delta: z.boolean().optional() })
+    const terminal = z.looseObject({
+      terminal_output: z.boolean().optional(),
+      terminal_output_delta: z.boolean().optional(),
+    })
     const wants = terminal.safeParse(meta).data
     this.#foreign = {
       terminal:
@@ -85,6 +90,24 @@ export class ClientConnection {
   meta<S extends z.ZodType>(schema: S, meta: unknown): z.infer<S> | undefined {
     if (!this.#ours) return undefined
     return parseParams(z.looseObject({ sandlot: schema }), meta, '_meta').sandlot as z.infer<S>
+  }
+
+  /**
+   * Requests are handled side by side, but what a client asks of one session takes effect in the order in which it asked:
+   * a Stop right behind a prompt must find it. `work` begins when all admitted before it are done.
+   */
+  admit<T>(sessionId: string, work: () => Promise<T>): Promise<T> {
+    const before = this.#admitting.get(sessionId) ?? Promise.resolve()
+    const admitted = before.then(work)
+    const last = admitted.then(
+      () => undefined,
+      () => undefined,
+    )
+    this.#admitting.set(sessionId, last)
+    void last.then(() => {
+      if (this.#admitting.get(sessionId) === last) this.#admitting.delete(sessionId)
+    })
+    return admitted
   }
 
   /**
@@ -134,7 +157,11 @@ export class ClientConnection {
 
   async accepted(sessionId: string, promptId: string, requestId: string | undefined): Promise<void> {
     if (!this.#ours) return
-    await this.#notify(EXT.promptAccepted, { sessionId, promptId, ...(requestId === undefined ? {} : { requestId }) })
+    await this.#notify(EXT.promptAccepted, {
+      sessionId,
+      promptId,
+      ...(requestId === undefined ? {} : { requestId }),
+    })
   }
 
   // ── Sending ───────────────────────────────────────────────────────────────────────────────────────────
@@ -148,14 +175,16 @@ export class ClientConnection {
     if (followed === undefined) return
     const { state, updates } = forForeignClient(followed.foreign, event, this.#foreign)
     followed.foreign = state
-    for (const update of updates) await this.#client.notify(methods.client.session.update, { sessionId, update })
+    for (const update of updates)
+      await this.#client.notify(methods.client.session.update, { sessionId, update })
     if (sandlotEventOf(event)?.type === 'approval_asked') this.#askPending(session)
     this.#withdrawQuestion(followed, event)
   }
 
   /** Tell our own service of every change in a session list. Ends with the connection. */
   async #sendChanges(): Promise<void> {
-    for await (const change of this.#manager.changes(this.#closed)) await this.#notify(EXT.sessionChanged, change)
+    for await (const change of this.#manager.changes(this.#closed))
+      await this.#notify(EXT.sessionChanged, change)
   }
 
   async #notify(method: string, params: object): Promise<void> {
@@ -163,7 +192,8 @@ export class ClientConnection {
       await this.#client.notify(method, params)
     } catch (error) {
       // A connection that is gone has nobody to tell; anything else is worth knowing.
-      if (!this.#closed.aborted) this.#log.warn({ method, error: messageOf(error) }, 'a client could not be told')
+      if (!this.#closed.aborted)
+        this.#log.warn({ method, error: messageOf(error) }, 'a client could not be told')
     }
   }
 
@@ -179,12 +209,17 @@ export class ClientConnection {
       void askPermission(this.#client, session, toolCallId, options, withdrawn.signal)
         .catch((error: unknown) => {
           if (this.#closed.aborted || withdrawn.signal.aborted) return undefined
-          this.#log.warn({ toolCallId, error: messageOf(error) }, 'a client could not be asked for permission')
+          this.#log.warn(
+            { toolCallId, error: messageOf(error) },
+            'a client could not be asked for permission',
+          )
           // It cannot answer, now or ever: nobody waits for it.
           const cannot = error instanceof RequestError || error instanceof SandlotError
           return cannot ? session.refuse(toolCallId, 'unattended') : undefined
         })
-        .catch((error: unknown) => this.#log.warn({ toolCallId, error: messageOf(error) }, 'a refusal was not stored'))
+        .catch((error: unknown) =>
+          this.#log.warn({ toolCallId, error: messageOf(error) }, 'a refusal was not stored'),
+        )
     }
   }
 
@@ -192,7 +227,11 @@ export class ClientConnection {
   #withdrawQuestion(followed: Followed, event: SessionEvent): void {
     const happened = sandlotEventOf(event)
     const callId =
-      happened?.type === 'approval_answered' ? happened.toolCallId : isOutcome(event) ? event.toolCallId : undefined
+      happened?.type === 'approval_answered'
+        ? happened.toolCallId
+        : isOutcome(event)
+          ? event.toolCallId
+          : undefined
     if (callId === undefined) return
     followed.asking.get(callId)?.abort()
   }

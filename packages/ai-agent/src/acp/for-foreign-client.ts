@@ -49,7 +49,11 @@ export function withOwnMessage(state: ForeignState, messageId: string): ForeignS
 }
 
 /** One event of ours, live or settled, as what this client should get of it: nothing, one update, or two. */
-export function forForeignClient(state: ForeignState, event: SessionEvent, options: ForeignOptions): Translated {
+export function forForeignClient(
+  state: ForeignState,
+  event: SessionEvent,
+  options: ForeignOptions,
+): Translated {
   switch (event.sessionUpdate) {
     case 'user_message_chunk':
       return { state, updates: state.own.has(event.messageId) ? [] : [stripped(event)] }
@@ -113,7 +117,8 @@ function announced(state: ForeignState, event: Of<'tool_call'>, options: Foreign
   const terminal = options.terminal !== undefined && event.kind === 'execute'
   const calls = new Map(state.calls).set(event.toolCallId, { terminal, end: 0, text: '', shownAt: 0 })
   const update = stripped(event)
-  if (!terminal || update.sessionUpdate !== 'tool_call') return { state: { ...state, calls }, updates: [update] }
+  if (!terminal || update.sessionUpdate !== 'tool_call')
+    return { state: { ...state, calls }, updates: [update] }
   const terminalId = event.toolCallId
   return {
     state: { ...state, calls },

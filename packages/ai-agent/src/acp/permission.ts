@@ -30,7 +30,8 @@ export async function askPermission(
     { cancellationSignal: withdrawn, stopWaitingOnCancel: true },
   )
   const answer = permissionAnswer.safeParse(response)
-  if (!answer.success) throw new SandlotError('bad_request', 'The client’s answer to a permission request is not valid.')
+  if (!answer.success)
+    throw new SandlotError('bad_request', 'The client’s answer to a permission request is not valid.')
   const { outcome } = answer.data
   if (outcome.outcome === 'cancelled') await session.refuse(toolCallId, 'cancel')
   else await session.answer(toolCallId, outcome.optionId)

@@ -19,7 +19,10 @@ export interface RelayStreams {
  * Relay until stdin ends (resolves `'input_ended'`; the agent's work goes on) or the agent goes away (`'agent_left'`).
  * Rejects when the agent cannot be reached.
  */
-export async function relay(socketPath: string, streams: RelayStreams): Promise<'input_ended' | 'agent_left'> {
+export async function relay(
+  socketPath: string,
+  streams: RelayStreams,
+): Promise<'input_ended' | 'agent_left'> {
   const socket = await connect(`ws+unix://${socketPath}:${ACP_PATH}`)
   const left = once(socket, 'close').then(() => 'agent_left' as const)
   socket.on('message', (data: Buffer) => {

@@ -56,7 +56,9 @@ export function serveAcp(stream: Stream, parts: AcpParts): AgentConnection {
       try {
         return await handle(context)
       } catch (error) {
-        throw toRequestError(error, (bug) => log.warn({ error: messageOf(bug), stack: stackOf(bug) }, 'a request failed'))
+        throw toRequestError(error, (bug) =>
+          log.warn({ error: messageOf(bug), stack: stackOf(bug) }, 'a request failed'),
+        )
       }
     }
 
@@ -89,7 +91,10 @@ export function serveAcp(stream: Stream, parts: AcpParts): AgentConnection {
         const meta = connection.meta(newSessionMeta, params._meta)
         const cwd = checkedCwd(params.cwd)
         if (meta?.mode !== undefined && !allows(user.modeCeiling, meta.mode)) {
-          throw new SandlotError('forbidden', `Your administrator allows no mode above “${user.modeCeiling}”.`)
+          throw new SandlotError(
+            'forbidden',
+            `Your administrator allows no mode above “${user.modeCeiling}”.`,
+          )
         }
         const wanted = meta?.mode ?? parts.defaultMode
         const mode = allows(user.modeCeiling, wanted) ? wanted : (user.modeCeiling ?? wanted)
@@ -133,7 +138,8 @@ export function serveAcp(stream: Stream, parts: AcpParts): AgentConnection {
     .onRequest(
       methods.agent.session.close,
       handled(async ({ params }) => {
-        await manager.close(connection.user(params._meta).id, params.sessionId)
+        const user = connection.user(params._meta)
+        await connection.admit(params.sessionId, () => manager.close(user.id, params.sessionId))
         connection.unfollow(params.sessionId)
         return {}
       }),
@@ -141,7 +147,8 @@ export function serveAcp(stream: Stream, parts: AcpParts): AgentConnection {
     .onRequest(
       methods.agent.session.delete,
       handled(async ({ params }) => {
-        await manager.delete(connection.user(params._meta).id, params.sessionId)
+        const user = connection.user(params._meta)
+        await connection.admit(params.sessionId, () => manager.delete(user.id, params.sessionId))
         connection.unfollow(params.sessionId)
         return {}
       }),
@@ -151,8 +158,10 @@ export function serveAcp(stream: Stream, parts: AcpParts): AgentConnection {
       handled(async ({ params }) => {
         const user = connection.user(params._meta)
         const modeId = parseParams(modeShape, params.modeId, 'modeId')
-        const session = await manager.get(user.id, params.sessionId)
-        await session.setMode(modeId, user.modeCeiling)
+        await connection.admit(params.sessionId, async () => {
+          const session = await manager.get(user.id, params.sessionId)
+          await session.setMode(modeId, user.modeCeiling)
+        })
         return {}
       }),
     )
@@ -162,25 +171,30 @@ export function serveAcp(stream: Stream, parts: AcpParts): AgentConnection {
         const user = connection.user(params._meta)
         const meta = connection.meta(promptMeta, params._meta)
         const text = promptText(params.prompt)
-        const session = await manager.get(user.id, params.sessionId)
-        connection.following(session)
-        if (!connection.ours && session.seq === 0 && session.cwd !== WORKSPACE) {
-          await connection.say(session.id, outsideText(session.cwd))
-        }
-        const messageId = newId('m')
-        connection.owns(session.id, messageId)
-        const accepted = await manager.prompt(user.id, session.id, text, {
-          messageId,
-          ...(meta?.requestId === undefined ? {} : { requestId: meta.requestId }),
-          ...(meta?.whenBusy === undefined ? {} : { whenBusy: meta.whenBusy }),
-          ...(meta?.unattended === undefined ? {} : { unattended: meta.unattended }),
-          ...(user.modeCeiling === undefined ? {} : { modeCeiling: user.modeCeiling }),
+        const { session, accepted } = await connection.admit(params.sessionId, async () => {
+          const session = await manager.get(user.id, params.sessionId)
+          connection.following(session)
+          if (!connection.ours && session.seq === 0 && session.cwd !== WORKSPACE) {
+            await connection.say(session.id, outsideText(session.cwd))
+          }
+          const messageId = newId('m')
+          connection.owns(session.id, messageId)
+          const accepted = await manager.prompt(user.id, session.id, text, {
+            messageId,
+            ...(meta?.requestId === undefined ? {} : { requestId: meta.requestId }),
+            ...(meta?.whenBusy === undefined ? {} : { whenBusy: meta.whenBusy }),
+            ...(meta?.unattended === undefined ? {} : { unattended: meta.unattended }),
+            ...(user.modeCeiling === undefined ? {} : { modeCeiling: user.modeCeiling }),
+          })
+          return { session, accepted }
         })
         await connection.accepted(accepted.sessionId, accepted.promptId, meta?.requestId)
         // `$/cancel_request` is a Stop; a connection that closes is not.
         const stop = (): void => {
           if (connection.closed.aborted) return
-          session.cancel().catch((error: unknown) => log.warn({ error: messageOf(error) }, 'a prompt could not be stopped'))
+          session
+            .cancel()
+            .catch((error: unknown) => log.warn({ error: messageOf(error) }, 'a prompt could not be stopped'))
         }
         signal.addEventListener('abort', stop, { once: true })
         try {
@@ -199,8 +213,11 @@ export function serveAcp(stream: Stream, parts: AcpParts): AgentConnection {
     )
     .onNotification(methods.agent.session.cancel, async ({ params }) => {
       try {
-        const session = await manager.get(connection.user(params._meta).id, params.sessionId)
-        await session.cancel()
+        const user = connection.user(params._meta)
+        await connection.admit(params.sessionId, async () => {
+          const session = await manager.get(user.id, params.sessionId)
+          await session.cancel()
+        })
       } catch (error) {
         log.warn({ sessionId: params.sessionId, error: messageOf(error) }, 'a cancel had no effect')
       }
@@ -209,7 +226,11 @@ export function serveAcp(stream: Stream, parts: AcpParts): AgentConnection {
       EXT.approve,
       (params) => params,
       handled(async ({ params }) => {
-        const { user, sessionId, toolCallId, optionId, reason } = parseParams(approveParams, params, EXT.approve)
+        const { user, sessionId, toolCallId, optionId, reason } = parseParams(
+          approveParams,
+          params,
+          EXT.approve,
+        )
         const session = await manager.get(connection.ours ? user.id : connection.user({}).id, sessionId)
         return session.answer(toolCallId, optionId, reason)
       }),
@@ -233,7 +254,8 @@ export function serveAcp(stream: Stream, parts: AcpParts): AgentConnection {
 }
 
 function checkedCwd(cwd: string): string {
-  if (!isAbsolute(cwd)) throw new SandlotError('bad_request', `cwd must be an absolute path, not “${cwd}”; ours is ${WORKSPACE}.`)
+  if (!isAbsolute(cwd))
+    throw new SandlotError('bad_request', `cwd must be an absolute path, not “${cwd}”; ours is ${WORKSPACE}.`)
   return cwd
 }
 

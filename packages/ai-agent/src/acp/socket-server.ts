@@ -36,7 +36,11 @@ export async function listenOnSocket(parts: SocketServerParts): Promise<SocketSe
   mkdirSync(dirname(path), { recursive: true, mode: 0o770 })
   rmSync(path, { force: true })
 
-  const sockets = new WebSocketServer({ noServer: true, maxPayload: MAX_MESSAGE_BYTES, perMessageDeflate: false })
+  const sockets = new WebSocketServer({
+    noServer: true,
+    maxPayload: MAX_MESSAGE_BYTES,
+    perMessageDeflate: false,
+  })
   const server = createServer((request, response) => void answer(request, response, parts))
   server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
     // Without a listener an error of a socket that is not upgraded yet would end the process.
@@ -63,14 +67,23 @@ export async function listenOnSocket(parts: SocketServerParts): Promise<SocketSe
   }
 }
 
-async function answer(request: IncomingMessage, response: ServerResponse, parts: SocketServerParts): Promise<void> {
+async function answer(
+  request: IncomingMessage,
+  response: ServerResponse,
+  parts: SocketServerParts,
+): Promise<void> {
   try {
-    if (pathOf(request) !== '/status') return send(response, 404, { code: 'not_found', message: 'There is nothing here.' })
-    if (request.method !== 'GET') return send(response, 405, { code: 'bad_request', message: 'Only GET is possible here.' })
+    if (pathOf(request) !== '/status')
+      return send(response, 404, { code: 'not_found', message: 'There is nothing here.' })
+    if (request.method !== 'GET')
+      return send(response, 405, { code: 'bad_request', message: 'Only GET is possible here.' })
     send(response, 200, await parts.status())
   } catch (error) {
     parts.log.warn({ error: messageOf(error) }, 'the status could not be told')
-    send(response, 500, { code: 'internal', message: 'The status could not be told; the log has the details.' })
+    send(response, 500, {
+      code: 'internal',
+      message: 'The status could not be told; the log has the details.',
+    })
   }
 }
 

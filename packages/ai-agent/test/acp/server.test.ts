@@ -1,0 +1,382 @@
+import {
+  type AnyMessage,
+  type ClientConnection,
+  PROTOCOL_VERSION,
+  type RequestPermissionRequest,
+  type RequestPermissionResponse,
+  type SessionNotification,
+  client,
+  methods,
+} from '@agentclientprotocol/sdk'
+import { EXT, approveResult, promptAccepted, sessionChanged } from '@sandlot/shared/acp-meta'
+import { type SessionEvent, metaOf } from '@sandlot/shared/events'
+import { describe, expect, test } from 'vitest'
+import { type AcpParts, serveAcp } from '../../src/acp/server.ts'
+import { AgentBench, type Core, heldTool } from '../agent-fixture.ts'
+import { deltaChunk, sse, textAnswer, toolCalls } from '../fake-provider.ts'
+
+const ADA = { id: 'u_ada', role: 'user' as const }
+const BOB = { id: 'u_bob', role: 'user' as const }
+
+interface TestClient extends AsyncDisposable {
+  connection: ClientConnection
+  updates: SessionNotification[]
+  others: { method: string; params: unknown }[]
+  request(method: string, params: object): Promise<Record<string, unknown>>
+}
+
+interface ClientOptions {
+  capabilities?: Record<string, unknown>
+  permission?: (request: RequestPermissionRequest) => Promise<RequestPermissionResponse>
+}
+
+/** A client and the agent, joined by in-memory streams. */
+async function connect(core: Core, options: ClientOptions = {}): Promise<TestClient> {
+  const parts: AcpParts = {
+    manager: core.manager,
+    defaultMode: 'auto-edit',
+    status: () =>
+      Promise.resolve({
+        ready: true,
+        reasons: [],
+        model: { name: 'fake', demo: false },
+        defaultMode: 'auto-edit',
+      }),
+    version: '0.0.0',
+    log: { info: () => undefined, warn: (fields, message) => void core.warnings.push({ fields, message }) },
+  }
+  const there = new TransformStream<AnyMessage, AnyMessage>()
+  const back = new TransformStream<AnyMessage, AnyMessage>()
+  serveAcp({ readable: there.readable, writable: back.writable }, parts)
+  const updates: SessionNotification[] = []
+  const others: TestClient['others'] = []
+  let app = client({ name: 'test' })
+    .onNotification(methods.client.session.update, ({ params }) => void updates.push(params))
+    .onNotification('*', ({ method, params }) => void others.push({ method, params }))
+  const { permission } = options
+  if (permission !== undefined)
+    app = app.onRequest(methods.client.session.requestPermission, ({ params }) => permission(params))
+  const connection = app.connect({ readable: back.readable, writable: there.writable })
+  const request = (method: string, params: object): Promise<Record<string, unknown>> =>
+    connection.agent.request(method, params)
+  await request(methods.agent.initialize, {
+    protocolVersion: PROTOCOL_VERSION,
+    clientCapabilities: { _meta: options.capabilities ?? { sandlot: { version: 1 } } },
+  })
+  return {
+    connection,
+    updates,
+    others,
+    request,
+    [Symbol.asyncDispose]: async () => {
+      connection.close()
+      await connection.closed
+    },
+  }
+}
+
+const by = (user: object, more: object = {}) => ({ _meta: { sandlot: { user, ...more } } })
+const text = (words: string) => [{ type: 'text', text: words }]
+
+async function newSession(one: TestClient, params: object = by(ADA)): Promise<string> {
+  const { sessionId } = await one.request(methods.agent.session.new, {
+    cwd: '/workspace',
+    mcpServers: [],
+    ...params,
+  })
+  return String(sessionId)
+}
+
+describe('our own client', () => {
+  test('initialize tells what we can', async () => {
+    await using bench = await AgentBench.start()
+    await using one = await connect(await bench.core())
+    const answer = await one.request(methods.agent.initialize, {
+      protocolVersion: 99,
+      clientCapabilities: {},
+    })
+    expect(answer).toMatchObject({
+      protocolVersion: PROTOCOL_VERSION,
+      authMethods: [],
+      agentCapabilities: {
+        loadSession: true,
+        sessionCapabilities: { list: {}, close: {}, delete: {} },
+        _meta: { sandlot: { version: 1 } },
+      },
+    })
+  })
+
+  test('a prompt: our stream as it is, the answer behind its last event', async () => {
+    await using bench = await AgentBench.start([textAnswer('Hello.')])
+    await using one = await connect(await bench.core())
+    const sessionId = await newSession(one, by(ADA, { sessionId: 'my-own', mode: 'yolo' }))
+    expect(sessionId).toBe('my-own')
+    const answer = await one.request(methods.agent.session.prompt, {
+      sessionId,
+      prompt: text('hi'),
+      ...by(ADA, { requestId: 'r1' }),
+    })
+    const events = one.updates.map(({ update }) => update as SessionEvent)
+    const last = events.at(-1)
+    expect(last !== undefined && metaOf(last).event).toMatchObject({
+      type: 'prompt_ended',
+      reason: 'completed',
+    })
+    const settled = events.filter((event) => metaOf(event).live !== true)
+    expect(settled.map((event) => metaOf(event).seq)).toEqual(settled.map((_, index) => index + 1))
+    const promptId = last === undefined ? '' : metaOf(last).promptId
+    expect(answer).toEqual({ stopReason: 'end_turn', _meta: { sandlot: { promptId, reason: 'completed' } } })
+    const accepted = one.others.filter(({ method }) => method === EXT.promptAccepted)
+    expect(accepted.map(({ params }) => promptAccepted.parse(params))).toEqual([
+      { sessionId, promptId, requestId: 'r1' },
+    ])
+    const changes = one.others
+      .filter(({ method }) => method === EXT.sessionChanged)
+      .map(({ params }) => sessionChanged.parse(params))
+    expect(changes.at(-1)).toMatchObject({
+      userId: 'u_ada',
+      summary: { sessionId, running: false, title: 'hi' },
+    })
+
+    const again = await one.request(methods.agent.session.prompt, {
+      sessionId,
+      prompt: text('hi'),
+      ...by(ADA, { requestId: 'r1' }),
+    })
+    expect(again).toMatchObject({ _meta: { sandlot: { promptId, duplicate: true } } })
+  })
+
+  test('load after n: what is settled, what is in flight, then live, all before and behind the answer', async () => {
+    const steps = [sse(deltaChunk({ content: 'So far' }))]
+    await using bench = await AgentBench.start([{ steps, after: 'hang' }])
+    const core = await bench.core()
+    await using one = await connect(core)
+    const sessionId = await newSession(one)
+    const prompting = one.request(methods.agent.session.prompt, { sessionId, prompt: text('hi'), ...by(ADA) })
+    await expect.poll(() => one.updates.at(-1)?.update.sessionUpdate).toBe('agent_message_chunk')
+
+    await using two = await connect(core)
+    const load = { cwd: '/workspace', mcpServers: [], sessionId, ...by(ADA, { after: 1 }) }
+    const answer = await two.request(methods.agent.session.load, load)
+    const seqs = two.updates.map(({ update }) => metaOf(update as SessionEvent).seq)
+    expect(answer).toMatchObject({ _meta: { sandlot: { seq: 3 } }, modes: { currentModeId: 'auto-edit' } })
+    expect(seqs).toEqual([2, 3, undefined])
+    expect(two.updates.at(-1)?.update).toMatchObject({ content: { text: 'So far' } })
+
+    await two.connection.agent.notify(methods.agent.session.cancel, { sessionId, ...by(ADA) })
+    expect(await prompting).toMatchObject({ stopReason: 'cancelled' })
+    await expect
+      .poll(() => metaOf(two.updates.at(-1)?.update as SessionEvent).event?.type)
+      .toBe('prompt_ended')
+  })
+
+  test('a client that leaves ends nothing', async () => {
+    const slow = heldTool('slow', true)
+    await using bench = await AgentBench.start([
+      toolCalls([{ id: 'c', name: 'slow', args: { key: 'k' } }]),
+      textAnswer('ok'),
+    ])
+    const core = await bench.core({ tools: [slow.tool] })
+    const one = await connect(core)
+    const sessionId = await newSession(one)
+    const prompting = one.request(methods.agent.session.prompt, { sessionId, prompt: text('hi'), ...by(ADA) })
+    await slow.whenBegun(1)
+    await one[Symbol.asyncDispose]()
+    await expect(prompting).rejects.toThrow()
+    slow.release('k')
+    const session = await core.manager.get('u_ada', sessionId)
+    await session.whenIdle()
+    expect(session.log.map((event) => metaOf(event).event?.type)).toContain('prompt_ended')
+  })
+
+  test('a cancel right behind a prompt finds it', async () => {
+    await using bench = await AgentBench.start()
+    await using one = await connect(await bench.core())
+    const sessionId = await newSession(one)
+    for (let n = 0; n < 5; n++) {
+      const params = { sessionId, prompt: text('hi'), ...by(ADA, { requestId: `r${n}` }) }
+      const prompting = one.request(methods.agent.session.prompt, params)
+      await one.connection.agent.notify(methods.agent.session.cancel, { sessionId, ...by(ADA) })
+      expect(await prompting).toMatchObject({ stopReason: 'cancelled' })
+    }
+  })
+
+  test('approvals by the extension request', async () => {
+    const change = heldTool('change', false)
+    change.release('w')
+    await using bench = await AgentBench.start([
+      toolCalls([{ id: 'c', name: 'change', args: { key: 'w' } }]),
+      textAnswer('ok'),
+    ])
+    await using one = await connect(await bench.core({ tools: [change.tool] }))
+    const sessionId = await newSession(one)
+    const prompting = one.request(methods.agent.session.prompt, { sessionId, prompt: text('hi'), ...by(ADA) })
+    await expect
+      .poll(() =>
+        one.updates.some(({ update }) => metaOf(update as SessionEvent).event?.type === 'approval_asked'),
+      )
+      .toBe(true)
+    const approve = { sessionId, toolCallId: 'c', optionId: 'allow_once' }
+    await expect(one.request(EXT.approve, { ...approve, user: BOB })).rejects.toMatchObject({ code: -32_002 })
+    expect(approveResult.parse(await one.request(EXT.approve, { ...approve, user: ADA }))).toEqual({
+      answered: true,
+      by: 'user',
+    })
+    expect(await prompting).toMatchObject({ stopReason: 'end_turn' })
+    await expect(
+      one.request(EXT.cancelCall, { sessionId, toolCallId: 'x', user: ADA }),
+    ).rejects.toMatchObject({ data: { code: 'not_found' } })
+  })
+
+  test('what is wrong is a typed error with a safe text', async () => {
+    await using bench = await AgentBench.start()
+    const core = await bench.core()
+    await using one = await connect(core)
+    const sessionId = await newSession(one)
+    const prompt = (params: object) =>
+      one.request(methods.agent.session.prompt, { sessionId, prompt: text('hi'), ...params })
+    const wrong: [Promise<unknown>, number, string][] = [
+      [newSession(one, { ...by(ADA), cwd: 'relative' }), -32_602, 'bad_request'],
+      [newSession(one, by(ADA, { sessionId })), -32_600, 'conflict'],
+      [newSession(one, by({ ...ADA, modeCeiling: 'manual' }, { mode: 'yolo' })), -32_600, 'forbidden'],
+      [newSession(one, {}), -32_602, 'bad_request'],
+      [prompt({}), -32_602, 'bad_request'],
+      [prompt(by(BOB)), -32_002, 'not_found'],
+      [prompt({ ...by(ADA), sessionId: 'nobody' }), -32_002, 'not_found'],
+      [prompt({ ...by(ADA), prompt: text('  ') }), -32_602, 'bad_request'],
+      [prompt({ ...by(ADA), prompt: text('x'.repeat(200_001)) }), -32_602, 'too_large'],
+      [
+        prompt({ ...by(ADA), prompt: [{ type: 'image', data: '', mimeType: 'image/png' }] }),
+        -32_602,
+        'bad_request',
+      ],
+      [
+        one.request(methods.agent.session.setMode, { sessionId, modeId: 'wild', ...by(ADA) }),
+        -32_602,
+        'bad_request',
+      ],
+      [
+        one.request(methods.agent.session.load, { sessionId, cwd: '/workspace', mcpServers: [], ...by(BOB) }),
+        -32_002,
+        'not_found',
+      ],
+      [one.request(methods.agent.session.list, { cursor: 'x', ...by(ADA) }), -32_602, 'bad_request'],
+      [one.request(EXT.approve, { sessionId, user: ADA }), -32_602, 'bad_request'],
+    ]
+    for (const [request, code, ours] of wrong) {
+      await expect(request).rejects.toMatchObject({ code, data: { code: ours } })
+    }
+    await expect(one.request('_nobody/knows', {})).rejects.toMatchObject({ code: -32_601 })
+    expect(core.warnings).toEqual([])
+  })
+
+  test('list, set_mode, close and delete', async () => {
+    await using bench = await AgentBench.start([{ steps: [], after: 'hang' }])
+    await using one = await connect(await bench.core())
+    const sessionId = await newSession(one)
+    await one.request(methods.agent.session.setMode, { sessionId, modeId: 'manual', ...by(ADA) })
+    expect(one.updates.at(-1)?.update).toMatchObject({
+      sessionUpdate: 'current_mode_update',
+      currentModeId: 'manual',
+    })
+    expect(await one.request(methods.agent.session.list, by(ADA))).toMatchObject({
+      sessions: [{ sessionId, cwd: '/workspace' }],
+    })
+    expect(await one.request(methods.agent.session.list, { cwd: '/elsewhere', ...by(ADA) })).toMatchObject({
+      sessions: [],
+    })
+    expect(await one.request(methods.agent.session.list, by(BOB))).toMatchObject({ sessions: [] })
+    const prompting = one.request(methods.agent.session.prompt, { sessionId, prompt: text('hi'), ...by(ADA) })
+    await one.request(methods.agent.session.close, { sessionId, ...by(ADA) })
+    expect(await prompting).toMatchObject({ stopReason: 'cancelled' })
+    await one.request(methods.agent.session.delete, { sessionId, ...by(ADA) })
+    await one.request(methods.agent.session.delete, { sessionId, ...by(ADA) })
+    expect(await one.request(methods.agent.session.list, by(ADA))).toMatchObject({ sessions: [] })
+  })
+})
+
+describe('a foreign client', () => {
+  const FOREIGN = { capabilities: {} }
+
+  test('is the local user, gets no metadata of ours, no copy of what was streamed, and is told about its folder', async () => {
+    await using bench = await AgentBench.start([textAnswer('Hello there.', { pieceLength: 3 })])
+    const core = await bench.core()
+    await using one = await connect(core, FOREIGN)
+    const sessionId = await newSession(one, { cwd: '/home/ada/project' })
+    const answer = await one.request(methods.agent.session.prompt, { sessionId, prompt: text('hi') })
+    expect(answer).toMatchObject({ stopReason: 'end_turn' })
+    const chunks = one.updates.flatMap(({ update }) =>
+      update.sessionUpdate === 'agent_message_chunk' ? [update.content] : [],
+    )
+    const said = chunks.map((content) => (content.type === 'text' ? content.text : '')).join('')
+    expect(said).toMatch(/^\(I work .*\/home\/ada\/project.*\)\s+Hello there\.$/)
+    expect(JSON.stringify(one.updates)).not.toContain('sandlot')
+    expect(one.updates.map(({ update }) => update.sessionUpdate)).not.toContain('user_message_chunk')
+    expect((await core.manager.get('local', sessionId)).userId).toBe('local')
+    expect(one.others).toEqual([])
+
+    await using two = await connect(core, FOREIGN)
+    await two.request(methods.agent.session.load, { sessionId, cwd: '/home/ada/project', mcpServers: [] })
+    const replayed = two.updates.map(({ update }) => update.sessionUpdate)
+    expect(replayed.filter((kind) => kind.endsWith('message_chunk'))).toEqual([
+      'user_message_chunk',
+      'agent_message_chunk',
+    ])
+  })
+
+  const call = toolCalls([{ id: 'c', name: 'change', args: { key: 'w' } }])
+
+  test('is asked for permission, with the call', async () => {
+    const change = heldTool('change', false)
+    change.release('w')
+    const asked: RequestPermissionRequest[] = []
+    await using bench = await AgentBench.start([call, textAnswer('ok')])
+    await using one = await connect(await bench.core({ tools: [change.tool] }), {
+      ...FOREIGN,
+      permission: async (request) => {
+        asked.push(request)
+        return { outcome: { outcome: 'selected', optionId: 'allow_once' } }
+      },
+    })
+    const sessionId = await newSession(one, {})
+    await one.request(methods.agent.session.prompt, { sessionId, prompt: text('hi') })
+    expect(asked).toMatchObject([
+      { sessionId, toolCall: { toolCallId: 'c', title: 'change w', rawInput: { key: 'w' } } },
+    ])
+    expect(change.begun).toEqual(['w'])
+  })
+
+  test('that cannot be asked is denied; that answers “cancelled” too', async () => {
+    const change = heldTool('change', false)
+    for (const permission of [undefined, async () => ({ outcome: { outcome: 'cancelled' as const } })]) {
+      await using bench = await AgentBench.start([call, textAnswer('ok')])
+      await using one = await connect(await bench.core({ tools: [change.tool] }), {
+        ...FOREIGN,
+        ...(permission === undefined ? {} : { permission }),
+      })
+      const sessionId = await newSession(one, {})
+      expect(
+        await one.request(methods.agent.session.prompt, { sessionId, prompt: text('hi') }),
+      ).toMatchObject({ stopReason: 'end_turn' })
+    }
+    expect(change.begun).toEqual([])
+  })
+
+  test('that never answers holds up neither a cancel nor the expiry', async () => {
+    const change = heldTool('change', false)
+    const permission = (): Promise<RequestPermissionResponse> => new Promise(() => undefined)
+    await using bench = await AgentBench.start([call, call, textAnswer('ok')])
+    const core = await bench.core({ tools: [change.tool], approvalTtlMs: 150 })
+    await using one = await connect(core, { ...FOREIGN, permission })
+    const sessionId = await newSession(one, {})
+    const first = one.request(methods.agent.session.prompt, { sessionId, prompt: text('hi') })
+    const session = await core.manager.get('local', sessionId)
+    await expect.poll(() => session.pendingApprovals().length).toBe(1)
+    await one.connection.agent.notify(methods.agent.session.cancel, { sessionId })
+    expect(await first).toMatchObject({ stopReason: 'cancelled' })
+    expect(
+      await one.request(methods.agent.session.prompt, { sessionId, prompt: text('again') }),
+    ).toMatchObject({ stopReason: 'end_turn' })
+    expect(change.begun).toEqual([])
+  })
+})

@@ -1,0 +1,151 @@
+/** The join of history and live tail: whoever comes when, and however often, ends with the same log and the same screen. */
+import { type SessionEvent, isLive, metaOf, seqOf } from '@sandlot/shared/events'
+import { emptyTranscript, foldAll } from '@sandlot/shared/transcript'
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import type { Session } from '../src/session.ts'
+import { SUBSCRIPTION_LIMIT, SubscriptionClosed } from '../src/session-subscription.ts'
+import { defineTool } from '../src/tools/define-tool.ts'
+import type { Tool } from '../src/tools/tool.ts'
+import { z } from 'zod'
+import { AgentBench, heldTool, newSession, whenEvent } from './agent-fixture.ts'
+import { deltaChunk, sse, textAnswer, toolCalls } from './fake-provider.ts'
+
+/** A tool whose live output comes in `pieces` pieces of ten bytes. */
+function chattyTool(pieces: number): Tool {
+  return defineTool({
+    id: 'chatty',
+    name: 'chatty',
+    description: 'Talks.',
+    kind: 'other',
+    input: z.strictObject({ key: z.string().describe('Its key.') }),
+    readOnly: true,
+    title: () => 'Chatty',
+    async *execute({ key }) {
+      for (let n = 0; n < pieces; n++) {
+        const data = `${key}${String(n).padStart(8, '0')}\n`
+        yield { type: 'output', piece: { offset: n * 10, end: n * 10 + 10, data } }
+        await new Promise((resolve) => setImmediate(resolve))
+      }
+      return { status: 'completed', forModel: `${key} said ${pieces} lines` }
+    },
+  })
+}
+
+/** Reads like a client that is cut off after `cuts[i]` events, again and again, and resumes from the last number it has. */
+async function readInPieces(session: Session, cuts: readonly number[]): Promise<SessionEvent[]> {
+  const seen: SessionEvent[] = []
+  let after = 0
+  for (let n = 0; ; n++) {
+    const limit = cuts[n] ?? Number.POSITIVE_INFINITY
+    const subscription = session.subscribe(after)
+    let taken = 0
+    try {
+      for (const event of subscription.catchUp) {
+        if (taken++ >= limit) break
+        seen.push(event)
+        after = Math.max(after, seqOf(event) ?? 0)
+        if (metaOf(event).event?.type === 'prompt_ended') return seen
+      }
+      if (taken >= limit) continue
+      for await (const event of subscription.live) {
+        seen.push(event)
+        after = Math.max(after, seqOf(event) ?? 0)
+        if (metaOf(event).event?.type === 'prompt_ended') return seen
+        if (++taken >= limit) break
+      }
+    } finally {
+      subscription.close()
+    }
+  }
+}
+
+describe('the join', () => {
+  test('cut at any event and resumed: the same settled log, each number once, and the same screen', async () => {
+    const script = () => [
+      toolCalls(
+        [
+          { id: 'c1', name: 'chatty', args: { key: 'a' } },
+          { id: 'c2', name: 'chatty', args: { key: 'b' } },
+        ],
+        { text: 'I ask both of them for many words.', pieceLength: 3, reasoning: 'Which one first?' },
+      ),
+      textAnswer('They said what they had to say, and here it is.', { pieceLength: 2 }),
+    ]
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.array(fc.nat({ max: 12 }), { maxLength: 12 }), { minLength: 1, maxLength: 4 }),
+        async (readers) => {
+          await using bench = await AgentBench.start(script())
+          const session = await newSession(await bench.core({ tools: [chattyTool(15)] }))
+          const reading = readers.map((cuts) => readInPieces(session, cuts))
+          await (
+            await session.prompt('go')
+          ).done
+          const screen = foldAll(emptyTranscript(), session.log)
+          for (const seen of await Promise.all(reading)) {
+            expect(seen.filter((event) => !isLive(event))).toEqual(session.log)
+            expect(foldAll(emptyTranscript(), seen)).toEqual(screen)
+          }
+        },
+      ),
+      { numRuns: 12 },
+    )
+  })
+
+  test('a late joiner gets the text so far and the last output as one live event each', async () => {
+    const slow = heldTool('slow', true)
+    await using bench = await AgentBench.start([
+      toolCalls([{ id: 'c1', name: 'slow', args: { key: 'k' } }]),
+      {
+        steps: [sse(deltaChunk({ content: 'So far ' })), sse(deltaChunk({ content: 'so good' }))],
+        after: 'hang',
+      },
+    ])
+    const session = await newSession(await bench.core({ tools: [slow.tool] }))
+    const { done } = await session.prompt('go')
+    await whenEvent(session, (event) => metaOf(event).output !== undefined)
+    const during = session.subscribe(session.seq)
+    expect(during.catchUp).toMatchObject([
+      {
+        toolCallId: 'c1',
+        _meta: { sandlot: { live: true, output: { offset: 0, end: 12, data: 'output of k\n' } } },
+      },
+    ])
+    during.close()
+    slow.release('k')
+    await whenEvent(
+      session,
+      (event) => event.sessionUpdate === 'agent_message_chunk' && metaOf(event).offset === 7,
+    )
+    const late = session.subscribe(session.seq)
+    expect(late.catchUp).toMatchObject([
+      { content: { text: 'So far so good' }, _meta: { sandlot: { live: true, offset: 0 } } },
+    ])
+    late.close()
+    await session.cancel()
+    await done
+    expect(session.subscribe(session.seq).catchUp).toEqual([])
+  })
+
+  test('a reader that does not read is closed, holds up nothing, and resumes', async () => {
+    const lines = SUBSCRIPTION_LIMIT + 200
+    await using bench = await AgentBench.start([
+      toolCalls([{ id: 'c1', name: 'chatty', args: { key: 'a' } }]),
+      textAnswer('ok'),
+    ])
+    const session = await newSession(await bench.core({ tools: [chattyTool(lines)] }))
+    const stalled = session.subscribe(0)
+    await (
+      await session.prompt('go')
+    ).done
+    const read: SessionEvent[] = []
+    const closed = async (): Promise<void> => {
+      for await (const event of stalled.live) read.push(event)
+    }
+    await expect(closed()).rejects.toBeInstanceOf(SubscriptionClosed)
+    const resumed = session.subscribe(Math.max(...read.map((event) => seqOf(event) ?? 0)))
+    resumed.close()
+    expect([...read, ...resumed.catchUp].filter((event) => !isLive(event))).toEqual(session.log)
+  })
+})
