@@ -30,7 +30,7 @@ export interface FakeAnswer {
    * After the steps: `end` (default) closes the answer properly, `destroy` cuts the connection, `hang` leaves it open
    * until the client goes away.
    */
-  then?: 'end' | 'destroy' | 'hang'
+  after?: 'end' | 'destroy' | 'hang'
 }
 
 /** What the client sent. */
@@ -144,8 +144,8 @@ async function play(answer: FakeAnswer, outgoing: ServerResponse): Promise<void>
       })
     }
   }
-  if (answer.then === 'destroy') outgoing.destroy()
-  else if (answer.then !== 'hang') outgoing.end()
+  if (answer.after === 'destroy') outgoing.destroy()
+  else if (answer.after !== 'hang') outgoing.end()
 }
 
 // ── Answers ─────────────────────────────────────────────────────────────────────────────────────────────

@@ -76,6 +76,7 @@ export function readArguments(text: string, cut: boolean): ReadArguments {
 
   const scanner = new JsonScanner()
   scanner.push(trimmed)
+  if (!/^[{["]/.test(trimmed)) return { args: text, invalid: 'malformed' }
   // Repairing would close the brackets and run half of what was meant.
   if (cut || !scanner.complete) return { args: text, invalid: 'truncated' }
   const repaired = repair(trimmed)

@@ -3,7 +3,7 @@ import OpenAI, { APIConnectionTimeoutError } from 'openai'
 import { failureOfResponse, modelError, toModelError } from './errors.ts'
 import type { ErrorContext, ProviderFailure } from './errors.ts'
 import type { JsonObject } from './json.ts'
-import { transportError } from './unreachable.ts'
+import { shownUrl, transportError } from './unreachable.ts'
 
 export interface TransportOptions {
   baseUrl: URL
@@ -26,10 +26,12 @@ export function createTransport(
 ): (body: JsonObject, signal: AbortSignal) => Promise<ReadableStream<Uint8Array>> {
   const { baseUrl, apiKey, headTimeoutMs, context } = options
   const client = new OpenAI({
-    baseURL: baseUrl.href,
+    baseURL: shownUrl(baseUrl),
+    // Azure wants its `?api-version=` on every request.
+    defaultQuery: Object.fromEntries(baseUrl.searchParams),
     // Local servers need none, but the client insists; the header is taken out again.
     apiKey: apiKey === '' ? 'none' : apiKey,
-    ...(apiKey === '' ? { defaultHeaders: { Authorization: null } } : {}),
+    ...(apiKey === '' ? { defaultHeaders: { Authorization: basicAuthorization(baseUrl) } } : {}),
     organization: null,
     project: null,
     maxRetries: 0,
@@ -63,6 +65,13 @@ export function createTransport(
       throw transportError(error, baseUrl, options.inContainer)
     }
   }
+}
+
+/** `http://user:password@host`: fetch takes no such URL, so the password goes into the header where no key does. */
+function basicAuthorization({ username, password }: URL): string | null {
+  if (username === '' && password === '') return null
+  const pair = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`
+  return `Basic ${Buffer.from(pair).toString('base64')}`
 }
 
 /** An HTTP answer that is no success. Carried through the client, which would keep only part of the body. */

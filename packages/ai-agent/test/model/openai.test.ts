@@ -1,0 +1,394 @@
+/** The model against a real HTTP server. */
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { type ModelMessage, ModelError } from '../../src/model/model.ts'
+import type { Model, ModelAnswer, ModelChunk, ModelRequest } from '../../src/model/model.ts'
+import { createOpenAIModel } from '../../src/model/openai.ts'
+import type { OpenAIModelOptions } from '../../src/model/openai.ts'
+import { errorAnswer, sse, startFakeProvider, textAnswer, toolCalls } from '../fake-provider.ts'
+import type { FakeProvider } from '../fake-provider.ts'
+import { deltas, streamOf } from './read-stream.ts'
+
+const KEY = 'sk-very-secret-1234'
+const HI: ModelRequest = { messages: [{ role: 'user', content: 'hi' }] }
+const never = new AbortController().signal
+
+let provider: FakeProvider
+beforeEach(async () => {
+  provider = await startFakeProvider()
+})
+afterEach(() => provider.close())
+
+const model = (options: Partial<OpenAIModelOptions> = {}): Model =>
+  createOpenAIModel({
+    baseUrl: provider.baseUrl,
+    apiKey: KEY,
+    model: 'test-model',
+    inContainer: false,
+    ...options,
+  })
+
+async function ask(
+  request: ModelRequest = HI,
+  asked = model(),
+  signal = never,
+): Promise<{ answer: ModelAnswer; chunks: ModelChunk[] }> {
+  const stream = asked.stream(request, signal)
+  const chunks: ModelChunk[] = []
+  for (;;) {
+    const step = await stream.next()
+    if (step.done === true) return { answer: step.value, chunks }
+    chunks.push(step.value)
+  }
+}
+
+async function failure(asked = model()): Promise<ModelError> {
+  const thrown: unknown = await ask(HI, asked).catch((error: unknown) => error)
+  if (thrown instanceof ModelError) return thrown
+  throw new Error('It did not fail with a ModelError.', { cause: thrown })
+}
+
+describe('the request', () => {
+  const history: ModelMessage[] = [
+    { role: 'system', content: 'be kind' },
+    { role: 'user', content: 'look' },
+    {
+      role: 'assistant',
+      content: '',
+      calls: [
+        {
+          id: 'a',
+          name: 'read_file',
+          args: { path: 'x', limit: 5 },
+          replay: { extra_content: { google: { thought_signature: 's' } } },
+        },
+        { id: 'b', name: 'write_file', args: '{"path":"half', invalid: 'truncated' },
+      ],
+      replay: { reasoning_content: 'I think' },
+    },
+    { role: 'tool', callId: 'a', content: 'text' },
+    { role: 'tool', callId: 'b', content: 'cut, split it' },
+    { role: 'assistant', content: 'done', calls: [] },
+    { role: 'user', content: 'more' },
+  ]
+  const tools = [
+    { name: 'b_tool', description: 'B', parameters: { type: 'object', properties: { z: {}, a: {} } } },
+    { name: 'a_tool', description: 'A', parameters: { type: 'object' } },
+  ]
+
+  test('is on the wire exactly so, byte for byte the same each time', async () => {
+    provider.add(textAnswer('ok'), textAnswer('ok'))
+    await ask({ messages: history, tools, maxTokens: 99 })
+    await ask({ messages: history, tools: tools.toReversed(), maxTokens: 99 })
+    const fn = (name: string, args: string) => ({ name, arguments: args })
+    expect(provider.requests[0]?.raw).toBe(
+      JSON.stringify({
+        model: 'test-model',
+        messages: [
+          { role: 'system', content: 'be kind' },
+          { role: 'user', content: 'look' },
+          {
+            role: 'assistant',
+            content: null,
+            tool_calls: [
+              {
+                id: 'a',
+                type: 'function',
+                function: fn('read_file', '{"path":"x","limit":5}'),
+                extra_content: { google: { thought_signature: 's' } },
+              },
+              { id: 'b', type: 'function', function: fn('write_file', '{}') },
+            ],
+            reasoning_content: 'I think',
+          },
+          { role: 'tool', tool_call_id: 'a', content: 'text' },
+          { role: 'tool', tool_call_id: 'b', content: 'cut, split it' },
+          { role: 'assistant', content: 'done' },
+          { role: 'user', content: 'more' },
+        ],
+        tools: [
+          {
+            type: 'function',
+            function: { name: 'a_tool', description: 'A', parameters: { type: 'object' } },
+          },
+          {
+            type: 'function',
+            function: {
+              name: 'b_tool',
+              description: 'B',
+              parameters: { type: 'object', properties: { z: {}, a: {} } },
+            },
+          },
+        ],
+        stream: true,
+        stream_options: { include_usage: true },
+        max_tokens: 99,
+      }),
+    )
+    expect(provider.requests[1]?.raw).toBe(provider.requests[0]?.raw)
+    expect(provider.requests[0]).toMatchObject({
+      path: '/v1/chat/completions',
+      headers: { authorization: `Bearer ${KEY}` },
+    })
+  })
+
+  test('row 29: no tools, no tools member', async () => {
+    provider.add(textAnswer('ok'), textAnswer('ok'))
+    await ask({ ...HI, tools: [] })
+    await ask(HI)
+    expect(provider.requests.map((request) => 'tools' in request.body)).toEqual([false, false])
+  })
+
+  test('a query in the base URL stays', async () => {
+    provider.add(textAnswer('ok'))
+    await ask(HI, model({ baseUrl: `${provider.baseUrl}/?api-version=7` }))
+    expect(provider.requests[0]?.path).toBe('/v1/chat/completions?api-version=7')
+  })
+
+  test('without a key there is no authorization header', async () => {
+    provider.add(textAnswer('ok'))
+    await ask(HI, model({ apiKey: '' }))
+    expect(provider.requests[0]?.headers).not.toHaveProperty('authorization')
+  })
+
+  test('an endpoint that refuses stream_options is asked without them from then on', async () => {
+    provider.add(
+      errorAnswer(400, { error: { message: "Unknown field 'stream_options'" } }),
+      textAnswer('a'),
+      textAnswer('b'),
+    )
+    const asked = model()
+    expect((await ask(HI, asked)).answer.text).toBe('a')
+    expect((await ask(HI, asked)).answer.text).toBe('b')
+    expect(provider.requests.map((request) => 'stream_options' in request.body)).toEqual([true, false, false])
+  })
+})
+
+describe('the answer', () => {
+  test('text in pieces as they come, and usage', async () => {
+    provider.add(textAnswer('Hello wörld 😀', { pieceLength: 4, writeBytes: 7 }))
+    const { answer, chunks } = await ask()
+    expect(answer).toEqual({
+      text: 'Hello wörld 😀',
+      thought: '',
+      calls: [],
+      finish: 'stop',
+      usage: { input: 10, output: 5 },
+    })
+    expect(chunks.length).toBeGreaterThan(2)
+  })
+
+  test('calls', async () => {
+    provider.add(
+      toolCalls(
+        [
+          { id: 'a', name: 'echo', args: { text: 'x' } },
+          { id: 'b', name: 'echo', args: {} },
+        ],
+        { text: 'Look:', writeBytes: 5 },
+      ),
+    )
+    expect((await ask()).answer).toMatchObject({
+      text: 'Look:',
+      calls: [
+        { id: 'a', name: 'echo', args: { text: 'x' } },
+        { id: 'b', name: 'echo', args: {} },
+      ],
+      finish: 'tool_calls',
+    })
+  })
+
+  test('a JSON body under stream: true', async () => {
+    const body = {
+      choices: [{ message: { content: 'whole' }, finish_reason: 'stop' }],
+      usage: { prompt_tokens: 1, completion_tokens: 2 },
+    }
+    provider.add(errorAnswer(200, body))
+    expect((await ask()).answer).toMatchObject({ text: 'whole', usage: { input: 1, output: 2 } })
+  })
+
+  test('a stream that is called JSON', async () => {
+    provider.add({ ...textAnswer('ok'), headers: { 'content-type': 'application/json' } })
+    expect((await ask()).answer.text).toBe('ok')
+  })
+
+  test('[DONE] ends it, though the connection stays open', async () => {
+    provider.add({ ...textAnswer('ok'), after: 'hang' })
+    expect((await ask()).answer.text).toBe('ok')
+    await expect.poll(() => provider.requests[0]?.aborted).toBe(true)
+  })
+
+  test('a connection that breaks after the finish changes nothing', async () => {
+    provider.add({
+      steps: [streamOf(deltas([{ content: 'ok' }], 'stop'), false), { delayMs: 20 }],
+      after: 'destroy',
+    })
+    expect((await ask()).answer.text).toBe('ok')
+  })
+})
+
+describe('failures', () => {
+  test('401 names the setting and never the key', async () => {
+    provider.add(
+      errorAnswer(401, {
+        error: { message: `Incorrect API key provided: ${KEY}.`, code: 'invalid_api_key' },
+      }),
+    )
+    const error = await failure()
+    expect(error).toMatchObject({ class: 'auth', retryable: false, status: 401 })
+    expect(error.message).toContain('OPENAI_API_KEY')
+    expect(error.message).not.toContain(KEY)
+  })
+
+  test('401 without a key says that none is set', async () => {
+    provider.add(errorAnswer(401, 'no'))
+    expect((await failure(model({ apiKey: '' }))).message).toMatch(/none is set.*OPENAI_API_KEY/)
+  })
+
+  test('a key that no header can carry is refused before it is sent, without being shown', async () => {
+    const error = await failure(model({ apiKey: 'sk-first\nsk-second' }))
+    expect(error).toMatchObject({ class: 'auth', retryable: false })
+    expect(error.message).not.toMatch(/first|second/)
+  })
+
+  test('the key is taken out of whatever the provider says', async () => {
+    provider.add(errorAnswer(400, { error: { message: `bad request for ${KEY} and sk-other-key-0000` } }))
+    expect((await failure()).message).not.toMatch(/secret|other-key/)
+  })
+
+  test('row 19: Retry-After, in seconds, as a date, in the body, in words', async () => {
+    const busy = { error: { message: 'Rate limit reached' } }
+    provider.add(
+      errorAnswer(429, busy, { 'retry-after': '7' }),
+      errorAnswer(429, busy, { 'retry-after-ms': '1500' }),
+      errorAnswer(429, busy, { 'retry-after': new Date(Date.now() + 30_000).toUTCString() }),
+      errorAnswer(429, { error: { message: 'Rate limit reached. Please try again in 1m3.5s.' } }),
+      errorAnswer(429, {
+        error: { message: 'Resource has been exhausted', details: [{ retryDelay: '34s' }] },
+      }),
+      errorAnswer(429, busy),
+    )
+    const waits: (number | undefined)[] = []
+    for (let n = 0; n < 6; n++) {
+      const error = await failure()
+      expect(error).toMatchObject({ class: 'rate_limit', retryable: true, status: 429 })
+      waits.push(error.waitMs)
+    }
+    expect(waits[2]).toBeGreaterThan(20_000)
+    expect(waits.toSpliced(2, 1)).toEqual([7_000, 1_500, 63_500, 34_000, undefined])
+  })
+
+  test('the client itself never retries', async () => {
+    provider.add(errorAnswer(500, 'no'), errorAnswer(503, 'no'), { steps: [], after: 'destroy' })
+    expect((await failure()).class).toBe('server_error')
+    expect((await failure()).class).toBe('overloaded')
+    expect((await failure()).class).toBe('stream_interrupted')
+    expect(provider.requests).toHaveLength(3)
+  })
+
+  test('row 17: a connection that breaks in the middle', async () => {
+    provider.add({
+      steps: [sse({ choices: [{ delta: { content: 'half' } }] }), { delayMs: 20 }],
+      after: 'destroy',
+    })
+    expect(await failure()).toMatchObject({ class: 'stream_interrupted', retryable: true })
+  })
+
+  test('row 18: silence before the head, in the middle, and only signs of life', async () => {
+    const asked = model({ idleTimeoutMs: 150, progressTimeoutMs: 400 })
+    const alive = Array.from({ length: 60 }, () => [': ping\n\n', { delayMs: 30 }]).flat()
+    provider.add(
+      { steps: [sse({ choices: [{ delta: { content: 'half' } }] })], after: 'hang' },
+      { steps: alive, after: 'hang' },
+      async () => {
+        await new Promise((resolve) => {
+          setTimeout(resolve, 1_000)
+        })
+        return textAnswer('late')
+      },
+    )
+    expect(await failure(asked)).toMatchObject({
+      class: 'timeout',
+      retryable: true,
+      message: expect.stringContaining('nothing'),
+    })
+    expect(await failure(asked)).toMatchObject({
+      class: 'timeout',
+      message: expect.stringContaining('signs of life'),
+    })
+    expect(await failure(asked)).toMatchObject({ class: 'timeout' })
+    await expect.poll(() => provider.requests.map((request) => request.aborted)).toEqual([true, true, true])
+  })
+
+  test('row 18: the clock stands still while the reader is slow', async () => {
+    provider.add(textAnswer('one two three', { pieceLength: 4 }))
+    const stream = model({ idleTimeoutMs: 150, progressTimeoutMs: 150 }).stream(HI, never)
+    await stream.next()
+    await new Promise((resolve) => {
+      setTimeout(resolve, 400)
+    })
+    let last = await stream.next()
+    while (last.done !== true) last = await stream.next()
+    expect(last.value.text).toBe('one two three')
+  })
+
+  test('nobody there: the sentence names the address, and in a container what to write instead', async () => {
+    const gone = await startFakeProvider()
+    await gone.close()
+    const local = gone.baseUrl.replace('127.0.0.1', 'localhost')
+    const outside = await failure(model({ baseUrl: local }))
+    expect(outside).toMatchObject({ class: 'unreachable', message: expect.stringContaining(local) })
+    expect(outside.message).not.toContain('host.docker.internal')
+    const inside = await failure(model({ baseUrl: local, inContainer: true }))
+    expect(inside.message).toContain(local.replace('localhost', 'host.docker.internal'))
+    expect(inside.message).toContain('OPENAI_BASE_URL')
+  })
+
+  test('a password in the URL is sent as one, and not shown', async () => {
+    provider.add(errorAnswer(404, 'no'))
+    const error = await failure(
+      model({ apiKey: '', baseUrl: provider.baseUrl.replace('http://', 'http://us%40er:hunter2@') }),
+    )
+    expect(error).toMatchObject({ status: 404 })
+    expect(error.message).not.toContain('hunter2')
+    expect(provider.requests[0]?.headers['authorization']).toBe(
+      `Basic ${Buffer.from('us@er:hunter2').toString('base64')}`,
+    )
+  })
+})
+
+describe('Stop', () => {
+  test('before it begins nothing is sent', async () => {
+    const stop = AbortSignal.abort('cancelled')
+    await expect(ask(HI, model(), stop)).rejects.toBe('cancelled')
+    expect(provider.requests).toHaveLength(0)
+  })
+
+  test('while it waits and while it streams: the reason is thrown, the connection closed', async () => {
+    provider.add(
+      { steps: [], after: 'hang' },
+      { steps: [sse({ choices: [{ delta: { content: 'half' } }] })], after: 'hang' },
+    )
+    const first = new AbortController()
+    const waiting = ask(HI, model(), first.signal)
+    await expect.poll(() => provider.requests.length).toBe(1)
+    first.abort('cancelled')
+    await expect(waiting).rejects.toBe('cancelled')
+
+    const second = new AbortController()
+    const stream = model().stream(HI, second.signal)
+    await stream.next()
+    const next = stream.next()
+    second.abort('cancelled')
+    await expect(next).rejects.toBe('cancelled')
+    await expect.poll(() => provider.requests.map((request) => request.aborted)).toEqual([true, true])
+  })
+
+  test('a reader that stops early closes the connection', async () => {
+    provider.add({ steps: [sse({ choices: [{ delta: { content: 'half' } }] })], after: 'hang' })
+    for await (const chunk of model().stream(HI, never)) {
+      expect(chunk).toEqual({ type: 'text', text: 'half' })
+      break
+    }
+    await expect.poll(() => provider.requests[0]?.aborted).toBe(true)
+  })
+})

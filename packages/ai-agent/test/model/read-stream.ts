@@ -1,0 +1,62 @@
+/** Reads an answer from bytes, without a network. */
+import { BodyReader } from '../../src/model/body-reader.ts'
+import type { ModelAnswer, ModelChunk } from '../../src/model/model.ts'
+import { readAnswer } from '../../src/model/openai.ts'
+
+const CONTEXT = { model: 'm', baseUrl: 'http://127.0.0.1/v1', apiKey: 'sk-secret-key' }
+
+export interface Read {
+  answer: ModelAnswer
+  chunks: ModelChunk[]
+}
+
+/** The whole answer in these pieces. Rejects with what the reader throws. */
+export async function readPieces(pieces: readonly (Uint8Array | string)[]): Promise<Read> {
+  const encoder = new TextEncoder()
+  const body = new ReadableStream<Uint8Array>({
+    start(controller) {
+      for (const piece of pieces)
+        controller.enqueue(typeof piece === 'string' ? encoder.encode(piece) : piece)
+      controller.close()
+    },
+  })
+  const stream = readAnswer(new BodyReader(body, { idleMs: 10_000, progressMs: 10_000 }), CONTEXT)
+  const chunks: ModelChunk[] = []
+  for (;;) {
+    const step = await stream.next()
+    if (step.done === true) return { answer: step.value, chunks }
+    chunks.push(step.value)
+  }
+}
+
+export const readText = (text: string): Promise<Read> => readPieces([text])
+
+/** `data:` events of these chunks, and `[DONE]`. */
+export function streamOf(chunks: readonly unknown[], done = true): string {
+  return [
+    ...chunks.map((chunk) => `data: ${JSON.stringify(chunk)}\n\n`),
+    ...(done ? ['data: [DONE]\n\n'] : []),
+  ].join('')
+}
+
+/** Chunks with these deltas, then one with the finish word unless it is null. */
+export function deltas(list: readonly unknown[], finish: string | null = 'tool_calls'): unknown[] {
+  const chunk = (delta: unknown, finish_reason: string | null): unknown => ({
+    choices: [{ index: 0, delta, finish_reason }],
+  })
+  return [...list.map((delta) => chunk(delta, null)), ...(finish === null ? [] : [chunk({}, finish)])]
+}
+
+/** The calls of an answer whose `tool_calls` deltas are these. */
+export async function callsOf(
+  elements: readonly unknown[],
+  finish = 'tool_calls',
+): Promise<ModelAnswer['calls']> {
+  const stream = streamOf(
+    deltas(
+      elements.map((element) => ({ tool_calls: [element] })),
+      finish,
+    ),
+  )
+  return (await readText(stream)).answer.calls
+}
