@@ -40,8 +40,9 @@ export async function openLocalSandboxes(): Promise<LocalSandboxes> {
   const open = {
     sandboxes: createSandboxes(options),
     async restartController() {
-      await open.sandboxes.close()
+      const before = open.sandboxes
       open.sandboxes = createSandboxes(options)
+      await before.close()
     },
     async restartSandbox(userId: string) {
       await open.sandboxes.stop(userId)

@@ -24,8 +24,13 @@ const liveText = (): string =>
   batch.events.flatMap((event) => (isLive(event) ? [metaOf(event).output?.data ?? ''] : [])).join('')
 const started = (event: SessionEvent): boolean => metaOf(event).attempt !== undefined
 const hasOutput = (event: SessionEvent): boolean => isLive(event) && metaOf(event).output !== undefined
-/** Everything that sbxd still keeps. */
-const known = async () => (await local.sandboxes.acquire('u_test')).commands()
+const ownId = () =>
+  commandId({ sessionId: 's_test', promptId: batch.promptId, turn: 1, callId: 'c1', attempt: 1 })
+/** What sbxd still keeps of our command. */
+const known = async () => {
+  const commands = await (await local.sandboxes.acquire('u_test')).commands()
+  return commands.filter(({ id }) => id === ownId())
+}
 
 describe('how a command ends', () => {
   test('output and success', async () => {
@@ -133,7 +138,7 @@ describe('long output', () => {
   test('is cut for the model, whole in the store, and in the file that the notice names', async () => {
     const outcome = await shell('seq 1 20000')
     const sandbox = await local.sandboxes.acquire('u_test')
-    const id = commandId({ sessionId: 's_test', promptId: batch.promptId, turn: 1, callId: 'c1', attempt: 1 })
+    const id = ownId()
     const file = `${sandbox.workspace}/.tool-outputs/${id}.txt`
     expect(outcome.outputInfo).toMatchObject({ bytes: 108_894, lines: 20_000, truncated: true, file })
     expect(outcome.forModel.length).toBeLessThanOrEqual(10_000)
