@@ -45,4 +45,7 @@ function exitCodeOf(error: unknown, write: (text: string) => void): number {
   return 1
 }
 
+// The reader may be gone (a closed terminal, `| head`): what is being ended must still end in order.
+for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
+
 process.exitCode = await main(process.argv.slice(2))

@@ -3,7 +3,7 @@ import type { Command } from '../context.ts'
 import { readRecord, release } from '../pid-file.ts'
 import { isRunning, signalProcess, waitForEnd } from '../processes.ts'
 import { StepError } from '../steps.ts'
-import { endOrphans } from './up.ts'
+import { endOrphans, stopLeftSandboxes } from './up.ts'
 
 /** As long as `up` may take to end its children, and a little. */
 const PATIENCE_MS = 90_000
@@ -13,13 +13,12 @@ export const down: Command = async (context) => {
   const { config, steps, print } = context
   const file = recordFile(config)
   const record = readRecord(file)
-  if (record === undefined) {
-    print('Sandlot is not running.')
-    return 0
-  }
-  if (!isRunning(record.up)) {
-    await endOrphans(record, context)
-    release(file, record)
+  if (record === undefined || !isRunning(record.up)) {
+    if (record !== undefined) {
+      await endOrphans(record, context)
+      release(file, record)
+    }
+    await stopLeftSandboxes(context)
     print('Sandlot is not running.')
     return 0
   }

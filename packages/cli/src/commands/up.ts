@@ -1,13 +1,14 @@
-import { readFileSync } from 'node:fs'
 import { systemPackages } from '../apt.ts'
 import type { ChildName } from '../child-env.ts'
 import { childSpec, logOf, recordFile } from '../children.ts'
 import type { Command, Context } from '../context.ts'
+import { askEngine } from '../engine.ts'
 import { claim, release, type UpRecord, writeRecord } from '../pid-file.ts'
 import { isRunning, markOf, signalProcess, waitForEnd } from '../processes.ts'
 import { checkPortIsFree, openableUrl, waitUntilReady } from '../ready.ts'
 import { setUp } from '../setup.ts'
-import { failureLines, StepError } from '../steps.ts'
+import { StepError } from '../steps.ts'
+import { stopSandboxes } from '../stop-sandboxes.ts'
 import { listenForStop, type StopSignal } from '../stop-signals.ts'
 import { supervise, type Supervised } from '../supervise.ts'
 
@@ -15,6 +16,8 @@ const READY_MS = 60_000
 /** ai-agent ends prompts and stops sandboxes in this time; the service has only connections to close. */
 const AGENT_GRACE_MS = 60_000
 const SERVICE_GRACE_MS = 10_000
+/** Of what a process said before it ended at its start. */
+const DETAIL_LINES = 12
 const READY_LINE = 'Sandlot is ready: '
 
 /** Everything needed to run, then run it, in the foreground, until Ctrl-C or `down`. */
@@ -66,6 +69,14 @@ export async function endOrphans(previous: UpRecord, { steps }: Pick<Context, 's
   )
 }
 
+/** Containers that still run though their agent ended: it was killed, or had no engine just then. */
+export async function stopLeftSandboxes({ config, steps }: Pick<Context, 'config' | 'steps'>): Promise<void> {
+  // Without an engine nothing of ours runs on it either.
+  if (config.backend !== 'docker' || (await askEngine(config)) instanceof Error) return
+  const left = await stopSandboxes(config)
+  if (left > 0) steps.note(`Stopped ${left} sandboxes that an earlier run left; workspaces are kept.`)
+}
+
 async function runUntilStopped(
   context: Context,
   record: UpRecord,
@@ -75,6 +86,7 @@ async function runUntilStopped(
   const children = new Map<ChildName, Supervised>()
   let readyLine: string | undefined
   let isUp = false
+  const complaints: Record<ChildName, string[]> = { 'ai-agent': [], service: [] }
 
   const start = (name: ChildName): Supervised => {
     const child = supervise(childSpec(name, config), {
@@ -86,7 +98,10 @@ async function runUntilStopped(
         if (line.startsWith(READY_LINE)) readyLine = line
         else if (line.trim() !== '') steps.note(line)
       },
-      problem: (text) => isUp && steps.note(`! ${name}: ${text}`),
+      problem(text) {
+        if (isUp) steps.note(`! ${name}: ${text}`)
+        else complaints[name].push(text)
+      },
       died(end, delayMs) {
         if (isUp)
           steps.note(
@@ -110,9 +125,9 @@ async function runUntilStopped(
           if (isUp) return undefined
           throw new StepError(
             `${name} ended at its start (${end}).`,
-            `Its last lines are above; all of them are in ${logOf(name, config)}`,
+            `What it said is above; all of it is in ${logOf(name, config)}`,
             {
-              details: lastLines(logOf(name, config)),
+              details: complaints[name].slice(-DETAIL_LINES).join('\n'),
             },
           )
         }),
@@ -134,6 +149,7 @@ async function runUntilStopped(
     const signal = await stop.requested
     print('')
     await stopAll(signal)
+    if (signal === 'SIGINT') await stopLeftSandboxes(context)
     return 0
   } catch (error) {
     await stopAll(stop.signal.aborted ? await stop.requested : 'SIGINT')
@@ -159,12 +175,4 @@ async function stopChildren(
     await children.get('ai-agent')?.stop(agentSignal, AGENT_GRACE_MS)
     await children.get('service')?.stop('SIGTERM', SERVICE_GRACE_MS)
   })
-}
-
-function lastLines(file: string): string {
-  try {
-    return readFileSync(file, 'utf8').trimEnd().split('\n').slice(-12).join('\n')
-  } catch (error) {
-    return failureLines(error).join('\n')
-  }
 }
