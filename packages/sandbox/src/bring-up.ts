@@ -37,8 +37,10 @@ export async function bringUp<T>(
   let failure: SandboxError | undefined
   for (let attempt = 0; attempt < 3; attempt += 1) {
     if (signal.aborted) throw new SandboxError('cancelled', 'Stopped waiting for the sandbox.')
+    let container: BackendSandbox | undefined
     try {
-      const opened = await open(await current(slot, options, signal), options.backend, signal)
+      container = await current(slot, options, signal)
+      const opened = await open(container, options.backend, signal)
       try {
         return await connect(opened)
       } catch (error) {
@@ -46,10 +48,14 @@ export async function bringUp<T>(
         throw error
       }
     } catch (error) {
-      // Removed or stopped behind our back, or the name is taken by a container that is not to be seen.
-      if (!(error instanceof SandboxError && (error.code === 'sandbox_lost' || error.code === 'exists')))
-        throw error
+      if (!(error instanceof SandboxError)) throw error
       failure = error
+      // Removed or stopped behind our back, or the name is taken by a container that is not to be seen.
+      if (error.code === 'sandbox_lost' || error.code === 'exists') continue
+      // A supervisor of another version, from before an upgrade: nobody can talk to what runs in there any more.
+      if (error.code !== 'protocol' || !container || !(await differs(container, slot, options, signal)))
+        throw error
+      await options.backend.stop(container.id)
     }
   }
   throw failure ?? new SandboxError('sandbox_lost', 'The sandbox could not be started.')
@@ -89,11 +95,19 @@ async function isOutdated(
   options: BringUpOptions,
   signal: AbortSignal,
 ): Promise<boolean> {
-  if (container.state !== 'stopped' && container.state !== 'created') return false
-  if (!options.backend.fingerprint) return false
-  return (
-    (await options.backend.fingerprint(specFor(slot, 0, options), signal)) !== container.labels[LABEL.spec]
-  )
+  const idle = container.state === 'stopped' || container.state === 'created'
+  return idle && (await differs(container, slot, options, signal))
+}
+
+/** Whether a container made now would be another one. */
+async function differs(
+  container: BackendSandbox,
+  slot: LedgerSlot,
+  options: BringUpOptions,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const now = await options.backend.fingerprint?.(specFor(slot, 0, options), signal)
+  return now !== undefined && now !== container.labels[LABEL.spec]
 }
 
 async function create(

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer } from 'node:net'
 import { join } from 'node:path'
@@ -8,6 +9,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { SandboxBackend } from '../src/backend.ts'
 import { createDockerBackend } from '../src/backends/docker/backend.ts'
 import { createFileLedger } from '../src/file-ledger.ts'
+import { DEFAULT_LIMITS } from '../src/limits.ts'
 import { claimedName, ownerTag } from '../src/names.ts'
 import type { OutputChunk } from '../src/sandbox.ts'
 import { docker, dockerFixture, shell, type DockerFixture } from './docker-fixture.ts'
@@ -232,6 +234,20 @@ describe('what is kept', () => {
     expect(after.id).not.toBe(before.id)
     expect((await shell(after, 'cat file; ulimit -n')).output).toBe('kept\n2048\n')
     expect(await fixture.containers()).toEqual([after.id])
+  })
+
+  test('a supervisor that does not understand us is replaced only by an upgrade, with the files', async () => {
+    const before = await fixture.controller().acquire('ann')
+    await shell(before, 'echo kept > file')
+    // Another key stands for another version: sbxd refuses both for good.
+    const deploymentKey = randomBytes(32)
+    await expect(fixture.controller({ deploymentKey }).acquire('ann')).rejects.toMatchObject({
+      code: 'protocol',
+    })
+    expect(await say('cat file')).toBe('kept')
+    const upgraded = fixture.controller({ deploymentKey, limits: { ...DEFAULT_LIMITS, pids: 100 } })
+    expect(await say('cat file', upgraded)).toBe('kept')
+    expect(await fixture.containers()).not.toContain(before.id)
   })
 
   test('stop keeps the files; stopAll stops everybody; status tells', async () => {
