@@ -108,8 +108,11 @@ export function programFor(language: Language, asked: string): string | undefine
   const known = PROGRAMS.find((program) => program.asked.test(asked))
   const number = /\d{1,6}/.exec(asked.replaceAll(',', ''))?.[0]
   if (known !== undefined) return known.code[language](number === undefined ? known.limit : Number(number))
-  const text =
-    /["'“`](.+?)["'”`]/.exec(asked)?.[1] ?? (/^hello\b/i.test(asked) && asked.length < 60 ? asked : undefined)
+  const quoted = /"([^"]+)"|“([^”]+)”|`([^`]+)`|'([^']+)'/
+    .exec(asked)
+    ?.slice(1)
+    .find((found) => found !== undefined)
+  const text = quoted ?? (/^hello\b/i.test(asked) && asked.length < 60 ? asked : undefined)
   return text === undefined ? undefined : printProgram(language, text)
 }
 

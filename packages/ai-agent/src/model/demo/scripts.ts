@@ -162,7 +162,9 @@ function edit({ path, from, to }: { path: string; from: string; to: string }): S
 }
 
 function search(pattern: string, path: string | undefined): Script {
-  const args = { pattern, ...(path === undefined ? {} : { path }) }
+  // The tool takes a regular expression; people mean the text.
+  const literal = pattern.replaceAll(/[\\^$.*+?()[\]{}|]/g, String.raw`\$&`)
+  const args = { pattern: literal, ...(path === undefined ? {} : { path }) }
   return steps(
     [{ text: '', calls: [call('search_text', args)] }],
     ([found]) => `I searched for \`${pattern}\`:\n\n${quoted(found?.result ?? '', '', 60)}`,

@@ -56,7 +56,7 @@ const TOUR: readonly Step[] = [
   }),
   ({ turns }) => {
     const long = turns[4]?.calls[1]
-    const path = /\/workspace\/\.tool-outputs\/\w+\.txt/.exec(long?.result ?? '')?.[0]
+    const path = /\/\S+\/\.tool-outputs\/\w+\.txt/.exec(long?.result ?? '')?.[0]
     return path === undefined
       ? { text: said(long, () => 'That was short enough to be shown whole.'), calls: [failing()] }
       : {
