@@ -65,7 +65,8 @@ export async function startSandlot(options: SandlotOptions = {}): Promise<Runnin
     }
     return child
   }
-  const startAgent = (): ChildProcess => start('ai-agent', 'packages/ai-agent/src/main.ts', options.agent ?? {})
+  const startAgent = (): ChildProcess =>
+    start('ai-agent', 'packages/ai-agent/src/main.ts', options.agent ?? {})
 
   let agent = startAgent()
   const service = start('service', 'packages/service/src/main.ts', {
@@ -87,21 +88,26 @@ export async function startSandlot(options: SandlotOptions = {}): Promise<Runnin
     })
   await agentIsThere()
 
-  const deployment = async (): Promise<string> => (await readFile(join(data, 'keys/deployment-id'), 'utf8')).trim()
+  const deployment = async (): Promise<string> => {
+    const keys = JSON.parse(await readFile(join(data, 'keys/deployment.json'), 'utf8')) as { id: string }
+    return keys.id
+  }
   const docker = async (...args: string[]): Promise<string[]> =>
     (await run('docker', args)).stdout.split('\n').filter((line) => line !== '')
   const filter = async (): Promise<string> => `label=sandlot.deployment=${await deployment()}`
+
+  const containers = async (): Promise<string[]> => docker('ps', '-q', '--filter', await filter())
 
   return {
     url,
     setupUrl,
     data,
     logs: () => logs,
-    containers: async () => docker('ps', '-q', '--filter', await filter()),
+    containers,
     async processes() {
-      const ids = await this.containers()
-      const lists = await Promise.all(ids.map((id) => docker('top', id, '-eo', 'args')))
-      return lists.flatMap((list) => list.slice(1))
+      const ids = await containers()
+      const lists = await Promise.all(ids.map((id) => docker('top', id, '-eo', 'pid,args')))
+      return lists.flatMap((list) => list.slice(1)).map((line) => line.replace(/^\s*\d+\s+/, ''))
     },
     async restartAgent(signal) {
       await end(agent, signal)
@@ -111,8 +117,8 @@ export async function startSandlot(options: SandlotOptions = {}): Promise<Runnin
     async stop() {
       await Promise.all([end(service, 'SIGTERM'), end(agent, 'SIGINT')])
       if (options.agent?.DOCKER_HOST === undefined) {
-        const containers = await docker('ps', '-aq', '--filter', await filter())
-        if (containers.length > 0) await docker('rm', '-f', ...containers)
+        const all = await docker('ps', '-aq', '--filter', await filter())
+        if (all.length > 0) await docker('rm', '-f', ...all)
         const volumes = await docker('volume', 'ls', '-q', '--filter', await filter())
         if (volumes.length > 0) await docker('volume', 'rm', ...volumes)
       }

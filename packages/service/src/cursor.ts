@@ -1,11 +1,10 @@
 /**
- * Which settled events of one session a reader has been sent. A replay and a live tail may overlap for a moment (a second
- * resume on the same connection); each event still passes once, and none is taken for sent that was not.
+ * Which settled events of one session a reader has been sent. Numbers are dense, so exactly the next one passes. What
+ * comes before it was sent; what comes beyond it is the tail of an older load on the same connection, and the load that
+ * follows a `restart` brings it again in its place. Sent early, it would be ahead of a hole, and the reader would drop it.
  */
 export class Cursor {
   #upTo: number | undefined
-  /** Sent beyond a hole that a replay is about to fill. */
-  readonly #ahead = new Set<number>()
 
   /** Undefined: nothing is known; the first event decides. */
   constructor(after?: number) {
@@ -17,18 +16,16 @@ export class Cursor {
     return this.#upTo ?? 0
   }
 
-  /** The reader wants everything after this number, whatever it was sent before. */
+  /** The reader wants everything after this number, whatever it was sent before. A load must follow. */
   restart(after: number): void {
     this.#upTo = after
-    this.#ahead.clear()
   }
 
-  /** True: send it. False: it was sent. */
+  /** True: it is the next one, send it. */
   take(seq: number): boolean {
     this.#upTo ??= seq - 1
-    if (seq <= this.#upTo || this.#ahead.has(seq)) return false
-    this.#ahead.add(seq)
-    while (this.#ahead.delete(this.#upTo + 1)) this.#upTo++
+    if (seq !== this.#upTo + 1) return false
+    this.#upTo = seq
     return true
   }
 }

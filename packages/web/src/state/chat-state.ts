@@ -158,6 +158,10 @@ function caughtUp(state: ChatState, frame: FrameOf<'ai_chat_caught_up'>, wishes:
     wishes.push({ resume: frame.sessionId })
     return setView(state, frame.sessionId, { ...EMPTY_VIEW, notices: view.notices })
   }
+  if (frame.seq > view.transcript.seq) {
+    wishes.push({ resume: frame.sessionId })
+    return setView(state, frame.sessionId, { ...view, sync: 'loading' })
+  }
   // The agent answers again.
   const notices = view.notices.filter((notice) => notice.code !== 'agent_unavailable')
   return setView(state, frame.sessionId, { ...view, sync: 'fresh', missing: false, notices })

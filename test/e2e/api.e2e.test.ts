@@ -1,0 +1,83 @@
+import { chatResponse } from '@sandlot/shared/api'
+import { describe, expect, test } from 'vitest'
+import { useWorld } from './fixture.ts'
+
+describe('POST /api/chat', () => {
+  const demo = useWorld({ OPENAI_MODEL: '', OPENAI_BASE_URL: '', OPENAI_API_KEY: '' })
+  let key: string | undefined
+
+  const post = async (body: unknown, headers: Record<string, string> = {}): Promise<Response> => {
+    const { ada, sandlot } = demo()
+    key ??= ((await (await ada.context.request.post('/api/keys', { data: { name: 'test' } })).json()) as { key: string })
+      .key
+    return fetch(`${sandlot.url}/api/chat`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', ...headers },
+      body: JSON.stringify(body),
+    })
+  }
+
+  test('creates the session that the caller named, and answers with one write_file result', async () => {
+    const answer = await post({
+      message: 'create a file called test.txt with content "hello"',
+      sessionId: 'my-session-1',
+    })
+    expect(answer.status).toBe(200)
+    const body = chatResponse.parse(await answer.json())
+    expect(body.sessionId).toBe('my-session-1')
+    expect(body.toolResults).toHaveLength(1)
+    expect(body.toolResults[0]).toMatchObject({ name: 'write_file', status: 'completed' })
+    expect(body.text).toContain('test.txt')
+    expect(body.stopReason).toBe('end_turn')
+  })
+
+  test('the same request id is the same prompt', async () => {
+    const request = { message: 'run `date +%s%N`', sessionId: 'twice', requestId: 'only-once' }
+    const first = chatResponse.parse(await (await post(request)).json())
+    const second = chatResponse.parse(await (await post(request)).json())
+    expect(second).toEqual(first)
+  })
+
+  test('an approval that nobody can give is denied, never waited for', async () => {
+    const body = chatResponse.parse(await (await post({ message: 'run `id`', mode: 'manual' })).json())
+    expect(body.toolResults[0]).toMatchObject({ status: 'failed', reason: 'denied' })
+  })
+
+  test('as a stream of events', async () => {
+    const answer = await post({ message: 'run `echo streamed`' }, { accept: 'text/event-stream' })
+    expect(answer.headers.get('content-type')).toContain('text/event-stream')
+    const text = await answer.text()
+    expect(text).toContain('prompt_ended')
+    expect(text).toMatch(/^id: \d+$/m)
+  })
+
+  test.each([
+    ['no key', { message: 'x' }, { authorization: '' }, 401],
+    ['a wrong key', { message: 'x' }, { authorization: 'Bearer sk-sandlot-nonsense' }, 401],
+    ['an empty message', { message: '' }, {}, 400],
+    ['a bad session id', { message: 'x', sessionId: '../other' }, {}, 400],
+    ['an unknown member', { message: 'x', tool: 'rm' }, {}, 400],
+  ])('refuses %s with a typed error', async (_, body, headers, status) => {
+    const answer = await post(body, headers)
+    expect(answer.status).toBe(status)
+    expect(await answer.json()).toMatchObject({ code: expect.any(String), message: expect.any(String) })
+  })
+
+  test('the demo tour shows a plan, parallel calls, a long output, an approval and a failure, and says that it is a demo', async () => {
+    const { ada } = demo()
+    await ada.say('show me what you can do')
+    const approve = ada.page.getByTestId('approval').getByRole('button', { name: /^allow(?! for)/i })
+    for (;;) {
+      const next = await Promise.race([
+        approve.first().waitFor({ timeout: 90_000 }).then(() => 'asked' as const),
+        ada.page.getByTestId('stop').waitFor({ state: 'hidden', timeout: 90_000 }).then(() => 'over' as const),
+      ])
+      if (next === 'over') break
+      await approve.first().click()
+      await ada.page.waitForTimeout(300)
+    }
+    const all = await ada.page.locator('main').innerText()
+    expect(all).toMatch(/demo/i)
+    expect(await ada.cards.count()).toBeGreaterThanOrEqual(5)
+  })
+})

@@ -1,0 +1,73 @@
+import { describe, expect, test } from 'vitest'
+import { textAnswer, toolCalls } from '../../packages/ai-agent/test/fake-provider.ts'
+import { person } from './browser.ts'
+import { useWorld } from './fixture.ts'
+
+const touch = (id: string, file: string) => ({ id, name: 'run_shell_command', args: { command: `touch ${file}; ls` } })
+
+describe('approvals', () => {
+  const world = useWorld({ SANDLOT_DEFAULT_MODE: 'manual' })
+
+  test('approve: the full command stands above the buttons, and runs once when allowed', async () => {
+    const { ada, script } = world()
+    const { requests } = script(toolCalls([touch('a', 'allowed.txt')]), textAnswer('Done.'))
+    await ada.say('touch it')
+    const approval = ada.page.getByTestId('approval')
+    await approval.waitFor()
+    expect(await ada.card(0).innerText()).toContain('touch allowed.txt; ls')
+    expect(requests()).toHaveLength(1)
+    await approval.getByRole('button', { name: /^allow(?! for)/i }).click()
+    await ada.answers.filter({ hasText: 'Done.' }).waitFor()
+    expect(requests()[1]?.body.messages.at(-1)?.content).toContain('allowed.txt')
+  })
+
+  test('reject with a reason: the model reads the reason, nothing ran', async () => {
+    const { ada, script } = world()
+    const { requests } = script(toolCalls([touch('r', 'rejected.txt')]), textAnswer('Then not.'))
+    await ada.say('touch the other')
+    const approval = ada.page.getByTestId('approval')
+    await approval.waitFor()
+    await approval.getByRole('button', { name: /with a reason/i }).click()
+    await approval.getByRole('textbox').fill('use another name')
+    await approval.getByRole('textbox').press('Enter')
+    await ada.answers.filter({ hasText: 'Then not.' }).waitFor()
+    await ada.cardIs(0, 'failed')
+    expect(requests()[1]?.body.messages.at(-1)?.content).toContain('use another name')
+
+    const { requests: next } = script(
+      toolCalls([{ id: 'l', name: 'list_directory', args: { path: '.' } }]),
+      textAnswer('Listed.'),
+    )
+    await ada.say('list')
+    await ada.answers.filter({ hasText: 'Listed.' }).waitFor()
+    expect(next()[1]?.body.messages.at(-1)?.content).not.toContain('rejected.txt')
+  })
+
+  test('a pending approval survives a restart of the agent and is answered from another tab', async () => {
+    const { ada, script, sandlot } = world()
+    const { requests } = script(toolCalls([touch('p', 'pending.txt')]), textAnswer('Both saw it.'))
+    await ada.say('touch a third')
+    await ada.page.getByTestId('approval').waitFor()
+    await sandlot.restartAgent('SIGTERM')
+    const second = person(await ada.context.newPage())
+    await second.page.goto(ada.page.url())
+    await second.page.getByTestId('approval').getByRole('button', { name: /^allow(?! for)/i }).click()
+    await ada.answers.filter({ hasText: 'Both saw it.' }).waitFor()
+    await ada.page.getByTestId('approval').waitFor({ state: 'hidden' })
+    expect(requests().at(-1)?.body.messages.at(-1)?.content).toContain('pending.txt')
+    await second.page.close()
+  })
+
+  test('Stop while an approval waits: the call is cancelled and the session goes on', async () => {
+    const { ada, script } = world()
+    script(toolCalls([touch('s', 'never.txt')]))
+    await ada.say('touch a fourth')
+    await ada.page.getByTestId('approval').waitFor()
+    await ada.page.getByTestId('stop').click()
+    await ada.cardIs(0, 'failed')
+    await ada.idle()
+    script(textAnswer('Going on.'))
+    await ada.say('go on')
+    await ada.answers.filter({ hasText: 'Going on.' }).waitFor()
+  })
+})
