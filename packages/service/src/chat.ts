@@ -223,7 +223,9 @@ export class Chat {
       return made.sessionId
     } catch (error) {
       if (!(error instanceof SandlotError) || error.code !== 'conflict') throw error
-      if (request.mode !== undefined) await this.#setMode(sessionId, request.mode)
+      // The client that asks again for its new session has seen nothing of it.
+      if (wanted === undefined && !this.#sessions.has(sessionId)) await this.resume(sessionId, 0)
+      if (wanted !== undefined && request.mode !== undefined) await this.#setMode(sessionId, request.mode)
       return sessionId
     }
   }

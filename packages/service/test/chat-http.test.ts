@@ -104,6 +104,7 @@ describe('as JSON', () => {
           name: 'tool_1',
           status: 'completed',
           text: 'yes',
+          outputUrl: '/api/sessions/mine/outputs/c1',
           truncated: true,
         },
         {
@@ -114,9 +115,7 @@ describe('as JSON', () => {
           text: 'no',
           truncated: false,
         },
-      ].map((result) =>
-        result.callId === 'c1' ? { ...result, outputUrl: '/api/sessions/mine/outputs/c1' } : result,
-      ),
+      ],
       usage: { input: 20, output: 4 },
     })
   })

@@ -188,6 +188,9 @@ describe('a prompt', () => {
     back.send({ type: 'ai_chat', requestId: 'again', text: 'hello' })
     const accepted = await back.get('ai_chat_accepted')
     expect(accepted.sessionId).toBe(sessionId)
+    // It has seen nothing of the session that it asked for.
+    expect(seqs(back.eventsOf(sessionId))).toEqual([1, 2, 3, 4])
+    await back.get('ai_chat_done')
     expect(await harness.agent.store.listSessions((await me()).id)).toHaveLength(1)
     expect((await harness.agent.store.readEvents(sessionId)).length).toBe(4)
   })

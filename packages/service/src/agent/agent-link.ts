@@ -40,7 +40,7 @@ export class AgentLink {
 
   constructor(options: AgentLinkOptions) {
     this.#options = options
-    this.#pauses = options.pauses ?? { first: 100, longest: 5_000 }
+    this.#pauses = options.pauses ?? { first: 100, longest: 1_000 }
     this.#running = this.#keepConnected()
   }
 

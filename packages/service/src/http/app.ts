@@ -78,7 +78,8 @@ function numbered({ log, metrics }: Parts) {
     // The pattern, not the address: ids would make a time series each.
     const route = matchedRoutes(c).findLast(({ path }) => !path.includes('*'))?.path ?? '*'
     metrics.httpRequest(route, c.req.method, status, seconds)
-    const level = status >= 500 ? 'warn' : 'debug'
+    // 503 is an answer that probes get by the second while something is away.
+    const level = status >= 500 && status !== 503 ? 'warn' : 'debug'
     log[level](
       { requestId, method: c.req.method, path: c.req.path, status, ms: Math.round(seconds * 1000) },
       'answered',
