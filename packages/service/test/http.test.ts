@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { readiness } from '@sandlot/shared/api'
 import { errorBody } from '@sandlot/shared/errors'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { DEFAULT_RATES } from '../src/limits.ts'
 import { ANN, addUser, browser, cookieOf, makeKey, setUp, startHarness, waitFor } from './helpers/harness.ts'
 import type { Harness } from './helpers/harness.ts'
 
@@ -84,22 +85,9 @@ describe('sign-in', () => {
     await setUp(harness)
     await harness.restart({
       rates: {
-        signInPair: {
-          points: 2,
-          seconds: 600,
-        },
-        signInAccount: {
-          points: 9,
-          seconds: 600,
-        },
-        signInAddress: {
-          points: 4,
-          seconds: 600,
-        },
-        prompts: {
-          points: 9,
-          seconds: 9,
-        },
+        ...DEFAULT_RATES,
+        signInPair: { points: 2, seconds: 600 },
+        signInAddress: { points: 4, seconds: 600 },
       },
     })
     const anybody = browser(harness.service.url, '')

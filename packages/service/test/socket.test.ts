@@ -1,11 +1,25 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { newId } from '@sandlot/shared/ids'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { MAX_FRAME_BYTES } from '@sandlot/shared/frames'
-import { Tab, addUser, makeKey, refusedUpgrade, setUp, startHarness, waitFor } from './helpers/harness.ts'
+import {
+  ANN,
+  Tab,
+  addUser,
+  browser,
+  cookieOf,
+  makeKey,
+  refusedUpgrade,
+  setUp,
+  startHarness,
+  waitFor,
+} from './helpers/harness.ts'
 import type { Browser, Harness } from './helpers/harness.ts'
-import { seqs } from './helpers/scripted-agent.ts'
+import { DEFAULT_RATES } from '../src/limits.ts'
+import { answering, seqs } from './helpers/scripted-agent.ts'
 
 let harness: Harness
 let ann: Browser
+let bob: Browser
 let url: string
 const tabs: Tab[] = []
 
@@ -16,21 +30,31 @@ const open = async (user: Browser = ann): Promise<Tab> => {
 }
 
 /** A session with one finished prompt. */
-const talk = async (tab: Tab, requestId = 'first', text = 'hello'): Promise<string> => {
+const talk = async (tab: Tab, requestId = newId('r'), text = 'hello'): Promise<string> => {
   tab.send({ type: 'ai_chat', requestId, text })
   const { sessionId } = await tab.get('ai_chat_accepted', (frame) => frame.requestId === requestId)
   await tab.get('ai_chat_done', (frame) => frame.sessionId === sessionId)
   return sessionId
 }
 
-beforeEach(async () => {
+// One service for all: what each test leaves behind must disturb none of the others.
+beforeAll(async () => {
   harness = await startHarness()
   ann = await setUp(harness)
+  bob = await addUser(harness, ann, 'bob@example.org')
   url = harness.service.url
+})
+
+beforeEach(() => {
+  harness.agent.received.length = 0
+  harness.agent.script = answering
 })
 
 afterEach(async () => {
   for (const tab of tabs.splice(0)) await tab.close()
+})
+
+afterAll(async () => {
   await harness.close()
 })
 
@@ -86,16 +110,22 @@ describe('the upgrade', () => {
   test('closes the sockets of a sign-in that ends, and of a key that is deleted', async () => {
     const key = await makeKey(ann)
     const byKey = await Tab.open(url, { authorization: `Bearer ${key}` })
-    const byCookie = await open()
+    const { email, password } = ANN
+    const signedIn = await browser(url, '').post('/api/sign-in', { email, password })
+    const again = browser(url, cookieOf(signedIn))
+    const byCookie = await open(again)
+    const other = await open()
     tabs.push(byKey)
     const { keys } = (await (await ann.get('/api/keys')).json()) as { keys: { id: string }[] }
     await ann.delete(`/api/keys/${keys[0]?.id}`)
     await waitFor(() => byKey.closed !== undefined)
     expect(byKey.closed?.code).toBe(4401)
     expect(byCookie.closed).toBeUndefined()
-    await ann.post('/api/sign-out')
+    await again.post('/api/sign-out')
     await waitFor(() => byCookie.closed !== undefined)
     expect(byCookie.closed?.code).toBe(4401)
+    await other.settle()
+    expect(other.closed).toBeUndefined()
   })
 })
 
@@ -149,7 +179,7 @@ describe('bad frames', () => {
 describe('a prompt', () => {
   test('is accepted, its events pass unchanged and in order, and it is done', async () => {
     const tab = await open()
-    tab.send({ type: 'ai_chat', requestId: 'one', text: 'hello', mode: 'manual' })
+    tab.send({ type: 'ai_chat', requestId: newId('r'), text: 'hello', mode: 'manual' })
     const accepted = await tab.get('ai_chat_accepted')
     const done = await tab.get('ai_chat_done')
     const { sessionId, promptId } = accepted
@@ -182,6 +212,7 @@ describe('a prompt', () => {
 
   test('the same request id is the same prompt, also for a new session and after a reconnect', async () => {
     const tab = await open()
+    const before = await harness.agent.store.listSessions((await me()).id)
     const sessionId = await talk(tab, 'again')
     await tab.close()
     const back = await open()
@@ -191,7 +222,8 @@ describe('a prompt', () => {
     // It has seen nothing of the session that it asked for.
     expect(seqs(back.eventsOf(sessionId))).toEqual([1, 2, 3, 4])
     await back.get('ai_chat_done')
-    expect(await harness.agent.store.listSessions((await me()).id)).toHaveLength(1)
+    const after = await harness.agent.store.listSessions((await me()).id)
+    expect(after).toHaveLength(before.length + 1)
     expect((await harness.agent.store.readEvents(sessionId)).length).toBe(4)
   })
 
@@ -202,7 +234,7 @@ describe('a prompt', () => {
       await never.promise
       return 'completed'
     }
-    tab.send({ type: 'ai_chat', requestId: 'one', text: 'wait' })
+    tab.send({ type: 'ai_chat', requestId: newId('r'), text: 'wait' })
     const { sessionId } = await tab.get('ai_chat_accepted')
     tab.send({ type: 'ai_chat', requestId: 'two', sessionId, text: 'more', whenBusy: 'refuse' })
     expect(await tab.get('ai_chat_error')).toEqual({
@@ -222,7 +254,7 @@ describe('a prompt', () => {
       new Promise((resolve) => {
         turn.cancelled.addEventListener('abort', () => resolve('cancelled'))
       })
-    tab.send({ type: 'ai_chat', requestId: 'one', text: 'sleep 300' })
+    tab.send({ type: 'ai_chat', requestId: newId('r'), text: 'sleep 300' })
     const { sessionId } = await tab.get('ai_chat_accepted')
     const other = await open()
     other.send({ type: 'ai_chat_cancel', sessionId, toolCallId: 'c1' })
@@ -237,7 +269,7 @@ describe('a prompt', () => {
       await turn.say(await turn.approval('c1'))
       return 'completed'
     }
-    tab.send({ type: 'ai_chat', requestId: 'one', text: 'do' })
+    tab.send({ type: 'ai_chat', requestId: newId('r'), text: 'do' })
     const { sessionId } = await tab.get('ai_chat_accepted')
     const other = await open()
     const answer = { type: 'ai_chat_approve', sessionId, toolCallId: 'c1', optionId: 'allow' }
@@ -256,7 +288,7 @@ describe('a prompt', () => {
       await turn.say('still here')
       return 'completed'
     }
-    tab.send({ type: 'ai_chat', requestId: 'one', text: 'work' })
+    tab.send({ type: 'ai_chat', requestId: newId('r'), text: 'work' })
     const { sessionId } = await tab.get('ai_chat_accepted')
     await tab.close()
     go.resolve()
@@ -267,29 +299,11 @@ describe('a prompt', () => {
   })
 
   test('too many are refused, with the time to wait', async () => {
-    await harness.restart({
-      rates: {
-        signInPair: {
-          points: 9,
-          seconds: 9,
-        },
-        signInAccount: {
-          points: 9,
-          seconds: 9,
-        },
-        signInAddress: {
-          points: 9,
-          seconds: 9,
-        },
-        prompts: {
-          points: 1,
-          seconds: 600,
-        },
-      },
-    })
-    url = harness.service.url
-    await waitFor(async () => (await fetch(`${url}/readyz`)).status === 200)
-    const tab = await open()
+    const strict = await startHarness(
+      {},
+      { rates: { ...DEFAULT_RATES, prompts: { points: 1, seconds: 600 } } },
+    )
+    const tab = await Tab.of(await setUp(strict), strict.service.url)
     await talk(tab)
     tab.send({ type: 'ai_chat', requestId: 'two', text: 'more' })
     expect(await tab.get('ai_chat_error')).toMatchObject({
@@ -297,6 +311,8 @@ describe('a prompt', () => {
       requestId: 'two',
       message: expect.stringMatching(/Try again in 10 minutes/),
     })
+    await tab.close()
+    await strict.close()
   })
 })
 
@@ -316,7 +332,6 @@ describe('another user', () => {
     ],
     ['mode', (sessionId: string) => ({ type: 'ai_chat_mode', sessionId, modeId: 'yolo' })],
   ])('%s: not found, and nothing happens', async (_what, frame) => {
-    const bob = await addUser(harness, ann, 'bob@example.org')
     const hers = await open()
     const sessionId = await talk(hers)
     const before = harness.agent.received.filter((line) => !line.startsWith('load'))
@@ -330,7 +345,6 @@ describe('another user', () => {
   })
 
   test('hears nothing of the session list of others', async () => {
-    const bob = await addUser(harness, ann, 'bob@example.org')
     const hers = await open()
     const his = await open(bob)
     const sessionId = await talk(hers)

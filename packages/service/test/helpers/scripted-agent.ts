@@ -50,16 +50,19 @@ export interface Turn {
 
 export type Script = (turn: Turn) => Promise<EndReason | undefined>
 
+/** Says back what it was told. */
+export const answering: Script = async (turn) => {
+  await turn.say(`You said ${turn.text}`)
+  return 'completed'
+}
+
 const withSandlot = <S extends z.ZodType>(shape: S, meta: unknown): z.output<S> => {
   const parsed = z.object({ sandlot: shape }).parse(meta) as { sandlot: z.output<S> }
   return parsed.sandlot
 }
 
 export class ScriptedAgent {
-  script: Script = async (turn) => {
-    await turn.say(`You said ${turn.text}`)
-    return 'completed'
-  }
+  script: Script = answering
   status: AgentStatus = {
     ready: true,
     reasons: [{ part: 'engine', ok: true, message: 'the engine answers' }],
