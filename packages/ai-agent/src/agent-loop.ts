@@ -21,6 +21,7 @@ import {
 } from './loop-endings.ts'
 import { type Asked, askModel, withdrawCutOff } from './loop-model.ts'
 import type { ModelCall } from './model/model.ts'
+import { sentMessage } from './session-messages.ts'
 
 /** Run one prompt to its end. The last group contains `prompt_ended`. Throws only for bugs and a failing store. */
 export async function* runPrompt(ctx: LoopContext): AsyncGenerator<EventGroup, void> {
@@ -153,24 +154,6 @@ async function* takeSteered(ctx: LoopContext): AsyncGenerator<EventGroup, void> 
   for (const message of queuedMessages(ctx.log())) {
     if (message.as === 'steer') yield sentMessage(message, ctx.promptId, ctx.now())
   }
-}
-
-/** A queued message becomes part of a prompt. */
-export function sentMessage(
-  message: { messageId: string; text: string },
-  promptId: string,
-  at: number,
-): SessionEvent[] {
-  const { messageId, text } = message
-  return [
-    makeSandlotEvent({ type: 'message_unqueued', messageId, why: 'sent' }, { promptId }, at),
-    {
-      sessionUpdate: 'user_message_chunk',
-      messageId,
-      content: { type: 'text', text },
-      _meta: makeMeta({ promptId }, at),
-    },
-  ]
 }
 
 // ── Ends ────────────────────────────────────────────────────────────────────────────────────────────────

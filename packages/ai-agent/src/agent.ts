@@ -30,8 +30,8 @@ const END_MS = 20_000
 export interface Agent {
   readonly model: { name: string; demo: boolean }
   /** Serve one client. */
-  serve(stream: Stream): AgentConnection
-  status(): Promise<AgentStatus>
+  serve: (stream: Stream) => AgentConnection
+  status: () => Promise<AgentStatus>
   /** Take up what an earlier process left running. Returns how many prompts. */
   resume(): Promise<number>
   /** End all prompts with reason `interrupted` and stop all sandboxes; then `leave`. */

@@ -13,7 +13,7 @@ export interface LoopContext {
   /** True when this prompt was begun by an earlier process. */
   resumed: boolean
   /** Every settled event of the session, in order, as stored. */
-  log(): readonly SessionEvent[]
+  log: () => readonly SessionEvent[]
   model: Model
   system: string
   /** The same in every request. Empty: the requests have no `tools`. */
@@ -25,8 +25,8 @@ export interface LoopContext {
   /** Aborted when the process goes down without ending the prompt: closes the model's stream. */
   leaving: AbortSignal
   /** Announce these calls and run them: the scheduler. */
-  runCalls(calls: ModelCall[], context: BatchContext): AsyncGenerator<SessionEvent, ToolOutcome[]>
-  batchContext(turn: number): BatchContext
-  now(): number
+  runCalls: (calls: ModelCall[], context: BatchContext) => AsyncGenerator<SessionEvent, ToolOutcome[]>
+  batchContext: (turn: number) => BatchContext
+  now: () => number
   warn: ToolLog['warn']
 }

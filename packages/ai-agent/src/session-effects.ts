@@ -7,7 +7,7 @@ export interface EffectsContext {
   /** The model's name, for usage. */
   model: string
   /** Name of the tool of an announced call. */
-  toolOf(callId: string): string
+  toolOf: (callId: string) => string
 }
 
 /** The effects of a group. Later events win where two touch the same. */

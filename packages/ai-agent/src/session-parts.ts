@@ -15,13 +15,14 @@ export interface SessionParts {
   /** What the model is offered; empty with `SANDLOT_TOOLS_ENABLED=false`. */
   tools: readonly ModelTool[]
   /** The scheduler. */
-  runCalls(calls: ModelCall[], context: BatchContext): AsyncGenerator<SessionEvent, ToolOutcome[]>
+  runCalls: (calls: ModelCall[], context: BatchContext) => AsyncGenerator<SessionEvent, ToolOutcome[]>
   /** The user's sandbox; rejects with a `SandboxError`. */
-  sandbox(userId: string, signal: AbortSignal): Promise<Sandbox>
+  sandbox: (userId: string, signal: AbortSignal) => Promise<Sandbox>
   maxTurns: number
   retry: RetryRules
   /** Aborted when the process leaves without ending prompts: nothing is stored any more, the next start resumes. */
   leaving: AbortSignal
-  now(): number
+  /** Epoch milliseconds. */
+  now: () => number
   log: ToolLog
 }

@@ -27,7 +27,7 @@ export interface Subscription {
   readonly seq: number
   /** Everything from then on, nothing lost or doubled. Throws `SubscriptionClosed`; ends after `close()`. */
   readonly live: AsyncIterable<SessionEvent>
-  close(): void
+  close: () => void
 }
 
 /** The readers of one session. */

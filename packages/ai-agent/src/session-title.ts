@@ -5,7 +5,7 @@ const TITLE_LENGTH = 60
 export function titleOf(text: string): string {
   const line = text.split('\n').find((one) => one.trim() !== '') ?? ''
   const words = line.replaceAll(/\s+/g, ' ').trim()
-  const characters = [...words]
+  const characters = Array.from(words)
   if (characters.length <= TITLE_LENGTH) return words === '' ? 'New chat' : words
   const cut = characters.slice(0, TITLE_LENGTH).join('')
   const space = cut.lastIndexOf(' ')

@@ -1,6 +1,6 @@
 /**
- * One session: numbers and stores events, joins history and live tail, runs one prompt at a time, decides approvals.
- * Everything that changes the log goes through one queue (`#inTurn`), so that decisions see the log as it is.
+ * One session: runs one prompt at a time, takes messages that come meanwhile, decides approvals. Everything that changes
+ * the log goes through one queue, so that decisions see the log as it is.
  */
 import { SandlotError, messageOf } from '@sandlot/shared/errors'
 import {
@@ -8,27 +8,28 @@ import {
   type SessionEvent,
   MODES,
   isLive,
-  isOutcome,
   makeMeta,
   makeSandlotEvent,
   metaOf,
   sandlotEventOf,
-  seqOf,
 } from '@sandlot/shared/events'
 import type { SessionSummary } from '@sandlot/shared/frames'
 import { newId } from '@sandlot/shared/ids'
 import type { Effects, SessionRow } from '@sandlot/storage/sessions/store'
-import { runPrompt, sentMessage } from './agent-loop.ts'
-import { type PromptEnd, promptEndOf, promptThatTook, queuedMessages } from './history.ts'
-import { BUG_TEXT, endEvent } from './loop-endings.ts'
+import { runPrompt } from './agent-loop.ts'
+import { type PromptEnd, promptEndOf, queuedMessages } from './history.ts'
 import type { EventGroup } from './loop-context.ts'
-import type { BatchContext } from './scheduler/batch.ts'
+import { BUG_TEXT, endEvent } from './loop-endings.ts'
+import { PromptWaiters } from './prompt-waiters.ts'
+import { SerialQueue } from './serial-queue.ts'
 import { Approvals, type PendingApproval } from './session-approvals.ts'
-import { effectsOf } from './session-effects.ts'
-import { InFlight } from './session-flight.ts'
+import { Running, batchContext } from './session-batch.ts'
+import { Journal } from './session-journal.ts'
+import { promptIdOf, promptStarted, queuedMessage, sentMessage, userMessage } from './session-messages.ts'
 import type { SessionParts } from './session-parts.ts'
-import { type CloseReason, Subscribers, type Subscription } from './session-subscription.ts'
+import type { CloseReason, Subscription } from './session-subscription.ts'
 import { titleOf } from './session-title.ts'
+import type { ApprovalAnswer } from './tools/tool.ts'
 
 export interface PromptOptions {
   /** The message's id, `m_…`, never used before. The prompt that it becomes is called `p_…`. */
@@ -50,39 +51,18 @@ export interface Accepted {
   done: Promise<PromptEnd>
 }
 
-interface Running {
-  promptId: string
-  unattended: boolean
-  stop: AbortController
-  /** Made when first asked for. */
-  cancels: Map<string, AbortController>
-  /** Resolves when the loop has ended or let go. */
-  driven: Promise<void>
-}
-
-interface Waiter {
-  promptId: string
-  ended: PromiseWithResolvers<PromptEnd>
-}
-
 export class Session {
   readonly id: string
   readonly userId: string
   readonly cwd: string
   readonly #parts: SessionParts
   readonly #changed: (summary: SessionSummary) => void
-  readonly #log: SessionEvent[]
-  readonly #flight = new InFlight()
-  readonly #subscribers = new Subscribers()
   readonly #approvals: Approvals
-  readonly #waiters = new Set<Waiter>()
-  #mode: Mode
+  readonly #journal: Journal
+  readonly #queue = new SerialQueue()
+  readonly #waiters = new PromptWaiters()
   #modeCeiling: Mode = 'yolo'
-  #title: string | null
-  #updatedAt: number
   #running: Running | undefined
-  #queue: Promise<unknown> = Promise.resolve()
-  #queued = 0
   #deleted = false
 
   /** Load a session from the store. `changed` hears of every change of its line in the list. */
@@ -91,39 +71,38 @@ export class Session {
     parts: SessionParts,
     changed: (summary: SessionSummary) => void,
   ): Promise<Session> {
-    const session = new Session(row, await parts.store.readEvents(row.id), parts, changed)
-    session.#approvals.startClocks()
-    return session
+    return new Session(row, await parts.store.readEvents(row.id), parts, changed)
   }
 
   private constructor(
     row: SessionRow,
-    log: SessionEvent[],
+    events: readonly SessionEvent[],
     parts: SessionParts,
     changed: (summary: SessionSummary) => void,
   ) {
     this.id = row.id
     this.userId = row.userId
     this.cwd = row.cwd
-    this.#mode = row.mode
-    this.#title = row.title
-    this.#updatedAt = row.updatedAt
     this.#parts = parts
     this.#changed = changed
-    this.#log = [...log]
     this.#approvals = new Approvals(parts.now, (toolCallId) => void this.#expire(toolCallId))
-    for (const event of log) this.#approvals.note(event)
+    this.#journal = new Journal(row, events, this.#approvals, parts)
   }
 
   // ── Reading ───────────────────────────────────────────────────────────────────────────────────────────
 
   get mode(): Mode {
-    return this.#mode
+    return this.#journal.mode
   }
 
   /** Number of the last settled event. */
   get seq(): number {
-    return seqOf(this.#log.at(-1) ?? makeSandlotEvent({ type: 'gap', after: 0, until: 0 }, {}, 0)) ?? 0
+    return this.#journal.seq
+  }
+
+  /** Settled events in order. */
+  get log(): readonly SessionEvent[] {
+    return this.#journal.events
   }
 
   get running(): boolean {
@@ -132,12 +111,7 @@ export class Session {
 
   /** Nothing runs, reads or waits: the manager may forget this object. */
   get idle(): boolean {
-    return this.#running === undefined && this.#subscribers.size === 0 && this.#queued === 0
-  }
-
-  /** Settled events in order. */
-  get log(): readonly SessionEvent[] {
-    return this.#log
+    return this.#running === undefined && this.#journal.readers === 0 && this.#queue.size === 0
   }
 
   pendingApprovals(): PendingApproval[] {
@@ -145,20 +119,14 @@ export class Session {
   }
 
   summary(): SessionSummary {
-    return {
-      sessionId: this.id,
-      title: this.#title,
-      updatedAt: this.#updatedAt,
-      mode: this.#mode,
-      running: this.running,
-      waiting: this.#approvals.pending().length,
-    }
+    const { title, updatedAt, mode } = this.#journal
+    const waiting = this.#approvals.pending().length
+    return { sessionId: this.id, title, updatedAt, mode, running: this.running, waiting }
   }
 
   /** Everything after `after`, what is in flight, then the live tail. */
   subscribe(after: number): Subscription {
-    const missed = this.#log.filter((event) => (seqOf(event) ?? 0) > after)
-    return this.#subscribers.add([...missed, ...this.#flight.snapshot()], this.seq)
+    return this.#journal.subscribe(after)
   }
 
   // ── Prompts ───────────────────────────────────────────────────────────────────────────────────────────
@@ -170,22 +138,11 @@ export class Session {
   prompt(text: string, options: PromptOptions = {}): Promise<Accepted> {
     return this.#inTurn(async () => {
       this.#modeCeiling = options.modeCeiling ?? 'yolo'
-      const { requestId } = options
-      if (requestId !== undefined) {
-        const known = await this.#parts.store.findSubmission(this.userId, requestId)
-        if (known !== undefined) {
-          if (known.sessionId !== this.id) {
-            throw new SandlotError('conflict', 'This request id was used for a message in another session.')
-          }
-          return this.#accepted(known.promptId, true)
-        }
-      }
+      const known = await this.#submitted(options.requestId)
+      if (known !== undefined) return this.#accepted(known, true)
       if (this.#running === undefined) return this.#start(text, options)
       if (options.whenBusy === 'refuse') {
-        throw new SandlotError(
-          'busy',
-          'The agent is still working on the message before. Wait for it, or stop it.',
-        )
+        throw new SandlotError('busy', 'The agent is still at work here. Wait until it is done, or stop it.')
       }
       return this.#enqueue(this.#running.promptId, text, options)
     })
@@ -194,8 +151,8 @@ export class Session {
   /** Take up the prompt that an earlier process had begun. Nothing to do when its end is in the log. */
   resume(promptId: string): Promise<void> {
     return this.#inTurn(async () => {
-      if (this.#running !== undefined || promptEndOf(this.#log, promptId) !== undefined) return
-      const started = this.#log.map(sandlotEventOf).findLast((event) => event?.type === 'prompt_started')
+      if (this.#running !== undefined || promptEndOf(this.log, promptId) !== undefined) return
+      const started = this.log.map(sandlotEventOf).findLast((event) => event?.type === 'prompt_started')
       const unattended = started?.type === 'prompt_started' && started.unattended === true
       this.#launch(promptId, unattended, true)
       await this.#denyWhatNobodyAnswers()
@@ -214,29 +171,23 @@ export class Session {
       const running = before ?? this.#running
       if (running === undefined || running !== this.#running) return
       running.stop.abort(reason)
-      for (const { toolCallId } of this.#approvals.pending()) {
-        await this.#storeAnswer(toolCallId, { allowed: false, by: 'cancel' })
-      }
+      await this.#denyWhatNobodyAnswers()
     })
   }
 
   /** Stop one call of the running prompt. Nothing happens when it has ended. Throws `not_found`. */
   async cancelCall(callId: string): Promise<void> {
-    if (!this.#log.some((event) => event.sessionUpdate === 'tool_call' && event.toolCallId === callId)) {
+    if (!this.log.some((event) => event.sessionUpdate === 'tool_call' && event.toolCallId === callId)) {
       throw new SandlotError('not_found', 'There is no such call in this session.')
     }
-    const running = this.#running
-    if (running === undefined) return
-    cancelOf(running, callId).abort('cancelled')
-    await this.#inTurn(async () => {
-      if (this.#approvals.of(callId).state !== 'pending') return
-      await this.#storeAnswer(callId, { allowed: false, by: 'cancel' })
-    })
+    if (this.#running === undefined) return
+    this.#running.cancelOf(callId).abort('cancelled')
+    await this.refuse(callId, 'cancel')
   }
 
   /** Resolves when no prompt runs. */
   async whenIdle(): Promise<void> {
-    while (this.#running !== undefined) await this.#waitFor(this.#running.promptId)
+    while (this.#running !== undefined) await this.#waiters.wait(this.#running.promptId, this.#state())
   }
 
   /** Throws `forbidden` above the ceiling. */
@@ -246,9 +197,9 @@ export class Session {
         throw new SandlotError('forbidden', `Your administrator allows no mode above “${ceiling}”.`)
       }
       this.#modeCeiling = ceiling
-      if (mode === this.#mode) return
-      const meta = makeMeta({}, this.#parts.now())
-      await this.#store([{ sessionUpdate: 'current_mode_update', currentModeId: mode, _meta: meta }])
+      if (mode === this.mode) return
+      const _meta = makeMeta({}, this.#parts.now())
+      await this.#store([{ sessionUpdate: 'current_mode_update', currentModeId: mode, _meta }])
     })
   }
 
@@ -266,10 +217,7 @@ export class Session {
       const option = asked.options.find((known) => known.optionId === optionId)
       if (option === undefined) {
         const known = asked.options.map((one) => one.optionId).join(', ')
-        throw new SandlotError(
-          'bad_request',
-          `“${optionId}” is not an answer to this question; the answers are ${known}.`,
-        )
+        throw new SandlotError('bad_request', `“${optionId}” is no answer here; the answers are ${known}.`)
       }
       const allowed = option.kind === 'allow_once' || option.kind === 'allow_always'
       const said = reason === undefined ? {} : { reason }
@@ -284,8 +232,8 @@ export class Session {
     })
   }
 
-  /** Deny an approval that its only possible answerer will not, or cannot, answer. Nothing happens if it was answered. */
-  refuse(toolCallId: string, by: 'cancel' | 'unattended'): Promise<void> {
+  /** Deny an approval that nobody will answer. Nothing happens if it was answered, or not asked. */
+  refuse(toolCallId: string, by: 'cancel' | 'unattended' | 'expiry'): Promise<void> {
     return this.#inTurn(async () => {
       if (this.#approvals.of(toolCallId).state !== 'pending') return
       await this.#storeAnswer(toolCallId, { allowed: false, by })
@@ -309,117 +257,67 @@ export class Session {
   /** Let go of clocks and readers; the object is not used again. */
   forget(reason: CloseReason = 'slow'): void {
     this.#approvals.stopClocks()
-    this.#subscribers.closeAll(reason)
+    this.#journal.closeReaders(reason)
   }
 
-  // ── Inside ────────────────────────────────────────────────────────────────────────────────────────────
+  // ── Starting and queueing ─────────────────────────────────────────────────────────────────────────────
 
-  /** Run after everything that was asked before. */
-  #inTurn<T>(work: () => Promise<T>): Promise<T> {
-    this.#queued++
-    const result = this.#queue.then(async () => {
-      if (this.#deleted) throw new SandlotError('not_found', 'This session was deleted.')
-      return work()
-    })
-    const over = (): void => void this.#queued--
-    this.#queue = result.then(over, over)
-    return result
+  /** The prompt that was submitted under this request id. Throws `conflict` if it is in another session. */
+  async #submitted(requestId: string | undefined): Promise<string | undefined> {
+    if (requestId === undefined) return undefined
+    const known = await this.#parts.store.findSubmission(this.userId, requestId)
+    if (known === undefined || known.sessionId === this.id) return known?.promptId
+    throw new SandlotError('conflict', 'This request id was used for a message in another session.')
   }
 
   async #start(text: string, options: PromptOptions): Promise<Accepted> {
     const { requestId, unattended = false, messageId = newId('m') } = options
     const promptId = promptIdOf(messageId)
     const at = this.#parts.now()
-    const started = {
-      type: 'prompt_started',
-      model: this.#parts.model.name,
-      ...(requestId === undefined ? {} : { requestId }),
-      ...(unattended ? { unattended } : {}),
-    } as const
-    // What waited when an earlier prompt was stopped goes first.
-    const held = queuedMessages(this.#log).flatMap((message) => sentMessage(message, promptId, at))
-    const message: SessionEvent = {
-      sessionUpdate: 'user_message_chunk',
-      messageId,
-      content: { type: 'text', text },
-      _meta: makeMeta({ promptId }, at),
-    }
-    const titled = this.#titleEvents(text, promptId, at)
-    await this.#store([makeSandlotEvent(started, { promptId }, at), ...titled, ...held, message])
+    const title: SessionEvent[] =
+      this.#journal.title === null
+        ? [
+            {
+              sessionUpdate: 'session_info_update',
+              title: titleOf(text),
+              _meta: makeMeta({ promptId }, at),
+            },
+          ]
+        : []
+    await this.#store([
+      promptStarted(messageId, { model: this.#parts.model.name, requestId, unattended }, at),
+      ...title,
+      // What waited when an earlier prompt was stopped goes first.
+      ...queuedMessages(this.log).flatMap((message) => sentMessage(message, promptId, at)),
+      userMessage(messageId, text, promptId, at),
+    ])
     this.#launch(promptId, unattended, false)
     return this.#accepted(promptId, false)
-  }
-
-  /** The first prompt names the session. */
-  #titleEvents(text: string, promptId: string, at: number): SessionEvent[] {
-    if (this.#title !== null) return []
-    return [{ sessionUpdate: 'session_info_update', title: titleOf(text), _meta: makeMeta({ promptId }, at) }]
   }
 
   async #enqueue(runningId: string, text: string, options: PromptOptions): Promise<Accepted> {
     const { requestId, messageId = newId('m') } = options
     const as = options.whenBusy === 'queue' ? 'queue' : 'steer'
-    const event = makeSandlotEvent(
-      { type: 'message_queued', messageId, text, as },
-      { promptId: runningId },
-      this.#parts.now(),
-    )
     const promptId = promptIdOf(messageId)
     const submission =
       requestId === undefined ? {} : { submission: { userId: this.userId, requestId, promptId } }
-    await this.#store([event], submission)
+    await this.#store([queuedMessage({ messageId, text, as }, runningId, this.#parts.now())], submission)
     return this.#accepted(promptId, false)
   }
 
   #accepted(promptId: string, duplicate: boolean): Accepted {
-    const done = this.#waitFor(promptId)
+    const done = this.#waiters.wait(promptId, this.#state())
     done.catch((error: unknown) => {
-      this.#parts.log.warn(
-        { sessionId: this.id, promptId, error: messageOf(error) },
-        'a prompt could not be finished',
-      )
+      const fields = { sessionId: this.id, promptId, error: messageOf(error) }
+      this.#parts.log.warn(fields, 'a prompt could not be finished')
     })
     return { sessionId: this.id, promptId, duplicate, done }
   }
 
-  /** The end of the prompt with this id, or of the one that took the queued message with this id. */
-  #endOf(promptId: string): PromptEnd | undefined {
-    const taker = promptThatTook(this.#log, messageIdOf(promptId))
-    return promptEndOf(this.#log, taker ?? promptId)
-  }
-
-  #waitFor(promptId: string): Promise<PromptEnd> {
-    const known = this.#endOf(promptId)
-    if (known !== undefined) return Promise.resolve(known)
-    if (this.#running === undefined) {
-      // A queued message that a Stop left waiting: it goes with the next prompt.
-      return Promise.resolve({ promptId, stopReason: 'cancelled', reason: 'cancelled', seq: this.seq })
-    }
-    const ended = Promise.withResolvers<PromptEnd>()
-    this.#waiters.add({ promptId, ended })
-    return ended.promise
-  }
-
-  #tellWaiters(failed?: unknown): void {
-    for (const waiter of this.#waiters) {
-      const end = this.#endOf(waiter.promptId)
-      if (end === undefined && failed === undefined && this.#running !== undefined) continue
-      this.#waiters.delete(waiter)
-      if (end !== undefined) waiter.ended.resolve(end)
-      else if (failed !== undefined) waiter.ended.reject(failed)
-      else
-        waiter.ended.resolve({
-          promptId: waiter.promptId,
-          stopReason: 'cancelled',
-          reason: 'cancelled',
-          seq: this.seq,
-        })
-    }
-  }
+  // ── Running ───────────────────────────────────────────────────────────────────────────────────────────
 
   #launch(promptId: string, unattended: boolean, resumed: boolean): void {
-    const driven = Promise.resolve()
-    const running: Running = { promptId, unattended, stop: new AbortController(), cancels: new Map(), driven }
+    const running = new Running(promptId, unattended)
     this.#running = running
     this.#changed(this.summary())
     running.driven = this.#drive(running, resumed)
@@ -433,25 +331,33 @@ export class Session {
         ...parts,
         promptId: running.promptId,
         resumed,
-        log: () => this.#log,
+        log: () => this.log,
         signal: running.stop.signal,
         leaving,
-        batchContext: (turn) => this.#batchContext(running, turn),
-        warn: log.warn.bind(log),
+        batchContext: (turn) =>
+          batchContext({
+            sessionId: this.id,
+            userId: this.userId,
+            running,
+            turn,
+            events: this.log,
+            approvals: this.#approvals,
+            mode: () => lower(this.mode, this.#modeCeiling),
+            parts: this.#parts,
+          }),
+        warn: (fields, message) => log.warn({ sessionId: this.id, ...fields }, message),
       })
       for await (const group of groups) {
         // The process leaves: what has not been stored never happened. The next start resumes.
         if (leaving.aborted) return
         const [first] = group
-        if (first !== undefined && isLive(first)) this.#show(first)
+        if (first !== undefined && isLive(first)) this.#journal.show(first)
         else await this.#inTurn(() => this.#storeFromLoop(running, group))
       }
     } catch (error) {
       if (leaving.aborted) return
-      log.warn(
-        { sessionId: this.id, promptId: running.promptId, error: messageOf(error) },
-        'the prompt broke off',
-      )
+      const fields = { sessionId: this.id, promptId: running.promptId, error: messageOf(error) }
+      log.warn(fields, 'the prompt broke off')
       await this.#breakOff(running, error)
     }
   }
@@ -463,12 +369,10 @@ export class Session {
       const end = endEvent(running.promptId, 'error', BUG_TEXT, this.#parts.now())
       await this.#inTurn(() => this.#storeFromLoop(running, [end]))
     } catch (error) {
-      this.#parts.log.warn(
-        { sessionId: this.id, error: messageOf(error) },
-        'the end of a prompt could not be stored',
-      )
+      const fields = { sessionId: this.id, promptId: running.promptId, error: messageOf(error) }
+      this.#parts.log.warn(fields, 'the end of a prompt could not be stored')
       this.#running = undefined
-      this.#tellWaiters(cause)
+      this.#waiters.tell(this.#state(), cause)
     }
   }
 
@@ -476,46 +380,54 @@ export class Session {
     const end = group.map(sandlotEventOf).find((event) => event?.type === 'prompt_ended')
     if (end?.type !== 'prompt_ended') {
       await this.#store(group)
-      if (group.some((event) => sandlotEventOf(event)?.type === 'approval_asked'))
-        await this.#denyWhatNobodyAnswers()
+      const asked = group.some((event) => sandlotEventOf(event)?.type === 'approval_asked')
+      if (asked) await this.#denyWhatNobodyAnswers()
       return
     }
     const stopped = end.reason === 'cancelled' || end.reason === 'interrupted'
-    const next = stopped ? undefined : queuedMessages(this.#log)[0]
+    const next = stopped ? undefined : queuedMessages(this.log)[0]
     if (next === undefined) {
       await this.#store(group)
       this.#running = undefined
+      this.#changed(this.summary())
     } else {
+      // In the same transaction: a crash in between would leave a message waiting for nothing.
       const promptId = promptIdOf(next.messageId)
       const at = this.#parts.now()
-      const started = makeSandlotEvent(
-        { type: 'prompt_started', model: this.#parts.model.name },
-        { promptId },
-        at,
-      )
+      const { unattended } = running
+      const started = promptStarted(next.messageId, { model: this.#parts.model.name, unattended }, at)
       await this.#store([...group, started, ...sentMessage(next, promptId, at)])
-      this.#launch(promptId, running.unattended, false)
+      this.#launch(promptId, unattended, false)
     }
-    this.#changed(this.summary())
-    this.#tellWaiters()
+    this.#waiters.tell(this.#state())
   }
 
   /** An approval of an unattended prompt, or of one that is being stopped, is denied at once. */
   async #denyWhatNobodyAnswers(): Promise<void> {
-    const running = this.#running
-    if (running === undefined) return
-    const stopping = running.stop.signal.aborted
-    if (!running.unattended && !stopping) return
+    const stopping = this.#running?.stop.signal.aborted === true
+    if (!stopping && this.#running?.unattended !== true) return
     for (const { toolCallId } of this.#approvals.pending()) {
       await this.#storeAnswer(toolCallId, { allowed: false, by: stopping ? 'cancel' : 'unattended' })
     }
   }
 
-  async #storeAnswer(
-    toolCallId: string,
-    answer: { allowed: boolean; by: string; optionId?: string; reason?: string },
-  ): Promise<void> {
-    const call = this.#log.find(
+  // ── Storing ───────────────────────────────────────────────────────────────────────────────────────────
+
+  /** Run after everything that was asked before. */
+  #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    return this.#queue.run(async () => {
+      if (this.#deleted) throw new SandlotError('not_found', 'This session was deleted.')
+      return work()
+    })
+  }
+
+  /** Only inside `#inTurn`. */
+  async #store(events: EventGroup, more: Effects = {}): Promise<void> {
+    if (await this.#journal.append(events, more)) this.#changed(this.summary())
+  }
+
+  async #storeAnswer(toolCallId: string, answer: ApprovalAnswer): Promise<void> {
+    const call = this.log.find(
       (event) => event.sessionUpdate === 'tool_call' && event.toolCallId === toolCallId,
     )
     const { promptId, turn } = call === undefined ? {} : metaOf(call)
@@ -523,111 +435,24 @@ export class Session {
       ...(promptId === undefined ? {} : { promptId }),
       ...(turn === undefined ? {} : { turn }),
     }
-    await this.#store([
-      makeSandlotEvent({ type: 'approval_answered', toolCallId, ...answer }, fields, this.#parts.now()),
-    ])
+    const event = { type: 'approval_answered', toolCallId, ...answer } as const
+    await this.#store([makeSandlotEvent(event, fields, this.#parts.now())])
   }
 
   async #expire(toolCallId: string): Promise<void> {
     try {
-      await this.#inTurn(async () => {
-        if (this.#approvals.of(toolCallId).state !== 'pending') return
-        await this.#storeAnswer(toolCallId, { allowed: false, by: 'expiry' })
-      })
+      await this.refuse(toolCallId, 'expiry')
     } catch (error) {
-      this.#parts.log.warn(
-        { sessionId: this.id, toolCallId, error: messageOf(error) },
-        'an approval could not expire',
-      )
+      const fields = { sessionId: this.id, toolCallId, error: messageOf(error) }
+      this.#parts.log.warn(fields, 'an approval could not expire')
     }
   }
 
-  /** Store settled events with what they change, fold them, show them. Only inside `#inTurn`. */
-  async #store(events: EventGroup, more: Effects = {}): Promise<void> {
-    const { store, leaving, model } = this.#parts
-    if (leaving.aborted) throw new SandlotError('not_ready', 'The agent is shutting down.')
-    const context = {
-      userId: this.userId,
-      model: model.name,
-      toolOf: (id: string) => this.#approvals.nameOf(id),
-    }
-    const stored = await store.append(this.id, events, { ...effectsOf(events, context), ...more })
-    for (const event of stored) {
-      this.#log.push(event)
-      this.#flight.settle(event)
-      this.#approvals.note(event)
-      this.#updatedAt = metaOf(event).at
-      if (event.sessionUpdate === 'current_mode_update') this.#mode = event.currentModeId
-      if (event.sessionUpdate === 'session_info_update' && typeof event.title === 'string')
-        this.#title = event.title
-      this.#subscribers.send(event)
-    }
-    this.#approvals.startClocks()
-    if (stored.some(changesSummary)) this.#changed(this.summary())
+  #state(): { events: readonly SessionEvent[]; seq: number; running: boolean } {
+    return { events: this.log, seq: this.seq, running: this.running }
   }
-
-  #show(event: SessionEvent): void {
-    this.#flight.show(event)
-    this.#subscribers.send(event)
-  }
-
-  #batchContext(running: Running, turn: number): BatchContext {
-    const { store, sandbox, leaving, log } = this.#parts
-    return {
-      sessionId: this.id,
-      userId: this.userId,
-      promptId: running.promptId,
-      turn,
-      signal: AbortSignal.any([running.stop.signal, leaving]),
-      cancelSignal: (callId) => cancelOf(running, callId).signal,
-      mode: () => lower(this.#mode, this.#modeCeiling),
-      sandbox: (signal) => sandbox(this.userId, signal),
-      approval: (callId) => this.#approvals.of(callId),
-      allowedForSession: (name) => this.#approvals.allowedForSession(name),
-      previousAttempt: (callId) => this.#previousAttempt(callId),
-      announced: (callId) =>
-        this.#log.some((event) => event.sessionUpdate === 'tool_call' && event.toolCallId === callId),
-      appendOutput: (callId, offset, bytes) => store.appendOutput(this.id, callId, offset, bytes),
-      readOutput: (callId, from, to) => store.readOutput(this.id, callId, from, to),
-      log,
-    }
-  }
-
-  #previousAttempt(callId: string): { n: number; boot: string } | undefined {
-    const attempts = this.#log.flatMap((event) =>
-      event.sessionUpdate === 'tool_call_update' && event.toolCallId === callId && !isOutcome(event)
-        ? [metaOf(event).attempt]
-        : [],
-    )
-    return attempts.findLast((attempt) => attempt !== undefined)
-  }
-}
-
-/** A message becomes the prompt of the same name, so that the prompt's id is known while it waits. */
-function promptIdOf(messageId: string): string {
-  return messageId.replace(/^m_/, 'p_')
-}
-
-function messageIdOf(promptId: string): string {
-  return promptId.replace(/^p_/, 'm_')
-}
-
-function cancelOf(running: Running, callId: string): AbortController {
-  let controller = running.cancels.get(callId)
-  if (controller === undefined) {
-    controller = new AbortController()
-    running.cancels.set(callId, controller)
-  }
-  return controller
 }
 
 function lower(a: Mode, b: Mode): Mode {
   return MODES.indexOf(a) <= MODES.indexOf(b) ? a : b
-}
-
-function changesSummary(event: SessionEvent): boolean {
-  if (event.sessionUpdate === 'current_mode_update') return true
-  if (event.sessionUpdate === 'session_info_update' && typeof event.title === 'string') return true
-  const type = sandlotEventOf(event)?.type
-  return type === 'approval_asked' || type === 'approval_answered'
 }

@@ -10,8 +10,8 @@ export interface StatusParts {
   model: Model
   defaultMode: Mode
   toolsEnabled: boolean
-  probeSandboxes(): Promise<{ ok: boolean; message: string }>
-  now(): number
+  probeSandboxes: () => Promise<{ ok: boolean; message: string }>
+  now: () => number
 }
 
 /** A function that tells the status. Degraded is not dead: without sandboxes chat still works, so `ready` stays true. */

@@ -9,9 +9,9 @@ export interface PumpOptions {
   /** Number of the last event that the client has. */
   after: number
   /** Resolves when the client's connection has taken the event; rejects when the connection is gone. */
-  send(event: SessionEvent): Promise<void>
+  send: (event: SessionEvent) => Promise<void>
   /** Everything missed was sent; called again after each resume of a client that was too slow. */
-  caughtUp?(): void
+  caughtUp?: () => void
 }
 
 /**

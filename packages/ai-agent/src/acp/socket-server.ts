@@ -20,8 +20,8 @@ export interface SocketServerParts {
   /** Absolute path of the socket. Call only while holding the agent's lock: a file that is there is removed. */
   path: string
   /** Serve one client. */
-  serve(stream: Stream): void
-  status(): Promise<AgentStatus>
+  serve: (stream: Stream) => void
+  status: () => Promise<AgentStatus>
   log: ToolLog
 }
 

@@ -1,0 +1,117 @@
+/**
+ * A session's log in memory and in the store: numbers and stores what is settled, folds it, keeps what is in flight, and
+ * shows both to the readers. Whoever appends does so in one queue.
+ */
+import { SandlotError } from '@sandlot/shared/errors'
+import { type Mode, type SessionEvent, metaOf, sandlotEventOf, seqOf } from '@sandlot/shared/events'
+import type { Effects, SessionRow } from '@sandlot/storage/sessions/store'
+import type { Approvals } from './session-approvals.ts'
+import { effectsOf } from './session-effects.ts'
+import { InFlight } from './session-flight.ts'
+import type { SessionParts } from './session-parts.ts'
+import { type CloseReason, Subscribers, type Subscription } from './session-subscription.ts'
+
+export class Journal {
+  readonly #row: SessionRow
+  readonly #parts: Pick<SessionParts, 'store' | 'leaving' | 'model'>
+  readonly #approvals: Approvals
+  readonly #events: SessionEvent[]
+  readonly #flight = new InFlight()
+  readonly #subscribers = new Subscribers()
+  #mode: Mode
+  #title: string | null
+  #updatedAt: number
+
+  /** `events`: all that are stored. */
+  constructor(
+    row: SessionRow,
+    events: readonly SessionEvent[],
+    approvals: Approvals,
+    parts: Pick<SessionParts, 'store' | 'leaving' | 'model'>,
+  ) {
+    this.#row = row
+    this.#parts = parts
+    this.#approvals = approvals
+    this.#events = [...events]
+    this.#mode = row.mode
+    this.#title = row.title
+    this.#updatedAt = row.updatedAt
+    for (const event of events) approvals.note(event)
+    approvals.startClocks()
+  }
+
+  /** Settled events in order. */
+  get events(): readonly SessionEvent[] {
+    return this.#events
+  }
+
+  /** Number of the last settled event. */
+  get seq(): number {
+    const last = this.#events.at(-1)
+    return last === undefined ? 0 : (seqOf(last) ?? 0)
+  }
+
+  get mode(): Mode {
+    return this.#mode
+  }
+
+  get title(): string | null {
+    return this.#title
+  }
+
+  /** Epoch milliseconds. */
+  get updatedAt(): number {
+    return this.#updatedAt
+  }
+
+  get readers(): number {
+    return this.#subscribers.size
+  }
+
+  /** Everything after `after`, what is in flight, then the live tail. Nothing happens in between: this is synchronous. */
+  subscribe(after: number): Subscription {
+    const missed = this.#events.filter((event) => (seqOf(event) ?? 0) > after)
+    return this.#subscribers.add([...missed, ...this.#flight.snapshot()], this.seq)
+  }
+
+  /**
+   * Store settled events with what they change in one transaction, then fold and show them. Answers whether the
+   * session's line in the list has changed. Throws what the store throws, and `not_ready` when the process leaves.
+   */
+  async append(events: readonly SessionEvent[], more: Effects = {}): Promise<boolean> {
+    const { store, leaving, model } = this.#parts
+    if (leaving.aborted) throw new SandlotError('not_ready', 'The agent is shutting down.')
+    const { id, userId } = this.#row
+    const context = { userId, model: model.name, toolOf: (callId: string) => this.#approvals.nameOf(callId) }
+    const stored = await store.append(id, events, { ...effectsOf(events, context), ...more })
+    for (const event of stored) {
+      this.#events.push(event)
+      this.#flight.settle(event)
+      this.#approvals.note(event)
+      this.#updatedAt = metaOf(event).at
+      if (event.sessionUpdate === 'current_mode_update') this.#mode = event.currentModeId
+      if (event.sessionUpdate === 'session_info_update' && typeof event.title === 'string')
+        this.#title = event.title
+      this.#subscribers.send(event)
+    }
+    this.#approvals.startClocks()
+    return stored.some(changesSummary)
+  }
+
+  /** Show a live event. It is not stored. */
+  show(event: SessionEvent): void {
+    this.#flight.show(event)
+    this.#subscribers.send(event)
+  }
+
+  closeReaders(reason: CloseReason): void {
+    this.#subscribers.closeAll(reason)
+  }
+}
+
+function changesSummary(event: SessionEvent): boolean {
+  if (event.sessionUpdate === 'current_mode_update') return true
+  if (event.sessionUpdate === 'session_info_update' && typeof event.title === 'string') return true
+  const type = sandlotEventOf(event)?.type
+  return type === 'approval_asked' || type === 'approval_answered'
+}

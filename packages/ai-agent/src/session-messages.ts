@@ -1,0 +1,51 @@
+/** The events by which a user's message enters a session. */
+import { type SessionEvent, makeMeta, makeSandlotEvent } from '@sandlot/shared/events'
+import type { QueuedMessage } from './history.ts'
+
+/** A message becomes the prompt of the same name, so that the prompt's id is known while it waits. */
+export function promptIdOf(messageId: string): string {
+  return messageId.replace(/^m_/, 'p_')
+}
+
+export function messageIdOf(promptId: string): string {
+  return promptId.replace(/^p_/, 'm_')
+}
+
+export interface PromptStart {
+  model: string
+  requestId?: string | undefined
+  unattended?: boolean
+}
+
+/** `prompt_started` of the prompt that this message becomes. */
+export function promptStarted(messageId: string, start: PromptStart, at: number): SessionEvent {
+  const { model, requestId, unattended } = start
+  const event = {
+    type: 'prompt_started',
+    model,
+    ...(requestId === undefined ? {} : { requestId }),
+    ...(unattended === true ? { unattended } : {}),
+  } as const
+  return makeSandlotEvent(event, { promptId: promptIdOf(messageId) }, at)
+}
+
+export function userMessage(messageId: string, text: string, promptId: string, at: number): SessionEvent {
+  return {
+    sessionUpdate: 'user_message_chunk',
+    messageId,
+    content: { type: 'text', text },
+    _meta: makeMeta({ promptId }, at),
+  }
+}
+
+/** A message that waits. `promptId`: the prompt that runs. */
+export function queuedMessage(message: QueuedMessage, promptId: string, at: number): SessionEvent {
+  return makeSandlotEvent({ type: 'message_queued', ...message }, { promptId }, at)
+}
+
+/** A message that waited becomes part of a prompt. */
+export function sentMessage(message: QueuedMessage, promptId: string, at: number): SessionEvent[] {
+  const { messageId, text } = message
+  const unqueued = { type: 'message_unqueued', messageId, why: 'sent' } as const
+  return [makeSandlotEvent(unqueued, { promptId }, at), userMessage(messageId, text, promptId, at)]
+}

@@ -1,0 +1,127 @@
+/** The agent as a real process for tests, and a client of its socket. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import {
+  type AnyMessage,
+  type ClientConnection,
+  PROTOCOL_VERSION,
+  client,
+  methods,
+} from '@agentclientprotocol/sdk'
+import type { SessionEvent } from '@sandlot/shared/events'
+import { WebSocket } from 'ws'
+import { webSocketStream } from '../src/acp/web-socket-stream.ts'
+
+const MAIN = join(import.meta.dirname, '../src/main.ts')
+/** Nothing listens there. */
+export const NO_ENGINE = 'unix:///nonexistent/docker.sock'
+
+/** A data folder and the processes that were started on it. */
+export class AgentFolder implements AsyncDisposable {
+  readonly path = mkdtempSync(join(tmpdir(), 'sandlot-main-'))
+  readonly socket = join(this.path, 'run', 'agent.sock')
+  readonly #started: AgentProcess[] = []
+
+  start(env: Record<string, string> = {}, args: readonly string[] = []): AgentProcess {
+    const started = new AgentProcess(this.path, env, args)
+    this.#started.push(started)
+    return started
+  }
+
+  /** Started and listening. */
+  async listening(env: Record<string, string> = {}): Promise<AgentProcess> {
+    const started = this.start(env)
+    await started.logged('the agent is ready')
+    return started
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const one of this.#started) await one.kill()
+    rmSync(this.path, { recursive: true, force: true })
+  }
+}
+
+export class AgentProcess {
+  readonly child: ChildProcess
+  readonly ended: Promise<number | null>
+  stdout = ''
+  stderr = ''
+
+  constructor(folder: string, env: Record<string, string>, args: readonly string[]) {
+    const child = spawn(process.execPath, ['--conditions=source', MAIN, ...args], {
+      env: { PATH: process.env['PATH'], SANDLOT_DATA: folder, DOCKER_HOST: NO_ENGINE, ...env },
+      stdio: 'pipe',
+    })
+    child.stdout.setEncoding('utf8').on('data', (text: string) => (this.stdout += text))
+    child.stderr.setEncoding('utf8').on('data', (text: string) => (this.stderr += text))
+    this.child = child
+    this.ended = once(child, 'close').then(([code]) => code as number | null)
+  }
+
+  /** Resolves when stderr has this text. Rejects when the process ends first. */
+  async logged(text: string): Promise<void> {
+    const early = this.ended.then((code) => {
+      if (!this.stderr.includes(text)) throw new Error(`the agent ended with ${code}:\n${this.stderr}`)
+    })
+    const seen = new Promise<void>((resolve) => {
+      const look = (): void => {
+        if (this.stderr.includes(text)) resolve()
+      }
+      this.child.stderr?.on('data', look)
+      look()
+    })
+    await Promise.race([early, seen])
+  }
+
+  send(line: object): void {
+    this.child.stdin?.write(`${JSON.stringify(line)}\n`)
+  }
+
+  async kill(): Promise<void> {
+    if (this.child.exitCode === null && this.child.signalCode === null) this.child.kill('SIGKILL')
+    await this.ended
+  }
+}
+
+export interface SocketClient extends Disposable {
+  connection: ClientConnection
+  /** Every event so far. */
+  events: SessionEvent[]
+  request(method: string, params: object): Promise<Record<string, unknown>>
+}
+
+const ADA = { _meta: { sandlot: { user: { id: 'u_ada', role: 'user' } } } }
+
+/** A client of our own, as the service is one; all its requests are Ada's. */
+export async function connectTo(folder: AgentFolder): Promise<SocketClient> {
+  const socket = new WebSocket(`ws+unix://${folder.socket}:/acp`)
+  await once(socket, 'open')
+  const events: SessionEvent[] = []
+  const stream: { readable: ReadableStream<AnyMessage>; writable: WritableStream<AnyMessage> } =
+    webSocketStream(socket)
+  const connection = client({ name: 'test' })
+    .onNotification(
+      methods.client.session.update,
+      ({ params }) => void events.push(params.update as SessionEvent),
+    )
+    .onNotification('*', () => undefined)
+    .connect(stream)
+  const request = (method: string, params: object): Promise<Record<string, unknown>> =>
+    connection.agent.request(method, { ...ADA, ...params })
+  await request(methods.agent.initialize, {
+    protocolVersion: PROTOCOL_VERSION,
+    clientCapabilities: { _meta: { sandlot: { version: 1 } } },
+  })
+  return {
+    connection,
+    events,
+    request,
+    [Symbol.dispose]: () => {
+      connection.close()
+      socket.terminate()
+    },
+  }
+}
