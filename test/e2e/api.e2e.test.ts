@@ -1,6 +1,16 @@
-import { chatResponse } from '@sandlot/shared/api'
+import { chatResponse, newApiKey } from '@sandlot/shared/api'
 import { describe, expect, test } from 'vitest'
+import type { Person } from './browser.ts'
 import { useWorld } from './fixture.ts'
+
+/** As the settings page makes one: with the cookie, from the same origin. */
+async function makeKey(someone: Person, origin: string): Promise<string> {
+  const answer = await someone.context.request.post('/api/keys', {
+    data: { name: 'test' },
+    headers: { origin },
+  })
+  return newApiKey.parse(await answer.json()).key
+}
 
 describe('POST /api/chat', () => {
   const demo = useWorld({ OPENAI_MODEL: '', OPENAI_BASE_URL: '', OPENAI_API_KEY: '' })
@@ -8,8 +18,7 @@ describe('POST /api/chat', () => {
 
   const post = async (body: unknown, headers: Record<string, string> = {}): Promise<Response> => {
     const { ada, sandlot } = demo()
-    key ??= ((await (await ada.context.request.post('/api/keys', { data: { name: 'test' } })).json()) as { key: string })
-      .key
+    key ??= await makeKey(ada, sandlot.url)
     return fetch(`${sandlot.url}/api/chat`, {
       method: 'POST',
       headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', ...headers },
@@ -69,8 +78,14 @@ describe('POST /api/chat', () => {
     const approve = ada.page.getByTestId('approval').getByRole('button', { name: /^allow(?! for)/i })
     for (;;) {
       const next = await Promise.race([
-        approve.first().waitFor({ timeout: 90_000 }).then(() => 'asked' as const),
-        ada.page.getByTestId('stop').waitFor({ state: 'hidden', timeout: 90_000 }).then(() => 'over' as const),
+        approve
+          .first()
+          .waitFor({ timeout: 90_000 })
+          .then(() => 'asked' as const),
+        ada.page
+          .getByTestId('stop')
+          .waitFor({ state: 'hidden', timeout: 90_000 })
+          .then(() => 'over' as const),
       ])
       if (next === 'over') break
       await approve.first().click()

@@ -3,7 +3,11 @@ import { textAnswer, toolCalls } from '../../packages/ai-agent/test/fake-provide
 import { person } from './browser.ts'
 import { useWorld } from './fixture.ts'
 
-const touch = (id: string, file: string) => ({ id, name: 'run_shell_command', args: { command: `touch ${file}; ls` } })
+const touch = (id: string, file: string) => ({
+  id,
+  name: 'run_shell_command',
+  args: { command: `touch ${file}; ls` },
+})
 
 describe('approvals', () => {
   const world = useWorld({ SANDLOT_DEFAULT_MODE: 'manual' })
@@ -51,7 +55,10 @@ describe('approvals', () => {
     await sandlot.restartAgent('SIGTERM')
     const second = person(await ada.context.newPage())
     await second.page.goto(ada.page.url())
-    await second.page.getByTestId('approval').getByRole('button', { name: /^allow(?! for)/i }).click()
+    await second.page
+      .getByTestId('approval')
+      .getByRole('button', { name: /^allow(?! for)/i })
+      .click()
     await ada.answers.filter({ hasText: 'Both saw it.' }).waitFor()
     await ada.page.getByTestId('approval').waitFor({ state: 'hidden' })
     expect(requests().at(-1)?.body.messages.at(-1)?.content).toContain('pending.txt')

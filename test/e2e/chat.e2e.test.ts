@@ -39,7 +39,9 @@ describe('the main job', () => {
     expect(second?.body.messages.slice(0, 2)).toEqual(first?.body.messages)
     expect(second?.body.tools).toEqual(first?.body.tools)
     const [assistant, ...results] = second?.body.messages.slice(2) ?? []
-    expect((assistant?.tool_calls as { id: string }[]).map((call) => call.id)).toEqual(calls.map((call) => call.id))
+    expect((assistant?.tool_calls as { id: string }[]).map((call) => call.id)).toEqual(
+      calls.map((call) => call.id),
+    )
     expect(results.map((result) => result.tool_call_id)).toEqual(calls.map((call) => call.id))
     expect(results[0]?.content).toContain('slow done')
     expect(results[2]?.content).toContain('quick')
@@ -112,7 +114,9 @@ describe('the main job', () => {
     await ada.page.reload()
     await output.filter({ hasText: 'line 4' }).waitFor()
     const running = await output.first().innerText()
-    expect(running.match(/line \d/g)).toEqual(Array.from(running.match(/line \d/g) ?? [], (_, i) => `line ${i + 1}`))
+    expect(running.match(/line \d/g)).toEqual(
+      Array.from(running.match(/line \d/g) ?? [], (_, i) => `line ${i + 1}`),
+    )
 
     // A second tab joins late and sees the same.
     const second = person(await ada.context.newPage())
@@ -120,10 +124,15 @@ describe('the main job', () => {
     await second.answers.filter({ hasText: 'Six lines.' }).waitFor()
     await ada.answers.filter({ hasText: 'Six lines.' }).waitFor()
     for (const page of [ada.page, second.page]) {
+      await page.bringToFront()
       const card = page.getByTestId('tool-card').first()
-      if ((await card.getByTestId('tool-output').count()) === 0) await card.getByRole('button').first().click()
-      const text = await card.getByTestId('tool-output').innerText()
-      expect(text.match(/line \d/g)).toEqual(['line 1', 'line 2', 'line 3', 'line 4', 'line 5', 'line 6'])
+      await page.getByTestId('stop').waitFor({ state: 'hidden' })
+      if (!(await card.getByTestId('tool-output').isVisible())) await card.getByRole('button').first().click()
+      await expect
+        .poll(async () => (await card.getByTestId('tool-output').innerText()).match(/line \d/g), {
+          timeout: 10_000,
+        })
+        .toEqual(['line 1', 'line 2', 'line 3', 'line 4', 'line 5', 'line 6'])
     }
     await second.page.close()
     expect(browser.isConnected()).toBe(true)
@@ -133,7 +142,9 @@ describe('the main job', () => {
   test('a model that answers 401: the page says which setting is wrong, and never the key', async () => {
     const { ada, script, sandlot } = world()
     script(
-      errorAnswer(401, { error: { message: 'Incorrect API key provided: sk-test-canary', code: 'invalid_api_key' } }),
+      errorAnswer(401, {
+        error: { message: 'Incorrect API key provided: sk-test-canary', code: 'invalid_api_key' },
+      }),
     )
     await ada.say('hello')
     const end = ada.page.getByTestId('prompt-end')
@@ -163,7 +174,13 @@ describe('the main job', () => {
     for (const index of [0, 1, 2, 3]) await ada.cardIs(index, 'failed')
     await ada.cardIs(4, 'completed')
     const results = requests()[1]?.body.messages.filter((message) => message.role === 'tool') ?? []
-    expect(results.map((result) => result.tool_call_id)).toEqual(['bad_json', 'bad_shape', 'no_tool', 'outside', 'good'])
+    expect(results.map((result) => result.tool_call_id)).toEqual([
+      'bad_json',
+      'bad_shape',
+      'no_tool',
+      'outside',
+      'good',
+    ])
     expect(results[2]?.content).toContain('run_shell_command')
     expect(results[4]?.content).toContain('undisturbed')
   })
@@ -196,7 +213,12 @@ describe('the main job', () => {
   test('the agent is killed in the middle of a command: the command goes on, its output and outcome are adopted', async () => {
     const { ada, script, sandlot } = world()
     const { requests } = script(
-      toolCalls([shell('k', 'echo begun >> count.txt; for i in 1 2 3 4 5; do echo "step $i"; sleep 1; done; wc -l < count.txt')]),
+      toolCalls([
+        shell(
+          'k',
+          'echo begun >> count.txt; for i in 1 2 3 4 5; do echo "step $i"; sleep 1; done; wc -l < count.txt',
+        ),
+      ]),
       textAnswer('Survived.'),
     )
     await ada.say('work through a crash')

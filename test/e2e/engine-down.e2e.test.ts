@@ -19,6 +19,6 @@ describe('a Docker engine that is down', () => {
     const ready = (await (await fetch(`${sandlot.url}/readyz`)).json()) as {
       reasons: { part: string; ok: boolean }[]
     }
-    expect(ready.reasons).toContainEqual(expect.objectContaining({ part: 'engine', ok: false }))
+    expect(ready.reasons).toContainEqual(expect.objectContaining({ part: 'sandbox', ok: false }))
   })
 })
