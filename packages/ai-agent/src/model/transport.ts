@@ -1,7 +1,9 @@
 /** The only file that imports the `openai` package: one POST, and the raw answer. Its retries, its parsing and its logs are off. */
 import OpenAI, { APIConnectionTimeoutError } from 'openai'
-import { failureOfResponse, modelError, toModelError } from './errors.ts'
-import type { ErrorContext, ProviderFailure } from './errors.ts'
+import { modelError, toModelError } from './errors.ts'
+import type { ErrorContext } from './errors.ts'
+import { failureOfResponse } from './failure.ts'
+import type { ProviderFailure } from './failure.ts'
 import type { JsonObject } from './json.ts'
 import { shownUrl, transportError } from './unreachable.ts'
 

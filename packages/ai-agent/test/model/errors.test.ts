@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { classOf, failureOfResponse, toModelError } from '../../src/model/errors.ts'
+import { classOf, toModelError } from '../../src/model/errors.ts'
+import { failureOfResponse } from '../../src/model/failure.ts'
 import type { ModelErrorClass } from '../../src/model/model.ts'
 
 const CONTEXT = { model: 'm', baseUrl: 'https://api.example/v1', apiKey: 'sk-abcdef' }
