@@ -1,5 +1,6 @@
 import { Popover } from '@base-ui/react/popover'
 import { FlaskConical } from 'lucide-react'
+import { useRef } from 'react'
 
 const EXAMPLE = `OPENAI_BASE_URL=https://…/v1
 OPENAI_MODEL=…
@@ -29,23 +30,32 @@ export function DemoExplanation() {
 
 /** The label beside the composer. */
 export function DemoBadge() {
+  const host = useRef<HTMLDivElement>(null)
   return (
-    <Popover.Root>
-      <Popover.Trigger
-        data-testid="demo-model"
-        className="inline-flex h-6 items-center gap-1.5 rounded-full border border-waiting-line bg-waiting-wash px-2 text-xs font-medium text-waiting"
-      >
-        <FlaskConical className="size-3" aria-hidden />
-        Demo model
-      </Popover.Trigger>
-      <Popover.Portal>
-        <Popover.Positioner side="top" align="start" sideOffset={10} className="z-50">
-          <Popover.Popup className="popup flex w-88 max-w-[calc(100vw-2rem)] flex-col gap-2.5 rounded-xl border border-line bg-raised p-4 text-sm text-muted shadow-3 outline-none">
-            <Popover.Title className="text-sm font-semibold text-ink">This is a demo</Popover.Title>
-            <DemoExplanation />
-          </Popover.Popup>
-        </Popover.Positioner>
-      </Popover.Portal>
-    </Popover.Root>
+    <div ref={host}>
+      <Popover.Root>
+        <Popover.Trigger
+          data-testid="demo-model"
+          className="inline-flex h-6 items-center gap-1.5 rounded-full border border-waiting-line bg-waiting-wash px-2 text-xs font-medium text-waiting"
+        >
+          <FlaskConical className="size-3" aria-hidden />
+          Demo model
+        </Popover.Trigger>
+        <Popover.Portal container={host}>
+          <Popover.Positioner
+            positionMethod="fixed"
+            side="top"
+            align="start"
+            sideOffset={10}
+            className="z-50"
+          >
+            <Popover.Popup className="popup flex w-88 max-w-[calc(100vw-2rem)] flex-col gap-2.5 rounded-xl border border-line bg-raised p-4 text-sm text-muted shadow-3 outline-none">
+              <Popover.Title className="text-sm font-semibold text-ink">This is a demo</Popover.Title>
+              <DemoExplanation />
+            </Popover.Popup>
+          </Popover.Positioner>
+        </Popover.Portal>
+      </Popover.Root>
+    </div>
   )
 }

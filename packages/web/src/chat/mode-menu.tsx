@@ -1,6 +1,7 @@
 import { Menu } from '@base-ui/react/menu'
 import { MODES, type Mode } from '@sandlot/shared/events'
 import { Check, ChevronDown, type LucideIcon, PencilLine, ShieldCheck, Zap } from 'lucide-react'
+import { useRef } from 'react'
 import { cn } from '../lib/cn.ts'
 
 export const MODE_WORDS: Record<Mode, { name: string; means: string; icon: LucideIcon }> = {
@@ -20,33 +21,37 @@ function isMode(value: unknown): value is Mode {
 export function ModeMenu(props: { mode: Mode; onChange: (mode: Mode) => void }) {
   const words = MODE_WORDS[props.mode]
   const Icon = words.icon
+  // Inside the page’s landmark, not at the end of the body.
+  const host = useRef<HTMLDivElement>(null)
   return (
-    <Menu.Root>
-      <Menu.Trigger
-        aria-label={`Approval mode: ${words.name}`}
-        data-testid="mode"
-        data-mode={props.mode}
-        className="inline-flex h-8 items-center gap-1.5 rounded-lg px-2 text-xs font-medium text-muted hover:bg-hover hover:text-ink data-popup-open:bg-hover"
-      >
-        <Icon className={cn('size-3.5', props.mode === 'yolo' && 'text-waiting')} aria-hidden />
-        {words.name}
-        <ChevronDown className="size-3 text-faint" aria-hidden />
-      </Menu.Trigger>
-      <Menu.Portal>
-        <Menu.Positioner side="top" align="start" sideOffset={8} className="z-50">
-          <Menu.Popup className="popup w-72 max-w-[calc(100vw-2rem)] rounded-xl border border-line bg-raised p-1.5 shadow-3 outline-none">
-            <Menu.RadioGroup
-              value={props.mode}
-              onValueChange={(value) => isMode(value) && props.onChange(value)}
-            >
-              {MODES.map((mode) => (
-                <ModeItem key={mode} mode={mode} />
-              ))}
-            </Menu.RadioGroup>
-          </Menu.Popup>
-        </Menu.Positioner>
-      </Menu.Portal>
-    </Menu.Root>
+    <div ref={host}>
+      <Menu.Root>
+        <Menu.Trigger
+          aria-label={`Approval mode: ${words.name}`}
+          data-testid="mode"
+          data-mode={props.mode}
+          className="inline-flex h-8 items-center gap-1.5 rounded-lg px-2 text-xs font-medium text-muted hover:bg-hover hover:text-ink data-popup-open:bg-hover"
+        >
+          <Icon className={cn('size-3.5', props.mode === 'yolo' && 'text-waiting')} aria-hidden />
+          {words.name}
+          <ChevronDown className="size-3 text-faint" aria-hidden />
+        </Menu.Trigger>
+        <Menu.Portal container={host}>
+          <Menu.Positioner positionMethod="fixed" side="top" align="start" sideOffset={8} className="z-50">
+            <Menu.Popup className="popup w-72 max-w-[calc(100vw-2rem)] rounded-xl border border-line bg-raised p-1.5 shadow-3 outline-none">
+              <Menu.RadioGroup
+                value={props.mode}
+                onValueChange={(value) => isMode(value) && props.onChange(value)}
+              >
+                {MODES.map((mode) => (
+                  <ModeItem key={mode} mode={mode} />
+                ))}
+              </Menu.RadioGroup>
+            </Menu.Popup>
+          </Menu.Positioner>
+        </Menu.Portal>
+      </Menu.Root>
+    </div>
   )
 }
 

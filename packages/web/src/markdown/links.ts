@@ -9,8 +9,3 @@ export function safeHref(href: string | undefined): string | undefined {
   const url = new URL(href)
   return PROTOCOLS.has(url.protocol) ? url.href : undefined
 }
-
-/** Images that cost no request: their bytes are in the text. Scalable ones are left out. */
-export function isInlineImage(source: string | undefined): source is string {
-  return source !== undefined && /^data:image\/(?:png|jpeg|gif|webp|avif);base64,/.test(source)
-}

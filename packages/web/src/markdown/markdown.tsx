@@ -1,12 +1,12 @@
 /**
  * The model's markdown, also unfinished. What the text says is shown, never done: raw HTML stays text, nothing is
- * fetched (an image from elsewhere is a link to it), and a link leads only to the web or to mail.
+ * fetched (an image is a link to it), and a link leads only to the web or to mail.
  */
 import { ImageOff } from 'lucide-react'
 import { isValidElement, memo, type ReactNode } from 'react'
 import { type Components, defaultRehypePlugins, Streamdown } from 'streamdown'
 import { CodeBlock } from './code-block.tsx'
-import { isInlineImage, safeHref } from './links.ts'
+import { safeHref } from './links.ts'
 
 // Without the `raw` plugin HTML is text from the start; sanitising stays as the second lock.
 const REHYPE = Object.entries(defaultRehypePlugins)
@@ -73,10 +73,7 @@ const COMPONENTS: Components = {
     )
   },
   img: ({ src, alt }) => {
-    const source = typeof src === 'string' ? src : undefined
-    if (isInlineImage(source))
-      return <img src={source} alt={alt ?? ''} className="my-2 max-h-96 rounded-lg" />
-    const safe = safeHref(source)
+    const safe = safeHref(typeof src === 'string' ? src : undefined)
     return (
       <span className="inline-flex items-center gap-1.5 rounded-md border border-line bg-sunken px-2 py-0.5 text-sm text-muted">
         <ImageOff className="size-3.5 shrink-0" aria-hidden />

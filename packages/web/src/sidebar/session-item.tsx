@@ -1,7 +1,7 @@
 import { Menu } from '@base-ui/react/menu'
 import type { SessionSummary } from '@sandlot/shared/frames'
 import { Ellipsis, Trash2 } from 'lucide-react'
-import { memo } from 'react'
+import { memo, useRef } from 'react'
 import { Link } from 'wouter'
 import { cn } from '../lib/cn.ts'
 
@@ -14,8 +14,10 @@ export const SessionItem = memo(function SessionItem(props: {
 }) {
   const { summary } = props
   const title = summary.title ?? 'New chat'
+  const host = useRef<HTMLLIElement>(null)
   return (
     <li
+      ref={host}
       data-testid="session-item"
       data-session-id={summary.sessionId}
       data-running={summary.running}
@@ -46,8 +48,8 @@ export const SessionItem = memo(function SessionItem(props: {
         >
           <Ellipsis className="size-4" aria-hidden />
         </Menu.Trigger>
-        <Menu.Portal>
-          <Menu.Positioner side="bottom" align="end" sideOffset={4} className="z-50">
+        <Menu.Portal container={host}>
+          <Menu.Positioner positionMethod="fixed" side="bottom" align="end" sideOffset={4} className="z-50">
             <Menu.Popup className="popup min-w-40 rounded-xl border border-line bg-raised p-1.5 shadow-3 outline-none">
               <Menu.Item
                 onClick={() => props.onDelete(summary)}

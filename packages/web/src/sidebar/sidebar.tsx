@@ -90,7 +90,6 @@ export function Sidebar(props: { onPick: () => void; onSettings: () => void }) {
         <button
           type="button"
           onClick={props.onSettings}
-          aria-label={`Settings of ${me.name}`}
           className="flex w-full items-center gap-2.5 rounded-lg px-2 py-1.5 text-left hover:bg-hover"
         >
           <span
@@ -104,6 +103,7 @@ export function Sidebar(props: { onPick: () => void; onSettings: () => void }) {
             <span className="block truncate text-xs text-faint">{me.email}</span>
           </span>
           <Settings className="size-4 shrink-0 text-faint" aria-hidden />
+          <span className="sr-only">Settings</span>
         </button>
       </div>
       <Confirm

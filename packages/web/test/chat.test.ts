@@ -1,0 +1,252 @@
+/** The chat of one tab against a real WebSocket server on the loopback. */
+import type { AddressInfo } from 'node:net'
+import { type ClientFrame, clientFrame, type ServerFrame } from '@sandlot/shared/frames'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { type WebSocket, WebSocketServer } from 'ws'
+import { type KeyValue, memoryStorage } from '../src/lib/storage.ts'
+import { Chat } from '../src/state/chat.ts'
+import { isBusy } from '../src/state/chat-state.ts'
+import { SessionLog } from './fixture/session-log.ts'
+
+let server: WebSocketServer
+let port: number
+let sockets: WebSocket[]
+let received: ClientFrame[]
+let log: SessionLog
+let answer: (socket: WebSocket, frame: ClientFrame) => void
+const chats: Chat[] = []
+
+async function listen(onPort: number): Promise<void> {
+  server = new WebSocketServer({ host: '127.0.0.1', port: onPort })
+  server.on('connection', (socket) => {
+    sockets.push(socket)
+    socket.on('message', (data: Buffer) => {
+      const frame = clientFrame.parse(JSON.parse(data.toString('utf8')))
+      received.push(frame)
+      answer(socket, frame)
+    })
+  })
+  await new Promise((resolve) => server.once('listening', resolve))
+  port = (server.address() as AddressInfo).port
+}
+
+async function shut(): Promise<void> {
+  for (const socket of sockets) socket.terminate()
+  await new Promise((resolve) => server.close(resolve))
+}
+
+const send = (socket: WebSocket, frame: ServerFrame) => socket.send(JSON.stringify(frame))
+
+/** What the service does: a resume answers the log, a message is accepted once and then is in the log. */
+function serve(socket: WebSocket, frame: ClientFrame): void {
+  if (frame.type === 'ai_chat_resume') {
+    for (const event of [...log.settled.slice(frame.after), ...log.live]) {
+      send(socket, { type: 'ai_chat_event', sessionId: frame.sessionId, event })
+    }
+    send(socket, { type: 'ai_chat_caught_up', sessionId: frame.sessionId, seq: log.seq })
+  }
+  if (frame.type === 'ai_chat') {
+    const sessionId = frame.sessionId ?? 's_new'
+    const events = log.prompt(frame.text, frame.requestId)
+    send(socket, { type: 'ai_chat_accepted', requestId: frame.requestId, sessionId, promptId: log.promptId })
+    for (const event of events) send(socket, { type: 'ai_chat_event', sessionId, event })
+  }
+}
+
+beforeEach(async () => {
+  sockets = []
+  received = []
+  log = new SessionLog()
+  answer = serve
+  await listen(0)
+})
+
+afterEach(async () => {
+  for (const chat of chats.splice(0)) chat.stop()
+  await shut()
+})
+
+function open(storage: KeyValue = memoryStorage(), started: string[] = []): Chat {
+  const chat = new Chat({
+    url: `ws://127.0.0.1:${port}/ws`,
+    storage,
+    fetchSessions: async () => ({ sessions: [], next: null }),
+    onRefused: () => undefined,
+    onSessionStarted: (sessionId) => started.push(sessionId),
+    schedule: (work) => void setTimeout(work, 0),
+  })
+  chats.push(chat)
+  chat.start()
+  return chat
+}
+
+const until = (check: () => void) => vi.waitFor(check, { timeout: 8000, interval: 10 })
+const texts = (chat: Chat, id: string) =>
+  (chat.store.getState().views[id]?.transcript.entries ?? []).flatMap((entry) =>
+    entry.type === 'message' ? [entry.text] : [],
+  )
+
+test('a first message makes a session, is followed there, and its optimistic copy goes', async () => {
+  const started: string[] = []
+  const chat = open(memoryStorage(), started)
+  const requestId = chat.send(null, 'hello', 'manual')
+  expect(chat.store.getState().outbox).toHaveLength(1)
+  expect(isBusy(chat.store.getState(), null)).toBe(true)
+  await until(() => expect(texts(chat, 's_new')).toEqual(['hello']))
+  expect(started).toEqual(['s_new'])
+  expect(chat.store.getState().outbox).toEqual([])
+  expect(received[0]).toEqual({
+    type: 'ai_chat',
+    requestId,
+    text: 'hello',
+    mode: 'manual',
+    whenBusy: 'steer',
+  })
+  expect(isBusy(chat.store.getState(), 's_new')).toBe(true)
+})
+
+test('a lost connection resumes after the last number, and nothing is lost or doubled', async () => {
+  log.prompt('go')
+  const chat = open()
+  chat.show('s_1')
+  await until(() => expect(chat.store.getState().views['s_1']?.sync).toBe('fresh'))
+  log.text('agent_message_chunk', 'while you were away')
+  for (const socket of sockets) socket.terminate()
+  await until(() => expect(texts(chat, 's_1')).toEqual(['go', 'while you were away']))
+  const resumes = received.filter((frame) => frame.type === 'ai_chat_resume')
+  expect(resumes.map((frame) => frame.after)).toEqual([0, 2])
+})
+
+test('a message written while there is no service is sent when it is back, once, as the same one', async () => {
+  await shut()
+  const chat = open()
+  chat.show('s_1')
+  const requestId = chat.send('s_1', 'later')
+  chat.stopPrompt('s_other')
+  chat.setMode('s_1', 'manual')
+  chat.setMode('s_1', 'yolo')
+  await until(() => expect(chat.store.getState().connection.status).toBe('waiting'))
+  await listen(port)
+  chat.wake()
+  await until(() => expect(texts(chat, 's_1')).toEqual(['later']))
+  const said = received.filter((frame) => frame.type === 'ai_chat')
+  expect(said.map((frame) => frame.requestId)).toEqual([requestId])
+  // First what was missed, then what was not said; of two choices of mode only the last.
+  expect(received.map((frame) => frame.type)).toEqual([
+    'ai_chat_resume',
+    'ai_chat',
+    'ai_chat_cancel',
+    'ai_chat_mode',
+  ])
+  expect(received.at(-1)).toMatchObject({ modeId: 'yolo' })
+})
+
+test('a message whose answer got lost is sent again with its id, also after a reload', async () => {
+  const storage = memoryStorage()
+  answer = (socket, frame) => (frame.type === 'ai_chat' ? undefined : serve(socket, frame))
+  const first = open(storage)
+  const requestId = first.send(null, 'hello')
+  await until(() => expect(received).toHaveLength(1))
+  first.stop()
+  answer = serve
+  const second = open(storage)
+  await until(() => expect(texts(second, 's_new')).toEqual(['hello']))
+  expect(received.filter((frame) => frame.type === 'ai_chat').map((frame) => frame.requestId)).toEqual([
+    requestId,
+    requestId,
+  ])
+  expect(storage.get('sandlot.outbox')).toBeNull()
+})
+
+test('Stop before anything came back stops the prompt as soon as it has a name', async () => {
+  const waiting: [WebSocket, ClientFrame][] = []
+  answer = (socket, frame) => void waiting.push([socket, frame])
+  const chat = open()
+  chat.send(null, 'hello')
+  await until(() => expect(waiting).toHaveLength(1))
+  chat.stopPrompt(null)
+  answer = serve
+  for (const [socket, frame] of waiting) serve(socket, frame)
+  await until(() => expect(received).toContainEqual({ type: 'ai_chat_cancel', sessionId: 's_new' }))
+})
+
+test('a refused message stays, with the reason, until it is sent again or discarded', async () => {
+  answer = (socket, frame) => {
+    if (frame.type === 'ai_chat') {
+      send(socket, {
+        type: 'ai_chat_error',
+        requestId: frame.requestId,
+        code: 'rate_limited',
+        message: 'Too many.',
+      })
+    }
+  }
+  const chat = open()
+  const requestId = chat.send(null, 'hello')
+  await until(() => expect(chat.store.getState().outbox[0]?.problem?.message).toBe('Too many.'))
+  expect(isBusy(chat.store.getState(), null)).toBe(false)
+  answer = serve
+  chat.sendAgain(requestId)
+  await until(() => expect(texts(chat, 's_new')).toEqual(['hello']))
+  expect(chat.store.getState().outbox).toEqual([])
+})
+
+test('a hole in the numbers asks for what is missing', async () => {
+  log.prompt('go')
+  const chat = open()
+  chat.show('s_1')
+  await until(() => expect(chat.store.getState().views['s_1']?.sync).toBe('fresh'))
+  log.text('agent_message_chunk', 'missed')
+  const later = log.text('agent_message_chunk', 'heard')
+  for (const socket of sockets) send(socket, { type: 'ai_chat_event', sessionId: 's_1', event: later })
+  await until(() => expect(texts(chat, 's_1')).toEqual(['go', 'missed', 'heard']))
+})
+
+test('a service with less than we know (restored from a backup) is believed', async () => {
+  log.prompt('go')
+  log.text('agent_message_chunk', 'never happened')
+  const chat = open()
+  chat.show('s_1')
+  await until(() => expect(texts(chat, 's_1')).toHaveLength(2))
+  log = new SessionLog()
+  log.prompt('go')
+  for (const socket of sockets) socket.terminate()
+  await until(() => expect(texts(chat, 's_1')).toEqual(['go']))
+})
+
+test('many frames that come together are one change of the state', async () => {
+  const chat = open()
+  chat.show('s_1')
+  await until(() => expect(chat.store.getState().views['s_1']?.sync).toBe('fresh'))
+  log.prompt('go')
+  const chunks = Array.from({ length: 200 }, (_, i) => log.liveText('m_live', i * 2, 'ab'))
+  let changes = 0
+  chat.store.subscribe(() => changes++)
+  const socket = sockets.at(-1)
+  if (socket === undefined) throw new Error('no socket')
+  for (const event of [...log.settled, ...chunks])
+    send(socket, { type: 'ai_chat_event', sessionId: 's_1', event })
+  await until(() => expect(texts(chat, 's_1')).toEqual(['go', 'ab'.repeat(200)]))
+  expect(changes).toBeLessThan(60)
+})
+
+test('another’s or a deleted session is said to be missing, and an unreadable frame disturbs nothing', async () => {
+  answer = (socket, frame) => {
+    if (frame.type === 'ai_chat_resume') {
+      socket.send('not json')
+      socket.send('{"type":"from_the_future"}')
+      send(socket, {
+        type: 'ai_chat_error',
+        sessionId: frame.sessionId,
+        code: 'not_found',
+        message: 'There is no such session.',
+      })
+    }
+  }
+  const complaints = vi.spyOn(console, 'error').mockImplementation(() => undefined)
+  const chat = open()
+  chat.show('s_1')
+  await until(() => expect(chat.store.getState().views['s_1']?.missing).toBe(true))
+  expect(complaints).toHaveBeenCalledTimes(2)
+  complaints.mockRestore()
+})

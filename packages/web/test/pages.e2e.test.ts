@@ -1,0 +1,511 @@
+/** The built app in a real browser, against the wire. What is looked at is also kept as pictures in test-results/. */
+import { mkdtemp, mkdir, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { AxeBuilder } from '@axe-core/playwright'
+import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
+import { build } from 'vite'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { FixtureService, PERSON, SETUP_TOKEN } from './fixture/service.ts'
+import { addStories } from './fixture/stories.ts'
+
+const CHROMIUM = '/usr/bin/chromium'
+const ARGS = [
+  '--no-sandbox',
+  '--disable-gpu',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+]
+const WEB = fileURLToPath(new URL('..', import.meta.url))
+const PICTURES = fileURLToPath(new URL('../../../test-results/web', import.meta.url))
+const DESKTOP = { width: 1280, height: 800 }
+const PHONE = { width: 390, height: 844 }
+
+let browser: Browser
+let dist: string
+let service: FixtureService
+let url: string
+const contexts: BrowserContext[] = []
+/** Errors of pages; a test that expects one takes it out. */
+let complaints: string[]
+
+beforeAll(async () => {
+  await mkdir(PICTURES, { recursive: true })
+  dist = await mkdtemp(join(tmpdir(), 'sandlot-web-'))
+  await build({ root: WEB, logLevel: 'silent', build: { outDir: dist, emptyOutDir: true } })
+  browser = await chromium.launch({ executablePath: CHROMIUM, args: ARGS })
+})
+
+afterAll(async () => {
+  await browser?.close()
+  await rm(dist, { recursive: true, force: true })
+})
+
+beforeEach(async () => {
+  complaints = []
+  service = new FixtureService(dist)
+  url = await service.start()
+  addStories(service)
+})
+
+afterEach(async () => {
+  await Promise.all(contexts.splice(0).map((context) => context.close()))
+  await service.stop()
+  expect(complaints).toEqual([])
+})
+
+interface Look {
+  viewport?: { width: number; height: number }
+  theme?: 'light' | 'dark'
+}
+
+async function newPage(look: Look = {}): Promise<Page> {
+  const context = await browser.newContext({
+    viewport: look.viewport ?? DESKTOP,
+    colorScheme: look.theme ?? 'light',
+    reducedMotion: 'reduce',
+    permissions: ['clipboard-read', 'clipboard-write'],
+  })
+  contexts.push(context)
+  const page = await context.newPage()
+  page.on('pageerror', (error) => complaints.push(error.message))
+  page.on('console', (message) => {
+    // The 401 by which a page learns that nobody is signed in, and sockets that a test cuts.
+    if (message.type() === 'error' && !/401|WebSocket/.test(message.text())) complaints.push(message.text())
+  })
+  return page
+}
+
+async function signedIn(look: Look = {}): Promise<Page> {
+  const page = await newPage(look)
+  service.setupNeeded = false
+  await page.goto(`${url}/sign-in`)
+  await page.getByLabel('Email').fill(PERSON.email)
+  await page.getByLabel('Password').fill(PERSON.password)
+  await page.getByRole('button', { name: 'Sign in' }).click()
+  await page.getByTestId('composer').waitFor()
+  return page
+}
+
+async function openChat(page: Page, sessionId: string): Promise<void> {
+  await page.goto(`${url}/s/${sessionId}`)
+  await page.getByTestId('message-user').first().waitFor()
+}
+
+const card = (page: Page, callId: string) => page.locator(`[data-testid=tool-card][data-call-id=${callId}]`)
+const frames = (type: string) => service.received.filter((frame) => frame.type === type)
+const until = (check: () => void | Promise<void>) => vi.waitFor(check, { timeout: 15_000, interval: 50 })
+
+async function axe(page: Page): Promise<string[]> {
+  const { violations } = await new AxeBuilder({ page }).analyze()
+  return violations.map(
+    (violation) => `${violation.id}: ${violation.nodes.map((node) => node.html.slice(0, 140)).join(' | ')}`,
+  )
+}
+
+describe('who is here', () => {
+  test('the first visit sets up the administrator', async () => {
+    const page = await newPage()
+    await page.goto(`${url}/`)
+    await page.getByLabel('Setup token').waitFor()
+    await page.goto(`${url}/setup?token=wrong`)
+    const fill = async () => {
+      await page.getByLabel('Your name').fill(PERSON.name)
+      await page.getByLabel('Email').fill(PERSON.email)
+      await page.getByLabel('Password').fill(PERSON.password)
+      await page.getByRole('button', { name: 'Create the administrator' }).click()
+    }
+    await fill()
+    await page.getByRole('alert').getByText('not valid any more').waitFor()
+    complaints.length = 0
+    await page.goto(`${url}/setup?token=${SETUP_TOKEN}`)
+    await fill()
+    await page.getByRole('heading', { name: 'What shall we do, Ada?' }).waitFor()
+    expect(new URL(page.url()).pathname).toBe('/')
+  })
+
+  test('a chat’s own address survives the sign-in, and a wrong password is said', async () => {
+    const page = await newPage()
+    service.setupNeeded = false
+    await page.goto(`${url}/s/s_error`)
+    await page.getByLabel('Email').fill(PERSON.email)
+    await page.getByLabel('Password').fill('wrong password')
+    await page.keyboard.press('Enter')
+    await page.getByRole('alert').getByText('The email or the password is wrong.').waitFor()
+    complaints.length = 0
+    await page.getByLabel('Password').fill(PERSON.password)
+    await page.keyboard.press('Enter')
+    await page.getByTestId('prompt-end').waitFor()
+  })
+
+  test('keys are made, shown once and revoked; then sign out', async () => {
+    const page = await signedIn()
+    await page.getByRole('button', { name: /Settings$/ }).click()
+    await page.getByLabel('Name of the new key').fill('nightly')
+    await page.getByRole('button', { name: 'Create key' }).click()
+    expect(await page.getByTestId('new-key').textContent()).toMatch(/^sk_.{30}/)
+    await page.getByRole('button', { name: 'Revoke nightly' }).click()
+    await page.getByRole('button', { name: 'Revoke nightly' }).waitFor({ state: 'detached' })
+    await page.getByText('Dark', { exact: true }).click()
+    expect(await page.locator('html').getAttribute('data-theme')).toBe('dark')
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await page.getByRole('heading', { name: 'Sign in' }).waitFor()
+    await page.reload()
+    await page.getByRole('heading', { name: 'Sign in' }).waitFor()
+    expect(await page.locator('html').getAttribute('data-theme')).toBe('dark')
+  })
+})
+
+describe('a conversation', () => {
+  test('a message is sent with Enter, streams back, and the session is in the list', async () => {
+    service.onChat = (sessionId, log) => {
+      service.emit(sessionId, [log.liveText('m_a', 0, 'Here are **three')])
+      setTimeout(() => {
+        service.emit(sessionId, [log.liveText('m_a', 16, ' words**.')])
+        service.emit(sessionId, [
+          log.text('agent_message_chunk', 'Here are **three words**.', 'm_a'),
+          log.end('completed'),
+        ])
+        service.change(sessionId, { running: false })
+      }, 300)
+    }
+    const page = await signedIn()
+    const composer = page.getByTestId('composer')
+    await composer.fill('first line')
+    await composer.press('Shift+Enter')
+    await composer.pressSequentially('second line')
+    await composer.press('Enter')
+    await page.waitForURL(/\/s\/s_/)
+    expect(await page.getByTestId('message-user').allTextContents()).toEqual(['You: first line\nsecond line'])
+    await page.getByTestId('message-assistant').getByText('three words').waitFor()
+    expect(await page.locator('[data-testid=message-assistant] strong').textContent()).toBe('three words')
+    await until(async () => expect(await page.getByTestId('stop').count()).toBe(0))
+    const item = page.getByTestId('session-item').filter({ hasText: 'first line' })
+    expect(await item.getAttribute('data-running')).toBe('false')
+    expect(frames('ai_chat')).toMatchObject([{ text: 'first line\nsecond line', whenBusy: 'steer' }])
+    expect(await composer.inputValue()).toBe('')
+  })
+
+  test('drafts are kept for each session, also across a reload', async () => {
+    const page = await signedIn()
+    await openChat(page, 's_fixed')
+    await page.getByTestId('composer').fill('unfinished thought')
+    await page
+      .getByTestId('session-item')
+      .filter({ hasText: 'What is in my workspace' })
+      .getByRole('link')
+      .click()
+    await page.getByTestId('prompt-end').waitFor()
+    expect(await page.getByTestId('composer').inputValue()).toBe('')
+    await openChat(page, 's_fixed')
+    expect(await page.getByTestId('composer').inputValue()).toBe('unfinished thought')
+  })
+
+  test('an input method’s Enter does not send', async () => {
+    const page = await signedIn()
+    const composer = page.getByTestId('composer')
+    await composer.fill('にほん')
+    await composer.evaluate((field) => {
+      const init = { key: 'Enter', bubbles: true, cancelable: true, isComposing: true }
+      field.dispatchEvent(new KeyboardEvent('keydown', init))
+    })
+    await composer.press('Enter')
+    await until(() => expect(frames('ai_chat')).toHaveLength(1))
+  })
+
+  test('Stop works before the first token, after a reload, and from another tab', async () => {
+    const page = await signedIn()
+    service.answering = false
+    await page.getByTestId('composer').fill('never answered')
+    await page.keyboard.press('Enter')
+    await page.getByTestId('activity').getByText('Sending…').waitFor()
+    await page.keyboard.press('Escape')
+    await page.getByTestId('activity').getByText('Stopping…').waitFor()
+    service.answering = true
+    await page.reload()
+    await until(() => expect(frames('ai_chat_cancel')).toHaveLength(1))
+
+    await openChat(page, 's_build')
+    const other = await page.context().newPage()
+    await openChat(other, 's_build')
+    await other.getByTestId('stop').click()
+    await until(() => expect(frames('ai_chat_cancel').at(-1)).toMatchObject({ sessionId: 's_build' }))
+    const log = service.sessions.get('s_build')?.log
+    if (log === undefined) throw new Error('no story')
+    service.emit('s_build', [
+      log.outcome('c_build', { status: 'failed', rawOutput: { forModel: '' } }, { reason: 'cancelled' }),
+      log.end('cancelled'),
+    ])
+    for (const tab of [page, other]) {
+      await tab.locator('[data-testid=prompt-end][data-reason=cancelled]').waitFor()
+      expect(await card(tab, 'c_build').getAttribute('data-status')).toBe('failed')
+      expect(await tab.getByTestId('stop').count()).toBe(0)
+    }
+  })
+
+  test('an error says what happened, and “Try again” sends the same words', async () => {
+    const page = await signedIn()
+    await openChat(page, 's_error')
+    expect(await page.getByTestId('prompt-end').textContent()).toContain('refused the key (401)')
+    await page.getByRole('button', { name: 'Try again' }).click()
+    await until(() =>
+      expect(frames('ai_chat')).toMatchObject([{ text: 'What is in my workspace?', sessionId: 's_error' }]),
+    )
+    await page.getByTestId('activity').getByText('Thinking…').waitFor()
+  })
+
+  test('the time between results and words has words', async () => {
+    const page = await signedIn()
+    await openChat(page, 's_reads')
+    await page.getByTestId('activity').getByText('Reading the results…').waitFor()
+  })
+
+  test('the connection is lost: it is said, a message waits, and goes out once as the same one', async () => {
+    const page = await signedIn()
+    await openChat(page, 's_fixed')
+    service.drop({ refusing: true })
+    await page.getByTestId('connection-state').getByText('Connection lost').waitFor()
+    await page.getByTestId('composer').fill('meanwhile')
+    await page.keyboard.press('Enter')
+    await page.getByText('Sent when the connection is back').waitFor()
+    await page.screenshot({ path: join(PICTURES, 'offline.png') })
+    expect(await axe(page)).toEqual([])
+    service.accept()
+    await page.getByRole('button', { name: 'Try now' }).click()
+    await until(async () => expect(await page.locator('[data-pending]').count()).toBe(0))
+    expect(await page.getByTestId('message-user').last().textContent()).toContain('meanwhile')
+    expect(frames('ai_chat')).toHaveLength(1)
+    await page.getByTestId('connection-state').getByText('Connection lost').waitFor({ state: 'detached' })
+  })
+
+  test('the mode is changed for one session, and shown in all tabs', async () => {
+    const page = await signedIn()
+    await openChat(page, 's_fixed')
+    await page.getByTestId('mode').click()
+    await page.getByRole('menuitemradio', { name: /Manual/ }).click()
+    await until(() =>
+      expect(frames('ai_chat_mode')).toMatchObject([{ sessionId: 's_fixed', modeId: 'manual' }]),
+    )
+    service.change('s_fixed', { mode: 'manual' })
+    await page.locator('[data-testid=mode][data-mode=manual]').waitFor()
+  })
+
+  test('a chat is deleted after asking, and a chat that is gone says so', async () => {
+    const page = await signedIn()
+    await openChat(page, 's_error')
+    const item = page.locator('[data-session-id=s_error]')
+    await item.hover()
+    await item.getByRole('button', { name: /More about/ }).click()
+    await page.getByRole('menuitem', { name: 'Delete chat' }).click()
+    await page.getByRole('button', { name: 'Delete', exact: true }).click()
+    await page.getByRole('heading', { name: /What shall we do/ }).waitFor()
+    expect(service.sessions.has('s_error')).toBe(false)
+    await page.goto(`${url}/s/s_error`)
+    await page.getByRole('heading', { name: 'There is no such chat' }).waitFor()
+  })
+})
+
+describe('tool cards', () => {
+  test('the whole command, live coloured output, and nothing of what it tries beyond', async () => {
+    const page = await signedIn()
+    await openChat(page, 's_build')
+    const running = card(page, 'c_build')
+    expect(await running.getAttribute('data-status')).toBe('in_progress')
+    expect(await running.getByTestId('tool-command').textContent()).toContain('tee "build-$package.log"')
+    await running.getByRole('timer').waitFor()
+    const output = running.getByTestId('tool-output')
+    const text = (await output.textContent()) ?? ''
+    expect(text).toContain('transforming (481)')
+    expect(text).not.toContain('transforming (212)')
+    expect(text).not.toContain('hacked')
+    expect(await output.locator('a').count()).toBe(0)
+    expect(await output.locator('.t-fg-2').first().textContent()).toBe('building for production...')
+    expect(await page.title()).toContain('Build and sum up warnings')
+    // Hostile truecolor text is still readable: covered by axe below.
+    const log = service.sessions.get('s_build')?.log
+    if (log === undefined) throw new Error('no story')
+    const end = Buffer.byteLength(text) + 4096
+    service.emit('s_build', [log.output('c_build', end, 'one more line\n')])
+    await output.getByText('one more line').waitFor()
+    await running.getByRole('button', { name: /Cancel/ }).click()
+    await until(() => expect(frames('ai_chat_cancel')).toMatchObject([{ toolCallId: 'c_build' }]))
+  })
+
+  test('done is folded, failed stays open with its reason, a long output leads to all of it', async () => {
+    const page = await signedIn()
+    await openChat(page, 's_fixed')
+    expect(await card(page, 'c_read').getByRole('button').first().getAttribute('aria-expanded')).toBe('false')
+    expect(await card(page, 'c_test').textContent()).toContain('Exit 1')
+    await card(page, 'c_test').getByText('test_one_is_not_prime').waitFor()
+    expect(await card(page, 'c_slow').textContent()).toContain('It ran longer than allowed')
+    const long = card(page, 'c_long')
+    await long.getByRole('button').first().click()
+    await long.getByText('in between are not shown here').waitFor({ state: 'attached' })
+    expect(await long.textContent()).toContain('The model read its beginning and its end.')
+    const link = long.getByRole('link', { name: 'Show full output' })
+    expect(await link.getAttribute('href')).toBe('/api/sessions/s_fixed/outputs/c_long')
+    expect(await long.getByRole('link', { name: 'Download' }).getAttribute('href')).toContain('?download=1')
+    const edit = card(page, 'c_edit')
+    await edit.getByRole('button').first().click()
+    expect(await edit.locator('.diff-line.add').count()).toBe(3)
+    expect(await edit.locator('.diff-line.del').count()).toBe(1)
+  })
+
+  test('the model’s markdown runs nothing, and its code can be copied', async () => {
+    const page = await signedIn()
+    await openChat(page, 's_fixed')
+    await page.getByText('<script>window.hacked').waitFor()
+    expect(await page.evaluate('window.hacked')).toBeUndefined()
+    expect(await page.locator('[data-testid=message-assistant] img').count()).toBe(0)
+    await page.getByRole('button', { name: 'Copy code' }).click()
+    expect(await page.evaluate('navigator.clipboard.readText()')).toContain('for d in range(2')
+  })
+
+  test('approvals: nothing hidden, answered by the option’s id, by mouse and by keys, one and all', async () => {
+    const page = await signedIn()
+    await openChat(page, 's_approve')
+    expect(await page.title()).toMatch(/^\(2\) Approval needed/)
+    const first = card(page, 'c_rm')
+    expect(await first.getByTestId('tool-command').textContent()).toContain('U+202E')
+    expect(await first.getByRole('button', { expanded: true }).first().isDisabled()).toBe(true)
+    expect(await first.getByTestId('approval').getByRole('button').allTextContents()).toEqual([
+      expect.stringContaining('Allow once'),
+      'Allow for this session',
+      expect.stringContaining('Reject'),
+      'Reject with a reason…',
+    ])
+    await page.keyboard.press('Control+Alt+Enter')
+    await first.getByRole('button', { name: 'Reject with a reason…' }).click()
+    await first.getByLabel('What the model should do instead').fill('keep dist')
+    await page.keyboard.press('Enter')
+    await page.getByTestId('approval-bar').getByRole('button', { name: 'Allow all once' }).click()
+    await page.keyboard.press('Control+Alt+Shift+Backspace')
+    await until(() =>
+      expect(frames('ai_chat_approve')).toMatchObject([
+        { toolCallId: 'c_rm', optionId: 'once' },
+        { toolCallId: 'c_rm', optionId: 'no', reason: 'keep dist' },
+        { toolCallId: 'c_rm', optionId: 'once' },
+        { toolCallId: 'c_push', optionId: 'once' },
+        { toolCallId: 'c_rm', optionId: 'no' },
+        { toolCallId: 'c_push', optionId: 'no' },
+      ]),
+    )
+    const log = service.sessions.get('s_approve')?.log
+    if (log === undefined) throw new Error('no story')
+    service.emit('s_approve', [
+      log.happened({
+        type: 'approval_answered',
+        toolCallId: 'c_rm',
+        allowed: false,
+        by: 'user',
+        optionId: 'no',
+        reason: 'keep dist',
+      }),
+      log.outcome('c_rm', { status: 'failed', rawOutput: { forModel: '' } }, { reason: 'denied' }),
+    ])
+    service.change('s_approve', { waiting: 1 })
+    await first.getByText('You rejected this call').waitFor()
+    expect(await page.getByTestId('approval-bar').count()).toBe(0)
+    await until(async () => expect(await page.title()).toMatch(/^\(1\)/))
+  })
+})
+
+test('autoscroll follows, pauses when the reader scrolls up, and comes back', async () => {
+  const page = await signedIn()
+  await openChat(page, 's_fixed')
+  const region = page.getByRole('group', { name: 'Messages' })
+  const distance = () =>
+    region.evaluate((element) => element.scrollHeight - element.scrollTop - element.clientHeight)
+  await until(async () => expect(await distance()).toBeLessThan(8))
+  await region.hover()
+  await page.mouse.wheel(0, -600)
+  await page.getByRole('button', { name: 'Jump to latest' }).waitFor()
+  const log = service.sessions.get('s_fixed')?.log
+  if (log === undefined) throw new Error('no story')
+  const before = await region.evaluate((element) => element.scrollTop)
+  service.emit('s_fixed', [...log.prompt('more'), log.liveText('m_more', 0, 'word '.repeat(800))])
+  await page.getByText('word word').waitFor({ state: 'attached' })
+  expect(await region.evaluate((element) => element.scrollTop)).toBe(before)
+  await page.getByRole('button', { name: 'Jump to latest' }).click()
+  await until(async () => expect(await distance()).toBeLessThan(8))
+  service.emit('s_fixed', [log.liveText('m_more', 4000, 'last '.repeat(800))])
+  await page.getByText('last last').waitFor()
+  await until(async () => expect(await distance()).toBeLessThan(8))
+})
+
+test('the keyboard alone: new chat, sidebar, settings, focus', async () => {
+  const page = await signedIn()
+  await openChat(page, 's_fixed')
+  await page.keyboard.press('Control+Shift+S')
+  await until(async () => expect(await page.getByTestId('session-item').count()).toBe(0))
+  await page.keyboard.press('Control+Shift+S')
+  await page.getByTestId('session-item').first().waitFor()
+  await page.keyboard.press('Control+.')
+  await page.getByRole('dialog').waitFor()
+  await page.keyboard.press('Escape')
+  await page.getByRole('dialog').waitFor({ state: 'detached' })
+  await page.keyboard.press('Shift+Escape')
+  expect(await page.evaluate('document.activeElement.id')).toBe('composer')
+  await page.keyboard.press('Control+Shift+O')
+  await page.getByRole('heading', { name: /What shall we do/ }).waitFor()
+})
+
+describe.each([
+  ['desktop', DESKTOP],
+  ['phone', PHONE],
+] as const)('%s', (device, viewport) => {
+  test.each(['light', 'dark'] as const)(
+    'axe finds nothing on any screen, %s',
+    async (theme) => {
+      const found: string[] = []
+      const page = await newPage({ viewport, theme })
+      const look = async (name: string) => {
+        await page.screenshot({ path: join(PICTURES, `${device}-${theme}-${name}.png`) })
+        found.push(...(await axe(page)).map((violation) => `${name}: ${violation}`))
+        // Nothing is wider than the screen.
+        const overflow = await page.evaluate('document.documentElement.scrollWidth - window.innerWidth')
+        if (Number(overflow) > 0) found.push(`${name}: ${String(overflow)} px too wide`)
+      }
+      await page.goto(`${url}/setup?token=${SETUP_TOKEN}`)
+      await page.getByLabel('Your name').waitFor()
+      await look('setup')
+      service.setupNeeded = false
+      await page.goto(`${url}/sign-in`)
+      await page.getByLabel('Email').fill(PERSON.email)
+      await look('sign-in')
+      await page.getByLabel('Password').fill(PERSON.password)
+      await page.keyboard.press('Enter')
+      await page.getByRole('heading', { name: /What shall we do/ }).waitFor()
+      await look('empty')
+      for (const story of ['s_build', 's_approve', 's_error', 's_reads', 's_fixed']) {
+        await openChat(page, story)
+        await look(story)
+      }
+      const long = card(page, 'c_long')
+      await long.getByRole('button').first().click()
+      await long.getByText('in between are not shown').waitFor({ state: 'attached' })
+      await card(page, 'c_edit').getByRole('button').first().click()
+      await long.scrollIntoViewIfNeeded()
+      await look('truncated')
+      await card(page, 'c_edit').scrollIntoViewIfNeeded()
+      await look('diff')
+      await page.getByTestId('mode').click()
+      await page.getByRole('menu').waitFor()
+      await look('mode')
+      await page.keyboard.press('Escape')
+      if (device === 'phone') {
+        await page.getByRole('button', { name: 'Open chats' }).click()
+        await page.getByTestId('session-item').first().waitFor()
+        await look('drawer')
+      }
+      await page.getByRole('button', { name: /Settings$/ }).click()
+      await page.getByRole('heading', { name: 'Settings' }).waitFor()
+      await look('settings')
+      expect(found).toEqual([])
+      // Sixteen screens on a machine that may be busy with other tests.
+    },
+    300_000,
+  )
+})

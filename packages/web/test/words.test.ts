@@ -1,0 +1,147 @@
+import { FAILURE_REASONS } from '@sandlot/shared/events'
+import { emptyTranscript, foldAll, type CallEntry } from '@sandlot/shared/transcript'
+import { describe, expect, test } from 'vitest'
+import { failureSentence, phaseOf, statusWord } from '../src/chat/call-words.ts'
+import { shownArguments } from '../src/chat/call-arguments.ts'
+import { ageGroup, formatBytes, formatDuration } from '../src/lib/format.ts'
+import { revealInvisible } from '../src/lib/invisible.ts'
+import { shortcutOf } from '../src/lib/shortcuts.ts'
+import { backoffMs } from '../src/net/backoff.ts'
+import { SessionLog } from './fixture/session-log.ts'
+
+function callAfter(make: (log: SessionLog) => void): CallEntry {
+  const log = new SessionLog()
+  log.prompt('go')
+  log.call({
+    toolCallId: 'c',
+    title: 'ls',
+    name: 'run_shell_command',
+    kind: 'execute',
+    rawInput: { command: 'ls' },
+  })
+  make(log)
+  const call = foldAll(emptyTranscript(), log.settled).entries.find((entry) => entry.type === 'call')
+  if (call?.type !== 'call') throw new Error('no call')
+  return call
+}
+const rawOutput = { forModel: '' }
+
+describe('a call in words', () => {
+  test('from its turn to its exit code', () => {
+    expect(statusWord(callAfter(() => undefined))).toBe('Waiting its turn')
+    expect(statusWord(callAfter((log) => log.ask('c')))).toBe('Needs approval')
+    expect(statusWord(callAfter((log) => log.started('c')))).toBe('Running')
+    const exit = (code: number) =>
+      callAfter((log) => log.outcome('c', { status: 'completed', rawOutput }, { exit: { code } }))
+    expect([phaseOf(exit(0)), statusWord(exit(0))]).toEqual(['done', 'Exit 0'])
+    expect([phaseOf(exit(2)), statusWord(exit(2))]).toEqual(['warned', 'Exit 2'])
+    const killed = callAfter((log) =>
+      log.outcome('c', { status: 'completed', rawOutput }, { exit: { signal: 'SIGSEGV' } }),
+    )
+    expect([phaseOf(killed), statusWord(killed)]).toEqual(['warned', 'SIGSEGV'])
+  })
+
+  test.each(FAILURE_REASONS)('%s has a word and a sentence', (reason) => {
+    const call = callAfter((log) => log.outcome('c', { status: 'failed', rawOutput }, { reason }))
+    expect(phaseOf(call)).toBe('failed')
+    expect(statusWord(call)).not.toContain('_')
+    expect(failureSentence(call)).toMatch(/\.$/)
+  })
+
+  test('a rejection says who rejected, and why', () => {
+    const answered = (by: string, reason?: string) =>
+      callAfter((log) => {
+        log.ask('c')
+        log.happened({
+          type: 'approval_answered',
+          toolCallId: 'c',
+          allowed: false,
+          by,
+          ...(reason === undefined ? {} : { reason }),
+        })
+        log.outcome('c', { status: 'failed', rawOutput }, { reason: 'denied' })
+      })
+    expect(statusWord(answered('user'))).toBe('Rejected')
+    expect(failureSentence(answered('user', 'use git'))).toContain('“use git”')
+    expect(statusWord(answered('expiry'))).toBe('Approval expired')
+  })
+})
+
+test('arguments: the command apart, the rest complete, and what is no object as it came', () => {
+  expect(shownArguments({ command: 'ls', timeout_ms: 5, env: { a: 1 } })).toEqual({
+    command: 'ls',
+    fields: [
+      { name: 'timeout_ms', text: '5', long: false },
+      { name: 'env', text: '{\n  "a": 1\n}', long: true },
+    ],
+  })
+  expect(shownArguments('{"command": "rm')).toEqual({ fields: [], raw: '{"command": "rm' })
+  expect(shownArguments(['a'])).toEqual({ fields: [], raw: '[\n  "a"\n]' })
+  expect(shownArguments(undefined)).toEqual({ fields: [] })
+  expect(shownArguments({ command: ['rm', '-rf'] }).fields).toHaveLength(1)
+})
+
+test('what would not be seen in a command is shown by number', () => {
+  const shown = (text: string) =>
+    revealInvisible(text)
+      .map((part) => (part.hidden === undefined ? part.text : `<${part.hidden}>`))
+      .join('')
+  expect(shown('echo a\u202eb\u200bc\u00add')).toBe('echo a<U+202E>b<U+200B>c<U+00AD>d')
+  expect(shown('a\u{e0041}\u001b[8m')).toBe('a<U+E0041><U+001B>[8m')
+  expect(shown('tab\tand\nnewline, é, 漢字, 😀')).toBe('tab\tand\nnewline, é, 漢字, 😀')
+})
+
+test('shortcuts', () => {
+  const press = (key: string, ...held: ('ctrl' | 'meta' | 'alt' | 'shift')[]) =>
+    shortcutOf({
+      key,
+      ctrlKey: held.includes('ctrl'),
+      metaKey: held.includes('meta'),
+      altKey: held.includes('alt'),
+      shiftKey: held.includes('shift'),
+    })
+  expect(press('Escape')).toBe('stop')
+  expect(press('Escape', 'shift')).toBe('focus-composer')
+  expect(press('O', 'ctrl', 'shift')).toBe('new-chat')
+  expect(press('o', 'meta', 'shift')).toBe('new-chat')
+  expect(press('Enter', 'ctrl', 'alt')).toBe('allow')
+  expect(press('Backspace', 'ctrl', 'alt')).toBe('reject')
+  expect(press('Enter', 'ctrl', 'alt', 'shift')).toBe('allow-all')
+  expect(press('Enter', 'meta', 'alt')).toBeUndefined()
+  expect(press('r', 'ctrl')).toBeUndefined()
+  expect(press('Enter')).toBeUndefined()
+})
+
+test('numbers for people', () => {
+  expect([0, 812, 1400, 52_000_000, 999_999].map(formatBytes)).toEqual([
+    '0 B',
+    '812 B',
+    '1.4 kB',
+    '52 MB',
+    '1000 kB',
+  ])
+  expect([12, 400, 9_990, 59_900, 185_000, 3_720_000].map(formatDuration)).toEqual([
+    '12 ms',
+    '0.4 s',
+    '9.9 s',
+    '59 s',
+    '3 m 05 s',
+    '1 h 02 m',
+  ])
+  const noon = new Date(2026, 10, 21, 12).getTime()
+  const daysAgo = (days: number) => ageGroup(noon - days * 86_400_000, noon)
+  expect([0, 1, 3, 20, 90].map(daysAgo)).toEqual([
+    'Today',
+    'Yesterday',
+    'Last 7 days',
+    'Last 30 days',
+    'Older',
+  ])
+})
+
+test('waits double up to 15 s and spread over their second half', () => {
+  expect([1, 2, 3, 6, 50].map((attempt) => backoffMs(attempt, () => 1))).toEqual([
+    500, 1000, 2000, 15_000, 15_000,
+  ])
+  expect(backoffMs(3, () => 0)).toBe(1000)
+})
