@@ -5,7 +5,8 @@
  * Each yield is a group: one live event, or settled events that are stored in one transaction. The generator goes on
  * only after its consumer has stored the group, so nothing takes effect before it is in the log.
  */
-import { type SessionEvent, makeMeta, makeSandlotEvent, metaOf } from '@sandlot/shared/events'
+import { messageOf } from '@sandlot/shared/errors'
+import { type SessionEvent, makeSandlotEvent, metaOf } from '@sandlot/shared/events'
 import { newId } from '@sandlot/shared/ids'
 import { nextStep, queuedMessages, turnsOf } from './history.ts'
 import type { EventGroup, LoopContext } from './loop-context.ts'
@@ -16,6 +17,7 @@ import {
   REFUSAL_TEXT,
   endEvent,
   maxTurnsText,
+  missingOutcomes,
   noAnswerText,
   saidNothing,
 } from './loop-endings.ts'
@@ -98,30 +100,16 @@ async function* runTurn(
       }
     }
     finished = true
+  } catch (error) {
+    ctx.leaving.throwIfAborted()
+    ctx.warn({ error: messageOf(error), promptId: ctx.promptId, turn }, 'the scheduler threw')
+    finished = true
   } finally {
     if (!finished) await running.return([])
   }
-  yield* missingOutcomes(ctx, turn)
-}
-
-/** The scheduler gives every call an outcome. If it ever does not, the history must stay valid all the same. */
-async function* missingOutcomes(ctx: LoopContext, turn: number): AsyncGenerator<EventGroup, void> {
-  const open = turnsOf(ctx.log(), ctx.promptId)
-    .find((known) => known.number === turn)
-    ?.calls.filter(({ outcome }) => outcome === undefined)
-  for (const { call } of open ?? []) {
-    const reason = ctx.signal.aborted ? 'cancelled' : 'tool_error'
-    ctx.warn({ callId: call.toolCallId, tool: call.name }, 'a call ended without an outcome')
-    yield [
-      {
-        sessionUpdate: 'tool_call_update',
-        toolCallId: call.toolCallId,
-        status: 'failed',
-        rawOutput: { forModel: ctx.signal.aborted ? 'Cancelled by the user.' : 'The tool gave no result.' },
-        _meta: makeMeta({ promptId: ctx.promptId, turn, reason }, ctx.now()),
-      },
-    ]
-  }
+  // The scheduler gives every call an outcome. If it ever does not, the history must be valid all the same.
+  for (const outcome of missingOutcomes(ctx.log(), ctx.promptId, ctx.signal.aborted, ctx.now()))
+    yield [outcome]
 }
 
 /** Keep with the announcement what the next request needs: it is rebuilt from the log. */

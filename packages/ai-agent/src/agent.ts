@@ -55,7 +55,8 @@ export async function openAgent(
   const registry = createRegistry()
   const offered = (tool: Tool): boolean =>
     config.builtinTools === 'all' || config.builtinTools.includes(tool.name)
-  registry.register(...builtinTools().filter(offered), ...moreTools)
+  // Without tools the registry is empty too: a call that the model makes up finds nothing.
+  if (config.toolsEnabled) registry.register(...builtinTools().filter(offered), ...moreTools)
   const metrics = createToolMetrics()
   const scheduler = createScheduler({
     registry,
@@ -72,7 +73,7 @@ export async function openAgent(
     store,
     model,
     system: SYSTEM_PROMPT,
-    tools: config.toolsEnabled ? registry.modelTools() : [],
+    tools: registry.modelTools(),
     runCalls: (calls, context) => scheduler.run(calls, context),
     sandbox: (userId, signal) => sandboxes.acquire(userId, signal),
     maxTurns: config.maxTurns,

@@ -272,6 +272,19 @@ export function promptEndOf(log: readonly SessionEvent[], promptId: string): Pro
   return undefined
 }
 
+/** The last prompt that was begun, if it has no end. */
+export function unfinishedPrompt(
+  log: readonly SessionEvent[],
+): { promptId: string; unattended: boolean } | undefined {
+  for (const event of log.toReversed()) {
+    const happened = sandlotEventOf(event)
+    if (happened?.type === 'prompt_ended') return undefined
+    if (happened?.type !== 'prompt_started') continue
+    return { promptId: metaOf(event).promptId ?? '', unattended: happened.unattended === true }
+  }
+  return undefined
+}
+
 export interface QueuedMessage {
   messageId: string
   text: string

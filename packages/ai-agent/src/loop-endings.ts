@@ -3,10 +3,11 @@ import {
   type EndReason,
   STOP_REASON_OF,
   type SessionEvent,
+  makeMeta,
   makeSandlotEvent,
   metaOf,
 } from '@sandlot/shared/events'
-import type { Turn } from './history.ts'
+import { type Turn, turnsOf } from './history.ts'
 
 /** `prompt_ended`. `text` only where the model said nothing in its last turn. */
 export function endEvent(
@@ -17,6 +18,30 @@ export function endEvent(
 ): SessionEvent {
   const end = { type: 'prompt_ended', stopReason: STOP_REASON_OF[reason], reason } as const
   return makeSandlotEvent(text === undefined ? end : { ...end, text }, { promptId }, at)
+}
+
+/** Outcomes for the calls of a prompt that have none and will get none. `stopped`: by the user, else by a defect. */
+export function missingOutcomes(
+  log: readonly SessionEvent[],
+  promptId: string,
+  stopped: boolean,
+  at: number,
+): SessionEvent[] {
+  const forModel = stopped
+    ? 'The user cancelled this call.'
+    : 'The call was lost because of an error inside Sandlot.'
+  const reason = stopped ? 'cancelled' : 'tool_error'
+  return turnsOf(log, promptId).flatMap(({ number: turn, calls }) =>
+    calls
+      .filter(({ outcome }) => outcome === undefined)
+      .map(({ call }) => ({
+        sessionUpdate: 'tool_call_update' as const,
+        toolCallId: call.toolCallId,
+        status: 'failed' as const,
+        rawOutput: { forModel },
+        _meta: makeMeta({ promptId, turn, reason }, at),
+      })),
+  )
 }
 
 /** The model gave no answer, also when asked again. Names what failed, if something did. */

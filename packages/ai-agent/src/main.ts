@@ -40,8 +40,9 @@ async function main(args: readonly string[]): Promise<number> {
 async function run(config: AgentConfig, log: Logger, lock: FileLock, stdio: boolean): Promise<number> {
   const stopped = listenForStop()
   const agent = await openAgent(config, log)
-  const socket = await listenOnSocket({ path: config.socket, serve: agent.serve, status: agent.status, log })
   const resumed = await agent.resume()
+  const { serve, status } = agent
+  const socket = await listenOnSocket({ path: config.socket, serve, status, log })
   log.info(
     { socket: config.socket, model: agent.model.name, demo: agent.model.demo, resumed },
     'the agent is ready',

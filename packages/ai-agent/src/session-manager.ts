@@ -118,20 +118,17 @@ export class SessionManager {
 
   /** Take up every prompt that an earlier process had begun. Returns how many. One that cannot be read is logged. */
   async resumeUnfinished(): Promise<number> {
-    const rows = await this.#parts.store.unfinished()
-    for (const row of rows) {
-      if (row.runningPromptId === null) continue
+    let resumed = 0
+    for (const row of await this.#parts.store.unfinished()) {
       try {
-        const session = await this.#load(row)
-        await session.resume(row.runningPromptId)
+        await this.#load(row)
+        resumed++
       } catch (error) {
-        this.#parts.log.warn(
-          { sessionId: row.id, error: messageOf(error) },
-          'a prompt could not be taken up again',
-        )
+        const fields = { sessionId: row.id, error: messageOf(error) }
+        this.#parts.log.warn(fields, 'a prompt could not be taken up again')
       }
     }
-    return rows.length
+    return resumed
   }
 
   /** End every running prompt with reason `interrupted` and wait until all have ended. */
@@ -174,13 +171,21 @@ export class SessionManager {
   #load(row: SessionRow): Promise<Session> {
     const known = this.#sessions.get(row.id)
     if (known !== undefined) return known.loading
-    const loading = Session.load(row, this.#parts, (summary) => this.#tell({ userId: row.userId, summary }))
+    const loading = this.#loadAndResume(row)
     this.#sessions.set(row.id, { loading, usedAt: this.#parts.now() })
     loading.then(
       () => this.#forgetIdle(),
       () => this.#sessions.delete(row.id),
     )
     return loading
+  }
+
+  /** A session whose prompt was begun by an earlier process goes on with it as soon as anybody looks at it. */
+  async #loadAndResume(row: SessionRow): Promise<Session> {
+    const { userId, runningPromptId } = row
+    const session = await Session.load(row, this.#parts, (summary) => this.#tell({ userId, summary }))
+    if (runningPromptId !== null) await session.resume()
+    return session
   }
 
   async #forgetIdle(): Promise<void> {

@@ -17,9 +17,9 @@ import type { SessionSummary } from '@sandlot/shared/frames'
 import { newId } from '@sandlot/shared/ids'
 import type { Effects, SessionRow } from '@sandlot/storage/sessions/store'
 import { runPrompt } from './agent-loop.ts'
-import { type PromptEnd, promptEndOf, queuedMessages } from './history.ts'
+import { type PromptEnd, queuedMessages, unfinishedPrompt } from './history.ts'
 import type { EventGroup } from './loop-context.ts'
-import { BUG_TEXT, endEvent } from './loop-endings.ts'
+import { BUG_TEXT, endEvent, missingOutcomes } from './loop-endings.ts'
 import { PromptWaiters } from './prompt-waiters.ts'
 import { SerialQueue } from './serial-queue.ts'
 import { Approvals, type PendingApproval } from './session-approvals.ts'
@@ -138,6 +138,7 @@ export class Session {
   prompt(text: string, options: PromptOptions = {}): Promise<Accepted> {
     return this.#inTurn(async () => {
       this.#modeCeiling = options.modeCeiling ?? 'yolo'
+      await this.#takeUp()
       const known = await this.#submitted(options.requestId)
       if (known !== undefined) return this.#accepted(known, true)
       if (this.#running === undefined) return this.#start(text, options)
@@ -148,15 +149,9 @@ export class Session {
     })
   }
 
-  /** Take up the prompt that an earlier process had begun. Nothing to do when its end is in the log. */
-  resume(promptId: string): Promise<void> {
-    return this.#inTurn(async () => {
-      if (this.#running !== undefined || promptEndOf(this.log, promptId) !== undefined) return
-      const started = this.log.map(sandlotEventOf).findLast((event) => event?.type === 'prompt_started')
-      const unattended = started?.type === 'prompt_started' && started.unattended === true
-      this.#launch(promptId, unattended, true)
-      await this.#denyWhatNobodyAnswers()
-    })
+  /** Take up the prompt that was begun and has no end. Nothing to do when there is none. */
+  resume(): Promise<void> {
+    return this.#inTurn(() => this.#takeUp())
   }
 
   /**
@@ -270,6 +265,14 @@ export class Session {
     throw new SandlotError('conflict', 'This request id was used for a message in another session.')
   }
 
+  /** After a restart, and after a store that failed had broken a prompt off in the middle. */
+  async #takeUp(): Promise<void> {
+    const begun = this.#running === undefined ? unfinishedPrompt(this.log) : undefined
+    if (begun === undefined) return
+    this.#launch(begun.promptId, begun.unattended, true)
+    await this.#denyWhatNobodyAnswers()
+  }
+
   async #start(text: string, options: PromptOptions): Promise<Accepted> {
     const { requestId, unattended = false, messageId = newId('m') } = options
     const promptId = promptIdOf(messageId)
@@ -366,8 +369,11 @@ export class Session {
   async #breakOff(running: Running, cause: unknown): Promise<void> {
     running.stop.abort('interrupted')
     try {
-      const end = endEvent(running.promptId, 'error', BUG_TEXT, this.#parts.now())
-      await this.#inTurn(() => this.#storeFromLoop(running, [end]))
+      const at = this.#parts.now()
+      await this.#inTurn(async () => {
+        for (const lost of missingOutcomes(this.log, running.promptId, false, at)) await this.#store([lost])
+        await this.#storeFromLoop(running, [endEvent(running.promptId, 'error', BUG_TEXT, at)])
+      })
     } catch (error) {
       const fields = { sessionId: this.id, promptId: running.promptId, error: messageOf(error) }
       this.#parts.log.warn(fields, 'the end of a prompt could not be stored')

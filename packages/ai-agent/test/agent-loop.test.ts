@@ -1,4 +1,4 @@
-import { isOutcome, metaOf, textOf } from '@sandlot/shared/events'
+import { isOutcome, makeMeta, metaOf, textOf } from '@sandlot/shared/events'
 import { describe, expect, test } from 'vitest'
 import { NUDGE, executionResults, toolMessages } from '../src/history.ts'
 import {
@@ -274,6 +274,56 @@ describe('a model that fails', () => {
     expect(happened(session.log, 'prompt_ended')).toEqual([
       { type: 'prompt_ended', stopReason: 'max_tokens', reason: 'length' },
     ])
+  })
+})
+
+describe('a defect', () => {
+  test('of the scheduler: every call gets an outcome all the same, and the model hears of it', async () => {
+    await using bench = await AgentBench.start([
+      toolCalls([echoCall('1', 'a'), echoCall('2', 'b')]),
+      textAnswer('I see.'),
+    ])
+    const core = await bench.core({
+      parts: {
+        async *runCalls(calls, context) {
+          for (const { id, name } of calls) {
+            const fields = { promptId: context.promptId, turn: context.turn }
+            yield {
+              sessionUpdate: 'tool_call',
+              toolCallId: id,
+              title: name,
+              name,
+              kind: 'other',
+              status: 'pending',
+              rawInput: {},
+              _meta: makeMeta(fields, 1),
+            }
+          }
+          throw new Error('a bug')
+        },
+      },
+    })
+    const session = await newSession(core)
+    await ask(session, 'go')
+    expect(outcomes(session.log)).toEqual({ 1: ['failed tool_error'], 2: ['failed tool_error'] })
+    expect(happened(session.log, 'prompt_ended')).toMatchObject([{ reason: 'completed' }])
+    expect(core.warnings.map(({ message }) => message)).toEqual(['the scheduler threw'])
+  })
+
+  test('of the store: who waits hears it, nothing hangs, and the next message goes on with it', async () => {
+    await using bench = await AgentBench.start([textAnswer('one'), textAnswer('two')])
+    const core = await bench.core()
+    const session = await newSession(core)
+    const append = core.store.append.bind(core.store)
+    const { done } = await session.prompt('go')
+    core.store.append = () => Promise.reject(new Error('the disk is full'))
+    await expect(done).rejects.toThrow('the disk is full')
+    expect(session.running).toBe(false)
+    core.store.append = append
+    const next = await session.prompt('are you there?')
+    expect(await next.done).toMatchObject({ reason: 'completed' })
+    expect(happened(session.log, 'prompt_started')).toHaveLength(1)
+    expect(bench.provider.requests.at(-1)?.body.messages.at(-1)?.content).toBe('are you there?')
   })
 })
 

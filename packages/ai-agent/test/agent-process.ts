@@ -38,8 +38,12 @@ export class AgentFolder implements AsyncDisposable {
     return started
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
+  async killAll(): Promise<void> {
     for (const one of this.#started) await one.kill()
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.killAll()
     rmSync(this.path, { recursive: true, force: true })
   }
 }

@@ -1,0 +1,68 @@
+/** The agent as a process with real containers. */
+import { methods } from '@agentclientprotocol/sdk'
+import { isLive, isOutcome, metaOf } from '@sandlot/shared/events'
+import { createDockerBackend } from '@sandlot/sandbox/backends/docker/backend'
+import { expect, onTestFinished, test } from 'vitest'
+import { happened, outcomes } from './agent-fixture.ts'
+import { AgentFolder, connectTo } from './agent-process.ts'
+import { startFakeProvider, textAnswer, toolCalls } from './fake-provider.ts'
+import { deploymentKeys } from '../src/keys.ts'
+
+const YOLO = { _meta: { sandlot: { user: { id: 'u_ada' }, mode: 'yolo' } } }
+
+/** When disposed, before the folder with the keys is: the containers and volumes of its deployment. */
+function sandboxesOf(folder: AgentFolder): AsyncDisposable {
+  return {
+    async [Symbol.asyncDispose]() {
+      await folder.killAll()
+      const backend = createDockerBackend({ deployment: deploymentKeys(folder.path).id })
+      for (const one of await backend.list({})) {
+        await backend.remove(one.id)
+        await backend.removeVolume(one.name.split('-').slice(0, 3).join('-'))
+      }
+      await backend.close()
+    },
+  }
+}
+
+test('killed in the middle of a command: it runs once, goes on without us, and none of its output is lost', async () => {
+  const command = 'echo begun >> runs.txt; for i in $(seq 1 40); do echo line $i; sleep 0.25; done'
+  const provider = await startFakeProvider([
+    toolCalls([{ id: 'c', name: 'run_shell_command', args: { command } }]),
+    textAnswer('Done.'),
+    toolCalls([{ id: 'd', name: 'run_shell_command', args: { command: 'cat runs.txt' } }]),
+    textAnswer('Once.'),
+  ])
+  onTestFinished(() => provider.close())
+  await using folder = new AgentFolder()
+  await using _sandboxes = sandboxesOf(folder)
+  const env = { OPENAI_BASE_URL: provider.baseUrl, OPENAI_MODEL: 'fake', DOCKER_HOST: '' }
+  const first = await folder.listening(env)
+  const one = await connectTo(folder)
+  const made = await one.request(methods.agent.session.new, { cwd: '/workspace', mcpServers: [], ...YOLO })
+  const sessionId = String(made['sessionId'])
+  const ask = (words: string) => ({ sessionId, prompt: [{ type: 'text', text: words }] })
+  const lost = one.request(methods.agent.session.prompt, ask('go')).catch(() => 'lost')
+  await expect.poll(() => JSON.stringify(one.events), { timeout: 60_000 }).toContain('line 5')
+  first.child.kill('SIGKILL')
+  expect(await lost).toBe('lost')
+  await first.ended
+
+  await folder.listening(env)
+  using two = await connectTo(folder)
+  await two.request(methods.agent.session.load, { sessionId, cwd: '/workspace', mcpServers: [] })
+  await expect.poll(() => happened(two.events, 'prompt_ended').length, { timeout: 60_000 }).toBe(1)
+  const log = two.events.filter((event) => !isLive(event))
+  expect(outcomes(log)).toEqual({ c: ['completed'] })
+  const outcome = log.find(isOutcome)
+  const lines = Array.from({ length: 40 }, (_, index) => `line ${index + 1}\n`).join('')
+  expect(outcome?.rawOutput?.forModel).toContain(lines.trim())
+  expect(outcome !== undefined && metaOf(outcome)).toMatchObject({
+    exit: { code: 0 },
+    outputInfo: { bytes: lines.length },
+  })
+
+  await two.request(methods.agent.session.prompt, ask('how often did it run?'))
+  expect(two.events.findLast(isOutcome)?.rawOutput?.forModel).toMatch(/^begun\s*/)
+  expect(two.events.findLast(isOutcome)?.rawOutput?.forModel.match(/begun/g)).toHaveLength(1)
+})
