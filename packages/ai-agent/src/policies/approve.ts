@@ -2,6 +2,7 @@
  * Asks the user where the mode wants it. The question is in the log before anybody sees it and survives a restart;
  * the answer, its time limit and who may give it are the session's business.
  */
+import { orAborted } from '../tools/or-aborted.ts'
 import type {
   ApprovalAnswer,
   ApprovalOption,
@@ -55,17 +56,4 @@ function deniedOutcome(answer: ApprovalAnswer): ToolOutcome {
   const said =
     answer.reason === undefined || answer.reason.trim() === '' ? '' : ` Their reason: ${answer.reason.trim()}`
   return { status: 'failed', reason: 'denied', forModel: `${why}${said}`, data: { by: answer.by } }
-}
-
-/** Rejects with the signal's reason as soon as it aborts; the listener goes away with the answer. */
-async function orAborted<T>(what: Promise<T>, signal: AbortSignal): Promise<T> {
-  signal.throwIfAborted()
-  const aborted = Promise.withResolvers<never>()
-  const onAbort = (): void => aborted.reject(signal.reason)
-  signal.addEventListener('abort', onAbort, { once: true })
-  try {
-    return await Promise.race([what, aborted.promise])
-  } finally {
-    signal.removeEventListener('abort', onAbort)
-  }
 }

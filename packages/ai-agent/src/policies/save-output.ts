@@ -2,6 +2,7 @@
  * Where a call's raw output goes: the store, up to the limit; beyond it bytes are only counted and the command runs on.
  * One append is under way per call; what arrives meanwhile goes with the next one, so a fast command makes few, large ones.
  */
+import { newlinesInBytes } from '../tools/count-newlines.ts'
 import { outputUrl } from '../tools/output-url.ts'
 import type { CallContext, Policy } from '../tools/tool.ts'
 
@@ -44,7 +45,7 @@ function createSaver(limitBytes: number, append: CallContext['saveOutput']): Sav
 
   return {
     save(offset, bytes) {
-      for (const byte of bytes) if (byte === 10) lines++
+      lines += newlinesInBytes(bytes)
       total = Math.max(total, offset + bytes.length)
       const room = bytes.subarray(0, Math.max(0, limitBytes - offset))
       if (room.length === 0) return Promise.resolve()

@@ -3,11 +3,13 @@
  * over whether its tool noticed or not. Time spent waiting for the sandbox to wake is not the call's time.
  */
 import { abortedOutcome, isShutdown } from '../tools/call-failure.ts'
+import { orAborted } from '../tools/or-aborted.ts'
 import type { Policy, ToolCall, ToolOutcome, ToolUpdate } from '../tools/tool.ts'
 
 export const BACKSTOP_MS = 2000
 const MIN_MS = 1000
 const MAX_MS = 300_000
+const GAVE_UP = Symbol('gave up')
 /** Nothing hangs for ever, not even a sandbox that neither wakes nor fails. */
 const WAKE_MS = 180_000
 
@@ -55,23 +57,25 @@ async function* withBackstop(
   running: AsyncGenerator<ToolUpdate, ToolOutcome>,
   signal: AbortSignal,
 ): AsyncGenerator<ToolUpdate, ToolOutcome | undefined> {
-  const gaveUp = Promise.withResolvers<undefined>()
+  const gaveUp = new AbortController()
   let timer: NodeJS.Timeout | undefined
   const onAbort = (): void => {
-    if (!isShutdown(signal)) timer = setTimeout(() => gaveUp.resolve(undefined), BACKSTOP_MS)
+    if (!isShutdown(signal)) timer = setTimeout(() => gaveUp.abort(GAVE_UP), BACKSTOP_MS)
   }
   signal.addEventListener('abort', onAbort, { once: true })
   let finished = false
   try {
     for (;;) {
-      const step = await Promise.race([running.next(), gaveUp.promise])
-      if (step === undefined) return undefined
+      const step = await orAborted(running.next(), gaveUp.signal)
       if (step.done === true) {
         finished = true
         return step.value
       }
       yield step.value
     }
+  } catch (thrown) {
+    if (thrown !== GAVE_UP) throw thrown
+    return undefined
   } finally {
     clearTimeout(timer)
     signal.removeEventListener('abort', onAbort)

@@ -4,6 +4,7 @@
  */
 import type { OutputInfo } from '@sandlot/shared/events'
 import { createTerminalCleaner } from './ansi-text.ts'
+import { newlinesInBytes } from './count-newlines.ts'
 import type { LiveOutput } from './live-output.ts'
 import { outputUrl } from './output-url.ts'
 import type { CallContext, ToolCall } from './tool.ts'
@@ -52,7 +53,7 @@ export function createCommandOutput(ctx: CallContext & { call: ToolCall }, live:
   }
   /** Everything but storing. */
   const read = (offset: number, bytes: Uint8Array): void => {
-    for (const byte of bytes) if (byte === 10) newlines++
+    newlines += newlinesInBytes(bytes)
     lastByte = bytes.at(-1) ?? lastByte
     position = offset + bytes.length
     keep(decoder.decode(bytes, { stream: true }))

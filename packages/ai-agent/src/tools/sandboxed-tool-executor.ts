@@ -9,6 +9,7 @@ import { CallFailure, abortReason, isShutdown } from './call-failure.ts'
 import { commandId } from './command-id.ts'
 import { type CommandOutput, createCommandOutput, type FinishedOutput } from './command-output.ts'
 import { createLiveOutput } from './live-output.ts'
+import { orAborted } from './or-aborted.ts'
 import { REASON_OF_EXIT, REASON_OF_SANDBOX_ERROR } from './sandbox-reasons.ts'
 import type { CallContext, ToolCall, ToolUpdate } from './tool.ts'
 import { MAX_CHARS } from './truncate-output.ts'
@@ -42,6 +43,8 @@ type ExecutorContext = CallContext & { call: ToolCall }
 const GRACE_MS = 1000
 const SLOW_SANDBOX_MS = 300
 const MAX_REATTACH = 5
+/** Bytes. Well below what the sandbox keeps for us, and few enough messages. */
+const ACKNOWLEDGE_EVERY = 128 * 1024
 /** The same limit at which the model's text is cut. */
 const SPOOL = { afterBytes: MAX_CHARS, maxBytes: 16 * 1024 * 1024 }
 
@@ -193,25 +196,21 @@ async function readToEnd(
 ): Promise<CommandExit> {
   // It rejects together with the output; then the output's error is the one that is handled.
   void Promise.allSettled([command.exit])
-  const left = Promise.withResolvers<never>()
-  void Promise.allSettled([left.promise])
-  const onLeave = (): void => left.reject(letGo.reason)
-  letGo.addEventListener('abort', onLeave, { once: true })
-  if (letGo.aborted) onLeave()
   // All but the last byte: what is acknowledged to the end may be forgotten with how it ended, and that is not stored yet.
-  const acknowledge = (upTo: number): void => command.acknowledge({ stdout: upTo - 1 })
-  try {
-    const chunks = command.output[Symbol.asyncIterator]()
-    for (;;) {
-      const step = await Promise.race([chunks.next(), left.promise])
-      if (step.done === true) break
-      await Promise.race([output.add(step.value.offset, step.value.data, acknowledge), left.promise])
-    }
-    await output.stored()
-    return await Promise.race([command.exit, left.promise])
-  } finally {
-    letGo.removeEventListener('abort', onLeave)
+  let acknowledged = 0
+  const acknowledge = (upTo: number): void => {
+    if (upTo - acknowledged <= ACKNOWLEDGE_EVERY) return
+    acknowledged = upTo - 1
+    command.acknowledge({ stdout: acknowledged })
   }
+  const chunks = command.output[Symbol.asyncIterator]()
+  for (;;) {
+    const step = await orAborted(chunks.next(), letGo)
+    if (step.done === true) break
+    await orAborted(output.add(step.value.offset, step.value.data, acknowledge), letGo)
+  }
+  await output.stored()
+  return await orAborted(command.exit, letGo)
 }
 
 /** The stream was lost, not necessarily the sandbox. Undefined when the command is gone with it. */

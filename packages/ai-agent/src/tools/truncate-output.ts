@@ -2,6 +2,7 @@
  * What a model sees of a long text: its head and its tail, and between them a notice that says what is missing and how
  * to read it. The keeper needs memory for head and tail only, however much goes through it.
  */
+import { newlinesInText } from './count-newlines.ts'
 import { safeCut, safeStart } from './ansi-text.ts'
 
 export const MAX_CHARS = 10_000
@@ -52,9 +53,9 @@ export function createOutputKeeper(maxChars: number = MAX_CHARS): OutputKeeper {
   return {
     push(text) {
       chars += text.length
-      newlines += countNewlines(text)
+      newlines += newlinesInText(text)
       if (head.length < keep) head += text.slice(0, keep - head.length)
-      tail = tail + (text.length > 2 * keep ? text.slice(-2 * keep) : text)
+      tail = text.length >= keep ? text.slice(-keep) : tail + text
       if (tail.length > 2 * keep) tail = tail.slice(-keep)
     },
     finish(options = {}) {
@@ -136,12 +137,6 @@ function positionBeforeLines(text: string, lines: number): number {
 
 function withoutLastBreak(text: string): string {
   return text.endsWith('\n') ? text.slice(0, -1) : text
-}
-
-function countNewlines(text: string): number {
-  let count = 0
-  for (let at = text.indexOf('\n'); at >= 0; at = text.indexOf('\n', at + 1)) count++
-  return count
 }
 
 /** 12,345, the same in every locale. */

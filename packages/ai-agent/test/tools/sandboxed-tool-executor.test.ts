@@ -164,6 +164,22 @@ describe('long output', () => {
     expect(output().length).toBe(100_000)
   })
 
+  test('needs no memory for what passes through', async () => {
+    batch = new TestBatch({ sandboxes: () => local.sandboxes, settings: { outputLimitBytes: 1000 } })
+    const before = process.memoryUsage().arrayBuffers
+    let most = 0
+    const call = {
+      id: 'c1',
+      name: 'run_shell_command',
+      args: { command: 'head -c 100663296 /dev/zero | tr "\\0" x' },
+    }
+    const [outcome] = await batch.run([call], () => {
+      most = Math.max(most, process.memoryUsage().arrayBuffers - before)
+    })
+    expect(outcome).toMatchObject({ status: 'completed', outputInfo: { bytes: 100_663_296 } })
+    expect(most).toBeLessThan(50_000_000)
+  }, 120_000)
+
   test('invalid bytes and characters across borders are stored as they are', async () => {
     const outcome = await shell(String.raw`for i in $(seq 1 3000); do printf '€\377'; done`)
     expect(batch.outputs.get('c1')).toEqual(
