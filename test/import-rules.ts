@@ -38,7 +38,7 @@ const VENDORS: { library: RegExp; only: RegExp }[] = [
   },
   {
     library: /^@agentclientprotocol\/sdk$/,
-    only: /^packages\/(ai-agent\/src\/(acp\/|acp-|main)|service\/src\/)/,
+    only: /^packages\/(ai-agent\/src\/(acp\/|agent\.ts|main\.ts)|service\/src\/)/,
   },
   { library: /^(kysely|better-sqlite3|pg)(\/|$)/, only: /^packages\/storage\/src\// },
   {
@@ -156,7 +156,6 @@ const PLACES = [
   ['/wo', 'rk/main'],
   ['/wo', 'rk/shared'],
   ['/ro', 'ot/'],
-  ['/home', '/[a-z]+/'],
   ['artifact', 'registry'],
   ['art', 'ifactory'],
 ]
