@@ -38,8 +38,8 @@ describe('the main job', () => {
     ])
     expect(second?.body.messages.slice(0, 2)).toEqual(first?.body.messages)
     expect(second?.body.tools).toEqual(first?.body.tools)
-    const [assistant, ...results] = second?.body.messages.slice(2) ?? []
-    expect((assistant?.tool_calls as { id: string }[]).map((call) => call.id)).toEqual(
+    const [assistant, ...results] = (second?.body.messages ?? []).slice(2)
+    expect(((assistant?.tool_calls ?? []) as { id: string }[]).map((call) => call.id)).toEqual(
       calls.map((call) => call.id),
     )
     expect(results.map((result) => result.tool_call_id)).toEqual(calls.map((call) => call.id))

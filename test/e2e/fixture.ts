@@ -17,7 +17,7 @@ export interface World {
   ada: Person
   provider: FakeProvider
   /** Requests that the provider got since this was called. */
-  script(...answers: Scripted[]): { requests(): readonly RecordedRequest[] }
+  script: (...answers: Scripted[]) => { requests: () => readonly RecordedRequest[] }
 }
 
 /** One Sandlot for a file of tests; each test begins with a new chat. */
