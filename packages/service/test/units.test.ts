@@ -10,7 +10,7 @@ import { readRange } from '../src/http/range.ts'
 import { keptSecret, sameSecret } from '../src/keys.ts'
 import { makeLog } from '../src/log.ts'
 import { originRule } from '../src/origin.ts'
-import { makeScrubber } from '../src/scrub.ts'
+import { makeScrubber } from '@sandlot/shared/scrub'
 
 describe('a cursor', () => {
   test('passes each event once and in order, whatever an older load still sends between', () => {
