@@ -50,6 +50,7 @@ struct command {
     uint32_t grace_ms;
     uint8_t cause; /* decided before the end: timeout, cancel, shim_killed */
     bool main_ended;
+    bool orphaned; /* its shim died without a last word: what it guarded is being swept */
     int status;
     uint64_t ooms;
     uint64_t user_us, system_us, max_rss_kb;

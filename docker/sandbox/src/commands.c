@@ -156,7 +156,7 @@ static void send_exit(const struct command *c)
 
 void command_maybe_finish(struct command *c)
 {
-    if (c->state != GONE || c->out[0].fd >= 0 || c->out[1].fd >= 0 || (!c->main_ended && sweeping))
+    if (c->state != GONE || c->out[0].fd >= 0 || c->out[1].fd >= 0 || (c->orphaned && sweeping))
         return;
     c->cause = final_cause(c);
     c->state = ENDED;
@@ -168,6 +168,13 @@ void command_maybe_finish(struct command *c)
         send_exit(c);
     for (int i = 0; i < 2; i++)
         stream_resume(c, &c->out[i]); /* the spool no longer holds acknowledged bytes back */
+}
+
+/* Nothing of it will be asked for again. The struct stays until no event and no dead child can point here. */
+static void forget(struct command *c)
+{
+    c->dead = true;
+    command_close(c);
 }
 
 /* No process of it is left. */
@@ -211,9 +218,9 @@ static void shim_reported(struct command *c)
         return;
     if (n != sizeof r) {
         /* The shim is dead without a last word: someone inside killed it. What it guarded is ours now. */
-        if (!c->cause)
+        if (!c->cause && !c->main_ended)
             c->cause = CAUSE_SHIM_KILLED;
-        c->main_ended = false;
+        c->orphaned = true;
         if (!c->started && c->attached)
             command_started(c, false);
         c->started = true;
@@ -230,7 +237,7 @@ static void shim_reported(struct command *c)
     } else if (r.event == SHIM_FAILED && !c->started) {
         if (c->attached)
             start_failed(c->channel, r.value, r.stage);
-        c->dead = true;
+        forget(c);
     } else if (r.event == SHIM_EXITED && !c->main_ended && c->started) {
         main_ended(c, &r);
     } else if (r.event == SHIM_GONE && c->main_ended) {
@@ -306,7 +313,7 @@ void commands_ack(uint32_t channel, uint16_t flags, const uint8_t *p, size_t n)
         stream_resume(c, s);
     }
     if (c && c->state == ENDED && all && flags & F_EXIT)
-        c->dead = true;
+        forget(c);
 }
 
 void commands_signal(uint32_t channel, const uint8_t *p, size_t n)
@@ -388,12 +395,12 @@ void commands_bury(void)
 {
     for (struct command **at = &commands; *at;) {
         struct command *c = *at;
-        if (!c->dead) {
+        /* A shim that has not been waited for yet would be taken for an escapee when it is. */
+        if (!c->dead || c->shim > 0) {
             at = &c->next;
             continue;
         }
         *at = c->next;
-        command_close(c);
         free(c);
     }
 }

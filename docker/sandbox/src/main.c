@@ -12,6 +12,8 @@
 #include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -26,7 +28,7 @@ uint8_t boot_id[ID_BYTES];
 sigset_t all_signals;
 
 static uint64_t lease_ms = 600000;
-static volatile sig_atomic_t told_to_end, child_changed;
+static bool told_to_end;
 
 uint64_t now_us(void)
 {
@@ -41,34 +43,35 @@ _Noreturn void die(const char *what)
     _exit(1);
 }
 
-static void on_child(int sig)
-{
-    (void)sig;
-    child_changed = 1;
-}
+static void only_wake_up(int sig) { (void)sig; }
 
-/* From outside the PID namespace the sender has no number here: si_pid is 0. A command's own kill is not obeyed. */
-static void on_term(int sig, siginfo_t *info, void *context)
+/*
+ * Every signal stays blocked; two are read from a descriptor. (Unblocking them while waiting is not enough: epoll_pwait
+ * delivers none as long as there is always an event.) A process 1 whose signals have no handler ignores what comes from
+ * inside. Shims inherit the mask, and the handler that lets SIGCHLD interrupt their waiting.
+ */
+static int signals_init(void)
 {
-    (void)sig;
-    (void)context;
-    if (!is_init || info->si_pid == 0)
-        told_to_end = 1;
-}
-
-/* Every signal stays blocked but the two that we wait for, and these only while waiting; shims inherit that. */
-static sigset_t signals_init(void)
-{
-    sigset_t waiting;
+    sigset_t wanted;
+    struct sigaction child = {.sa_handler = only_wake_up}, term = {.sa_handler = only_wake_up};
     sigfillset(&all_signals);
     sigprocmask(SIG_SETMASK, &all_signals, NULL);
-    struct sigaction child = {.sa_handler = on_child}, term = {.sa_sigaction = on_term, .sa_flags = SA_SIGINFO};
     sigaction(SIGCHLD, &child, NULL);
-    sigaction(SIGTERM, &term, NULL);
-    waiting = all_signals;
-    sigdelset(&waiting, SIGCHLD);
-    sigdelset(&waiting, SIGTERM);
-    return waiting;
+    sigaction(SIGTERM, &term, NULL); /* or the kernel would drop it for process 1 */
+    sigemptyset(&wanted);
+    sigaddset(&wanted, SIGCHLD);
+    sigaddset(&wanted, SIGTERM);
+    return signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+static void read_signals(int fd)
+{
+    struct signalfd_siginfo info;
+    while (read(fd, &info, sizeof info) == sizeof info)
+        /* From outside the PID namespace the sender has no number here. A command's own TERM is not obeyed. */
+        if (info.ssi_signo == SIGTERM && (!is_init || info.ssi_pid == 0))
+            told_to_end = true;
+    commands_reap();
 }
 
 /* The end. As PID 1 the kernel takes everything with us; elsewhere our descendants are killed first. */
@@ -136,6 +139,8 @@ static void standard_descriptors(void)
     for (int fd = 0; fd < 3; fd++)
         if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR) != fd)
             die("/dev/null");
+    /* Nothing that our parent forgot to close reaches a command. */
+    syscall(SYS_close_range, 3, ~0u, 0);
 }
 
 /* Added and removed as a whole: with no events asked for, a closed pipe would still report EPOLLHUP for ever. */
@@ -164,10 +169,12 @@ static bool lease_over(uint64_t now_ms)
     return lease_ms && left == 0;
 }
 
-static _Noreturn void loop(const sigset_t *waiting)
+static _Noreturn void loop(int signal_fd)
 {
     static struct source in = {SRC_STDIN_FRAMES, NULL, 0}, out = {SRC_STDOUT_FRAMES, NULL, 0}, files = {SRC_FILES, NULL, 0};
+    static struct source signals = {SRC_SIGNALS, NULL, 0};
     bool reading = true, writing = false;
+    watch(signal_fd, &signals, EPOLLIN);
     watch(0, &in, EPOLLIN);
     watch(files_eventfd(), &files, EPOLLIN);
     for (;;) {
@@ -182,20 +189,21 @@ static _Noreturn void loop(const sigset_t *waiting)
         if (wire_wants_read() != reading)
             watch(0, &in, (reading = !reading) ? EPOLLIN : 0);
         struct epoll_event events[64];
-        int n = epoll_pwait(epoll_fd, events, 64, wait < 0 || wait > 1000 ? 1000 : wait, waiting);
+        bool signalled = false;
+        int n = epoll_wait(epoll_fd, events, 64, wait < 0 || wait > 1000 ? 1000 : wait);
         for (int i = 0; i < n; i++) {
             struct source *src = events[i].data.ptr;
             if (src->kind == SRC_STDIN_FRAMES)
                 wire_readable();
+            else if (src->kind == SRC_SIGNALS)
+                signalled = true;
             else if (src->kind == SRC_FILES)
                 files_collect();
             else if (src->kind != SRC_STDOUT_FRAMES)
                 commands_event(src, events[i].events);
         }
-        if (child_changed) {
-            child_changed = 0;
-            commands_reap();
-        }
+        if (signalled)
+            read_signals(signal_fd);
     }
 }
 
@@ -209,7 +217,7 @@ int main(int argc, char **argv)
     options(argc, argv);
     struct rlimit no_core = {0, 0};
     setrlimit(RLIMIT_CORE, &no_core);
-    sigset_t waiting = signals_init();
+    int signal_fd = signals_init();
     if (!is_init)
         prctl(PR_SET_CHILD_SUBREAPER, 1);
     workspace_fd = open(workspace_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -218,10 +226,10 @@ int main(int argc, char **argv)
     if (getrandom(boot_id, sizeof boot_id, 0) != sizeof boot_id)
         die("getrandom");
     epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-    if (epoll_fd < 0)
+    if (epoll_fd < 0 || signal_fd < 0)
         die("epoll");
     oom_open();
     wire_init();
     files_init();
-    loop(&waiting);
+    loop(signal_fd);
 }

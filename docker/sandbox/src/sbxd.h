@@ -139,7 +139,7 @@ extern uint8_t boot_id[ID_BYTES];
 /* ---- commands.c ------------------------------------------------------------------------------------------------- */
 
 struct command;
-enum source_kind { SRC_STDIN_FRAMES, SRC_STDOUT_FRAMES, SRC_FILES, SRC_CMD_OUT, SRC_CMD_IN, SRC_CMD_CTL };
+enum source_kind { SRC_STDIN_FRAMES, SRC_STDOUT_FRAMES, SRC_FILES, SRC_SIGNALS, SRC_CMD_OUT, SRC_CMD_IN, SRC_CMD_CTL };
 struct source {
     enum source_kind kind;
     struct command *cmd;

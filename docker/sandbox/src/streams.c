@@ -151,7 +151,7 @@ void commands_credit(uint32_t channel, const uint8_t *p, size_t n)
 struct command *commands_next_sendable(struct stream **stream, uint32_t *channel, int *which)
 {
     for (struct command *c = commands; c; c = c->next)
-        for (int i = 0; c->attached && c->started && i < 2; i++) {
+        for (int i = 0; !c->dead && c->attached && c->started && i < 2; i++) {
             struct stream *s = &c->out[i];
             if (s->sent < s->ring.end && s->sent < s->limit) {
                 *stream = s;
@@ -263,6 +263,7 @@ void command_close(struct command *c)
     for (int i = 0; i < 2; i++) {
         if (c->out[i].fd >= 0)
             close(c->out[i].fd);
+        c->out[i].fd = -1;
         ring_free(&c->out[i].ring);
     }
     if (c->in.ring.cap || c->in.fd >= 0)
@@ -271,4 +272,5 @@ void command_close(struct command *c)
         close(c->spool.fd);
     if (c->ctl >= 0)
         close(c->ctl);
+    c->spool.fd = c->ctl = -1;
 }

@@ -89,6 +89,9 @@ void commands_reap(void)
             kill(pid, SIGKILL);
         } else if (c) {
             c->shim = 0;
+        } else {
+            /* Not a shim: it was adopted, so others may have been. */
+            sweeping = true;
         }
     }
 }

@@ -11,7 +11,9 @@
 
 #define IN_BYTES (256u << 10)
 #define QUEUE_MAX (4u << 20) /* answers waiting for the controller to read; above it no more requests are taken */
-#define BATCH 24             /* DATA frames per write */
+#define QUEUE_KEPT (512u << 10) /* memory that an empty queue keeps */
+#define BATCH 24             /* DATA frames per write … */
+#define BATCH_BYTES (256u << 10) /* … and bytes: what a write does not take is copied */
 #define HELLO_MAX 128
 #define DATA_PREFIX (HEADER_BYTES + 8)
 
@@ -59,6 +61,22 @@ bool wire_wants_write(void)
 
 bool wire_wants_read(void) { return !wire_ended && queue.len - queue_at < QUEUE_MAX; }
 
+/* Give back what was written: all of it, or the front once it is the larger part. */
+static void compact(void)
+{
+    if (queue_at == queue.len) {
+        queue_at = queue.len = 0;
+        if (queue.cap > QUEUE_KEPT) {
+            free(queue.p);
+            queue = (struct buf){0};
+        }
+    } else if (queue_at > queue.len / 2) {
+        memmove(queue.p, queue.p + queue_at, queue.len - queue_at);
+        queue.len -= queue_at;
+        queue_at = 0;
+    }
+}
+
 /* Queue, in order, whatever of these pieces was not written. */
 static void keep_rest(const struct iovec *v, int n, size_t written)
 {
@@ -82,7 +100,8 @@ static bool write_some(void)
     struct stream *s;
     uint32_t channel;
     int which;
-    while (frames < BATCH && total < (512u << 10) && (c = commands_next_sendable(&s, &channel, &which))) {
+    /* While the controller is behind, what it has not read yet goes first; the rings keep the rest. */
+    while (queued < MAX_PAYLOAD && frames < BATCH && total < BATCH_BYTES && (c = commands_next_sendable(&s, &channel, &which))) {
         uint64_t upto = s->limit < s->ring.end ? s->limit : s->ring.end;
         size_t len = upto - s->sent < MAX_PAYLOAD - 8 ? (size_t)(upto - s->sent) : MAX_PAYLOAD - 8;
         uint8_t *h = prefixes[frames++];
@@ -102,8 +121,7 @@ static bool write_some(void)
     size_t done = w > 0 ? (size_t)w : 0;
     size_t from_queue = done < queued ? done : queued;
     queue_at += from_queue;
-    if (queue_at == queue.len)
-        queue_at = queue.len = 0;
+    compact();
     keep_rest(v + (queued ? 1 : 0), n - (queued ? 1 : 0), done - from_queue);
     return done == total;
 }

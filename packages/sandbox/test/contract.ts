@@ -15,9 +15,9 @@ export type Declare = (title: string, body: () => Promise<void>) => void
 /** What every group of tests gets. The sandbox is shared: a test leaves it usable, or takes one of its own. */
 export interface Suite {
   it: Declare
-  fixture(): BackendFixture
-  bench(): Bench
-  sandbox(): ConnectedSandbox
+  fixture: () => BackendFixture
+  bench: () => Bench
+  sandbox: () => ConnectedSandbox
   ownProcesses: boolean
 }
 
@@ -29,10 +29,10 @@ export function testBackend(options: SuiteOptions): void {
     beforeAll(async () => {
       fixture = await options.open()
       shared = await Bench.start(fixture)
-    })
+    }, 120_000)
     afterAll(async () => {
       await fixture.dispose()
-    })
+    }, 60_000)
     const suite: Suite = {
       it(title, body) {
         const reason = options.skips?.[title]

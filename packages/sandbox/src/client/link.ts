@@ -36,6 +36,7 @@ export class Link implements FrameSink {
   #lastChannel = 0
   #ended: SandboxError | undefined
   #corked = false
+  #drain: Promise<void> | undefined
   #resolveClosed: (why: SandboxError | undefined) => void = () => {}
   #silentSince = 0
 
@@ -90,7 +91,14 @@ export class Link implements FrameSink {
   async drained(): Promise<void> {
     this.check()
     if (!this.#stream.writableNeedDrain) return
-    await Promise.race([new Promise((resolve) => this.#stream.once('drain', resolve)), this.closed])
+    // One listener for all who wait.
+    this.#drain ??= new Promise((resolve) => {
+      this.#stream.once('drain', () => {
+        this.#drain = undefined
+        resolve()
+      })
+    })
+    await Promise.race([this.#drain, this.closed])
     this.check()
   }
 

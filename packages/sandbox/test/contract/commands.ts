@@ -7,6 +7,8 @@ import { finish, newId, sh } from './harness.ts'
 
 const sha = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex')
 
+const byText = (a: string | undefined, b: string | undefined): number => ((a ?? '') < (b ?? '') ? -1 : 1)
+
 export function commandTests({ it, sandbox }: Suite): void {
   it('separates stdout and stderr and reports the exit code', async () => {
     const result = await sh(sandbox(), 'echo out; echo err >&2; exit 3')
@@ -42,15 +44,9 @@ export function commandTests({ it, sandbox }: Suite): void {
   it('has the short environment and what the request adds', async () => {
     const { out } = await sh(sandbox(), ['env'], { env: { ADDED: 'a=b\nc', TERM: 'dumb' } })
     const names = out.split('\n').map((line) => line.split('=')[0])
-    expect(names.filter((name) => name && !['c', 'HOSTNAME', 'SHELL'].includes(name)).toSorted()).toEqual([
-      'ADDED',
-      'HOME',
-      'LANG',
-      'PATH',
-      'SANDBOX',
-      'TERM',
-      'TZ',
-    ])
+    expect(
+      names.filter((name) => name && !['c', 'HOSTNAME', 'SHELL'].includes(name)).toSorted(byText),
+    ).toEqual(['ADDED', 'HOME', 'LANG', 'PATH', 'SANDBOX', 'TERM', 'TZ'])
     expect(out).toContain('ADDED=a=b\nc\n')
     expect(out).toContain('TERM=dumb\n')
   })
