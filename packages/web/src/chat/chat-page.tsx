@@ -88,7 +88,13 @@ export function ChatPage(props: { sessionId: string | null }) {
         </div>
       ) : (
         <Scroller ref={scroller}>
-          <TranscriptView sessionId={sessionId} view={view} outbox={ours} online={online} />
+          <TranscriptView
+            sessionId={sessionId}
+            view={view}
+            outbox={ours}
+            online={online}
+            stopping={stopping}
+          />
         </Scroller>
       )}
       <div className="mx-auto w-full max-w-[48rem] px-3 pb-3 sm:px-6 sm:pb-5">

@@ -17,6 +17,7 @@ export function TranscriptView(props: {
   view: SessionView
   outbox: readonly PendingMessage[]
   online: boolean
+  stopping: boolean
 }) {
   const { sessionId, view } = props
   const { transcript } = view
@@ -49,7 +50,7 @@ export function TranscriptView(props: {
         </div>
       ))}
       <div className="pt-3 empty:hidden">
-        <ActivityLine transcript={transcript} sending={sending && props.online} stopping={view.stopping} />
+        <ActivityLine transcript={transcript} sending={sending && props.online} stopping={props.stopping} />
       </div>
       {view.notices.map((notice) => (
         <NoticeRow

@@ -6,7 +6,7 @@ const NAMES: Record<string, string> = APPLE
 /** `Ctrl+Alt+Enter`; `Mod` is Cmd on a Mac and Ctrl elsewhere. Not read aloud: the button has its own name. */
 export function Kbd(props: { keys: string }) {
   return (
-    <kbd className="hidden font-sans text-2xs font-normal opacity-75 sm:inline" aria-hidden>
+    <kbd className="hidden font-sans text-2xs font-normal sm:inline" aria-hidden>
       {props.keys
         .split('+')
         .map((key) => NAMES[key] ?? key)
