@@ -354,6 +354,8 @@ describe('tool cards', () => {
     await edit.getByRole('button').first().click()
     expect(await edit.locator('.diff-line.add').count()).toBe(3)
     expect(await edit.locator('.diff-line.del').count()).toBe(1)
+    // What the diff shows is not shown again as an argument.
+    expect(await edit.getByText('old_text').count()).toBe(0)
   })
 
   test('the model’s markdown runs nothing, and its code can be copied', async () => {
@@ -465,6 +467,8 @@ describe.each([
       const found: string[] = []
       const page = await newPage({ viewport, theme })
       const look = async (name: string) => {
+        // Rows that were out of sight are painted a frame after they came in.
+        await page.evaluate('new Promise((done) => requestAnimationFrame(() => setTimeout(done, 100)))')
         await page.screenshot({ path: join(PICTURES, `${device}-${theme}-${name}.png`) })
         found.push(...(await axe(page)).map((violation) => `${name}: ${violation}`))
         // Nothing is wider than the screen.

@@ -5,13 +5,18 @@ import { revealInvisible } from '../lib/invisible.ts'
 import { CopyButton } from '../ui/copy-button.tsx'
 import { type ShownField, shownArguments } from './call-arguments.ts'
 
+/** Shorter values stand in a file by accident. */
+const TELLING_CHARS = 12
+
 /**
- * The whole command and all arguments. `whole`: nothing is folded away, as under an approval. `known`: texts that stand
- * elsewhere on the card already, such as both sides of a diff.
+ * The whole command and all arguments. `whole`: nothing is folded away or left out, as under an approval. `known`: texts
+ * that the card shows elsewhere, as the sides of a diff; an argument that is a part of one is not shown twice.
  */
-export function ToolArguments(props: { rawInput: unknown; whole: boolean; known: ReadonlySet<string> }) {
+export function ToolArguments(props: { rawInput: unknown; whole: boolean; known: readonly string[] }) {
   const shown = useMemo(() => shownArguments(props.rawInput), [props.rawInput])
-  const fields = shown.fields.filter((field) => !(field.long && props.known.has(field.text)))
+  const isKnown = ({ text }: ShownField) =>
+    !props.whole && text.length >= TELLING_CHARS && props.known.some((other) => other.includes(text))
+  const fields = shown.fields.filter((field) => !isKnown(field))
   const short = fields.filter((field) => !field.long)
   const long = fields.filter((field) => field.long)
   return (

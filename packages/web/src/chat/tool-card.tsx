@@ -155,7 +155,7 @@ function Body(props: { call: CallEntry; phase: CallPhase; sessionId: string; fir
   const settled = call.status === 'completed' || call.status === 'failed'
   const [body, seen] = useSeen()
   const diffs = call.content.filter((item) => item.type === 'diff')
-  const known = new Set(diffs.flatMap((diff) => [diff.newText, diff.oldText ?? '']))
+  const known = diffs.flatMap((diff) => [diff.newText, diff.oldText ?? ''])
   const sentence = failureSentence(call)
   return (
     <div ref={body} className="flex flex-col gap-2 px-3 pt-0.5 pb-3">
