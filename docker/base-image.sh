@@ -48,6 +48,8 @@ printf 'deb %s %s main\ndeb %s %s-updates main\ndeb %s %s-security main\n' \
 printf '#!/bin/sh\nexit 101\n' >"$root/usr/sbin/policy-rc.d"
 chmod 0755 "$root/usr/sbin/policy-rc.d"
 printf 'APT::Install-Recommends "false";\nAcquire::Languages "none";\n' >"$root/etc/apt/apt.conf.d/90sandlot"
+# A layer that is not finished is thrown away, so dpkg need not wait for the disk after each file: a third faster.
+echo force-unsafe-io >"$root/etc/dpkg/dpkg.cfg.d/90sandlot"
 rm -rf "$root"/var/cache/apt/archives/*.deb "$root"/var/lib/apt/lists/* "$root"/var/log/*.log "$root"/var/log/apt
 rm -rf "$root"/usr/share/{doc,man,info,locale}/*
 : >"$root/etc/machine-id"
