@@ -80,7 +80,7 @@ export function maxTurnsText(maxTurns: number): string {
   return `Stopped after ${maxTurns} model answers, the limit for one message. Nothing is lost; write “go on” to let it continue.`
 }
 
-export const CANCELLED_TEXT = 'Stopped.'
+export const CANCELLED_TEXT = 'You stopped this before the model had answered.'
 export const INTERRUPTED_TEXT = 'Sandlot was shut down while this was running.'
 export const LENGTH_TEXT = 'The model reached its limit of tokens before it said anything.'
 export const REFUSAL_TEXT = 'The model’s provider refused to answer this.'

@@ -401,6 +401,9 @@ describe('Stop', () => {
     const cancelled = session.cancel()
     const { done } = await accepted
     await cancelled
-    expect(await done).toMatchObject({ reason: 'cancelled', text: 'Stopped.' })
+    expect(await done).toMatchObject({
+      reason: 'cancelled',
+      text: 'You stopped this before the model had answered.',
+    })
   })
 })

@@ -16,14 +16,7 @@ const MACHINE = [
 ]
 
 /** Settings that both processes read. `DATABASE_URL` is each one's own database login, the same until they are told apart. */
-const BOTH = [
-  'LOG_LEVEL',
-  'SANDLOT_DATA',
-  'SANDLOT_CONFIG',
-  'SANDLOT_DEFAULT_MODE',
-  'SANDLOT_OUTPUT_LIMIT',
-  'DATABASE_URL',
-]
+const BOTH = ['LOG_LEVEL', 'SANDLOT_DATA', 'SANDLOT_DEFAULT_MODE', 'SANDLOT_OUTPUT_LIMIT', 'DATABASE_URL']
 
 /**
  * What each process may know. A list of what is allowed, not of what is forbidden: a secret that nobody thought of

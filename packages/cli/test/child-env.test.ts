@@ -14,7 +14,7 @@ const environment = {
   PORT: '9000',
   LOG_LEVEL: 'debug',
   SANDLOT_DATA: '/data',
-  SANDLOT_API_KEY: 'a command line client’s key',
+  SANDLOT_TEST_SEED: 'a setting of the command line',
   SANDLOT_PUBLIC_URL: 'https://chat.example.org',
   CLOUD_PASSWORD: 'somebody else’s',
   EMPTY: '',
@@ -50,7 +50,7 @@ describe('what each process may know', () => {
   })
 
   test('every setting reaches somebody, or is one of the command line', () => {
-    const commandLine = ['SANDLOT_API_KEY', 'SANDLOT_URL', 'SANDLOT_TEST_SEED', 'SANDLOT_TEST_FULL']
+    const commandLine = ['SANDLOT_TEST_SEED', 'SANDLOT_TEST_FULL']
     const reached = new Set([...namesFor('ai-agent'), ...namesFor('service'), ...commandLine])
     expect(Object.keys(CONFIG_NAMES).filter((name) => !reached.has(name))).toEqual([])
   })

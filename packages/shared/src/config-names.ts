@@ -4,7 +4,6 @@
  */
 export const CONFIG_NAMES: Record<string, string> = {
   SANDLOT_DATA: 'where state lives; ./.sandlot for up, /data in compose',
-  SANDLOT_CONFIG: 'JSON file for what has structure (default $SANDLOT_DATA/sandlot.json)',
   SANDLOT_DEFAULT_MODE: 'manual | auto-edit | yolo; the mode of a new session (default auto-edit)',
   SANDLOT_TOOLS_ENABLED: 'true | false; false: the model gets no tools',
   SANDLOT_BUILTIN_TOOLS: 'comma-separated names of the built-in tools to offer (default: all)',
@@ -25,8 +24,6 @@ export const CONFIG_NAMES: Record<string, string> = {
   SANDLOT_PUBLIC_URL: 'the address people type, behind a reverse proxy',
   SANDLOT_ALLOWED_ORIGINS: 'comma-separated further origins that may open a WebSocket',
   SANDLOT_METRICS_TOKEN: 'bearer token for /metrics from elsewhere than this machine',
-  SANDLOT_API_KEY: 'the key that command line clients send',
-  SANDLOT_URL: 'where command line clients find a running Sandlot (default http://127.0.0.1:8002)',
   SANDLOT_TEST_SEED: 'seed of sampled test campaigns',
   SANDLOT_TEST_FULL: 'true | false; draw many more samples in tests',
 }

@@ -50,7 +50,7 @@ describe('configuration', () => {
     expect(
       unknownConfigNames(Object.fromEntries(Object.keys(CONFIG_NAMES).map((name) => [name, 'x']))),
     ).toEqual([])
-    expect(unknownConfigNames({ SANDLOT_API_KEY_FILE: 'x', HOME: '/' })).toEqual([])
+    expect(unknownConfigNames({ SANDLOT_METRICS_TOKEN_FILE: 'x', HOME: '/' })).toEqual([])
     expect(nearest('completely_different', ['run_shell_command'])).toBeUndefined()
   })
 })
