@@ -1,12 +1,14 @@
 /** A whole Sandlot as processes, on data of its own: what a person starts with `./sandlot up`, minus the installing. */
 import { execFile, spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { randomBytes } from 'node:crypto'
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { promisify } from 'node:util'
+import { randomText } from '@sandlot/shared/ids'
 
 const run = promisify(execFile)
 const root = new URL('../..', import.meta.url).pathname
@@ -50,6 +52,11 @@ function baseEnvironment(): Record<string, string> {
 
 export async function startSandlot(options: SandlotOptions = {}): Promise<RunningSandlot> {
   const data = await mkdtemp(join(tmpdir(), 'sandlot-e2e-'))
+  // A name by which `./sandlot test` knows what an interrupted run left, and removes it.
+  const deployment = `test-${randomText(8)}`
+  await mkdir(join(data, 'keys'), { mode: 0o700 })
+  const keys = JSON.stringify({ id: deployment, key: randomBytes(32).toString('base64') })
+  await writeFile(join(data, 'keys/deployment.json'), keys, { mode: 0o600 })
   const port = await freePort()
   let logs = ''
 
@@ -75,7 +82,7 @@ export async function startSandlot(options: SandlotOptions = {}): Promise<Runnin
   })
 
   const url = `http://127.0.0.1:${port}`
-  const setupUrl = await eventually(`Sandlot to say that it is ready\n${logs}`, () => {
+  const setupUrl = await eventually('Sandlot to say that it is ready', () => {
     if (service.exitCode !== null) throw new Error(`service ended:\n${logs}`)
     return /Sandlot is ready: (\S+)/.exec(logs)?.[1]
   })
@@ -88,15 +95,11 @@ export async function startSandlot(options: SandlotOptions = {}): Promise<Runnin
     })
   await agentIsThere()
 
-  const deployment = async (): Promise<string> => {
-    const keys = JSON.parse(await readFile(join(data, 'keys/deployment.json'), 'utf8')) as { id: string }
-    return keys.id
-  }
   const docker = async (...args: string[]): Promise<string[]> =>
     (await run('docker', args)).stdout.split('\n').filter((line) => line !== '')
-  const filter = async (): Promise<string> => `label=sandlot.deployment=${await deployment()}`
+  const filter = `label=sandlot.deployment=${deployment}`
 
-  const containers = async (): Promise<string[]> => docker('ps', '-q', '--filter', await filter())
+  const containers = async (): Promise<string[]> => docker('ps', '-q', '--filter', filter)
 
   return {
     url,
@@ -117,9 +120,9 @@ export async function startSandlot(options: SandlotOptions = {}): Promise<Runnin
     async stop() {
       await Promise.all([end(service, 'SIGTERM'), end(agent, 'SIGINT')])
       if (options.agent?.DOCKER_HOST === undefined) {
-        const all = await docker('ps', '-aq', '--filter', await filter())
+        const all = await docker('ps', '-aq', '--filter', filter)
         if (all.length > 0) await docker('rm', '-f', ...all)
-        const volumes = await docker('volume', 'ls', '-q', '--filter', await filter())
+        const volumes = await docker('volume', 'ls', '-q', '--filter', filter)
         if (volumes.length > 0) await docker('volume', 'rm', ...volumes)
       }
       await rm(data, { recursive: true, force: true })

@@ -66,13 +66,17 @@ export const test: Command = async ({ config, args, steps, print }) => {
   return total.failed === 0 ? 0 : 1
 }
 
-/** Chromium for the browser tests, a compiler for sbxd’s own, git for the rules of the repository. Only what is missing. */
+/**
+ * Chromium for the browser tests, a compiler for sbxd’s own, git for the rules of the repository, ripgrep for the
+ * search tools on local-process. Only what is missing.
+ */
 async function installTestPrograms(config: CliConfig, packages: SystemPackages, step: Step): Promise<void> {
   const has = (program: string): boolean => findProgram(program, config.environment) !== undefined
   const missing = [
     ...(has('chromium') || has('chromium-browser') || has('google-chrome') ? [] : ['chromium']),
     ...(has('gcc') && existsSync('/usr/include/stdlib.h') ? [] : ['gcc', 'libc6-dev']),
     ...['make', 'git'].filter((program) => !has(program)),
+    ...(has('rg') ? [] : ['ripgrep']),
   ]
   // Only to have the compose file read by what people use; its test is skipped where a distribution has none.
   const composes =
