@@ -157,6 +157,8 @@ struct stream {
 };
 
 void commands_event(struct source *src, uint32_t events);
+/* A new controller: forget a request that came only in part. */
+void starts_forget(void);
 void commands_start(uint16_t flags, uint32_t channel, const uint8_t *p, size_t n);
 void commands_attach(uint32_t channel, const uint8_t *p, size_t n);
 void commands_data(uint32_t channel, uint16_t flags, const uint8_t *p, size_t n);

@@ -223,11 +223,15 @@ static void start(uint32_t channel, const struct request *q)
     commands = c;
 }
 
+/* A request longer than a frame comes in pieces, one request at a time. */
+static struct buf pieces;
+static uint32_t pieces_channel;
+
+/* A new controller uses the same channel numbers: what the last one began must not be completed by it. */
+void starts_forget(void) { pieces.len = 0; }
+
 void commands_start(uint16_t flags, uint32_t channel, const uint8_t *p, size_t n)
 {
-    /* A request longer than a frame comes in pieces, one request at a time. */
-    static struct buf pieces;
-    static uint32_t pieces_channel;
     if (pieces.len && pieces_channel != channel)
         pieces.len = 0;
     if (flags & F_MORE || pieces.len) {

@@ -150,6 +150,7 @@ static void welcome(const uint8_t *nonce)
     queue.len = queue_at = 0;
     dropped = false;
     commands_detach_all();
+    starts_forget();
     files_forget();
     /* Zero is left out, so that a payload of zeros never has a good checksum. */
     session_crc = get32(nonce) | 1;
