@@ -183,9 +183,7 @@ static void gone(struct command *c)
     c->state = GONE;
     c->ended_us = now_us();
     c->timeout_ms = c->kill_ms = c->drain_ms = c->patience_ms = 0;
-    if (c->ctl >= 0)
-        close(c->ctl);
-    c->ctl = -1;
+    poll_close(&c->ctl);
     for (int i = 0; i < 2; i++)
         if (c->out[i].fd >= 0)
             stream_drain(c, &c->out[i]);

@@ -14,6 +14,16 @@ bool poll_add(int fd, uint32_t events, struct source *src)
 
 static void poll_remove(int fd) { epoll_ctl(epoll_fd, EPOLL_CTL_DEL, fd, NULL); }
 
+/* Closing alone would not do: a shim that was just forked holds a copy, and epoll would go on reporting for it. */
+void poll_close(int *fd)
+{
+    if (*fd < 0)
+        return;
+    poll_remove(*fd);
+    close(*fd);
+    *fd = -1;
+}
+
 /* ---- spool ------------------------------------------------------------------------------------------------ */
 
 static void spool_write(struct spool *s, const void *p, size_t n)
@@ -80,8 +90,7 @@ static void drop_acknowledged(struct command *c, struct stream *s)
 
 static void stream_end(struct command *c, struct stream *s)
 {
-    close(s->fd); /* also takes it out of epoll */
-    s->fd = -1;
+    poll_close(&s->fd);
     s->polled = false;
     command_maybe_finish(c);
 }
@@ -167,9 +176,7 @@ struct command *commands_next_sendable(struct stream **stream, uint32_t *channel
 
 static void stdin_close(struct command *c)
 {
-    if (c->in.fd >= 0)
-        close(c->in.fd);
-    c->in.fd = -1;
+    poll_close(&c->in.fd);
     c->in.polled = false;
     ring_free(&c->in.ring);
 }
@@ -261,16 +268,13 @@ void commands_eof(uint32_t channel, uint16_t flags, const uint8_t *p, size_t n)
 void command_close(struct command *c)
 {
     for (int i = 0; i < 2; i++) {
-        if (c->out[i].fd >= 0)
-            close(c->out[i].fd);
-        c->out[i].fd = -1;
+        poll_close(&c->out[i].fd);
         ring_free(&c->out[i].ring);
     }
     if (c->in.ring.cap || c->in.fd >= 0)
         stdin_close(c);
     if (c->spool.fd >= 0)
         close(c->spool.fd);
-    if (c->ctl >= 0)
-        close(c->ctl);
-    c->spool.fd = c->ctl = -1;
+    c->spool.fd = -1;
+    poll_close(&c->ctl);
 }
