@@ -656,7 +656,7 @@ void files_collect(void)
     pthread_mutex_unlock(&lock);
     while (a) {
         struct answer *next = a->next;
-        if (a->session == session)
+        if (a->session == session && a->channel)
             frame_out(a->type, a->flags, a->channel, a->body.p, a->body.len);
         free(a->body.p);
         free(a);

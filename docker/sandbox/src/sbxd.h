@@ -168,6 +168,7 @@ void commands_ack(uint32_t channel, uint16_t flags, const uint8_t *p, size_t n);
 void commands_signal(uint32_t channel, const uint8_t *p, size_t n);
 void commands_cancel(uint32_t channel, const uint8_t *p, size_t n);
 void commands_reset(uint32_t channel);
+void reset_forget(void);
 void commands_describe(struct buf *b);
 /* A new controller: nothing is attached any more. */
 void commands_detach_all(void);
@@ -189,7 +190,7 @@ void files_submit(uint8_t type, uint16_t flags, uint32_t channel, const uint8_t 
 void files_collect(void);
 /* A new controller: forget half-written files and answers for the old one. */
 void files_forget(void);
-/* Empty the temporary directories, then answer RESET_DONE on this channel. */
+/* Empty the temporary directories, then answer RESET_DONE on this channel; nobody when it is 0. */
 void files_clean_tmp(uint32_t channel);
 /* A regular file in .tool-outputs, made anew; returns a descriptor or -errno. */
 int files_open_spool(const char *name);

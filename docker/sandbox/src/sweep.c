@@ -11,7 +11,7 @@
 
 bool sweeping;
 static bool resetting;
-static uint32_t reset_channel;
+static struct buf asking; /* the channels, u32 each, that wait for RESET_DONE */
 
 bool reset_running(void) { return resetting; }
 
@@ -58,7 +58,11 @@ bool sweep_round(void)
         return true;
     sweeping = false;
     if (resetting) {
-        files_clean_tmp(reset_channel);
+        if (!asking.len)
+            files_clean_tmp(0);
+        for (size_t at = 0; at < asking.len; at += 4)
+            files_clean_tmp(get32(asking.p + at));
+        asking.len = 0;
         resetting = false;
     }
     for (struct command *c = commands; c; c = c->next)
@@ -67,12 +71,15 @@ bool sweep_round(void)
     return false;
 }
 
+/* A new controller: the reset goes on, but who asked for it is gone. */
+void reset_forget(void) { asking.len = 0; }
+
 void commands_reset(uint32_t channel)
 {
     for (struct command *c = commands; c; c = c->next)
         if (!c->dead && c->state < GONE && !c->main_ended && !c->cause)
             c->cause = CAUSE_CANCEL;
-    reset_channel = channel;
+    buf32(&asking, channel);
     resetting = sweeping = true;
 }
 

@@ -151,6 +151,7 @@ static void welcome(const uint8_t *nonce)
     dropped = false;
     commands_detach_all();
     starts_forget();
+    reset_forget();
     files_forget();
     /* Zero is left out, so that a payload of zeros never has a good checksum. */
     session_crc = get32(nonce) | 1;
