@@ -95,15 +95,29 @@ static int staging_dir(bool make)
     return open_beneath(workspace_fd, STAGING_DIR, O_RDONLY | O_DIRECTORY, 0, RESOLVE_NO_SYMLINKS);
 }
 
+/* A new file in the staging directory, or -1. The end of another write may remove the directory in between. */
+static int create_staged(const char *name)
+{
+    int fd = -1;
+    for (int tries = 0; fd < 0 && tries < 64; tries++) {
+        int dir = staging_dir(true), error = errno;
+        if (dir >= 0) {
+            unlinkat(dir, name, 0);
+            fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+            error = errno;
+            close(dir);
+        }
+        errno = error;
+        if (fd < 0 && error != ENOENT)
+            break;
+    }
+    return fd;
+}
+
 int files_open_spool(const char *name)
 {
-    int dir = staging_dir(true);
-    if (dir < 0)
-        return -errno;
-    unlinkat(dir, name, 0);
-    int fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644), error = errno;
-    close(dir);
-    return fd < 0 ? -error : fd;
+    int fd = create_staged(name);
+    return fd < 0 ? -errno : fd;
 }
 
 /* ---- answers ---------------------------------------------------------------------------------------------- */
@@ -289,16 +303,10 @@ static int begin_write(struct write_state *w, const char *path)
         close(old);
     if (exists && !S_ISREG(st.st_mode))
         return S_ISDIR(st.st_mode) ? EISDIR : ENXIO;
-    int dir = staging_dir(true);
-    if (dir < 0)
-        return errno;
     snprintf(w->name, sizeof w->name, STAGING_PREFIX "%llu", (unsigned long long)++counter);
-    unlinkat(dir, w->name, 0);
-    w->fd = openat(dir, w->name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
-    int error = w->fd < 0 ? errno : 0;
-    close(dir);
-    if (error)
-        return error;
+    w->fd = create_staged(w->name);
+    if (w->fd < 0)
+        return errno;
     if (exists && fchmod(w->fd, st.st_mode & 0777) < 0)
         return errno;
     return 0;

@@ -182,6 +182,24 @@ export function commandTests({ it, sandbox }: Suite): void {
     expect(await sh(box, 'seq 1 10', { merge: true, spool })).not.toHaveProperty('spoolFile')
   })
 
+  it('writes the long output of every command while files are written', async () => {
+    const box = sandbox()
+    const spool = { afterBytes: 100, maxBytes: 150_000 }
+    let writing = true
+    const writes = (async () => {
+      for (let i = 0; writing; i += 1) await box.files.write(`beside-${i % 8}`, Buffer.from('x'))
+    })()
+    const missing: string[] = []
+    for (let i = 0; i < 150; i += 1) {
+      const { spoolFile } = await sh(box, ['seq', '1', '100'], { merge: true, spool })
+      if (spoolFile === undefined) missing.push(`command ${i}`)
+      else await box.files.remove(spoolFile)
+    }
+    writing = false
+    await writes
+    expect(missing).toEqual([])
+  })
+
   it('measures what a command used', async () => {
     const exit = await sh(sandbox(), 'i=0; while ((i < 100000)); do ((i++)); done; exit 0')
     expect(exit.userMs + exit.systemMs).toBeGreaterThan(10)
