@@ -7,7 +7,14 @@ import { expect } from 'vitest'
 import type { Suite } from '../contract.ts'
 import type { ConnectedSandbox } from '../../src/client.ts'
 import { SandboxError } from '../../src/errors.ts'
-import { encodeFrame, FrameType, HELLO_CRC, RESYNC_BYTES } from '../../src/protocol/frames.ts'
+import {
+  encodeFrame,
+  FrameType,
+  HEADER_BYTES,
+  HELLO_CRC,
+  MAX_PAYLOAD,
+  RESYNC_BYTES,
+} from '../../src/protocol/frames.ts'
 import { Bench, finish, newId, sh } from './harness.ts'
 
 export function connectionTests({ it, fixture }: Suite): void {
@@ -217,6 +224,34 @@ export function connectionTests({ it, fixture }: Suite): void {
     expect(await sandbox.closed).toMatchObject({ code: 'sandbox_lost' })
     await expect(output).rejects.toMatchObject({ code: 'sandbox_lost' })
     await expect(sandbox.files.stat('')).rejects.toMatchObject({ code: 'sandbox_lost' })
+  })
+
+  alone('forgets half a request of a controller that is gone', async ({ sandbox, bench }) => {
+    const long = { id: newId(), command: `: ${'x'.repeat(100_000)}` }
+    const inner = await fixture().backend.openStream(bench.container.id)
+    // All of the first piece, nothing of the second.
+    const stream = cutAfter(inner, HANDSHAKE_BYTES + HEADER_BYTES + MAX_PAYLOAD + 4, Number.MAX_SAFE_INTEGER)
+    const cut = await bench.connect({ stream })
+    await expect(cut.run(long)).rejects.toMatchObject({ code: 'sandbox_lost' })
+    await sandbox.close()
+    expect(await sh(await bench.connect(), 'echo fresh')).toMatchObject({ out: 'fresh\n' })
+  })
+
+  alone('answers every reset, and none to a controller that did not ask', async ({ sandbox, bench }) => {
+    await Promise.all([sandbox.reset(), sandbox.reset()])
+    await sandbox.run({ id: newId(), command: 'for i in {1..100}; do sleep 300 & done; wait' })
+    for (let i = 0; i < 20; i += 1) await sandbox.commands()
+    const unanswered = sandbox.reset()
+    unanswered.catch(() => {})
+    await sandbox.commands()
+    await sandbox.close()
+    const again = await bench.connect()
+    const broken = again.closed.then((why) => why?.message)
+    // A second reset ends after the first, wherever that one's answer went.
+    await again.reset()
+    await again.commands()
+    await again.close()
+    expect(await broken).toBeUndefined()
   })
 
   alone('can be told to stop connecting', async ({ bench }) => {
