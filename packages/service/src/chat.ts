@@ -9,7 +9,7 @@ import { EXT, approveResult, promptAccepted, promptResultMeta } from '@sandlot/s
 import type { AgentUser } from '@sandlot/shared/acp-meta'
 import { SandlotError, toErrorBody } from '@sandlot/shared/errors'
 import { isLive, metaOf, sandlotEventOf, seqOf, sessionEvent, stopReason } from '@sandlot/shared/events'
-import type { Mode, SessionEvent } from '@sandlot/shared/events'
+import type { Mode, SessionEvent, StopReason } from '@sandlot/shared/events'
 import type { ClientFrame, ServerFrame } from '@sandlot/shared/frames'
 import { sessionId as sessionIdShape } from '@sandlot/shared/ids'
 import { z } from 'zod'
@@ -42,6 +42,12 @@ export interface PromptRequest {
   create?: { mode?: Mode }
   /** Nobody can answer an approval. */
   unattended?: boolean
+}
+
+/** How a prompt ended, as the agent's answer repeats it. */
+export interface ChatEnd {
+  promptId: string
+  stopReason: StopReason
 }
 
 interface OpenSession {
@@ -107,7 +113,7 @@ export class Chat {
   async #dispatch(frame: ClientFrame): Promise<void> {
     switch (frame.type) {
       case 'ai_chat':
-        return this.prompt(frame)
+        return void (await this.prompt(frame))
       case 'ai_chat_resume':
         return this.resume(frame.sessionId, frame.after)
       case 'ai_chat_cancel':
@@ -121,9 +127,9 @@ export class Chat {
 
   /**
    * Resolves at the prompt's end. Throws `SandlotError` when it was not accepted; a connection that is lost after that is no
-   * error: the events come after the reconnect.
+   * error: it answers undefined, and the events come after the reconnect.
    */
-  async prompt(request: PromptRequest): Promise<void> {
+  async prompt(request: PromptRequest): Promise<ChatEnd | undefined> {
     const connection = await this.#connection.get()
     const sessionId = await this.#sessionFor(connection, request)
     const prompt: Prompt = { done: false }
@@ -146,9 +152,10 @@ export class Chat {
       this.#accepted(request.requestId, _meta.sandlot.promptId, sessionId)
       // Of a submission that was made before, the end may be long past, or yet to come: a resume tells.
       if (_meta.sandlot.duplicate !== true) this.#done(sessionId, _meta.sandlot.promptId, stopReason)
+      return { promptId: _meta.sandlot.promptId, stopReason }
     } catch (error) {
       const lostOnTheWay = error instanceof SandlotError && error.code === 'agent_unavailable'
-      if (lostOnTheWay && prompt.promptId !== undefined) return
+      if (lostOnTheWay && prompt.promptId !== undefined) return undefined
       throw error
     } finally {
       this.#prompts.delete(request.requestId)

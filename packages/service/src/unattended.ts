@@ -5,7 +5,7 @@ import { metaOf, sandlotEventOf } from '@sandlot/shared/events'
 import type { Mode, SessionEvent } from '@sandlot/shared/events'
 import type { ServerFrame } from '@sandlot/shared/frames'
 import { Chat } from './chat.ts'
-import type { ChatOptions } from './chat.ts'
+import type { ChatEnd, ChatOptions } from './chat.ts'
 
 export interface UnattendedOptions extends Omit<ChatOptions, 'send'> {
   requestId: string
@@ -38,18 +38,35 @@ export async function runPrompt(options: UnattendedOptions): Promise<PromptRef> 
   const { gone, stopping, onFrame, requestId, submitted } = options
   const accepted = Promise.withResolvers<PromptRef>()
   const ended = Promise.withResolvers<PromptRef>()
+  // The client may leave before anybody waits for the end.
+  ended.promise.catch(() => undefined)
   /** Frames that came before it was known which prompt is ours. */
   let early: ServerFrame[] = []
   let mine: PromptRef | undefined
+  let done = false
 
   const pass = (frame: ServerFrame, prompt: PromptRef): void => {
     if (!isOfPrompt(frame, prompt.promptId)) return
+    if (frame.type === 'ai_chat_done') {
+      if (done) return
+      done = true
+      ended.resolve(prompt)
+    }
     onFrame(frame)
-    if (frame.type === 'ai_chat_done') ended.resolve(prompt)
+  }
+  /** A submission that was made before may bring no event at all: then the agent's answer alone tells its end. */
+  const answered = (end: ChatEnd | undefined): void => {
+    if (end === undefined || mine === undefined) return
+    // A message that waited was taken by another prompt: that one has the answer.
+    ended.resolve({ sessionId: mine.sessionId, promptId: end.promptId })
+    pass({ type: 'ai_chat_done', ...mine, stopReason: end.stopReason }, mine)
   }
   const send = (frame: ServerFrame): void => {
     if (mine !== undefined) {
       pass(frame, mine)
+      // After a reconnect: the agent does not have the session any more, so nothing else will come.
+      if (frame.type === 'ai_chat_error' && frame.sessionId === mine.sessionId)
+        ended.reject(new SandlotError(frame.code, frame.message))
     } else if (frame.type === 'ai_chat_accepted' && frame.requestId === requestId) {
       mine = { sessionId: frame.sessionId, promptId: frame.promptId }
       accepted.resolve(mine)
@@ -81,7 +98,7 @@ export async function runPrompt(options: UnattendedOptions): Promise<PromptRef> 
       whenBusy: 'refuse',
       unattended: true,
     } as const
-    chat.prompt(submission).catch((error: unknown) => {
+    chat.prompt(submission).then(answered, (error: unknown) => {
       accepted.reject(error)
       ended.reject(error)
     })

@@ -171,6 +171,47 @@ describe('as JSON', () => {
     expect(started).toHaveLength(1)
   })
 
+  test('the same requestId with another session answers with the prompt that it made', async () => {
+    const first = await answerOf(await chat({ message: 'once', requestId: 'k1' }))
+    const again = await answerOf(await chat({ message: 'once', requestId: 'k1', sessionId: 'other' }))
+    expect(again).toEqual(first)
+  })
+
+  test('a session that is gone when the agent comes back is an error, not a wait for ever', async () => {
+    harness.agent.script = (turn) =>
+      new Promise((resolve) => {
+        turn.cancelled.addEventListener('abort', () => resolve('cancelled'))
+      })
+    const call = chat({ message: 'work', sessionId: 'mine', requestId: 'k1' })
+    await waitFor(() => harness.agent.received.includes('prompt mine work'))
+    await waitFor(async () => (await harness.agent.store.readEvents('mine')).length === 2)
+    await harness.agent.drop()
+    await harness.agent.store.deleteSession('mine')
+    await harness.agent.listen()
+    expect((await errorOf(await call)).code).toBe('not_found')
+  })
+
+  test('a client that leaves while its earlier submission is read disturbs nobody', async () => {
+    const body = { message: 'once', sessionId: 'mine', requestId: 'k1' }
+    await answerOf(await chat(body))
+    const go = Promise.withResolvers<void>()
+    let loads = 0
+    harness.agent.beforeLoad = () => {
+      loads++
+      return go.promise
+    }
+    const leaving = new AbortController()
+    const call = chat(body, { signal: leaving.signal })
+    await waitFor(() => loads === 1)
+    leaving.abort()
+    await expect(call).rejects.toThrow()
+    // The service has noticed; an unhandled rejection would end its process (and fails this run).
+    await waitFor(async () => (await fetch(`${harness.service.url}/healthz`)).status === 200)
+    await new Promise((resolve) => setTimeout(resolve, 50))
+    go.resolve()
+    expect((await answerOf(await chat(body))).text).toBe('You said once')
+  })
+
   test('a client that leaves without a requestId stops its prompt', async () => {
     harness.agent.script = (turn) =>
       new Promise((resolve) => {
@@ -293,5 +334,13 @@ describe('as SSE', () => {
     const ids = rest.flatMap(({ id }) => id ?? [])
     expect(ids).toEqual(whole.flatMap(({ id }) => id ?? []).filter((id) => Number(id) > 10))
     expect(rest.at(-1)?.frame.type).toBe('ai_chat_done')
+  })
+
+  test('ends also for a client that has every event already', async () => {
+    const body = { message: 'do it', sessionId: 'mine', requestId: 'k1' }
+    const whole = await framesOf(await chat(body, { headers: { accept } }))
+    const last = whole.findLast(({ id }) => id !== undefined)?.id ?? ''
+    const rest = await framesOf(await chat(body, { headers: { accept, 'last-event-id': last } }))
+    expect(rest.map(({ frame }) => frame.type)).toEqual(['ai_chat_accepted', 'ai_chat_done'])
   })
 })

@@ -63,6 +63,8 @@ const withSandlot = <S extends z.ZodType>(shape: S, meta: unknown): z.output<S> 
 
 export class ScriptedAgent {
   script: Script = answering
+  /** Awaited before a load is answered. */
+  beforeLoad: () => Promise<void> = () => Promise.resolve()
   status: AgentStatus = {
     ready: true,
     reasons: [{ part: 'engine', ok: true, message: 'the engine answers' }],
@@ -189,6 +191,7 @@ export class ScriptedAgent {
         const { user, after } = withSandlot(loadSessionMeta, params._meta)
         this.received.push(`load ${params.sessionId} ${after}`)
         await this.#owned(user.id, params.sessionId)
+        await this.beforeLoad()
         const log = await this.store.readEvents(params.sessionId, after)
         for (const update of log)
           void client.notify(to.session.update, { sessionId: params.sessionId, update: wire(update) })
@@ -249,6 +252,8 @@ export class ScriptedAgent {
       const log = await this.store.readEvents(known.sessionId)
       const end = log.find((event) => event._meta.sandlot.event?.type === 'prompt_ended')
       if (end === undefined) throw refusal('busy', 'this script runs one prompt at a time')
+      const { promptId } = known
+      await client.notify(EXT.promptAccepted, { sessionId: known.sessionId, promptId, requestId })
       return {
         stopReason: 'end_turn' as const,
         _meta: { sandlot: { promptId: known.promptId, reason: 'completed', duplicate: true } },
