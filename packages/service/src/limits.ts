@@ -27,9 +27,12 @@ export const DEFAULT_RATES: LimitRates = {
 }
 
 export interface Limits {
-  /** Throws `rate_limited` when there were too many failures. */
+  /**
+   * Counts a failure before it is known to be one: many tries at once would else all pass before the first has failed.
+   * Throws `rate_limited` when there were too many.
+   */
   beforeSignIn(address: string, email: string): Promise<void>
-  signInFailed(address: string, email: string): Promise<void>
+  /** The password was right: what was counted is taken back, and the earlier failures of this pair are forgiven. */
   signInSucceeded(address: string, email: string): Promise<void>
   /** Throws `rate_limited`. */
   prompt(userId: string): Promise<void>
@@ -43,36 +46,30 @@ export function makeLimits(rates: LimitRates = DEFAULT_RATES): Limits {
   const byAddress = make(rates.signInAddress)
   const prompts = make(rates.prompts)
 
-  const keysOf = (address: string, email: string): [RateLimiterMemory, string][] => {
-    const who = email.toLowerCase()
-    return [
-      [pair, `${address} ${who}`],
-      [byAccount, who],
-      [byAddress, address],
-    ]
-  }
-
   return {
     async beforeSignIn(address, email) {
-      for (const [limiter, key] of keysOf(address, email)) {
-        const used = await limiter.get(key)
-        if (used !== null && used.remainingPoints <= 0) throw tooMany('Too many failed sign-ins', used)
-      }
-    },
-    async signInFailed(address, email) {
-      for (const [limiter, key] of keysOf(address, email)) await limiter.penalty(key)
+      const who = email.toLowerCase()
+      // The narrowest first: what it refuses must not use up what others share.
+      await take(pair, `${address} ${who}`, 'Too many failed sign-ins')
+      await take(byAddress, address, 'Too many failed sign-ins')
+      await take(byAccount, who, 'Too many failed sign-ins')
     },
     async signInSucceeded(address, email) {
-      await pair.delete(`${address} ${email.toLowerCase()}`)
+      const who = email.toLowerCase()
+      await pair.delete(`${address} ${who}`)
+      await byAddress.reward(address)
+      await byAccount.reward(who)
     },
-    async prompt(userId) {
-      try {
-        await prompts.consume(userId)
-      } catch (refused) {
-        if (refused instanceof RateLimiterRes) throw tooMany('Too many messages', refused)
-        throw refused
-      }
-    },
+    prompt: (userId) => take(prompts, userId, 'Too many messages'),
+  }
+}
+
+async function take(limiter: RateLimiterMemory, key: string, what: string): Promise<void> {
+  try {
+    await limiter.consume(key)
+  } catch (refused) {
+    if (refused instanceof RateLimiterRes) throw tooMany(what, refused)
+    throw refused
   }
 }
 

@@ -81,6 +81,16 @@ describe('set-up', () => {
 })
 
 describe('sign-in', () => {
+  test('failures count also when they come all at once', async () => {
+    await setUp(harness)
+    const tries = Array.from({ length: 30 }, () =>
+      browser(url, '').post('/api/sign-in', { email: ANN.email, password: 'wrong guess' }),
+    )
+    const statuses = (await Promise.all(tries)).map(({ status }) => status)
+    expect(statuses.filter((status) => status === 401)).toHaveLength(DEFAULT_RATES.signInPair.points)
+    expect(statuses.filter((status) => status === 429)).toHaveLength(20)
+  })
+
   test('works, ends, and is limited by failures', async () => {
     await setUp(harness)
     await harness.restart({

@@ -41,7 +41,6 @@ export function accountsRoutes(parts: Parts): Hono<AppEnv> {
       return signedIn
     } catch (error) {
       if (error instanceof SandlotError && error.code === 'unauthenticated') {
-        await limits.signInFailed(address, email)
         metrics.signIn('refused')
         log.info({ address, requestId: c.var.requestId }, 'a sign-in was refused')
       }
