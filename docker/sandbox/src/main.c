@@ -68,8 +68,12 @@ static void read_signals(int fd)
 {
     struct signalfd_siginfo info;
     while (read(fd, &info, sizeof info) == sizeof info)
-        /* From outside the PID namespace the sender has no number here. A command's own TERM is not obeyed. */
-        if (info.ssi_signo == SIGTERM && (!is_init || info.ssi_pid == 0))
+        /*
+         * From outside the PID namespace the sender has no number here. A command's own TERM is not obeyed: kill()
+         * shows its number, and where it chooses the number itself (sigqueue) or there is none (F_SETSIG on a
+         * descriptor), the code is another one.
+         */
+        if (info.ssi_signo == SIGTERM && (!is_init || (info.ssi_code == SI_USER && info.ssi_pid == 0)))
             told_to_end = true;
     commands_reap();
 }

@@ -161,6 +161,22 @@ describe('the supervisor', () => {
     expect(sandbox.bootId).toBe(boot)
   })
 
+  test('P01 a forged TERM does not reach it: a sender of its own choice, or no sender at all', async () => {
+    const boot = sandbox.bootId
+    // rt_sigqueueinfo with the code SI_QUEUE and the pid 0, as an outside signal would have it.
+    await shell(
+      sandbox,
+      `perl -e 'my $info = pack("iiiiii", 15, 0, -1, 0, 0, 0) . "\\0" x 104; print syscall(129, 1, 15, $info), "\\n"'`,
+    )
+    // Process 1 as the owner of a socket that signals its owner with TERM: F_SETOWN, F_SETSIG, O_ASYNC.
+    await shell(
+      sandbox,
+      `perl -MSocket -e 'socketpair(A, B, AF_UNIX, SOCK_STREAM, 0); fcntl(A, 8, 1); fcntl(A, 10, 15); fcntl(A, 4, 020000 | 2); syswrite(B, "x")'`,
+    )
+    expect(await sh('echo alive; cat /proc/1/comm')).toBe('alive\nsbxd')
+    expect((await fixture.controller().acquire('tester')).bootId).toBe(boot)
+  })
+
   test('E27 a command has no descriptor but its own three', async () => {
     expect(await sh('ls /proc/self/fd | tr "\\n" " "')).toMatch(/^0 1 2 3$/)
   })
