@@ -298,6 +298,8 @@ static size_t take(const uint8_t *p, size_t n)
     if (is_hello && sum == crc32c(HELLO_CRC_START, payload, length)) {
         frames_in++;
         hello(flags, payload, length);
+        /* It may hold the key, and shims begin as copies of this memory. */
+        explicit_bzero(in + (payload - in), length);
     } else if (!is_hello && sum == crc32c(session_crc, payload, length)) {
         frames_in++;
         act(p[1], flags, get32(p + 4), payload, length);
