@@ -65,6 +65,8 @@ struct command *command_by_channel(uint32_t channel);
 size_t command_count(bool running_only);
 pid_t *command_shims(size_t *n);
 void command_close(struct command *c);
+/* Make room: forget the command whose end has waited longest, and longer than the lease, for its acknowledgement. */
+void command_forget_abandoned(void);
 void command_attach(struct command *c, uint32_t channel, const uint64_t from[2], const uint64_t limit[2]);
 void command_started(struct command *c, bool existing);
 /* A second START or an ATTACH: answers with STARTED and, when it is over, EXIT. */

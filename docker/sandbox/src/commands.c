@@ -177,6 +177,18 @@ static void forget(struct command *c)
     command_close(c);
 }
 
+void command_forget_abandoned(void)
+{
+    struct command *oldest = NULL;
+    for (struct command *c = commands; c; c = c->next) {
+        bool untaken = c->attached && (c->out[0].sent < c->out[0].ring.end || c->out[1].sent < c->out[1].ring.end);
+        if (!c->dead && c->state == ENDED && !untaken && (!oldest || c->ended_us < oldest->ended_us))
+            oldest = c;
+    }
+    if (oldest && lease_ms && now_us() - oldest->ended_us > lease_ms * 1000)
+        forget(oldest);
+}
+
 /* No process of it is left. */
 static void gone(struct command *c)
 {

@@ -26,8 +26,8 @@ int epoll_fd;
 uint8_t sandbox_key[KEY_BYTES];
 uint8_t boot_id[ID_BYTES];
 sigset_t all_signals;
+uint64_t lease_ms = 600000;
 
-static uint64_t lease_ms = 600000;
 static bool told_to_end;
 
 uint64_t now_us(void)

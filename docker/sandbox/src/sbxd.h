@@ -204,6 +204,7 @@ extern const char *tmp_dirs[4];
 extern int epoll_fd;
 extern uint8_t sandbox_key[KEY_BYTES];
 extern sigset_t all_signals;
+extern uint64_t lease_ms; /* 0: none */
 
 uint64_t now_us(void);
 _Noreturn void die(const char *what);

@@ -193,6 +193,8 @@ static void start(uint32_t channel, const struct request *q)
         command_reattach(c, channel, (uint64_t[]){c->out[0].ring.base, c->out[1].ring.base}, q->limit);
         return;
     }
+    if (command_count(false) >= MAX_COMMANDS)
+        command_forget_abandoned();
     if (reset_running() || command_count(true) >= MAX_RUNNING || command_count(false) >= MAX_COMMANDS) {
         start_failed(channel, EBUSY, STAGE_LIMIT);
         return;
