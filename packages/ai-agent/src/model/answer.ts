@@ -1,47 +1,47 @@
 /** A whole answer, put together from Chat Completions chunks (or from one whole completion). */
 import type { TokenUsage } from '@sandlot/shared/events'
 import { CallAssembler } from './assembler.ts'
+import { finishOf } from './finish-words.ts'
+import { Increments } from './increments.ts'
 import { isObject, member, numberMember, textMember } from './json.ts'
 import type { JsonObject } from './json.ts'
 import type { ModelAnswer, ModelChunk } from './model.ts'
-
-/** Native words → ours. Anything else is `unknown`: calls decide, not the word. */
-const FINISH_WORDS: Record<string, ModelAnswer['finish']> = {
-  stop: 'stop',
-  eos: 'stop',
-  eos_token: 'stop',
-  end_turn: 'stop',
-  stop_sequence: 'stop',
-  length: 'length',
-  max_tokens: 'length',
-  model_length: 'length',
-  max_output_tokens: 'length',
-  tool_calls: 'tool_calls',
-  tool_call: 'tool_calls',
-  tool_use: 'tool_calls',
-  function_call: 'tool_calls',
-  content_filter: 'content_filter',
-  content_filtered: 'content_filter',
-  safety: 'content_filter',
-  recitation: 'content_filter',
-  prohibited_content: 'content_filter',
-  refusal: 'content_filter',
-  sensitive: 'content_filter',
-}
+import { DEFAULT_PROFILE } from './profiles.ts'
+import type { Profile } from './profiles.ts'
+import { Reasoning } from './reasoning.ts'
+import { ThinkTags } from './think-tags.ts'
+import type { Told } from './think-tags.ts'
+import { usageIn } from './usage.ts'
 
 export class AnswerAssembler {
+  readonly #profile: Profile
   #text = ''
   #thought = ''
+  readonly #increments: Increments
+  readonly #tags: ThinkTags
+  readonly #reasoning: Reasoning
   readonly #calls = new CallAssembler()
+  #severalCalls = false
   #finish: ModelAnswer['finish'] | undefined
+  #wentOn = false
   #usage: TokenUsage = {}
-  readonly #reasoning: { field: string; text: string }[] = []
-  #reasoningDetails: JsonObject[] = []
-  #extraContent: unknown
+  #extraContent: JsonObject = {}
+
+  constructor(profile: Profile = DEFAULT_PROFILE) {
+    this.#profile = profile
+    this.#increments = new Increments(profile.cumulative)
+    this.#tags = new ThinkTags(profile.thinkTags)
+    this.#reasoning = new Reasoning(profile)
+  }
 
   /** The provider has said how the answer ended. Usage may still follow. */
   get finished(): boolean {
     return this.#finish !== undefined
+  }
+
+  /** It ended, and nothing that came since speaks against it: some put a finish word on every chunk. */
+  get quiet(): boolean {
+    return this.finished && !this.#wentOn
   }
 
   /** Add one parsed chunk. Returns what may be shown. Whatever it does not know is ignored. */
@@ -51,9 +51,7 @@ export class AnswerAssembler {
     const choice = Array.isArray(choices)
       ? choices.find((each) => (numberMember(each, 'index') ?? 0) === 0)
       : undefined
-    this.#readUsage(member(member(chunk, 'x_groq'), 'usage'))
-    this.#readUsage(member(choice, 'usage'))
-    this.#readUsage(member(chunk, 'usage'))
+    this.#usage = usageIn(chunk, choice) ?? this.#usage
     if (choice === undefined) return []
 
     const delta = member(choice, 'delta')
@@ -62,8 +60,17 @@ export class AnswerAssembler {
     if (isObject(delta)) this.#readMessage(delta, shown)
     // A whole message is the answer where nothing was streamed, and a repetition where something was.
     if (isObject(message)) this.#readWholeMessage(message, shown)
-    const word = textMember(choice, 'finish_reason')
-    if (word !== undefined) this.#finish = FINISH_WORDS[word.toLowerCase()] ?? 'unknown'
+    if (shown.length > 0 && this.finished) this.#wentOn = true
+    const word = textMember(choice, 'finish_reason') ?? textMember(delta, 'finish_reason')
+    this.#finish = (word === undefined ? undefined : finishOf(word)) ?? this.#finish
+    return shown
+  }
+
+  /** What was held back because it might have become something else. */
+  end(): ModelChunk[] {
+    const shown: ModelChunk[] = []
+    this.#think(this.#reasoning.end(), shown)
+    this.#tell([...this.#tags.push(this.#increments.end()), ...this.#tags.end()], shown)
     return shown
   }
 
@@ -71,7 +78,8 @@ export class AnswerAssembler {
   finish(): ModelAnswer {
     const finish = this.#finish ?? 'unknown'
     const calls = this.#calls.finish(finish === 'length')
-    const replay = this.#replay(calls.length > 0)
+    const replay = this.#reasoning.replay(this.#profile, calls.length > 0)
+    if (Object.keys(this.#extraContent).length > 0) replay['extra_content'] = this.#extraContent
     return {
       text: this.#text,
       thought: this.#thought,
@@ -83,120 +91,78 @@ export class AnswerAssembler {
   }
 
   #readWholeMessage(message: JsonObject, shown: ModelChunk[]): void {
-    const spoken = this.#text !== '' || this.#thought !== ''
-    const { tool_calls, function_call } = message
-    this.#readMessage(spoken ? { tool_calls, function_call } : message, shown)
+    if (this.#text === '' && this.#thought === '') this.#readSpeech(message, shown)
+    if (this.#calls.complete) return
+    // Calls that were streamed only in part are replaced by the whole ones.
+    const calls = callsIn(message)
+    if (calls.length > 0) this.#announce(this.#calls.replace(calls), shown)
   }
 
   #readMessage(message: JsonObject, shown: ModelChunk[]): void {
-    this.#readReasoning(message, shown)
-    this.#readContent(message['content'], shown)
-    this.#readContent(message['refusal'], shown)
-    if (message['extra_content'] !== undefined && message['extra_content'] !== null) {
-      this.#extraContent = message['extra_content']
-    }
-    const calls = Array.isArray(message['tool_calls']) ? message['tool_calls'] : []
-    // Before there were several: `function_call`.
-    if (isObject(message['function_call'])) calls.push({ index: 0, function: message['function_call'] })
-    for (const element of calls) {
-      const name = this.#calls.push(element)
-      if (name !== undefined) shown.push({ type: 'call_started', name })
-    }
+    this.#readSpeech(message, shown)
+    if (Array.isArray(message['tool_calls']) && message['tool_calls'].length > 0) this.#severalCalls = true
+    // Proxies that still send `function_call` beside `tool_calls` say the same thing twice.
+    const calls = this.#severalCalls ? callsIn({ tool_calls: message['tool_calls'] }) : callsIn(message)
+    this.#announce(this.#calls.push(calls), shown)
   }
 
-  #readContent(content: unknown, shown: ModelChunk[]): void {
-    if (typeof content === 'string') this.#say(content, shown)
-    if (!Array.isArray(content)) return
-    for (const part of content) {
-      if (typeof part === 'string') this.#say(part, shown)
-      else if (member(part, 'type') === 'thinking')
-        this.#think('', joinedText(member(part, 'thinking')), shown)
-      else this.#say(joinedText(member(part, 'text')), shown)
-    }
+  #announce(names: readonly string[], shown: ModelChunk[]): void {
+    for (const name of names) shown.push({ type: 'call_started', name })
   }
 
-  #readReasoning(message: JsonObject, shown: ModelChunk[]): void {
-    // Some send the same reasoning under both names.
-    const field = ['reasoning_content', 'reasoning'].find((name) => textMember(message, name) !== undefined)
-    if (field !== undefined) this.#think(field, textMember(message, field) ?? '', shown)
-    const details = message['reasoning_details']
-    if (Array.isArray(details))
-      this.#reasoningDetails = mergeDetails(this.#reasoningDetails, details.filter(isObject))
+  #readSpeech(message: JsonObject, shown: ModelChunk[]): void {
+    const extra = message['extra_content']
+    const marked = member(member(extra, 'google'), 'thought') === true
+    if (isObject(extra)) this.#keepExtra(extra)
+    this.#think(this.#reasoning.push(message), shown)
+    for (const name of ['content', 'refusal']) this.#readContent(message[name], marked, shown)
   }
 
-  #say(text: string, shown: ModelChunk[]): void {
-    if (text === '') return
-    this.#text += text
-    shown.push({ type: 'text', text })
-  }
-
-  #think(field: string, text: string, shown: ModelChunk[]): void {
-    if (text === '') return
-    this.#thought += text
-    shown.push({ type: 'thought', text })
-    if (field === '') return
-    const known = this.#reasoning.find((each) => each.field === field)
-    if (known === undefined) this.#reasoning.push({ field, text })
-    else known.text += text
-  }
-
-  #readUsage(usage: unknown): void {
-    if (!isObject(usage)) return
-    const input = numberMember(usage, 'prompt_tokens') ?? numberMember(usage, 'input_tokens')
-    const output = numberMember(usage, 'completion_tokens') ?? numberMember(usage, 'output_tokens')
-    const cached =
-      numberMember(usage['prompt_tokens_details'], 'cached_tokens') ??
-      numberMember(usage, 'prompt_cache_hit_tokens') ??
-      numberMember(usage, 'cached_tokens')
-    const reasoning = numberMember(usage['completion_tokens_details'], 'reasoning_tokens')
-    if (input === undefined && output === undefined) return
-    this.#usage = {
-      ...(input === undefined ? {} : { input }),
-      ...(output === undefined ? {} : { output }),
-      ...(cached === undefined ? {} : { cached }),
-      ...(reasoning === undefined ? {} : { reasoning }),
+  #readContent(content: unknown, isThought: boolean, shown: ModelChunk[]): void {
+    for (const part of Array.isArray(content) ? (content as unknown[]) : [content]) {
+      if (isThought || member(part, 'type') === 'thinking') {
+        this.#think(joinedText(member(part, 'thinking') ?? member(part, 'text') ?? part), shown)
+      } else {
+        const text = typeof part === 'string' ? part : joinedText(member(part, 'text'))
+        if (text !== '') this.#tell(this.#tags.push(this.#increments.take(text)), shown)
+      }
     }
   }
 
-  /**
-   * What goes back with the message, under the names under which it came. Reasoning only with calls: that is where
-   * providers require it, and some refuse it elsewhere.
-   */
-  #replay(withCalls: boolean): JsonObject {
-    const replay: JsonObject = {}
-    if (withCalls) {
-      for (const { field, text } of this.#reasoning) replay[field] = text
-      if (this.#reasoningDetails.length > 0) replay['reasoning_details'] = this.#reasoningDetails
-    }
-    if (this.#extraContent !== undefined) replay['extra_content'] = this.#extraContent
-    return replay
+  #think(text: string, shown: ModelChunk[]): void {
+    // A provider that tells thoughts apart leaves no tags in the text.
+    if (text !== '') this.#tell([...this.#tags.noTags(), { type: 'thought', text }], shown)
   }
+
+  #tell(told: readonly Told[], shown: ModelChunk[]): void {
+    for (const piece of told) {
+      if (piece.type === 'text') this.#text += piece.text
+      else this.#thought += piece.text
+      shown.push(piece)
+    }
+  }
+
+  /** Gemini's signatures come on the message or on its calls; its mark on thoughts is not wanted back. */
+  #keepExtra(extra: JsonObject): void {
+    for (const [name, value] of Object.entries(extra)) {
+      if (!isObject(value)) continue
+      const { thought: _, ...rest } = value
+      const known = member(this.#extraContent, name)
+      if (Object.keys(rest).length > 0) {
+        this.#extraContent = { ...this.#extraContent, [name]: { ...(isObject(known) ? known : {}), ...rest } }
+      }
+    }
+  }
+}
+
+/** `tool_calls`, or what was before there were several: `function_call`. */
+function callsIn({ tool_calls, function_call }: JsonObject): unknown[] {
+  const calls: unknown[] = Array.isArray(tool_calls) ? tool_calls : isObject(tool_calls) ? [tool_calls] : []
+  return calls.length === 0 && isObject(function_call) ? [{ index: 0, function: function_call }] : calls
 }
 
 /** A text, or the texts of a list of parts. */
 function joinedText(value: unknown): string {
   if (typeof value === 'string') return value
   return Array.isArray(value) ? value.map((part) => textMember(part, 'text') ?? '').join('') : ''
-}
-
-/** OpenRouter streams its reasoning blocks in pieces; a piece of the block that came last is joined to it. */
-function mergeDetails(before: JsonObject[], pieces: JsonObject[]): JsonObject[] {
-  const merged = [...before]
-  for (const piece of pieces) {
-    const last = merged.at(-1)
-    const same = last !== undefined && last['type'] === piece['type'] && last['index'] === piece['index']
-    if (!same || last['index'] === undefined) {
-      merged.push(piece)
-      continue
-    }
-    const joined: JsonObject = { ...last }
-    for (const [name, value] of Object.entries(piece)) {
-      const old = joined[name]
-      const grows = (name === 'text' || name === 'summary' || name === 'data') && typeof old === 'string'
-      if (grows && typeof value === 'string') joined[name] = old + value
-      else if (value !== null && value !== undefined) joined[name] = value
-    }
-    merged[merged.length - 1] = joined
-  }
-  return merged
 }

@@ -48,11 +48,23 @@ export class ArgumentsBuffer {
     return mine.ok && again.ok && sameJson(mine.value, again.value)
   }
 
+  /** The last piece, if it is the whole value that the pieces before it began, in one or each by itself. */
+  #wholeAtLast(): string | undefined {
+    const pieces = this.#pieces.filter((piece) => piece.trim() !== '')
+    const last = pieces.pop()
+    if (last === undefined || pieces.length === 0 || !/^\s*\{[^]*\}\s*$/.test(last)) return undefined
+    if (!parseJson(last).ok || parseJson(this.text).ok) return undefined
+    const grown = pieces.every((piece) => last.startsWith(piece)) || last.startsWith(pieces.join(''))
+    return grown ? last : undefined
+  }
+
   /** What the call gets. `cut`: the provider said that the answer was cut by its length. */
   read(cut: boolean): ReadArguments {
     if (this.#object !== undefined) return { args: this.#object }
     if (this.#other !== undefined) return { args: JSON.stringify(this.#other), invalid: 'not_object' }
     const { text } = this
+    const whole = this.#wholeAtLast()
+    if (whole !== undefined) return readArguments(whole, cut)
     const { end } = this.#scanner
     if (end === undefined || text.slice(end).trim() === '') return readArguments(text, cut)
     // Two values: the same one flushed twice in pieces, or an empty object as a placeholder.
@@ -69,7 +81,8 @@ export class ArgumentsBuffer {
 
 /** Arguments as one text. Never throws; what must not run is flagged and keeps its text. */
 export function readArguments(text: string, cut: boolean): ReadArguments {
-  const trimmed = text.trim()
+  // Some models put their arguments into a block of code.
+  const trimmed = /^```(?:json)?\s*\n([^]*?)\n?\s*```$/.exec(text.trim())?.[1]?.trim() ?? text.trim()
   if (trimmed === '') return cut ? { args: text, invalid: 'truncated' } : { args: {} }
   const parsed = parseJson(trimmed)
   if (parsed.ok) return fromValue(parsed.value, text)

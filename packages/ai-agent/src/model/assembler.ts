@@ -25,17 +25,43 @@ interface Delta {
   extra: Record<string, unknown>
 }
 
-/** Members of a call that we rebuild ourselves; everything else is the provider's and goes back to it. */
-const OWN_MEMBERS = new Set(['id', 'index', 'type', 'function', 'name', 'arguments'])
+/** What a provider puts on a call and wants back with it: Gemini's signatures, straight or through a proxy. */
+const KEPT_MEMBERS = ['extra_content', 'provider_specific_fields', 'thought_signature']
 
 export class CallAssembler {
-  readonly #calls: PartialCall[] = []
+  #calls: PartialCall[] = []
 
-  /** One element of `tool_calls`. Returns the name of a call that has just become known, for the screen. */
-  push(element: unknown): string | undefined {
+  /** Calls have come, and the arguments of each are whole. */
+  get complete(): boolean {
+    return this.#calls.length > 0 && this.#calls.every((call) => call.args.complete)
+  }
+
+  /** The elements of one delta's `tool_calls`. Returns the names of calls that have just become known, for the screen. */
+  push(elements: readonly unknown[]): string[] {
+    const named: PartialCall[] = []
+    return elements.flatMap((element) => this.#push(element, named) ?? [])
+  }
+
+  /** Whole calls: each element is one, whatever ids and indexes say, and what came before was only a part of them. */
+  replace(elements: readonly unknown[]): string[] {
+    const known = new Set(this.#calls.filter((call) => call.announced).map((call) => call.name))
+    this.#calls = []
+    const names = elements.filter(isObject).flatMap((element) => {
+      const delta = readDelta(element)
+      const call = newCall(delta, delta.name ?? '')
+      this.#calls.push(call)
+      call.args.push(delta.args)
+      return call.name === '' ? [] : [call.name]
+    })
+    return names.filter((name) => !known.has(name))
+  }
+
+  /** `named`: calls that this delta has named already; two of its elements are never one call. */
+  #push(element: unknown, named: PartialCall[]): string | undefined {
     if (!isObject(element)) return undefined
     const delta = readDelta(element)
-    const call = this.#callOf(delta)
+    const call = this.#callOf(delta, named)
+    if (delta.name !== undefined) named.push(call)
     call.id ??= delta.id
     call.index ??= delta.index
     Object.assign(call.extra, delta.extra)
@@ -50,31 +76,28 @@ export class CallAssembler {
   /** `cut`: the answer was cut by its length, so the last call may be incomplete. */
   finish(cut: boolean): ModelCall[] {
     const real = this.#calls.filter((call) => call.name !== '' || call.args.begun)
+    const taken = new Set(real.map((call) => call.id))
     return real.map((call, position) => ({
-      id: call.id ?? `call_${position + 1}`,
+      id: call.id ?? ownId(position + 1, taken),
       name: call.name,
       ...call.args.read(cut && position === real.length - 1),
       ...(Object.keys(call.extra).length === 0 ? {} : { replay: call.extra }),
     }))
   }
 
-  #callOf(delta: Delta): PartialCall {
+  #callOf(delta: Delta, named: readonly PartialCall[]): PartialCall {
     const known = this.#find(delta)
-    if (known !== undefined && !this.#beginsAnother(known, delta)) return known
-    const call: PartialCall = {
-      id: delta.id,
-      index: delta.index,
-      name: known?.named === true && delta.name === undefined ? known.name : '',
-      args: new ArgumentsBuffer(),
-      named: false,
-      extra: {},
-      announced: false,
-    }
+    const sibling = known !== undefined && delta.name !== undefined && named.includes(known)
+    const another = sibling && !(delta.id !== undefined && delta.id === known.id && delta.name === known.name)
+    if (known !== undefined && !another && !this.#beginsAnother(known, delta)) return known
+    const call = newCall(delta, known?.named === true && delta.name === undefined ? known.name : '')
     this.#calls.push(call)
     return call
   }
 
-  #find({ id, index, name }: Delta): PartialCall | undefined {
+  #find(delta: Delta): PartialCall | undefined {
+    const { id, index, name } = delta
+    const last = this.#calls.at(-1)
     const byIndex = index === undefined ? undefined : this.#calls.findLast((call) => call.index === index)
     if (id !== undefined) {
       const byId = this.#calls.findLast(
@@ -84,15 +107,21 @@ export class CallAssembler {
       const sameId = this.#calls.findLast((call) => call.id === id)
       // The index counts something else, or two calls share an id; `beginsAnother` tells.
       if (sameId !== undefined) return sameId
+      const here = index === undefined && name === undefined ? last : byIndex
       // An id that comes late belongs to the call at its index; one that changes in mid-arguments means nothing.
-      if (byIndex?.id === undefined) return byIndex
-      return name === undefined && !byIndex.args.complete ? byIndex : undefined
+      if (here === undefined || here.id === undefined) return here
+      return goesOn(here, delta) ? here : undefined
     }
-    if (index !== undefined) return byIndex
-    const last = this.#calls.at(-1)
+    if (index !== undefined) {
+      // An index that grows with every delta: what has no name of its own is more of the last call.
+      const nameless = byIndex === undefined && name === undefined && last?.args.complete === false
+      return nameless ? last : byIndex
+    }
     // Without id and index a name is a new call once the last one has its arguments.
     return name !== undefined && last !== undefined && last.args.begun && last.name !== name
-      ? undefined
+      ? last.name === ''
+        ? last
+        : undefined
       : last
   }
 
@@ -101,18 +130,35 @@ export class CallAssembler {
     if (name !== undefined && index !== undefined && call.index !== undefined && index !== call.index)
       return true
     if (!call.args.complete) return false
-    if (!hasArguments(args)) return name !== undefined && name !== call.name
-    if (call.args.repeats(args)) return name !== undefined && name !== call.name
+    const renamed = name !== undefined && call.name !== '' && name !== call.name
+    if (!hasArguments(args) || call.args.repeats(args)) return renamed
     return name !== undefined || call.named
   }
 
   #addName(call: PartialCall, name: string | undefined): void {
     if (name === undefined) return
     if (call.args.complete) call.named = true
-    if (name === call.name || call.args.begun) return
+    if (name === call.name || (call.args.begun && call.name !== '')) return
     // Cumulative (`read`, `read_file`) or in fragments (`read_`, `file`).
     call.name = call.name !== '' && name.startsWith(call.name) ? name : call.name + name
   }
+}
+
+function newCall({ id, index, extra }: Delta, name: string): PartialCall {
+  return { id, index, name, args: new ArgumentsBuffer(), named: false, extra: { ...extra }, announced: false }
+}
+
+/** True for a delta with an id of its own that is still plainly more of `call`: some make a new id for every delta. */
+function goesOn(call: PartialCall, { name, args }: Delta): boolean {
+  if (call.args.complete) return false
+  if (name === undefined) return true
+  const more = typeof args === 'string' && args !== '' && !args.trimStart().startsWith('{')
+  return name === call.name && call.args.begun && more
+}
+
+function ownId(number: number, taken: ReadonlySet<string | undefined>): string {
+  const id = `call_${number}`
+  return taken.has(id) ? `${id}_own` : id
 }
 
 function readDelta(element: Record<string, unknown>): Delta {
@@ -124,8 +170,8 @@ function readDelta(element: Record<string, unknown>): Delta {
     name: textMember(body, 'name'),
     args: member(body, 'arguments'),
     extra: Object.fromEntries(
-      Object.entries(element).filter(
-        ([name, value]) => !OWN_MEMBERS.has(name) && value !== null && value !== undefined,
+      KEPT_MEMBERS.flatMap((name) =>
+        element[name] === undefined || element[name] === null ? [] : [[name, element[name]]],
       ),
     ),
   }

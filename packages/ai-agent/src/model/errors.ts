@@ -2,6 +2,7 @@
  * What a provider's failure means: its class, whether asking again may help, and a sentence for people. The wait is the
  * provider's own.
  */
+import { CLASS_BY_WORDS, CURRENT_QUOTA, PASSES } from './error-words.ts'
 import type { ProviderFailure } from './failure.ts'
 import { ModelError } from './model.ts'
 import type { ModelErrorClass } from './model.ts'
@@ -27,61 +28,22 @@ const RETRYABLE: Record<ModelErrorClass, boolean> = {
   unreachable: true,
 }
 
-// Ordered: the first that matches the code or the words wins. Throttling comes before overflow, because "too many tokens
-// per minute" is no full context; quota before throttling, because OpenAI answers both with 429.
-const BY_WORDS: readonly [ModelErrorClass, RegExp][] = [
-  [
-    'quota',
-    /insufficient_quota|billing_hard_limit|credit balance is too low|insufficient (?:balance|credits|funds)|payment required|out of credits|arrearage|billing_not_active|exceeded your (?:monthly|account) (?:quota|limit|budget)/i,
-  ],
-  [
-    'rate_limit',
-    /rate[ _-]?limit|too many requests|throttl|tokens? per (?:minute|day|min)\b|requests? per (?:minute|day|min)\b|\b[TR]P[MD]\b|too many tokens, please wait|resource_exhausted|resource has been exhausted|concurrency limit/i,
-  ],
-  [
-    'context_overflow',
-    /context_length_exceeded|context_window_exceeded|exceed_context_size|maximum context length|max(?:imum)? context size|context (?:window|length|limit|size)[^.]{0,60}(?:exceed|overflow|full|of only|too small)|(?:exceed|overflow|greater than|larger than|longer than|beyond|outside|too large for)[^.]{0,80}context|context overflows|prompt is too long|prompt too long|input is too long|input too long|input token count[^.]*exceeds|reduce the length of the (?:messages|prompt|input)|maximum prompt length|maximum prompt limit|exceeded model token limit|range of input length should be|too many (?:input )?tokens|tokens in request more than max|max_new_tokens[^.]*must be|prompt exceeds max length|input length[^.]*exceed|string_above_max_length|request exceeds the (?:maximum )?number of tokens/i,
-  ],
-  ['tool_use_failed', /tool_use_failed|failed to call a function/i],
-  ['malformed_tool_call', /malformed_function_call|malformed tool call|invalid tool call arguments/i],
-  [
-    'invalid_history',
-    /tool_call_ids? did not have response|must be followed by tool messages|tool_use.{0,40}without.{0,20}tool_result|unexpected.{0,10}tool_use_id|preceding message with .?tool_calls|preceeding message with .?tool_calls|tool_call_id.{0,40}not found|roles? must alternate|reasoning_content.{0,60}(?:must|missing|required)|thought_signature|unexpected role 'tool'|invalid_message_role/i,
-  ],
-  [
-    'content_filter',
-    /content_filter|content[ _]management[ _]policy|data_inspection_failed|content_policy|responsible ?ai ?policy|flagged by|inappropriate content|prompt was blocked|safety (?:system|filter)/i,
-  ],
-  [
-    'auth',
-    /invalid_api_key|incorrect api key|invalid (?:x-)?api[ -]?key|authentication_error|unauthorized|permission_error|invalid authentication/i,
-  ],
-  ['request_too_large', /request_too_large|payload too large|entity too large|request body too large/i],
-  [
-    'overloaded',
-    /overloaded|over capacity|at capacity|server is busy|system is busy|engine_overloaded|insufficient_system_resource|no available (?:server|instance|channel)|model is (?:currently )?loading/i,
-  ],
-  ['timeout', /timed? ?out|deadline exceeded/i],
-  ['server_error', /server_error|internal_error|internal server error|api_error|bad gateway|network_error/i],
-  [
-    'invalid_request',
-    /invalid_request|invalid_parameter|invalidparameter|bad_request|not_found_error|model_not_found|unsupported/i,
-  ],
-]
-
 function classByStatus(status: number): ModelErrorClass {
   if (status === 401 || status === 403) return 'auth'
   if (status === 402) return 'quota'
   if (status === 408) return 'timeout'
   if (status === 413) return 'request_too_large'
   if (status === 429) return 'rate_limit'
-  if (status === 503 || status === 529) return 'overloaded'
+  // 498: Groq has no capacity left.
+  if (status === 498 || status === 503 || status === 529) return 'overloaded'
   if (status >= 500) return 'server_error'
+  // A conflict, a request that came too early, a client that a proxy thinks is gone.
+  if (status === 409 || status === 425 || status === 499) return 'provider_error'
   return 'invalid_request'
 }
 
 /** These statuses mean what they say, whatever words come with them. */
-const PLAIN_STATUSES = new Set([401, 402, 408])
+const PLAIN_STATUSES = new Set([401, 402, 408, 498, 529])
 /** What words may make of a 5xx. A proxy that says 500 and "timeout" is still only a server error … */
 const SERVER_SIDE: readonly ModelErrorClass[] = [
   'quota',
@@ -93,10 +55,13 @@ const SERVER_SIDE: readonly ModelErrorClass[] = [
   'content_filter',
 ]
 
-export function classOf({ status, code, message }: ProviderFailure): ModelErrorClass {
+export function classOf({ status, code, message, waitMs }: ProviderFailure): ModelErrorClass {
   if (status !== undefined && PLAIN_STATUSES.has(status)) return classByStatus(status)
   const words = `${code} ${message}`
-  const found = BY_WORDS.filter(([, pattern]) => pattern.test(words)).map(([errorClass]) => errorClass)
+  const found = CLASS_BY_WORDS.filter(([, pattern]) => pattern.test(words)).map(([errorClass]) => errorClass)
+  // One sentence for two things: an account that is empty, or a throttle that names a wait.
+  if (CURRENT_QUOTA.test(words))
+    found.unshift(waitMs === undefined && !PASSES.test(words) ? 'quota' : 'rate_limit')
   if (status === undefined || status < 400) return found[0] ?? 'provider_error'
   const allowed = found.find((errorClass) => fits(errorClass, status))
   return allowed ?? classByStatus(status)
@@ -108,6 +73,8 @@ function fits(errorClass: ModelErrorClass, status: number): boolean {
   if (status === 429)
     return errorClass === 'quota' || errorClass === 'rate_limit' || errorClass === 'overloaded'
   if (status === 404) return errorClass === 'invalid_request'
+  // Only a 5xx can mean the server; below it these words are part of some other sentence.
+  if (errorClass === 'server_error' || errorClass === 'stream_interrupted') return false
   return true
 }
 
@@ -161,6 +128,8 @@ function sentence(errorClass: ModelErrorClass, failure: ProviderFailure, context
       return `The model provider refused the history of the conversation${status}${said}`
     case 'overloaded':
       return `The model provider is overloaded${status}${said}`
+    case 'stream_interrupted':
+      return `The model provider broke off its answer${status}${said}`
     case 'timeout':
       return `The model provider took too long${status}${said}`
     case 'tool_use_failed':

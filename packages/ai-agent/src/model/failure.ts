@@ -1,5 +1,7 @@
 /** What a provider said when it failed, from wherever it said it: an HTTP answer, or somewhere inside a 200 stream. */
+import { failureWord } from './finish-words.ts'
 import { isObject, member, numberMember, parseJson, textMember } from './json.ts'
+import { retryInfo, waitFromHeaders, waitFromWords } from './wait.ts'
 
 /** What a provider told us, before it is classified. */
 export interface ProviderFailure {
@@ -32,23 +34,18 @@ export function failureInChunk(chunk: unknown, inErrorEvent: boolean): ProviderF
   const first: unknown = Array.isArray(member(chunk, 'choices'))
     ? (member(chunk, 'choices') as unknown[])[0]
     : undefined
-  for (const place of [chunk, first, member(first, 'delta'), member(first, 'message')]) {
+  for (const place of [
+    chunk,
+    first,
+    member(first, 'delta'),
+    member(first, 'message'),
+    member(chunk, 'x_groq'),
+  ]) {
     if (isError(member(place, 'error'))) return readFailure({ error: member(place, 'error') })
   }
-  const word = textMember(first, 'finish_reason')?.toLowerCase()
-  if (word === 'error')
-    return {
-      status: undefined,
-      code: 'error',
-      message: 'The provider broke off with an error.',
-      waitMs: undefined,
-    }
-  if (
-    word === 'malformed_function_call' ||
-    word === 'network_error' ||
-    word === 'insufficient_system_resource'
-  ) {
-    return { status: undefined, code: word, message: `The provider broke off: ${word}.`, waitMs: undefined }
+  const code = failureWord(textMember(first, 'finish_reason') ?? '')
+  if (code !== undefined) {
+    return { status: undefined, code, message: `The provider broke off: ${code}.`, waitMs: undefined }
   }
   if (first !== undefined) return undefined
   const minimax = numberMember(member(chunk, 'base_resp'), 'status_code')
@@ -60,6 +57,7 @@ export function failureInChunk(chunk: unknown, inErrorEvent: boolean): ProviderF
 /** `error: null`, `""`, `false` and `{}` are how some say that there is none. */
 function isError(error: unknown): boolean {
   if (isObject(error)) return Object.keys(error).length > 0
+  if (Array.isArray(error)) return error.length > 0
   return typeof error === 'string' && error !== ''
 }
 
@@ -67,21 +65,24 @@ function isError(error: unknown): boolean {
 function looksLikeError(chunk: unknown): boolean {
   if (!isObject(chunk) || isObject(chunk['usage'])) return false
   if (chunk['object'] === 'error' || chunk['type'] === 'error') return true
-  if (isError(chunk['detail']) || Array.isArray(chunk['errors'])) return true
-  const says = textMember(chunk, 'message') ?? textMember(chunk, 'msg')
+  if (isError(chunk['detail']) || isError(chunk['errors'])) return true
+  if (chunk['error'] === true || chunk['success'] === false) return true
   return (
-    says !== undefined && ['code', 'type', 'status', 'status_code'].some((name) => chunk[name] !== undefined)
+    WORD_MEMBERS.some((name) => textMember(chunk, name) !== undefined) &&
+    ['code', 'type', 'status', 'status_code', 'error_code'].some((name) => chunk[name] !== undefined)
   )
 }
 
 /** Codes and words from an error in any of its shapes: `{error: …}`, `{message, code}`, `{detail}`, a text. */
 function readFailure(value: unknown): ProviderFailure {
-  const list = Array.isArray(value) ? (value[0] as unknown) : value
-  const inner = isError(member(list, 'error')) ? member(list, 'error') : list
+  const list = firstOf(value)
+  const inner = firstOf(
+    [member(list, 'error'), member(list, 'errors')].find((found) => isError(found)) ?? list,
+  )
   if (typeof inner === 'string') {
     return { status: statusOf(list), code: '', message: plainText(inner), waitMs: waitFromWords(inner) }
   }
-  const codes = ['code', 'type', 'status'].flatMap((name) => {
+  const codes = ['code', 'type', 'status', 'error_code'].flatMap((name) => {
     const found = member(inner, name) ?? member(list, name)
     return typeof found === 'string' || typeof found === 'number' ? [String(found)] : []
   })
@@ -92,12 +93,18 @@ function readFailure(value: unknown): ProviderFailure {
     status: statusOf(inner) ?? statusOf(list),
     code: codes.join(' '),
     message: plainText(raw === undefined ? message : `${message}: ${raw}`),
-    waitMs: retryInfo(inner) ?? waitFromWords(message),
+    waitMs: retryInfo(inner) ?? waitFromWords(raw === undefined ? message : `${message} ${raw}`),
   }
 }
 
+function firstOf(value: unknown): unknown {
+  return Array.isArray(value) ? (value as unknown[])[0] : value
+}
+
+const WORD_MEMBERS = ['message', 'msg', 'detail', 'status_msg', 'error_msg', 'error_message']
+
 function messageIn(value: unknown): string | undefined {
-  for (const name of ['message', 'msg', 'detail', 'status_msg', 'error_msg', 'error_message']) {
+  for (const name of WORD_MEMBERS) {
     const found = member(value, name)
     if (typeof found === 'string' && found !== '') return found
     if (isObject(found) || Array.isArray(found)) return JSON.stringify(found)
@@ -110,45 +117,6 @@ function statusOf(value: unknown): number | undefined {
   return ['status', 'code', 'status_code', 'http_code']
     .map((name) => numberMember(value, name))
     .find((status) => status !== undefined && status >= 400 && status < 600)
-}
-
-/** Google's `details[].retryDelay: "34s"`. */
-function retryInfo(value: unknown): number | undefined {
-  const details = member(value, 'details')
-  if (!Array.isArray(details)) return undefined
-  const delay = details.map((detail) => textMember(detail, 'retryDelay')).find((found) => found !== undefined)
-  return delay === undefined ? undefined : durationMs(delay)
-}
-
-function waitFromHeaders(headers: Headers): number | undefined {
-  const ms = headers.get('retry-after-ms')
-  if (ms !== null && /^\d+(\.\d+)?$/.test(ms)) return Number(ms)
-  const after = headers.get('retry-after')
-  if (after === null) return undefined
-  if (/^\d+(\.\d+)?$/.test(after)) return Number(after) * 1_000
-  const date = Date.parse(after)
-  return Number.isNaN(date) ? undefined : Math.max(0, date - Date.now())
-}
-
-/** "Please try again in 1m3.5s", "retry after 20 seconds". */
-function waitFromWords(words: string): number | undefined {
-  const found =
-    /(?:try again in|retry (?:after|in)|wait)\s+((?:\d+(?:\.\d+)?\s*(?:ms|milliseconds?|s|sec(?:ond)?s?|m|min(?:ute)?s?|h|hours?)\s*)+)/i.exec(
-      words,
-    )
-  return found?.[1] === undefined ? undefined : durationMs(found[1])
-}
-
-const UNIT_MS: Record<string, number> = { ms: 1, mi: 1, s: 1_000, m: 60_000, h: 3_600_000 }
-
-function durationMs(text: string): number | undefined {
-  let total: number | undefined
-  for (const [, number, unit = ''] of text.matchAll(/(\d+(?:\.\d+)?)\s*([a-z]+)/gi)) {
-    const word = unit.toLowerCase()
-    const ms = UNIT_MS[word === 'ms' || word.startsWith('milli') ? 'ms' : word.charAt(0)]
-    if (ms !== undefined) total = (total ?? 0) + Number(number) * ms
-  }
-  return total === undefined ? undefined : Math.round(total)
 }
 
 /** One line of bounded length, also of an HTML page. */

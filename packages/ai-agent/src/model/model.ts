@@ -11,6 +11,7 @@ export interface SystemMessage {
 export interface UserMessage {
   role: 'user'
   content: string
+  images?: readonly ModelImage[]
 }
 export interface AssistantMessage {
   role: 'assistant'
@@ -24,6 +25,15 @@ export interface ToolMessage {
   role: 'tool'
   callId: string
   content: string
+  /** Go to the model in one user message behind the results of the turn: providers refuse them in tool messages. */
+  images?: readonly ModelImage[]
+}
+/** Where the model takes no images it gets a sentence with type and size instead. */
+export interface ModelImage {
+  /** For example `image/png`. */
+  mimeType: string
+  /** Base64. */
+  data: string
 }
 export type ModelMessage = SystemMessage | UserMessage | AssistantMessage | ToolMessage
 

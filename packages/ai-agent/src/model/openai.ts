@@ -8,6 +8,8 @@ import { failureInChunk } from './failure.ts'
 import { isObject, member, parseJson } from './json.ts'
 import { ModelError } from './model.ts'
 import type { Model, ModelAnswer, ModelChunk, ModelRequest } from './model.ts'
+import { DEFAULT_PROFILE, profileFor } from './profiles.ts'
+import type { Profile } from './profiles.ts'
 import { SseParser, SseTooLargeError } from './sse.ts'
 import type { SseEvent } from './sse.ts'
 import { createTransport } from './transport.ts'
@@ -28,7 +30,14 @@ export interface OpenAIModelOptions {
   progressTimeoutMs?: number
   /** Whether this process runs in a container. Default: looks for the marks that Docker and Podman leave. */
   inContainer?: boolean
+  /** What the deployment knows better than our table of profiles. */
+  profile?: Partial<Profile>
+  /** False: one JSON answer instead of a stream; it gives the same `ModelAnswer`. Default true. */
+  streaming?: boolean
 }
+
+/** Milliseconds until the head of an answer that is not streamed: it comes when the whole answer is there. */
+const WHOLE_ANSWER_MS = 600_000
 
 /** After the answer has ended, usage and `[DONE]` may follow; we do not wait longer for them. */
 const AFTERWARDS_MS = 5_000
@@ -38,35 +47,34 @@ const MAX_JSON_CHARS = 64 * 1024 * 1024
 export function createOpenAIModel(options: OpenAIModelOptions): Model {
   const baseUrl = new URL(options.baseUrl)
   const apiKey = options.apiKey.trim()
+  const streaming = options.streaming ?? true
   const idleMs = options.idleTimeoutMs ?? 60_000
   const limits: SilenceLimits = { idleMs, progressMs: options.progressTimeoutMs ?? 120_000 }
   const context: ErrorContext = { model: options.model, baseUrl: shownUrl(baseUrl), apiKey }
   const post = createTransport({
     baseUrl,
     apiKey,
-    headTimeoutMs: idleMs,
+    headTimeoutMs: streaming ? idleMs : Math.max(idleMs, WHOLE_ANSWER_MS),
     inContainer: options.inContainer ?? insideContainer(),
     context,
   })
-  // OpenAI's newer models refuse the old name, most others know only that.
-  const maxTokensName = /(^|\.)openai\.(com|azure\.com)$/.test(baseUrl.hostname)
-    ? 'max_completion_tokens'
-    : 'max_tokens'
+  const profile = profileFor(baseUrl, options.model, options.profile)
+  let { maxTokensName } = profile
   let includeUsage = true
 
   async function open(request: ModelRequest, signal: AbortSignal): Promise<ReadableStream<Uint8Array>> {
-    const wire = { model: options.model, maxTokensName, includeUsage } as const
-    try {
-      return await post(requestBody(request, wire), signal)
-    } catch (error) {
-      const refusesUsage =
-        includeUsage &&
-        error instanceof ModelError &&
-        error.class === 'invalid_request' &&
-        /stream_options|include_usage/.test(error.message)
-      if (!refusesUsage) throw error
-      includeUsage = false
-      return await post(requestBody(request, { ...wire, includeUsage }), signal)
+    for (;;) {
+      const wire = { model: options.model, streaming, profile, maxTokensName, includeUsage }
+      try {
+        return await post(requestBody(request, wire), signal)
+      } catch (error) {
+        const words = error instanceof ModelError && error.class === 'invalid_request' ? error.message : ''
+        // What this endpoint does not know is left out from now on; each of these can happen once.
+        if (wire.includeUsage && /stream_options|include_usage/.test(words)) includeUsage = false
+        else if (wire.maxTokensName === 'max_tokens' && /max_completion_tokens/.test(words))
+          maxTokensName = 'max_completion_tokens'
+        else throw error
+      }
     }
   }
 
@@ -81,7 +89,7 @@ export function createOpenAIModel(options: OpenAIModelOptions): Model {
       signal.addEventListener('abort', abort, { once: true })
       try {
         const body = await open(request, connection.signal)
-        return yield* readAnswer(new BodyReader(body, limits), context)
+        return yield* readAnswer(new BodyReader(body, limits), context, profile)
       } catch (error) {
         // Whatever an abort makes of the request, it is the abort.
         signal.throwIfAborted()
@@ -99,8 +107,9 @@ export function createOpenAIModel(options: OpenAIModelOptions): Model {
 export async function* readAnswer(
   reader: BodyReader,
   context: ErrorContext,
+  profile: Profile = DEFAULT_PROFILE,
 ): AsyncGenerator<ModelChunk, ModelAnswer> {
-  const answer = new AnswerAssembler()
+  const answer = new AnswerAssembler(profile)
   const events = new EventReader(answer, context)
   const start = new StartOfBody()
   const parser = new SseParser()
@@ -113,22 +122,27 @@ export async function* readAnswer(
       for (const event of parse(parser, data)) {
         if (events.isData(event)) reader.progressed()
         yield* events.read(event)
-        if (events.done) return answer.finish()
+        if (events.done) return yield* ended(answer)
       }
     }
     if (start.isStream) for (const event of parser.end()) yield* events.read(event)
     else yield* readJsonBody(start.text, events)
-    if (events.done || answer.finished) return answer.finish()
+    if (events.done || answer.finished) return yield* ended(answer)
     throw modelError('stream_interrupted', 'The model provider ended its answer in the middle.')
   } finally {
     await reader.cancel()
   }
 }
 
+function* ended(answer: AnswerAssembler): Generator<ModelChunk, ModelAnswer> {
+  yield* answer.end()
+  return answer.finish()
+}
+
 /** Once the answer has ended, silence or a broken connection only mean that nothing follows. */
 async function nextBytes(reader: BodyReader, answer: AnswerAssembler): Promise<Uint8Array | undefined> {
   try {
-    const bytes = await reader.read(answer.finished ? AFTERWARDS_MS : undefined)
+    const bytes = await reader.read(answer.quiet ? AFTERWARDS_MS : undefined)
     return bytes === 'late' ? undefined : bytes
   } catch (error) {
     if (answer.finished) return undefined
@@ -201,7 +215,11 @@ function* readJsonBody(text: string, events: EventReader): Generator<ModelChunk>
   }
   const whole: unknown = Array.isArray(parsed.value) ? parsed.value[0] : parsed.value
   yield* events.readChunk(whole, false)
-  if (!Array.isArray(member(whole, 'choices'))) {
+  const choices = member(whole, 'choices')
+  if (choices === null || (Array.isArray(choices) && choices.length === 0)) {
+    throw modelError('provider_error', 'The model provider sent a completion without an answer.')
+  }
+  if (!Array.isArray(choices)) {
     throw modelError(
       'protocol',
       'The model provider answered with JSON that is no chat completion. Check OPENAI_BASE_URL: it usually ends in /v1.',
@@ -244,7 +262,7 @@ class EventReader {
       }
     } else if (isDone(data)) {
       this.done = true
-    } else if (inErrorEvent) {
+    } else if (inErrorEvent || /^\s*(?:\[ERROR\]|error\b)/i.test(data)) {
       this.#fail(data)
     } else if (complete && data.trimStart().startsWith('{')) {
       throw new ModelError('protocol', 'The model provider sent an event that is not JSON.', {
@@ -258,6 +276,7 @@ class EventReader {
     const failure = failureInChunk(chunk, inErrorEvent)
     if (failure !== undefined) throw toModelError(failure, this.#context)
     if (typeof chunk === 'string' && inErrorEvent) this.#fail(chunk)
+    if (Array.isArray(chunk)) for (const each of chunk) yield* this.readChunk(each, inErrorEvent)
     if (isObject(chunk)) yield* this.#answer.push(chunk)
   }
 

@@ -82,11 +82,12 @@ export class SseParser {
     if (line === '') return this.#dispatch(events, true)
     if (line.startsWith(':')) return
     // Some proxies drop into plain JSON, mostly to report an error.
-    if (line.startsWith('{')) return this.#addData(line)
+    if (line.startsWith('{') || line.trim() === '[DONE]') return this.#addData(line)
     const colon = line.indexOf(':')
     const field = colon === -1 ? line : line.slice(0, colon)
     const value = colon === -1 ? '' : line.slice(line[colon + 1] === ' ' ? colon + 2 : colon + 1)
-    if (field === 'data') this.#addData(value)
+    // A proxy that wraps a stream in another one sends `data: data: …`.
+    if (field === 'data') this.#addData(value.replace(/^(?:data: ?)+/, ''))
     else if (field === 'event') this.#event = value.trim()
     else if (field === 'error') {
       this.#event = 'error'

@@ -1,10 +1,15 @@
 /** The body of a Chat Completions request. The same request gives the same bytes: members are in a fixed order. */
+import { cleanJson } from './clean.ts'
 import type { JsonObject } from './json.ts'
 import { isObject } from './json.ts'
-import type { AssistantMessage, ModelCall, ModelMessage, ModelRequest } from './model.ts'
+import type { AssistantMessage, ModelCall, ModelImage, ModelMessage, ModelRequest } from './model.ts'
+import type { Profile } from './profiles.ts'
+import { reasoningToSend } from './reasoning.ts'
 
 export interface WireOptions {
   model: string
+  streaming: boolean
+  profile: Profile
   /** False for the few endpoints that refuse `stream_options`. */
   includeUsage: boolean
   /** The name that this endpoint knows for the limit of the answer. */
@@ -13,9 +18,9 @@ export interface WireOptions {
 
 export function requestBody(request: ModelRequest, options: WireOptions): JsonObject {
   const tools = request.tools ?? []
-  return {
+  const body = {
     model: options.model,
-    messages: request.messages.map(wireMessage),
+    messages: wireMessages(request.messages, options.profile),
     ...(tools.length === 0
       ? {}
       : {
@@ -26,39 +31,91 @@ export function requestBody(request: ModelRequest, options: WireOptions): JsonOb
               function: { name, description, parameters },
             })),
         }),
-    stream: true,
-    ...(options.includeUsage ? { stream_options: { include_usage: true } } : {}),
+    stream: options.streaming,
+    ...(options.includeUsage && options.streaming ? { stream_options: { include_usage: true } } : {}),
     ...(request.maxTokens === undefined ? {} : { [options.maxTokensName]: request.maxTokens }),
   }
+  return cleanJson(body) as JsonObject
 }
 
-function wireMessage(message: ModelMessage): JsonObject {
-  switch (message.role) {
-    case 'system':
-    case 'user':
-      return { role: message.role, content: message.content }
-    case 'assistant':
-      return wireAssistant(message)
-    case 'tool':
-      return { role: 'tool', tool_call_id: message.callId, content: message.content }
+/** All results of a turn first, then the images of all of them: nothing may stand between results. */
+function wireMessages(messages: readonly ModelMessage[], profile: Profile): JsonObject[] {
+  const wire: JsonObject[] = []
+  let waiting: ModelImage[] = []
+  const flush = (): void => {
+    if (waiting.length > 0) wire.push(withImages('Images from the tool results above.', waiting))
+    waiting = []
   }
+  for (const message of messages) {
+    if (message.role === 'tool') {
+      const images = message.images ?? []
+      const notes = profile.images ? [] : images.map(imageNote)
+      if (profile.images) waiting.push(...images)
+      const content = [message.content, ...notes].filter((text) => text !== '').join('\n')
+      wire.push({ role: 'tool', tool_call_id: message.callId, content })
+      continue
+    }
+    flush()
+    wire.push(wireMessage(message, profile))
+  }
+  flush()
+  return wire
 }
 
-function wireAssistant({ content, calls, replay }: AssistantMessage): JsonObject {
-  const extra = replay ?? {}
+function wireMessage(message: Exclude<ModelMessage, { role: 'tool' }>, profile: Profile): JsonObject {
+  if (message.role === 'assistant') return wireAssistant(message, profile)
+  const images = message.role === 'user' ? (message.images ?? []) : []
+  if (images.length === 0) return { role: message.role, content: message.content }
+  if (profile.images) return withImages(message.content, images)
+  return { role: message.role, content: [message.content, ...images.map(imageNote)].join('\n') }
+}
+
+function withImages(text: string, images: readonly ModelImage[]): JsonObject {
+  const parts = images.map(({ mimeType, data }) => ({
+    type: 'image_url',
+    image_url: { url: `data:${mimeType};base64,${data}` },
+  }))
+  return { role: 'user', content: [{ type: 'text', text }, ...parts] }
+}
+
+function imageNote({ mimeType, data }: ModelImage): string {
+  const bytes = Math.floor((data.replace(/=+$/, '').length * 3) / 4)
+  return `[An image (${mimeType}, ${bytes} bytes) was left out: this model takes no images.]`
+}
+
+function wireAssistant({ content, calls, replay }: AssistantMessage, profile: Profile): JsonObject {
+  const extra = replayed(replay ?? {}, profile, calls.length > 0)
   if (calls.length === 0) return { role: 'assistant', content, ...extra }
   return {
     role: 'assistant',
     // Several providers refuse an empty text beside calls; null is what OpenAI itself sends.
     content: content === '' ? null : content,
-    tool_calls: calls.map(wireCall),
+    tool_calls: calls.map((call) => wireCall(call, profile)),
     ...extra,
   }
 }
 
-function wireCall({ id, name, args, replay }: ModelCall): JsonObject {
+function replayed(kept: JsonObject, profile: Profile, withCalls: boolean): JsonObject {
+  const { extra_content, ...rest } = reasoningToSend(kept, profile, withCalls)
+  const { missing } = profile.reasoning
+  const stands = withCalls && missing !== undefined && rest[missing.field] === undefined
+  return {
+    ...(stands ? { [missing.field]: missing.text } : {}),
+    ...rest,
+    ...(extra_content === undefined || !profile.extraContent ? {} : { extra_content }),
+  }
+}
+
+function wireCall({ id, name, args, replay }: ModelCall, profile: Profile): JsonObject {
   // Arguments that could not be read go back as an empty object: a history with broken JSON is refused for good. The
-  // tool message says what was wrong with them.
-  const object = isObject(args) ? args : {}
-  return { id, type: 'function', function: { name, arguments: JSON.stringify(object) }, ...replay }
+  // tool message says what was wrong with them. Cleaned before they become text, where an escape would hide a surrogate.
+  const object = isObject(args) ? cleanJson(args) : {}
+  const fn = { name: legalName(name), arguments: JSON.stringify(object) }
+  return { id, type: 'function', function: fn, ...(profile.extraContent ? replay : {}) }
+}
+
+/** A name that the model made up may be one that providers refuse in a history. */
+function legalName(name: string): string {
+  const legal = name.replaceAll(/[^a-zA-Z0-9_-]/g, '_').slice(0, 64)
+  return legal === '' ? 'unnamed' : legal
 }

@@ -1,0 +1,61 @@
+/** Which class of failure a provider's words and codes mean. */
+import type { ModelErrorClass } from './model.ts'
+
+// Ordered: the first that matches the code or the words wins. Throttling comes before overflow, because "too many tokens
+// per minute" is no full context; quota before throttling, because OpenAI answers both with 429.
+export const CLASS_BY_WORDS: readonly [ModelErrorClass, RegExp][] = [
+  [
+    'quota',
+    /insufficient_quota|exceeded_current_quota|billing_hard_limit|credit balance is too low|insufficient[ _](?:balance|credits|funds|user_quota)|payment required|out of credits|more credits|arrearage|billing_not_active|exceeded your (?:monthly|account) (?:quota|limit|budget)|budget has been exceeded|exceeded budget|free ?tier (?:of the model )?(?:has been |is )?(?:exhausted|only)|额度不足|余额不足|欠费/i,
+  ],
+  [
+    'rate_limit',
+    /rate[ _-]?limit|call rate|limit_requests|limit_burst_rate|too many requests|throttl|tokens? per (?:minute|day|min)\b|requests? per (?:minute|day|min)\b|\b[TR]P[MD]\b|too many tokens, please wait|resource_exhausted|resource has been exhausted|concurrency limit|allocated quota exceeded|请求过于频繁|速率限制/i,
+  ],
+  [
+    'context_overflow',
+    /context_?length_?exceeded|context_?window_?exceeded|exceed_context_size|maximum context length|max(?:imum)? context size|context (?:window|length|limit|size)[^.]{0,60}(?:exceed|overflow|full|of only|too small)|(?:exceed|overflow|greater than|larger than|longer than|beyond|outside|too large for)[^.]{0,80}context|context overflows|prompt(?: is)? too long|input(?: is)? too long|input token count[^.]*exceeds|reduce the length of the (?:messages|prompt|input)|maximum prompt length|maximum prompt limit|exceeded model token limit|range of input length should be|too many (?:input )?tokens|tokens in request more than max|max_new_tokens[^.]*must be|prompt exceeds max length|input length[^.]*exceed|string_above_max_length|request exceeds the (?:maximum )?number of tokens|maximum (?:input|allowed) (?:length|tokens)|input is longer than|上下文长度|超出最大长度/i,
+  ],
+  ['tool_use_failed', /tool_use_failed|failed to call a function|failed_generation/i],
+  [
+    'malformed_tool_call',
+    /malformed_function_call|malformed tool call|invalid tool call arguments|failed to parse tool call|could not parse tool call/i,
+  ],
+  [
+    'invalid_history',
+    /tool_call_ids? did not have response|must be followed by tool messages|insufficient tool messages following|tool_use.{0,40}without.{0,20}tool_result|unexpected.{0,10}tool_use_id|tool_use.{0,10}ids must be unique|duplicate value for .?tool_call_id|preced(?:ing|ed|eding) (?:message with|by a message with) .?tool_calls|preceeding message with .?tool_calls|tool_call_id.{0,40}not found|same number of function calls and responses|number of function response parts|function call turn comes immediately|roles? must alternate|expected last role|unexpected role '\w+' after role|invalid_(?:request_)?message_(?:role|order)|assistant messages at the end|no user query found|message at position.{0,60}must not be empty|function\.arguments.{0,60}(?:json|invalid)|reasoning_content.{0,60}(?:must|missing|required)|thought_?signature|unexpected role 'tool'/i,
+  ],
+  [
+    'content_filter',
+    /content_?filter|content[ _]management[ _]policy|data_inspection_failed|datainspection|content_policy|contentpolicyviolation|responsible ?ai ?policy|flagged by|requires moderation|inappropriate content|prompt was blocked|prohibited_content|safety (?:system|filter)|内容安全|敏感/i,
+  ],
+  [
+    'auth',
+    /invalid_?api_?key|incorrect api key|invalid (?:x-)?api[ -]?key|authentication_?error|unauthorized|permission_error|invalid authentication|no auth credentials|invalid_authentication|api key not valid|无效的令牌/i,
+  ],
+  [
+    'request_too_large',
+    /request_too_large|payload (?:is )?too large|entity too large|request body too large|body exceeded/i,
+  ],
+  [
+    'overloaded',
+    /overload|over capacity|at capacity|capacity exceeded|server is busy|system is busy|insufficient_system_resource|no available (?:server|instance|channel)|model is (?:currently )?loading|loading model|service_?unavailable|temporarily unavailable|try again later|负载已饱和|无可用渠道|系统繁忙/i,
+  ],
+  ['timeout', /timed? ?out|deadline[_ ]exceeded/i],
+  [
+    'stream_interrupted',
+    /^aborted\b|connection (?:was )?(?:reset|closed|error|aborted)|econnreset|socket hang up|unexpected eof/i,
+  ],
+  [
+    'server_error',
+    /server_?error|internal_error|internal (?:server )?error|api_error|bad gateway|network_error/i,
+  ],
+  [
+    'invalid_request',
+    /invalid_request|invalid_parameter|invalidparameter|invalid_argument|bad_?request|not_?found_?error|model_not_found|unsupported/i,
+  ],
+]
+
+/** OpenAI's words for an empty account, and Gemini's for a throttle that passes. */
+export const CURRENT_QUOTA = /exceeded your current quota/i
+export const PASSES = /resource_exhausted|per ?(?:minute|day|model)|retry in/i

@@ -1,0 +1,125 @@
+/**
+ * All that is known about single providers and models. Everything else is read from the bytes. A row matches by the host
+ * of the base URL or by the model's name; later rows win, so what an endpoint is known to do beats what a model usually does.
+ */
+
+/** An opening and a closing tag round thoughts that stand in the text. */
+export type TagPair = readonly [open: string, close: string]
+
+export interface ReasoningReplay {
+  /** In which assistant messages reasoning goes back to the provider. */
+  when: 'never' | 'with_calls' | 'always'
+  /** The members that this endpoint takes; all that came when absent. */
+  fields?: readonly string[]
+  /** What a message with calls gets when the model did not reason, for endpoints that insist on the member. */
+  missing?: { field: string; text: string }
+}
+
+export interface Profile {
+  /** Thoughts in the text, only at its very start. Empty: text is text, also when it says `<think>`. */
+  thinkTags: readonly TagPair[]
+  /** Deltas may repeat everything that was said before. */
+  cumulative: boolean
+  reasoning: ReasoningReplay
+  /** Whether what came on a call or a message beside the standard members (Gemini's signatures) goes back. */
+  extraContent: boolean
+  /** Whether images may be sent. */
+  images: boolean
+  /** The name that this endpoint knows for the limit of the answer. */
+  maxTokensName: 'max_tokens' | 'max_completion_tokens'
+}
+
+/** What holds for an endpoint of which nothing is known: reasoning goes back with calls, as it came. */
+export const DEFAULT_PROFILE: Profile = {
+  thinkTags: [],
+  cumulative: false,
+  reasoning: { when: 'with_calls' },
+  extraContent: true,
+  images: true,
+  maxTokensName: 'max_tokens',
+}
+
+interface Row {
+  host?: RegExp
+  model?: RegExp
+  profile: Partial<Profile>
+}
+
+const THINK: readonly TagPair[] = [
+  ['<think>', '</think>'],
+  ['<thinking>', '</thinking>'],
+]
+const NO_REASONING: ReasoningReplay = { when: 'never' }
+
+const ROWS: readonly Row[] = [
+  // ── Models, wherever they run ──
+  {
+    // Open models that think aloud when the server in front of them does not take the thoughts out.
+    model:
+      /deepseek-?r1|r1-distill|qwq|qwen-?3|minimax-?m\d|glm-?(?:z1|4\.\d|[5-9])|smollm3|cogito|openthinker|marco-o1|exaone-deep|nemotron|hunyuan|hermes-?4|-thinking\b|-reason(?:ing|er)\b/i,
+    profile: { thinkTags: THINK },
+  },
+  { model: /magistral/i, profile: { thinkTags: [['[THINK]', '[/THINK]'], ...THINK] } },
+  { model: /seed-?oss/i, profile: { thinkTags: [['<seed:think>', '</seed:think>']] } },
+  {
+    // Refuses calls without it, and an empty one too.
+    model: /kimi-k2[.-]?(?:5|6|7|8|9|thinking)|kimi-k[3-9]|kimi-for-coding|\bk2p\d/i,
+    profile: {
+      reasoning: {
+        when: 'with_calls',
+        fields: ['reasoning_content'],
+        missing: { field: 'reasoning_content', text: '.' },
+      },
+    },
+  },
+  {
+    // Wants it in every message of a conversation that thinks; text only.
+    model: /deepseek-(?:v[4-9]|reasoner|chat)/i,
+    profile: {
+      images: false,
+      reasoning: {
+        when: 'always',
+        fields: ['reasoning_content'],
+        missing: { field: 'reasoning_content', text: '' },
+      },
+    },
+  },
+  // ── Endpoints ──
+  {
+    host: /(?:^|\.)openai\.(?:com|azure\.com)$|\.cognitiveservices\.azure\.com$/,
+    profile: {
+      thinkTags: [],
+      reasoning: NO_REASONING,
+      extraContent: false,
+      maxTokensName: 'max_completion_tokens',
+    },
+  },
+  { host: /(?:^|\.)deepseek\.com$/, profile: { thinkTags: [] } },
+  {
+    host: /(?:^|\.)(?:moonshot\.(?:cn|ai)|kimi\.com)$/,
+    profile: { thinkTags: [] },
+  },
+  // Accumulated text for some of its upstreams (QwenLM/qwen-code#3896).
+  { host: /(?:^|\.)(?:dashscope(?:-intl|-us)?|maas)\.aliyuncs\.com$/, profile: { cumulative: true } },
+  {
+    host: /^generativelanguage\.googleapis\.com$|-aiplatform\.googleapis\.com$/,
+    profile: { thinkTags: [['<thought>', '</thought>']], reasoning: NO_REASONING },
+  },
+  // These refuse members that they do not know.
+  {
+    host: /(?:^|\.)(?:groq\.com|mistral\.ai|cerebras\.ai)$/,
+    profile: { reasoning: NO_REASONING, extraContent: false },
+  },
+  {
+    host: /(?:^|\.)openrouter\.ai$/,
+    profile: { reasoning: { when: 'with_calls', fields: ['reasoning_details', 'reasoning'] } },
+  },
+]
+
+/** What is known about this model at this endpoint. */
+export function profileFor(baseUrl: URL, model: string, own: Partial<Profile> = {}): Profile {
+  const known = ROWS.filter(
+    (row) => row.host?.test(baseUrl.hostname) === true || row.model?.test(model) === true,
+  )
+  return Object.assign({ ...DEFAULT_PROFILE }, ...known.map((row) => row.profile), own) as Profile
+}

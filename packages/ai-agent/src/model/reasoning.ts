@@ -1,0 +1,93 @@
+/** Reasoning that comes beside the text, under any of its names: what is shown of it, and what goes back to the provider. */
+import { Increments } from './increments.ts'
+import { isObject, member, textMember } from './json.ts'
+import type { JsonObject } from './json.ts'
+import type { Profile } from './profiles.ts'
+
+/** Where reasoning comes as text. Some send the same under two names; the first of a message counts. */
+const TEXT_FIELDS = ['reasoning_content', 'reasoning', 'reasoning_text', 'thinking']
+/** Where it comes in blocks with signatures. */
+const BLOCK_FIELDS = ['reasoning_details', 'thinking_blocks']
+
+const REASONING_FIELDS = new Set([...TEXT_FIELDS, ...BLOCK_FIELDS])
+
+export class Reasoning {
+  readonly #increments: Increments
+  readonly #texts = new Map<string, string>()
+  readonly #blocks = new Map<string, JsonObject[]>()
+
+  constructor(profile: Profile) {
+    this.#increments = new Increments(profile.cumulative)
+  }
+
+  /** One message or delta. Returns the thought to show. */
+  push(message: JsonObject): string {
+    let shown = ''
+    const field = TEXT_FIELDS.find((name) => textMember(message, name) !== undefined)
+    if (field !== undefined) {
+      shown = this.#increments.take(textMember(message, field) ?? '')
+      this.#texts.set(field, (this.#texts.get(field) ?? '') + shown)
+    }
+    for (const name of BLOCK_FIELDS) {
+      const pieces = message[name]
+      if (!Array.isArray(pieces)) continue
+      const blocks = this.#blocks.get(name) ?? []
+      this.#blocks.set(name, blocks)
+      for (const piece of pieces.filter(isObject)) {
+        // Blocks mostly repeat what the text says.
+        if (this.#texts.size === 0) shown += blockText(piece)
+        addPiece(blocks, piece)
+      }
+    }
+    return shown
+  }
+
+  /** What was in doubt. */
+  end(): string {
+    const rest = this.#increments.end()
+    const [field] = this.#texts.keys()
+    if (rest !== '' && field !== undefined) this.#texts.set(field, (this.#texts.get(field) ?? '') + rest)
+    return rest
+  }
+
+  /** What is kept with the message, under the names under which it came. */
+  replay(profile: Profile, withCalls: boolean): JsonObject {
+    const all = { ...Object.fromEntries(this.#texts), ...Object.fromEntries(this.#blocks) }
+    return reasoningToSend(all, profile, withCalls)
+  }
+}
+
+/** Of the members kept with a message, those of reasoning that this provider takes now; others stay. */
+export function reasoningToSend(kept: JsonObject, profile: Profile, withCalls: boolean): JsonObject {
+  const { when, fields } = profile.reasoning
+  const wanted = when === 'always' || (when === 'with_calls' && withCalls)
+  return Object.fromEntries(
+    Object.entries(kept).filter(
+      ([name, value]) =>
+        !REASONING_FIELDS.has(name) || (wanted && value !== '' && (fields?.includes(name) ?? true)),
+    ),
+  )
+}
+
+function blockText(block: JsonObject): string {
+  return textMember(block, 'text') ?? textMember(block, 'summary') ?? textMember(block, 'thinking') ?? ''
+}
+
+const GROWING = new Set(['text', 'summary', 'data', 'thinking'])
+
+/** Blocks are streamed in pieces; a piece of the block that came last is joined to it. */
+function addPiece(blocks: JsonObject[], piece: JsonObject): void {
+  const last = blocks.at(-1)
+  const same = last !== undefined && last['type'] === piece['type'] && last['index'] === piece['index']
+  // Without an index only a signature tells where a block ends.
+  const open = same && (last['index'] !== undefined || textMember(last, 'signature') === undefined)
+  if (!open) {
+    blocks.push({ ...piece })
+    return
+  }
+  for (const [name, value] of Object.entries(piece)) {
+    const old = member(last, name)
+    if (GROWING.has(name) && typeof old === 'string' && typeof value === 'string') last[name] = old + value
+    else if (value !== null && value !== undefined && value !== '') last[name] = value
+  }
+}

@@ -1,0 +1,88 @@
+/** Thoughts that stand in the text between tags: only at its very start, and only where a profile says so. */
+import type { TagPair } from './profiles.ts'
+
+/** A piece of an answer, told apart. */
+export interface Told {
+  type: 'text' | 'thought'
+  text: string
+}
+
+/** Feed pieces of text, get thoughts and text. A tag may be cut anywhere. */
+export class ThinkTags {
+  readonly #pairs: readonly TagPair[]
+  #state: 'start' | 'thought' | 'after' | 'text'
+  #close = ''
+  /** What may still become a tag. */
+  #held = ''
+
+  constructor(pairs: readonly TagPair[]) {
+    this.#pairs = pairs
+    this.#state = pairs.length === 0 ? 'text' : 'start'
+  }
+
+  /** The provider tells thoughts apart itself: from here on, text is text. Returns what was held. */
+  noTags(): Told[] {
+    return this.#state === 'start' ? this.end() : []
+  }
+
+  push(piece: string): Told[] {
+    const told: Told[] = []
+    let rest = this.#held + piece
+    this.#held = ''
+    if (this.#state === 'start') rest = this.#start(rest)
+    if (this.#state === 'thought') rest = this.#thought(rest, told)
+    if (this.#state === 'after') {
+      // The line ends between thoughts and answer belong to neither.
+      rest = rest.trimStart()
+      if (rest !== '') this.#state = 'text'
+    }
+    if (this.#state === 'text' && rest !== '') told.push({ type: 'text', text: rest })
+    return told
+  }
+
+  /** The text is over. */
+  end(): Told[] {
+    const type = this.#state === 'thought' ? 'thought' : 'text'
+    const text = this.#held
+    this.#held = ''
+    if (this.#state === 'start') this.#state = 'text'
+    return text === '' ? [] : [{ type, text }]
+  }
+
+  /** Returns what stands behind the tag, or everything when there is none. */
+  #start(text: string): string {
+    const begun = text.trimStart()
+    const pair = this.#pairs.find(([open]) => begun.startsWith(open))
+    if (pair !== undefined) {
+      this.#state = 'thought'
+      this.#close = pair[1]
+      return begun.slice(pair[0].length).trimStart()
+    }
+    if (this.#pairs.some(([open]) => open.startsWith(begun))) {
+      this.#held = text
+      return ''
+    }
+    this.#state = 'text'
+    return text
+  }
+
+  #thought(text: string, told: Told[]): string {
+    const end = text.indexOf(this.#close)
+    const thought = end === -1 ? text.slice(0, text.length - this.#cutTag(text)) : text.slice(0, end)
+    if (thought !== '') told.push({ type: 'thought', text: thought })
+    if (end === -1) {
+      this.#held = text.slice(thought.length)
+      return ''
+    }
+    this.#state = 'after'
+    return text.slice(end + this.#close.length)
+  }
+
+  /** Length of the longest end of `text` that may be the beginning of the closing tag. */
+  #cutTag(text: string): number {
+    for (let length = Math.min(this.#close.length - 1, text.length); length > 0; length--) {
+      if (text.endsWith(this.#close.slice(0, length))) return length
+    }
+    return 0
+  }
+}

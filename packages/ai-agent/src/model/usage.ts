@@ -1,0 +1,55 @@
+/** Token counts, from every place and under every name in which providers report them. */
+import type { TokenUsage } from '@sandlot/shared/events'
+import { isObject, member, numberMember } from './json.ts'
+
+/** The counts in a chunk, or undefined. Null and zeros are how some say that they do not know yet. */
+export function usageIn(chunk: unknown, choice: unknown): TokenUsage | undefined {
+  const places = [
+    member(chunk, 'usage'),
+    member(choice, 'usage'),
+    member(member(chunk, 'x_groq'), 'usage'),
+    member(member(choice, 'delta'), 'usage'),
+  ]
+  for (const place of places) {
+    const usage = readUsage(place)
+    if (usage !== undefined) return usage
+  }
+  return readTimings(member(chunk, 'timings'))
+}
+
+function readUsage(usage: unknown): TokenUsage | undefined {
+  if (!isObject(usage)) return undefined
+  const first = (...readings: (number | undefined)[]): number | undefined =>
+    readings.find((reading) => reading !== undefined)
+  const details = usage['prompt_tokens_details'] ?? usage['input_tokens_details']
+  const input = first(numberMember(usage, 'prompt_tokens'), numberMember(usage, 'input_tokens'))
+  const output = first(numberMember(usage, 'completion_tokens'), numberMember(usage, 'output_tokens'))
+  const cached = first(
+    numberMember(details, 'cached_tokens'),
+    numberMember(usage, 'prompt_cache_hit_tokens'),
+    numberMember(usage, 'cached_tokens'),
+    numberMember(usage, 'cache_read_input_tokens'),
+    numberMember(usage, 'num_cached_tokens'),
+  )
+  const reasoning = first(
+    numberMember(usage['completion_tokens_details'], 'reasoning_tokens'),
+    numberMember(usage['output_tokens_details'], 'reasoning_tokens'),
+    numberMember(usage, 'reasoning_tokens'),
+  )
+  if ((input ?? 0) === 0 && (output ?? 0) === 0) return undefined
+  return {
+    ...(input === undefined ? {} : { input }),
+    ...(output === undefined ? {} : { output }),
+    ...(cached === undefined ? {} : { cached }),
+    ...(reasoning === undefined ? {} : { reasoning }),
+  }
+}
+
+/** llama.cpp counts here when it was not asked for usage; its prompt count leaves out what was cached. */
+function readTimings(timings: unknown): TokenUsage | undefined {
+  const fresh = numberMember(timings, 'prompt_n')
+  const output = numberMember(timings, 'predicted_n')
+  if (fresh === undefined || output === undefined) return undefined
+  const cached = numberMember(timings, 'cache_n')
+  return { input: fresh + (cached ?? 0), output, ...(cached === undefined ? {} : { cached }) }
+}
