@@ -87,17 +87,14 @@ export class SessionManager {
   /** Stop what runs in it. The session stays. Throws `not_found`. */
   async close(userId: string, sessionId: string): Promise<void> {
     const session = await this.get(userId, sessionId)
-    await session.cancel()
-    await session.whenIdle()
+    await session.stopAll()
   }
 
   /** Remove it with everything in it. Silent when there is no such session of this user. */
   async delete(userId: string, sessionId: string): Promise<void> {
     const session = await this.#find(sessionId)
     if (session === undefined || session.userId !== userId) return
-    await session.cancel()
-    await session.whenIdle()
-    session.markDeleted()
+    await session.endForGood()
     await this.#parts.store.deleteSession(sessionId)
     this.#sessions.delete(sessionId)
     this.#tell({ userId, summary: { ...session.summary(), deleted: true } })
@@ -134,12 +131,7 @@ export class SessionManager {
   /** End every running prompt with reason `interrupted` and wait until all have ended. */
   async interruptAll(): Promise<void> {
     const sessions = await this.#loaded()
-    await Promise.all(
-      sessions.map(async (session) => {
-        await session.cancel('interrupted')
-        await session.whenIdle()
-      }),
-    )
+    await Promise.all(sessions.map((session) => session.stopAll('interrupted')))
   }
 
   /** Let go of everything, after the parts' `leaving` was aborted: nothing is stored any more. */

@@ -170,6 +170,16 @@ export class Session {
     })
   }
 
+  /** Stop whatever runs, also what begins while it is being stopped. Resolves when nothing runs. */
+  async stopAll(reason: 'cancelled' | 'interrupted' = 'cancelled'): Promise<void> {
+    for (;;) {
+      await this.cancel(reason)
+      const running = this.#running
+      if (running === undefined) return
+      if (running.stop.signal.aborted) await this.#waiters.wait(running.promptId, this.#state())
+    }
+  }
+
   /** Stop one call of the running prompt. Nothing happens when it has ended. Throws `not_found`. */
   async cancelCall(callId: string): Promise<void> {
     if (!this.log.some((event) => event.sessionUpdate === 'tool_call' && event.toolCallId === callId)) {
@@ -237,9 +247,14 @@ export class Session {
 
   // ── The end ───────────────────────────────────────────────────────────────────────────────────────────
 
-  /** Close every reader and refuse everything that comes later. The running prompt must have ended. */
-  markDeleted(): void {
-    this.#deleted = true
+  /** Stop everything, then close every reader and refuse what comes later. */
+  async endForGood(): Promise<void> {
+    while (!this.#deleted) {
+      await this.stopAll()
+      await this.#inTurn(async () => {
+        this.#deleted = this.#running === undefined
+      })
+    }
     this.forget('deleted')
   }
 

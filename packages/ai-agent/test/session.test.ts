@@ -293,6 +293,38 @@ describe('the manager', () => {
     expect(seen.at(-1)).toMatchObject({ userId: 'u_ada', summary: { deleted: true, title: 'hello' } })
   })
 
+  test('a session is deleted although a message waited when its prompt ended', async () => {
+    const slow = heldTool('slow', true)
+    await using bench = await AgentBench.start([
+      toolCalls([slowCall('a')]),
+      textAnswer('one'),
+      toolCalls([slowCall('b')]),
+    ])
+    const core = await bench.core({ tools: [slow.tool] })
+    const session = await newSession(core)
+    const ending = Promise.withResolvers<void>()
+    const go = Promise.withResolvers<void>()
+    const { append } = core.store
+    core.store.append = async (id, events, effects) => {
+      if (events.some((event) => metaOf(event).event?.type === 'prompt_ended')) {
+        ending.resolve()
+        await go.promise
+      }
+      return append(id, events, effects)
+    }
+    await session.prompt('1')
+    await slow.whenBegun(1)
+    const second = await session.prompt('2', { whenBusy: 'queue' })
+    slow.release('a')
+    await ending.promise
+    // The first prompt's end is being stored, and with it the beginning of the next: both are meant.
+    const deleted = core.manager.delete('u_ada', session.id)
+    go.resolve()
+    await deleted
+    expect(await second.done).toMatchObject({ reason: 'cancelled' })
+    await expect(core.manager.get('u_ada', session.id)).rejects.toMatchObject({ code: 'not_found' })
+  })
+
   test('interruptAll ends prompts with that reason and keeps nothing running', async () => {
     const slow = heldTool('slow', true)
     await using bench = await AgentBench.start([toolCalls([slowCall('a')])])
