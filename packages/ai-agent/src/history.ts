@@ -289,6 +289,8 @@ export interface QueuedMessage {
   messageId: string
   text: string
   as: 'steer' | 'queue'
+  /** Nobody can answer an approval, should it become a prompt of its own. */
+  unattended?: boolean | undefined
 }
 
 /** Messages that wait, oldest first. */
@@ -297,7 +299,8 @@ export function queuedMessages(log: readonly SessionEvent[]): QueuedMessage[] {
   for (const event of log) {
     const happened = sandlotEventOf(event)
     if (happened?.type === 'message_queued') {
-      queued.set(happened.messageId, { messageId: happened.messageId, text: happened.text, as: happened.as })
+      const { type: _, ...message } = happened
+      queued.set(message.messageId, message)
     } else if (happened?.type === 'message_unqueued') {
       queued.delete(happened.messageId)
     }

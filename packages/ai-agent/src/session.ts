@@ -314,12 +314,13 @@ export class Session {
   }
 
   async #enqueue(runningId: string, text: string, options: PromptOptions): Promise<Accepted> {
-    const { requestId, messageId = newId('m') } = options
+    const { requestId, unattended = false, messageId = newId('m') } = options
     const as = options.whenBusy === 'queue' ? 'queue' : 'steer'
     const promptId = promptIdOf(messageId)
     const submission =
       requestId === undefined ? {} : { submission: { userId: this.userId, requestId, promptId } }
-    await this.#store([queuedMessage({ messageId, text, as }, runningId, this.#parts.now())], submission)
+    const message = { messageId, text, as, ...(unattended ? { unattended } : {}) } as const
+    await this.#store([queuedMessage(message, runningId, this.#parts.now())], submission)
     return this.#accepted(promptId, false)
   }
 
@@ -415,7 +416,7 @@ export class Session {
       // In the same transaction: a crash in between would leave a message waiting for nothing.
       const promptId = promptIdOf(next.messageId)
       const at = this.#parts.now()
-      const { unattended } = running
+      const { unattended = false } = next
       const started = promptStarted(next.messageId, { model: this.#parts.model.name, unattended }, at)
       await this.#store([...group, started, ...sentMessage(next, promptId, at)])
       this.#launch(promptId, unattended, false)

@@ -87,6 +87,30 @@ describe('a message while a prompt runs', () => {
   })
 })
 
+describe('a message of somebody who is there', () => {
+  test('is asked for approval although the prompt before it was unattended', async () => {
+    const change = heldTool('change', false)
+    let go = (): void => undefined
+    const gate = new Promise<void>((resolve) => (go = resolve))
+    await using bench = await AgentBench.start([
+      async () => {
+        await gate
+        return textAnswer('one')
+      },
+      toolCalls([{ id: 'call_w', name: 'change', args: { key: 'w' } }]),
+      textAnswer('two'),
+    ])
+    const session = await newSession(await bench.core({ tools: [change.tool] }), 'manual')
+    await session.prompt('1', { unattended: true })
+    const second = await session.prompt('2', { whenBusy: 'queue' })
+    go()
+    await whenHappened(session, 'approval_asked')
+    await Promise.race([second.done, session.answer('call_w', 'reject_once')])
+    await second.done
+    expect(happened(session.log, 'approval_answered')).toMatchObject([{ by: 'user' }])
+  })
+})
+
 describe('a request id', () => {
   test('is one prompt, however often it is sent, also to another session and after a restart', async () => {
     await using bench = await AgentBench.start([textAnswer('once')])

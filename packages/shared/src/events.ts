@@ -136,6 +136,8 @@ export const sandlotEvent = z.discriminatedUnion('type', [
     text: z.string(),
     /** `steer`: joins the running prompt before its next request. `queue`: becomes a prompt of its own. */
     as: z.enum(['steer', 'queue']),
+    /** As of `prompt_started`, should it become a prompt of its own. */
+    unattended: z.boolean().optional(),
   }),
   z.object({
     type: z.literal('message_unqueued'),
