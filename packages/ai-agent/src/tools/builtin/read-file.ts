@@ -2,6 +2,7 @@ import type { Sandbox } from '@sandlot/sandbox/sandbox'
 import { z } from 'zod'
 import { CallFailure } from '../call-failure.ts'
 import { defineTool, textArg } from '../define-tool.ts'
+import { type CutLine, createLineCutter } from '../line-cutter.ts'
 import { MAX_CHARS, MAX_LINES, grouped } from '../truncate-output.ts'
 import { WORKSPACE, openWorkspace, pathLocations, shownPath } from '../workspace-path.ts'
 import { binaryFailure, binaryKind, statFile } from '../workspace-files.ts'
@@ -53,15 +54,15 @@ export const readFile = defineTool({
   },
 })
 
-/** The lines of the file, without their ends, in ranges. @throws CallFailure when it is not text. */
+/** The lines of the file, read in ranges. @throws CallFailure when it is not text. */
 async function* linesFrom(
   sandbox: Sandbox,
   path: string,
   size: number,
   signal: AbortSignal,
-): AsyncGenerator<string> {
+): AsyncGenerator<CutLine> {
   const decoder = new TextDecoder()
-  let rest = ''
+  const cutter = createLineCutter(MAX_LINE_CHARS)
   for (let offset = 0; offset < size;) {
     if (offset >= MAX_SCAN_BYTES) {
       const how = `Read it with run_shell_command, for example sed -n '1000000,1000100p' or tail.`
@@ -80,12 +81,11 @@ async function* linesFrom(
     }
     if (bytes.length === 0) break
     offset += bytes.length
-    const lines = (rest + decoder.decode(bytes, { stream: true })).split('\n')
-    rest = lines.pop() ?? ''
-    yield* lines
+    yield* cutter.push(decoder.decode(bytes, { stream: true }))
   }
-  rest += decoder.decode()
-  if (rest !== '') yield rest
+  yield* cutter.push(decoder.decode())
+  const rest = cutter.end()
+  if (rest !== undefined) yield rest
 }
 
 interface Page {
@@ -97,7 +97,7 @@ interface Page {
   crlf: boolean
 }
 
-async function readPage(lines: AsyncGenerator<string>, from: number, limit: number): Promise<Page> {
+async function readPage(lines: AsyncGenerator<CutLine>, from: number, limit: number): Promise<Page> {
   const page: string[] = []
   let number = 0
   let chars = 0
@@ -105,7 +105,7 @@ async function readPage(lines: AsyncGenerator<string>, from: number, limit: numb
   try {
     for await (const raw of lines) {
       number++
-      crlf ||= raw.endsWith('\r')
+      crlf ||= raw.crlf
       if (number < from) continue
       const line = `${number}\t${shownLine(raw)}`
       if (page.length >= limit || chars + line.length + 1 > PAGE_CHARS)
@@ -119,10 +119,9 @@ async function readPage(lines: AsyncGenerator<string>, from: number, limit: numb
   }
 }
 
-function shownLine(raw: string): string {
-  const line = raw.endsWith('\r') ? raw.slice(0, -1) : raw
-  if (line.length <= MAX_LINE_CHARS) return line
-  return `${line.slice(0, MAX_LINE_CHARS).toWellFormed()} [… ${grouped(line.length - MAX_LINE_CHARS)} more characters in this line]`
+function shownLine({ text, chars }: CutLine): string {
+  if (chars <= MAX_LINE_CHARS) return text
+  return `${text.toWellFormed()} [… ${grouped(chars - MAX_LINE_CHARS)} more characters in this line]`
 }
 
 function pageText(page: Page, from: number, path: string, size: number): string {

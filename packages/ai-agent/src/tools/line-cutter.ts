@@ -1,0 +1,52 @@
+/** Text that comes in pieces → its lines, each kept only as far as it is shown: a line may be as long as a file. */
+
+export interface CutLine {
+  /** The line without its end, at most `maxChars` of it. */
+  text: string
+  /** UTF-16 code units of the whole line, without its end. */
+  chars: number
+  /** It ends with CR LF. */
+  crlf: boolean
+}
+
+export interface LineCutter {
+  /** The lines that end in this piece. */
+  push(piece: string): CutLine[]
+  /** What comes after the last line break, if anything. */
+  end(): CutLine | undefined
+}
+
+export function createLineCutter(maxChars: number): LineCutter {
+  let kept = ''
+  let chars = 0
+  let last = ''
+
+  const add = (part: string): void => {
+    if (kept.length < maxChars) kept += part.slice(0, maxChars - kept.length)
+    chars += part.length
+    last = part.at(-1) ?? last
+  }
+  const take = (): CutLine => {
+    const crlf = last === '\r'
+    const whole = crlf ? chars - 1 : chars
+    const line = { text: kept.slice(0, whole), chars: whole, crlf }
+    kept = ''
+    chars = 0
+    last = ''
+    return line
+  }
+
+  return {
+    push(piece) {
+      const parts = piece.split('\n')
+      const rest = parts.pop() ?? ''
+      const lines = parts.map((part) => {
+        add(part)
+        return take()
+      })
+      add(rest)
+      return lines
+    },
+    end: () => (chars === 0 ? undefined : take()),
+  }
+}
