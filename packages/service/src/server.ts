@@ -17,6 +17,7 @@ import { originRule } from './origin.ts'
 import { makeScrubber } from '@sandlot/shared/scrub'
 import { openSessions } from './sessions.ts'
 import { prepareSetup } from './setup.ts'
+import { SLOW_READER_BYTES } from './socket/chat-socket.ts'
 import { Sockets } from './socket/sockets.ts'
 import { makeUpgrade } from './socket/upgrade.ts'
 
@@ -71,12 +72,24 @@ export async function startService(config: ServiceConfig, deps: ServiceDeps = {}
     })
     undo.push(() => agent.close())
 
-    const parts = { config, log, accounts, sessions, agent, sockets, limits, metrics, setup, isOurs }
+    const { slowReaderBytes = SLOW_READER_BYTES } = deps
+    const parts = {
+      slowReaderBytes,
+      config,
+      log,
+      accounts,
+      sessions,
+      agent,
+      sockets,
+      limits,
+      metrics,
+      setup,
+      isOurs,
+    }
     const app = makeApp({ ...parts, stopping: stopping.signal })
     const server = createAdaptorServer({ fetch: app.fetch })
     if (!(server instanceof Server)) throw new Error('service: wanted a plain HTTP server')
-    const { slowReaderBytes } = deps
-    server.on('upgrade', makeUpgrade({ ...parts, slowReaderBytes, owns: sessions.owns }))
+    server.on('upgrade', makeUpgrade({ ...parts, owns: sessions.owns }))
     const port = await listen(server, config)
     const url = config.publicUrl ?? `http://${nameOf(config.host)}:${port}`
     log.info({ host: config.host, port }, 'listening')

@@ -336,6 +336,25 @@ describe('as SSE', () => {
     expect(rest.at(-1)?.frame.type).toBe('ai_chat_done')
   })
 
+  test('a client that does not read is dropped before much waits for it, without a hole, and goes on', async () => {
+    await harness.restart({ slowReaderBytes: 1024 * 1024 })
+    const text = 'x'.repeat(128 * 1024)
+    let said = 0
+    harness.agent.script = async (turn) => {
+      for (; said < 200; said++) await turn.say(text)
+      return 'completed'
+    }
+    const body = { message: 'do it', sessionId: 'mine', requestId: 'k1' }
+    const response = await chat(body, { headers: { accept } })
+    // The service has let go of the prompt before the client reads anything.
+    await waitFor(() => said === 200 && harness.agent.connections === 1)
+    const messages = await framesOf(response)
+    expect(messages.at(-1)?.frame).toMatchObject({ type: 'ai_chat_error' })
+    const ids = messages.flatMap(({ id }) => (id === undefined ? [] : [Number(id)]))
+    expect(ids.length).toBeLessThan(200)
+    expect(ids).toEqual(ids.map((_id, index) => index + 1))
+  })
+
   test('ends also for a client that has every event already', async () => {
     const body = { message: 'do it', sessionId: 'mine', requestId: 'k1' }
     const whole = await framesOf(await chat(body, { headers: { accept } }))

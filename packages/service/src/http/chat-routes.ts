@@ -24,8 +24,6 @@ import type { UnattendedOptions } from '../unattended.ts'
 import type { AppEnv, Ctx, Parts } from './context.ts'
 import { readBody, requireCaller } from './request.ts'
 
-/** Frames that may wait for a client that reads its stream slowly. It can come back with `Last-Event-ID`. */
-const MAX_WAITING_FRAMES = 10_000
 /** Proxies cut streams on which nothing happens. */
 const KEEP_ALIVE_MS = 15_000
 
@@ -37,7 +35,7 @@ export function chatRoutes(parts: Parts): Hono<AppEnv> {
     await parts.limits.prompt(c.var.caller.account.id)
     const options = await optionsOf(c, parts, request)
     const wantsStream = (c.req.header('accept') ?? '').includes('text/event-stream')
-    return wantsStream ? answerAsStream(c, options) : c.json(await answerAsJson(c, parts, options))
+    return wantsStream ? answerAsStream(c, parts, options) : c.json(await answerAsJson(c, parts, options))
   })
 }
 
@@ -55,13 +53,19 @@ async function answerAsJson(c: Ctx, parts: Parts, options: RunOptions): Promise<
 }
 
 /** What is refused before it begins is an ordinary error; later ones are an `ai_chat_error` in the stream. */
-async function answerAsStream(c: Ctx, options: RunOptions): Promise<Response> {
+async function answerAsStream(c: Ctx, parts: Parts, options: RunOptions): Promise<Response> {
   const gone = new AbortController()
   const leave = (): void => gone.abort()
   c.req.raw.signal.addEventListener('abort', leave, { once: true })
-  const frames = new Queue<ServerFrame>(MAX_WAITING_FRAMES)
+  const frames = new Queue<StreamMessage>()
+  let waiting = 0
   const onFrame = (frame: ServerFrame): void => {
-    if (!frames.push(frame)) leave()
+    // Nothing after what was left out: a client that was too slow comes back with `Last-Event-ID`.
+    if (gone.signal.aborted) return
+    const message = messageOf(frame)
+    if (waiting > parts.slowReaderBytes) return leave()
+    waiting += message.data.length
+    frames.push(message)
   }
   void runPrompt({ ...options, gone: gone.signal, onFrame }).then(
     () => frames.end(),
@@ -75,8 +79,10 @@ async function answerAsStream(c: Ctx, options: RunOptions): Promise<Response> {
     stream.onAbort(leave)
     const keepAlive = setInterval(() => void stream.write(': still here\n\n'), KEEP_ALIVE_MS)
     try {
-      if (first.done !== true) await stream.writeSSE(messageOf(first.value))
-      for await (const frame of reading) await stream.writeSSE(messageOf(frame))
+      for (let next = first; next.done !== true; next = await reading.next()) {
+        await stream.writeSSE(next.value)
+        waiting -= next.value.data.length
+      }
     } catch (error) {
       if (!(error instanceof SandlotError)) options.log.error({ err: error }, 'a stream failed')
       const { requestId } = options
@@ -88,7 +94,9 @@ async function answerAsStream(c: Ctx, options: RunOptions): Promise<Response> {
   })
 }
 
-function messageOf(frame: ServerFrame): SSEMessage {
+type StreamMessage = SSEMessage & { data: string }
+
+function messageOf(frame: ServerFrame): StreamMessage {
   const seq = frame.type === 'ai_chat_event' ? seqOf(frame.event) : undefined
   return { event: frame.type, data: JSON.stringify(frame), ...(seq === undefined ? {} : { id: String(seq) }) }
 }

@@ -24,6 +24,8 @@ export interface Parts {
   metrics: Metrics
   setup: Setup
   isOurs: OriginRule
+  /** What may wait for one reader of a stream. */
+  slowReaderBytes: number
   /** Aborts when the service stops. */
   stopping: AbortSignal
 }

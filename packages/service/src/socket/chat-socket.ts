@@ -23,7 +23,8 @@ export interface ChatSocketOptions extends Omit<ChatOptions, 'send' | 'user'> {
   sockets: Sockets
   limits: Limits
   metrics: Metrics
-  slowReaderBytes?: number | undefined
+  /** What may wait for one reader. */
+  slowReaderBytes: number
 }
 
 /**
@@ -41,8 +42,7 @@ export class PoliteWebSocket extends WebSocket {
 
 /** Serve `socket`, which is open and whose caller is known, until it closes. */
 export function serveChatSocket(socket: WebSocket, options: ChatSocketOptions): void {
-  const { caller, sockets, limits, metrics, log } = options
-  const slowReaderBytes = options.slowReaderBytes ?? SLOW_READER_BYTES
+  const { caller, sockets, limits, metrics, log, slowReaderBytes } = options
 
   const close = (code: number, reason: string): void => {
     chat.close()
