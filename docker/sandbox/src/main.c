@@ -213,11 +213,12 @@ static _Noreturn void loop(int signal_fd)
 
 int main(int argc, char **argv)
 {
-    /* Before anything else: nobody of the same uid may look into us, trace us or take our descriptors. */
+    standard_descriptors();
+    oom_score_open();
+    /* Before anything else runs: nobody of the same uid may look into us, trace us or take our descriptors. */
     prctl(PR_SET_DUMPABLE, 0);
     is_init = getpid() == 1;
     prctl(PR_SET_NAME, "sbxd");
-    standard_descriptors();
     options(argc, argv);
     struct rlimit no_core = {0, 0};
     setrlimit(RLIMIT_CORE, &no_core);

@@ -1,4 +1,9 @@
 /*
+ * Who dies first when memory is full, and whether somebody did.
+ *
+ * A forked process has its parent's OOM score, so ours is raised while a shim is forked. The shim could not raise its
+ * own: the file belongs to it only while it is dumpable, and then every command could open its memory.
+ *
  * How often the kernel has killed for lack of memory in our cgroup: `oom_kill` in memory.events (v2) or
  * memory.oom_control (v1). One descriptor stays open; a read costs a few microseconds.
  */
@@ -9,7 +14,27 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#define COMMAND_SCORE 500
+
 static int fd = -1;
+static int score_fd = -1;
+static int own_score;
+
+void oom_score_open(void)
+{
+    char text[16];
+    score_fd = open("/proc/self/oom_score_adj", O_RDWR | O_CLOEXEC);
+    ssize_t n = score_fd < 0 ? 0 : pread(score_fd, text, sizeof text - 1, 0);
+    text[n > 0 ? n : 0] = 0;
+    own_score = atoi(text);
+}
+
+void oom_offer(bool on)
+{
+    /* A higher score that we were given is high enough. */
+    if (score_fd >= 0 && own_score < COMMAND_SCORE)
+        (void)!dprintf(score_fd, "%d", on ? COMMAND_SCORE : own_score);
+}
 
 static bool try_open(const char *root, const char *group, const char *file)
 {

@@ -119,6 +119,10 @@ _Noreturn void shim_run(const struct shim_job *job);
 /* ---- oom.c: the cgroup's count of kernel OOM kills ------------------------------------------------------------ */
 
 void oom_open(void);
+/* While we are dumpable: take hold of our own OOM score. */
+void oom_score_open(void);
+/* Whoever is forked while this is on dies of a full memory before sbxd does. */
+void oom_offer(bool on);
 /* Kernel OOM kills so far in this cgroup, 0 where it cannot be read. */
 uint64_t oom_kills(void);
 

@@ -7,7 +7,6 @@
  */
 #include "sbxd.h"
 
-#include <fcntl.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
@@ -57,20 +56,6 @@ static void keep_only(const struct shim_job *job)
         if (i < 4 && last + 1 > next)
             next = last + 1;
     }
-}
-
-/* Commands are to die of a full memory before sbxd does. The file belongs to us only while we are dumpable. */
-static void offer_to_oom_killer(void)
-{
-    prctl(PR_SET_DUMPABLE, 1);
-    int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
-    if (fd >= 0) {
-        if (write(fd, "500", 3) < 0) {
-            /* The kernel refuses to lower a higher value that we were given: then it is high enough. */
-        }
-        close(fd);
-    }
-    prctl(PR_SET_DUMPABLE, 0);
 }
 
 /* The child of vfork shares our memory until exec: it may only make system calls and leave its error behind. */
@@ -137,7 +122,6 @@ _Noreturn void shim_run(const struct shim_job *job)
     keep_only(job);
     setsid();
     prctl(PR_SET_CHILD_SUBREAPER, 1);
-    offer_to_oom_killer();
 
     volatile int error = 0, stage = 0;
     pid_t pid = vfork();

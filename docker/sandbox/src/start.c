@@ -164,10 +164,12 @@ static int spawn(struct command *c, const struct request *q)
         .err = merge ? fd[THEIR_OUT] : fd[THEIR_ERR],
         .ctl = fd[THEIR_CTL],
     };
+    oom_offer(true);
     pid_t pid = fork();
     if (pid == 0)
         shim_run(&job);
     int error = errno;
+    oom_offer(false);
     close_all(fd + THEIR_OUT, N - THEIR_OUT);
     if (pid < 0) {
         close_all(fd, THEIR_OUT);

@@ -177,6 +177,37 @@ describe('the supervisor', () => {
     expect(sandbox.bootId).toBe(boot)
   })
 
+  test('P04 no command gets hold of the memory of another’s shim, not even while that begins', async () => {
+    // The last process id is public, so the next one's memory can be tried again and again until it exists.
+    const spy = String.raw`
+      use Fcntl;
+      open my $load, "<", "/proc/loadavg";
+      my $taken = 0;
+      until (-e "stop-spying") {
+        for (1 .. 500) {
+          seek $load, 0, 0;
+          my ($last) = <$load> =~ /(\d+)$/;
+          for my $pid ($last .. $last + 2) {
+            sysopen(my $memory, "/proc/$pid/mem", O_RDWR) or next;
+            open(my $name, "<", "/proc/$pid/comm") or next;
+            $taken++ if <$name> eq "sbxd\n";
+          }
+        }
+      }
+      print $taken;`
+    await sandbox.files.write('spy.pl', Buffer.from(spy))
+    const spying = shell(sandbox, 'perl spy.pl')
+    for (let i = 0; i < 300; i += 1) await shell(sandbox, 'true')
+    await sandbox.files.write('stop-spying', Buffer.alloc(0))
+    expect((await spying).output).toBe('0')
+    await shell(sandbox, 'rm spy.pl stop-spying')
+  })
+
+  test('a command is offered to the OOM killer before sbxd', async () => {
+    expect(Number(await sh('cat /proc/self/oom_score_adj'))).toBeGreaterThanOrEqual(500)
+    expect(Number(await sh('cat /proc/1/oom_score_adj'))).toBeLessThan(500)
+  })
+
   test('E27 a command has no descriptor but its own three', async () => {
     expect(await sh('ls /proc/self/fd | tr "\\n" " "')).toMatch(/^0 1 2 3$/)
   })
