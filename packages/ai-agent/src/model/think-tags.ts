@@ -10,7 +10,7 @@ export interface Told {
 /** Feed pieces of text, get thoughts and text. A tag may be cut anywhere. */
 export class ThinkTags {
   readonly #pairs: readonly TagPair[]
-  #state: 'start' | 'thought' | 'after' | 'text'
+  #state: 'start' | 'opened' | 'thought' | 'after' | 'text'
   #close = ''
   /** What may still become a tag. */
   #held = ''
@@ -30,6 +30,10 @@ export class ThinkTags {
     let rest = this.#held + piece
     this.#held = ''
     if (this.#state === 'start') rest = this.#start(rest)
+    if (this.#state === 'opened') {
+      rest = rest.trimStart()
+      if (rest !== '') this.#state = 'thought'
+    }
     if (this.#state === 'thought') rest = this.#thought(rest, told)
     if (this.#state === 'after') {
       // The line ends between thoughts and answer belong to neither.
@@ -54,9 +58,9 @@ export class ThinkTags {
     const begun = text.trimStart()
     const pair = this.#pairs.find(([open]) => begun.startsWith(open))
     if (pair !== undefined) {
-      this.#state = 'thought'
+      this.#state = 'opened'
       this.#close = pair[1]
-      return begun.slice(pair[0].length).trimStart()
+      return begun.slice(pair[0].length)
     }
     if (this.#pairs.some(([open]) => open.startsWith(begun))) {
       this.#held = text

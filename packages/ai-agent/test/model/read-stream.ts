@@ -2,6 +2,8 @@
 import { BodyReader } from '../../src/model/body-reader.ts'
 import type { ModelAnswer, ModelChunk } from '../../src/model/model.ts'
 import { readAnswer } from '../../src/model/openai.ts'
+import { DEFAULT_PROFILE } from '../../src/model/profiles.ts'
+import type { Profile } from '../../src/model/profiles.ts'
 
 const CONTEXT = { model: 'm', baseUrl: 'http://127.0.0.1/v1', apiKey: 'sk-secret-key' }
 
@@ -11,7 +13,10 @@ export interface Read {
 }
 
 /** The whole answer in these pieces. Rejects with what the reader throws. */
-export async function readPieces(pieces: readonly (Uint8Array | string)[]): Promise<Read> {
+export async function readPieces(
+  pieces: readonly (Uint8Array | string)[],
+  profile: Profile = DEFAULT_PROFILE,
+): Promise<Read> {
   const encoder = new TextEncoder()
   const body = new ReadableStream<Uint8Array>({
     start(controller) {
@@ -20,7 +25,7 @@ export async function readPieces(pieces: readonly (Uint8Array | string)[]): Prom
       controller.close()
     },
   })
-  const stream = readAnswer(new BodyReader(body, { idleMs: 10_000, progressMs: 10_000 }), CONTEXT)
+  const stream = readAnswer(new BodyReader(body, { idleMs: 10_000, progressMs: 10_000 }), CONTEXT, profile)
   const chunks: ModelChunk[] = []
   for (;;) {
     const step = await stream.next()
@@ -29,7 +34,7 @@ export async function readPieces(pieces: readonly (Uint8Array | string)[]): Prom
   }
 }
 
-export const readText = (text: string): Promise<Read> => readPieces([text])
+export const readText = (text: string, profile?: Profile): Promise<Read> => readPieces([text], profile)
 
 /** `data:` events of these chunks, and `[DONE]`. */
 export function streamOf(chunks: readonly unknown[], done = true): string {

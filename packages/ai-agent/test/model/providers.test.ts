@@ -1,0 +1,72 @@
+/** Each provider family's answers, streamed and whole, and cut anywhere. */
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { ModelError } from '../../src/model/model.ts'
+import { profileFor } from '../../src/model/profiles.ts'
+import { CLOUDS } from './recorded/clouds.ts'
+import { HOSTED } from './recorded/hosted.ts'
+import { LOCAL } from './recorded/local.ts'
+import type { Recording } from './recorded/recording.ts'
+import { readPieces } from './read-stream.ts'
+
+const ALL = Object.entries({ ...CLOUDS, ...HOSTED, ...LOCAL }).map(
+  ([name, recording]) => [`row ${recording.rows.join(', ')}: ${name}`, recording] as const,
+)
+const encoder = new TextEncoder()
+
+/** The answer, or what the error says. */
+async function read(recording: Recording, pieces: readonly (Uint8Array | string)[]): Promise<unknown> {
+  try {
+    const profile = profileFor(new URL(recording.baseUrl), recording.model)
+    const { answer, chunks } = await readPieces(pieces, profile)
+    const shown = (type: string): string =>
+      chunks.map((chunk) => (chunk.type === type && 'text' in chunk ? chunk.text : '')).join('')
+    expect([shown('text'), shown('thought')]).toEqual([answer.text, answer.thought])
+    return answer
+  } catch (error) {
+    if (!(error instanceof ModelError)) throw error
+    return { class: error.class, retryable: error.retryable, waitMs: error.waitMs, message: error.message }
+  }
+}
+
+describe('as it was streamed', () => {
+  test.each(ALL)('%s', async (_, recording) => {
+    expect(await read(recording, [recording.stream])).toMatchObject(recording.gives)
+  })
+})
+
+describe('without a stream it is the same message', () => {
+  test.each(ALL.filter(([, { whole }]) => whole !== undefined))('%s', async (_, recording) => {
+    const streamed = await read(recording, [recording.stream])
+    expect(await read(recording, [JSON.stringify(recording.whole)])).toEqual(streamed)
+    expect(await read(recording, [`\n\n${JSON.stringify(recording.whole, null, 2)}\n`])).toEqual(streamed)
+  })
+})
+
+describe('property: any cut of the bytes gives the same answer', () => {
+  test.each(ALL)('%s', async (_, recording) => {
+    const bytes = encoder.encode(recording.stream)
+    const whole = await read(recording, [bytes])
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.nat(bytes.length), { maxLength: 12 }), async (cuts) => {
+        const places = [0, ...cuts.toSorted((a, b) => a - b), bytes.length]
+        const pieces = places.slice(1).map((to, index) => bytes.subarray(places[index], to))
+        expect(await read(recording, pieces)).toEqual(whole)
+      }),
+      { numRuns: 25 },
+    )
+    expect(
+      await read(
+        recording,
+        Array.from(bytes, (byte) => Uint8Array.of(byte)),
+      ),
+    ).toEqual(whole)
+  })
+})
+
+test('every row of the stream has a recording', () => {
+  const rows = new Set(ALL.flatMap(([, recording]) => recording.rows))
+  for (const row of [3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 19, 20, 22]) {
+    expect(rows, `row ${row}`).toContain(row)
+  }
+})

@@ -1,0 +1,107 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { Increments } from '../../src/model/increments.ts'
+import { DEFAULT_PROFILE, profileFor } from '../../src/model/profiles.ts'
+import { ThinkTags } from '../../src/model/think-tags.ts'
+import { deltas, readText, streamOf } from './read-stream.ts'
+
+const PAIRS = [
+  ['<think>', '</think>'],
+  ['<thinking>', '</thinking>'],
+] as const
+
+function tell(pieces: readonly string[]): { text: string; thought: string } {
+  const tags = new ThinkTags(PAIRS)
+  const told = [...pieces.flatMap((piece) => tags.push(piece)), ...tags.end()]
+  const all = (type: string): string => told.map((each) => (each.type === type ? each.text : '')).join('')
+  return { text: all('text'), thought: all('thought') }
+}
+
+function cutAt(text: string, cuts: readonly number[]): string[] {
+  const places = [0, ...cuts.toSorted((a, b) => a - b), text.length]
+  return places.slice(1).map((to, index) => text.slice(places[index], to))
+}
+
+describe('row 13: think tags, only by profile, only at the start', () => {
+  const CASES: [string, string, string][] = [
+    ['<think>a</think>b', 'a', 'b'],
+    ['\n <think>\na</think>\n\nb <think>c</think>', 'a', 'b <think>c</think>'],
+    ['<thinking>a</thinking>b', 'a', 'b'],
+    ['<think>a', 'a', ''],
+    ['<think>a</thi', 'a</thi', ''],
+    ['<think></think>b', '', 'b'],
+    ['<thin', '', '<thin'],
+    ['<table>x', '', '<table>x'],
+    ['  x <think>y</think>', '', '  x <think>y</think>'],
+    ['', '', ''],
+    ['  ', '', '  '],
+  ]
+  test.each(CASES)('%j', (whole, thought, text) => {
+    expect(tell([whole])).toEqual({ thought, text })
+    expect(tell(Array.from(whole))).toEqual({ thought, text })
+  })
+
+  test('property: any cut', () => {
+    fc.assert(
+      fc.property(
+        fc.constantFrom(...CASES),
+        fc.array(fc.nat(40), { maxLength: 8 }),
+        ([whole, thought, text], cuts) => {
+          const within = cuts.map((cut) => Math.min(cut, whole.length))
+          expect(tell(cutAt(whole, within))).toEqual({ thought, text })
+        },
+      ),
+    )
+  })
+
+  test('without a profile it is text', async () => {
+    const stream = streamOf(deltas([{ content: '<think>a</think>b' }], 'stop'))
+    expect((await readText(stream)).answer).toMatchObject({ text: '<think>a</think>b', thought: '' })
+    const asked = { ...DEFAULT_PROFILE, thinkTags: PAIRS }
+    expect((await readText(stream, asked)).answer).toMatchObject({ text: 'b', thought: 'a' })
+  })
+
+  test.each([
+    ['http://127.0.0.1:8000/v1', 'deepseek-r1:8b', true],
+    ['http://127.0.0.1:8000/v1', 'Qwen/QwQ-32B', true],
+    ['http://127.0.0.1:8000/v1', 'llama-3.3', false],
+    ['https://api.openai.com/v1', 'gpt-5', false],
+    ['https://api.deepseek.com/v1', 'deepseek-reasoner', false],
+    ['https://api.groq.com/openai/v1', 'qwen/qwen3-32b', true],
+  ])('%s %s: %j', (baseUrl, model, expected) => {
+    expect(profileFor(new URL(baseUrl), model).thinkTags.length > 0).toBe(expected)
+  })
+
+  test('the deployment knows better', () => {
+    const profile = profileFor(new URL('https://api.openai.com/v1'), 'gpt-5', { thinkTags: PAIRS })
+    expect(profile).toMatchObject({ thinkTags: PAIRS, reasoning: { when: 'never' } })
+  })
+})
+
+describe('cumulative deltas, only by profile', () => {
+  const take = (cumulative: boolean, pieces: readonly string[]): string => {
+    const increments = new Increments(cumulative)
+    return [...pieces.map((piece) => increments.take(piece)), increments.end()].join('')
+  }
+
+  test('property: a text that grows is the text, cut anywhere', () => {
+    fc.assert(
+      fc.property(fc.string({ minLength: 1 }), fc.array(fc.nat(30)), (text, cuts) => {
+        const ends = [...cuts.map((cut) => Math.min(cut, text.length)).toSorted((a, b) => a - b), text.length]
+        expect(
+          take(
+            true,
+            ends.map((end) => text.slice(0, end)),
+          ),
+        ).toBe(text)
+        expect(take(false, cutAt(text, ends))).toBe(text)
+      }),
+    )
+  })
+
+  test('an ordinary stream is known by its first delta that does not repeat', () => {
+    expect(take(true, ['1', '10', '1', '!'])).toBe('1101!')
+    expect(take(true, ['\n', '\n', 'a'])).toBe('\n\na')
+    expect(take(true, ['The sky', ' is', ' blue'])).toBe('The sky is blue')
+  })
+})
