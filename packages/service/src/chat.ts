@@ -134,7 +134,8 @@ export class Chat {
     const sessionId = await this.#sessionFor(connection, request)
     const prompt: Prompt = { done: false }
     this.#prompts.set(request.requestId, prompt)
-    if (!this.#sessions.has(sessionId)) this.#open(sessionId, new Cursor())
+    const known = this.#sessions.has(sessionId)
+    if (!known) this.#open(sessionId, new Cursor())
     const { user } = this.#options
     const sandlot = {
       user,
@@ -156,6 +157,9 @@ export class Chat {
     } catch (error) {
       const lostOnTheWay = error instanceof SandlotError && error.code === 'agent_unavailable'
       if (lostOnTheWay && prompt.promptId !== undefined) return undefined
+      // Of a session that the agent refuses nothing will come, so it is not asked for after a reconnect.
+      const refused = error instanceof SandlotError && error.code === 'not_found'
+      if (refused && !known) this.#sessions.delete(sessionId)
       throw error
     } finally {
       this.#prompts.delete(request.requestId)

@@ -57,6 +57,21 @@ test('a second tab gets what was, then what comes, each once and in order', asyn
   expect(tab.eventsOf(sessionId)).toEqual(stored)
 })
 
+test('a session that was refused is not asked for again after a reconnect', async () => {
+  const tab = await open()
+  const { sessionId, end } = await running(tab)
+  end()
+  await tab.get('ai_chat_done')
+  tab.send({ type: 'ai_chat', requestId: 'r1', sessionId: 'nobodys', text: 'hello' })
+  await tab.get('ai_chat_error')
+  await harness.agent.drop()
+  await harness.agent.listen()
+  await tab.get('ai_chat_caught_up', (frame) => frame.sessionId === sessionId)
+  tab.send({ type: 'ai_chat_resume', sessionId, after: 0 })
+  await waitFor(() => harness.agent.received.includes(`load ${sessionId} 0`))
+  expect(harness.agent.received).not.toContain('load nobodys 0')
+})
+
 test('the catch-up is complete before it is said to be', async () => {
   const tab = await open()
   const { sessionId, turn, end } = await running(tab)
