@@ -16,7 +16,10 @@ const OFFSET_BYTES = 8
  */
 export class FrameDecoder {
   readonly #sink: FrameSink
-  #carry: Buffer | undefined
+  /** The beginning of a frame that lies across chunks: `#have` bytes of it, of the `#need` to look at it again. */
+  #carry = Buffer.alloc(0)
+  #have = 0
+  #need = HEADER_BYTES
   #header: FrameHeader | undefined
   #offset = 0
   #left = 0
@@ -37,12 +40,10 @@ export class FrameDecoder {
   }
 
   #consume(chunk: Buffer): void {
-    const bytes = this.#carry ? Buffer.concat([this.#carry, chunk]) : chunk
-    this.#carry = undefined
-    let at = 0
-    while (at < bytes.length) {
+    let at = this.#have > 0 ? this.#complete(chunk) : 0
+    while (at < chunk.length) {
       if (this.#left > 0 && this.#header) {
-        const piece = bytes.subarray(at, at + this.#left)
+        const piece = chunk.subarray(at, at + this.#left)
         at += piece.length
         this.#left -= piece.length
         const offset = this.#offset
@@ -50,26 +51,48 @@ export class FrameDecoder {
         this.#sink.data(this.#header, offset, piece)
         continue
       }
-      const used = this.#frameAt(bytes, at)
+      const used = this.#frameAt(chunk, at)
       if (used === 0) {
-        /* Not enough for a header and what must come with it: at most one control frame is kept. */
-        this.#carry = Buffer.from(bytes.subarray(at))
+        this.#keep(chunk.subarray(at))
         return
       }
       at += used
     }
   }
 
-  /** Bytes of the frame at `at` that are dealt with; 0 when more are needed. */
+  /** Fills up what was kept; the number of bytes taken from the chunk. */
+  #complete(chunk: Buffer): number {
+    let at = 0
+    while (at < chunk.length) {
+      const piece = chunk.subarray(at, at + this.#need - this.#have)
+      piece.copy(this.#carry, this.#have)
+      at += piece.length
+      this.#have += piece.length
+      if (this.#have < this.#need) break
+      const whole = this.#carry.subarray(0, this.#have)
+      this.#have = 0
+      if (this.#frameAt(whole, 0) > 0) break
+      this.#keep(whole)
+    }
+    return at
+  }
+
+  /** A copy with room for what must come, so that each byte is copied twice at most, however small the chunks. */
+  #keep(beginning: Buffer): void {
+    this.#carry = Buffer.allocUnsafe(this.#need)
+    this.#have = beginning.copy(this.#carry)
+  }
+
+  /** Bytes of the frame at `at` that are dealt with; 0 when `#need` bytes of it must be there and are not. */
   #frameAt(bytes: Buffer, at: number): number {
-    if (bytes.length - at < HEADER_BYTES) return 0
+    if (!this.#enough(bytes, at, HEADER_BYTES)) return 0
     const header = readHeader(bytes, at)
     if (!header) throw new SandboxError('protocol', 'sbxd sent bytes that are not a frame')
     const body = at + HEADER_BYTES
     if (header.type === FrameType.DATA) {
       if (header.length < OFFSET_BYTES)
         throw new SandboxError('protocol', 'sbxd sent a frame that is too short')
-      if (bytes.length - body < OFFSET_BYTES) return 0
+      if (!this.#enough(bytes, at, HEADER_BYTES + OFFSET_BYTES)) return 0
       const offset = bytes.readBigUInt64LE(body)
       if (offset > BigInt(Number.MAX_SAFE_INTEGER))
         throw new SandboxError('protocol', 'sbxd sent an impossible offset')
@@ -78,8 +101,13 @@ export class FrameDecoder {
       this.#left = header.length - OFFSET_BYTES
       return HEADER_BYTES + OFFSET_BYTES
     }
-    if (bytes.length - body < header.length) return 0
+    if (!this.#enough(bytes, at, HEADER_BYTES + header.length)) return 0
     this.#sink.frame(header, bytes.subarray(body, body + header.length))
     return HEADER_BYTES + header.length
+  }
+
+  #enough(bytes: Buffer, at: number, need: number): boolean {
+    this.#need = need
+    return bytes.length - at >= need
   }
 }
