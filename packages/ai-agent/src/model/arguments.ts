@@ -66,7 +66,8 @@ export class ArgumentsBuffer {
     const whole = this.#wholeAtLast()
     if (whole !== undefined) return readArguments(whole, cut)
     const { end } = this.#scanner
-    if (end === undefined || text.slice(end).trim() === '') return readArguments(text, cut)
+    const fenced = text.trimStart().startsWith('```')
+    if (end === undefined || fenced || text.slice(end).trim() === '') return readArguments(text, cut)
     // Two values: the same one flushed twice in pieces, or an empty object as a placeholder.
     const first = parseJson(text.slice(0, end))
     const second = parseJson(text.slice(end))

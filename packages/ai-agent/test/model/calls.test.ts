@@ -92,6 +92,46 @@ describe('row 3: index missing, all 0, or from 1', () => {
   })
 })
 
+describe('row 3: relatives', () => {
+  test('two named elements of one delta are two calls', async () => {
+    const both = (names: string[]) =>
+      readText(
+        streamOf(
+          deltas([{ tool_calls: names.map((name) => ({ index: 0, function: { name, arguments: '' } })) }]),
+        ),
+      )
+    expect((await both(['now', 'list'])).answer.calls).toMatchObject([{ name: 'now' }, { name: 'list' }])
+    expect((await both(['now', 'now'])).answer.calls).toHaveLength(2)
+  })
+
+  test('a name that comes after its arguments', async () => {
+    expect(
+      await callsOf([
+        { index: 0, id: 'a', function: { arguments: '{"x":1}' } },
+        { index: 0, function: { name: 'late' } },
+      ]),
+    ).toEqual([call('a', 'late', { x: 1 })])
+  })
+
+  test('an id of our own is never one of theirs', async () => {
+    const calls = await callsOf([
+      { index: 0, function: { name: 'one', arguments: '{}' } },
+      { index: 1, id: 'call_1', function: { name: 'two', arguments: '{}' } },
+    ])
+    expect(new Set(calls.map(({ id }) => id)).size).toBe(2)
+  })
+
+  test('a whole message completes calls that were streamed in part', async () => {
+    const part = { index: 0, id: 'a', function: { name: 'one', arguments: '{"x"' } }
+    const message = { tool_calls: [{ id: 'a', function: { name: 'one', arguments: '{"x":1}' } }] }
+    const chunks = [
+      ...deltas([{ tool_calls: [part] }], null),
+      { choices: [{ message, finish_reason: 'stop' }] },
+    ]
+    expect((await readText(streamOf(chunks))).answer.calls).toEqual([call('a', 'one', { x: 1 })])
+  })
+})
+
 describe('row 4: empty never overwrites', () => {
   test.each(['', null])('%j as id and name in later deltas', async (empty) => {
     expect(
@@ -135,6 +175,7 @@ describe('row 6: arguments in odd forms', () => {
     ['an object', { x: 1 }, { x: 1 }],
     ['a JSON string in a string', JSON.stringify('{"x":"\\"1\\""}'), { x: '"1"' }],
     ['an empty string in a string', '""', {}],
+    ['a block of code', '```json\n{"x":1}\n```', { x: 1 }],
   ])('%s', async (_, args, expected) => {
     expect(await callsOf([{ index: 0, id: 'a', function: { name: 'one', arguments: args } }])).toEqual([
       call('a', 'one', expected),

@@ -163,6 +163,27 @@ describe('the request', () => {
   })
 })
 
+test('an endpoint that wants max_completion_tokens gets it from then on', async () => {
+  const words = "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead."
+  provider.add(errorAnswer(400, { error: { message: words } }), textAnswer('a'), textAnswer('b'))
+  const asked = model()
+  await ask({ ...HI, maxTokens: 9 }, asked)
+  await ask({ ...HI, maxTokens: 9 }, asked)
+  expect(provider.requests.map((request) => request.body['max_completion_tokens'])).toEqual([undefined, 9, 9])
+})
+
+test('not streamed: the same message from one JSON body', async () => {
+  const message = { content: 'whole', tool_calls: [{ id: 'a', function: { name: 'echo', arguments: '{}' } }] }
+  provider.add(
+    errorAnswer(200, { choices: [{ message, finish_reason: 'tool_calls' }] }),
+    errorAnswer(200, { choices: null }),
+  )
+  const asked = model({ streaming: false })
+  expect((await ask(HI, asked)).answer).toMatchObject({ text: 'whole', calls: [{ id: 'a', args: {} }] })
+  expect(provider.requests[0]?.body.stream).toBe(false)
+  expect(await failure(asked)).toMatchObject({ class: 'provider_error', retryable: true })
+})
+
 describe('the answer', () => {
   test('text in pieces as they come, and usage', async () => {
     provider.add(textAnswer('Hello wörld 😀', { pieceLength: 4, writeBytes: 7 }))
