@@ -128,7 +128,10 @@ async function begin(
     if (!(error instanceof SandboxError) || error.code !== 'sandbox_lost') throw error
     const again = await ctx.sandbox()
     if (again.bootId !== sandbox.bootId) throw error
-    return (await again.attach(id)) ?? (await start(again))
+    const arrived = await again.attach(id)
+    if (arrived !== undefined) return arrived
+    ctx.signal.throwIfAborted()
+    return await start(again)
   }
 }
 

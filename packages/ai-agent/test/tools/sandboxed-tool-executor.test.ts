@@ -2,6 +2,8 @@ import { createHash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type SessionEvent, isLive, metaOf } from '@sandlot/shared/events'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { SandboxError } from '@sandlot/sandbox/errors'
+import type { Sandbox } from '@sandlot/sandbox/sandbox'
 import { SHUTDOWN } from '../../src/tools/call-failure.ts'
 import { commandId } from '../../src/tools/command-id.ts'
 import { TestBatch } from '../scheduler/test-batch.ts'
@@ -256,6 +258,33 @@ describe('a restart of the controller', () => {
     })
     expect(outcome).toMatchObject({ status: 'completed', forModel: ticks })
     expect(output()).toBe(`${ticks}\n`)
+  })
+
+  test('a stream that is lost at the start: Stop while another is opened, and the command never runs', async () => {
+    const runs: string[] = []
+    const acquire = async (userId: string): Promise<Sandbox> => {
+      const real = await local.sandboxes.acquire(userId)
+      const isFirst = runs.length === 0
+      if (!isFirst) batch.stop.abort('cancelled')
+      return {
+        id: real.id,
+        bootId: real.bootId,
+        workspace: real.workspace,
+        files: real.files,
+        run: (request) => {
+          runs.push(request.id)
+          return isFirst
+            ? Promise.reject(new SandboxError('sandbox_lost', 'The stream broke.'))
+            : real.run(request)
+        },
+        attach: (...args) => real.attach(...args),
+        commands: () => real.commands(),
+        reset: () => real.reset(),
+      }
+    }
+    batch = new TestBatch({ sandboxes: () => ({ ...local.sandboxes, acquire }) })
+    expect(await shell('sleep 100')).toMatchObject({ status: 'failed', reason: 'cancelled' })
+    expect(runs).toEqual([ownId()])
   })
 })
 
