@@ -60,6 +60,8 @@ export class AnswerAssembler {
     if (isObject(delta)) this.#readMessage(delta, shown)
     // A whole message is the answer where nothing was streamed, and a repetition where something was.
     if (isObject(message)) this.#readWholeMessage(message, shown)
+    // The member of the older completions, from proxies that mix them.
+    if (!isObject(delta) && !isObject(message)) this.#readContent(member(choice, 'text'), false, shown)
     if (shown.length > 0 && this.finished) this.#wentOn = true
     const word = textMember(choice, 'finish_reason') ?? textMember(delta, 'finish_reason')
     this.#finish = (word === undefined ? undefined : finishOf(word)) ?? this.#finish
@@ -118,14 +120,14 @@ export class AnswerAssembler {
     for (const name of ['content', 'refusal']) this.#readContent(message[name], marked, shown)
   }
 
-  #readContent(content: unknown, isThought: boolean, shown: ModelChunk[]): void {
+  /** `marked`: the provider says that this is a thought; it may still put it between tags. */
+  #readContent(content: unknown, marked: boolean, shown: ModelChunk[]): void {
     for (const part of Array.isArray(content) ? (content as unknown[]) : [content]) {
-      if (isThought || member(part, 'type') === 'thinking') {
-        this.#think(joinedText(member(part, 'thinking') ?? member(part, 'text') ?? part), shown)
-      } else {
-        const text = typeof part === 'string' ? part : joinedText(member(part, 'text'))
-        if (text !== '') this.#tell(this.#tags.push(this.#increments.take(text)), shown)
-      }
+      const thinking = member(part, 'type') === 'thinking'
+      const text = joinedText(member(part, 'thinking') ?? member(part, 'text') ?? part)
+      if (text === '') continue
+      if (thinking || (marked && !this.#tags.takes(text))) this.#think(text, shown)
+      else this.#tell(this.#tags.push(this.#increments.take(text)), shown)
     }
   }
 

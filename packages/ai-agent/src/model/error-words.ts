@@ -39,7 +39,7 @@ export const CLASS_BY_WORDS: readonly [ModelErrorClass, RegExp][] = [
   ],
   [
     'overloaded',
-    /overload|over capacity|at capacity|capacity exceeded|server is busy|system is busy|insufficient_system_resource|no available (?:server|instance|channel)|model is (?:currently )?loading|loading model|service_?unavailable|temporarily unavailable|try again later|负载已饱和|无可用渠道|系统繁忙/i,
+    /overload|over capacity|at capacity|capacity exceeded|(?:server|system|service)(?: is)? busy|insufficient_system_resource|no available (?:server|instance|channel)|model is (?:currently )?loading|loading model|service_?unavailable|temporarily unavailable|try again later|负载已饱和|无可用渠道|系统繁忙/i,
   ],
   ['timeout', /timed? ?out|deadline[_ ]exceeded/i],
   [

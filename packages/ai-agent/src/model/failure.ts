@@ -67,10 +67,10 @@ function looksLikeError(chunk: unknown): boolean {
   if (chunk['object'] === 'error' || chunk['type'] === 'error') return true
   if (isError(chunk['detail']) || isError(chunk['errors'])) return true
   if (chunk['error'] === true || chunk['success'] === false) return true
-  return (
-    WORD_MEMBERS.some((name) => textMember(chunk, name) !== undefined) &&
-    ['code', 'type', 'status', 'status_code', 'error_code'].some((name) => chunk[name] !== undefined)
-  )
+  if (!WORD_MEMBERS.some((name) => textMember(chunk, name) !== undefined)) return false
+  // A type alone may be a notice ("status", "queue").
+  if (/error|exception|fail|invalid|limit|overload/i.test(textMember(chunk, 'type') ?? '')) return true
+  return ['code', 'status', 'status_code', 'error_code'].some((name) => chunk[name] !== undefined)
 }
 
 /** Codes and words from an error in any of its shapes: `{error: …}`, `{message, code}`, `{detail}`, a text. */

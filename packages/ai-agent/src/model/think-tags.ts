@@ -25,6 +25,12 @@ export class ThinkTags {
     return this.#state === 'start' ? this.end() : []
   }
 
+  /** True if `piece` stands between tags, or opens one. */
+  takes(piece: string): boolean {
+    if (this.#state !== 'start') return this.#state === 'opened' || this.#state === 'thought'
+    return this.#pairs.some(([open]) => piece.trimStart().startsWith(open))
+  }
+
   push(piece: string): Told[] {
     const told: Told[] = []
     let rest = this.#held + piece

@@ -314,6 +314,25 @@ describe('failures', () => {
     expect(await failure()).toMatchObject({ class: 'stream_interrupted', retryable: true })
   })
 
+  test('mid-stream tool call interruption: broken, silent, or only kept alive, no call comes out', async () => {
+    const begun = sse({
+      choices: [
+        { delta: { tool_calls: [{ index: 0, id: 'a', function: { name: 'write', arguments: '{"p":"' } }] } },
+      ],
+    })
+    const alive = Array.from({ length: 40 }, () => [': ping\n\n', { delayMs: 20 }]).flat()
+    provider.add(
+      { steps: [begun, { delayMs: 20 }], after: 'destroy' },
+      { steps: [begun], after: 'end' },
+      { steps: [begun], after: 'hang' },
+      { steps: [begun, ...alive], after: 'hang' },
+    )
+    const asked = model({ idleTimeoutMs: 150, progressTimeoutMs: 300 })
+    for (const errorClass of ['stream_interrupted', 'stream_interrupted', 'timeout', 'timeout']) {
+      expect(await failure(asked)).toMatchObject({ class: errorClass, retryable: true })
+    }
+  })
+
   test('row 18: silence before the head, in the middle, and only signs of life', async () => {
     const asked = model({ idleTimeoutMs: 150, progressTimeoutMs: 400 })
     const alive = Array.from({ length: 60 }, () => [': ping\n\n', { delayMs: 30 }]).flat()

@@ -206,6 +206,19 @@ describe('row 16: errors inside a 200 stream', () => {
     ['code and message', sse({ code: 'InvalidParameter', message: 'bad' }), { class: 'invalid_request' }],
     ['detail', sse({ detail: 'nope' }), { class: 'provider_error' }],
     [
+      'a list of errors',
+      sse({ success: false, errors: [{ message: 'Too many requests' }] }),
+      { class: 'rate_limit' },
+    ],
+    [
+      "Baidu's names",
+      sse({ error_code: 336501, error_msg: 'Rate limit reached for RPM' }),
+      { class: 'rate_limit' },
+    ],
+    ['true, with a message', sse({ error: true, message: 'service busy' }), { class: 'overloaded' }],
+    ['a text that is no JSON', 'data: [ERROR] upstream overloaded\n\n', { class: 'overloaded' }],
+    ['in x_groq', sse({ choices: [], x_groq: { error: 'over capacity' } }), { class: 'overloaded' }],
+    [
       'base_resp',
       sse({ base_resp: { status_code: 1002, status_msg: 'rate limit' } }),
       { class: 'rate_limit' },
@@ -225,7 +238,12 @@ describe('row 16: errors inside a 200 stream', () => {
     await expect(readText(before + event + sse('[DONE]'))).rejects.toMatchObject(expected)
   })
 
-  test.each([null, '', false, {}])('error: %j is none', async (error) => {
+  test('a notice of a proxy is none', async () => {
+    const notice = { type: 'status', message: 'queued' }
+    expect((await readText(streamOf([notice, ...deltas([{ content: 'a' }], 'stop')]))).answer.text).toBe('a')
+  })
+
+  test.each([null, '', false, {}, []])('error: %j is none', async (error) => {
     expect(
       (await readText(streamOf([{ error, choices: [{ delta: { content: 'a' }, finish_reason: 'stop' }] }])))
         .answer.text,
@@ -331,6 +349,11 @@ test('only the first of several choices is read, and unknown members are ignored
     extra: [],
   }
   expect((await readText(streamOf([chunk]))).answer.text).toBe('yes')
+})
+
+test('the member of the older completions', async () => {
+  const chunks = [{ choices: [{ index: 0, text: 'a' }] }, { choices: [{ text: 'b', finish_reason: 'stop' }] }]
+  expect((await readText(streamOf(chunks))).answer.text).toBe('ab')
 })
 
 test('a call is announced once, when its arguments begin', async () => {

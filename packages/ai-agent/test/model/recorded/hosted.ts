@@ -213,13 +213,12 @@ export const HOSTED: Recordings = {
     rows: [3, 5, 8, 12],
     stream: events(
       chunk({ role: 'assistant', content: '<thought>I', extra_content: { google: { thought: true } } }),
-      chunk({ content: ' plan</thought>', extra_content: { google: { thought: true } } }),
+      chunk({ content: ' plan', extra_content: { google: { thought: true } } }),
+      chunk({ content: '</thought>' }),
       chunk(tools({ index: 0, ...wireCall('', 'read', '{"p":"a"}'), ...signed('s1') })),
       chunk(tools({ index: 0, ...wireCall('', 'read', '{"p":"b"}') })),
       chunk({ content: '', ...signed('s2') }, 'stop'),
-    )
-      .replaceAll('<thought>', '')
-      .replaceAll('</thought>', ''),
+    ),
     whole: completion(
       {
         content: '<thought>I plan</thought>',
