@@ -208,6 +208,13 @@ describe('the supervisor', () => {
     expect(Number(await sh('cat /proc/1/oom_score_adj'))).toBeLessThan(500)
   })
 
+  test('P04 no command changes the limits of process 1: without descriptors nothing would ever start again', async () => {
+    const [of1, own] = ['302,1,7,0,0', '302,0,7,0,0']
+    expect(await syscalls(of1, own)).toEqual({ [of1]: '1', [own]: 'open' })
+    expect(await sh('prlimit --pid 1 --nofile=0:0 2>/dev/null; ulimit -n')).toBe('4096')
+    expect(await sh('echo works')).toBe('works')
+  })
+
   test('E27 a command has no descriptor but its own three', async () => {
     expect(await sh('ls /proc/self/fd | tr "\\n" " "')).toMatch(/^0 1 2 3$/)
   })

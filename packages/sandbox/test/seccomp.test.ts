@@ -54,6 +54,15 @@ const EPERM = 1
 const ENOSYS = 38
 const upperHalf = fc.bigInt({ min: 0n, max: 0xffffffffn }).map((half) => half << 32n)
 
+test('limits: one’s own, never another process’s, whatever the upper half says', () => {
+  fc.assert(
+    fc.property(upperHalf, fc.bigInt({ min: 1n, max: 0xffffffffn }), (upper, pid) => {
+      expect(decide('prlimit64', upper)).toBe('allow')
+      expect(decide('prlimit64', upper | pid)).toBe(EPERM)
+    }),
+  )
+})
+
 test('only the two native architectures, without their 32-bit siblings', () => {
   expect(profile.archMap).toEqual([
     { architecture: 'SCMP_ARCH_X86_64', subArchitectures: [] },
