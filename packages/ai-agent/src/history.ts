@@ -272,15 +272,17 @@ export function promptEndOf(log: readonly SessionEvent[], promptId: string): Pro
   return undefined
 }
 
-/** The last prompt that was begun, if it has no end. */
+/** The last prompt that was begun, if it has no end. `stopped`: a person has stopped it. */
 export function unfinishedPrompt(
   log: readonly SessionEvent[],
-): { promptId: string; unattended: boolean } | undefined {
+): { promptId: string; unattended: boolean; stopped: boolean } | undefined {
+  let stopped = false
   for (const event of log.toReversed()) {
     const happened = sandlotEventOf(event)
     if (happened?.type === 'prompt_ended') return undefined
+    if (happened?.type === 'stop_asked') stopped = true
     if (happened?.type !== 'prompt_started') continue
-    return { promptId: metaOf(event).promptId ?? '', unattended: happened.unattended === true }
+    return { promptId: metaOf(event).promptId ?? '', unattended: happened.unattended === true, stopped }
   }
   return undefined
 }

@@ -166,6 +166,7 @@ export class Session {
       const running = before ?? this.#running
       if (running === undefined || running !== this.#running) return
       running.stop.abort(reason)
+      if (reason === 'cancelled') await this.#noteStop(running)
       await this.#denyWhatNobodyAnswers()
     })
   }
@@ -284,7 +285,7 @@ export class Session {
   async #takeUp(): Promise<void> {
     const begun = this.#running === undefined ? unfinishedPrompt(this.log) : undefined
     if (begun === undefined) return
-    this.#launch(begun.promptId, begun.unattended, true)
+    this.#launch(begun.promptId, begun.unattended, true, begun.stopped)
     await this.#denyWhatNobodyAnswers()
   }
 
@@ -335,8 +336,9 @@ export class Session {
 
   // ── Running ───────────────────────────────────────────────────────────────────────────────────────────
 
-  #launch(promptId: string, unattended: boolean, resumed: boolean): void {
+  #launch(promptId: string, unattended: boolean, resumed: boolean, stopped = false): void {
     const running = new Running(promptId, unattended)
+    if (stopped) running.stop.abort('cancelled')
     this.#running = running
     this.#changed(this.summary())
     running.driven = this.#drive(running, resumed)
@@ -371,7 +373,7 @@ export class Session {
         if (leaving.aborted) return
         const [first] = group
         if (first !== undefined && isLive(first)) this.#journal.show(first)
-        else await this.#inTurn(() => this.#storeFromLoop(running, group))
+        else await this.#inTurn(() => this.#storeFromLoop(group))
       }
     } catch (error) {
       if (leaving.aborted) return
@@ -388,7 +390,7 @@ export class Session {
       const at = this.#parts.now()
       await this.#inTurn(async () => {
         for (const lost of missingOutcomes(this.log, running.promptId, false, at)) await this.#store([lost])
-        await this.#storeFromLoop(running, [endEvent(running.promptId, 'error', BUG_TEXT, at)])
+        await this.#storeFromLoop([endEvent(running.promptId, 'error', BUG_TEXT, at)])
       })
     } catch (error) {
       const fields = { sessionId: this.id, promptId: running.promptId, error: messageOf(error) }
@@ -398,7 +400,7 @@ export class Session {
     }
   }
 
-  async #storeFromLoop(running: Running, group: EventGroup): Promise<void> {
+  async #storeFromLoop(group: EventGroup): Promise<void> {
     const end = group.map(sandlotEventOf).find((event) => event?.type === 'prompt_ended')
     if (end?.type !== 'prompt_ended') {
       await this.#store(group)
@@ -422,6 +424,12 @@ export class Session {
       this.#launch(promptId, unattended, false)
     }
     this.#waiters.tell(this.#state())
+  }
+
+  /** In the log, once, so that a process that ends before the prompt does not let the next one go on with it. */
+  async #noteStop({ promptId }: Running): Promise<void> {
+    if (unfinishedPrompt(this.log)?.stopped === true) return
+    await this.#store([makeSandlotEvent({ type: 'stop_asked' }, { promptId }, this.#parts.now())])
   }
 
   /** An approval of an unattended prompt, or of one that is being stopped, is denied at once. */

@@ -361,6 +361,37 @@ describe('the manager', () => {
     expect(outcomes(session.log)).toEqual({ call_a: ['failed interrupted'] })
   })
 
+  test('a Stop is not forgotten when the process leaves before the prompt has ended', async () => {
+    const slow = heldTool('slow', true)
+    await using bench = await AgentBench.start([toolCalls([slowCall('a')]), textAnswer('went on')])
+    const core = await bench.core({ tools: [slow.tool] })
+    const session = await newSession(core)
+    await session.prompt('go')
+    await slow.whenBegun(1)
+    // The process dies before the outcome is stored.
+    const { append } = core.store
+    const dead = Promise.withResolvers<never>()
+    dead.promise.catch(() => undefined)
+    core.store.append = async (id, events, effects) =>
+      effects?.outcome === undefined ? append(id, events, effects) : dead.promise
+    await session.cancel()
+    const log = await core.store.readEvents(session.id)
+    expect(happened(log, 'stop_asked')).toHaveLength(1)
+    expect(happened(log, 'prompt_ended')).toEqual([])
+    const left = core.leave()
+    dead.reject(new Error('the process is gone'))
+    await left
+
+    const restarted = await bench.core({ tools: [slow.tool] })
+    expect(await restarted.manager.resumeUnfinished()).toBe(1)
+    const loaded = await restarted.manager.get('u_ada', session.id)
+    await loaded.whenIdle()
+    expect(outcomes(loaded.log)).toEqual({ call_a: ['failed cancelled'] })
+    expect(happened(loaded.log, 'prompt_ended')).toMatchObject([{ reason: 'cancelled' }])
+    expect(bench.provider.requests).toHaveLength(1)
+    expect(slow.begun).toEqual(['a'])
+  })
+
   test('a prompt that a process left is taken up: finished calls are not run again, the cut text is withdrawn', async () => {
     const slow = heldTool('slow', true)
     slow.release('b')

@@ -144,6 +144,8 @@ export const sandlotEvent = z.discriminatedUnion('type', [
     messageId: z.string(),
     why: z.enum(['sent', 'withdrawn']),
   }),
+  /** A person stopped the running prompt. Its end follows, also after a restart. */
+  z.object({ type: z.literal('stop_asked') }),
   z.object({ type: z.literal('compacted'), summary: z.string(), upTo: z.number() }),
   z.object({ type: z.literal('model_changed'), model: z.string() }),
   z.object({ type: z.literal('gap'), after: z.number(), until: z.number() }),

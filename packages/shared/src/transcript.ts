@@ -247,6 +247,7 @@ function foldSandlotEvent(transcript: Transcript, event: SandlotEvent, meta: San
       return { ...transcript, prompt: null, entries: [...transcript.entries.filter(isSettled), end] }
     }
     case 'turn_ended':
+    case 'stop_asked':
     case 'compacted':
     case 'model_changed':
     case 'gap':
