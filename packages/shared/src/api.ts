@@ -83,7 +83,6 @@ export const newUserRequest = z.strictObject({
   password,
   role: z.enum(['admin', 'user']).default('user'),
 })
-export type NewUserRequest = z.infer<typeof newUserRequest>
 
 export const account = z.object({
   id: z.string(),

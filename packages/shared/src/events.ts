@@ -159,7 +159,6 @@ export const sandlotEvent = z.discriminatedUnion('type', [
   }),
 ])
 export type SandlotEvent = z.infer<typeof sandlotEvent>
-export type SandlotEventType = SandlotEvent['type']
 
 // ── _meta.sandlot ───────────────────────────────────────────────────────────────────────────────────────
 
@@ -205,7 +204,6 @@ export const forProvider = z.object({
   /** On `tool_call`: why its arguments must not be executed. */
   invalid: z.enum(['truncated', 'malformed', 'not_object']).optional(),
 })
-export type ForProvider = z.infer<typeof forProvider>
 
 export const sandlotMeta = z.object({
   v: z.literal(1),
