@@ -268,6 +268,14 @@ describe('row 17: the end of a stream', () => {
     await expect(readText(`${half}data: {"choices":[{"delta":{"con`)).rejects.toMatchObject(interrupted)
   })
 
+  test('a finish word that says "not yet" is no end', async () => {
+    for (const word of ['null', '', 'None']) {
+      await expect(readText(streamOf(deltas([{ content: 'half' }], word), false))).rejects.toMatchObject(
+        interrupted,
+      )
+    }
+  })
+
   test('one of them is enough', async () => {
     expect((await readText(`${half}data: [DONE]\n\n`)).answer).toMatchObject({
       text: 'half',
