@@ -1,14 +1,9 @@
 /*
  * File requests. One thread answers them in order, so that an fsync on a slow disk never delays a command.
- *
- * Every path is opened with openat2 RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS from the workspace, hence no symbolic link
- * and no rename under way leads outside. A write goes to a temporary file in .tool-outputs, which is swept at every
- * start, and takes its place by rename.
  */
-#include "sbxd.h"
+#include "files.h"
 
 #include <fcntl.h>
-#include <linux/openat2.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,119 +13,9 @@
 #include <unistd.h>
 
 #define QUEUED_MAX 512
-#define WRITES_MAX 32
-#define PATH_BYTES 4096
 #define READ_MAX (MAX_PAYLOAD - 64)
-#define STAGING_DIR ".tool-outputs"
-#define STAGING_PREFIX ".staging-"
-
-struct dirent64 {
-    uint64_t ino;
-    int64_t off;
-    uint16_t reclen;
-    uint8_t type;
-    char name[];
-};
-
-/* ---- paths ------------------------------------------------------------------------------------------------ */
-
-static int open_beneath(int dir, const char *path, uint64_t flags, mode_t mode, uint64_t resolve)
-{
-    struct open_how how = {.flags = flags | O_CLOEXEC, .mode = mode, .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS | resolve};
-    long fd;
-    int tries = 0;
-    do /* EAGAIN: something was renamed while "..", hence try again */
-        fd = syscall(SYS_openat2, dir, path[0] ? path : ".", &how, sizeof how);
-    while (fd < 0 && (errno == EINTR || errno == EAGAIN) && tries++ < 64);
-    return (int)fd;
-}
-
-/* The directory that holds the last component of `path`; `*name` points at that component. */
-static int open_parent(char *path, const char **name)
-{
-    char *slash = strrchr(path, '/');
-    *name = slash ? slash + 1 : path;
-    if (**name == 0 || strcmp(*name, ".") == 0 || strcmp(*name, "..") == 0) {
-        errno = EINVAL;
-        return -1;
-    }
-    if (!slash)
-        return open_beneath(workspace_fd, ".", O_PATH | O_DIRECTORY, 0, 0);
-    *slash = 0;
-    int fd = open_beneath(workspace_fd, path, O_PATH | O_DIRECTORY, 0, 0);
-    *slash = '/';
-    return fd;
-}
-
-/* Make every directory of `path`, one component at a time. */
-static int make_directories(char *path)
-{
-    int dir = open_beneath(workspace_fd, ".", O_PATH | O_DIRECTORY, 0, 0);
-    for (char *at = path; dir >= 0 && *at;) {
-        char *end = strchrnul(at, '/'), kept = *end;
-        *end = 0;
-        if (*at && mkdirat(dir, at, 0755) < 0 && errno != EEXIST) {
-            int error = errno;
-            *end = kept;
-            close(dir);
-            errno = error;
-            return -1;
-        }
-        /* From the workspace again, not from `dir`: a symbolic link may lead up, as long as it stays inside. */
-        close(dir);
-        dir = open_beneath(workspace_fd, path, O_PATH | O_DIRECTORY, 0, 0);
-        *end = kept;
-        at = kept ? end + 1 : end;
-    }
-    if (dir < 0)
-        return -1;
-    close(dir);
-    return 0;
-}
-
-static int staging_dir(bool make)
-{
-    if (make && mkdirat(workspace_fd, STAGING_DIR, 0755) < 0 && errno != EEXIST)
-        return -1;
-    return open_beneath(workspace_fd, STAGING_DIR, O_RDONLY | O_DIRECTORY, 0, RESOLVE_NO_SYMLINKS);
-}
-
-/* A new file in the staging directory, or -1. The end of another write may remove the directory in between. */
-static int create_staged(const char *name)
-{
-    int fd = -1;
-    for (int tries = 0; fd < 0 && tries < 64; tries++) {
-        int dir = staging_dir(true), error = errno;
-        if (dir >= 0) {
-            unlinkat(dir, name, 0);
-            fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
-            error = errno;
-            close(dir);
-        }
-        errno = error;
-        if (fd < 0 && error != ENOENT)
-            break;
-    }
-    return fd;
-}
-
-int files_open_spool(const char *name)
-{
-    int fd = create_staged(name);
-    return fd < 0 ? -errno : fd;
-}
 
 /* ---- answers ---------------------------------------------------------------------------------------------- */
-
-struct job {
-    struct job *next;
-    uint64_t session;
-    uint32_t channel;
-    uint16_t flags;
-    uint8_t type;
-    size_t n;
-    uint8_t payload[];
-};
 
 struct answer {
     struct answer *next;
@@ -261,243 +146,7 @@ static int do_read(const char *path, uint64_t offset, uint32_t length, struct bu
     return error;
 }
 
-struct write_state {
-    bool used;
-    uint64_t session;
-    uint32_t handle;
-    int fd;
-    uint64_t written;
-    char name[40];
-    char path[PATH_BYTES + 1];
-};
-static struct write_state writes[WRITES_MAX];
-
-static void end_write(struct write_state *w)
-{
-    int dir = w->name[0] ? staging_dir(false) : -1;
-    if (dir >= 0) {
-        unlinkat(dir, w->name, 0);
-        close(dir);
-        /* Gone if it is empty: a workspace without long outputs stays clean. */
-        unlinkat(workspace_fd, STAGING_DIR, AT_REMOVEDIR);
-    }
-    if (w->fd >= 0)
-        close(w->fd);
-    w->used = false;
-}
-
-static int begin_write(struct write_state *w, const char *path)
-{
-    static uint64_t counter;
-    struct stat st;
-    w->fd = -1;
-    w->written = 0;
-    w->name[0] = 0;
-    strcpy(w->path, path);
-    /* Refuse what cannot work before any byte is taken: a directory, a device, a link to outside. */
-    int old = open_beneath(workspace_fd, path, O_PATH, 0, 0);
-    if (old < 0 && errno != ENOENT && errno != ENOTDIR)
-        return errno;
-    bool exists = old >= 0 && fstat(old, &st) == 0;
-    if (old >= 0)
-        close(old);
-    if (exists && !S_ISREG(st.st_mode))
-        return S_ISDIR(st.st_mode) ? EISDIR : ENXIO;
-    snprintf(w->name, sizeof w->name, STAGING_PREFIX "%llu", (unsigned long long)++counter);
-    w->fd = create_staged(w->name);
-    if (w->fd < 0)
-        return errno;
-    if (exists && fchmod(w->fd, st.st_mode & 0777) < 0)
-        return errno;
-    return 0;
-}
-
-/* A link at the end is followed: its target is replaced, as an editor would. */
-static int resolve_link(char *path)
-{
-    for (int hops = 0; hops < 16; hops++) {
-        char target[PATH_BYTES + 1], joined[PATH_BYTES * 2 + 2];
-        const char *name;
-        int dir = open_parent(path, &name);
-        if (dir < 0)
-            return errno == ENOENT ? 0 : errno; /* no parent yet, hence no link */
-        ssize_t n = readlinkat(dir, name, target, PATH_BYTES);
-        int error = errno;
-        close(dir);
-        if (n < 0)
-            return error == EINVAL || error == ENOENT ? 0 : error;
-        target[n] = 0;
-        if (target[0] == '/')
-            return EXDEV;
-        int len = snprintf(joined, sizeof joined, "%.*s%s", (int)(name - path), path, target);
-        if (len > PATH_BYTES)
-            return ENAMETOOLONG;
-        strcpy(path, joined);
-    }
-    return ELOOP;
-}
-
-static int commit_write(struct write_state *w)
-{
-    if (fsync(w->fd) < 0)
-        return errno;
-    int error = resolve_link(w->path);
-    if (error)
-        return error;
-    const char *name;
-    char *slash = strrchr(w->path, '/');
-    int to = open_parent(w->path, &name);
-    if (to < 0 && errno == ENOENT && slash) {
-        *slash = 0;
-        int made = make_directories(w->path);
-        *slash = '/';
-        if (made < 0)
-            return errno;
-        to = open_parent(w->path, &name);
-    }
-    if (to < 0)
-        return errno;
-    int from = staging_dir(false);
-    error = from < 0 || renameat(from, w->name, to, name) < 0 ? errno : 0;
-    if (from >= 0)
-        close(from);
-    close(to);
-    if (!error)
-        w->name[0] = 0;
-    unlinkat(workspace_fd, STAGING_DIR, AT_REMOVEDIR);
-    return error;
-}
-
-static int do_write(const struct job *j, struct reader *r)
-{
-    uint32_t handle = rd32(r);
-    uint64_t offset = rd64(r);
-    uint32_t path_len = rd32(r);
-    const uint8_t *path = rdn(r, path_len);
-    if (r->bad || path_len > PATH_BYTES || memchr(path, 0, path_len))
-        return EINVAL;
-    struct write_state *w = NULL;
-    for (int i = 0; i < WRITES_MAX; i++)
-        if (writes[i].used && writes[i].session == j->session && writes[i].handle == handle)
-            w = &writes[i];
-    int error = 0;
-    if (j->flags & F_BEGIN) {
-        if (w)
-            return EINVAL;
-        for (int i = 0; i < WRITES_MAX && !w; i++)
-            if (!writes[i].used)
-                w = &writes[i];
-        if (!w)
-            return EBUSY;
-        char text[PATH_BYTES + 1];
-        memcpy(text, path, path_len);
-        text[path_len] = 0;
-        w->used = true;
-        w->session = j->session;
-        w->handle = handle;
-        error = begin_write(w, text);
-    }
-    if (!w)
-        return EBADF;
-    if (!error && j->flags & F_ABORT)
-        error = ECANCELED;
-    if (!error && offset != w->written)
-        error = EINVAL;
-    while (!error && r->left) {
-        ssize_t n = write(w->fd, r->p, r->left);
-        if (n < 0 && errno != EINTR)
-            error = errno;
-        if (n > 0) {
-            rdn(r, (size_t)n);
-            w->written += (uint64_t)n;
-        }
-    }
-    if (!error && j->flags & F_COMMIT)
-        error = commit_write(w);
-    if (error || j->flags & F_COMMIT)
-        end_write(w);
-    return error == ECANCELED && j->flags & F_ABORT ? 0 : error;
-}
-
 static int do_mkdir(char *path) { return make_directories(path) < 0 ? errno : 0; }
-
-#define REMOVE_DEPTH 64
-
-/*
- * Empty a directory. Deeper than REMOVE_DEPTH a subdirectory is first moved up to `top`, so neither the stack nor the
- * number of open files depends on what a user has built.
- */
-static int empty_directory(int dir, int top, int depth, unsigned *moved)
-{
-    char raw[4096] __attribute__((aligned(8)));
-    for (bool again = true; again;) {
-        again = false;
-        if (lseek(dir, 0, SEEK_SET) < 0)
-            return errno;
-        long n;
-        while ((n = syscall(SYS_getdents64, dir, raw, sizeof raw)) > 0)
-            for (long at = 0; at < n;) {
-                struct dirent64 *d = (struct dirent64 *)(void *)(raw + at);
-                at += d->reclen;
-                if (strcmp(d->name, ".") == 0 || strcmp(d->name, "..") == 0)
-                    continue;
-                if (unlinkat(dir, d->name, 0) == 0 || errno == ENOENT)
-                    continue;
-                if (errno != EISDIR && errno != EPERM)
-                    return errno;
-                if (unlinkat(dir, d->name, AT_REMOVEDIR) == 0 || errno == ENOENT)
-                    continue;
-                if (errno != ENOTEMPTY && errno != EEXIST)
-                    return errno;
-                if (depth >= REMOVE_DEPTH) {
-                    char name[40];
-                    snprintf(name, sizeof name, STAGING_PREFIX "deep-%u", ++*moved);
-                    if (renameat(dir, d->name, top, name) < 0)
-                        return errno;
-                    again = true;
-                    continue;
-                }
-                int sub = openat(dir, d->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-                if (sub < 0)
-                    return errno;
-                int error = empty_directory(sub, top, depth + 1, moved);
-                close(sub);
-                if (!error && unlinkat(dir, d->name, AT_REMOVEDIR) < 0 && errno != ENOENT && errno != ENOTEMPTY)
-                    error = errno;
-                if (error)
-                    return error;
-                again = true; /* the directory changed under the listing; look once more */
-            }
-    }
-    return 0;
-}
-
-static int do_remove(char *path, bool recursive)
-{
-    const char *name;
-    int dir = open_parent(path, &name);
-    if (dir < 0)
-        return errno;
-    int error = unlinkat(dir, name, 0) < 0 ? errno : 0;
-    if (error == EISDIR || error == EPERM)
-        error = unlinkat(dir, name, AT_REMOVEDIR) < 0 ? errno : 0;
-    if ((error == ENOTEMPTY || error == EEXIST) && recursive) {
-        unsigned moved = 0;
-        error = 0;
-        for (int round = 0; round < 1000; round++) {
-            int sub = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-            error = sub < 0 ? errno : empty_directory(sub, sub, 0, &moved);
-            if (sub >= 0)
-                close(sub);
-            if (!error)
-                error = unlinkat(dir, name, AT_REMOVEDIR) < 0 ? errno : 0;
-            if (error != ENOTEMPTY && error != EEXIST) /* else: someone writes into it, or deep ones were moved up */
-                break;
-        }
-    }
-    close(dir);
-    return error == ENOENT && recursive ? 0 : error;
-}
 
 static int do_rename(char *from, char *to)
 {
@@ -534,7 +183,7 @@ static int answer_job(const struct job *j, struct buf *out, uint16_t *flags)
     struct reader r = {j->payload, j->n, false};
     char path[PATH_BYTES + 1], other[PATH_BYTES + 1];
     if (j->type == T_FILE_WRITE)
-        return do_write(j, &r);
+        return write_piece(j, &r);
     int error = take_path(&r, path);
     if (error)
         return error;
@@ -554,7 +203,7 @@ static int answer_job(const struct job *j, struct buf *out, uint16_t *flags)
     case T_FILE_MKDIR:
         return do_mkdir(path);
     case T_FILE_REMOVE:
-        return do_remove(path, j->flags & F_RECURSIVE);
+        return remove_path(path, j->flags & F_RECURSIVE);
     default:
         return do_rename(path, other);
     }
@@ -587,9 +236,7 @@ static void *serve(void *unused)
         pthread_mutex_unlock(&lock);
 
         if (j->session != seen) {
-            for (int i = 0; i < WRITES_MAX; i++)
-                if (writes[i].used && writes[i].session != j->session)
-                    end_write(&writes[i]);
+            writes_forget(j->session);
             seen = j->session;
         }
         struct answer *a = calloc(1, sizeof *a);

@@ -1,0 +1,44 @@
+/* Shared by the files that answer file requests. All of it but files_* is for the file thread only. */
+#ifndef SBXD_FILES_H
+#define SBXD_FILES_H
+
+#include "sbxd.h"
+
+#define PATH_BYTES 4096
+#define STAGING_PREFIX ".staging-"
+
+struct dirent64 {
+    uint64_t ino;
+    int64_t off;
+    uint16_t reclen;
+    uint8_t type;
+    char name[];
+};
+
+struct job {
+    struct job *next;
+    uint64_t session;
+    uint32_t channel;
+    uint16_t flags;
+    uint8_t type;
+    size_t n;
+    uint8_t payload[];
+};
+
+/* paths.c. They return a descriptor, or 0, or -1 with errno. */
+int open_beneath(int dir, const char *path, uint64_t flags, mode_t mode, uint64_t resolve);
+int open_parent(char *path, const char **name);
+int make_directories(char *path);
+int staging_dir(bool make);
+int create_staged(const char *name);
+/* Remove the staging directory if it is empty: a workspace without long outputs stays clean. */
+void staging_leave(void);
+
+/* writes.c, remove.c. They return 0 or an errno. */
+int write_piece(const struct job *j, struct reader *r);
+/* Give up the unfinished writes of every session but this one. */
+void writes_forget(uint64_t session);
+int remove_path(char *path, bool recursive);
+int empty_directory(int dir, int top, int depth, unsigned *moved);
+
+#endif

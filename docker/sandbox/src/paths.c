@@ -1,0 +1,103 @@
+/*
+ * Paths below the workspace, and the staging directory in it.
+ *
+ * Every path is opened with openat2 RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS from the workspace, hence no symbolic link
+ * and no rename under way leads outside.
+ */
+#include "files.h"
+
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define STAGING_DIR ".tool-outputs"
+
+int open_beneath(int dir, const char *path, uint64_t flags, mode_t mode, uint64_t resolve)
+{
+    struct open_how how = {.flags = flags | O_CLOEXEC, .mode = mode, .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS | resolve};
+    long fd;
+    int tries = 0;
+    do /* EAGAIN: something was renamed while "..", hence try again */
+        fd = syscall(SYS_openat2, dir, path[0] ? path : ".", &how, sizeof how);
+    while (fd < 0 && (errno == EINTR || errno == EAGAIN) && tries++ < 64);
+    return (int)fd;
+}
+
+/* The directory that holds the last component of `path`; `*name` points at that component. */
+int open_parent(char *path, const char **name)
+{
+    char *slash = strrchr(path, '/');
+    *name = slash ? slash + 1 : path;
+    if (**name == 0 || strcmp(*name, ".") == 0 || strcmp(*name, "..") == 0) {
+        errno = EINVAL;
+        return -1;
+    }
+    if (!slash)
+        return open_beneath(workspace_fd, ".", O_PATH | O_DIRECTORY, 0, 0);
+    *slash = 0;
+    int fd = open_beneath(workspace_fd, path, O_PATH | O_DIRECTORY, 0, 0);
+    *slash = '/';
+    return fd;
+}
+
+/* Make every directory of `path`, one component at a time. */
+int make_directories(char *path)
+{
+    int dir = open_beneath(workspace_fd, ".", O_PATH | O_DIRECTORY, 0, 0);
+    for (char *at = path; dir >= 0 && *at;) {
+        char *end = strchrnul(at, '/'), kept = *end;
+        *end = 0;
+        if (*at && mkdirat(dir, at, 0755) < 0 && errno != EEXIST) {
+            int error = errno;
+            *end = kept;
+            close(dir);
+            errno = error;
+            return -1;
+        }
+        /* From the workspace again, not from `dir`: a symbolic link may lead up, as long as it stays inside. */
+        close(dir);
+        dir = open_beneath(workspace_fd, path, O_PATH | O_DIRECTORY, 0, 0);
+        *end = kept;
+        at = kept ? end + 1 : end;
+    }
+    if (dir < 0)
+        return -1;
+    close(dir);
+    return 0;
+}
+
+int staging_dir(bool make)
+{
+    if (make && mkdirat(workspace_fd, STAGING_DIR, 0755) < 0 && errno != EEXIST)
+        return -1;
+    return open_beneath(workspace_fd, STAGING_DIR, O_RDONLY | O_DIRECTORY, 0, RESOLVE_NO_SYMLINKS);
+}
+
+/* A new file in the staging directory, or -1. The end of another write may remove the directory in between. */
+int create_staged(const char *name)
+{
+    int fd = -1;
+    for (int tries = 0; fd < 0 && tries < 64; tries++) {
+        int dir = staging_dir(true), error = errno;
+        if (dir >= 0) {
+            unlinkat(dir, name, 0);
+            fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+            error = errno;
+            close(dir);
+        }
+        errno = error;
+        if (fd < 0 && error != ENOENT)
+            break;
+    }
+    return fd;
+}
+
+int files_open_spool(const char *name)
+{
+    int fd = create_staged(name);
+    return fd < 0 ? -errno : fd;
+}
+
+void staging_leave(void) { unlinkat(workspace_fd, STAGING_DIR, AT_REMOVEDIR); }
