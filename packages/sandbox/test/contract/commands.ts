@@ -185,9 +185,10 @@ export function commandTests({ it, sandbox }: Suite): void {
   it('writes the long output of every command while files are written', async () => {
     const box = sandbox()
     const spool = { afterBytes: 100, maxBytes: 150_000 }
-    let writing = true
+    const enough = new AbortController()
     const writes = (async () => {
-      for (let i = 0; writing; i += 1) await box.files.write(`beside-${i % 8}`, Buffer.from('x'))
+      for (let i = 0; !enough.signal.aborted; i += 1)
+        await box.files.write(`beside-${i % 8}`, Buffer.from('x'))
     })()
     const missing: string[] = []
     for (let i = 0; i < 150; i += 1) {
@@ -195,7 +196,7 @@ export function commandTests({ it, sandbox }: Suite): void {
       if (spoolFile === undefined) missing.push(`command ${i}`)
       else await box.files.remove(spoolFile)
     }
-    writing = false
+    enough.abort()
     await writes
     expect(missing).toEqual([])
   })
