@@ -138,12 +138,27 @@ describe('requests', () => {
     })
     expect(without.status).toBe(403)
     const authorization = `Bearer ${await makeKey(ann)}`
-    const byKey = await fetch(`${url}/api/keys`, {
-      method: 'POST',
-      headers: { ...json, authorization },
-      body,
-    })
-    expect(byKey.status).toBe(201)
+    const byKey = await fetch(`${url}/api/sessions/none`, { method: 'DELETE', headers: { authorization } })
+    expect(await errorOf(byKey)).toMatchObject({ code: 'not_found' })
+  })
+
+  test('a key makes and deletes no keys, and no users, not even an administrator’s', async () => {
+    const ann = await setUp(harness)
+    const headers = { 'content-type': 'application/json', authorization: `Bearer ${await makeKey(ann)}` }
+    const { keys } = (await (await ann.get('/api/keys')).json()) as { keys: { id: string }[] }
+    const user = { name: 'Eve', email: 'eve@example.org', password: 'long enough' }
+    for (const [method, path, body] of [
+      ['POST', '/api/keys', { name: 'x' }],
+      ['DELETE', `/api/keys/${keys[0]?.id}`, undefined],
+      ['POST', '/api/users', user],
+    ] as const) {
+      const response = await fetch(`${url}${path}`, {
+        method,
+        headers,
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      })
+      expect(await errorOf(response)).toMatchObject({ code: 'forbidden' })
+    }
   })
 
   test.each([

@@ -5,7 +5,14 @@ import { SandlotError } from '@sandlot/shared/errors'
 import type { SignedIn } from '@sandlot/storage/accounts/store'
 import { Hono } from 'hono'
 import type { AppEnv, Ctx, Parts } from './context.ts'
-import { addressOf, readBody, requireAdministrator, requireCaller, requireOurOrigin } from './request.ts'
+import {
+  addressOf,
+  readBody,
+  requireAdministrator,
+  requireCaller,
+  requireOurOrigin,
+  requireSignIn,
+} from './request.ts'
 
 export function accountsRoutes(parts: Parts): Hono<AppEnv> {
   const { accounts, agent, config, limits, metrics, setup, sockets, log } = parts
@@ -73,6 +80,7 @@ export function accountsRoutes(parts: Parts): Hono<AppEnv> {
     })
     .get('/me', signedInOnly, async (c) => c.json(await me(c.var.caller.account)))
     .post('/users', signedInOnly, async (c) => {
+      requireSignIn(c)
       requireAdministrator(c)
       const made = await accounts.createUser(await readBody(c, newUserRequest))
       log.info({ user: made.id, by: c.var.caller.account.id }, 'made a user')
@@ -82,10 +90,12 @@ export function accountsRoutes(parts: Parts): Hono<AppEnv> {
       c.json({ keys: await accounts.listKeys(c.var.caller.account.id) }),
     )
     .post('/keys', signedInOnly, async (c) => {
+      requireSignIn(c)
       const { name } = await readBody(c, newKeyRequest)
       return c.json(await accounts.createKey(c.var.caller.account.id, name), 201)
     })
     .delete('/keys/:id', signedInOnly, async (c) => {
+      requireSignIn(c)
       const id = c.req.param('id')
       if (!(await accounts.deleteKey(c.var.caller.account.id, id))) {
         throw new SandlotError('not_found', 'You have no such key.')

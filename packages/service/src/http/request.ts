@@ -37,6 +37,12 @@ export function requireAdministrator(c: Ctx): void {
   throw new SandlotError('forbidden', 'Only an administrator can do this.')
 }
 
+/** A key acts as its owner in chats, but makes no keys and no users: a leaked one must not outlive its deletion. */
+export function requireSignIn(c: Ctx): void {
+  if (c.var.caller.via === 'sign-in') return
+  throw new SandlotError('forbidden', 'An API key cannot do this. Sign in on the page.')
+}
+
 export function credentialsOf(
   c: Ctx,
 ): Record<'cookie' | 'authorization' | 'origin' | 'host', string | undefined> {
