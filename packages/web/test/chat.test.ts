@@ -214,6 +214,36 @@ test('a service with less than we know (restored from a backup) is believed', as
   await until(() => expect(texts(chat, 's_1')).toEqual(['go']))
 })
 
+test('what a newer service sends is asked for once, then the reader is told to reload', async () => {
+  log.prompt('go')
+  answer = (socket, frame) => {
+    if (frame.type !== 'ai_chat_resume') return
+    const [first, ...rest] = log.settled.slice(frame.after)
+    const future = {
+      sessionUpdate: 'from_the_future',
+      _meta: { sandlot: { v: 1, at: 1, seq: frame.after + 1 } },
+    }
+    if (frame.after === 0 && first !== undefined) {
+      send(socket, { type: 'ai_chat_event', sessionId: 's_1', event: first })
+    } else {
+      socket.send(JSON.stringify({ type: 'ai_chat_event', sessionId: 's_1', event: future }))
+      for (const event of rest) send(socket, { type: 'ai_chat_event', sessionId: 's_1', event })
+    }
+    send(socket, { type: 'ai_chat_caught_up', sessionId: 's_1', seq: log.seq })
+  }
+  vi.spyOn(console, 'error').mockImplementation(() => undefined)
+  const chat = open()
+  chat.show('s_1')
+  await until(() =>
+    expect(chat.store.getState().views['s_1']).toMatchObject({
+      sync: 'fresh',
+      notices: [{ code: 'outdated' }],
+    }),
+  )
+  const resumes = received.filter((frame) => frame.type === 'ai_chat_resume')
+  expect(resumes.map((frame) => frame.after)).toEqual([0, 1])
+})
+
 test('many frames that come together are one change of the state', async () => {
   const chat = open()
   chat.show('s_1')

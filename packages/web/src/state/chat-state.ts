@@ -25,6 +25,8 @@ export interface SessionView {
   readonly missing: boolean
   /** What the service refused about this session. */
   readonly notices: readonly Notice[]
+  /** The number after which something was missing at the last try to fetch it; null: nothing was ever missing. */
+  readonly chasedFrom: number | null
 }
 
 export interface ChatState {
@@ -48,6 +50,7 @@ export const EMPTY_VIEW: SessionView = {
   stopping: false,
   missing: false,
   notices: [],
+  chasedFrom: null,
 }
 
 export function initialState(outbox: readonly PendingMessage[]): ChatState {
@@ -108,9 +111,7 @@ function applyEvent(state: ChatState, frame: FrameOf<'ai_chat_event'>, wishes: W
   // An event of a session that this tab has never opened: the list says what there is to say of it.
   if (view === undefined) return state
   if (leavesHole(view.transcript, event)) {
-    if (view.sync === 'loading') return state
-    wishes.push({ resume: sessionId })
-    return setView(state, sessionId, { ...view, sync: 'loading' })
+    return view.sync === 'loading' ? state : chase(state, sessionId, view, wishes)
   }
   const transcript = foldTranscript(view.transcript, event)
   let next = state
@@ -158,16 +159,34 @@ function caughtUp(state: ChatState, frame: FrameOf<'ai_chat_caught_up'>, wishes:
     wishes.push({ resume: frame.sessionId })
     return setView(state, frame.sessionId, { ...EMPTY_VIEW, notices: view.notices })
   }
-  if (frame.seq > view.transcript.seq) {
-    wishes.push({ resume: frame.sessionId })
-    return setView(state, frame.sessionId, { ...view, sync: 'loading' })
-  }
+  if (frame.seq > view.transcript.seq) return chase(state, frame.sessionId, view, wishes)
   // The agent answers again.
   const notices = view.notices.filter((notice) => notice.code !== 'agent_unavailable')
   return setView(state, frame.sessionId, { ...view, sync: 'fresh', missing: false, notices })
 }
 
+const OUTDATED = 'Sandlot was updated while this page was open. Reload it to see the rest of this chat.'
+
+/**
+ * Something is missing behind what we have: ask for it. When that brought nothing, what is missing is something that
+ * this page does not understand, because the service is newer; asking again would go on for ever.
+ */
+function chase(state: ChatState, sessionId: string, view: SessionView, wishes: Wish[]): ChatState {
+  const from = view.transcript.seq
+  if (view.chasedFrom === from) {
+    const settled: SessionView = { ...view, sync: 'fresh' }
+    return setView(state, sessionId, withNotice(settled, { code: 'outdated', message: OUTDATED }))
+  }
+  wishes.push({ resume: sessionId })
+  return setView(state, sessionId, { ...view, sync: 'loading', chasedFrom: from })
+}
+
 let lastNotice = 0
+
+function withNotice(view: SessionView, problem: Omit<Notice, 'id'>): SessionView {
+  const others = view.notices.filter((notice) => notice.message !== problem.message)
+  return { ...view, notices: [...others.slice(-4), { id: ++lastNotice, ...problem }] }
+}
 
 function refused(state: ChatState, frame: FrameOf<'ai_chat_error'>): ChatState {
   const problem = { code: frame.code, message: frame.message }
@@ -180,9 +199,7 @@ function refused(state: ChatState, frame: FrameOf<'ai_chat_error'>): ChatState {
   if (frame.code === 'not_found' && view.transcript.seq === 0) {
     return setView(state, sessionId, { ...view, missing: true, sync: 'fresh' })
   }
-  const others = view.notices.filter((notice) => notice.message !== problem.message)
-  const notices = [...others.slice(-4), { id: ++lastNotice, ...problem }]
-  return setView(state, sessionId, { ...view, stopping: false, notices })
+  return setView(state, sessionId, withNotice({ ...view, stopping: false }, problem))
 }
 
 function listChanged(state: ChatState, changed: readonly SessionSummary[]): ChatState {
