@@ -140,11 +140,7 @@ export function createSandboxes(options: SandboxesOptions): Sandboxes {
     for (const ms of RECONNECT_AFTER) {
       try {
         await sleep(ms, undefined, { signal: closing.signal, ref: false })
-        if (live.has(userId)) return
-        const slot = await ledger.find(userId)
-        const [container] = slot ? await containersOf(slot.slot, bringUpOptions) : []
-        if (container?.state !== 'running') return
-        await join(userId)
+        await lock.run(userId, () => connectIfRunning(userId))
         return
       } catch (error) {
         if (closing.signal.aborted) return
@@ -152,6 +148,14 @@ export function createSandboxes(options: SandboxesOptions): Sandboxes {
       }
     }
     options.log?.('the stream to a sandbox dropped and could not be opened again', { userId, error: failure })
+  }
+
+  /** Under the user's lock: between the look and the connecting nobody may stop what was seen running. */
+  async function connectIfRunning(userId: string): Promise<void> {
+    if (live.has(userId)) return
+    const slot = await ledger.find(userId)
+    const [container] = slot ? await containersOf(slot.slot, bringUpOptions) : []
+    if (container?.state === 'running') await gate(() => connect(userId))
   }
 
   /** Forget the stream first, so that its end is not taken for a drop. */
