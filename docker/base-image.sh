@@ -6,11 +6,10 @@
 #
 #   docker/base-image.sh [--force]
 #
-# SANDLOT_BASE_TAG    tag to make            (default sandlot/base:bookworm)
-# SANDLOT_APT_MIRROR  Debian mirror to use   (default http://deb.debian.org/debian)
+# SANDLOT_APT_MIRROR  Debian mirror to use (default http://deb.debian.org/debian)
 set -euo pipefail
 
-tag=${SANDLOT_BASE_TAG:-sandlot/base:bookworm}
+tag=sandlot/base:bookworm
 mirror=${SANDLOT_APT_MIRROR:-http://deb.debian.org/debian}
 suite=bookworm
 

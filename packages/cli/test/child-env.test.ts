@@ -50,7 +50,12 @@ describe('what each process may know', () => {
   })
 
   test('every setting reaches somebody, or is one of the command line', () => {
-    const commandLine = ['SANDLOT_TEST_SEED', 'SANDLOT_TEST_FULL']
+    const commandLine = [
+      'SANDLOT_APT_MIRROR',
+      'SANDLOT_BUILD_NETWORK',
+      'SANDLOT_TEST_SEED',
+      'SANDLOT_TEST_FULL',
+    ]
     const reached = new Set([...namesFor('ai-agent'), ...namesFor('service'), ...commandLine])
     expect(Object.keys(CONFIG_NAMES).filter((name) => !reached.has(name))).toEqual([])
   })

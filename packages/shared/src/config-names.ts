@@ -24,6 +24,8 @@ export const CONFIG_NAMES: Record<string, string> = {
   SANDLOT_PUBLIC_URL: 'the address people type, behind a reverse proxy',
   SANDLOT_ALLOWED_ORIGINS: 'comma-separated further origins that may open a WebSocket',
   SANDLOT_METRICS_TOKEN: 'bearer token for /metrics from elsewhere than this machine',
+  SANDLOT_APT_MIRROR: 'Debian mirror that the base image is made from, where no image registry answers',
+  SANDLOT_BUILD_NETWORK: 'network of the containers that build images (default: the engine’s)',
   SANDLOT_TEST_SEED: 'seed of sampled test campaigns',
   SANDLOT_TEST_FULL: 'true | false; draw many more samples in tests',
 }
