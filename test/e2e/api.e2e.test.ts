@@ -1,5 +1,8 @@
+import { join } from 'node:path'
 import { chatResponse, newApiKey } from '@sandlot/shared/api'
+import { metaOf, type SessionEvent } from '@sandlot/shared/events'
 import { describe, expect, test } from 'vitest'
+import { openSessionReader } from '../../packages/storage/src/sessions/sqlite.ts'
 import type { Person } from './browser.ts'
 import { useWorld } from './fixture.ts'
 
@@ -72,10 +75,11 @@ describe('POST /api/chat', () => {
     expect(await answer.json()).toMatchObject({ code: expect.any(String), message: expect.any(String) })
   })
 
-  test('the demo tour shows a plan, parallel calls, a long output, an approval and a failure, and says that it is a demo', async () => {
+  test('the demo tour shows a plan, calls that stand together, a long output that was cut, an approval and a failure, and says that it is a demo', async () => {
     const { ada } = demo()
     await ada.say('show me what you can do')
     const approve = ada.page.getByTestId('approval').getByRole('button', { name: /^allow(?! for)/i })
+    let asked = 0
     for (;;) {
       const next = await Promise.race([
         approve
@@ -89,10 +93,29 @@ describe('POST /api/chat', () => {
       ])
       if (next === 'over') break
       await approve.first().click()
+      asked++
       await ada.page.waitForTimeout(300)
     }
-    const all = await ada.page.locator('main').innerText()
-    expect(all).toMatch(/demo/i)
-    expect(await ada.cards.count()).toBeGreaterThanOrEqual(5)
+    expect(asked).toBeGreaterThanOrEqual(1)
+    expect(await ada.page.getByTestId('plan').isVisible()).toBe(true)
+    expect(await ada.page.getByTestId('demo-model').first().isVisible()).toBe(true)
+    expect(await ada.page.locator('[data-testid=tool-card][data-phase=warned]').count()).toBe(1)
+
+    const sessionId = new URL(ada.page.url()).pathname.split('/').at(-1) ?? ''
+    const reader = await openSessionReader(join(demo().sandlot.data, 'sessions.db'))
+    const events = await reader.readEvents(sessionId)
+    await reader.close()
+    const turns = events.flatMap((event) => {
+      const happened = metaOf(event).event
+      return happened?.type === 'turn_ended' ? [happened.callIds.length] : []
+    })
+    expect(Math.max(...turns)).toBeGreaterThanOrEqual(2)
+    const cut = events.filter((event) => metaOf(event).outputInfo?.truncated === true)
+    expect(cut).toHaveLength(1)
+    const file = metaOf(cut[0] as SessionEvent).outputInfo?.file ?? 'no file'
+    const read = events.filter(
+      (event) => event.sessionUpdate === 'tool_call' && JSON.stringify(event.rawInput).includes(file),
+    )
+    expect(read.length).toBeGreaterThanOrEqual(1)
   })
 })

@@ -11,12 +11,6 @@ const SPECIAL = /[\0-\x08\x0b-\x1f\x7f-\x9f]/
 // oxlint-disable-next-line no-control-regex
 const CONTROLS = /[\0-\x08\x0b-\x1f\x7f-\x9f]/g
 
-/** One whole text. */
-export function cleanTerminalText(text: string): string {
-  const cleaner = createTerminalCleaner()
-  return cleaner.push(text) + cleaner.end()
-}
-
 export interface TerminalCleaner {
   /** What can be said for sure after this piece. */
   push(text: string): string

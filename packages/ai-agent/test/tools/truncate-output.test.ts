@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { cleanTerminalText, createTerminalCleaner, safeCut, safeStart } from '../../src/tools/ansi-text.ts'
+import { createTerminalCleaner, safeCut, safeStart } from '../../src/tools/ansi-text.ts'
 import { createOutputKeeper, truncateToolOutput } from '../../src/tools/truncate-output.ts'
 
 const lines = (text: string): number => text.split('\n').length
@@ -30,6 +30,12 @@ const cuts = fc.array(fc.nat(2000), { maxLength: 8 })
 const cutAt = (text: string, at: readonly number[]): string[] => {
   const places = [...new Set(at.map((place) => place % (text.length + 1)))].toSorted((a, b) => a - b)
   return [0, ...places].map((place, index) => text.slice(place, places[index] ?? text.length))
+}
+
+/** One whole text at once. */
+function cleanTerminalText(text: string): string {
+  const cleaner = createTerminalCleaner()
+  return cleaner.push(text) + cleaner.end()
 }
 
 describe('truncateToolOutput', () => {

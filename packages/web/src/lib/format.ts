@@ -30,16 +30,6 @@ export function formatCount(count: number, one: string, many = `${one}s`): strin
   return `${count.toLocaleString('en')} ${count === 1 ? one : many}`
 }
 
-/** `14:05` today, `Mon 14:05` this week, else `3 Nov 2026, 14:05`. */
-export function formatTime(at: number, now: number): string {
-  const date = new Date(at)
-  const time = date.toLocaleTimeString('en-GB', { hour: '2-digit', minute: '2-digit' })
-  const days = daysBetween(at, now)
-  if (days <= 0) return time
-  if (days < 7) return `${date.toLocaleDateString('en-GB', { weekday: 'short' })} ${time}`
-  return `${formatDate(at)}, ${time}`
-}
-
 /** `3 Nov 2026`. */
 export function formatDate(at: number): string {
   return new Date(at).toLocaleDateString('en-GB', { day: 'numeric', month: 'short', year: 'numeric' })
