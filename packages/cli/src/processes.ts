@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { StepError } from './steps.ts'
 
 /**
  * A process that can be recognised again: its id, and when it started. Ids are used again by the kernel, so an id
@@ -32,6 +33,16 @@ export function markOf(pid: number): ProcessMark | undefined {
   if (stat === undefined || stat.state === 'Z' || stat.state === 'X') return undefined
   const boot = (read('/proc/sys/kernel/random/boot_id') ?? 'unknown').trim()
   return { pid, started: `${boot}/${stat.startTicks}` }
+}
+
+/** The mark of this process. @throws StepError on a machine without /proc. */
+export function ownMark(): ProcessMark {
+  const self = markOf(process.pid)
+  if (self !== undefined) return self
+  throw new StepError(
+    'This process cannot be found in /proc.',
+    'Mount /proc, then run the same command again.',
+  )
 }
 
 /** Whether exactly this process still runs. */

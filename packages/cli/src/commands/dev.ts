@@ -5,10 +5,9 @@ import { recordFile } from '../children.ts'
 import type { CliConfig } from '../config.ts'
 import type { Command } from '../context.ts'
 import { claim, release, type UpRecord, writeRecord } from '../pid-file.ts'
-import { markOf } from '../processes.ts'
+import { ownMark } from '../processes.ts'
 import { checkPortIsFree, openableUrl } from '../ready.ts'
 import { setUp } from '../setup.ts'
-import { StepError } from '../steps.ts'
 import { listenForStop } from '../stop-signals.ts'
 import { type ChildSpec, supervise } from '../supervise.ts'
 import { endOrphans } from './up.ts'
@@ -18,12 +17,7 @@ const VITE_PORT = 5173
 /** Like `up`, from the sources: Node's own watch restarts the processes, vite reloads the page. */
 export const dev: Command = async (context) => {
   const { config, steps, print } = context
-  const self = markOf(process.pid)
-  if (self === undefined)
-    throw new StepError(
-      'This process cannot be found in /proc.',
-      'Mount /proc, then run the same command again.',
-    )
+  const self = ownMark()
   const record: UpRecord = { up: self, url: openableUrl(config.host, config.port), children: {} }
   const claimed = claim(recordFile(config), record)
   if (claimed.kind === 'running') {

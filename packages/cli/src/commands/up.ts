@@ -4,7 +4,7 @@ import { childSpec, logOf, recordFile } from '../children.ts'
 import type { Command, Context } from '../context.ts'
 import { askEngine } from '../engine.ts'
 import { claim, release, type UpRecord, writeRecord } from '../pid-file.ts'
-import { isRunning, markOf, signalProcess, waitForEnd } from '../processes.ts'
+import { isRunning, ownMark, signalProcess, waitForEnd } from '../processes.ts'
 import { checkPortIsFree, openableUrl, waitUntilReady } from '../ready.ts'
 import { setUp } from '../setup.ts'
 import { StepError } from '../steps.ts'
@@ -23,12 +23,7 @@ const READY_LINE = 'Sandlot is ready: '
 /** Everything needed to run, then run it, in the foreground, until Ctrl-C or `down`. */
 export const up: Command = async (context) => {
   const { config, steps, print } = context
-  const self = markOf(process.pid)
-  if (self === undefined)
-    throw new StepError(
-      'This process cannot be found in /proc.',
-      'Mount /proc, then run the same command again.',
-    )
+  const self = ownMark()
   const record: UpRecord = { up: self, url: openableUrl(config.host, config.port), children: {} }
   const claimed = claim(recordFile(config), record)
   if (claimed.kind === 'running') {
