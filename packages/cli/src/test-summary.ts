@@ -9,10 +9,6 @@ export interface Counts {
 
 /** What we read of vitest's JSON report. */
 const report = z.object({
-  numPassedTests: z.int().nonnegative(),
-  numFailedTests: z.int().nonnegative(),
-  numPendingTests: z.int().nonnegative(),
-  numTodoTests: z.int().nonnegative(),
   testResults: z.array(
     z.object({
       name: z.string(),
@@ -22,26 +18,53 @@ const report = z.object({
   ),
 })
 
+/** One vitest run: what each of its files came to, by the file's absolute path. */
+export interface VitestRun {
+  files: ReadonlyMap<string, Counts>
+  /** It ended badly though no file failed: an unhandled rejection, no test found, no report written. */
+  broken: boolean
+}
+
 /**
- * The counts of one vitest run, from its report (undefined: it wrote none) and its exit code. A file that failed
- * without a failed test in it (it could not be imported, a hook threw) is one failure; so is a run that ended badly
- * though nothing in it failed, for example by an unhandled rejection, or because it found no test.
+ * One vitest run, from its report (undefined: it wrote none) and its exit code. A file that failed without a failed
+ * test in it (it could not be imported, a hook threw) is one failure.
  */
-export function countVitest(json: string | undefined, exitCode: number): Counts {
+export function readVitestRun(json: string | undefined, exitCode: number): VitestRun {
   const parsed = json === undefined ? undefined : report.safeParse(parseJson(json))
-  if (parsed?.success !== true) return { passed: 0, failed: 1, skipped: 0 }
-  const { data } = parsed
-  const brokenFiles = data.testResults.filter(
-    (file) => file.status === 'failed' && !file.assertionResults.some(({ status }) => status === 'failed'),
-  ).length
-  const failed = data.numFailedTests + brokenFiles
-  const skipped = data.numPendingTests + data.numTodoTests
-  const nothingRan = data.numPassedTests + failed === 0
+  if (parsed?.success !== true) return { files: new Map(), broken: true }
+  const files = new Map(parsed.data.testResults.map((file) => [file.name, countFile(file)]))
+  const { passed, failed } = sum([...files.values()])
+  return { files, broken: failed === 0 && (exitCode !== 0 || passed === 0) }
+}
+
+function countFile(file: { status: string; assertionResults: { status: string }[] }): Counts {
+  const count = (...statuses: string[]): number =>
+    file.assertionResults.filter(({ status }) => statuses.includes(status)).length
+  const failed = count('failed')
   return {
-    passed: data.numPassedTests,
-    failed: failed === 0 && (exitCode !== 0 || nothingRan) ? 1 : failed,
-    skipped,
+    passed: count('passed'),
+    failed: failed === 0 && file.status === 'failed' ? 1 : failed,
+    skipped: count('pending', 'todo', 'skipped', 'disabled'),
   }
+}
+
+/** The files with a failure. */
+export function failedFiles(run: VitestRun): string[] {
+  return [...run.files].filter(([, { failed }]) => failed > 0).map(([name]) => name)
+}
+
+/** The first run with the files of a second one in their place. */
+export function secondTry(first: VitestRun, second: VitestRun): VitestRun {
+  return {
+    files: new Map([...first.files, ...second.files]),
+    broken: first.broken || second.broken,
+  }
+}
+
+/** All files together; a run that ended badly is one failure more. */
+export function countVitest(run: VitestRun): Counts {
+  const counts = sum([...run.files.values()])
+  return run.broken ? { ...counts, failed: counts.failed + 1 } : counts
 }
 
 function parseJson(text: string): unknown {

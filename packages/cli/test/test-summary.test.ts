@@ -1,54 +1,70 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { closingLine, countCheck, countVitest, sum } from '../src/test-summary.ts'
+import {
+  closingLine,
+  countCheck,
+  type Counts,
+  countVitest,
+  failedFiles,
+  readVitestRun,
+  secondTry,
+  sum,
+} from '../src/test-summary.ts'
 
-const report = (
-  counts: { passed?: number; failed?: number; pending?: number; todo?: number },
-  files: { status: string; tests: string[] }[] = [],
-): string =>
+const report = (...files: { name?: string; status?: string; tests: string[] }[]): string =>
   JSON.stringify({
-    numPassedTests: counts.passed ?? 0,
-    numFailedTests: counts.failed ?? 0,
-    numPendingTests: counts.pending ?? 0,
-    numTodoTests: counts.todo ?? 0,
-    testResults: files.map(({ status, tests }, index) => ({
-      name: `file ${index}`,
-      status,
+    testResults: files.map(({ name, status, tests }, index) => ({
+      name: name ?? `file ${index}`,
+      status: status ?? (tests.includes('failed') ? 'failed' : 'passed'),
       assertionResults: tests.map((one) => ({ status: one })),
     })),
   })
 
+const count = (json: string | undefined, exitCode: number): Counts =>
+  countVitest(readVitestRun(json, exitCode))
+
 describe('counting test results', () => {
   test('tests of one vitest run', () => {
-    const json = report({ passed: 7, failed: 2, pending: 1, todo: 1 }, [
-      { status: 'failed', tests: ['failed', 'failed'] },
-    ])
-    expect(countVitest(json, 1)).toEqual({ passed: 7, failed: 2, skipped: 2 })
+    const json = report({ tests: ['passed', 'failed', 'skipped'] }, { tests: ['passed', 'todo', 'passed'] })
+    expect(count(json, 1)).toEqual({ passed: 3, failed: 1, skipped: 2 })
   })
 
   test('a file that could not be loaded is a failure', () => {
-    const json = report({ passed: 3 }, [
-      { status: 'failed', tests: [] },
-      { status: 'passed', tests: ['passed'] },
-    ])
-    expect(countVitest(json, 1)).toEqual({ passed: 3, failed: 1, skipped: 0 })
+    const json = report({ status: 'failed', tests: [] }, { tests: ['passed'] })
+    expect(count(json, 1)).toEqual({ passed: 1, failed: 1, skipped: 0 })
   })
 
   test('a bad end without a failed test is a failure', () => {
-    expect(countVitest(report({ passed: 3 }), 1)).toEqual({ passed: 3, failed: 1, skipped: 0 })
+    expect(count(report({ tests: ['passed'] }), 1)).toEqual({ passed: 1, failed: 1, skipped: 0 })
   })
 
   test('a run in which nothing ran is a failure, whatever it says', () => {
-    expect(countVitest(report({}), 0)).toEqual({ passed: 0, failed: 1, skipped: 0 })
-    expect(countVitest(report({ pending: 4 }), 0)).toEqual({ passed: 0, failed: 1, skipped: 4 })
+    expect(count(report(), 0)).toEqual({ passed: 0, failed: 1, skipped: 0 })
+    expect(count(report({ tests: ['skipped'] }), 0)).toEqual({ passed: 0, failed: 1, skipped: 1 })
   })
 
   test.each([
     ['no report', undefined],
-    ['half a report', '{"numPassedTests": 3'],
+    ['half a report', '{"testResults": ['],
     ['another report', '{"success": true}'],
   ])('%s is a failure', (_, json) => {
-    expect(countVitest(json, 0)).toEqual({ passed: 0, failed: 1, skipped: 0 })
+    expect(count(json, 0)).toEqual({ passed: 0, failed: 1, skipped: 0 })
+  })
+
+  test('a second try takes the place of what failed, and nothing else', () => {
+    const first = readVitestRun(
+      report({ name: 'a', tests: ['passed', 'failed'] }, { name: 'b', tests: ['passed'] }),
+      1,
+    )
+    expect(failedFiles(first)).toEqual(['a'])
+    const again = (...tests: string[]): Counts =>
+      countVitest(
+        secondTry(first, readVitestRun(report({ name: 'a', tests }), tests.includes('failed') ? 1 : 0)),
+      )
+    expect(again('passed', 'passed')).toEqual({ passed: 3, failed: 0, skipped: 0 })
+    expect(again('failed', 'passed')).toEqual({ passed: 2, failed: 1, skipped: 0 })
+    // A second run that wrote no report leaves the failure where it was.
+    expect(countVitest(secondTry(first, readVitestRun(undefined, 1))).failed).toBe(2)
   })
 
   test('a check is one test', () => {
