@@ -7,6 +7,7 @@ import { AxeBuilder } from '@axe-core/playwright'
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
 import { build } from 'vite'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { sample } from '../../../test/campaign.ts'
 import { FixtureService, PERSON, SETUP_TOKEN } from './fixture/service.ts'
 import { addStories } from './fixture/stories.ts'
 
@@ -457,13 +458,26 @@ test('the keyboard alone: new chat, sidebar, settings, focus', async () => {
   await page.getByRole('heading', { name: /What shall we do/ }).waitFor()
 })
 
-describe.each([
-  ['desktop', DESKTOP],
-  ['phone', PHONE],
-] as const)('%s', (device, viewport) => {
-  test.each(['light', 'dark'] as const)(
-    'axe finds nothing on any screen, %s',
-    async (theme) => {
+/** An ordinary run looks at one pair, both devices and both themes in it; a full run at all four. */
+const LOOKS = sample(
+  'looks',
+  [
+    [
+      ['desktop', 'light', DESKTOP],
+      ['phone', 'dark', PHONE],
+    ],
+    [
+      ['desktop', 'dark', DESKTOP],
+      ['phone', 'light', PHONE],
+    ],
+  ] as const,
+  1,
+).flat()
+
+describe('every screen', () => {
+  test.each(LOOKS)(
+    'axe finds nothing on any screen, %s %s',
+    async (device, theme, viewport) => {
       const found: string[] = []
       const page = await newPage({ viewport, theme })
       const look = async (name: string) => {
