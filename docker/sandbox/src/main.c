@@ -187,7 +187,11 @@ static _Noreturn void loop(int signal_fd)
             finish();
         int wait = commands_timers(now);
         commands_bury();
+        egress_timers(now);
+        egress_pump();
         wire_pump();
+        if (egress_pending())
+            wait = 0;
         if (wire_wants_write() != writing)
             watch(1, &out, (writing = !writing) ? EPOLLOUT : 0);
         if (wire_wants_read() != reading)
@@ -203,6 +207,8 @@ static _Noreturn void loop(int signal_fd)
                 signalled = true;
             else if (src->kind == SRC_FILES)
                 files_collect();
+            else if (src->kind == SRC_EGRESS || src->kind == SRC_EGRESS_LISTENER)
+                egress_event(src, events[i].events);
             else if (src->kind != SRC_STDOUT_FRAMES)
                 commands_event(src, events[i].events);
         }

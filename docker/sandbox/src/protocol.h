@@ -47,6 +47,13 @@ enum frame_type {
     T_FILE_REMOVE = 0x25,
     T_FILE_RENAME = 0x26,
     T_FILE_RESULT = 0x27,
+    T_EGRESS_LISTEN = 0x30,
+    T_EGRESS_OPEN = 0x31,
+    T_EGRESS_RESULT = 0x32,
+    T_EGRESS_DATA = 0x33,
+    T_EGRESS_CREDIT = 0x34,
+    T_EGRESS_EOF = 0x35,
+    T_EGRESS_CLOSE = 0x36,
 };
 
 /* Header flags. */

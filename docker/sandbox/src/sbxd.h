@@ -135,6 +135,8 @@ void wire_readable(void);
 void wire_pump(void);
 bool wire_wants_write(void);
 bool wire_wants_read(void);
+/* Bytes that wait for the controller to read. */
+size_t wire_queued(void);
 extern bool wire_ended;    /* stdin is at its end: no controller will ever come */
 extern bool welcomed;      /* a controller has said HELLO */
 extern uint64_t frames_in; /* good frames received, for the lease */
@@ -143,7 +145,7 @@ extern uint8_t boot_id[ID_BYTES];
 /* ---- commands.c ------------------------------------------------------------------------------------------------- */
 
 struct command;
-enum source_kind { SRC_STDIN_FRAMES, SRC_STDOUT_FRAMES, SRC_FILES, SRC_SIGNALS, SRC_CMD_OUT, SRC_CMD_IN, SRC_CMD_CTL };
+enum source_kind { SRC_STDIN_FRAMES, SRC_STDOUT_FRAMES, SRC_FILES, SRC_SIGNALS, SRC_CMD_OUT, SRC_CMD_IN, SRC_CMD_CTL, SRC_EGRESS_LISTENER, SRC_EGRESS };
 struct source {
     enum source_kind kind;
     struct command *cmd;
@@ -198,6 +200,23 @@ void files_forget(void);
 void files_clean_tmp(uint32_t channel);
 /* A regular file in .tool-outputs, made anew; returns a descriptor or -errno. */
 int files_open_spool(const char *name);
+
+/* ---- egress.c: connections of programs inside, carried to the controller ------------------------------------------- */
+
+void egress_event(struct source *src, uint32_t events);
+/* Bytes of connections to the wire, fairly, as far as there is room and credit. */
+void egress_pump(void);
+/* There is more to pump at once. */
+bool egress_pending(void);
+void egress_timers(uint64_t now_ms);
+/* A new controller: connections belong to the last one and end; the listener stays for a while. */
+void egress_forget(void);
+void egress_listen(uint32_t channel, const uint8_t *p, size_t n);
+void egress_result(uint32_t channel, const uint8_t *p, size_t n);
+void egress_data(uint32_t channel, const uint8_t *p, size_t n);
+void egress_credit(uint32_t channel, const uint8_t *p, size_t n);
+void egress_eof(uint32_t channel, const uint8_t *p, size_t n);
+void egress_close(uint32_t channel);
 
 /* ---- main.c -------------------------------------------------------------------------------------------------------- */
 

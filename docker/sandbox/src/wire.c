@@ -59,6 +59,8 @@ bool wire_wants_write(void)
     return queue.len > queue_at || commands_next_sendable(&s, &channel, &which);
 }
 
+size_t wire_queued(void) { return queue.len - queue_at; }
+
 bool wire_wants_read(void) { return !wire_ended && queue.len - queue_at < QUEUE_MAX; }
 
 /* Give back what was written: all of it, or the front once it is the larger part. */
@@ -153,6 +155,7 @@ static void welcome(const uint8_t *nonce)
     starts_forget();
     reset_forget();
     files_forget();
+    egress_forget();
     /* Zero is left out, so that a payload of zeros never has a good checksum. */
     session_crc = get32(nonce) | 1;
     session_header_crc = get32(nonce + 4) | 1;
@@ -260,6 +263,24 @@ static void act(uint8_t type, uint16_t flags, uint32_t channel, const uint8_t *p
     case T_FILE_REMOVE:
     case T_FILE_RENAME:
         files_submit(type, flags, channel, p, n);
+        return;
+    case T_EGRESS_LISTEN:
+        egress_listen(channel, p, n);
+        return;
+    case T_EGRESS_RESULT:
+        egress_result(channel, p, n);
+        return;
+    case T_EGRESS_DATA:
+        egress_data(channel, p, n);
+        return;
+    case T_EGRESS_CREDIT:
+        egress_credit(channel, p, n);
+        return;
+    case T_EGRESS_EOF:
+        egress_eof(channel, p, n);
+        return;
+    case T_EGRESS_CLOSE:
+        egress_close(channel);
         return;
     default:
         /* A type of a later version: the controller knows ours from WELCOME and does not send it. */

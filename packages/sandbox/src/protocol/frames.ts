@@ -51,6 +51,13 @@ export const FrameType = {
   FILE_REMOVE: 0x25,
   FILE_RENAME: 0x26,
   FILE_RESULT: 0x27,
+  EGRESS_LISTEN: 0x30,
+  EGRESS_OPEN: 0x31,
+  EGRESS_RESULT: 0x32,
+  EGRESS_DATA: 0x33,
+  EGRESS_CREDIT: 0x34,
+  EGRESS_EOF: 0x35,
+  EGRESS_CLOSE: 0x36,
 } as const
 export type FrameType = (typeof FrameType)[keyof typeof FrameType]
 
