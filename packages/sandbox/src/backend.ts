@@ -57,6 +57,12 @@ export interface BackendSandbox {
   labels: Record<string, string>
 }
 
+/** One workspace as the engine knows it. */
+export interface BackendVolume {
+  name: string
+  labels: Record<string, string>
+}
+
 /**
  * Where sandboxes live. Everything a command does goes through `openStream`; the rest is lifecycle.
  * Every method rejects with a `SandboxError`; each unary call has its own deadline.
@@ -81,6 +87,8 @@ export interface SandboxBackend {
   remove(id: string): Promise<void>
   /** A volume is removed only by an explicit request of a person. */
   removeVolume(name: string): Promise<void>
+  /** Every volume of this deployment's sandboxes, in use or not. */
+  listVolumes(): Promise<BackendVolume[]>
   inspect(idOrName: string): Promise<BackendSandbox | undefined>
   list(labels: Record<string, string>): Promise<BackendSandbox[]>
   /**

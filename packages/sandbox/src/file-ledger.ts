@@ -9,7 +9,7 @@ import type { LedgerSlot, SandboxLedger } from './ledger.ts'
 
 const slotSchema = z.strictObject({
   slot: z.string().regex(/^[a-z0-9]{8}$/),
-  state: z.enum(['warm', 'claimed']),
+  state: z.enum(['warm', 'claimed', 'condemned']),
   userId: z.string().min(1).optional(),
   uid: z.int().positive(),
   volume: z.string().min(1),
@@ -63,7 +63,7 @@ export function createFileLedger(file: string): SandboxLedger {
         write: false,
       })),
 
-    add: (slot) =>
+    add: (slot, mostWarm) =>
       transaction((ledger) => {
         const taken = ledger.slots.find(
           (other) =>
@@ -73,6 +73,9 @@ export function createFileLedger(file: string): SandboxLedger {
         )
         if (taken)
           throw new SandboxError('exists', `Slot ${slot.slot} or uid ${slot.uid} is in the ledger already.`)
+        const warm = ledger.slots.filter((other) => other.state === 'warm').length
+        if (slot.state === 'warm' && mostWarm !== undefined && warm >= mostWarm)
+          throw new SandboxError('limit_reached', `There are ${warm} warm slots already.`)
         ledger.slots.push(slotSchema.parse(slot))
         return { result: undefined, write: true }
       }),
@@ -82,10 +85,23 @@ export function createFileLedger(file: string): SandboxLedger {
         const theirs = ledger.slots.find((slot) => slot.userId === userId)
         if (theirs) return { result: toSlot(theirs), write: false }
         const slot = mustHave(ledger, name)
-        if (slot.state === 'claimed')
-          throw new SandboxError('exists', `Slot ${name} belongs to another user.`)
-        Object.assign(slot, { state: 'claimed', userId, claimedAt: Date.now() } satisfies Partial<LedgerSlot>)
+        if (slot.state !== 'warm')
+          throw new SandboxError('exists', `Slot ${name} is ${slot.state}: it can be nobody else's.`)
+        Object.assign(slot, {
+          state: 'claimed',
+          userId,
+          claimedAt: Date.now(),
+          generation: slot.generation + 1,
+        } satisfies Partial<LedgerSlot>)
         return { result: toSlot(slot), write: true }
+      }),
+
+    condemn: (name) =>
+      transaction((ledger) => {
+        const slot = ledger.slots.find((candidate) => candidate.slot === name)
+        if (slot?.state !== 'warm') return { result: slot?.state === 'condemned', write: false }
+        slot.state = 'condemned'
+        return { result: true, write: true }
       }),
 
     nextGeneration: (name) =>

@@ -2,8 +2,11 @@
 export interface LedgerSlot {
   /** `[a-z0-9]{8}`, random. */
   slot: string
-  /** `warm` = in the pool, never claimed. */
-  state: 'warm' | 'claimed'
+  /**
+   * `warm` = in the pool, never claimed. `condemned` = was warm, can never be claimed any more: it is being removed
+   * with its volume, which nobody ever used.
+   */
+  state: 'warm' | 'claimed' | 'condemned'
   /** Set when claimed. */
   userId?: string
   uid: number
@@ -18,10 +21,18 @@ export interface LedgerSlot {
 export interface SandboxLedger {
   /** The slot of this user, if any. */
   find(userId: string): Promise<LedgerSlot | undefined>
-  /** Record a slot before its first container is created. Rejects if slot or uid is taken. */
-  add(slot: LedgerSlot): Promise<void>
-  /** One transaction: this slot now belongs to this user. Returns the user's existing slot if there is one already. */
+  /**
+   * Record a slot before its first container is created. Rejects with `exists` if slot, uid or user is in it, and with
+   * `limit_reached` if it is warm and `mostWarm` others are.
+   */
+  add(slot: LedgerSlot, mostWarm?: number): Promise<void>
+  /**
+   * One transaction: this warm slot now belongs to this user, and one is added to its generation. Returns the user's
+   * existing slot as it is if there is one. Rejects with `exists` when it is not warm, `not_found` when not there.
+   */
   claim(slot: string, userId: string): Promise<LedgerSlot>
+  /** One transaction: a warm slot becomes condemned. False when it is somebody's or not there, true when it is condemned. */
+  condemn(slot: string): Promise<boolean>
   /** Add one to the slot's generation and return it. */
   nextGeneration(slot: string): Promise<number>
   /** Forget a slot whose volume a person removed. */

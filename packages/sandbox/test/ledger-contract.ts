@@ -65,7 +65,7 @@ export function testLedger(name: string, make: () => Promise<LedgerUnderTest>): 
       const { ledger } = await fresh()
       await ledger.add(warmSlot('aaaaaaaa', 30_000))
       const claimed = await ledger.claim('aaaaaaaa', 'ann')
-      expect(claimed).toMatchObject({ slot: 'aaaaaaaa', state: 'claimed', userId: 'ann' })
+      expect(claimed).toMatchObject({ slot: 'aaaaaaaa', state: 'claimed', userId: 'ann', generation: 1 })
       expect(claimed.claimedAt).toBeGreaterThan(0)
       expect(await ledger.find('ann')).toEqual(claimed)
       expect(await ledger.claim('aaaaaaaa', 'ann')).toEqual(claimed)
@@ -93,6 +93,49 @@ export function testLedger(name: string, make: () => Promise<LedgerUnderTest>): 
         Array.from({ length: 20 }, (_, n) => ledger.claim('aaaaaaaa', `user-${n}`)),
       )
       expect(claims.filter((claim) => claim.status === 'fulfilled')).toHaveLength(1)
+    })
+
+    test('a condemned slot is nobody’s for ever, and a claimed one cannot be condemned', async () => {
+      const { ledger, reopen } = await fresh()
+      await ledger.add(warmSlot('aaaaaaaa', 30_000))
+      await ledger.add(claimedSlot('bbbbbbbb', 30_001, 'ann'))
+      expect(await ledger.condemn('aaaaaaaa')).toBe(true)
+      expect(await ledger.condemn('aaaaaaaa')).toBe(true)
+      expect(await ledger.condemn('bbbbbbbb')).toBe(false)
+      expect(await ledger.condemn('zzzzzzzz')).toBe(false)
+      await expect((await reopen()).claim('aaaaaaaa', 'bob')).rejects.toMatchObject({ code: 'exists' })
+      expect((await ledger.list()).map((slot) => slot.state).toSorted()).toEqual(['claimed', 'condemned'])
+    })
+
+    test('a claim and a condemnation at once: exactly one happens', async () => {
+      const { ledger, reopen } = await fresh()
+      const second = await reopen()
+      for (let n = 0; n < 10; n += 1) {
+        const slot = `aaaaaaa${n}`
+        await ledger.add(warmSlot(slot, 30_000 + n))
+        const [claimed, condemned] = await Promise.all([
+          ledger.claim(slot, `user-${n}`).then(
+            () => true,
+            () => false,
+          ),
+          second.condemn(slot),
+        ])
+        expect(claimed).toBe(!condemned)
+      }
+    })
+
+    test('there are never more warm slots than asked for, whoever adds them', async () => {
+      const { ledger, reopen } = await fresh()
+      const second = await reopen()
+      await ledger.add(claimedSlot('bbbbbbbb', 31_000, 'ann'), 0)
+      const added = await Promise.allSettled(
+        Array.from({ length: 8 }, (_, n) =>
+          (n % 2 ? ledger : second).add(warmSlot(`aaaaaaa${n}`, 30_000 + n), 3),
+        ),
+      )
+      expect(added.filter(({ status }) => status === 'fulfilled')).toHaveLength(3)
+      for (const result of added)
+        if (result.status === 'rejected') expect(result.reason).toMatchObject({ code: 'limit_reached' })
     })
 
     test('a slot that is not there: typed errors, and release is idempotent', async () => {

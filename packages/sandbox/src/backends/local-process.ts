@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { mkdir, realpath, rm } from 'node:fs/promises'
+import { mkdir, readdir, realpath, rm } from 'node:fs/promises'
 import { release } from 'node:os'
 import { join } from 'node:path'
 
@@ -38,6 +38,8 @@ interface LocalSandbox {
  */
 export function createLocalProcessBackend(options: LocalProcessOptions): SandboxBackend {
   const sandboxes = new Map<string, LocalSandbox>()
+  /** A folder has no labels: those of its last sandbox, as long as this process lives. */
+  const volumeLabels = new Map<string, Record<string, string>>()
   const path = options.path ?? '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
 
   function find(idOrName: string): LocalSandbox | undefined {
@@ -136,6 +138,7 @@ export function createLocalProcessBackend(options: LocalProcessOptions): Sandbox
       const existing = find(spec.name)
       if (existing) return describe(existing)
       await mkdir(volumePath(spec.volume), { recursive: true })
+      volumeLabels.set(spec.volume, { ...spec.labels })
       const id = randomBytes(32).toString('hex')
       const made: LocalSandbox = {
         id,
@@ -182,6 +185,12 @@ export function createLocalProcessBackend(options: LocalProcessOptions): Sandbox
       const user = [...sandboxes.values()].find((sandbox) => sandbox.spec.volume === name)
       if (user) throw new SandboxError('exists', `The volume is in use by ${user.name}; remove that first`)
       await rm(volumePath(name), { recursive: true, force: true })
+    },
+
+    async listVolumes() {
+      await mkdir(options.directory, { recursive: true })
+      const names = await readdir(options.directory)
+      return names.map((name) => ({ name, labels: volumeLabels.get(name) ?? {} }))
     },
 
     async inspect(idOrName) {

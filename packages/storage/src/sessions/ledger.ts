@@ -1,7 +1,7 @@
 /** The sandbox ledger in the sessions database: whose a sandbox is. */
 import { SandboxError } from '@sandlot/sandbox/errors'
 import type { LedgerSlot, SandboxLedger } from '@sandlot/sandbox/ledger'
-import type { Kysely, Selectable } from 'kysely'
+import { type Kysely, type Selectable, sql } from 'kysely'
 import { StorageError } from '../storage-error.ts'
 import type { SessionsSchema } from './schema.ts'
 
@@ -16,19 +16,9 @@ export function storedLedger(db: Kysely<SessionsSchema>): SandboxLedger {
       return row === undefined ? undefined : toSlot(row)
     },
 
-    async add(slot) {
-      const stored = await db
-        .insertInto('sandbox_slots')
-        .values(toRow(slot))
-        .onConflict((conflict) => conflict.doNothing())
-        .returning('slot')
-        .executeTakeFirst()
-      if (stored === undefined) {
-        throw new SandboxError(
-          'exists',
-          `Slot ${slot.slot}, uid ${slot.uid}, volume ${slot.volume} or their user is in the ledger already.`,
-        )
-      }
+    async add(slot, mostWarm) {
+      if (slot.state === 'warm' && mostWarm !== undefined) await addWarm(db, slot, mostWarm)
+      else await addRow(db, slot)
     },
 
     claim: (slot, userId) =>
@@ -41,9 +31,14 @@ export function storedLedger(db: Kysely<SessionsSchema>): SandboxLedger {
         if (existing !== undefined) return toSlot(existing)
         const claimed = await trx
           .updateTable('sandbox_slots')
-          .set({ state: 'claimed', user_id: userId, claimed_at: Date.now() })
+          .set((query) => ({
+            state: 'claimed',
+            user_id: userId,
+            claimed_at: Date.now(),
+            generation: query('generation', '+', 1),
+          }))
           .where('slot', '=', slot)
-          .where('user_id', 'is', null)
+          .where('state', '=', 'warm')
           .returningAll()
           .executeTakeFirst()
         if (claimed !== undefined) return toSlot(claimed)
@@ -54,8 +49,23 @@ export function storedLedger(db: Kysely<SessionsSchema>): SandboxLedger {
           .executeTakeFirst()
         throw row === undefined
           ? noSlot(slot)
-          : new SandboxError('exists', `Slot ${slot} belongs to another user.`)
+          : new SandboxError('exists', `Slot ${slot} is not warm: it can be nobody else's.`)
       }),
+
+    async condemn(slot) {
+      await db
+        .updateTable('sandbox_slots')
+        .set({ state: 'condemned' })
+        .where('slot', '=', slot)
+        .where('state', '=', 'warm')
+        .execute()
+      const row = await db
+        .selectFrom('sandbox_slots')
+        .select('state')
+        .where('slot', '=', slot)
+        .executeTakeFirst()
+      return row?.state === 'condemned'
+    },
 
     async nextGeneration(slot) {
       const row = await db
@@ -96,6 +106,39 @@ export function storedLedger(db: Kysely<SessionsSchema>): SandboxLedger {
   }
 }
 
+async function addRow(db: Kysely<SessionsSchema>, slot: LedgerSlot): Promise<void> {
+  const stored = await db
+    .insertInto('sandbox_slots')
+    .values(toRow(slot))
+    .onConflict((conflict) => conflict.doNothing())
+    .returning('slot')
+    .executeTakeFirst()
+  if (stored === undefined) {
+    throw new SandboxError(
+      'exists',
+      `Slot ${slot.slot}, uid ${slot.uid}, volume ${slot.volume} or their user is in the ledger already.`,
+    )
+  }
+}
+
+/** The count and the insert are one statement: of two controllers that fill one pool none fills it too far. */
+async function addWarm(db: Kysely<SessionsSchema>, slot: LedgerSlot, mostWarm: number): Promise<void> {
+  const warm = sql<number>`(select count(*) from sandbox_slots where state = 'warm')`
+  // The types are said because PostgreSQL takes a bare parameter of a select for text.
+  const { rows } = await sql`
+    insert into sandbox_slots (slot, state, uid, volume, generation, created_at)
+    select ${slot.slot}, 'warm', cast(${slot.uid} as integer), ${slot.volume},
+      cast(${slot.generation} as bigint), cast(${slot.createdAt} as bigint)
+    where ${warm} < cast(${mostWarm} as bigint)
+    on conflict do nothing
+    returning slot`.execute(db)
+  if (rows.length > 0) return
+  const counted = await db.selectNoFrom(warm.as('count')).executeTakeFirstOrThrow()
+  // Full, or the name, the uid or the volume is taken: then the ordinary insert says so.
+  if (Number(counted.count) < mostWarm) return addRow(db, slot)
+  throw new SandboxError('limit_reached', `There are ${Number(counted.count)} warm slots already.`)
+}
+
 function noSlot(slot: string): SandboxError {
   return new SandboxError('not_found', `The ledger has no slot ${slot}.`)
 }
@@ -115,7 +158,7 @@ function toRow(slot: LedgerSlot): SessionsSchema['sandbox_slots'] {
 
 function toSlot(row: Selectable<SessionsSchema['sandbox_slots']>): LedgerSlot {
   const { state } = row
-  if (state !== 'warm' && state !== 'claimed') {
+  if (state !== 'warm' && state !== 'claimed' && state !== 'condemned') {
     throw new StorageError('corrupt', `Slot ${row.slot} has the unknown state "${state}".`)
   }
   return {

@@ -166,6 +166,8 @@ export function createDockerBackend(options: DockerBackendOptions): SandboxBacke
 
     removeVolume: (name) => volumes.remove(name),
 
+    listVolumes: () => volumes.list(),
+
     inspect: (idOrName) => inspect(idOrName),
 
     async list(labels) {

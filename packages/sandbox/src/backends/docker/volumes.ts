@@ -1,6 +1,6 @@
-import type { SandboxSpec } from '../../backend.ts'
+import type { BackendVolume, SandboxSpec } from '../../backend.ts'
 import { SandboxError } from '../../errors.ts'
-import { slotLabels } from '../../labels.ts'
+import { LABEL, slotLabels } from '../../labels.ts'
 import { absentIf404, unless } from './answers.ts'
 import { DEADLINE, type Engine } from './engine.ts'
 import { isOurs } from './states.ts'
@@ -10,6 +10,7 @@ export interface Volumes {
   ensure(spec: SandboxSpec, signal?: AbortSignal): Promise<void>
   /** Idempotent. Rejects with `permission` when it is not this deployment's. */
   remove(name: string): Promise<void>
+  list(): Promise<BackendVolume[]>
 }
 
 /** The volumes of one deployment: every workspace is a named one with our labels. */
@@ -56,6 +57,14 @@ export function createVolumes(engine: Engine, deployment: string): Volumes {
       await engine.call('remove the volume', DEADLINE.change, (docker, signal) =>
         unless([404], docker.getVolume(name).remove({ abortSignal: signal })),
       )
+    },
+
+    async list() {
+      const filters = JSON.stringify({ label: [`${LABEL.deployment}=${deployment}`, `${LABEL.role}=sandbox`] })
+      const { Volumes } = await engine.call('list the volumes', DEADLINE.read, (docker, abortSignal) =>
+        docker.listVolumes({ filters, abortSignal }),
+      )
+      return Volumes.map(({ Name, Labels }) => ({ name: Name, labels: Labels ?? {} }))
     },
   }
 }
