@@ -7,10 +7,10 @@ import { runInteractive } from '../run-interactive.ts'
 import { listenForStop } from '../stop-signals.ts'
 
 const BENCHES: Record<string, { file: string }> = {
-  sandbox: { file: 'packages/sandbox/bench/true.ts' },
+  sandbox: { file: 'packages/sandbox/bench/sandbox.ts' },
 }
 
-/** Measure something on this machine: `bench sandbox` is one `true` through the executor beside a docker exec. */
+/** Measure something on this machine: `bench sandbox` is the sandbox beside what others do with the same engine. */
 export const bench: Command = async ({ config, args, steps, print }) => {
   const [name = 'sandbox', ...rest] = args
   const chosen = BENCHES[name]

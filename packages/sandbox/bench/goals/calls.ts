@@ -1,0 +1,125 @@
+/** G1 to G5: what one `true` costs, and how many a second two cores give to fifty sandboxes. */
+import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { promisify } from 'node:util'
+
+import type Docker from 'dockerode'
+
+import type { BenchContext } from '../context.ts'
+import { newId, runToEnd } from '../context.ts'
+import { inTurns, p50, p99, single, type Way } from '../measure.ts'
+import { openPeers } from '../peers.ts'
+import { atLeast, atMost, below, loadNow, type Result } from '../report.ts'
+import { openSentinelShell } from '../sentinel-shell.ts'
+
+const PARALLEL = 50
+const PARALLEL_MS = 5_000
+
+/** create, start, inspect: what a library over the engine's API has to do for one command. */
+export async function dockerodeExec(container: Docker.Container, command: readonly string[]): Promise<void> {
+  const exec = await container.exec({ Cmd: [...command], AttachStdout: true, AttachStderr: true })
+  const stream = await exec.start({})
+  stream.resume()
+  await once(stream, 'end')
+  const { ExitCode } = await exec.inspect()
+  if (ExitCode !== 0) throw new Error(`ended with ${ExitCode}`)
+}
+
+export async function oneCall(context: BenchContext): Promise<Result[]> {
+  const { sandboxes, samples, docker } = context
+  const { id } = await sandboxes.acquire('bench')
+  const container = docker.getContainer(id)
+  const execCommand = promisify(execFile)
+  await using peers = await openPeers(context)
+  using shell = await openSentinelShell(id)
+  const ways: Way[] = [
+    {
+      name: 'Sandlot: acquire, run, exit',
+      async once() {
+        const sandbox = await sandboxes.acquire('bench')
+        const command = await sandbox.run({ id: newId(), command: 'true' })
+        const exit = await command.exit
+        if (exit.code !== 0) throw new Error(`ended with ${JSON.stringify(exit)}`)
+        command.acknowledge(exit.bytes)
+      },
+    },
+    { name: 'dockerode exec', once: () => dockerodeExec(container, ['sh', '-c', 'true']) },
+    {
+      name: 'docker exec',
+      async once() {
+        await execCommand('docker', ['exec', id, 'sh', '-c', 'true'])
+      },
+    },
+    { name: 'spawn on the host, sh -c true', once: spawnOnHost },
+    { name: 'resident shell with a sentinel', once: () => shell.run('true') },
+    ...peers.calls,
+  ]
+  const series = await inTurns(ways, samples, Math.min(20, samples))
+  const [ours, dockerode, cli, host] = series
+  if (!ours || !dockerode || !cli || !host) throw new Error('a way is missing')
+  return [
+    {
+      goal: 'G1–G4',
+      title: 'one `true`, the stream warm',
+      unit: 'ms',
+      series,
+      verdicts: [
+        atMost('G1 p50 ≤ 1/30 of dockerode exec', p50(ours), p50(dockerode), 1 / 30),
+        atMost('G2 p50 ≤ 1/25 of docker exec', p50(ours), p50(cli), 1 / 25),
+        atMost('G3 p50 ≤ 0.8 of a spawn on the host', p50(ours), p50(host), 0.8),
+        below('G4 p50 ≤ 3 ms', p50(ours), 3, 'ms'),
+        below('G4 p99 ≤ 10 ms', p99(ours), 10, 'ms'),
+      ],
+      load: loadNow(),
+    },
+  ]
+}
+
+async function spawnOnHost(): Promise<void> {
+  const child = spawn('sh', ['-c', 'true'], { stdio: ['ignore', 'pipe', 'pipe'] })
+  const [code] = (await once(child, 'close')) as [number]
+  if (code !== 0) throw new Error(`ended with ${code}`)
+}
+
+export async function manyCalls({ sandboxes, docker }: BenchContext): Promise<Result[]> {
+  const users = Array.from({ length: PARALLEL }, (_, user) => `parallel-${user}`)
+  const open = await Promise.all(users.map((user) => sandboxes.acquire(user)))
+  const ours = await callsPerSecond(
+    open.map((sandbox) => async () => {
+      await runToEnd(sandbox, { command: 'true' })
+    }),
+  )
+  const theirs = await callsPerSecond(
+    open.map(
+      ({ id }) =>
+        async () =>
+          dockerodeExec(docker.getContainer(id), ['sh', '-c', 'true']),
+    ),
+  )
+  await Promise.all(users.map((user) => sandboxes.stop(user)))
+  return [
+    {
+      goal: 'G5',
+      title: `calls a second, ${PARALLEL} sandboxes at once`,
+      unit: 'calls/s',
+      series: [single('Sandlot', ours), single('dockerode exec', theirs)],
+      verdicts: [atLeast('≥ 15 times dockerode exec', ours, theirs, 15)],
+      load: loadNow(),
+    },
+  ]
+}
+
+/** Every caller again and again for a fixed time. */
+async function callsPerSecond(callers: readonly (() => Promise<void>)[]): Promise<number> {
+  const from = performance.now()
+  let calls = 0
+  await Promise.all(
+    callers.map(async (call) => {
+      while (performance.now() - from < PARALLEL_MS) {
+        await call()
+        calls++
+      }
+    }),
+  )
+  return calls / ((performance.now() - from) / 1000)
+}

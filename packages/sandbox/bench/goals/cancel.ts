@@ -1,0 +1,91 @@
+/** G13: a tree of a hundred processes, with sessions and double forks of their own, is cancelled until none is left. */
+import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { promisify } from 'node:util'
+
+import type { BenchContext } from '../context.ts'
+import { newId } from '../context.ts'
+import { p50, single, type Series } from '../measure.ts'
+import { openPeers } from '../peers.ts'
+import { below, loadNow, type Result } from '../report.ts'
+
+const run = promisify(execFile)
+const PROCESSES = 100
+const ROUNDS = 20
+const MARK = '98765'
+
+/** A hundred sleepers: plain children, sessions of their own, and daemons whose parents have ended. */
+const TREE = `for i in $(seq 33); do
+  sleep ${MARK} &
+  setsid sleep ${MARK} &
+  (setsid bash -c 'sleep ${MARK} & sleep ${MARK} & exit' &)
+done
+echo ready; wait`
+
+async function survivors(container: string): Promise<number> {
+  const { stdout } = await run('docker', ['top', container, '-eo', 'pid,args'])
+  return stdout.split('\n').filter((line) => line.includes(`sleep ${MARK}`)).length
+}
+
+export async function cancelTree(context: BenchContext): Promise<Result[]> {
+  const sandbox = await context.sandboxes.acquire('bench')
+  const ours: Series = { name: 'Sandlot: cancel until the end is known', values: [], failures: 0 }
+  let left = 0
+  for (let round = 0; round < ROUNDS; round++) {
+    const command = await sandbox.run({ id: newId(), command: TREE, autoAcknowledge: true })
+    const output = command.output[Symbol.asyncIterator]()
+    await output.next()
+    await untilThere(sandbox.id)
+    const from = performance.now()
+    await command.cancel(0)
+    await command.exit
+    ours.values.push(performance.now() - from)
+    left += await survivors(sandbox.id)
+  }
+  ours.values.sort((one, other) => one - other)
+
+  await using peers = await openPeers(context)
+  const cli = spawn('docker', ['exec', sandbox.id, 'bash', '-c', TREE], {
+    stdio: ['ignore', 'pipe', 'ignore'],
+  })
+  await once(cli.stdout, 'data')
+  await untilThere(sandbox.id)
+  cli.kill('SIGKILL')
+  await once(cli, 'close')
+  await sleep(1_000)
+  const afterCli = await survivors(sandbox.id)
+  await sandbox.reset()
+  await peers.mastra.executeCommand(TREE, [], { timeout: 2_000 }).catch(() => undefined)
+  await sleep(1_000)
+  const afterMastra = await survivors(peers.mastra.container.id)
+  return [
+    {
+      goal: 'G13',
+      title: `cancel of ${PROCESSES} and more processes with setsid and double forks`,
+      unit: 'ms',
+      series: [ours],
+      verdicts: [
+        below('p50 ≤ 50 ms', p50(ours), 50, 'ms'),
+        { text: `survivors of ${ROUNDS} cancels: none`, figure: String(left), reached: left === 0 },
+      ],
+      load: loadNow(),
+    },
+    {
+      goal: 'G13',
+      title: 'processes that live a second after the peers’ own cancel',
+      unit: 'processes',
+      series: [
+        single('Sandlot', left),
+        single('docker exec, the command killed', afterCli),
+        single('@mastra/docker, timed out', afterMastra),
+      ],
+      verdicts: [],
+      load: loadNow(),
+    },
+  ]
+}
+
+async function untilThere(container: string): Promise<void> {
+  while ((await survivors(container)) < PROCESSES) await sleep(20)
+}
