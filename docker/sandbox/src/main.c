@@ -3,6 +3,7 @@
  * Speaks the protocol of protocol.h on stdin and stdout, and only that; stderr carries a last word before dying.
  */
 #include "sbxd.h"
+#include "sessions.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -123,6 +124,8 @@ static void options(int argc, char **argv)
             workspace_path = value;
         else if (strcmp(name, "--lease") == 0)
             lease_ms = strtoull(value, NULL, 10) * 1000;
+        else if (strcmp(name, "--session-library") == 0)
+            session_library = value;
         else if (strcmp(name, "--tmp") == 0 && tmps < 3)
             tmp_dirs[tmps++] = value;
         else if (!limit_option(name, value)) {
