@@ -2,7 +2,7 @@
  * sbxd: runs the commands of one sandbox. PID 1 in a container, or a plain child in the local-process backend.
  * Speaks the protocol of protocol.h on stdin and stdout, and only that; stderr carries a last word before dying.
  */
-#include "sbxd.h"
+#include "command.h"
 #include "sessions.h"
 
 #include <fcntl.h>
@@ -47,9 +47,10 @@ _Noreturn void die(const char *what)
 static void only_wake_up(int sig) { (void)sig; }
 
 /*
- * Every signal stays blocked; two are read from a descriptor. (Unblocking them while waiting is not enough: epoll_pwait
- * delivers none as long as there is always an event.) A process 1 whose signals have no handler ignores what comes from
- * inside. Shims inherit the mask, and the handler that lets SIGCHLD interrupt their waiting.
+ * Two signals are read from a descriptor. (Unblocking them while waiting is not enough: epoll_pwait delivers none as long
+ * as there is always an event.) A process 1 ignores what comes from inside and has no handler, but only what is not
+ * blocked: a blocked signal waits in the queue, which all processes of the uid share, until the commands have none left.
+ * Elsewhere all are blocked. Shims inherit the handler that lets SIGCHLD interrupt their waiting.
  */
 static int signals_init(void)
 {
@@ -62,6 +63,8 @@ static int signals_init(void)
     sigemptyset(&wanted);
     sigaddset(&wanted, SIGCHLD);
     sigaddset(&wanted, SIGTERM);
+    if (is_init)
+        sigprocmask(SIG_SETMASK, &wanted, NULL);
     return signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
@@ -179,17 +182,20 @@ static bool lease_over(uint64_t now_ms)
 static _Noreturn void loop(int signal_fd)
 {
     static struct source in = {SRC_STDIN_FRAMES, NULL, 0}, out = {SRC_STDOUT_FRAMES, NULL, 0}, files = {SRC_FILES, NULL, 0};
+    static struct source disk = {SRC_DISK, NULL, 0};
     static struct source signals = {SRC_SIGNALS, NULL, 0};
     bool reading = true, writing = false;
     watch(signal_fd, &signals, EPOLLIN);
     watch(0, &in, EPOLLIN);
     watch(files_eventfd(), &files, EPOLLIN);
+    watch(disk_eventfd(), &disk, EPOLLIN);
     for (;;) {
         uint64_t now = now_us() / 1000;
         if (told_to_end || lease_over(now) || (wire_ended && !is_init))
             finish();
         int wait = commands_timers(now);
         commands_bury();
+        disk_running(command_count(true));
         egress_timers(now);
         egress_pump();
         wire_pump();
@@ -210,6 +216,8 @@ static _Noreturn void loop(int signal_fd)
                 signalled = true;
             else if (src->kind == SRC_FILES)
                 files_collect();
+            else if (src->kind == SRC_DISK)
+                disk_event();
             else if (src->kind == SRC_EGRESS || src->kind == SRC_EGRESS_LISTENER)
                 egress_event(src, events[i].events);
             else if (src->kind != SRC_STDOUT_FRAMES)
@@ -245,5 +253,6 @@ int main(int argc, char **argv)
     oom_open();
     wire_init();
     files_init();
+    disk_init();
     loop(signal_fd);
 }
