@@ -3,6 +3,7 @@
 #define SBXD_COMMAND_H
 
 #include "sbxd.h"
+#include "sessions.h"
 
 enum state {
     RUNNING,
@@ -43,6 +44,9 @@ struct command {
     } in;
 
     struct spool spool;
+    int slave; /* in a terminal: the command's side of it, until the main process has ended; else -1 */
+    bool terminal, background;
+    struct session_use session;
 
     uint64_t started_us, ended_us;
     uint64_t timeout_ms, kill_ms; /* absolute, 0 = not set */
@@ -53,6 +57,7 @@ struct command {
     bool orphaned; /* its shim died without a last word: what it guarded is being swept */
     int status;
     uint64_t ooms;
+    bool capped; /* it began while the workspace was above its budget */
     uint64_t user_us, system_us, max_rss_kb;
 };
 
@@ -79,6 +84,13 @@ void command_maybe_finish(struct command *c);
 bool reset_running(void);
 /* One round against escapees or for a reset; returns false when nothing is left to do. */
 bool sweep_round(void);
+
+/* terminal.c */
+/* Both ends of a new terminal; ours does not block. */
+bool terminal_open(uint16_t rows, uint16_t columns, int *master, int *slave);
+/* The input is over. Returns false when the terminal takes nothing just now. */
+bool terminal_end_input(struct command *c);
+void terminal_hang_up(struct command *c);
 
 /* streams.c */
 bool poll_add(int fd, uint32_t events, struct source *src);

@@ -120,7 +120,20 @@ void command_begin_end(struct command *c, uint8_t cause, uint32_t grace_ms)
     }
     if (!c->kill_ms || due < c->kill_ms)
         c->kill_ms = due;
-    command_order(c, ORDER_SIGNAL, SIGTERM, SCOPE_GROUP);
+    if (c->terminal)
+        terminal_hang_up(c);
+    else
+        command_order(c, ORDER_SIGNAL, SIGTERM, SCOPE_GROUP);
+}
+
+/* It wrote where nothing may grow any more, or failed while the disk was full. */
+static bool ended_by_disk(const struct command *c)
+{
+    bool signalled = WIFSIGNALED(c->status) && WTERMSIG(c->status) == SIGXFSZ;
+    bool child_signalled = WIFEXITED(c->status) && WEXITSTATUS(c->status) == 128 + SIGXFSZ;
+    if (c->capped && (signalled || child_signalled))
+        return true;
+    return WIFEXITED(c->status) && WEXITSTATUS(c->status) != 0 && disk_full();
 }
 
 static uint8_t final_cause(const struct command *c)
@@ -133,6 +146,8 @@ static uint8_t final_cause(const struct command *c)
     bool child_killed = WIFEXITED(c->status) && WEXITSTATUS(c->status) == 128 + SIGKILL;
     if ((killed || child_killed) && oom_kills() > c->ooms)
         return CAUSE_OOM;
+    if (ended_by_disk(c))
+        return CAUSE_DISK_QUOTA;
     return WIFSIGNALED(c->status) ? CAUSE_SIGNAL : CAUSE_EXITED;
 }
 
@@ -156,7 +171,8 @@ static void send_exit(const struct command *c)
 
 void command_maybe_finish(struct command *c)
 {
-    if (c->state != GONE || c->out[0].fd >= 0 || c->out[1].fd >= 0 || (c->orphaned && sweeping))
+    if (c->state != GONE || c->out[0].fd >= 0 || c->out[1].fd >= 0 || (c->orphaned && sweeping) ||
+        disk_settling(c->ended_us))
         return;
     c->cause = final_cause(c);
     c->state = ENDED;
@@ -196,6 +212,10 @@ static void gone(struct command *c)
     c->ended_us = now_us();
     c->timeout_ms = c->kill_ms = c->drain_ms = c->patience_ms = 0;
     poll_close(&c->ctl);
+    session_close(&c->session);
+    if (c->slave >= 0)
+        close(c->slave);
+    c->slave = -1;
     for (int i = 0; i < 2; i++)
         if (c->out[i].fd >= 0)
             stream_drain(c, &c->out[i]);
@@ -209,6 +229,11 @@ static void main_ended(struct command *c, const struct shim_report *r)
     c->user_us = r->user_us;
     c->system_us = r->system_us;
     c->max_rss_kb = r->max_rss_kb;
+    if (c->slave >= 0)
+        close(c->slave);
+    c->slave = -1;
+    /* What we ended ourselves says nothing about where its shell would have gone. */
+    session_end(&c->session, !c->cause);
     if (!r->stage)
         gone(c);
     else if (c->cause)

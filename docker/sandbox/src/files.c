@@ -249,7 +249,12 @@ static void *serve(void *unused)
             empty_tmp();
         } else {
             buf32(&a->body, 0);
-            int error = answer_job(j, &a->body, &a->flags);
+            bool grows = j->type == T_FILE_MKDIR, changes = grows || j->type == T_FILE_WRITE || j->type == T_FILE_REMOVE;
+            int error = grows ? disk_refusal() : 0;
+            if (!error)
+                error = answer_job(j, &a->body, &a->flags);
+            if (changes)
+                disk_file_changed();
             if (error) {
                 a->body.len = 4;
                 a->flags = 0;

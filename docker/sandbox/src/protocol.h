@@ -23,6 +23,10 @@ enum frame_type {
     T_DROPPED = 0x04,
     T_PING = 0x05,
     T_PONG = 0x06,
+    T_STAT = 0x07,
+    T_STAT_RESULT = 0x08,
+    T_DISK_BUDGET = 0x09,
+    T_DISK_STATE = 0x0A,
     T_START = 0x10,
     T_STARTED = 0x11,
     T_START_FAILED = 0x12,
@@ -47,6 +51,7 @@ enum frame_type {
     T_FILE_REMOVE = 0x25,
     T_FILE_RENAME = 0x26,
     T_FILE_RESULT = 0x27,
+    T_RESIZE = 0x28,
     T_EGRESS_LISTEN = 0x30,
     T_EGRESS_OPEN = 0x31,
     T_EGRESS_RESULT = 0x32,
@@ -63,6 +68,7 @@ enum frame_type {
 #define F_BEGIN 0x0001    /* FILE_WRITE: first piece, carries the path */
 #define F_COMMIT 0x0002   /* FILE_WRITE: last piece */
 #define F_ABORT 0x0004    /* FILE_WRITE: give up, remove the temporary file */
+#define F_FREEZE 0x0001   /* DISK_BUDGET: nothing may grow, whatever the budget */
 #define F_RECURSIVE 0x0001 /* FILE_REMOVE */
 #define F_STREAM_MASK 0x0003 /* DATA, EOF */
 

@@ -98,6 +98,7 @@ struct shim_job {
     const char *workspace;
     const char *cwd; /* NULL: the workspace */
     int in, out, err, ctl;
+    bool capped; /* may not make a file grow */
 };
 
 enum shim_event { SHIM_STARTED = 1, SHIM_FAILED = 2, SHIM_EXITED = 3, SHIM_GONE = 4 };
@@ -145,7 +146,7 @@ extern uint8_t boot_id[ID_BYTES];
 /* ---- commands.c ------------------------------------------------------------------------------------------------- */
 
 struct command;
-enum source_kind { SRC_STDIN_FRAMES, SRC_STDOUT_FRAMES, SRC_FILES, SRC_SIGNALS, SRC_CMD_OUT, SRC_CMD_IN, SRC_CMD_CTL, SRC_EGRESS_LISTENER, SRC_EGRESS };
+enum source_kind { SRC_STDIN_FRAMES, SRC_STDOUT_FRAMES, SRC_FILES, SRC_DISK, SRC_SIGNALS, SRC_CMD_OUT, SRC_CMD_IN, SRC_CMD_CTL, SRC_EGRESS_LISTENER, SRC_EGRESS };
 struct source {
     enum source_kind kind;
     struct command *cmd;
@@ -173,6 +174,7 @@ void commands_credit(uint32_t channel, const uint8_t *p, size_t n);
 void commands_ack(uint32_t channel, uint16_t flags, const uint8_t *p, size_t n);
 void commands_signal(uint32_t channel, const uint8_t *p, size_t n);
 void commands_cancel(uint32_t channel, const uint8_t *p, size_t n);
+void commands_resize(uint32_t channel, const uint8_t *p, size_t n);
 void commands_reset(uint32_t channel);
 void reset_forget(void);
 void commands_describe(struct buf *b);
@@ -217,6 +219,29 @@ void egress_data(uint32_t channel, const uint8_t *p, size_t n);
 void egress_credit(uint32_t channel, const uint8_t *p, size_t n);
 void egress_eof(uint32_t channel, const uint8_t *p, size_t n);
 void egress_close(uint32_t channel);
+
+/* ---- disk.c: how much the workspace holds, and the budget for it ------------------------------------------------- */
+
+void disk_init(void);
+int disk_eventfd(void);
+/* Act on what was counted: end writers, tell the controller, answer STAT. */
+void disk_event(void);
+void disk_budget(uint16_t flags, uint32_t channel, const uint8_t *p, size_t n);
+void disk_stat(uint32_t channel);
+/* A new controller: answers for the old one are thrown away. */
+void disk_forget(void);
+/* Called once a loop round: while nothing runs, nothing is watched. */
+void disk_running(size_t commands_running);
+/* Commands start, but may not make a file grow. */
+bool disk_no_growth(void);
+/* The workspace is a file system of its own, and full. */
+bool disk_full(void);
+/* Above the budget, and what ended at this time may have changed that: the count is not in yet. */
+bool disk_settling(uint64_t ended_us);
+/* For the file thread: 0, or why nothing may be written. */
+int disk_refusal(void);
+/* For the file thread: bytes were freed or added. Waits for a new count while that decides what may be written. */
+void disk_file_changed(void);
 
 /* ---- main.c -------------------------------------------------------------------------------------------------------- */
 

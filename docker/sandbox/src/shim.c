@@ -7,8 +7,10 @@
  */
 #include "sbxd.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -37,23 +39,24 @@ static _Noreturn void fail(int error, int stage)
 /* A shim must not hold the ends of other commands' pipes, or their readers would never see an end. */
 static void keep_only(const struct shim_job *job)
 {
-    int keep[4] = {job->in, job->out, job->err, job->ctl};
-    for (int i = 1; i < 4; i++)
+    enum { KEPT = 5 };
+    int keep[KEPT] = {job->in, job->out, job->err, job->ctl, job->memory >= 0 ? job->memory : job->ctl};
+    for (int i = 1; i < KEPT; i++)
         for (int k = i; k > 0 && keep[k] < keep[k - 1]; k--) {
             int t = keep[k];
             keep[k] = keep[k - 1];
             keep[k - 1] = t;
         }
     unsigned next = 0;
-    for (int i = 0; i <= 4; i++) {
-        unsigned last = i < 4 ? (unsigned)keep[i] : ~0u;
-        bool empty = i < 4 && last <= next;
-        if (!empty && syscall(SYS_close_range, next, i < 4 ? last - 1 : last, 0) < 0) {
+    for (int i = 0; i <= KEPT; i++) {
+        unsigned last = i < KEPT ? (unsigned)keep[i] : ~0u;
+        bool empty = i < KEPT && last <= next;
+        if (!empty && syscall(SYS_close_range, next, i < KEPT ? last - 1 : last, 0) < 0) {
             long max = sysconf(_SC_OPEN_MAX);
-            for (long fd = next; fd < (i < 4 ? (long)last : max); fd++)
+            for (long fd = next; fd < (i < KEPT ? (long)last : max); fd++)
                 close((int)fd);
         }
-        if (i < 4 && last + 1 > next)
+        if (i < KEPT && last + 1 > next)
             next = last + 1;
     }
 }
@@ -64,7 +67,14 @@ static void become_command(const struct shim_job *job, volatile int *error, vola
     sigset_t none;
     setsid();
     *stage = STAGE_SETUP;
+    if (job->terminal && ioctl(job->in, TIOCSCTTY, 0) < 0)
+        goto failed;
+    if (job->memory >= 0 && fcntl(job->memory, F_SETFD, 0) < 0)
+        goto failed;
     if (dup2(job->in, 0) < 0 || dup2(job->out, 1) < 0 || dup2(job->err, 2) < 0)
+        goto failed;
+    struct rlimit nothing = {0, 0};
+    if (job->capped && setrlimit(RLIMIT_FSIZE, &nothing) < 0)
         goto failed;
     *stage = STAGE_CWD;
     if (chdir(job->workspace) < 0 || (job->cwd && chdir(job->cwd) < 0))
@@ -119,6 +129,7 @@ _Noreturn void shim_run(const struct shim_job *job)
 {
     explicit_bzero(sandbox_key, sizeof sandbox_key);
     ctl = job->ctl;
+    sigprocmask(SIG_SETMASK, &all_signals, NULL);
     keep_only(job);
     setsid();
     prctl(PR_SET_CHILD_SUBREAPER, 1);
@@ -134,6 +145,8 @@ _Noreturn void shim_run(const struct shim_job *job)
         fail(error, stage);
     }
     main_pid = pid;
+    if (job->memory >= 0)
+        close(job->memory);
     close(job->in);
     close(job->out);
     if (job->err != job->out)

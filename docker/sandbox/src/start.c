@@ -163,6 +163,7 @@ static int spawn(struct command *c, const struct request *q)
         .out = fd[THEIR_OUT],
         .err = merge ? fd[THEIR_OUT] : fd[THEIR_ERR],
         .ctl = fd[THEIR_CTL],
+        .capped = c->capped,
     };
     oom_offer(true);
     pid_t pid = fork();
@@ -207,11 +208,13 @@ static void start(uint32_t channel, const struct request *q)
         return;
     }
     memcpy(c->id, q->id, ID_BYTES);
+    c->slave = c->session.memory = -1;
     c->ctl_src = (struct source){SRC_CMD_CTL, c, 0};
     c->in.src = (struct source){SRC_CMD_IN, c, 0};
     for (int i = 0; i < 2; i++)
         c->out[i].src = (struct source){SRC_CMD_OUT, c, i};
     c->ooms = oom_kills();
+    c->capped = disk_no_growth();
     c->started_us = now_us();
     c->grace_ms = q->grace_ms;
     c->timeout_ms = q->timeout_ms ? c->started_us / 1000 + q->timeout_ms : 0;

@@ -59,6 +59,10 @@ static void spool_output(struct command *c, struct stream *s, uint64_t from)
     struct spool *sp = &c->spool;
     if (!sp->wanted || sp->failed)
         return;
+    if (disk_no_growth()) {
+        sp->failed = true;
+        return;
+    }
     if (sp->fd >= 0) {
         spool_range(c, s, from);
         return;
@@ -217,8 +221,12 @@ void stdin_writable(struct command *c)
             poll_remove(c->in.fd);
             c->in.polled = false;
         }
-        if (!waiting && c->in.eof)
-            stdin_close(c);
+        if (!waiting && c->in.eof) {
+            if (!c->terminal || terminal_end_input(c))
+                stdin_close(c);
+            else if (!c->in.polled)
+                c->in.polled = poll_add(c->in.fd, EPOLLOUT, &c->in.src);
+        }
     }
     stdin_credit(c);
 }
@@ -276,5 +284,9 @@ void command_close(struct command *c)
     if (c->spool.fd >= 0)
         close(c->spool.fd);
     c->spool.fd = -1;
+    session_close(&c->session);
+    if (c->slave >= 0)
+        close(c->slave);
+    c->slave = -1;
     poll_close(&c->ctl);
 }

@@ -155,6 +155,7 @@ static void welcome(const uint8_t *nonce)
     starts_forget();
     reset_forget();
     files_forget();
+    disk_forget();
     egress_forget();
     /* Zero is left out, so that a payload of zeros never has a good checksum. */
     session_crc = get32(nonce) | 1;
@@ -221,6 +222,12 @@ static void act(uint8_t type, uint16_t flags, uint32_t channel, const uint8_t *p
     case T_PING:
         frame_out(T_PONG, 0, channel, p, n);
         return;
+    case T_STAT:
+        disk_stat(channel);
+        return;
+    case T_DISK_BUDGET:
+        disk_budget(flags, channel, p, n);
+        return;
     case T_START:
         commands_start(flags, channel, p, n);
         return;
@@ -244,6 +251,9 @@ static void act(uint8_t type, uint16_t flags, uint32_t channel, const uint8_t *p
         return;
     case T_CANCEL:
         commands_cancel(channel, p, n);
+        return;
+    case T_RESIZE:
+        commands_resize(channel, p, n);
         return;
     case T_COMMANDS: {
         struct buf b = {0};

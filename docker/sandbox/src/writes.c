@@ -129,7 +129,9 @@ int write_piece(const struct job *j, struct reader *r)
     for (int i = 0; i < WRITES_MAX; i++)
         if (writes[i].used && writes[i].session == j->session && writes[i].handle == handle)
             w = &writes[i];
-    int error = 0;
+    int error = j->flags & F_ABORT ? 0 : disk_refusal();
+    if (!w && error)
+        return error;
     if (j->flags & F_BEGIN) {
         if (w)
             return EINVAL;

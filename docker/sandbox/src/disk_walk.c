@@ -1,0 +1,259 @@
+/*
+ * Counting the workspace by looking at every file. Only one descriptor per level is open, and from a depth of
+ * LEVELS_OPEN on only the deepest: the way back up is "..", checked. A directory that its owner closed to himself is
+ * opened for the time of the look, or it would be a place to hide bytes in.
+ */
+#include "disk.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "files.h"
+
+#define LEVELS_OPEN 256
+#define RAW_BYTES 32768
+#define RAW_FIRST 2048 /* after coming back up, when most of a large piece would be read for the second time */
+
+struct level {
+    int fd; /* -1: closed, because it is too far up */
+    ino_t ino;
+    int64_t at;     /* where to read on */
+    mode_t restore; /* 0: its mode was left alone */
+};
+
+struct inodes {
+    ino_t *slots; /* 0 = free */
+    size_t n, cap;
+};
+
+struct walk {
+    struct level *levels;
+    size_t depth, cap;
+    dev_t dev;
+    struct inodes linked;
+    struct disk_count count;
+    char raw[RAW_BYTES] __attribute__((aligned(8)));
+};
+
+/* Returns whether it was not in there yet. */
+static bool inodes_add(struct inodes *s, ino_t ino)
+{
+    if (s->n * 2 >= s->cap) {
+        struct inodes more = {calloc(s->cap ? s->cap * 2 : 256, sizeof *more.slots), 0, s->cap ? s->cap * 2 : 256};
+        if (!more.slots)
+            return true; /* counted twice rather than not at all */
+        for (size_t i = 0; i < s->cap; i++)
+            if (s->slots[i])
+                inodes_add(&more, s->slots[i]);
+        free(s->slots);
+        *s = more;
+    }
+    size_t i = (size_t)((uint64_t)ino * 0x9E3779B97F4A7C15u >> 20) & (s->cap - 1);
+    while (s->slots[i] && s->slots[i] != ino)
+        i = (i + 1) & (s->cap - 1);
+    if (s->slots[i])
+        return false;
+    s->slots[i] = ino;
+    s->n++;
+    return true;
+}
+
+static void count_inode(struct walk *w, const struct stat *st)
+{
+    if (st->st_nlink > 1 && !S_ISDIR(st->st_mode) && !inodes_add(&w->linked, st->st_ino))
+        return;
+    w->count.bytes += (uint64_t)st->st_blocks * 512;
+}
+
+/* ---- down and up ------------------------------------------------------------------------------------------ */
+
+static void leave(struct level *l)
+{
+    struct stat st;
+    if (l->restore && fstat(l->fd, &st) == 0 && (st.st_mode & 07777) == (l->restore | 0700))
+        fchmod(l->fd, l->restore);
+    close(l->fd);
+}
+
+static bool push(struct walk *w, int fd, ino_t ino, mode_t restore)
+{
+    if (w->depth == w->cap) {
+        size_t cap = w->cap ? w->cap * 2 : 64;
+        struct level *levels = realloc(w->levels, cap * sizeof *levels);
+        if (!levels)
+            return false;
+        w->levels = levels;
+        w->cap = cap;
+    }
+    if (w->depth > LEVELS_OPEN) {
+        struct level *above = &w->levels[w->depth - 1];
+        close(above->fd);
+        above->fd = -1;
+    }
+    w->levels[w->depth++] = (struct level){fd, ino, 0, restore};
+    return true;
+}
+
+/* A directory that went away meanwhile, or that we may not enter, is passed by. */
+static bool enter(struct walk *w, int dir, const char *name, const struct stat *st)
+{
+    mode_t mode = st->st_mode & 07777, closed = (mode & 0500) != 0500 && st->st_uid == getuid() ? mode : 0;
+    if (closed && fchmodat(dir, name, closed | 0700, 0) < 0)
+        return true;
+    int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0)
+        return true;
+    if (push(w, fd, st->st_ino, closed))
+        return true;
+    close(fd);
+    return false;
+}
+
+/* False when the directory above is not where it was. */
+static bool up(struct walk *w)
+{
+    struct level *here = &w->levels[w->depth - 1];
+    bool fine = true;
+    if (w->depth > 1 && here[-1].fd < 0) {
+        struct stat st;
+        here[-1].fd = openat(here->fd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        fine = here[-1].fd >= 0 && fstat(here[-1].fd, &st) == 0 && st.st_ino == here[-1].ino && st.st_dev == w->dev;
+    }
+    leave(here);
+    w->depth--;
+    return fine;
+}
+
+/* Count one name; returns whether it is a directory to go down to. */
+static bool look(struct walk *w, int dir, const char *name, struct stat *st)
+{
+    if (fstatat(dir, name, st, AT_SYMLINK_NOFOLLOW) < 0 || st->st_dev != w->dev)
+        return false;
+    w->count.entries++;
+    count_inode(w, st);
+    return S_ISDIR(st->st_mode);
+}
+
+static bool walk_all(struct walk *w, uint64_t most)
+{
+    size_t piece = RAW_BYTES;
+    while (w->depth) {
+        struct level *here = &w->levels[w->depth - 1];
+        if (here->at && piece == RAW_FIRST)
+            lseek(here->fd, here->at, SEEK_SET);
+        long n = syscall(SYS_getdents64, here->fd, w->raw, piece);
+        if (n <= 0) {
+            if (!up(w))
+                return false;
+            piece = RAW_FIRST;
+            continue;
+        }
+        piece = RAW_BYTES;
+        for (long at = 0; at < n;) {
+            struct dirent64 *d = (struct dirent64 *)(void *)(w->raw + at);
+            struct stat st;
+            at += d->reclen;
+            here->at = d->off;
+            if (strcmp(d->name, ".") == 0 || strcmp(d->name, "..") == 0 || !look(w, here->fd, d->name, &st))
+                continue;
+            size_t depth = w->depth;
+            if (!enter(w, here->fd, d->name, &st))
+                return false;
+            if (w->depth > depth)
+                break;
+        }
+        if (most && w->count.entries > most)
+            return true;
+    }
+    return true;
+}
+
+/* ---- deleted, but still open ------------------------------------------------------------------------------ */
+
+static bool all_digits(const char *name) { return name[0] && strspn(name, "0123456789") == strlen(name); }
+
+static void count_if_deleted(struct walk *w, int fds, const char *name)
+{
+    static const char mark[] = " (deleted)";
+    char target[4352];
+    struct stat st;
+    size_t prefix = strlen(workspace_path);
+    ssize_t n = readlinkat(fds, name, target, sizeof target - 1);
+    if (n < (ssize_t)(prefix + sizeof mark))
+        return;
+    target[n] = 0;
+    if (strcmp(target + n - (sizeof mark - 1), mark) != 0 || strncmp(target, workspace_path, prefix) != 0)
+        return;
+    if (fstatat(fds, name, &st, 0) == 0 && st.st_nlink == 0 && st.st_dev == w->dev && inodes_add(&w->linked, st.st_ino))
+        w->count.bytes += (uint64_t)st.st_blocks * 512;
+}
+
+static void count_descriptors(struct walk *w, const char *pid)
+{
+    char path[64];
+    long n;
+    snprintf(path, sizeof path, "/proc/%.20s/fd", pid);
+    int fds = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fds < 0)
+        return;
+    char raw[4096] __attribute__((aligned(8)));
+    while ((n = syscall(SYS_getdents64, fds, raw, sizeof raw)) > 0)
+        for (long at = 0; at < n;) {
+            struct dirent64 *d = (struct dirent64 *)(void *)(raw + at);
+            at += d->reclen;
+            if (all_digits(d->name))
+                count_if_deleted(w, fds, d->name);
+        }
+    close(fds);
+}
+
+static void count_deleted(struct walk *w)
+{
+    long n;
+    int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    while (proc >= 0 && (n = syscall(SYS_getdents64, proc, w->raw, sizeof w->raw)) > 0)
+        for (long at = 0; at < n;) {
+            struct dirent64 *d = (struct dirent64 *)(void *)(w->raw + at);
+            at += d->reclen;
+            if (all_digits(d->name))
+                count_descriptors(w, d->name);
+        }
+    if (proc >= 0)
+        close(proc);
+}
+
+bool disk_walk(int root, uint64_t most, struct disk_count *out)
+{
+    struct walk *w = calloc(1, sizeof *w);
+    struct stat st;
+    int top = openat(root, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    bool fine = w && top >= 0 && fstat(top, &st) == 0;
+    if (fine) {
+        w->dev = st.st_dev;
+        w->count.bytes = (uint64_t)st.st_blocks * 512;
+        fine = push(w, top, st.st_ino, 0);
+    }
+    if (fine) {
+        top = -1;
+        fine = walk_all(w, most);
+        while (w->depth) {
+            struct level *l = &w->levels[--w->depth];
+            if (l->fd >= 0)
+                leave(l);
+        }
+        count_deleted(w);
+        *out = w->count;
+    }
+    if (top >= 0)
+        close(top);
+    if (w) {
+        free(w->levels);
+        free(w->linked.slots);
+    }
+    free(w);
+    return fine;
+}
