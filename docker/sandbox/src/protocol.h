@@ -1,11 +1,11 @@
 /*
- * The sbxd protocol, version 1. The layout of every frame and payload is documented once, in
+ * The sbxd protocol, version 2. The layout of every frame and payload is documented once, in
  * packages/sandbox/src/protocol/README.md; the names here and in protocol/frames.ts mirror it.
  */
 #ifndef SBXD_PROTOCOL_H
 #define SBXD_PROTOCOL_H
 
-#define PROTOCOL_VERSION 1
+#define PROTOCOL_VERSION 2
 
 #define FRAME_MAGIC 0xA7
 #define HEADER_BYTES 16
@@ -74,12 +74,28 @@ enum frame_type {
 
 enum stream_id { S_STDIN = 0, S_STDOUT = 1, S_STDERR = 2 };
 
-/* START options. Unknown bits are refused. */
+/* START flags. Unknown bits are refused. */
 #define START_SHELL 0x0001
 #define START_MERGE 0x0002
 #define START_STDIN 0x0004
-#define START_SPOOL 0x0008
-#define START_KNOWN (START_SHELL | START_MERGE | START_STDIN | START_SPOOL)
+#define START_KNOWN (START_SHELL | START_MERGE | START_STDIN)
+
+/* START options, in a list after the program: 0x01–0x1f what is measured and kept, 0x20–0x3f terminals and sessions. */
+enum start_option {
+    OPT_TIMEOUT = 0x01,
+    OPT_SPOOL = 0x02,
+    OPT_CUT = 0x03,
+    OPT_LIMIT = 0x04,
+    OPT_RLIMIT = 0x05,
+    OPT_NICE = 0x06,
+};
+#define OPT_REPEATS(tag) ((tag) == OPT_RLIMIT)
+
+/* Further facts of EXIT, in a list at its end, numbered as the options of START are. */
+enum exit_fact {
+    FACT_CUT = 0x01,
+    FACT_RUSAGE = 0x02,
+};
 
 enum refused_reason { REFUSED_NO_KEY = 1, REFUSED_BAD_KEY = 2, REFUSED_OLD_EPOCH = 3, REFUSED_VERSION = 4 };
 

@@ -59,7 +59,18 @@ void buf32(struct buf *b, uint32_t v);
 void buf64(struct buf *b, uint64_t v);
 void buf_bytes(struct buf *b, const void *p, size_t n);
 
-/* ---- checks.c: CRC-32C, SHA-256, HMAC --------------------------------------------------------------------- */
+/* ---- sha256.c: begins zeroed ------------------------------------------------------------------------------ */
+
+struct sha256 {
+    uint32_t h[8];
+    uint64_t bytes;
+    uint8_t block[64];
+};
+void sha256_add(struct sha256 *s, const void *data, size_t n);
+/* The hash of all that was added; `s` stays as it is. */
+void sha256_end(const struct sha256 *s, uint8_t out[32]);
+
+/* ---- checks.c: CRC-32C, HMAC --------------------------------------------------------------------- */
 
 uint32_t crc32c(uint32_t start, const void *data, size_t n);
 void hmac_sha256(const uint8_t key[KEY_BYTES], const void *data, size_t n, uint8_t out[32]);
@@ -98,6 +109,8 @@ struct shim_job {
     const char *workspace;
     const char *cwd; /* NULL: the workspace */
     int in, out, err, ctl;
+    bool terminal; /* in, out and err are one, and become the controlling terminal */
+    int memory;    /* passed on to the command, or -1 */
     bool capped; /* may not make a file grow */
 };
 

@@ -130,7 +130,6 @@ _Noreturn void shim_run(const struct shim_job *job)
     explicit_bzero(sandbox_key, sizeof sandbox_key);
     ctl = job->ctl;
     sigprocmask(SIG_SETMASK, &all_signals, NULL);
-    sigprocmask(SIG_SETMASK, &all_signals, NULL);
     keep_only(job);
     setsid();
     prctl(PR_SET_CHILD_SUBREAPER, 1);

@@ -1,0 +1,88 @@
+/*
+ * Commands in a terminal: a pseudo-terminal whose other side is their stdin, stdout and stderr. Its bytes are the
+ * command's stdin and stdout like any other's, with the same offsets and credit.
+ *
+ * We keep a descriptor of the command's side until its main process has ended: without one, a command that closes its
+ * terminal and opens it again would look like one that has hung up.
+ */
+#include "command.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <termios.h>
+#include <unistd.h>
+
+static void set_size(int fd, uint16_t rows, uint16_t columns)
+{
+    struct winsize size = {.ws_row = rows, .ws_col = columns};
+    ioctl(fd, TIOCSWINSZ, &size);
+}
+
+/* The side of the command for a master; -1 with errno. */
+static int open_slave(int master)
+{
+    char name[64];
+    int unlocked = 0;
+    if (ioctl(master, TIOCSPTLCK, &unlocked) < 0)
+        return -1;
+    /* Not by its name where that can be avoided: a command may have its own idea of /dev/pts. */
+    int slave = ioctl(master, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
+    if (slave < 0 && ptsname_r(master, name, sizeof name) == 0)
+        slave = open(name, O_RDWR | O_NOCTTY | O_CLOEXEC);
+    return slave;
+}
+
+bool terminal_open(uint16_t rows, uint16_t columns, int *master, int *slave)
+{
+    *master = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC | O_NONBLOCK);
+    *slave = *master < 0 ? -1 : open_slave(*master);
+    if (*slave < 0) {
+        int error = errno;
+        if (*master >= 0)
+            close(*master);
+        *master = -1;
+        errno = error;
+        return false;
+    }
+    struct termios t;
+    if (tcgetattr(*slave, &t) == 0) {
+        t.c_iflag |= IUTF8; /* so that erasing takes whole characters */
+        tcsetattr(*slave, TCSANOW, &t);
+    }
+    set_size(*slave, rows, columns);
+    return true;
+}
+
+void commands_resize(uint32_t channel, const uint8_t *p, size_t n)
+{
+    struct command *c = command_by_channel(channel);
+    struct reader r = {p, n, false};
+    uint16_t rows = rd16(&r), columns = rd16(&r);
+    if (c && c->slave >= 0 && !r.bad)
+        set_size(c->slave, rows, columns);
+}
+
+/* The key that means the end of the input; twice behind an unfinished line, which the first one only hands over. */
+bool terminal_end_input(struct command *c)
+{
+    const struct ring *r = &c->in.ring;
+    struct termios t;
+    uint8_t keys[2] = {4, 4};
+    struct iovec last[2] = {{0}};
+    if (tcgetattr(c->in.fd, &t) == 0 && t.c_cc[VEOF])
+        keys[0] = keys[1] = t.c_cc[VEOF];
+    else
+        t.c_lflag = ICANON;
+    if (r->cap && r->end)
+        ring_slice(r, r->end - 1, 1, last);
+    bool unfinished = last[0].iov_len && *(uint8_t *)last[0].iov_base != '\n' && t.c_lflag & ICANON;
+    return write(c->in.fd, keys, unfinished ? 2 : 1) >= 0 || errno != EAGAIN;
+}
+
+void terminal_hang_up(struct command *c)
+{
+    /* As when its window is closed; who is stopped hears it too. */
+    command_order(c, ORDER_SIGNAL, SIGHUP, SCOPE_TREE);
+    command_order(c, ORDER_SIGNAL, SIGCONT, SCOPE_TREE);
+}
