@@ -18,6 +18,12 @@ export interface BackendCapabilities {
   warnings: string[]
 }
 
+/** `open`: it does not answer and calls fail at once; `half-open`: the same, and it is being asked again just now. */
+export type BackendHealth =
+  | { state: 'closed'; running: number; inLine: number }
+  /** `since` in epoch milliseconds; `reason` is a sentence for people. */
+  | { state: 'open' | 'half-open'; since: number; reason: string }
+
 /** Limits of one sandbox. Bytes, processes, CPUs (fractions allowed). */
 export interface SandboxLimits {
   memoryBytes: number
@@ -96,5 +102,7 @@ export interface SandboxBackend {
    * Back-pressure works in both directions. May be opened before `start`.
    */
   openStream(id: string, signal?: AbortSignal): Promise<Duplex>
+  /** Whether it answers, as the last calls have shown; contacts nothing. Left out where nothing can hang. */
+  health?(): BackendHealth
   close(): Promise<void>
 }

@@ -8,6 +8,7 @@ import { isDeploymentId } from '../../names.ts'
 import { absentIf404, unless } from './answers.ts'
 import { createDraughtsman } from './blueprint.ts'
 import { capabilitiesFrom, type EngineInfo } from './capabilities.ts'
+import type { CircuitOptions } from './circuit-breaker.ts'
 import { parseDockerHost, type EngineTls } from './connection.ts'
 import { createEngine, DEADLINE } from './engine.ts'
 import { engineAnswer } from './engine-error.ts'
@@ -24,6 +25,8 @@ export interface DockerBackendOptions {
   deployment: string
   /** Default: the profile shipped with this package. */
   seccompFile?: string
+  /** When an engine that hangs is given up for a while, and how many calls may wait for it. */
+  circuit?: CircuitOptions
 }
 
 /**
@@ -38,7 +41,7 @@ export function createDockerBackend(options: DockerBackendOptions): SandboxBacke
       `"${deployment}" is not a deployment id: lower-case letters, digits and dashes, at most 40.`,
     )
   }
-  const engine = createEngine(parseDockerHost(options.dockerHost, options.tls))
+  const engine = createEngine(parseDockerHost(options.dockerHost, options.tls), options.circuit)
   const blueprint = createDraughtsman(engine, deployment, options.seccompFile)
   const volumes = createVolumes(engine, deployment)
   /** Ids already seen to carry our label; a container never changes its labels. */
@@ -191,6 +194,8 @@ export function createDockerBackend(options: DockerBackendOptions): SandboxBacke
       await must(id, signal)
       return unframed(await engine.attach(id, signal))
     },
+
+    health: () => engine.health(),
 
     close: async () => {},
   }

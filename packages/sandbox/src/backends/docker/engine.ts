@@ -2,8 +2,10 @@ import type { Socket } from 'node:net'
 
 import Docker from 'dockerode'
 
+import type { BackendHealth } from '../../backend.ts'
 import { SandboxError } from '../../errors.ts'
 import { attach, pingVersion } from './attach.ts'
+import { type CircuitOptions, createCircuitBreaker } from './circuit-breaker.ts'
 import type { EngineAddress } from './connection.ts'
 import { deadlineError, toSandboxError } from './engine-error.ts'
 
@@ -29,10 +31,16 @@ export interface Engine {
   ): Promise<T>
   /** The raw attach stream of a container, Docker's framing still on it. */
   attach(id: string, signal?: AbortSignal): Promise<Socket>
+  /** As the last calls have shown; contacts nothing. */
+  health(): BackendHealth
 }
 
-/** One engine at one address. Opens nothing until the first call, and holds nothing open between calls. */
-export function createEngine(address: EngineAddress): Engine {
+/**
+ * One engine at one address. Opens nothing until the first call, and holds nothing open between calls. While it does
+ * not answer, calls fail at once.
+ */
+export function createEngine(address: EngineAddress, circuit?: CircuitOptions): Engine {
+  const breaker = createCircuitBreaker(address, (signal) => pingVersion(address, signal), circuit)
   let negotiated: Promise<{ docker: Docker; apiVersion: string }> | undefined
 
   async function withDeadline<T>(
@@ -77,16 +85,19 @@ export function createEngine(address: EngineAddress): Engine {
   return {
     address,
     apiVersion: async () => (await negotiate()).apiVersion,
-    call: async (doing, deadlineMs, run, signal) => {
-      const { docker } = await negotiate()
-      return withDeadline(doing, deadlineMs, signal, (inner) => run(docker, inner))
-    },
-    attach: async (id, signal) => {
-      const { apiVersion } = await negotiate()
-      return withDeadline('attach to the sandbox', DEADLINE.attach, signal, (inner) =>
-        attach(address, apiVersion, id, inner),
-      )
-    },
+    call: (doing, deadlineMs, run, signal) =>
+      breaker.run(async (either) => {
+        const { docker } = await negotiate()
+        return withDeadline(doing, deadlineMs, either, (inner) => run(docker, inner))
+      }, signal),
+    attach: (id, signal) =>
+      breaker.run(async (either) => {
+        const { apiVersion } = await negotiate()
+        return withDeadline('attach to the sandbox', DEADLINE.attach, either, (inner) =>
+          attach(address, apiVersion, id, inner),
+        )
+      }, signal),
+    health: () => breaker.health(),
   }
 }
 
