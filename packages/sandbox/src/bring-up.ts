@@ -52,6 +52,9 @@ export async function bringUp<T>(
       failure = error
       // Removed or stopped behind our back, or the name is taken by a container that is not to be seen.
       if (error.code === 'sandbox_lost' || error.code === 'exists') continue
+      // Frozen by something else than the engine, which then says that it runs: freeze and thaw it once.
+      if (error.code === 'timeout' && container && attempt === 0 && (await nudged(container, options)))
+        continue
       // A supervisor of another version, from before an upgrade: nobody can talk to what runs in there any more.
       if (error.code !== 'protocol' || !container || !(await differs(container, slot, options, signal)))
         throw error
@@ -85,7 +88,32 @@ async function current(
     if (container.id !== chosen.id && container.state !== 'removing')
       await options.backend.remove(container.id)
   }
-  return chosen
+  return owned(chosen, slot, containers, options)
+}
+
+/** A claim that was cut off before its rename is finished here: the name says whose it is before a command runs. */
+async function owned(
+  container: BackendSandbox,
+  slot: LedgerSlot,
+  all: BackendSandbox[],
+  options: BringUpOptions,
+): Promise<BackendSandbox> {
+  if (generation(container, options.deploymentId) > 0) return container
+  const name = nameFor(slot, await nextGeneration(slot, all, options), options)
+  await options.backend.rename(container.id, name)
+  return { ...container, name }
+}
+
+async function nudged(container: BackendSandbox, { backend }: BringUpOptions): Promise<boolean> {
+  if (container.state !== 'running' || !(await backend.capabilities()).pause) return false
+  try {
+    await backend.pause(container.id)
+    await backend.resume(container.id)
+    return true
+  } catch (error) {
+    if (error instanceof SandboxError) return false
+    throw error
+  }
 }
 
 /** Only a sandbox in which nothing runs moves to a new image. */
@@ -100,13 +128,13 @@ async function isOutdated(
 }
 
 /** Whether a container made now would be another one. */
-async function differs(
+export async function differs(
   container: BackendSandbox,
   slot: LedgerSlot,
   options: BringUpOptions,
-  signal: AbortSignal,
+  signal?: AbortSignal,
 ): Promise<boolean> {
-  const now = await options.backend.fingerprint?.(specFor(slot, 0, options), signal)
+  const now = await options.backend.fingerprint?.(specOf(slot, container.name, options), signal)
   return now !== undefined && now !== container.labels[LABEL.spec]
 }
 
@@ -116,17 +144,36 @@ async function create(
   options: BringUpOptions,
   signal: AbortSignal,
 ): Promise<BackendSandbox> {
+  const name = nameFor(slot, await nextGeneration(slot, existing, options), options)
+  return options.backend.create(specOf(slot, name, options), signal)
+}
+
+async function nextGeneration(
+  slot: LedgerSlot,
+  existing: BackendSandbox[],
+  options: BringUpOptions,
+): Promise<number> {
   const highest = Math.max(0, ...existing.map((container) => generation(container, options.deploymentId)))
   // A ledger restored from a backup may be behind the engine.
   let next = await options.ledger.nextGeneration(slot.slot)
   while (next <= highest) next = await options.ledger.nextGeneration(slot.slot)
-  return options.backend.create(specFor(slot, next, options), signal)
+  return next
 }
 
-function specFor(slot: LedgerSlot, n: number, options: BringUpOptions): SandboxSpec {
+/** The name of the n-th container of a claimed slot. */
+export function nameFor(
+  slot: LedgerSlot,
+  n: number,
+  options: Pick<BringUpOptions, 'deploymentId' | 'deploymentKey'>,
+): string {
   if (slot.userId === undefined) throw new SandboxError('ledger', `Slot ${slot.slot} belongs to nobody.`)
+  return claimedName(options.deploymentId, slot.slot, ownerTag(options.deploymentKey, slot.userId), n)
+}
+
+/** What a container of this slot is made from now. */
+export function specOf(slot: LedgerSlot, name: string, options: BringUpOptions): SandboxSpec {
   return {
-    name: claimedName(options.deploymentId, slot.slot, ownerTag(options.deploymentKey, slot.userId), n),
+    name,
     slot: slot.slot,
     uid: slot.uid,
     volume: slot.volume,
@@ -137,7 +184,8 @@ function specFor(slot: LedgerSlot, n: number, options: BringUpOptions): SandboxS
   }
 }
 
-async function open(
+/** A stream to its sbxd, with the container running, whatever its state was. */
+export async function open(
   container: BackendSandbox,
   backend: SandboxBackend,
   signal: AbortSignal,

@@ -6,16 +6,20 @@ import { RemoteFiles } from './client/files.ts'
 import { handshake, type Welcome } from './client/handshake.ts'
 import { Link } from './client/link.ts'
 import { encodeStart, idBytes, sendStart } from './client/start.ts'
+import { encodeBudget, readDiskState, readStat } from './client/stat.ts'
 import { SandboxError } from './errors.ts'
 import { ByteReader, ByteWriter } from './protocol/bytes.ts'
-import { FrameType } from './protocol/frames.ts'
+import { FLAG, FrameType } from './protocol/frames.ts'
 import type {
   CommandId,
   CommandStream,
+  DiskBudget,
+  DiskState,
   KnownCommand,
   RunningCommand,
   RunRequest,
   Sandbox,
+  SandboxStat,
 } from './sandbox.ts'
 
 export interface ConnectOptions {
@@ -33,12 +37,25 @@ export interface ConnectOptions {
   handshakeMs?: number
   /** A silent connection is asked for a sign of life this often, and given up after twice as long. 0 = never. Default 10,000. */
   heartbeatMs?: number
+  /** What the workspace may hold; sbxd keeps it over reconnects. Default: as it is. */
+  disk?: DiskBudget
 }
 
 /** A sandbox with a live connection. When the connection ends, everything pending rejects; commands go on inside. */
 export interface ConnectedSandbox extends Sandbox {
-  /** Let go; nothing inside ends. Idempotent. */
-  close(): Promise<void>
+  /** Let go; nothing inside ends. Idempotent. Everything pending rejects with `why`; default `cancelled`. */
+  close(why?: SandboxError): Promise<void>
+  /** When it was last used, on the clock of `performance.now()`; signs of life do not count. */
+  readonly usedAt: number
+  /**
+   * Whether it may be paused now: no command runs in it, whoever started it, and nothing is under way. Then nothing is
+   * sent until somebody uses it again, and `wake` is called just before that; what is sent meanwhile waits in the stream.
+   */
+  rest(wake: () => void): Promise<boolean>
+  /** What the workspace may hold from now on. Resolves with what sbxd makes of it before it has counted again. */
+  setDiskBudget(budget: DiskBudget): Promise<DiskState>
+  /** Between a `rest` that was granted and the `wake`. */
+  readonly resting: boolean
   /**
    * Resolves when the connection has ended: undefined after `close()`, else why: `sandbox_lost`, `protocol`, or
    * `fenced` when another controller has taken over. Never rejects.
@@ -73,6 +90,7 @@ class RemoteSandbox implements ConnectedSandbox {
   readonly files: RemoteFiles
   readonly found: readonly KnownCommand[]
   readonly #link: Link
+  #disk: DiskState | undefined
 
   constructor(id: string, welcome: Welcome, link: Link) {
     this.id = id
@@ -81,6 +99,7 @@ class RemoteSandbox implements ConnectedSandbox {
     this.found = welcome.commands
     this.files = new RemoteFiles(link, welcome.workspace)
     this.#link = link
+    link.onDiskState = (payload) => this.#diskState(payload)
   }
 
   get closed(): Promise<SandboxError | undefined> {
@@ -136,8 +155,50 @@ class RemoteSandbox implements ConnectedSandbox {
       throw new SandboxError('protocol', 'sbxd answered RESET with something else')
   }
 
-  async close(): Promise<void> {
-    this.#link.close()
+  async stat(): Promise<SandboxStat> {
+    const { type, payload } = await this.#link.request(FrameType.STAT)
+    if (type !== FrameType.STAT_RESULT)
+      throw new SandboxError('protocol', 'sbxd answered STAT with something else')
+    return readStat(new ByteReader(payload))
+  }
+
+  get disk(): DiskState | undefined {
+    return this.#disk
+  }
+
+  async setDiskBudget(budget: DiskBudget): Promise<DiskState> {
+    const { type, payload } = await this.#link.request(
+      FrameType.DISK_BUDGET,
+      budget.freeze === true ? FLAG.FREEZE : 0,
+      encodeBudget(budget),
+    )
+    if (type !== FrameType.DISK_STATE)
+      throw new SandboxError('protocol', 'sbxd answered DISK_BUDGET with something else')
+    return this.#diskState(payload)
+  }
+
+  #diskState(payload: Buffer): DiskState {
+    this.#disk = readDiskState(new ByteReader(payload))
+    return this.#disk
+  }
+
+  async close(why?: SandboxError): Promise<void> {
+    this.#link.close(why)
+  }
+
+  get usedAt(): number {
+    return this.#link.usedAt
+  }
+
+  get resting(): boolean {
+    return this.#link.resting
+  }
+
+  async rest(wake: () => void): Promise<boolean> {
+    if (this.#link.busy) return false
+    const known = await this.commands()
+    if (known.some(({ state }) => state === 'running') || this.#link.busy) return false
+    return this.#link.rest(wake)
   }
 
   #command(

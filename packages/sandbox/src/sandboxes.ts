@@ -1,22 +1,16 @@
-import { setTimeout as sleep } from 'node:timers/promises'
-
 import type { SandboxBackend, SandboxLimits, SandboxState } from './backend.ts'
-import { bringUp, containersOf, type BringUpOptions } from './bring-up.ts'
-import { connectSandbox, type ConnectedSandbox } from './client.ts'
+import { containersOf, type BringUpOptions } from './bring-up.ts'
 import { SandboxError } from './errors.ts'
-import { deriveSandboxKey } from './key.ts'
+import { createHousekeeping } from './housekeeping.ts'
+import { IDLE_DEFAULTS, type IdleOptions } from './idle.ts'
 import { createGate, createKeyedLock } from './keyed-lock.ts'
 import type { SandboxLedger } from './ledger.ts'
 import { DEFAULT_LIMITS } from './limits.ts'
 import { isDeploymentId } from './names.ts'
+import { createPool, type PoolOptions } from './pool.ts'
+import { createReconciler } from './reconciler.ts'
 import type { Sandbox } from './sandbox.ts'
-import { slotFor } from './slots.ts'
-
-/** When a stream drops, the waits in milliseconds before each try to open a new one. */
-const RECONNECT_AFTER = [50, 250, 1_000, 4_000, 15_000]
-
-/** How long one acquire may take altogether, whoever waits for it. */
-const ACQUIRE_MS = 120_000
+import { createTenants } from './tenants.ts'
 
 export interface SandboxesOptions {
   backend: SandboxBackend
@@ -33,8 +27,16 @@ export interface SandboxesOptions {
   runtime?: string
   /** Sandboxes that are made or started at once. Default 8. */
   startsAtOnce?: number
-  /** Told about what nobody waits for: a stream that dropped and could not be opened again. */
-  log?: (message: string, details: { userId: string; error?: unknown }) => void
+  /** Warm sandboxes for users who have none yet, see `maintain`. Default none. */
+  pool?: PoolOptions
+  /** When sandboxes that nobody uses are paused and stopped, see `maintain`. */
+  idle?: IdleOptions
+  /** Milliseconds between two looks at what is on the engine, see `maintain`. Default 60,000. */
+  lookEveryMs?: number
+  /** How long something that is nobody's must have been seen before it is removed. Default 120,000. */
+  graceMs?: number
+  /** Told about what nobody waits for, for example a stream that dropped and could not be opened again. */
+  log?: (message: string, details: { userId?: string; slot?: string; error?: unknown }) => void
 }
 
 export interface SandboxStatus {
@@ -63,6 +65,14 @@ export interface Sandboxes {
   stop(userId: string): Promise<void>
   /** Stop every container of this deployment, also those that this controller has no stream to. */
   stopAll(): Promise<void>
+  /**
+   * Look after everybody's sandboxes from now on, until `close`: open the streams to those that run, so that their
+   * leases do not end; bring engine and ledger together; keep the pool filled; pause and stop what is idle. For the
+   * one controller of a deployment: what another one holds is taken over. Resolves after the first look; never rejects.
+   */
+  maintain(): Promise<void>
+  /** Stop the sandbox that was not used for longest, of those in which nothing runs. False when there is none. */
+  stopLongestIdle(): Promise<boolean>
   /** Let go of all streams; containers and commands go on. */
   close(): Promise<void>
 }
@@ -83,104 +93,49 @@ export function createSandboxes(options: SandboxesOptions): Sandboxes {
     limits: options.limits ?? DEFAULT_LIMITS,
     ...(options.runtime === undefined ? {} : { runtime: options.runtime }),
   }
-  const live = new Map<string, ConnectedSandbox>()
-  const joining = new Map<string, Promise<Sandbox>>()
   const lock = createKeyedLock()
   const gate = createGate(options.startsAtOnce ?? 8)
   const closing = new AbortController()
-
-  /** One attempt per user, shared by everybody who waits. */
-  function join(userId: string): Promise<Sandbox> {
-    const running = joining.get(userId)
-    if (running) return running
-    const started = lock
-      .run(userId, async (): Promise<Sandbox> => live.get(userId) ?? (await gate(() => connect(userId))))
-      .finally(() => joining.delete(userId))
-    joining.set(userId, started)
-    return started
-  }
-
-  async function connect(userId: string): Promise<ConnectedSandbox> {
-    const signal = AbortSignal.any([closing.signal, AbortSignal.timeout(ACQUIRE_MS)])
-    try {
-      const slot = await slotFor(userId, bringUpOptions)
-      const sandbox = await bringUp(slot, bringUpOptions, signal, async ({ id, stream }) =>
-        connectSandbox({
-          id,
-          stream,
-          key: deriveSandboxKey(deploymentKey, id),
-          epoch: await ledger.nextEpoch(),
-          signal,
-        }),
-      )
-      live.set(userId, sandbox)
-      void sandbox.closed.then((why) => onDrop(userId, sandbox, why))
-      return sandbox
-    } catch (error) {
-      if (closing.signal.aborted) throw closedError()
-      if (signal.aborted)
-        throw new SandboxError('timeout', 'The sandbox did not get ready within two minutes. Try again.', {
-          cause: error,
-        })
-      throw error
-    }
-  }
-
-  function onDrop(userId: string, sandbox: ConnectedSandbox, why: SandboxError | undefined): void {
-    if (live.get(userId) !== sandbox) return
-    live.delete(userId)
-    // Fenced: another controller has it now, and taking it back would start a fight.
-    if (closing.signal.aborted || why?.code === 'fenced') return
-    void reconnect(userId)
-  }
-
-  /** Commands go on inside while no stream is open, but only for the length of sbxd's lease. */
-  async function reconnect(userId: string): Promise<void> {
-    let failure: unknown
-    for (const ms of RECONNECT_AFTER) {
-      try {
-        await sleep(ms, undefined, { signal: closing.signal, ref: false })
-        await lock.run(userId, () => connectIfRunning(userId))
-        return
-      } catch (error) {
-        if (closing.signal.aborted) return
-        failure = error
-      }
-    }
-    options.log?.('the stream to a sandbox dropped and could not be opened again', { userId, error: failure })
-  }
-
-  /** Under the user's lock: between the look and the connecting nobody may stop what was seen running. */
-  async function connectIfRunning(userId: string): Promise<void> {
-    if (live.has(userId)) return
-    const slot = await ledger.find(userId)
-    const [container] = slot ? await containersOf(slot.slot, bringUpOptions) : []
-    if (container?.state === 'running') await gate(() => connect(userId))
-  }
-
-  /** Forget the stream first, so that its end is not taken for a drop. */
-  async function letGo(userId: string): Promise<void> {
-    const sandbox = live.get(userId)
-    live.delete(userId)
-    await sandbox?.close()
-  }
-
-  async function stop(userId: string): Promise<void> {
-    await lock.run(userId, async () => {
-      await letGo(userId)
-      const slot = await ledger.find(userId)
-      if (!slot) return
-      for (const container of await containersOf(slot.slot, bringUpOptions)) {
-        if (container.state === 'running' || container.state === 'paused') await backend.stop(container.id)
-      }
-    })
-  }
+  const log: NonNullable<SandboxesOptions['log']> = (message, details) => options.log?.(message, details)
+  const reconciler = createReconciler({
+    ...bringUpOptions,
+    ...(options.graceMs === undefined ? {} : { graceMs: options.graceMs }),
+    locked: (userId, work) => lock.run(userId, work),
+    log,
+  })
+  const pool = createPool(options.pool ?? { size: 0 }, {
+    ...bringUpOptions,
+    gate,
+    log: (message, error) => log(message, { error }),
+  })
+  const tenants = createTenants({
+    ...bringUpOptions,
+    lock,
+    gate,
+    pool,
+    hasContainer: (owner) => reconciler.hasContainer(owner),
+    closing: closing.signal,
+    log,
+  })
+  const { pauseAfterMs, stopAfterMs } = { ...IDLE_DEFAULTS, ...options.idle }
+  const housekeeping = createHousekeeping({
+    deploymentId,
+    look: () => reconciler.pass(),
+    pool,
+    tenants,
+    backend,
+    ledger,
+    idle: { pauseAfterMs, stopAfterMs },
+    lookEveryMs: options.lookEveryMs ?? 60_000,
+    closing: closing.signal,
+    log,
+  })
 
   async function acquire(userId: string, signal?: AbortSignal): Promise<Sandbox> {
     if (closing.signal.aborted) throw closedError()
     checkUser(userId)
-    const open = live.get(userId)
-    return open ?? (await abandonable(join(userId), signal))
+    const joined = tenants.join(userId)
+    return tenants.isConnected(userId) ? joined : abandonable(joined, signal)
   }
 
   return {
@@ -191,7 +146,7 @@ export function createSandboxes(options: SandboxesOptions): Sandboxes {
       const slot = await ledger.find(userId)
       if (!slot) return { state: 'absent', connected: false }
       const [container] = await containersOf(slot.slot, bringUpOptions)
-      const known = { slot: slot.slot, uid: slot.uid, connected: live.has(userId) }
+      const known = { slot: slot.slot, uid: slot.uid, connected: tenants.isConnected(userId) }
       return container
         ? { ...known, state: container.state, id: container.id, name: container.name }
         : { ...known, state: 'absent' }
@@ -205,18 +160,19 @@ export function createSandboxes(options: SandboxesOptions): Sandboxes {
         const silent =
           error instanceof SandboxError && ['timeout', 'protocol', 'sandbox_lost'].includes(error.code)
         if (!silent) throw error
-        await stop(userId)
+        await tenants.stop(userId)
         await acquire(userId)
       }
     },
 
     async stop(userId) {
       checkUser(userId)
-      await stop(userId)
+      await tenants.stop(userId)
     },
 
     async stopAll() {
-      await Promise.all([...live.keys()].map(letGo))
+      await pool.close()
+      await tenants.letGoOfAll()
       const containers = await backend.list({})
       const running = containers.filter(
         (container) => container.state === 'running' || container.state === 'paused',
@@ -224,10 +180,19 @@ export function createSandboxes(options: SandboxesOptions): Sandboxes {
       await Promise.all(running.map((container) => gate(() => backend.stop(container.id))))
     },
 
+    maintain: () => housekeeping.begin(),
+
+    async stopLongestIdle() {
+      for (const idler of tenants.idlers().toSorted((a, b) => a.usedAt - b.usedAt))
+        if (await tenants.stopIdle(idler)) return true
+      return false
+    },
+
     async close() {
       closing.abort()
-      await Promise.allSettled(joining.values())
-      await Promise.all([...live.keys()].map(letGo))
+      await housekeeping.ended()
+      await pool.close()
+      await tenants.letGoOfAll()
     },
   }
 }

@@ -21,8 +21,11 @@ export async function slotFor(userId: string, options: SlotsOptions): Promise<Le
     const known = await ledger.find(userId)
     if (known) return known
     const containers = await backend.list({})
-    const slot = adoptable(userId, containers, options) ?? (await fresh(userId, containers, options))
+    const theirs = adoptable(userId, containers, options)
     try {
+      // An older ledger says that it is still warm; the engine knows better.
+      if (theirs && (await isWarm(theirs.slot, ledger))) return await ledger.claim(theirs.slot, userId)
+      const slot = theirs ?? (await fresh(userId, containers, options))
       await ledger.add(slot)
       return slot
     } catch (error) {
@@ -34,6 +37,10 @@ export async function slotFor(userId: string, options: SlotsOptions): Promise<Le
     'ledger',
     'The sandbox ledger and the engine disagree about whose a slot is. Run "sandlot doctor".',
   )
+}
+
+async function isWarm(slot: string, ledger: SandboxLedger): Promise<boolean> {
+  return (await ledger.list()).some((row) => row.slot === slot && row.state === 'warm')
 }
 
 /** The owner is in the container's name, so a user finds their files again without a ledger. */
@@ -71,21 +78,29 @@ async function fresh(
   containers: BackendSandbox[],
   options: SlotsOptions,
 ): Promise<LedgerSlot> {
-  const slots = await options.ledger.list()
+  const slot = await newSlot(containers, options)
+  return { ...slot, state: 'claimed', userId, claimedAt: slot.createdAt }
+}
+
+/** A warm slot that nothing has of yet, neither the ledger nor the engine. A uid is kept as long as its volume exists. */
+export async function newSlot(
+  containers: BackendSandbox[],
+  options: Pick<SlotsOptions, 'backend' | 'ledger' | 'deploymentId'>,
+): Promise<LedgerSlot> {
+  const [slots, volumes] = await Promise.all([options.ledger.list(), options.backend.listVolumes()])
   const taken = new Set([
     ...slots.map((slot) => slot.uid),
-    ...containers.map((container) => Number(container.labels[LABEL.uid])),
+    ...[...containers, ...volumes].map(({ labels }) => Number(labels[LABEL.uid])),
   ])
   const uid = freeUid(taken)
   if (uid === undefined)
     throw new SandboxError(
       'limit_reached',
-      'Every sandbox uid is in use. Remove sandboxes that nobody needs with "sandlot sandbox prune".',
+      'Every sandbox uid is in use. Remove workspaces that nobody needs with "sandlot sandbox prune".',
     )
   const slot = newSlotName()
-  const now = Date.now()
   const volume = poolName(options.deploymentId, slot)
-  return { slot, state: 'claimed', userId, uid, volume, generation: 0, createdAt: now, claimedAt: now }
+  return { slot, state: 'warm', uid, volume, generation: 0, createdAt: Date.now() }
 }
 
 /** The n of a container's name; 0 for a pool name or a foreign one. */

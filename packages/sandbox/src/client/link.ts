@@ -28,6 +28,8 @@ const NOTHING = Buffer.alloc(0)
 export class Link implements FrameSink {
   /** Resolves when the connection has ended: undefined when it was closed by us, else why. Never rejects. */
   readonly closed: Promise<SandboxError | undefined>
+  /** What sbxd says about the disk on its own. The payload is only valid during the call. */
+  onDiskState: (payload: Buffer) => void = () => {}
   readonly #stream: Duplex
   readonly #crc: CrcStarts
   readonly #decoder = new FrameDecoder(this)
@@ -39,6 +41,9 @@ export class Link implements FrameSink {
   #drain: Promise<void> | undefined
   #resolveClosed: (why: SandboxError | undefined) => void = () => {}
   #silentSince = 0
+  #usedAt = performance.now()
+  /** Set while the other side may be frozen: called once, before the next thing that is sent. */
+  #wake: (() => void) | undefined
 
   constructor(stream: Duplex, welcome: Welcome, heartbeatMs: number) {
     this.#stream = stream
@@ -54,6 +59,27 @@ export class Link implements FrameSink {
     if (stream.destroyed) queueMicrotask(() => this.#end(lost('The stream to the sandbox was closed')))
     if (welcome.rest.length > 0) this.#receive(welcome.rest)
     stream.resume()
+  }
+
+  /** When a channel last sent or got something, on the clock of `performance.now()`. */
+  get usedAt(): number {
+    return this.#usedAt
+  }
+
+  /** Whether a command or a request is under way on this connection. */
+  get busy(): boolean {
+    return this.#channels.size > 0
+  }
+
+  get resting(): boolean {
+    return this.#wake !== undefined
+  }
+
+  /** Ask for no signs of life until something is sent again; `wake` is called then. False when that is now. */
+  rest(wake: () => void): boolean {
+    if (this.#ended || this.busy) return false
+    this.#wake = wake
+    return true
   }
 
   /** Throws the reason when the connection has ended. */
@@ -76,6 +102,8 @@ export class Link implements FrameSink {
   /** Queue a frame; those of one tick leave in one write. Does nothing when the connection has ended. */
   send(type: FrameType, flags: number, channel: number, payload: Uint8Array = NOTHING): void {
     if (this.#ended) return
+    if (type !== FrameType.PING) this.#usedAt = performance.now()
+    this.#wakeUp()
     if (!this.#corked) {
       this.#corked = true
       this.#stream.cork()
@@ -120,8 +148,17 @@ export class Link implements FrameSink {
     })
   }
 
-  close(): void {
-    this.#end(undefined)
+  /** `why` is what everything pending gets; without it the connection was closed on purpose. */
+  close(why?: SandboxError): void {
+    this.#end(why)
+  }
+
+  #wakeUp(): void {
+    const wake = this.#wake
+    if (!wake) return
+    this.#wake = undefined
+    this.#silentSince = 0
+    wake()
   }
 
   frame(header: FrameHeader, payload: Buffer): void {
@@ -132,7 +169,8 @@ export class Link implements FrameSink {
       throw new SandboxError('protocol', 'sbxd lost bytes of this connection')
     // PONG needs no handling: that something arrived is the answer. REFUSED is for another controller.
     if (header.type === FrameType.PONG || header.type === FrameType.REFUSED) return
-    this.#channel(header)?.frame(header.type, header.flags, payload)
+    if (header.type === FrameType.DISK_STATE && header.channel === 0) this.onDiskState(payload)
+    else this.#channel(header)?.frame(header.type, header.flags, payload)
   }
 
   data(header: FrameHeader, offset: number, bytes: Buffer): void {
@@ -144,6 +182,7 @@ export class Link implements FrameSink {
     if (header.channel === 0 || header.channel > this.#lastChannel) {
       throw new SandboxError('protocol', 'sbxd sent a frame for a channel that was never opened')
     }
+    this.#usedAt = performance.now()
     return this.#channels.get(header.channel)
   }
 
@@ -162,6 +201,7 @@ export class Link implements FrameSink {
   }
 
   #beat(everyMs: number): void {
+    if (this.resting) return
     if (this.#silentSince > 0) {
       this.#end(lost(`The sandbox did not answer for ${everyMs} ms`))
       return

@@ -1,0 +1,272 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+
+import type { BackendSandbox } from './backend.ts'
+import { type BringUpOptions, containersOf, differs, nameFor, open, specOf } from './bring-up.ts'
+import { connectSandbox, type ConnectedSandbox } from './client.ts'
+import { SandboxError } from './errors.ts'
+import { deriveSandboxKey } from './key.ts'
+import { nap } from './idle.ts'
+import { LABEL } from './labels.ts'
+import type { LedgerSlot } from './ledger.ts'
+import { parseName, poolName } from './names.ts'
+import { createPoolTarget } from './pool-target.ts'
+import { newSlot } from './slots.ts'
+
+export interface PoolOptions {
+  /** Warm sandboxes to keep for users who have none yet; `auto` = by how many are asked for; 0 = none. */
+  size: number | 'auto'
+  /** Least milliseconds between the starts of two. Default 1,000. */
+  everyMs?: number
+  /** Milliseconds after the start before the first is made. Default 10,000, so that it does not slow the start down. */
+  delayMs?: number
+}
+
+/** Started, answered, and not yet anybody's. */
+interface Ready {
+  slot: LedgerSlot
+  sandbox: ConnectedSandbox
+}
+
+export interface Pool {
+  /**
+   * A warm sandbox, now this user's, in the ledger and by its name; the slot alone where it has to be connected to, or
+   * where the user has one already. Undefined when there is none.
+   */
+  take(userId: string): Promise<{ slot: LedgerSlot; sandbox?: ConnectedSandbox } | undefined>
+  /**
+   * Take up what an earlier controller left (only the first time: later on, what runs may be another controller's), and
+   * remove what is of no use any more. Rejects with a `SandboxError`.
+   */
+  settle(rows: LedgerSlot[], containers: BackendSandbox[]): Promise<void>
+  /** Make what is missing, in the background. */
+  refill(): void
+  /** How many are ready for `take`. */
+  ready(): number
+  /** Make no more, let go of all. Containers stay. */
+  close(): Promise<void>
+}
+
+export interface PoolContext extends BringUpOptions {
+  /** At most so many containers are started at once, here and elsewhere. */
+  gate: <T>(work: () => Promise<T>) => Promise<T>
+  log: (message: string, error: unknown) => void
+}
+
+/** Sandboxes that were made before anybody asked. Each serves one user for ever; whose it is, the ledger decides. */
+export function createPool(options: PoolOptions, context: PoolContext): Pool {
+  const { backend, ledger, deploymentId } = context
+  const everyMs = options.everyMs ?? 1_000
+  const target = createPoolTarget(options.size, everyMs)
+  const ready: Ready[] = []
+  /** Slots that are being made, taken up or removed here just now. */
+  const busy = new Set<string>()
+  const closing = new AbortController()
+  let filling: Promise<void> | undefined
+  let notBefore = performance.now() + (options.delayMs ?? 10_000)
+  let failures = 0
+  let settled = false
+
+  async function connect(slot: LedgerSlot, container: BackendSandbox): Promise<void> {
+    const { id, stream } = await open(container, backend, closing.signal)
+    // `connectSandbox` proves by a round trip that it serves, not only that it runs.
+    const sandbox = await connectSandbox({
+      id,
+      stream,
+      key: deriveSandboxKey(context.deploymentKey, id),
+      epoch: await ledger.nextEpoch(),
+      signal: closing.signal,
+    })
+    const entry = { slot, sandbox }
+    void sandbox.closed.then(() => forget(entry))
+    ready.push(entry)
+    // The first one stays awake: waking costs more than all the rest of a claim.
+    if (ready[0] !== entry) await rest(sandbox)
+  }
+
+  function forget(entry: Ready): void {
+    const at = ready.indexOf(entry)
+    if (at >= 0) ready.splice(at, 1)
+  }
+
+  async function rest(sandbox: ConnectedSandbox): Promise<void> {
+    try {
+      if ((await backend.capabilities()).pause) await nap(sandbox, backend)
+    } catch (error) {
+      context.log('a warm sandbox could not be paused', error)
+    }
+  }
+
+  /** The next one wakes up, so that it can be taken at once. */
+  function wakeFirst(): void {
+    const [first] = ready
+    if (first?.sandbox.resting)
+      first.sandbox.commands().catch((error: unknown) => context.log('a warm sandbox did not wake', error))
+  }
+
+  async function make(): Promise<void> {
+    const started = performance.now()
+    const slot = await newSlot(await backend.list({}), context)
+    busy.add(slot.slot)
+    try {
+      await ledger.add(slot, target.current())
+      try {
+        const spec = specOf(slot, poolName(deploymentId, slot.slot), context)
+        await connect(slot, await backend.create(spec, closing.signal))
+      } catch (error) {
+        // Left for the next start, as it is.
+        if (!closing.signal.aborted) await drain(slot.slot, slot.volume)
+        throw error
+      }
+    } finally {
+      busy.delete(slot.slot)
+    }
+    target.made(performance.now() - started)
+  }
+
+  /** Remove a slot that nobody ever claimed: the engine must say so, then the ledger, which can not be undone. */
+  async function drain(slot: string, volume: string): Promise<void> {
+    const containers = await containersOf(slot, context)
+    if (!containers.every((container) => hasPoolName(container, deploymentId))) return
+    if (!(await ledger.condemn(slot))) return
+    for (const { id } of containers) await backend.remove(id)
+    await backend.removeVolume(volume)
+    await ledger.release(slot)
+  }
+
+  async function fill(): Promise<void> {
+    while (!closing.signal.aborted) {
+      const wait = notBefore - performance.now()
+      if (wait > 0) await sleep(wait, undefined, { signal: closing.signal, ref: false })
+      const warm = (await ledger.list()).filter(({ state }) => state === 'warm').length
+      if (warm >= target.current()) return
+      notBefore = performance.now() + everyMs
+      await context.gate(make)
+      failures = 0
+    }
+  }
+
+  function refill(): void {
+    if (options.size === 0 || filling || closing.signal.aborted) return
+    filling = fill()
+      .catch((error: unknown) => {
+        if (closing.signal.aborted) return
+        if (error instanceof SandboxError && error.code === 'limit_reached') return
+        failures += 1
+        notBefore = performance.now() + Math.min(60_000, everyMs * 2 ** failures)
+        if (failures === 1) context.log('a warm sandbox could not be made', error)
+      })
+      .finally(() => {
+        filling = undefined
+      })
+  }
+
+  /** Undefined when somebody else was first. */
+  async function claim(slot: string, userId: string): Promise<LedgerSlot | undefined> {
+    try {
+      return await ledger.claim(slot, userId)
+    } catch (error) {
+      if (error instanceof SandboxError && ['exists', 'not_found'].includes(error.code)) return undefined
+      throw error
+    }
+  }
+
+  async function takeReady(entry: Ready, userId: string): ReturnType<Pool['take']> {
+    const slot = await claim(entry.slot.slot, userId)
+    if (!slot || slot.slot !== entry.slot.slot) {
+      if (slot) ready.unshift(entry)
+      else await entry.sandbox.close()
+      return slot && { slot }
+    }
+    wakeFirst()
+    // Sent now, so that it wakes while it is renamed; its first command must not run before that.
+    if (entry.sandbox.resting) entry.sandbox.commands().catch(() => undefined)
+    try {
+      await backend.rename(entry.sandbox.id, nameFor(slot, slot.generation, context))
+      return { slot, sandbox: entry.sandbox }
+    } catch (error) {
+      // Whoever connects to it next gives it its name first.
+      context.log('a claimed sandbox could not be renamed', error)
+      await entry.sandbox.close()
+      return { slot }
+    }
+  }
+
+  /** A warm sandbox that another controller made: not connected to, but there. */
+  async function takeOther(userId: string): ReturnType<Pool['take']> {
+    for (const row of await ledger.list()) {
+      if (row.state !== 'warm' || busy.has(row.slot)) continue
+      const containers = await containersOf(row.slot, context)
+      const [container] = containers
+      if (containers.length !== 1 || !container || !hasPoolName(container, deploymentId)) continue
+      if (await differs(container, row, context)) continue
+      const slot = await claim(row.slot, userId)
+      if (slot) return { slot }
+    }
+    return undefined
+  }
+
+  return {
+    async take(userId) {
+      target.asked()
+      try {
+        for (let entry = ready.shift(); entry; entry = ready.shift()) {
+          const taken = await takeReady(entry, userId)
+          if (taken) return taken
+        }
+        return await takeOther(userId)
+      } finally {
+        refill()
+      }
+    },
+
+    async settle(rows, containers) {
+      for (const row of rows) {
+        if (closing.signal.aborted) return
+        if (row.state !== 'warm' || busy.has(row.slot) || ready.some(({ slot }) => slot.slot === row.slot))
+          continue
+        const own = containers.filter((container) => container.labels[LABEL.slot] === row.slot)
+        const [container] = own
+        // None: being made elsewhere, or never made. More, or another name: the engine says that it is somebody's.
+        if (own.length !== 1 || !container || !hasPoolName(container, deploymentId)) continue
+        busy.add(row.slot)
+        try {
+          await context.gate(() => settleOne(row, container, !settled))
+        } finally {
+          busy.delete(row.slot)
+        }
+      }
+      settled = true
+      for (const extra of ready.splice(target.current())) {
+        await extra.sandbox.close()
+        await drain(extra.slot.slot, extra.slot.volume)
+      }
+    },
+
+    refill,
+    ready: () => ready.length,
+
+    async close() {
+      closing.abort()
+      await filling
+      await Promise.all(ready.splice(0).map(({ sandbox }) => sandbox.close()))
+    },
+  }
+
+  async function settleOne(row: LedgerSlot, container: BackendSandbox, first: boolean): Promise<void> {
+    const wanted = ready.length < target.current() && !(await differs(container, row, context))
+    if (!wanted) return drain(row.slot, row.volume)
+    if (!first && (container.state === 'running' || container.state === 'paused')) return
+    try {
+      await connect(row, container)
+    } catch (error) {
+      if (closing.signal.aborted) return
+      context.log('a warm sandbox does not answer and is replaced', error)
+      await drain(row.slot, row.volume)
+    }
+  }
+}
+
+/** Whether the engine says that this container was never anybody's. */
+export function hasPoolName(container: BackendSandbox, deploymentId: string): boolean {
+  return parseName(deploymentId, container.name)?.kind === 'pool'
+}

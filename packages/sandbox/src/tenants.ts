@@ -1,0 +1,205 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+
+import type { BackendSandbox } from './backend.ts'
+import { bringUp, containersOf, open, type BringUpOptions } from './bring-up.ts'
+import { connectSandbox, type ConnectedSandbox } from './client.ts'
+import { SandboxError } from './errors.ts'
+import type { Idler } from './idle.ts'
+import { deriveSandboxKey } from './key.ts'
+import type { KeyedLock } from './keyed-lock.ts'
+import type { LedgerSlot } from './ledger.ts'
+import { ownerTag } from './names.ts'
+import type { Pool } from './pool.ts'
+import type { Sandbox } from './sandbox.ts'
+import { slotFor } from './slots.ts'
+
+/** When a stream drops, the waits in milliseconds before each try to open a new one. */
+const RECONNECT_AFTER = [50, 250, 1_000, 4_000, 15_000]
+
+/** How long one acquire may take altogether, whoever waits for it. */
+const ACQUIRE_MS = 120_000
+
+export interface TenantsContext extends BringUpOptions {
+  lock: KeyedLock
+  /** At most so many containers are started at once, here and elsewhere. */
+  gate: <T>(work: () => Promise<T>) => Promise<T>
+  pool: Pick<Pool, 'take'>
+  /** Whether the engine may have a container of this owner tag, see `Reconciler`. */
+  hasContainer: (owner: string) => boolean
+  /** Ends when the controller lets go. */
+  closing: AbortSignal
+  log: (message: string, details: { userId: string; error?: unknown }) => void
+}
+
+/** Everybody whose sandbox this controller has a stream to. */
+export interface Tenants {
+  /** At once when a stream is open; else one attempt per user, shared by everybody who waits. */
+  join(userId: string): Promise<Sandbox>
+  isConnected(userId: string): boolean
+  /** Open a stream to a container that runs, unless there is one. Rejects with a `SandboxError`. */
+  reattach(slot: LedgerSlot, container: BackendSandbox, epoch: number): Promise<void>
+  stop(userId: string): Promise<void>
+  /** Stop it if nothing runs in it and nobody asked for it since. */
+  stopIdle(idler: Idler): Promise<boolean>
+  idlers(): Idler[]
+  letGoOfAll(): Promise<void>
+}
+
+interface Tenant {
+  sandbox: ConnectedSandbox
+  /** When somebody last asked for it, on the clock of `performance.now()`. */
+  askedAt: number
+}
+
+export function createTenants(context: TenantsContext): Tenants {
+  const { backend, ledger, lock, gate, closing } = context
+  const live = new Map<string, Tenant>()
+  const joining = new Map<string, Promise<Sandbox>>()
+
+  function join(userId: string): Promise<Sandbox> {
+    const tenant = live.get(userId)
+    if (tenant) {
+      tenant.askedAt = performance.now()
+      return Promise.resolve(tenant.sandbox)
+    }
+    const running = joining.get(userId)
+    if (running) return running
+    const started = lock
+      .run(userId, async (): Promise<Sandbox> => live.get(userId)?.sandbox ?? (await connect(userId)))
+      .finally(() => joining.delete(userId))
+    joining.set(userId, started)
+    return started
+  }
+
+  function admit(userId: string, sandbox: ConnectedSandbox): ConnectedSandbox {
+    live.set(userId, { sandbox, askedAt: performance.now() })
+    void sandbox.closed.then((why) => onDrop(userId, sandbox, why))
+    return sandbox
+  }
+
+  async function connect(userId: string): Promise<ConnectedSandbox> {
+    const signal = AbortSignal.any([closing, AbortSignal.timeout(ACQUIRE_MS)])
+    try {
+      const taken = await takeFromPool(userId)
+      return admit(userId, taken ?? (await gate(() => bringUpFor(userId, signal))))
+    } catch (error) {
+      if (closing.aborted) throw new SandboxError('cancelled', 'The controller is closing.')
+      if (signal.aborted)
+        throw new SandboxError('timeout', 'The sandbox did not get ready within two minutes. Try again.', {
+          cause: error,
+        })
+      throw error
+    }
+  }
+
+  /** Only for somebody of whom neither the ledger nor the engine knows anything: a lost ledger hides nobody's files. */
+  async function takeFromPool(userId: string): Promise<ConnectedSandbox | undefined> {
+    if (context.hasContainer(ownerTag(context.deploymentKey, userId))) return undefined
+    if (await ledger.find(userId)) return undefined
+    return (await context.pool.take(userId))?.sandbox
+  }
+
+  async function bringUpFor(userId: string, signal: AbortSignal): Promise<ConnectedSandbox> {
+    const slot = await slotFor(userId, context)
+    return bringUp(slot, context, signal, async ({ id, stream }) =>
+      connectSandbox({
+        id,
+        stream,
+        key: deriveSandboxKey(context.deploymentKey, id),
+        epoch: await ledger.nextEpoch(),
+        signal,
+      }),
+    )
+  }
+
+  function onDrop(userId: string, sandbox: ConnectedSandbox, why: SandboxError | undefined): void {
+    if (live.get(userId)?.sandbox !== sandbox) return
+    live.delete(userId)
+    // Fenced: another controller has it now, and taking it back would start a fight.
+    if (closing.aborted || why?.code === 'fenced') return
+    void reconnect(userId, sandbox.resting)
+  }
+
+  /** Commands go on inside while no stream is open, but only for the length of sbxd's lease. */
+  async function reconnect(userId: string, resting: boolean): Promise<void> {
+    let failure: unknown
+    for (const ms of RECONNECT_AFTER) {
+      try {
+        await sleep(ms, undefined, { signal: closing, ref: false })
+        await lock.run(userId, () => connectIfRunning(userId, resting))
+        return
+      } catch (error) {
+        if (closing.aborted) return
+        failure = error
+      }
+    }
+    context.log('the stream to a sandbox dropped and could not be opened again', { userId, error: failure })
+  }
+
+  /** Under the user's lock: between the look and the connecting nobody may stop what was seen running. */
+  async function connectIfRunning(userId: string, resting: boolean): Promise<void> {
+    if (live.has(userId)) return
+    const slot = await ledger.find(userId)
+    const [container] = slot ? await containersOf(slot.slot, context) : []
+    // Paused by somebody else while it was in use: it is wanted.
+    const wanted = container?.state === 'running' || (container?.state === 'paused' && !resting)
+    if (wanted) await connect(userId)
+  }
+
+  /** Forget the stream first, so that its end is not taken for a drop. */
+  async function letGo(userId: string, why?: SandboxError): Promise<void> {
+    const tenant = live.get(userId)
+    live.delete(userId)
+    await tenant?.sandbox.close(why)
+  }
+
+  return {
+    join,
+    isConnected: (userId) => live.has(userId),
+
+    async reattach(slot, container, epoch) {
+      const { userId } = slot
+      if (userId === undefined) return
+      await lock.run(userId, async () => {
+        if (live.has(userId) || closing.aborted) return
+        const { id, stream } = await open(container, backend, closing)
+        const key = deriveSandboxKey(context.deploymentKey, id)
+        admit(userId, await connectSandbox({ id, stream, key, epoch, signal: closing }))
+      })
+    },
+
+    stop: (userId) =>
+      lock.run(userId, async () => {
+        await letGo(userId)
+        const slot = await ledger.find(userId)
+        if (!slot) return
+        for (const container of await containersOf(slot.slot, context)) {
+          if (container.state === 'running' || container.state === 'paused') await backend.stop(container.id)
+        }
+      }),
+
+    stopIdle: ({ userId, sandbox, usedAt }) =>
+      lock.run(userId, async () => {
+        const tenant = live.get(userId)
+        if (tenant?.sandbox !== sandbox || tenant.askedAt > usedAt) return false
+        if (!sandbox.resting && (sandbox.usedAt > usedAt || !(await sandbox.rest(() => {})))) return false
+        // Asked for while it was asked whether anything runs.
+        if (!sandbox.resting || tenant.askedAt > usedAt || live.get(userId) !== tenant) return false
+        await letGo(userId, new SandboxError('sandbox_lost', 'The sandbox was stopped because it was idle.'))
+        await backend.stop(sandbox.id)
+        return true
+      }),
+
+    idlers: () =>
+      [...live].map(([userId, { sandbox, askedAt }]) => ({
+        userId,
+        sandbox,
+        usedAt: Math.max(sandbox.usedAt, askedAt),
+      })),
+
+    async letGoOfAll() {
+      await Promise.allSettled(joining.values())
+      await Promise.all([...live.keys()].map((userId) => letGo(userId)))
+    },
+  }
+}

@@ -1,0 +1,77 @@
+import type { BackendVolume, SandboxBackend, SandboxState } from './backend.ts'
+import { LABEL } from './labels.ts'
+import type { SandboxLedger } from './ledger.ts'
+
+interface Both {
+  backend: SandboxBackend
+  ledger: Pick<SandboxLedger, 'list'>
+}
+
+/** A workspace as an operator sees it. */
+export interface ListedWorkspace {
+  volume: string
+  slot: string
+  /** `claimed`: somebody's. `warm`: waits for somebody. `nobody`: neither ledger nor engine knows whose it is. */
+  owner: 'claimed' | 'warm' | 'nobody'
+  userId?: string
+  container?: { id: string; name: string; state: SandboxState }
+}
+
+/** Every workspace there is, and slots whose volume is not there (yet). Rejects with a `SandboxError`. */
+export async function listWorkspaces({ backend, ledger }: Both): Promise<ListedWorkspace[]> {
+  // The volumes first: what is made meanwhile is missing from the list, and never looks like nobody's.
+  const volumes = await backend.listVolumes()
+  const containers = await backend.list({})
+  const rows = await ledger.list()
+  const names = new Set([...volumes.map(({ name }) => name), ...rows.map(({ volume }) => volume)])
+  return [...names].toSorted().map((volume) => {
+    const row = rows.find((candidate) => candidate.volume === volume)
+    const labels = volumes.find(({ name }) => name === volume)?.labels ?? {}
+    const container = containers.find((candidate) => candidate.labels[LABEL.volume] === volume)
+    // A container that is named after its owner is adopted by their next acquire.
+    const owner = row?.state === 'claimed' || (!row && container) ? 'claimed' : row ? 'warm' : 'nobody'
+    return {
+      volume,
+      slot: row?.slot ?? labels[LABEL.slot] ?? '',
+      owner,
+      ...(row?.userId === undefined ? {} : { userId: row.userId }),
+      ...(container && { container: { id: container.id, name: container.name, state: container.state } }),
+    }
+  })
+}
+
+/** Volumes that no slot of the ledger and no container names: files of a ledger that was lost, perhaps. */
+export async function ownerlessVolumes(both: Both): Promise<BackendVolume[]> {
+  const volumes = await both.backend.listVolumes()
+  const nobodys = new Set(
+    (await listWorkspaces(both)).flatMap(({ owner, volume }) => (owner === 'nobody' ? [volume] : [])),
+  )
+  return volumes.filter(({ name }) => nobodys.has(name))
+}
+
+/**
+ * Remove these volumes for good, on the word of a person. One that has an owner by now is left out. Resolves with the
+ * names that were removed.
+ */
+export async function pruneVolumes(names: readonly string[], both: Both): Promise<string[]> {
+  const ownerless = new Set((await ownerlessVolumes(both)).map(({ name }) => name))
+  const wanted = names.filter((name) => ownerless.has(name))
+  for (const name of wanted) await both.backend.removeVolume(name)
+  return wanted
+}
+
+/** Remove every container and every workspace of this deployment, on the word of a person. No controller may be running. */
+export async function purgeAll({
+  backend,
+  ledger,
+}: {
+  backend: SandboxBackend
+  ledger: SandboxLedger
+}): Promise<{ containers: number; volumes: number }> {
+  const containers = await backend.list({})
+  await Promise.all(containers.map(({ id }) => backend.remove(id)))
+  const volumes = await backend.listVolumes()
+  for (const { name } of volumes) await backend.removeVolume(name)
+  for (const { slot } of await ledger.list()) await ledger.release(slot)
+  return { containers: containers.length, volumes: volumes.length }
+}
