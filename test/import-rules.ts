@@ -10,7 +10,7 @@ const DIRECTIONS: Record<string, readonly string[]> = {
   sandbox: ['shared'],
   storage: ['shared', 'sandbox'],
   web: ['shared'],
-  'engine-gate': ['sandbox'],
+  'engine-gate': ['shared', 'sandbox'],
   'ai-agent': ['shared', 'storage', 'sandbox'],
   service: ['shared', 'storage'],
   cli: ['shared', 'sandbox'],
@@ -22,6 +22,16 @@ const NARROWER: { from: string; to: RegExp; why: string }[] = [
     from: 'storage',
     to: /^@sandlot\/sandbox\/(?!(ledger|errors)$)/,
     why: 'storage implements the ledger, throws its errors, and sees nothing else of sandbox',
+  },
+  {
+    from: 'engine-gate',
+    to: /^@sandlot\/sandbox\/(?!(backend|labels|limits|names|backends\/docker\/(create-template|read-template|seccomp|connection))$)/,
+    why: 'the gate knows the create template and what it is made of, and nothing that talks to an engine',
+  },
+  {
+    from: 'engine-gate',
+    to: /^@sandlot\/shared\/(?!(config|errors)$)/,
+    why: 'of the shared words the gate needs only how settings are read',
   },
 ]
 

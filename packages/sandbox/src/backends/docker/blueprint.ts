@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import type { SandboxSpec } from '../../backend.ts'
 import { absentIf404 } from './answers.ts'
 import type { EngineInfo } from './capabilities.ts'
-import { createTemplate, type CreateBody } from './create-template.ts'
+import { createTemplate, type CreateBody, engineFacts } from './create-template.ts'
 import { DEADLINE, type Engine } from './engine.ts'
 import { missingImage } from './engine-error.ts'
 import { readSeccompProfile } from './seccomp.ts'
@@ -37,7 +37,7 @@ export function createDraughtsman(
       spec,
       imageId,
       seccompProfile,
-      engine: { cgroup: facts.CgroupVersion === '2' ? ('v2' as const) : ('v1' as const), cpus: facts.NCPU },
+      engine: engineFacts(facts),
     }
     const { Labels: _perContainer, ...rest } = createTemplate({ ...input, fingerprint: '' })
     const fingerprint = createHash('sha256').update(JSON.stringify(rest)).digest('hex').slice(0, 32)

@@ -10,6 +10,11 @@ export interface EngineFacts {
   cpus: number
 }
 
+/** These facts in an answer of `GET /info`. */
+export function engineFacts(info: { NCPU: number; CgroupVersion?: string | undefined }): EngineFacts {
+  return { cgroup: info.CgroupVersion === '2' ? 'v2' : 'v1', cpus: info.NCPU }
+}
+
 export interface TemplateInput {
   deployment: string
   spec: SandboxSpec

@@ -1,0 +1,107 @@
+/** The one upgrade that there is: an attach to a container of ours, spliced to the engine's stream. */
+import type { IncomingMessage } from 'node:http'
+import type { Socket } from 'node:net'
+
+import { note, plainAnswer } from './answers.ts'
+import type { Audit } from './audit.ts'
+import type { Attached, Engine } from './engine.ts'
+import type { Operations } from './operations.ts'
+import { forbidden, Refusal } from './refusal.ts'
+import { routeOf } from './routes.ts'
+import { splice } from './splice.ts'
+
+/** What a client may send before it has heard that it is attached. Ours sends nothing. */
+const MOST_EARLY_BYTES = 64 * 1024
+const MOST_ANSWER_BYTES = 64 * 1024
+
+interface AttachRequest {
+  request: IncomingMessage
+  socket: Socket
+  head: Buffer
+  engine: Engine
+  operations: Operations
+  audit: Audit
+}
+
+/** Settles when the stream is over and everything is freed; never rejects. */
+export async function attachThrough(given: AttachRequest): Promise<void> {
+  const { request, socket, head, audit } = given
+  socket.setTimeout(0)
+  socket.on('error', () => {}) // `close` follows, and frees everything
+  const early = watchEarly(socket, head)
+  try {
+    const upstream = await dial(given, early.gone)
+    const rest = early.stop()
+    if (early.gone.aborted) {
+      upstream.socket.destroy()
+      return
+    }
+    socket.write(
+      'HTTP/1.1 101 UPGRADED\r\nContent-Type: application/vnd.docker.raw-stream\r\nConnection: Upgrade\r\nUpgrade: tcp\r\n\r\n',
+    )
+    if (upstream.head.length > 0) upstream.socket.unshift(upstream.head)
+    if (rest.length > 0) socket.unshift(rest)
+    await splice(socket, upstream.socket)
+  } catch (error) {
+    early.stop()
+    if (early.gone.aborted) {
+      socket.destroy()
+      return
+    }
+    const { status, message } = note(audit, request, error)
+    // It goes once the answer is written; what the client may still send is nobody's.
+    socket.end(plainAnswer(status, message), () => socket.destroy())
+  }
+}
+
+async function dial(
+  { request, engine, operations }: AttachRequest,
+  signal: AbortSignal,
+): Promise<Attached & { kind: 'open' }> {
+  const route = routeOf(request.method ?? '', request.url ?? '')
+  if (route.operation !== 'attach') throw forbidden('only an attach is an upgrade')
+  const { headers } = request
+  if (headers.upgrade !== 'tcp') throw forbidden('an attach is an upgrade to tcp')
+  if (headers['transfer-encoding'] !== undefined || !/^0?$/.test(headers['content-length'] ?? ''))
+    throw forbidden('an attach has no body')
+  const path = await operations.attachPath(route, signal)
+  const answer = await engine.upgrade({ method: 'POST', path, signal })
+  if (answer.kind === 'open') return answer
+  throw await refusalOf(answer.answer)
+}
+
+/** The engine's own refusal, its message kept. */
+async function refusalOf(answer: IncomingMessage): Promise<Refusal> {
+  let text = ''
+  for await (const chunk of answer as AsyncIterable<Buffer>) {
+    text += chunk.toString('utf8')
+    if (text.length > MOST_ANSWER_BYTES) break
+  }
+  answer.destroy()
+  const message =
+    /"message":"((?:[^"\\]|\\.)*)"/.exec(text)?.[1] ?? (text.trim().slice(0, 500) || 'no message')
+  return new Refusal(answer.statusCode === 404 ? 404 : 502, message)
+}
+
+/** Read what comes before the stream is there: only so is it seen that a client has left. */
+function watchEarly(socket: Socket, head: Buffer): { gone: AbortSignal; stop: () => Buffer } {
+  const controller = new AbortController()
+  const chunks = [head]
+  let bytes = head.length
+  const leave = (): void => controller.abort()
+  const read = (): void => {
+    for (let chunk = socket.read() as Buffer | null; chunk !== null; chunk = socket.read() as Buffer | null) {
+      chunks.push(chunk)
+      bytes += chunk.length
+      if (bytes > MOST_EARLY_BYTES) leave()
+    }
+  }
+  socket.on('readable', read).once('end', leave).once('close', leave)
+  return {
+    gone: controller.signal,
+    stop() {
+      socket.off('readable', read).off('end', leave).off('close', leave)
+      return Buffer.concat(chunks)
+    },
+  }
+}

@@ -1,0 +1,112 @@
+/** What an operator can set for the gate. The only file here that reads the environment. */
+import { existsSync, readFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { ConfigError, type Environment, readConfig, wholeNumber } from '@sandlot/shared/config'
+import { messageOf } from '@sandlot/shared/errors'
+import type { SandboxLimits } from '@sandlot/sandbox/backend'
+import { type EngineAddress, parseDockerHost } from '@sandlot/sandbox/backends/docker/connection'
+import { DEFAULT_LIMITS } from '@sandlot/sandbox/limits'
+import { isDeploymentId } from '@sandlot/sandbox/names'
+import { z } from 'zod'
+
+const MiB = 1024 * 1024
+/** Longest path of a Unix socket, in bytes, without the terminating zero. */
+const SOCKET_PATH_BYTES = 107
+
+// The SANDLOT_SANDBOX_* names are ai-agent's: what it may use at most is what it was told to use.
+const variables = z.object({
+  DOCKER_HOST: z.string().optional(),
+  DOCKER_CERT_PATH: z.string().optional(),
+  DOCKER_TLS_VERIFY: z.string().optional(),
+  SANDLOT_DATA: z.string().default('./.sandlot'),
+  SANDLOT_DEPLOYMENT: z
+    .string()
+    .refine(isDeploymentId, 'must be lower-case letters, digits and dashes, at most 40')
+    .optional(),
+  SANDLOT_ENGINE_MAX_CONTAINERS: wholeNumber(1, 100_000).default(1_000),
+  SANDLOT_ENGINE_MAX_VOLUMES: wholeNumber(1, 1_000_000).default(10_000),
+  SANDLOT_SANDBOX_IMAGE: z
+    .string()
+    .regex(/^[A-Za-z0-9][A-Za-z0-9_.:/@-]{0,255}$/, 'must be the name of an image')
+    .default('sandlot/sandbox:latest'),
+  SANDLOT_SANDBOX_MEMORY_MB: wholeNumber(64, 1024 * 1024).optional(),
+  SANDLOT_SANDBOX_CPUS: z
+    .string()
+    .regex(/^\d+(\.\d+)?$/, 'must be a number like 2 or 0.5')
+    .transform(Number)
+    .pipe(z.number().min(0.1, 'must be at least 0.1').max(1024))
+    .optional(),
+  SANDLOT_SANDBOX_PIDS: wholeNumber(16, 1_000_000).optional(),
+  SANDLOT_SANDBOX_DISK_MB: wholeNumber(64, 16 * 1024 * 1024).optional(),
+  SANDLOT_SANDBOX_RUNTIME: z.string().optional(),
+})
+
+export interface GateConfig {
+  /** Where the gate listens; its folder is its own. */
+  socket: string
+  /** Holds the deployment's id, readable by whoever may use the socket. */
+  deploymentFile: string
+  /** What the operator or the launcher says it is; undefined: the file's, or a new one. */
+  deployment: string | undefined
+  engine: EngineAddress
+  image: string
+  runtime: string | undefined
+  /** A sandbox may have less. */
+  limits: SandboxLimits
+  most: { containers: number; volumes: number }
+}
+
+/** @throws ConfigError with every problem at once. */
+export function readGateConfig(env: Environment = process.env): GateConfig {
+  const read = readConfig(variables, env, (path) => readFileSync(path, 'utf8'))
+  const problems: string[] = []
+  const folder = join(resolve(read.SANDLOT_DATA), 'run', 'engine')
+  const socket = join(folder, 'docker.sock')
+  if (Buffer.byteLength(socket) > SOCKET_PATH_BYTES)
+    problems.push(`SANDLOT_DATA: too long; ${socket} may have ${SOCKET_PATH_BYTES} bytes`)
+  const engine = readEngine(read, problems)
+  if (problems.length > 0 || engine === undefined) throw new ConfigError(problems)
+  const mebibytes = (count: number | undefined): number | undefined =>
+    count === undefined ? undefined : count * MiB
+  return {
+    socket,
+    deploymentFile: join(folder, 'deployment'),
+    deployment: read.SANDLOT_DEPLOYMENT,
+    engine,
+    image: read.SANDLOT_SANDBOX_IMAGE,
+    runtime: read.SANDLOT_SANDBOX_RUNTIME,
+    limits: {
+      ...DEFAULT_LIMITS,
+      memoryBytes: mebibytes(read.SANDLOT_SANDBOX_MEMORY_MB) ?? DEFAULT_LIMITS.memoryBytes,
+      cpus: read.SANDLOT_SANDBOX_CPUS ?? DEFAULT_LIMITS.cpus,
+      pids: read.SANDLOT_SANDBOX_PIDS ?? DEFAULT_LIMITS.pids,
+      diskBytes: mebibytes(read.SANDLOT_SANDBOX_DISK_MB) ?? DEFAULT_LIMITS.diskBytes,
+    },
+    most: {
+      containers: read.SANDLOT_ENGINE_MAX_CONTAINERS,
+      volumes: read.SANDLOT_ENGINE_MAX_VOLUMES,
+    },
+  }
+}
+
+/** The engine itself, with the docker command's own settings for one behind TLS. */
+function readEngine(
+  read: Pick<z.infer<typeof variables>, 'DOCKER_HOST' | 'DOCKER_CERT_PATH' | 'DOCKER_TLS_VERIFY'>,
+  problems: string[],
+): EngineAddress | undefined {
+  const { DOCKER_CERT_PATH: folder, DOCKER_TLS_VERIFY: verify } = read
+  try {
+    if (folder === undefined || verify === undefined || verify === '0')
+      return parseDockerHost(read.DOCKER_HOST)
+    if (!existsSync(folder)) throw new Error(`DOCKER_CERT_PATH: there is no folder ${folder}`)
+    const pem = (name: string): Buffer => readFileSync(join(folder, name))
+    return parseDockerHost(read.DOCKER_HOST, {
+      ca: pem('ca.pem'),
+      cert: pem('cert.pem'),
+      key: pem('key.pem'),
+    })
+  } catch (error) {
+    problems.push(messageOf(error))
+    return undefined
+  }
+}

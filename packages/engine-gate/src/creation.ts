@@ -1,0 +1,126 @@
+/** What may be created: the one container template and the one kind of volume, filled in again from checked parts. */
+import { z } from 'zod'
+
+import type { SandboxLimits } from '@sandlot/sandbox/backend'
+import {
+  createTemplate,
+  type CreateBody,
+  type EngineFacts,
+} from '@sandlot/sandbox/backends/docker/create-template'
+import { readTemplate } from '@sandlot/sandbox/backends/docker/read-template'
+import { LABEL, slotLabels } from '@sandlot/sandbox/labels'
+import { parseName, poolName, UID_RANGE } from '@sandlot/sandbox/names'
+import { firstDifference, parseCanonical } from './canonical-json.ts'
+import { forbidden } from './refusal.ts'
+
+/** What the operator decided, and what the engine is: nothing here comes from a client. */
+export interface Policy {
+  deployment: string
+  /** The engine's id of the configured image, now. */
+  imageId: string
+  /** Undefined: the engine's default. */
+  runtime: string | undefined
+  seccompProfile: string
+  /** A sandbox may have less. */
+  limits: SandboxLimits
+  engine: EngineFacts
+}
+
+export interface Creation {
+  body: CreateBody
+  volume: string
+  uid: number
+  slot: string
+}
+
+/**
+ * Judge the body of a create. What comes back is made here, from parts that were each checked; it is what goes to the
+ * engine, never the client's text. @throws Refusal 403 that names the first field which is not the template's.
+ */
+export function checkCreate(name: string | undefined, text: string, policy: Policy): Creation {
+  const asked = parseCanonical(text)
+  const parts = readTemplate(asked)
+  if (parts === undefined) throw forbidden('the body is not the sandbox template')
+  const { deployment, imageId } = policy
+  if (parseName(deployment, name ?? '')?.slot !== parts.slot)
+    throw forbidden(`a container of the slot ${parts.slot} may not be called ${name ?? 'nothing'}`)
+  const { slot, uid, fingerprint, limits } = parts
+  // Limits that sbxd keeps, and not the engine, are not in the body and not the gate's affair.
+  for (const [limit, value] of Object.entries(limits) as [keyof SandboxLimits, number][]) {
+    const most = policy.limits[limit] ?? 0
+    if (!(value <= most)) throw forbidden(`${limit} is ${value}; at most ${most} is configured`)
+  }
+  if (!/^[0-9a-f]{1,64}$/.test(fingerprint)) throw forbidden(`the label ${LABEL.spec} is not a fingerprint`)
+  const volume = poolName(deployment, slot)
+  const body = fillIn({
+    ...policy,
+    spec: { slot, uid, volume, limits },
+    imageId,
+    fingerprint,
+    name: name ?? '',
+  })
+  const difference = firstDifference(withOurLabels(asked, deployment), body)
+  if (difference !== undefined)
+    throw forbidden(`${difference.slice(0, 200)} is not as in the sandbox template`)
+  return { body, volume, uid, slot }
+}
+
+function fillIn(
+  given: Policy & {
+    name: string
+    fingerprint: string
+    spec: { slot: string; uid: number; volume: string; limits: SandboxLimits }
+  },
+): CreateBody {
+  const { deployment, imageId, seccompProfile, engine, runtime, fingerprint, name } = given
+  try {
+    return createTemplate({
+      deployment,
+      imageId,
+      seccompProfile,
+      engine,
+      fingerprint,
+      spec: {
+        ...given.spec,
+        name,
+        image: imageId,
+        labels: {},
+        ...(runtime === undefined ? {} : { runtime }),
+      },
+    })
+  } catch (error) {
+    throw forbidden(error instanceof Error ? error.message : 'the template cannot be filled in')
+  }
+}
+
+/** Whose a container is, is never the client's word: these two labels are ours whatever was asked. */
+function withOurLabels(value: unknown, deployment: string): unknown {
+  // The spread keeps a key of its own called `__proto__`, so that it is found as one too many.
+  const { Labels, ...rest } = value as { Labels: Record<string, string> }
+  return { ...rest, Labels: { ...Labels, [LABEL.deployment]: deployment, [LABEL.role]: 'sandbox' } }
+}
+
+const volumeBody = z.strictObject({
+  Name: z.string(),
+  Driver: z.literal('local'),
+  Labels: z.record(z.string(), z.string()),
+})
+
+/** Judge the body of a volume's create; answers the one to send. @throws Refusal 403 */
+export function checkVolume(text: string, deployment: string): z.infer<typeof volumeBody> {
+  // A driver option is a mount: `type=none,o=bind,device=/` is the host's root.
+  const parsed = volumeBody.safeParse(parseCanonical(text))
+  if (!parsed.success) throw forbidden('a volume has a name, the driver local and labels, nothing else')
+  const { Name, Labels } = parsed.data
+  const name = parseName(deployment, Name)
+  const uid = Number(Labels[LABEL.uid])
+  if (name?.kind !== 'pool')
+    throw forbidden(`the volume ${Name.slice(0, 120)} is not one of this deployment's`)
+  if (!(Number.isInteger(uid) && uid >= UID_RANGE.first && uid <= UID_RANGE.last))
+    throw forbidden('the volume has no uid of the range')
+  const own = slotLabels(deployment, { slot: name.slot, uid, volume: Name })
+  const asked = { ...Labels, [LABEL.deployment]: deployment, [LABEL.role]: 'sandbox' }
+  const difference = firstDifference(asked, own)
+  if (difference !== undefined) throw forbidden(`the volume's label ${difference.slice(1, 120)} is not ours`)
+  return { Name, Driver: 'local', Labels: own }
+}

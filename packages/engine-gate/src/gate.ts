@@ -1,0 +1,113 @@
+/** The gate itself: an HTTP server that asks the engine only what the routes allow, in its own words. */
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+
+import { answerJson, note, plainAnswer } from './answers.ts'
+import { attachThrough } from './attach.ts'
+import type { Audit } from './audit.ts'
+import type { Engine } from './engine.ts'
+import type { Operations } from './operations.ts'
+import { forbidden, Refusal } from './refusal.ts'
+import { type Operation, routeOf } from './routes.ts'
+
+/** The create body is some 15 KiB, most of it the seccomp profile. */
+const MOST_BODY: Partial<Record<Operation, number>> = { create: 256 * 1024, 'volume-create': 16 * 1024 }
+const MOST_OTHER_BODY = 1024
+/** Requests in hand at once, those that wait for the engine included. */
+const MOST_REQUESTS = 1024
+/** They last as long as their client wants, and are counted with the attached streams. */
+const LONG: readonly Operation[] = ['wait', 'events']
+
+export interface GateOptions {
+  engine: Engine
+  operations: Operations
+  audit: Audit
+  /** Attached streams, waits and event streams at once. */
+  mostStreams: number
+}
+
+export function createGate({ engine, operations, audit, mostStreams }: GateOptions): Server {
+  const inHand = { requests: 0, streams: 0 }
+  const most = { requests: MOST_REQUESTS, streams: mostStreams }
+
+  async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const gone = new AbortController()
+    response.once('close', () => gone.abort())
+    try {
+      const route = routeOf(request.method ?? '', request.url ?? '')
+      if (route.operation === 'attach') throw forbidden('attach is an upgrade, or nothing')
+      const body = await readBody(request, MOST_BODY[route.operation] ?? MOST_OTHER_BODY)
+      const kind = LONG.includes(route.operation) ? 'streams' : 'requests'
+      if (inHand[kind] >= most[kind]) throw busy()
+      inHand[kind] += 1
+      await operations.run({ route, body, response, signal: gone.signal }).finally(() => (inHand[kind] -= 1))
+    } catch (error) {
+      refuse(request, response, error, gone.signal)
+    }
+  }
+
+  function refuse(
+    request: IncomingMessage,
+    response: ServerResponse,
+    error: unknown,
+    gone: AbortSignal,
+  ): void {
+    // Whoever has left needs no answer, and a broken engine request is then our own doing.
+    if (gone.aborted) return
+    const { status, message } = note(audit, request, error)
+    if (response.headersSent) return void response.destroy()
+    // An unread body would be taken for the next request.
+    if (!request.complete) response.setHeader('Connection', 'close')
+    answerJson(response, status, JSON.stringify({ message }))
+  }
+
+  const server = createServer(
+    {
+      // A stream of the engine's is quiet for hours; only the request itself must come in good time.
+      headersTimeout: 10_000,
+      requestTimeout: 30_000,
+      keepAliveTimeout: 0,
+      maxHeaderSize: 16 * 1024,
+    },
+    (request, response) => void handle(request, response),
+  )
+  server.on('upgrade', (request: IncomingMessage, socket: Socket, head: Buffer) => {
+    if (inHand.streams >= most.streams) {
+      socket.on('error', () => {}) // it is being closed anyway
+      const { status, message } = note(audit, request, busy())
+      return void socket.end(plainAnswer(status, message), () => socket.destroy())
+    }
+    inHand.streams += 1
+    void attachThrough({ request, socket, head, engine, operations, audit }).finally(() => {
+      inHand.streams -= 1
+    })
+  })
+  server.on('clientError', (error: Error & { code?: string }, socket) => {
+    if (!socket.writable || error.code === 'ECONNRESET') return void socket.destroy()
+    audit.warn({ status: 400, reason: error.code ?? error.message }, 'refused')
+    socket.end(
+      plainAnswer(400, `engine-gate: not an HTTP request that it takes (${error.code ?? 'malformed'})`),
+    )
+  })
+  return server
+}
+
+function busy(): Refusal {
+  return new Refusal(503, 'engine-gate: too many requests at once; try again')
+}
+
+/** The whole body as text. @throws Refusal 413, and 400 for bytes that are not UTF-8. */
+async function readBody(request: IncomingMessage, most: number): Promise<string> {
+  const chunks: Buffer[] = []
+  let bytes = 0
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    bytes += chunk.length
+    if (bytes > most) throw new Refusal(413, `engine-gate: the body is larger than ${most} bytes`)
+    chunks.push(chunk)
+  }
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(Buffer.concat(chunks))
+  } catch (error) {
+    throw new Refusal(400, 'engine-gate: the body is not UTF-8', { cause: error })
+  }
+}

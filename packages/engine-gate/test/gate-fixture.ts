@@ -1,0 +1,55 @@
+/** A gate of a test's own, in this process, before the real engine or before a recording one. */
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+import { parseDockerHost } from '@sandlot/sandbox/backends/docker/connection'
+import { DEFAULT_LIMITS } from '@sandlot/sandbox/limits'
+import { createAudit } from '../src/audit.ts'
+import { createEngine } from '../src/engine.ts'
+import { createGate } from '../src/gate.ts'
+import { listenOn } from '../src/listen.ts'
+import { createOperations, type OperationOptions } from '../src/operations.ts'
+
+export interface TestGate {
+  socket: string
+  dockerHost: string
+  /** Parsed lines of the audit log so far. */
+  log: Record<string, unknown>[]
+  close(): Promise<void>
+}
+
+export type GateChange = Partial<Omit<OperationOptions, 'engine' | 'audit'>> & { mostStreams?: number }
+
+export async function startGate(dockerHost: string | undefined, change: GateChange = {}): Promise<TestGate> {
+  const folder = await mkdtemp(join(tmpdir(), 'sandlot-gate-'))
+  const socket = join(folder, 'run', 'engine', 'docker.sock')
+  const log: Record<string, unknown>[] = []
+  const audit = createAudit((line) => log.push(JSON.parse(line) as Record<string, unknown>))
+  const engine = createEngine(parseDockerHost(dockerHost))
+  const { mostStreams = 64, ...operationChange } = change
+  const operations = createOperations({
+    engine,
+    audit,
+    deployment: 'dep',
+    image: 'sandlot/sandbox:latest',
+    runtime: undefined,
+    limits: DEFAULT_LIMITS,
+    seccompProfile: '{"defaultAction":"SCMP_ACT_ERRNO"}',
+    most: { containers: 100, volumes: 100 },
+    ...operationChange,
+  })
+  const gate = createGate({ engine, operations, audit, mostStreams })
+  await listenOn(gate, socket)
+  return {
+    socket,
+    dockerHost: `unix://${socket}`,
+    log,
+    async close() {
+      gate.closeAllConnections()
+      await new Promise((resolve) => gate.close(resolve))
+      engine.close()
+      await rm(folder, { recursive: true, force: true })
+    },
+  }
+}

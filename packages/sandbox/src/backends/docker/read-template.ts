@@ -1,0 +1,72 @@
+import { z } from 'zod'
+
+import type { SandboxLimits } from '../../backend.ts'
+import { LABEL } from '../../labels.ts'
+
+/** What of a create body may differ from one sandbox to the next. */
+export interface TemplateParts {
+  slot: string
+  uid: number
+  volume: string
+  imageId: string
+  fingerprint: string
+  limits: SandboxLimits
+}
+
+const body = z.looseObject({
+  Image: z.string(),
+  User: z.string().regex(/^\d{1,10}:\d{1,10}$/),
+  Labels: z.record(z.string(), z.string()),
+  HostConfig: z.looseObject({
+    Mounts: z.array(z.looseObject({ Source: z.string() })).length(1),
+    Tmpfs: z.record(z.string(), z.string()),
+    Memory: z.number(),
+    NanoCpus: z.number(),
+    PidsLimit: z.number(),
+    Ulimits: z.array(z.looseObject({ Name: z.string(), Soft: z.number() })),
+  }),
+})
+
+/**
+ * The inverse of `createTemplate`, for whoever must judge a body that somebody else sent: reads the parts from which
+ * the whole body follows. It says nothing about the rest of the body: fill the template in again with these parts and
+ * compare. Undefined when a part is not there.
+ */
+export function readTemplate(value: unknown): TemplateParts | undefined {
+  const parsed = body.safeParse(value)
+  if (!parsed.success) return undefined
+  const { Image, User, Labels, HostConfig } = parsed.data
+  const [mount] = HostConfig.Mounts
+  const slot = Labels[LABEL.slot]
+  const fingerprint = Labels[LABEL.spec]
+  const tmpBytes = /(?:^|,)size=(\d+)(?:,|$)/.exec(HostConfig.Tmpfs['/tmp'] ?? '')?.[1]
+  const soft = (name: string): number | undefined =>
+    HostConfig.Ulimits.find(({ Name }) => Name === name)?.Soft
+  const openFiles = soft('nofile')
+  const diskBytes = soft('fsize')
+  if (
+    mount === undefined ||
+    slot === undefined ||
+    fingerprint === undefined ||
+    tmpBytes === undefined ||
+    openFiles === undefined ||
+    diskBytes === undefined
+  ) {
+    return undefined
+  }
+  return {
+    slot,
+    uid: Number(User.split(':')[0]),
+    volume: mount.Source,
+    imageId: Image,
+    fingerprint,
+    limits: {
+      memoryBytes: HostConfig.Memory,
+      cpus: HostConfig.NanoCpus / 1e9,
+      pids: HostConfig.PidsLimit,
+      tmpBytes: Number(tmpBytes),
+      diskBytes,
+      openFiles,
+    },
+  }
+}
