@@ -32,6 +32,8 @@ export interface SandboxLimits {
   tmpBytes: number
   /** Largest single file and, where the backend can, the volume's budget. */
   diskBytes: number
+  /** Names in the workspace: files, directories, links. Default 500,000. */
+  diskEntries?: number
   openFiles: number
 }
 

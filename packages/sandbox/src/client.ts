@@ -35,7 +35,10 @@ export interface ConnectOptions {
   signal?: AbortSignal
   /** How long WELCOME may take. Default 10,000. */
   handshakeMs?: number
-  /** A silent connection is asked for a sign of life this often, and given up after twice as long. 0 = never. Default 10,000. */
+  /**
+   * A connection that is silent for this long is asked for a sign of life, and given up a little more than twice as
+   * long after the last one; an idle one is asked more seldom. 0 = never. Default 2,000.
+   */
   heartbeatMs?: number
   /** What the workspace may hold; sbxd keeps it over reconnects. Default: as it is. */
   disk?: DiskBudget
@@ -76,7 +79,14 @@ export async function connectSandbox(options: ConnectOptions): Promise<Connected
   try {
     if (key.length !== 32) throw new SandboxError('invalid_arguments', 'The key of a sandbox has 32 bytes')
     const welcome = await handshake(stream, key, epoch, { signal, timeoutMs: options.handshakeMs ?? 10_000 })
-    return new RemoteSandbox(options.id, welcome, new Link(stream, welcome, options.heartbeatMs ?? 10_000))
+    const sandbox = new RemoteSandbox(
+      options.id,
+      welcome,
+      new Link(stream, welcome, options.heartbeatMs ?? 2_000),
+    )
+    // Not waited for: frames stay in order, so it holds for the first command. A lost stream is told by `closed`.
+    if (options.disk) void Promise.allSettled([sandbox.setDiskBudget(options.disk)])
+    return sandbox
   } catch (error) {
     stream.destroy()
     throw error

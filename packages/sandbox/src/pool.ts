@@ -8,6 +8,7 @@ import { deriveSandboxKey } from './key.ts'
 import { nap } from './idle.ts'
 import { LABEL } from './labels.ts'
 import type { LedgerSlot } from './ledger.ts'
+import { diskBudget } from './limits.ts'
 import { parseName, poolName } from './names.ts'
 import { createPoolTarget } from './pool-target.ts'
 import { newSlot } from './slots.ts'
@@ -75,6 +76,7 @@ export function createPool(options: PoolOptions, context: PoolContext): Pool {
       key: deriveSandboxKey(context.deploymentKey, id),
       epoch: await ledger.nextEpoch(),
       signal: closing.signal,
+      disk: diskBudget(context.limits),
     })
     const entry = { slot, sandbox }
     void sandbox.closed.then(() => forget(entry))

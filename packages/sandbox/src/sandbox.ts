@@ -72,6 +72,15 @@ export interface CommandExit {
   durationMs: number
   /** Path inside the sandbox of the spooled output, if it was written. */
   spoolFile?: string
+  /** More of what the main process used: getrusage(2). Blocks have 512 bytes. */
+  usage?: {
+    minorFaults: number
+    majorFaults: number
+    blocksRead: number
+    blocksWritten: number
+    voluntarySwitches: number
+    involuntarySwitches: number
+  }
 }
 
 /** One started command. `output` may be iterated once; not iterating it stops the command by back-pressure. */
@@ -125,6 +134,42 @@ export interface SandboxFiles {
   rename(from: string, to: string): Promise<void>
 }
 
+/** What the workspace may hold. 0 = no limit. Names count, not only their bytes: many tiny files fill a disk too. */
+export interface DiskBudget {
+  bytes: number
+  entries: number
+  /** Nothing may grow, whatever the budget; for a host that runs out of disk. Default false. */
+  freeze?: boolean
+}
+
+/** How full the workspace is. Allocated bytes, deleted files that are still open included, hard links once. */
+export interface DiskState {
+  bytes: number
+  entries: number
+  budget: DiskBudget
+  /** Above the budget: commands start, but one that writes ends with cause `disk_quota`. */
+  over: boolean
+  /** The controller allows no growth; see `DiskBudget.freeze`. */
+  frozen: boolean
+  /** `file_system`: the kernel counts and is a wall. `walk`: sbxd looks at every file. `nobody` yet. */
+  countedBy: 'nobody' | 'walk' | 'file_system'
+}
+
+/** What a sandbox uses now. A `limit` that nobody set or knows is left out. */
+export interface SandboxStat {
+  /** Without page cache that could be given back. */
+  memory: { bytes: number; limit?: number }
+  processes: { count: number; limit?: number }
+  /** CPU time since the sandbox started, processes that run or wait for a CPU, commands under way. */
+  load: { cpuMs: number; runnable: number; commands: number }
+  /** /tmp, /run and /dev/shm together; they are memory. */
+  scratch: { bytes: number; limit?: number }
+  /** `ageMs`: when it was counted; left out when it never was. */
+  disk: DiskState & { ageMs?: number }
+  /** The file system that the workspace is on: the host's, unless the workspace has its own. */
+  fileSystem: { bytes: number; freeBytes: number; files: number; freeFiles: number }
+}
+
 export interface Sandbox {
   /** Container id. */
   readonly id: string
@@ -148,4 +193,8 @@ export interface Sandbox {
   commands(): Promise<KnownCommand[]>
   /** Kill every process and empty /tmp; the workspace stays. */
   reset(): Promise<void>
+  /** What it uses now, told by sbxd itself. Counts the workspace afresh unless that was done a moment ago. */
+  stat(): Promise<SandboxStat>
+  /** The last that sbxd said about the workspace on its own: when it passed its budget, and when it was below it again. */
+  readonly disk: DiskState | undefined
 }

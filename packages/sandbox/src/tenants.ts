@@ -8,6 +8,7 @@ import type { Idler } from './idle.ts'
 import { deriveSandboxKey } from './key.ts'
 import type { KeyedLock } from './keyed-lock.ts'
 import type { LedgerSlot } from './ledger.ts'
+import { diskBudget } from './limits.ts'
 import { ownerTag } from './names.ts'
 import type { Pool } from './pool.ts'
 import type { Sandbox } from './sandbox.ts'
@@ -108,6 +109,7 @@ export function createTenants(context: TenantsContext): Tenants {
         key: deriveSandboxKey(context.deploymentKey, id),
         epoch: await ledger.nextEpoch(),
         signal,
+        disk: diskBudget(context.limits),
       }),
     )
   }
@@ -164,7 +166,8 @@ export function createTenants(context: TenantsContext): Tenants {
         if (live.has(userId) || closing.aborted) return
         const { id, stream } = await open(container, backend, closing)
         const key = deriveSandboxKey(context.deploymentKey, id)
-        admit(userId, await connectSandbox({ id, stream, key, epoch, signal: closing }))
+        const disk = diskBudget(context.limits)
+        admit(userId, await connectSandbox({ id, stream, key, epoch, signal: closing, disk }))
       })
     },
 

@@ -280,6 +280,8 @@ describe('a restart of the controller', () => {
         attach: (...args) => real.attach(...args),
         commands: () => real.commands(),
         reset: () => real.reset(),
+        stat: () => real.stat(),
+        disk: undefined,
       }
     }
     batch = new TestBatch({ sandboxes: () => ({ ...local.sandboxes, acquire }) })

@@ -5,7 +5,7 @@ import { crc32c } from './crc32c.ts'
  * file; `docker/sandbox/src/protocol.h` mirrors these names.
  */
 
-export const PROTOCOL_VERSION = 1
+export const PROTOCOL_VERSION = 2
 export const FRAME_MAGIC = 0xa7
 export const HEADER_BYTES = 16
 export const MAX_PAYLOAD = 65_536
@@ -27,6 +27,10 @@ export const FrameType = {
   DROPPED: 0x04,
   PING: 0x05,
   PONG: 0x06,
+  STAT: 0x07,
+  STAT_RESULT: 0x08,
+  DISK_BUDGET: 0x09,
+  DISK_STATE: 0x0a,
   START: 0x10,
   STARTED: 0x11,
   START_FAILED: 0x12,
@@ -72,7 +76,23 @@ export const FLAG = {
   COMMIT: 2,
   ABORT: 4,
   RECURSIVE: 1,
+  /** DISK_BUDGET: nothing may grow, whatever the budget. */
+  FREEZE: 1,
 } as const
+
+/** Tags in the option list of START; 0x20–0x3f are for terminals and sessions. */
+export const StartOption = {
+  TIMEOUT: 0x01,
+  SPOOL: 0x02,
+  CUT: 0x03,
+  LIMIT: 0x04,
+  RLIMIT: 0x05,
+  NICE: 0x06,
+} as const
+export type StartOption = (typeof StartOption)[keyof typeof StartOption]
+
+/** Tags in the list of further facts at the end of EXIT. */
+export const ExitFact = { CUT: 0x01, RUSAGE: 0x02 } as const
 
 export const STREAM = { stdin: 0, stdout: 1, stderr: 2 } as const
 
