@@ -59,6 +59,7 @@ struct command {
     uint64_t ooms;
     bool capped; /* it began while the workspace was above its budget */
     uint64_t user_us, system_us, max_rss_kb;
+    uint64_t usage[USAGE_COUNT];
 };
 
 extern struct command *commands;

@@ -79,6 +79,7 @@ void commands_describe(struct buf *b)
         buf64(b, c->out[0].ring.end);
         buf64(b, c->out[1].ring.end);
         buf64(b, c->in.ring.end);
+        buf16(b, 0); /* length of what later versions add */
     }
 }
 
@@ -151,6 +152,15 @@ static uint8_t final_cause(const struct command *c)
     return WIFSIGNALED(c->status) ? CAUSE_SIGNAL : CAUSE_EXITED;
 }
 
+/* A list like the options of START: tag u8, length u16, value. */
+static void exit_facts(const struct command *c, struct buf *b)
+{
+    buf8(b, FACT_RUSAGE);
+    buf16(b, sizeof c->usage);
+    for (size_t i = 0; i < sizeof c->usage / sizeof *c->usage; i++)
+        buf64(b, c->usage[i]);
+}
+
 static void send_exit(const struct command *c)
 {
     struct buf b = {0};
@@ -165,6 +175,9 @@ static void send_exit(const struct command *c)
     buf64(&b, c->max_rss_kb);
     buf64(&b, c->ended_us - c->started_us);
     buf64(&b, c->spool.written);
+    for (int i = 0; i < 2; i++)
+        sha256_end(&c->out[i].hash, buf_add(&b, 32));
+    exit_facts(c, &b);
     frame_out(T_EXIT, 0, c->channel, b.p, b.len);
     free(b.p);
 }
@@ -229,6 +242,7 @@ static void main_ended(struct command *c, const struct shim_report *r)
     c->user_us = r->user_us;
     c->system_us = r->system_us;
     c->max_rss_kb = r->max_rss_kb;
+    memcpy(c->usage, r->usage, sizeof c->usage);
     if (c->slave >= 0)
         close(c->slave);
     c->slave = -1;
@@ -267,6 +281,7 @@ static void shim_reported(struct command *c)
     if (r.event == SHIM_STARTED && !c->started) {
         c->started = true;
         c->main = r.value;
+        c->session.moved |= r.stage == 1;
         if (c->attached)
             command_started(c, false);
     } else if (r.event == SHIM_FAILED && !c->started) {

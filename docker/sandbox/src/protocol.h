@@ -88,6 +88,9 @@ enum start_option {
     OPT_LIMIT = 0x04,
     OPT_RLIMIT = 0x05,
     OPT_NICE = 0x06,
+    OPT_TERMINAL = 0x20,
+    OPT_BACKGROUND = 0x21,
+    OPT_SESSION = 0x22,
 };
 #define OPT_REPEATS(tag) ((tag) == OPT_RLIMIT)
 

@@ -111,15 +111,19 @@ struct shim_job {
     int in, out, err, ctl;
     bool terminal; /* in, out and err are one, and become the controlling terminal */
     int memory;    /* passed on to the command, or -1 */
+    bool cwd_may_fail; /* then it begins in the workspace, and STARTED says so */
     bool capped; /* may not make a file grow */
 };
 
 enum shim_event { SHIM_STARTED = 1, SHIM_FAILED = 2, SHIM_EXITED = 3, SHIM_GONE = 4 };
+/* Page faults without and with reading from disk, blocks of 512 bytes read and written, switches wanted and forced. */
+#define USAGE_COUNT 6
 struct shim_report {
     uint32_t event;
     int32_t value; /* STARTED: pid. FAILED: errno. EXITED: wait status */
-    int32_t stage; /* FAILED: stage. EXITED: 1 when descendants are left */
+    int32_t stage; /* STARTED: 1 when it begins in the workspace instead of cwd. FAILED: stage. EXITED: 1 when descendants are left */
     uint64_t user_us, system_us, max_rss_kb;
+    uint64_t usage[USAGE_COUNT];
 };
 
 enum shim_order { ORDER_SIGNAL = 1, ORDER_KILL = 2 };
@@ -171,6 +175,7 @@ struct stream {
     int fd;            /* -1 once at its end */
     bool polled;
     struct ring ring;
+    struct sha256 hash; /* of everything it produced */
     uint64_t sent;     /* next offset to send on the current channel */
     uint64_t limit;    /* the controller's credit: send below this offset */
     uint64_t acked;

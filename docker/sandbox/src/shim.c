@@ -21,6 +21,7 @@
 static int ctl;
 static pid_t main_pid;
 static bool main_ended, reported;
+static volatile bool moved; /* written by the child of vfork */
 static struct shim_report ending;
 
 static void report(const struct shim_report *r)
@@ -77,8 +78,13 @@ static void become_command(const struct shim_job *job, volatile int *error, vola
     if (job->capped && setrlimit(RLIMIT_FSIZE, &nothing) < 0)
         goto failed;
     *stage = STAGE_CWD;
-    if (chdir(job->workspace) < 0 || (job->cwd && chdir(job->cwd) < 0))
+    if (chdir(job->workspace) < 0)
         goto failed;
+    if (job->cwd && chdir(job->cwd) < 0) {
+        if (!job->cwd_may_fail)
+            goto failed;
+        moved = true;
+    }
     *stage = STAGE_EXEC;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
@@ -109,6 +115,8 @@ static void reap(void)
                 .user_us = (uint64_t)use.ru_utime.tv_sec * 1000000 + (uint64_t)use.ru_utime.tv_usec,
                 .system_us = (uint64_t)use.ru_stime.tv_sec * 1000000 + (uint64_t)use.ru_stime.tv_usec,
                 .max_rss_kb = (uint64_t)use.ru_maxrss,
+                .usage = {(uint64_t)use.ru_minflt, (uint64_t)use.ru_majflt, (uint64_t)use.ru_inblock, (uint64_t)use.ru_oublock,
+                          (uint64_t)use.ru_nvcsw, (uint64_t)use.ru_nivcsw},
             };
         }
     }
@@ -151,7 +159,7 @@ _Noreturn void shim_run(const struct shim_job *job)
     close(job->out);
     if (job->err != job->out)
         close(job->err);
-    struct shim_report started = {.event = SHIM_STARTED, .value = pid};
+    struct shim_report started = {.event = SHIM_STARTED, .value = pid, .stage = moved};
     report(&started);
 
     sigset_t waiting = all_signals;

@@ -1,5 +1,6 @@
 /* START: read the request, make the pipes, fork the shim. Nothing runs unless every field was understood. */
 #include "command.h"
+#include "request.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -8,17 +9,6 @@
 #include <unistd.h>
 
 extern char **environ;
-
-struct request {
-    const uint8_t *id;
-    uint16_t options;
-    uint32_t timeout_ms, grace_ms, spool_after, spool_max;
-    uint64_t limit[2];
-    char *cwd;
-    char **argv;
-    char **envp;
-    char *text; /* the bytes that all of these point into */
-};
 
 void start_failed(uint32_t channel, int error, int stage)
 {
@@ -55,6 +45,9 @@ static bool merge_env(struct request *q, struct reader *r, char **at, uint32_t c
     q->envp = calloc(own + count + 1, sizeof *q->envp);
     if (!q->envp)
         return false;
+    q->given = calloc(count + 1, sizeof *q->given);
+    if (!q->given)
+        return false;
     memcpy(q->envp, environ, own * sizeof *environ);
     size_t n = own;
     for (uint32_t i = 0; i < count; i++) {
@@ -62,6 +55,7 @@ static bool merge_env(struct request *q, struct reader *r, char **at, uint32_t c
         size_t name = entry ? name_length(entry) : 0;
         if (!entry || name == 0 || entry[name] != '=')
             return false;
+        q->given[i] = entry;
         size_t k = 0;
         while (k < n && !(name_length(q->envp[k]) == name && memcmp(q->envp[k], entry, name) == 0))
             k++;
@@ -72,20 +66,33 @@ static bool merge_env(struct request *q, struct reader *r, char **at, uint32_t c
     return true;
 }
 
-static bool parse(struct request *q, const uint8_t *p, size_t n)
+static int parse_options(struct request *q, struct reader *r)
 {
-    struct reader r = {p, n, false};
-    if (!rdn(&r, ID_BYTES)) /* the boot id, checked by the caller */
-        return false;
+    uint64_t seen[4] = {0};
+    while (r->left && !r->bad) {
+        uint8_t tag = rd8(r);
+        uint16_t length = rd16(r);
+        const uint8_t *p = rdn(r, length);
+        if (!p)
+            return EINVAL;
+        struct reader value = {p, length, false};
+        bool again = seen[tag / 64] >> tag % 64 & 1;
+        seen[tag / 64] |= 1ull << tag % 64;
+        int error = again && !OPT_REPEATS(tag) ? EINVAL : start_option(q, tag, &value);
+        if (error || value.bad || value.left)
+            return error ? error : EINVAL;
+    }
+    return r->bad ? EINVAL : 0;
+}
+
+static bool parse_program(struct request *q, struct reader *from, size_t n)
+{
+    struct reader r = *from;
     q->id = rdn(&r, ID_BYTES);
-    q->options = rd16(&r);
-    q->timeout_ms = rd32(&r);
-    q->grace_ms = rd32(&r);
+    q->flags = rd16(&r);
     q->limit[0] = rd64(&r);
     q->limit[1] = rd64(&r);
-    q->spool_after = rd32(&r);
-    q->spool_max = rd32(&r);
-    if (r.bad || q->options & ~START_KNOWN || (q->options & START_SPOOL && q->spool_after > SPOOL_AFTER_MAX))
+    if (r.bad || q->flags & ~START_KNOWN)
         return false;
 
     /* Each string takes four bytes of length on the wire and one of end mark here, so n is enough for all. */
@@ -94,9 +101,9 @@ static bool parse(struct request *q, const uint8_t *p, size_t n)
         return false;
     q->cwd = take_text(&r, &at);
     uint32_t argc = rd32(&r);
-    if (r.bad || argc == 0 || argc > r.left / 4 || (q->options & START_SHELL && argc != 1))
+    if (r.bad || argc == 0 || argc > r.left / 4 || (q->flags & START_SHELL && argc != 1))
         return false;
-    bool shell = q->options & START_SHELL;
+    bool shell = q->flags & START_SHELL;
     q->argv = calloc(argc + (shell ? 3 : 1), sizeof *q->argv);
     if (!q->argv)
         return false;
@@ -108,13 +115,27 @@ static bool parse(struct request *q, const uint8_t *p, size_t n)
     for (uint32_t i = 0; i < argc; i++)
         q->argv[i + (shell ? 2 : 0)] = take_text(&r, &at);
     uint32_t envc = rd32(&r);
-    return !r.bad && envc <= r.left / 4 && merge_env(q, &r, &at, envc) && !r.bad;
+    if (r.bad || envc > r.left / 4 || !merge_env(q, &r, &at, envc) || r.bad)
+        return false;
+    *from = r;
+    return true;
+}
+
+/* 0 or the errno that the command is refused with. */
+static int parse(struct request *q, const uint8_t *p, size_t n)
+{
+    struct reader r = {p, n, false};
+    if (!rdn(&r, ID_BYTES)) /* the boot id, checked by the caller */
+        return EINVAL;
+    return parse_program(q, &r, n) ? parse_options(q, &r) : EINVAL;
 }
 
 static void forget(struct request *q)
 {
     free(q->argv);
     free(q->envp);
+    free(q->given);
+    free(q->session_text);
     free(q->text);
 }
 
@@ -137,19 +158,34 @@ static void close_all(const int *fds, size_t n)
             close(fds[i]);
 }
 
+enum { OUT, ERR, IN, CTL, SLAVE, THEIR_OUT, THEIR_ERR, THEIR_IN, THEIR_CTL, ENDS };
+
+static bool make_pipes(const struct request *q, int fd[ENDS])
+{
+    return make_pipe(&fd[OUT], &fd[THEIR_OUT], &fd[OUT]) &&
+           (q->flags & START_MERGE || make_pipe(&fd[ERR], &fd[THEIR_ERR], &fd[ERR])) &&
+           (!(q->flags & START_STDIN) || make_pipe(&fd[THEIR_IN], &fd[IN], &fd[IN]));
+}
+
+/* One terminal is all three. Each end that we close by itself is a descriptor of its own. */
+static bool make_terminal(const struct request *q, int fd[ENDS])
+{
+    return terminal_open(q->rows, q->columns, &fd[OUT], &fd[THEIR_OUT]) && (fd[IN] = fcntl(fd[OUT], F_DUPFD_CLOEXEC, 0)) >= 0 &&
+           (fd[SLAVE] = fcntl(fd[THEIR_OUT], F_DUPFD_CLOEXEC, 0)) >= 0;
+}
+
 static int spawn(struct command *c, const struct request *q)
 {
-    enum { OUT, ERR, IN, CTL, THEIR_OUT, THEIR_ERR, THEIR_IN, THEIR_CTL, N };
     static int null_fd = -1;
-    int fd[N], pair[2];
+    int fd[ENDS], pair[2];
     memset(fd, -1, sizeof fd);
-    bool merge = q->options & START_MERGE, input = q->options & START_STDIN;
+    bool merge = q->flags & START_MERGE || q->terminal, input = q->flags & START_STDIN;
     if (null_fd < 0)
         null_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    if (null_fd < 0 || !make_pipe(&fd[OUT], &fd[THEIR_OUT], &fd[OUT]) || (!merge && !make_pipe(&fd[ERR], &fd[THEIR_ERR], &fd[ERR])) ||
-        (input && !make_pipe(&fd[THEIR_IN], &fd[IN], &fd[IN])) || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0) {
+    if (null_fd < 0 || !(q->terminal ? make_terminal(q, fd) : make_pipes(q, fd)) ||
+        socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0) {
         int error = errno;
-        close_all(fd, N);
+        close_all(fd, ENDS);
         return error;
     }
     fd[CTL] = pair[0];
@@ -159,11 +195,14 @@ static int spawn(struct command *c, const struct request *q)
         .envp = q->envp,
         .workspace = workspace_path,
         .cwd = q->cwd[0] ? q->cwd : NULL,
-        .in = input ? fd[THEIR_IN] : null_fd,
+        .in = q->terminal ? fd[THEIR_OUT] : input ? fd[THEIR_IN] : null_fd,
         .out = fd[THEIR_OUT],
         .err = merge ? fd[THEIR_OUT] : fd[THEIR_ERR],
         .ctl = fd[THEIR_CTL],
         .capped = c->capped,
+        .terminal = q->terminal,
+        .memory = c->session.memory,
+        .cwd_may_fail = q->cwd_may_fail,
     };
     oom_offer(true);
     pid_t pid = fork();
@@ -171,7 +210,7 @@ static int spawn(struct command *c, const struct request *q)
         shim_run(&job);
     int error = errno;
     oom_offer(false);
-    close_all(fd + THEIR_OUT, N - THEIR_OUT);
+    close_all(fd + THEIR_OUT, ENDS - THEIR_OUT);
     if (pid < 0) {
         close_all(fd, THEIR_OUT);
         return error;
@@ -181,6 +220,8 @@ static int spawn(struct command *c, const struct request *q)
     c->out[0].fd = fd[OUT];
     c->out[1].fd = fd[ERR];
     c->in.fd = fd[IN];
+    c->slave = fd[SLAVE];
+    c->terminal = q->terminal;
     poll_add(c->ctl, EPOLLIN, &c->ctl_src);
     for (int i = 0; i < 2; i++)
         if (c->out[i].fd >= 0)
@@ -188,7 +229,7 @@ static int spawn(struct command *c, const struct request *q)
     return 0;
 }
 
-static void start(uint32_t channel, const struct request *q)
+static void start(uint32_t channel, struct request *q)
 {
     struct command *c = command_by_id(q->id);
     if (c) {
@@ -200,6 +241,10 @@ static void start(uint32_t channel, const struct request *q)
         command_forget_abandoned();
     if (reset_running() || command_count(true) >= MAX_RUNNING || command_count(false) >= MAX_COMMANDS) {
         start_failed(channel, EBUSY, STAGE_LIMIT);
+        return;
+    }
+    if (q->background && jobs_full()) {
+        start_failed(channel, EUSERS, STAGE_LIMIT);
         return;
     }
     c = calloc(1, sizeof *c);
@@ -218,9 +263,13 @@ static void start(uint32_t channel, const struct request *q)
     c->started_us = now_us();
     c->grace_ms = q->grace_ms;
     c->timeout_ms = q->timeout_ms ? c->started_us / 1000 + q->timeout_ms : 0;
-    c->spool = (struct spool){.wanted = q->options & START_SPOOL, .fd = -1, .after = q->spool_after, .max = q->spool_max};
-    int error = spawn(c, q);
+    c->spool = (struct spool){.wanted = q->spooled, .fd = -1, .after = q->spool_after, .max = q->spool_max};
+    job_begin(c, q);
+    int error = session_begin(c, q);
+    if (!error)
+        error = spawn(c, q);
     if (error) {
+        session_close(&c->session);
         free(c);
         start_failed(channel, error, STAGE_FORK);
         return;
@@ -256,10 +305,11 @@ void commands_start(uint16_t flags, uint32_t channel, const uint8_t *p, size_t n
         pieces.len = 0;
     }
     struct request q = {0};
+    int error = 0;
     if (n >= ID_BYTES && memcmp(p, boot_id, ID_BYTES) != 0)
         start_failed(channel, ESTALE, STAGE_BOOT);
-    else if (!parse(&q, p, n))
-        start_failed(channel, EINVAL, STAGE_REQUEST);
+    else if ((error = parse(&q, p, n)))
+        start_failed(channel, error, STAGE_REQUEST);
     else
         start(channel, &q);
     forget(&q);

@@ -129,6 +129,10 @@ void stream_drain(struct command *c, struct stream *s)
         }
         uint64_t from = s->ring.end;
         s->ring.end += (uint64_t)r;
+        size_t first = (size_t)r < v[0].iov_len ? (size_t)r : v[0].iov_len;
+        sha256_add(&s->hash, v[0].iov_base, first);
+        if ((size_t)r > first)
+            sha256_add(&s->hash, v[1].iov_base, (size_t)r - first);
         total += (size_t)r;
         spool_output(c, s, from);
         drop_acknowledged(c, s);

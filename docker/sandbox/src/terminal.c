@@ -6,12 +6,21 @@
  * terminal and opens it again would look like one that has hung up.
  */
 #include "command.h"
+#include "request.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <termios.h>
 #include <unistd.h>
+
+int terminal_option(struct request *q, struct reader *r)
+{
+    q->terminal = true;
+    q->rows = rd16(r);
+    q->columns = rd16(r);
+    return q->rows && q->columns ? 0 : EINVAL;
+}
 
 static void set_size(int fd, uint16_t rows, uint16_t columns)
 {

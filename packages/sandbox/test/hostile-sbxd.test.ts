@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto'
+import { createHash, randomBytes } from 'node:crypto'
 import { type Duplex, duplexPair } from 'node:stream'
 
 import fc from 'fast-check'
@@ -7,7 +7,13 @@ import { expect, test } from 'vitest'
 import { connectSandbox, type ConnectedSandbox } from '../src/client.ts'
 import { SandboxError } from '../src/errors.ts'
 import { ByteWriter } from '../src/protocol/bytes.ts'
-import { encodeOutwardFrame, FrameType, HEADER_BYTES, RESYNC_BYTES } from '../src/protocol/frames.ts'
+import {
+  encodeOutwardFrame,
+  FrameType,
+  HEADER_BYTES,
+  PROTOCOL_VERSION,
+  RESYNC_BYTES,
+} from '../src/protocol/frames.ts'
 
 /** Plays an sbxd that welcomes the client and then says what the test wants. */
 class HostileSbxd {
@@ -36,7 +42,7 @@ class HostileSbxd {
     const welcome = new ByteWriter()
       .bytes(nonce)
       .bytes(randomBytes(16))
-      .u16(1)
+      .u16(PROTOCOL_VERSION)
       .u16(1)
       .u64(1)
       .u32(1)
@@ -69,6 +75,7 @@ class HostileSbxd {
   exit(stdout: number, cause = 1, channel = 1): void {
     const payload = new ByteWriter().u8(cause).u8(1).u16(0).u32(0).u64(stdout).u64(0)
     for (let i = 0; i < 5; i += 1) payload.u64(0)
+    for (const bytes of [stdout, 0]) payload.bytes(createHash('sha256').update(Buffer.alloc(bytes)).digest())
     this.say(FrameType.EXIT, channel, payload.done())
   }
 }

@@ -17,6 +17,7 @@ export function readCommandList(reader: ByteReader): ListedCommand[] {
     const id = reader.bytes(16).toString('hex')
     const state = reader.u8() === 0 ? 'running' : 'ended'
     reader.bytes(24)
+    reader.bytes(reader.u16())
     commands.push({ id, state })
   }
   return commands

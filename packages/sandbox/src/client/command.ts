@@ -1,9 +1,11 @@
+import { createHash, type Hash } from 'node:crypto'
+
 import { SandboxError } from '../errors.ts'
 import { ByteReader, ByteWriter } from '../protocol/bytes.ts'
 import { FLAG, FrameType, STREAM } from '../protocol/frames.ts'
 import type { CommandExit, CommandStream, OutputChunk, RunningCommand } from '../sandbox.ts'
 import { startError } from './errno.ts'
-import { readExit } from './exit.ts'
+import { readExit, type ReadExit } from './exit.ts'
 import type { Channel, Link } from './link.ts'
 import { OutputQueue } from './output.ts'
 import { signalNumber } from './signals.ts'
@@ -12,6 +14,7 @@ import { StdinWriter } from './stdin.ts'
 /** Bytes of one stream that may be on their way or wait here for the consumer. */
 export const CREDIT_BYTES = 512 * 1024
 
+const NOTHING = Buffer.alloc(0)
 const SCOPE = { process: 0, group: 1, tree: 2 } as const
 
 export interface CommandOptions {
@@ -34,7 +37,12 @@ interface StreamState {
   /** What the consumer is done with. */
   taken: number
   acknowledged: number
+  /** Every byte so far arrived here, so that the whole can be compared with what sbxd counted. */
+  whole: boolean
+  hash?: Hash
 }
+
+const EMPTY_SHA256 = createHash('sha256').digest()
 
 /** One command on one connection: the client's half of the protocol's commands. */
 export class RemoteCommand implements RunningCommand, Channel {
@@ -53,6 +61,7 @@ export class RemoteCommand implements RunningCommand, Channel {
   readonly #settleExit = Promise.withResolvers<CommandExit>()
   #hasStarted = false
   #exit: CommandExit | undefined
+  #sha256: ReadExit['sha256'] | undefined
   #over = false
 
   constructor(link: Link, options: CommandOptions) {
@@ -133,8 +142,7 @@ export class RemoteCommand implements RunningCommand, Channel {
       case FrameType.EXIT:
         if (!this.#hasStarted || this.#exit)
           throw new SandboxError('protocol', 'sbxd ended a command twice or before its start')
-        this.#exit = readExit(reader, this.id, this.#options.workspace)
-        return this.#maybeFinish()
+        return this.#onExit(readExit(reader, this.id, this.#options.workspace))
       case FrameType.DETACHED:
         return this.lost(new SandboxError('fenced', 'This command was attached to again'))
       default:
@@ -149,6 +157,7 @@ export class RemoteCommand implements RunningCommand, Channel {
       throw new SandboxError('protocol', 'sbxd sent output that was not asked for')
     if (offset !== state.received)
       throw new SandboxError('protocol', `sbxd sent output at ${offset} instead of ${state.received}`)
+    if (state.whole) (state.hash ??= createHash('sha256')).update(bytes)
     state.received += bytes.length
     if (state.received > state.limit || (this.#exit && state.received > this.#exit.bytes[stream])) {
       throw new SandboxError('protocol', 'sbxd sent more output than it may')
@@ -183,10 +192,17 @@ export class RemoteCommand implements RunningCommand, Channel {
       const state = this.#streams[stream]
       // Later than asked for when an earlier controller has acknowledged more.
       state.received = state.taken = state.acknowledged = reader.u64()
+      state.whole = state.received === 0
     }
     this.#stdin.begin(reader.u64(), reader.u64())
     this.#grantMore()
     this.#settleStart.resolve(this)
+  }
+
+  #onExit({ exit, sha256 }: ReadExit): void {
+    this.#exit = exit
+    this.#sha256 = sha256
+    this.#maybeFinish()
   }
 
   #onFailed(errno: number, stage: number): void {
@@ -224,6 +240,14 @@ export class RemoteCommand implements RunningCommand, Channel {
     )
   }
 
+  #checkHashes(): void {
+    for (const stream of ['stdout', 'stderr'] as const) {
+      const { whole, hash } = this.#streams[stream]
+      if (whole && !(hash?.digest() ?? EMPTY_SHA256).equals(this.#sha256?.[stream] ?? NOTHING))
+        throw new SandboxError('protocol', `The ${stream} that arrived is not what the command printed`)
+    }
+  }
+
   #maybeFinish(): void {
     const exit = this.#exit
     if (!exit || this.#over) return
@@ -232,6 +256,7 @@ export class RemoteCommand implements RunningCommand, Channel {
       throw new SandboxError('protocol', 'sbxd counted less output than it sent')
     }
     if (exit.bytes.stdout > stdout.received || exit.bytes.stderr > stderr.received) return
+    this.#checkHashes()
     this.#over = true
     this.#stdin.end(new SandboxError('cancelled', 'The command has ended and reads no more input'))
     this.#output.end()
@@ -241,5 +266,5 @@ export class RemoteCommand implements RunningCommand, Channel {
 }
 
 function emptyStream(): StreamState {
-  return { received: 0, limit: 0, taken: 0, acknowledged: 0 }
+  return { received: 0, limit: 0, taken: 0, acknowledged: 0, whole: false }
 }

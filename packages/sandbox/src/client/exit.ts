@@ -1,6 +1,7 @@
 import { SandboxError } from '../errors.ts'
-import type { ByteReader } from '../protocol/bytes.ts'
-import type { CommandExit, ExitCause } from '../sandbox.ts'
+import { ByteReader } from '../protocol/bytes.ts'
+import { ExitFact } from '../protocol/frames.ts'
+import type { CommandExit, CommandStream, ExitCause } from '../sandbox.ts'
 import { signalName } from './signals.ts'
 
 const CAUSES: Record<number, ExitCause> = {
@@ -15,15 +16,22 @@ const CAUSES: Record<number, ExitCause> = {
 }
 const STATUS = { none: 0, code: 1, signal: 2 } as const
 
-/** The payload of EXIT. */
-export function readExit(reader: ByteReader, id: string, workspace: string): CommandExit {
+/** EXIT, and what is checked against what arrived. */
+export interface ReadExit {
+  exit: CommandExit
+  /** SHA-256 of everything that each stream produced. */
+  sha256: Record<CommandStream, Buffer>
+}
+
+/** The payload of EXIT. Facts that are not known here are passed over. */
+export function readExit(reader: ByteReader, id: string, workspace: string): ReadExit {
   const cause = CAUSES[reader.u8()]
   const status = reader.u8()
   const spooled = (reader.u16() & 1) === 1
   const value = reader.u32()
   if (!cause || status > STATUS.signal)
     throw new SandboxError('protocol', 'sbxd ended a command in a way that does not exist')
-  return {
+  const exit: CommandExit = {
     cause,
     ...(status === STATUS.code
       ? { code: value }
@@ -35,6 +43,22 @@ export function readExit(reader: ByteReader, id: string, workspace: string): Com
     systemMs: reader.u64() / 1_000,
     maxRssKb: reader.u64(),
     durationMs: reader.u64() / 1_000,
-    ...(spooled ? { spoolFile: `${workspace}/.tool-outputs/${id}.txt` } : {}),
   }
+  reader.u64()
+  if (spooled) exit.spoolFile = `${workspace}/.tool-outputs/${id}.txt`
+  const sha256 = { stdout: Buffer.from(reader.bytes(32)), stderr: Buffer.from(reader.bytes(32)) }
+  while (reader.left > 0) readFact(exit, reader.u8(), new ByteReader(reader.bytes(reader.u16())))
+  return { exit, sha256 }
+}
+
+function readFact(exit: CommandExit, tag: number, fact: ByteReader): void {
+  if (tag === ExitFact.RUSAGE)
+    exit.usage = {
+      minorFaults: fact.u64(),
+      majorFaults: fact.u64(),
+      blocksRead: fact.u64(),
+      blocksWritten: fact.u64(),
+      voluntarySwitches: fact.u64(),
+      involuntarySwitches: fact.u64(),
+    }
 }

@@ -4,6 +4,7 @@ import { SandboxError } from '../errors.ts'
 import { FrameDecoder, type FrameSink } from '../protocol/decoder.ts'
 import { type CrcStarts, encodeFrame, type FrameHeader, FrameType } from '../protocol/frames.ts'
 import type { Welcome } from './handshake.ts'
+import { Heartbeat } from './heartbeat.ts'
 
 /** What one channel does with its frames. Throwing a `SandboxError` closes the connection. */
 export interface Channel {
@@ -20,6 +21,8 @@ export interface Reply {
 }
 
 const NOTHING = Buffer.alloc(0)
+/** sbxd's own channels are numbered upwards from here: the highest bit and 1. */
+const FIRST_INWARD = 0x8000_0001
 
 /**
  * Frames over one stream after WELCOME: sends, hands what arrives to its channel, notices the end. It ends once, with
@@ -34,13 +37,14 @@ export class Link implements FrameSink {
   readonly #crc: CrcStarts
   readonly #decoder = new FrameDecoder(this)
   readonly #channels = new Map<number, Channel>()
-  readonly #heartbeat: NodeJS.Timeout | undefined
+  readonly #heartbeat: Heartbeat | undefined
   #lastChannel = 0
+  #lastInward = FIRST_INWARD - 1
+  #inward: ((channel: number, payload: Buffer) => Channel) | undefined
   #ended: SandboxError | undefined
   #corked = false
   #drain: Promise<void> | undefined
   #resolveClosed: (why: SandboxError | undefined) => void = () => {}
-  #silentSince = 0
   #usedAt = performance.now()
   /** Set while the other side may be frozen: called once, before the next thing that is sent. */
   #wake: (() => void) | undefined
@@ -55,7 +59,7 @@ export class Link implements FrameSink {
     stream.on('end', () => this.#end(lost('The sandbox closed its stream')))
     stream.on('close', () => this.#end(lost('The stream to the sandbox was closed')))
     stream.on('error', (cause) => this.#end(lost('The stream to the sandbox broke', cause)))
-    if (heartbeatMs > 0) this.#heartbeat = setInterval(() => this.#beat(heartbeatMs), heartbeatMs).unref()
+    if (heartbeatMs > 0) this.#heartbeat = this.#beating(heartbeatMs)
     if (stream.destroyed) queueMicrotask(() => this.#end(lost('The stream to the sandbox was closed')))
     if (welcome.rest.length > 0) this.#receive(welcome.rest)
     stream.resume()
@@ -92,7 +96,13 @@ export class Link implements FrameSink {
     this.check()
     this.#lastChannel += 1
     this.#channels.set(this.#lastChannel, channel)
+    this.#heartbeat?.hurry()
     return this.#lastChannel
+  }
+
+  /** Take the channels that sbxd opens, by EGRESS_OPEN with this payload. */
+  onInward(take: (channel: number, payload: Buffer) => Channel): void {
+    this.#inward = take
   }
 
   release(channel: number): void {
@@ -157,7 +167,7 @@ export class Link implements FrameSink {
     const wake = this.#wake
     if (!wake) return
     this.#wake = undefined
-    this.#silentSince = 0
+    this.#heartbeat?.heard()
     wake()
   }
 
@@ -170,6 +180,7 @@ export class Link implements FrameSink {
     // PONG needs no handling: that something arrived is the answer. REFUSED is for another controller.
     if (header.type === FrameType.PONG || header.type === FrameType.REFUSED) return
     if (header.type === FrameType.DISK_STATE && header.channel === 0) this.onDiskState(payload)
+    else if (header.type === FrameType.EGRESS_OPEN) this.#openInward(header.channel, payload)
     else this.#channel(header)?.frame(header.type, header.flags, payload)
   }
 
@@ -179,15 +190,23 @@ export class Link implements FrameSink {
 
   /** Undefined for a channel that we are done with; late frames for it are harmless. */
   #channel(header: FrameHeader): Channel | undefined {
-    if (header.channel === 0 || header.channel > this.#lastChannel) {
+    const last = header.channel < FIRST_INWARD ? this.#lastChannel : this.#lastInward
+    if (header.channel === 0 || header.channel > last) {
       throw new SandboxError('protocol', 'sbxd sent a frame for a channel that was never opened')
     }
     this.#usedAt = performance.now()
     return this.#channels.get(header.channel)
   }
 
+  #openInward(channel: number, payload: Buffer): void {
+    if (!this.#inward || channel !== this.#lastInward + 1)
+      throw new SandboxError('protocol', 'sbxd opened a channel that it may not open')
+    this.#lastInward = channel
+    this.#channels.set(channel, this.#inward(channel, payload))
+  }
+
   #receive(chunk: Buffer): void {
-    this.#silentSince = 0
+    this.#heartbeat?.heard()
     if (this.#ended) return
     try {
       this.#decoder.push(chunk)
@@ -200,20 +219,20 @@ export class Link implements FrameSink {
     }
   }
 
-  #beat(everyMs: number): void {
-    if (this.resting) return
-    if (this.#silentSince > 0) {
-      this.#end(lost(`The sandbox did not answer for ${everyMs} ms`))
-      return
-    }
-    this.#silentSince = 1
-    this.send(FrameType.PING, 0, 0)
+  #beating(everyMs: number): Heartbeat {
+    return new Heartbeat({
+      everyMs,
+      busy: () => this.busy,
+      resting: () => this.resting,
+      ping: () => this.send(FrameType.PING, 0, 0),
+      lost: (ms) => this.#end(lost(`The sandbox did not answer for ${Math.round(ms)} ms`)),
+    })
   }
 
   #end(why: SandboxError | undefined): void {
     if (this.#ended) return
     this.#ended = why ?? new SandboxError('cancelled', 'The connection to the sandbox was closed')
-    clearInterval(this.#heartbeat)
+    this.#heartbeat?.stop()
     this.#stream.destroy()
     const channels = [...this.#channels.values()]
     this.#channels.clear()

@@ -117,6 +117,11 @@ export class ByteReader {
     return this.bytes(this.u32()).toString('utf8')
   }
 
+  /** Bytes that were not read yet. */
+  get left(): number {
+    return this.#buffer.length - this.#at
+  }
+
   rest(): Buffer {
     return this.bytes(this.#buffer.length - this.#at)
   }

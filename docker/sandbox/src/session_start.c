@@ -1,0 +1,84 @@
+/* What a command of a session begins with: the directory and environment that the last one left, and our library. */
+#include "command.h"
+#include "request.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+extern char **environ;
+
+int session_option(struct request *q, struct reader *r)
+{
+    size_t n = r->left;
+    const uint8_t *name = rdn(r, n);
+    return session_name_take(q->session, name, n) ? 0 : EINVAL;
+}
+
+static size_t count(char *const *entries)
+{
+    size_t n = 0;
+    while (entries && entries[n])
+        n++;
+    return n;
+}
+
+/* `base` with the request's assignments in place of those of the same name; a new array. */
+static char **with_given(char *const *base, char *const *given)
+{
+    size_t n = count(base);
+    char **env = calloc(n + count(given) + 1, sizeof *env);
+    if (!env)
+        return NULL;
+    memcpy(env, base, n * sizeof *env);
+    for (; given && *given; given++) {
+        size_t name = strcspn(*given, "=") + 1, k = 0;
+        while (k < n && strncmp(env[k], *given, name) != 0)
+            k++;
+        env[k] = *given;
+        n += k == n;
+    }
+    return env;
+}
+
+static int use_library(struct command *c, struct request *q)
+{
+    struct session_use *u = &c->session;
+    if (access(session_library, R_OK) < 0)
+        return ENOSYS;
+    u->memory = session_memory();
+    if (u->memory < 0)
+        return errno;
+    u->given = session_given(q->given, count(q->given));
+    char **env = session_environment(q->envp, u->memory, &q->session_text);
+    if (!env || (count(q->given) && !u->given)) {
+        free(env);
+        session_close(u);
+        return ENOMEM;
+    }
+    free(q->envp);
+    q->envp = env;
+    return 0;
+}
+
+int session_begin(struct command *c, struct request *q)
+{
+    struct session_use *u = &c->session;
+    if (!q->session[0])
+        return 0;
+    strcpy(u->name, q->session);
+    const struct session *s = session_find(q->session);
+    if (s) {
+        char **env = with_given(s->env, q->given);
+        if (!env)
+            return ENOMEM;
+        free(q->envp);
+        q->envp = env;
+        if (!q->cwd[0]) {
+            u->moved = !s->cwd[0];
+            q->cwd = s->cwd;
+            q->cwd_may_fail = true;
+        }
+    }
+    /* Only a shell has something to hand on. A job ends when nobody thinks of it any more. */
+    return q->flags & START_SHELL && !q->background ? use_library(c, q) : 0;
+}

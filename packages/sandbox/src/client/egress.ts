@@ -1,0 +1,184 @@
+import { Duplex } from 'node:stream'
+
+import type { UserEgress } from '../egress/egress.ts'
+import { SandboxError } from '../errors.ts'
+import { ByteReader, ByteWriter } from '../protocol/bytes.ts'
+import { FrameType } from '../protocol/frames.ts'
+import type { Channel, Link } from './link.ts'
+
+/** Where programs in a container find the way out. */
+export const EGRESS_PORT = 3128
+
+/** Bytes of one connection that may be on their way to us or wait here. sbxd says in OPEN what it takes. */
+const WINDOW_BYTES = 256 * 1024
+const PIECE_BYTES = 32 * 1024
+const EADDRINUSE = 98
+/** Without a word from us for this many beats sbxd closes what it holds for us. */
+const SILENT_BEATS = 6
+
+/**
+ * Ask sbxd to listen on the loopback interface and give every connection to `egress`. Resolves to the port, which is
+ * another than asked for when something inside has taken that one. Rejects with `SandboxError`.
+ */
+export async function openEgress(
+  link: Link,
+  egress: UserEgress,
+  options: { port: number; heartbeatMs: number },
+): Promise<number> {
+  link.onInward((channel, payload) => {
+    const made = createConnection(link, channel, new ByteReader(payload).u64())
+    egress.serve(made.stream).catch(() => made.stream.destroy())
+    return made.channel
+  })
+  const ask = async (port: number): Promise<{ error: number; port: number }> => {
+    const question = new ByteWriter()
+      .u16(port)
+      .u16(egress.connections)
+      .u32(options.heartbeatMs * SILENT_BEATS)
+      .done()
+    const { type, payload } = await link.request(FrameType.EGRESS_LISTEN, 0, question)
+    if (type !== FrameType.EGRESS_RESULT)
+      throw new SandboxError('protocol', 'sbxd answered EGRESS_LISTEN with something else')
+    const reader = new ByteReader(payload)
+    return { error: reader.u32(), port: reader.u16() }
+  }
+  let answer = await ask(options.port)
+  if (answer.error === EADDRINUSE && options.port !== 0) answer = await ask(0)
+  if (answer.error !== 0)
+    throw new SandboxError(
+      'start_failed',
+      `The sandbox cannot listen for connections to the network (error ${answer.error})`,
+    )
+  return answer.port
+}
+
+/** One connection: a stream for us, frames with credit in both directions for sbxd. */
+function createConnection(link: Link, channel: number, limit: number): { stream: Duplex; channel: Channel } {
+  const inward = { received: 0, taken: 0, granted: WINDOW_BYTES, ended: false }
+  const arrived: Buffer[] = []
+  let wanted = false
+  const outward = { sent: 0, limit, ended: false }
+  let resume: (() => void) | undefined
+  let over = false
+
+  const stream = new Duplex({
+    allowHalfOpen: true,
+    read() {
+      wanted = true
+      deliver()
+    },
+    write(chunk: Buffer, _encoding, callback) {
+      send(chunk).then(() => callback(), callback)
+    },
+    final(callback) {
+      if (!over) link.send(FrameType.EGRESS_EOF, 0, channel, new ByteWriter().u64(outward.sent).done())
+      outward.ended = true
+      callback()
+      maybeDone()
+    },
+    destroy(error, callback) {
+      // A clean end has released the channel already; anything else must not look like one inside.
+      if (!over) link.send(FrameType.EGRESS_CLOSE, 0, channel)
+      done()
+      callback(error)
+    },
+  })
+
+  function done(): void {
+    over = true
+    link.release(channel)
+    resume?.()
+  }
+
+  /** After both ends sbxd has forgotten the channel. */
+  function maybeDone(): void {
+    if (inward.ended && outward.ended) done()
+  }
+
+  /** What the reader takes makes room for as much. */
+  function deliver(): void {
+    while (wanted && arrived.length > 0) {
+      const chunk = arrived.shift() ?? Buffer.alloc(0)
+      inward.taken += chunk.length
+      wanted = stream.push(chunk)
+    }
+    if (inward.ended && arrived.length === 0 && !stream.readableEnded) stream.push(null)
+    const next = inward.taken + WINDOW_BYTES
+    if (over || inward.ended || next - inward.granted < WINDOW_BYTES / 4) return
+    inward.granted = next
+    link.send(FrameType.EGRESS_CREDIT, 0, channel, new ByteWriter().u64(next).done())
+  }
+
+  async function send(chunk: Buffer): Promise<void> {
+    for (let at = 0; at < chunk.length;) {
+      if (over) throw new SandboxError('cancelled', 'The program inside has closed this connection')
+      const room = Math.min(outward.limit - outward.sent, PIECE_BYTES)
+      if (room <= 0) {
+        await new Promise<void>((resolve) => {
+          resume = resolve
+        })
+        continue
+      }
+      const piece = chunk.subarray(at, at + room)
+      const payload = new ByteWriter().u64(outward.sent).bytes(piece).done()
+      link.send(FrameType.EGRESS_DATA, 0, channel, payload)
+      outward.sent += piece.length
+      at += piece.length
+      await link.drained()
+    }
+  }
+
+  function receive(type: number, payload: Buffer): void {
+    const reader = new ByteReader(payload)
+    switch (type) {
+      case FrameType.EGRESS_DATA: {
+        const offset = reader.u64()
+        const bytes = reader.rest()
+        if (inward.ended || offset !== inward.received || offset + bytes.length > inward.granted)
+          throw new SandboxError('protocol', 'sbxd sent bytes of a connection that it may not send')
+        inward.received += bytes.length
+        // A copy: the payload is only valid during the call.
+        arrived.push(Buffer.from(bytes))
+        deliver()
+        return
+      }
+      case FrameType.EGRESS_CREDIT: {
+        outward.limit = Math.max(outward.limit, reader.u64())
+        const go = resume
+        resume = undefined
+        go?.()
+        return
+      }
+      case FrameType.EGRESS_EOF:
+        if (inward.ended || reader.u64() !== inward.received)
+          throw new SandboxError('protocol', 'sbxd ended a connection in the wrong place')
+        inward.ended = true
+        deliver()
+        maybeDone()
+        return
+      case FrameType.EGRESS_CLOSE:
+        done()
+        stream.destroy(new SandboxError('cancelled', 'The program inside has closed this connection'))
+        return
+      default:
+        throw new SandboxError('protocol', `sbxd sent a frame of type ${type} for a connection`)
+    }
+  }
+
+  const answer = new ByteWriter().u32(0).u64(WINDOW_BYTES).done()
+  link.send(FrameType.EGRESS_RESULT, 0, channel, answer)
+  return {
+    stream,
+    channel: {
+      frame: (type, _flags, payload) => receive(type, payload),
+      data() {
+        throw new SandboxError('protocol', 'sbxd sent output on the channel of a connection')
+      },
+      lost(error) {
+        over = true
+        resume?.()
+        stream.destroy(error)
+      },
+    },
+  }
+}

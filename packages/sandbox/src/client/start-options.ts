@@ -1,0 +1,32 @@
+import { SandboxError } from '../errors.ts'
+import { ByteWriter } from '../protocol/bytes.ts'
+import { StartOption } from '../protocol/frames.ts'
+import type { RunRequest } from '../sandbox.ts'
+
+const SPOOL_AFTER_BYTES = 131_072
+/** A command that ignores TERM at its timeout is killed this much later. */
+const TIMEOUT_GRACE_MS = 250
+const MOST_U32 = 0xffff_ffff
+
+/** The list at the end of START. Throws `invalid_arguments` for what sbxd would refuse. */
+export function writeStartOptions(writer: ByteWriter, request: RunRequest): void {
+  const option = (tag: StartOption, value: ByteWriter): void => {
+    const bytes = value.done()
+    writer.u8(tag).u16(bytes.length).bytes(bytes)
+  }
+  if (request.timeoutMs !== undefined)
+    option(StartOption.TIMEOUT, new ByteWriter().u32(milliseconds(request.timeoutMs)).u32(TIMEOUT_GRACE_MS))
+  if (request.spool) option(StartOption.SPOOL, spoolOption(request.spool))
+}
+
+function milliseconds(timeoutMs: number): number {
+  if (!(timeoutMs > 0)) throw new SandboxError('invalid_arguments', 'timeoutMs must be more than 0')
+  return Math.min(Math.ceil(timeoutMs), MOST_U32)
+}
+
+function spoolOption({ afterBytes, maxBytes }: NonNullable<RunRequest['spool']>): ByteWriter {
+  if (!(afterBytes >= 0 && afterBytes <= SPOOL_AFTER_BYTES)) {
+    throw new SandboxError('invalid_arguments', `spool.afterBytes must be between 0 and ${SPOOL_AFTER_BYTES}`)
+  }
+  return new ByteWriter().u32(Math.trunc(afterBytes)).u32(Math.min(Math.trunc(maxBytes), MOST_U32))
+}
