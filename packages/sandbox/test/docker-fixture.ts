@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 
 import type { SandboxBackend, SandboxSpec } from '../src/backend.ts'
-import { createDockerBackend } from '../src/backends/docker/backend.ts'
+import { createDockerBackend, type DockerBackendOptions } from '../src/backends/docker/backend.ts'
 import { createFileLedger } from '../src/file-ledger.ts'
 import type { SandboxLedger } from '../src/ledger.ts'
 import { DEFAULT_LIMITS } from '../src/limits.ts'
@@ -41,21 +41,34 @@ export interface DockerFixture {
   dispose(): Promise<void>
 }
 
+export interface DockerFixtureOptions {
+  /** As in `DOCKER_HOST`; default the engine that the tests run against. */
+  host?: string
+  /** When a hanging engine is given up. */
+  circuit?: DockerBackendOptions['circuit']
+}
+
 /** A deployment of its own on the local engine. Call `dispose` at the end, whatever happened. */
-export async function dockerFixture(): Promise<DockerFixture> {
+export async function dockerFixture(options: DockerFixtureOptions = {}): Promise<DockerFixture> {
+  const host = options.host ?? testConfig.dockerHost
+  const on = (...args: string[]): Promise<string> =>
+    docker(...(host === undefined ? [] : ['--host', host]), ...args)
   const deployment = `test-${randomBytes(4).toString('hex')}`
   const deploymentKey = randomBytes(32)
   const folder = await mkdtemp(join(tmpdir(), 'sandlot-docker-'))
-  const connection = testConfig.dockerHost === undefined ? {} : { dockerHost: testConfig.dockerHost }
-  const backend = createDockerBackend({ deployment, ...connection })
+  const backend = createDockerBackend({
+    deployment,
+    ...(host === undefined ? {} : { dockerHost: host }),
+    ...(options.circuit === undefined ? {} : { circuit: options.circuit }),
+  })
   const ledgerFile = join(folder, 'ledger.json')
   const ledger = createFileLedger(ledgerFile)
   const controllers: Sandboxes[] = []
   const label = `label=sandlot.deployment=${deployment}`
   const lines = (text: string): string[] => text.split('\n').filter(Boolean)
   const containers = async (): Promise<string[]> =>
-    lines(await docker('ps', '-aq', '--no-trunc', '--filter', label))
-  const volumes = async (): Promise<string[]> => lines(await docker('volume', 'ls', '-q', '--filter', label))
+    lines(await on('ps', '-aq', '--no-trunc', '--filter', label))
+  const volumes = async (): Promise<string[]> => lines(await on('volume', 'ls', '-q', '--filter', label))
   return {
     deployment,
     deploymentKey,
@@ -92,9 +105,9 @@ export async function dockerFixture(): Promise<DockerFixture> {
     async dispose() {
       for (const controller of controllers) await controller.close()
       const ids = await containers()
-      if (ids.length > 0) await docker('rm', '-f', ...ids)
+      if (ids.length > 0) await on('rm', '-f', ...ids)
       const names = await volumes()
-      if (names.length > 0) await docker('volume', 'rm', ...names)
+      if (names.length > 0) await on('volume', 'rm', ...names)
       await backend.close()
       await rm(folder, { recursive: true, force: true })
     },
