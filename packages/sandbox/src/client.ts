@@ -2,11 +2,13 @@ import type { Duplex } from 'node:stream'
 
 import { readCommandList } from './client/command-list.ts'
 import { RemoteCommand } from './client/command.ts'
+import { EGRESS_PORT, openEgress } from './client/egress.ts'
 import { RemoteFiles } from './client/files.ts'
 import { handshake, type Welcome } from './client/handshake.ts'
 import { Link } from './client/link.ts'
 import { encodeStart, idBytes, sendStart } from './client/start.ts'
 import { encodeBudget, readDiskState, readStat } from './client/stat.ts'
+import type { UserEgress } from './egress/egress.ts'
 import { SandboxError } from './errors.ts'
 import { ByteReader, ByteWriter } from './protocol/bytes.ts'
 import { FLAG, FrameType } from './protocol/frames.ts'
@@ -31,6 +33,8 @@ export interface ConnectOptions {
   key: Uint8Array
   /** Grows with every controller; a lower one than sbxd has seen is refused. */
   epoch: number
+  /** The way out of this sandbox. Default: none. */
+  egress?: UserEgress
   /** Ends only the connecting. */
   signal?: AbortSignal
   /** How long WELCOME may take. Default 10,000. */
@@ -86,6 +90,11 @@ export async function connectSandbox(options: ConnectOptions): Promise<Connected
     )
     // Not waited for: frames stay in order, so it holds for the first command. A lost stream is told by `closed`.
     if (options.disk) void Promise.allSettled([sandbox.setDiskBudget(options.disk)])
+    if (options.egress)
+      await sandbox.openEgress(options.egress, {
+        port: welcome.isInit ? EGRESS_PORT : 0,
+        signsOfLife: options.heartbeatMs !== 0,
+      })
     return sandbox
   } catch (error) {
     stream.destroy()
@@ -101,6 +110,7 @@ class RemoteSandbox implements ConnectedSandbox {
   readonly found: readonly KnownCommand[]
   readonly #link: Link
   #disk: DiskState | undefined
+  #egress: { user: UserEgress; port: number } | undefined
 
   constructor(id: string, welcome: Welcome, link: Link) {
     this.id = id
@@ -116,8 +126,15 @@ class RemoteSandbox implements ConnectedSandbox {
     return this.#link.closed
   }
 
-  async run(request: RunRequest): Promise<RunningCommand> {
+  /** Connections of programs inside go to `user` from now on. Port 0: any. */
+  async openEgress(user: UserEgress, options: { port: number; signsOfLife: boolean }): Promise<void> {
+    this.#egress = { user, port: await openEgress(this.#link, user, options) }
+  }
+
+  async run(asked: RunRequest): Promise<RunningCommand> {
     this.#link.check()
+    const way = this.#egress?.user.environment(asked.id, this.#egress.port)
+    const request = way ? { ...asked, env: { ...way, ...asked.env } } : asked
     const program = typeof request.command === 'string' ? '/bin/bash' : (request.command[0] ?? '')
     const command = this.#command(request.id, request, program, request.cwd)
     try {
@@ -218,15 +235,27 @@ class RemoteSandbox implements ConnectedSandbox {
     cwd: string | undefined,
   ): RemoteCommand {
     const autoAcknowledge = options.autoAcknowledge ?? false
-    return new RemoteCommand(this.#link, {
+    const egress = this.#egress?.user
+    const command = new RemoteCommand(this.#link, {
       id,
       bootId: this.bootId,
       workspace: this.workspace,
       autoAcknowledge,
       program,
       cwd,
+      ...(egress ? { refusedHosts: () => egress.ended(id) } : {}),
     })
+    if (egress) attribute(egress, command)
+    return command
   }
+}
+
+/** While this command runs, connections may be its. */
+function attribute(egress: UserEgress, command: RemoteCommand): void {
+  const over = (): void => void egress.ended(command.id)
+  egress.began(command.id)
+  command.started.then((running) => (running ? undefined : over()), over)
+  command.exit.then(over, over)
 }
 
 function notStarted(): never {

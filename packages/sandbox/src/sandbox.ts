@@ -3,6 +3,8 @@
  * every backend.
  */
 
+import type { RefusedHost } from './egress/egress.ts'
+
 /** A command's id: 32 lower-case hex digits (128 bits). Chosen by the caller; a command runs at most once per id. */
 export type CommandId = string
 
@@ -70,6 +72,8 @@ export interface CommandExit {
   maxRssKb: number
   /** From START to the end, measured inside. */
   durationMs: number
+  /** Hosts that it asked for and that the rules of egress refused, each once. Absent without egress. */
+  refusedHosts?: readonly RefusedHost[]
   /** Path inside the sandbox of the spooled output, if it was written. */
   spoolFile?: string
   /** More of what the main process used: getrusage(2). Blocks have 512 bytes. */

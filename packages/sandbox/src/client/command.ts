@@ -1,5 +1,6 @@
 import { createHash, type Hash } from 'node:crypto'
 
+import type { RefusedHost } from '../egress/egress.ts'
 import { SandboxError } from '../errors.ts'
 import { ByteReader, ByteWriter } from '../protocol/bytes.ts'
 import { FLAG, FrameType, STREAM } from '../protocol/frames.ts'
@@ -26,6 +27,8 @@ export interface CommandOptions {
   program: string
   cwd?: string | undefined
   workspace: string
+  /** Asked once, at the end. */
+  refusedHosts?: () => readonly RefusedHost[]
 }
 
 /** Per stream: offsets, all dense and only growing. */
@@ -260,7 +263,8 @@ export class RemoteCommand implements RunningCommand, Channel {
     this.#over = true
     this.#stdin.end(new SandboxError('cancelled', 'The command has ended and reads no more input'))
     this.#output.end()
-    this.#settleExit.resolve(exit)
+    const refusedHosts = this.#options.refusedHosts?.()
+    this.#settleExit.resolve(refusedHosts ? { ...exit, refusedHosts } : exit)
     if (this.#options.autoAcknowledge) this.acknowledge({ stdout: stdout.taken, stderr: stderr.taken })
   }
 }

@@ -13,8 +13,8 @@ export const EGRESS_PORT = 3128
 const WINDOW_BYTES = 256 * 1024
 const PIECE_BYTES = 32 * 1024
 const EADDRINUSE = 98
-/** Without a word from us for this many beats sbxd closes what it holds for us. */
-const SILENT_BEATS = 6
+/** Without a word from us for so long sbxd closes what it holds for us. Signs of life come much oftener. */
+const SILENT_MS = 120_000
 
 /**
  * Ask sbxd to listen on the loopback interface and give every connection to `egress`. Resolves to the port, which is
@@ -23,7 +23,7 @@ const SILENT_BEATS = 6
 export async function openEgress(
   link: Link,
   egress: UserEgress,
-  options: { port: number; heartbeatMs: number },
+  options: { port: number; signsOfLife: boolean },
 ): Promise<number> {
   link.onInward((channel, payload) => {
     const made = createConnection(link, channel, new ByteReader(payload).u64())
@@ -34,7 +34,7 @@ export async function openEgress(
     const question = new ByteWriter()
       .u16(port)
       .u16(egress.connections)
-      .u32(options.heartbeatMs * SILENT_BEATS)
+      .u32(options.signsOfLife ? SILENT_MS : 0)
       .done()
     const { type, payload } = await link.request(FrameType.EGRESS_LISTEN, 0, question)
     if (type !== FrameType.EGRESS_RESULT)

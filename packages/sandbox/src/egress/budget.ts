@@ -1,0 +1,111 @@
+import { EgressRefused } from './refusal.ts'
+
+export interface EgressBudgets {
+  /** Connections of one user open at once. Default 256. */
+  connections: number
+  /** New connections of one user in a minute. Default 3,000. */
+  connectionsPerMinute: number
+  /** Bytes of one user in both directions within `windowMs`. Default 20 GiB. */
+  bytes: number
+  /** Default one hour. */
+  windowMs: number
+  /** How long one connection may live. Default one hour. */
+  connectionMs: number
+  /** How long nothing may pass in either direction. Default five minutes. */
+  idleMs: number
+  /** How long the head of a request, or the first bytes of TLS, may take. Default 15 s. */
+  requestMs: number
+  /** Resolving and dialling together. Default 15 s. */
+  connectMs: number
+}
+
+export const DEFAULT_BUDGETS: EgressBudgets = {
+  connections: 256,
+  connectionsPerMinute: 3_000,
+  bytes: 20 * 1024 ** 3,
+  windowMs: 3_600_000,
+  connectionMs: 3_600_000,
+  idleMs: 300_000,
+  requestMs: 15_000,
+  connectMs: 15_000,
+}
+
+/** A count within a span of time that begins anew when the span is over. Times in milliseconds, any clock that only grows. */
+function counter(limit: number, spanMs: number, now: () => number) {
+  let begun = now()
+  let used = 0
+  const roll = (): void => {
+    if (now() - begun < spanMs) return
+    begun = now()
+    used = 0
+  }
+  return {
+    /** False when this is more than is left; it counts nevertheless. */
+    take(amount: number): boolean {
+      roll()
+      used += amount
+      return used <= limit
+    },
+    full(): boolean {
+      roll()
+      return used >= limit
+    },
+    leftMs: (): number => Math.max(0, begun + spanMs - now()),
+  }
+}
+
+/** What one user may use. */
+export interface UserBudget {
+  readonly open: number
+  /** A place for one more connection; give it back once. Throws `EgressRefused` when a budget is used up. */
+  enter(): () => void
+  /** Count bytes that passed. Throws `byte_budget` when they are more than is left. */
+  count(bytes: number): void
+  /** Milliseconds until it makes sense to try again. */
+  retryAfterMs(reason: string): number
+}
+
+export function createBudget(budgets: EgressBudgets, now = (): number => performance.now()): UserBudget {
+  const opened = counter(budgets.connectionsPerMinute, 60_000, now)
+  const bytes = counter(budgets.bytes, budgets.windowMs, now)
+  let open = 0
+  return {
+    get open() {
+      return open
+    },
+    enter() {
+      if (open >= budgets.connections)
+        throw new EgressRefused(
+          'too_many_connections',
+          `more than ${budgets.connections} connections at once are not allowed; close some and try again.`,
+        )
+      if (!opened.take(1))
+        throw new EgressRefused(
+          'too_many_connections',
+          `more than ${budgets.connectionsPerMinute} new connections a minute are not allowed; try again later.`,
+        )
+      if (bytes.full()) throw outOfBytes(budgets)
+      open += 1
+      let left = false
+      return () => {
+        if (!left) open -= 1
+        left = true
+      }
+    },
+    count(amount) {
+      if (!bytes.take(amount)) throw outOfBytes(budgets)
+    },
+    retryAfterMs(reason) {
+      if (reason === 'byte_budget') return bytes.leftMs()
+      return reason === 'too_many_connections' && opened.full() ? opened.leftMs() : 1_000
+    },
+  }
+}
+
+function outOfBytes({ bytes, windowMs }: EgressBudgets): EgressRefused {
+  const minutes = Math.ceil(windowMs / 60_000)
+  return new EgressRefused(
+    'byte_budget',
+    `the ${bytes} bytes that may pass in ${minutes} minutes are used up; try again later.`,
+  )
+}

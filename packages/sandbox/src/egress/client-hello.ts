@@ -1,0 +1,72 @@
+/** What the first bytes of a connection are, as far as they have come. */
+export type FirstBytes =
+  | { kind: 'more' }
+  | { kind: 'other' }
+  /** A TLS ClientHello; the server name in it, when there is one that can be read. */
+  | { kind: 'tls'; name: string | undefined }
+
+const HANDSHAKE = 22
+const CLIENT_HELLO = 1
+const SERVER_NAME = 0
+/** Longer ones exist on paper only. */
+const LONGEST_HELLO = 64 * 1024
+
+/** Look at the beginning of a connection (RFC 8446 sections 4.1.2 and 5.1, RFC 6066 section 3). */
+export function readClientHello(bytes: Buffer): FirstBytes {
+  const hello = Buffer.alloc(Math.min(bytes.length, LONGEST_HELLO))
+  let have = 0
+  for (let at = 0; ; ) {
+    if (bytes.length > at && bytes[at] !== HANDSHAKE) return { kind: 'other' }
+    if (bytes.length > at + 1 && bytes[at + 1] !== 3) return { kind: 'other' }
+    if (bytes.length < at + 5) return { kind: 'more' }
+    const length = bytes.readUInt16BE(at + 3)
+    if (length === 0 || length > 16_384 + 256) return { kind: 'other' }
+    const part = bytes.subarray(at + 5, at + 5 + length)
+    part.copy(hello, have)
+    have += part.length
+    if (have > 0 && hello[0] !== CLIENT_HELLO) return { kind: 'other' }
+    if (have >= 4) {
+      const need = 4 + hello.readUIntBE(1, 3)
+      if (need > LONGEST_HELLO) return { kind: 'other' }
+      if (have >= need) return { kind: 'tls', name: serverName(hello.subarray(4, need)) }
+    }
+    if (part.length < length) return { kind: 'more' }
+    at += 5 + length
+  }
+}
+
+/** A position in bytes that says undefined, never throws, beyond their end. */
+function cursor(bytes: Buffer) {
+  let at = 0
+  return {
+    number(size: 1 | 2): number | undefined {
+      at += size
+      return at <= bytes.length ? bytes.readUIntBE(at - size, size) : undefined
+    },
+    take(size: number | undefined): Buffer | undefined {
+      if (size === undefined || at + size > bytes.length) return undefined
+      at += size
+      return bytes.subarray(at - size, at)
+    },
+  }
+}
+
+function serverName(hello: Buffer): string | undefined {
+  const read = cursor(hello)
+  // Version and random, session id, cipher suites, compression methods.
+  if (!read.take(34) || !read.take(read.number(1)) || !read.take(read.number(2)) || !read.take(read.number(1)))
+    return undefined
+  const extensions = read.take(read.number(2))
+  if (!extensions) return undefined
+  const list = cursor(extensions)
+  for (;;) {
+    const type = list.number(2)
+    const body = list.take(list.number(2))
+    if (type === undefined || !body) return undefined
+    if (type !== SERVER_NAME) continue
+    const names = cursor(body)
+    names.number(2)
+    if (names.number(1) !== 0) return undefined
+    return names.take(names.number(2))?.toString('latin1').toLowerCase().replace(/\.$/, '')
+  }
+}

@@ -1,0 +1,41 @@
+import type { EgressBudgets } from './budget.ts'
+import { EgressRefused } from './refusal.ts'
+
+/** The times of one connection: its whole life, the stage it is in, and how long nothing has passed. */
+export interface ConnectionClock {
+  /** Aborted with an `EgressRefused` when one of the times is up, or by `end`. */
+  readonly signal: AbortSignal
+  /** From now on this is waited for, at most so long. */
+  stage(ms: number, what: string): void
+  /** From now on bytes pass; `touch` says that some did. */
+  passing(): void
+  touch(): void
+  /** Stop everything that waits. Idempotent. */
+  end(reason?: unknown): void
+}
+
+export function createClock(budgets: EgressBudgets): ConnectionClock {
+  const controller = new AbortController()
+  const after = (ms: number, refused: EgressRefused): NodeJS.Timeout =>
+    setTimeout(() => controller.abort(refused), ms).unref()
+  const life = after(
+    budgets.connectionMs,
+    new EgressRefused('time_budget', `a connection may live for ${budgets.connectionMs} ms at most.`),
+  )
+  let waiting: NodeJS.Timeout | undefined
+  const restart = (ms: number, message: string): void => {
+    clearTimeout(waiting)
+    waiting = after(ms, new EgressRefused('too_slow', message))
+  }
+  return {
+    signal: controller.signal,
+    stage: (ms, what) => restart(ms, `${what} took more than ${ms} ms.`),
+    passing: () => restart(budgets.idleMs, `nothing has passed for ${budgets.idleMs} ms.`),
+    touch: () => waiting?.refresh(),
+    end(reason) {
+      clearTimeout(life)
+      clearTimeout(waiting)
+      controller.abort(reason ?? new EgressRefused('broken', 'the connection is over.'))
+    },
+  }
+}

@@ -1,0 +1,59 @@
+import { connect, type Socket } from 'node:net'
+
+import { EgressRefused } from './refusal.ts'
+
+const MOST_TRIED = 4
+
+export interface Dialled {
+  socket: Socket
+  address: string
+}
+
+/**
+ * A connection to the first of these addresses that takes one. They are addresses, not names: nothing is looked up
+ * again. Rejects with `unreachable`, or with the signal's reason.
+ */
+export async function dial(
+  addresses: readonly string[],
+  port: number,
+  within: { signal: AbortSignal; ms: number },
+): Promise<Dialled> {
+  const tried = addresses.slice(0, MOST_TRIED)
+  let cause: unknown
+  for (const address of tried) {
+    try {
+      return { socket: await dialOne(address, port, within.signal, within.ms / tried.length), address }
+    } catch (error) {
+      within.signal.throwIfAborted()
+      cause = error
+    }
+  }
+  throw new EgressRefused('unreachable', 'the server cannot be reached.', { cause })
+}
+
+function dialOne(host: string, port: number, signal: AbortSignal, ms: number): Promise<Socket> {
+  return new Promise((resolve, reject) => {
+    const socket = connect({ host, port, allowHalfOpen: true, autoSelectFamily: false, noDelay: true })
+    const fail = (error: unknown): void => {
+      settle()
+      socket.destroy()
+      reject(error)
+    }
+    const stop = (): void => fail(signal.reason)
+    const timer = setTimeout(() => fail(new Error(`no answer within ${ms} ms`)), ms)
+    const settle = (): void => {
+      clearTimeout(timer)
+      signal.removeEventListener('abort', stop)
+      socket.off('error', fail)
+      // From here on whoever reads and writes sees what is wrong; an error that nobody listens to would end the process.
+      socket.on('error', () => {})
+    }
+    signal.addEventListener('abort', stop, { once: true })
+    socket.once('error', fail)
+    socket.once('connect', () => {
+      settle()
+      resolve(socket)
+    })
+    if (signal.aborted) stop()
+  })
+}

@@ -1,0 +1,162 @@
+import { createBudget } from './budget.ts'
+import type { Authority } from './host.ts'
+import { createPolicy, type EgressPolicy, type EgressPolicyOptions } from './policy.ts'
+import { type EgressReason, isAboutHost } from './refusal.ts'
+import { type ConnectionRecord, serveConnection } from './serve.ts'
+import type { Duplex } from 'node:stream'
+
+/** A host that a command asked for and did not get. */
+export interface RefusedHost {
+  host: string
+  port: number
+  reason: EgressReason
+}
+
+/** One connection of somebody's sandbox, at its end. */
+export interface EgressAudit extends ConnectionRecord {
+  /** Epoch milliseconds of its beginning. */
+  at: number
+  userId: string
+  /** The command that made it, where that is known. */
+  commandId?: string
+}
+
+/** Raised when a connection is refused, so that somebody can be asked to allow it. */
+export interface EgressRefusedEvent {
+  type: 'egress_refused'
+  at: number
+  userId: string
+  /** Absent: it cannot be said which of the sandbox's commands it was. */
+  commandId?: string
+  /** Absent when the request could not be read. */
+  host?: string
+  port?: number
+  reason: EgressReason
+}
+
+export interface EgressOptions extends EgressPolicyOptions {
+  /** Told of every connection at its end. */
+  audit?: (record: EgressAudit) => void
+  /** Told of every refusal, at once. */
+  onRefused?: (event: EgressRefusedEvent) => void
+}
+
+/** The way out of one user's sandbox, whatever stream leads to it at the moment. */
+export interface UserEgress {
+  /** How many connections the listener inside may keep open; a little more than the budget, which answers better. */
+  readonly connections: number
+  /** What a command needs to find the way out at this port of the loopback interface. */
+  environment(commandId: string, port: number): Record<string, string>
+  /** A connection from inside. Never rejects. */
+  serve(stream: Duplex): Promise<void>
+  /** This command runs: connections may be its. */
+  began(commandId: string): void
+  /** It does not run any more; the hosts that were refused to it, each once. */
+  ended(commandId: string): RefusedHost[]
+}
+
+export interface Egress {
+  /** The same one for the same user, so that budgets outlive a stream. */
+  forUser(userId: string): UserEgress
+}
+
+/** Most hosts that are named with one command, and most commands that are remembered. */
+const MOST_HOSTS = 32
+const MOST_COMMANDS = 1_024
+const MORE_THAN_BUDGET = 32
+const NOT_THROUGH_PROXY = 'localhost,127.0.0.1,::1'
+
+/** Throws `SandboxError` `invalid_arguments` for options that cannot be. */
+export function createEgress(options: EgressOptions): Egress {
+  const policy = createPolicy(options)
+  const users = new Map<string, UserEgress>()
+  return {
+    forUser(userId) {
+      const known = users.get(userId)
+      if (known) return known
+      const made = createUserEgress(userId, policy, options)
+      users.set(userId, made)
+      return made
+    },
+  }
+}
+
+function createUserEgress(userId: string, policy: EgressPolicy, options: EgressOptions): UserEgress {
+  const budget = createBudget(policy.budgets)
+  const commands = createCommands()
+  return {
+    connections: policy.budgets.connections + MORE_THAN_BUDGET,
+    environment: proxyEnvironment,
+    began: commands.began,
+    ended: commands.ended,
+    async serve(stream) {
+      const at = Date.now()
+      let commandId = commands.owner(undefined)
+      const record = await serveConnection(stream, {
+        policy,
+        budget,
+        onRequest(proxyUser) {
+          commandId = commands.owner(proxyUser)
+        },
+        onRefused(reason, authority) {
+          if (authority && commandId !== undefined) commands.refused(commandId, authority, reason)
+          options.onRefused?.({
+            type: 'egress_refused',
+            at: Date.now(),
+            userId,
+            ...(commandId === undefined ? {} : { commandId }),
+            ...authority,
+            reason,
+          })
+        },
+      })
+      options.audit?.({ at, userId, ...(commandId === undefined ? {} : { commandId }), ...record })
+    },
+  }
+}
+
+/** Which commands run, and what was refused to them. */
+function createCommands() {
+  const running = new Map<string, Map<string, RefusedHost>>()
+  return {
+    began(commandId: string): void {
+      if (!running.has(commandId) && running.size < MOST_COMMANDS) running.set(commandId, new Map())
+    },
+    ended(commandId: string): RefusedHost[] {
+      const hosts = [...(running.get(commandId)?.values() ?? [])]
+      running.delete(commandId)
+      return hosts
+    },
+    /**
+     * The command's id is the user name in its proxy's address. A program that does not say it belongs to the only
+     * command there is. It is a hint among commands of one user, nothing is decided by it.
+     */
+    owner(proxyUser: string | undefined): string | undefined {
+      if (proxyUser !== undefined) return running.has(proxyUser) ? proxyUser : undefined
+      const [only, ...others] = running.keys()
+      return others.length === 0 ? only : undefined
+    },
+    refused(commandId: string, { host, port }: Authority, reason: EgressReason): void {
+      const hosts = running.get(commandId)
+      if (hosts && hosts.size < MOST_HOSTS && isAboutHost(reason))
+        hosts.set(`${host}:${port} ${reason}`, { host, port, reason })
+    },
+  }
+}
+
+/** In both spellings, for every program reads another one. The password is there only because some ask for a missing one. */
+function proxyEnvironment(commandId: string, port: number): Record<string, string> {
+  const proxy = `http://${commandId}:sandbox@127.0.0.1:${port}`
+  return {
+    HTTP_PROXY: proxy,
+    http_proxy: proxy,
+    HTTPS_PROXY: proxy,
+    https_proxy: proxy,
+    NO_PROXY: NOT_THROUGH_PROXY,
+    no_proxy: NOT_THROUGH_PROXY,
+    // git would otherwise keep the user name to itself until it is asked.
+    GIT_HTTP_PROXY_AUTHMETHOD: 'basic',
+    // Node's own fetch looks at the variables only then.
+    NODE_USE_ENV_PROXY: '1',
+  }
+}

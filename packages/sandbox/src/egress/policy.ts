@@ -1,0 +1,121 @@
+import { lookup } from 'node:dns/promises'
+
+import { SandboxError } from '../errors.ts'
+import { isPublicAddress, readAddressList } from './addresses.ts'
+import { DEFAULT_BUDGETS, type EgressBudgets } from './budget.ts'
+import { type Authority, readHost } from './host.ts'
+import { EgressRefused } from './refusal.ts'
+import { readRules } from './rules.ts'
+
+/** A header that the controller adds for one host. Only to plain HTTP requests: into TLS nobody can add anything. */
+export interface EgressCredential {
+  /** Default `authorization`. What the program inside sent under this name is replaced. */
+  header?: string
+  value: string
+}
+
+export interface EgressPolicyOptions {
+  /** `example.org`, `*.example.org`, with `:port` or for 80 and 443, or names of `EGRESS_PRESETS`. */
+  allow: readonly string[]
+  /** Addresses and networks that may be dialled although they are not public: a mirror of one's own, a test's server. */
+  allowAddresses?: readonly string[]
+  /** Host → what to add. Never enters a sandbox. */
+  credentials?: Readonly<Record<string, EgressCredential>>
+  budgets?: Partial<EgressBudgets>
+  /** All addresses of a name. Default: the operating system's resolver. */
+  resolve?: (host: string) => Promise<readonly string[]>
+}
+
+export interface EgressPolicy {
+  readonly budgets: EgressBudgets
+  /** Throws `EgressRefused` `not_allowed` or `port`. */
+  check(authority: Authority): void
+  /** The addresses to dial, every one of them checked. Throws `EgressRefused`. */
+  addresses(authority: Authority, signal: AbortSignal): Promise<readonly string[]>
+  credential(host: string): Required<EgressCredential> | undefined
+}
+
+/** Throws `SandboxError` `invalid_arguments` for what cannot be a rule, an address, a header or a budget. */
+export function createPolicy(options: EgressPolicyOptions): EgressPolicy {
+  const rules = readRules(options.allow)
+  const isAllowedAddress = readAddressList(options.allowAddresses ?? [])
+  const credentials = readCredentials(options.credentials ?? {})
+  const resolve = options.resolve ?? systemResolver
+  return {
+    budgets: readBudgets(options.budgets ?? {}),
+    check(authority) {
+      const { host, port } = authority
+      const answer = rules.allows(authority)
+      if (answer === 'no')
+        throw new EgressRefused(
+          'not_allowed',
+          `${host} is not on the list of hosts that this sandbox may reach.`,
+        )
+      if (answer === 'port')
+        throw new EgressRefused('port', `${host} may be reached, but not on port ${port}.`)
+    },
+    async addresses({ host }, signal) {
+      const found = await resolved(resolve, host, signal)
+      // One private answer among public ones is a rebinding attack or a mistake; neither is dialled.
+      const wrong = found.find((address) => !isPublicAddress(address) && !isAllowedAddress(address))
+      if (found.length === 0) throw new EgressRefused('unresolvable', `there is no address for ${host}.`)
+      if (wrong !== undefined)
+        throw new EgressRefused(
+          'private_address',
+          `${host} leads to an address that is not on the public internet.`,
+        )
+      return found
+    },
+    credential: (host) => credentials.get(host),
+  }
+}
+
+async function resolved(
+  resolve: (host: string) => Promise<readonly string[]>,
+  host: string,
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  const over = Promise.withResolvers<never>()
+  const stop = (): void => over.reject(signal.reason)
+  signal.addEventListener('abort', stop, { once: true })
+  try {
+    signal.throwIfAborted()
+    return await Promise.race([resolve(host), over.promise])
+  } catch (cause) {
+    if (signal.aborted) throw cause
+    throw new EgressRefused('unresolvable', `there is no address for ${host}.`, { cause })
+  } finally {
+    signal.removeEventListener('abort', stop)
+  }
+}
+
+async function systemResolver(host: string): Promise<string[]> {
+  const found = await lookup(host, { all: true, verbatim: true })
+  return found.map(({ address }) => address)
+}
+
+function readCredentials(entries: Readonly<Record<string, EgressCredential>>) {
+  const read = new Map<string, Required<EgressCredential>>()
+  for (const [name, { header = 'authorization', value }] of Object.entries(entries)) {
+    const host = readHost(name)
+    if ('problem' in host)
+      throw new SandboxError('invalid_arguments', `Credentials for "${name}": ${host.problem}.`)
+    if (!/^[A-Za-z0-9-]+$/.test(header) || !/^[\x20-\x7e]+$/.test(value))
+      throw new SandboxError(
+        'invalid_arguments',
+        `Credentials for "${name}": the header or its value has characters that a header cannot have.`,
+      )
+    read.set(host.host, { header: header.toLowerCase(), value })
+  }
+  return read
+}
+
+function readBudgets(given: Partial<EgressBudgets>): EgressBudgets {
+  const budgets = { ...DEFAULT_BUDGETS, ...given }
+  for (const [name, value] of Object.entries(budgets))
+    if (!(Number.isSafeInteger(value) && value > 0))
+      throw new SandboxError('invalid_arguments', `Egress budget ${name}: ${value} is not a positive whole number.`)
+  if (budgets.connections > 4_096)
+    throw new SandboxError('invalid_arguments', 'Egress budget connections: at most 4,096.')
+  return budgets
+}

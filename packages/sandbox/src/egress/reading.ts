@@ -1,0 +1,83 @@
+import type { Duplex, Readable, Writable } from 'node:stream'
+
+import { EgressRefused } from './refusal.ts'
+import { HEAD_BYTES } from './request.ts'
+
+const END_OF_HEAD = Buffer.from('\r\n\r\n')
+
+/** Wait for one of these events, or for the stream to be over, or for the signal; listeners do not stay. */
+function waitFor(stream: Readable | Writable, event: string, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const settle = (act: () => void) => (): void => {
+      stream.off(event, done).off('end', done).off('close', done).off('error', done)
+      signal.removeEventListener('abort', stop)
+      act()
+    }
+    const done = settle(resolve)
+    const stop = settle(() => reject(signal.reason))
+    stream.on(event, done).on('end', done).on('close', done).on('error', done)
+    signal.addEventListener('abort', stop, { once: true })
+    if (signal.aborted) stop()
+  })
+}
+
+/**
+ * The next bytes, or undefined at their end. Rejects with `broken` when the stream was destroyed before its end, and
+ * with the signal's reason.
+ */
+export async function readChunk(stream: Readable, signal: AbortSignal): Promise<Buffer | undefined> {
+  for (;;) {
+    signal.throwIfAborted()
+    const chunk: unknown = stream.read()
+    if (Buffer.isBuffer(chunk)) return chunk
+    if (stream.readableEnded) return undefined
+    if (stream.destroyed) throw new EgressRefused('broken', 'the connection broke.', { cause: stream.errored })
+    await waitFor(stream, 'readable', signal)
+  }
+}
+
+/** Write, and wait until more may be written. Rejects with `broken` when the stream is destroyed. */
+export async function writeChunk(stream: Writable, chunk: Uint8Array | string, signal: AbortSignal): Promise<void> {
+  const more = !stream.destroyed && stream.write(chunk)
+  while (!more && !stream.destroyed && stream.writableNeedDrain) await waitFor(stream, 'drain', signal)
+  if (stream.destroyed) throw new EgressRefused('broken', 'the connection broke.', { cause: stream.errored })
+}
+
+/**
+ * The head of a request with its empty line; what came after it is put back. Undefined when the connection ended before
+ * its first byte. Throws `bad_request` for bytes that can be no head, as soon as that is sure.
+ */
+export async function readHead(stream: Duplex, signal: AbortSignal): Promise<string | undefined> {
+  let bytes: Buffer = Buffer.alloc(0)
+  for (;;) {
+    const chunk = await readChunk(stream, signal)
+    if (!chunk && bytes.length === 0) return undefined
+    if (!chunk) throw new EgressRefused('bad_request', 'the request ended in the middle of its head.')
+    const searched = Math.max(0, bytes.length - 3)
+    bytes = Buffer.concat([bytes, chunk])
+    const end = bytes.indexOf(END_OF_HEAD, searched)
+    const head = end === -1 ? bytes : bytes.subarray(0, end + 4)
+    if (head.length > HEAD_BYTES) throw new EgressRefused('bad_request', 'the head of the request is too long.')
+    checkLines(head, end !== -1)
+    if (end === -1) continue
+    if (bytes.length > head.length) stream.unshift(bytes.subarray(head.length))
+    return head.toString('latin1')
+  }
+}
+
+/** Lines end in CR LF and in nothing else; another protocol (TLS, SOCKS) is seen at its first byte. */
+function checkLines(head: Buffer, whole: boolean): void {
+  const first = head[0] ?? 0
+  if (first < 0x21 || first > 0x7e) throw new EgressRefused('bad_request', 'this is not HTTP.')
+  for (let at = 0; at < head.length; at += 1) {
+    const byte = head[at]
+    if (byte === 0x0a && head[at - 1] !== 0x0d) throw bareLine()
+    if (byte === 0x0d && at + 1 < head.length && head[at + 1] !== 0x0a) throw bareLine()
+    if (byte === 0) throw new EgressRefused('bad_request', 'the request has a NUL in its head.')
+  }
+  if (whole && head.length === 4) throw new EgressRefused('bad_request', 'the request is empty.')
+}
+
+function bareLine(): EgressRefused {
+  return new EgressRefused('bad_request', 'the lines of the request do not end in CR LF.')
+}

@@ -1,0 +1,96 @@
+/** Why a connection was not made, or was ended. Closed list; it is in the audit record and in the event. */
+export type EgressReason =
+  /** The request is not one that a strict HTTP/1.1 proxy can read in one way only. */
+  | 'bad_request'
+  /** The host is on no list. */
+  | 'not_allowed'
+  /** The host is allowed, this port is not. */
+  | 'port'
+  /** The name leads to an address that is not on the public internet. */
+  | 'private_address'
+  | 'unresolvable'
+  | 'unreachable'
+  /** Something else than TLS was said to port 443. */
+  | 'not_tls'
+  /** TLS was begun for another name than the one that was asked for. */
+  | 'other_name'
+  | 'too_many_connections'
+  | 'byte_budget'
+  | 'time_budget'
+  /** The request, or any byte for too long, did not come. */
+  | 'too_slow'
+  /** The server answered with something that is not HTTP or not passed on. */
+  | 'bad_answer'
+  /** One of the two ends went away in the middle. */
+  | 'broken'
+
+const STATUS: Record<EgressReason, string> = {
+  bad_request: '400 Bad Request',
+  not_allowed: '403 Forbidden',
+  port: '403 Forbidden',
+  private_address: '403 Forbidden',
+  not_tls: '403 Forbidden',
+  other_name: '403 Forbidden',
+  unresolvable: '502 Bad Gateway',
+  unreachable: '502 Bad Gateway',
+  bad_answer: '502 Bad Gateway',
+  broken: '502 Bad Gateway',
+  too_many_connections: '429 Too Many Requests',
+  byte_budget: '429 Too Many Requests',
+  time_budget: '429 Too Many Requests',
+  too_slow: '408 Request Timeout',
+}
+
+/** Reasons that are a decision about a host: what the result of a command names. */
+const ABOUT_HOSTS: ReadonlySet<EgressReason> = new Set([
+  'not_allowed',
+  'port',
+  'private_address',
+  'not_tls',
+  'other_name',
+])
+
+/** Reasons that are our decision; the others are things that went wrong. */
+const DECIDED: ReadonlySet<EgressReason> = new Set([
+  ...ABOUT_HOSTS,
+  'bad_request',
+  'too_many_connections',
+  'byte_budget',
+  'time_budget',
+  'too_slow',
+])
+
+/** A request that is not carried out. `message` is said to the program inside and names nothing of the controller. */
+export class EgressRefused extends Error {
+  override readonly name = 'EgressRefused'
+  readonly reason: EgressReason
+
+  constructor(reason: EgressReason, message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.reason = reason
+  }
+}
+
+export function isAboutHost(reason: EgressReason): boolean {
+  return ABOUT_HOSTS.has(reason)
+}
+
+export function isDecision(reason: EgressReason): boolean {
+  return DECIDED.has(reason)
+}
+
+/** The whole HTTP answer to a request that is refused. Budgets say when to come again, in seconds. */
+export function refusalAnswer(refused: EgressRefused, retryAfterS: number): string {
+  const body = `Sandlot: ${refused.message}\n`
+  const status = STATUS[refused.reason]
+  return [
+    `HTTP/1.1 ${status}`,
+    'Content-Type: text/plain; charset=utf-8',
+    `Content-Length: ${Buffer.byteLength(body)}`,
+    ...(status.startsWith('429') ? [`Retry-After: ${Math.max(1, Math.ceil(retryAfterS))}`] : []),
+    `X-Sandlot-Refused: ${refused.reason}`,
+    'Connection: close',
+    '',
+    body,
+  ].join('\r\n')
+}

@@ -1,0 +1,175 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Duplex } from 'node:stream'
+
+import type { UserBudget } from './budget.ts'
+import { type ConnectionClock, createClock } from './clock.ts'
+import { dial, type Dialled } from './dial.ts'
+import { forward } from './forward.ts'
+import type { Authority } from './host.ts'
+import type { EgressPolicy } from './policy.ts'
+import { readHead, writeChunk } from './reading.ts'
+import { type EgressReason, EgressRefused, isDecision, refusalAnswer } from './refusal.ts'
+import { checkTls, type Meter, relay } from './relay.ts'
+import { type ProxyRequest, readRequest } from './request.ts'
+
+/** What became of one connection. No path, no header, no body: those may hold secrets. */
+export interface ConnectionRecord {
+  host?: string
+  port?: number
+  /** What was dialled. */
+  address?: string
+  method?: string
+  /** `refused`: by a rule or a budget. `failed`: allowed, but it did not come to its end. */
+  decision: 'allowed' | 'refused' | 'failed'
+  reason?: EgressReason
+  /** Bodies, and what passed through a tunnel. */
+  bytesUp: number
+  bytesDown: number
+  ms: number
+}
+
+export interface ServeOptions {
+  policy: EgressPolicy
+  budget: UserBudget
+  /** Called as soon as it is known who is asking, before anything is answered. */
+  onRequest(proxyUser: string | undefined): void
+  /** Called before the refusal is answered, so that whoever asked cannot end before it is known. */
+  onRefused(reason: EgressReason, authority: Authority | undefined): void
+}
+
+/** How long a program may take to read the end of an answer and to close. */
+const LINGER_MS = 2_000
+const ESTABLISHED = 'HTTP/1.1 200 Connection established\r\n\r\n'
+
+interface Work extends ServeOptions {
+  client: Duplex
+  clock: ConnectionClock
+  meter: Meter
+  record: ConnectionRecord
+  /** Something of an answer was sent. */
+  answering: boolean
+}
+
+/** One connection of a program inside, from its first byte to its end. Never rejects; the stream is closed at the end. */
+export async function serveConnection(client: Duplex, options: ServeOptions): Promise<ConnectionRecord> {
+  const began = performance.now()
+  const record: ConnectionRecord = { decision: 'allowed', bytesUp: 0, bytesDown: 0, ms: 0 }
+  const clock = createClock(options.policy.budgets)
+  const work: Work = { ...options, client, clock, record, meter: createMeter(options, record), answering: false }
+  client.on('error', () => {})
+  let leave: (() => void) | undefined
+  try {
+    leave = options.budget.enter()
+    await carryOut(work)
+    await finish(client)
+  } catch (error) {
+    await refuse(work, error)
+  } finally {
+    clock.end()
+    client.destroy()
+    leave?.()
+    record.ms = Math.round(performance.now() - began)
+  }
+  return record
+}
+
+function createMeter({ budget }: ServeOptions, record: ConnectionRecord): Meter {
+  return {
+    up(bytes) {
+      record.bytesUp += bytes
+      budget.count(bytes)
+    },
+    down(bytes) {
+      record.bytesDown += bytes
+      budget.count(bytes)
+    },
+  }
+}
+
+async function carryOut(work: Work): Promise<void> {
+  const request = await nextRequest(work)
+  if (!request) throw new EgressRefused('broken', 'nothing was asked.')
+  work.record.method = request.method
+  work.record.host = request.authority.host
+  work.record.port = request.authority.port
+  work.onRequest(request.proxyUser)
+  const dialled = await reach(work, request.authority)
+  try {
+    work.record.address = dialled.address
+    if (request.kind === 'connect') await tunnel(work, request.authority, dialled)
+    else await pass(work, request, dialled)
+  } finally {
+    dialled.socket.destroy()
+  }
+}
+
+async function nextRequest({ client, clock, policy }: Work, tunnelled?: Authority): Promise<ProxyRequest | undefined> {
+  clock.stage(policy.budgets.requestMs, 'the request')
+  const head = await readHead(client, clock.signal)
+  return head === undefined ? undefined : readRequest(head, tunnelled)
+}
+
+/** The name is resolved once, and what was checked is what is dialled. */
+async function reach({ policy, clock }: Work, authority: Authority): Promise<Dialled> {
+  const { connectMs } = policy.budgets
+  policy.check(authority)
+  clock.stage(2 * connectMs, 'reaching the server')
+  const addresses = await policy.addresses(authority, clock.signal)
+  return dial(addresses, authority.port, { signal: clock.signal, ms: connectMs })
+}
+
+async function tunnel(work: Work, authority: Authority, dialled: Dialled): Promise<void> {
+  const { client, clock, policy } = work
+  if (authority.port === 80) {
+    // Plain HTTP does not get past the rules by being tunnelled: it is read like any other request.
+    await writeChunk(client, ESTABLISHED, clock.signal)
+    const request = await nextRequest(work, authority)
+    if (request) await pass(work, request, dialled)
+    return
+  }
+  work.answering = true
+  await writeChunk(client, ESTABLISHED, clock.signal)
+  if (authority.port === 443) {
+    clock.stage(policy.budgets.requestMs, 'the beginning of TLS')
+    await checkTls(client, authority.host, clock.signal)
+  }
+  await relay(client, dialled.socket, work.meter, clock)
+}
+
+async function pass(work: Work, request: ProxyRequest, { socket }: Dialled): Promise<void> {
+  const { client, meter, clock, policy } = work
+  const credential = policy.credential(request.authority.host)
+  const onAnswer = (): void => {
+    work.answering = true
+  }
+  await forward({ client, request, socket, credential, meter, clock, onAnswer })
+}
+
+async function refuse(work: Work, error: unknown): Promise<void> {
+  const { client, clock, record, budget } = work
+  const refused =
+    error instanceof EgressRefused
+      ? error
+      : new EgressRefused('broken', 'the connection broke.', { cause: error })
+  const { reason } = refused
+  record.decision = isDecision(reason) ? 'refused' : 'failed'
+  record.reason = reason
+  const { host, port } = record
+  clock.end(refused)
+  if (isDecision(reason))
+    work.onRefused(reason, host === undefined || port === undefined ? undefined : { host, port })
+  // In the middle of an answer the only honest end is a reset, which `destroy` is.
+  if (work.answering || client.destroyed) return
+  client.write(refusalAnswer(refused, budget.retryAfterMs(reason) / 1_000))
+  await finish(client)
+}
+
+/** Say that this is all, and read what nobody wants until the other side has closed too, or has had the time to. */
+async function finish(client: Duplex): Promise<void> {
+  if (client.destroyed) return
+  const closed = new AbortController()
+  client.once('close', () => closed.abort())
+  client.end()
+  client.resume()
+  await sleep(LINGER_MS, undefined, { signal: closed.signal, ref: false }).catch(() => {})
+}
