@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, test } from 'vitest'
 import type { ConnectedSandbox } from '../src/client.ts'
 import { commandTests } from './contract/commands.ts'
 import { connectionTests } from './contract/connection.ts'
+import { diskTests } from './contract/disk.ts'
 import { endingTests } from './contract/endings.ts'
 import { fileTests } from './contract/files.ts'
 import { type BackendFixture, Bench, type SuiteOptions } from './contract/harness.ts'
@@ -44,11 +45,13 @@ export function testBackend(options: SuiteOptions): void {
       sandbox: () => shared.sandbox,
       ownProcesses: options.ownProcesses ?? false,
     }
+    if (options.lifecycleOnly) return lifecycleTests(suite)
     describe('commands', () => commandTests(suite))
     describe('refusals', () => refusalTests(suite))
     describe('endings', () => endingTests(suite))
     describe('files', () => fileTests(suite))
     describe('connections', () => connectionTests(suite))
+    describe('disk', () => diskTests(suite))
     describe('lifecycle', () => lifecycleTests(suite))
   })
 }

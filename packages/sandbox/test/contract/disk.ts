@@ -1,0 +1,147 @@
+import { expect } from 'vitest'
+
+import type { ConnectedSandbox } from '../../src/client.ts'
+import type { Suite } from '../contract.ts'
+import { Bench, finish, newId, sh } from './harness.ts'
+
+const MiB = 1024 * 1024
+/** Small, so that the disk of the host hardly notices. */
+const BUDGET = { bytes: 16 * MiB, entries: 500 }
+const FOREVER = 60_000
+
+export function diskTests({ it, fixture }: Suite): void {
+  let made: Promise<{ bench: Bench; sandbox: ConnectedSandbox }> | undefined
+  /** One sandbox for all of these, with an empty workspace and the budget above. */
+  async function limited(): Promise<ConnectedSandbox> {
+    made ??= Bench.start(fixture())
+    const { sandbox } = await made
+    await sandbox.setDiskBudget({ bytes: 0, entries: 0 })
+    await sh(sandbox, 'chmod -R u+rwx . ; find . -mindepth 1 -delete')
+    await sandbox.setDiskBudget(BUDGET)
+    await counted(sandbox, (disk) => disk.bytes < MiB && !disk.over)
+    return sandbox
+  }
+
+  it('tells what the sandbox uses', async () => {
+    const sandbox = await limited()
+    await sh(sandbox, 'head -c 3M /dev/zero >three; mkdir a; : >a/b')
+    const command = await sandbox.run({ id: newId(), command: 'sleep 100', autoAcknowledge: true })
+    const stat = await counted(sandbox, (disk) => disk.entries === 3)
+    expect(stat.disk).toMatchObject({ over: false, frozen: false, countedBy: 'walk', entries: 3 })
+    expect(stat.disk.budget).toEqual(BUDGET)
+    expect(stat.disk.bytes).toBeGreaterThanOrEqual(3 * MiB)
+    expect(stat.disk.bytes).toBeLessThan(4 * MiB)
+    expect(stat.processes.count).toBeGreaterThanOrEqual(2)
+    expect(stat.memory.bytes).toBeGreaterThan(100_000)
+    expect(stat.load).toMatchObject({ commands: 1 })
+    expect(stat.load.cpuMs).toBeGreaterThan(0)
+    expect(stat.fileSystem.freeBytes).toBeGreaterThan(0)
+    expect(stat.fileSystem.bytes).toBeGreaterThan(stat.fileSystem.freeBytes)
+    await command.cancel(0)
+    await finish(command)
+  })
+
+  it('a writer without end is ended with disk_quota, and freed space can be used at once', async () => {
+    const sandbox = await limited()
+    const ended = await sh(sandbox, 'cat /dev/zero >full', { timeoutMs: FOREVER })
+    expect(ended.cause).toBe('disk_quota')
+    expect(sandbox.disk).toMatchObject({ over: true })
+    // It still starts, and says what it finds; what it writes is refused.
+    expect(await sh(sandbox, 'ls')).toMatchObject({ cause: 'exited', code: 0, out: 'full\n' })
+    expect(await sh(sandbox, 'echo more >more')).toMatchObject({ cause: 'disk_quota' })
+    await expect(sandbox.files.write('file', new Uint8Array(10))).rejects.toMatchObject({
+      code: 'disk_quota',
+    })
+    await expect(sandbox.files.mkdir('folder')).rejects.toMatchObject({ code: 'disk_quota' })
+    expect(await sh(sandbox, 'rm full more')).toMatchObject({ cause: 'exited', code: 0 })
+    expect(sandbox.disk).toMatchObject({ over: false })
+    expect(await sh(sandbox, 'echo more >more; cat more')).toMatchObject({ code: 0, out: 'more\n' })
+  })
+
+  it('removing through the file requests makes room as well', async () => {
+    const sandbox = await limited()
+    expect((await sh(sandbox, 'cat /dev/zero >full', { timeoutMs: FOREVER })).cause).toBe('disk_quota')
+    await sandbox.files.remove('full')
+    await sandbox.files.write('file', new Uint8Array(10))
+    expect((await sandbox.files.stat('file')).size).toBe(10)
+  })
+
+  it('many tiny files are too much as well', async () => {
+    const sandbox = await limited()
+    const ended = await sh(sandbox, 'i=0; while :; do : >f$((i++)); done', { timeoutMs: FOREVER })
+    expect(ended.cause).toBe('disk_quota')
+    expect(await sh(sandbox, 'rm -f f*')).toMatchObject({ code: 0 })
+    expect(await sh(sandbox, 'echo x >x')).toMatchObject({ code: 0 })
+  })
+
+  it('a deleted file that is still open counts', async () => {
+    const sandbox = await limited()
+    const ended = await sh(sandbox, 'exec 3>gone; rm gone; cat /dev/zero >&3', { timeoutMs: FOREVER })
+    expect(ended.cause).toBe('disk_quota')
+    await counted(sandbox, (disk) => disk.bytes < MiB && !disk.over)
+  })
+
+  it('hard links count once, holes not at all, and no directory hides anything', async () => {
+    const sandbox = await limited()
+    const deep = Array.from({ length: 400 }, () => 'd').join('/')
+    const script = [
+      'head -c 2M /dev/zero >one; ln one two; ln one three; truncate -s 1G hole',
+      'mkdir shut; head -c 2M /dev/zero >shut/file; mkdir shut/in; head -c 1M /dev/zero >shut/in/file',
+      'chmod 0 shut/in shut',
+      `mkdir -p ${deep}; (cd ${deep}; head -c 1M /dev/zero >bottom)`,
+    ].join('\n')
+    expect(await sh(sandbox, script)).toMatchObject({ code: 0 })
+    const { disk } = await counted(sandbox, (now) => now.entries === 4 + 4 + 401)
+    // Files of 2 + 2 + 1 + 1 MiB, and a block or so for each of 400 directories.
+    expect(disk.bytes).toBeGreaterThanOrEqual(6 * MiB)
+    expect(disk.bytes).toBeLessThan(8 * MiB + 64 * 1024)
+    expect(await sh(sandbox, 'stat -c %a shut; chmod 700 shut; stat -c %a shut/in')).toMatchObject({
+      out: '0\n0\n',
+    })
+  })
+
+  it('who does not write goes on', async () => {
+    const sandbox = await limited()
+    // Writes to memory belong to no disk, so there nobody can tell who made them, and everybody is ended.
+    if ((await sh(sandbox, 'stat -f -c %T .')).out.trim() === 'tmpfs') return
+    const quiet = await sandbox.run({
+      id: newId(),
+      command: 'read line; echo "$line"',
+      stdin: true,
+      autoAcknowledge: true,
+    })
+    // Its own writing is long over when the other one begins.
+    await counted(sandbox, (disk) => disk.bytes < MiB)
+    expect((await sh(sandbox, 'cat /dev/zero >full', { timeoutMs: FOREVER })).cause).toBe('disk_quota')
+    await quiet.writeStdin(Buffer.from('still here\n'))
+    expect(await finish(quiet)).toMatchObject({ cause: 'exited', code: 0, out: 'still here\n' })
+  })
+
+  it('frozen, nothing may grow whatever the budget, and then it may again', async () => {
+    const sandbox = await limited()
+    const writer = await sandbox.run({
+      id: newId(),
+      command: 'echo go; cat /dev/zero >full',
+      autoAcknowledge: true,
+      timeoutMs: FOREVER,
+    })
+    await sandbox.setDiskBudget({ bytes: 0, entries: 0, freeze: true })
+    expect((await finish(writer)).cause).toBe('disk_quota')
+    expect(sandbox.disk).toMatchObject({ frozen: true, over: false })
+    expect(await sh(sandbox, 'echo x >x')).toMatchObject({ cause: 'disk_quota' })
+    expect(await sh(sandbox, 'rm full')).toMatchObject({ code: 0 })
+    await sandbox.setDiskBudget(BUDGET)
+    expect(await sh(sandbox, 'echo x >x; cat x')).toMatchObject({ code: 0, out: 'x\n' })
+  })
+}
+
+/** Ask until the count says so; sbxd counts afresh unless it did so a moment ago. */
+async function counted(
+  sandbox: ConnectedSandbox,
+  isSo: (disk: Awaited<ReturnType<ConnectedSandbox['stat']>>['disk']) => boolean,
+): Promise<Awaited<ReturnType<ConnectedSandbox['stat']>>> {
+  return expect
+    .poll(() => sandbox.stat(), { timeout: 15_000, interval: 20 })
+    .toSatisfy((stat: Awaited<ReturnType<ConnectedSandbox['stat']>>) => isSo(stat.disk))
+    .then(() => sandbox.stat())
+}
