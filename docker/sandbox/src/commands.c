@@ -51,7 +51,7 @@ void command_attach(struct command *c, uint32_t channel, const uint64_t from[2],
 void command_started(struct command *c, bool existing)
 {
     struct buf b = {0};
-    buf8(&b, existing);
+    buf8(&b, (uint8_t)(existing | c->session.moved << 1));
     buf32(&b, (uint32_t)c->main);
     buf64(&b, c->out[0].sent);
     buf64(&b, c->out[1].sent);
@@ -79,7 +79,8 @@ void commands_describe(struct buf *b)
         buf64(b, c->out[0].ring.end);
         buf64(b, c->out[1].ring.end);
         buf64(b, c->in.ring.end);
-        buf16(b, 0); /* length of what later versions add */
+        buf16(b, 1); /* length of what this and later versions add */
+        buf8(b, (uint8_t)(c->background | c->terminal << 1));
     }
 }
 
@@ -159,6 +160,11 @@ static void exit_facts(const struct command *c, struct buf *b)
     buf16(b, sizeof c->usage);
     for (size_t i = 0; i < sizeof c->usage / sizeof *c->usage; i++)
         buf64(b, c->usage[i]);
+    if (c->session.name[0]) {
+        buf8(b, FACT_SESSION);
+        buf16(b, 1);
+        buf8(b, c->session.outcome);
+    }
 }
 
 static void send_exit(const struct command *c)

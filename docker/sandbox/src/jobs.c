@@ -6,6 +6,7 @@
 #include "request.h"
 
 #define MAX_JOBS 16
+#define GRACE_MS 1000
 #define DEFAULT_AGE_MS (24ull * 60 * 60 * 1000)
 
 int background_option(struct request *q, struct reader *r)
@@ -27,6 +28,8 @@ bool jobs_full(void)
 void job_begin(struct command *c, const struct request *q)
 {
     c->background = q->background;
+    if (q->background && !c->grace_ms)
+        c->grace_ms = GRACE_MS;
     uint64_t end = c->started_us / 1000 + q->max_age_ms;
     if (q->background && (!c->timeout_ms || end < c->timeout_ms))
         c->timeout_ms = end;

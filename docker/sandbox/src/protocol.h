@@ -98,6 +98,7 @@ enum start_option {
 enum exit_fact {
     FACT_CUT = 0x01,
     FACT_RUSAGE = 0x02,
+    FACT_SESSION = 0x22,
 };
 
 enum refused_reason { REFUSED_NO_KEY = 1, REFUSED_BAD_KEY = 2, REFUSED_OLD_EPOCH = 3, REFUSED_VERSION = 4 };
