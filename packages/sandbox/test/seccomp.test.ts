@@ -24,7 +24,7 @@ const profileSchema = z.strictObject({
             index: z.int(),
             value: z.number(),
             valueTwo: z.number(),
-            op: z.literal('SCMP_CMP_MASKED_EQ'),
+            op: z.enum(['SCMP_CMP_MASKED_EQ', 'SCMP_CMP_EQ']),
           }),
         )
         .optional(),
@@ -42,9 +42,12 @@ beforeAll(async () => {
 function decide(name: string, ...args: bigint[]): 'allow' | number {
   const rules = profile.syscalls.filter((rule) => rule.names.includes(name))
   const matching = rules.filter((rule) =>
-    (rule.args ?? []).every(
-      ({ index, value, valueTwo }) => ((args[index] ?? 0n) & BigInt(value)) === BigInt(valueTwo),
-    ),
+    (rule.args ?? []).every(({ index, value, valueTwo, op }) => {
+      const argument = args[index] ?? 0n
+      return op === 'SCMP_CMP_EQ'
+        ? argument === BigInt(value)
+        : (argument & BigInt(value)) === BigInt(valueTwo)
+    }),
   )
   if (matching.some((rule) => rule.action === 'SCMP_ACT_ALLOW')) return 'allow'
   return matching[0]?.errnoRet ?? profile.defaultErrnoRet
@@ -61,6 +64,47 @@ test('limits: one’s own, never another process’s, whatever the upper half sa
       expect(decide('prlimit64', upper | pid)).toBe(EPERM)
     }),
   )
+})
+
+const processId = fc.bigInt({ min: 2n, max: 2n ** 22n - 1n })
+
+test.each(
+  'tkill tgkill rt_sigqueueinfo rt_tgsigqueueinfo sched_setaffinity sched_setattr sched_setparam sched_setscheduler'.split(
+    ' ',
+  ),
+)('%s: of every process but the first, whatever the upper half says', (name) => {
+  fc.assert(
+    fc.property(upperHalf, processId, (upper, pid) => {
+      expect(decide(name, upper | 1n)).toBe(EPERM)
+      expect(decide(name, upper)).toBe('allow')
+      expect(decide(name, upper | pid)).toBe('allow')
+    }),
+  )
+})
+
+test.each([
+  ['setpriority', 0n],
+  ['ioprio_set', 1n],
+])('%s: of one process that is not the first, never of a group or a user', (name, oneProcess) => {
+  fc.assert(
+    fc.property(upperHalf, upperHalf, processId, (upper, other, pid) => {
+      expect(decide(name, upper | oneProcess, other | 1n)).toBe(EPERM)
+      expect(decide(name, upper | oneProcess, other)).toBe('allow')
+      expect(decide(name, upper | oneProcess, other | pid)).toBe('allow')
+      for (const which of [0n, 1n, 2n, 3n])
+        if (which !== oneProcess) expect(decide(name, upper | which, other | pid)).toBe(EPERM)
+    }),
+  )
+})
+
+test('a signal through a pidfd has no siginfo of its sender’s making and goes to a process, not to a thread', () => {
+  expect(decide('pidfd_open', 5n, 0n)).toBe('allow')
+  expect(decide('pidfd_open', 5n, 0o4000n)).toBe('allow')
+  expect(decide('pidfd_open', 5n, 0o200n)).toBe(EPERM)
+  expect(decide('pidfd_send_signal', 3n, 15n, 0n, 0n)).toBe('allow')
+  for (const info of [1n, 1n << 32n, 0x7ffc00000000n])
+    expect(decide('pidfd_send_signal', 3n, 15n, info, 0n)).toBe(EPERM)
+  for (const flags of [1n, 2n, 4n]) expect(decide('pidfd_send_signal', 3n, 15n, 0n, flags)).toBe(EPERM)
 })
 
 test('only the two native architectures, without their 32-bit siblings', () => {

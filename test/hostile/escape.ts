@@ -1,0 +1,376 @@
+/** Class E: out of the container, or to more rights inside it. */
+import { expect } from 'vitest'
+
+import { loadedProfile } from './stage.ts'
+import { all, closed, ENOSYS, EPERM, prints, type Row, systemCalls } from './row.ts'
+
+/** What the engine gives, less what some engines leave out. */
+const DEVICES = 'fd full mqueue null ptmx pts random shm stderr stdin stdout tty urandom zero'
+
+/** Calls that this kernel might refuse by itself, so the profile that was loaded is read as well. */
+const NEVER_ALLOWED =
+  'userfaultfd fsopen fsconfig fsmount fspick open_tree move_mount mount_setattr mount umount2 pivot_root chroot bpf io_uring_setup perf_event_open ptrace process_vm_readv process_vm_writev pidfd_getfd kcmp setns unshare keyctl add_key request_key name_to_handle_at open_by_handle_at quotactl quotactl_fd fanotify_init memfd_secret modify_ldt vmsplice swapon kexec_load init_module finit_module acct settimeofday clock_settime syslog socketcall'
+
+/** `clone` and `clone3` with one namespace flag each, and unshare and setns with it. */
+const NAMESPACE_FLAGS = [0x80, 0x20000, 0x2000000, 0x4000000, 0x8000000, 0x10000000, 0x20000000, 0x40000000]
+
+/** Puts every line of /proc/mounts that is not the container's own on the screen. */
+const FORBIDDEN_WRITES = [
+  '/proc/sys/kernel/core_pattern',
+  '/proc/sys/kernel/modprobe',
+  '/proc/sys/kernel/hostname',
+  '/proc/sys/vm/drop_caches',
+  '/proc/sys/fs/binfmt_misc/register',
+  '/proc/sysrq-trigger',
+  '/proc/fs/jbd2/x',
+  '/proc/irq/default_smp_affinity',
+  '/proc/1/oom_score_adj',
+  '/proc/1/coredump_filter',
+  '/proc/1/clear_refs',
+  '/proc/1/comm',
+  '/proc/1/timerslack_ns',
+  '/proc/1/setgroups',
+  '/proc/1/uid_map',
+  '/proc/self/uid_map',
+  '/sys/kernel/uevent_helper',
+  '/sys/kernel/mm/ksm/run',
+  '/sys/power/state',
+  '/sys/module/kernel/parameters/panic',
+  '/sys/devices/system/cpu/cpu1/online',
+]
+
+export const rows: Row[] = [
+  prints(
+    'E01',
+    'no capability in any set',
+    "grep Cap /proc/self/status | tr -d '\\t' | tr '\\n' ' '",
+    ['CapInh', 'CapPrm', 'CapEff', 'CapBnd', 'CapAmb'].map((set) => `${set}:0000000000000000`).join(' '),
+  ),
+  closed('E02', 'mount -t tmpfs x /mnt'),
+  closed('E02', 'mount -o remount,rw /'),
+  closed('E02', 'mount --bind /tmp /mnt'),
+  closed('E02', 'umount /proc/kcore || umount -l /proc/acpi'),
+  systemCalls(
+    'E02',
+    'mount and umount by number',
+    all('165,page,page,page,4096 165,0,0,0,32 166,page,2', EPERM),
+  ),
+  closed('E03', 'mknod /tmp/d b 8 0'),
+  closed('E03', 'mknod /workspace/d c 1 1'),
+  systemCalls('E03', 'mknod of a block and a character device by number', {
+    '133,/tmp/d,24576,2048': EPERM,
+    '259,-100,/tmp/d,8192,257': EPERM,
+  }),
+  closed('E04', 'chroot / true'),
+  systemCalls('E04', 'chroot and pivot_root by number', all('155,page,page 161,page', EPERM)),
+  closed('E06', 'date -s @0'),
+  closed('E06', 'dmesg'),
+  systemCalls('E06', 'clock, reboot, swap, syslog, acct, host name, ports of the machine', {
+    ...all('164,page 227,0,page 305,0,page 159,page 169,4276215469,672274793,0 168,page 167,page', EPERM),
+    ...all('103,3,page,4096 163,page 170,page,1 171,page,1 172,3 173,0,1,1 153', EPERM),
+  }),
+  prints(
+    'E07',
+    'no set-uid file, no set-gid file, no file with capabilities',
+    "find / -xdev -perm /6000 2>/dev/null; getcap -r /usr 2>/dev/null; grep -c '^NoNewPrivs:.1' /proc/self/status",
+    '1',
+  ),
+  closed('E07', 'echo | su -c id', /System error|Authentication|not found|denied|failure|permitted/i),
+  {
+    id: 'E07',
+    what: 'a set-uid bit that the user sets, and changing to another uid, gain nothing',
+    async run({ me }) {
+      const { output } = await me.shell(
+        `cp /usr/bin/id /workspace/id && chmod 6755 /workspace/id && /workspace/id -u; perl -e '$> = 0; $< = 0; print "$< $>\\n"; my ($zero, $groups) = (0, pack("i", 0)); print syscall(105, $zero), " ", syscall(117, $zero, $zero, $zero), " ", syscall(116, 1 + $zero, $groups), "\\n"'; rm /workspace/id; id -u`,
+      )
+      const [first, second, third, last] = output.trim().split('\n')
+      expect(first).toBe(last)
+      expect(second).toBe(`${last} ${last}`)
+      expect(third).toBe('-1 -1 -1')
+      expect(Number(last)).toBeGreaterThanOrEqual(30_000)
+    },
+  },
+  closed('E08', 'unshare -Urm true'),
+  closed('E08', 'unshare -n true'),
+  closed('E08', 'unshare -T true'),
+  closed('E08', 'nsenter -t 1 -a true'),
+  systemCalls('E08', 'clone, unshare and setns with every namespace flag; clone3 does not exist', {
+    ...Object.fromEntries(
+      NAMESPACE_FLAGS.flatMap((flag) => [
+        // CLONE_NEWTIME (0x80) lies in the exit signal of clone, so clone cannot ask for it.
+        ...(flag === 0x80 ? [] : [[`56,${flag + 17}`, EPERM] as const]),
+        [`272,${flag}`, EPERM] as const,
+        [`308,0,${flag}`, EPERM] as const,
+      ]),
+    ),
+    ...all('435,page,88 435,0,0', ENOSYS),
+  }),
+  {
+    id: 'E09',
+    what: 'only the harmless devices, and none of the others by name',
+    async run({ me }) {
+      const { output } = await me.shell('ls -I core /dev | tr "\\n" " "; ls /dev/pts | grep -v ptmx')
+      expect(output.trim()).toBe(DEVICES)
+    },
+  },
+  ...[
+    'kmsg',
+    'mem',
+    'port',
+    'kvm',
+    'fuse',
+    'vhost-vsock',
+    'net/tun',
+    'sda',
+    'loop-control',
+    'uinput',
+    'console',
+  ].map((device) => closed('E09', `head -c1 /dev/${device}`)),
+  systemCalls('E10', 'io_uring', all('425,1,page 426,0 427,0', EPERM)),
+  systemCalls(
+    'E11',
+    'userfaultfd, bpf, perf_event_open',
+    all('323,1 323,0 321,0,0,0 321,5,page,128 298,0 298,page,0,-1,-1,0', EPERM),
+  ),
+  systemCalls(
+    'E13',
+    'ptrace of process 1 and of a child, memory of others, their descriptors',
+    all(
+      '101,16,1 101,0 101,0x4206 310,1,page,1,page 310,self,page,1,page 311,1 438,0,0 312,1,1 312,self,self 440,0',
+      EPERM,
+    ),
+  ),
+  systemCalls('E14', 'AF_ALG', all('41,38,5,0 41,38,2,0', EPERM)),
+  systemCalls('E15', 'AF_VSOCK', all('41,40,1,0 41,40,2,0 53,40,1,0,page', EPERM)),
+  systemCalls(
+    'E15',
+    'every other family: packet, key, bluetooth, CAN, TIPC, RDS, XDP, MCTP, SMC, KCM, QIPCRTR',
+    {
+      ...all('41,17,3,768 41,15,3,2 41,31,3,1 41,29,3,1 41,30,1,0 41,21,5,0 41,44,3,0 41,45,2,0', EPERM),
+      ...all(
+        '41,43,1,0 41,41,5,0 41,42,2,0 41,24,2,0 41,23,2,0 41,5,2,0 41,0,1,0 41,46,1,0 41,255,1,0',
+        EPERM,
+      ),
+    },
+  ),
+  systemCalls(
+    'E15',
+    'netlink beyond route: audit, netfilter, crypto, generic, uevent, kobject, selinux, rdma',
+    {
+      ...all(
+        '41,16,3,9 41,16,3,12 41,16,3,21 41,16,3,16 41,16,3,15 41,16,3,7 41,16,3,20 41,16,3,10 41,16,3,4',
+        EPERM,
+      ),
+      '41,16,3,0': 'open',
+    },
+  ),
+  systemCalls('E15', 'the same families with a bit above the 32nd set, which the kernel drops', {
+    ...all('41,4294967334,5,0 41,4294967336,1,0 41,4294967312,3,4294967308 41,4294967313,3,768', EPERM),
+    '41,4294967298,1,0': 'open',
+  }),
+  {
+    id: 'E17',
+    what: 'a 32-bit program’s system calls do not exist',
+    skip: (stage) => (stage.architecture === 'x86_64' ? undefined : 'it is about x86-64'),
+    async run({ me }) {
+      // int 0x80 works from 64-bit code as well and takes the 32-bit table: 20 is getpid there, 102 socketcall.
+      const source = `int main(void){long r;__asm__ volatile("int $0x80":"=a"(r):"a"(NUMBER),"b"(1),"c"(0):"memory","r8","r9","r10","r11");return r<0?7:8;}`
+      for (const number of [20, 102, 359]) {
+        const { code, signal } = await me.shell(
+          `cd /tmp && printf '%s' '${source.replace('NUMBER', String(number))}' > i.c && gcc -o i i.c && rm i.c && (mv i i$$; exec ./i$$)`,
+        )
+        if (signal === undefined) expect([7, 128 + 31]).toContain(code)
+        else expect(signal).toBe('SIGSYS')
+      }
+      await me.shell('rm -f /tmp/i*')
+    },
+  },
+  {
+    id: 'E18',
+    what: 'x32 calls are closed',
+    skip: (stage) => (stage.architecture === 'x86_64' ? undefined : 'it is about x86-64'),
+    async run({ me }) {
+      for (const number of [39, 41, 512, 520, 547]) {
+        const { code, signal, output } = await me.shell(
+          `exec perl -e 'print syscall(0x40000000 + ${number}) >= 0 ? "open" : 0 + $!'`,
+        )
+        if (signal === undefined && code === 0) expect(['1', '38']).toContain(output)
+        else expect(signal).toBe('SIGSYS')
+      }
+    },
+  },
+  systemCalls(
+    'E20',
+    'the mount calls of the new kind',
+    all(
+      '430,page,0 429,-100,page,-100,page,0 428,-100,page,0 442,-100,page,0,page,32 431,0,0 432,0,0,0 433,-100,page,0',
+      EPERM,
+    ),
+  ),
+  systemCalls(
+    'E20',
+    'and of the newest kind: statmount, listmount, open_tree_attr',
+    all('457,page,page,0,0 458,page,0,0,0 467,0,0', 'closed'),
+  ),
+  {
+    id: 'E20',
+    what: 'the profile that the container was made with allows none of these',
+    async run(stage) {
+      const profile = JSON.stringify(await loadedProfile((await stage.sandbox()).id))
+      for (const name of NEVER_ALLOWED.split(' ')) expect(profile).not.toContain(`"${name}"`)
+      expect(profile).toContain('"defaultAction":"SCMP_ACT_ERRNO"')
+    },
+  },
+  systemCalls(
+    'E22',
+    'TIOCSTI and TIOCLINUX, also with a bit above the 32nd; another request is not the filter’s',
+    {
+      ...all('16,0,21522 16,0,4294988818 16,0,21532 16,0,4294988828', EPERM),
+      '16,0,21505': 25,
+    },
+  ),
+  {
+    id: 'E22',
+    what: 'TIOCSTI on its own terminal',
+    async run({ me }) {
+      const { output } = await me.shell(
+        `script -qec "perl -e 'my \\$c = q(x); ioctl(STDIN, 0x5412, \\$c) or print 0 + \\$!'" /dev/null`,
+      )
+      expect(output.trim()).toBe('1')
+    },
+  },
+  {
+    id: 'E24',
+    what: 'the page cache of /bin/ls is the same for everybody after splice and vmsplice tricks',
+    async run({ me, neighbour }) {
+      const sum = 'sha256sum /bin/ls /usr/bin/sbxd'
+      const before = (await neighbour.shell(sum)).output
+      // Splice a page of the file into a pipe and try to write over it there; AF_ALG and vmsplice are closed.
+      await me.shell(
+        `perl -e 'pipe(R, W); open(F, "<", "/bin/ls"); syscall(275, fileno(F), 0, fileno(W), 0, 1, 0); syswrite(W, "x" x 100); syscall(278, fileno(W), pack("QQ", 0, 1), 1, 0); syscall(276, fileno(R), fileno(W), 10, 0)'`,
+      )
+      expect((await neighbour.shell(sum)).output).toBe(before)
+      expect((await me.shell(sum)).output).toBe(before)
+    },
+  },
+  closed(
+    'E25',
+    'for f in /sys/fs/cgroup/*/release_agent /sys/fs/cgroup/release_agent; do echo /tmp/x > $f; done',
+  ),
+  closed('E25', 'mkdir /tmp/cg; mount -t cgroup -o memory cgroup /tmp/cg; s=$?; rmdir /tmp/cg; exit $s'),
+  closed('E25', 'echo 1 > /sys/fs/cgroup/cgroup.procs || echo 1 > /sys/fs/cgroup/pids/cgroup.procs'),
+  closed(
+    'E25',
+    'echo max > /sys/fs/cgroup/memory.max || echo -1 > /sys/fs/cgroup/memory/memory.limit_in_bytes',
+  ),
+  closed('E25', 'mkdir /sys/fs/cgroup/x || mkdir /sys/fs/cgroup/pids/x'),
+  ...FORBIDDEN_WRITES.map((path) => closed('E26', `echo 1 > ${path}`)),
+  {
+    id: 'E27',
+    what: 'a command has three descriptors; none leads to the host, and those of process 1 cannot be read',
+    async run({ me }) {
+      const { output } = await me.shell(
+        'ls /proc/self/fd | tr "\\n" " "; for f in 0 1 2; do readlink /proc/self/fd/$f; done; ls -l /proc/1/fd; readlink /proc/1/cwd /proc/1/root /proc/1/exe',
+      )
+      const [numbers, ...links] = output.split('\n')
+      // 3 is the folder that ls itself reads.
+      expect(numbers).toMatch(/^0 1 2 3 /)
+      expect(output).toMatch(/Permission denied/)
+      expect(links.join('\n')).not.toMatch(/overlay|\/var\/lib/)
+    },
+  },
+  closed('E27', 'cd /proc/self/fd/7/../../../..'),
+  closed('E27', 'ls /proc/1/task/1/fd /proc/1/map_files'),
+  closed('E27', 'cd /proc/1/cwd || cd /proc/1/root'),
+  closed('E29', 'cp /bin/true /proc/1/exe'),
+  closed('E29', 'cp /bin/true /usr/bin/sbxd'),
+  closed('E29', 'ln -f /usr/bin/sbxd /tmp/s || mv /usr/bin/sbxd /tmp/'),
+  {
+    id: 'E29',
+    what: 'not through the shim’s own /proc/self/exe either',
+    async run({ me }) {
+      const { output } = await me.shell(
+        'cp /bin/true /proc/$PPID/exe; cat /proc/$PPID/comm; readlink /proc/$PPID/exe',
+      )
+      expect(output).toMatch(/denied|busy|Read-only/i)
+      expect(output).toContain('sbxd\n')
+    },
+  },
+  {
+    id: 'E30',
+    what: 'a crash leaves no core and does not start the host’s handler',
+    async run({ me }) {
+      const { signal } = await me.shell(
+        'ulimit -s unlimited 2>/dev/null; ulimit -c unlimited 2>/dev/null; exec perl -e "kill SEGV => \\$\\$"',
+      )
+      expect(signal).toBe('SIGSEGV')
+      const { output } = await me.shell(
+        `ulimit -Hc; perl -e 'my ($core, $limit) = (4, pack("QQ", 1<<30, 1<<30)); print syscall(160, $core, $limit) < 0 ? 0 + $! : "raised"'; find /workspace /tmp /run /dev/shm -name 'core*'`,
+      )
+      expect(output.trim()).toBe('0\n1')
+    },
+  },
+
+  // Beyond the table.
+  systemCalls(
+    'X-E1',
+    'keyrings',
+    all('248,page,page,page,1,-3 249,page,page,0,-3 250,0,-3,1 250,1,page', EPERM),
+  ),
+  systemCalls('X-E2', 'fanotify, file handles, quota, lookup of cookies, secret memory', {
+    ...all(
+      '300,0,0 301,0,1,1,-100,page 303,-100,page,page,page,0 304,-100,page,0 179,page,page,0,page 443,0,page',
+      EPERM,
+    ),
+    ...all('212,0,page,1 447,0', EPERM),
+  }),
+  systemCalls(
+    'X-E3',
+    'modules, kexec, memory policies and page moves, modify_ldt, vmsplice, fault injection',
+    {
+      ...all(
+        '175,page,1,page 313,0,page,0 176,page,0 246,0,0,0,0 320,0,0,0,page,0 154,1,page,16 278,1,page,1,0',
+        EPERM,
+      ),
+      ...all('237,0,4096,0 256,1,0 279,1,0 238,0', EPERM),
+    },
+  ),
+  systemCalls('X-E4', 'personality: only the ordinary one', {
+    ...all('135,4294967295 135,0', 'open'),
+    ...all('135,262144 135,8 135,4194304 135,4294967296', 'open'),
+    ...all('135,262144 135,8 135,4194304', EPERM),
+  }),
+  {
+    id: 'X-E5',
+    what: 'a memfd can be executed (it is only a file) and has no more rights than its owner',
+    async run({ me }) {
+      const { output } = await me.shell(
+        `perl -e 'my $fd = syscall(319, my $n = "x", 0); open(my $o, ">&=", $fd); binmode $o; open(my $i, "<", "/usr/bin/id"); local $/; my $all = <$i>; syswrite($o, $all); exec "/proc/$$/fd/$fd", "-u"'; id -u`,
+      )
+      const [first, second] = output.trim().split('\n')
+      expect(first).toBe(second)
+    },
+  },
+  {
+    id: 'X-E6',
+    what: 'a seccomp listener of one’s own sees only one’s own children, and cannot loosen the filter',
+    async run({ me }) {
+      // SECCOMP_SET_MODE_FILTER with "allow everything": the older filter still counts.
+      const { output } = await me.shell(
+        `perl -e 'my $f = pack("SCCL", 6, 0, 0, 0x7fff0000); my $p = pack("SxxxxxxQ", 1, unpack("Q", pack("p", $f))); print syscall(317, 1, 0, $p), " "; $! = 0; print syscall(425, 1, 0), " ", 0 + $!'`,
+      )
+      expect(output).toBe('0 -1 1')
+    },
+  },
+  {
+    id: 'X-E7',
+    what: 'being dumpable is one’s own business; no_new_privs and the bounding set cannot be undone',
+    async run({ me }) {
+      const { output } = await me.shell(
+        `perl -e 'print join " ", map { $! = 0; syscall(157, @$_, 0, 0, 0) < 0 ? 0 + $! : "ok" } [4, 1], [4, 2], [38, 0], [24, 21], [28, 0], [47, 2, 21], [8, 1]'; grep -c "NoNewPrivs:.1" /proc/self/status`,
+      )
+      // Dumpable yes, 2 never; no_new_privs only ever 1; no capability to drop, keep or raise; no secure bits.
+      expect(output).toMatch(/^ok 22 22 1 (1|ok) 1 (ok|1)1\n$/)
+    },
+  },
+]
