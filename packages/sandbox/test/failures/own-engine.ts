@@ -206,11 +206,16 @@ async function writeConfigs(folder: string, options: OwnEngineOptions): Promise<
   )
 }
 
-/** A daemon whose output goes to a log in the folder. */
+/**
+ * A daemon whose output goes to a log in the folder. In a network of its own: a dockerd with `--bridge=none` removes
+ * docker0, which would be the machine's own engine's.
+ */
 function daemon(name: string, args: string[], folder: string): ChildProcess {
   const log = openSync(join(folder, `${name}.log`), 'a')
   try {
-    const child = spawn(findProgram(name) ?? name, args, { stdio: ['ignore', log, log] })
+    const child = spawn('unshare', ['--net', '--', findProgram(name) ?? name, ...args], {
+      stdio: ['ignore', log, log],
+    })
     // A failure to start is told by whoever waits for its answer.
     child.on('error', () => {})
     return child
