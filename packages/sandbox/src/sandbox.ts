@@ -36,10 +36,35 @@ export interface RunRequest {
    */
   spool?: { afterBytes: number; maxBytes: number }
   /**
+   * Run it in a terminal of this size: its stdin (open for `writeStdin`), stdout and stderr, and its controlling
+   * terminal. Everything that it shows is `stdout`. Keys are bytes: `\x03` interrupts what runs in the foreground.
+   */
+  terminal?: TerminalSize
+  /**
+   * A job of its own: not ended with whoever started it, listed as one, and ended at `maxAgeMs`. At most 16 run at
+   * once in a sandbox, else `limit_reached`. Give it an `output` policy that does not wait for a reader. Default false.
+   */
+  background?: boolean
+  /** Only for a background job: it ends as by a timeout when it has run this long. Default: 24 hours. */
+  maxAgeMs?: number
+  /**
+   * Go on where the last command of this name stopped: in its directory and with its exported variables, until the
+   * sandbox is stopped or reset. Shell text hands on what it changes, except from a background job or when it is ended
+   * by us or by a signal; of commands that run at once the last one to end wins. `cwd` comes before the session's, and
+   * the variables of `env` are for this command only, unless it changes them. 1 to 64 visible ASCII characters.
+   */
+  session?: string
+  /**
    * Acknowledge on its own what was taken from `output`, and the end of the command. Without it a command stops after
    * 1 MiB that nobody acknowledged, and an ended one is kept (of 256) until it is. Default false.
    */
   autoAcknowledge?: boolean
+}
+
+/** In characters, each 1 to 65,535. */
+export interface TerminalSize {
+  columns: number
+  rows: number
 }
 
 export interface OutputChunk {
@@ -76,6 +101,11 @@ export interface CommandExit {
   refusedHosts?: readonly RefusedHost[]
   /** Path inside the sandbox of the spooled output, if it was written. */
   spoolFile?: string
+  /**
+   * Of a command with a session: whether the next one goes on where this one stopped. `refused`: what it left was
+   * more than a session may hold (256 KiB, one variable 128 KiB), so the next one begins where this one did.
+   */
+  session?: 'kept' | 'unchanged' | 'refused'
   /** More of what the main process used: getrusage(2). Blocks have 512 bytes. */
   usage?: {
     minorFaults: number
@@ -96,8 +126,13 @@ export interface RunningCommand {
   /** Resolves after all output has arrived here (what is not iterated yet stays in `output`). Rejects with `SandboxError` `sandbox_lost` if the sandbox went away. */
   readonly exit: Promise<CommandExit>
   writeStdin(data: Uint8Array): Promise<void>
+  /** The end of stdin. In a terminal, the key that says so (^D) is pressed. */
   closeStdin(): Promise<void>
-  /** TERM to the group, then, after the grace time, KILL to the whole subtree until it is empty. */
+  /** Of a command in a terminal; of any other it does nothing. */
+  resize(size: TerminalSize): Promise<void>
+  /** True when the directory of its session was gone, so that it began in the workspace. */
+  readonly moved: boolean
+  /** TERM to the group (in a terminal: HUP to all that runs in it), then, after the grace time, KILL to the whole subtree until it is empty. */
   cancel(graceMs?: number): Promise<void>
   signal(name: string, scope?: 'process' | 'group' | 'tree'): Promise<void>
   /**
@@ -111,6 +146,8 @@ export interface RunningCommand {
 export interface KnownCommand {
   id: CommandId
   state: 'running' | 'ended'
+  background: boolean
+  terminal: boolean
 }
 
 export type FileKind = 'file' | 'directory' | 'symlink' | 'other'

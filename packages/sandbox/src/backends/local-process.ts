@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { mkdir, readdir, realpath, rm } from 'node:fs/promises'
 import { release } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 
 import type { BackendSandbox, SandboxBackend, SandboxSpec, SandboxState } from '../backend.ts'
 import { SandboxError } from '../errors.ts'
@@ -14,10 +14,14 @@ const STOP_MS = 5_000
 export interface LocalProcessOptions {
   /** The sbxd binary: `make -C docker/sandbox`. */
   sbxd: string
+  /** The library for sessions, made with it. Default: `session.so` beside `sbxd`. */
+  sessionLibrary?: string
   /** Volumes are directories in here; made when missing. */
   directory: string
   /** `PATH` of the commands. Default: the usual system directories. */
   path?: string
+  /** Pause by stopping sbxd itself; its commands go on. Only to try out what pauses. Default: pausing is refused. */
+  freezes?: boolean
 }
 
 interface LocalSandbox {
@@ -59,7 +63,7 @@ export function createLocalProcessBackend(options: LocalProcessOptions): Sandbox
   }
 
   async function start(sandbox: LocalSandbox): Promise<void> {
-    if (sandbox.state === 'running') return
+    if (sandbox.child) return
     const { limits, volume } = sandbox.spec
     await mkdir(volumePath(volume), { recursive: true })
     const workspace = await realpath(volumePath(volume))
@@ -68,6 +72,8 @@ export function createLocalProcessBackend(options: LocalProcessOptions): Sandbox
       workspace,
       '--lease',
       '0',
+      '--session-library',
+      options.sessionLibrary ?? join(dirname(options.sbxd), 'session.so'),
       '--limit-fsize',
       String(limits.diskBytes),
       '--limit-nofile',
@@ -113,6 +119,7 @@ export function createLocalProcessBackend(options: LocalProcessOptions): Sandbox
     const { child } = sandbox
     if (!child) return
     child.kill('SIGTERM')
+    child.kill('SIGCONT')
     const timer = setTimeout(() => child.kill('SIGKILL'), STOP_MS)
     await sandbox.ended
     clearTimeout(timer)
@@ -127,7 +134,7 @@ export function createLocalProcessBackend(options: LocalProcessOptions): Sandbox
         runtimes: [],
         cgroup: 'none',
         quota: 'none',
-        pause: false,
+        pause: options.freezes ?? false,
         warnings: [
           'Commands run directly on this machine as the user that runs Sandlot. Nothing is isolated: they can read its files, use its network and end its processes.',
         ],
@@ -161,12 +168,16 @@ export function createLocalProcessBackend(options: LocalProcessOptions): Sandbox
       if (sandbox) await stop(sandbox)
     },
 
-    async pause() {
-      throw new SandboxError('engine_unavailable', 'A local process is not paused; stop it instead')
+    async pause(id) {
+      if (!options.freezes)
+        throw new SandboxError('engine_unavailable', 'A local process is not paused; stop it instead')
+      freeze(must(id), 'paused')
     },
 
-    async resume() {
-      throw new SandboxError('engine_unavailable', 'A local process is never paused')
+    async resume(id) {
+      if (!options.freezes)
+        throw new SandboxError('engine_unavailable', 'A local process is never paused')
+      freeze(must(id), 'running')
     },
 
     async rename(id, name) {
@@ -214,6 +225,13 @@ export function createLocalProcessBackend(options: LocalProcessOptions): Sandbox
       for (const sandbox of sandboxes.values()) sandbox.streams.end()
     },
   }
+}
+
+function freeze(sandbox: LocalSandbox, wanted: 'paused' | 'running'): void {
+  if (!sandbox.child)
+    throw new SandboxError('engine_unavailable', `The sandbox is ${sandbox.state}, neither running nor paused`)
+  sandbox.child.kill(wanted === 'paused' ? 'SIGSTOP' : 'SIGCONT')
+  sandbox.state = wanted
 }
 
 function describe({ id, name, state, spec }: LocalSandbox): BackendSandbox {

@@ -1,9 +1,11 @@
 import { SandboxError } from '../errors.ts'
-import type { ByteReader } from '../protocol/bytes.ts'
+import { ByteReader } from '../protocol/bytes.ts'
 
 export interface ListedCommand {
   id: string
   state: 'running' | 'ended'
+  background: boolean
+  terminal: boolean
 }
 
 const MOST = 4_096
@@ -17,8 +19,9 @@ export function readCommandList(reader: ByteReader): ListedCommand[] {
     const id = reader.bytes(16).toString('hex')
     const state = reader.u8() === 0 ? 'running' : 'ended'
     reader.bytes(24)
-    reader.bytes(reader.u16())
-    commands.push({ id, state })
+    const more = new ByteReader(reader.bytes(reader.u16()))
+    const kind = more.left > 0 ? more.u8() : 0
+    commands.push({ id, state, background: (kind & 1) === 1, terminal: (kind & 2) === 2 })
   }
   return commands
 }

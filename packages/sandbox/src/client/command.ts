@@ -4,17 +4,26 @@ import type { RefusedHost } from '../egress/egress.ts'
 import { SandboxError } from '../errors.ts'
 import { ByteReader, ByteWriter } from '../protocol/bytes.ts'
 import { FLAG, FrameType, STREAM } from '../protocol/frames.ts'
-import type { CommandExit, CommandStream, OutputChunk, RunningCommand } from '../sandbox.ts'
+import type {
+  CommandExit,
+  CommandStream,
+  OutputChunk,
+  RunningCommand,
+  TerminalSize,
+} from '../sandbox.ts'
 import { startError } from './errno.ts'
 import { readExit, type ReadExit } from './exit.ts'
 import type { Channel, Link } from './link.ts'
 import { OutputQueue } from './output.ts'
 import { signalNumber } from './signals.ts'
+import { terminalSize } from './start-kinds.ts'
 import { StdinWriter } from './stdin.ts'
 
 /** Bytes of one stream that may be on their way or wait here for the consumer. */
 export const CREDIT_BYTES = 512 * 1024
 
+/** A flag of STARTED. */
+const STARTED_MOVED = 2
 const NOTHING = Buffer.alloc(0)
 const SCOPE = { process: 0, group: 1, tree: 2 } as const
 
@@ -63,6 +72,7 @@ export class RemoteCommand implements RunningCommand, Channel {
   readonly #settleStart = Promise.withResolvers<RemoteCommand | undefined>()
   readonly #settleExit = Promise.withResolvers<CommandExit>()
   #hasStarted = false
+  #moved = false
   #exit: CommandExit | undefined
   #sha256: ReadExit['sha256'] | undefined
   #over = false
@@ -96,6 +106,17 @@ export class RemoteCommand implements RunningCommand, Channel {
 
   closeStdin(): Promise<void> {
     return this.#stdin.close()
+  }
+
+  get moved(): boolean {
+    return this.#moved
+  }
+
+  async resize(size: TerminalSize): Promise<void> {
+    const payload = terminalSize(size).done()
+    if (this.#over) return
+    this.#link.check()
+    this.#link.send(FrameType.RESIZE, 0, this.#channel, payload)
   }
 
   async cancel(graceMs = 1_000): Promise<void> {
@@ -189,7 +210,7 @@ export class RemoteCommand implements RunningCommand, Channel {
   #onStarted(reader: ByteReader): void {
     if (this.#hasStarted) throw new SandboxError('protocol', 'sbxd started a command twice')
     this.#hasStarted = true
-    reader.u8()
+    this.#moved = (reader.u8() & STARTED_MOVED) !== 0
     reader.u32()
     for (const stream of ['stdout', 'stderr'] as const) {
       const state = this.#streams[stream]

@@ -51,11 +51,18 @@ export function startError(
     NFILE: 23,
     MFILE: 24,
     NOEXEC: 8,
+    NOSYS: 38,
+    USERS: 87,
   }
   if (stage === STAGE.boot)
     return new SandboxError(
       'sandbox_lost',
       'The sandbox was restarted since this command was prepared; it did not run',
+    )
+  if (stage === STAGE.limit && errno === E.USERS)
+    return new SandboxError(
+      'limit_reached',
+      'As many background jobs run as may; end one, or wait for one to end',
     )
   if (stage === STAGE.limit)
     return new SandboxError(
@@ -75,6 +82,8 @@ export function startError(
   if (stage === STAGE.attach)
     return new SandboxError('invalid_arguments', 'The command has not produced that much output')
   if (stage === STAGE.cwd) return cwdError(errno, request.cwd ?? '')
+  if (errno === E.NOSYS)
+    return new SandboxError('start_failed', 'This sandbox has no library for sessions; rebuild its image')
   if (errno === E.AGAIN)
     return new SandboxError(
       'pids_exhausted',

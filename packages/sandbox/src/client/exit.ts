@@ -51,7 +51,11 @@ export function readExit(reader: ByteReader, id: string, workspace: string): Rea
   return { exit, sha256 }
 }
 
+/** In the order of their numbers. */
+const SESSION_OUTCOMES = ['unchanged', 'kept', 'refused'] as const
+
 function readFact(exit: CommandExit, tag: number, fact: ByteReader): void {
+  if (tag === ExitFact.SESSION) exit.session = SESSION_OUTCOMES[fact.u8()] ?? 'refused'
   if (tag === ExitFact.RUSAGE)
     exit.usage = {
       minorFaults: fact.u64(),

@@ -2,6 +2,7 @@ import { SandboxError } from '../errors.ts'
 import { ByteWriter } from '../protocol/bytes.ts'
 import { StartOption } from '../protocol/frames.ts'
 import type { RunRequest } from '../sandbox.ts'
+import { jobOption, sessionName, terminalSize } from './start-kinds.ts'
 
 const SPOOL_AFTER_BYTES = 131_072
 /** A command that ignores TERM at its timeout is killed this much later. */
@@ -17,6 +18,9 @@ export function writeStartOptions(writer: ByteWriter, request: RunRequest): void
   if (request.timeoutMs !== undefined)
     option(StartOption.TIMEOUT, new ByteWriter().u32(milliseconds(request.timeoutMs)).u32(TIMEOUT_GRACE_MS))
   if (request.spool) option(StartOption.SPOOL, spoolOption(request.spool))
+  if (request.terminal) option(StartOption.TERMINAL, terminalSize(request.terminal))
+  if (request.background) option(StartOption.BACKGROUND, jobOption(request.maxAgeMs))
+  if (request.session !== undefined) option(StartOption.SESSION, sessionName(request.session))
 }
 
 function milliseconds(timeoutMs: number): number {

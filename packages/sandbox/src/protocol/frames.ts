@@ -55,6 +55,7 @@ export const FrameType = {
   FILE_REMOVE: 0x25,
   FILE_RENAME: 0x26,
   FILE_RESULT: 0x27,
+  RESIZE: 0x28,
   EGRESS_LISTEN: 0x30,
   EGRESS_OPEN: 0x31,
   EGRESS_RESULT: 0x32,
@@ -88,11 +89,14 @@ export const StartOption = {
   LIMIT: 0x04,
   RLIMIT: 0x05,
   NICE: 0x06,
+  TERMINAL: 0x20,
+  BACKGROUND: 0x21,
+  SESSION: 0x22,
 } as const
 export type StartOption = (typeof StartOption)[keyof typeof StartOption]
 
 /** Tags in the list of further facts at the end of EXIT. */
-export const ExitFact = { CUT: 0x01, RUSAGE: 0x02 } as const
+export const ExitFact = { CUT: 0x01, RUSAGE: 0x02, SESSION: 0x22 } as const
 
 export const STREAM = { stdin: 0, stdout: 1, stderr: 2 } as const
 
