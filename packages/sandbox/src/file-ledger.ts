@@ -122,7 +122,7 @@ export function createFileLedger(file: string): SandboxLedger {
 
     nextEpoch: () =>
       transaction((ledger) => {
-        ledger.epoch += 1
+        ledger.epoch = Math.max(ledger.epoch + 1, Date.now())
         return { result: ledger.epoch, write: true }
       }),
   }

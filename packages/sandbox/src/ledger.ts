@@ -38,6 +38,9 @@ export interface SandboxLedger {
   /** Forget a slot whose volume a person removed. */
   release(slot: string): Promise<void>
   list(): Promise<LedgerSlot[]>
-  /** A number that grows with every call, for fencing controllers: never the same twice, also over restarts. */
+  /**
+   * A number that grows with every call, for fencing controllers: never the same twice, also over restarts. At least
+   * the time in epoch milliseconds, so that a ledger that was lost or restored does not lock us out of what runs.
+   */
   nextEpoch(): Promise<number>
 }

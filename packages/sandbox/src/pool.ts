@@ -41,8 +41,8 @@ export interface Pool {
   settle(rows: LedgerSlot[], containers: BackendSandbox[]): Promise<void>
   /** Make what is missing, in the background. */
   refill(): void
-  /** How many are ready for `take`. */
-  ready(): number
+  /** Resolves when what is missing was made, or could not be made just now. Never rejects. */
+  filled(): Promise<void>
   /** Make no more, let go of all. Containers stay. */
   close(): Promise<void>
 }
@@ -245,7 +245,10 @@ export function createPool(options: PoolOptions, context: PoolContext): Pool {
     },
 
     refill,
-    ready: () => ready.length,
+    async filled() {
+      refill()
+      await filling
+    },
 
     async close() {
       closing.abort()

@@ -1,5 +1,6 @@
 import type { SandboxBackend, SandboxLimits, SandboxState } from './backend.ts'
 import { containersOf, type BringUpOptions } from './bring-up.ts'
+import { createEgress, type EgressOptions } from './egress/egress.ts'
 import { SandboxError } from './errors.ts'
 import { createHousekeeping } from './housekeeping.ts'
 import { IDLE_DEFAULTS, type IdleOptions } from './idle.ts'
@@ -35,6 +36,8 @@ export interface SandboxesOptions {
   lookEveryMs?: number
   /** How long something that is nobody's must have been seen before it is removed. Default 120,000. */
   graceMs?: number
+  /** What programs inside may reach. Default `none`: nothing at all. */
+  network?: 'none' | { egress: EgressOptions }
   /** Told about what nobody waits for, for example a stream that dropped and could not be opened again. */
   log?: (message: string, details: { userId?: string; slot?: string; error?: unknown }) => void
 }
@@ -73,6 +76,8 @@ export interface Sandboxes {
   maintain(): Promise<void>
   /** Stop the sandbox that was not used for longest, of those in which nothing runs. False when there is none. */
   stopLongestIdle(): Promise<boolean>
+  /** Resolves when the pool holds as many as it should, or cannot just now. */
+  poolFilled(): Promise<void>
   /** Let go of all streams; containers and commands go on. */
   close(): Promise<void>
 }
@@ -116,6 +121,9 @@ export function createSandboxes(options: SandboxesOptions): Sandboxes {
     hasContainer: (owner) => reconciler.hasContainer(owner),
     closing: closing.signal,
     log,
+    ...(options.network === undefined || options.network === 'none'
+      ? {}
+      : { egress: createEgress(options.network.egress) }),
   })
   const { pauseAfterMs, stopAfterMs } = { ...IDLE_DEFAULTS, ...options.idle }
   const housekeeping = createHousekeeping({
@@ -181,6 +189,8 @@ export function createSandboxes(options: SandboxesOptions): Sandboxes {
     },
 
     maintain: () => housekeeping.begin(),
+
+    poolFilled: () => pool.filled(),
 
     async stopLongestIdle() {
       for (const idler of tenants.idlers().toSorted((a, b) => a.usedAt - b.usedAt))

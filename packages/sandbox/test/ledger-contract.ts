@@ -167,6 +167,14 @@ export function testLedger(name: string, make: () => Promise<LedgerUnderTest>): 
       expect(await again.nextEpoch()).toBeGreaterThan(Math.max(...epochs))
     })
 
+    test('a ledger that was lost begins with a later epoch than the one before', async () => {
+      const { ledger } = await fresh()
+      const last = await ledger.nextEpoch()
+      await expect.poll(() => Date.now()).toBeGreaterThan(last)
+      const other = await fresh()
+      expect(await other.ledger.nextEpoch()).toBeGreaterThan(last)
+    })
+
     test('a released slot is gone, its uid free again', async () => {
       const { ledger } = await fresh()
       await ledger.add(claimedSlot('aaaaaaaa', 30_000, 'ann'))

@@ -175,8 +175,7 @@ export function createLocalProcessBackend(options: LocalProcessOptions): Sandbox
     },
 
     async resume(id) {
-      if (!options.freezes)
-        throw new SandboxError('engine_unavailable', 'A local process is never paused')
+      if (!options.freezes) throw new SandboxError('engine_unavailable', 'A local process is never paused')
       freeze(must(id), 'running')
     },
 
@@ -229,7 +228,10 @@ export function createLocalProcessBackend(options: LocalProcessOptions): Sandbox
 
 function freeze(sandbox: LocalSandbox, wanted: 'paused' | 'running'): void {
   if (!sandbox.child)
-    throw new SandboxError('engine_unavailable', `The sandbox is ${sandbox.state}, neither running nor paused`)
+    throw new SandboxError(
+      'engine_unavailable',
+      `The sandbox is ${sandbox.state}, neither running nor paused`,
+    )
   sandbox.child.kill(wanted === 'paused' ? 'SIGSTOP' : 'SIGCONT')
   sandbox.state = wanted
 }

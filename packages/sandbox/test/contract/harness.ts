@@ -21,6 +21,8 @@ export interface SuiteOptions {
   skips?: Record<string, string>
   /** A sandbox has its own PID namespace: tests may kill everything in it. Default false. */
   ownProcesses?: boolean
+  /** Its streams are another backend's, which the whole suite has run on. Default false. */
+  lifecycleOnly?: boolean
 }
 
 const deploymentKey = randomBytes(32)

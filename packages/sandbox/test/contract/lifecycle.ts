@@ -19,8 +19,9 @@ export function lifecycleTests({ it, fixture }: Suite): void {
     expect((await backend.inspect(spec.name))?.id).toBe(made.id)
     expect((await backend.list({ 'sandlot.contract': spec.slot })).map(({ id }) => id)).toEqual([made.id])
     expect(await backend.list({ 'sandlot.contract': 'none' })).toEqual([])
-    await backend.rename(made.id, `${spec.name}x`)
-    expect((await backend.inspect(made.id))?.name).toBe(`${spec.name}x`)
+    // One digit more is the name of a later generation of the same slot.
+    await backend.rename(made.id, `${spec.name}0`)
+    expect((await backend.inspect(made.id))?.name).toBe(`${spec.name}0`)
     await backend.remove(made.id)
     await backend.remove(made.id)
     await backend.removeVolume(spec.volume)
@@ -42,6 +43,39 @@ export function lifecycleTests({ it, fixture }: Suite): void {
     expect((await sh(again, 'cat file')).out).toBe('kept\n')
     await again.close()
     await bench.remove()
+  })
+
+  it('pauses, where it can, and answers again after a resume; both are idempotent', async () => {
+    const { backend } = fixture()
+    if (!(await backend.capabilities()).pause) return
+    const { bench, sandbox } = await Bench.start(fixture())
+    const { id } = bench.container
+    await backend.pause(id)
+    await backend.pause(id)
+    expect(await backend.inspect(id)).toMatchObject({ state: 'paused' })
+    let answered = false
+    const answer = sandbox.commands().then(() => (answered = true))
+    expect((await backend.list({})).find((one) => one.id === id)).toMatchObject({ state: 'paused' })
+    expect(answered).toBe(false)
+    await backend.resume(id)
+    await backend.resume(id)
+    expect(await answer).toBe(true)
+    await backend.pause(id)
+    await backend.stop(id)
+    expect(await backend.inspect(id)).toMatchObject({ state: 'stopped' })
+    await sandbox.close()
+    await bench.remove()
+  })
+
+  it('lists the volumes it made, with their slot, and not those it removed', async () => {
+    const { backend } = fixture()
+    const spec = fixture().spec()
+    const made = await backend.create({ ...spec, labels: { ...spec.labels, 'sandlot.slot': spec.slot } })
+    const own = (await backend.listVolumes()).find(({ name }) => name === spec.volume)
+    expect(own?.labels['sandlot.slot']).toBe(spec.slot)
+    await backend.remove(made.id)
+    await backend.removeVolume(spec.volume)
+    expect((await backend.listVolumes()).map(({ name }) => name)).not.toContain(spec.volume)
   })
 
   it('keeps the volume when the sandbox is removed', async () => {

@@ -95,9 +95,16 @@ export function storedLedger(db: Kysely<SessionsSchema>): SandboxLedger {
     async nextEpoch() {
       const row = await db
         .insertInto('counters')
-        .values({ name: 'controller_epoch', value: 1 })
+        .values({ name: 'controller_epoch', value: Date.now() })
         .onConflict((conflict) =>
-          conflict.column('name').doUpdateSet((query) => ({ value: query('counters.value', '+', 1) })),
+          conflict.column('name').doUpdateSet((query) => ({
+            value: query
+              .case()
+              .when('counters.value', '>=', query.ref('excluded.value'))
+              .then(query('counters.value', '+', 1))
+              .else(query.ref('excluded.value'))
+              .end(),
+          })),
         )
         .returning('value')
         .executeTakeFirstOrThrow()

@@ -1,0 +1,267 @@
+/** Pool, claims and reconciliation over an engine in memory: crashes at every step, and lost ledgers. */
+import { copyFile, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+
+import fc from 'fast-check'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+
+import { campaign, extent } from '../../../test/campaign.ts'
+import type { FailPoint } from '../src/backends/fake.ts'
+import { ownerlessVolumes, pruneVolumes } from '../src/workspaces.ts'
+import { fakeFixture, slotsOnEngine, visit, type FakeFixture } from './fake-fixture.ts'
+
+const POOL = { size: 2, everyMs: 1, delayMs: 0 } as const
+
+let fixture: FakeFixture
+beforeEach(async () => {
+  fixture = await fakeFixture()
+})
+afterEach(() => fixture.dispose())
+
+/** A controller that has looked at everything and filled its pool. */
+async function settled(on = fixture): Promise<ReturnType<FakeFixture['start']>> {
+  const started = on.start({ pool: POOL })
+  await started.sandboxes.maintain()
+  await started.sandboxes.poolFilled()
+  return started
+}
+
+const warm = async (): Promise<string[]> =>
+  (await fixture.ledger.list()).filter(({ state }) => state === 'warm').map(({ slot }) => slot)
+
+describe('the pool', () => {
+  test('is filled to its size; a user takes one, which is made up for', async () => {
+    const { sandboxes } = await settled()
+    const before = await warm()
+    expect(before).toHaveLength(2)
+    expect(await visit(sandboxes, 'ann')).toBe('new')
+    const slot = (await fixture.ledger.find('ann'))?.slot
+    expect(before).toContain(slot)
+    expect(await slotsOnEngine(fixture, 'ann')).toEqual([slot])
+    await sandboxes.poolFilled()
+    expect(await warm()).toHaveLength(2)
+    expect(await fixture.problems(2)).toEqual([])
+  })
+
+  test('serves many users at once, each with one of their own, and two controllers never share', async () => {
+    const one = await settled()
+    const two = await settled()
+    const users = Array.from({ length: 12 }, (_, n) => `user-${n}`)
+    await Promise.all(users.map((user, n) => visit((n % 2 ? one : two).sandboxes, user)))
+    const slots = await Promise.all(users.map(async (user) => (await fixture.ledger.find(user))?.slot))
+    expect(new Set(slots).size).toBe(users.length)
+    await two.sandboxes.poolFilled()
+    expect(await fixture.problems(2)).toEqual([])
+  })
+
+  test('is taken up by the next controller, and drained when it is made differently or is too large', async () => {
+    const first = await settled()
+    const before = await warm()
+    await first.sandboxes.close()
+    const again = await settled()
+    expect((await warm()).toSorted()).toEqual(before.toSorted())
+    await again.sandboxes.close()
+    const smaller = fixture.start({ pool: { ...POOL, size: 1 } })
+    await smaller.sandboxes.maintain()
+    expect(await warm()).toHaveLength(1)
+    expect(await fixture.problems(1)).toEqual([])
+    await smaller.sandboxes.close()
+    const none = fixture.start()
+    await none.sandboxes.maintain()
+    expect(await warm()).toEqual([])
+    expect(await fixture.engine.backend.listVolumes()).toEqual([])
+  })
+})
+
+describe('a ledger that is not the last one', () => {
+  test('lost: files are found again, and nothing of anybody’s is removed', async () => {
+    const before = await settled()
+    await visit(before.sandboxes, 'ann')
+    await before.sandboxes.close()
+    await rm(fixture.ledgerFile)
+    const { sandboxes } = await settled()
+    expect(await visit(sandboxes, 'ann')).toBe('known')
+    // Strays of the pool are gone by now, and their volumes are left for a person to decide.
+    await sandboxes.close()
+    await settled()
+    expect((await fixture.problems(2)).filter((text) => !text.endsWith('nobody’s'))).toEqual([])
+    const nobodys = await ownerlessVolumes({ backend: fixture.engine.backend, ledger: fixture.ledger })
+    expect(nobodys.length).toBeGreaterThan(0)
+    const all = nobodys.map(({ name }) => name)
+    const theirs = (await fixture.ledger.find('ann'))?.volume ?? ''
+    const both = { backend: fixture.engine.backend, ledger: fixture.ledger }
+    expect(await pruneVolumes([...all, theirs], both)).toEqual(all)
+    expect(await fixture.problems(2)).toEqual([])
+  })
+
+  test('older: a slot that it calls warm is the user’s whom the engine names', async () => {
+    const before = await settled()
+    const backup = join(fixture.folder, 'backup.json')
+    await copyFile(fixture.ledgerFile, backup)
+    await visit(before.sandboxes, 'ann')
+    await before.sandboxes.close()
+    await copyFile(backup, fixture.ledgerFile)
+    const { sandboxes } = await settled()
+    // Bob comes first, and must not get it.
+    await visit(sandboxes, 'bob')
+    await visit(sandboxes, 'cid')
+    expect(await visit(sandboxes, 'ann')).toBe('known')
+  })
+})
+
+describe('a crash', () => {
+  /** A user comes while the pool is filled, another one afterwards; one leaves. */
+  async function story(failPoint?: FailPoint): Promise<number> {
+    const { sandboxes, hands } = fixture.start({ pool: POOL }, failPoint)
+    try {
+      await sandboxes.maintain()
+      await sandboxes.poolFilled()
+      await visit(sandboxes, 'ann')
+      await sandboxes.poolFilled()
+      await sandboxes.stop('ann')
+      await visit(sandboxes, 'ann')
+      await visit(sandboxes, 'bob')
+      await sandboxes.poolFilled()
+    } catch (error) {
+      if (!hands.dead()) throw error
+    }
+    hands.crash()
+    return hands.steps()
+  }
+
+  test('at any step costs nobody anything and leaves nothing behind', async () => {
+    const steps = await story()
+    const all = Array.from({ length: steps }, (_, n) => n + 1).flatMap((count) =>
+      (['before', 'after'] as const).map((when) => ({ count, when })),
+    )
+    const drawn = extent(
+      all.filter((_, n) => n % 3 === campaign.seed % 3),
+      all,
+    )
+    for (const { count, when } of drawn) {
+      await fixture.dispose()
+      fixture = await fakeFixture()
+      await story((step) => (step.count === count ? when : undefined))
+      const before = await Promise.all(['ann', 'bob'].map((user) => hasFiles(user)))
+      await settled()
+      const { sandboxes } = await settled()
+      const now = await Promise.all(['ann', 'bob'].map((user) => visit(sandboxes, user)))
+      for (const [n, had] of before.entries()) if (had) expect(now[n], `${when} ${count}`).toBe('known')
+      await sandboxes.poolFilled()
+      const left = await fixture.problems(2)
+      // Between a volume and its container nothing tells whether somebody used it: a person decides.
+      expect(
+        left.filter((text) => !text.endsWith('nobody’s')),
+        `${when} ${count}`,
+      ).toEqual([])
+      expect(left.length, `${when} ${count}`).toBeLessThanOrEqual(1)
+    }
+  }, 120_000)
+
+  async function hasFiles(user: string): Promise<boolean> {
+    return (await fixture.ledger.find(user)) !== undefined && (await wrote(user))
+  }
+
+  async function wrote(user: string): Promise<boolean> {
+    const looker = fixture.start()
+    const known = (await visit(looker.sandboxes, user)) === 'known'
+    await looker.sandboxes.close()
+    return known
+  }
+})
+
+describe('whatever happens in whatever order', () => {
+  type Act =
+    | { do: 'visit'; user: string }
+    | { do: 'stop'; user: string }
+    | { do: 'restart' }
+    | { do: 'crash'; inSteps: number; when: 'before' | 'after' }
+    | { do: 'remove'; user: string }
+    | { do: 'lose the ledger' }
+
+  const user = fc.constantFrom('ann', 'bob', 'cid')
+  const act: fc.Arbitrary<Act> = fc.oneof(
+    { weight: 5, arbitrary: fc.record({ do: fc.constant('visit' as const), user }) },
+    { weight: 2, arbitrary: fc.record({ do: fc.constant('stop' as const), user }) },
+    { weight: 2, arbitrary: fc.record({ do: fc.constant('restart' as const) }) },
+    {
+      weight: 3,
+      arbitrary: fc.record({
+        do: fc.constant('crash' as const),
+        inSteps: fc.integer({ min: 1, max: 12 }),
+        when: fc.constantFrom('before' as const, 'after' as const),
+      }),
+    },
+    { weight: 1, arbitrary: fc.record({ do: fc.constant('remove' as const), user }) },
+    { weight: 1, arbitrary: fc.record({ do: fc.constant('lose the ledger' as const) }) },
+  )
+
+  test('nobody loses or shares files, and nothing leaks', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(act, { minLength: 3, maxLength: 12 }), async (acts) => {
+        const own = await fakeFixture()
+        try {
+          await play(own, acts)
+        } finally {
+          await own.dispose()
+        }
+      }),
+      { numRuns: extent(25, 400), seed: campaign.seed },
+    )
+  }, 600_000)
+
+  async function play(own: FakeFixture, acts: Act[]): Promise<void> {
+    let crashAt: { count: number; when: 'before' | 'after' } | undefined
+    const next = (): ReturnType<FakeFixture['start']> => {
+      crashAt = undefined
+      return own.start({ pool: POOL }, ({ count }) => (count === crashAt?.count ? crashAt.when : undefined))
+    }
+    let now = next()
+    await now.sandboxes.maintain()
+    /** Who has files; a container that is removed while the ledger is lost takes the knowledge along. */
+    const known = new Set<string>()
+    const renew = async (): Promise<void> => {
+      now = next()
+      await now.sandboxes.maintain()
+    }
+    for (const one of acts) {
+      try {
+        if (one.do === 'visit') {
+          const was = await visit(now.sandboxes, one.user)
+          if (known.has(one.user)) expect(was).toBe('known')
+          known.add(one.user)
+        }
+        if (one.do === 'stop') await now.sandboxes.stop(one.user)
+        if (one.do === 'restart') {
+          await now.sandboxes.close()
+          await renew()
+        }
+        if (one.do === 'crash') crashAt = { count: now.hands.steps() + one.inSteps, when: one.when }
+        if (one.do === 'remove') {
+          const { id } = await now.sandboxes.status(one.user)
+          if (id !== undefined) await own.engine.backend.remove(id)
+        }
+        if (one.do === 'lose the ledger') {
+          now.hands.crash()
+          for (const user of known) if ((await slotsOnEngine(own, user)).length === 0) known.delete(user)
+          await rm(own.ledgerFile, { force: true })
+          await renew()
+        }
+      } catch (error) {
+        if (!now.hands.dead()) throw error
+        await renew()
+      }
+    }
+    if (!now.hands.dead()) await now.sandboxes.close()
+    for (let rounds = 0; rounds < 3; rounds += 1) {
+      const last = own.start({ pool: POOL })
+      await last.sandboxes.maintain()
+      await last.sandboxes.poolFilled()
+      for (const user of known) expect(await visit(last.sandboxes, user)).toBe('known')
+      await last.sandboxes.poolFilled()
+      await last.sandboxes.close()
+    }
+    const left = await own.problems(2)
+    expect(left.filter((text) => !text.endsWith('nobody’s'))).toEqual([])
+  }
+})
