@@ -55,6 +55,7 @@ function decide(name: string, ...args: bigint[]): 'allow' | number {
 
 const EPERM = 1
 const ENOSYS = 38
+const EOPNOTSUPP = 95
 const upperHalf = fc.bigInt({ min: 0n, max: 0xffffffffn }).map((half) => half << 32n)
 
 test('limits: one’s own, never another process’s, whatever the upper half says', () => {
@@ -206,19 +207,26 @@ describe('sockets', () => {
   })
 })
 
-test('every ioctl but TIOCSTI and TIOCLINUX, as the kernel reads the request: its low 32 bits', () => {
+/** Terminal injection, leaving a project quota, and taking disk space without writing. */
+const CLOSED_IOCTLS = [
+  ...[0x5412n, 0x541cn],
+  ...[0x401c5820n, 0x40086602n, 0x40046602n],
+  ...[0x40305828n, 0x4030582an, 0x40305839n],
+]
+
+test('every ioctl but a closed list, as the kernel reads the request: its low 32 bits', () => {
   const request = fc.oneof(
     fc.bigInt({ min: 0n, max: 0xffffffffn }),
-    fc.bigInt({ min: 0x5400n, max: 0x5430n }),
+    ...CLOSED_IOCTLS.map((closed) => fc.bigInt({ min: closed - 16n, max: closed + 16n })),
   )
   fc.assert(
     fc.property(request, upperHalf, (low, high) => {
-      expect(decide('ioctl', 0n, high | low)).toBe(low === 0x5412n || low === 0x541cn ? EPERM : 'allow')
+      expect(decide('ioctl', 0n, high | low)).toBe(CLOSED_IOCTLS.includes(low) ? EPERM : 'allow')
     }),
     {
       numRuns: 2_000,
       examples: [
-        [0x5412n, 0n],
+        ...CLOSED_IOCTLS.map((closed): [bigint, bigint] => [closed, 0n]),
         [0x5412n, 1n << 32n],
         [0x541cn, 0xffffffffn << 32n],
         [0n, 0n],
@@ -226,6 +234,26 @@ test('every ioctl but TIOCSTI and TIOCLINUX, as the kernel reads the request: it
       ],
     },
   )
+})
+
+test('fallocate takes no space that was not written, whatever the upper half of its mode says', () => {
+  const length = fc.bigInt({ min: 1n, max: 2n ** 40n - 1n })
+  const taking = fc.constantFrom(0n, 1n, 16n, 17n)
+  fc.assert(
+    fc.property(upperHalf, taking, length, (upper, mode, bytes) => {
+      expect(decide('fallocate', 3n, upper | mode, 0n, bytes)).toBe(EOPNOTSUPP)
+    }),
+  )
+  fc.assert(
+    fc.property(fc.bigInt({ min: 0n, max: 0xffffffffn }), length, (mode, bytes) => {
+      fc.pre(mode !== 3n)
+      expect(decide('fallocate', 3n, mode, 0n, bytes)).not.toBe('allow')
+    }),
+  )
+  expect(decide('fallocate', 3n, 3n, 0n, 4096n)).toBe('allow')
+  // Longer than a budget may be: the kernel itself says EFBIG, by the limit of a file's size.
+  for (const bytes of [2n ** 40n, 2n ** 45n + 1n, 2n ** 52n])
+    expect(decide('fallocate', 3n, 0n, 0n, bytes)).toBe('allow')
 })
 
 test('no call is named twice where a condition would be undone by it', () => {
