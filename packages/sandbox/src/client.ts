@@ -61,6 +61,8 @@ export interface ConnectedSandbox extends Sandbox {
   rest(wake: () => void): Promise<boolean>
   /** What the workspace may hold from now on. Resolves with what sbxd makes of it before it has counted again. */
   setDiskBudget(budget: DiskBudget): Promise<DiskState>
+  /** Connections of programs inside go to `user` from now on; commands started after this know the way. */
+  openEgress(user: UserEgress): Promise<void>
   /** Between a `rest` that was granted and the `wake`. */
   readonly resting: boolean
   /**
@@ -90,11 +92,7 @@ export async function connectSandbox(options: ConnectOptions): Promise<Connected
     )
     // Not waited for: frames stay in order, so it holds for the first command. A lost stream is told by `closed`.
     if (options.disk) void Promise.allSettled([sandbox.setDiskBudget(options.disk)])
-    if (options.egress)
-      await sandbox.openEgress(options.egress, {
-        port: welcome.isInit ? EGRESS_PORT : 0,
-        signsOfLife: options.heartbeatMs !== 0,
-      })
+    if (options.egress) await sandbox.openEgress(options.egress)
     return sandbox
   } catch (error) {
     stream.destroy()
@@ -109,6 +107,7 @@ class RemoteSandbox implements ConnectedSandbox {
   readonly files: RemoteFiles
   readonly found: readonly KnownCommand[]
   readonly #link: Link
+  readonly #isInit: boolean
   #disk: DiskState | undefined
   #egress: { user: UserEgress; port: number } | undefined
 
@@ -119,6 +118,7 @@ class RemoteSandbox implements ConnectedSandbox {
     this.found = welcome.commands
     this.files = new RemoteFiles(link, welcome.workspace)
     this.#link = link
+    this.#isInit = welcome.isInit
     link.onDiskState = (payload) => this.#diskState(payload)
   }
 
@@ -126,9 +126,10 @@ class RemoteSandbox implements ConnectedSandbox {
     return this.#link.closed
   }
 
-  /** Connections of programs inside go to `user` from now on. Port 0: any. */
-  async openEgress(user: UserEgress, options: { port: number; signsOfLife: boolean }): Promise<void> {
-    this.#egress = { user, port: await openEgress(this.#link, user, options) }
+  async openEgress(user: UserEgress): Promise<void> {
+    // Without a network of its own a sandbox could not have the usual port twice.
+    const port = await openEgress(this.#link, user, this.#isInit ? EGRESS_PORT : 0)
+    this.#egress = { user, port }
   }
 
   async run(asked: RunRequest): Promise<RunningCommand> {

@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { BackendSandbox } from './backend.ts'
 import { bringUp, containersOf, open, type BringUpOptions } from './bring-up.ts'
 import { connectSandbox, type ConnectedSandbox } from './client.ts'
+import type { Egress, UserEgress } from './egress/egress.ts'
 import { SandboxError } from './errors.ts'
 import type { Idler } from './idle.ts'
 import { deriveSandboxKey } from './key.ts'
@@ -27,6 +28,8 @@ export interface TenantsContext extends BringUpOptions {
   pool: Pick<Pool, 'take'>
   /** Whether the engine may have a container of this owner tag, see `Reconciler`. */
   hasContainer: (owner: string) => boolean
+  /** The way out of sandboxes. Absent: there is none. */
+  egress?: Egress
   /** Ends when the controller lets go. */
   closing: AbortSignal
   log: (message: string, details: { userId: string; error?: unknown }) => void
@@ -72,7 +75,8 @@ export function createTenants(context: TenantsContext): Tenants {
     return started
   }
 
-  function admit(userId: string, sandbox: ConnectedSandbox): ConnectedSandbox {
+  async function admit(userId: string, sandbox: ConnectedSandbox): Promise<ConnectedSandbox> {
+    if (context.egress) await wayOut(sandbox, context.egress.forUser(userId))
     live.set(userId, { sandbox, askedAt: performance.now() })
     void sandbox.closed.then((why) => onDrop(userId, sandbox, why))
     return sandbox
@@ -82,7 +86,7 @@ export function createTenants(context: TenantsContext): Tenants {
     const signal = AbortSignal.any([closing, AbortSignal.timeout(ACQUIRE_MS)])
     try {
       const taken = await takeFromPool(userId)
-      return admit(userId, taken ?? (await gate(() => bringUpFor(userId, signal))))
+      return await admit(userId, taken ?? (await gate(() => bringUpFor(userId, signal))))
     } catch (error) {
       if (closing.aborted) throw new SandboxError('cancelled', 'The controller is closing.')
       if (signal.aborted)
@@ -167,7 +171,7 @@ export function createTenants(context: TenantsContext): Tenants {
         const { id, stream } = await open(container, backend, closing)
         const key = deriveSandboxKey(context.deploymentKey, id)
         const disk = diskBudget(context.limits)
-        admit(userId, await connectSandbox({ id, stream, key, epoch, signal: closing, disk }))
+        await admit(userId, await connectSandbox({ id, stream, key, epoch, signal: closing, disk }))
       })
     },
 
@@ -204,5 +208,15 @@ export function createTenants(context: TenantsContext): Tenants {
       await Promise.allSettled(joining.values())
       await Promise.all([...live.keys()].map((userId) => letGo(userId)))
     },
+  }
+}
+
+/** Whoever gets a sandbox finds its way out open. */
+async function wayOut(sandbox: ConnectedSandbox, egress: UserEgress): Promise<void> {
+  try {
+    await sandbox.openEgress(egress)
+  } catch (error) {
+    await sandbox.close()
+    throw error
   }
 }

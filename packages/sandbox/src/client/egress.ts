@@ -20,11 +20,7 @@ const SILENT_MS = 120_000
  * Ask sbxd to listen on the loopback interface and give every connection to `egress`. Resolves to the port, which is
  * another than asked for when something inside has taken that one. Rejects with `SandboxError`.
  */
-export async function openEgress(
-  link: Link,
-  egress: UserEgress,
-  options: { port: number; signsOfLife: boolean },
-): Promise<number> {
+export async function openEgress(link: Link, egress: UserEgress, askedPort: number): Promise<number> {
   link.onInward((channel, payload) => {
     const made = createConnection(link, channel, new ByteReader(payload).u64())
     egress.serve(made.stream).catch(() => made.stream.destroy())
@@ -34,7 +30,7 @@ export async function openEgress(
     const question = new ByteWriter()
       .u16(port)
       .u16(egress.connections)
-      .u32(options.signsOfLife ? SILENT_MS : 0)
+      .u32(link.asksForLife ? SILENT_MS : 0)
       .done()
     const { type, payload } = await link.request(FrameType.EGRESS_LISTEN, 0, question)
     if (type !== FrameType.EGRESS_RESULT)
@@ -42,8 +38,8 @@ export async function openEgress(
     const reader = new ByteReader(payload)
     return { error: reader.u32(), port: reader.u16() }
   }
-  let answer = await ask(options.port)
-  if (answer.error === EADDRINUSE && options.port !== 0) answer = await ask(0)
+  let answer = await ask(askedPort)
+  if (answer.error === EADDRINUSE && askedPort !== 0) answer = await ask(0)
   if (answer.error !== 0)
     throw new SandboxError(
       'start_failed',

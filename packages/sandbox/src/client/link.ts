@@ -86,6 +86,11 @@ export class Link implements FrameSink {
     return true
   }
 
+  /** Whether the other side hears from us even when there is nothing to say. */
+  get asksForLife(): boolean {
+    return this.#heartbeat !== undefined
+  }
+
   /** Throws the reason when the connection has ended. */
   check(): void {
     if (this.#ended) throw this.#ended
