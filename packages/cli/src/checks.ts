@@ -1,157 +1,157 @@
 import { accessSync, constants, existsSync, statfsSync } from 'node:fs'
-import { dirname } from 'node:path'
+import { dirname, join } from 'node:path'
+import { check, type Finding, report } from '@sandlot/sandbox/doctor/finding'
+import { examineMachine } from '@sandlot/sandbox/doctor/machine'
+import { messageOf } from '@sandlot/shared/errors'
 import { recordFile } from './children.ts'
 import type { CliConfig } from './config.ts'
-import { askEngine } from './engine.ts'
 import { DEFAULT_IMAGE } from './images.ts'
 import { readRecord } from './pid-file.ts'
 import { isRunning } from './processes.ts'
 import { askReadiness, checkPortIsFree } from './ready.ts'
-import { succeeds } from './run.ts'
-import { messageOf } from '@sandlot/shared/errors'
 import { StepError } from './steps.ts'
-
-/** What one check found. `fix` is there exactly when it is not ok. */
-export type Finding =
-  | { name: string; ok: true; message: string; warnings: string[] }
-  | { name: string; ok: false; message: string; fix: string }
-
-const ok = (name: string, message: string, warnings: string[] = []): Finding => ({
-  name,
-  ok: true,
-  message,
-  warnings,
-})
-const bad = (name: string, message: string, fix: string): Finding => ({ name, ok: false, message, fix })
 
 /** Below this a workspace, an image or a database soon fails to be written. */
 const FREE_BYTES = 2 * 1024 ** 3
 
+const bad = (id: string, name: string, message: string, fix: string): Finding => ({
+  id,
+  group: 'must',
+  name,
+  message,
+  state: 'failed',
+  fix,
+})
+const ok = (id: string, name: string, message: string): Finding => ({
+  id,
+  group: 'must',
+  name,
+  message,
+  state: 'ok',
+})
+
 function node(): Finding {
   const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
-  const name = 'Node'
-  return major > 24 || (major === 24 && minor >= 11)
-    ? ok(name, process.version)
-    : bad(
-        name,
-        `${process.version} is too old; 24.11 is needed.`,
-        'Run ./sandlot from the checkout: it brings its own Node.',
-      )
-}
-
-async function engine(config: CliConfig): Promise<Finding> {
-  const name = 'Docker engine'
-  if (config.backend !== 'docker') {
-    return ok(name, 'not used', [
-      'SANDLOT_SANDBOX=local-process isolates nothing: commands run as you, on this machine.',
-    ])
-  }
-  const answer = await askEngine(config)
-  if (!(answer instanceof Error))
-    return ok(name, `version ${answer.version}, API ${answer.apiVersion ?? 'unknown'}`, answer.warnings)
-  return bad(
-    name,
-    answer.message,
-    config.dockerHost === undefined
-      ? './sandlot up, which installs and starts one'
-      : 'Start the engine that DOCKER_HOST names, or unset it.',
-  )
-}
-
-async function image(config: CliConfig): Promise<Finding> {
-  const name = 'Sandbox image'
-  if (config.backend !== 'docker') return ok(name, 'not used')
-  const wanted = config.sandboxImage ?? DEFAULT_IMAGE
-  return (await succeeds('docker', ['image', 'inspect', wanted], config.environment))
-    ? ok(name, wanted)
-    : bad(
-        name,
-        `${wanted} is not there.`,
-        config.sandboxImage === undefined ? 'docker/build-images.sh' : `docker pull ${wanted}`,
-      )
+  return check('must', 'node', 'Node', major > 24 || (major === 24 && minor >= 11), {
+    ok: process.version,
+    bad: `${process.version} is too old; 24.11 is needed`,
+    fix: 'Run ./sandlot from the checkout: it brings its own Node.',
+  })
 }
 
 function dataDirectory(config: CliConfig): Finding {
-  const name = 'Data directory'
+  const [id, name] = ['data', 'Data directory']
   const nearest = nearestExisting(config.data)
   try {
     accessSync(nearest, constants.W_OK | constants.X_OK)
   } catch (error) {
     return bad(
+      id,
       name,
-      `${config.data} cannot be written (${messageOf(error)}).`,
+      `${config.data} cannot be written (${messageOf(error)})`,
       'Give this user the folder, or set SANDLOT_DATA to another one.',
     )
   }
   const { bavail, bsize } = statfsSync(nearest)
   const gibibytes = (bavail * bsize) / 1024 ** 3
   const free = `${gibibytes.toFixed(gibibytes < 10 ? 1 : 0)} GiB free`
-  return bavail * bsize < FREE_BYTES
-    ? bad(
-        name,
-        `${config.data} has only ${free}.`,
-        'Make room: docker system df shows what the engine holds.',
-      )
-    : ok(name, `${config.data}, ${free}${existsSync(config.data) ? '' : ' (made at the first start)'}`)
+  return check('must', id, name, bavail * bsize >= FREE_BYTES, {
+    ok: `${config.data}, ${free}${existsSync(config.data) ? '' : ' (made at the first start)'}`,
+    bad: `${config.data} has only ${free}`,
+    fix: 'Make room: docker system df shows what the engine holds.',
+  })
 }
 
 function nearestExisting(path: string): string {
   return existsSync(path) || path === '/' ? path : nearestExisting(dirname(path))
 }
 
+/** Where commands run: the engine, its host, and a sandbox that is made to prove itself. */
+async function sandboxes(config: CliConfig): Promise<Finding[]> {
+  if (config.backend !== 'docker') {
+    return [
+      check('warn', 'isolation', 'Isolation', false, {
+        ok: '',
+        bad: 'SANDLOT_SANDBOX=local-process isolates nothing: commands run as you, on this machine',
+        fix: 'Unset SANDLOT_SANDBOX; it is for tests and for machines without an engine.',
+      }),
+    ]
+  }
+  const runtime = config.environment['SANDLOT_SANDBOX_RUNTIME']
+  return [
+    gate(config),
+    ...(await examineMachine({
+      image: config.sandboxImage ?? DEFAULT_IMAGE,
+      ...(config.dockerHost === undefined ? {} : { dockerHost: config.dockerHost }),
+      ...(runtime === undefined || runtime === '' ? {} : { runtime }),
+    })),
+  ]
+}
+
+/** Whether the agent would reach the engine itself, or only what the gate lets through. */
+function gate(config: CliConfig): Finding {
+  const built = existsSync(join(config.root, 'packages', 'engine-gate', 'src', 'main.ts'))
+  return check('warn', 'engine-gate', 'Engine gate', built, {
+    ok: 'only the gate holds the engine’s socket',
+    bad: 'the agent holds the engine’s socket itself',
+    fix: 'Start Sandlot by ./sandlot up or by docker/compose.yaml: both put the gate between them.',
+  })
+}
+
 function model(config: CliConfig): Finding {
-  const name = 'Model'
+  const [id, name] = ['model', 'Model']
   const has = (variable: string): boolean =>
     (config.environment[variable] ?? config.environment[`${variable}_FILE`] ?? '') !== ''
-  if (has('OPENAI_MODEL')) return ok(name, config.environment['OPENAI_MODEL'] ?? 'from a file')
+  if (has('OPENAI_MODEL')) return ok(id, name, config.environment['OPENAI_MODEL'] ?? 'from a file')
   if (has('OPENAI_API_KEY') || has('OPENAI_BASE_URL')) {
     return bad(
+      id,
       name,
-      'A model key or address is set, but no model.',
+      'A model key or address is set, but no model',
       'Set OPENAI_MODEL to the name of the model, or unset the others for the demo model.',
     )
   }
-  return ok(name, 'the demo model answers', ['Set OPENAI_MODEL and OPENAI_API_KEY for a real one.'])
+  return report(id, name, 'the demo model answers; set OPENAI_MODEL and OPENAI_API_KEY for a real one')
 }
 
 async function running(config: CliConfig): Promise<Finding> {
-  const name = 'Sandlot'
+  const [id, name] = ['running', 'Sandlot']
   const record = readRecord(recordFile(config))
   if (record === undefined || !isRunning(record.up)) {
     try {
       await checkPortIsFree(config.host, config.port)
-      return ok(name, `not running; port ${config.port} is free`)
+      return ok(id, name, `not running; port ${config.port} is free`)
     } catch (error) {
-      return bad(name, messageOf(error), error instanceof StepError ? error.fix : 'Set PORT to another one.')
+      return bad(
+        id,
+        name,
+        messageOf(error),
+        error instanceof StepError ? error.fix : 'Set PORT to another one.',
+      )
     }
   }
+  const logs = `Look at the logs in ${config.data}/log`
   const readiness = await askReadiness(record.url)
   if (readiness === undefined)
-    return bad(
-      name,
-      `It runs (process ${record.up.pid}) but does not answer at ${record.url}.`,
-      `Look at the logs in ${config.data}/log`,
-    )
+    return bad(id, name, `It runs (process ${record.up.pid}) but does not answer at ${record.url}`, logs)
   const missing = readiness.reasons
     .filter((reason) => !reason.ok)
     .map((reason) => `${reason.part}: ${reason.message}`)
+    .join('; ')
   return readiness.ready
-    ? ok(name, `running at ${record.url}`, missing)
-    : bad(
-        name,
-        `Running at ${record.url}, not ready: ${missing.join('; ')}`,
-        `Look at the logs in ${config.data}/log`,
-      )
+    ? ok(id, name, `running at ${record.url}${missing === '' ? '' : `; ${missing}`}`)
+    : bad(id, name, `Running at ${record.url}, not ready: ${missing}`, logs)
 }
 
-/** Every check, in the order in which a person would look. Never rejects: a check that breaks is a finding. */
+/** Every check, those first without which nothing runs. Never rejects: a check that breaks is a finding. */
 export async function runChecks(config: CliConfig): Promise<Finding[]> {
-  return [
+  const findings = [
     node(),
     dataDirectory(config),
-    await engine(config),
-    await image(config),
     model(config),
     await running(config),
+    ...(await sandboxes(config)),
   ]
+  const of = (group: Finding['group']): Finding[] => findings.filter((finding) => finding.group === group)
+  return [...of('must'), ...of('warn'), ...of('report')]
 }

@@ -2,6 +2,8 @@
 export type SandboxErrorCode =
   /** The engine does not answer, refuses, or the image is missing. Trying again later may help. */
   | 'engine_unavailable'
+  /** A sandbox of this machine does not hold what it promises; see `doctor/proof.ts`. */
+  | 'unsafe_host'
   /** The sandbox existed and went away. */
   | 'sandbox_lost'
   | 'invalid_arguments'

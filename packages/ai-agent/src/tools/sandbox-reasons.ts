@@ -5,6 +5,7 @@ import type { ExitCause } from '@sandlot/sandbox/sandbox'
 
 export const REASON_OF_SANDBOX_ERROR: Record<SandboxErrorCode, FailureReason> = {
   engine_unavailable: 'sandbox_unavailable',
+  unsafe_host: 'sandbox_unavailable',
   limit_reached: 'sandbox_unavailable',
   ledger: 'sandbox_unavailable',
   sandbox_lost: 'sandbox_lost',

@@ -1,0 +1,48 @@
+/** What one check found: about a machine, its engine, or a sandbox made there. */
+
+/**
+ * `must`: nothing may run where it fails. `warn`: it runs, with less between a sandbox and the host than there could be.
+ * `report`: worth knowing.
+ */
+export type Group = 'must' | 'warn' | 'report'
+
+export type Finding = {
+  /** Short and stable, for scripts: `seccomp`, `engine-version`. */
+  id: string
+  group: Group
+  name: string
+  /** One plain sentence without a full stop. */
+  message: string
+} & (
+  | { state: 'ok' }
+  /** `unknown`: it could not be looked at, for example the settings of a remote host's kernel. */
+  | { state: 'unknown' }
+  /** `fix`: what mends it. */
+  | { state: 'failed'; fix: string }
+)
+
+/** A check of which only the outcome differs. */
+export function check(
+  group: Group,
+  id: string,
+  name: string,
+  holds: boolean,
+  texts: { ok: string; bad: string; fix: string },
+): Finding {
+  return holds
+    ? { id, group, name, message: texts.ok, state: 'ok' }
+    : { id, group, name, message: texts.bad, state: 'failed', fix: texts.fix }
+}
+
+export function report(id: string, name: string, message: string): Finding {
+  return { id, group: 'report', name, message, state: 'ok' }
+}
+
+export function unknown(group: Group, id: string, name: string, message: string): Finding {
+  return { id, group, name, message, state: 'unknown' }
+}
+
+/** Whether commands may run: no `must` has failed. */
+export function isSafe(findings: readonly Finding[]): boolean {
+  return !findings.some(({ group, state }) => group === 'must' && state === 'failed')
+}

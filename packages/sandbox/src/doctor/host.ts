@@ -1,0 +1,185 @@
+/** Settings of the kernel that all sandboxes share, read from /proc and /sys of this machine. */
+import { readFile, statfs } from 'node:fs/promises'
+
+import { check, type Finding, report, unknown } from './finding.ts'
+
+interface Setting {
+  id: string
+  name: string
+  path: string
+  /** What its text may be. */
+  holds: (text: string) => boolean
+  ok: string
+  bad: (text: string) => string
+  fix: string
+  /** A kernel without this file has nothing to close. */
+  absent?: string
+}
+
+const atLeast =
+  (least: number) =>
+  (text: string): boolean =>
+    Number(text) >= least
+
+const SETTINGS: readonly Setting[] = [
+  {
+    id: 'core-pattern',
+    name: 'Core dumps',
+    path: '/proc/sys/kernel/core_pattern',
+    holds: (text) => !text.startsWith('|'),
+    ok: 'no program of the host is started for a crash',
+    bad: (text) => `a crash starts a program of the host as root (${text.slice(0, 60)}); sandboxes make none`,
+    fix: 'sysctl kernel.core_pattern=core',
+  },
+  {
+    id: 'unprivileged-bpf',
+    name: 'BPF',
+    path: '/proc/sys/kernel/unprivileged_bpf_disabled',
+    holds: (text) => text !== '0',
+    ok: 'closed to ordinary users',
+    bad: () => 'open to every user of this host; sandboxes have it closed by their filter',
+    fix: 'sysctl kernel.unprivileged_bpf_disabled=1',
+    absent: 'this kernel has none',
+  },
+  {
+    id: 'userfaultfd',
+    name: 'userfaultfd',
+    path: '/proc/sys/vm/unprivileged_userfaultfd',
+    holds: (text) => text === '0',
+    ok: 'closed to ordinary users',
+    bad: () => 'open to every user of this host; sandboxes have it closed by their filter',
+    fix: 'sysctl vm.unprivileged_userfaultfd=0',
+    absent: 'this kernel has none',
+  },
+  {
+    id: 'io-uring',
+    name: 'io_uring',
+    path: '/proc/sys/kernel/io_uring_disabled',
+    holds: (text) => text !== '0',
+    ok: 'closed to ordinary users',
+    bad: () => 'open to every user of this host; sandboxes have it closed by their filter',
+    fix: 'sysctl kernel.io_uring_disabled=1',
+    absent: 'this kernel cannot close it for the host; sandboxes have it closed by their filter',
+  },
+  {
+    id: 'kptr',
+    name: 'Kernel addresses',
+    path: '/proc/sys/kernel/kptr_restrict',
+    holds: (text) => text !== '0',
+    ok: 'hidden',
+    bad: () => 'shown to every user',
+    fix: 'sysctl kernel.kptr_restrict=1',
+  },
+  {
+    id: 'dmesg',
+    name: 'Kernel log',
+    path: '/proc/sys/kernel/dmesg_restrict',
+    holds: (text) => text !== '0',
+    ok: 'for root only',
+    bad: () => 'readable by every user of this host; sandboxes have it closed by their filter',
+    fix: 'sysctl kernel.dmesg_restrict=1',
+  },
+  {
+    id: 'ksm',
+    name: 'Merging of equal pages (KSM)',
+    path: '/sys/kernel/mm/ksm/run',
+    holds: (text) => text === '0',
+    ok: 'off',
+    bad: () => 'on: by timing one sandbox can learn what another has in memory',
+    fix: 'echo 0 >/sys/kernel/mm/ksm/run',
+    absent: 'this kernel has none',
+  },
+  {
+    id: 'pid-max',
+    name: 'Process numbers',
+    path: '/proc/sys/kernel/pid_max',
+    holds: atLeast(65_536),
+    ok: 'enough for many sandboxes',
+    bad: (text) => `only ${text}: 64 sandboxes with 512 processes each would use all of them`,
+    fix: 'sysctl kernel.pid_max=4194304',
+  },
+  {
+    id: 'inotify-instances',
+    name: 'inotify instances of one user',
+    path: '/proc/sys/fs/inotify/max_user_instances',
+    holds: atLeast(128),
+    ok: 'enough for a development server',
+    bad: (text) => `only ${text}`,
+    fix: 'sysctl fs.inotify.max_user_instances=1024',
+  },
+  {
+    id: 'inotify-watches',
+    name: 'inotify watches of one user',
+    path: '/proc/sys/fs/inotify/max_user_watches',
+    holds: atLeast(65_536),
+    ok: 'enough for a development server',
+    bad: (text) => `only ${text}: file watchers of large projects fail`,
+    fix: 'sysctl fs.inotify.max_user_watches=524288',
+  },
+  {
+    id: 'pty-max',
+    name: 'Terminals of the host',
+    path: '/proc/sys/kernel/pty/max',
+    holds: atLeast(4096),
+    ok: 'enough for many sandboxes',
+    bad: (text) => `only ${text} for all sandboxes together`,
+    fix: 'sysctl kernel.pty.max=4096',
+  },
+]
+
+const FLOOR_BYTES = 2 * 1024 ** 3
+const FLOOR_SHARE = 0.05
+
+/** The kernel's settings. `local`: whether the engine is on this machine; another one's kernel cannot be read from here. */
+export async function judgeHost(local: boolean): Promise<Finding[]> {
+  return Promise.all(
+    SETTINGS.map(async (setting): Promise<Finding> => {
+      const { id, name, path, ok, fix, absent } = setting
+      if (!local) return unknown('warn', id, name, 'the engine is on another machine')
+      const text = await readFile(path, 'utf8').then(
+        (all) => all.trim(),
+        () => undefined,
+      )
+      if (text === undefined)
+        return absent === undefined
+          ? unknown('warn', id, name, `${path} cannot be read`)
+          : { id, group: 'warn', name, message: absent, state: 'ok' }
+      return check('warn', id, name, setting.holds(text), { ok, bad: setting.bad(text), fix })
+    }),
+  )
+}
+
+/** Room where the engine keeps volumes. `folder`: its data root, where that is on this machine. */
+export async function judgeDisk(folder: string | undefined): Promise<Finding[]> {
+  const facts = folder === undefined ? undefined : await statfs(folder).catch(() => undefined)
+  if (!facts) return [unknown('warn', 'disk', 'The engine’s disk', 'it cannot be seen from here')]
+  const free = facts.bavail * facts.bsize
+  const gibibytes = (free / 1024 ** 3).toFixed(1)
+  const entries = facts.files === 0 ? 1 : facts.ffree / facts.files
+  return [
+    check('warn', 'disk', 'The engine’s disk', free >= FLOOR_BYTES, {
+      ok: `${gibibytes} GiB free`,
+      bad: `only ${gibibytes} GiB free`,
+      fix: 'Make room: docker system df shows what the engine holds, ./sandlot sandbox list whose files these are.',
+    }),
+    check('warn', 'inodes', 'Its file entries', entries >= FLOOR_SHARE, {
+      ok: `${Math.round(entries * 100)} % free`,
+      bad: `only ${Math.round(entries * 100)} % free`,
+      fix: 'Remove what holds very many small files, or use a file system without a fixed number of entries (xfs).',
+    }),
+    report('disk-kind', 'Its file system', fileSystem(facts.type)),
+  ]
+}
+
+/** Magic numbers of statfs(2). */
+function fileSystem(type: number): string {
+  const names: Record<number, string> = {
+    0xef53: 'ext4',
+    0x58465342: 'xfs',
+    0x9123683e: 'btrfs',
+    0x2fc12fc1: 'zfs',
+    0x01021994: 'tmpfs',
+    0x794c7630: 'overlay',
+  }
+  return names[type] ?? `type 0x${type.toString(16)}`
+}

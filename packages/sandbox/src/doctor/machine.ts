@@ -1,0 +1,115 @@
+/** Everything that can be found out about the machine that sandboxes will run on. Makes one sandbox and removes it. */
+import { randomBytes } from 'node:crypto'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+import type { SandboxLimits } from '../backend.ts'
+import { createDockerBackend } from '../backends/docker/backend.ts'
+import type { EngineTls } from '../backends/docker/connection.ts'
+import { describeEngine } from '../backends/docker/describe.ts'
+import { SandboxError } from '../errors.ts'
+import { createFileLedger } from '../file-ledger.ts'
+import { createSandboxes } from '../sandboxes.ts'
+import { engineKind, judgeEngine } from './engine.ts'
+import { check, type Finding, report } from './finding.ts'
+import { judgeDisk, judgeHost } from './host.ts'
+import { judgeProof, probeSandbox } from './proof.ts'
+
+export interface MachineOptions {
+  /** As in `DOCKER_HOST`; default the usual Unix socket. */
+  dockerHost?: string
+  tls?: EngineTls
+  image: string
+  limits?: SandboxLimits
+  runtime?: string
+}
+
+/** Every finding, `must` first. Never rejects: what cannot be asked is a finding. */
+export async function examineMachine(options: MachineOptions): Promise<Finding[]> {
+  const at = {
+    ...(options.dockerHost === undefined ? {} : { dockerHost: options.dockerHost }),
+    ...(options.tls === undefined ? {} : { tls: options.tls }),
+  }
+  try {
+    const engine = await describeEngine(at)
+    // Docker Desktop's kernel is that of its virtual machine, not of this one.
+    const here = engine.local && engineKind(engine) !== 'Docker Desktop'
+    const findings = [
+      ...judgeEngine(engine, options.runtime),
+      ...(await probe(options, at)),
+      ...(await judgeHost(here)),
+      ...(await judgeDisk(here ? engine.info.DockerRootDir : undefined)),
+    ]
+    const order = ['must', 'warn', 'report']
+    return findings.toSorted((one, other) => order.indexOf(one.group) - order.indexOf(other.group))
+  } catch (error) {
+    return [cannot('engine', 'Docker engine', error)]
+  }
+}
+
+/** A sandbox made as for a person, in a deployment of its own that is gone afterwards. */
+async function probe(
+  options: MachineOptions,
+  at: { dockerHost?: string; tls?: EngineTls },
+): Promise<Finding[]> {
+  const deployment = `doctor-${randomBytes(4).toString('hex')}`
+  const backend = createDockerBackend({ ...at, deployment })
+  const folder = await mkdtemp(join(tmpdir(), 'sandlot-doctor-'))
+  const sandboxes = createSandboxes({
+    backend,
+    ledger: createFileLedger(join(folder, 'ledger.json')),
+    deploymentKey: randomBytes(32),
+    deploymentId: deployment,
+    image: options.image,
+    ...(options.limits === undefined ? {} : { limits: options.limits }),
+    ...(options.runtime === undefined ? {} : { runtime: options.runtime }),
+  })
+  try {
+    const { quota, pause } = await backend.capabilities()
+    const from = performance.now()
+    const sandbox = await sandboxes.acquire('doctor')
+    const took = Math.round(performance.now() - from)
+    const proof = await probeSandbox(sandbox)
+    return [
+      check('must', 'sandbox', 'A sandbox', true, {
+        ok: `made and reached over its own stream in ${took} ms, without a log`,
+        bad: '',
+        fix: '',
+      }),
+      ...judgeProof(proof),
+      check('warn', 'quota', 'Disk budget', quota === 'hard', {
+        ok: 'a wall: the file system enforces it',
+        bad: 'watched: a fast writer can pass it by what the disk writes in a moment',
+        fix: 'Put the engine’s data root on xfs mounted with pquota for a wall; docs/disk.md says how far it can be passed.',
+      }),
+      check('warn', 'pause', 'Pausing', pause, {
+        ok: 'idle sandboxes cost no CPU',
+        bad: 'this engine cannot pause containers: idle sandboxes are stopped instead',
+        fix: 'Use an engine with the cgroup freezer.',
+      }),
+      report('kernel', 'Kernel of a sandbox', proof.get('kernel')?.slice(0, 100) ?? 'not said'),
+    ]
+  } catch (error) {
+    return [cannot('sandbox', 'A sandbox', error)]
+  } finally {
+    await sandboxes.close()
+    for (const { id } of await backend.list({}).catch(() => [])) await backend.remove(id)
+    for (const { name } of await backend.listVolumes().catch(() => [])) await backend.removeVolume(name)
+    await backend.close()
+    await rm(folder, { recursive: true, force: true })
+  }
+}
+
+function cannot(id: string, name: string, error: unknown): Finding {
+  const message = error instanceof Error ? error.message.replace(/\.$/, '') : String(error)
+  const missing = error instanceof SandboxError && /image/.test(message)
+  return {
+    id,
+    group: 'must',
+    name,
+    message,
+    state: 'failed',
+    fix: missing ? 'docker/build-images.sh' : 'Start the engine, or ./sandlot up, which does.',
+  }
+}

@@ -1,0 +1,87 @@
+/** The doctor on a real engine: a good sandbox proves itself, one that is not ours in every way does not. */
+import { randomBytes } from 'node:crypto'
+
+import { afterAll, beforeAll, expect, test } from 'vitest'
+
+import { connectSandbox } from '../../src/client.ts'
+import { isSafe } from '../../src/doctor/finding.ts'
+import { examineMachine } from '../../src/doctor/machine.ts'
+import { judgeProof, probeSandbox, requireProof } from '../../src/doctor/proof.ts'
+import { deriveSandboxKey } from '../../src/key.ts'
+import { LABEL } from '../../src/labels.ts'
+import { testConfig } from '../config.ts'
+import { docker, dockerFixture, type DockerFixture } from '../docker-fixture.ts'
+
+let fixture: DockerFixture
+beforeAll(async () => {
+  fixture = await dockerFixture()
+})
+afterAll(async () => {
+  await fixture.dispose()
+})
+
+const here = {
+  image: testConfig.image,
+  ...(testConfig.dockerHost === undefined ? {} : { dockerHost: testConfig.dockerHost }),
+}
+
+test('this machine passes, every finding has an id of its own, and nothing is left of the sandbox', async () => {
+  const findings = await examineMachine(here)
+  expect(findings.filter(({ group, state }) => group === 'must' && state !== 'ok')).toEqual([])
+  expect(new Set(findings.map(({ id }) => id)).size).toBe(findings.length)
+  expect(findings.length).toBeGreaterThan(25)
+  for (const kind of [
+    ['ps', '-aq'],
+    ['volume', 'ls', '-q'],
+  ])
+    expect(await docker(...kind, '--filter', 'name=doctor-')).toBe('')
+})
+
+test('an image that is not there and an engine that is not there fail, with what mends it', async () => {
+  const noImage = await examineMachine({ ...here, image: 'sandlot/there-is-none:1' })
+  expect(isSafe(noImage)).toBe(false)
+  expect(noImage.find(({ id }) => id === 'sandbox')).toMatchObject({
+    state: 'failed',
+    fix: 'docker/build-images.sh',
+  })
+  const noEngine = await examineMachine({ ...here, dockerHost: 'unix:///nowhere/docker.sock' })
+  expect(noEngine).toHaveLength(1)
+  expect(noEngine[0]).toMatchObject({ id: 'engine', state: 'failed' })
+})
+
+test('a sandbox without the hardening is seen to be one, and may not be used', async () => {
+  const id = await docker(
+    'create',
+    '-i',
+    ...[`${LABEL.deployment}=${fixture.deployment}`, `${LABEL.role}=sandbox`].flatMap((label) => [
+      '--label',
+      label,
+    ]),
+    '--security-opt=seccomp=unconfined',
+    '--user=30001:30001',
+    testConfig.image,
+  )
+  try {
+    const stream = await fixture.backend.openStream(id)
+    await fixture.backend.start(id)
+    const key = deriveSandboxKey(randomBytes(32), id)
+    const sandbox = await connectSandbox({ id, stream, key, epoch: 1 })
+    const failed = judgeProof(await probeSandbox(sandbox))
+      .filter(({ state }) => state === 'failed')
+      .map((finding) => finding.id)
+    expect(failed).toEqual(
+      expect.arrayContaining([
+        'seccomp',
+        'seccomp-profile',
+        'no-new-privileges',
+        'capabilities',
+        'read-only-root',
+        'network',
+      ]),
+    )
+    await expect(requireProof(sandbox)).rejects.toMatchObject({ code: 'unsafe_host' })
+    await sandbox.close()
+  } finally {
+    await docker('rm', '-f', '-v', id)
+  }
+})
