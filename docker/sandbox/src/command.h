@@ -57,7 +57,7 @@ struct command {
     bool orphaned; /* its shim died without a last word: what it guarded is being swept */
     int status;
     uint64_t ooms;
-    bool capped; /* it began while the workspace was above its budget */
+    bool capped; /* it began while nothing may grow: its files may have no size */
     uint64_t user_us, system_us, max_rss_kb;
     uint64_t usage[USAGE_COUNT];
 };

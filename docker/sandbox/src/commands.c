@@ -128,12 +128,12 @@ void command_begin_end(struct command *c, uint8_t cause, uint32_t grace_ms)
         command_order(c, ORDER_SIGNAL, SIGTERM, SCOPE_GROUP);
 }
 
-/* It wrote where nothing may grow any more, or failed while the disk was full. */
+/* It passed the size that a file may have, which is 0 above the budget, or failed while the disk was full. */
 static bool ended_by_disk(const struct command *c)
 {
     bool signalled = WIFSIGNALED(c->status) && WTERMSIG(c->status) == SIGXFSZ;
     bool child_signalled = WIFEXITED(c->status) && WEXITSTATUS(c->status) == 128 + SIGXFSZ;
-    if (c->capped && (signalled || child_signalled))
+    if (signalled || child_signalled)
         return true;
     return WIFEXITED(c->status) && WEXITSTATUS(c->status) != 0 && disk_full();
 }
