@@ -17,7 +17,7 @@ export async function* readBody(
 }
 
 async function* readExactly(stream: Duplex, bytes: number, signal: AbortSignal): AsyncGenerator<Buffer> {
-  for (let left = bytes; left > 0; ) {
+  for (let left = bytes; left > 0;) {
     const chunk = await readChunk(stream, signal)
     if (!chunk) throw new EgressRefused('bad_request', 'the body of the request is shorter than it says.')
     if (chunk.length > left) stream.unshift(chunk.subarray(left))

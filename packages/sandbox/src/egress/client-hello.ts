@@ -15,7 +15,7 @@ const LONGEST_HELLO = 64 * 1024
 export function readClientHello(bytes: Buffer): FirstBytes {
   const hello = Buffer.alloc(Math.min(bytes.length, LONGEST_HELLO))
   let have = 0
-  for (let at = 0; ; ) {
+  for (let at = 0; ;) {
     if (bytes.length > at && bytes[at] !== HANDSHAKE) return { kind: 'other' }
     if (bytes.length > at + 1 && bytes[at + 1] !== 3) return { kind: 'other' }
     if (bytes.length < at + 5) return { kind: 'more' }
@@ -54,7 +54,12 @@ function cursor(bytes: Buffer) {
 function serverName(hello: Buffer): string | undefined {
   const read = cursor(hello)
   // Version and random, session id, cipher suites, compression methods.
-  if (!read.take(34) || !read.take(read.number(1)) || !read.take(read.number(2)) || !read.take(read.number(1)))
+  if (
+    !read.take(34) ||
+    !read.take(read.number(1)) ||
+    !read.take(read.number(2)) ||
+    !read.take(read.number(1))
+  )
     return undefined
   const extensions = read.take(read.number(2))
   if (!extensions) return undefined

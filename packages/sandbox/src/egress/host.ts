@@ -26,7 +26,10 @@ export function readHost(text: string): { host: string } | { problem: string } {
 }
 
 /** `host` or `host:port`. Anything else (user names, brackets, escapes, a port of 0) is a problem. */
-export function readAuthority(text: string, defaultPort: number | undefined): Authority | { problem: string } {
+export function readAuthority(
+  text: string,
+  defaultPort: number | undefined,
+): Authority | { problem: string } {
   const match = /^([^:@[\]/\\%?#]+)(?::([1-9]\d{0,4}))?$/.exec(text)
   if (!match) return { problem: 'the host and port are not of the form name:port' }
   const read = readHost(match[1] ?? '')

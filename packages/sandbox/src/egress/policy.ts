@@ -114,7 +114,10 @@ function readBudgets(given: Partial<EgressBudgets>): EgressBudgets {
   const budgets = { ...DEFAULT_BUDGETS, ...given }
   for (const [name, value] of Object.entries(budgets))
     if (!(Number.isSafeInteger(value) && value > 0))
-      throw new SandboxError('invalid_arguments', `Egress budget ${name}: ${value} is not a positive whole number.`)
+      throw new SandboxError(
+        'invalid_arguments',
+        `Egress budget ${name}: ${value} is not a positive whole number.`,
+      )
   if (budgets.connections > 4_096)
     throw new SandboxError('invalid_arguments', 'Egress budget connections: at most 4,096.')
   return budgets

@@ -31,13 +31,18 @@ export async function readChunk(stream: Readable, signal: AbortSignal): Promise<
     const chunk: unknown = stream.read()
     if (Buffer.isBuffer(chunk)) return chunk
     if (stream.readableEnded) return undefined
-    if (stream.destroyed) throw new EgressRefused('broken', 'the connection broke.', { cause: stream.errored })
+    if (stream.destroyed)
+      throw new EgressRefused('broken', 'the connection broke.', { cause: stream.errored })
     await waitFor(stream, 'readable', signal)
   }
 }
 
 /** Write, and wait until more may be written. Rejects with `broken` when the stream is destroyed. */
-export async function writeChunk(stream: Writable, chunk: Uint8Array | string, signal: AbortSignal): Promise<void> {
+export async function writeChunk(
+  stream: Writable,
+  chunk: Uint8Array | string,
+  signal: AbortSignal,
+): Promise<void> {
   const more = !stream.destroyed && stream.write(chunk)
   while (!more && !stream.destroyed && stream.writableNeedDrain) await waitFor(stream, 'drain', signal)
   if (stream.destroyed) throw new EgressRefused('broken', 'the connection broke.', { cause: stream.errored })
@@ -57,7 +62,8 @@ export async function readHead(stream: Duplex, signal: AbortSignal): Promise<str
     bytes = Buffer.concat([bytes, chunk])
     const end = bytes.indexOf(END_OF_HEAD, searched)
     const head = end === -1 ? bytes : bytes.subarray(0, end + 4)
-    if (head.length > HEAD_BYTES) throw new EgressRefused('bad_request', 'the head of the request is too long.')
+    if (head.length > HEAD_BYTES)
+      throw new EgressRefused('bad_request', 'the head of the request is too long.')
     checkLines(head, end !== -1)
     if (end === -1) continue
     if (bytes.length > head.length) stream.unshift(bytes.subarray(head.length))

@@ -12,7 +12,12 @@ export interface Meter {
 }
 
 /** Bytes in both directions until both have ended, each in its own time. Rejects when one breaks or a budget is used up. */
-export async function relay(client: Duplex, server: Duplex, meter: Meter, clock: ConnectionClock): Promise<void> {
+export async function relay(
+  client: Duplex,
+  server: Duplex,
+  meter: Meter,
+  clock: ConnectionClock,
+): Promise<void> {
   clock.passing()
   const both = [
     copy(client, server, clock, (bytes) => meter.up(bytes)),

@@ -176,5 +176,7 @@ function endToEnd(fields: readonly HeaderField[]): HeaderField[] {
 /** The user name of Basic credentials; anything else says nothing to us. */
 function readProxyUser(fields: readonly HeaderField[]): string | undefined {
   const match = /^basic +([A-Za-z0-9+/]+=*)$/i.exec(all(fields, 'proxy-authorization')[0] ?? '')
-  return match?.[1] === undefined ? undefined : Buffer.from(match[1], 'base64').toString('latin1').split(':')[0]
+  return match?.[1] === undefined
+    ? undefined
+    : Buffer.from(match[1], 'base64').toString('latin1').split(':')[0]
 }

@@ -72,7 +72,8 @@ export function readRules(entries: readonly string[]): Rules {
 function readRule(entry: string): Rule {
   const below = entry.startsWith('*.')
   const [name = '', port, ...more] = (below ? entry.slice(2) : entry).split(':')
-  const ascii = domainToASCII(name) || name
+  // The conversion would silently cut off what a URL has after its host.
+  const ascii = /[^\0-\x7f]/.test(name) && !/[/?#@\\%\s]/.test(name) ? domainToASCII(name) : name
   const read = readAuthority(port === undefined ? ascii : [ascii, port, ...more].join(':'), 0)
   if ('problem' in read)
     throw new SandboxError(

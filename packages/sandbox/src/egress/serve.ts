@@ -55,7 +55,14 @@ export async function serveConnection(client: Duplex, options: ServeOptions): Pr
   const began = performance.now()
   const record: ConnectionRecord = { decision: 'allowed', bytesUp: 0, bytesDown: 0, ms: 0 }
   const clock = createClock(options.policy.budgets)
-  const work: Work = { ...options, client, clock, record, meter: createMeter(options, record), answering: false }
+  const work: Work = {
+    ...options,
+    client,
+    clock,
+    record,
+    meter: createMeter(options, record),
+    answering: false,
+  }
   client.on('error', () => {})
   let leave: (() => void) | undefined
   try {
@@ -103,7 +110,10 @@ async function carryOut(work: Work): Promise<void> {
   }
 }
 
-async function nextRequest({ client, clock, policy }: Work, tunnelled?: Authority): Promise<ProxyRequest | undefined> {
+async function nextRequest(
+  { client, clock, policy }: Work,
+  tunnelled?: Authority,
+): Promise<ProxyRequest | undefined> {
   clock.stage(policy.budgets.requestMs, 'the request')
   const head = await readHead(client, clock.signal)
   return head === undefined ? undefined : readRequest(head, tunnelled)
