@@ -1,7 +1,7 @@
 /** What may be created: the one container template and the one kind of volume, filled in again from checked parts. */
 import { z } from 'zod'
 
-import type { SandboxLimits } from '@sandlot/sandbox/backend'
+import type { SandboxLimits, SandboxSpec } from '@sandlot/sandbox/backend'
 import {
   createTemplate,
   type CreateBody,
@@ -44,17 +44,22 @@ export function checkCreate(name: string | undefined, text: string, policy: Poli
   const { deployment, imageId } = policy
   if (parseName(deployment, name ?? '')?.slot !== parts.slot)
     throw forbidden(`a container of the slot ${parts.slot} may not be called ${name ?? 'nothing'}`)
-  const { slot, uid, fingerprint, limits } = parts
+  const { slot, uid, fingerprint, limits, labels } = parts
   // Limits that sbxd keeps, and not the engine, are not in the body and not the gate's affair.
   for (const [limit, value] of Object.entries(limits) as [keyof SandboxLimits, number][]) {
     const most = policy.limits[limit] ?? 0
     if (!(value <= most)) throw forbidden(`${limit} is ${value}; at most ${most} is configured`)
   }
   if (!/^[0-9a-f]{1,64}$/.test(fingerprint)) throw forbidden(`the label ${LABEL.spec} is not a fingerprint`)
+  // Labels of other programs mean something to them: a compose project, a proxy's routes.
+  const strange = Object.entries(labels).find(
+    ([label, value]) => !/^sandlot\.[a-z]{1,32}$/.test(label) || !/^[\w.:-]{0,128}$/.test(value),
+  )
+  if (strange !== undefined) throw forbidden(`the label ${strange[0].slice(0, 120)} is not one of ours`)
   const volume = poolName(deployment, slot)
   const body = fillIn({
     ...policy,
-    spec: { slot, uid, volume, limits },
+    spec: { slot, uid, volume, limits, labels },
     imageId,
     fingerprint,
     name: name ?? '',
@@ -69,7 +74,7 @@ function fillIn(
   given: Policy & {
     name: string
     fingerprint: string
-    spec: { slot: string; uid: number; volume: string; limits: SandboxLimits }
+    spec: Omit<SandboxSpec, 'name' | 'image' | 'runtime'>
   },
 ): CreateBody {
   const { deployment, imageId, seccompProfile, engine, runtime, fingerprint, name } = given
@@ -84,7 +89,6 @@ function fillIn(
         ...given.spec,
         name,
         image: imageId,
-        labels: {},
         ...(runtime === undefined ? {} : { runtime }),
       },
     })
@@ -103,6 +107,8 @@ function withOurLabels(value: unknown, deployment: string): unknown {
 const volumeBody = z.strictObject({
   Name: z.string(),
   Driver: z.literal('local'),
+  // A project quota on xfs, and no mount.
+  DriverOpts: z.strictObject({ size: z.string().regex(/^[1-9][0-9]{0,15}$/) }).optional(),
   Labels: z.record(z.string(), z.string()),
 })
 
@@ -110,8 +116,9 @@ const volumeBody = z.strictObject({
 export function checkVolume(text: string, deployment: string): z.infer<typeof volumeBody> {
   // A driver option is a mount: `type=none,o=bind,device=/` is the host's root.
   const parsed = volumeBody.safeParse(parseCanonical(text))
-  if (!parsed.success) throw forbidden('a volume has a name, the driver local and labels, nothing else')
-  const { Name, Labels } = parsed.data
+  if (!parsed.success)
+    throw forbidden('a volume has a name, the driver local, labels and a size, nothing else')
+  const { Name, Labels, DriverOpts } = parsed.data
   const name = parseName(deployment, Name)
   const uid = Number(Labels[LABEL.uid])
   if (name?.kind !== 'pool')
@@ -122,5 +129,5 @@ export function checkVolume(text: string, deployment: string): z.infer<typeof vo
   const asked = { ...Labels, [LABEL.deployment]: deployment, [LABEL.role]: 'sandbox' }
   const difference = firstDifference(asked, own)
   if (difference !== undefined) throw forbidden(`the volume's label ${difference.slice(1, 120)} is not ours`)
-  return { Name, Driver: 'local', Labels: own }
+  return { Name, Driver: 'local', ...(DriverOpts === undefined ? {} : { DriverOpts }), Labels: own }
 }

@@ -81,8 +81,8 @@ export function createOwnership(
     if (parseName(deployment, name)?.kind !== 'pool') throw missing
     const found = await find(client, `/volumes/${name}`, `volume: ${name}`)
     const seen = volume.parse(found.json)
-    // Made with options it is a mount of something else, whoever made it.
-    const plain = seen.Driver === 'local' && Object.keys(seen.Options ?? {}).length === 0
+    // Made with options other than a size it is a mount of something else, whoever made it.
+    const plain = seen.Driver === 'local' && Object.keys(seen.Options ?? {}).every((name) => name === 'size')
     if (!isOurs(seen.Labels ?? {}) || seen.Name !== name || !plain) throw missing
     return { ...found, labels: seen.Labels ?? {} }
   }

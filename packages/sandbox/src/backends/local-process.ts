@@ -133,7 +133,7 @@ export function createLocalProcessBackend(options: LocalProcessOptions): Sandbox
         version: release(),
         runtimes: [],
         cgroup: 'none',
-        quota: 'none',
+        quota: 'soft',
         pause: options.freezes ?? false,
         warnings: [
           'Commands run directly on this machine as the user that runs Sandlot. Nothing is isolated: they can read its files, use its network and end its processes.',

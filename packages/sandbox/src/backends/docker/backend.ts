@@ -14,6 +14,7 @@ import { createEngine, DEADLINE } from './engine.ts'
 import { engineAnswer } from './engine-error.ts'
 import { postCreate } from './post-create.ts'
 import { isOurs, normalState } from './states.ts'
+import { createQuotaProbe } from './quota.ts'
 import { createVolumes } from './volumes.ts'
 
 export interface DockerBackendOptions {
@@ -43,7 +44,8 @@ export function createDockerBackend(options: DockerBackendOptions): SandboxBacke
   }
   const engine = createEngine(parseDockerHost(options.dockerHost, options.tls), options.circuit)
   const blueprint = createDraughtsman(engine, deployment, options.seccompFile)
-  const volumes = createVolumes(engine, deployment)
+  const quota = createQuotaProbe(engine, deployment)
+  const volumes = createVolumes(engine, deployment, quota)
   /** Ids already seen to carry our label; a container never changes its labels. */
   const owned = new Set<string>()
 
@@ -86,8 +88,9 @@ export function createDockerBackend(options: DockerBackendOptions): SandboxBacke
 
   return {
     async capabilities(signal): Promise<BackendCapabilities> {
-      const [apiVersion, now] = await Promise.all([
+      const [apiVersion, kind, now] = await Promise.all([
         engine.apiVersion(signal),
+        quota(),
         engine.call(
           'tell about itself',
           DEADLINE.read,
@@ -95,7 +98,7 @@ export function createDockerBackend(options: DockerBackendOptions): SandboxBacke
           signal,
         ),
       ])
-      return capabilitiesFrom(now, apiVersion)
+      return capabilitiesFrom(now, apiVersion, kind)
     },
 
     async fingerprint(spec, signal) {

@@ -1,4 +1,5 @@
 import type { BackendCapabilities } from '../../backend.ts'
+import type { QuotaKind } from './quota.ts'
 
 /** What we read of `GET /info`. */
 export interface EngineInfo {
@@ -8,6 +9,9 @@ export interface EngineInfo {
   Runtimes?: Record<string, unknown>
   SecurityOptions?: string[]
   Driver?: string
+  /** Pairs of name and value. */
+  DriverStatus?: [string, string][]
+  DockerRootDir?: string
   PidsLimit?: boolean
   MemoryLimit?: boolean
   SwapLimit?: boolean
@@ -16,7 +20,11 @@ export interface EngineInfo {
 }
 
 /** What this engine can do, and what an operator should know about it, one plain sentence each. */
-export function capabilitiesFrom(info: EngineInfo, apiVersion: string): BackendCapabilities {
+export function capabilitiesFrom(
+  info: EngineInfo,
+  apiVersion: string,
+  quota: QuotaKind,
+): BackendCapabilities {
   const security = info.SecurityOptions ?? []
   const has = (name: string): boolean => security.some((option) => option.startsWith(`name=${name}`))
   const cgroup = info.CgroupVersion === '2' ? 'v2' : 'v1'
@@ -35,7 +43,10 @@ export function capabilitiesFrom(info: EngineInfo, apiVersion: string): BackendC
   if (info.LiveRestoreEnabled === false)
     warnings.push('Live-restore is off: restarting the Docker engine ends running commands.')
   if (cgroup === 'v1') warnings.push('The host uses cgroup v1; v2 accounts memory more exactly.')
-  warnings.push('The size of one file is limited; the disk use of a sandbox as a whole is not.')
+  if (quota === 'soft')
+    warnings.push(
+      'The disk budget of a sandbox is watched, not a wall: a fast writer passes it by what it writes in a moment. With the engine’s data root on xfs, mounted with pquota, it is one.',
+    )
   return {
     name: 'docker',
     isolates: true,
@@ -43,7 +54,7 @@ export function capabilitiesFrom(info: EngineInfo, apiVersion: string): BackendC
     apiVersion,
     runtimes: Object.keys(info.Runtimes ?? {}),
     cgroup,
-    quota: 'none',
+    quota,
     pause: true,
     warnings,
   }

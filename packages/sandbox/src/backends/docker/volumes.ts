@@ -3,6 +3,7 @@ import { SandboxError } from '../../errors.ts'
 import { LABEL, slotLabels } from '../../labels.ts'
 import { absentIf404, unless } from './answers.ts'
 import { DEADLINE, type Engine } from './engine.ts'
+import type { QuotaKind } from './quota.ts'
 import { isOurs } from './states.ts'
 
 export interface Volumes {
@@ -14,7 +15,7 @@ export interface Volumes {
 }
 
 /** The volumes of one deployment: every workspace is a named one with our labels. */
-export function createVolumes(engine: Engine, deployment: string): Volumes {
+export function createVolumes(engine: Engine, deployment: string, quota: () => Promise<QuotaKind>): Volumes {
   async function labelsOf(name: string, signal?: AbortSignal): Promise<Record<string, string> | undefined> {
     const volume = await engine.call(
       'look at the volume',
@@ -35,6 +36,9 @@ export function createVolumes(engine: Engine, deployment: string): Volumes {
         )
       }
       if (found) return
+      // A volume made anew under an old name would silently have no size until the engine restarts; a slot's name is
+      // never used twice, and sbxd checks the size inside.
+      const sized = (await quota()) === 'hard'
       await engine.call(
         'make a volume',
         DEADLINE.change,
@@ -42,6 +46,7 @@ export function createVolumes(engine: Engine, deployment: string): Volumes {
           docker.createVolume({
             Name: spec.volume,
             Driver: 'local',
+            ...(sized ? { DriverOpts: { size: String(spec.limits.diskBytes) } } : {}),
             Labels: slotLabels(deployment, spec),
             abortSignal: inner,
           }),
@@ -60,7 +65,9 @@ export function createVolumes(engine: Engine, deployment: string): Volumes {
     },
 
     async list() {
-      const filters = JSON.stringify({ label: [`${LABEL.deployment}=${deployment}`, `${LABEL.role}=sandbox`] })
+      const filters = JSON.stringify({
+        label: [`${LABEL.deployment}=${deployment}`, `${LABEL.role}=sandbox`],
+      })
       const { Volumes } = await engine.call('list the volumes', DEADLINE.read, (docker, abortSignal) =>
         docker.listVolumes({ filters, abortSignal }),
       )

@@ -1,0 +1,62 @@
+import { randomInt } from 'node:crypto'
+
+import { slotLabels } from '../../labels.ts'
+import { newSlotName, poolName, UID_RANGE } from '../../names.ts'
+import { engineAnswer } from './engine-error.ts'
+import type { EngineInfo } from './capabilities.ts'
+import { DEADLINE, type Engine } from './engine.ts'
+
+/** `hard`: the file system holds a volume to its size. `soft`: sbxd watches it. */
+export type QuotaKind = 'hard' | 'soft'
+
+/** Of the volume that asks: nothing is ever written to it. */
+const PROBE_BYTES = 64 * 1024 * 1024
+
+/**
+ * Whether a volume of the `local` driver may have a size: only where the engine's data root is on xfs mounted with
+ * project quotas (`pquota`). Asked once, by making a volume with one and removing it; a failure is not remembered.
+ * On a data root that is known to be something else nothing is made.
+ */
+export function createQuotaProbe(engine: Engine, deployment: string): () => Promise<QuotaKind> {
+  let known: Promise<QuotaKind> | undefined
+  return () => {
+    // Shared by all callers, so it does not end with the signal of one of them.
+    known ??= probe(engine, deployment).catch((error: unknown) => {
+      known = undefined
+      throw error
+    })
+    return known
+  }
+}
+
+async function probe(engine: Engine, deployment: string): Promise<QuotaKind> {
+  const info = await engine.call('tell about itself', DEADLINE.read, (docker): Promise<EngineInfo> =>
+    docker.info(),
+  )
+  const on = backingFileSystem(info)
+  if (on !== undefined && on !== 'xfs') return 'soft'
+  return engine.call('try a volume with a size', DEADLINE.change, async (docker) => {
+    const slot = newSlotName()
+    const name = poolName(deployment, slot)
+    const uid = randomInt(UID_RANGE.first, UID_RANGE.last + 1)
+    try {
+      await docker.createVolume({
+        Name: name,
+        Driver: 'local',
+        DriverOpts: { size: String(PROBE_BYTES) },
+        Labels: slotLabels(deployment, { slot, uid, volume: name }),
+      })
+    } catch (error) {
+      // The engine's own no; anything else is no answer.
+      if (engineAnswer(error) === undefined) throw error
+      return 'soft'
+    }
+    await docker.getVolume(name).remove()
+    return 'hard'
+  })
+}
+
+/** As the storage driver tells it; undefined where it does not, as with containerd's snapshots. */
+export function backingFileSystem(info: Pick<EngineInfo, 'DriverStatus'>): string | undefined {
+  return info.DriverStatus?.find(([name]) => name === 'Backing Filesystem')?.[1]
+}
