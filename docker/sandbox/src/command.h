@@ -2,6 +2,7 @@
 #ifndef SBXD_COMMAND_H
 #define SBXD_COMMAND_H
 
+#include "output.h"
 #include "sbxd.h"
 #include "sessions.h"
 
@@ -14,9 +15,12 @@ enum state {
 };
 
 struct spool {
-    bool wanted, failed;
-    int fd; /* -1 until `after` bytes were seen */
-    uint64_t after, max, written;
+    bool wanted;
+    uint64_t after, max;
+    uint64_t seen, accepted; /* bytes produced, and those of them that go to the file */
+    struct buf held;         /* the first bytes, until it is known whether there will be a file */
+    struct spool_file *file;
+    uint64_t written; /* known at the end */
 };
 
 struct command {
@@ -43,6 +47,7 @@ struct command {
         struct ring ring;
     } in;
 
+    struct policy policy;
     struct spool spool;
     int slave; /* in a terminal: the command's side of it, until the main process has ended; else -1 */
     bool terminal, background;
@@ -92,6 +97,14 @@ bool terminal_open(uint16_t rows, uint16_t columns, int *master, int *slave);
 /* The input is over. Returns false when the terminal takes nothing just now. */
 bool terminal_end_input(struct command *c);
 void terminal_hang_up(struct command *c);
+
+/* spool.c */
+void spool_add(struct command *c, const uint8_t *p, size_t n);
+/* So much waits for the disk that no more should be read. */
+bool spool_behind(const struct command *c);
+/* Nothing more comes; returns whether the file is whole. */
+bool spool_finished(struct command *c);
+void spool_forget(struct command *c);
 
 /* streams.c */
 bool poll_add(int fd, uint32_t events, struct source *src);

@@ -76,8 +76,8 @@ void commands_describe(struct buf *b)
             continue;
         buf_bytes(b, c->id, ID_BYTES);
         buf8(b, c->state == ENDED);
-        buf64(b, c->out[0].ring.end);
-        buf64(b, c->out[1].ring.end);
+        buf64(b, c->out[0].total);
+        buf64(b, c->out[1].total);
         buf64(b, c->in.ring.end);
         buf16(b, 1); /* length of what this and later versions add */
         buf8(b, (uint8_t)(c->background | c->terminal << 1));
@@ -156,6 +156,18 @@ static uint8_t final_cause(const struct command *c)
 /* A list like the options of START: tag u8, length u16, value. */
 static void exit_facts(const struct command *c, struct buf *b)
 {
+    uint64_t from[2], to[2];
+    bool cut[2];
+    for (int i = 0; i < 2; i++)
+        cut[i] = output_gap(c, &c->out[i], &from[i], &to[i]);
+    if (cut[0] || cut[1]) {
+        buf8(b, FACT_CUT);
+        buf16(b, 32);
+        for (int i = 0; i < 2; i++) {
+            buf64(b, from[i]);
+            buf64(b, to[i]);
+        }
+    }
     buf8(b, FACT_RUSAGE);
     buf16(b, sizeof c->usage);
     for (size_t i = 0; i < sizeof c->usage / sizeof *c->usage; i++)
@@ -172,10 +184,10 @@ static void send_exit(const struct command *c)
     struct buf b = {0};
     buf8(&b, c->cause);
     buf8(&b, !c->main_ended ? 0 : WIFEXITED(c->status) ? 1 : 2);
-    buf16(&b, c->spool.fd >= 0 || c->spool.written ? 1 : 0);
+    buf16(&b, c->spool.written ? 1 : 0);
     buf32(&b, (uint32_t)(!c->main_ended ? 0 : WIFEXITED(c->status) ? WEXITSTATUS(c->status) : WTERMSIG(c->status)));
-    buf64(&b, c->out[0].ring.end);
-    buf64(&b, c->out[1].ring.end);
+    buf64(&b, c->out[0].total);
+    buf64(&b, c->out[1].total);
     buf64(&b, c->user_us);
     buf64(&b, c->system_us);
     buf64(&b, c->max_rss_kb);
@@ -191,18 +203,12 @@ static void send_exit(const struct command *c)
 void command_maybe_finish(struct command *c)
 {
     if (c->state != GONE || c->out[0].fd >= 0 || c->out[1].fd >= 0 || (c->orphaned && sweeping) ||
-        disk_settling(c->ended_us))
+        disk_settling(c->ended_us) || !spool_finished(c))
         return;
     c->cause = final_cause(c);
     c->state = ENDED;
-    if (c->spool.fd >= 0) {
-        close(c->spool.fd);
-        c->spool.fd = -1;
-    }
     if (c->attached)
         send_exit(c);
-    for (int i = 0; i < 2; i++)
-        stream_resume(c, &c->out[i]); /* the spool no longer holds acknowledged bytes back */
 }
 
 /* Nothing of it will be asked for again. The struct stays until no event and no dead child can point here. */
@@ -216,7 +222,7 @@ void command_forget_abandoned(void)
 {
     struct command *oldest = NULL;
     for (struct command *c = commands; c; c = c->next) {
-        bool untaken = c->attached && (c->out[0].sent < c->out[0].ring.end || c->out[1].sent < c->out[1].ring.end);
+        bool untaken = c->attached && (c->out[0].sent < c->out[0].total || c->out[1].sent < c->out[1].total);
         if (!c->dead && c->state == ENDED && !untaken && (!oldest || c->ended_us < oldest->ended_us))
             oldest = c;
     }
@@ -344,7 +350,7 @@ void commands_attach(uint32_t channel, const uint8_t *p, size_t n)
         start_failed(channel, r.bad ? EINVAL : ENOENT, STAGE_ATTACH);
         return;
     }
-    if (from[0] > c->out[0].ring.end || from[1] > c->out[1].ring.end) {
+    if (from[0] > c->out[0].total || from[1] > c->out[1].total) {
         start_failed(channel, ERANGE, STAGE_ATTACH);
         return;
     }
@@ -358,14 +364,15 @@ void commands_ack(uint32_t channel, uint16_t flags, const uint8_t *p, size_t n)
     bool all = true;
     for (int i = 0; c && i < 2; i++) {
         struct stream *s = &c->out[i];
-        uint64_t upto = rd64(&r);
+        uint64_t upto = rd64(&r), next;
         if (r.bad)
             return;
+        output_next(c, s, &next); /* where only a gap is left, it is behind us */
         if (upto > s->sent)
             upto = s->sent; /* nobody can have stored what was not sent */
         if (upto > s->acked)
             s->acked = upto;
-        all = all && s->acked == s->ring.end;
+        all = all && s->acked == s->total;
         stream_resume(c, s);
     }
     if (c && c->state == ENDED && all && flags & F_EXIT)

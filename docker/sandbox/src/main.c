@@ -216,6 +216,8 @@ static _Noreturn void loop(int signal_fd)
                 signalled = true;
             else if (src->kind == SRC_FILES)
                 files_collect();
+            else if (src->kind == SRC_SPOOL)
+                spool_progress();
             else if (src->kind == SRC_DISK)
                 disk_event();
             else if (src->kind == SRC_EGRESS || src->kind == SRC_EGRESS_LISTENER)

@@ -16,6 +16,8 @@ struct request {
     uint32_t timeout_ms, grace_ms;
     bool spooled;
     uint32_t spool_after, spool_max;
+    struct policy policy;
+    struct limits limits;
     bool terminal, background;
     uint16_t rows, columns;
     uint64_t max_age_ms; /* of a background job */

@@ -103,7 +103,17 @@ size_t proc_kill_tree(pid_t root, const pid_t *except, size_t excepts);
 
 /* ---- shim.c: the small process between sbxd and one command -------------------------------------------------- */
 
+/* The resources that a START may limit; the order is that of the protocol. */
+#define LIMIT_KINDS 4
+struct limits {
+    uint8_t set; /* one bit per kind */
+    uint64_t most[LIMIT_KINDS];
+    uint8_t nice;
+};
+extern const int limit_resources[LIMIT_KINDS];
+
 struct shim_job {
+    const struct limits *limits;
     char **argv;
     char **envp;
     const char *workspace;
@@ -163,7 +173,7 @@ extern uint8_t boot_id[ID_BYTES];
 /* ---- commands.c ------------------------------------------------------------------------------------------------- */
 
 struct command;
-enum source_kind { SRC_STDIN_FRAMES, SRC_STDOUT_FRAMES, SRC_FILES, SRC_DISK, SRC_SIGNALS, SRC_CMD_OUT, SRC_CMD_IN, SRC_CMD_CTL, SRC_EGRESS_LISTENER, SRC_EGRESS };
+enum source_kind { SRC_STDIN_FRAMES, SRC_STDOUT_FRAMES, SRC_FILES, SRC_DISK, SRC_SIGNALS, SRC_SPOOL, SRC_CMD_OUT, SRC_CMD_IN, SRC_CMD_CTL, SRC_EGRESS_LISTENER, SRC_EGRESS };
 struct source {
     enum source_kind kind;
     struct command *cmd;
@@ -175,7 +185,9 @@ struct stream {
     int fd;            /* -1 once at its end */
     bool polled;
     struct ring ring;
-    struct sha256 hash; /* of everything it produced */
+    struct ring tail;   /* the last bytes of a cut output */
+    uint64_t total;     /* bytes produced */
+    struct sha256 hash; /* of all of them */
     uint64_t sent;     /* next offset to send on the current channel */
     uint64_t limit;    /* the controller's credit: send below this offset */
     uint64_t acked;
@@ -218,8 +230,13 @@ void files_collect(void);
 void files_forget(void);
 /* Empty the temporary directories, then answer RESET_DONE on this channel; nobody when it is 0. */
 void files_clean_tmp(uint32_t channel);
-/* A regular file in .tool-outputs, made anew; returns a descriptor or -errno. */
+/* A regular file in .tool-outputs, made anew; returns a descriptor or -errno. For any thread. */
 int files_open_spool(const char *name);
+
+/* ---- spool.c: whole copies of long outputs, written by a thread of their own -------------------------------------- */
+
+/* The thread has got on. */
+void spool_progress(void);
 
 /* ---- egress.c: connections of programs inside, carried to the controller ------------------------------------------- */
 

@@ -62,6 +62,22 @@ static void keep_only(const struct shim_job *job)
     }
 }
 
+static bool obey_limits(const struct limits *l)
+{
+    for (int i = 0; i < LIMIT_KINDS; i++)
+        if (l->set >> i & 1) {
+            struct rlimit was, now = {l->most[i], l->most[i]};
+            if (getrlimit((__rlimit_resource_t)limit_resources[i], &was) < 0)
+                return false;
+            /* A second to react to SIGXCPU. */
+            if (limit_resources[i] == RLIMIT_CPU && now.rlim_max < was.rlim_max)
+                now.rlim_max++;
+            if (setrlimit((__rlimit_resource_t)limit_resources[i], &now) < 0)
+                return false;
+        }
+    return !l->nice || setpriority(PRIO_PROCESS, 0, l->nice) == 0;
+}
+
 /* The child of vfork shares our memory until exec: it may only make system calls and leave its error behind. */
 static void become_command(const struct shim_job *job, volatile int *error, volatile int *stage)
 {
@@ -73,6 +89,8 @@ static void become_command(const struct shim_job *job, volatile int *error, vola
     if (job->memory >= 0 && fcntl(job->memory, F_SETFD, 0) < 0)
         goto failed;
     if (dup2(job->in, 0) < 0 || dup2(job->out, 1) < 0 || dup2(job->err, 2) < 0)
+        goto failed;
+    if (!obey_limits(job->limits))
         goto failed;
     struct rlimit nothing = {0, 0};
     if (job->capped && setrlimit(RLIMIT_FSIZE, &nothing) < 0)

@@ -191,6 +191,7 @@ static int spawn(struct command *c, const struct request *q)
     fd[CTL] = pair[0];
     fd[THEIR_CTL] = pair[1];
     struct shim_job job = {
+        .limits = &q->limits,
         .argv = q->argv,
         .envp = q->envp,
         .workspace = workspace_path,
@@ -263,7 +264,8 @@ static void start(uint32_t channel, struct request *q)
     c->started_us = now_us();
     c->grace_ms = q->grace_ms;
     c->timeout_ms = q->timeout_ms ? c->started_us / 1000 + q->timeout_ms : 0;
-    c->spool = (struct spool){.wanted = q->spooled, .fd = -1, .after = q->spool_after, .max = q->spool_max};
+    c->spool = (struct spool){.wanted = q->spooled, .after = q->spool_after, .max = q->spool_max};
+    c->policy = q->policy;
     job_begin(c, q);
     int error = session_begin(c, q);
     if (!error)

@@ -1,8 +1,7 @@
-/* The bytes of commands: from their pipes into rings (and the spool file), from the controller into their stdin. */
+/* The bytes of commands: from their pipes to where output.c keeps them, from the controller into their stdin. */
 #include "command.h"
 
 #include <fcntl.h>
-#include <stdio.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
@@ -24,73 +23,7 @@ void poll_close(int *fd)
     *fd = -1;
 }
 
-/* ---- spool ------------------------------------------------------------------------------------------------ */
-
-static void spool_write(struct spool *s, const void *p, size_t n)
-{
-    if (n > s->max - s->written)
-        n = (size_t)(s->max - s->written);
-    while (n && !s->failed) {
-        ssize_t w = write(s->fd, p, n);
-        if (w < 0 && errno == EINTR)
-            continue;
-        if (w <= 0) {
-            /* The disk is full or the limit of a file is reached: what is there stays, the output goes on. */
-            s->failed = true;
-            return;
-        }
-        p = (const uint8_t *)p + w;
-        n -= (size_t)w;
-        s->written += (uint64_t)w;
-    }
-}
-
-static void spool_range(struct command *c, struct stream *s, uint64_t from)
-{
-    struct iovec v[2];
-    int n = ring_slice(&s->ring, from, (size_t)(s->ring.end - from), v);
-    for (int i = 0; i < n; i++)
-        spool_write(&c->spool, v[i].iov_base, v[i].iov_len);
-}
-
-/* The file gets a descriptor only once the output is long enough; until then the rings keep the first bytes. */
-static void spool_output(struct command *c, struct stream *s, uint64_t from)
-{
-    struct spool *sp = &c->spool;
-    if (!sp->wanted || sp->failed)
-        return;
-    if (disk_no_growth()) {
-        sp->failed = true;
-        return;
-    }
-    if (sp->fd >= 0) {
-        spool_range(c, s, from);
-        return;
-    }
-    if (c->out[0].ring.end + c->out[1].ring.end <= sp->after)
-        return;
-    char name[ID_BYTES * 2 + 5];
-    for (int i = 0; i < ID_BYTES; i++)
-        snprintf(name + 2 * i, 3, "%02x", c->id[i]);
-    strcpy(name + ID_BYTES * 2, ".txt");
-    sp->fd = files_open_spool(name);
-    if (sp->fd < 0) {
-        sp->failed = true;
-        return;
-    }
-    spool_range(c, &c->out[0], 0);
-    spool_range(c, &c->out[1], 0);
-}
-
 /* ---- out -------------------------------------------------------------------------------------------------- */
-
-/* Forget what is acknowledged, except the first bytes that the spool file may still need. */
-static void drop_acknowledged(struct command *c, struct stream *s)
-{
-    bool needed = c->spool.wanted && c->spool.fd < 0 && !c->spool.failed && c->state != ENDED;
-    if (!needed)
-        ring_drop(&s->ring, s->acked);
-}
 
 static void stream_end(struct command *c, struct stream *s)
 {
@@ -99,17 +32,23 @@ static void stream_end(struct command *c, struct stream *s)
     command_maybe_finish(c);
 }
 
+/* Not read until there is room again. */
+static void stream_pause(struct stream *s)
+{
+    if (s->polled)
+        poll_remove(s->fd);
+    s->polled = false;
+}
+
 /* Read until the pipe is empty, the window is full, or others have waited long enough. */
 void stream_drain(struct command *c, struct stream *s)
 {
     size_t total = 0;
     while (s->fd >= 0 && (total < (1u << 20) || c->state == GONE)) {
         struct iovec v[2];
-        int n = ring_room(&s->ring, v);
+        int n = spool_behind(c) ? 0 : output_room(c, s, v);
         if (n == 0) {
-            if (s->polled)
-                poll_remove(s->fd);
-            s->polled = false;
+            stream_pause(s);
             return;
         }
         size_t room = v[0].iov_len + (n > 1 ? v[1].iov_len : 0);
@@ -127,15 +66,10 @@ void stream_drain(struct command *c, struct stream *s)
             stream_end(c, s);
             return;
         }
-        uint64_t from = s->ring.end;
-        s->ring.end += (uint64_t)r;
-        size_t first = (size_t)r < v[0].iov_len ? (size_t)r : v[0].iov_len;
-        sha256_add(&s->hash, v[0].iov_base, first);
-        if ((size_t)r > first)
-            sha256_add(&s->hash, v[1].iov_base, (size_t)r - first);
+        uint64_t from = s->total;
+        output_took(c, s, v, (size_t)r);
         total += (size_t)r;
-        spool_output(c, s, from);
-        drop_acknowledged(c, s);
+        output_drop(c, s);
         /* A heavy writer gets a pipe of 1 MiB; asking for it always would cost every short command. */
         if (r >= 65536 && from < 65536 * 4)
             fcntl(s->fd, F_SETPIPE_SZ, 1 << 20);
@@ -146,8 +80,8 @@ void stream_drain(struct command *c, struct stream *s)
 
 void stream_resume(struct command *c, struct stream *s)
 {
-    drop_acknowledged(c, s);
-    if (s->fd < 0 || s->polled || ring_space(&s->ring) < WINDOW_MIN / 4)
+    output_drop(c, s);
+    if (s->fd < 0 || s->polled || spool_behind(c) || ring_space(&s->ring) < WINDOW_MIN / 4)
         return;
     s->polled = poll_add(s->fd, EPOLLIN, &s->src);
     if (c->state == GONE)
@@ -170,7 +104,8 @@ struct command *commands_next_sendable(struct stream **stream, uint32_t *channel
     for (struct command *c = commands; c; c = c->next)
         for (int i = 0; !c->dead && c->attached && c->started && i < 2; i++) {
             struct stream *s = &c->out[i];
-            if (s->sent < s->ring.end && s->sent < s->limit) {
+            uint64_t upto;
+            if (output_next(c, s, &upto)) {
                 *stream = s;
                 *channel = c->channel;
                 *which = i == 0 ? S_STDOUT : S_STDERR;
@@ -282,12 +217,11 @@ void command_close(struct command *c)
     for (int i = 0; i < 2; i++) {
         poll_close(&c->out[i].fd);
         ring_free(&c->out[i].ring);
+        ring_free(&c->out[i].tail);
     }
     if (c->in.ring.cap || c->in.fd >= 0)
         stdin_close(c);
-    if (c->spool.fd >= 0)
-        close(c->spool.fd);
-    c->spool.fd = -1;
+    spool_forget(c);
     session_close(&c->session);
     if (c->slave >= 0)
         close(c->slave);

@@ -2,6 +2,7 @@
  * Frames in from stdin, frames out to stdout. Nothing is acted upon but a frame whose header and payload are both
  * intact and that belongs to the controller which said HELLO last; everything else is skipped byte by byte.
  */
+#include "output.h"
 #include "sbxd.h"
 
 #include <fcntl.h>
@@ -104,13 +105,14 @@ static bool write_some(void)
     int which;
     /* While the controller is behind, what it has not read yet goes first; the rings keep the rest. */
     while (queued < MAX_PAYLOAD && frames < BATCH && total < BATCH_BYTES && (c = commands_next_sendable(&s, &channel, &which))) {
-        uint64_t upto = s->limit < s->ring.end ? s->limit : s->ring.end;
+        uint64_t upto;
+        const struct ring *ring = output_next(c, s, &upto);
         size_t len = upto - s->sent < MAX_PAYLOAD - 8 ? (size_t)(upto - s->sent) : MAX_PAYLOAD - 8;
         uint8_t *h = prefixes[frames++];
         put_header(h, T_DATA, (uint16_t)which, channel, (uint32_t)len + 8);
         put64(h + HEADER_BYTES, s->sent);
         v[n++] = (struct iovec){h, DATA_PREFIX};
-        n += ring_slice(&s->ring, s->sent, len, v + n);
+        n += ring_slice(ring, s->sent, len, v + n);
         s->sent += len;
         total += DATA_PREFIX + len;
         commands_sent(c);

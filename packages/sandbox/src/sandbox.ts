@@ -31,10 +31,14 @@ export interface RunRequest {
   stdin?: boolean
   /**
    * After this many bytes of output, everything (from the first byte) is also written to
-   * `<workspace>/.tool-outputs/<id>.txt`, up to `maxBytes`. `afterBytes` is at most 131,072. With two streams the
-   * first `afterBytes` are stdout's, then stderr's; after that the order is that of arrival.
+   * `<workspace>/.tool-outputs/<id>.txt`, up to `maxBytes`. `afterBytes` is at most 131,072. Two streams are written in
+   * the order of arrival.
    */
   spool?: { afterBytes: number; maxBytes: number }
+  /** What becomes of the output on its way here. Default: all of it comes. */
+  policy?: OutputPolicy
+  /** Lower limits than the sandbox's own for the command and its children; a higher one is refused. */
+  limits?: CommandLimits
   /**
    * Run it in a terminal of this size: its stdin (open for `writeStdin`), stdout and stderr, and its controlling
    * terminal. Everything that it shows is `stdout`. Keys are bytes: `\x03` interrupts what runs in the foreground.
@@ -67,9 +71,32 @@ export interface TerminalSize {
   rows: number
 }
 
+/**
+ * `stream`: every byte comes, and a command whose output nobody takes waits.
+ * `cut`: of each stream the first `head` and the last `tail` bytes come (together at most 262,144), the rest is only counted;
+ * the command never waits. The tail comes when the command has ended. Together with `spool` the whole is kept inside.
+ * `limit`: the command is killed with the cause `output_limit` when both streams together exceed `bytes`; those come.
+ */
+export type OutputPolicy =
+  | { kind: 'stream' }
+  | { kind: 'cut'; head: number; tail: number }
+  | { kind: 'limit'; bytes: number }
+
+/** setrlimit(2) for one command; each process of it has these for itself. */
+export interface CommandLimits {
+  /** Seconds of processor time; at the limit SIGXCPU, a second later SIGKILL. */
+  cpuSeconds?: number
+  /** Bytes that a file may grow to; beyond it SIGXFSZ. */
+  fileBytes?: number
+  openFiles?: number
+  addressSpaceBytes?: number
+  /** 0–19: how far other commands go first. */
+  nice?: number
+}
+
 export interface OutputChunk {
   stream: CommandStream
-  /** Raw byte offset of `data[0]` in that stream. Dense: the next chunk begins where this one ends. */
+  /** Raw byte offset of `data[0]` in that stream. Dense but for the gap of a cut output: the next chunk begins where this one ends. */
   offset: number
   data: Uint8Array
 }
@@ -84,14 +111,23 @@ export type ExitCause =
   | 'disk_quota'
   | 'shim_killed'
 
+export interface OutputGap {
+  from: number
+  to: number
+}
+
 export interface CommandExit {
   cause: ExitCause
   /** Exit code, when the main process exited. */
   code?: number
   /** Signal name such as `SIGKILL`, when a signal ended it. */
   signal?: string
-  /** Total bytes each stream produced. */
+  /** Total bytes each stream produced, those that were cut included. */
   bytes: Record<CommandStream, number>
+  /** SHA-256 of them, hexadecimal. A stream that arrived whole was compared with it. */
+  sha256: Record<CommandStream, string>
+  /** Of a cut output: the bytes from `from` up to `to` of these streams were counted and not kept. */
+  cut?: Partial<Record<CommandStream, OutputGap>>
   userMs: number
   systemMs: number
   maxRssKb: number
@@ -123,6 +159,11 @@ export interface RunningCommand {
   /** Boot id of the sbxd that runs it. */
   readonly bootId: string
   readonly output: AsyncIterable<OutputChunk>
+  /**
+   * Bytes of stdin that sbxd has or that are on their way to it. After `attach` this is what arrived of an earlier
+   * connection's input: go on from there.
+   */
+  readonly stdinOffset: number
   /** Resolves after all output has arrived here (what is not iterated yet stays in `output`). Rejects with `SandboxError` `sandbox_lost` if the sandbox went away. */
   readonly exit: Promise<CommandExit>
   writeStdin(data: Uint8Array): Promise<void>

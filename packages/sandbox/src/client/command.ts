@@ -1,20 +1,13 @@
-import { createHash, type Hash } from 'node:crypto'
-
 import type { RefusedHost } from '../egress/egress.ts'
 import { SandboxError } from '../errors.ts'
 import { ByteReader, ByteWriter } from '../protocol/bytes.ts'
 import { FLAG, FrameType, STREAM } from '../protocol/frames.ts'
-import type {
-  CommandExit,
-  CommandStream,
-  OutputChunk,
-  RunningCommand,
-  TerminalSize,
-} from '../sandbox.ts'
+import type { CommandExit, CommandStream, OutputChunk, RunningCommand, TerminalSize } from '../sandbox.ts'
 import { startError } from './errno.ts'
-import { readExit, type ReadExit } from './exit.ts'
+import { readExit } from './exit.ts'
 import type { Channel, Link } from './link.ts'
 import { OutputQueue } from './output.ts'
+import { ReceivedStream } from './received.ts'
 import { signalNumber } from './signals.ts'
 import { terminalSize } from './start-kinds.ts'
 import { StdinWriter } from './stdin.ts'
@@ -24,7 +17,6 @@ export const CREDIT_BYTES = 512 * 1024
 
 /** A flag of STARTED. */
 const STARTED_MOVED = 2
-const NOTHING = Buffer.alloc(0)
 const SCOPE = { process: 0, group: 1, tree: 2 } as const
 
 export interface CommandOptions {
@@ -40,22 +32,6 @@ export interface CommandOptions {
   refusedHosts?: () => readonly RefusedHost[]
 }
 
-/** Per stream: offsets, all dense and only growing. */
-interface StreamState {
-  /** The next byte to come. */
-  received: number
-  /** sbxd sends below this. */
-  limit: number
-  /** What the consumer is done with. */
-  taken: number
-  acknowledged: number
-  /** Every byte so far arrived here, so that the whole can be compared with what sbxd counted. */
-  whole: boolean
-  hash?: Hash
-}
-
-const EMPTY_SHA256 = createHash('sha256').digest()
-
 /** One command on one connection: the client's half of the protocol's commands. */
 export class RemoteCommand implements RunningCommand, Channel {
   readonly id: string
@@ -68,13 +44,15 @@ export class RemoteCommand implements RunningCommand, Channel {
   readonly #options: CommandOptions
   readonly #output: OutputQueue
   readonly #stdin: StdinWriter
-  readonly #streams: Record<CommandStream, StreamState> = { stdout: emptyStream(), stderr: emptyStream() }
+  readonly #streams: Record<CommandStream, ReceivedStream> = {
+    stdout: new ReceivedStream(),
+    stderr: new ReceivedStream(),
+  }
   readonly #settleStart = Promise.withResolvers<RemoteCommand | undefined>()
   readonly #settleExit = Promise.withResolvers<CommandExit>()
   #hasStarted = false
   #moved = false
   #exit: CommandExit | undefined
-  #sha256: ReadExit['sha256'] | undefined
   #over = false
 
   constructor(link: Link, options: CommandOptions) {
@@ -98,6 +76,10 @@ export class RemoteCommand implements RunningCommand, Channel {
 
   get output(): AsyncIterable<OutputChunk> {
     return this.#output
+  }
+
+  get stdinOffset(): number {
+    return this.#stdin.offset
   }
 
   writeStdin(data: Uint8Array): Promise<void> {
@@ -179,13 +161,9 @@ export class RemoteCommand implements RunningCommand, Channel {
     const state = stream && this.#streams[stream]
     if (!state || !this.#hasStarted)
       throw new SandboxError('protocol', 'sbxd sent output that was not asked for')
-    if (offset !== state.received)
-      throw new SandboxError('protocol', `sbxd sent output at ${offset} instead of ${state.received}`)
-    if (state.whole) (state.hash ??= createHash('sha256')).update(bytes)
-    state.received += bytes.length
-    if (state.received > state.limit || (this.#exit && state.received > this.#exit.bytes[stream])) {
-      throw new SandboxError('protocol', 'sbxd sent more output than it may')
-    }
+    state.take(offset, bytes)
+    if (this.#exit && state.received > this.#exit.bytes[stream])
+      throw new SandboxError('protocol', 'sbxd sent more output than it counted')
     this.#output.push({ stream, offset, data: bytes })
     this.#maybeFinish()
   }
@@ -213,19 +191,21 @@ export class RemoteCommand implements RunningCommand, Channel {
     this.#moved = (reader.u8() & STARTED_MOVED) !== 0
     reader.u32()
     for (const stream of ['stdout', 'stderr'] as const) {
-      const state = this.#streams[stream]
       // Later than asked for when an earlier controller has acknowledged more.
-      state.received = state.taken = state.acknowledged = reader.u64()
-      state.whole = state.received === 0
+      this.#streams[stream].begin(reader.u64())
     }
     this.#stdin.begin(reader.u64(), reader.u64())
     this.#grantMore()
     this.#settleStart.resolve(this)
   }
 
-  #onExit({ exit, sha256 }: ReadExit): void {
+  #onExit(exit: CommandExit): void {
     this.#exit = exit
-    this.#sha256 = sha256
+    for (const stream of ['stdout', 'stderr'] as const) {
+      const gap = exit.cut?.[stream]
+      if (gap) this.#streams[stream].skip(gap, exit.bytes[stream])
+    }
+    if (exit.cut) this.#sendCredit()
     this.#maybeFinish()
   }
 
@@ -241,7 +221,7 @@ export class RemoteCommand implements RunningCommand, Channel {
 
   #taken(chunk: OutputChunk): void {
     const state = this.#streams[chunk.stream]
-    state.taken = chunk.offset + chunk.data.length
+    state.done(chunk.offset + chunk.data.length)
     if (this.#options.autoAcknowledge && this.#over)
       this.acknowledge({ stdout: this.#streams.stdout.taken, stderr: this.#streams.stderr.taken })
     if (state.taken + CREDIT_BYTES - state.limit >= CREDIT_BYTES / 4) this.#grantMore()
@@ -255,21 +235,17 @@ export class RemoteCommand implements RunningCommand, Channel {
     stderr.limit = Math.max(stderr.limit, stderr.taken + CREDIT_BYTES)
     if (this.#options.autoAcknowledge && stdout.taken + stderr.taken > 0)
       this.acknowledge({ stdout: stdout.taken, stderr: stderr.taken })
-    if (stdout.limit + stderr.limit === before) return
+    if (stdout.limit + stderr.limit !== before) this.#sendCredit()
+  }
+
+  #sendCredit(): void {
+    const { stdout, stderr } = this.#streams
     this.#link.send(
       FrameType.CREDIT,
       0,
       this.#channel,
       new ByteWriter().u64(stdout.limit).u64(stderr.limit).done(),
     )
-  }
-
-  #checkHashes(): void {
-    for (const stream of ['stdout', 'stderr'] as const) {
-      const { whole, hash } = this.#streams[stream]
-      if (whole && !(hash?.digest() ?? EMPTY_SHA256).equals(this.#sha256?.[stream] ?? NOTHING))
-        throw new SandboxError('protocol', `The ${stream} that arrived is not what the command printed`)
-    }
   }
 
   #maybeFinish(): void {
@@ -280,7 +256,9 @@ export class RemoteCommand implements RunningCommand, Channel {
       throw new SandboxError('protocol', 'sbxd counted less output than it sent')
     }
     if (exit.bytes.stdout > stdout.received || exit.bytes.stderr > stderr.received) return
-    this.#checkHashes()
+    for (const stream of ['stdout', 'stderr'] as const)
+      if (!this.#streams[stream].matches(exit.sha256[stream]))
+        throw new SandboxError('protocol', `The ${stream} that arrived is not what the command printed`)
     this.#over = true
     this.#stdin.end(new SandboxError('cancelled', 'The command has ended and reads no more input'))
     this.#output.end()
@@ -288,8 +266,4 @@ export class RemoteCommand implements RunningCommand, Channel {
     this.#settleExit.resolve(refusedHosts ? { ...exit, refusedHosts } : exit)
     if (this.#options.autoAcknowledge) this.acknowledge({ stdout: stdout.taken, stderr: stderr.taken })
   }
-}
-
-function emptyStream(): StreamState {
-  return { received: 0, limit: 0, taken: 0, acknowledged: 0, whole: false }
 }

@@ -9,6 +9,12 @@ const SPOOL_AFTER_BYTES = 131_072
 const TIMEOUT_GRACE_MS = 250
 const MOST_U32 = 0xffff_ffff
 
+/** Head and tail of a cut output together: what sbxd keeps of one stream in any case. */
+export const CUT_BYTES = 262_144
+const LOWEST_PRIORITY = 19
+/** Their places are their numbers in the protocol. */
+const LIMITS = ['cpuSeconds', 'fileBytes', 'openFiles', 'addressSpaceBytes'] as const
+
 /** The list at the end of START. Throws `invalid_arguments` for what sbxd would refuse. */
 export function writeStartOptions(writer: ByteWriter, request: RunRequest): void {
   const option = (tag: StartOption, value: ByteWriter): void => {
@@ -18,6 +24,27 @@ export function writeStartOptions(writer: ByteWriter, request: RunRequest): void
   if (request.timeoutMs !== undefined)
     option(StartOption.TIMEOUT, new ByteWriter().u32(milliseconds(request.timeoutMs)).u32(TIMEOUT_GRACE_MS))
   if (request.spool) option(StartOption.SPOOL, spoolOption(request.spool))
+  const { policy, limits } = request
+  if (policy?.kind === 'cut') {
+    if (count('policy.head', policy.head) + count('policy.tail', policy.tail) > CUT_BYTES)
+      throw new SandboxError(
+        'invalid_arguments',
+        `policy.head and policy.tail together are at most ${CUT_BYTES}`,
+      )
+    option(StartOption.CUT, new ByteWriter().u32(policy.head).u32(policy.tail))
+  }
+  if (policy?.kind === 'limit')
+    option(StartOption.LIMIT, new ByteWriter().u64(count('policy.bytes', policy.bytes)))
+  for (const [kind, name] of LIMITS.entries()) {
+    const most = limits?.[name]
+    if (most !== undefined)
+      option(StartOption.RLIMIT, new ByteWriter().u8(kind).u64(count(`limits.${name}`, most)))
+  }
+  if (limits?.nice !== undefined) {
+    if (count('limits.nice', limits.nice) > LOWEST_PRIORITY)
+      throw new SandboxError('invalid_arguments', `limits.nice is at most ${LOWEST_PRIORITY}`)
+    option(StartOption.NICE, new ByteWriter().u8(limits.nice))
+  }
   if (request.terminal) option(StartOption.TERMINAL, terminalSize(request.terminal))
   if (request.background) option(StartOption.BACKGROUND, jobOption(request.maxAgeMs))
   if (request.session !== undefined) option(StartOption.SESSION, sessionName(request.session))
@@ -26,6 +53,12 @@ export function writeStartOptions(writer: ByteWriter, request: RunRequest): void
 function milliseconds(timeoutMs: number): number {
   if (!(timeoutMs > 0)) throw new SandboxError('invalid_arguments', 'timeoutMs must be more than 0')
   return Math.min(Math.ceil(timeoutMs), MOST_U32)
+}
+
+function count(name: string, value: number): number {
+  if (!Number.isSafeInteger(value) || value < 0)
+    throw new SandboxError('invalid_arguments', `${name} must be a whole number, not ${value}`)
+  return value
 }
 
 function spoolOption({ afterBytes, maxBytes }: NonNullable<RunRequest['spool']>): ByteWriter {

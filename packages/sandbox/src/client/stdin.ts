@@ -21,6 +21,11 @@ export class StdinWriter {
     this.#channel = channel
   }
 
+  /** Bytes that sbxd has or that are on their way to it. */
+  get offset(): number {
+    return this.#offset
+  }
+
   begin(offset: number, limit: number): void {
     this.#offset = offset
     this.credit(limit)

@@ -58,7 +58,7 @@ export function connectionTests({ it, fixture }: Suite): void {
       await expect(command.exit).rejects.toMatchObject({ code: 'cancelled' })
       const again = await bench.connect()
       expect(again.bootId).toBe(sandbox.bootId)
-      expect(again.found).toEqual([{ id, state: 'running' }])
+      expect(again.found).toMatchObject([{ id, state: 'running' }])
       const resumed = await again.attach(id, { stdout: all.length })
       for await (const chunk of resumed?.output ?? []) {
         expect(chunk.offset).toBe(all.length)
@@ -75,7 +75,7 @@ export function connectionTests({ it, fixture }: Suite): void {
     await command.exit
     await sandbox.close()
     const second = await bench.connect()
-    expect(await second.commands()).toEqual([{ id, state: 'ended' }])
+    expect(await second.commands()).toMatchObject([{ id, state: 'ended' }])
     const attached = await second.attach(id)
     const result = attached && (await finish(attached))
     expect(result).toMatchObject({ code: 4, out: 'kept\n' })
@@ -212,7 +212,7 @@ export function connectionTests({ it, fixture }: Suite): void {
       await expect(command.writeStdin(Buffer.from('x'))).rejects.toMatchObject({ code: 'cancelled' })
       expect(await sandbox.closed).toBeUndefined()
       const again = await bench.connect()
-      expect(await again.commands()).toEqual([{ id: command.id, state: 'running' }])
+      expect(await again.commands()).toMatchObject([{ id: command.id, state: 'running' }])
     },
   )
 

@@ -1,0 +1,121 @@
+/*
+ * The output policies. `stream` keeps everything until it is acknowledged. `cut` keeps the first and the last bytes of each
+ * stream: the head goes out as it comes, what follows goes round in a ring of the tail's size, and the tail goes out when
+ * the command has ended, after the EXIT that names the gap. So a cut command never waits for anybody. `limit` keeps
+ * that many bytes and ends the command at the next one.
+ */
+#include "command.h"
+
+/* Bytes that nobody will see are read to here. */
+static uint8_t scratch[256u << 10];
+
+static uint64_t left_of_limit(const struct command *c)
+{
+    uint64_t all = c->out[0].total + c->out[1].total;
+    return c->policy.kind != POLICY_LIMIT ? UINT64_MAX : all < c->policy.limit ? c->policy.limit - all : 0;
+}
+
+static int into_scratch(struct iovec v[2])
+{
+    v[0] = (struct iovec){scratch, sizeof scratch};
+    return 1;
+}
+
+int output_room(struct command *c, struct stream *s, struct iovec v[2])
+{
+    uint64_t most = left_of_limit(c);
+    if (c->policy.kind == POLICY_CUT) {
+        if (s->total >= c->policy.head)
+            return into_scratch(v);
+        most = c->policy.head - s->total;
+    }
+    if (most == 0)
+        return into_scratch(v);
+    int n = ring_room(&s->ring, v);
+    for (int i = 0; i < n; i++) {
+        if (v[i].iov_len > most)
+            v[i].iov_len = (size_t)most;
+        most -= v[i].iov_len;
+    }
+    return n == 2 && v[1].iov_len == 0 ? 1 : n;
+}
+
+static void keep_tail(struct command *c, struct stream *s, const uint8_t *p, size_t n)
+{
+    struct ring *t = &s->tail;
+    uint64_t start = s->total;
+    if (t->end < start) /* the first bytes after the head */
+        t->base = t->end = start;
+    if (n > c->policy.tail) {
+        p += n - c->policy.tail;
+        t->base = t->end = start + (n - c->policy.tail);
+        n = c->policy.tail;
+    }
+    if (t->end + n - t->base > c->policy.tail)
+        t->base = t->end + n - c->policy.tail;
+    while (n) {
+        struct iovec v[2];
+        if (ring_room(t, v) == 0)
+            die("no room for the end of an output"); /* cannot be: a window is never smaller than CUT_MAX */
+        size_t take = v[0].iov_len < n ? v[0].iov_len : n;
+        memcpy(v[0].iov_base, p, take);
+        t->end += take;
+        p += take;
+        n -= take;
+    }
+}
+
+void output_took(struct command *c, struct stream *s, const struct iovec v[2], size_t n)
+{
+    bool kept = v[0].iov_base != scratch;
+    if (!kept && c->policy.kind == POLICY_LIMIT) {
+        if (!c->cause)
+            c->cause = CAUSE_OUTPUT_LIMIT;
+        command_begin_end(c, CAUSE_OUTPUT_LIMIT, 0);
+        return;
+    }
+    for (size_t i = 0, left = n; left; i++) {
+        size_t piece = left < v[i].iov_len ? left : v[i].iov_len;
+        sha256_add(&s->hash, v[i].iov_base, piece);
+        spool_add(c, v[i].iov_base, piece);
+        left -= piece;
+    }
+    if (kept)
+        s->ring.end += n;
+    else
+        keep_tail(c, s, scratch, n);
+    s->total += n;
+}
+
+bool output_gap(const struct command *c, const struct stream *s, uint64_t *from, uint64_t *to)
+{
+    uint64_t beyond = s->total - s->ring.end;
+    if (c->policy.kind != POLICY_CUT)
+        beyond = 0;
+    *from = s->ring.end;
+    *to = beyond > c->policy.tail ? s->total - c->policy.tail : s->ring.end;
+    return *to > *from;
+}
+
+const struct ring *output_next(struct command *c, struct stream *s, uint64_t *upto)
+{
+    const struct ring *ring = &s->ring;
+    if (s->sent >= ring->end && c->policy.kind == POLICY_CUT && c->state == ENDED) {
+        uint64_t from, to;
+        output_gap(c, s, &from, &to);
+        ring = &s->tail;
+        if (s->sent < to)
+            s->sent = to;
+        if (s->sent < ring->base)
+            s->sent = ring->base;
+    }
+    *upto = s->limit < ring->end ? s->limit : ring->end;
+    return s->sent < *upto ? ring : NULL;
+}
+
+void output_drop(const struct command *c, struct stream *s)
+{
+    ring_drop(&s->ring, s->acked);
+    if (c->state == ENDED)
+        ring_drop(&s->tail, s->acked);
+}

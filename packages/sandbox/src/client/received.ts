@@ -1,0 +1,59 @@
+import { createHash, type Hash } from 'node:crypto'
+
+import { SandboxError } from '../errors.ts'
+import type { OutputGap } from '../sandbox.ts'
+
+const EMPTY_SHA256 = createHash('sha256').digest('hex')
+
+/** What arrived of one stream of a command. All offsets only grow. */
+export class ReceivedStream {
+  /** The next byte to come. */
+  received = 0
+  /** sbxd sends below this. */
+  limit = 0
+  /** What the consumer is done with. */
+  taken = 0
+  acknowledged = 0
+  /** Every byte so far arrived here, so that the whole can be compared with what sbxd counted. */
+  #whole = false
+  #hash: Hash | undefined
+  #gap: OutputGap | undefined
+
+  begin(offset: number): void {
+    this.received = this.taken = this.acknowledged = offset
+    this.#whole = offset === 0
+  }
+
+  /** Throws `protocol` for bytes that are not the next ones or more than were granted. */
+  take(offset: number, bytes: Buffer): void {
+    if (offset !== this.received)
+      throw new SandboxError('protocol', `sbxd sent output at ${offset} instead of ${this.received}`)
+    if (offset + bytes.length > this.limit)
+      throw new SandboxError('protocol', 'sbxd sent more output than it may')
+    if (this.#whole) (this.#hash ??= createHash('sha256')).update(bytes)
+    this.received += bytes.length
+  }
+
+  done(upto: number): void {
+    this.taken = this.#past(upto)
+  }
+
+  /** The bytes of the gap will not come; those behind it come at once. */
+  skip(gap: OutputGap, total: number): void {
+    this.#gap = gap
+    this.#whole = false
+    this.received = this.#past(this.received)
+    this.taken = this.#past(this.taken)
+    this.limit = Math.max(this.limit, total)
+  }
+
+  /** Whether what arrived has this hash; true as well when not all of it arrived here. */
+  matches(sha256: string): boolean {
+    return !this.#whole || (this.#hash?.digest('hex') ?? EMPTY_SHA256) === sha256
+  }
+
+  #past(offset: number): number {
+    const gap = this.#gap
+    return gap && offset >= gap.from && offset < gap.to ? gap.to : offset
+  }
+}
