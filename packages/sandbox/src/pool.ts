@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { BackendSandbox } from './backend.ts'
 import { type BringUpOptions, containersOf, differs, nameFor, open, specOf } from './bring-up.ts'
 import { connectSandbox, type ConnectedSandbox } from './client.ts'
+import type { Prove } from './doctor/proof.ts'
 import { SandboxError } from './errors.ts'
 import { deriveSandboxKey } from './key.ts'
 import { nap } from './idle.ts'
@@ -48,6 +49,7 @@ export interface Pool {
 }
 
 export interface PoolContext extends BringUpOptions {
+  prove: Prove
   /** At most so many containers are started at once, here and elsewhere. */
   gate: <T>(work: () => Promise<T>) => Promise<T>
   log: (message: string, error: unknown) => void
@@ -78,6 +80,12 @@ export function createPool(options: PoolOptions, context: PoolContext): Pool {
       signal: closing.signal,
       disk: diskBudget(context.limits),
     })
+    try {
+      await context.prove(sandbox)
+    } catch (error) {
+      await sandbox.close()
+      throw error
+    }
     const entry = { slot, sandbox }
     void sandbox.closed.then(() => forget(entry))
     ready.push(entry)

@@ -8,6 +8,7 @@ import { createGate, createKeyedLock } from './keyed-lock.ts'
 import type { SandboxLedger } from './ledger.ts'
 import { DEFAULT_LIMITS } from './limits.ts'
 import { isDeploymentId } from './names.ts'
+import { proveOnce } from './doctor/proof.ts'
 import { createPool, type PoolOptions } from './pool.ts'
 import { createReconciler } from './reconciler.ts'
 import type { Sandbox } from './sandbox.ts'
@@ -108,9 +109,11 @@ export function createSandboxes(options: SandboxesOptions): Sandboxes {
     locked: (userId, work) => lock.run(userId, work),
     log,
   })
+  const prove = proveOnce(backend)
   const pool = createPool(options.pool ?? { size: 0 }, {
     ...bringUpOptions,
     gate,
+    prove,
     log: (message, error) => log(message, { error }),
   })
   const tenants = createTenants({
@@ -118,6 +121,7 @@ export function createSandboxes(options: SandboxesOptions): Sandboxes {
     lock,
     gate,
     pool,
+    prove,
     hasContainer: (owner) => reconciler.hasContainer(owner),
     closing: closing.signal,
     log,

@@ -4,6 +4,7 @@ import type { BackendSandbox } from './backend.ts'
 import { bringUp, containersOf, open, type BringUpOptions } from './bring-up.ts'
 import { connectSandbox, type ConnectedSandbox } from './client.ts'
 import type { Egress, UserEgress } from './egress/egress.ts'
+import type { Prove } from './doctor/proof.ts'
 import { SandboxError } from './errors.ts'
 import type { Idler } from './idle.ts'
 import { deriveSandboxKey } from './key.ts'
@@ -26,6 +27,7 @@ export interface TenantsContext extends BringUpOptions {
   /** At most so many containers are started at once, here and elsewhere. */
   gate: <T>(work: () => Promise<T>) => Promise<T>
   pool: Pick<Pool, 'take'>
+  prove: Prove
   /** Whether the engine may have a container of this owner tag, see `Reconciler`. */
   hasContainer: (owner: string) => boolean
   /** The way out of sandboxes. Absent: there is none. */
@@ -76,6 +78,12 @@ export function createTenants(context: TenantsContext): Tenants {
   }
 
   async function admit(userId: string, sandbox: ConnectedSandbox): Promise<ConnectedSandbox> {
+    try {
+      await context.prove(sandbox)
+    } catch (error) {
+      await sandbox.close()
+      throw error
+    }
     if (context.egress) await wayOut(sandbox, context.egress.forUser(userId))
     live.set(userId, { sandbox, askedAt: performance.now() })
     void sandbox.closed.then((why) => onDrop(userId, sandbox, why))

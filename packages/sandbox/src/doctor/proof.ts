@@ -4,8 +4,9 @@
  */
 import { randomBytes } from 'node:crypto'
 
-import type { Sandbox } from '../sandbox.ts'
+import type { SandboxBackend } from '../backend.ts'
 import { SandboxError } from '../errors.ts'
+import type { Sandbox } from '../sandbox.ts'
 import { check, type Finding, isSafe } from './finding.ts'
 
 const TIMEOUT_MS = 30_000
@@ -141,4 +142,25 @@ export async function requireProof(sandbox: Sandbox): Promise<void> {
       .map(({ name, message }) => `${name}: ${message}`)
       .join('; ')}. "./sandlot doctor" says how to mend it.`,
   )
+}
+
+/** Lets a sandbox prove what it holds before it is handed out. Rejects with a `SandboxError`: `unsafe_host`. */
+export type Prove = (sandbox: Sandbox) => Promise<void>
+
+/**
+ * One controller makes all its sandboxes alike, so the first one proves it for all; a failure is not remembered. A
+ * backend that says that it isolates nothing has nothing to prove.
+ */
+export function proveOnce(backend: Pick<SandboxBackend, 'capabilities'>): Prove {
+  let proved: Promise<void> | undefined
+  const prove = async (sandbox: Sandbox): Promise<void> => {
+    if ((await backend.capabilities()).isolates) await requireProof(sandbox)
+  }
+  return (sandbox) => {
+    proved ??= prove(sandbox).catch((error: unknown) => {
+      proved = undefined
+      throw error
+    })
+    return proved
+  }
 }

@@ -1,8 +1,11 @@
 /** The doctor on a real engine: a good sandbox proves itself, one that is not ours in every way does not. */
 import { randomBytes } from 'node:crypto'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 
 import { afterAll, beforeAll, expect, test } from 'vitest'
 
+import { createDockerBackend } from '../../src/backends/docker/backend.ts'
 import { connectSandbox } from '../../src/client.ts'
 import { isSafe } from '../../src/doctor/finding.ts'
 import { examineMachine } from '../../src/doctor/machine.ts'
@@ -84,4 +87,27 @@ test('a sandbox without the hardening is seen to be one, and may not be used', a
   } finally {
     await docker('rm', '-f', '-v', id)
   }
+})
+
+test('where sandboxes do not hold, nobody gets one, until they do', async () => {
+  const file = join(fixture.folder, 'allows-everything.json')
+  await writeFile(file, JSON.stringify({ defaultAction: 'SCMP_ACT_ALLOW' }))
+  const { dockerHost } = testConfig
+  const backend = createDockerBackend({
+    deployment: fixture.deployment,
+    seccompFile: file,
+    ...(dockerHost === undefined ? {} : { dockerHost }),
+  })
+  const open = fixture.controller({ backend })
+  for (const _try of [1, 2]) {
+    await expect(open.acquire('somebody')).rejects.toMatchObject({
+      code: 'unsafe_host',
+      message: expect.stringContaining('io_uring') as string,
+    })
+  }
+  await open.stop('somebody')
+  await open.close()
+  await backend.close()
+  const closed = fixture.controller()
+  await expect(closed.acquire('somebody')).resolves.toMatchObject({ workspace: '/workspace' })
 })
