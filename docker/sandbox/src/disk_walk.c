@@ -22,7 +22,7 @@ struct level {
     int fd; /* -1: closed, because it is too far up */
     ino_t ino;
     int64_t at;     /* where to read on */
-    mode_t restore; /* 0: its mode was left alone */
+    mode_t restore; /* what it had, with S_IFDIR; 0: its mode was left alone */
 };
 
 struct inodes {
@@ -74,8 +74,8 @@ static void count_inode(struct walk *w, const struct stat *st)
 static void leave(struct level *l)
 {
     struct stat st;
-    if (l->restore && fstat(l->fd, &st) == 0 && (st.st_mode & 07777) == (l->restore | 0700))
-        fchmod(l->fd, l->restore);
+    if (l->restore && fstat(l->fd, &st) == 0 && st.st_mode == (l->restore | 0700))
+        fchmod(l->fd, l->restore & 07777);
     close(l->fd);
 }
 
@@ -101,8 +101,8 @@ static bool push(struct walk *w, int fd, ino_t ino, mode_t restore)
 /* A directory that went away meanwhile, or that we may not enter, is passed by. */
 static bool enter(struct walk *w, int dir, const char *name, const struct stat *st)
 {
-    mode_t mode = st->st_mode & 07777, closed = (mode & 0500) != 0500 && st->st_uid == getuid() ? mode : 0;
-    if (closed && fchmodat(dir, name, closed | 0700, 0) < 0)
+    mode_t closed = (st->st_mode & 0500) != 0500 && st->st_uid == getuid() ? st->st_mode : 0;
+    if (closed && fchmodat(dir, name, (closed & 07777) | 0700, 0) < 0)
         return true;
     int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0)
