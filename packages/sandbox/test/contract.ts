@@ -8,7 +8,9 @@ import { endingTests } from './contract/endings.ts'
 import { fileTests } from './contract/files.ts'
 import { type BackendFixture, Bench, type SuiteOptions } from './contract/harness.ts'
 import { lifecycleTests } from './contract/lifecycle.ts'
+import { outputTests } from './contract/outputs.ts'
 import { refusalTests } from './contract/refusals.ts'
+import { sessionTests } from './contract/sessions.ts'
 
 /** Declares a test, or skips it with the reason that the backend gives. */
 export type Declare = (title: string, body: () => Promise<void>) => void
@@ -47,8 +49,10 @@ export function testBackend(options: SuiteOptions): void {
     }
     if (options.lifecycleOnly) return lifecycleTests(suite)
     describe('commands', () => commandTests(suite))
+    describe('outputs', () => outputTests(suite))
     describe('refusals', () => refusalTests(suite))
     describe('endings', () => endingTests(suite))
+    describe('sessions', () => sessionTests(suite))
     describe('files', () => fileTests(suite))
     describe('connections', () => connectionTests(suite))
     describe('disk', () => diskTests(suite))

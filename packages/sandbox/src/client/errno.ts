@@ -42,6 +42,7 @@ export function startError(
   request: { program: string; cwd?: string | undefined },
 ): SandboxError {
   const E = {
+    PERM: 1,
     NOENT: 2,
     TOOBIG: 7,
     AGAIN: 11,
@@ -74,6 +75,8 @@ export function startError(
       'invalid_arguments',
       'The command and its environment are too long for the system; put long text into a file',
     )
+  if (stage === STAGE.request && errno === E.PERM)
+    return new SandboxError('invalid_arguments', "A limit of the command is above the sandbox's own")
   if (stage === STAGE.request)
     return new SandboxError(
       'invalid_arguments',

@@ -31,7 +31,7 @@ export class ReceivedStream {
     if (offset + bytes.length > this.limit)
       throw new SandboxError('protocol', 'sbxd sent more output than it may')
     if (this.#whole) (this.#hash ??= createHash('sha256')).update(bytes)
-    this.received += bytes.length
+    this.received = this.#past(offset + bytes.length)
   }
 
   done(upto: number): void {
