@@ -17,6 +17,10 @@ export type SandboxErrorCode =
   | 'too_large'
   | 'start_failed'
   | 'limit_reached'
+  /** As many sandboxes run on this host as may, and all are in use. */
+  | 'host_full'
+  /** The host is short of disk, so nothing may grow. */
+  | 'host_disk_low'
   /** The other side broke the protocol, or another controller took over. */
   | 'protocol'
   | 'fenced'

@@ -7,6 +7,8 @@ export const REASON_OF_SANDBOX_ERROR: Record<SandboxErrorCode, FailureReason> = 
   engine_unavailable: 'sandbox_unavailable',
   unsafe_host: 'sandbox_unavailable',
   limit_reached: 'sandbox_unavailable',
+  host_full: 'sandbox_unavailable',
+  host_disk_low: 'disk_quota',
   ledger: 'sandbox_unavailable',
   sandbox_lost: 'sandbox_lost',
   protocol: 'sandbox_lost',
