@@ -1,6 +1,6 @@
 /** The doctor on a real engine: a good sandbox proves itself, one that is not ours in every way does not. */
 import { randomBytes } from 'node:crypto'
-import { writeFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -14,6 +14,8 @@ import { deriveSandboxKey } from '../../src/key.ts'
 import { LABEL } from '../../src/labels.ts'
 import { testConfig } from '../config.ts'
 import { docker, dockerFixture, type DockerFixture } from '../docker-fixture.ts'
+
+const PROFILE = new URL('../../../../docker/sandbox/seccomp.json', import.meta.url)
 
 let fixture: DockerFixture
 beforeAll(async () => {
@@ -90,8 +92,10 @@ test('a sandbox without the hardening is seen to be one, and may not be used', a
 })
 
 test('where sandboxes do not hold, nobody gets one, until they do', async () => {
-  const file = join(fixture.folder, 'allows-everything.json')
-  await writeFile(file, JSON.stringify({ defaultAction: 'SCMP_ACT_ALLOW' }))
+  const profile = JSON.parse(await readFile(PROFILE, 'utf8')) as { syscalls: unknown[] }
+  profile.syscalls.push({ names: ['io_uring_setup', 'unshare'], action: 'SCMP_ACT_ALLOW' })
+  const file = join(fixture.folder, 'allows-too-much.json')
+  await writeFile(file, JSON.stringify(profile))
   const { dockerHost } = testConfig
   const backend = createDockerBackend({
     deployment: fixture.deployment,
