@@ -1,3 +1,5 @@
+import http from 'node:http'
+import https from 'node:https'
 import type { Socket } from 'node:net'
 
 import Docker from 'dockerode'
@@ -109,12 +111,21 @@ function rejectWhenAborted(signal: AbortSignal): Promise<never> {
   })
 }
 
-/** All of them set, because docker-modem fills what is missing from the environment. */
-function dockerOptions(address: EngineAddress, apiVersion: string): Docker.DockerOptions {
+/**
+ * All of them set, because docker-modem fills what is missing from the environment. A connection per call: one that is
+ * kept may have gone silent without anybody closing it, and then every call that is given it waits for its deadline.
+ */
+function dockerOptions(
+  address: EngineAddress,
+  apiVersion: string,
+): Docker.DockerOptions & { agent: http.Agent } {
   const version = `v${apiVersion}`
+  const secure = address.kind === 'tcp' && address.tls !== undefined
+  const agent = secure ? new https.Agent({ keepAlive: false }) : new http.Agent({ keepAlive: false })
   if (address.kind === 'unix') {
     return {
       version,
+      agent,
       socketPath: address.socketPath,
       host: undefined,
       port: undefined,
@@ -126,6 +137,7 @@ function dockerOptions(address: EngineAddress, apiVersion: string): Docker.Docke
   }
   return {
     version,
+    agent,
     socketPath: undefined,
     host: address.host,
     port: address.port,

@@ -1,0 +1,106 @@
+/** What an operator, or the kernel, does to containers behind our back. On an engine of its own. */
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+
+import { sample } from '../../../../test/campaign.ts'
+import type { Sandbox } from '../../src/sandbox.ts'
+import type { Sandboxes } from '../../src/sandboxes.ts'
+import { testConfig } from '../config.ts'
+import { dockerFixture, type DockerFixture, shell } from '../docker-fixture.ts'
+import { type OwnEngine, startOwnEngine, whyNoOwnEngine } from './own-engine.ts'
+import { say, usable } from './say.ts'
+
+const reason = whyNoOwnEngine()
+
+describe.skipIf(reason !== undefined)(`behind our back${reason ? ` (${reason})` : ''}`, () => {
+  let engine: OwnEngine
+  let fixture: DockerFixture
+  let sandboxes: Sandboxes
+  let sandbox: Sandbox
+  beforeAll(async () => {
+    engine = await startOwnEngine()
+  })
+  afterAll(() => engine.dispose())
+  beforeEach(async () => {
+    fixture = await dockerFixture({ host: engine.host })
+    sandboxes = fixture.controller()
+    sandbox = await sandboxes.acquire('ann')
+    await shell(sandbox, 'echo kept > file')
+  })
+  afterEach(() => fixture.dispose())
+
+  const actions = {
+    kill: (id: string) => engine.docker('kill', id),
+    'rm -f': (id: string) => engine.docker('rm', '-f', id),
+    pause: (id: string) => engine.docker('pause', id),
+  }
+  const states = {
+    running: async () => {},
+    'running a command': async () => {
+      await sandbox.run({ id: 'c'.repeat(32), command: 'sleep 300' })
+    },
+    paused: async () => void (await engine.docker('pause', sandbox.id)),
+    stopped: () => sandboxes.stop('ann'),
+  }
+  const cases = Object.entries(actions).flatMap(([action, act]) =>
+    Object.entries(states).map(([state, arrive]) => ({ action, act, state, arrive })),
+  )
+  test.each(sample('operator', cases, 3))(
+    'docker $action while $state: the next use heals it',
+    async (each) => {
+      await each.arrive()
+      // Nothing to kill or pause in a container that does not run: the engine refuses, and that is an answer too.
+      await each.act(sandbox.id).catch(() => {})
+      await usable(sandboxes)
+      expect(await say(sandboxes, 'cat file')).toBe('kept')
+      expect(await fixture.containers()).toHaveLength(1)
+      expect(await fixture.volumes()).toHaveLength(1)
+    },
+  )
+
+  const deaths = [
+    { who: 'PID 1', pid: () => engine.processesOf(sandbox.id).init },
+    { who: 'the containerd shim', pid: () => engine.processesOf(sandbox.id).shim },
+  ]
+  test.each(deaths)(
+    'SIGKILL of $who from the host: that sandbox only, and it is made again',
+    async ({ pid }) => {
+      const other = await sandboxes.acquire('bob')
+      const command = await sandbox.run({ id: 'd'.repeat(32), command: 'sleep 300' })
+      process.kill(pid(), 'SIGKILL')
+      await expect(command.exit).rejects.toMatchObject({ name: 'SandboxError', code: 'sandbox_lost' })
+      await usable(sandboxes)
+      expect(await say(sandboxes, 'cat file')).toBe('kept')
+      expect((await sandboxes.acquire('ann')).bootId).not.toBe(sandbox.bootId)
+      expect(await sandboxes.acquire('bob')).toBe(other)
+      expect((await shell(other, 'echo untouched')).output).toBe('untouched\n')
+    },
+  )
+
+  test('the name of the next container is taken twice: it goes on to the one after', async () => {
+    const { name = '' } = await sandboxes.status('ann')
+    await engine.docker('rm', '-f', sandbox.id)
+    for (const n of [2, 3]) {
+      const taken = name.replace(/-1$/, `-${n}`)
+      await engine.docker('create', '--network', 'none', '--name', taken, testConfig.image)
+    }
+    await usable(sandboxes)
+    expect((await sandboxes.status('ann')).name).toMatch(/-4$/)
+    expect(await say(sandboxes, 'cat file')).toBe('kept')
+    await engine.docker('rm', name.replace(/-1$/, '-2'), name.replace(/-1$/, '-3'))
+  })
+
+  test.each([`sha256:${'0'.repeat(64)}`, 'sandlot/none:missing'])(
+    'the image %s is not there: a typed error says how to make it, and nothing is left',
+    async (image) => {
+      const wrong = fixture.controller({ image })
+      await expect(wrong.acquire('bob')).rejects.toMatchObject({
+        code: 'engine_unavailable',
+        message: expect.stringContaining('build-images.sh'),
+      })
+      expect(await fixture.containers()).toEqual([sandbox.id])
+      expect(await fixture.volumes()).toHaveLength(1)
+      await wrong.close()
+      await usable(fixture.controller(), 'bob')
+    },
+  )
+})
