@@ -16,7 +16,7 @@
 #define QUEUE_ROOM (32u << 10)     /* above it we add nothing to the wire, so that commands' output gets its turn */
 #define MOST_LINGERING 64
 #define LINGER_MS 2000
-#define LISTEN_MS 5000 /* a new controller that does not say LISTEN by then wants no egress */
+#define LISTEN_MS 2000 /* a new controller that does not say LISTEN by then wants no egress */
 
 struct connection {
     struct source src; /* first: events point here */

@@ -97,8 +97,8 @@ function answerOf(sent: ClientRequest, signal: AbortSignal): Promise<IncomingMes
     })
     sent.once('error', (cause) =>
       reject(
-        cause instanceof EgressRefused
-          ? cause
+        cause instanceof EgressRefused || signal.aborted
+          ? (signal.reason ?? cause)
           : new EgressRefused('bad_answer', 'the server did not answer in HTTP.', { cause }),
       ),
     )

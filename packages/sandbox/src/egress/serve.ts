@@ -68,13 +68,15 @@ export async function serveConnection(client: Duplex, options: ServeOptions): Pr
   try {
     leave = options.budget.enter()
     await carryOut(work)
+    // The work is done: whoever reads the last byte may come again at once, also with a budget of one.
+    leave()
     await finish(client)
   } catch (error) {
+    leave?.()
     await refuse(work, error)
   } finally {
     clock.end()
     client.destroy()
-    leave?.()
     record.ms = Math.round(performance.now() - began)
   }
   return record
