@@ -6,7 +6,7 @@ import { expect } from 'vitest'
 import { connectSandbox } from '../../packages/sandbox/src/client.ts'
 import { SandboxError } from '../../packages/sandbox/src/errors.ts'
 import { deriveSandboxKey } from '../../packages/sandbox/src/key.ts'
-import { docker, shell } from '../../packages/sandbox/test/docker-fixture.ts'
+import { shell } from '../../packages/sandbox/test/docker-fixture.ts'
 import { extent } from '../campaign.ts'
 import { all, closed, EPERM, prints, type Row, systemCalls } from './row.ts'
 import type { Stage } from './stage.ts'
@@ -264,9 +264,4 @@ print("done")'`
 /** A perl program in one line of shell. */
 function callEach(program: string): string {
   return `perl -e '${program}'`
-}
-
-/** The container's state as the engine sees it, for rows of other classes. */
-export async function engineState(id: string): Promise<string> {
-  return docker('inspect', '--format', '{{.State.Status}} {{.State.OOMKilled}} {{.State.Pid}}', id)
 }

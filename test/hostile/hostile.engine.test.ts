@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { campaign, sample } from '../campaign.ts'
 import { rows as control } from './control.ts'
 import { rows as escape } from './escape.ts'
+import { rows as exhaustion } from './exhaustion.ts'
 import type { Row } from './row.ts'
 import { openStage, type Stage } from './stage.ts'
 import { openWatch, type Watch } from './watch.ts'
@@ -40,6 +41,7 @@ async function play(row: Row, skip: (reason: string) => void): Promise<void> {
 describe.each([
   ['escape and privilege', escape],
   ['the control channel and the supervisor', control],
+  ['exhaustion and neighbours', exhaustion],
 ])('%s', (name, rows) => {
   const heavy = new Set(
     sample(
