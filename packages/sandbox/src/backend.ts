@@ -104,6 +104,11 @@ export interface SandboxBackend {
    * Back-pressure works in both directions. May be opened before `start`.
    */
   openStream(id: string, signal?: AbortSignal): Promise<Duplex>
+  /**
+   * What is left on the file system that holds the workspaces; `files` is Infinity where inodes are made as needed.
+   * Undefined, or left out, where this process cannot see it.
+   */
+  hostDisk?(): Promise<{ bytes: number; files: number } | undefined>
   /** Whether it answers, as the last calls have shown; contacts nothing. Left out where nothing can hang. */
   health?(): BackendHealth
   close(): Promise<void>

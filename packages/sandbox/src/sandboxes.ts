@@ -2,6 +2,8 @@ import type { SandboxBackend, SandboxLimits, SandboxState } from './backend.ts'
 import { containersOf, type BringUpOptions } from './bring-up.ts'
 import { createEgress, type EgressOptions } from './egress/egress.ts'
 import { SandboxError } from './errors.ts'
+import type { DiskBreakerState } from './disk-breaker.ts'
+import { createHostGuard, type HostOptions } from './host-guard.ts'
 import { createHousekeeping } from './housekeeping.ts'
 import { IDLE_DEFAULTS, type IdleOptions } from './idle.ts'
 import { createGate, createKeyedLock } from './keyed-lock.ts'
@@ -11,7 +13,7 @@ import { isDeploymentId } from './names.ts'
 import { proveOnce } from './doctor/proof.ts'
 import { createPool, type PoolOptions } from './pool.ts'
 import { createReconciler } from './reconciler.ts'
-import type { Sandbox } from './sandbox.ts'
+import type { Sandbox, SandboxStat } from './sandbox.ts'
 import { createTenants } from './tenants.ts'
 
 export interface SandboxesOptions {
@@ -39,6 +41,8 @@ export interface SandboxesOptions {
   graceMs?: number
   /** What programs inside may reach. Default `none`: nothing at all. */
   network?: 'none' | { egress: EgressOptions }
+  /** What all sandboxes together may use of their host. Default: as much as there is. */
+  host?: HostOptions
   /** Told about what nobody waits for, for example a stream that dropped and could not be opened again. */
   log?: (message: string, details: { userId?: string; slot?: string; error?: unknown }) => void
 }
@@ -52,6 +56,8 @@ export interface SandboxStatus {
   name?: string
   slot?: string
   uid?: number
+  /** What it uses, when there is a stream to it and it is awake. */
+  stat?: SandboxStat
 }
 
 /** Everybody's sandboxes. Every method rejects with a `SandboxError`. */
@@ -77,6 +83,8 @@ export interface Sandboxes {
   maintain(): Promise<void>
   /** Stop the sandbox that was not used for longest, of those in which nothing runs. False when there is none. */
   stopLongestIdle(): Promise<boolean>
+  /** Whether the host is short of disk, so that nothing may grow. */
+  hostDisk(): DiskBreakerState
   /** Resolves when the pool holds as many as it should, or cannot just now. */
   poolFilled(): Promise<void>
   /** Let go of all streams; containers and commands go on. */
@@ -85,18 +93,29 @@ export interface Sandboxes {
 
 /** One controller's sandboxes. Throws `invalid_arguments` for a deployment id or key that cannot be. */
 export function createSandboxes(options: SandboxesOptions): Sandboxes {
-  const { backend, ledger, deploymentId, deploymentKey } = options
+  const { ledger, deploymentId, deploymentKey } = options
   if (!isDeploymentId(deploymentId))
     throw new SandboxError('invalid_arguments', `"${deploymentId}" is not a deployment id.`)
   if (deploymentKey.length < 32)
     throw new SandboxError('invalid_arguments', 'The deployment key must have at least 32 bytes.')
+  const limits = options.limits ?? DEFAULT_LIMITS
+  const guard = createHostGuard({
+    backend: options.backend,
+    deploymentId,
+    limits,
+    host: options.host ?? {},
+    makeRoom: () => stopLongestIdle(),
+    connected: () => tenants.idlers(),
+    log: (message, details) => log(message, details),
+  })
+  const { backend } = guard
   const bringUpOptions: BringUpOptions = {
     backend,
     ledger,
     deploymentId,
     deploymentKey,
     image: options.image,
-    limits: options.limits ?? DEFAULT_LIMITS,
+    limits,
     ...(options.runtime === undefined ? {} : { runtime: options.runtime }),
   }
   const lock = createKeyedLock()
@@ -122,6 +141,7 @@ export function createSandboxes(options: SandboxesOptions): Sandboxes {
     gate,
     pool,
     prove,
+    budget: () => guard.budget(),
     hasContainer: (owner) => reconciler.hasContainer(owner),
     closing: closing.signal,
     log,
@@ -143,11 +163,20 @@ export function createSandboxes(options: SandboxesOptions): Sandboxes {
     log,
   })
 
+  async function stopLongestIdle(): Promise<boolean> {
+    for (const idler of tenants.idlers().toSorted((a, b) => a.usedAt - b.usedAt))
+      if (await tenants.stopIdle(idler)) return true
+    return false
+  }
+
   async function acquire(userId: string, signal?: AbortSignal): Promise<Sandbox> {
     if (closing.signal.aborted) throw closedError()
     checkUser(userId)
+    guard.begin()
     const joined = tenants.join(userId)
-    return tenants.isConnected(userId) ? joined : abandonable(joined, signal)
+    const sandbox = await (tenants.isConnected(userId) ? joined : abandonable(joined, signal))
+    await guard.adjust(sandbox)
+    return sandbox
   }
 
   return {
@@ -159,9 +188,15 @@ export function createSandboxes(options: SandboxesOptions): Sandboxes {
       if (!slot) return { state: 'absent', connected: false }
       const [container] = await containersOf(slot.slot, bringUpOptions)
       const known = { slot: slot.slot, uid: slot.uid, connected: tenants.isConnected(userId) }
-      return container
-        ? { ...known, state: container.state, id: container.id, name: container.name }
-        : { ...known, state: 'absent' }
+      if (!container) return { ...known, state: 'absent' }
+      const stat = await tenants.stat(userId)
+      return {
+        ...known,
+        state: container.state,
+        id: container.id,
+        name: container.name,
+        ...(stat === undefined ? {} : { stat }),
+      }
     },
 
     async reset(userId) {
@@ -196,14 +231,13 @@ export function createSandboxes(options: SandboxesOptions): Sandboxes {
 
     poolFilled: () => pool.filled(),
 
-    async stopLongestIdle() {
-      for (const idler of tenants.idlers().toSorted((a, b) => a.usedAt - b.usedAt))
-        if (await tenants.stopIdle(idler)) return true
-      return false
-    },
+    stopLongestIdle,
+
+    hostDisk: () => guard.disk(),
 
     async close() {
       closing.abort()
+      guard.close()
       await housekeeping.ended()
       await pool.close()
       await tenants.letGoOfAll()

@@ -10,10 +10,9 @@ import type { Idler } from './idle.ts'
 import { deriveSandboxKey } from './key.ts'
 import type { KeyedLock } from './keyed-lock.ts'
 import type { LedgerSlot } from './ledger.ts'
-import { diskBudget } from './limits.ts'
 import { ownerTag } from './names.ts'
 import type { Pool } from './pool.ts'
-import type { Sandbox } from './sandbox.ts'
+import type { DiskBudget, SandboxStat } from './sandbox.ts'
 import { slotFor } from './slots.ts'
 
 /** When a stream drops, the waits in milliseconds before each try to open a new one. */
@@ -27,6 +26,8 @@ export interface TenantsContext extends BringUpOptions {
   /** At most so many containers are started at once, here and elsewhere. */
   gate: <T>(work: () => Promise<T>) => Promise<T>
   pool: Pick<Pool, 'take'>
+  /** What a workspace may hold just now. */
+  budget: () => DiskBudget
   prove: Prove
   /** Whether the engine may have a container of this owner tag, see `Reconciler`. */
   hasContainer: (owner: string) => boolean
@@ -40,8 +41,10 @@ export interface TenantsContext extends BringUpOptions {
 /** Everybody whose sandbox this controller has a stream to. */
 export interface Tenants {
   /** At once when a stream is open; else one attempt per user, shared by everybody who waits. */
-  join(userId: string): Promise<Sandbox>
+  join(userId: string): Promise<ConnectedSandbox>
   isConnected(userId: string): boolean
+  /** Undefined without a stream, and for one that rests, which this would wake. Rejects when it does not answer. */
+  stat(userId: string): Promise<SandboxStat | undefined>
   /** Open a stream to a container that runs, unless there is one. Rejects with a `SandboxError`. */
   reattach(slot: LedgerSlot, container: BackendSandbox, epoch: number): Promise<void>
   stop(userId: string): Promise<void>
@@ -60,9 +63,9 @@ interface Tenant {
 export function createTenants(context: TenantsContext): Tenants {
   const { backend, ledger, lock, gate, closing } = context
   const live = new Map<string, Tenant>()
-  const joining = new Map<string, Promise<Sandbox>>()
+  const joining = new Map<string, Promise<ConnectedSandbox>>()
 
-  function join(userId: string): Promise<Sandbox> {
+  function join(userId: string): Promise<ConnectedSandbox> {
     const tenant = live.get(userId)
     if (tenant) {
       tenant.askedAt = performance.now()
@@ -71,7 +74,10 @@ export function createTenants(context: TenantsContext): Tenants {
     const running = joining.get(userId)
     if (running) return running
     const started = lock
-      .run(userId, async (): Promise<Sandbox> => live.get(userId)?.sandbox ?? (await connect(userId)))
+      .run(
+        userId,
+        async (): Promise<ConnectedSandbox> => live.get(userId)?.sandbox ?? (await connect(userId)),
+      )
       .finally(() => joining.delete(userId))
     joining.set(userId, started)
     return started
@@ -121,7 +127,7 @@ export function createTenants(context: TenantsContext): Tenants {
         key: deriveSandboxKey(context.deploymentKey, id),
         epoch: await ledger.nextEpoch(),
         signal,
-        disk: diskBudget(context.limits),
+        disk: context.budget(),
       }),
     )
   }
@@ -171,6 +177,11 @@ export function createTenants(context: TenantsContext): Tenants {
     join,
     isConnected: (userId) => live.has(userId),
 
+    async stat(userId) {
+      const sandbox = live.get(userId)?.sandbox
+      return sandbox === undefined || sandbox.resting ? undefined : sandbox.stat()
+    },
+
     async reattach(slot, container, epoch) {
       const { userId } = slot
       if (userId === undefined) return
@@ -178,7 +189,7 @@ export function createTenants(context: TenantsContext): Tenants {
         if (live.has(userId) || closing.aborted) return
         const { id, stream } = await open(container, backend, closing)
         const key = deriveSandboxKey(context.deploymentKey, id)
-        const disk = diskBudget(context.limits)
+        const disk = context.budget()
         await admit(userId, await connectSandbox({ id, stream, key, epoch, signal: closing, disk }))
       })
     },

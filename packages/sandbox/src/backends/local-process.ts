@@ -6,6 +6,7 @@ import { dirname, join } from 'node:path'
 
 import type { BackendSandbox, SandboxBackend, SandboxSpec, SandboxState } from '../backend.ts'
 import { SandboxError } from '../errors.ts'
+import { freeOn } from './free-on.ts'
 import { AttachStreams } from './local-process-streams.ts'
 
 /** sbxd gets this long to kill its descendants before it is killed itself. */
@@ -218,6 +219,8 @@ export function createLocalProcessBackend(options: LocalProcessOptions): Sandbox
     async openStream(id) {
       return must(id).streams.open()
     },
+
+    hostDisk: () => freeOn(options.directory),
 
     async close() {
       await Promise.all([...sandboxes.values()].map(stop))

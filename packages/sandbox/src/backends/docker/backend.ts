@@ -15,6 +15,7 @@ import { engineAnswer } from './engine-error.ts'
 import { postCreate } from './post-create.ts'
 import { isOurs, normalState } from './states.ts'
 import { createQuotaProbe } from './quota.ts'
+import { freeOn } from '../free-on.ts'
 import { createVolumes } from './volumes.ts'
 
 export interface DockerBackendOptions {
@@ -46,6 +47,20 @@ export function createDockerBackend(options: DockerBackendOptions): SandboxBacke
   const blueprint = createDraughtsman(engine, deployment, options.seccompFile)
   const quota = createQuotaProbe(engine, deployment)
   const volumes = createVolumes(engine, deployment, quota)
+  let root: Promise<string | undefined> | undefined
+  /** The engine's folder, asked once; a failure is not remembered. */
+  function dataRoot(): Promise<string | undefined> {
+    root ??= engine
+      .call('tell about itself', DEADLINE.read, (docker): Promise<EngineInfo> => docker.info())
+      .then(
+        (info) => info.DockerRootDir,
+        (error: unknown) => {
+          root = undefined
+          throw error
+        },
+      )
+    return root
+  }
   /** Ids already seen to carry our label; a container never changes its labels. */
   const owned = new Set<string>()
 
@@ -199,6 +214,13 @@ export function createDockerBackend(options: DockerBackendOptions): SandboxBacke
     },
 
     health: () => engine.health(),
+
+    async hostDisk() {
+      // A data root of that name here is another machine's only where the engine is reached over a network.
+      if (engine.address.kind !== 'unix') return undefined
+      const root = await dataRoot()
+      return root === undefined ? undefined : freeOn(root)
+    },
 
     close: async () => {},
   }
