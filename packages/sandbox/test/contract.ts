@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, test } from 'vitest'
 
 import type { ConnectedSandbox } from '../src/client.ts'
+import { backgroundTests } from './contract/background.ts'
 import { commandTests } from './contract/commands.ts'
 import { connectionTests } from './contract/connection.ts'
 import { diskTests } from './contract/disk.ts'
@@ -11,6 +12,7 @@ import { lifecycleTests } from './contract/lifecycle.ts'
 import { outputTests } from './contract/outputs.ts'
 import { refusalTests } from './contract/refusals.ts'
 import { sessionTests } from './contract/sessions.ts'
+import { terminalTests } from './contract/terminal.ts'
 
 /** Declares a test, or skips it with the reason that the backend gives. */
 export type Declare = (title: string, body: () => Promise<void>) => void
@@ -53,6 +55,8 @@ export function testBackend(options: SuiteOptions): void {
     describe('refusals', () => refusalTests(suite))
     describe('endings', () => endingTests(suite))
     describe('sessions', () => sessionTests(suite))
+    describe('terminals', () => terminalTests(suite))
+    describe('background jobs', () => backgroundTests(suite))
     describe('files', () => fileTests(suite))
     describe('connections', () => connectionTests(suite))
     describe('disk', () => diskTests(suite))
