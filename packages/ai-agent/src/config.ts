@@ -8,6 +8,7 @@ import { type Mode, mode } from '@sandlot/shared/events'
 import type { SandboxLimits } from '@sandlot/sandbox/backend'
 import { DEFAULT_LIMITS } from '@sandlot/sandbox/limits'
 import { z } from 'zod'
+import { type NetworkConfig, readNetwork } from './network-config.ts'
 
 const MiB = 1024 * 1024
 /** Longest path of a Unix socket, in bytes, without the terminating zero. */
@@ -44,6 +45,11 @@ const variables = z.object({
   SANDLOT_SANDBOX_PIDS: wholeNumber(16, 1_000_000).optional(),
   SANDLOT_SANDBOX_DISK_MB: wholeNumber(64, 16 * 1024 * 1024).optional(),
   SANDLOT_SANDBOX_RUNTIME: z.string().optional(),
+  SANDLOT_SANDBOX_NETWORK: z.enum(['none', 'egress']).default('none'),
+  SANDLOT_EGRESS_ALLOW: z.string().optional(),
+  SANDLOT_EGRESS_CREDENTIALS: z.string().optional(),
+  SANDLOT_EGRESS_CONNECTIONS: wholeNumber(1, 4_096).optional(),
+  SANDLOT_EGRESS_MB_PER_HOUR: wholeNumber(1, 16 * 1024 * 1024).optional(),
 })
 
 export interface SandboxConfig {
@@ -53,6 +59,7 @@ export interface SandboxConfig {
   image: string
   limits: SandboxLimits
   runtime: string | undefined
+  network: NetworkConfig
 }
 
 export interface AgentConfig {
@@ -99,6 +106,7 @@ export function readAgentConfig(toolNames: readonly string[], env: Environment =
   }
   const tls = readTls(read.DOCKER_CERT_PATH, read.DOCKER_TLS_VERIFY, problems)
   const builtinTools = readToolNames(read.SANDLOT_BUILTIN_TOOLS, toolNames, problems)
+  const network = readNetwork(read, problems)
   if (problems.length > 0) throw new ConfigError(problems)
 
   return {
@@ -134,9 +142,14 @@ export function readAgentConfig(toolNames: readonly string[], env: Environment =
           : { diskBytes: read.SANDLOT_SANDBOX_DISK_MB * MiB }),
       },
       runtime: read.SANDLOT_SANDBOX_RUNTIME,
+      network,
     },
-    secrets: apiKey === undefined ? [] : [apiKey],
+    secrets: [...(apiKey === undefined ? [] : [apiKey]), ...secretsOf(network)],
   }
+}
+
+function secretsOf(network: NetworkConfig): string[] {
+  return network === 'none' ? [] : Object.values(network.egress.credentials).map(({ value }) => value)
 }
 
 /** As the docker command reads them: certificates of an engine behind TLS. */

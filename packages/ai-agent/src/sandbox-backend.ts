@@ -4,6 +4,7 @@ import { messageOf } from '@sandlot/shared/errors'
 import type { SandboxBackend } from '@sandlot/sandbox/backend'
 import { createDockerBackend } from '@sandlot/sandbox/backends/docker/backend'
 import { createLocalProcessBackend } from '@sandlot/sandbox/backends/local-process'
+import type { EgressOptions } from '@sandlot/sandbox/egress/egress'
 import type { SandboxLedger } from '@sandlot/sandbox/ledger'
 import { type Sandboxes, createSandboxes } from '@sandlot/sandbox/sandboxes'
 import type { AgentConfig } from './config.ts'
@@ -26,7 +27,7 @@ export function openSandboxes(
   log: ToolLog,
 ): AgentSandboxes {
   const backend = createBackend(config, keys)
-  const { image, limits, runtime } = config.sandbox
+  const { image, limits, runtime, network } = config.sandbox
   const sandboxes = createSandboxes({
     backend,
     ledger,
@@ -35,10 +36,19 @@ export function openSandboxes(
     image,
     limits,
     ...(runtime === undefined ? {} : { runtime }),
+    network: network === 'none' ? 'none' : { egress: { ...network.egress, ...auditTo(log) } },
     log: (message, { userId, error }) =>
       log.warn({ userId, ...(error === undefined ? {} : { error: messageOf(error) }) }, message),
   })
   return { ...sandboxes, probe: () => probe(backend) }
+}
+
+/** One line for every connection, and a warning for every refusal: names and counts, nothing that was said. */
+function auditTo(log: ToolLog): Pick<EgressOptions, 'audit' | 'onRefused'> {
+  return {
+    audit: (record) => log.info({ egress: record }, 'a sandbox used the network'),
+    onRefused: (event) => log.warn({ egress: event }, 'a sandbox was refused a connection'),
+  }
 }
 
 function createBackend(config: AgentConfig, keys: DeploymentKeys): SandboxBackend {

@@ -19,6 +19,12 @@ export const CONFIG_NAMES: Record<string, string> = {
   SANDLOT_SANDBOX_PIDS: 'processes of one sandbox (default 512)',
   SANDLOT_SANDBOX_DISK_MB: 'disk budget of one workspace (default 10240)',
   SANDLOT_SANDBOX_RUNTIME: 'OCI runtime, for example runsc (default: the engine’s)',
+  SANDLOT_SANDBOX_NETWORK: 'none | egress; what commands may reach (default none)',
+  SANDLOT_EGRESS_ALLOW:
+    'comma-separated hosts for egress: example.org, *.example.org, example.org:8080, package-registries, git-hosts',
+  SANDLOT_EGRESS_CREDENTIALS: 'JSON, host → {value, header}: added to plain HTTP requests, outside the sandbox',
+  SANDLOT_EGRESS_CONNECTIONS: '1–4096; connections of one user at once (default 256)',
+  SANDLOT_EGRESS_MB_PER_HOUR: 'MiB of one user in both directions (default 20480)',
   SANDLOT_DEPLOYMENT: 'id that containers and volumes are labelled with (default: made once, and kept)',
   SANDLOT_ENGINE_MAX_CONTAINERS: 'containers that the engine gate lets exist at once (default 1000)',
   SANDLOT_ENGINE_MAX_VOLUMES: 'volumes that the engine gate lets exist at once (default 10000)',

@@ -3,6 +3,7 @@
  * command is sent, a lost stream is taken up again, and a restart adopts what runs or says that it does not know.
  */
 import type { ExitInfo, FailureReason } from '@sandlot/shared/events'
+import type { RefusedHost } from '@sandlot/sandbox/egress/egress'
 import { SandboxError } from '@sandlot/sandbox/errors'
 import type { CommandExit, RunningCommand, Sandbox } from '@sandlot/sandbox/sandbox'
 import { CallFailure, abortReason, isShutdown } from './call-failure.ts'
@@ -24,7 +25,11 @@ export interface SandboxCommand {
 }
 
 /** How a command ended, and what of its output the model and the screen get. */
-export type CommandResult = FinishedOutput & { usage?: CommandUsage } & (
+export type CommandResult = FinishedOutput & {
+  usage?: CommandUsage
+  /** What it asked for on the network and did not get. */
+  refusedHosts?: readonly RefusedHost[]
+} & (
     | { status: 'completed'; exit: ExitInfo }
     | { status: 'failed'; reason: FailureReason; message: string; exit?: ExitInfo }
   )
@@ -266,7 +271,11 @@ async function finishedResult(
   void ctx.settled.then(() => command.acknowledge({ stdout: exit.bytes.stdout }))
   const file = exit.spoolFile === undefined ? {} : { file: `${sandbox.workspace}/.tool-outputs/${id}.txt` }
   const { durationMs, userMs, systemMs, maxRssKb } = exit
-  const result = { ...output.finish({ ...keep, ...file }), usage: { durationMs, userMs, systemMs, maxRssKb } }
+  const result = {
+    ...output.finish({ ...keep, ...file }),
+    usage: { durationMs, userMs, systemMs, maxRssKb },
+    ...(exit.refusedHosts === undefined ? {} : { refusedHosts: exit.refusedHosts }),
+  }
 
   const how =
     exit.signal === undefined

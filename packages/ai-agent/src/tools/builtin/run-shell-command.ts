@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { defineTool, firstLine, textArg } from '../define-tool.ts'
+import type { RefusedHost } from '@sandlot/sandbox/egress/egress'
 import { type CommandResult, runInSandbox } from '../sandboxed-tool-executor.ts'
 import type { ToolOutcome } from '../tool.ts'
 import { WORKSPACE, workspacePath } from '../workspace-path.ts'
@@ -50,10 +51,13 @@ export const runShellCommand = defineTool({
 /** The model reads the output and how the command ended; the screen gets the output with its colours where that differs. */
 function shellOutcome(result: CommandResult): ToolOutcome {
   const { text, screen, info, usage } = result
-  const forModel = [text, endOf(result)].filter((part) => part !== '').join('\n')
+  const refused = result.refusedHosts ?? []
+  const forModel = [text, refusedNotice(refused), endOf(result)].filter((part) => part !== '').join('\n')
   const shared = {
     forModel,
-    ...(usage === undefined ? {} : { data: usage }),
+    ...(usage === undefined
+      ? {}
+      : { data: { ...usage, ...(refused.length > 0 ? { refusedHosts: refused } : {}) } }),
     ...(screen === forModel || screen === ''
       ? {}
       : { content: [{ type: 'content' as const, content: { type: 'text' as const, text: screen } }] }),
@@ -63,6 +67,21 @@ function shellOutcome(result: CommandResult): ToolOutcome {
   return result.status === 'completed'
     ? { status: 'completed', ...shared }
     : { status: 'failed', reason: result.reason, ...shared }
+}
+
+/** Programs tell it in words of their own, often without the host: the model must know what to ask for. */
+function refusedNotice(refused: readonly RefusedHost[]): string {
+  if (refused.length === 0) return ''
+  const hosts = refused.map(({ host, port, reason }) => `${host}:${port} (${WHY_REFUSED[reason] ?? reason})`)
+  return `[the network of this sandbox refused ${hosts.join(', ')}. Whoever runs Sandlot can allow hosts with SANDLOT_EGRESS_ALLOW; tell the user what is needed and why]`
+}
+
+const WHY_REFUSED: Partial<Record<RefusedHost['reason'], string>> = {
+  not_allowed: 'not on the list of allowed hosts',
+  port: 'not on this port',
+  private_address: 'its address is not public',
+  not_tls: 'only TLS may be spoken there',
+  other_name: 'TLS was begun for another name',
 }
 
 function endOf(result: CommandResult): string {

@@ -1,0 +1,78 @@
+/** What the sandboxes may reach, read from the settings. */
+import { messageOf } from '@sandlot/shared/errors'
+import { createPolicy, type EgressPolicyOptions } from '@sandlot/sandbox/egress/policy'
+import { z } from 'zod'
+
+export type NetworkConfig =
+  | 'none'
+  | { egress: Required<Pick<EgressPolicyOptions, 'allow' | 'credentials' | 'budgets'>> }
+
+/** As they stand in the environment. */
+export interface NetworkSettings {
+  SANDLOT_SANDBOX_NETWORK: 'none' | 'egress'
+  SANDLOT_EGRESS_ALLOW?: string | undefined
+  SANDLOT_EGRESS_CREDENTIALS?: string | undefined
+  SANDLOT_EGRESS_CONNECTIONS?: number | undefined
+  SANDLOT_EGRESS_MB_PER_HOUR?: number | undefined
+}
+
+const MiB = 1024 * 1024
+
+const credentials = z.record(
+  z.string(),
+  z.strictObject({ header: z.string().optional(), value: z.string().min(1) }),
+)
+
+/** Adds what is wrong to `problems`, a sentence for each. Never quotes a credential. */
+export function readNetwork(read: NetworkSettings, problems: string[]): NetworkConfig {
+  if (read.SANDLOT_SANDBOX_NETWORK === 'none') {
+    if (read.SANDLOT_EGRESS_ALLOW !== undefined)
+      problems.push('SANDLOT_EGRESS_ALLOW: it says nothing without SANDLOT_SANDBOX_NETWORK=egress')
+    return 'none'
+  }
+  const { SANDLOT_EGRESS_CONNECTIONS: connections, SANDLOT_EGRESS_MB_PER_HOUR: megabytes } = read
+  const egress = {
+    allow: (read.SANDLOT_EGRESS_ALLOW ?? '')
+      .split(',')
+      .map((entry) => entry.trim())
+      .filter((entry) => entry !== ''),
+    credentials: readCredentials(read.SANDLOT_EGRESS_CREDENTIALS, problems),
+    budgets: {
+      ...(connections === undefined ? {} : { connections }),
+      ...(megabytes === undefined ? {} : { bytes: megabytes * MiB }),
+    },
+  }
+  check('SANDLOT_EGRESS_ALLOW', { allow: egress.allow }, problems)
+  check('SANDLOT_EGRESS_CREDENTIALS', { allow: [], credentials: egress.credentials }, problems)
+  return { egress }
+}
+
+function check(name: string, options: EgressPolicyOptions, problems: string[]): void {
+  try {
+    createPolicy(options)
+  } catch (error) {
+    problems.push(`${name}: ${messageOf(error)}`)
+  }
+}
+
+function readCredentials(
+  text: string | undefined,
+  problems: string[],
+): NonNullable<EgressPolicyOptions['credentials']> {
+  if (text === undefined) return {}
+  try {
+    const read = credentials.parse(JSON.parse(text))
+    return Object.fromEntries(
+      Object.entries(read).map(([host, { header, value }]) => [
+        host,
+        { value, ...(header === undefined ? {} : { header }) },
+      ]),
+    )
+  } catch {
+    // The parser's message would quote what it could not read.
+    problems.push(
+      'SANDLOT_EGRESS_CREDENTIALS: it must be JSON like {"registry.example.org": {"value": "Bearer …"}}',
+    )
+    return {}
+  }
+}
