@@ -179,55 +179,65 @@ static bool lease_over(uint64_t now_ms)
     return lease_ms && left == 0;
 }
 
-static _Noreturn void loop(int signal_fd)
+static struct source frames = {SRC_STDIN_FRAMES, NULL, 0};
+
+/* One round: what is due, what may be sent, then a wait for events. Returns whether signals are among them. */
+bool loop_round(uint64_t now)
 {
-    static struct source in = {SRC_STDIN_FRAMES, NULL, 0}, out = {SRC_STDOUT_FRAMES, NULL, 0}, files = {SRC_FILES, NULL, 0};
-    static struct source disk = {SRC_DISK, NULL, 0};
-    static struct source signals = {SRC_SIGNALS, NULL, 0};
-    bool reading = true, writing = false;
-    watch(signal_fd, &signals, EPOLLIN);
-    watch(0, &in, EPOLLIN);
+    static struct source out = {SRC_STDOUT_FRAMES, NULL, 0};
+    static bool reading, writing;
+    int wait = commands_timers(now);
+    commands_bury();
+    disk_running(command_count(true));
+    egress_timers(now);
+    egress_pump();
+    wire_pump();
+    if (egress_pending())
+        wait = 0;
+    if (wire_wants_write() != writing)
+        watch(1, &out, (writing = !writing) ? EPOLLOUT : 0);
+    if (wire_wants_read() != reading)
+        watch(0, &frames, (reading = !reading) ? EPOLLIN : 0);
+    struct epoll_event events[64];
+    bool signalled = false;
+    int n = epoll_wait(epoll_fd, events, 64, wait < 0 || wait > 1000 ? 1000 : wait);
+    for (int i = 0; i < n; i++) {
+        struct source *src = events[i].data.ptr;
+        if (src->kind == SRC_STDIN_FRAMES)
+            wire_readable();
+        else if (src->kind == SRC_SIGNALS)
+            signalled = true;
+        else if (src->kind == SRC_FILES)
+            files_collect();
+        else if (src->kind == SRC_SPOOL)
+            spool_progress();
+        else if (src->kind == SRC_DISK)
+            disk_event();
+        else if (src->kind == SRC_EGRESS || src->kind == SRC_EGRESS_LISTENER)
+            egress_event(src, events[i].events);
+        else if (src->kind != SRC_STDOUT_FRAMES)
+            commands_event(src, events[i].events);
+    }
+    return signalled;
+}
+
+/* Everything that a round needs. */
+void loop_init(void)
+{
+    static struct source files = {SRC_FILES, NULL, 0}, disk = {SRC_DISK, NULL, 0};
+    if (getrandom(boot_id, sizeof boot_id, 0) != sizeof boot_id)
+        die("getrandom");
+    workspace_fd = open(workspace_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (workspace_fd < 0)
+        die(workspace_path);
+    epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    if (epoll_fd < 0)
+        die("epoll");
+    wire_init();
+    files_init();
+    disk_init();
     watch(files_eventfd(), &files, EPOLLIN);
     watch(disk_eventfd(), &disk, EPOLLIN);
-    for (;;) {
-        uint64_t now = now_us() / 1000;
-        if (told_to_end || lease_over(now) || (wire_ended && !is_init))
-            finish();
-        int wait = commands_timers(now);
-        commands_bury();
-        disk_running(command_count(true));
-        egress_timers(now);
-        egress_pump();
-        wire_pump();
-        if (egress_pending())
-            wait = 0;
-        if (wire_wants_write() != writing)
-            watch(1, &out, (writing = !writing) ? EPOLLOUT : 0);
-        if (wire_wants_read() != reading)
-            watch(0, &in, (reading = !reading) ? EPOLLIN : 0);
-        struct epoll_event events[64];
-        bool signalled = false;
-        int n = epoll_wait(epoll_fd, events, 64, wait < 0 || wait > 1000 ? 1000 : wait);
-        for (int i = 0; i < n; i++) {
-            struct source *src = events[i].data.ptr;
-            if (src->kind == SRC_STDIN_FRAMES)
-                wire_readable();
-            else if (src->kind == SRC_SIGNALS)
-                signalled = true;
-            else if (src->kind == SRC_FILES)
-                files_collect();
-            else if (src->kind == SRC_SPOOL)
-                spool_progress();
-            else if (src->kind == SRC_DISK)
-                disk_event();
-            else if (src->kind == SRC_EGRESS || src->kind == SRC_EGRESS_LISTENER)
-                egress_event(src, events[i].events);
-            else if (src->kind != SRC_STDOUT_FRAMES)
-                commands_event(src, events[i].events);
-        }
-        if (signalled)
-            read_signals(signal_fd);
-    }
 }
 
 int main(int argc, char **argv)
@@ -244,17 +254,17 @@ int main(int argc, char **argv)
     int signal_fd = signals_init();
     if (!is_init)
         prctl(PR_SET_CHILD_SUBREAPER, 1);
-    workspace_fd = open(workspace_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (workspace_fd < 0)
-        die(workspace_path);
-    if (getrandom(boot_id, sizeof boot_id, 0) != sizeof boot_id)
-        die("getrandom");
-    epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-    if (epoll_fd < 0 || signal_fd < 0)
-        die("epoll");
     oom_open();
-    wire_init();
-    files_init();
-    disk_init();
-    loop(signal_fd);
+    loop_init();
+    static struct source signals = {SRC_SIGNALS, NULL, 0};
+    if (signal_fd < 0)
+        die("signalfd");
+    watch(signal_fd, &signals, EPOLLIN);
+    for (;;) {
+        uint64_t now = now_us() / 1000;
+        if (told_to_end || lease_over(now) || (wire_ended && !is_init))
+            finish();
+        if (loop_round(now))
+            read_signals(signal_fd);
+    }
 }

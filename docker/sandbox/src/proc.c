@@ -46,9 +46,11 @@ static void read_process(struct tree *t, int proc, const char *name)
     text[n] = 0;
     const char *end = strrchr(text, ')'); /* the name may contain anything, also ')' */
     char state;
-    int parent;
-    if (!end || sscanf(end + 1, " %c %d", &state, &parent) != 2)
+    int parent, threads;
+    if (!end || sscanf(end + 1, " %c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %d", &state, &parent, &threads) != 3)
         return;
+    /* A process whose first thread has ended looks like a dead one, and runs on in its other threads. */
+    bool alive = (state != 'Z' && state != 'X') || threads > 1;
     if (t->n == t->cap) {
         size_t cap = t->cap ? t->cap * 2 : 256;
         struct process *p = realloc(t->p, cap * sizeof *p);
@@ -57,7 +59,7 @@ static void read_process(struct tree *t, int proc, const char *name)
         t->p = p;
         t->cap = cap;
     }
-    t->p[t->n++] = (struct process){atoi(name), parent, state != 'Z' && state != 'X', -1};
+    t->p[t->n++] = (struct process){atoi(name), parent, alive, -1};
 }
 
 static int by_pid(const void *a, const void *b)
@@ -69,7 +71,7 @@ static int by_pid(const void *a, const void *b)
 static struct process *find(const struct tree *t, pid_t pid)
 {
     struct process key = {.pid = pid};
-    return bsearch(&key, t->p, t->n, sizeof key, by_pid);
+    return t->n == 0 ? NULL : bsearch(&key, t->p, t->n, sizeof key, by_pid);
 }
 
 /* Walk up from each process until an answer is known, then write it down along the way. */
@@ -118,6 +120,8 @@ static void read_tree(struct tree *t, pid_t root, const pid_t *except, size_t ex
         }
     }
     close(proc);
+    if (t->n == 0)
+        return;
     qsort(t->p, t->n, sizeof *t->p, by_pid);
     mark(t, root, except, excepts);
 }

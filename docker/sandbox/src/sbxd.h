@@ -290,6 +290,9 @@ extern sigset_t all_signals;
 extern uint64_t lease_ms; /* 0: none */
 
 uint64_t now_us(void);
+/* The loop without signals and its end: main() and fuzz/ drive it. */
+void loop_init(void);
+bool loop_round(uint64_t now_ms);
 _Noreturn void die(const char *what);
 
 #endif

@@ -210,7 +210,7 @@ static void hello(uint16_t flags, const uint8_t *p, size_t n)
         refuse(nonce, REFUSED_OLD_EPOCH);
         return;
     }
-    if (!key_installed) {
+    if (!key_installed && key) {
         memcpy(sandbox_key, key, KEY_BYTES);
         key_installed = true;
     }
