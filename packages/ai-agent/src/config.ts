@@ -6,8 +6,9 @@ import { nearest } from '@sandlot/shared/config-names'
 import { messageOf } from '@sandlot/shared/errors'
 import { type Mode, mode } from '@sandlot/shared/events'
 import type { SandboxLimits } from '@sandlot/sandbox/backend'
-import { DEFAULT_LIMITS } from '@sandlot/sandbox/limits'
+import type { HostOptions } from '@sandlot/sandbox/host-guard'
 import { z } from 'zod'
+import { limitVariables, readHost, readLimits } from './limits-config.ts'
 import { type NetworkConfig, readNetwork } from './network-config.ts'
 
 const MiB = 1024 * 1024
@@ -35,15 +36,7 @@ const variables = z.object({
   SANDLOT_APPROVAL_TTL: wholeNumber(1, 365 * 86_400).default(86_400),
   SANDLOT_SANDBOX: z.enum(['docker', 'local-process']).default('docker'),
   SANDLOT_SANDBOX_IMAGE: z.string().default('sandlot/sandbox:latest'),
-  SANDLOT_SANDBOX_MEMORY_MB: wholeNumber(64, 1024 * 1024).optional(),
-  SANDLOT_SANDBOX_CPUS: z
-    .string()
-    .regex(/^\d+(\.\d+)?$/, 'must be a number like 2 or 0.5')
-    .transform(Number)
-    .pipe(z.number().min(0.1, 'must be at least 0.1').max(1024))
-    .optional(),
-  SANDLOT_SANDBOX_PIDS: wholeNumber(16, 1_000_000).optional(),
-  SANDLOT_SANDBOX_DISK_MB: wholeNumber(64, 16 * 1024 * 1024).optional(),
+  ...limitVariables,
   SANDLOT_SANDBOX_RUNTIME: z.string().optional(),
   SANDLOT_SANDBOX_NETWORK: z.enum(['none', 'egress']).default('none'),
   SANDLOT_EGRESS_ALLOW: z.string().optional(),
@@ -58,6 +51,7 @@ export interface SandboxConfig {
   tls: { ca: Buffer; cert: Buffer; key: Buffer } | undefined
   image: string
   limits: SandboxLimits
+  host: HostOptions
   runtime: string | undefined
   network: NetworkConfig
 }
@@ -107,6 +101,7 @@ export function readAgentConfig(toolNames: readonly string[], env: Environment =
   const tls = readTls(read.DOCKER_CERT_PATH, read.DOCKER_TLS_VERIFY, problems)
   const builtinTools = readToolNames(read.SANDLOT_BUILTIN_TOOLS, toolNames, problems)
   const network = readNetwork(read, problems)
+  const limits = readLimits(read, problems)
   if (problems.length > 0) throw new ConfigError(problems)
 
   return {
@@ -130,17 +125,8 @@ export function readAgentConfig(toolNames: readonly string[], env: Environment =
       dockerHost: read.DOCKER_HOST,
       tls,
       image: read.SANDLOT_SANDBOX_IMAGE,
-      limits: {
-        ...DEFAULT_LIMITS,
-        ...(read.SANDLOT_SANDBOX_MEMORY_MB === undefined
-          ? {}
-          : { memoryBytes: read.SANDLOT_SANDBOX_MEMORY_MB * MiB }),
-        ...(read.SANDLOT_SANDBOX_CPUS === undefined ? {} : { cpus: read.SANDLOT_SANDBOX_CPUS }),
-        ...(read.SANDLOT_SANDBOX_PIDS === undefined ? {} : { pids: read.SANDLOT_SANDBOX_PIDS }),
-        ...(read.SANDLOT_SANDBOX_DISK_MB === undefined
-          ? {}
-          : { diskBytes: read.SANDLOT_SANDBOX_DISK_MB * MiB }),
-      },
+      limits,
+      host: readHost(read),
       runtime: read.SANDLOT_SANDBOX_RUNTIME,
       network,
     },

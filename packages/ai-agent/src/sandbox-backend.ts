@@ -1,7 +1,7 @@
 /** Which sandboxes this agent uses, from its configuration. */
 import { join } from 'node:path'
 import { messageOf } from '@sandlot/shared/errors'
-import type { SandboxBackend } from '@sandlot/sandbox/backend'
+import type { BackendCapabilities, SandboxBackend } from '@sandlot/sandbox/backend'
 import { createDockerBackend } from '@sandlot/sandbox/backends/docker/backend'
 import { createLocalProcessBackend } from '@sandlot/sandbox/backends/local-process'
 import type { EgressOptions } from '@sandlot/sandbox/egress/egress'
@@ -13,6 +13,12 @@ import type { ToolLog } from './tools/tool.ts'
 
 /** Where `make -C docker/sandbox` puts it; only for `local-process`. */
 const SBXD = join(import.meta.dirname, '../../../docker/sandbox/sbxd')
+
+const DISK_WORDS: Record<BackendCapabilities['quota'], string> = {
+  hard: 'the file system holds workspaces to their disk budget',
+  soft: 'the disk budget of workspaces is watched',
+  none: 'workspaces have no disk budget',
+}
 
 export interface AgentSandboxes extends Sandboxes {
   /** What an operator should know, for the status. Does not throw; asks the backend each time. */
@@ -27,7 +33,7 @@ export function openSandboxes(
   log: ToolLog,
 ): AgentSandboxes {
   const backend = createBackend(config, keys)
-  const { image, limits, runtime, network } = config.sandbox
+  const { image, limits, host, runtime, network } = config.sandbox
   const sandboxes = createSandboxes({
     backend,
     ledger,
@@ -35,12 +41,13 @@ export function openSandboxes(
     deploymentKey: keys.key,
     image,
     limits,
+    host,
     ...(runtime === undefined ? {} : { runtime }),
     network: network === 'none' ? 'none' : { egress: { ...network.egress, ...auditTo(log) } },
     log: (message, { userId, error }) =>
       log.warn({ userId, ...(error === undefined ? {} : { error: messageOf(error) }) }, message),
   })
-  return { ...sandboxes, probe: () => probe(backend) }
+  return { ...sandboxes, probe: () => probe(backend, () => sandboxes.hostDisk()) }
 }
 
 /** One line for every connection, and a warning for every refusal: names and counts, nothing that was said. */
@@ -63,10 +70,16 @@ function createBackend(config: AgentConfig, keys: DeploymentKeys): SandboxBacken
   })
 }
 
-async function probe(backend: SandboxBackend): Promise<{ ok: boolean; message: string }> {
+async function probe(
+  backend: SandboxBackend,
+  hostDisk: Sandboxes['hostDisk'],
+): Promise<{ ok: boolean; message: string }> {
   try {
-    const { name, version, isolates } = await backend.capabilities()
-    if (isolates) return { ok: true, message: `Commands run in containers (${name} ${version}).` }
+    const { name, version, isolates, quota } = await backend.capabilities()
+    const { open, message } = hostDisk()
+    if (open && message !== undefined) return { ok: false, message }
+    if (isolates)
+      return { ok: true, message: `Commands run in containers (${name} ${version}); ${DISK_WORDS[quota]}.` }
     return {
       ok: false,
       message: `SANDLOT_SANDBOX=${name} isolates nothing: every command of the agent runs as this process’s user.`,

@@ -180,7 +180,7 @@ function ulimit(name: string, value: number) {
 }
 
 /** 64 MiB, less in a small sandbox. */
-function shmBytes(limits: SandboxLimits): number {
+function shmBytes(limits: Pick<SandboxLimits, 'memoryBytes'>): number {
   return Math.min(64 * MiB, Math.floor(limits.memoryBytes / 16))
 }
 
@@ -215,11 +215,14 @@ export function checkLimits(limits: SandboxLimits): void {
     if (name !== 'cpus' && !Number.isSafeInteger(value))
       throw badLimit(`${name} must be a whole number, not ${value}`)
   }
-  const others = RUN_BYTES + shmBytes(limits)
-  if (limits.tmpBytes + others > limits.memoryBytes / 4) {
-    const most = Math.floor(limits.memoryBytes / 4) - others
-    throw badLimit(`tmpBytes may be at most ${Math.max(most, 0)} with memoryBytes ${limits.memoryBytes}`)
-  }
+  const most = mostTmpBytes(limits.memoryBytes)
+  if (limits.tmpBytes > most)
+    throw badLimit(`tmpBytes may be at most ${most} with memoryBytes ${limits.memoryBytes}`)
+}
+
+/** What is left for /tmp of a quarter of the memory. */
+export function mostTmpBytes(memoryBytes: number): number {
+  return Math.max(0, Math.floor(memoryBytes / 4) - RUN_BYTES - shmBytes({ memoryBytes }))
 }
 
 function badLimit(text: string): SandboxError {
