@@ -253,7 +253,7 @@ async function load(host: string, tar: Buffer): Promise<void> {
 }
 
 /** Until not one byte more can be written, by root. */
-async function fillDisk(directory: string): Promise<() => Promise<void>> {
+export async function fillDisk(directory: string): Promise<() => Promise<void>> {
   const filler = join(directory, 'filler')
   const file = await open(filler, 'w')
   try {

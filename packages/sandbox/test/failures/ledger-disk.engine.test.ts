@@ -1,0 +1,45 @@
+/** The disk that the ledger is on fills up. On a small file system of the test's own. */
+import { execFile } from 'node:child_process'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+
+import { createFileLedger } from '../../src/file-ledger.ts'
+import { dockerFixture, type DockerFixture, shell } from '../docker-fixture.ts'
+import { fillDisk } from './own-engine.ts'
+import { usable } from './say.ts'
+
+const run = promisify(execFile)
+const reason = process.getuid?.() === 0 ? undefined : 'mounting a small disk needs root'
+
+describe.skipIf(reason !== undefined)(`the ledger’s disk is full${reason ? ` (${reason})` : ''}`, () => {
+  let fixture: DockerFixture
+  let disk: string
+  beforeAll(async () => {
+    fixture = await dockerFixture()
+    disk = await mkdtemp(join(tmpdir(), 'sandlot-ledger-'))
+    await run('mount', ['-t', 'tmpfs', '-o', 'size=256k', 'sandlot-test', disk])
+  })
+  afterAll(async () => {
+    await fixture.dispose()
+    await run('umount', ['-l', disk])
+    await rm(disk, { recursive: true, force: true })
+  })
+
+  test('who has a sandbox keeps it, who has none gets a typed error, and one when there is space', async () => {
+    const sandboxes = fixture.controller({ ledger: createFileLedger(join(disk, 'ledger.json')) })
+    const ann = await sandboxes.acquire('ann')
+    const free = await fillDisk(disk)
+    expect((await shell(ann, 'echo works')).output).toBe('works\n')
+    await expect(sandboxes.acquire('bob')).rejects.toMatchObject({ code: 'ledger' })
+    expect(await fixture.containers()).toEqual([ann.id])
+    await free()
+    await usable(sandboxes, 'bob')
+    expect(await sandboxes.acquire('ann')).toBe(ann)
+    expect(await fixture.containers()).toHaveLength(2)
+    expect(await fixture.volumes()).toHaveLength(2)
+  })
+})
