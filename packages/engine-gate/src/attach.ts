@@ -12,6 +12,7 @@ import { splice } from './splice.ts'
 
 /** What a client may send before it has heard that it is attached. Ours sends nothing. */
 const MOST_EARLY_BYTES = 64 * 1024
+const FORGOTTEN_MS = 10 * 60_000
 const MOST_ANSWER_BYTES = 64 * 1024
 
 interface AttachRequest {
@@ -41,6 +42,7 @@ export async function attachThrough(given: AttachRequest): Promise<void> {
     )
     if (upstream.head.length > 0) upstream.socket.unshift(upstream.head)
     if (rest.length > 0) socket.unshift(rest)
+    endWhenForgotten(socket, upstream.socket)
     await splice(socket, upstream.socket)
   } catch (error) {
     early.stop()
@@ -52,6 +54,14 @@ export async function attachThrough(given: AttachRequest): Promise<void> {
     // It goes once the answer is written; what the client may still send is nobody's.
     socket.end(plainAnswer(status, message), () => socket.destroy())
   }
+}
+
+/**
+ * A client that has gone looks the same as one that has nothing more to say, until something is written to it. One that
+ * said its last word and then hears nothing for long has gone.
+ */
+function endWhenForgotten(client: Socket, container: Socket): void {
+  client.once('end', () => container.setTimeout(FORGOTTEN_MS, () => container.destroy()))
 }
 
 async function dial(

@@ -13,6 +13,8 @@ import { type Operation, routeOf } from './routes.ts'
 /** The create body is some 15 KiB, most of it the seccomp profile. */
 const MOST_BODY: Partial<Record<Operation, number>> = { create: 256 * 1024, 'volume-create': 16 * 1024 }
 const MOST_OTHER_BODY = 1024
+/** Read on and thrown away, so that a client with too much to say still hears why it is refused. */
+const SWALLOWED = 1024 * 1024
 /** Requests in hand at once, those that wait for the engine included. */
 const MOST_REQUESTS = 1024
 /** They last as long as their client wants, and are counted with the attached streams. */
@@ -102,9 +104,11 @@ async function readBody(request: IncomingMessage, most: number): Promise<string>
   let bytes = 0
   for await (const chunk of request as AsyncIterable<Buffer>) {
     bytes += chunk.length
-    if (bytes > most) throw new Refusal(413, `engine-gate: the body is larger than ${most} bytes`)
-    chunks.push(chunk)
+    if (bytes <= most) chunks.push(chunk)
+    // Leaving the loop closes the connection under a client that is still writing.
+    else if (bytes > most + SWALLOWED) break
   }
+  if (bytes > most) throw new Refusal(413, `engine-gate: the body is larger than ${most} bytes`)
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(Buffer.concat(chunks))
   } catch (error) {

@@ -10,6 +10,8 @@ export interface TemplateParts {
   volume: string
   imageId: string
   fingerprint: string
+  /** Those of the spec, beyond our own. */
+  labels: Record<string, string>
   limits: SandboxLimits
 }
 
@@ -26,6 +28,8 @@ const body = z.looseObject({
     Ulimits: z.array(z.looseObject({ Name: z.string(), Soft: z.number() })),
   }),
 })
+
+const OWN: ReadonlySet<string> = new Set(Object.values(LABEL))
 
 /**
  * The inverse of `createTemplate`, for whoever must judge a body that somebody else sent: reads the parts from which
@@ -60,6 +64,7 @@ export function readTemplate(value: unknown): TemplateParts | undefined {
     volume: mount.Source,
     imageId: Image,
     fingerprint,
+    labels: Object.fromEntries(Object.entries(Labels).filter(([name]) => !OWN.has(name))),
     limits: {
       memoryBytes: HostConfig.Memory,
       cpus: HostConfig.NanoCpus / 1e9,
