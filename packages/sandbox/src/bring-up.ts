@@ -52,7 +52,7 @@ export async function bringUp<T>(
       failure = error
       // Removed or stopped behind our back, or the name is taken by a container that is not to be seen.
       if (error.code === 'sandbox_lost' || error.code === 'exists') continue
-      // Frozen by something else than the engine, which then says that it runs: freeze and thaw it once.
+      // It runs, says the engine, but it may be frozen by something else.
       if (error.code === 'timeout' && container && attempt === 0 && (await nudged(container, options)))
         continue
       // A supervisor of another version, from before an upgrade: nobody can talk to what runs in there any more.
@@ -108,12 +108,14 @@ async function nudged(container: BackendSandbox, { backend }: BringUpOptions): P
   if (container.state !== 'running' || !(await backend.capabilities()).pause) return false
   try {
     await backend.pause(container.id)
-    await backend.resume(container.id)
-    return true
   } catch (error) {
-    if (error instanceof SandboxError) return false
-    throw error
+    if (!(error instanceof SandboxError)) throw error
+    // What cannot be paused although it runs is frozen already, and only its end thaws it.
+    await backend.stop(container.id)
+    return true
   }
+  await backend.resume(container.id)
+  return true
 }
 
 /** Only a sandbox in which nothing runs moves to a new image. */

@@ -58,9 +58,9 @@ export function createHousekeeping(options: HousekeepingOptions): Housekeeping {
     try {
       const seen = await options.look()
       const claimed = claimedContainers(seen, options.deploymentId)
-      await reattachAll(claimed)
+      await reattachAll(claimed, seen.at)
       await wakeFrozen(claimed)
-      await stopForgotten(claimed)
+      await stopForgotten(claimed, seen.at)
       await options.pool.settle(seen.rows, seen.containers)
       options.pool.refill()
     } catch (error) {
@@ -70,7 +70,7 @@ export function createHousekeeping(options: HousekeepingOptions): Housekeeping {
   }
 
   /** One list, one epoch, and then only streams: two hundred are back within a second or two. */
-  async function reattachAll(claimed: [LedgerSlot, BackendSandbox][]): Promise<void> {
+  async function reattachAll(claimed: [LedgerSlot, BackendSandbox][], seenAt: number): Promise<void> {
     const wanted = claimed.filter(
       ([{ userId }, { state }]) =>
         state === 'running' && userId !== undefined && !tenants.isConnected(userId),
@@ -82,7 +82,7 @@ export function createHousekeeping(options: HousekeepingOptions): Housekeeping {
       wanted.map(([slot, container]) =>
         gate(async () => {
           try {
-            await tenants.reattach(slot, container, epoch)
+            await tenants.reattach(slot, container, epoch, seenAt)
           } catch (error) {
             const { userId } = slot
             if (userId !== undefined && !closing.aborted)
@@ -102,13 +102,13 @@ export function createHousekeeping(options: HousekeepingOptions): Housekeeping {
     }
   }
 
-  async function stopForgotten(claimed: [LedgerSlot, BackendSandbox][]): Promise<void> {
+  async function stopForgotten(claimed: [LedgerSlot, BackendSandbox][], seenAt: number): Promise<void> {
     const before = asleep
     asleep = new Map()
     for (const [{ userId }, { id, state }] of claimed) {
       if (state !== 'paused' || userId === undefined || tenants.isConnected(userId)) continue
       const since = before.get(id) ?? performance.now()
-      if (stopAfterMs > 0 && performance.now() - since >= stopAfterMs) await tenants.stop(userId)
+      if (stopAfterMs > 0 && performance.now() - since >= stopAfterMs) await tenants.stop(userId, seenAt)
       else asleep.set(id, since)
     }
   }

@@ -17,6 +17,8 @@ export interface ReconcileOptions extends BringUpOptions {
 export interface Seen {
   rows: LedgerSlot[]
   containers: BackendSandbox[]
+  /** Just before, on the clock of `performance.now()`. */
+  at: number
 }
 
 export interface Reconciler {
@@ -89,6 +91,7 @@ export function createReconciler(options: ReconcileOptions): Reconciler {
   return {
     async pass() {
       // The ledger first: a row that is new by then has no container yet, and a container has its row before it.
+      const at = performance.now()
       const rows = await ledger.list()
       const containers = await backend.list({})
       const named = containers.map((container) => ({
@@ -99,9 +102,9 @@ export function createReconciler(options: ReconcileOptions): Reconciler {
       const before = since
       since = new Map()
       const isOld = (key: string): boolean => {
-        const at = before.get(key) ?? performance.now()
-        since.set(key, at)
-        return performance.now() - at >= graceMs
+        const first = before.get(key) ?? at
+        since.set(key, first)
+        return performance.now() - first >= graceMs
       }
       const known = new Set(rows.map(({ slot }) => slot))
       for (const { container, name } of named) {
@@ -117,7 +120,7 @@ export function createReconciler(options: ReconcileOptions): Reconciler {
           own.length > 1 || own.some((container) => generation(container, deploymentId) === 0)
         if (row.state === 'claimed' && unfinished) await one(row.slot, () => finishClaim(row))
       }
-      return { rows, containers }
+      return { rows, containers, at }
     },
     hasContainer: (owner) => owners === undefined || owners.has(owner),
   }

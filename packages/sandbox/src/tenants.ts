@@ -45,9 +45,10 @@ export interface Tenants {
   isConnected(userId: string): boolean
   /** Undefined without a stream, and for one that rests, which this would wake. Rejects when it does not answer. */
   stat(userId: string): Promise<SandboxStat | undefined>
-  /** Open a stream to a container that runs, unless there is one. Rejects with a `SandboxError`. */
-  reattach(slot: LedgerSlot, container: BackendSandbox, epoch: number): Promise<void>
-  stop(userId: string): Promise<void>
+  /** Open a stream to a container that ran at `seenAt`, unless there is one. Rejects with a `SandboxError`. */
+  reattach(slot: LedgerSlot, container: BackendSandbox, epoch: number, seenAt: number): Promise<void>
+  /** Not if anything happened to it after `unchangedSince`. */
+  stop(userId: string, unchangedSince?: number): Promise<void>
   /** Stop it if nothing runs in it and nobody asked for it since. */
   stopIdle(idler: Idler): Promise<boolean>
   idlers(): Idler[]
@@ -64,6 +65,9 @@ export function createTenants(context: TenantsContext): Tenants {
   const { backend, ledger, lock, gate, closing } = context
   const live = new Map<string, Tenant>()
   const joining = new Map<string, Promise<ConnectedSandbox>>()
+  /** When a stream of this user last came or went: what was seen on the engine before that says nothing any more. */
+  const changedAt = new Map<string, number>()
+  const unchanged = (userId: string, since: number): boolean => (changedAt.get(userId) ?? 0) < since
 
   function join(userId: string): Promise<ConnectedSandbox> {
     const tenant = live.get(userId)
@@ -92,6 +96,7 @@ export function createTenants(context: TenantsContext): Tenants {
     }
     if (context.egress) await wayOut(sandbox, context.egress.forUser(userId))
     live.set(userId, { sandbox, askedAt: performance.now() })
+    changedAt.set(userId, performance.now())
     void sandbox.closed.then((why) => onDrop(userId, sandbox, why))
     return sandbox
   }
@@ -170,6 +175,7 @@ export function createTenants(context: TenantsContext): Tenants {
   async function letGo(userId: string, why?: SandboxError): Promise<void> {
     const tenant = live.get(userId)
     live.delete(userId)
+    changedAt.set(userId, performance.now())
     await tenant?.sandbox.close(why)
   }
 
@@ -182,11 +188,11 @@ export function createTenants(context: TenantsContext): Tenants {
       return sandbox === undefined || sandbox.resting ? undefined : sandbox.stat()
     },
 
-    async reattach(slot, container, epoch) {
+    async reattach(slot, container, epoch, seenAt) {
       const { userId } = slot
       if (userId === undefined) return
       await lock.run(userId, async () => {
-        if (live.has(userId) || closing.aborted) return
+        if (live.has(userId) || closing.aborted || !unchanged(userId, seenAt)) return
         const { id, stream } = await open(container, backend, closing)
         const key = deriveSandboxKey(context.deploymentKey, id)
         const disk = context.budget()
@@ -194,14 +200,16 @@ export function createTenants(context: TenantsContext): Tenants {
       })
     },
 
-    stop: (userId) =>
+    stop: (userId, since = Number.POSITIVE_INFINITY) =>
       lock.run(userId, async () => {
+        if (!unchanged(userId, since)) return
         await letGo(userId)
         const slot = await ledger.find(userId)
         if (!slot) return
         for (const container of await containersOf(slot.slot, context)) {
           if (container.state === 'running' || container.state === 'paused') await backend.stop(container.id)
         }
+        changedAt.set(userId, performance.now())
       }),
 
     stopIdle: ({ userId, sandbox, usedAt }) =>
@@ -213,6 +221,7 @@ export function createTenants(context: TenantsContext): Tenants {
         if (!sandbox.resting || tenant.askedAt > usedAt || live.get(userId) !== tenant) return false
         await letGo(userId, new SandboxError('sandbox_lost', 'The sandbox was stopped because it was idle.'))
         await backend.stop(sandbox.id)
+        changedAt.set(userId, performance.now())
         return true
       }),
 

@@ -130,7 +130,7 @@ async function addRow(db: Kysely<SessionsSchema>, slot: LedgerSlot): Promise<voi
 
 /** The count and the insert are one statement: of two controllers that fill one pool none fills it too far. */
 async function addWarm(db: Kysely<SessionsSchema>, slot: LedgerSlot, mostWarm: number): Promise<void> {
-  const warm = sql<number>`(select count(*) from sandbox_slots where state = 'warm')`
+  const warm = sql<number | string>`(select count(*) from sandbox_slots where state = 'warm')`
   // The types are said because PostgreSQL takes a bare parameter of a select for text.
   const { rows } = await sql`
     insert into sandbox_slots (slot, state, uid, volume, generation, created_at)
