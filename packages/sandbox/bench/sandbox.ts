@@ -15,17 +15,28 @@ import { type BenchContext, openContext } from './context.ts'
 import { cancelTree } from './goals/cancel.ts'
 import { manyCalls, oneCall } from './goals/calls.ts'
 import { fileRoundTrip } from './goals/files.ts'
+import { allAtOnce, firstCommand, wake } from './goals/lifecycle.ts'
 import { idleMemory } from './goals/memory.ts'
 import { reattach } from './goals/reattach.ts'
+import { cutOutput, gigabyte, stalledReader, tinyWrites } from './goals/streams.ts'
+import { keystrokes } from './goals/terminal.ts'
 import { asMarkdown, asText, describeMachine, type Result } from './report.ts'
 
 const GOALS: { ids: readonly string[]; measure: (context: BenchContext) => Promise<Result[]> }[] = [
   { ids: ['G1', 'G2', 'G3', 'G4'], measure: oneCall },
   { ids: ['G5'], measure: manyCalls },
+  { ids: ['G6', 'G7'], measure: gigabyte },
+  { ids: ['G8'], measure: stalledReader },
+  { ids: ['G9'], measure: cutOutput },
+  { ids: ['G10'], measure: tinyWrites },
+  { ids: ['G11'], measure: firstCommand },
+  { ids: ['G12'], measure: wake },
   { ids: ['G13'], measure: cancelTree },
   { ids: ['G14', 'G15'], measure: idleMemory },
+  { ids: ['G16'], measure: allAtOnce },
   { ids: ['G17'], measure: reattach },
   { ids: ['G18'], measure: fileRoundTrip },
+  { ids: ['G19'], measure: keystrokes },
 ]
 
 const { values } = parseArgs({

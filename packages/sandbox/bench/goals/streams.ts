@@ -1,0 +1,236 @@
+/** G6 to G10: a gigabyte to the controller, a reader that stalls, an output that is cut, and very many tiny writes. */
+import { execFile } from 'node:child_process'
+import { once } from 'node:events'
+import { readdirSync, readFileSync } from 'node:fs'
+import { monitorEventLoopDelay } from 'node:perf_hooks'
+import { PassThrough, Writable } from 'node:stream'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { promisify } from 'node:util'
+
+import type { BenchContext } from '../context.ts'
+import { newId } from '../context.ts'
+import { inTurns, p50, single, type Way } from '../measure.ts'
+import { atLeast, atMost, below, loadNow, type Result } from '../report.ts'
+
+const MiB = 1024 * 1024
+const GIGABYTE = 1024 * MiB
+const PRINT = ['head', '-c', String(GIGABYTE), '/dev/zero']
+const STREAM_SAMPLES = 5
+const STALL_MS = 30_000
+const TINY_WRITES = 200_000
+
+/** Calls `body` and gives MB (10⁶ bytes) a second over the gigabyte. */
+async function rate(body: () => Promise<number>): Promise<number> {
+  const from = performance.now()
+  const bytes = await body()
+  if (bytes < GIGABYTE) throw new Error(`only ${bytes} bytes came`)
+  return bytes / 1e6 / ((performance.now() - from) / 1000)
+}
+
+export async function gigabyte({ sandboxes, docker }: BenchContext): Promise<Result[]> {
+  const sandbox = await sandboxes.acquire('bench')
+  const container = docker.getContainer(sandbox.id)
+  const exec = async () => {
+    const made = await container.exec({ Cmd: PRINT, AttachStdout: true, AttachStderr: true })
+    return made.start({ hijack: true, stdin: false })
+  }
+  const ways: Way[] = [
+    {
+      name: 'Sandlot',
+      once: () =>
+        rate(async () => {
+          const command = await sandbox.run({ id: newId(), command: PRINT, autoAcknowledge: true })
+          let bytes = 0
+          for await (const chunk of command.output) bytes += chunk.data.length
+          await command.exit
+          return bytes
+        }),
+    },
+    {
+      name: 'docker exec, raw bytes counted',
+      once: () =>
+        rate(async () => {
+          const stream = await exec()
+          let bytes = 0
+          stream.on('data', (chunk: Buffer) => (bytes += chunk.length))
+          await once(stream, 'end')
+          return bytes
+        }),
+    },
+    {
+      name: 'dockerode demuxStream to a sink',
+      once: () =>
+        rate(async () => {
+          const stream = await exec()
+          let bytes = 0
+          const sink = new Writable({
+            write(chunk: Buffer, _encoding, done) {
+              bytes += chunk.length
+              done()
+            },
+          })
+          docker.modem.demuxStream(stream, sink, new PassThrough().resume())
+          await once(stream, 'end')
+          return bytes
+        }),
+    },
+  ]
+  const series = await inTurns(ways, STREAM_SAMPLES, 1)
+  const [ours, raw, demux] = series
+  if (!ours || !raw || !demux) throw new Error('a way is missing')
+  return [
+    {
+      goal: 'G6, G7',
+      title: 'one GiB to the controller',
+      unit: 'MB/s',
+      series,
+      verdicts: [
+        atLeast('G6 ≥ 0.85 of docker exec read raw', p50(ours), p50(raw), 0.85),
+        atLeast('G7 ≥ 1.5 times demuxStream', p50(ours), p50(demux), 1.5),
+      ],
+      load: loadNow(),
+    },
+  ]
+}
+
+/** VmRSS in MiB of the process with this name, undefined where there is none (a remote engine). */
+function residentOf(name: string): number | undefined {
+  for (const pid of readdirSync('/proc').filter((entry) => /^\d+$/.test(entry))) {
+    try {
+      if (readFileSync(`/proc/${pid}/comm`, 'utf8').trim() !== name) continue
+      const kib = /VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]
+      return Number(kib) / 1024
+    } catch {
+      continue // it ended while we looked
+    }
+  }
+  return undefined
+}
+
+export async function stalledReader({ sandboxes }: BenchContext): Promise<Result[]> {
+  const sandbox = await sandboxes.acquire('bench')
+  const command = await sandbox.run({ id: newId(), command: PRINT, autoAcknowledge: true })
+  const output = command.output[Symbol.asyncIterator]()
+  await output.next()
+  const before = { ours: process.memoryUsage().rss / MiB, engine: residentOf('dockerd') }
+  await sleep(STALL_MS)
+  const after = { ours: process.memoryUsage().rss / MiB, engine: residentOf('dockerd') }
+  await command.cancel(0)
+  while (!(await output.next()).done);
+  await command.exit
+  const grown = { ours: after.ours - before.ours, engine: (after.engine ?? 0) - (before.engine ?? 0) }
+  return [
+    {
+      goal: 'G8',
+      title: `a reader that stalls for ${STALL_MS / 1000} s in the middle of a GiB: growth`,
+      unit: 'MiB',
+      series: [single('controller', grown.ours), single('dockerd', grown.engine)],
+      verdicts: [
+        below('controller ≤ 16 MiB', grown.ours, 16, 'MiB'),
+        below('dockerd ≤ 8 MiB', grown.engine, 8, 'MiB'),
+      ],
+      load: loadNow(),
+    },
+  ]
+}
+
+export async function cutOutput({ sandboxes }: BenchContext): Promise<Result[]> {
+  const sandbox = await sandboxes.acquire('bench')
+  const HEAD = 8 * 1024
+  const TAIL = 32 * 1024
+  const series = await inTurns(
+    [
+      {
+        name: 'Sandlot, cut at the source',
+        async once() {
+          const command = await sandbox.run({
+            id: newId(),
+            command: PRINT,
+            policy: { kind: 'cut', head: HEAD, tail: TAIL },
+            autoAcknowledge: true,
+          })
+          let bytes = 0
+          for await (const chunk of command.output) bytes += chunk.data.length
+          await command.exit
+          if (bytes > HEAD + TAIL) throw new Error(`${bytes} bytes came`)
+        },
+      },
+      {
+        name: 'docker exec through head and tail',
+        async once() {
+          const shell = `docker exec ${sandbox.id} ${PRINT.join(' ')} | (head -c ${HEAD} >/dev/null; tail -c ${TAIL} >/dev/null)`
+          await promisify(execFile)('sh', ['-c', shell])
+        },
+      },
+    ],
+    STREAM_SAMPLES,
+    1,
+  )
+  const [ours, theirs] = series
+  if (!ours || !theirs) throw new Error('a way is missing')
+  return [
+    {
+      goal: 'G9',
+      title: 'one GiB printed, only its head and tail wanted',
+      unit: 'ms',
+      series,
+      verdicts: [atMost('≤ 0.5 of the time', p50(ours), p50(theirs), 0.5)],
+      load: loadNow(),
+    },
+  ]
+}
+
+/** `TINY_WRITES` writes of one byte, stdout and stderr in turns. */
+const TINY = `import os
+for _ in range(${TINY_WRITES / 2}):
+    os.write(1, b"o")
+    os.write(2, b"e")`
+
+export async function tinyWrites({ sandboxes, docker }: BenchContext): Promise<Result[]> {
+  const sandbox = await sandboxes.acquire('bench')
+  const delay = monitorEventLoopDelay({ resolution: 1 })
+  const from = performance.now()
+  delay.enable()
+  const command = await sandbox.run({ id: newId(), command: ['python3', '-c', TINY], autoAcknowledge: true })
+  let bytes = 0
+  for await (const chunk of command.output) bytes += chunk.data.length
+  await command.exit
+  delay.disable()
+  const ours = performance.now() - from
+  const stall = delay.max / 1e6
+  return [
+    {
+      goal: 'G10',
+      title: `${TINY_WRITES} writes of one byte, stdout and stderr in turns`,
+      unit: 'ms',
+      series: [
+        single('Sandlot', ours),
+        single('Sandlot, longest stall of the controller', stall),
+        demuxed(docker),
+      ],
+      verdicts: [
+        { text: 'every byte came', figure: String(bytes), reached: bytes === TINY_WRITES },
+        below('longest stall ≤ 20 ms', stall, 20, 'ms'),
+      ],
+      load: loadNow(),
+    },
+  ]
+}
+
+/** The same writes as dockerd frames them, in pieces of 64 KiB as a socket gives them, through demuxStream. */
+function demuxed(docker: BenchContext['docker']) {
+  const frame = (stream: number): Buffer => Buffer.from([stream, 0, 0, 0, 0, 0, 0, 1, 0x78])
+  const bytes = Buffer.concat(Array.from({ length: TINY_WRITES }, (_, place) => frame(1 + (place % 2))))
+  const stream = new PassThrough({ highWaterMark: bytes.length })
+  const name = 'dockerode demuxStream, the same bytes'
+  const sink = (): PassThrough => new PassThrough({ highWaterMark: bytes.length })
+  docker.modem.demuxStream(stream, sink(), sink())
+  const from = performance.now()
+  try {
+    for (let at = 0; at < bytes.length; at += 64 * 1024)
+      stream.emit('data', bytes.subarray(at, at + 64 * 1024))
+    return single(name, performance.now() - from)
+  } catch (error) {
+    return { name, values: [], failures: 1, error: error instanceof Error ? error.message : String(error) }
+  }
+}

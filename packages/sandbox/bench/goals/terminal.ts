@@ -1,0 +1,62 @@
+/** G19: a key pressed in a terminal until its echo is back. */
+import { once } from 'node:events'
+
+import type { BenchContext } from '../context.ts'
+import { newId } from '../context.ts'
+import { inTurns, p99 } from '../measure.ts'
+import { atMost, loadNow, type Result } from '../report.ts'
+
+export async function keystrokes({ sandboxes, docker, samples }: BenchContext): Promise<Result[]> {
+  const sandbox = await sandboxes.acquire('bench')
+  const ours = await sandbox.run({
+    id: newId(),
+    command: ['cat'],
+    terminal: { columns: 80, rows: 24 },
+    autoAcknowledge: true,
+  })
+  const output = ours.output[Symbol.asyncIterator]()
+  const exec = await docker.getContainer(sandbox.id).exec({
+    Cmd: ['cat'],
+    Tty: true,
+    AttachStdin: true,
+    AttachStdout: true,
+    AttachStderr: true,
+  })
+  const theirs = await exec.start({ hijack: true, stdin: true, Tty: true })
+  const key = Buffer.from('x')
+  const series = await inTurns(
+    [
+      {
+        name: 'Sandlot terminal',
+        async once() {
+          await ours.writeStdin(key)
+          await output.next()
+        },
+      },
+      {
+        name: 'docker exec -it stream',
+        async once() {
+          const echo = once(theirs, 'data')
+          theirs.write(key)
+          await echo
+        },
+      },
+    ],
+    samples,
+    20,
+  )
+  await ours.cancel(0)
+  theirs.destroy()
+  const [mine, other] = series
+  if (!mine || !other) throw new Error('a way is missing')
+  return [
+    {
+      goal: 'G19',
+      title: 'a key in a terminal until its echo',
+      unit: 'ms',
+      series,
+      verdicts: [atMost('p99 ≤ that of docker exec -it', p99(mine), p99(other), 1)],
+      load: loadNow(),
+    },
+  ]
+}
