@@ -15,7 +15,7 @@ export async function usable(sandboxes: Sandboxes, user = 'ann'): Promise<void> 
     try {
       return await say(sandboxes, 'echo works', user)
     } catch (error) {
-      return error instanceof SandboxError ? error.code : `not typed: ${String(error)}`
+      return error instanceof SandboxError ? `${error.code}: ${error.message}` : `not typed: ${String(error)}`
     }
   }
   const seen: string[] = []
