@@ -51,6 +51,8 @@ export async function openAgent(
   const sandboxes = openSandboxes(config, keys, store.ledger, log)
   const model = createModel(config)
   const leaving = new AbortController()
+  // This process holds the agent's lock, so it is the one controller of the deployment. Never rejects.
+  void sandboxes.maintain()
 
   const registry = createRegistry()
   const offered = (tool: Tool): boolean =>

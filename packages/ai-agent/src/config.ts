@@ -38,6 +38,11 @@ const variables = z.object({
   SANDLOT_SANDBOX_IMAGE: z.string().default('sandlot/sandbox:latest'),
   ...limitVariables,
   SANDLOT_SANDBOX_RUNTIME: z.string().optional(),
+  SANDLOT_SANDBOX_POOL: z
+    .union([z.literal('auto'), wholeNumber(0, 100)], 'must be auto, or a number 0–100')
+    .default('auto'),
+  SANDLOT_SANDBOX_PAUSE_AFTER_MS: wholeNumber(0, 86_400_000).default(60_000),
+  SANDLOT_SANDBOX_STOP_AFTER_MS: wholeNumber(0, 7 * 86_400_000).default(1_800_000),
   SANDLOT_SANDBOX_NETWORK: z.enum(['none', 'egress']).default('none'),
   SANDLOT_EGRESS_ALLOW: z.string().optional(),
   SANDLOT_EGRESS_CREDENTIALS: z.string().optional(),
@@ -53,6 +58,9 @@ export interface SandboxConfig {
   limits: SandboxLimits
   host: HostOptions
   runtime: string | undefined
+  /** Warm sandboxes to keep. */
+  pool: number | 'auto'
+  idle: { pauseAfterMs: number; stopAfterMs: number }
   network: NetworkConfig
 }
 
@@ -128,6 +136,11 @@ export function readAgentConfig(toolNames: readonly string[], env: Environment =
       limits,
       host: readHost(read),
       runtime: read.SANDLOT_SANDBOX_RUNTIME,
+      pool: read.SANDLOT_SANDBOX_POOL,
+      idle: {
+        pauseAfterMs: read.SANDLOT_SANDBOX_PAUSE_AFTER_MS,
+        stopAfterMs: read.SANDLOT_SANDBOX_STOP_AFTER_MS,
+      },
       network,
     },
     secrets: [...(apiKey === undefined ? [] : [apiKey]), ...secretsOf(network)],

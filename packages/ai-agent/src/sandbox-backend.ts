@@ -33,7 +33,7 @@ export function openSandboxes(
   log: ToolLog,
 ): AgentSandboxes {
   const backend = createBackend(config, keys)
-  const { image, limits, host, runtime, network } = config.sandbox
+  const { image, limits, host, runtime, network, idle } = config.sandbox
   const sandboxes = createSandboxes({
     backend,
     ledger,
@@ -42,10 +42,13 @@ export function openSandboxes(
     image,
     limits,
     host,
+    // A process on this machine starts at once anyway.
+    pool: { size: config.sandbox.backend === 'docker' ? config.sandbox.pool : 0 },
+    idle,
     ...(runtime === undefined ? {} : { runtime }),
     network: network === 'none' ? 'none' : { egress: { ...network.egress, ...auditTo(log) } },
-    log: (message, { userId, error }) =>
-      log.warn({ userId, ...(error === undefined ? {} : { error: messageOf(error) }) }, message),
+    log: (message, { error, ...about }) =>
+      log.warn({ ...about, ...(error === undefined ? {} : { error: messageOf(error) }) }, message),
   })
   return { ...sandboxes, probe: () => probe(backend, () => sandboxes.hostDisk()) }
 }
@@ -58,7 +61,8 @@ function auditTo(log: ToolLog): Pick<EgressOptions, 'audit' | 'onRefused'> {
   }
 }
 
-function createBackend(config: AgentConfig, keys: DeploymentKeys): SandboxBackend {
+/** The engine or whatever takes its place. Contacts nothing. */
+export function createBackend(config: AgentConfig, keys: DeploymentKeys): SandboxBackend {
   const { backend, dockerHost, tls } = config.sandbox
   if (backend === 'local-process') {
     return createLocalProcessBackend({ sbxd: SBXD, directory: join(config.dataFolder, 'workspaces') })

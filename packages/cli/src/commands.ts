@@ -3,6 +3,7 @@ import { bench } from './commands/bench.ts'
 import { dev } from './commands/dev.ts'
 import { doctor } from './commands/doctor.ts'
 import { down } from './commands/down.ts'
+import { sandbox } from './commands/sandbox.ts'
 import { test } from './commands/test.ts'
 import { up } from './commands/up.ts'
 import type { Command } from './context.ts'
@@ -18,7 +19,11 @@ interface Listed {
 /** Every command, in the order of the help. */
 export const COMMANDS: Record<string, Listed> = {
   up: { run: up, usage: 'up', summary: 'everything needed to run, then run it; Ctrl-C ends it' },
-  down: { run: down, usage: 'down', summary: 'end a running Sandlot; workspaces and the engine stay' },
+  down: {
+    run: down,
+    usage: 'down [--purge]',
+    summary: 'end a running Sandlot; workspaces and the engine stay (--purge: workspaces go)',
+  },
   test: {
     run: test,
     usage: 'test [--full]',
@@ -40,6 +45,12 @@ export const COMMANDS: Record<string, Listed> = {
     run: bench,
     usage: 'bench sandbox',
     summary: 'how long one command takes, beside docker exec',
+    stdout: 'data',
+  },
+  sandbox: {
+    run: sandbox,
+    usage: 'sandbox list|prune',
+    summary: 'every workspace there is; remove those that are nobody’s, after asking',
     stdout: 'data',
   },
   dev: { run: dev, usage: 'dev', summary: 'like up, and what you change is loaded again at once' },

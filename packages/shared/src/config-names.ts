@@ -26,6 +26,10 @@ export const CONFIG_NAMES: Record<string, string> = {
   SANDLOT_HOST_DISK_FREE_MB: 'below this free space of the host nothing may grow; 0 = never (default 2048)',
   SANDLOT_HOST_FILES_FREE: 'the same for free inodes; 0 = never (default 10000)',
   SANDLOT_SANDBOX_RUNTIME: 'OCI runtime, for example runsc (default: the engine’s)',
+  SANDLOT_SANDBOX_POOL:
+    'auto | 0–100; sandboxes kept ready for new users (default auto: 2 or more; 0 = none)',
+  SANDLOT_SANDBOX_PAUSE_AFTER_MS: 'an idle sandbox is paused after this time; 0 = never (default 60000)',
+  SANDLOT_SANDBOX_STOP_AFTER_MS: 'an idle sandbox is stopped after this time; 0 = never (default 1800000)',
   SANDLOT_SANDBOX_NETWORK: 'none | egress; what commands may reach (default none)',
   SANDLOT_EGRESS_ALLOW:
     'comma-separated hosts for egress: example.org, *.example.org, example.org:8080, package-registries, git-hosts',

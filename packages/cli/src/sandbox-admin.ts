@@ -1,0 +1,42 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline/promises'
+import { childEnvironment } from './child-env.ts'
+import type { Context } from './context.ts'
+import { run } from './run.ts'
+import { StepError } from './steps.ts'
+
+/** Ask ai-agent's own program, which alone may read the ledger. Answers what it printed. Rejects with a `StepError`. */
+export async function sandboxAdmin(args: string[], { config }: Pick<Context, 'config'>): Promise<unknown> {
+  const program = join(config.root, 'packages', 'ai-agent', 'dist', 'sandbox-admin.js')
+  if (!existsSync(program)) {
+    throw new StepError(
+      'Sandlot has not been built yet.',
+      'Run ./sandlot up once; without it there is nothing to see.',
+    )
+  }
+  const printed = await run(process.execPath, ['--enable-source-maps', program, ...args], {
+    cwd: config.root,
+    environment: childEnvironment('ai-agent', config.environment),
+    log: join(config.data, 'log', 'sandbox-admin.log'),
+    fix: 'Look at what it says above; ./sandlot doctor checks the engine.',
+  })
+  return JSON.parse(printed)
+}
+
+/** Whether a person at the terminal, or `--yes`, says yes. Without either: no. */
+export async function confirmed(question: string, args: readonly string[]): Promise<boolean> {
+  if (args.includes('--yes')) return true
+  if (!process.stdin.isTTY) {
+    throw new StepError(
+      'This removes files for good, and there is nobody at the terminal to ask.',
+      'Add --yes if that is what you want.',
+    )
+  }
+  const terminal = createInterface({ input: process.stdin, output: process.stderr })
+  try {
+    return /^y(es)?$/i.test((await terminal.question(`${question} [y/N] `)).trim())
+  } finally {
+    terminal.close()
+  }
+}
