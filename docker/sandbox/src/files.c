@@ -219,6 +219,8 @@ static void empty_tmp(void)
             close(fd);
         }
     }
+    if (is_init)
+        ipc_remove();
 }
 
 static void *serve(void *unused)

@@ -40,5 +40,7 @@ int write_piece(const struct job *j, struct reader *r);
 void writes_forget(uint64_t session);
 int remove_path(char *path, bool recursive);
 int empty_directory(int dir, int top, int depth, unsigned *moved);
+/* ipc.c: every SysV object of this IPC namespace goes. */
+void ipc_remove(void);
 
 #endif

@@ -140,6 +140,7 @@ static void options(int argc, char **argv)
         tmp_dirs[0] = "/tmp";
         tmp_dirs[1] = "/dev/shm";
         tmp_dirs[2] = "/run";
+        tmp_dirs[3] = "/dev/mqueue";
     }
 }
 

@@ -45,7 +45,11 @@ export interface Operations {
 
 const image = z.object({ Id: z.string() })
 const created = z.object({ Id: z.string() })
-const info = z.object({ NCPU: z.number(), CgroupVersion: z.string().optional() })
+const info = z.object({
+  NCPU: z.number(),
+  CgroupVersion: z.string().optional(),
+  SecurityOptions: z.array(z.string()).optional(),
+})
 
 export function createOperations(options: OperationOptions): Operations {
   const { engine, audit, deployment } = options

@@ -304,7 +304,7 @@ const FIXED = {
   UsernsMode: '',
   Binds: [],
   VolumesFrom: [],
-  Sysctls: {},
+  Sysctls: template().HostConfig.Sysctls,
   SecurityOpt: ['no-new-privileges:true', `seccomp=${policy.seccompProfile}`],
   Mounts: [{ Type: 'volume', Source: spec.volume, Target: '/workspace', ReadOnly: false }],
 }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 
 import type { SandboxSpec } from '../src/backend.ts'
-import { createTemplate, type TemplateInput } from '../src/backends/docker/create-template.ts'
+import { createTemplate, engineFacts, type TemplateInput } from '../src/backends/docker/create-template.ts'
 import { SandboxError } from '../src/errors.ts'
 import { DEFAULT_LIMITS } from '../src/limits.ts'
 
@@ -145,7 +145,24 @@ describe('the create template, control by control of the hardening checklist', (
     ])
   })
   test('C21 no devices', () => {
-    expect(host()).toMatchObject({ Devices: [], DeviceRequests: [], DeviceCgroupRules: [], Sysctls: {} })
+    expect(host()).toMatchObject({ Devices: [], DeviceRequests: [], DeviceCgroupRules: [] })
+  })
+  test('C8, C19 what outlives processes in the IPC namespace is bounded; not where uids are remapped', () => {
+    expect(host().Sysctls).toEqual({
+      'kernel.shm_rmid_forced': '1',
+      'kernel.shmmax': '67108864',
+      'kernel.shmall': '16384',
+      'kernel.shmmni': '64',
+      'kernel.msgmni': '64',
+      'kernel.msgmnb': '16384',
+      'kernel.sem': '250 32000 100 128',
+    })
+    const rootless = engineFacts({ NCPU: 2, SecurityOptions: ['name=seccomp,profile=default', 'name=rootless'] })
+    expect(host({ engine: rootless }).Sysctls).toEqual({})
+    expect(engineFacts({ NCPU: 2, SecurityOptions: ['name=seccomp,profile=default'] })).toEqual({
+      cgroup: 'v1',
+      cpus: 2,
+    })
   })
   test('C22 no OOM score: some hosts refuse a negative one', () => {
     expect(host()).not.toHaveProperty('OomScoreAdj')

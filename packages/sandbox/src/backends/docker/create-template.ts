@@ -8,11 +8,19 @@ export interface EngineFacts {
   cgroup: 'v1' | 'v2'
   /** CPUs of the host: each has a `thermal_throttle` folder to hide. */
   cpus: number
+  /** Uids are remapped or the engine is rootless: inside, nobody is root of the host's kernel. */
+  remapped?: boolean
 }
 
 /** These facts in an answer of `GET /info`. */
-export function engineFacts(info: { NCPU: number; CgroupVersion?: string | undefined }): EngineFacts {
-  return { cgroup: info.CgroupVersion === '2' ? 'v2' : 'v1', cpus: info.NCPU }
+export function engineFacts(info: {
+  NCPU: number
+  CgroupVersion?: string | undefined
+  SecurityOptions?: string[] | undefined
+}): EngineFacts {
+  const cgroup = info.CgroupVersion === '2' ? 'v2' : 'v1'
+  const remapped = info.SecurityOptions?.some((option) => /^name=(userns|rootless)/.test(option)) === true
+  return { cgroup, cpus: info.NCPU, ...(remapped ? { remapped } : {}) }
 }
 
 export interface TemplateInput {
@@ -131,7 +139,8 @@ export function createTemplate({
       DeviceRequests: [],
       DeviceCgroupRules: [],
       GroupAdd: [],
-      Sysctls: {},
+      // Older kernels let nobody in a user namespace change these, and the start would fail.
+      Sysctls: engine.remapped === true ? {} : ipcLimits(limits),
       NetworkMode: 'none',
       PublishAllPorts: false,
       PortBindings: {},
@@ -177,6 +186,24 @@ export function createTemplate({
 
 function ulimit(name: string, value: number) {
   return { Name: name, Soft: value, Hard: value }
+}
+
+/**
+ * SysV objects outlive the processes that made them, and their memory is the sandbox's: what nobody holds any more is
+ * freed, all segments together are no larger than /dev/shm, and messages and semaphores are few. The private IPC
+ * namespace has these for itself.
+ */
+function ipcLimits(limits: SandboxLimits): Record<string, string> {
+  const shm = shmBytes(limits)
+  return {
+    'kernel.shm_rmid_forced': '1',
+    'kernel.shmmax': String(shm),
+    'kernel.shmall': String(Math.floor(shm / 4096)),
+    'kernel.shmmni': '64',
+    'kernel.msgmni': '64',
+    'kernel.msgmnb': '16384',
+    'kernel.sem': '250 32000 100 128',
+  }
 }
 
 /** 64 MiB, less in a small sandbox. */
