@@ -52,7 +52,7 @@ export interface ConnectOptions {
 export interface ConnectedSandbox extends Sandbox {
   /** Let go; nothing inside ends. Idempotent. Everything pending rejects with `why`; default `cancelled`. */
   close(why?: SandboxError): Promise<void>
-  /** When it was last used, on the clock of `performance.now()`; signs of life do not count. */
+  /** When it was last used, on the clock of `performance.now()`; looking at it does not count. */
   readonly usedAt: number
   /**
    * Whether it may be paused now: no command runs in it, whoever started it, and nothing is under way. Then nothing is

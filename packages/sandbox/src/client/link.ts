@@ -21,6 +21,16 @@ export interface Reply {
 }
 
 const NOTHING = Buffer.alloc(0)
+
+/** Whoever only looks at a sandbox, or looks after it, does not use it. */
+const LOOKING: ReadonlySet<number> = new Set([
+  FrameType.PING,
+  FrameType.STAT,
+  FrameType.STAT_RESULT,
+  FrameType.DISK_BUDGET,
+  FrameType.COMMANDS,
+  FrameType.COMMAND_LIST,
+])
 /** sbxd's own channels are numbered upwards from here: the highest bit and 1. */
 const FIRST_INWARD = 0x8000_0001
 
@@ -65,7 +75,7 @@ export class Link implements FrameSink {
     stream.resume()
   }
 
-  /** When a channel last sent or got something, on the clock of `performance.now()`. */
+  /** When a command or a file was last under way, on the clock of `performance.now()`. */
   get usedAt(): number {
     return this.#usedAt
   }
@@ -117,7 +127,7 @@ export class Link implements FrameSink {
   /** Queue a frame; those of one tick leave in one write. Does nothing when the connection has ended. */
   send(type: FrameType, flags: number, channel: number, payload: Uint8Array = NOTHING): void {
     if (this.#ended) return
-    if (type !== FrameType.PING) this.#usedAt = performance.now()
+    if (!LOOKING.has(type)) this.#usedAt = performance.now()
     this.#wakeUp()
     if (!this.#corked) {
       this.#corked = true
@@ -199,7 +209,7 @@ export class Link implements FrameSink {
     if (header.channel === 0 || header.channel > last) {
       throw new SandboxError('protocol', 'sbxd sent a frame for a channel that was never opened')
     }
-    this.#usedAt = performance.now()
+    if (!LOOKING.has(header.type)) this.#usedAt = performance.now()
     return this.#channels.get(header.channel)
   }
 
