@@ -6,7 +6,8 @@
  * every file is looked at, as often as the growth asks for: free space of the file system, one cheap call, tells
  * whether anything was written at all since the last look, and how much at most.
  *
- * Above the budget, or while the controller allows no growth at all, whoever writes is ended, commands start with a
+ * Above the budget, while the controller allows no growth at all, or while the file system that all sandboxes share is
+ * below its floor, whoever writes is ended, commands start with a
  * file size limit of 0 and file requests that write are refused, so that a user can still look and delete.
  */
 #include "disk.h"
@@ -59,9 +60,11 @@ static struct buf answers; /* per answer: session u64, channel u32, length u32, 
 static uint64_t session;
 static bool changed; /* DISK_STATE is due */
 
-static atomic_bool running, asleep, full;
+static atomic_bool running, asleep, full, low;
+static atomic_ullong floor_bytes, floor_files; /* of the shared file system, 0 = none */
 static atomic_ullong touched_us; /* the file thread changed something */
 static atomic_uchar no_growth; /* flags */
+static atomic_bool walled;      /* statfs tells of the workspace alone */
 static atomic_uint running_count;
 static int event_fd;
 static int root = -1;
@@ -120,6 +123,21 @@ bool disk_room(struct disk_room *out)
     return true;
 }
 
+/* With a quarter more than the floor the disk is no longer short, or it would go back and forth. */
+static bool is_short(uint64_t left, uint64_t floor, bool was) { return left < (was ? floor + floor / 4 : floor); }
+
+uint8_t disk_low(void)
+{
+    struct disk_room room;
+    uint64_t bytes = atomic_load(&floor_bytes), files = atomic_load(&floor_files);
+    /* What statfs tells of a workspace with a wall of its own is not the host. */
+    if ((!bytes && !files) || atomic_load(&walled) || !disk_room(&room))
+        return 0;
+    bool was = atomic_load(&low), is = is_short(room.bytes_free, bytes, was) || (room.files && is_short(room.files_free, files, was));
+    atomic_store(&low, is);
+    return is ? DISK_LOW : 0;
+}
+
 /* ---- counting --------------------------------------------------------------------------------------------- */
 
 /* What the watcher remembers of its last count. Only the watcher uses it. */
@@ -167,7 +185,7 @@ static void publish(const struct disk_count *used, enum disk_source source, uint
     state.counted_us = began;
     bool over = too_much(used, &state.most, was);
     state.flags = (uint8_t)((state.flags & DISK_FROZEN) | (over ? DISK_OVER : 0));
-    if (!state.flags) {
+    if (!state.flags && !atomic_load(&low)) {
         base_known = false;
     } else if (over && !was && !first && !(state.flags & DISK_FROZEN)) {
         /* It has just been passed: by whoever writes. */
@@ -190,11 +208,13 @@ static void count(void)
     enum disk_source source = DISK_WALK;
     pthread_mutex_lock(&lock);
     struct disk_count most = state.most;
-    bool near = state.flags || (most.bytes && state.used.bytes > most.bytes / 4 * 3);
+    bool near = state.flags || atomic_load(&low) || (most.bytes && state.used.bytes > most.bytes / 4 * 3);
     pthread_mutex_unlock(&lock);
     uint64_t began = now_us();
     bool fine = disk_room(&room);
-    if (fine && (own_file_system || has_project_quota(most.bytes))) {
+    bool wall = own_file_system || has_project_quota(most.bytes);
+    atomic_store(&walled, wall);
+    if (fine && wall) {
         source = DISK_FILE_SYSTEM;
         used = (struct disk_count){room.bytes - room.bytes_free, room.files - room.files_free};
         atomic_store(&full, room.bytes_free < SLACK || (room.files && room.files_free < 8));
@@ -237,10 +257,13 @@ static bool is_due(const struct disk_state *s)
     uint64_t names = room.files_free < last.files_free ? last.files_free - room.files_free : 0;
     uint64_t left = s->most.bytes > s->used.bytes ? s->most.bytes - s->used.bytes : 0;
     uint64_t names_left = s->most.entries > s->used.entries ? s->most.entries - s->used.entries : 0;
-    bool urgent = s->flags || (s->most.bytes && grown > left / 2) || (s->most.entries && names > names_left / 2);
+    bool urgent = s->flags || atomic_load(&low) || (s->most.bytes && grown > left / 2) || (s->most.entries && names > names_left / 2);
     if (grown || names) {
         /* At this speed, half of what is left is written in … */
-        uint64_t next = s->most.bytes && grown ? left / 2 * (since + 1) / grown : TICK_FIRST_US;
+        uint64_t floor = atomic_load(&floor_bytes), above = room.bytes_free > floor ? room.bytes_free - floor : 0;
+        if (floor && (!s->most.bytes || above < left))
+            left = above;
+        uint64_t next = (s->most.bytes || floor) && grown ? left / 2 * (since + 1) / grown : TICK_FIRST_US;
         wait_us = urgent || next < TICK_MIN_US ? TICK_MIN_US : next > TICK_FIRST_US ? TICK_FIRST_US : next;
         return since >= last.cost_us * (urgent ? URGENT_COST : GROWTH_COST) && (grown >= SLACK / 4 || names >= 16);
     }
@@ -304,7 +327,15 @@ static void *watch(void *unused)
         pthread_mutex_unlock(&lock);
         bool fresh = asked && now_us() - last.at_us >= last.cost_us * GROWTH_COST;
         /* Without a budget nobody needs to know until somebody asks. */
-        bool limited = seen.most.bytes || seen.most.entries || seen.flags;
+        bool was_low = atomic_load(&low), is_low = disk_low();
+        bool limited = seen.most.bytes || seen.most.entries || seen.flags || atomic_load(&floor_bytes);
+        if (was_low != is_low) {
+            pthread_mutex_lock(&lock);
+            changed = true;
+            base_known = false;
+            pthread_mutex_unlock(&lock);
+            now = true;
+        }
         if (now || fresh || (limited && is_due(&seen)))
             count();
         answer_requests(asked);
@@ -338,7 +369,7 @@ void disk_running(size_t commands_running)
     }
 }
 
-bool disk_no_growth(void) { return atomic_load(&no_growth); }
+bool disk_no_growth(void) { return atomic_load(&no_growth) || disk_low(); }
 
 bool disk_full(void)
 {
@@ -358,7 +389,7 @@ bool disk_settling(uint64_t ended_us)
     return waiting;
 }
 
-int disk_refusal(void) { return atomic_load(&no_growth) ? EDQUOT : 0; }
+int disk_refusal(void) { return disk_no_growth() ? EDQUOT : 0; }
 
 void disk_file_changed(void)
 {
@@ -379,7 +410,7 @@ static void send_state(uint32_t channel)
     struct disk_state s;
     struct buf b = {0};
     disk_look(&s);
-    buf8(&b, s.flags);
+    buf8(&b, s.flags | disk_low());
     buf8(&b, (uint8_t)s.source);
     buf16(&b, 0);
     buf64(&b, s.used.bytes);
@@ -395,11 +426,14 @@ void disk_budget(uint16_t flags, uint32_t channel, const uint8_t *p, size_t n)
     struct reader r = {p, n, false};
     struct disk_count most = {.bytes = rd64(&r)};
     most.entries = rd64(&r);
+    uint64_t host_bytes = rd64(&r), host_files = rd64(&r);
     pthread_mutex_lock(&lock);
     if (!r.bad) {
         bool differs = most.bytes != state.most.bytes || most.entries != state.most.entries;
         uint8_t frozen = flags & F_FREEZE ? DISK_FROZEN : 0;
         state.most = most;
+        atomic_store(&floor_bytes, host_bytes);
+        atomic_store(&floor_files, host_files);
         if (frozen != (state.flags & DISK_FROZEN)) {
             state.flags = (uint8_t)((state.flags & DISK_OVER) | frozen);
             base_known = false;

@@ -23,11 +23,12 @@ struct disk_room {
 /* Set in DISK_STATE and STAT_RESULT. */
 #define DISK_OVER 0x01   /* above the budget */
 #define DISK_FROZEN 0x02 /* the controller allows no growth, whatever the budget */
+#define DISK_LOW 0x04    /* the file system that everybody shares is below its floor: no growth either */
 
 struct disk_state {
     struct disk_count used, most; /* `most`: the budget, 0 = none */
     enum disk_source source;
-    uint8_t flags;
+    uint8_t flags; /* without DISK_LOW, which is asked for when it is needed */
     uint64_t counted_us; /* when the last count began, 0 = never */
 };
 
@@ -50,6 +51,8 @@ pid_t disk_shim_of(pid_t pid, const pid_t *shims, size_t n);
 
 void disk_look(struct disk_state *out);
 bool disk_room(struct disk_room *out);
+/* DISK_LOW or 0. */
+uint8_t disk_low(void);
 
 /* stat.c */
 

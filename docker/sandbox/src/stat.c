@@ -140,7 +140,7 @@ static void put_disk(struct buf *b)
     disk_look(&d);
     disk_room(&room);
     uint64_t age = d.counted_us ? (now_us() - d.counted_us) / 1000 : UINT32_MAX;
-    buf8(b, d.flags);
+    buf8(b, d.flags | disk_low());
     buf8(b, (uint8_t)d.source);
     buf16(b, 0);
     buf32(b, age > UINT32_MAX ? UINT32_MAX : (uint32_t)age);

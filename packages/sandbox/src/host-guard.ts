@@ -54,7 +54,12 @@ export function createHostGuard(options: HostGuardOptions): HostGuard {
   })
 
   function budget(): DiskBudget {
-    return { ...diskBudget(limits), ...(breaker.state().open ? { freeze: true } : {}) }
+    return {
+      ...diskBudget(limits),
+      // sbxd sees the disk it writes to, and is faster than any look from here.
+      ...(host.diskFloor === undefined ? {} : { hostFloor: host.diskFloor }),
+      ...(breaker.state().open ? { freeze: true } : {}),
+    }
   }
 
   async function follow(sandbox: ConnectedSandbox): Promise<void> {

@@ -222,6 +222,8 @@ export interface DiskBudget {
   entries: number
   /** Nothing may grow, whatever the budget; for a host that runs out of disk. Default false. */
   freeze?: boolean
+  /** Nothing may grow either while the file system that all share has less left than this. Default none. */
+  hostFloor?: { bytes: number; files: number }
 }
 
 /** How full the workspace is. Allocated bytes, deleted files that are still open included, hard links once. */
@@ -233,6 +235,8 @@ export interface DiskState {
   over: boolean
   /** The controller allows no growth; see `DiskBudget.freeze`. */
   frozen: boolean
+  /** The host is short of disk; see `DiskBudget.hostFloor`. */
+  hostLow: boolean
   /** `file_system`: the kernel counts and is a wall. `walk`: sbxd looks at every file. `nobody` yet. */
   countedBy: 'nobody' | 'walk' | 'file_system'
 }

@@ -80,8 +80,9 @@ describe('everybody’s sandboxes', () => {
   let fixture: FakeFixture
   beforeEach(async () => {
     fixture = await fakeFixture()
-  })
-  afterEach(() => fixture.dispose())
+    // The first one compiles sbxd.
+  }, 120_000)
+  afterEach(() => fixture.dispose(), 60_000)
 
   const running = async (): Promise<number> =>
     (await fixture.engine.backend.list({})).filter(({ state }) => state === 'running').length

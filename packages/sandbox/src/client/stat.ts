@@ -2,13 +2,18 @@ import type { ByteReader } from '../protocol/bytes.ts'
 import { ByteWriter } from '../protocol/bytes.ts'
 import type { DiskBudget, DiskState, SandboxStat } from '../sandbox.ts'
 
-const FLAG = { over: 1, frozen: 2 } as const
+const FLAG = { over: 1, frozen: 2, hostLow: 4 } as const
 const COUNTED_BY = ['nobody', 'walk', 'file_system'] as const
 const NEVER = 0xffff_ffff
 
 /** The payload of DISK_BUDGET; whether it freezes is a flag of the frame. */
 export function encodeBudget(budget: DiskBudget): Buffer {
-  return new ByteWriter().u64(budget.bytes).u64(budget.entries).done()
+  return new ByteWriter()
+    .u64(budget.bytes)
+    .u64(budget.entries)
+    .u64(budget.hostFloor?.bytes ?? 0)
+    .u64(budget.hostFloor?.files ?? 0)
+    .done()
 }
 
 /** The payload of DISK_STATE. */
@@ -17,6 +22,7 @@ export function readDiskState(reader: ByteReader): DiskState {
   return {
     over: (flags & FLAG.over) !== 0,
     frozen: (flags & FLAG.frozen) !== 0,
+    hostLow: (flags & FLAG.hostLow) !== 0,
     countedBy,
     bytes: reader.u64(),
     entries: reader.u64(),
@@ -51,6 +57,7 @@ export function readStat(reader: ByteReader): SandboxStat {
     disk: {
       over: (flags & FLAG.over) !== 0,
       frozen: (flags & FLAG.frozen) !== 0,
+      hostLow: (flags & FLAG.hostLow) !== 0,
       countedBy,
       bytes,
       entries,

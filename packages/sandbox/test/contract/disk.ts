@@ -117,6 +117,23 @@ export function diskTests({ it, fixture }: Suite): void {
     expect(await finish(quiet)).toMatchObject({ cause: 'exited', code: 0, out: 'still here\n' })
   })
 
+  it('nothing grows while the host is short of disk', async () => {
+    const sandbox = await limited()
+    const writer = await sandbox.run({
+      id: newId(),
+      command: 'echo go; while :; do head -c 10k /dev/zero >>full; done',
+      autoAcknowledge: true,
+      timeoutMs: FOREVER,
+    })
+    await sandbox.setDiskBudget({ bytes: 0, entries: 0, hostFloor: { bytes: 2 ** 52, files: 0 } })
+    expect((await finish(writer)).cause).toBe('disk_quota')
+    expect(sandbox.disk).toMatchObject({ hostLow: true, over: false, frozen: false })
+    expect(await sh(sandbox, 'echo x >x')).toMatchObject({ cause: 'disk_quota' })
+    expect(await sh(sandbox, 'rm full')).toMatchObject({ code: 0 })
+    await sandbox.setDiskBudget({ ...BUDGET, hostFloor: { bytes: MiB, files: 0 } })
+    expect(await sh(sandbox, 'echo x >x; cat x')).toMatchObject({ code: 0, out: 'x\n' })
+  })
+
   it('frozen, nothing may grow whatever the budget, and then it may again', async () => {
     const sandbox = await limited()
     const writer = await sandbox.run({
