@@ -187,6 +187,7 @@ export function createPool(options: PoolOptions, context: PoolContext): Pool {
       else await entry.sandbox.close()
       return slot && { slot }
     }
+    target.asked()
     wakeFirst()
     // Sent now, so that it wakes while it is renamed; its first command must not run before that.
     if (entry.sandbox.resting) entry.sandbox.commands().catch(() => undefined)
@@ -217,12 +218,15 @@ export function createPool(options: PoolOptions, context: PoolContext): Pool {
 
   return {
     async take(userId) {
-      target.asked()
+      if (options.size === 0 && ready.length === 0) return undefined
       try {
         for (let entry = ready.shift(); entry; entry = ready.shift()) {
           const taken = await takeReady(entry, userId)
           if (taken) return taken
         }
+        // Whoever has a slot already was told so by the claim, where there was something to claim.
+        if (await ledger.find(userId)) return undefined
+        target.asked()
         return await takeOther(userId)
       } finally {
         refill()

@@ -116,10 +116,9 @@ export function createTenants(context: TenantsContext): Tenants {
     }
   }
 
-  /** Only for somebody of whom neither the ledger nor the engine knows anything: a lost ledger hides nobody's files. */
+  /** Only for somebody of whom the engine knows nothing, and the ledger neither: a lost ledger hides nobody's files. */
   async function takeFromPool(userId: string): Promise<ConnectedSandbox | undefined> {
     if (context.hasContainer(ownerTag(context.deploymentKey, userId))) return undefined
-    if (await ledger.find(userId)) return undefined
     return (await context.pool.take(userId))?.sandbox
   }
 

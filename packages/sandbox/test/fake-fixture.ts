@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 
 import {
   createFakeEngine,
@@ -40,10 +40,19 @@ export interface FakeFixture {
 
 let binary: Promise<string> | undefined
 
+/** Compile sbxd, once per test file; that takes a while on a busy machine. */
+export function compiledSbxd(): Promise<string> {
+  binary ??= mkdtemp(join(tmpdir(), 'sandlot-sbxd-')).then(buildSbxd)
+  return binary
+}
+
+export async function removeSbxd(): Promise<void> {
+  if (binary) await rm(dirname(await binary), { recursive: true, force: true })
+}
+
 export async function fakeFixture(): Promise<FakeFixture> {
   const folder = await mkdtemp(join(tmpdir(), 'sandlot-fake-'))
-  binary ??= mkdtemp(join(tmpdir(), 'sandlot-sbxd-')).then(buildSbxd)
-  const engine = createFakeEngine({ sbxd: await binary, directory: join(folder, 'volumes') })
+  const engine = createFakeEngine({ sbxd: await compiledSbxd(), directory: join(folder, 'volumes') })
   const deploymentKey = randomBytes(32)
   const ledgerFile = join(folder, 'ledger.json')
   const ledger = createFileLedger(ledgerFile)

@@ -1,7 +1,12 @@
-import { testBackend } from './contract.ts'
-import { fakeFixture } from './fake-fixture.ts'
 import { randomBytes } from 'node:crypto'
+
+import { afterAll } from 'vitest'
+
+import { testBackend } from './contract.ts'
+import { fakeFixture, removeSbxd } from './fake-fixture.ts'
 import { DEFAULT_LIMITS } from '../src/limits.ts'
+
+afterAll(removeSbxd)
 
 testBackend({
   name: 'fake',

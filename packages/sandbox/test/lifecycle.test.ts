@@ -3,14 +3,26 @@ import { copyFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 
 import fc from 'fast-check'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 
 import { campaign, extent } from '../../../test/campaign.ts'
 import type { FailPoint } from '../src/backends/fake.ts'
 import { ownerlessVolumes, pruneVolumes } from '../src/workspaces.ts'
-import { fakeFixture, slotsOnEngine, visit, type FakeFixture } from './fake-fixture.ts'
+import {
+  compiledSbxd,
+  fakeFixture,
+  removeSbxd,
+  slotsOnEngine,
+  visit,
+  type FakeFixture,
+} from './fake-fixture.ts'
 
 const POOL = { size: 2, everyMs: 1, delayMs: 0 } as const
+
+beforeAll(async () => {
+  await compiledSbxd()
+}, 120_000)
+afterAll(removeSbxd)
 
 let fixture: FakeFixture
 beforeEach(async () => {
