@@ -57,7 +57,7 @@ test('what is nobodyâ€™s goes after a grace time, volumes and what is somebodyâ€
 test('an extended image: whoever runs keeps theirs, and moves with their files at the next start', async () => {
   const image = `sandlot-test-extended:${fixture.deployment}`
   const build = async (version: number): Promise<void> => {
-    const lines = [`FROM ${testConfig.image}`, `RUN echo ${version} > /etc/extended`]
+    const lines = [`FROM ${testConfig.image}`, 'USER 0', `RUN echo ${version} > /etc/extended`]
     await writeFile(join(fixture.folder, 'Dockerfile'), lines.join('\n'))
     await docker('build', '-q', '--network=none', '-t', image, fixture.folder)
   }
