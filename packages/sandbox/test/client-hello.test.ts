@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { type AddressInfo, createServer } from 'node:net'
+import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { connect } from 'node:tls'
 
 import fc from 'fast-check'
@@ -14,7 +14,7 @@ async function helloOf(servername: string): Promise<Buffer> {
   await once(server, 'listening')
   const client = connect({ port: (server.address() as AddressInfo).port, host: '127.0.0.1', servername })
   client.on('error', () => {})
-  const [socket] = (await once(server, 'connection')) as [import('node:net').Socket]
+  const [socket] = (await once(server, 'connection')) as [Socket]
   const [bytes] = (await once(socket, 'data')) as [Buffer]
   client.destroy()
   socket.destroy()

@@ -64,7 +64,7 @@ function createConnection(link: Link, channel: number, limit: number): { stream:
       deliver()
     },
     write(chunk: Buffer, _encoding, callback) {
-      send(chunk).then(() => callback(), callback)
+      void send(chunk, callback)
     },
     final(callback) {
       if (!over) link.send(FrameType.EGRESS_EOF, 0, channel, new ByteWriter().u64(outward.sent).done())
@@ -75,12 +75,12 @@ function createConnection(link: Link, channel: number, limit: number): { stream:
     destroy(error, callback) {
       // A clean end has released the channel already; anything else must not look like one inside.
       if (!over) link.send(FrameType.EGRESS_CLOSE, 0, channel)
-      done()
+      release()
       callback(error)
     },
   })
 
-  function done(): void {
+  function release(): void {
     over = true
     link.release(channel)
     resume?.()
@@ -88,7 +88,7 @@ function createConnection(link: Link, channel: number, limit: number): { stream:
 
   /** After both ends sbxd has forgotten the channel. */
   function maybeDone(): void {
-    if (inward.ended && outward.ended) done()
+    if (inward.ended && outward.ended) release()
   }
 
   /** What the reader takes makes room for as much. */
@@ -105,23 +105,29 @@ function createConnection(link: Link, channel: number, limit: number): { stream:
     link.send(FrameType.EGRESS_CREDIT, 0, channel, new ByteWriter().u64(next).done())
   }
 
-  async function send(chunk: Buffer): Promise<void> {
-    for (let at = 0; at < chunk.length;) {
-      if (over) throw new SandboxError('cancelled', 'The program inside has closed this connection')
-      const room = Math.min(outward.limit - outward.sent, PIECE_BYTES)
-      if (room <= 0) {
-        await new Promise<void>((resolve) => {
-          resume = resolve
-        })
-        continue
-      }
-      const piece = chunk.subarray(at, at + room)
-      const payload = new ByteWriter().u64(outward.sent).bytes(piece).done()
-      link.send(FrameType.EGRESS_DATA, 0, channel, payload)
-      outward.sent += piece.length
-      at += piece.length
-      await link.drained()
+  async function send(chunk: Buffer, done: (error?: Error) => void): Promise<void> {
+    try {
+      for (let at = 0; at < chunk.length;) at += await sendPiece(chunk.subarray(at, at + PIECE_BYTES))
+      done()
+    } catch (error) {
+      done(error instanceof Error ? error : new Error(String(error)))
     }
+  }
+
+  /** As much of it as there is credit for; waits for some. */
+  async function sendPiece(piece: Buffer): Promise<number> {
+    const mustWait = (): boolean => !over && outward.limit <= outward.sent
+    while (mustWait())
+      await new Promise<void>((resolve) => {
+        resume = resolve
+      })
+    if (over) throw new SandboxError('cancelled', 'The program inside has closed this connection')
+    const part = piece.subarray(0, outward.limit - outward.sent)
+    const payload = new ByteWriter().u64(outward.sent).bytes(part).done()
+    link.send(FrameType.EGRESS_DATA, 0, channel, payload)
+    outward.sent += part.length
+    await link.drained()
+    return part.length
   }
 
   function receive(type: number, payload: Buffer): void {
@@ -153,7 +159,7 @@ function createConnection(link: Link, channel: number, limit: number): { stream:
         maybeDone()
         return
       case FrameType.EGRESS_CLOSE:
-        done()
+        release()
         stream.destroy(new SandboxError('cancelled', 'The program inside has closed this connection'))
         return
       default:

@@ -87,8 +87,8 @@ function createUserEgress(userId: string, policy: EgressPolicy, options: EgressO
   return {
     connections: policy.budgets.connections + MORE_THAN_BUDGET,
     environment: proxyEnvironment,
-    began: commands.began,
-    ended: commands.ended,
+    began: (commandId) => commands.began(commandId),
+    ended: (commandId) => commands.ended(commandId),
     async serve(stream) {
       const at = Date.now()
       let commandId = commands.owner(undefined)

@@ -43,8 +43,8 @@ export async function writeChunk(
   chunk: Uint8Array | string,
   signal: AbortSignal,
 ): Promise<void> {
-  const more = !stream.destroyed && stream.write(chunk)
-  while (!more && !stream.destroyed && stream.writableNeedDrain) await waitFor(stream, 'drain', signal)
+  if (!stream.destroyed) stream.write(chunk)
+  while (!stream.destroyed && stream.writableNeedDrain) await waitFor(stream, 'drain', signal)
   if (stream.destroyed) throw new EgressRefused('broken', 'the connection broke.', { cause: stream.errored })
 }
 
