@@ -18,8 +18,13 @@ import { MAX_CHARS } from './truncate-output.ts'
 export interface SandboxCommand {
   /** Shell text, or an argument vector. */
   command: string | readonly string[]
-  /** Relative to the workspace. Default: the workspace. */
+  /** Relative to the workspace. Default: the workspace, or where the shell of the session stopped. */
   cwd?: string
+  /**
+   * Goes on where the last such command of this chat session stopped: its directory and exported variables, as long
+   * as the sandbox is not stopped. Of several at once the last one to end wins.
+   */
+  inSession?: boolean
   /** As in `truncateToolOutput`. */
   headShare?: number
 }
@@ -29,6 +34,8 @@ export type CommandResult = FinishedOutput & {
   usage?: CommandUsage
   /** What it asked for on the network and did not get. */
   refusedHosts?: readonly RefusedHost[]
+  /** What of its session was not as expected, one plain sentence each. */
+  notes?: readonly string[]
 } & (
     | { status: 'completed'; exit: ExitInfo }
     | { status: 'failed'; reason: FailureReason; message: string; exit?: ExitInfo }
@@ -122,6 +129,7 @@ async function begin(
       bootId: sandbox.bootId,
       command: request.command,
       ...(request.cwd === undefined ? {} : { cwd: request.cwd }),
+      ...(request.inSession === true ? { session: ctx.sessionId } : {}),
       merge: true,
       ...(ctx.remainingMs === undefined ? {} : { timeoutMs: Math.max(1, Math.ceil(ctx.remainingMs())) }),
       spool: SPOOL,
@@ -271,7 +279,9 @@ async function finishedResult(
   void ctx.settled.then(() => command.acknowledge({ stdout: exit.bytes.stdout }))
   const file = exit.spoolFile === undefined ? {} : { file: `${sandbox.workspace}/.tool-outputs/${id}.txt` }
   const { durationMs, userMs, systemMs, maxRssKb } = exit
+  const notes = notesOf(command, exit)
   const result = {
+    ...(notes.length === 0 ? {} : { notes }),
     ...output.finish({ ...keep, ...file }),
     usage: { durationMs, userMs, systemMs, maxRssKb },
     ...(exit.refusedHosts === undefined ? {} : { refusedHosts: exit.refusedHosts }),
@@ -294,6 +304,18 @@ async function finishedResult(
     message: endText(why, ctx),
     ...(how === undefined ? {} : { exit: how }),
   }
+}
+
+/** What the next command, or this one, does not find as it was left. */
+function notesOf(command: RunningCommand, exit: CommandExit): string[] {
+  return [
+    ...(command.moved
+      ? ['The directory where the last command stopped is gone; this one began in the workspace.']
+      : []),
+    ...(exit.session === 'refused'
+      ? ['The exported variables are too large to be kept; the next command begins where this one did.']
+      : []),
+  ]
 }
 
 function endText(reason: FailureReason, ctx: ExecutorContext): string {

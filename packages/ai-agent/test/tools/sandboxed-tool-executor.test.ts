@@ -129,6 +129,21 @@ describe('how a command ends', () => {
     expect(await shell('echo \ud800')).toMatchObject({ status: 'failed', reason: 'invalid_arguments' })
   })
 
+  test('goes on where the last command of the chat stopped, and says when that is gone', async () => {
+    expect((await shell('mkdir -p deep/er; cd deep/er; export WHO=me')).status).toBe('completed')
+    const sub = await batch.call('run_shell_command', { command: 'pwd; echo $WHO' }, 'c2')
+    expect(sub.forModel).toMatch(/\/deep\/er\nme$/)
+    const root = await batch.call(
+      'run_shell_command',
+      { command: 'pwd; rm -r deep', cwd: '/workspace' },
+      'c3',
+    )
+    expect(root.forModel).not.toContain('deep')
+    await batch.call('run_shell_command', { command: 'mkdir gone; cd gone; rmdir ../gone' }, 'c4')
+    const lost = await batch.call('run_shell_command', { command: 'true' }, 'c5')
+    expect(lost.forModel).toContain('[The directory where the last command stopped is gone')
+  })
+
   test('nothing of a command is read by the controller', async () => {
     const text = `'"$(echo pwned) \`id\` \\n %s $HOME é`
     const quoted = `'${text.replaceAll("'", `'\\''`)}'`

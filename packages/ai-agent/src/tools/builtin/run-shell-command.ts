@@ -20,7 +20,7 @@ const input = z.strictObject({
     .string()
     .optional()
     .describe(
-      `Directory to run it in, relative to ${WORKSPACE} or absolute below it. Default: ${WORKSPACE}.`,
+      `Directory to run it in, relative to ${WORKSPACE} or absolute below it. Default: where the last command stopped, at first ${WORKSPACE}.`,
     ),
   timeout_ms: z
     .int()
@@ -35,15 +35,15 @@ export const runShellCommand = defineTool({
   name: 'run_shell_command',
   description:
     `Runs a command with bash in the user's sandbox (a Linux container) and returns what it printed (stdout and stderr together, in order) and its exit code. ` +
-    `It starts in ${WORKSPACE}, whose files are kept between calls; each call is a new shell, so directory changes and variables are not. There is no terminal and no input: ` +
+    `It starts in ${WORKSPACE}, whose files are kept; later calls go on in the directory where the last one stopped, with its exported variables (other variables, functions and options are not kept). There is no terminal and no input: ` +
     'use flags that do not ask (such as -y). Long output is cut in the middle and the notice says where all of it is.',
   kind: 'execute',
   input,
   readOnly: false,
   title: (args) => textArg(args, 'description') ?? firstLine(textArg(args, 'command') ?? 'Run a command'),
   async *execute(args, ctx) {
-    const cwd = workspacePath(args.cwd ?? '')
-    const result = yield* runInSandbox({ command: args.command, ...(cwd === '' ? {} : { cwd }) }, ctx)
+    const cwd = args.cwd === undefined ? {} : { cwd: workspacePath(args.cwd) || '.' }
+    const result = yield* runInSandbox({ command: args.command, inSession: true, ...cwd }, ctx)
     return shellOutcome(result)
   },
 })
@@ -52,7 +52,10 @@ export const runShellCommand = defineTool({
 function shellOutcome(result: CommandResult): ToolOutcome {
   const { text, screen, info, usage } = result
   const refused = result.refusedHosts ?? []
-  const forModel = [text, refusedNotice(refused), endOf(result)].filter((part) => part !== '').join('\n')
+  const notes = (result.notes ?? []).map((note) => `[${note}]`)
+  const forModel = [text, refusedNotice(refused), endOf(result), ...notes]
+    .filter((part) => part !== '')
+    .join('\n')
   const shared = {
     forModel,
     ...(usage === undefined
