@@ -50,9 +50,10 @@ export function testBackend(options: SuiteOptions): void {
       ownProcesses: options.ownProcesses ?? false,
     }
     if (options.lifecycleOnly) return lifecycleTests(suite)
-    describe('commands', () => commandTests(suite))
-    describe('outputs', () => outputTests(suite))
     describe('refusals', () => refusalTests(suite))
+    describe('outputs', () => outputTests(suite))
+    if (options.quick) return
+    describe('commands', () => commandTests(suite))
     describe('endings', () => endingTests(suite))
     describe('sessions', () => sessionTests(suite))
     describe('terminals', () => terminalTests(suite))

@@ -1,5 +1,5 @@
 import { randomInt } from 'node:crypto'
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { existsSync, globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 import { systemPackages, type SystemPackages } from '../apt.ts'
@@ -25,6 +25,9 @@ import {
 } from '../test-summary.ts'
 
 /** Checks that are one thing each, cheapest first. */
+/** What sbxd is fuzzed with, where Debian puts it. */
+const FUZZER_LIBRARY = '/usr/lib/llvm-*/lib/clang/*/lib/linux/libclang_rt.fuzzer-*.a'
+
 const CHECKS = [
   { name: 'format', command: 'oxfmt', args: ['--check'] },
   { name: 'lint', command: 'oxlint', args: ['--type-aware'] },
@@ -90,7 +93,8 @@ async function installTestPrograms(config: CliConfig, packages: SystemPackages, 
   const missing = [
     ...(has('chromium') || has('chromium-browser') || has('google-chrome') ? [] : ['chromium']),
     ...(has('gcc') && existsSync('/usr/include/stdlib.h') ? [] : ['gcc', 'libc6-dev']),
-    ...['make', 'git'].filter((program) => !has(program)),
+    ...['make', 'git', 'clang'].filter((program) => !has(program)),
+    ...(globSync(FUZZER_LIBRARY).length > 0 ? [] : ['libclang-rt-14-dev']),
     ...(has('rg') ? [] : ['ripgrep']),
   ]
   // Only to have the compose file read by what people use; its test is skipped where a distribution has none.

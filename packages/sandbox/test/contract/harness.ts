@@ -23,6 +23,8 @@ export interface SuiteOptions {
   ownProcesses?: boolean
   /** Its streams are another backend's, which the whole suite has run on. Default false. */
   lifecycleOnly?: boolean
+  /** Only the groups that soon show whether this build works: for one that is slow. Default false. */
+  quick?: boolean
 }
 
 const deploymentKey = randomBytes(32)
