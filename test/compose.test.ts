@@ -12,6 +12,7 @@ interface Service {
   network_mode?: string
   cap_drop?: string[]
   cap_add?: string[]
+  group_add?: string[]
   security_opt?: string[]
   depends_on?: Record<string, { condition: string }>
   logging?: { options: Record<string, string> }
@@ -42,17 +43,40 @@ describe('the composed deployment', () => {
     expect(service).not.toHaveProperty('privileged')
   })
 
-  test('only ai-agent has the socket, and only it may change its user, which it does before anything else', () => {
+  test('only the gate has the engine’s socket, and only it may change its user, which it does before anything else', () => {
     const withSocket = services.filter(([, { volumes }]) =>
       volumes?.some((volume) => volume.includes('docker.sock')),
     )
-    expect(withSocket.map(([name]) => name)).toEqual(['ai-agent'])
+    expect(withSocket.map(([name]) => name)).toEqual(['engine-gate'])
     expect(services.filter(([, { cap_add }]) => cap_add !== undefined).map(([name]) => name)).toEqual([
+      'engine-gate',
+    ])
+    expect(named('engine-gate').cap_add).toEqual(['SETUID', 'SETGID'])
+    expect(named('engine-gate').network_mode).toBe('none')
+    expect(read('docker/as-engine-gate.sh').text).toMatch(/^exec setpriv --reuid=10002 --regid=10002 /m)
+  })
+
+  test('only ai-agent reaches the gate: the service has neither its volume nor its group', () => {
+    const withGate = services.filter(([, { volumes }]) =>
+      volumes?.some((volume) => volume.startsWith('engine:')),
+    )
+    expect(withGate.map(([name]) => name)).toEqual(['engine-gate', 'ai-agent'])
+    expect(named('ai-agent').volumes).toContain('engine:/engine:ro')
+    expect(services.filter(([, { group_add }]) => group_add !== undefined).map(([name]) => name)).toEqual([
       'ai-agent',
     ])
-    expect(named('ai-agent').cap_add).toEqual(['SETUID', 'SETGID'])
-    expect(read('docker/as-sandlot.sh').text).toMatch(/^exec setpriv --reuid=10001 --regid=10001 /m)
+    expect(named('ai-agent')).toMatchObject({ user: '10001:10001', group_add: ['10002'] })
     expect(named('service').user).toBe('10001:10001')
+    expect(named('ai-agent').environment?.['DOCKER_HOST']).toBe('unix:///engine/run/engine/docker.sock')
+  })
+
+  test('what the agent may ask for is what the gate lets through', () => {
+    const limits = (name: string): [string, string][] =>
+      Object.entries(named(name).environment ?? {}).filter(([variable]) =>
+        /^SANDLOT_SANDBOX_(IMAGE|MEMORY_MB|CPUS|PIDS|TMP_MB|DISK_MB|OPEN_FILES|RUNTIME)$/.test(variable),
+      )
+    expect(limits('engine-gate')).toHaveLength(8)
+    expect(limits('engine-gate').toSorted()).toEqual(limits('ai-agent').toSorted())
   })
 
   test('only ai-agent has the model’s key, and only the service has a port, on loopback', () => {
@@ -64,15 +88,16 @@ describe('the composed deployment', () => {
     ])
   })
 
-  test('starts in order: the image of the sandboxes, the agent, the service', () => {
-    expect(named('ai-agent').depends_on).toEqual({
+  test('starts in order: the image of the sandboxes, the gate, the agent, the service', () => {
+    expect(named('engine-gate').depends_on).toEqual({
       'sandbox-image': { condition: 'service_completed_successfully' },
     })
+    expect(named('ai-agent').depends_on).toEqual({ 'engine-gate': { condition: 'service_healthy' } })
     expect(named('service').depends_on).toEqual({ 'ai-agent': { condition: 'service_healthy' } })
     expect(named('ai-agent').extra_hosts).toEqual(['host.docker.internal:host-gateway'])
   })
 
-  test.each(['ai-agent', 'service'])(
+  test.each(['engine-gate', 'ai-agent', 'service'])(
     '%s says whether it is alive, without curl, and its log does not grow for ever',
     (name) => {
       const { healthcheck, logging } = named(name)
@@ -100,5 +125,10 @@ test.skipIf(composer === undefined)('compose itself reads the file (skipped with
   const [command = '', ...args] = composer ?? []
   const shown = execFileSync(command, [...args, '-f', FILE, 'config'], { cwd: ROOT, encoding: 'utf8' })
   const read = parse(shown) as { services: Record<string, Service> }
-  expect(Object.keys(read.services).toSorted()).toEqual(['ai-agent', 'sandbox-image', 'service'])
+  expect(Object.keys(read.services).toSorted()).toEqual([
+    'ai-agent',
+    'engine-gate',
+    'sandbox-image',
+    'service',
+  ])
 })

@@ -46,7 +46,7 @@ export async function openAgent(
   log: ToolLog,
   moreTools: readonly Tool[] = [],
 ): Promise<Agent> {
-  const keys = deploymentKeys(config.dataFolder)
+  const keys = deploymentKeys(config.dataFolder, config.deployment)
   const store = await openSessionStore(join(config.dataFolder, 'sessions.db'))
   const sandboxes = openSandboxes(config, keys, store.ledger, log)
   const model = createModel(config)

@@ -26,6 +26,10 @@ const variables = z.object({
   DOCKER_CERT_PATH: z.string().optional(),
   DOCKER_TLS_VERIFY: z.string().optional(),
   SANDLOT_DATA: z.string().default('./.sandlot'),
+  SANDLOT_DEPLOYMENT: z
+    .string()
+    .regex(/^[a-z0-9][a-z0-9-]{0,39}$/, 'must be lower-case letters, digits and dashes, at most 40')
+    .optional(),
   SANDLOT_DEFAULT_MODE: mode.default('auto-edit'),
   SANDLOT_TOOLS_ENABLED: flag.default(true),
   SANDLOT_BUILTIN_TOOLS: z.string().optional(),
@@ -68,6 +72,8 @@ export interface AgentConfig {
   logLevel: string
   /** Absolute. */
   dataFolder: string
+  /** The id that the engine gate lets through; undefined: one of our own. */
+  deployment: string | undefined
   /** Path of the Unix socket. */
   socket: string
   /** Undefined: the demo model answers. */
@@ -115,6 +121,7 @@ export function readAgentConfig(toolNames: readonly string[], env: Environment =
   return {
     logLevel: read.LOG_LEVEL,
     dataFolder,
+    deployment: read.SANDLOT_DEPLOYMENT,
     socket,
     model:
       name === undefined

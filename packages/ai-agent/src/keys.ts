@@ -16,14 +16,20 @@ const FILE = 'deployment.json'
 const stored = z.object({ id: z.string().regex(/^[a-z0-9-]{1,40}$/), key: z.base64().length(44) })
 
 /**
- * Read the keys, or make them. Id and key are one file, because one without the other would lose every sandbox.
+ * Read the keys, or make them, for the deployment `id` where one is given: the engine gate passes on no other. Id and key are one file, because one without the other would lose every sandbox.
  * Throws when the file cannot be read or is damaged; it is never replaced, since that would orphan all workspaces.
  */
-export function deploymentKeys(dataFolder: string): DeploymentKeys {
+export function deploymentKeys(dataFolder: string, id?: string): DeploymentKeys {
   const folder = join(dataFolder, 'keys')
   mkdirSync(folder, { recursive: true, mode: 0o700 })
   const path = join(folder, FILE)
-  return readKeys(path) ?? makeKeys(path)
+  const keys = readKeys(path) ?? makeKeys(path, id ?? randomText(8))
+  if (id !== undefined && keys.id !== id) {
+    throw new Error(
+      `SANDLOT_DEPLOYMENT is ${id}, and the sandboxes of this data are those of ${keys.id}. Set it to ${keys.id} for the engine gate too.`,
+    )
+  }
+  return keys
 }
 
 function readKeys(path: string): DeploymentKeys | undefined {
@@ -43,8 +49,8 @@ function readKeys(path: string): DeploymentKeys | undefined {
   return { id: parsed.data.id, key: Buffer.from(parsed.data.key, 'base64') }
 }
 
-function makeKeys(path: string): DeploymentKeys {
-  const keys = { id: randomText(8), key: randomBytes(32) }
+function makeKeys(path: string, id: string): DeploymentKeys {
+  const keys = { id, key: randomBytes(32) }
   const draft = `${path}.${randomText(8)}`
   // Written whole and then linked: nobody ever reads half a key, and of two starts at once one wins.
   const file = openSync(draft, 'wx', 0o600)

@@ -15,21 +15,21 @@ const MACHINE = [
   'SSL_CERT_DIR',
 ]
 
-/** Settings that both processes read. `DATABASE_URL` is each one's own database login, the same until they are told apart. */
+/** Settings that service and ai-agent both read. `DATABASE_URL` is each one's own database login, the same until they are told apart. */
 const BOTH = ['LOG_LEVEL', 'SANDLOT_DATA', 'SANDLOT_DEFAULT_MODE', 'SANDLOT_OUTPUT_LIMIT', 'DATABASE_URL']
 
 /**
  * What each process may know. A list of what is allowed, not of what is forbidden: a secret that nobody thought of
- * stays out. ai-agent alone has the model's key and the engine; the service alone faces the network.
+ * stays out. ai-agent alone has the model's key, engine-gate alone the engine; the service alone faces the network.
  */
 const OWN = {
   'ai-agent': [
     'OPENAI_API_KEY',
     'OPENAI_BASE_URL',
     'OPENAI_MODEL',
+    // The gate's socket; the launcher fills it in, and the engine's own address goes to the gate alone.
     'DOCKER_HOST',
-    'DOCKER_CERT_PATH',
-    'DOCKER_TLS_VERIFY',
+    'SANDLOT_DEPLOYMENT',
     'HTTP_PROXY',
     'HTTPS_PROXY',
     'NO_PROXY',
@@ -50,6 +50,34 @@ const OWN = {
     'SANDLOT_SANDBOX_POOL',
     'SANDLOT_SANDBOX_PAUSE_AFTER_MS',
     'SANDLOT_SANDBOX_STOP_AFTER_MS',
+    'SANDLOT_SANDBOX_DISK_ENTRIES',
+    'SANDLOT_HOST_SANDBOXES',
+    'SANDLOT_HOST_MEMORY_MB',
+    'SANDLOT_HOST_DISK_FREE_MB',
+    'SANDLOT_HOST_FILES_FREE',
+    'SANDLOT_SANDBOX_NETWORK',
+    'SANDLOT_EGRESS_ALLOW',
+    'SANDLOT_EGRESS_CREDENTIALS',
+    'SANDLOT_EGRESS_CONNECTIONS',
+    'SANDLOT_EGRESS_MB_PER_HOUR',
+    'SANDLOT_SANDBOX_TMP_MB',
+    'SANDLOT_SANDBOX_OPEN_FILES',
+  ],
+  'engine-gate': [
+    'DOCKER_HOST',
+    'DOCKER_CERT_PATH',
+    'DOCKER_TLS_VERIFY',
+    'SANDLOT_DEPLOYMENT',
+    'SANDLOT_ENGINE_MAX_CONTAINERS',
+    'SANDLOT_ENGINE_MAX_VOLUMES',
+    'SANDLOT_SANDBOX_IMAGE',
+    'SANDLOT_SANDBOX_MEMORY_MB',
+    'SANDLOT_SANDBOX_CPUS',
+    'SANDLOT_SANDBOX_PIDS',
+    'SANDLOT_SANDBOX_TMP_MB',
+    'SANDLOT_SANDBOX_DISK_MB',
+    'SANDLOT_SANDBOX_OPEN_FILES',
+    'SANDLOT_SANDBOX_RUNTIME',
   ],
   service: [
     'HOST',
@@ -66,7 +94,7 @@ export type ChildName = keyof typeof OWN
 
 /** The names of {@link OWN} and {@link BOTH}, for the test that no setting is forgotten. */
 export function namesFor(child: ChildName): string[] {
-  return [...BOTH, ...OWN[child]]
+  return child === 'engine-gate' ? ['SANDLOT_DATA', ...OWN[child]] : [...BOTH, ...OWN[child]]
 }
 
 /** The environment of one child: the machine's, the shared settings, and its own, each also as `NAME_FILE`. */

@@ -1,9 +1,11 @@
 import { join } from 'node:path'
+import type { Environment } from '@sandlot/shared/config'
 import { childEnvironment, type ChildName } from './child-env.ts'
 import type { CliConfig } from './config.ts'
+import { behindGate, ofGate } from './gate.ts'
 import type { ChildSpec } from './supervise.ts'
 
-/** How one of the two processes is started: from its build, with its own environment and its own log. */
+/** How one of the processes is started: from its build, with its own environment and its own log. */
 export function childSpec(name: ChildName, config: CliConfig): ChildSpec {
   return {
     name,
@@ -11,12 +13,18 @@ export function childSpec(name: ChildName, config: CliConfig): ChildSpec {
     args: ['--enable-source-maps', join(config.root, 'packages', name, 'dist', 'main.js')],
     cwd: config.root,
     environment: childEnvironment(name, {
-      ...config.environment,
+      ...environmentFor(name, config),
       SANDLOT_WEB_DIST:
         config.environment['SANDLOT_WEB_DIST'] ?? join(config.root, 'packages', 'web', 'dist'),
     }),
     log: logOf(name, config),
   }
+}
+
+/** Only the gate hears where the engine is. */
+export function environmentFor(name: ChildName, config: CliConfig): Environment {
+  if (name === 'engine-gate') return ofGate(config)
+  return name === 'ai-agent' ? behindGate(config) : config.environment
 }
 
 export function logOf(name: ChildName, config: CliConfig): string {

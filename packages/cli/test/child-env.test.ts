@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { CONFIG_NAMES } from '@sandlot/shared/config-names'
-import { childEnvironment, namesFor } from '../src/child-env.ts'
+import { childEnvironment, type ChildName, namesFor } from '../src/child-env.ts'
+import { childSpec } from '../src/children.ts'
+import { parseCliConfig } from '../src/config.ts'
 
 const environment = {
   PATH: '/bin',
@@ -33,7 +35,7 @@ describe('what each process may know', () => {
     })
   })
 
-  test('ai-agent has them, and nothing of the service', () => {
+  test('ai-agent has the model’s key, and nothing of the service', () => {
     expect(childEnvironment('ai-agent', environment)).toEqual({
       NODE_ENV: 'production',
       PATH: '/bin',
@@ -49,6 +51,36 @@ describe('what each process may know', () => {
     })
   })
 
+  test('the gate has the engine, and no key', () => {
+    expect(childEnvironment('engine-gate', environment)).toEqual({
+      NODE_ENV: 'production',
+      PATH: '/bin',
+      HOME: '/home/someone',
+      SANDLOT_DATA: '/data',
+      DOCKER_HOST: 'unix:///var/run/docker.sock',
+    })
+  })
+
+  test('the agent of a launcher knows the gate, and only the gate knows the engine', () => {
+    const config = parseCliConfig({
+      SANDLOT_DATA: '/somewhere',
+      DOCKER_HOST: 'tcp://engine.example:2376',
+      DOCKER_CERT_PATH: '/certs',
+      DOCKER_TLS_VERIFY: '1',
+    })
+    const known = (name: ChildName): string[] =>
+      Object.entries(childSpec(name, config).environment)
+        .filter(([variable]) => variable.startsWith('DOCKER_'))
+        .map((pair) => pair.join('='))
+    expect(known('service')).toEqual([])
+    expect(known('ai-agent')).toEqual(['DOCKER_HOST=unix:///somewhere/run/engine/docker.sock'])
+    expect(known('engine-gate')).toEqual([
+      'DOCKER_HOST=tcp://engine.example:2376',
+      'DOCKER_CERT_PATH=/certs',
+      'DOCKER_TLS_VERIFY=1',
+    ])
+  })
+
   test('every setting reaches somebody, or is one of the command line', () => {
     const commandLine = [
       'SANDLOT_APT_MIRROR',
@@ -56,7 +88,12 @@ describe('what each process may know', () => {
       'SANDLOT_TEST_SEED',
       'SANDLOT_TEST_FULL',
     ]
-    const reached = new Set([...namesFor('ai-agent'), ...namesFor('service'), ...commandLine])
+    const reached = new Set([
+      ...namesFor('ai-agent'),
+      ...namesFor('service'),
+      ...namesFor('engine-gate'),
+      ...commandLine,
+    ])
     expect(Object.keys(CONFIG_NAMES).filter((name) => !reached.has(name))).toEqual([])
   })
 })

@@ -29,15 +29,17 @@ const variables = z.object({
     .string()
     .regex(/^[A-Za-z0-9][A-Za-z0-9_.:/@-]{0,255}$/, 'must be the name of an image')
     .default('sandlot/sandbox:latest'),
-  SANDLOT_SANDBOX_MEMORY_MB: wholeNumber(64, 1024 * 1024).optional(),
+  SANDLOT_SANDBOX_MEMORY_MB: wholeNumber(64, 1024 * 1024).default(DEFAULT_LIMITS.memoryBytes / MiB),
   SANDLOT_SANDBOX_CPUS: z
     .string()
     .regex(/^\d+(\.\d+)?$/, 'must be a number like 2 or 0.5')
     .transform(Number)
     .pipe(z.number().min(0.1, 'must be at least 0.1').max(1024))
-    .optional(),
-  SANDLOT_SANDBOX_PIDS: wholeNumber(16, 1_000_000).optional(),
-  SANDLOT_SANDBOX_DISK_MB: wholeNumber(64, 16 * 1024 * 1024).optional(),
+    .default(DEFAULT_LIMITS.cpus),
+  SANDLOT_SANDBOX_PIDS: wholeNumber(16, 1_000_000).default(DEFAULT_LIMITS.pids),
+  SANDLOT_SANDBOX_TMP_MB: wholeNumber(1, 256 * 1024).default(DEFAULT_LIMITS.tmpBytes / MiB),
+  SANDLOT_SANDBOX_DISK_MB: wholeNumber(64, 16 * 1024 * 1024).default(DEFAULT_LIMITS.diskBytes / MiB),
+  SANDLOT_SANDBOX_OPEN_FILES: wholeNumber(64, 1_048_576).default(DEFAULT_LIMITS.openFiles),
   SANDLOT_SANDBOX_RUNTIME: z.string().optional(),
 })
 
@@ -66,8 +68,6 @@ export function readGateConfig(env: Environment = process.env): GateConfig {
     problems.push(`SANDLOT_DATA: too long; ${socket} may have ${SOCKET_PATH_BYTES} bytes`)
   const engine = readEngine(read, problems)
   if (problems.length > 0 || engine === undefined) throw new ConfigError(problems)
-  const mebibytes = (count: number | undefined): number | undefined =>
-    count === undefined ? undefined : count * MiB
   return {
     socket,
     deploymentFile: join(folder, 'deployment'),
@@ -76,11 +76,12 @@ export function readGateConfig(env: Environment = process.env): GateConfig {
     image: read.SANDLOT_SANDBOX_IMAGE,
     runtime: read.SANDLOT_SANDBOX_RUNTIME,
     limits: {
-      ...DEFAULT_LIMITS,
-      memoryBytes: mebibytes(read.SANDLOT_SANDBOX_MEMORY_MB) ?? DEFAULT_LIMITS.memoryBytes,
-      cpus: read.SANDLOT_SANDBOX_CPUS ?? DEFAULT_LIMITS.cpus,
-      pids: read.SANDLOT_SANDBOX_PIDS ?? DEFAULT_LIMITS.pids,
-      diskBytes: mebibytes(read.SANDLOT_SANDBOX_DISK_MB) ?? DEFAULT_LIMITS.diskBytes,
+      memoryBytes: read.SANDLOT_SANDBOX_MEMORY_MB * MiB,
+      cpus: read.SANDLOT_SANDBOX_CPUS,
+      pids: read.SANDLOT_SANDBOX_PIDS,
+      tmpBytes: read.SANDLOT_SANDBOX_TMP_MB * MiB,
+      diskBytes: read.SANDLOT_SANDBOX_DISK_MB * MiB,
+      openFiles: read.SANDLOT_SANDBOX_OPEN_FILES,
     },
     most: {
       containers: read.SANDLOT_ENGINE_MAX_CONTAINERS,

@@ -112,8 +112,8 @@ export function createEngine(address: EngineAddress): Engine {
       return { status: answer.statusCode ?? 502, json, text: whole }
     },
     upgrade(asking) {
+      // Without any agent: with one, `false` too, Node makes the connection itself, and it is not half-open.
       const options = {
-        agent: false as const,
         createConnection: () => halfOpen(address),
       }
       const request = send(asking, options, { Connection: 'Upgrade', Upgrade: 'tcp' })

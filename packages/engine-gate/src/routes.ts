@@ -86,7 +86,7 @@ const ROWS: Record<Operation, Row> = {
     method: 'POST',
     path: /^\/volumes\/create()$/,
     // dockerode sends the body as a query as well; the engine does not read it, and it goes no further.
-    query: { Name: /^[a-z0-9-]{1,120}$/, Driver: /^local$/, Labels: JSON_TEXT },
+    query: { Name: /^[a-z0-9-]{1,120}$/, Driver: /^local$/, DriverOpts: JSON_TEXT, Labels: JSON_TEXT },
   },
   'volume-list': { method: 'GET', path: /^\/volumes()$/, query: { filters: JSON_TEXT } },
   'volume-inspect': { method: 'GET', path: /^\/volumes\/(sbx-[a-z0-9-]{1,116})$/ },

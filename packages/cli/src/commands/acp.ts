@@ -1,10 +1,17 @@
 import { systemPackages } from '../apt.ts'
 import { childEnvironment } from '../child-env.ts'
+import { childSpec, environmentFor, logOf } from '../children.ts'
+import type { CliConfig } from '../config.ts'
 import type { Command } from '../context.ts'
 import { join } from 'node:path'
+import { gateAnswers, needsGate, waitForGate } from '../gate.ts'
 import { runInteractive } from '../run-interactive.ts'
 import { setUp } from '../setup.ts'
+import { StepError } from '../steps.ts'
 import { listenForStop } from '../stop-signals.ts'
+import { supervise } from '../supervise.ts'
+
+const GATE_MS = 30_000
 
 /** Speak ACP on stdin and stdout, for editors. What is being prepared is said on stderr: stdout is the protocol. */
 export const acp: Command = async ({ config, args, steps }) => {
@@ -12,9 +19,39 @@ export const acp: Command = async ({ config, args, steps }) => {
     using stop = listenForStop()
     await setUp(config, steps, systemPackages(config, stop.signal), stop.signal)
   }
+  const closeGate = await openGate(config, (line) => steps.note(line))
   const main = join(config.root, 'packages', 'ai-agent', 'dist', 'main.js')
-  return runInteractive(process.execPath, ['--enable-source-maps', main, '--stdio', ...args], {
-    cwd: config.root,
-    environment: childEnvironment('ai-agent', config.environment),
+  try {
+    return await runInteractive(process.execPath, ['--enable-source-maps', main, '--stdio', ...args], {
+      cwd: config.root,
+      environment: childEnvironment('ai-agent', environmentFor('ai-agent', config)),
+    })
+  } finally {
+    await closeGate()
+  }
+}
+
+/** A gate beside the agent, unless a running Sandlot has one on this data already. Answers how it is closed. */
+async function openGate(config: CliConfig, note: (line: string) => void): Promise<() => Promise<void>> {
+  if (!needsGate(config) || (await gateAnswers(config))) return async () => {}
+  const log = logOf('engine-gate', config)
+  const gate = supervise(childSpec('engine-gate', config), {
+    started: () => {},
+    said: note,
+    problem: (text) => note(`! engine-gate: ${text}`),
+    died: (end) => note(`! engine-gate ended (${end}); starting it again. Its log: ${log}`),
   })
+  const close = (): Promise<void> => gate.stop('SIGTERM', 5_000)
+  try {
+    await Promise.race([
+      waitForGate(config, AbortSignal.timeout(GATE_MS)),
+      gate.firstDeath.then((end) => {
+        throw new StepError(`engine-gate ended at its start (${end}).`, `Look at ${log}`)
+      }),
+    ])
+  } catch (error) {
+    await close()
+    throw error
+  }
+  return close
 }

@@ -1,15 +1,16 @@
 import { join } from 'node:path'
 import { systemPackages } from '../apt.ts'
 import { childEnvironment, type ChildName } from '../child-env.ts'
-import { recordFile } from '../children.ts'
+import { environmentFor, recordFile } from '../children.ts'
 import type { CliConfig } from '../config.ts'
 import type { Command } from '../context.ts'
+import { needsGate, waitForGate } from '../gate.ts'
 import { claim, release, type UpRecord, writeRecord } from '../pid-file.ts'
 import { ownMark } from '../processes.ts'
 import { checkPortIsFree, openableUrl } from '../ready.ts'
 import { setUp } from '../setup.ts'
 import { listenForStop } from '../stop-signals.ts'
-import { type ChildSpec, supervise } from '../supervise.ts'
+import { type ChildSpec, supervise, type Supervised } from '../supervise.ts'
 import { endOrphans } from './up.ts'
 
 const VITE_PORT = 5173
@@ -31,8 +32,7 @@ export const dev: Command = async (context) => {
     if (claimed.previous !== undefined) await endOrphans(claimed.previous, context)
     await checkPortIsFree(config.host, config.port)
     await setUp(config, steps, systemPackages(config, stop.signal), stop.signal)
-    const specs = [watched('ai-agent', config), watched('service', config), vite(config)]
-    const children = specs.map((spec) =>
+    const supervised = (spec: ChildSpec): Supervised =>
       supervise(spec, {
         started(mark) {
           record.children[spec.name] = mark
@@ -42,11 +42,14 @@ export const dev: Command = async (context) => {
         problem: (text) => steps.note(`! ${spec.name}: ${text}`),
         died: (end, delayMs) =>
           steps.note(`! ${spec.name} ended (${end}); starting it again in ${delayMs / 1000} s`),
-      }),
-    )
+      })
+    const gate = needsGate(config) ? supervised(watched('engine-gate', config)) : undefined
+    if (gate !== undefined) await waitForGate(config, stop.signal)
+    const children = [watched('ai-agent', config), watched('service', config), vite(config)].map(supervised)
     print(`Open http://127.0.0.1:${VITE_PORT} (reloads itself) or ${record.url} (what is built)`)
     const signal = await stop.requested
     for (const child of children) await child.stop(signal, 30_000)
+    await gate?.stop('SIGTERM', 10_000)
     return 0
   } finally {
     release(recordFile(config), record)
@@ -59,7 +62,7 @@ function watched(name: ChildName, config: CliConfig): ChildSpec {
     (origin) => origin !== undefined,
   )
   const environment = childEnvironment(name, {
-    ...config.environment,
+    ...environmentFor(name, config),
     SANDLOT_WEB_DIST: join(config.root, 'packages', 'web', 'dist'),
     SANDLOT_ALLOWED_ORIGINS: origins.join(','),
   })

@@ -3,6 +3,7 @@ import type { ChildName } from '../child-env.ts'
 import { childSpec, logOf, recordFile } from '../children.ts'
 import type { Command, Context } from '../context.ts'
 import { askEngine } from '../engine.ts'
+import { needsGate, waitForGate } from '../gate.ts'
 import { claim, release, type UpRecord, writeRecord } from '../pid-file.ts'
 import { isRunning, ownMark, signalProcess, waitForEnd } from '../processes.ts'
 import { checkPortIsFree, openableUrl, waitUntilReady } from '../ready.ts'
@@ -81,7 +82,7 @@ async function runUntilStopped(
   const children = new Map<ChildName, Supervised>()
   let readyLine: string | undefined
   let isUp = false
-  const complaints: Record<ChildName, string[]> = { 'ai-agent': [], service: [] }
+  const complaints: Record<ChildName, string[]> = { 'engine-gate': [], 'ai-agent': [], service: [] }
 
   const start = (name: ChildName): Supervised => {
     const child = supervise(childSpec(name, config), {
@@ -115,7 +116,7 @@ async function runUntilStopped(
   })
   try {
     const ready = await steps.run('Start', async () => {
-      const deaths = (['ai-agent', 'service'] as const).map((name) =>
+      const startOrFail = (name: ChildName): Promise<undefined> =>
         start(name).firstDeath.then((end) => {
           if (isUp) return undefined
           throw new StepError(
@@ -125,8 +126,10 @@ async function runUntilStopped(
               details: complaints[name].slice(-DETAIL_LINES).join('\n'),
             },
           )
-        }),
-      )
+        })
+      const gate = needsGate(config) ? startOrFail('engine-gate') : undefined
+      if (gate !== undefined) await Promise.race([waitForGate(config, stop.signal), gate])
+      const deaths = [...(gate === undefined ? [] : [gate]), startOrFail('ai-agent'), startOrFail('service')]
       const answer = await Promise.race([waitUntilReady(record.url, READY_MS, stop.signal), ...deaths])
       if (answer === undefined) {
         throw new StepError(
@@ -153,7 +156,7 @@ async function runUntilStopped(
 }
 
 /**
- * End both. SIGINT to ai-agent ends the running prompts and stops the sandboxes; SIGTERM leaves both to the next
+ * End them all. SIGINT to ai-agent ends the running prompts and stops the sandboxes; SIGTERM leaves both to the next
  * start. The service goes last, so that browsers still hear how their prompts ended.
  */
 async function stopChildren(
@@ -169,5 +172,7 @@ async function stopChildren(
   await steps.run(title, async () => {
     await children.get('ai-agent')?.stop(agentSignal, AGENT_GRACE_MS)
     await children.get('service')?.stop('SIGTERM', SERVICE_GRACE_MS)
+    // Last of all: through it the agent has stopped its sandboxes.
+    await children.get('engine-gate')?.stop('SIGTERM', SERVICE_GRACE_MS)
   })
 }

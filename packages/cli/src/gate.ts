@@ -1,0 +1,58 @@
+/** The engine gate as the launcher sees it: where it listens, whose containers it lets through, whether it is there. */
+import { existsSync, readFileSync } from 'node:fs'
+import { connect } from 'node:net'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Environment } from '@sandlot/shared/config'
+import { z } from 'zod'
+import type { CliConfig } from './config.ts'
+
+/** The part of ai-agent's key file that is no secret. */
+const deploymentFile = z.object({ id: z.string() })
+
+/** The id that this data directory's containers carry; undefined before the first start. */
+export function deploymentOf(config: Pick<CliConfig, 'data'>): string | undefined {
+  const file = join(config.data, 'keys', 'deployment.json')
+  if (!existsSync(file)) return undefined
+  return deploymentFile.parse(JSON.parse(readFileSync(file, 'utf8'))).id
+}
+
+/** Commands that isolate nothing need no engine, and so no gate. */
+export function needsGate(config: Pick<CliConfig, 'backend'>): boolean {
+  return config.backend === 'docker'
+}
+
+export function gateSocket(config: Pick<CliConfig, 'data'>): string {
+  return join(config.data, 'run', 'engine', 'docker.sock')
+}
+
+/** What ai-agent is told instead of where the engine is. */
+export function behindGate(config: CliConfig): Environment {
+  if (!needsGate(config)) return config.environment
+  const { DOCKER_CERT_PATH: _cert, DOCKER_TLS_VERIFY: _verify, ...rest } = config.environment
+  return {
+    ...rest,
+    DOCKER_HOST: `unix://${gateSocket(config)}`,
+    // The gate writes its id there before it listens; keys that are made later take it over.
+    SANDLOT_DEPLOYMENT: undefined,
+    SANDLOT_DEPLOYMENT_FILE: join(config.data, 'run', 'engine', 'deployment'),
+  }
+}
+
+/** What the gate is told: the engine as this machine knows it, and the id of keys that are there already. */
+export function ofGate(config: CliConfig): Environment {
+  const known = deploymentOf(config)
+  return known === undefined ? config.environment : { ...config.environment, SANDLOT_DEPLOYMENT: known }
+}
+
+/** Wait until the gate answers on its socket. Rejects only with the signal. */
+export async function waitForGate(config: CliConfig, signal: AbortSignal): Promise<void> {
+  while (!(await gateAnswers(config))) await sleep(50, undefined, { signal })
+}
+
+export function gateAnswers(config: Pick<CliConfig, 'data'>): Promise<boolean> {
+  const { promise, resolve } = Promise.withResolvers<boolean>()
+  const socket = connect(gateSocket(config))
+  socket.once('connect', () => resolve(true)).once('error', () => resolve(false))
+  return promise.finally(() => socket.destroy())
+}
