@@ -298,9 +298,9 @@ asyncio.run(main())`
     ).toMatch(/^408\n(429|000) 429$/)
     await vi.waitFor(
       () =>
-        expect(
-          small.audits.map(({ reason }) => reason).toSorted((a = '', b = '') => a.localeCompare(b)),
-        ).toEqual(['byte_budget', 'byte_budget', 'too_slow']),
+        expect(small.audits.map(({ reason }) => reason ?? '').toSorted((a, b) => a.localeCompare(b))).toEqual(
+          ['byte_budget', 'byte_budget', 'too_slow'],
+        ),
       WAIT,
     )
     expect(small.events.map(({ reason }) => reason)).toEqual(['too_slow', 'byte_budget', 'byte_budget'])
