@@ -62,7 +62,7 @@ export async function startSandlot(options: SandlotOptions = {}): Promise<Runnin
 
   const start = (name: string, entry: string, env: Record<string, string>): ChildProcess => {
     const child = spawn(`${root}node_modules/.bin/node`, ['--conditions=source', `${root}${entry}`], {
-      env: { ...baseEnvironment(), SANDLOT_DATA: data, ...env },
+      env: { ...baseEnvironment(), SANDLOT_DATA: data, SANDLOT_SANDBOX_POOL: '0', ...env },
       stdio: ['ignore', 'pipe', 'pipe'],
     })
     for (const stream of [child.stdout, child.stderr]) {

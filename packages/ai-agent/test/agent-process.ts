@@ -56,7 +56,13 @@ export class AgentProcess {
 
   constructor(folder: string, env: Record<string, string>, args: readonly string[]) {
     const child = spawn(process.execPath, ['--conditions=source', MAIN, ...args], {
-      env: { PATH: process.env['PATH'], SANDLOT_DATA: folder, DOCKER_HOST: NO_ENGINE, ...env },
+      env: {
+        PATH: process.env['PATH'],
+        SANDLOT_DATA: folder,
+        DOCKER_HOST: NO_ENGINE,
+        SANDLOT_SANDBOX_POOL: '0',
+        ...env,
+      },
       stdio: 'pipe',
     })
     child.stdout.setEncoding('utf8').on('data', (text: string) => (this.stdout += text))
