@@ -51,7 +51,10 @@ export async function bringUp<T>(
       if (!(error instanceof SandboxError)) throw error
       failure = error
       // Removed or stopped behind our back, or the name is taken by a container that is not to be seen.
-      if (error.code === 'sandbox_lost' || error.code === 'exists') continue
+      if (error.code === 'sandbox_lost' || error.code === 'exists') {
+        if (attempt === 1 && container) await endUnreachable(container.id, options.backend)
+        continue
+      }
       // It runs, says the engine, but it may be frozen by something else.
       if (error.code === 'timeout' && container && attempt === 0 && (await nudged(container, options)))
         continue
@@ -62,6 +65,14 @@ export async function bringUp<T>(
     }
   }
   throw failure ?? new SandboxError('sandbox_lost', 'The sandbox could not be started.')
+}
+
+/**
+ * After a crash of the engine a container may run whose streams it closes at once, for ever: only a new start helps.
+ * Seen with live-restore on 20.10. One that is not running any more is left to the next attempt.
+ */
+async function endUnreachable(id: string, backend: SandboxBackend): Promise<void> {
+  if ((await backend.inspect(id))?.state === 'running') await backend.stop(id)
 }
 
 /** All containers of a slot, the newest first. */

@@ -94,7 +94,6 @@ describe.skipIf(reason !== undefined)(
     const during = {
       creating: () => sandboxes.acquire('bob'),
       pausing: () => fixture.backend.pause(sandbox().id),
-      stopping: () => sandboxes.stop('ann'),
     }
     test.each(sample('dockerd killed, live-restore on', Object.entries(during), 1))(
       '%s: a typed error or none, then everything works',
@@ -102,6 +101,21 @@ describe.skipIf(reason !== undefined)(
         typedOrNothing(await killDuring(name, work))
         await usable(sandboxes)
         await usable(sandboxes, 'bob')
+        await oneOfEach()
+      },
+    )
+
+    // Dense, because only some of them leave the engine with a container that it cannot start or attach to any more.
+    const instants = Array.from({ length: 15 }, (_, n) => (n + 1) * 4)
+    test.each(sample('dockerd killed while stopping', instants, 1))(
+      '%i ms into a stop: a typed error or none, then everything works',
+      async (afterMs) => {
+        const stopping = settled(sandboxes.stop('ann'))
+        await sleep(afterMs)
+        await engine.kill()
+        await engine.start()
+        typedOrNothing(await stopping)
+        await usable(sandboxes)
         await oneOfEach()
       },
     )

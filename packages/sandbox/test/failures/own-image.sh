@@ -3,7 +3,7 @@
 set -eu
 cd /
 {
-  for package in bash coreutils grep sed procps findutils util-linux mawk perl-base tar; do dpkg -L "$package"; done
+  for package in bash dash coreutils grep sed procps findutils util-linux mawk perl-base tar; do dpkg -L "$package"; done
   echo /usr/bin/sbxd
 } | sed 's,^/bin,/usr/bin,; s,^/sbin,/usr/sbin,' | grep -E '^/usr/s?bin/|^/usr/lib/.*/perl-base/' | sort -u >/tmp/programs
 grep -E 'bin/' /tmp/programs | xargs ldd 2>/dev/null | grep -oE '/lib[^ ]+' | sed 's,^/lib,/usr/lib,' | sort -u >/tmp/libraries
@@ -11,6 +11,6 @@ grep -E 'bin/' /tmp/programs | xargs ldd 2>/dev/null | grep -oE '/lib[^ ]+' | se
   cat /tmp/programs /tmp/libraries
   xargs readlink -f </tmp/libraries
   printf '%s\n' /bin /sbin /lib /lib64 /usr/bin/sh /usr/bin/awk /etc/alternatives/awk /etc/passwd /etc/group \
-    /etc/profile /etc/bash.bashrc /workspace /tmp /var/tmp /usr/local/bin
+    /etc/profile /etc/bash.bashrc /usr/lib/sandlot/session.so /workspace /tmp /var/tmp /usr/local/bin
 } | sed 's,^/,,' | sort -u | while read -r path; do if [ -e "$path" ]; then echo "$path"; fi; done >/tmp/list
 tar -c --no-recursion --one-file-system -T /tmp/list

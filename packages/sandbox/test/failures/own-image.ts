@@ -1,6 +1,6 @@
 /** The sandbox image in a tenth of its size, for engines of the tests' own. */
 import { execFile, spawn } from 'node:child_process'
-import { randomBytes } from 'node:crypto'
+import { createHash, randomBytes } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -10,6 +10,8 @@ import { promisify } from 'node:util'
 import { testConfig } from '../config.ts'
 
 const PREFIX = 'sandlot-test-image-'
+
+const SCRIPT = readFileSync(join(import.meta.dirname, 'own-image.sh'))
 
 let image: Promise<Buffer> | undefined
 
@@ -26,7 +28,8 @@ export function smallImage(): Promise<Buffer> {
       '{{.Id}}',
       testConfig.image,
     ])
-    const name = `${PREFIX}${stdout.trim().slice(-16)}.tar`
+    const version = createHash('sha256').update(stdout).update(SCRIPT).digest('hex').slice(0, 16)
+    const name = `${PREFIX}${version}.tar`
     const file = join(tmpdir(), name)
     const kept = await readFile(file).catch(() => undefined)
     if (kept) return kept
@@ -50,7 +53,7 @@ async function makeSmallImage(): Promise<Buffer> {
     { stdio: ['pipe', 'pipe', 'pipe'] },
   )
   child.stdin.on('error', () => {})
-  child.stdin.end(readFileSync(join(import.meta.dirname, 'own-image.sh')))
+  child.stdin.end(SCRIPT)
   const [tar, complaints, code] = await Promise.all([
     Array.fromAsync(child.stdout as AsyncIterable<Buffer>),
     Array.fromAsync(child.stderr as AsyncIterable<Buffer>),

@@ -11,7 +11,7 @@ import { capabilitiesFrom, type EngineInfo } from './capabilities.ts'
 import type { CircuitOptions } from './circuit-breaker.ts'
 import { parseDockerHost, type EngineTls } from './connection.ts'
 import { createEngine, DEADLINE } from './engine.ts'
-import { engineAnswer } from './engine-error.ts'
+import { engineAnswer, isForgottenTask } from './engine-error.ts'
 import { postCreate } from './post-create.ts'
 import { isOurs, normalState } from './states.ts'
 import { createQuotaProbe } from './quota.ts'
@@ -101,6 +101,15 @@ export function createDockerBackend(options: DockerBackendOptions): SandboxBacke
       throw new SandboxError('sandbox_lost', 'The sandbox is gone from the Docker engine.')
   }
 
+  async function remove(id: string): Promise<void> {
+    if (!(await check(id))) return
+    // 409: it is being removed already. `v` would take anonymous volumes only, and there are none: the workspace is a named one and stays.
+    await engine.call('remove the sandbox', DEADLINE.change, (docker, signal) =>
+      unless([404, 409], docker.getContainer(id).remove({ force: true, v: false, abortSignal: signal })),
+    )
+    owned.delete(id)
+  }
+
   return {
     async capabilities(signal): Promise<BackendCapabilities> {
       const [apiVersion, kind, now] = await Promise.all([
@@ -143,9 +152,21 @@ export function createDockerBackend(options: DockerBackendOptions): SandboxBacke
 
     async start(id) {
       await must(id)
-      await engine.call('start the sandbox', DEADLINE.change, (docker, signal) =>
-        unless([304], docker.getContainer(id).start({ abortSignal: signal })),
-      )
+      const forgotten = await engine.call('start the sandbox', DEADLINE.change, async (docker, signal) => {
+        try {
+          await unless([304], docker.getContainer(id).start({ abortSignal: signal }))
+          return undefined
+        } catch (error) {
+          if (isForgottenTask(error)) return error
+          throw error
+        }
+      })
+      if (!forgotten) return
+      // It can never be started again; what it holds is in its volume.
+      await remove(id)
+      const what =
+        'The Docker engine lost track of the container in a crash, so it was removed; the files stay.'
+      throw new SandboxError('sandbox_lost', `${what} Try again.`, { cause: forgotten })
     },
 
     async stop(id) {
@@ -176,14 +197,7 @@ export function createDockerBackend(options: DockerBackendOptions): SandboxBacke
       )
     },
 
-    async remove(id) {
-      if (!(await check(id))) return
-      // 409: it is being removed already. `v` would take anonymous volumes only, and there are none: the workspace is a named one and stays.
-      await engine.call('remove the sandbox', DEADLINE.change, (docker, signal) =>
-        unless([404, 409], docker.getContainer(id).remove({ force: true, v: false, abortSignal: signal })),
-      )
-      owned.delete(id)
-    },
+    remove,
 
     removeVolume: (name) => volumes.remove(name),
 

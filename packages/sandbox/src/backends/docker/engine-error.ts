@@ -85,6 +85,12 @@ function fromAnswer(answer: EngineAnswer, doing: string, cause: unknown): Sandbo
   )
 }
 
+/** Whether a start failed because containerd still has the container that the engine thinks has ended. */
+export function isForgottenTask(error: unknown): boolean {
+  const answer = engineAnswer(error)
+  return answer?.statusCode === 500 && /\btask [0-9a-f]+: already exists/i.test(answer.message)
+}
+
 /** The sandbox image is not on the engine. */
 export function missingImage(reference: string, cause?: unknown): SandboxError {
   return new SandboxError(
