@@ -18,10 +18,10 @@ import { builtinTools } from './tools/builtin/index.ts'
 async function main([act = '', ...names]: readonly string[]): Promise<unknown> {
   const config = readAgentConfig(builtinTools().map((tool) => tool.name))
   // Before the first start there is nothing, and nothing is made by asking.
-  if (!existsSync(join(config.dataFolder, 'keys')))
+  if (!existsSync(join(config.dataFolder, 'keys', 'deployment.json')))
     return act === 'purge' ? { containers: 0, volumes: 0 } : []
   return withLedger(config, async (ledger) => {
-    const backend = createBackend(config, deploymentKeys(config.dataFolder))
+    const backend = createBackend(config, deploymentKeys(config.dataFolder, config.deployment))
     try {
       if (act === 'list') return await listWorkspaces({ backend, ledger })
       if (act === 'ownerless') return (await ownerlessVolumes({ backend, ledger })).map(({ name }) => name)

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline/promises'
+import type { Environment } from '@sandlot/shared/config'
 import { childEnvironment } from './child-env.ts'
 import type { Context } from './context.ts'
 import { run } from './run.ts'
@@ -17,11 +18,17 @@ export async function sandboxAdmin(args: string[], { config }: Pick<Context, 'co
   }
   const printed = await run(process.execPath, ['--enable-source-maps', program, ...args], {
     cwd: config.root,
-    environment: childEnvironment('ai-agent', config.environment),
+    environment: { ...engine(config.environment), ...childEnvironment('ai-agent', config.environment) },
     log: join(config.data, 'log', 'sandbox-admin.log'),
     fix: 'Look at what it says above; ./sandlot doctor checks the engine.',
   })
   return JSON.parse(printed)
+}
+
+/** Straight to the engine, as everything that an operator runs: there may be no gate when this is needed. */
+function engine(environment: Environment): Environment {
+  const names = ['DOCKER_HOST', 'DOCKER_CERT_PATH', 'DOCKER_TLS_VERIFY']
+  return Object.fromEntries(names.map((name) => [name, environment[name]]))
 }
 
 /** Whether a person at the terminal, or `--yes`, says yes. Without either: no. */
