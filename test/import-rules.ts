@@ -41,6 +41,7 @@ const VENDORS: { library: RegExp; only: RegExp }[] = [
   { library: /^dockerode$/, only: /^packages\/sandbox\/(src\/backends\/docker|bench)\// },
   { library: /^openai$/, only: /^packages\/ai-agent\/src\/model\// },
   { library: /^jsonrepair$/, only: /^packages\/ai-agent\/src\/(model|scheduler)\// },
+  { library: /^lru-cache$/, only: /^packages\/ai-agent\/src\/policies\// },
   { library: /^strip-ansi$/, only: /^packages\/ai-agent\/src\// },
   {
     library: /^ws$/,

@@ -229,7 +229,16 @@ export const sandlotMeta = z.object({
     .object({ message: z.string(), done: z.number().optional(), total: z.number().optional() })
     .optional(),
   /** Milliseconds a call waited (approval, queue) and ran. */
-  timing: z.object({ waitMs: z.number(), runMs: z.number() }).optional(),
+  timing: z
+    .object({
+      waitMs: z.number(),
+      runMs: z.number(),
+      /** Answered from the cache. */
+      cached: z.boolean().optional(),
+      /** How often it was tried again. */
+      retries: z.int().optional(),
+    })
+    .optional(),
   usage: tokenUsage.optional(),
   forProvider: forProvider.optional(),
   event: sandlotEvent.optional(),

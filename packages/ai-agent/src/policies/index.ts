@@ -1,7 +1,10 @@
 /** The policies round every call, listed once, outermost first: the order is the documentation. */
 import type { Execute, Policy } from '../tools/tool.ts'
 import { approve } from './approve.ts'
+import { cache } from './cache.ts'
 import { metrics } from './metrics.ts'
+import { rateLimit } from './rate-limit.ts'
+import { retry } from './retry.ts'
 import { saveOutput } from './save-output.ts'
 import { settle } from './settle.ts'
 import { timeout } from './timeout.ts'
@@ -24,7 +27,10 @@ export function createPolicies(settings: PolicySettings): Policy[] {
     metrics(settings.metrics),
     validate(),
     approve(settings.approvalTtlMs),
+    rateLimit(),
     saveOutput(settings.outputLimitBytes),
+    cache(),
+    retry(),
     timeout(settings.toolTimeoutMs),
   ]
 }

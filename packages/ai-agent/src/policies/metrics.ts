@@ -21,9 +21,14 @@ export function metrics(into: ToolMetrics): Policy {
       const result = outcome.status === 'completed' ? 'completed' : outcome.reason
       const truncated = outcome.outputInfo?.truncated ?? false
       const bytes = outcome.outputInfo?.bytes ?? 0
-      into.record({ tool: call.tool.id, outcome: result, ...timing, bytes, truncated })
-      logCall(call, ctx, { outcome: result, latency: timing.runMs, waitMs: timing.waitMs, bytes, truncated })
-      return { ...outcome, timing }
+      const { cached = false, retries = 0 } = outcome
+      into.record({ tool: call.tool.id, outcome: result, ...timing, bytes, truncated, cached, retries })
+      const { runMs: latency, waitMs } = timing
+      logCall(call, ctx, { outcome: result, latency, waitMs, bytes, truncated, cached, retries })
+      return {
+        ...outcome,
+        timing: { ...timing, ...(cached ? { cached } : {}), ...(retries === 0 ? {} : { retries }) },
+      }
     }
 }
 

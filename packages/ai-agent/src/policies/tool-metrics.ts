@@ -10,6 +10,8 @@ export interface CallRecord {
   /** Of output; 0 when there was none. */
   bytes: number
   truncated: boolean
+  cached: boolean
+  retries: number
 }
 
 /** Rates are 0–1; all are 0 when there were no calls. Percentiles are over the last 512 calls. */
@@ -21,6 +23,10 @@ export interface ToolStats {
   p95Ms: number
   meanWaitMs: number
   truncationRate: number
+  /** Share of the calls that were answered from the cache. */
+  cacheRate: number
+  /** Tries beyond the first, of all calls. */
+  retries: number
   /** Calls by outcome. */
   outcomes: Partial<Record<CallRecord['outcome'], number>>
 }
@@ -42,6 +48,8 @@ interface Series {
   runMs: number
   waitMs: number
   truncated: number
+  cached: number
+  retries: number
   outcomes: Partial<Record<CallRecord['outcome'], number>>
   /** A ring of the last running times. */
   recent: number[]
@@ -67,7 +75,7 @@ export function createToolMetrics(): ToolMetrics {
 }
 
 function emptySeries(): Series {
-  return { count: 0, runMs: 0, waitMs: 0, truncated: 0, outcomes: {}, recent: [] }
+  return { count: 0, runMs: 0, waitMs: 0, truncated: 0, cached: 0, retries: 0, outcomes: {}, recent: [] }
 }
 
 function add(series: Series, call: CallRecord): void {
@@ -76,6 +84,8 @@ function add(series: Series, call: CallRecord): void {
   series.runMs += call.runMs
   series.waitMs += call.waitMs
   if (call.truncated) series.truncated++
+  if (call.cached) series.cached++
+  series.retries += call.retries
   series.outcomes[call.outcome] = (series.outcomes[call.outcome] ?? 0) + 1
 }
 
@@ -92,6 +102,8 @@ function statsOf(series: Series): ToolStats {
     p95Ms: percentile(0.95),
     meanWaitMs: per(series.waitMs),
     truncationRate: per(series.truncated),
+    cacheRate: per(series.cached),
+    retries: series.retries,
     outcomes: { ...series.outcomes },
   }
 }

@@ -14,10 +14,13 @@ export const SHUTDOWN = 'shutdown'
 export class CallFailure extends Error {
   override readonly name = 'CallFailure'
   readonly reason: FailureReason
+  /** Trying again may help: the policy `retry` does where the tool allows it. */
+  readonly transient: boolean
 
-  constructor(reason: FailureReason, message: string, options?: ErrorOptions) {
+  constructor(reason: FailureReason, message: string, options?: ErrorOptions & { transient?: boolean }) {
     super(message, options)
     this.reason = reason
+    this.transient = options?.transient ?? false
   }
 }
 

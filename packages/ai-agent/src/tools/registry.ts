@@ -59,6 +59,9 @@ function problemsOf(tool: Tool): string[] {
   check(typeof tool.readOnly === 'boolean', 'it does not say whether it is read-only')
   check(typeof tool.title === 'function', 'it has no title function')
   check(typeof tool.execute === 'function', 'it has no execute function')
+  check(tool.cache === undefined || tool.readOnly, 'only a read-only tool can have its results cached')
+  const { calls = 1, perMs = 1 } = tool.rateLimit ?? {}
+  check(calls >= 1 && perMs >= 1, 'its rateLimit must allow at least one call in at least one millisecond')
   const timeout = tool.timeoutMs ?? 1000
   check(timeout >= 1000 && timeout <= 300_000, 'its timeoutMs must be 1000–300000')
   if (!(tool.input instanceof z.ZodObject)) return [...problems, 'its input is not a zod object']

@@ -65,6 +65,10 @@ export type ToolOutcome = {
   content?: ToolCallContent[]
   exit?: ExitInfo
   outputInfo?: OutputInfo
+  /** Set by the cache policy: from an earlier call with the same arguments. */
+  cached?: boolean
+  /** Set by the retry policy: how often it was tried again. */
+  retries?: number
   /** Set by the metrics policy. */
   timing?: CallTiming
 } & ({ status: 'completed' } | { status: 'failed'; reason: FailureReason })
@@ -90,6 +94,14 @@ export interface CallApproval {
 export interface CallTiming {
   waitMs: number
   runMs: number
+  cached?: boolean
+  retries?: number
+}
+
+/** So many calls of one user in so many milliseconds, all of them at once if need be. */
+export interface RateLimit {
+  calls: number
+  perMs: number
 }
 
 /** Keeps waiting apart from running. Started by the scheduler when the call is announced. */
@@ -156,6 +168,11 @@ export interface Tool<Input extends z.ZodObject = z.ZodObject> {
   readOnly: boolean
   /** Milliseconds; absent: the configured default. The model may ask for less, or more up to the maximum, by `timeout_ms` where the tool has it. */
   timeoutMs?: number
+  rateLimit?: RateLimit
+  /** Only for a read-only tool: the same arguments give the same result for this long (default 300,000 ms). `version` changes when results do. */
+  cache?: { ttlMs?: number; version?: string }
+  /** A second call does no harm: it is tried again (default once) when its failure may pass. */
+  idempotent?: { retries?: number }
   /** One line for people, from the arguments (which may be incomplete or invalid). */
   title(args: Record<string, unknown>): string
   /** Files it concerns, absolute paths. */

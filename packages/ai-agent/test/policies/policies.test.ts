@@ -47,7 +47,7 @@ describe('settle', () => {
       }
 
   // Behind settle and metrics; a policy that throws before metrics has seen the call is metrics itself, below.
-  test.each([2, 3, 4, 5, 6])(
+  test.each([2, 3, 4, 5, 6, 7, 8, 9])(
     'a throw at place %i gives one outcome and one metrics record',
     async (place) => {
       const batch = new TestBatch({
@@ -156,6 +156,8 @@ describe('metrics', () => {
       p95Ms: 0,
       meanWaitMs: 0,
       truncationRate: 0,
+      cacheRate: 0,
+      retries: 0,
       outcomes: {},
     })
     expect(metrics.getStats('never').count).toBe(0)
@@ -167,6 +169,8 @@ describe('metrics', () => {
         runMs: index,
         bytes: 0,
         truncated: index <= 10,
+        cached: false,
+        retries: 0,
       })
     }
     expect(metrics.getStats('t')).toEqual({
@@ -177,6 +181,8 @@ describe('metrics', () => {
       p95Ms: 95,
       meanWaitMs: 2,
       truncationRate: 0.1,
+      cacheRate: 0,
+      retries: 0,
       outcomes: { completed: 75, timeout: 25 },
     })
     for (let index = 0; index < 5000; index++)
@@ -187,6 +193,8 @@ describe('metrics', () => {
         runMs: 1,
         bytes: 0,
         truncated: false,
+        cached: false,
+        retries: 0,
       })
     expect(metrics.tools().length).toBeLessThanOrEqual(1001)
     expect(metrics.getStats().count).toBe(5100)
