@@ -96,6 +96,55 @@ async function tcp(handler: (socket: Socket) => void): Promise<Origin> {
   return made
 }
 
+interface Question {
+  url: string
+  method?: string
+  headers?: Record<string, string>
+  /** Sent as the body, in chunks unless the headers give a length. */
+  file?: string
+}
+
+/** A program that goes through the proxy of its environment, with nothing but Node. */
+const CLIENT = `
+const { createReadStream } = require('node:fs')
+const { request } = require('node:http')
+const proxy = new URL(process.env.HTTP_PROXY)
+const credentials = Buffer.from(proxy.username + ':' + proxy.password).toString('base64')
+async function ask({ url, method = 'GET', headers = {}, file }) {
+  const there = new URL(url)
+  const secure = there.protocol === 'https:'
+  const host = secure ? there.host + ':443' : there.host
+  const asked = request({
+    host: proxy.hostname, port: proxy.port, agent: false, method: secure ? 'CONNECT' : method, path: secure ? host : url,
+    headers: { Host: host, 'Proxy-Authorization': 'Basic ' + credentials, ...headers },
+  })
+  return new Promise((resolve, reject) => {
+    asked.on('error', reject)
+    asked.on('connect', (answer, socket) => { socket.destroy(); resolve({ status: answer.statusCode, body: '' }) })
+    asked.on('response', async (answer) => {
+      let body = ''
+      for await (const chunk of answer) body += chunk
+      resolve({ status: answer.statusCode, body })
+    })
+    const send = () => file ? createReadStream(file).pipe(asked) : asked.end()
+    if (headers.Expect) asked.on('continue', send).flushHeaders()
+    else send()
+  })
+}
+async function main() {
+  const answers = []
+  for (const question of JSON.parse(process.argv[2])) answers.push(await ask(question))
+  console.log(JSON.stringify(answers))
+}
+main()`
+
+async function ask(sandbox: ConnectedSandbox, questions: readonly Question[], id = newId()) {
+  const command = [process.execPath, '-e', CLIENT, '-', JSON.stringify(questions)]
+  const { out, err, refusedHosts } = await sh(sandbox, command, { id })
+  expect(err).toBe('')
+  return { answers: JSON.parse(out) as { status: number; body: string }[], refusedHosts }
+}
+
 /** Say these bytes to the proxy and read until it closes. */
 async function say(port: number, text: string | Buffer, options: { end?: boolean } = {}): Promise<string> {
   const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true })
@@ -133,14 +182,23 @@ describe('a request', () => {
     const { sandbox, egress } = way
     const host = `allowed.test:${there.port}`
     const id = newId()
-    const ran = await sh(
+    const ran = await ask(
       sandbox,
-      `curl -sS http://${host}/a?b=1; echo; curl -sS -o /dev/null -w '%{http_code}' http://Refused.test./x; curl -sS http://refused.test:99/`,
-      { id },
+      [
+        { url: `http://${host}/a?b=1` },
+        { url: 'http://Refused.test./x' },
+        { url: 'http://refused.test:99/' },
+      ],
+      id,
     )
-    expect(ran.out).toContain(`GET /a?b=1 ${host}`)
-    expect(ran.out).toContain('403')
-    expect(ran.out).toContain('Sandlot: refused.test is not on the list of hosts')
+    expect(ran.answers).toEqual([
+      { status: 200, body: `GET /a?b=1 ${host}` },
+      {
+        status: 403,
+        body: 'Sandlot: refused.test is not on the list of hosts that this sandbox may reach.\n',
+      },
+      { status: 403, body: expect.stringContaining('refused.test') },
+    ])
     expect(ran.refusedHosts).toEqual([
       { host: 'refused.test', port: 80, reason: 'not_allowed' },
       { host: 'refused.test', port: 99, reason: 'not_allowed' },
@@ -177,8 +235,8 @@ describe('a request', () => {
   test('of two commands at once each gets what was refused to it', async () => {
     const { sandbox } = await open({ allow: [] })
     const [one, two] = await Promise.all([
-      sh(sandbox, 'curl -s http://one.test/ https://one.test/'),
-      sh(sandbox, 'curl -s http://two.test/'),
+      ask(sandbox, [{ url: 'http://one.test/' }, { url: 'https://one.test/' }]),
+      ask(sandbox, [{ url: 'http://two.test/' }]),
     ])
     expect(one.refusedHosts?.map(({ host, port }) => `${host}:${port}`)).toEqual([
       'one.test:80',
@@ -215,12 +273,13 @@ describe('a request', () => {
       allow: hosts,
       credentials: { 'with.test': { value: `Bearer ${canary}` } },
     })
-    const { out } = await sh(
+    const { answers } = await ask(
       sandbox,
-      `${hosts.map((host) => `curl -s -H 'Authorization: mine' http://${host}/`).join(';')}; env`,
+      hosts.map((host) => ({ url: `http://${host}/`, headers: { Authorization: 'mine' } })),
     )
+    const { out } = await sh(sandbox, 'env')
     expect(seen).toEqual([`Bearer ${canary}`, 'mine'])
-    expect(out + JSON.stringify(egress.audits)).not.toContain(canary)
+    expect(out + JSON.stringify([answers, egress.audits])).not.toContain(canary)
   })
 
   test('a body with a length, in chunks and after "100 Continue" arrives whole', async () => {
@@ -231,15 +290,14 @@ describe('a request', () => {
     })
     const host = `allowed.test:${there.port}`
     const { sandbox } = await open({ allow: [host] })
-    const { out } = await sh(
-      sandbox,
-      `head -c 3000000 /dev/urandom > f; sha256sum < f | cut -c-64
-       curl -s --data-binary @f http://${host}/; echo
-       curl -s -T - http://${host}/ < f; echo
-       curl -s -H 'Expect: 100-continue' --data-binary @f http://${host}/; echo`,
-    )
-    const [expected, ...got] = out.trim().split('\n')
-    expect(got).toEqual([expected, expected, expected])
+    const { out } = await sh(sandbox, 'head -c 3000000 /dev/urandom > f; sha256sum < f | cut -c-64')
+    const up = { url: `http://${host}/`, method: 'POST', file: 'f' }
+    const { answers } = await ask(sandbox, [
+      { ...up, headers: { 'Content-Length': '3000000' } },
+      up,
+      { ...up, headers: { 'Content-Length': '3000000', Expect: '100-continue' } },
+    ])
+    expect(answers.map(({ body }) => body)).toEqual([out.trim(), out.trim(), out.trim()])
   })
 
   test('a redirect is a new request', async () => {
@@ -247,8 +305,11 @@ describe('a request', () => {
       response.writeHead(302, { Location: 'http://169.254.169.254/latest' }).end(),
     )
     const { sandbox, egress } = await open({ allow: [`allowed.test:${there.port}`] })
-    const { out } = await sh(sandbox, `curl -sL -w '%{http_code}' http://allowed.test:${there.port}/`)
-    expect(out).toContain('400')
+    const { answers } = await ask(sandbox, [
+      { url: `http://allowed.test:${there.port}/` },
+      { url: 'http://169.254.169.254/latest' },
+    ])
+    expect(answers.map(({ status }) => status)).toEqual([302, 400])
     expect(egress.events).toEqual([expect.objectContaining({ reason: 'bad_request' })])
   })
 })

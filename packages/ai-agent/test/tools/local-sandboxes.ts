@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { createLocalProcessBackend } from '@sandlot/sandbox/backends/local-process'
 import { createFileLedger } from '@sandlot/sandbox/file-ledger'
-import { type Sandboxes, createSandboxes } from '@sandlot/sandbox/sandboxes'
+import { type Sandboxes, type SandboxesOptions, createSandboxes } from '@sandlot/sandbox/sandboxes'
 
 const sources = fileURLToPath(new URL('../../../../docker/sandbox', import.meta.url))
 
@@ -25,7 +25,7 @@ export interface LocalSandboxes {
   dispose(): Promise<void>
 }
 
-export async function openLocalSandboxes(): Promise<LocalSandboxes> {
+export async function openLocalSandboxes(change: Partial<SandboxesOptions> = {}): Promise<LocalSandboxes> {
   const directory = await mkdtemp(join(tmpdir(), 'sandlot-tools-'))
   const sbxd = join(directory, 'sbxd')
   await promisify(execFile)('make', ['-s', '-C', sources, `OUT=${sbxd}`, 'CFLAGS=-O1'])
@@ -36,6 +36,7 @@ export async function openLocalSandboxes(): Promise<LocalSandboxes> {
     deploymentKey: randomBytes(32),
     deploymentId: 'test',
     image: 'none',
+    ...change,
   }
   const open = {
     sandboxes: createSandboxes(options),
