@@ -4,6 +4,7 @@ import { type Duplex, duplexPair } from 'node:stream'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 
+import { extent } from '../../../test/campaign.ts'
 import { connectSandbox, type ConnectedSandbox } from '../src/client.ts'
 import { SandboxError } from '../src/errors.ts'
 import { ByteWriter } from '../src/protocol/bytes.ts'
@@ -72,13 +73,18 @@ class HostileSbxd {
     this.say(FrameType.DATA, channel, new ByteWriter().u64(offset).bytes(Buffer.alloc(bytes)).done(), stream)
   }
 
-  exit(stdout: number, cause = 1, channel = 1): void {
+  exit(stdout: number, cause = 1, channel = 1, sha256?: Buffer, facts = Buffer.alloc(0)): void {
     const payload = new ByteWriter().u8(cause).u8(1).u16(0).u32(0).u64(stdout).u64(0)
     for (let i = 0; i < 5; i += 1) payload.u64(0)
-    for (const bytes of [stdout, 0]) payload.bytes(createHash('sha256').update(Buffer.alloc(bytes)).digest())
+    payload.bytes(sha256 ?? createHash('sha256').update(Buffer.alloc(stdout)).digest())
+    payload.bytes(createHash('sha256').digest()).bytes(facts)
     this.say(FrameType.EXIT, channel, payload.done())
   }
 }
+
+/** The fact that these bytes of stdout were cut out. */
+const gap = (from: number, to: number): Buffer =>
+  new ByteWriter().u8(1).u16(32).u64(from).u64(to).u64(0).u64(0).done()
 
 const request = { id: 'ab'.repeat(16), command: 'x' }
 
@@ -109,6 +115,20 @@ const breaches: Record<string, (sbxd: HostileSbxd) => void> = {
     sbxd.exit(5)
     sbxd.data(0, 10)
   },
+  'other bytes than were counted': (sbxd) => {
+    sbxd.data(0, 10)
+    sbxd.exit(10, 1, 1, randomBytes(32))
+  },
+  'a gap that ends before it begins': (sbxd) => sbxd.exit(9, 1, 1, undefined, gap(5, 4)),
+  'a gap beyond the end': (sbxd) => sbxd.exit(9, 1, 1, undefined, gap(5, 10)),
+  'a gap that leaves more than was asked for': (sbxd) =>
+    sbxd.exit(2 ** 40, 1, 1, Buffer.alloc(32), gap(0, 1_000)),
+  'bytes of the gap': (sbxd) => {
+    sbxd.exit(100, 1, 1, undefined, gap(5, 50))
+    sbxd.data(0, 6)
+  },
+  'a fact that is too short': (sbxd) => sbxd.exit(0, 1, 1, undefined, Buffer.from([2, 1, 0, 9])),
+  'a list of facts that is cut off': (sbxd) => sbxd.exit(0, 1, 1, undefined, Buffer.from([99, 9, 0, 1])),
   'a cause that does not exist': (sbxd) => sbxd.exit(0, 200),
   'a short frame': (sbxd) => sbxd.say(FrameType.EXIT, 1, Buffer.alloc(3)),
   'a number that is none': (sbxd) => sbxd.say(FrameType.CREDIT, 1, Buffer.alloc(8, 255)),
@@ -154,33 +174,92 @@ test('waits for WELCOME no longer than it may', async () => {
   expect(ours.destroyed).toBe(true)
 })
 
-test('any frames after the start end in a typed error or in nothing, never in a crash', async () => {
-  const frame = fc.record({
-    type: fc.nat(0x30),
-    flags: fc.nat(4),
-    channel: fc.nat(2),
-    payload: fc.uint8Array({ maxLength: 90 }),
-  })
-  await fc.assert(
-    fc.asyncProperty(fc.array(frame, { maxLength: 20 }), async (frames) => {
-      const { sbxd, sandbox } = await HostileSbxd.connect()
-      const running = sandbox.run(request).then(
-        () => undefined,
-        (error: unknown) => error,
-      )
-      const list = sandbox.files.list('').then(
-        () => undefined,
-        (error: unknown) => error,
-      )
-      for (const { type, flags, channel, payload } of frames)
-        sbxd.say(type as FrameType, channel, Buffer.from(payload), flags)
-      await new Promise((resolve) => setImmediate(resolve))
-      await sandbox.close()
-      for (const outcome of [await running, await list]) {
-        expect(outcome === undefined || outcome instanceof SandboxError).toBe(true)
-      }
-      await sandbox.closed
-    }),
-    { numRuns: 200 },
-  )
+test('passes over facts of an end that it does not know', async () => {
+  const { sbxd, sandbox } = await HostileSbxd.connect()
+  const running = sandbox.run(request)
+  sbxd.started()
+  const command = await running
+  sbxd.exit(0, 1, 1, undefined, Buffer.from([0x1f, 3, 0, 1, 2, 3]))
+  expect(await command.exit).toMatchObject({ cause: 'exited', code: 0 })
+  await sandbox.close()
 })
+
+test('a writer without credit waits, holds nothing back in memory, and hears of the end', async () => {
+  const { sbxd, sandbox } = await HostileSbxd.connect()
+  const running = sandbox.run({ ...request, stdin: true })
+  sbxd.started()
+  const command = await running
+  const writing = command.writeStdin(Buffer.alloc(1_000_000)).then(
+    () => 'written',
+    (error: unknown) => error,
+  )
+  // A limit that goes back is no limit.
+  sbxd.say(FrameType.CREDIT, 1, new ByteWriter().u64(1_000).done())
+  sbxd.say(FrameType.CREDIT, 1, new ByteWriter().u64(10).done())
+  while (command.stdinOffset < 1_000) await new Promise((resolve) => setImmediate(resolve))
+  expect(command.stdinOffset).toBe(1_000)
+  await sandbox.close()
+  expect(await writing).toMatchObject({ code: 'cancelled' })
+})
+
+/** Frames as a supervisor might send them, with numbers that it should not. */
+const number = fc.oneof(
+  fc.nat(20),
+  fc.nat(70_000),
+  fc.constantFrom(2 ** 31, 2 ** 32 - 1, Number.MAX_SAFE_INTEGER),
+)
+const fields = fc.array(fc.oneof(number, fc.constant(-1)), { minLength: 1, maxLength: 12 }).map((numbers) => {
+  const writer = new ByteWriter()
+  for (const value of numbers) writer.opaque64(BigInt(value))
+  return writer.done()
+})
+const payloads = fc.oneof(
+  fc.constant(Buffer.alloc(0)),
+  fields,
+  fc.uint8Array({ maxLength: 200 }).map((bytes) => Buffer.from(bytes)),
+  fc.constant(new ByteWriter().u8(0).u32(7).u64(0).u64(0).u64(0).u64(99).done()),
+)
+const hostileFrame = fc.record({
+  type: fc.oneof(
+    fc.constantFrom(FrameType.STARTED, FrameType.DATA, FrameType.EXIT, FrameType.CREDIT),
+    fc.nat(0xff),
+  ),
+  flags: fc.oneof(fc.nat(4), fc.nat(0xffff)),
+  channel: fc.oneof(fc.nat(3), fc.constantFrom(0x8000_0001, 0xffff_ffff)),
+  payload: payloads,
+})
+
+test('any frames after the start end in a typed error or in nothing, never in a crash', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(hostileFrame, { maxLength: 25 }),
+      fc.uint8Array({ maxLength: 30 }),
+      async (frames, tail) => {
+        const { sbxd, sandbox } = await HostileSbxd.connect()
+        const pending = [
+          sandbox.run({ ...request, stdin: true }).then(async (command) => {
+            void command.writeStdin(Buffer.alloc(100)).catch(() => {})
+            for await (const { data } of command.output) expect(data.length).toBeLessThanOrEqual(65_536)
+            await command.exit
+          }),
+          sandbox.files.list(''),
+          sandbox.commands(),
+        ].map((work) =>
+          work.then(
+            () => undefined,
+            (error: unknown) => error,
+          ),
+        )
+        for (const { type, flags, channel, payload } of frames)
+          sbxd.say(type as FrameType, channel, payload, flags)
+        sbxd.raw(tail)
+        await new Promise((resolve) => setImmediate(resolve))
+        await sandbox.close()
+        for (const outcome of await Promise.all(pending))
+          expect(outcome === undefined || outcome instanceof SandboxError).toBe(true)
+        await sandbox.closed
+      },
+    ),
+    { numRuns: extent(200, 20_000) },
+  )
+}, 600_000)
