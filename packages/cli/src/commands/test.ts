@@ -100,7 +100,9 @@ async function installTestPrograms(config: CliConfig, packages: SystemPackages, 
   // Only to have the compose file read by what people use; its test is skipped where a distribution has none.
   const composes =
     has('docker-compose') || (await succeeds('docker', ['compose', 'version'], config.environment))
-  const optional = composes ? [] : ['docker-compose']
+  // Other runtimes, seven megabytes, only as root: the tests of each are skipped where it is missing.
+  const runtimes = process.getuid?.() === 0 ? ['crun', 'runsc'].filter((program) => !has(program)) : []
+  const optional = [...(composes ? [] : ['docker-compose']), ...runtimes]
   if (missing.length + optional.length > 0) await packages.install(missing, step, optional)
   else step.result('all there')
 }

@@ -1,0 +1,166 @@
+/** The failure-injection matrix: what is injected, and where that is tested, or why it is not. */
+
+export interface Row {
+  id: string
+  /** What is injected. */
+  inject: string
+  /** While what. */
+  during: string
+  expected: string
+  /** File below `packages/` → words of the titles of its tests. */
+  tests: Record<string, string[]>
+  /** What of the row is not tested, and why. */
+  not?: string
+}
+
+const here = 'sandbox/test/failures'
+
+export const matrix: Row[] = [
+  {
+    id: 'controller-killed',
+    inject: 'SIGKILL of the controller',
+    during: 'idle, running, streaming 100 MB, between START and its answer, any instant',
+    expected: 'taken over within 2 s for 200 sandboxes, checksum equal, at most once',
+    tests: {
+      [`${here}/controller-killed.engine.test.ts`]: [
+        'idle: another finds',
+        'running: the command goes on',
+        'streaming: not a byte',
+        'between START and its answer',
+        'at any instant of its life',
+        'many sandboxes are taken over',
+      ],
+    },
+  },
+  {
+    id: 'connection-broken',
+    inject: 'SIGKILL of the gate, a socket reset, a connection that goes silent',
+    during: 'streaming, idle',
+    expected: 'noticed within 5 s, connected again, nothing twice',
+    tests: {
+      [`${here}/silent-connection.engine.test.ts`]: [
+        'cut: the command',
+        'silent but never closed',
+        'silent while idle',
+      ],
+      'sandbox/test/heartbeat.test.ts': ['silence is given up once', 'standing still'],
+    },
+    not: 'A gate that is killed is a reset for the controller. Silence is made by a proxy on a Unix socket, not by dropping packets: the engine then holds every stream of that container up after a megabyte, until its kernel gives the silent one up, and no call of its API can hurry that.',
+  },
+  {
+    id: 'dockerd-killed',
+    inject: 'SIGKILL of dockerd, live-restore on and off; an orderly restart',
+    during: 'running, creating, pausing, stopping',
+    expected: 'on: goes on; off: interrupted, files kept, made again',
+    tests: {
+      [`${here}/engine.engine.test.ts`]: [
+        'running: the command goes on',
+        '%s: a typed error or none',
+        'ms into a stop',
+        '%s: commands are interrupted',
+        'killed while %s',
+      ],
+    },
+  },
+  {
+    id: 'shim-killed',
+    inject: 'SIGKILL of the containerd shim of one sandbox',
+    during: 'running',
+    expected: 'that sandbox only: sandbox_lost, made again',
+    tests: { [`${here}/operator.engine.test.ts`]: ['the containerd shim', 'SIGKILL of $who'] },
+  },
+  {
+    id: 'operator',
+    inject: 'docker kill, docker rm -f, docker pause behind our back',
+    during: 'running, running a command, paused, stopped',
+    expected: 'a typed error to who waits, then healed',
+    tests: { [`${here}/operator.engine.test.ts`]: ['docker $action while $state'] },
+  },
+  {
+    id: 'init-killed',
+    inject: 'SIGKILL of PID 1 from the host',
+    during: 'running',
+    expected: 'the same',
+    tests: { [`${here}/operator.engine.test.ts`]: ["who: 'PID 1'", 'SIGKILL of $who'] },
+  },
+  {
+    id: 'disk-full',
+    inject: 'no space on the engine’s data root; on the ledger’s disk',
+    during: 'create, run',
+    expected: 'a typed error, well again when there is space',
+    tests: {
+      [`${here}/engine.engine.test.ts`]: ['its disk is full'],
+      [`${here}/ledger-disk.engine.test.ts`]: ['who has a sandbox keeps it'],
+    },
+  },
+  {
+    id: 'clock-jump',
+    inject: 'the wall clock jumps an hour on or back',
+    during: 'timeouts running',
+    expected: 'nothing notices',
+    tests: { [`${here}/clock.test.ts`]: ['inside: a timeout', 'in the controller, by %i ms'] },
+  },
+  {
+    id: 'engine-frozen',
+    inject: 'SIGSTOP of dockerd, seconds in an ordinary run, 25 s in a full one',
+    during: 'everything',
+    expected: 'calls fail at once, the line is bounded, the state is known, well again after',
+    tests: {
+      [`${here}/engine.engine.test.ts`]: ['frozen: every call'],
+      'sandbox/test/circuit-breaker.test.ts': [
+        'an engine that hangs',
+        'the line is bounded',
+        'never more at once',
+      ],
+    },
+  },
+  {
+    id: 'two-controllers',
+    inject: 'two controllers started by mistake',
+    during: 'any',
+    expected: 'each sandbox obeys exactly one',
+    tests: {
+      [`${here}/crowd.engine.test.ts`]: ['two controllers by mistake'],
+      'sandbox/test/lifecycle.test.ts': ['two controllers never share'],
+    },
+    not: 'Two that make the very first container of one user in the same instant make one each, round the same files; the next acquire removes the older. The agent’s lock keeps a second one out.',
+  },
+  {
+    id: 'crash-points',
+    inject: 'a crash between an engine call and its note in the ledger, or the reverse',
+    during: 'acquire, claim, remove, at each step',
+    expected: 'no leak, no second volume',
+    tests: { 'sandbox/test/lifecycle.test.ts': ['at any step costs nobody anything'] },
+  },
+  {
+    id: 'image-or-name',
+    inject: 'the image is missing, a wrong digest, the name is taken twice',
+    during: 'acquire',
+    expected: 'a typed error; another name',
+    tests: { [`${here}/operator.engine.test.ts`]: ['the image %s is not there', 'is taken twice'] },
+  },
+  {
+    id: 'crowd',
+    inject: '100 acquires of one user; 200 users at once (6 in an ordinary run)',
+    during: 'acquire',
+    expected: 'one container each',
+    tests: { [`${here}/crowd.engine.test.ts`]: ['many users at once'] },
+  },
+  {
+    id: 'reboot',
+    inject: 'loss of power: everything ends, runtime state is gone, the data root stays',
+    during: 'running',
+    expected: 'files kept, the ledger and the engine agree',
+    tests: { [`${here}/engine.engine.test.ts`]: ["'loss of power'", '%s: commands are interrupted'] },
+  },
+  {
+    id: 'other-runtimes',
+    inject: 'crun, runsc, a userns-remap engine, cgroup v2, rootless, Podman',
+    during: 'the contract suite',
+    expected: 'it passes, or a skip says why',
+    tests: {
+      'sandbox/test/runtimes.engine.test.ts': ["name: 'crun'", "name: 'userns-remap'", "name: 'runsc'"],
+    },
+    not: 'cgroup v2 is a matter of the host: the whole suite runs on whatever it has. Rootless engines need a user with its own systemd session. Podman is not tested.',
+  },
+]
