@@ -123,6 +123,10 @@ const breaches: Record<string, (sbxd: HostileSbxd) => void> = {
   'a gap beyond the end': (sbxd) => sbxd.exit(9, 1, 1, undefined, gap(5, 10)),
   'a gap that leaves more than was asked for': (sbxd) =>
     sbxd.exit(2 ** 40, 1, 1, Buffer.alloc(32), gap(0, 1_000)),
+  'bytes that a gap takes back': (sbxd) => {
+    sbxd.data(0, 10)
+    sbxd.exit(100, 1, 1, undefined, gap(5, 50))
+  },
   'bytes of the gap': (sbxd) => {
     sbxd.exit(100, 1, 1, undefined, gap(5, 50))
     sbxd.data(0, 6)
@@ -210,7 +214,7 @@ const number = fc.oneof(
 )
 const fields = fc.array(fc.oneof(number, fc.constant(-1)), { minLength: 1, maxLength: 12 }).map((numbers) => {
   const writer = new ByteWriter()
-  for (const value of numbers) writer.opaque64(BigInt(value))
+  for (const value of numbers) writer.opaque64(BigInt.asUintN(64, BigInt(value)))
   return writer.done()
 })
 const payloads = fc.oneof(

@@ -16,11 +16,12 @@ export class ReceivedStream {
   acknowledged = 0
   /** Every byte so far arrived here, so that the whole can be compared with what sbxd counted. */
   #whole = false
+  #begun = 0
   #hash: Hash | undefined
   #gap: OutputGap | undefined
 
   begin(offset: number): void {
-    this.received = this.taken = this.acknowledged = offset
+    this.received = this.taken = this.acknowledged = this.#begun = offset
     this.#whole = offset === 0
   }
 
@@ -30,6 +31,8 @@ export class ReceivedStream {
       throw new SandboxError('protocol', `sbxd sent output at ${offset} instead of ${this.received}`)
     if (offset + bytes.length > this.limit)
       throw new SandboxError('protocol', 'sbxd sent more output than it may')
+    const gap = this.#gap
+    if (gap && offset < gap.from && offset + bytes.length > gap.from) throw cutBytes()
     if (this.#whole) (this.#hash ??= createHash('sha256')).update(bytes)
     this.received = this.#past(offset + bytes.length)
   }
@@ -40,6 +43,8 @@ export class ReceivedStream {
 
   /** The bytes of the gap will not come; those behind it come at once. */
   skip(gap: OutputGap, total: number): void {
+    // Only an attach may begin inside the gap.
+    if (this.received > gap.from && this.received < gap.to && this.received !== this.#begun) throw cutBytes()
     this.#gap = gap
     this.#whole = false
     this.received = this.#past(this.received)
@@ -56,4 +61,8 @@ export class ReceivedStream {
     const gap = this.#gap
     return gap && offset >= gap.from && offset < gap.to ? gap.to : offset
   }
+}
+
+function cutBytes(): SandboxError {
+  return new SandboxError('protocol', 'sbxd sent bytes that it says it has not kept')
 }
