@@ -8,12 +8,13 @@
 import { messageOf } from '@sandlot/shared/errors'
 import { type SessionEvent, makeSandlotEvent, metaOf } from '@sandlot/shared/events'
 import { newId } from '@sandlot/shared/ids'
-import { nextStep, queuedMessages, turnsOf } from './history.ts'
+import { modelCallOf, nextStep, queuedMessages, turnsOf } from './history.ts'
 import type { EventGroup, LoopContext } from './loop-context.ts'
 import {
   CANCELLED_TEXT,
   INTERRUPTED_TEXT,
   LENGTH_TEXT,
+  LOOP_TEXT,
   REFUSAL_TEXT,
   endEvent,
   maxTurnsText,
@@ -23,6 +24,7 @@ import {
 } from './loop-endings.ts'
 import { type Asked, askModel, withdrawCutOff } from './loop-model.ts'
 import type { ModelCall } from './model/model.ts'
+import { makeNoProgress } from './no-progress.ts'
 import { sentMessage } from './session-messages.ts'
 
 /** Run one prompt to its end. The last group contains `prompt_ended`. Throws only for bugs and a failing store. */
@@ -54,6 +56,8 @@ export async function* runPrompt(ctx: LoopContext): AsyncGenerator<EventGroup, v
       }
       case 'stop_at_max_turns':
         return yield [endEvent(ctx.promptId, 'max_turns', maxTurnsText(ctx.maxTurns), ctx.now())]
+      case 'stop_in_circle':
+        return yield [endEvent(ctx.promptId, 'loop', LOOP_TEXT, ctx.now())]
       case 'end': {
         if (ctx.signal.aborted) return yield [stopped(ctx)]
         const text = step.answered ? undefined : noAnswerText(turnsOf(ctx.log(), ctx.promptId))
@@ -81,7 +85,15 @@ async function* runTurn(
   let announcing: SessionEvent[] | undefined = toAnnounce > 0 ? [...answer] : undefined
   let announced = 0
 
-  const running = ctx.runCalls([...calls], batch)
+  const turns = turnsOf(ctx.log(), ctx.promptId)
+  const whole = turns.find(({ number }) => number === turn)?.calls.map(({ call }) => modelCallOf(call))
+  const before = turns.filter(({ number }) => number < turn)
+  // Decided from the log, so that a restart in the middle of the turn decides the same.
+  const noProgress = makeNoProgress(before, whole ?? calls)
+  const running = ctx.runCalls(
+    noProgress ? calls.map((call) => ({ ...call, noProgress })) : [...calls],
+    batch,
+  )
   let finished = false
   try {
     for (;;) {

@@ -14,6 +14,7 @@ import {
   seqOf,
   textOf,
 } from '@sandlot/shared/events'
+import { isStuck } from './no-progress.ts'
 import type { AssistantMessage, ModelCall, ModelMessage, ToolMessage } from './model/model.ts'
 
 /** One call of a turn: how it was announced and, once it is there, how it ended. */
@@ -228,6 +229,8 @@ export type Step =
   /** The model has answered, or will not. */
   | { do: 'end'; answered: boolean }
   | { do: 'stop_at_max_turns' }
+  /** It went round in a circle, was told, and went on. */
+  | { do: 'stop_in_circle' }
 
 /** Decide from the log alone: the same answer before and after a restart. */
 export function nextStep(log: readonly SessionEvent[], promptId: string, maxTurns: number): Step {
@@ -242,6 +245,7 @@ export function nextStep(log: readonly SessionEvent[], promptId: string, maxTurn
     return { do: 'close', turn: last.number, callIds: last.calls.map(({ call }) => call.toolCallId) }
   }
   if (last.calls.length === 0 && last.text.trim() !== '') return { do: 'end', answered: true }
+  if (isStuck(turns)) return { do: 'stop_in_circle' }
 
   const before = turns.at(-2)
   const nudged = isEmpty(last) && before !== undefined && isEmpty(before)

@@ -1,8 +1,9 @@
 /** What one run of the agent loop works with, and what it yields. */
 import type { SessionEvent } from '@sandlot/shared/events'
 import type { RetryRules } from './loop-retry.ts'
-import type { Model, ModelCall, ModelTool } from './model/model.ts'
+import type { Model, ModelTool } from './model/model.ts'
 import type { BatchContext } from './scheduler/batch.ts'
+import type { RawToolCall } from './scheduler/tool-request-adapter.ts'
 import type { ToolLog, ToolOutcome } from './tools/tool.ts'
 
 /** One transaction's events, or one live event. */
@@ -25,7 +26,7 @@ export interface LoopContext {
   /** Aborted when the process goes down without ending the prompt: closes the model's stream. */
   leaving: AbortSignal
   /** Announce these calls and run them: the scheduler. */
-  runCalls: (calls: ModelCall[], context: BatchContext) => AsyncGenerator<SessionEvent, ToolOutcome[]>
+  runCalls: (calls: RawToolCall[], context: BatchContext) => AsyncGenerator<SessionEvent, ToolOutcome[]>
   batchContext: (turn: number) => BatchContext
   now: () => number
   warn: ToolLog['warn']

@@ -82,6 +82,8 @@ export function maxTurnsText(maxTurns: number): string {
 
 export const CANCELLED_TEXT = 'You stopped this before the model had answered.'
 export const INTERRUPTED_TEXT = 'Sandlot was shut down while this was running.'
+export const LOOP_TEXT =
+  'Stopped: the model made the same calls again and again with the same results, also after it was told. The results above are complete; say what it should do differently.'
 export const LENGTH_TEXT = 'The model reached its limit of tokens before it said anything.'
 export const REFUSAL_TEXT = 'The model’s provider refused to answer this.'
 export const BUG_TEXT = 'Something went wrong on our side. The log has the details.'

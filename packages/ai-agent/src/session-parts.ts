@@ -3,8 +3,9 @@ import type { SessionEvent } from '@sandlot/shared/events'
 import type { Sandbox } from '@sandlot/sandbox/sandbox'
 import type { SessionStore } from '@sandlot/storage/sessions/store'
 import type { RetryRules } from './loop-retry.ts'
-import type { Model, ModelCall, ModelTool } from './model/model.ts'
+import type { Model, ModelTool } from './model/model.ts'
 import type { BatchContext } from './scheduler/batch.ts'
+import type { RawToolCall } from './scheduler/tool-request-adapter.ts'
 import type { ToolLog, ToolOutcome } from './tools/tool.ts'
 
 export interface SessionParts {
@@ -15,7 +16,7 @@ export interface SessionParts {
   /** What the model is offered; empty with `SANDLOT_TOOLS_ENABLED=false`. */
   tools: readonly ModelTool[]
   /** The scheduler. */
-  runCalls: (calls: ModelCall[], context: BatchContext) => AsyncGenerator<SessionEvent, ToolOutcome[]>
+  runCalls: (calls: RawToolCall[], context: BatchContext) => AsyncGenerator<SessionEvent, ToolOutcome[]>
   /** The user's sandbox; rejects with a `SandboxError`. */
   sandbox: (userId: string, signal: AbortSignal) => Promise<Sandbox>
   maxTurns: number

@@ -4,6 +4,7 @@
  */
 import { nearest } from '@sandlot/shared/config-names'
 import type { FailureReason } from '@sandlot/shared/events'
+import { NO_PROGRESS } from '../no-progress.ts'
 import type { ToolRegistry } from '../tools/registry.ts'
 import type { NormalizedToolRequest } from '../tools/tool.ts'
 
@@ -17,13 +18,18 @@ export interface RawToolCall {
   arguments?: unknown
   /** Set by the model client when the arguments must not be used. */
   invalid?: 'truncated' | 'malformed' | 'not_object'
+  /** Set by the loop when the call only goes round in a circle. */
+  noProgress?: boolean
 }
 
 /** A call that cannot run. `message` is for the model. */
 export interface RefusedToolRequest {
   callId: string
   name: string
-  refusal: { reason: Extract<FailureReason, 'invalid_arguments' | 'unknown_tool'>; message: string }
+  refusal: {
+    reason: Extract<FailureReason, 'invalid_arguments' | 'unknown_tool' | 'no_progress'>
+    message: string
+  }
 }
 
 export type AdaptedToolRequest = NormalizedToolRequest | RefusedToolRequest
@@ -44,6 +50,8 @@ export function normalizeBatch(
       const names = registry.listTools().map((tool) => tool.name)
       return { ...request, refusal: { reason: 'unknown_tool', message: unknownToolText(call.name, names) } }
     }
+    if (call.noProgress === true)
+      return { ...request, refusal: { reason: 'no_progress', message: NO_PROGRESS } }
     const args =
       call.invalid === undefined ? readArguments(rawArguments(call)) : { problem: INVALID_TEXT[call.invalid] }
     if ('problem' in args) {
