@@ -23,6 +23,12 @@ export interface PoolOptions {
   delayMs?: number
 }
 
+/** After a claim the engine is left to that user's first command for so many milliseconds. */
+const AFTER_CLAIM_MS = 250
+
+/** Waits in milliseconds before each try to pause a new one: something may still be under way in it. */
+const REST_AFTER = [0, 50, 200]
+
 /** Started, answered, and not yet anybody's. */
 interface Ready {
   slot: LedgerSlot
@@ -90,7 +96,11 @@ export function createPool(options: PoolOptions, context: PoolContext): Pool {
     void sandbox.closed.then(() => forget(entry))
     ready.push(entry)
     // The first one stays awake: waking costs more than all the rest of a claim.
-    if (ready[0] !== entry) await rest(sandbox)
+    for (const ms of REST_AFTER) {
+      if (ready[0] === entry || !ready.includes(entry) || sandbox.resting) return
+      await sleep(ms, undefined, { signal: closing.signal, ref: false })
+      await rest(sandbox)
+    }
   }
 
   function forget(entry: Ready): void {
@@ -100,7 +110,7 @@ export function createPool(options: PoolOptions, context: PoolContext): Pool {
 
   async function rest(sandbox: ConnectedSandbox): Promise<void> {
     try {
-      if ((await backend.capabilities()).pause) await nap(sandbox, backend)
+      if (!sandbox.resting && (await backend.capabilities()).pause) await nap(sandbox, backend)
     } catch (error) {
       context.log('a warm sandbox could not be paused', error)
     }
@@ -109,7 +119,7 @@ export function createPool(options: PoolOptions, context: PoolContext): Pool {
   /** The next one wakes up, so that it can be taken at once. */
   function wakeFirst(): void {
     const [first] = ready
-    if (first?.sandbox.resting)
+    if (first?.sandbox.resting && !closing.signal.aborted)
       first.sandbox.commands().catch((error: unknown) => context.log('a warm sandbox did not wake', error))
   }
 
@@ -188,7 +198,8 @@ export function createPool(options: PoolOptions, context: PoolContext): Pool {
       return slot && { slot }
     }
     target.asked()
-    wakeFirst()
+    notBefore = Math.max(notBefore, performance.now() + AFTER_CLAIM_MS)
+    setTimeout(wakeFirst, AFTER_CLAIM_MS).unref()
     // Sent now, so that it wakes while it is renamed; its first command must not run before that.
     if (entry.sandbox.resting) entry.sandbox.commands().catch(() => undefined)
     try {
@@ -250,6 +261,8 @@ export function createPool(options: PoolOptions, context: PoolContext): Pool {
         }
       }
       settled = true
+      // One that was looked at just when it was to be paused.
+      for (const { sandbox } of ready.slice(1)) await rest(sandbox)
       for (const extra of ready.splice(target.current())) {
         await extra.sandbox.close()
         await drain(extra.slot.slot, extra.slot.volume)

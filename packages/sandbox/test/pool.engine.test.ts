@@ -32,10 +32,10 @@ async function timed(work: () => Promise<unknown>): Promise<number> {
 }
 
 test('the first command of a new user takes a small part of a docker run, and runs under their own name', async () => {
-  const sandboxes = await filled()
-  const states = (await fixture.backend.list({})).map(({ state }) => state).toSorted()
+  const sandboxes = await filled({ lookEveryMs: 500 })
+  const states = async () => (await fixture.backend.list({})).map(({ state }) => state).toSorted()
   // The next one to go is awake.
-  expect(states).toEqual(['paused', 'paused', 'running'])
+  await expect.poll(states, { timeout: 30_000 }).toEqual(['paused', 'paused', 'running'])
 
   const hits: number[] = []
   const runs: number[] = []
