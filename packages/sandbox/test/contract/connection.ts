@@ -4,6 +4,7 @@ import { Duplex } from 'node:stream'
 import fc from 'fast-check'
 import { expect } from 'vitest'
 
+import { sample } from '../../../../test/campaign.ts'
 import type { Suite } from '../contract.ts'
 import type { ConnectedSandbox } from '../../src/client.ts'
 import { SandboxError } from '../../src/errors.ts'
@@ -201,6 +202,30 @@ export function connectionTests({ it, fixture }: Suite): void {
   )
 
   alone(
+    'resumes input and output wherever a session was cut, no byte lost or doubled',
+    async ({ sandbox, bench }) => {
+      await sandbox.close()
+      // Both directions of the longest session that the echo of these bytes makes.
+      const places = Array.from({ length: 2_600 }, (_, place) => place)
+      const cuts = [
+        ...places.map((written) => ({ written, read: Number.MAX_SAFE_INTEGER })),
+        ...places.map((read) => ({ written: Number.MAX_SAFE_INTEGER, read })),
+      ]
+      for (const { written, read } of sample('resumed sessions', cuts, 16)) {
+        const echo = echoSession(randomBytes(2_000))
+        const inner = await fixture().backend.openStream(bench.container.id)
+        const stream = cutAfter(inner, written + HANDSHAKE_BYTES, read)
+        await bench
+          .connect({ stream, heartbeatMs: 200 })
+          .then((first) => echo.go(first))
+          .catch((error: unknown) => expect(error).toBeInstanceOf(SandboxError))
+        await persist(bench, (again) => echo.go(again))
+        expect(echo.wrong(), `cut after ${written} bytes written, ${read} read`).toBeUndefined()
+      }
+    },
+  )
+
+  alone(
     'ends what is pending when the connection is closed, and nothing inside',
     async ({ sandbox, bench }) => {
       const command = await sandbox.run({ id: newId(), command: 'sleep 300' })
@@ -267,6 +292,40 @@ export function connectionTests({ it, fixture }: Suite): void {
     expect(before).toHaveLength(2)
     for (const { id } of before) await (await again.attach(id))?.cancel(0)
   })
+}
+
+/** `cat` of these bytes, over as many connections as it takes. */
+function echoSession(sent: Buffer): {
+  go: (sandbox: ConnectedSandbox) => Promise<void>
+  wrong: () => string | undefined
+} {
+  const id = newId()
+  let got = Buffer.alloc(0)
+  let over = false
+  return {
+    async go(sandbox) {
+      if (over) return
+      const command =
+        (await sandbox.attach(id, { stdout: got.length })) ??
+        (await sandbox.run({ id, command: ['cat'], stdin: true }))
+      const write = async (): Promise<void> => {
+        for (let at = command.stdinOffset; at < sent.length; at += 300)
+          await command.writeStdin(sent.subarray(at, at + 300))
+        await command.closeStdin()
+      }
+      const writing = write().catch((error: unknown) => error)
+      for await (const { offset, data } of command.output) {
+        if (offset !== got.length) throw new Error(`${got.length} bytes came, then those at ${offset}`)
+        got = Buffer.concat([got, data])
+        command.acknowledge({ stdout: got.length })
+      }
+      expect(await command.exit).toMatchObject({ cause: 'exited', code: 0, bytes: { stdout: sent.length } })
+      command.acknowledge({ stdout: got.length })
+      over = true
+      await writing
+    },
+    wrong: () => (over && got.equals(sent) ? undefined : `${got.length} of ${sent.length} bytes came`),
+  }
 }
 
 /** Filler and one HELLO without the key. */

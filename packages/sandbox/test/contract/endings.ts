@@ -3,6 +3,48 @@ import { expect } from 'vitest'
 import type { Suite } from '../contract.ts'
 import { Bench, finish, marker, newId, sh, survivors } from './harness.ts'
 
+/** Its first thread ends when the second one holds the lock: to /proc it looks like a dead process. */
+const HEADLESS = `
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <sys/file.h>
+#include <unistd.h>
+static pthread_t first;
+static void *second(void *unused) {
+    flock(open("headless.c", O_RDONLY), LOCK_EX);
+    pthread_join(first, NULL);
+    FILE *out = fopen("headless.out", "w");
+    fputs("alone\\n", out);
+    fclose(out);
+    for (;;) pause();
+}
+int main(void) {
+    pthread_t t;
+    first = pthread_self();
+    pthread_create(&t, NULL, second, NULL);
+    pthread_exit(NULL);
+}
+`
+
+/** Forks and makes threads that fork, as fast as it can. */
+const FLOOD = `
+#include <pthread.h>
+#include <signal.h>
+#include <unistd.h>
+static void *more(void *unused) {
+    for (;;) {
+        pthread_t t;
+        pthread_create(&t, NULL, more, NULL);
+        if (fork() == 0) setsid();
+    }
+}
+int main(void) {
+    signal(SIGTERM, SIG_IGN);
+    more(NULL);
+}
+`
+
 export function endingTests({ it, sandbox, bench, fixture, ownProcesses }: Suite): void {
   /** Start, wait for the first output, so that everything before it has happened. */
   async function running(command: string, options: { timeoutMs?: number } = {}) {
@@ -115,6 +157,22 @@ export function endingTests({ it, sandbox, bench, fixture, ownProcesses }: Suite
     expect(await survivors(sandbox(), m)).toEqual([])
   })
 
+  it('ends a process whose first thread has ended', async () => {
+    const box = sandbox()
+    await box.files.write('headless.c', Buffer.from(HEADLESS))
+    expect(await sh(box, 'gcc -pthread -o headless headless.c')).toMatchObject({ code: 0 })
+    const result = await sh(
+      box,
+      'mkfifo headless.out; setsid ./headless & read -r line < headless.out; echo "$line"; :',
+      {
+        timeoutMs: 60_000,
+      },
+    )
+    expect(result).toMatchObject({ cause: 'exited', out: 'alone\n' })
+    // It held this lock.
+    expect(await sh(box, 'flock -n headless.c true')).toMatchObject({ code: 0 })
+  })
+
   it('lets nothing inside end the shim with a catchable signal', async () => {
     expect(
       await sh(sandbox(), 'kill -TERM $PPID; kill -HUP $PPID; kill -INT $PPID; echo alive'),
@@ -177,6 +235,23 @@ export function endingTests({ it, sandbox, bench, fixture, ownProcesses }: Suite
       })
       expect((await finish(bomb)).cause).toBe('timeout')
       expect(await sh(own, 'echo works')).toMatchObject({ out: 'works\n' })
+      await own.close()
+      await mine.remove()
+    })
+
+    it('clears a bomb of processes and threads', async () => {
+      const { bench: mine, sandbox: own } = await Bench.start(fixture())
+      await own.files.write('flood.c', Buffer.from(FLOOD))
+      expect(await sh(own, 'gcc -pthread -o flood flood.c')).toMatchObject({ code: 0 })
+      const bomb = await own.run({
+        id: newId(),
+        command: ['./flood'],
+        timeoutMs: 1_500,
+        autoAcknowledge: true,
+      })
+      expect((await finish(bomb)).cause).toBe('timeout')
+      expect(await sh(own, 'echo works')).toMatchObject({ out: 'works\n' })
+      expect(await survivors(own, 'flood')).toEqual([])
       await own.close()
       await mine.remove()
     })
