@@ -46,7 +46,8 @@ export interface RunRequest {
   terminal?: TerminalSize
   /**
    * A job of its own: not ended with whoever started it, listed as one, and ended at `maxAgeMs`. At most 16 run at
-   * once in a sandbox, else `limit_reached`. Give it an `output` policy that does not wait for a reader. Default false.
+   * once in a sandbox, else `limit_reached`. With the `cut`
+   * policy it never waits for a reader; with `spool` its log can be read while it runs. Default false.
    */
   background?: boolean
   /** Only for a background job: it ends as by a timeout when it has run this long. Default: 24 hours. */

@@ -74,6 +74,31 @@ export function backgroundTests({ it, sandbox, fixture }: Suite): void {
     await bench.remove()
   })
 
+  it('need not wait for a reader: its output is cut, and a log can be read while it runs', async () => {
+    const { bench, sandbox: first } = await Bench.start(fixture())
+    const id = newId()
+    await first.run({
+      id,
+      command: 'seq 400000; echo done >>printed; read -r -t 300 < <(sleep 300)',
+      background: true,
+      policy: { kind: 'cut', head: 1_000, tail: 1_000 },
+      spool: { afterBytes: 0, maxBytes: 1_000_000 },
+    })
+    await first.close()
+    const second = await bench.connect()
+    await sh(second, 'until test -e printed; do sleep 0.02; done')
+    expect((await sh(second, `head -n 2 .tool-outputs/${id}.txt`)).out).toBe('1\n2\n')
+    expect(second.found).toMatchObject([{ id, state: 'running', background: true }])
+    const again = await second.attach(id, {}, { autoAcknowledge: true })
+    await again?.cancel(0)
+    const result = again && (await finish(again))
+    expect(result?.out.slice(0, 4)).toBe('1\n2\n')
+    expect(result?.out.endsWith('\n400000\n')).toBe(true)
+    expect(result?.out.length).toBe(2_000)
+    await second.close()
+    await bench.remove()
+  })
+
   it('ends jobs at a reset', async () => {
     const { bench, sandbox: own } = await Bench.start(fixture())
     const m = marker()
