@@ -1,10 +1,11 @@
-import { accessSync, constants, existsSync, statfsSync } from 'node:fs'
-import { dirname, join } from 'node:path'
-import { check, type Finding, report } from '@sandlot/sandbox/doctor/finding'
+import { accessSync, constants, existsSync, readFileSync, statfsSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { check, type Finding, report, unknown } from '@sandlot/sandbox/doctor/finding'
 import { examineMachine } from '@sandlot/sandbox/doctor/machine'
 import { messageOf } from '@sandlot/shared/errors'
 import { recordFile } from './children.ts'
 import type { CliConfig } from './config.ts'
+import { gateSocket } from './gate.ts'
 import { DEFAULT_IMAGE } from './images.ts'
 import { readRecord } from './pid-file.ts'
 import { isRunning } from './processes.ts'
@@ -88,14 +89,30 @@ async function sandboxes(config: CliConfig): Promise<Finding[]> {
   ]
 }
 
-/** Whether the agent would reach the engine itself, or only what the gate lets through. */
+/** Whether the agent that runs has only the gate's socket; read from what the process was really started with. */
 function gate(config: CliConfig): Finding {
-  const built = existsSync(join(config.root, 'packages', 'engine-gate', 'src', 'main.ts'))
-  return check('warn', 'engine-gate', 'Engine gate', built, {
+  const [id, name] = ['engine-gate', 'Engine gate']
+  const record = readRecord(recordFile(config))
+  const agent = record?.children['ai-agent']
+  if (agent === undefined || !isRunning(agent))
+    return unknown('warn', id, name, 'Sandlot does not run; its processes are looked at while they do')
+  const host = environmentOf(agent.pid)?.get('DOCKER_HOST')
+  if (host === undefined) return unknown('warn', id, name, `process ${agent.pid} cannot be looked at`)
+  return check('warn', id, name, host === `unix://${gateSocket(config)}`, {
     ok: 'only the gate holds the engine’s socket',
-    bad: 'the agent holds the engine’s socket itself',
+    bad: `the agent reaches the engine itself, at ${host}`,
     fix: 'Start Sandlot by ./sandlot up or by docker/compose.yaml: both put the gate between them.',
   })
+}
+
+/** What a process was started with; undefined for somebody else's, or one that has ended. */
+function environmentOf(pid: number): Map<string, string> | undefined {
+  try {
+    const pairs = readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0')
+    return new Map(pairs.map((pair) => [pair.split('=', 1)[0] ?? '', pair.slice(pair.indexOf('=') + 1)]))
+  } catch {
+    return undefined
+  }
 }
 
 function model(config: CliConfig): Finding {

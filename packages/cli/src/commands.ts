@@ -44,7 +44,7 @@ export const COMMANDS: Record<string, Listed> = {
   bench: {
     run: bench,
     usage: 'bench sandbox',
-    summary: 'how long one command takes, beside docker exec',
+    summary: 'what a sandbox costs, beside what others do with the same engine',
     stdout: 'data',
   },
   sandbox: {
