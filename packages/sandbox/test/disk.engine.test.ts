@@ -75,7 +75,7 @@ describe('one sandbox', () => {
     expect((await sandbox.stat()).disk.bytes).toBeLessThanOrEqual(LIMITS.diskBytes + MiB)
     expect((await sh(sandbox, 'rm f')).code).toBe(0)
 
-    const many = 'i=0; while :; do head -c 8M /dev/zero >f$((i++)); done'
+    const many = 'i=0; while :; do head -c 8M /dev/zero >f$i; i=$((i + 1)); done'
     expect((await sh(sandbox, many, { timeoutMs: FOREVER })).cause).toBe('disk_quota')
     const { disk } = await sandbox.stat()
     expect(disk.over).toBe(true)
@@ -109,7 +109,7 @@ describe.skipIf(reason !== undefined)(`a host that runs out of disk${reason ? ` 
       host: { diskFloor: { bytes: floor, files: 0 }, lookEveryMs: 100 },
     })
     const all = await Promise.all(users.map((user) => sandboxes.acquire(user)))
-    const write = 'i=0; while :; do head -c 1M /dev/zero >f$((i++)); done'
+    const write = 'i=0; while :; do head -c 1M /dev/zero >f$i; i=$((i + 1)); done'
     const ends = await Promise.all(all.map((sandbox) => sh(sandbox, write, { timeoutMs: FOREVER })))
     expect(new Set(ends.map(({ cause }) => cause))).toEqual(new Set(['disk_quota']))
     await expect.poll(() => sandboxes.hostDisk().open, { timeout: 30_000 }).toBe(true)
