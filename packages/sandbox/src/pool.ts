@@ -17,13 +17,13 @@ import { newSlot } from './slots.ts'
 export interface PoolOptions {
   /** Warm sandboxes to keep for users who have none yet; `auto` = by how many are asked for; 0 = none. */
   size: number | 'auto'
-  /** Least milliseconds between the starts of two. Default 1,000. */
+  /** Least milliseconds between the starts of two, and after a claim (there at most 250). Default 1,000. */
   everyMs?: number
   /** Milliseconds after the start before the first is made. Default 10,000, so that it does not slow the start down. */
   delayMs?: number
 }
 
-/** After a claim the engine is left to that user's first command for so many milliseconds. */
+/** After a claim the engine is left to that user's first command for at most so many milliseconds. */
 const AFTER_CLAIM_MS = 250
 
 /** Waits in milliseconds before each try to pause a new one: something may still be under way in it. */
@@ -198,8 +198,9 @@ export function createPool(options: PoolOptions, context: PoolContext): Pool {
       return slot && { slot }
     }
     target.asked()
-    notBefore = Math.max(notBefore, performance.now() + AFTER_CLAIM_MS)
-    setTimeout(wakeFirst, AFTER_CLAIM_MS).unref()
+    const pauseMs = Math.min(AFTER_CLAIM_MS, everyMs)
+    notBefore = Math.max(notBefore, performance.now() + pauseMs)
+    setTimeout(wakeFirst, pauseMs).unref()
     // Sent now, so that it wakes while it is renamed; its first command must not run before that.
     if (entry.sandbox.resting) entry.sandbox.commands().catch(() => undefined)
     try {

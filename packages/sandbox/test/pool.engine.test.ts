@@ -32,7 +32,7 @@ async function timed(work: () => Promise<unknown>): Promise<number> {
 }
 
 test('the first command of a new user takes a small part of a docker run, and runs under their own name', async () => {
-  const sandboxes = await filled({ lookEveryMs: 500 })
+  const sandboxes = await filled({ lookEveryMs: 500, pool: { ...POOL, everyMs: 250 } })
   const states = async () => (await fixture.backend.list({})).map(({ state }) => state).toSorted()
   // The next one to go is awake.
   await expect.poll(states, { timeout: 30_000 }).toEqual(['paused', 'paused', 'running'])
