@@ -97,15 +97,11 @@ export async function sh(
   return finish(await sandbox.run({ id: newId(), command, autoAcknowledge: true, ...options }))
 }
 
-/** Processes inside whose command line contains `marker`, as seen from inside. */
+/** Processes inside whose command line contains `marker`, as seen from inside. The search itself does not contain it. */
 export async function survivors(sandbox: Sandbox, marker: string): Promise<string[]> {
   const { out } = await sh(
     sandbox,
-    [
-      '/bin/bash',
-      '-c',
-      'for p in /proc/[0-9]*; do [ "$p" = "/proc/$$" ] && continue; tr "\\0" " " <"$p/cmdline" 2>/dev/null | grep -q -- "$M1$M2" && echo "$p"; done; true',
-    ],
+    'printf %s "$M1$M2" | grep -alzFf - /proc/[0-9]*/cmdline 2>/dev/null | sed "s,/cmdline,,"; true',
     { env: { M1: marker.slice(0, 3), M2: marker.slice(3) } },
   )
   return out.split('\n').filter(Boolean)
