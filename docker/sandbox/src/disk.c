@@ -432,6 +432,8 @@ void disk_budget(uint16_t flags, uint32_t channel, const uint8_t *p, size_t n)
         bool differs = most.bytes != state.most.bytes || most.entries != state.most.entries;
         uint8_t frozen = flags & F_FREEZE ? DISK_FROZEN : 0;
         state.most = most;
+        /* Known before the floor is, or a small workspace with a wall would be taken for a full host. */
+        atomic_store(&walled, own_file_system || has_project_quota(most.bytes));
         atomic_store(&floor_bytes, host_bytes);
         atomic_store(&floor_files, host_files);
         if (frozen != (state.flags & DISK_FROZEN)) {
