@@ -45,8 +45,10 @@ export function startControl(): Control {
   const ended = once(child, 'exit')
   return {
     async report() {
-      const [message] = await Promise.all([once(child, 'message'), child.send({})])
-      return message[0] as ControlReport
+      const answer = once(child, 'message')
+      child.send({})
+      const [message] = await answer
+      return message as ControlReport
     },
     async close() {
       if (child.connected) child.disconnect()

@@ -2,7 +2,7 @@
 import { expect } from 'vitest'
 
 import type { Stage } from './stage.ts'
-import type { ToolResult } from './tool-call.ts'
+import type { ToolCaller, ToolResult } from './tool-call.ts'
 
 export interface Row {
   /** The id in the table that it belongs to; several rows may have the same one, ours beyond the table begin with X. */
@@ -25,7 +25,7 @@ export function closed(id: string, command: string, words: RegExp = REFUSAL): Ro
     id,
     what: `closed: ${command.length > 90 ? `${command.slice(0, 90)}…` : command}`,
     async run({ me }) {
-      const { code, output } = await me.shell(`${command}`)
+      const { code, output } = await me.shell(command)
       expect(code, output).not.toBe(0)
       expect(output).toMatch(words)
     },
@@ -97,4 +97,28 @@ function parseCalls({ output }: ToolResult): Record<string, SystemCallAnswer> {
 /** The same answer for several calls. */
 export function all(calls: string, answer: SystemCallAnswer): Record<string, SystemCallAnswer> {
   return Object.fromEntries(calls.split(' ').map((call) => [call, answer]))
+}
+
+/** A call that goes on: resolves with its first output, rejects when it ends before it has printed anything. */
+export async function begun(
+  caller: ToolCaller,
+  command: string,
+  timeoutMs = 60_000,
+): Promise<{ ended: Promise<ToolResult>; cancel: () => void }> {
+  const first = Promise.withResolvers<() => void>()
+  const ended = caller.shell(command, { timeoutMs, onOutput: first.resolve })
+  const tooSoon = ended.then((result) => {
+    throw new Error(`It ended before it printed anything: ${JSON.stringify(result)}`)
+  })
+  const cancel = await Promise.race([first.promise, tooSoon])
+  // Whoever waits for the end hears of a failure there.
+  void Promise.allSettled([tooSoon])
+  return { ended, cancel }
+}
+
+/** Until the shell works again: what is killed at a limit may be on its way out still when the call has ended. */
+export async function worksAgain(caller: ToolCaller): Promise<void> {
+  const run = async (): Promise<string> =>
+    (await caller.shell('seq 100 | xargs -n1 -P20 true && echo works')).output
+  await expect.poll(run, { timeout: 40_000, interval: 200 }).toBe('works\n')
 }

@@ -4,6 +4,7 @@ import { readdir, readFile, statfs } from 'node:fs/promises'
 import { join } from 'node:path'
 
 import { docker, dockerFixture, type DockerFixture } from '../../packages/sandbox/test/docker-fixture.ts'
+import { DEFAULT_LIMITS } from '../../packages/sandbox/src/limits.ts'
 import type { Sandbox } from '../../packages/sandbox/src/sandbox.ts'
 import type { Sandboxes } from '../../packages/sandbox/src/sandboxes.ts'
 import { ToolCaller } from './tool-call.ts'
@@ -27,6 +28,13 @@ export interface Stage {
   close(): Promise<void>
 }
 
+/** Half of the default memory, so that filling it takes half the time. */
+export const STAGE_LIMITS = {
+  ...DEFAULT_LIMITS,
+  memoryBytes: 1024 ** 3,
+  tmpBytes: 128 * 1024 ** 2,
+}
+
 const ATTACKER = 'attacker'
 const NEIGHBOUR = 'neighbour'
 
@@ -34,7 +42,7 @@ const NEIGHBOUR = 'neighbour'
 export async function openStage(): Promise<Stage> {
   const fixture = await dockerFixture()
   try {
-    const controller = fixture.controller()
+    const controller = fixture.controller({ limits: STAGE_LIMITS })
     const me = new ToolCaller(controller, ATTACKER)
     const neighbour = new ToolCaller(controller, NEIGHBOUR)
     await Promise.all([mustBeReal(me), mustBeReal(neighbour)])

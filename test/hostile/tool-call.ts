@@ -61,6 +61,8 @@ export class ToolCaller {
       const batch = new StoredBatch(this.#sandboxes, this.#user, file)
       let told = false
       const [outcome] = await batch.run([{ id: 'c1', name, args }], (event) => {
+        // Nobody asks for them here, and they would be most of what this process holds.
+        batch.events.length = 0
         const meta = '_meta' in event ? event._meta?.sandlot : undefined
         if (told || options.onOutput === undefined || meta?.output === undefined) return
         told = true

@@ -23,6 +23,8 @@ const ANSWER_MS = 100
 const STALL_MS = 50
 const LOADED = 10
 const GROWTH_BYTES = 16 * 1024 * 1024
+/** Pages that an allocator keeps after everything in them is free: a process may hold so many, live bytes may not grow. */
+const KEPT_BYTES = 128 * 1024 * 1024
 /** The host may not come closer to a full disk than this. */
 const FREE_FLOOR = 1024 ** 3
 
@@ -66,7 +68,7 @@ export async function openWatch(stage: Stage): Promise<Watch> {
       const me = await stage.sandbox()
       const before = { id: me.id, files: await hostFiles(stage, me.id) }
       collectGarbage()
-      const memoryBefore = process.memoryUsage().rss
+      const memoryBefore = memory()
       await control.report()
       loop.reset()
       const probing = new AbortController()
@@ -81,7 +83,10 @@ export async function openWatch(stage: Stage): Promise<Watch> {
       const answers = await answerTimes(await stage.sandbox(), 3)
       const [controlNow, neighbourMs] = await Promise.all([control.report(), neighbour])
       collectGarbage()
-      const growthBytes = process.memoryUsage().rss - memoryBefore
+      const memoryNow = memory()
+      const rssGrowth = memoryNow.rss - memoryBefore.rss
+      const growthBytes =
+        rssGrowth > KEPT_BYTES ? rssGrowth : Math.min(rssGrowth, memoryNow.live - memoryBefore.live)
       const seen = {
         answerMs: Math.min(...answers),
         stallMs,
@@ -98,6 +103,11 @@ export async function openWatch(stage: Stage): Promise<Watch> {
       await control.close()
     },
   }
+}
+
+function memory(): { rss: number; live: number } {
+  const { rss, heapUsed, external } = process.memoryUsage()
+  return { rss, live: heapUsed + external }
 }
 
 function tooMuch(

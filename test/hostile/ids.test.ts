@@ -1,0 +1,31 @@
+import { existsSync } from 'node:fs'
+
+import { expect, test } from 'vitest'
+
+import { rows as control } from './control.ts'
+import { rows as escape } from './escape.ts'
+import { rows as exhaustion } from './exhaustion.ts'
+import { rows as files } from './files.ts'
+import { DECLARED, ELSEWHERE, IDS } from './ids.ts'
+import { rows as output } from './output.ts'
+import { rows as secrets } from './secrets.ts'
+
+const rows = [...escape, ...control, ...exhaustion, ...files, ...secrets, ...output]
+const played = new Set(rows.map(({ id }) => id))
+
+test('every id of the table has a row, a test elsewhere or a declared reason, and only one of these', () => {
+  const found = Object.fromEntries(
+    IDS.map((id) => [id, [played.has(id), id in ELSEWHERE, id in DECLARED].filter(Boolean).length]),
+  )
+  expect(found).toEqual(Object.fromEntries(IDS.map((id) => [id, 1])))
+})
+
+test('every row has an id of the table, or one of ours', () => {
+  expect([...played].filter((id) => !IDS.includes(id) && !id.startsWith('X-') && id !== 'R08')).toEqual([])
+})
+
+test('no two rows are the same, and every file that is named is there', () => {
+  const names = rows.map(({ id, what }) => `${id} ${what}`)
+  expect(names.filter((name, place) => names.indexOf(name) !== place)).toEqual([])
+  expect(Object.values(ELSEWHERE).filter((file) => !existsSync(file))).toEqual([])
+})
