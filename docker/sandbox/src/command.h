@@ -111,6 +111,7 @@ bool poll_add(int fd, uint32_t events, struct source *src);
 void poll_close(int *fd);
 void stream_drain(struct command *c, struct stream *s);
 void stream_resume(struct command *c, struct stream *s);
+bool stream_rests(const struct command *c, const struct stream *s);
 void stdin_writable(struct command *c);
 
 #endif

@@ -431,6 +431,9 @@ int commands_timers(uint64_t now)
             if (c->shim > 0)
                 kill(c->shim, SIGKILL);
         }
+        for (int i = 0; c->attached && i < 2; i++)
+            if (stream_rests(c, &c->out[i]))
+                soonest(&wait, now, now + 1);
         soonest(&wait, now, c->timeout_ms);
         soonest(&wait, now, c->kill_ms);
         soonest(&wait, now, c->drain_ms);

@@ -28,6 +28,8 @@
 #define DRAIN_MS 200
 #define SHIM_PATIENCE_MS 2000
 #define SWEEP_MS 5
+#define GATHER_US 500        /* small pieces of output wait this long for more … */
+#define GATHER_BYTES 16384   /* … or until there is so much */
 
 /* ---- bytes.c: little-endian fields ------------------------------------------------------------------------ */
 
@@ -189,6 +191,7 @@ struct stream {
     uint64_t total;     /* bytes produced */
     struct sha256 hash; /* of all of them */
     uint64_t sent;     /* next offset to send on the current channel */
+    uint64_t sent_us;  /* when something was sent last */
     uint64_t limit;    /* the controller's credit: send below this offset */
     uint64_t acked;
 };

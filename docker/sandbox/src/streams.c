@@ -99,13 +99,23 @@ void commands_credit(uint32_t channel, const uint8_t *p, size_t n)
     }
 }
 
+/*
+ * A stream that has just sent something and has only a little more to say waits for company: a flood of tiny writes would
+ * cost everybody on the way a frame each. The first bytes after a pause never wait, nor do those of a terminal.
+ */
+bool stream_rests(const struct command *c, const struct stream *s)
+{
+    uint64_t left = s->ring.end - s->sent;
+    return left && left < GATHER_BYTES && c->state < GONE && !c->terminal && now_us() - s->sent_us < GATHER_US;
+}
+
 struct command *commands_next_sendable(struct stream **stream, uint32_t *channel, int *which)
 {
     for (struct command *c = commands; c; c = c->next)
         for (int i = 0; !c->dead && c->attached && c->started && i < 2; i++) {
             struct stream *s = &c->out[i];
             uint64_t upto;
-            if (output_next(c, s, &upto)) {
+            if (output_next(c, s, &upto) && !stream_rests(c, s)) {
                 *stream = s;
                 *channel = c->channel;
                 *which = i == 0 ? S_STDOUT : S_STDERR;

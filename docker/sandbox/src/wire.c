@@ -103,6 +103,7 @@ static bool write_some(void)
     struct stream *s;
     uint32_t channel;
     int which;
+    uint64_t now = now_us();
     /* While the controller is behind, what it has not read yet goes first; the rings keep the rest. */
     while (queued < MAX_PAYLOAD && frames < BATCH && total < BATCH_BYTES && (c = commands_next_sendable(&s, &channel, &which))) {
         uint64_t upto;
@@ -114,6 +115,7 @@ static bool write_some(void)
         v[n++] = (struct iovec){h, DATA_PREFIX};
         n += ring_slice(ring, s->sent, len, v + n);
         s->sent += len;
+        s->sent_us = now;
         total += DATA_PREFIX + len;
         commands_sent(c);
     }
