@@ -8,7 +8,7 @@ import { campaign } from '../../../test/campaign.ts'
 import type { Sandboxes, SandboxesOptions } from '../src/sandboxes.ts'
 import { docker, dockerFixture, shell, type DockerFixture } from './docker-fixture.ts'
 
-const WAIT = { timeout: 30_000, interval: 50 }
+const WAIT = { timeout: 60_000, interval: 50 }
 
 let fixture: DockerFixture
 beforeEach(async () => {

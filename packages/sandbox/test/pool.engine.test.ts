@@ -35,7 +35,7 @@ test('the first command of a new user takes a small part of a docker run, and ru
   const sandboxes = await filled({ lookEveryMs: 500, pool: { ...POOL, everyMs: 250 } })
   const states = async () => (await fixture.backend.list({})).map(({ state }) => state).toSorted()
   // The next one to go is awake.
-  await expect.poll(states, { timeout: 30_000 }).toEqual(['paused', 'paused', 'running'])
+  await expect.poll(states, { timeout: 60_000 }).toEqual(['paused', 'paused', 'running'])
 
   const hits: number[] = []
   const runs: number[] = []
