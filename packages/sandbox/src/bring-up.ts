@@ -23,6 +23,9 @@ export interface OpenSandbox {
   stream: Duplex
 }
 
+/** A sandbox that says nothing for so long may have ended before its stream was opened. */
+const SILENT_MS = 1_000
+
 /**
  * Make this slot's container run, whatever state it is in, and `connect` to it: running as it is, paused → resume,
  * stopped → start (in a new container if what the spec says has changed), missing → a new container round the same
@@ -41,11 +44,14 @@ export async function bringUp<T>(
     try {
       container = await current(slot, options, signal)
       const opened = await open(container, options.backend, signal)
+      const silent = setTimeout(() => void endIfStopped(opened, options.backend), SILENT_MS)
       try {
         return await connect(opened)
       } catch (error) {
         opened.stream.destroy()
         throw error
+      } finally {
+        clearTimeout(silent)
       }
     } catch (error) {
       if (!(error instanceof SandboxError)) throw error
@@ -65,6 +71,18 @@ export async function bringUp<T>(
     }
   }
   throw failure ?? new SandboxError('sandbox_lost', 'The sandbox could not be started.')
+}
+
+/**
+ * A stream to a container that ended just before it was opened waits for the next start, and says nothing. Its end is
+ * what the connecting then hears. When the engine cannot tell, the handshake's own deadline does.
+ */
+async function endIfStopped({ id, stream }: OpenSandbox, backend: SandboxBackend): Promise<void> {
+  const state = await backend.inspect(id).then(
+    (found) => found?.state ?? 'absent',
+    () => 'unknown',
+  )
+  if (state !== 'running' && state !== 'unknown') stream.destroy()
 }
 
 /**
