@@ -329,7 +329,7 @@ function endText(reason: FailureReason, ctx: ExecutorContext): string {
     case 'out_of_memory':
       return 'The sandbox ran out of memory and the command was killed.'
     case 'disk_quota':
-      return 'The disk space of the sandbox is used up and the command was ended.'
+      return 'The disk space of the sandbox is used up and the command was ended. Delete what is not needed, then try again.'
     case 'output_limit':
       return 'The command printed more than it may and was ended.'
     case 'sandbox_lost':
