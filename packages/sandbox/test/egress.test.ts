@@ -380,6 +380,33 @@ describe('a tunnel', () => {
   })
 })
 
+test('a server that does not read stops the program: nothing is gathered in between', async () => {
+  const there = await tcp((socket) => setImmediate(() => socket.pause()))
+  const way = await open({ allow: [`full.test:${there.port}`] })
+  const socket = connect({ port: way.port, host: '127.0.0.1' })
+  socket.on('error', () => {})
+  socket.write(`CONNECT full.test:${there.port} HTTP/1.1\r\nHost: full.test:${there.port}\r\n\r\n`)
+  await once(socket, 'data')
+  const piece = Buffer.alloc(64 * 1024)
+  let taken = 0
+  const pour = (): void => {
+    if (taken >= 64 * 1024 * 1024) return
+    socket.write(piece, (error) => {
+      if (error) return
+      taken += piece.length
+      pour()
+    })
+  }
+  pour()
+  // Until nothing moves while ten commands run.
+  for (let before = -1; before !== taken;) {
+    before = taken
+    for (let i = 0; i < 10; i += 1) expect((await sh(way.sandbox, 'echo on')).out).toBe('on\n')
+  }
+  expect(taken).toBeLessThan(32 * 1024 * 1024)
+  socket.destroy()
+})
+
 describe('no place is lost', () => {
   test('101, odd methods, half-closed, pipelined, cut off, silent, refused: then all places are free', async () => {
     const raw = await tcp((socket) => {
