@@ -73,7 +73,7 @@ class HostileSbxd {
     this.say(FrameType.DATA, channel, new ByteWriter().u64(offset).bytes(Buffer.alloc(bytes)).done(), stream)
   }
 
-  exit(stdout: number, cause = 1, channel = 1, sha256?: Buffer, facts = Buffer.alloc(0)): void {
+  exit(stdout: number, cause = 1, channel = 1, sha256?: Buffer, facts: Buffer = Buffer.alloc(0)): void {
     const payload = new ByteWriter().u8(cause).u8(1).u16(0).u32(0).u64(stdout).u64(0)
     for (let i = 0; i < 5; i += 1) payload.u64(0)
     payload.bytes(sha256 ?? createHash('sha256').update(Buffer.alloc(stdout)).digest())
