@@ -43,7 +43,9 @@ export function checkCreate(name: string | undefined, text: string, policy: Poli
   if (parts === undefined) throw forbidden('the body is not the sandbox template')
   const { deployment, imageId } = policy
   if (parseName(deployment, name ?? '')?.slot !== parts.slot)
-    throw forbidden(`a container of the slot ${parts.slot} may not be called ${name ?? 'nothing'}`)
+    throw forbidden(
+      `a container of the slot ${parts.slot.slice(0, 40)} may not be called ${name ?? 'nothing'}`,
+    )
   const { slot, uid, fingerprint, limits, labels } = parts
   // Limits that sbxd keeps, and not the engine, are not in the body and not the gate's affair.
   for (const [limit, value] of Object.entries(limits) as [keyof SandboxLimits, number][]) {

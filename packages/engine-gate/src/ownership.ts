@@ -58,9 +58,9 @@ export function createOwnership(
   }
 
   async function inspect(client: Client, idOrName: string): Promise<{ text: string }> {
-    const isName = idOrName.startsWith('sbx-')
-    if (isName && parseName(deployment, idOrName) === undefined)
-      throw new Refusal(404, `No such container: ${idOrName}`)
+    // Anything else could be the beginning of an id, or somebody else's name: the engine does not hear of it.
+    const isName = parseName(deployment, idOrName) !== undefined
+    if (!isName && !/^[0-9a-f]{64}$/.test(idOrName)) throw new Refusal(404, `No such container: ${idOrName}`)
     const found = await find(client, `/containers/${idOrName}/json`, `container: ${idOrName}`)
     const { Id, Config } = container.parse(found.json)
     const own = Config.Labels ?? {}

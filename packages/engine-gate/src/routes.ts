@@ -64,8 +64,8 @@ const ROWS: Record<Operation, Row> = {
   },
   inspect: {
     method: 'GET',
-    // By name too: whether a name is one of ours is decided by the deployment.
-    path: /^\/containers\/([0-9a-f]{64}|sbx-[a-z0-9-]{1,116})\/json$/,
+    // By name too. A name that is not one of ours is not asked for: there is no such container.
+    path: /^\/containers\/([A-Za-z0-9][A-Za-z0-9_.-]{0,127})\/json$/,
     query: { size: NO },
   },
   start: act('start'),
@@ -89,7 +89,7 @@ const ROWS: Record<Operation, Row> = {
     query: { Name: /^[a-z0-9-]{1,120}$/, Driver: /^local$/, DriverOpts: JSON_TEXT, Labels: JSON_TEXT },
   },
   'volume-list': { method: 'GET', path: /^\/volumes()$/, query: { filters: JSON_TEXT } },
-  'volume-inspect': { method: 'GET', path: /^\/volumes\/(sbx-[a-z0-9-]{1,116})$/ },
+  'volume-inspect': { method: 'GET', path: /^\/volumes\/([A-Za-z0-9][A-Za-z0-9_.-]{0,127})$/ },
   'volume-remove': { method: 'DELETE', path: /^\/volumes\/(sbx-[a-z0-9-]{1,116})$/, query: { force: NO } },
   // `..` and `//` are no part of an image's name; it is compared with the configured one as well.
   'image-inspect': { method: 'GET', path: /^\/images\/([A-Za-z0-9][A-Za-z0-9_.:/@-]{0,255})\/json$/ },

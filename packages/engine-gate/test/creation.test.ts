@@ -152,7 +152,6 @@ describe('A01 whatever would be more than a sandbox is refused', () => {
     ['Platform', 'linux/386'],
     ['Tty', true],
     ['Labels.com.docker.compose.project', 'x'],
-    ['Labels.sandlot.slot', 'bbbbbbbb'],
     ['HostConfig', undefined],
     ['Labels', undefined],
     ['__proto__x', {}],
@@ -230,6 +229,12 @@ describe('A06 whose it is is never the client’s word', () => {
       expect(() => checkCreate(name, JSON.stringify(template()), policy)).toThrow(Refusal)
     },
   )
+  test('a slot other than the one of the name', () => {
+    const text = JSON.stringify(template()).replace('"sandlot.slot":"abcdefgh"', '"sandlot.slot":"bbbbbbbb"')
+    expect(() => judge(text)).toThrow(expect.objectContaining({ status: 403 }))
+    // And a name to go with it: then the volume is another slot's.
+    expect(() => judge(text, 'sbx-dep-bbbbbbbb')).toThrow(expect.objectContaining({ status: 403 }))
+  })
   test('the operator’s runtime and profile are pinned', () => {
     const rules = { ...policy, runtime: 'runsc' }
     expect(() => judge(template(), spec.name, rules)).toThrow(/Runtime/)

@@ -83,8 +83,8 @@ export function lifecycleTests({ it, fixture }: Suite): void {
     const first = await Bench.start(fixture())
     await first.sandbox.files.write('kept', Buffer.from('x'))
     await backend.remove(first.bench.container.id)
-    const { slot, volume, uid } = first.bench.spec
-    const second = await Bench.start(fixture(), { slot, volume, uid })
+    const { name, slot, volume, uid } = first.bench.spec
+    const second = await Bench.start(fixture(), { name: `${name}0`, slot, volume, uid })
     expect(Buffer.from(await second.sandbox.files.read('kept')).toString()).toBe('x')
     await second.sandbox.close()
     await second.bench.remove()
