@@ -239,6 +239,26 @@ export function endingTests({ it, sandbox, bench, fixture, ownProcesses }: Suite
       await mine.remove()
     })
 
+    it('says that there is no room for another process, and has room after a reset', async () => {
+      const { bench: mine, sandbox: own } = await Bench.start(fixture(), {
+        limits: { ...bench().spec.limits, pids: 64 },
+      })
+      await own.run({ id: newId(), command: 'while :; do sleep 300 & done' })
+      const refused = async (): Promise<unknown> => {
+        for (;;)
+          try {
+            await sh(own, ['true'])
+          } catch (error) {
+            return error
+          }
+      }
+      expect(await refused()).toMatchObject({ code: 'pids_exhausted' })
+      await own.reset()
+      expect(await sh(own, 'echo room')).toMatchObject({ out: 'room\n' })
+      await own.close()
+      await mine.remove()
+    })
+
     it('clears a bomb of processes and threads', async () => {
       const { bench: mine, sandbox: own } = await Bench.start(fixture())
       await own.files.write('flood.c', Buffer.from(FLOOD))
