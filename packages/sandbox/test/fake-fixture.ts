@@ -50,9 +50,13 @@ export async function removeSbxd(): Promise<void> {
   if (binary) await rm(dirname(await binary), { recursive: true, force: true })
 }
 
-export async function fakeFixture(): Promise<FakeFixture> {
+export async function fakeFixture(leaseSeconds = 0): Promise<FakeFixture> {
   const folder = await mkdtemp(join(tmpdir(), 'sandlot-fake-'))
-  const engine = createFakeEngine({ sbxd: await compiledSbxd(), directory: join(folder, 'volumes') })
+  const engine = createFakeEngine({
+    sbxd: await compiledSbxd(),
+    directory: join(folder, 'volumes'),
+    leaseSeconds,
+  })
   const deploymentKey = randomBytes(32)
   const ledgerFile = join(folder, 'ledger.json')
   const ledger = createFileLedger(ledgerFile)

@@ -85,6 +85,22 @@ describe('the pool', () => {
   })
 })
 
+test('a sandbox whose controller was killed and that nobody takes up ends with its lease; its files stay', async () => {
+  const own = await fakeFixture(1)
+  try {
+    const { hands, sandboxes } = own.start()
+    await visit(sandboxes, 'ann')
+    const sandbox = await sandboxes.acquire('ann')
+    await sandbox.run({ id: 'a'.repeat(32), command: 'sleep 300' })
+    hands.crash()
+    const state = async () => (await own.engine.backend.inspect(sandbox.id))?.state
+    await expect.poll(state, { timeout: 30_000 }).toBe('stopped')
+    expect(await visit(own.start().sandboxes, 'ann')).toBe('known')
+  } finally {
+    await own.dispose()
+  }
+}, 60_000)
+
 describe('a ledger that is not the last one', () => {
   test('lost: files are found again, and nothing of anybody’s is removed', async () => {
     const before = await settled()

@@ -21,6 +21,8 @@ export interface LocalProcessOptions {
   directory: string
   /** `PATH` of the commands. Default: the usual system directories. */
   path?: string
+  /** Seconds without a controller after which a sandbox ends itself. Default 0 = never: it ends with this process. */
+  leaseSeconds?: number
   /** Pause by stopping sbxd itself; its commands go on. Only to try out what pauses. Default: pausing is refused. */
   freezes?: boolean
 }
@@ -72,7 +74,7 @@ export function createLocalProcessBackend(options: LocalProcessOptions): Sandbox
       '--workspace',
       workspace,
       '--lease',
-      '0',
+      String(options.leaseSeconds ?? 0),
       '--session-library',
       options.sessionLibrary ?? join(dirname(options.sbxd), 'session.so'),
       '--limit-fsize',
