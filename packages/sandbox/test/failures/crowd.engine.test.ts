@@ -20,7 +20,12 @@ test('many users at once, each from many callers: one container and one volume e
   const sandboxes = fixture.controller()
   const got = await Promise.all(
     users.map(async (user) => {
-      const same = await Promise.all(Array.from({ length: 100 }, () => sandboxes.acquire(user)))
+      const all = () => Promise.all(Array.from({ length: 100 }, () => sandboxes.acquire(user)))
+      // On a busy machine the last of two hundred may be told to try again.
+      const same = await all().catch((error: unknown) => {
+        expect(error).toMatchObject({ code: 'timeout' })
+        return all()
+      })
       expect(new Set(same).size).toBe(1)
       return same[0] ?? expect.fail()
     }),

@@ -1,7 +1,7 @@
 /** What an operator, or the kernel, does to containers behind our back. On an engine of its own. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 
-import { campaign, extent, sample } from '../../../../test/campaign.ts'
+import { campaign, sample } from '../../../../test/campaign.ts'
 import type { Sandbox } from '../../src/sandbox.ts'
 import type { Sandboxes } from '../../src/sandboxes.ts'
 import { testConfig } from '../config.ts'
@@ -57,12 +57,11 @@ describe.skipIf(reason !== undefined)(`behind our back${reason ? ` (${reason})` 
     },
   )
 
-  // The second takes ten seconds, so only a full run has it.
   const deaths = [
     { who: 'PID 1', pid: () => engine.processesOf(sandbox.id).init },
     { who: 'the containerd shim', pid: () => engine.processesOf(sandbox.id).shim },
   ]
-  test.each(extent(deaths.slice(0, 1), deaths))(
+  test.each(sample('deaths', deaths, 1))(
     'SIGKILL of $who from the host: that sandbox only, and it is made again',
     async ({ pid }) => {
       const other = await sandboxes.acquire('bob')
