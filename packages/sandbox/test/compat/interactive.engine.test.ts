@@ -57,7 +57,7 @@ const SITTINGS: readonly Sitting[] = [
       await screen.type('for i in range(3): print("n", i * 7)\n\n')
       await screen.sees('n 14')
       await screen.sees('>>> ')
-      await screen.type('import time; print("wa" + "iting"); time.sleep(300)\n')
+      await screen.type('import time; print("wa" + "iting"); exec("while True: time.sleep(0.05)")\n')
       await screen.sees('waiting')
       await screen.type(CTRL.c)
       await screen.sees('KeyboardInterrupt')

@@ -39,7 +39,7 @@ export const SCRIPTS: readonly string[] = [
   'echo a | { read x; echo "got $x"; exit 2; }',
   'cat <<< "here string"; cat <<EOF\nhere $((1 + 1))\nEOF',
   'diff <(printf "1\\n2\\n") <(printf "1\\n3\\n")',
-  'coproc cat; echo hi >&${COPROC[1]}; read -r x <&${COPROC[0]}; echo "$x"; kill $COPROC_PID',
+  'coproc cat; echo hi >&${COPROC[1]}; read -r x <&${COPROC[0]}; echo "$x"; exec {COPROC[1]}>&-; wait $COPROC_PID; echo $?',
   'sleep 0.01 & wait $!; echo $?',
   'f() { local -x A=1; exit 8; }; f',
   'f() { local -x A=1; exec sh -c "echo \\$A"; }; f',
