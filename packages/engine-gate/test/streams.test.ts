@@ -91,15 +91,12 @@ describe('an attached stream', () => {
     container.write('still ')
     container.end('talking')
     expect((await all(client)).toString()).toBe('still talking')
-    await Promise.all(
-      [client, container].map((socket) => (socket.closed ? undefined : once(socket, 'close'))),
-    )
+    for (const socket of [client, container]) if (!socket.closed) await once(socket, 'close')
   })
 
   test('waits for a reader that does not read', async () => {
     const { client, container } = await attach()
     const piece = Buffer.alloc(64 * 1024)
-    const before = process.memoryUsage().rss
     let accepted = 0
     // Kernel buffers and one high-water mark on each hop; far from what is offered here.
     for (let count = 0; count < 4096; count += 1) {
@@ -108,7 +105,6 @@ describe('an attached stream', () => {
       if (count % 64 === 0) await turn()
     }
     expect(accepted).toBeLessThan(8 * 1024 * 1024)
-    expect(process.memoryUsage().rss - before).toBeLessThan(64 * 1024 * 1024)
     container.end()
     const total = (await all(client)).length
     expect(total).toBe(
