@@ -52,7 +52,8 @@ const runtimes: Runtime[] = [
   },
   {
     name: 'userns-remap',
-    program: 'dockerd',
+    // dockerd makes the user `dockremap` with it where there is none.
+    program: 'useradd',
     engine: () => ({ usernsRemap: 'default' }),
     proof: {
       command: 'awk \'{ print ($2 > 0) ? "mapped" : "not mapped" }\' /proc/self/uid_map',
