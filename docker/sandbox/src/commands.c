@@ -271,12 +271,13 @@ static void main_ended(struct command *c, const struct shim_report *r)
     }
 }
 
-static void shim_reported(struct command *c)
+/* One report; false when there is none. What a short command has to say is all there at once, and leaves in one write. */
+static bool shim_reported(struct command *c)
 {
     struct shim_report r;
     ssize_t n = recv(c->ctl, &r, sizeof r, MSG_DONTWAIT);
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
-        return;
+        return false;
     if (n != sizeof r) {
         /* The shim is dead without a last word: someone inside killed it. What it guarded is ours now. */
         if (!c->cause && !c->main_ended)
@@ -287,7 +288,7 @@ static void shim_reported(struct command *c)
         c->started = true;
         sweeping = true;
         gone(c);
-        return;
+        return false;
     }
     /* A shim runs as the same user as the command, so its words are checked like anyone's. */
     if (r.event == SHIM_STARTED && !c->started) {
@@ -305,6 +306,7 @@ static void shim_reported(struct command *c)
     } else if (r.event == SHIM_GONE && c->main_ended) {
         gone(c);
     }
+    return true;
 }
 
 void commands_event(struct source *src, uint32_t events)
@@ -313,8 +315,9 @@ void commands_event(struct source *src, uint32_t events)
     (void)events;
     if (c->dead)
         return;
-    if (src->kind == SRC_CMD_CTL && c->ctl >= 0)
-        shim_reported(c);
+    if (src->kind == SRC_CMD_CTL)
+        for (int i = 0; i < 4 && !c->dead && c->ctl >= 0 && shim_reported(c); i++)
+            ;
     else if (src->kind == SRC_CMD_OUT && c->out[src->which].fd >= 0)
         stream_drain(c, &c->out[src->which]);
     else if (src->kind == SRC_CMD_IN && c->in.fd >= 0)

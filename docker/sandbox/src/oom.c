@@ -31,9 +31,10 @@ void oom_score_open(void)
 
 void oom_offer(bool on)
 {
+    char text[16];
     /* A higher score that we were given is high enough. */
     if (score_fd >= 0 && own_score < COMMAND_SCORE)
-        (void)!dprintf(score_fd, "%d", on ? COMMAND_SCORE : own_score);
+        (void)!pwrite(score_fd, text, (size_t)snprintf(text, sizeof text, "%d", on ? COMMAND_SCORE : own_score), 0);
 }
 
 static bool try_open(const char *root, const char *group, const char *file)
