@@ -1,17 +1,13 @@
 /** Real sandboxes for unit tests: sbxd as a child process, a temporary workspace, the real acquire. */
-import { execFile } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
 import { createLocalProcessBackend } from '@sandlot/sandbox/backends/local-process'
 import { createFileLedger } from '@sandlot/sandbox/file-ledger'
 import { type Sandboxes, type SandboxesOptions, createSandboxes } from '@sandlot/sandbox/sandboxes'
-
-const sources = fileURLToPath(new URL('../../../../docker/sandbox', import.meta.url))
+import { buildSbxd } from '../../../sandbox/test/build-sbxd.ts'
 
 /** The search tools need ripgrep, which the sandbox image has; a machine that runs unit tests may not. */
 export const hasRipgrep = ['/usr/bin/rg', '/usr/local/bin/rg', '/bin/rg'].some((path) => existsSync(path))
@@ -27,8 +23,7 @@ export interface LocalSandboxes {
 
 export async function openLocalSandboxes(change: Partial<SandboxesOptions> = {}): Promise<LocalSandboxes> {
   const directory = await mkdtemp(join(tmpdir(), 'sandlot-tools-'))
-  const sbxd = join(directory, 'sbxd')
-  await promisify(execFile)('make', ['-s', '-C', sources, `OUT=${sbxd}`, 'CFLAGS=-O1'])
+  const sbxd = await buildSbxd(directory)
   const backend = createLocalProcessBackend({ sbxd, directory: join(directory, 'volumes') })
   const options = {
     backend,
