@@ -81,7 +81,12 @@ export interface CallEntry {
   readonly exit?: ExitInfo
   readonly reason?: FailureReason
   readonly progress?: { message: string; done?: number | undefined; total?: number | undefined }
-  readonly timing?: { waitMs: number; runMs: number; cached?: boolean; retries?: number }
+  readonly timing?: {
+    waitMs: number
+    runMs: number
+    cached?: boolean | undefined
+    retries?: number | undefined
+  }
   readonly approval?: Approval
   readonly promptId?: string | undefined
   readonly turn?: number | undefined
