@@ -157,7 +157,10 @@ describe('the create template, control by control of the hardening checklist', (
       'kernel.msgmnb': '16384',
       'kernel.sem': '250 32000 100 128',
     })
-    const rootless = engineFacts({ NCPU: 2, SecurityOptions: ['name=seccomp,profile=default', 'name=rootless'] })
+    const rootless = engineFacts({
+      NCPU: 2,
+      SecurityOptions: ['name=seccomp,profile=default', 'name=rootless'],
+    })
     expect(host({ engine: rootless }).Sysctls).toEqual({})
     expect(engineFacts({ NCPU: 2, SecurityOptions: ['name=seccomp,profile=default'] })).toEqual({
       cgroup: 'v1',
