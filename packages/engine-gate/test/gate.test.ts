@@ -4,6 +4,7 @@ import { dirname } from 'node:path'
 import fc from 'fast-check'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 
+import { createDockerBackend } from '@sandlot/sandbox/backends/docker/backend'
 import { createTemplate } from '@sandlot/sandbox/backends/docker/create-template'
 import { DEFAULT_LIMITS } from '@sandlot/sandbox/limits'
 import { campaign, extent } from '../../../test/campaign.ts'
@@ -407,6 +408,8 @@ describe('the gate itself', () => {
       const answer = await raw(lost.socket, requestText('GET', '/_ping'))
       expect(answer.status).toBe(502)
       expect(answer.body).toContain('/nowhere/docker.sock')
+      const backend = createDockerBackend({ deployment: 'dep', dockerHost: lost.dockerHost })
+      await expect(backend.capabilities()).rejects.toThrow(/cannot reach the Docker engine at \/nowhere/)
     } finally {
       await lost.close()
     }

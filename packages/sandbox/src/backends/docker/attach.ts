@@ -28,6 +28,8 @@ export function pingVersion(address: EngineAddress, signal: AbortSignal): Promis
     const request = open(address, 'GET', '/_ping', {}, signal)
     request.on('error', reject)
     request.on('response', (response) => {
+      // The engine gate, or a proxy, speaks for an engine that does not: its words say more than ours could.
+      if ((response.statusCode ?? 0) >= 500) return void refusal(response).then(reject, reject)
       response.resume()
       const version = response.headers['api-version']
       if (response.statusCode === 200 && typeof version === 'string' && /^\d+\.\d+$/.test(version))
