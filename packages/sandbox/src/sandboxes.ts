@@ -1,3 +1,5 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+
 import type { SandboxBackend, SandboxLimits, SandboxState } from './backend.ts'
 import { containersOf, type BringUpOptions } from './bring-up.ts'
 import { createEgress, type EgressOptions } from './egress/egress.ts'
@@ -15,6 +17,9 @@ import { createPool, type PoolOptions } from './pool.ts'
 import { createReconciler } from './reconciler.ts'
 import type { Sandbox, SandboxStat } from './sandbox.ts'
 import { createTenants } from './tenants.ts'
+
+/** How long `close` waits for an engine that is slow to wake what is paused. */
+const THAW_MS = 10_000
 
 export interface SandboxesOptions {
   backend: SandboxBackend
@@ -87,7 +92,10 @@ export interface Sandboxes {
   hostDisk(): DiskBreakerState
   /** Resolves when the pool holds as many as it should, or cannot just now. */
   poolFilled(): Promise<void>
-  /** Let go of all streams; containers and commands go on. */
+  /**
+   * Let go of all streams; containers and commands go on. After `maintain`, what is paused is woken, so that its lease
+   * runs out if no controller comes back.
+   */
   close(): Promise<void>
 }
 
@@ -149,6 +157,7 @@ export function createSandboxes(options: SandboxesOptions): Sandboxes {
       ? {}
       : { egress: createEgress(options.network.egress) }),
   })
+  let maintained = false
   const { pauseAfterMs, stopAfterMs } = { ...IDLE_DEFAULTS, ...options.idle }
   const housekeeping = createHousekeeping({
     deploymentId,
@@ -167,6 +176,16 @@ export function createSandboxes(options: SandboxesOptions): Sandboxes {
     for (const idler of tenants.idlers().toSorted((a, b) => a.usedAt - b.usedAt))
       if (await tenants.stopIdle(idler)) return true
     return false
+  }
+
+  /** Frozen, a sandbox does not use up its lease: should nobody come back, it would stay for ever. */
+  async function thawAll(): Promise<void> {
+    try {
+      const paused = (await backend.list({})).filter(({ state }) => state === 'paused')
+      await Promise.all(paused.map(({ id }) => gate(() => backend.resume(id))))
+    } catch (error) {
+      log('paused sandboxes could not be woken to end with their leases', { error })
+    }
   }
 
   async function acquire(userId: string, signal?: AbortSignal): Promise<Sandbox> {
@@ -227,7 +246,10 @@ export function createSandboxes(options: SandboxesOptions): Sandboxes {
       await Promise.all(running.map((container) => gate(() => backend.stop(container.id))))
     },
 
-    maintain: () => housekeeping.begin(),
+    maintain() {
+      maintained = true
+      return housekeeping.begin()
+    },
 
     poolFilled: () => pool.filled(),
 
@@ -241,6 +263,7 @@ export function createSandboxes(options: SandboxesOptions): Sandboxes {
       await housekeeping.ended()
       await pool.close()
       await tenants.letGoOfAll()
+      if (maintained) await Promise.race([thawAll(), sleep(THAW_MS, undefined, { ref: false })])
     },
   }
 }

@@ -73,11 +73,25 @@ test('what runs is never paused or stopped, not even by a controller that does n
   await expect.poll(() => stateOf(second), WAIT).toBe('stopped')
 })
 
+test('a controller that leaves wakes what is paused, or its lease would never run out', async () => {
+  const first = await maintained({ pauseAfterMs: 100 }, { pool: { size: 2, everyMs: 1, delayMs: 0 } })
+  await first.acquire('ann')
+  await first.poolFilled()
+  const states = async (): Promise<string[]> =>
+    (await fixture.backend.list({})).map(({ state }) => state).toSorted()
+  await expect.poll(states, WAIT).toContain('paused')
+  await first.close()
+  expect(await states()).toEqual(['running', 'running', 'running'])
+})
+
 test('stopped when idle for long, also what an earlier controller left paused; the files are there at the next use', async () => {
   const first = await maintained({ pauseAfterMs: 100 })
   await shell(await first.acquire('ann'), 'echo kept > file')
   await expect.poll(() => stateOf(first), WAIT).toBe('paused')
+  const { id } = await first.status('ann')
   await first.close()
+  // As one that was killed would have left it.
+  await docker('pause', id ?? '')
   const second = await maintained({ stopAfterMs: 300 }, { lookEveryMs: 100 })
   await expect.poll(() => stateOf(second), WAIT).toBe('stopped')
   expect((await shell(await second.acquire('ann'), 'cat file')).output).toBe('kept\n')
