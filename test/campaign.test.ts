@@ -6,7 +6,7 @@ const cases = Array.from({ length: 100 }, (_, place) => place)
 test('a sample is drawn once per seed and name, in the order of its cases', () => {
   const drawn = sample('a', cases, 7)
   expect(drawn).toEqual(sample('a', cases, 7))
-  expect(drawn).toEqual([...drawn].sort((one, other) => one - other))
+  expect(drawn).toEqual(drawn.toSorted((one, other) => one - other))
   expect(new Set(drawn).size).toBe(campaign.full ? 100 : 7)
   if (!campaign.full) expect(sample('b', cases, 7)).not.toEqual(drawn)
 })

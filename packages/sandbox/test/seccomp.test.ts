@@ -209,9 +209,14 @@ describe('sockets', () => {
 
 /** Terminal injection, leaving a project quota, and taking disk space without writing. */
 const CLOSED_IOCTLS = [
-  ...[0x5412n, 0x541cn],
-  ...[0x401c5820n, 0x40086602n, 0x40046602n],
-  ...[0x40305828n, 0x4030582an, 0x40305839n],
+  0x5412n,
+  0x541cn,
+  0x401c5820n,
+  0x40086602n,
+  0x40046602n,
+  0x40305828n,
+  0x4030582an,
+  0x40305839n,
 ]
 
 test('every ioctl but a closed list, as the kernel reads the request: its low 32 bits', () => {
