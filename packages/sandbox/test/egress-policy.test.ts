@@ -195,6 +195,7 @@ describe('resolving', () => {
     for (const wrong of [
       { allow: [], credentials: { '10.0.0.1': { value: 'x' } } },
       { allow: [], credentials: { 'a.test': { value: 'x\r\ny: z' } } },
+      { allow: [], credentials: { 'a.test': { header: 'Transfer-Encoding', value: 'chunked' } } },
       { allow: [], budgets: { bytes: 0 } },
       { allow: [], budgets: { connections: 100_000 } },
     ])

@@ -22,6 +22,9 @@ const NOT_PASSED_ON: ReadonlySet<string> = new Set([
   'upgrade',
 ])
 
+/** Methods that usually have no body: of these Node announces none. */
+const BODILESS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'DELETE', 'OPTIONS'])
+
 export interface Forwarding {
   client: Duplex
   request: ProxyRequest
@@ -72,6 +75,8 @@ function requestHeaders({ request, credential }: Forwarding): string[] {
   if (credential) headers.push(credential.header, credential.value)
   if (request.body.kind === 'length') headers.push('Content-Length', String(request.body.bytes))
   if (request.body.kind === 'chunked') headers.push('Transfer-Encoding', 'chunked')
+  // Node would announce chunks, which not every server takes.
+  if (request.body.kind === 'none' && !BODILESS.has(request.method)) headers.push('Content-Length', '0')
   headers.push('Connection', 'close')
   return headers
 }

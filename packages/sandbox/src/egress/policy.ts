@@ -5,6 +5,7 @@ import { isPublicAddress, readAddressList } from './addresses.ts'
 import { DEFAULT_BUDGETS, type EgressBudgets } from './budget.ts'
 import { type Authority, readHost } from './host.ts'
 import { EgressRefused } from './refusal.ts'
+import { HOP_BY_HOP } from './request.ts'
 import { readRules } from './rules.ts'
 
 /** A header that the controller adds for one host. Only to plain HTTP requests: into TLS nobody can add anything. */
@@ -100,7 +101,11 @@ function readCredentials(entries: Readonly<Record<string, EgressCredential>>) {
     const host = readHost(name)
     if ('problem' in host)
       throw new SandboxError('invalid_arguments', `Credentials for "${name}": ${host.problem}.`)
-    if (!/^[A-Za-z0-9-]+$/.test(header) || !/^[\x20-\x7e]+$/.test(value))
+    if (
+      !/^[A-Za-z0-9-]+$/.test(header) ||
+      HOP_BY_HOP.has(header.toLowerCase()) ||
+      !/^[\x20-\x7e]+$/.test(value)
+    )
       throw new SandboxError(
         'invalid_arguments',
         `Credentials for "${name}": the header or its value has characters that a header cannot have.`,

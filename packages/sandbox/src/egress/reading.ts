@@ -64,7 +64,7 @@ export async function readHead(stream: Duplex, signal: AbortSignal): Promise<str
     const head = end === -1 ? bytes : bytes.subarray(0, end + 4)
     if (head.length > HEAD_BYTES)
       throw new EgressRefused('bad_request', 'the head of the request is too long.')
-    checkLines(head, end !== -1)
+    checkLines(head, bytes.length - chunk.length)
     if (end === -1) continue
     if (bytes.length > head.length) stream.unshift(bytes.subarray(head.length))
     return head.toString('latin1')
@@ -72,16 +72,16 @@ export async function readHead(stream: Duplex, signal: AbortSignal): Promise<str
 }
 
 /** Lines end in CR LF and in nothing else; another protocol (TLS, SOCKS) is seen at its first byte. */
-function checkLines(head: Buffer, whole: boolean): void {
+function checkLines(head: Buffer, from: number): void {
   const first = head[0] ?? 0
   if (first < 0x21 || first > 0x7e) throw new EgressRefused('bad_request', 'this is not HTTP.')
-  for (let at = 0; at < head.length; at += 1) {
+  // One byte back, as a CR is judged by what follows. No further: heads may come in pieces of one byte.
+  for (let at = Math.max(0, from - 1); at < head.length; at += 1) {
     const byte = head[at]
     if (byte === 0x0a && head[at - 1] !== 0x0d) throw bareLine()
     if (byte === 0x0d && at + 1 < head.length && head[at + 1] !== 0x0a) throw bareLine()
     if (byte === 0) throw new EgressRefused('bad_request', 'the request has a NUL in its head.')
   }
-  if (whole && head.length === 4) throw new EgressRefused('bad_request', 'the request is empty.')
 }
 
 function bareLine(): EgressRefused {

@@ -5,6 +5,8 @@ import { EgressRefused } from './refusal.ts'
 export const HEAD_BYTES = 64 * 1024
 const MOST_HEADERS = 200
 
+/** In capitals: a method is what it is letter by letter, but servers and HTTP clients turn `connect` into CONNECT. */
+const METHOD = /^[!#$%&'*+.^_`|~0-9A-Z-]{1,32}$/
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
 /** A field value: tabs, spaces, what can be seen, and bytes above ASCII. */
 const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/
@@ -34,7 +36,10 @@ export interface ProxyRequest {
   proxyUser: string | undefined
 }
 
-const HOP_BY_HOP: ReadonlySet<string> = new Set([
+const ECHOING: ReadonlySet<string> = new Set(['TRACE', 'TRACK'])
+
+/** Headers that are about one connection or about framing: nobody but us says them to a server. */
+export const HOP_BY_HOP: ReadonlySet<string> = new Set([
   'connection',
   'keep-alive',
   'proxy-authenticate',
@@ -59,7 +64,9 @@ export function readRequest(head: string, tunnelled?: Authority): ProxyRequest {
   const [method = '', target = '', version = '', ...more] = (lines[0] ?? '').split(' ')
   const minor = /^HTTP\/1\.([01])$/.exec(version)?.[1]
   if (more.length > 0 || minor === undefined) bad('the first line is not "METHOD target HTTP/1.1"')
-  if (!TOKEN.test(method) || method.length > 32) bad('the method is not a word')
+  if (!METHOD.test(method)) bad('the method is not a word in capitals')
+  // The answer would hold what the controller adds to the request.
+  if (ECHOING.has(method)) bad(`${method} is not passed on`)
   const fields = readFields(lines.slice(1))
   const { authority, path } = readTarget(method, target, tunnelled)
   checkHost(fields, authority, minor === '1')
