@@ -16,6 +16,8 @@
 #define QUEUE_ROOM (32u << 10)     /* above it we add nothing to the wire, so that commands' output gets its turn */
 #define MOST_LINGERING 64
 #define LINGER_MS 2000
+#define NO_DESCRIPTORS_MS 100
+#define TELL_MS 1000   /* how often we tell of connections that we refused */
 #define LISTEN_MS 2000 /* a new controller that does not say LISTEN by then wants no egress */
 
 struct connection {
@@ -41,18 +43,25 @@ static bool listener_polled;
 static bool listening; /* a controller has said LISTEN since its WELCOME */
 static bool silent;    /* … but has not been heard of for so long that it is taken for gone */
 static uint64_t listen_by_ms;
+static uint64_t accept_at_ms; /* not before: we were out of descriptors */
+static uint32_t turned_away;  /* since the controller was last told */
 static uint64_t silence_ms;
 static struct connection *connections;
 static size_t open_count, lingering, most;
 static uint32_t last_channel;
 
-static const char TOO_MANY[] = "HTTP/1.1 429 Too Many Requests\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: 77\r\n"
-                               "Retry-After: 1\r\nConnection: close\r\n\r\n"
-                               "Sandlot: this sandbox has too many connections open; close some and try again";
+#define TOO_MANY_TEXT "Sandlot: this sandbox has too many connections open; close some and try again\n"
+static const char TOO_MANY[] = "HTTP/1.1 429 Too Many Requests\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: 78\r\n"
+                               "Retry-After: 1\r\nX-Sandlot-Refused: too_many_connections\r\nConnection: close\r\n\r\n" TOO_MANY_TEXT;
+_Static_assert(sizeof TOO_MANY_TEXT - 1 == 78, "the length in the head");
 
 /* ---- the listener ------------------------------------------------------------------------------------------ */
 
-static bool accepting(void) { return listening && !silent; }
+/* Whether another connection could be taken. A controller that does not read gets none: OPENs would pile up for it. */
+static bool accepting(void)
+{
+    return listening && !silent && (open_count < most || lingering < MOST_LINGERING) && wire_queued() < QUEUE_ROOM;
+}
 
 static void poll_listener(bool on)
 {
@@ -63,6 +72,8 @@ static void poll_listener(bool on)
         listener_polled = on;
 }
 
+void egress_poll(uint64_t now_ms) { poll_listener(accepting() && accept_at_ms <= now_ms); }
+
 static void close_listener(void)
 {
     poll_listener(false);
@@ -71,6 +82,7 @@ static void close_listener(void)
     listener = -1;
 }
 
+/* In place of the one that there is, which stays when this fails: commands know its port. */
 static int open_listener(uint16_t port)
 {
     struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -84,6 +96,7 @@ static int open_listener(uint16_t port)
         close(fd);
         return error;
     }
+    close_listener();
     listener = fd;
     listener_port = ntohs(at.sin_port);
     return 0;
@@ -95,16 +108,13 @@ void egress_listen(uint32_t channel, const uint8_t *p, size_t n)
     uint16_t port = rd16(&r), limit = rd16(&r);
     uint32_t silence = rd32(&r);
     int error = r.bad ? EINVAL : 0;
-    if (!error && listener >= 0 && port && port != listener_port)
-        close_listener();
-    if (!error && listener < 0)
+    if (!error && (listener < 0 || (port && port != listener_port)))
         error = open_listener(port);
     if (!error) {
         most = limit;
         silence_ms = silence;
         listening = true;
         silent = false;
-        poll_listener(true);
     }
     uint8_t answer[6];
     put32(answer, (uint32_t)error);
@@ -131,8 +141,6 @@ static void let_go(struct connection *c, bool reset)
         open_count--;
     else
         lingering--;
-    if (accepting())
-        poll_listener(true);
 }
 
 /* It broke on this side: the controller must know. */
@@ -250,19 +258,6 @@ bool egress_pending(void)
     return false;
 }
 
-/* Whoever was served goes to the end, so that all get their turn. */
-static void rotate(void)
-{
-    struct connection *first = connections, **end = &connections;
-    if (!first || !first->next)
-        return;
-    connections = first->next;
-    while (*end)
-        end = &(*end)->next;
-    *end = first;
-    first->next = NULL;
-}
-
 static void bury(void)
 {
     for (struct connection **at = &connections; *at;) {
@@ -278,13 +273,22 @@ static void bury(void)
 
 void egress_pump(void)
 {
+    struct connection *served = NULL, **served_end = &served, **at = &connections;
     bury();
-    size_t count = open_count + lingering;
-    for (size_t i = 0; i < count && connections && wire_queued() < QUEUE_ROOM; i++) {
-        if (wants_to_send(connections))
-            read_piece(connections);
-        rotate();
+    while (*at) {
+        struct connection *c = *at;
+        if (!wants_to_send(c) || wire_queued() >= QUEUE_ROOM) {
+            at = &c->next;
+            continue;
+        }
+        read_piece(c);
+        *at = c->next;
+        c->next = NULL;
+        *served_end = c;
+        served_end = &c->next;
     }
+    /* Whoever was served goes to the end, so that all get their turn. */
+    *at = served;
 }
 
 /* ---- events ------------------------------------------------------------------------------------------------ */
@@ -323,6 +327,7 @@ static void open_channel(int fd)
 
 static void refuse(int fd)
 {
+    turned_away++;
     if (send(fd, TOO_MANY, sizeof TOO_MANY - 1, MSG_NOSIGNAL) < 0 || shutdown(fd, SHUT_WR) < 0)
         close(fd);
     else if (add_connection(fd, 0))
@@ -332,20 +337,13 @@ static void refuse(int fd)
 static void accept_some(void)
 {
     for (int i = 0; i < 64 && accepting(); i++) {
-        bool room = open_count < most;
-        if (!room && lingering >= MOST_LINGERING) {
-            /* Whoever else comes waits in the kernel's queue. */
-            poll_listener(false);
-            return;
-        }
         int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
         if (fd < 0) {
-            /* Out of descriptors: asked again when one of ours is closed. */
-            if ((errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) && open_count + lingering > 0)
-                poll_listener(false);
+            if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS)
+                accept_at_ms = now_us() / 1000 + NO_DESCRIPTORS_MS;
             return;
         }
-        if (room)
+        if (open_count < most)
             open_channel(fd);
         else
             refuse(fd);
@@ -447,7 +445,6 @@ void egress_close(uint32_t channel)
 void egress_forget(void)
 {
     listening = false;
-    poll_listener(false);
     for (struct connection *c = connections; c; c = c->next)
         let_go(c, true);
     last_channel = 0;
@@ -463,24 +460,33 @@ static void hear_silence(uint64_t now_ms)
     if (frames_in != heard) {
         heard = frames_in;
         left = silence_ms;
-        if (silent) {
-            silent = false;
-            poll_listener(listening);
-        }
+        silent = false;
         return;
     }
     left = left > step ? left - step : 0;
-    if (!accepting() || !silence_ms || left)
+    if (!listening || silent || !silence_ms || left)
         return;
     silent = true;
-    poll_listener(false);
     for (struct connection *c = connections; c; c = c->next)
         broke(c);
+}
+
+static void tell_turned_away(uint64_t now_ms)
+{
+    static uint64_t told_ms;
+    if (!turned_away || !listening || silent || now_ms - told_ms < TELL_MS)
+        return;
+    uint8_t p[4];
+    put32(p, turned_away);
+    frame_out(T_EGRESS_REFUSED, 0, 0, p, sizeof p);
+    turned_away = 0;
+    told_ms = now_ms;
 }
 
 void egress_timers(uint64_t now_ms)
 {
     hear_silence(now_ms);
+    tell_turned_away(now_ms);
     if (!listening && listener >= 0 && listen_by_ms <= now_ms)
         close_listener();
     for (struct connection *c = connections; lingering && c; c = c->next)

@@ -193,6 +193,7 @@ bool loop_round(uint64_t now)
     egress_timers(now);
     egress_pump();
     wire_pump();
+    egress_poll(now);
     if (egress_pending())
         wait = 0;
     if (wire_wants_write() != writing)

@@ -59,6 +59,7 @@ enum frame_type {
     T_EGRESS_CREDIT = 0x34,
     T_EGRESS_EOF = 0x35,
     T_EGRESS_CLOSE = 0x36,
+    T_EGRESS_REFUSED = 0x37,
 };
 
 /* Header flags. */

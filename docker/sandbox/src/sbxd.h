@@ -248,6 +248,8 @@ void egress_event(struct source *src, uint32_t events);
 void egress_pump(void);
 /* There is more to pump at once. */
 bool egress_pending(void);
+/* Once a round, after the wire was pumped: whether new connections are to wake us. */
+void egress_poll(uint64_t now_ms);
 void egress_timers(uint64_t now_ms);
 /* A new controller: connections belong to the last one and end; the listener stays for a while. */
 void egress_forget(void);

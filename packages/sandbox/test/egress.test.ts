@@ -300,6 +300,16 @@ describe('a request', () => {
     expect(answers.map(({ body }) => body)).toEqual([out.trim(), out.trim(), out.trim()])
   })
 
+  test('without a body has none: nothing is announced that does not come', async () => {
+    const there = await origin(({ headers }, response) =>
+      response.end(`${headers['content-length']} ${headers['transfer-encoding']}`),
+    )
+    const host = `allowed.test:${there.port}`
+    const { port } = await open({ allow: [host] })
+    expect(await say(port, get(host).replace('GET', 'POST'))).toContain('0 undefined')
+    expect(await say(port, get(host))).toContain('undefined undefined')
+  })
+
   test('a redirect is a new request', async () => {
     const there = await origin((_asked, response) =>
       response.writeHead(302, { Location: 'http://169.254.169.254/latest' }).end(),
@@ -472,22 +482,30 @@ describe('no place is lost', () => {
     await nothingLeft(way, there)
   })
 
-  test('sbxd itself refuses above what it holds, in the same words of HTTP', async () => {
+  test('sbxd itself refuses above what it holds, in the same words of HTTP, and says how often', async () => {
     const there = await tcp(() => {})
     const host = `held.test:${there.port}`
-    const way = await open({ allow: [host], budgets: { connections: 1 } })
+    // Whoever has the place keeps it, however slow this machine is.
+    const way = await open({ allow: [host], budgets: { connections: 1, requestMs: 600_000 } })
     const sockets: Socket[] = []
     cleanups.push(async () => sockets.forEach((socket) => socket.destroy()))
-    // The listener's places are more than the budget's; these say nothing and so hold them.
     const most = way.egress.forUser('ann').connections
-    const quiet = (): void => {
-      const socket = connect({ port: way.port, host: '127.0.0.1' })
-      socket.on('error', () => {})
-      sockets.push(socket)
+    const quiet = connect({ port: way.port, host: '127.0.0.1' })
+    quiet.on('error', () => {})
+    sockets.push(quiet)
+    await once(quiet, 'connect')
+    const count = most + 100
+    const answers = await Promise.all(Array.from({ length: count }, () => say(way.port, get(host))))
+    for (const answer of answers) {
+      expect(answer).toMatch(/^HTTP\/1\.1 429 Too Many Requests\r\n/)
+      expect(answer).toContain('X-Sandlot-Refused: too_many_connections')
     }
-    quiet()
-    const answers = await Promise.all(Array.from({ length: most + 100 }, () => say(way.port, get(host))))
-    for (const answer of answers) expect(answer).toMatch(/^HTTP\/1\.1 429 Too Many Requests\r\n/)
+    // Those that never came to us are counted, too.
+    await vi.waitFor(() => {
+      expect(way.egress.audits.reduce((sum, { count: times = 1 }) => sum + times, 0)).toBe(count)
+      expect(way.egress.events.reduce((sum, { count: times = 1 }) => sum + times, 0)).toBe(count)
+    }, WAIT)
+    expect(new Set(way.egress.audits.map(({ reason }) => reason))).toEqual(new Set(['too_many_connections']))
     expect((await sh(way.sandbox, 'echo alive')).out).toBe('alive\n')
   })
 

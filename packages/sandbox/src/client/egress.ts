@@ -26,6 +26,7 @@ export async function openEgress(link: Link, egress: UserEgress, askedPort: numb
     egress.serve(made.stream).catch(() => made.stream.destroy())
     return made.channel
   })
+  link.onEgressRefused = (payload) => egress.turnedAway(new ByteReader(payload).u32())
   const ask = async (port: number): Promise<{ error: number; port: number }> => {
     const question = new ByteWriter()
       .u16(port)

@@ -43,6 +43,8 @@ export class Link implements FrameSink {
   readonly closed: Promise<SandboxError | undefined>
   /** What sbxd says about the disk on its own. The payload is only valid during the call. */
   onDiskState: (payload: Buffer) => void = () => {}
+  /** sbxd's count of connections that it had no room for. The payload is only valid during the call. */
+  onEgressRefused: (payload: Buffer) => void = () => {}
   readonly #stream: Duplex
   readonly #crc: CrcStarts
   readonly #decoder = new FrameDecoder(this)
@@ -144,14 +146,16 @@ export class Link implements FrameSink {
   async drained(): Promise<void> {
     this.check()
     if (!this.#stream.writableNeedDrain) return
-    // One listener for all who wait.
+    // One listener for all who wait. Not a race with `closed`: that would remember everybody who ever waited.
     this.#drain ??= new Promise((resolve) => {
-      this.#stream.once('drain', () => {
+      const done = (): void => {
+        this.#stream.off('drain', done).off('close', done)
         this.#drain = undefined
         resolve()
-      })
+      }
+      this.#stream.on('drain', done).on('close', done)
     })
-    await Promise.race([this.#drain, this.closed])
+    await this.#drain
     this.check()
   }
 
@@ -195,6 +199,7 @@ export class Link implements FrameSink {
     // PONG needs no handling: that something arrived is the answer. REFUSED is for another controller.
     if (header.type === FrameType.PONG || header.type === FrameType.REFUSED) return
     if (header.type === FrameType.DISK_STATE && header.channel === 0) this.onDiskState(payload)
+    else if (header.type === FrameType.EGRESS_REFUSED) this.onEgressRefused(payload)
     else if (header.type === FrameType.EGRESS_OPEN) this.#openInward(header.channel, payload)
     else this.#channel(header)?.frame(header.type, header.flags, payload)
   }

@@ -19,6 +19,8 @@ export interface EgressAudit extends ConnectionRecord {
   userId: string
   /** The command that made it, where that is known. */
   commandId?: string
+  /** How many connections this record stands for; absent: one. Only of those that a budget kept out. */
+  count?: number
 }
 
 /** Raised when a connection is refused, so that somebody can be asked to allow it. */
@@ -32,12 +34,14 @@ export interface EgressRefusedEvent {
   host?: string
   port?: number
   reason: EgressReason
+  /** How many connections this stands for; absent: one. */
+  count?: number
 }
 
 export interface EgressOptions extends EgressPolicyOptions {
-  /** Told of every connection at its end. */
+  /** Told of every connection at its end; must not throw. Of those that a budget kept out at most once a second, with their number. */
   audit?: (record: EgressAudit) => void
-  /** Told of every refusal, at once. */
+  /** Told of every refusal, at once; must not throw. Of those that a budget kept out as `audit` is. */
   onRefused?: (event: EgressRefusedEvent) => void
 }
 
@@ -49,6 +53,8 @@ export interface UserEgress {
   environment(commandId: string, port: number): Record<string, string>
   /** A connection from inside. Never rejects. */
   serve(stream: Duplex): Promise<void>
+  /** So many connections were refused inside, for want of room there. */
+  turnedAway(count: number): void
   /** This command runs: connections may be its. */
   began(commandId: string): void
   /** It does not run any more; the hosts that were refused to it, each once. */
@@ -64,6 +70,7 @@ export interface Egress {
 const MOST_HOSTS = 32
 const MOST_COMMANDS = 1_024
 const MORE_THAN_BUDGET = 32
+const CROWD_MS = 1_000
 const NOT_THROUGH_PROXY = 'localhost,127.0.0.1,::1'
 
 /** Throws `SandboxError` `invalid_arguments` for options that cannot be. */
@@ -84,11 +91,17 @@ export function createEgress(options: EgressOptions): Egress {
 function createUserEgress(userId: string, policy: EgressPolicy, options: EgressOptions): UserEgress {
   const budget = createBudget(policy.budgets)
   const commands = createCommands()
+  const keptOut = createCrowds((reason, count) => {
+    const about = { at: Date.now(), userId, reason, ...(count === 1 ? {} : { count }) }
+    options.onRefused?.({ type: 'egress_refused', ...about })
+    options.audit?.({ ...about, decision: 'refused', bytesUp: 0, bytesDown: 0, ms: 0 })
+  })
   return {
     connections: policy.budgets.connections + MORE_THAN_BUDGET,
     environment: proxyEnvironment,
     began: (commandId) => commands.began(commandId),
     ended: (commandId) => commands.ended(commandId),
+    turnedAway: (count) => keptOut('too_many_connections', count),
     async serve(stream) {
       const at = Date.now()
       let commandId = commands.owner(undefined)
@@ -98,6 +111,7 @@ function createUserEgress(userId: string, policy: EgressPolicy, options: EgressO
         onRequest(proxyUser) {
           commandId = commands.owner(proxyUser)
         },
+        onKeptOut: (reason) => keptOut(reason, 1),
         onRefused(reason, authority) {
           if (authority && commandId !== undefined) commands.refused(commandId, authority, reason)
           options.onRefused?.({
@@ -110,8 +124,28 @@ function createUserEgress(userId: string, policy: EgressPolicy, options: EgressO
           })
         },
       })
-      options.audit?.({ at, userId, ...(commandId === undefined ? {} : { commandId }), ...record })
+      if (record)
+        options.audit?.({ at, userId, ...(commandId === undefined ? {} : { commandId }), ...record })
     },
+  }
+}
+
+/** The first of a kind is told at once, those that follow with their number: they cost whoever makes them nothing. */
+function createCrowds(tell: (reason: EgressReason, count: number) => void) {
+  const waiting = new Map<EgressReason, number>()
+  const say = (reason: EgressReason, count: number): void => {
+    waiting.set(reason, 0)
+    setTimeout(() => {
+      const more = waiting.get(reason) ?? 0
+      waiting.delete(reason)
+      if (more > 0) say(reason, more)
+    }, CROWD_MS).unref()
+    tell(reason, count)
+  }
+  return (reason: EgressReason, count: number): void => {
+    const before = waiting.get(reason)
+    if (before === undefined) say(reason, count)
+    else waiting.set(reason, before + count)
   }
 }
 

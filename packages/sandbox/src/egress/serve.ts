@@ -33,6 +33,8 @@ export interface ServeOptions {
   budget: UserBudget
   /** Called as soon as it is known who is asking, before anything is answered. */
   onRequest(proxyUser: string | undefined): void
+  /** Called instead of `onRefused` when a budget lets no further connection in. */
+  onKeptOut(reason: EgressReason): void
   /** Called before the refusal is answered, so that whoever asked cannot end before it is known. */
   onRefused(reason: EgressReason, authority: Authority | undefined): void
 }
@@ -50,8 +52,14 @@ interface Work extends ServeOptions {
   answering: boolean
 }
 
-/** One connection of a program inside, from its first byte to its end. Never rejects; the stream is closed at the end. */
-export async function serveConnection(client: Duplex, options: ServeOptions): Promise<ConnectionRecord> {
+/**
+ * One connection of a program inside, from its first byte to its end; the stream is closed at the end. Undefined when a
+ * budget kept it out. Never rejects.
+ */
+export async function serveConnection(
+  client: Duplex,
+  options: ServeOptions,
+): Promise<ConnectionRecord | undefined> {
   const began = performance.now()
   const record: ConnectionRecord = { decision: 'allowed', bytesUp: 0, bytesDown: 0, ms: 0 }
   const clock = createClock(options.policy.budgets)
@@ -73,13 +81,13 @@ export async function serveConnection(client: Duplex, options: ServeOptions): Pr
     await finish(client)
   } catch (error) {
     leave?.()
-    await refuse(work, error)
+    await refuse(work, error, leave !== undefined)
   } finally {
     clock.end()
     client.destroy()
     record.ms = Math.round(performance.now() - began)
   }
-  return record
+  return leave && record
 }
 
 function createMeter({ budget }: ServeOptions, record: ConnectionRecord): Meter {
@@ -157,7 +165,7 @@ async function pass(work: Work, request: ProxyRequest, { socket }: Dialled): Pro
   await forward({ client, request, socket, credential, meter, clock, onAnswer })
 }
 
-async function refuse(work: Work, error: unknown): Promise<void> {
+async function refuse(work: Work, error: unknown, wasLetIn: boolean): Promise<void> {
   const { client, clock, record, budget } = work
   const refused =
     error instanceof EgressRefused
@@ -168,7 +176,8 @@ async function refuse(work: Work, error: unknown): Promise<void> {
   record.reason = reason
   const { host, port } = record
   clock.end(refused)
-  if (isDecision(reason))
+  if (!wasLetIn) work.onKeptOut(reason)
+  else if (isDecision(reason))
     work.onRefused(reason, host === undefined || port === undefined ? undefined : { host, port })
   // In the middle of an answer the only honest end is a reset, which `destroy` is.
   if (work.answering || client.destroyed) return

@@ -63,6 +63,7 @@ export const FrameType = {
   EGRESS_CREDIT: 0x34,
   EGRESS_EOF: 0x35,
   EGRESS_CLOSE: 0x36,
+  EGRESS_REFUSED: 0x37,
 } as const
 export type FrameType = (typeof FrameType)[keyof typeof FrameType]
 
