@@ -125,6 +125,11 @@ static void reap(void)
         }
         if (pid <= 0)
             return;
+        if (WIFSTOPPED(status)) {
+            /* It has asked to be traced by its parent (only the debug profile lets it), and stops us for nothing. */
+            kill(pid, SIGKILL);
+            continue;
+        }
         if (pid == main_pid && !main_ended) {
             main_ended = true;
             ending = (struct shim_report){
