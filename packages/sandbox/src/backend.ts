@@ -37,6 +37,9 @@ export interface SandboxLimits {
   openFiles: number
 }
 
+/** The system call filter of a sandbox. `debug`: as `default`, and programs may trace others of the same sandbox. */
+export type SandboxProfile = 'default' | 'debug'
+
 /** Everything needed to make one sandbox. Two equal specs make interchangeable sandboxes. */
 export interface SandboxSpec {
   /** Container name, never used twice: `sbx-<deployment>-<slot>-<owner>-<n>`. */
@@ -51,6 +54,8 @@ export interface SandboxSpec {
   limits: SandboxLimits
   /** OCI runtime, or undefined for the engine's default. */
   runtime?: string
+  /** Default `default`. */
+  profile?: SandboxProfile
   labels: Record<string, string>
 }
 
@@ -90,6 +95,7 @@ export interface SandboxBackend {
   stop(id: string): Promise<void>
   pause(id: string): Promise<void>
   resume(id: string): Promise<void>
+  /** Idempotent. */
   rename(id: string, name: string): Promise<void>
   /** Remove the container; its volume stays. Idempotent. */
   remove(id: string): Promise<void>

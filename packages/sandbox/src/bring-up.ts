@@ -1,8 +1,8 @@
 import type { Duplex } from 'node:stream'
 
-import type { BackendSandbox, SandboxBackend, SandboxLimits, SandboxSpec } from './backend.ts'
+import type { BackendSandbox, SandboxBackend, SandboxLimits, SandboxProfile, SandboxSpec } from './backend.ts'
 import { SandboxError } from './errors.ts'
-import { LABEL, slotLabels } from './labels.ts'
+import { LABEL, profileOf, slotLabels } from './labels.ts'
 import type { LedgerSlot, SandboxLedger } from './ledger.ts'
 import { claimedName, ownerTag } from './names.ts'
 import { generation } from './slots.ts'
@@ -15,12 +15,16 @@ export interface BringUpOptions {
   image: string
   limits: SandboxLimits
   runtime?: string
+  /** Whose sandbox has which filter; asked without an id for what is nobody's yet. Default `default` for all. */
+  profileFor?: (userId: string | undefined) => SandboxProfile
 }
 
 /** A running container and a stream to its sbxd, nothing said on it yet. */
 export interface OpenSandbox {
   id: string
   stream: Duplex
+  /** What it was made with, which a grant that has changed since then does not change. */
+  profile: SandboxProfile
 }
 
 /** A sandbox that says nothing for so long may have ended before its stream was opened. */
@@ -38,11 +42,12 @@ export async function bringUp<T>(
   connect: (open: OpenSandbox) => Promise<T>,
 ): Promise<T> {
   let failure: SandboxError | undefined
+  const tried: Tried = { generation: 0 }
   for (let attempt = 0; attempt < 3; attempt += 1) {
     if (signal.aborted) throw new SandboxError('cancelled', 'Stopped waiting for the sandbox.')
     let container: BackendSandbox | undefined
     try {
-      container = await current(slot, options, signal)
+      container = await current(slot, options, signal, tried)
       const opened = await open(container, options.backend, signal)
       const silent = setTimeout(() => void endIfStopped(opened, options.backend), SILENT_MS)
       try {
@@ -102,33 +107,51 @@ export async function containersOf(
   return found.toSorted((a, b) => generation(b, options.deploymentId) - generation(a, options.deploymentId))
 }
 
-/** The container this slot should use, made or replaced where that is due. Older ones are removed. */
+/** The newest generation that could not be made, because its name is taken by something else. */
+interface Tried {
+  generation: number
+}
+
+/**
+ * The container this slot should use, made or replaced where that is due. Older ones are removed. Looked at again after
+ * one was made: of two that were made at once everybody keeps the newest, and only then is it started.
+ */
 async function current(
   slot: LedgerSlot,
   options: BringUpOptions,
   signal: AbortSignal,
+  tried: Tried,
 ): Promise<BackendSandbox> {
-  const containers = await containersOf(slot.slot, options)
-  const newest = containers.find((container) => container.state !== 'removing')
-  const keep = newest && !(await isOutdated(newest, slot, options, signal)) ? newest : undefined
-  // The new one exists before the old one goes, so the engine always knows the owner.
-  const chosen = keep ?? (await create(slot, containers, options, signal))
-  for (const container of containers) {
-    if (container.id !== chosen.id && container.state !== 'removing')
-      await options.backend.remove(container.id)
+  const made = new Set<string>()
+  for (;;) {
+    const containers = await containersOf(slot.slot, options)
+    const newest = containers.find((container) => container.state !== 'removing')
+    const keep =
+      newest && (made.has(newest.id) || !(await isOutdated(newest, slot, options, signal)))
+        ? newest
+        : undefined
+    // The new one exists before the old one goes, so the engine always knows the owner.
+    if (!keep) {
+      if (signal.aborted) throw new SandboxError('cancelled', 'Stopped waiting for the sandbox.')
+      made.add((await create(slot, containers, options, signal, tried)).id)
+      continue
+    }
+    for (const container of containers) {
+      if (container.id !== keep.id && container.state !== 'removing')
+        await options.backend.remove(container.id)
+    }
+    return owned(keep, slot, options)
   }
-  return owned(chosen, slot, containers, options)
 }
 
 /** A claim that was cut off before its rename is finished here: the name says whose it is before a command runs. */
 async function owned(
   container: BackendSandbox,
   slot: LedgerSlot,
-  all: BackendSandbox[],
   options: BringUpOptions,
 ): Promise<BackendSandbox> {
   if (generation(container, options.deploymentId) > 0) return container
-  const name = nameFor(slot, await nextGeneration(slot, all, options), options)
+  const name = nameFor(slot, await options.ledger.nextGeneration(slot.slot, 0), options)
   await options.backend.rename(container.id, name)
   return { ...container, name }
 }
@@ -169,26 +192,22 @@ export async function differs(
   return now !== undefined && now !== container.labels[LABEL.spec]
 }
 
+/** The ledger decides which one comes next, so whoever else makes one just now makes this one, under this name. */
 async function create(
   slot: LedgerSlot,
   existing: BackendSandbox[],
   options: BringUpOptions,
   signal: AbortSignal,
+  tried: Tried,
 ): Promise<BackendSandbox> {
-  const name = nameFor(slot, await nextGeneration(slot, existing, options), options)
-  return options.backend.create(specOf(slot, name, options), signal)
-}
-
-async function nextGeneration(
-  slot: LedgerSlot,
-  existing: BackendSandbox[],
-  options: BringUpOptions,
-): Promise<number> {
-  const highest = Math.max(0, ...existing.map((container) => generation(container, options.deploymentId)))
-  // A ledger restored from a backup may be behind the engine.
-  let next = await options.ledger.nextGeneration(slot.slot)
-  while (next <= highest) next = await options.ledger.nextGeneration(slot.slot)
-  return next
+  const seen = existing.map((container) => generation(container, options.deploymentId))
+  const next = await options.ledger.nextGeneration(slot.slot, Math.max(tried.generation, ...seen))
+  try {
+    return await options.backend.create(specOf(slot, nameFor(slot, next, options), options), signal)
+  } catch (error) {
+    if (error instanceof SandboxError && error.code === 'exists') tried.generation = next
+    throw error
+  }
 }
 
 /** The name of the n-th container of a claimed slot. */
@@ -203,6 +222,7 @@ export function nameFor(
 
 /** What a container of this slot is made from now. */
 export function specOf(slot: LedgerSlot, name: string, options: BringUpOptions): SandboxSpec {
+  const profile = options.profileFor?.(slot.userId) ?? 'default'
   return {
     name,
     slot: slot.slot,
@@ -212,6 +232,7 @@ export function specOf(slot: LedgerSlot, name: string, options: BringUpOptions):
     limits: options.limits,
     labels: slotLabels(options.deploymentId, slot),
     ...(options.runtime === undefined ? {} : { runtime: options.runtime }),
+    ...(profile === 'default' ? {} : { profile }),
   }
 }
 
@@ -233,5 +254,5 @@ export async function open(
       throw error
     }
   }
-  return { id, stream }
+  return { id, stream, profile: profileOf(container) }
 }

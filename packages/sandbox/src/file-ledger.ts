@@ -104,11 +104,12 @@ export function createFileLedger(file: string): SandboxLedger {
         return { result: true, write: true }
       }),
 
-    nextGeneration: (name) =>
+    nextGeneration: (name, after) =>
       transaction((ledger) => {
         const slot = mustHave(ledger, name)
-        slot.generation += 1
-        return { result: slot.generation, write: true }
+        const write = slot.generation <= after
+        if (write) slot.generation = after + 1
+        return { result: slot.generation, write }
       }),
 
     release: (name) =>

@@ -20,19 +20,41 @@ export function createKeyedLock(): KeyedLock {
   }
 }
 
+/** Runs `work` when its turn comes. Rejects with the reason of `signal` when that ends before; later it has no effect. */
+export type Gate = <T>(work: () => Promise<T>, signal?: AbortSignal) => Promise<T>
+
 /** At most `limit` pieces of work at once; the others wait in order. */
-export function createGate(limit: number): <T>(work: () => Promise<T>) => Promise<T> {
+export function createGate(limit: number): Gate {
   let free = limit
-  const waiting: (() => void)[] = []
-  return async (work) => {
+  const waiting = new Set<() => void>()
+
+  function turn(signal: AbortSignal | undefined): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const go = (): void => {
+        signal?.removeEventListener('abort', leave)
+        resolve()
+      }
+      const leave = (): void => {
+        waiting.delete(go)
+        reject(signal?.reason)
+      }
+      if (signal?.aborted) return leave()
+      signal?.addEventListener('abort', leave, { once: true })
+      waiting.add(go)
+    })
+  }
+
+  return async (work, signal) => {
     if (free > 0) free -= 1
-    else await new Promise<void>((resolve) => waiting.push(resolve))
+    else await turn(signal)
     try {
       return await work()
     } finally {
-      const next = waiting.shift()
-      if (next) next()
-      else free += 1
+      const [next] = waiting
+      if (next) {
+        waiting.delete(next)
+        next()
+      } else free += 1
     }
   }
 }

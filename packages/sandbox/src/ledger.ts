@@ -11,7 +11,7 @@ export interface LedgerSlot {
   userId?: string
   uid: number
   volume: string
-  /** Grows with every container made for this slot; part of the container's name. */
+  /** Of the newest container that was decided on for this slot, made or not; part of its name. 0: none yet. */
   generation: number
   createdAt: number
   claimedAt?: number
@@ -33,8 +33,11 @@ export interface SandboxLedger {
   claim(slot: string, userId: string): Promise<LedgerSlot>
   /** One transaction: a warm slot becomes condemned. False when it is somebody's or not there, true when it is condemned. */
   condemn(slot: string): Promise<boolean>
-  /** Add one to the slot's generation and return it. */
-  nextGeneration(slot: string): Promise<number>
+  /**
+   * The generation of the container that comes after `after`, the newest that the caller has seen: the slot's own when
+   * it is greater, else `after` + 1, which it then is. So controllers that make a container at once make the same one.
+   */
+  nextGeneration(slot: string, after: number): Promise<number>
   /** Forget a slot whose volume a person removed. */
   release(slot: string): Promise<void>
   list(): Promise<LedgerSlot[]>

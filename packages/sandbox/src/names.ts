@@ -27,7 +27,7 @@ export function poolName(deployment: string, slot: string): string {
   return `sbx-${deployment}-${slot}`
 }
 
-/** `sbx-<deployment>-<slot>-<owner>-<n>`: never used twice, because n never is. */
+/** `sbx-<deployment>-<slot>-<owner>-<n>`: the ledger decides on n, so no two containers of a slot have the same. */
 export function claimedName(deployment: string, slot: string, owner: string, generation: number): string {
   return `${poolName(deployment, slot)}-${owner}-${generation}`
 }

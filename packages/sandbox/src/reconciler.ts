@@ -77,7 +77,7 @@ export function createReconciler(options: ReconcileOptions): Reconciler {
       )
       if (current?.slot !== row.slot || !newest) return
       if (generation(newest, deploymentId) === 0)
-        await backend.rename(newest.id, nameFor(row, await ledger.nextGeneration(row.slot), options))
+        await backend.rename(newest.id, nameFor(row, await ledger.nextGeneration(row.slot, 0), options))
       for (const { id } of older) await backend.remove(id)
     })
   }

@@ -79,7 +79,7 @@ async function fresh(
   options: SlotsOptions,
 ): Promise<LedgerSlot> {
   const slot = await newSlot(containers, options)
-  return { ...slot, state: 'claimed', userId, claimedAt: slot.createdAt }
+  return { ...slot, state: 'claimed', userId, generation: 1, claimedAt: slot.createdAt }
 }
 
 /** A warm slot that nothing has of yet, neither the ledger nor the engine. A uid is kept as long as its volume exists. */

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 
-import type { BackendSandbox } from './backend.ts'
+import type { BackendSandbox, SandboxProfile } from './backend.ts'
 import { bringUp, containersOf, open, type BringUpOptions } from './bring-up.ts'
 import { connectSandbox, type ConnectedSandbox } from './client.ts'
 import type { Egress, UserEgress } from './egress/egress.ts'
@@ -8,7 +8,7 @@ import type { Prove } from './doctor/proof.ts'
 import { SandboxError } from './errors.ts'
 import type { Idler } from './idle.ts'
 import { deriveSandboxKey } from './key.ts'
-import type { KeyedLock } from './keyed-lock.ts'
+import type { Gate, KeyedLock } from './keyed-lock.ts'
 import type { LedgerSlot } from './ledger.ts'
 import { ownerTag } from './names.ts'
 import type { Pool } from './pool.ts'
@@ -18,13 +18,16 @@ import { slotFor } from './slots.ts'
 /** When a stream drops, the waits in milliseconds before each try to open a new one. */
 const RECONNECT_AFTER = [50, 250, 1_000, 4_000, 15_000]
 
-/** How long one acquire may take altogether, whoever waits for it. */
-const ACQUIRE_MS = 120_000
+/** How long the making or starting of one sandbox may take from its turn on, in milliseconds. */
+const START_MS = 120_000
+
+/** How long it may wait for its turn, in milliseconds: on a slow machine two hundred others may be before it. */
+const LINE_MS = 900_000
 
 export interface TenantsContext extends BringUpOptions {
   lock: KeyedLock
   /** At most so many containers are started at once, here and elsewhere. */
-  gate: <T>(work: () => Promise<T>) => Promise<T>
+  gate: Gate
   pool: Pick<Pool, 'take'>
   /** What a workspace may hold just now. */
   budget: () => DiskBudget
@@ -35,6 +38,8 @@ export interface TenantsContext extends BringUpOptions {
   egress?: Egress
   /** Ends when the controller lets go. */
   closing: AbortSignal
+  /** Milliseconds; for tests. Default two minutes for a start, and fifteen to wait for its turn. */
+  patience?: { startMs: number; lineMs: number }
   log: (message: string, details: { userId: string; error?: unknown }) => void
 }
 
@@ -55,6 +60,12 @@ export interface Tenants {
   letGoOfAll(): Promise<void>
 }
 
+/** A stream to a sandbox that is nobody's to use yet. */
+interface Connection {
+  sandbox: ConnectedSandbox
+  profile: SandboxProfile
+}
+
 interface Tenant {
   sandbox: ConnectedSandbox
   /** When somebody last asked for it, on the clock of `performance.now()`. */
@@ -63,6 +74,8 @@ interface Tenant {
 
 export function createTenants(context: TenantsContext): Tenants {
   const { backend, ledger, lock, gate, closing } = context
+  const { startMs, lineMs } = context.patience ?? { startMs: START_MS, lineMs: LINE_MS }
+  const profileFor = context.profileFor ?? (() => 'default')
   const live = new Map<string, Tenant>()
   const joining = new Map<string, Promise<ConnectedSandbox>>()
   /** When a stream of this user last came or went: what was seen on the engine before that says nothing any more. */
@@ -87,9 +100,9 @@ export function createTenants(context: TenantsContext): Tenants {
     return started
   }
 
-  async function admit(userId: string, sandbox: ConnectedSandbox): Promise<ConnectedSandbox> {
+  async function admit(userId: string, { sandbox, profile }: Connection): Promise<ConnectedSandbox> {
     try {
-      await context.prove(sandbox)
+      await context.prove(sandbox, profile)
     } catch (error) {
       await sandbox.close()
       throw error
@@ -102,30 +115,59 @@ export function createTenants(context: TenantsContext): Tenants {
   }
 
   async function connect(userId: string): Promise<ConnectedSandbox> {
-    const signal = AbortSignal.any([closing, AbortSignal.timeout(ACQUIRE_MS)])
     try {
-      const taken = await takeFromPool(userId)
-      return await admit(userId, taken ?? (await gate(() => bringUpFor(userId, signal))))
+      return await admit(userId, (await takeFromPool(userId)) ?? (await inTurn(userId)))
     } catch (error) {
       if (closing.aborted) throw new SandboxError('cancelled', 'The controller is closing.')
-      if (signal.aborted)
-        throw new SandboxError('timeout', 'The sandbox did not get ready within two minutes. Try again.', {
-          cause: error,
-        })
       throw error
     }
   }
 
-  /** Only for somebody of whom the engine knows nothing, and the ledger neither: a lost ledger hides nobody's files. */
-  async function takeFromPool(userId: string): Promise<ConnectedSandbox | undefined> {
-    if (context.hasContainer(ownerTag(context.deploymentKey, userId))) return undefined
-    return (await context.pool.take(userId))?.sandbox
+  /** The time that it may take counts from when its turn comes. */
+  async function inTurn(userId: string): Promise<Connection> {
+    const line = AbortSignal.any([closing, AbortSignal.timeout(lineMs)])
+    let began = false
+    try {
+      return await gate(() => {
+        began = true
+        return within(startMs, (signal) => bringUpFor(userId, signal))
+      }, line)
+    } catch (error) {
+      if (began || !line.aborted) throw error
+      throw new SandboxError(
+        'timeout',
+        `Its turn did not come within ${shown(lineMs)}: very many sandboxes are being started. Try again later.`,
+        { cause: error },
+      )
+    }
   }
 
-  async function bringUpFor(userId: string, signal: AbortSignal): Promise<ConnectedSandbox> {
+  async function within<T>(ms: number, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    const deadline = AbortSignal.timeout(ms)
+    try {
+      return await work(AbortSignal.any([closing, deadline]))
+    } catch (error) {
+      if (!deadline.aborted) throw error
+      throw new SandboxError('timeout', `The sandbox did not get ready within ${shown(ms)}. Try again.`, {
+        cause: error,
+      })
+    }
+  }
+
+  /** Only for somebody of whom the engine knows nothing, and the ledger neither: a lost ledger hides nobody's files. */
+  async function takeFromPool(userId: string): Promise<Connection | undefined> {
+    if (context.hasContainer(ownerTag(context.deploymentKey, userId))) return undefined
+    const profile = profileFor(userId)
+    if (profile !== profileFor(undefined)) return undefined
+    const sandbox = (await context.pool.take(userId))?.sandbox
+    return sandbox && { sandbox, profile }
+  }
+
+  async function bringUpFor(userId: string, signal: AbortSignal): Promise<Connection> {
     const slot = await slotFor(userId, context)
-    return bringUp(slot, context, signal, async ({ id, stream }) =>
-      connectSandbox({
+    return bringUp(slot, context, signal, async ({ id, stream, profile }) => ({
+      profile,
+      sandbox: await connectSandbox({
         id,
         stream,
         key: deriveSandboxKey(context.deploymentKey, id),
@@ -133,7 +175,7 @@ export function createTenants(context: TenantsContext): Tenants {
         signal,
         disk: context.budget(),
       }),
-    )
+    }))
   }
 
   function onDrop(userId: string, sandbox: ConnectedSandbox, why: SandboxError | undefined): void {
@@ -192,10 +234,11 @@ export function createTenants(context: TenantsContext): Tenants {
       if (userId === undefined) return
       await lock.run(userId, async () => {
         if (live.has(userId) || closing.aborted || !unchanged(userId, seenAt)) return
-        const { id, stream } = await open(container, backend, closing)
+        const { id, stream, profile } = await open(container, backend, closing)
         const key = deriveSandboxKey(context.deploymentKey, id)
         const disk = context.budget()
-        await admit(userId, await connectSandbox({ id, stream, key, epoch, signal: closing, disk }))
+        const sandbox = await connectSandbox({ id, stream, key, epoch, signal: closing, disk })
+        await admit(userId, { sandbox, profile })
       })
     },
 
@@ -236,6 +279,10 @@ export function createTenants(context: TenantsContext): Tenants {
       await Promise.all([...live.keys()].map((userId) => letGo(userId)))
     },
   }
+}
+
+function shown(ms: number): string {
+  return ms < 120_000 ? `${ms / 1_000} seconds` : `${ms / 60_000} minutes`
 }
 
 /** Whoever gets a sandbox finds its way out open. */

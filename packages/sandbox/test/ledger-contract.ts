@@ -141,19 +141,29 @@ export function testLedger(name: string, make: () => Promise<LedgerUnderTest>): 
     test('a slot that is not there: typed errors, and release is idempotent', async () => {
       const { ledger } = await fresh()
       await expect(ledger.claim('zzzzzzzz', 'ann')).rejects.toMatchObject({ code: 'not_found' })
-      await expect(ledger.nextGeneration('zzzzzzzz')).rejects.toMatchObject({ code: 'not_found' })
+      await expect(ledger.nextGeneration('zzzzzzzz', 0)).rejects.toMatchObject({ code: 'not_found' })
       await expect(ledger.release('zzzzzzzz')).resolves.toBeUndefined()
     })
 
-    test('generations count up per slot and stay', async () => {
+    test('the generation after the same one is the same for everybody who asks, per slot, and stays', async () => {
       const { ledger, reopen } = await fresh()
+      const second = await reopen()
       await ledger.add(warmSlot('aaaaaaaa', 30_000))
       await ledger.add(warmSlot('bbbbbbbb', 30_001))
-      const numbers = await Promise.all(Array.from({ length: 10 }, () => ledger.nextGeneration('aaaaaaaa')))
-      expect(numbers.toSorted((a, b) => a - b)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10])
-      expect(await ledger.nextGeneration('bbbbbbbb')).toBe(1)
+      for (const after of [0, 1, 2]) {
+        const numbers = await Promise.all(
+          Array.from({ length: 10 }, (_, n) => (n % 2 ? ledger : second).nextGeneration('aaaaaaaa', after)),
+        )
+        expect(new Set(numbers)).toEqual(new Set([after + 1]))
+      }
+      expect(await ledger.nextGeneration('bbbbbbbb', 0)).toBe(1)
       const again = await reopen()
-      expect(await again.nextGeneration('aaaaaaaa')).toBe(11)
+      expect(await again.nextGeneration('aaaaaaaa', 0)).toBe(3)
+      expect(await again.nextGeneration('aaaaaaaa', 41)).toBe(42)
+      expect((await again.list()).map(({ slot, generation }) => [slot, generation]).toSorted()).toEqual([
+        ['aaaaaaaa', 42],
+        ['bbbbbbbb', 1],
+      ])
     })
 
     test('epochs grow and are never the same twice, in two controllers and over a restart', async () => {

@@ -148,6 +148,8 @@ export function createLocalProcessBackend(options: LocalProcessOptions): Sandbox
       const existing = find(spec.name)
       if (existing) return describe(existing)
       await mkdir(volumePath(spec.volume), { recursive: true })
+      const meanwhile = find(spec.name)
+      if (meanwhile) return describe(meanwhile)
       volumeLabels.set(spec.volume, { ...spec.labels })
       const id = randomBytes(32).toString('hex')
       const made: LocalSandbox = {

@@ -67,10 +67,17 @@ export function storedLedger(db: Kysely<SessionsSchema>): SandboxLedger {
       return row?.state === 'condemned'
     },
 
-    async nextGeneration(slot) {
+    async nextGeneration(slot, after) {
       const row = await db
         .updateTable('sandbox_slots')
-        .set((query) => ({ generation: query('generation', '+', 1) }))
+        .set((query) => ({
+          generation: query
+            .case()
+            .when('generation', '>', after)
+            .then(query.ref('generation'))
+            .else(sql<number>`cast(${after + 1} as bigint)`)
+            .end(),
+        }))
         .where('slot', '=', slot)
         .returning('generation')
         .executeTakeFirst()

@@ -1,5 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 
+import type Docker from 'dockerode'
+
 import type { BackendCapabilities, BackendSandbox, SandboxBackend } from '../../backend.ts'
 import { unframed } from '../../docker-stream.ts'
 import { SandboxError } from '../../errors.ts'
@@ -30,6 +32,9 @@ export interface DockerBackendOptions {
   /** When an engine that hangs is given up for a while, and how many calls may wait for it. */
   circuit?: CircuitOptions
 }
+
+/** How long the container of a name that is taken may take to be seen, in milliseconds. */
+const APPEARS_MS = 20_000
 
 /**
  * Sandboxes as containers of one Docker engine. Nothing is contacted before the first call. Throws
@@ -64,14 +69,23 @@ export function createDockerBackend(options: DockerBackendOptions): SandboxBacke
   /** Ids already seen to carry our label; a container never changes its labels. */
   const owned = new Set<string>()
 
-  async function inspect(idOrName: string, signal?: AbortSignal): Promise<BackendSandbox | undefined> {
-    const found = await engine.call(
+  /** Any container, somebody else's too. */
+  function look(idOrName: string, signal?: AbortSignal): Promise<Docker.ContainerInspectInfo | undefined> {
+    return engine.call(
       'look at the sandbox',
       DEADLINE.read,
       (docker, inner) => absentIf404(docker.getContainer(idOrName).inspect({ abortSignal: inner })),
       signal,
     )
-    if (!found || !isOurs(deployment, found.Config.Labels)) return undefined
+  }
+
+  async function inspect(idOrName: string, signal?: AbortSignal): Promise<BackendSandbox | undefined> {
+    const found = await look(idOrName, signal)
+    return found && ours(found)
+  }
+
+  function ours(found: Docker.ContainerInspectInfo): BackendSandbox | undefined {
+    if (!isOurs(deployment, found.Config.Labels)) return undefined
     owned.add(found.Id)
     return {
       id: found.Id,
@@ -86,11 +100,15 @@ export function createDockerBackend(options: DockerBackendOptions): SandboxBacke
     return owned.has(id) || (await inspect(id, signal)) !== undefined
   }
 
-  /** A name is taken some time before the container can be seen: another create of it may be under way. */
+  /**
+   * A name is taken some time before the container can be seen: another create of it may be under way, which on a busy
+   * machine takes long. A name of which nothing ever comes is what a crash of the engine left.
+   */
   async function appearing(name: string, signal?: AbortSignal): Promise<BackendSandbox | undefined> {
-    for (let wait = 20; wait < 2_000; wait *= 2) {
-      const found = await inspect(name, signal)
-      if (found) return found
+    const from = performance.now()
+    for (let wait = 20; performance.now() - from < APPEARS_MS; wait = Math.min(wait * 2, 1_000)) {
+      const found = await look(name, signal)
+      if (found) return ours(found)
       await sleep(wait)
     }
     return undefined
@@ -192,9 +210,17 @@ export function createDockerBackend(options: DockerBackendOptions): SandboxBacke
 
     async rename(id, name) {
       await must(id)
-      await engine.call('rename the sandbox', DEADLINE.change, (docker, signal) =>
-        docker.getContainer(id).rename({ name, abortSignal: signal }),
-      )
+      await engine.call('rename the sandbox', DEADLINE.change, async (docker, signal) => {
+        const container = docker.getContainer(id)
+        try {
+          await container.rename({ name, abortSignal: signal })
+        } catch (error) {
+          // Also the answer where it has this name already: another controller was first.
+          const status = engineAnswer(error)?.statusCode
+          if (status !== 400 && status !== 409) throw error
+          if ((await container.inspect({ abortSignal: signal })).Name !== `/${name}`) throw error
+        }
+      })
     },
 
     remove,
