@@ -27,6 +27,8 @@ struct job {
 
 /* paths.c. They return a descriptor, or 0, or -1 with errno. */
 int open_beneath(int dir, const char *path, uint64_t flags, mode_t mode, uint64_t resolve);
+/* walk.c: what open_beneath does, on a kernel without openat2. */
+int walk_beneath(int root, const char *path, uint64_t flags, mode_t mode, bool no_links);
 int open_parent(char *path, const char **name);
 int make_directories(char *path);
 int staging_dir(bool make);

@@ -12,10 +12,19 @@ const CACHE = fileURLToPath(new URL('../../../node_modules/.cache/sandlot-sbxd/'
 
 /** sbxd and its session library in this directory, every warning an error. Returns the binary's path. */
 export async function buildSbxd(directory: string): Promise<string> {
-  const folder = join(CACHE, await sourcesHash())
+  return buildOnce(directory, '', '-O2 -Werror')
+}
+
+/** The same as on a kernel without openat2(2): every path is walked step by step. */
+export async function buildWalkingSbxd(directory: string): Promise<string> {
+  return buildOnce(directory, '-walking', '-O2 -Werror -DCALL_OPENAT2=-1')
+}
+
+async function buildOnce(directory: string, kind: string, flags: string): Promise<string> {
+  const folder = join(CACHE, (await sourcesHash()) + kind)
   await mkdir(folder, { recursive: true })
   // The first one builds, the others wait for it and find the work done.
-  const build = ['make', '-s', '-C', sources, `OUT=${join(folder, 'sbxd')}`, 'CFLAGS=-O2 -Werror']
+  const build = ['make', '-s', '-C', sources, `OUT=${join(folder, 'sbxd')}`, `CFLAGS=${flags}`]
   await promisify(execFile)('flock', [join(folder, 'lock'), ...build])
   for (const name of ['sbxd', 'session.so']) await copyFile(join(folder, name), join(directory, name))
   return join(directory, 'sbxd')

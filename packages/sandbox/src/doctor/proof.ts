@@ -4,7 +4,7 @@
  */
 import { randomBytes } from 'node:crypto'
 
-import type { SandboxBackend } from '../backend.ts'
+import type { SandboxBackend, SandboxProfile } from '../backend.ts'
 import { SandboxError } from '../errors.ts'
 import type { Sandbox } from '../sandbox.ts'
 import { check, type Finding, isSafe } from './finding.ts'
@@ -15,7 +15,8 @@ const TIMEOUT_MS = 30_000
  * Prints `name=value` lines. Only /usr is used, which is read-only, and perl without modules. A system call's value is
  * `open` when it succeeded, else its errno: on a kernel without our filter io_uring_setup(1, 0) says EFAULT, AF_VSOCK
  * succeeds in a virtual machine, and ptrace of process 1 says EPERM with and without it, so a child of our own is
- * asked as well.
+ * asked as well. What follows `kernel` is for gVisor, whose /proc says less: its log's first record, the same facts by
+ * prctl(2) and mount table, and the ways to a key in the memory of process 1.
  */
 const SCRIPT = String.raw`
 use strict;
@@ -29,13 +30,18 @@ attempt('io_uring', 425, 1, 0);
 attempt('userfaultfd', $arm ? 282 : 323, 1);
 attempt('unshare', $arm ? 97 : 272, 0x10000000);
 my $child = fork(); if (!$child) { sleep 5; exit 0 }
-attempt('ptrace', $arm ? 117 : 101, 16, $child, 0, 0); kill 9, $child; waitpid($child, 0);
+attempt('ptrace', $arm ? 117 : 101, 16, $child, 0, 0); attempt('process_vm_writev', $arm ? 271 : 311, $child, 0, 0, 0, 0, 0); kill 9, $child; waitpid($child, 0);
 $! = 0; my $vsock = syscall($arm ? 198 : 41, 40, 1, 0); say1('vsock', $vsock >= 0 ? 'open' : errno());
 $! = 0; say1('root', open(my $f, '>', '/sandlot-probe') ? 'open' : errno());
 $! = 0; say1('fds_of_1', opendir(my $d, '/proc/1/fd') ? 'open' : errno());
 open(my $comm, '<', '/proc/1/comm'); my $name = <$comm>; chomp $name; say1('init', $name);
 open(my $net, '<', '/proc/net/dev'); my @links; while (<$net>) { push @links, $1 if /^\s*([^\s:|]+):/ } say1('links', join ',', @links);
 open(my $version, '<', '/proc/version'); my $kernel = <$version>; chomp $kernel; say1('kernel', $kernel);
+my $log = "\0" x 4096; $! = 0; say1('log', syscall($arm ? 116 : 103, 3, $log, 4096) >= 0 && $log =~ /^(?:<\d+>)?(\[ *[\d.]+\] [^\n\0]*)/ ? $1 : errno());
+say1('nnp', syscall($arm ? 167 : 157, 39, 0, 0, 0, 0));
+my $mount = ''; open(my $mounts, '<', '/proc/self/mounts'); while (<$mounts>) { my @field = split ' '; $mount = $field[3] if $field[1] eq '/' } say1('root_mount', $mount);
+$! = 0; say1('memory_of_1', open(my $memory, '<', '/proc/1/mem') ? 'open' : errno());
+attempt('trace_1', $arm ? 117 : 101, 16, 1, 0, 0);
 `
 
 /** What the script found, by name. */
@@ -70,60 +76,50 @@ export async function probeSandbox(sandbox: Sandbox): Promise<Proof> {
 
 const CLOSED = ['EPERM', 'EACCES', 'ENOSYS', 'EROFS']
 
-/** What a proof means. Every finding is a `must`. A value that is missing counts as failed. */
-export function judgeProof(proof: Proof): Finding[] {
-  const of = (name: string): string => proof.get(name) ?? 'not said'
-  const closed = (name: string): boolean => CLOSED.includes(of(name))
-  const sentry = of('kernel').includes('gvisor')
-  const caps = ['CapInh', 'CapPrm', 'CapEff', 'CapBnd', 'CapAmb']
-  const open = ['io_uring', 'userfaultfd', 'unshare', 'ptrace', 'vsock'].filter((name) =>
-    // gVisor is a kernel of its own in user space: what it offers reaches no host kernel, and it applies no profile.
-    sentry ? name === 'io_uring' && !closed(name) : !closed(name),
-  )
+/** The first record of the log of gVisor's kernel, whatever its version. */
+const GVISOR_LOG = /^\[ *0\.000000\] Starting gVisor\.\.\.$/
+
+/**
+ * What a proof means. Every finding is a `must`, but one on gVisor. A value that is missing counts as failed.
+ *
+ * gVisor is believed by its kernel log alone: our filter refuses syslog(2), and where it is missing, the first record
+ * of a Linux log is Linux's own; the proof is taken before anybody's command has run. Its version line looks like Linux.
+ *
+ * With the debug profile a sandbox may trace its own processes, and nothing else is different.
+ */
+export function judgeProof(proof: Proof, profile: SandboxProfile = 'default'): Finding[] {
   return [
-    check('must', 'seccomp', 'System call filter', sentry || of('Seccomp') === '2', {
-      ok: sentry ? 'gVisor answers system calls itself' : 'active',
-      bad: `commands run without one (Seccomp: ${of('Seccomp')})`,
+    ...(GVISOR_LOG.test(proof.get('log') ?? '') ? judgeSentry(proof) : judgeLinux(proof, profile)),
+    ...judgeSurroundings(proof),
+  ]
+}
+
+const of = (proof: Proof, name: string): string => proof.get(name) ?? 'not said'
+const closed = (proof: Proof, name: string): boolean => CLOSED.includes(of(proof, name))
+const CAPABILITIES = ['CapInh', 'CapPrm', 'CapEff', 'CapBnd', 'CapAmb']
+
+const ALWAYS_CLOSED = ['io_uring', 'userfaultfd', 'unshare', 'vsock']
+const CLOSED_IN = { default: ['ptrace'], debug: ['trace_1', 'process_vm_writev'] } as const
+
+/** What is asked of a sandbox on the host's own kernel. */
+function judgeLinux(proof: Proof, profile: SandboxProfile): Finding[] {
+  const open = [...ALWAYS_CLOSED, ...CLOSED_IN[profile]].filter((name) => !closed(proof, name))
+  return [
+    check('must', 'seccomp', 'System call filter', of(proof, 'Seccomp') === '2', {
+      ok: 'active',
+      bad: `commands run without one (Seccomp: ${of(proof, 'Seccomp')})`,
       fix: 'Use an engine built with seccomp on a kernel with CONFIG_SECCOMP_FILTER, and let no one set seccomp=unconfined.',
     }),
     check('must', 'seccomp-profile', 'Sandlot’s own profile', open.length === 0, {
       ok: 'what it closes is closed',
-      bad: `open in a sandbox: ${open.map((name) => `${name} (${of(name)})`).join(', ')}`,
+      bad: `open in a sandbox: ${open.map((name) => `${name} (${of(proof, name)})`).join(', ')}`,
       fix: 'The engine does not apply the profile that is sent with each container: update it, or the runtime.',
     }),
-    check('must', 'no-new-privileges', 'No new privileges', of('NoNewPrivs') === '1' || sentry, {
-      ok: 'set-uid files change nothing',
-      bad: 'a set-uid file would give its rights to a command',
-      fix: 'Update the container runtime: it ignores no-new-privileges.',
-    }),
-    check(
-      'must',
-      'capabilities',
-      'Capabilities',
-      caps.every((name) => /^0+$/.test(of(name))),
-      {
-        ok: 'none',
-        bad: `a command holds some (${caps.map((name) => `${name} ${of(name)}`).join(', ')})`,
-        fix: 'Update the engine: it adds capabilities that it was told to drop.',
-      },
-    ),
+    judgePrivileges(of(proof, 'NoNewPrivs') === '1'),
+    judgeCapabilities(proof, CAPABILITIES),
     // EACCES alone would only say that an ordinary user may not write there.
-    check('must', 'read-only-root', 'Image', of('root') === 'EROFS' || (sentry && closed('root')), {
-      ok: 'read-only',
-      bad: `it is not mounted read-only (writing to it says: ${of('root')})`,
-      fix: 'The engine ignores ReadonlyRootfs; use another engine or runtime.',
-    }),
-    check('must', 'network', 'Network', of('links') === 'lo', {
-      ok: 'only the loopback of its own',
-      bad: `a sandbox has other interfaces: ${of('links')}`,
-      fix: 'The engine ignores NetworkMode none; remove what attaches networks to containers behind its back.',
-    }),
-    check('must', 'supervisor', 'First process', of('init') === 'sbxd', {
-      ok: 'sbxd',
-      bad: `${of('init')} instead of sbxd`,
-      fix: 'Something wraps the entrypoint: set no --init and no default-init on the engine for these containers.',
-    }),
-    check('must', 'supervisor-closed', 'The supervisor’s descriptors', closed('fds_of_1'), {
+    judgeRoot(proof, of(proof, 'root') === 'EROFS'),
+    check('must', 'supervisor-closed', 'The supervisor’s descriptors', closed(proof, 'fds_of_1'), {
       ok: 'closed to commands',
       bad: 'a command can look into them',
       fix: 'The kernel or the runtime ignores PR_SET_DUMPABLE: use another runtime.',
@@ -131,9 +127,89 @@ export function judgeProof(proof: Proof): Finding[] {
   ]
 }
 
+/**
+ * What is asked of a sandbox on gVisor. It is a kernel of its own in user space: what it offers reaches no host kernel,
+ * and it applies no profile. It has no ambient capabilities, asks for a file's owner before its mount, and does not
+ * close the descriptors of a process that may not be traced, only its memory.
+ */
+function judgeSentry(proof: Proof): Finding[] {
+  const keyed = closed(proof, 'memory_of_1') && closed(proof, 'trace_1')
+  const named = CAPABILITIES.filter((name) => name !== 'CapAmb' || proof.has(name))
+  const vsock = of(proof, 'vsock')
+  return [
+    check('must', 'seccomp', 'System call filter', true, {
+      ok: 'gVisor answers system calls itself',
+      bad: '',
+      fix: '',
+    }),
+    check('must', 'seccomp-profile', 'Sandlot’s own profile', CLOSED.includes(vsock) || vsock === NO_FAMILY, {
+      ok: 'not needed: gVisor passes nothing on to the host',
+      bad: `gVisor lets a sandbox reach the machine around it: vsock (${vsock})`,
+      fix: 'Let runsc pass no sockets on to the host: --network=none or sandbox.',
+    }),
+    judgePrivileges(of(proof, 'nnp') === '1'),
+    judgeCapabilities(proof, named),
+    judgeRoot(proof, closed(proof, 'root') && of(proof, 'root_mount').split(',').includes('ro')),
+    keyed
+      ? check('warn', 'supervisor-closed', 'The supervisor’s descriptors', closed(proof, 'fds_of_1'), {
+          ok: 'closed to commands',
+          bad: 'a command can write into the stream of its own sandbox, and so forge what commands there answered; the key stays closed',
+          fix: 'gVisor opens the descriptors of every process of the same user; with runc they are closed.',
+        })
+      : check('must', 'supervisor-closed', 'The supervisor’s memory', false, {
+          ok: '',
+          bad: 'a command can look into it',
+          fix: 'This gVisor ignores PR_SET_DUMPABLE: update it.',
+        }),
+  ]
+}
+
+/** EAFNOSUPPORT: there are no such sockets. */
+const NO_FAMILY = 'errno 97'
+
+function judgePrivileges(holds: boolean): Finding {
+  return check('must', 'no-new-privileges', 'No new privileges', holds, {
+    ok: 'set-uid files change nothing',
+    bad: 'a set-uid file would give its rights to a command',
+    fix: 'Update the container runtime: it ignores no-new-privileges.',
+  })
+}
+
+function judgeCapabilities(proof: Proof, names: readonly string[]): Finding {
+  const none = names.every((name) => /^0+$/.test(of(proof, name)))
+  return check('must', 'capabilities', 'Capabilities', none, {
+    ok: 'none',
+    bad: `a command holds some (${names.map((name) => `${name} ${of(proof, name)}`).join(', ')})`,
+    fix: 'Update the engine: it adds capabilities that it was told to drop.',
+  })
+}
+
+function judgeRoot(proof: Proof, holds: boolean): Finding {
+  return check('must', 'read-only-root', 'Image', holds, {
+    ok: 'read-only',
+    bad: `it is not mounted read-only (writing to it says: ${of(proof, 'root')})`,
+    fix: 'The engine ignores ReadonlyRootfs; use another engine or runtime.',
+  })
+}
+
+function judgeSurroundings(proof: Proof): Finding[] {
+  return [
+    check('must', 'network', 'Network', of(proof, 'links') === 'lo', {
+      ok: 'only the loopback of its own',
+      bad: `a sandbox has other interfaces: ${of(proof, 'links')}`,
+      fix: 'The engine ignores NetworkMode none; remove what attaches networks to containers behind its back.',
+    }),
+    check('must', 'supervisor', 'First process', of(proof, 'init') === 'sbxd', {
+      ok: 'sbxd',
+      bad: `${of(proof, 'init')} instead of sbxd`,
+      fix: 'Something wraps the entrypoint: set no --init and no default-init on the engine for these containers.',
+    }),
+  ]
+}
+
 /** Throws `unsafe_host` where a sandbox proves that commands must not run. Says everything that is wrong at once. */
-export async function requireProof(sandbox: Sandbox): Promise<void> {
-  const findings = judgeProof(await probeSandbox(sandbox))
+export async function requireProof(sandbox: Sandbox, profile?: SandboxProfile): Promise<void> {
+  const findings = judgeProof(await probeSandbox(sandbox), profile)
   if (isSafe(findings)) return
   const failed = findings.filter(({ state }) => state === 'failed')
   throw new SandboxError(
@@ -145,22 +221,25 @@ export async function requireProof(sandbox: Sandbox): Promise<void> {
 }
 
 /** Lets a sandbox prove what it holds before it is handed out. Rejects with a `SandboxError`: `unsafe_host`. */
-export type Prove = (sandbox: Sandbox) => Promise<void>
+export type Prove = (sandbox: Sandbox, profile: SandboxProfile) => Promise<void>
 
 /**
- * One controller makes all its sandboxes alike, so the first one proves it for all; a failure is not remembered. A
- * backend that says that it isolates nothing has nothing to prove.
+ * One controller makes all its sandboxes of one profile alike, so the first one proves it for all; a failure is not
+ * remembered. A backend that says that it isolates nothing has nothing to prove.
  */
 export function proveOnce(backend: Pick<SandboxBackend, 'capabilities'>): Prove {
-  let proved: Promise<void> | undefined
-  const prove = async (sandbox: Sandbox): Promise<void> => {
-    if ((await backend.capabilities()).isolates) await requireProof(sandbox)
+  const proved = new Map<SandboxProfile, Promise<void>>()
+  const prove = async (sandbox: Sandbox, profile: SandboxProfile): Promise<void> => {
+    if ((await backend.capabilities()).isolates) await requireProof(sandbox, profile)
   }
-  return (sandbox) => {
-    proved ??= prove(sandbox).catch((error: unknown) => {
-      proved = undefined
+  return (sandbox, profile) => {
+    const known = proved.get(profile)
+    if (known !== undefined) return known
+    const proof = prove(sandbox, profile).catch((error: unknown) => {
+      proved.delete(profile)
       throw error
     })
-    return proved
+    proved.set(profile, proof)
+    return proof
   }
 }

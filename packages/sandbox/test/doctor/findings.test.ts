@@ -57,14 +57,74 @@ test.each([
   expect(isSafe(findings)).toBe(false)
 })
 
+test('with the debug profile a sandbox may trace its own processes, and nothing else is open', () => {
+  const debug = (change: Record<string, string> = {}): string[] =>
+    failed(
+      judgeProof(proof({ ptrace: 'open', trace_1: 'EPERM', process_vm_writev: 'EPERM', ...change }), 'debug'),
+    )
+  expect(debug()).toEqual([])
+  for (const name of ['trace_1', 'process_vm_writev', 'io_uring', 'unshare', 'vsock', 'userfaultfd'])
+    expect(debug({ [name]: 'open' }), name).toEqual(['seccomp-profile'])
+  expect(debug({ fds_of_1: 'open' })).toEqual(['supervisor-closed'])
+})
+
 test('what a sandbox does not say is not proved', () => {
   expect(failed(judgeProof(new Map()))).toEqual(judgeProof(new Map()).map(({ id }) => id))
 })
 
-test('gVisor has no filter of ours and needs none, but is no reason to accept a network', () => {
-  const sentry = { kernel: 'Linux version 4.4.0 gvisor', Seccomp: '0', unshare: 'open', io_uring: 'ENOSYS' }
-  expect(failed(judgeProof(proof(sentry)))).toEqual([])
-  expect(failed(judgeProof(proof({ ...sentry, links: 'lo,eth0' })))).toEqual(['network'])
+/** What a sandbox says on Debian's runsc of December 2022: no NoNewPrivs and no CapAmb in /proc/self/status. */
+const { NoNewPrivs: _, CapAmb: __, ...ON_BOTH } = GOOD
+const SENTRY: Record<string, string> = {
+  ...ON_BOTH,
+  Seccomp: '0',
+  io_uring: 'errno 14',
+  userfaultfd: 'ENOSYS',
+  unshare: 'open',
+  ptrace: 'open',
+  vsock: 'errno 97',
+  root: 'EACCES',
+  fds_of_1: 'open',
+  kernel: 'Linux version 4.4.0 #1 SMP Sun Jan 10 15:06:54 PST 2016',
+  log: '[    0.000000] Starting gVisor...',
+  nnp: '1',
+  root_mount: 'ro,trans=fd,rfdno=4',
+  memory_of_1: 'EACCES',
+  trace_1: 'EPERM',
+}
+const sentry = (change: Record<string, string>): Map<string, string> =>
+  new Map(Object.entries({ ...SENTRY, ...change }))
+
+test('gVisor has no filter of ours and needs none', () => {
+  const findings = judgeProof(sentry({}))
+  expect(isSafe(findings)).toBe(true)
+  expect(failed(findings)).toEqual(['supervisor-closed'])
+  expect(findings.find(({ id }) => id === 'supervisor-closed')).toMatchObject({ group: 'warn' })
+  expect(failed(judgeProof(sentry({ fds_of_1: 'EACCES' })))).toEqual([])
+})
+
+test.each([
+  ['a network', { links: 'lo,eth0' }, 'network'],
+  ['the socket of a virtual machine', { vsock: 'open' }, 'seccomp-profile'],
+  ['set-uid files count', { nnp: '0' }, 'no-new-privileges'],
+  ['a capability', { CapBnd: '00000000a80425fb' }, 'capabilities'],
+  ['an ambient capability, where it has them', { CapAmb: '0000000000000001' }, 'capabilities'],
+  ['a writable image', { root: 'open' }, 'read-only-root'],
+  ['an image that only root could write to', { root_mount: 'rw' }, 'read-only-root'],
+  ['the memory of sbxd', { memory_of_1: 'open' }, 'supervisor-closed'],
+  ['tracing sbxd', { trace_1: 'open' }, 'supervisor-closed'],
+])('on gVisor too it fails for %s', (_name, change, id) => {
+  const findings = judgeProof(sentry({ fds_of_1: 'EACCES', ...change }))
+  expect(failed(findings)).toEqual([id])
+  expect(isSafe(findings)).toBe(false)
+})
+
+test.each([
+  ['no log', 'EPERM'],
+  ['a log that speaks of it later', '[    1.000000] Starting gVisor...'],
+  ['a log with more in that line', '[    0.000000] Starting gVisor... or not'],
+  ['the log of Linux', '[    0.000000] Linux version 6.1.0'],
+])('gVisor is not believed for %s', (_name, log) => {
+  expect(isSafe(judgeProof(sentry({ log, kernel: 'Linux version 4.4.0 gvisor' })))).toBe(false)
 })
 
 test.each([

@@ -1,0 +1,160 @@
+/*
+ * A path below a directory on a kernel without openat2: every component is opened by itself and no symbolic link is
+ * ever followed by the kernel. What a link says is put in front of what is left of the path; ".." is a step back in
+ * what was passed, which is then walked again from the root. So whatever is renamed or linked meanwhile, the descriptor
+ * in hand was reached from the root by names alone.
+ */
+#include "files.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <unistd.h>
+
+#define LINKS_MAX 40 /* as the kernel */
+
+struct walk {
+    int root;
+    int at; /* the directory that was reached */
+    size_t passed_len;
+    char passed[2 * PATH_BYTES + 2]; /* the names that led there, each after a '/' */
+    char left[2 * PATH_BYTES + 2];   /* what is still to be walked */
+    unsigned links;
+    bool no_links;
+};
+
+/* From `dir` one name down; -1 when it is no directory, a link included. */
+static int down(int dir, const char *name)
+{
+    return openat(dir, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+static int arrive(struct walk *w, int dir)
+{
+    if (w->at >= 0)
+        close(w->at);
+    w->at = dir;
+    return dir < 0 ? -1 : 0;
+}
+
+static int step_back(struct walk *w)
+{
+    char *end = memrchr(w->passed, '/', w->passed_len);
+    if (!end) {
+        errno = EXDEV; /* above the root */
+        return -1;
+    }
+    w->passed_len = (size_t)(end - w->passed);
+    w->passed[w->passed_len] = 0;
+    if (arrive(w, down(w->root, ".")) < 0)
+        return -1;
+    char again[sizeof w->passed], *save = NULL;
+    memcpy(again, w->passed, w->passed_len + 1);
+    for (char *name = strtok_r(again, "/", &save); name; name = strtok_r(NULL, "/", &save))
+        if (arrive(w, down(w->at, name)) < 0)
+            return -1;
+    return 0;
+}
+
+static int step_down(struct walk *w, const char *name)
+{
+    size_t n = strlen(name);
+    if (w->passed_len + n + 2 > sizeof w->passed) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    int next = down(w->at, name);
+    if (next < 0)
+        return -1;
+    w->passed[w->passed_len] = '/';
+    memcpy(w->passed + w->passed_len + 1, name, n + 1);
+    w->passed_len += n + 1;
+    return arrive(w, next);
+}
+
+/* 1: `name` is a link and what it says now stands before `rest`; 0: it is none; -1: it must not be followed. */
+static int take_link(struct walk *w, const char *name, const char *rest)
+{
+    char target[PATH_BYTES + 1], joined[sizeof w->left];
+    ssize_t n = readlinkat(w->at, name, target, sizeof target);
+    if (n < 0)
+        return errno == EINVAL ? 0 : -1;
+    size_t more = strlen(rest);
+    if (w->no_links || ++w->links > LINKS_MAX)
+        errno = ELOOP;
+    else if (n == 0)
+        errno = ENOENT;
+    else if (target[0] == '/')
+        errno = EXDEV;
+    else if ((size_t)n + more + 1 > sizeof joined)
+        errno = ENAMETOOLONG;
+    else {
+        memcpy(joined, target, (size_t)n);
+        memcpy(joined + n, rest, more + 1);
+        memcpy(w->left, joined, (size_t)n + more + 1);
+        return 1;
+    }
+    return -1;
+}
+
+/* Take the first component off what is left. The slashes behind it stay in `rest`: they ask for a directory. */
+static void take_name(const struct walk *w, char name[NAME_MAX + 2], const char **rest)
+{
+    size_t n = strcspn(w->left, "/");
+    *rest = w->left + n;
+    if (n > NAME_MAX)
+        n = NAME_MAX + 1; /* the kernel says what is wrong with it */
+    memcpy(name, w->left, n);
+    name[n] = 0;
+}
+
+/* One component. 0: go on; 1: `*fd` is the answer; -1. */
+static int step(struct walk *w, uint64_t flags, mode_t mode, int *fd)
+{
+    char name[NAME_MAX + 2];
+    const char *rest;
+    take_name(w, name, &rest);
+    size_t slashes = strspn(rest, "/");
+    bool last = rest[slashes] == 0;
+    int done = 0;
+    if (strcmp(name, "..") == 0) {
+        done = step_back(w);
+    } else if (strcmp(name, ".") != 0) {
+        bool follow = !last || slashes || !(flags & O_NOFOLLOW);
+        int link = follow ? take_link(w, name, rest) : 0;
+        if (link)
+            return link < 0 ? -1 : 0;
+        if (last) {
+            *fd = openat(w->at, name, (int)flags | O_NOFOLLOW | O_CLOEXEC | (slashes ? O_DIRECTORY : 0), mode);
+            return *fd < 0 ? -1 : 1;
+        }
+        done = step_down(w, name);
+    }
+    if (done < 0)
+        return -1;
+    memmove(w->left, rest + slashes, strlen(rest + slashes) + 1);
+    return 0;
+}
+
+int walk_beneath(int root, const char *path, uint64_t flags, mode_t mode, bool no_links)
+{
+    struct walk w = {.root = root, .at = -1, .no_links = no_links};
+    int fd = -1, done = -1;
+    size_t n = strlen(path);
+    if (path[0] == '/')
+        errno = EXDEV;
+    else if (n > PATH_BYTES)
+        errno = ENAMETOOLONG;
+    else {
+        memcpy(w.left, path, n + 1);
+        done = arrive(&w, down(root, "."));
+    }
+    while (done == 0 && w.left[0])
+        done = step(&w, flags, mode, &fd);
+    if (done == 0) /* it ended in "." or "..": the directory itself */
+        fd = openat(w.at, ".", (int)flags | O_CLOEXEC, mode);
+    int error = errno;
+    if (w.at >= 0)
+        close(w.at);
+    errno = error;
+    return fd;
+}
