@@ -42,7 +42,7 @@ beforeAll(async () => {
       ...['allowed', 'rebind', 'npm', 'pip', 'git'].map((name) => `${name}.test:${origin.port}`),
     ],
     resolve: (host) => dns.resolve(host),
-    budgets: { connections: 100, connectionsPerMinute: 1_000_000, requestMs: 10_000 },
+    budgets: { connections: 100, connectionsPerMinute: 1_000_000, requestMs: 60_000 },
   })
   ann = await fixture.controller({ network: { egress: egress.options } }).acquire('ann')
 })
@@ -281,29 +281,29 @@ asyncio.run(main())`
   })
 
   test('N10: who is slow is told so, who sends too much is cut off and told when to come again', async () => {
-    const small = watchedEgress({
-      allow: [`allowed.test:${origin.port}`],
-      budgets: { bytes: 5 * MiB, requestMs: 500 },
-    })
+    const hasty = watchedEgress({ allow: [], budgets: { requestMs: 500 } })
+    const eve = await fixture.controller({ network: { egress: hasty.options } }).acquire('eve')
+    expect(
+      await run(
+        `exec 3<>/dev/tcp/127.0.0.1/3128; printf 'GET http://slow' >&3; head -1 <&3 | cut -d' ' -f2`,
+        eve,
+      ),
+    ).toBe('408')
+    await vi.waitFor(() => expect(hasty.audits.map(({ reason }) => reason)).toEqual(['too_slow']), WAIT)
+    expect(hasty.events.map(({ reason }) => reason)).toEqual(['too_slow'])
+    const small = watchedEgress({ allow: [`allowed.test:${origin.port}`], budgets: { bytes: 5 * MiB } })
     const dee = await fixture.controller({ network: { egress: small.options } }).acquire('dee')
     pages.set('/take', (request, response) => request.resume().on('end', () => response.end()))
     const there = `http://allowed.test:${origin.port}`
     const status = `curl -s -o /dev/null -w '%{http_code} '`
     expect(
-      await run(
-        `exec 3<>/dev/tcp/127.0.0.1/3128; printf 'GET http://slow' >&3; head -1 <&3 | cut -d' ' -f2
-         head -c 10M /dev/zero > f; ${status} -T f ${there}/take; ${status} ${there}/hello`,
-        dee,
-      ),
-    ).toMatch(/^408\n(429|000) 429$/)
+      await run(`head -c 10M /dev/zero > f; ${status} -T f ${there}/take; ${status} ${there}/hello`, dee),
+    ).toMatch(/^(429|000) 429$/)
     await vi.waitFor(
-      () =>
-        expect(small.audits.map(({ reason }) => reason ?? '').toSorted((a, b) => a.localeCompare(b))).toEqual(
-          ['byte_budget', 'byte_budget', 'too_slow'],
-        ),
+      () => expect(small.audits.map(({ reason }) => reason)).toEqual(['byte_budget', 'byte_budget']),
       WAIT,
     )
-    expect(small.events.map(({ reason }) => reason)).toEqual(['too_slow', 'byte_budget', 'byte_budget'])
+    expect(small.events.map(({ reason }) => reason)).toEqual(['byte_budget', 'byte_budget'])
   })
 
   test('N12: nobody reaches the way out of somebody else', async () => {
@@ -410,7 +410,7 @@ END`)
   })
 
   test('a big transfer in both directions arrives whole; a reader that waits holds the server', async () => {
-    const size = extent(20, 200) * MiB
+    const size = extent(48, 200) * MiB
     const bytes = randomBytes(size)
     const hash = createHash('sha256').update(bytes).digest('hex')
     let taken = 0
@@ -439,7 +439,7 @@ END`)
     await vi.waitFor(() => expect(taken).toBeGreaterThan(0), WAIT)
     expect(await run('seq 300000 | tail -1')).toBe('300000')
     // Windows of ours, and the buffers of three pairs of sockets.
-    expect(taken).toBeLessThan(18 * MiB)
+    expect(taken).toBeLessThan(44 * MiB)
     await run('touch go')
     expect(await reading).toBe(`${hash}  -`)
     expect(await run(`curl -s -T big ${there}/up`)).toBe(hash)

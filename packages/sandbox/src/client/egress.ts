@@ -5,6 +5,7 @@ import { SandboxError } from '../errors.ts'
 import { ByteReader, ByteWriter } from '../protocol/bytes.ts'
 import { FrameType } from '../protocol/frames.ts'
 import type { Channel, Link } from './link.ts'
+import { createPieces } from './pieces.ts'
 
 /** Where programs in a container find the way out. */
 export const EGRESS_PORT = 3128
@@ -52,7 +53,7 @@ export async function openEgress(link: Link, egress: UserEgress, askedPort: numb
 /** One connection: a stream for us, frames with credit in both directions for sbxd. */
 function createConnection(link: Link, channel: number, limit: number): { stream: Duplex; channel: Channel } {
   const inward = { received: 0, taken: 0, granted: WINDOW_BYTES, ended: false }
-  const arrived: Buffer[] = []
+  const arrived = createPieces()
   let wanted = false
   const outward = { sent: 0, limit, ended: false }
   let resume: (() => void) | undefined
@@ -60,6 +61,9 @@ function createConnection(link: Link, channel: number, limit: number): { stream:
 
   const stream = new Duplex({
     allowHalfOpen: true,
+    // The windows bound what waits; a queue of the stream's own would hold a buffer for every byte of a slow program.
+    readableHighWaterMark: 1,
+    writableHighWaterMark: 1,
     read() {
       wanted = true
       deliver()
@@ -94,12 +98,12 @@ function createConnection(link: Link, channel: number, limit: number): { stream:
 
   /** What the reader takes makes room for as much. */
   function deliver(): void {
-    while (wanted && arrived.length > 0) {
+    while (wanted && arrived.count > 0) {
       const chunk = arrived.shift() ?? Buffer.alloc(0)
       inward.taken += chunk.length
       wanted = stream.push(chunk)
     }
-    if (inward.ended && arrived.length === 0 && !stream.readableEnded) stream.push(null)
+    if (inward.ended && arrived.count === 0 && !stream.readableEnded) stream.push(null)
     const next = inward.taken + WINDOW_BYTES
     if (over || inward.ended || next - inward.granted < WINDOW_BYTES / 4) return
     inward.granted = next
@@ -140,8 +144,7 @@ function createConnection(link: Link, channel: number, limit: number): { stream:
         if (inward.ended || offset !== inward.received || offset + bytes.length > inward.granted)
           throw new SandboxError('protocol', 'sbxd sent bytes of a connection that it may not send')
         inward.received += bytes.length
-        // A copy: the payload is only valid during the call.
-        arrived.push(Buffer.from(bytes))
+        arrived.push(bytes)
         deliver()
         return
       }

@@ -1,12 +1,12 @@
 import type { EgressBudgets } from './budget.ts'
-import { EgressRefused } from './refusal.ts'
+import { type EgressReason, EgressRefused } from './refusal.ts'
 
 /** The times of one connection: its whole life, the stage it is in, and how long nothing has passed. */
 export interface ConnectionClock {
   /** Aborted with an `EgressRefused` when one of the times is up, or by `end`. */
   readonly signal: AbortSignal
-  /** From now on this is waited for, at most so long. */
-  stage(ms: number, what: string): void
+  /** From now on this is waited for, at most so long. `reason`: default `too_slow`. */
+  stage(ms: number, what: string, reason?: EgressReason): void
   /** From now on bytes pass; `touch` says that some did. */
   passing(): void
   touch(): void
@@ -23,13 +23,13 @@ export function createClock(budgets: EgressBudgets): ConnectionClock {
     new EgressRefused('time_budget', `a connection may live for ${budgets.connectionMs} ms at most.`),
   )
   let waiting: NodeJS.Timeout | undefined
-  const restart = (ms: number, message: string): void => {
+  const restart = (ms: number, message: string, reason: EgressReason = 'too_slow'): void => {
     clearTimeout(waiting)
-    waiting = after(ms, new EgressRefused('too_slow', message))
+    waiting = after(ms, new EgressRefused(reason, message))
   }
   return {
     signal: controller.signal,
-    stage: (ms, what) => restart(ms, `${what} took more than ${ms} ms.`),
+    stage: (ms, what, reason) => restart(ms, `${what} took more than ${ms} ms.`, reason),
     passing: () => restart(budgets.idleMs, `nothing has passed for ${budgets.idleMs} ms.`),
     touch: () => waiting?.refresh(),
     end(reason) {

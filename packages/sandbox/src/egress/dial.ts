@@ -3,6 +3,8 @@ import { connect, type Socket } from 'node:net'
 import { EgressRefused } from './refusal.ts'
 
 const MOST_TRIED = 4
+/** One write at a time: a server that does not read must not leave us with a queue of single bytes. */
+const ONE_WRITE = { writableHighWaterMark: 1 }
 
 export interface Dialled {
   socket: Socket
@@ -33,7 +35,14 @@ export async function dial(
 
 function dialOne(host: string, port: number, signal: AbortSignal, ms: number): Promise<Socket> {
   return new Promise((resolve, reject) => {
-    const socket = connect({ host, port, allowHalfOpen: true, autoSelectFamily: false, noDelay: true })
+    const socket = connect({
+      ...ONE_WRITE,
+      host,
+      port,
+      allowHalfOpen: true,
+      autoSelectFamily: false,
+      noDelay: true,
+    })
     const fail = (error: unknown): void => {
       settle()
       socket.destroy()

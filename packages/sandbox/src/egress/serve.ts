@@ -133,9 +133,10 @@ async function nextRequest(
 async function reach({ policy, clock }: Work, authority: Authority): Promise<Dialled> {
   const { connectMs } = policy.budgets
   policy.check(authority)
-  clock.stage(2 * connectMs, 'reaching the server')
+  clock.stage(connectMs, 'reaching the server', 'unreachable')
+  const until = performance.now() + connectMs
   const addresses = await policy.addresses(authority, clock.signal)
-  return dial(addresses, authority.port, { signal: clock.signal, ms: connectMs })
+  return dial(addresses, authority.port, { signal: clock.signal, ms: until - performance.now() })
 }
 
 async function tunnel(work: Work, authority: Authority, dialled: Dialled): Promise<void> {
