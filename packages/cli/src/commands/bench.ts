@@ -24,7 +24,9 @@ export const bench: Command = async ({ config, args, steps, print }) => {
     await steps.run('Docker engine', (step) => ensureEngine(config, packages, step, stop.signal))
     await steps.run('Sandbox image', (step) => ensureSandboxImage(config, packages, step, stop.signal))
   }
-  return runInteractive(process.execPath, ['--conditions=source', join(config.root, chosen.file), ...rest], {
+  // Without our own export condition, `source`: some of the libraries that are measured beside use it for files that
+  // only their authors can run.
+  return runInteractive(process.execPath, [join(config.root, chosen.file), ...rest], {
     cwd: config.root,
     environment: config.environment,
   })
