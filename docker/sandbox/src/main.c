@@ -60,6 +60,9 @@ static int signals_init(void)
     sigprocmask(SIG_SETMASK, &all_signals, NULL);
     sigaction(SIGCHLD, &child, NULL);
     sigaction(SIGTERM, &term, NULL); /* or the kernel would drop it for process 1 */
+    /* gVisor ends its process 1 by the SIGPIPE of its own write. Not ignored: a command would start like that. */
+    struct sigaction pipe = {.sa_handler = only_wake_up, .sa_flags = SA_RESTART};
+    sigaction(SIGPIPE, &pipe, NULL);
     sigemptyset(&wanted);
     sigaddset(&wanted, SIGCHLD);
     sigaddset(&wanted, SIGTERM);
