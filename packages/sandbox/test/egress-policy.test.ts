@@ -133,8 +133,14 @@ describe('addresses', () => {
   test('exceptions are addresses and networks', () => {
     const has = readAddressList(['127.0.0.1', '10.1.0.0/16', 'fd00::/8'])
     expect(['127.0.0.1', '10.1.9.9', 'fd12::1'].map(has)).toEqual([true, true, true])
-    expect(['127.0.0.2', '10.2.0.1', 'fe80::1', 'x'].map(has)).toEqual([false, false, false, false])
-    for (const wrong of ['x', '10.0.0.0/33', '10.0.0.0/', '10.0.0.0/8/8', '::/129'])
+    expect(['127.0.0.2', '10.2.0.1', 'fe80::1', 'fd12::1%lo', 'x'].map(has)).toEqual([
+      false,
+      false,
+      false,
+      false,
+      false,
+    ])
+    for (const wrong of ['x', 'fe80::1%lo', '10.0.0.0/33', '10.0.0.0/', '10.0.0.0/8/8', '::/129'])
       expect(() => readAddressList([wrong])).toThrow(expect.objectContaining({ code: 'invalid_arguments' }))
   })
 

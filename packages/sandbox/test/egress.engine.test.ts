@@ -187,10 +187,12 @@ describe('the way out', () => {
     const host = `rebind.test:${origin.port}`
     expect(await sayAll([get(host), get(host), get(host)])).toEqual(['200', '403', '403'])
     expect(dns.asked.slice(before)).toEqual(['rebind.test', 'rebind.test', 'rebind.test'])
-    await vi.waitFor(() => expect(lastOf('rebind.test')).toMatchObject({ reason: 'private_address' }), WAIT)
-    expect(
-      egress.audits.filter((record) => record.host === 'rebind.test').map((record) => record.address),
-    ).toEqual(['127.0.0.1', undefined, undefined])
+    // Each is told of at its end, and these may end in any order.
+    await vi.waitFor(() => {
+      const audits = egress.audits.filter((record) => record.host === 'rebind.test')
+      expect(audits.map(({ address }) => address).toSorted()).toEqual(['127.0.0.1', undefined, undefined])
+      expect(audits.filter(({ reason }) => reason === 'private_address')).toHaveLength(2)
+    }, WAIT)
   })
 
   test('N08: a redirect is a new request, and refused like any other', async () => {
@@ -233,7 +235,10 @@ describe('the way out', () => {
     try {
       expect(await sayAll([`${tunnel('allowed.test:443')}GET / HTTP/1.1\r\n\r\n`])).toEqual(['reset'])
       await vi.waitFor(
-        () => expect(lastOf('allowed.test')).toMatchObject({ port: 443, reason: 'not_tls' }),
+        () =>
+          expect(egress.audits).toContainEqual(
+            expect.objectContaining({ host: 'allowed.test', port: 443, reason: 'not_tls' }),
+          ),
         WAIT,
       )
       const front = 'curl -sk --connect-to front.test:443:allowed.test:443 https://front.test/'
@@ -309,15 +314,18 @@ asyncio.run(main())`
   test('N12: nobody reaches the way out of somebody else', async () => {
     const mine = watchedEgress({ allow: [] })
     const bob = await fixture.controller({ network: { egress: mine.options } }).acquire('bob')
-    const before = egress.audits.length
     expect(
-      await run(`curl -s -o /dev/null -w '%{http_code}' http://allowed.test:${origin.port}/hello`, bob),
+      await run(`curl -s -o /dev/null -w '%{http_code}' http://allowed.test:${origin.port}/bob`, bob),
     ).toBe('403')
+    expect(await run("curl -s -o /dev/null -w '%{http_code}' http://bob.test/", bob)).toBe('403')
     await vi.waitFor(
-      () => expect(mine.audits).toEqual([expect.objectContaining({ userId: 'bob', reason: 'not_allowed' })]),
+      () =>
+        expect(mine.audits).toEqual(
+          Array.from({ length: 2 }, () => expect.objectContaining({ userId: 'bob', reason: 'not_allowed' })),
+        ),
       WAIT,
     )
-    expect(egress.audits.length).toBe(before)
+    expect(egress.audits.filter(({ host }) => host === 'bob.test')).toEqual([])
     // Nor is there anything on this machine.
     const onHost = await new Promise((resolve) => {
       const socket = connect({ port: 3128, host: '127.0.0.1' })
@@ -402,11 +410,9 @@ END`)
     const other = await sh(ann, 'git clone -q https://elsewhere.test/repo.git')
     expect(other.code).not.toBe(0)
     expect(other.refusedHosts).toEqual([{ host: 'elsewhere.test', port: 443, reason: 'not_allowed' }])
-    expect(egress.events.at(-1)).toMatchObject({
-      userId: 'ann',
-      host: 'elsewhere.test',
-      commandId: expect.any(String),
-    })
+    expect(egress.events).toContainEqual(
+      expect.objectContaining({ userId: 'ann', host: 'elsewhere.test', commandId: expect.any(String) }),
+    )
   })
 
   test('a big transfer in both directions arrives whole; a reader that waits holds the server', async () => {

@@ -5,6 +5,7 @@ import { once } from 'node:events'
 export interface TestDns {
   /** Every name that was asked for, in lower case, in order. */
   asked: string[]
+  port: number
   resolve(host: string): Promise<string[]>
   close(): void
 }
@@ -29,8 +30,9 @@ export async function startDns(answer: (name: string) => readonly string[]): Pro
   socket.bind(0, '127.0.0.1')
   await once(socket, 'listening')
   const resolver = new Resolver({ timeout: 20_000, tries: 1 })
-  resolver.setServers([`127.0.0.1:${socket.address().port}`])
-  return { asked, resolve: (host) => resolver.resolve4(host), close: () => socket.close() }
+  const { port } = socket.address()
+  resolver.setServers([`127.0.0.1:${port}`])
+  return { asked, port, resolve: (host) => resolver.resolve4(host), close: () => socket.close() }
 }
 
 /** The name of the first question, and where it ends. */

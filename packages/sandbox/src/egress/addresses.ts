@@ -50,7 +50,7 @@ export function readAddressList(entries: readonly string[]): (address: string) =
   const list = new BlockList()
   for (const entry of entries) {
     const [address = '', bits, ...more] = entry.split('/')
-    const family = isIP(address)
+    const family = address.includes('%') ? 0 : isIP(address)
     const most = family === 4 ? 32 : 128
     const prefix = bits === undefined ? most : /^\d{1,3}$/.test(bits) ? Number(bits) : -1
     if (family === 0 || more.length > 0 || prefix < 0 || prefix > most)
@@ -60,5 +60,6 @@ export function readAddressList(entries: readonly string[]): (address: string) =
       )
     list.addSubnet(address, prefix, family === 4 ? 'ipv4' : 'ipv6')
   }
-  return (address) => isIP(address) > 0 && list.check(address, isIP(address) === 4 ? 'ipv4' : 'ipv6')
+  return (address) =>
+    isIP(address) > 0 && !address.includes('%') && list.check(address, isIP(address) === 4 ? 'ipv4' : 'ipv6')
 }

@@ -1,11 +1,10 @@
-import { lookup } from 'node:dns/promises'
-
 import { SandboxError } from '../errors.ts'
 import { isPublicAddress, readAddressList } from './addresses.ts'
 import { DEFAULT_BUDGETS, type EgressBudgets } from './budget.ts'
 import { type Authority, readHost } from './host.ts'
 import { EgressRefused } from './refusal.ts'
 import { HOP_BY_HOP } from './request.ts'
+import { resolveName } from './resolve.ts'
 import { readRules } from './rules.ts'
 
 /** A header that the controller adds for one host. Only to plain HTTP requests: into TLS nobody can add anything. */
@@ -23,7 +22,7 @@ export interface EgressPolicyOptions {
   /** Host → what to add. Never enters a sandbox. */
   credentials?: Readonly<Record<string, EgressCredential>>
   budgets?: Partial<EgressBudgets>
-  /** All addresses of a name. Default: the operating system's resolver. */
+  /** All addresses of a name. Default: what the name servers of this machine say. */
   resolve?: (host: string) => Promise<readonly string[]>
 }
 
@@ -41,7 +40,7 @@ export function createPolicy(options: EgressPolicyOptions): EgressPolicy {
   const rules = readRules(options.allow)
   const isAllowedAddress = readAddressList(options.allowAddresses ?? [])
   const credentials = readCredentials(options.credentials ?? {})
-  const resolve = options.resolve ?? systemResolver
+  const resolve = options.resolve ?? resolveName
   return {
     budgets: readBudgets(options.budgets ?? {}),
     check(authority) {
@@ -88,11 +87,6 @@ async function resolved(
   } finally {
     signal.removeEventListener('abort', stop)
   }
-}
-
-async function systemResolver(host: string): Promise<string[]> {
-  const found = await lookup(host, { all: true, verbatim: true })
-  return found.map(({ address }) => address)
 }
 
 function readCredentials(entries: Readonly<Record<string, EgressCredential>>) {

@@ -1,0 +1,19 @@
+import { Resolver } from 'node:dns/promises'
+
+/**
+ * All addresses of a name from the name servers of this machine, IPv4 and IPv6 in turn. Rejects when there are none. Not
+ * the operating system's `lookup`: that keeps one of this process's four threads, which everybody's files need, for as long
+ * as a name server does not answer, and goes on to the machine's search domains.
+ */
+export async function resolveName(host: string, servers?: readonly string[]): Promise<string[]> {
+  // A new one each time: it reads once which name servers there are, and laptops move.
+  const resolver = new Resolver({ timeout: 3_000, tries: 2 })
+  if (servers) resolver.setServers(servers)
+  const [four, six] = await Promise.allSettled([resolver.resolve4(host), resolver.resolve6(host)])
+  if (four.status === 'rejected' && six.status === 'rejected') throw four.reason
+  const lists = [four, six].map((found) => (found.status === 'fulfilled' ? found.value : []))
+  const longest = Math.max(...lists.map((list) => list.length))
+  return Array.from({ length: longest }, (_none, at) =>
+    lists.flatMap((list) => list.slice(at, at + 1)),
+  ).flat()
+}
