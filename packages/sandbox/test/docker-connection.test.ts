@@ -82,6 +82,23 @@ describe('an engine that is not as it should be', () => {
     await expect(engine().attach('abc')).rejects.toMatchObject({ code: 'engine_unavailable' })
   })
 
+  test.each([
+    ['Unknown runtime specified nonesuch', /no runtime "nonesuch".*SANDLOT_SANDBOX_RUNTIME/],
+    ['unknown or invalid runtime name: nonesuch', /no runtime "nonesuch".*SANDLOT_SANDBOX_RUNTIME/],
+    [`container create: opening seccomp profile failed: open {${'x'.repeat(9_000)}`, /^.{20,300}$/],
+    [`anything else ${'x'.repeat(9_000)}`, /^The Docker engine could not tell about itself .{500,700}$/],
+  ])('a refusal is told in a sentence: %.40s', async (message, expected) => {
+    await answerWith(
+      pinging((_, response) => {
+        response.writeHead(400, { 'Content-Type': 'application/json' }).end(JSON.stringify({ message }))
+      }),
+    )
+    await expect(info()).rejects.toMatchObject({
+      code: 'engine_unavailable',
+      message: expect.stringMatching(expected),
+    })
+  })
+
   test('a failure is not remembered: the engine may come up later', async () => {
     const one = engine()
     await expect(one.apiVersion()).rejects.toMatchObject({ code: 'engine_unavailable' })

@@ -80,9 +80,26 @@ function fromAnswer(answer: EngineAnswer, doing: string, cause: unknown): Sandbo
   }
   return new SandboxError(
     'engine_unavailable',
-    `The Docker engine could not ${doing} (HTTP ${answer.statusCode}): ${answer.message}`,
+    settingRefused(answer.message) ??
+      `The Docker engine could not ${doing} (HTTP ${answer.statusCode}): ${shorten(answer.message)}`,
     { cause },
   )
+}
+
+/** What to say where an engine cannot do what a setting asks, as Docker 20.10 to 28 and Podman 4.3 put it. */
+function settingRefused(message: string): string | undefined {
+  const runtime = /unknown (?:or invalid runtime name:|runtime specified) (\S+)/i.exec(message)?.[1]
+  if (runtime !== undefined)
+    return `The Docker engine knows no runtime "${runtime}". Name it under "runtimes" in the engine's daemon.json and reload the engine, or set SANDLOT_SANDBOX_RUNTIME to one that "docker info" lists.`
+  if (message.includes('opening seccomp profile failed'))
+    return 'This engine (Podman) reads a system call filter only from a file on its own host, so it cannot be given the one that every sandbox must have. Use Docker Engine.'
+  return undefined
+}
+
+/** Some engines answer with the whole request. */
+function shorten(message: string): string {
+  const most = 600
+  return message.length <= most ? message : `${message.slice(0, most)} …`
 }
 
 /** Whether a start failed because containerd still has the container that the engine thinks has ended. */
