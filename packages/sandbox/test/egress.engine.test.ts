@@ -190,7 +190,7 @@ describe('the way out', () => {
     // Each is told of at its end, and these may end in any order.
     await vi.waitFor(() => {
       const audits = egress.audits.filter((record) => record.host === 'rebind.test')
-      expect(audits.map(({ address }) => address).toSorted()).toEqual(['127.0.0.1', undefined, undefined])
+      expect(audits.flatMap(({ address }) => address ?? [])).toEqual(['127.0.0.1'])
       expect(audits.filter(({ reason }) => reason === 'private_address')).toHaveLength(2)
     }, WAIT)
   })
