@@ -5,7 +5,7 @@ import { ConfigError, type Environment, flag, readConfig, wholeNumber } from '@s
 import { nearest } from '@sandlot/shared/config-names'
 import { messageOf } from '@sandlot/shared/errors'
 import { type Mode, mode } from '@sandlot/shared/events'
-import type { SandboxLimits } from '@sandlot/sandbox/backend'
+import type { SandboxLimits, SandboxProfile } from '@sandlot/sandbox/backend'
 import type { HostOptions } from '@sandlot/sandbox/host-guard'
 import { z } from 'zod'
 import { limitVariables, readHost, readLimits } from './limits-config.ts'
@@ -42,6 +42,8 @@ const variables = z.object({
   SANDLOT_SANDBOX_IMAGE: z.string().default('sandlot/sandbox:latest'),
   ...limitVariables,
   SANDLOT_SANDBOX_RUNTIME: z.string().optional(),
+  SANDLOT_SANDBOX_PROFILE: z.enum(['default', 'debug']).default('default'),
+  SANDLOT_SANDBOX_DEBUG_USERS: z.string().optional(),
   SANDLOT_SANDBOX_POOL: z
     .union([z.literal('auto'), wholeNumber(0, 100)], 'must be auto, or a number 0–100')
     .default('auto'),
@@ -62,6 +64,10 @@ export interface SandboxConfig {
   limits: SandboxLimits
   host: HostOptions
   runtime: string | undefined
+  /** Of those whom `debugUsers` does not name. */
+  profile: SandboxProfile
+  /** User ids. */
+  debugUsers: ReadonlySet<string>
   /** Warm sandboxes to keep. */
   pool: number | 'auto'
   idle: { pauseAfterMs: number; stopAfterMs: number }
@@ -143,6 +149,8 @@ export function readAgentConfig(toolNames: readonly string[], env: Environment =
       limits,
       host: readHost(read),
       runtime: read.SANDLOT_SANDBOX_RUNTIME,
+      profile: read.SANDLOT_SANDBOX_PROFILE,
+      debugUsers: new Set(namesIn(read.SANDLOT_SANDBOX_DEBUG_USERS ?? '')),
       pool: read.SANDLOT_SANDBOX_POOL,
       idle: {
         pauseAfterMs: read.SANDLOT_SANDBOX_PAUSE_AFTER_MS,
@@ -184,10 +192,7 @@ function readToolNames(
   problems: string[],
 ): readonly string[] | 'all' {
   if (list === undefined) return 'all'
-  const names = list
-    .split(',')
-    .map((name) => name.trim())
-    .filter((name) => name !== '')
+  const names = namesIn(list)
   for (const name of names) {
     if (known.includes(name)) continue
     const meant = nearest(name, known)
@@ -196,4 +201,11 @@ function readToolNames(
     )
   }
   return names
+}
+
+function namesIn(list: string): string[] {
+  return list
+    .split(',')
+    .map((name) => name.trim())
+    .filter((name) => name !== '')
 }

@@ -33,7 +33,7 @@ export function openSandboxes(
   log: ToolLog,
 ): AgentSandboxes {
   const backend = createBackend(config, keys)
-  const { image, limits, host, runtime, network, idle } = config.sandbox
+  const { image, limits, host, runtime, network, idle, profile, debugUsers } = config.sandbox
   const sandboxes = createSandboxes({
     backend,
     ledger,
@@ -46,6 +46,7 @@ export function openSandboxes(
     pool: { size: config.sandbox.backend === 'docker' ? config.sandbox.pool : 0 },
     idle,
     ...(runtime === undefined ? {} : { runtime }),
+    profileFor: (userId) => (userId !== undefined && debugUsers.has(userId) ? 'debug' : profile),
     network: network === 'none' ? 'none' : { egress: { ...network.egress, ...auditTo(log) } },
     log: (message, { error, ...about }) =>
       log.warn({ ...about, ...(error === undefined ? {} : { error: messageOf(error) }) }, message),

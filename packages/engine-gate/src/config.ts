@@ -41,6 +41,8 @@ const variables = z.object({
   SANDLOT_SANDBOX_DISK_MB: wholeNumber(64, 16 * 1024 * 1024).default(DEFAULT_LIMITS.diskBytes / MiB),
   SANDLOT_SANDBOX_OPEN_FILES: wholeNumber(64, 1_048_576).default(DEFAULT_LIMITS.openFiles),
   SANDLOT_SANDBOX_RUNTIME: z.string().optional(),
+  SANDLOT_SANDBOX_PROFILE: z.enum(['default', 'debug']).default('default'),
+  SANDLOT_SANDBOX_DEBUG_USERS: z.string().optional(),
 })
 
 export interface GateConfig {
@@ -53,6 +55,8 @@ export interface GateConfig {
   engine: EngineAddress
   image: string
   runtime: string | undefined
+  /** Somebody may have the debug profile; who, the gate cannot know. */
+  debug: boolean
   /** A sandbox may have less. */
   limits: SandboxLimits
   most: { containers: number; volumes: number }
@@ -75,6 +79,7 @@ export function readGateConfig(env: Environment = process.env): GateConfig {
     engine,
     image: read.SANDLOT_SANDBOX_IMAGE,
     runtime: read.SANDLOT_SANDBOX_RUNTIME,
+    debug: read.SANDLOT_SANDBOX_PROFILE === 'debug' || read.SANDLOT_SANDBOX_DEBUG_USERS !== undefined,
     limits: {
       memoryBytes: read.SANDLOT_SANDBOX_MEMORY_MB * MiB,
       cpus: read.SANDLOT_SANDBOX_CPUS,

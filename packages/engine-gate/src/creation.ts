@@ -21,6 +21,8 @@ export interface Policy {
   /** Undefined: the engine's default. */
   runtime: string | undefined
   seccompProfile: string
+  /** The text of the debug profile, where the operator grants it to somebody: the only other one there may be. */
+  debugProfile?: string | undefined
   /** A sandbox may have less. */
   limits: SandboxLimits
   engine: EngineFacts
@@ -59,9 +61,11 @@ export function checkCreate(name: string | undefined, text: string, policy: Poli
   )
   if (strange !== undefined) throw forbidden(`the label ${strange[0].slice(0, 120)} is not one of ours`)
   const volume = poolName(deployment, slot)
+  const debug = parts.seccompProfile === policy.debugProfile ? policy.debugProfile : undefined
   const body = fillIn({
     ...policy,
-    spec: { slot, uid, volume, limits, labels },
+    seccompProfile: debug ?? policy.seccompProfile,
+    spec: { slot, uid, volume, limits, labels, ...(debug === undefined ? {} : { profile: 'debug' }) },
     imageId,
     fingerprint,
     name: name ?? '',

@@ -3,6 +3,7 @@ import { mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { ConfigError } from '@sandlot/shared/config'
 import { messageOf } from '@sandlot/shared/errors'
+import { debugProfile } from '@sandlot/sandbox/backends/docker/debug-profile'
 import { readSeccompProfile } from '@sandlot/sandbox/backends/docker/seccomp'
 import { createAudit } from './audit.ts'
 import { readGateConfig } from './config.ts'
@@ -29,6 +30,7 @@ async function main(): Promise<void> {
     limits,
     most,
     seccompProfile,
+    debugProfile: config.debug ? debugProfile(seccompProfile) : undefined,
   })
   // Two streams for each sandbox: a controller that comes back may still have its old one.
   const gate = createGate({ engine, operations, audit, mostStreams: 2 * most.containers + 64 })

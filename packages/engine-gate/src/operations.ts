@@ -25,6 +25,8 @@ export interface OperationOptions {
   runtime: string | undefined
   limits: SandboxLimits
   seccompProfile: string
+  /** Undefined: granted to nobody. */
+  debugProfile?: string | undefined
   most: { containers: number; volumes: number }
 }
 
@@ -77,9 +79,9 @@ export function createOperations(options: OperationOptions): Operations {
       must(client, `/images/${options.image}/json`),
       engineNow(client),
     ])
-    const { runtime, limits, seccompProfile } = options
+    const { runtime, limits, seccompProfile, debugProfile } = options
     const imageId = image.parse(json).Id
-    const policy = { deployment, imageId, runtime, limits, seccompProfile, engine: now }
+    const policy = { deployment, imageId, runtime, limits, seccompProfile, debugProfile, engine: now }
     const name = route.query.get('name')
     const creation = checkCreate(name, body, policy)
     await owned.checkVolume(client, creation)

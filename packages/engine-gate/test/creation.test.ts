@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 
 import type { SandboxSpec } from '@sandlot/sandbox/backend'
 import { createTemplate } from '@sandlot/sandbox/backends/docker/create-template'
+import { debugProfile } from '@sandlot/sandbox/backends/docker/debug-profile'
 import { DEFAULT_LIMITS } from '@sandlot/sandbox/limits'
 import { campaign, extent } from '../../../test/campaign.ts'
 import { checkCreate, checkVolume, type Policy } from '../src/creation.ts'
@@ -57,6 +58,31 @@ describe('what a controller sends passes', () => {
   })
   test('the pool name of the slot too', () => {
     expect(judge(template(), 'sbx-dep-abcdefgh').slot).toBe('abcdefgh')
+  })
+})
+
+describe('the debug profile', () => {
+  const debug = debugProfile(policy.seccompProfile)
+  const granted: Policy = { ...policy, debugProfile: debug }
+  const body = createTemplate({
+    ...policy,
+    spec: { ...spec, profile: 'debug' },
+    seccompProfile: debug,
+    fingerprint: 'f00d',
+  })
+  test('passes where it is granted to somebody, and only as it is', () => {
+    expect(judge(body, spec.name, granted).body).toEqual(body)
+    expect(judge(template(), spec.name, granted).body).toEqual(template())
+    const more = structuredClone(body)
+    more.HostConfig.SecurityOpt[1] = `seccomp=${debugProfile(debug)}`
+    expect(() => judge(more, spec.name, granted)).toThrow(Refusal)
+    expect(() => judge({ ...body, Labels: template().Labels }, spec.name, granted)).toThrow(/profile/)
+    expect(() => judge({ ...template(), Labels: body.Labels }, spec.name, granted)).toThrow(/profile/)
+  })
+  test('is refused where it is granted to nobody', () => {
+    expect(() => judge(body)).toThrow(/SecurityOpt|profile/)
+    const hidden = { ...body, Labels: template().Labels }
+    expect(() => judge(hidden)).toThrow(/SecurityOpt/)
   })
 })
 

@@ -1,4 +1,4 @@
-import type { SandboxSpec } from './backend.ts'
+import type { SandboxProfile, SandboxSpec } from './backend.ts'
 
 /**
  * What a container or volume of ours carries. The engine is the truth about what exists, and these labels are how
@@ -13,6 +13,8 @@ export const LABEL = {
   /** `SandboxBackend.fingerprint` of the spec it was made from. */
   spec: 'sandlot.spec',
   schema: 'sandlot.schema',
+  /** Only where it is not the default one. */
+  profile: 'sandlot.profile',
 } as const
 
 /** Version of the labels themselves. */
@@ -31,4 +33,9 @@ export function slotLabels(
     [LABEL.volume]: spec.volume,
     [LABEL.schema]: LABEL_SCHEMA,
   }
+}
+
+/** The filter that a container was made with. */
+export function profileOf({ labels }: { labels: Record<string, string> }): SandboxProfile {
+  return labels[LABEL.profile] === 'debug' ? 'debug' : 'default'
 }

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import type { SandboxSpec } from '../src/backend.ts'
 import { createTemplate, engineFacts, type TemplateInput } from '../src/backends/docker/create-template.ts'
 import { SandboxError } from '../src/errors.ts'
+import { LABEL } from '../src/labels.ts'
 import { DEFAULT_LIMITS } from '../src/limits.ts'
 
 const spec: SandboxSpec = {
@@ -67,6 +68,13 @@ describe('the create template, control by control of the hardening checklist', (
     expect(host({ engine: { cgroup: 'v1', cpus: 2 } })).toHaveProperty('MemorySwappiness', 0)
     expect(host()).not.toHaveProperty('MemorySwappiness')
     expect(host()).not.toHaveProperty('OomKillDisable')
+  })
+  test('C22 no OOM score below the ordinary one, which every command could take for itself', () => {
+    expect(host().OomScoreAdj).toBe(0)
+  })
+  test('the debug profile is said in a label', () => {
+    expect(make().Labels).not.toHaveProperty([LABEL.profile])
+    expect(make({ spec: { ...spec, profile: 'debug' } }).Labels).toHaveProperty([LABEL.profile], 'debug')
   })
   test('C13 descriptors, file size, core dumps; never nproc', () => {
     const limits = Object.fromEntries(host().Ulimits.map(({ Name, Soft, Hard }) => [Name, [Soft, Hard]]))
@@ -166,9 +174,6 @@ describe('the create template, control by control of the hardening checklist', (
       cgroup: 'v1',
       cpus: 2,
     })
-  })
-  test('C22 no OOM score: some hosts refuse a negative one', () => {
-    expect(host()).not.toHaveProperty('OomScoreAdj')
   })
   test('C23 a runtime only when one is named', () => {
     expect(host()).not.toHaveProperty('Runtime')

@@ -40,6 +40,7 @@ test('the parts of a template are read back from it', () => {
         volume: 'sbx-dep-abcdefgh',
         imageId: 'sha256:1234',
         fingerprint: 'f00d',
+        seccompProfile: '{}',
         labels: spec.labels,
         uid,
         limits: chosen,

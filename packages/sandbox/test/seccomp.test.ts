@@ -6,6 +6,7 @@ import fc from 'fast-check'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 
+import { debugProfile } from '../src/backends/docker/debug-profile.ts'
 import { readSeccompProfile } from '../src/backends/docker/seccomp.ts'
 
 const profileSchema = z.strictObject({
@@ -33,14 +34,18 @@ const profileSchema = z.strictObject({
   ),
 })
 
-let profile: z.infer<typeof profileSchema>
+type Profile = z.infer<typeof profileSchema>
+let profile: Profile
+let debug: Profile
 beforeAll(async () => {
-  profile = profileSchema.parse(JSON.parse(await readSeccompProfile()))
+  const text = await readSeccompProfile()
+  profile = profileSchema.parse(JSON.parse(text))
+  debug = profileSchema.parse(JSON.parse(debugProfile(text)))
 })
 
 /** What the kernel's filter answers: the conditions of one rule together, the rules of one call each by itself. */
-function decide(name: string, ...args: bigint[]): 'allow' | number {
-  const rules = profile.syscalls.filter((rule) => rule.names.includes(name))
+function decideIn(rulebook: Profile, name: string, ...args: bigint[]): 'allow' | number {
+  const rules = rulebook.syscalls.filter((rule) => rule.names.includes(name))
   const matching = rules.filter((rule) =>
     (rule.args ?? []).every(({ index, value, valueTwo, op }) => {
       const argument = args[index] ?? 0n
@@ -50,8 +55,10 @@ function decide(name: string, ...args: bigint[]): 'allow' | number {
     }),
   )
   if (matching.some((rule) => rule.action === 'SCMP_ACT_ALLOW')) return 'allow'
-  return matching[0]?.errnoRet ?? profile.defaultErrnoRet
+  return matching[0]?.errnoRet ?? rulebook.defaultErrnoRet
 }
+
+const decide = (name: string, ...args: bigint[]): 'allow' | number => decideIn(profile, name, ...args)
 
 const EPERM = 1
 const ENOSYS = 38
@@ -268,6 +275,44 @@ test('no call is named twice where a condition would be undone by it', () => {
   expect(new Set(free).size).toBe(free.length)
   for (const rule of profile.syscalls)
     if (rule.args) for (const name of rule.names) expect(free).not.toContain(name)
+})
+
+describe('the debug profile', () => {
+  test('is the ordinary one, rule by rule, and three calls more', () => {
+    const count = profile.syscalls.length
+    expect({ ...debug, syscalls: debug.syscalls.slice(0, count) }).toEqual(profile)
+    expect(debug.syscalls.slice(count).flatMap(({ names }) => names)).toEqual([
+      'ptrace',
+      'process_vm_readv',
+      'personality',
+    ])
+  })
+
+  test('tracing and reading are open, writing into others and what else there is of the kind is not', () => {
+    for (const name of ['ptrace', 'process_vm_readv']) expect(decideIn(debug, name)).toBe('allow')
+    for (const name of 'process_vm_writev kcmp pidfd_getfd process_madvise perf_event_open bpf userfaultfd'.split(
+      ' ',
+    ))
+      expect(decideIn(debug, name), name).toBe(EPERM)
+  })
+
+  test('personality can switch off the random addresses, and nothing else', () => {
+    fc.assert(
+      fc.property(fc.bigInt({ min: 0n, max: 0xffffffffn }), upperHalf, (value, high) => {
+        expect(decideIn(debug, 'personality', high | value)).toBe(
+          [0n, 0x40000n, 0xffffffffn].includes(value) ? 'allow' : EPERM,
+        )
+      }),
+      {
+        examples: [
+          [0x40000n, 0n],
+          [0x40000n, 1n << 32n],
+          [0x440000n, 0n],
+          [0x8n, 0n],
+        ],
+      },
+    )
+  })
 })
 
 describe('reading the profile', () => {

@@ -4,6 +4,7 @@ import type { SandboxSpec } from '../../backend.ts'
 import { absentIf404 } from './answers.ts'
 import type { EngineInfo } from './capabilities.ts'
 import { createTemplate, type CreateBody, engineFacts } from './create-template.ts'
+import { debugProfile } from './debug-profile.ts'
 import { DEADLINE, type Engine } from './engine.ts'
 import { missingImage } from './engine-error.ts'
 import { readSeccompProfile } from './seccomp.ts'
@@ -27,16 +28,12 @@ export function createDraughtsman(
   )
 
   return async (spec, signal) => {
-    const [seccompProfile, facts, imageId] = await Promise.all([
-      profile(),
-      info(),
-      imageIdOf(spec.image, signal),
-    ])
+    const [ordinary, facts, imageId] = await Promise.all([profile(), info(), imageIdOf(spec.image, signal)])
     const input = {
       deployment,
       spec,
       imageId,
-      seccompProfile,
+      seccompProfile: spec.profile === 'debug' ? debugProfile(ordinary) : ordinary,
       engine: engineFacts(facts),
     }
     const { Labels: _perContainer, ...rest } = createTemplate({ ...input, fingerprint: '' })

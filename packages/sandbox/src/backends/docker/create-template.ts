@@ -28,7 +28,7 @@ export interface TemplateInput {
   spec: SandboxSpec
   /** `sha256:…`; never a tag, so that what runs is what was checked. */
   imageId: string
-  /** The profile itself, not a path. */
+  /** The profile itself, not a path; that which `spec.profile` names. */
   seccompProfile: string
   engine: EngineFacts
   /** Goes to the label `sandlot.spec`. */
@@ -112,7 +112,12 @@ export function createTemplate({
     Domainname: '',
     WorkingDir: WORKSPACE,
     Env: ENVIRONMENT,
-    Labels: { ...spec.labels, ...slotLabels(deployment, spec), [LABEL.spec]: fingerprint },
+    Labels: {
+      ...spec.labels,
+      ...slotLabels(deployment, spec),
+      ...(spec.profile === 'debug' ? { [LABEL.profile]: spec.profile } : {}),
+      [LABEL.spec]: fingerprint,
+    },
     // With StdinOnce the first disconnect would close PID 1's stdin for ever.
     OpenStdin: true,
     StdinOnce: false,
@@ -168,6 +173,10 @@ export function createTemplate({
       // A quarter of the default weight: on a busy host the controller goes first.
       CpuShares: 256,
       PidsLimit: limits.pids,
+      // Never negative: the runtime sets it with its own privileges, so that every process in the sandbox could go back
+      // down to it, and the kernel would take programs of the host instead. Process 1 raises its commands to 500 while
+      // it forks them (oom.c); the least that they can choose again is this, and process 1 is far smaller than they are.
+      OomScoreAdj: 0,
       // Never nproc: it counts per uid over the whole host.
       Ulimits: [
         ulimit('core', 0),

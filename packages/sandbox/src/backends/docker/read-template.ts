@@ -10,6 +10,8 @@ export interface TemplateParts {
   volume: string
   imageId: string
   fingerprint: string
+  /** The text of the filter, where there is one. */
+  seccompProfile: string | undefined
   /** Those of the spec, beyond our own. */
   labels: Record<string, string>
   limits: SandboxLimits
@@ -20,6 +22,7 @@ const body = z.looseObject({
   User: z.string().regex(/^\d{1,10}:\d{1,10}$/),
   Labels: z.record(z.string(), z.string()),
   HostConfig: z.looseObject({
+    SecurityOpt: z.array(z.string()),
     Mounts: z.array(z.looseObject({ Source: z.string() })).length(1),
     Tmpfs: z.record(z.string(), z.string()),
     Memory: z.number(),
@@ -29,6 +32,7 @@ const body = z.looseObject({
   }),
 })
 
+const FILTER = 'seccomp='
 const OWN: ReadonlySet<string> = new Set(Object.values(LABEL))
 
 /**
@@ -64,6 +68,7 @@ export function readTemplate(value: unknown): TemplateParts | undefined {
     volume: mount.Source,
     imageId: Image,
     fingerprint,
+    seccompProfile: HostConfig.SecurityOpt.find((option) => option.startsWith(FILTER))?.slice(FILTER.length),
     labels: Object.fromEntries(Object.entries(Labels).filter(([name]) => !OWN.has(name))),
     limits: {
       memoryBytes: HostConfig.Memory,
