@@ -1,23 +1,25 @@
 /** One at a time per key, any number of keys at once. */
 export interface KeyedLock {
   run<T>(key: string, work: () => Promise<T>): Promise<T>
+  /** The same without waiting for anybody: undefined when the key is held, or was until just now. */
+  tryRun<T>(key: string, work: () => Promise<T>): Promise<T> | undefined
 }
 
 /** A lock per key, in the order of the calls. A key that nobody waits for takes no memory. */
 export function createKeyedLock(): KeyedLock {
   const tails = new Map<string, Promise<unknown>>()
-  return {
-    run(key, work) {
-      const before = tails.get(key)
-      const result = before ? before.then(work, work) : work()
-      const tail = result.catch(() => undefined)
-      tails.set(key, tail)
-      void tail.then(() => {
-        if (tails.get(key) === tail) tails.delete(key)
-      })
-      return result
-    },
+  function run<T>(key: string, work: () => Promise<T>): Promise<T> {
+    const before = tails.get(key)
+    const result = before ? before.then(work, work) : work()
+    const tail = result.catch(() => undefined)
+    tails.set(key, tail)
+    void tail.then(() => {
+      if (tails.get(key) === tail) tails.delete(key)
+    })
+    return result
   }
+
+  return { run, tryRun: (key, work) => (tails.has(key) ? undefined : run(key, work)) }
 }
 
 /** Runs `work` when its turn comes. Rejects with the reason of `signal` when that ends before; later it has no effect. */

@@ -54,7 +54,7 @@ export interface Tenants {
   reattach(slot: LedgerSlot, container: BackendSandbox, epoch: number, seenAt: number): Promise<void>
   /** Not if anything happened to it after `unchangedSince`. */
   stop(userId: string, unchangedSince?: number): Promise<void>
-  /** Stop it if nothing runs in it and nobody asked for it since. */
+  /** Stop it if nothing runs in it, nobody asked for it since, and nothing else is being done with it just now. */
   stopIdle(idler: Idler): Promise<boolean>
   idlers(): Idler[]
   letGoOfAll(): Promise<void>
@@ -254,8 +254,9 @@ export function createTenants(context: TenantsContext): Tenants {
         changedAt.set(userId, performance.now())
       }),
 
-    stopIdle: ({ userId, sandbox, usedAt }) =>
-      lock.run(userId, async () => {
+    stopIdle: async ({ userId, sandbox, usedAt }) => {
+      // Never waited for: whoever makes room holds up all starts, and the one who has the lock may be waiting to start.
+      const stopped = lock.tryRun(userId, async () => {
         const tenant = live.get(userId)
         if (tenant?.sandbox !== sandbox || tenant.askedAt > usedAt) return false
         if (!sandbox.resting && (sandbox.usedAt > usedAt || !(await sandbox.rest(() => {})))) return false
@@ -265,7 +266,9 @@ export function createTenants(context: TenantsContext): Tenants {
         await backend.stop(sandbox.id)
         changedAt.set(userId, performance.now())
         return true
-      }),
+      })
+      return (await stopped) ?? false
+    },
 
     idlers: () =>
       [...live].map(([userId, { sandbox, askedAt }]) => ({

@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises'
+import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises'
 
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
@@ -43,6 +43,19 @@ test('different keys do not wait for each other', async () => {
   expect(await lock.run('b', async () => 'free')).toBe('free')
   release()
   await held
+})
+
+test('who does not want to wait is told that the key is held', async () => {
+  const lock = createKeyedLock()
+  let release = (): void => {}
+  const held = lock.run('a', () => new Promise<void>((resolve) => (release = resolve)))
+  expect(lock.tryRun('a', async () => 'in')).toBeUndefined()
+  expect(await lock.tryRun('b', async () => 'in')).toBe('in')
+  release()
+  await held
+  expect(await lock.run('a', async () => 'after')).toBe('after')
+  await turn()
+  expect(await lock.tryRun('a', async () => 'in')).toBe('in')
 })
 
 test('a gate lets so many in, and the next when one has left, failed or not', async () => {
