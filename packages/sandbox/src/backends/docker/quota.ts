@@ -14,46 +14,70 @@ const PROBE_BYTES = 64 * 1024 * 1024
 
 /**
  * Whether a volume of the `local` driver may have a size: only where the engine's data root is on xfs mounted with
- * project quotas (`pquota`). Asked once, by making a volume with one and removing it; a failure is not remembered.
+ * project quotas (`pquota`). Asked once, by making a volume with one and removing it; a failure is not remembered, and
+ * neither is the `soft` of an engine that failed (5xx) rather than refused.
  * On a data root that is known to be something else nothing is made.
  */
 export function createQuotaProbe(engine: Engine, deployment: string): () => Promise<QuotaKind> {
   let known: Promise<QuotaKind> | undefined
   return () => {
     // Shared by all callers, so it does not end with the signal of one of them.
-    known ??= probe(engine, deployment).catch((error: unknown) => {
-      known = undefined
-      throw error
-    })
+    known ??= probe(engine, deployment).then(
+      ({ kind, final }) => {
+        if (!final) known = undefined
+        return kind
+      },
+      (error: unknown) => {
+        known = undefined
+        throw error
+      },
+    )
     return known
   }
 }
 
-async function probe(engine: Engine, deployment: string): Promise<QuotaKind> {
+interface Found {
+  kind: QuotaKind
+  /** False: it may be otherwise the next time. */
+  final: boolean
+}
+
+async function probe(engine: Engine, deployment: string): Promise<Found> {
   const info = await engine.call('tell about itself', DEADLINE.read, (docker): Promise<EngineInfo> =>
     docker.info(),
   )
   const on = backingFileSystem(info)
-  if (on !== undefined && on !== 'xfs') return 'soft'
-  return engine.call('try a volume with a size', DEADLINE.change, async (docker) => {
-    const slot = newSlotName()
-    const name = poolName(deployment, slot)
-    const uid = randomInt(UID_RANGE.first, UID_RANGE.last + 1)
-    try {
-      await docker.createVolume({
-        Name: name,
-        Driver: 'local',
-        DriverOpts: { size: String(PROBE_BYTES) },
-        Labels: slotLabels(deployment, { slot, uid, volume: name }),
-      })
-    } catch (error) {
-      // The engine's own no; anything else is no answer.
-      if (engineAnswer(error) === undefined) throw error
-      return 'soft'
-    }
-    await docker.getVolume(name).remove()
-    return 'hard'
-  })
+  if (on !== undefined && on !== 'xfs') return { kind: 'soft', final: true }
+  return engine.call(
+    'try a volume with a size',
+    DEADLINE.change,
+    async (docker, abortSignal): Promise<Found> => {
+      const slot = newSlotName()
+      const name = poolName(deployment, slot)
+      const uid = randomInt(UID_RANGE.first, UID_RANGE.last + 1)
+      try {
+        await docker.createVolume({
+          Name: name,
+          Driver: 'local',
+          DriverOpts: { size: String(PROBE_BYTES) },
+          Labels: slotLabels(deployment, { slot, uid, volume: name }),
+          abortSignal,
+        })
+      } catch (error) {
+        // The engine's own no; anything else is no answer.
+        const answer = engineAnswer(error)
+        if (answer === undefined) throw error
+        return { kind: 'soft', final: answer.statusCode < 500 }
+      }
+      try {
+        await docker.getVolume(name).remove({ abortSignal })
+      } catch (error) {
+        // The question is answered; an empty volume of nobody's goes with the next `sandlot sandbox prune`.
+        if (engineAnswer(error) === undefined) throw error
+      }
+      return { kind: 'hard', final: true }
+    },
+  )
 }
 
 /** As the storage driver tells it; undefined where it does not, as with containerd's snapshots. */
