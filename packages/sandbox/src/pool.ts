@@ -76,7 +76,7 @@ export function createPool(options: PoolOptions, context: PoolContext): Pool {
   let settled = false
 
   async function connect(slot: LedgerSlot, container: BackendSandbox): Promise<void> {
-    const { id, stream } = await open(container, backend, closing.signal)
+    const { id, stream, profile } = await open(container, backend, closing.signal)
     // `connectSandbox` proves by a round trip that it serves, not only that it runs.
     const sandbox = await connectSandbox({
       id,
@@ -87,7 +87,7 @@ export function createPool(options: PoolOptions, context: PoolContext): Pool {
       disk: diskBudget(context.limits),
     })
     try {
-      await context.prove(sandbox)
+      await context.prove(sandbox, profile)
     } catch (error) {
       await sandbox.close()
       throw error

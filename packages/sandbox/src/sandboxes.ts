@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 
-import type { SandboxBackend, SandboxLimits, SandboxState } from './backend.ts'
+import type { SandboxBackend, SandboxLimits, SandboxProfile, SandboxState } from './backend.ts'
 import { containersOf, type BringUpOptions } from './bring-up.ts'
 import { createEgress, type EgressOptions } from './egress/egress.ts'
 import { SandboxError } from './errors.ts'
@@ -34,6 +34,11 @@ export interface SandboxesOptions {
   limits?: SandboxLimits
   /** OCI runtime; default the engine's. */
   runtime?: string
+  /**
+   * Whose sandbox has which system call filter, asked at every start; without an id for the warm ones, which then serve
+   * only users who have the same. Default `default` for all.
+   */
+  profileFor?: (userId: string | undefined) => SandboxProfile
   /** Sandboxes that are made or started at once. Default 8. */
   startsAtOnce?: number
   /** Warm sandboxes for users who have none yet, see `maintain`. Default none. */
@@ -125,6 +130,7 @@ export function createSandboxes(options: SandboxesOptions): Sandboxes {
     image: options.image,
     limits,
     ...(options.runtime === undefined ? {} : { runtime: options.runtime }),
+    ...(options.profileFor === undefined ? {} : { profileFor: options.profileFor }),
   }
   const lock = createKeyedLock()
   const gate = createGate(options.startsAtOnce ?? 8)
