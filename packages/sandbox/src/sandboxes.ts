@@ -16,7 +16,7 @@ import { proveOnce } from './doctor/proof.ts'
 import { createPool, type PoolOptions } from './pool.ts'
 import { createReconciler } from './reconciler.ts'
 import type { Sandbox, SandboxStat } from './sandbox.ts'
-import { createTenants } from './tenants.ts'
+import { createTenants, type Patience } from './tenants.ts'
 
 /** How long `close` waits for an engine that is slow to wake what is paused. */
 const THAW_MS = 10_000
@@ -41,6 +41,8 @@ export interface SandboxesOptions {
   profileFor?: (userId: string | undefined) => SandboxProfile
   /** Sandboxes that are made or started at once. Default 8. */
   startsAtOnce?: number
+  /** How long an acquire may take; beyond it, it rejects with `timeout`. */
+  patience?: Patience
   /** Warm sandboxes for users who have none yet, see `maintain`. Default none. */
   pool?: PoolOptions
   /** When sandboxes that nobody uses are paused and stopped, see `maintain`. */
@@ -159,6 +161,7 @@ export function createSandboxes(options: SandboxesOptions): Sandboxes {
     hasContainer: (owner) => reconciler.hasContainer(owner),
     closing: closing.signal,
     log,
+    ...(options.patience === undefined ? {} : { patience: options.patience }),
     ...(options.network === undefined || options.network === 'none'
       ? {}
       : { egress: createEgress(options.network.egress) }),

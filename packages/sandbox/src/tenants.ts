@@ -18,11 +18,13 @@ import { slotFor } from './slots.ts'
 /** When a stream drops, the waits in milliseconds before each try to open a new one. */
 const RECONNECT_AFTER = [50, 250, 1_000, 4_000, 15_000]
 
-/** How long the making or starting of one sandbox may take from its turn on, in milliseconds. */
-const START_MS = 120_000
-
-/** How long it may wait for its turn, in milliseconds: on a slow machine two hundred others may be before it. */
-const LINE_MS = 900_000
+/** How long an acquire may take, in milliseconds. */
+export interface Patience {
+  /** The making or starting of a sandbox, from its turn on. Default 120,000. */
+  startMs?: number
+  /** The wait for its turn: on a slow machine two hundred others may be before it. Default 900,000. */
+  lineMs?: number
+}
 
 export interface TenantsContext extends BringUpOptions {
   lock: KeyedLock
@@ -38,8 +40,7 @@ export interface TenantsContext extends BringUpOptions {
   egress?: Egress
   /** Ends when the controller lets go. */
   closing: AbortSignal
-  /** Milliseconds; for tests. Default two minutes for a start, and fifteen to wait for its turn. */
-  patience?: { startMs: number; lineMs: number }
+  patience?: Patience
   log: (message: string, details: { userId: string; error?: unknown }) => void
 }
 
@@ -74,7 +75,7 @@ interface Tenant {
 
 export function createTenants(context: TenantsContext): Tenants {
   const { backend, ledger, lock, gate, closing } = context
-  const { startMs, lineMs } = context.patience ?? { startMs: START_MS, lineMs: LINE_MS }
+  const { startMs = 120_000, lineMs = 900_000 } = context.patience ?? {}
   const profileFor = context.profileFor ?? (() => 'default')
   const live = new Map<string, Tenant>()
   const joining = new Map<string, Promise<ConnectedSandbox>>()

@@ -76,3 +76,45 @@ test('a gate lets so many in, and the next when one has left, failed or not', as
   expect(inside).toBe(0)
   expect(results.filter((result) => result.status === 'rejected')).toHaveLength(4)
 })
+
+test('who leaves the line of a gate takes no place, and whose turn has come stays', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(fc.record({ leaves: fc.boolean(), after: fc.nat(8) }), { minLength: 1, maxLength: 20 }),
+      async (jobs) => {
+        const gate = createGate(2)
+        const began: number[] = []
+        const results = await Promise.allSettled(
+          jobs.map(({ leaves, after }, n) => {
+            const leaving = new AbortController()
+            const result = gate(async () => {
+              began.push(n)
+              await sleep(0)
+              return n
+            }, leaving.signal)
+            if (leaves) void ticks(after).then(() => leaving.abort(new Error(`left ${n}`)))
+            return result
+          }),
+        )
+        for (const [n, result] of results.entries()) {
+          expect(result.status).toBe(began.includes(n) ? 'fulfilled' : 'rejected')
+          if (result.status === 'rejected') expect(result.reason).toEqual(new Error(`left ${n}`))
+          if (!jobs[n]?.leaves) expect(result.status).toBe('fulfilled')
+        }
+        expect(began).toEqual(began.toSorted((a, b) => a - b))
+        // Every place is free again.
+        let inside = 0
+        const release = Promise.withResolvers<void>()
+        const both = [1, 2].map(() => gate(() => ((inside += 1), release.promise)))
+        expect(inside).toBe(2)
+        release.resolve()
+        await Promise.all(both)
+      },
+    ),
+    { numRuns: 30 },
+  )
+})
+
+async function ticks(count: number): Promise<void> {
+  for (let tick = 0; tick < count; tick += 1) await sleep(0)
+}

@@ -120,10 +120,10 @@ export const matrix: Row[] = [
     during: 'any',
     expected: 'each sandbox obeys exactly one',
     tests: {
-      [`${here}/crowd.engine.test.ts`]: ['two controllers by mistake'],
+      [`${here}/crowd.engine.test.ts`]: ['two controllers by mistake', 'two controllers that make'],
+      'sandbox/test/acquire.test.ts': ['two controllers that make'],
       'sandbox/test/lifecycle.test.ts': ['two controllers never share'],
     },
-    not: 'Two that make the very first container of one user in the same instant make one each, round the same files; the next acquire removes the older. The agent’s lock keeps a second one out.',
   },
   {
     id: 'crash-points',
