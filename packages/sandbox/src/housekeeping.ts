@@ -98,7 +98,17 @@ export function createHousekeeping(options: HousekeepingOptions): Housekeeping {
     const idlers = new Map(tenants.idlers().map((idler): [string, Idler] => [idler.sandbox.id, idler]))
     for (const [, { id, state }] of claimed) {
       const idler = idlers.get(id)
-      if (state === 'paused' && idler && !idler.sandbox.resting) await backend.resume(id)
+      if (state !== 'paused' || !idler || idler.sandbox.resting) continue
+      await one(idler.userId, 'a paused sandbox that is in use could not be woken', () => backend.resume(id))
+    }
+  }
+
+  /** One that cannot be helped keeps nobody else from being looked after. */
+  async function one(userId: string, problem: string, work: () => Promise<void>): Promise<void> {
+    try {
+      await work()
+    } catch (error) {
+      if (!closing.aborted) options.log(problem, { userId, error })
     }
   }
 
@@ -108,8 +118,9 @@ export function createHousekeeping(options: HousekeepingOptions): Housekeeping {
     for (const [{ userId }, { id, state }] of claimed) {
       if (state !== 'paused' || userId === undefined || tenants.isConnected(userId)) continue
       const since = before.get(id) ?? performance.now()
-      if (stopAfterMs > 0 && performance.now() - since >= stopAfterMs) await tenants.stop(userId, seenAt)
-      else asleep.set(id, since)
+      asleep.set(id, since)
+      if (stopAfterMs > 0 && performance.now() - since >= stopAfterMs)
+        await one(userId, 'a forgotten sandbox could not be stopped', () => tenants.stop(userId, seenAt))
     }
   }
 

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 
+import { allOf } from './all-of.ts'
 import type { SandboxBackend, SandboxLimits, SandboxProfile, SandboxState } from './backend.ts'
 import { containersOf, type BringUpOptions } from './bring-up.ts'
 import { createEgress, type EgressOptions } from './egress/egress.ts'
@@ -191,7 +192,7 @@ export function createSandboxes(options: SandboxesOptions): Sandboxes {
   async function thawAll(): Promise<void> {
     try {
       const paused = (await backend.list({})).filter(({ state }) => state === 'paused')
-      await Promise.all(paused.map(({ id }) => gate(() => backend.resume(id))))
+      await allOf(paused.map(({ id }) => gate(() => backend.resume(id))))
     } catch (error) {
       log('paused sandboxes could not be woken to end with their leases', { error })
     }
@@ -252,7 +253,7 @@ export function createSandboxes(options: SandboxesOptions): Sandboxes {
       const running = containers.filter(
         (container) => container.state === 'running' || container.state === 'paused',
       )
-      await Promise.all(running.map((container) => gate(() => backend.stop(container.id))))
+      await allOf(running.map((container) => gate(() => backend.stop(container.id))))
     },
 
     maintain() {

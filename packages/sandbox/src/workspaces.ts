@@ -1,6 +1,11 @@
+import { allOf } from './all-of.ts'
 import type { BackendVolume, SandboxBackend, SandboxState } from './backend.ts'
+import { createGate } from './keyed-lock.ts'
 import { LABEL } from './labels.ts'
 import type { SandboxLedger } from './ledger.ts'
+
+/** An engine that is asked for hundreds at once lets some of them wait beyond their deadline. */
+const REMOVALS_AT_ONCE = 8
 
 interface Both {
   backend: SandboxBackend
@@ -69,7 +74,8 @@ export async function purgeAll({
   ledger: SandboxLedger
 }): Promise<{ containers: number; volumes: number }> {
   const containers = await backend.list({})
-  await Promise.all(containers.map(({ id }) => backend.remove(id)))
+  const gate = createGate(REMOVALS_AT_ONCE)
+  await allOf(containers.map(({ id }) => gate(() => backend.remove(id))))
   const volumes = await backend.listVolumes()
   for (const { name } of volumes) await backend.removeVolume(name)
   for (const { slot } of await ledger.list()) await ledger.release(slot)
