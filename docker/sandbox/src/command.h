@@ -110,6 +110,8 @@ void spool_forget(struct command *c);
 bool poll_add(int fd, uint32_t events, struct source *src);
 void poll_close(int *fd);
 void stream_drain(struct command *c, struct stream *s);
+/* No process of the command is left: read what there still is, then this stream is at its end. */
+void stream_last(struct command *c, struct stream *s);
 void stream_resume(struct command *c, struct stream *s);
 bool stream_rests(const struct command *c, const struct stream *s);
 void stdin_writable(struct command *c);

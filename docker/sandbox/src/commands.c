@@ -242,8 +242,7 @@ static void gone(struct command *c)
         close(c->slave);
     c->slave = -1;
     for (int i = 0; i < 2; i++)
-        if (c->out[i].fd >= 0)
-            stream_drain(c, &c->out[i]);
+        stream_last(c, &c->out[i]);
     command_maybe_finish(c);
 }
 

@@ -21,6 +21,16 @@ static int into_scratch(struct iovec v[2])
     return 1;
 }
 
+int output_shorten(struct iovec v[2], int n, uint64_t most)
+{
+    for (int i = 0; i < n; i++) {
+        if (v[i].iov_len > most)
+            v[i].iov_len = (size_t)most;
+        most -= v[i].iov_len;
+    }
+    return n == 2 && v[1].iov_len == 0 ? 1 : n;
+}
+
 int output_room(struct command *c, struct stream *s, struct iovec v[2])
 {
     uint64_t most = left_of_limit(c);
@@ -31,13 +41,7 @@ int output_room(struct command *c, struct stream *s, struct iovec v[2])
     }
     if (most == 0)
         return into_scratch(v);
-    int n = ring_room(&s->ring, v);
-    for (int i = 0; i < n; i++) {
-        if (v[i].iov_len > most)
-            v[i].iov_len = (size_t)most;
-        most -= v[i].iov_len;
-    }
-    return n == 2 && v[1].iov_len == 0 ? 1 : n;
+    return output_shorten(v, ring_room(&s->ring, v), most);
 }
 
 static void keep_tail(struct command *c, struct stream *s, const uint8_t *p, size_t n)

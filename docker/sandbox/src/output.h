@@ -16,6 +16,8 @@ struct policy {
 
 /* Where bytes that are read from the pipe go: 0 when there is no room now, else the number of pieces. */
 int output_room(struct command *c, struct stream *s, struct iovec v[2]);
+/* Shorten these pieces to `most` bytes together; returns how many pieces are left. */
+int output_shorten(struct iovec v[2], int n, uint64_t most);
 /* So many bytes were read into these pieces. */
 void output_took(struct command *c, struct stream *s, const struct iovec v[2], size_t n);
 /* The ring that holds the next bytes to send, which end before `upto`; NULL when nothing may be sent. */

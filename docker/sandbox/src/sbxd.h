@@ -189,6 +189,7 @@ struct stream {
     struct ring ring;
     struct ring tail;   /* the last bytes of a cut output */
     uint64_t total;     /* bytes produced */
+    uint64_t rest;      /* once no process is left: bytes that were still in the pipe then */
     struct sha256 hash; /* of all of them */
     uint64_t sent;     /* next offset to send on the current channel */
     uint64_t sent_us;  /* when something was sent last */

@@ -3,7 +3,10 @@
 
 #include <fcntl.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
+
+#define PIPE_MOST (1 << 20) /* what a pipe holds, unless the administrator of the host allows more */
 
 bool poll_add(int fd, uint32_t events, struct source *src)
 {
@@ -40,24 +43,39 @@ static void stream_pause(struct stream *s)
     s->polled = false;
 }
 
+/* No process is left that may write here: what is in the pipe now is the rest, whoever else has got hold of the pipe. */
+void stream_last(struct command *c, struct stream *s)
+{
+    int bytes;
+    if (s->fd < 0)
+        return;
+    /* Of a terminal not all can be seen yet. */
+    s->rest = c->terminal || ioctl(s->fd, FIONREAD, &bytes) < 0 ? PIPE_MOST : (uint64_t)bytes;
+    stream_drain(c, s);
+}
+
 /* Read until the pipe is empty, the window is full, or others have waited long enough. */
 void stream_drain(struct command *c, struct stream *s)
 {
     size_t total = 0;
-    while (s->fd >= 0 && (total < (1u << 20) || c->state == GONE)) {
+    while (s->fd >= 0 && (total < PIPE_MOST || c->state == GONE)) {
         struct iovec v[2];
+        if (c->state == GONE && s->rest == 0) {
+            stream_end(c, s);
+            return;
+        }
         int n = spool_behind(c) ? 0 : output_room(c, s, v);
         if (n == 0) {
             stream_pause(s);
             return;
         }
+        if (c->state == GONE)
+            n = output_shorten(v, n, s->rest);
         size_t room = v[0].iov_len + (n > 1 ? v[1].iov_len : 0);
         ssize_t r = readv(s->fd, v, n);
         if (r < 0 && errno == EINTR)
             continue;
         if (r < 0 && errno == EAGAIN) {
-            /* No process of this command is left, so nobody is left to write: a copy of the pipe that was passed
-               to another command does not keep this one open. */
             if (c->state == GONE)
                 stream_end(c, s);
             return;
@@ -69,10 +87,11 @@ void stream_drain(struct command *c, struct stream *s)
         uint64_t from = s->total;
         output_took(c, s, v, (size_t)r);
         total += (size_t)r;
+        s->rest -= c->state == GONE ? (size_t)r : 0;
         output_drop(c, s);
         /* A heavy writer gets a pipe of 1 MiB; asking for it always would cost every short command. */
         if (r >= 65536 && from < 65536 * 4)
-            fcntl(s->fd, F_SETPIPE_SZ, 1 << 20);
+            fcntl(s->fd, F_SETPIPE_SZ, PIPE_MOST);
         if ((size_t)r < room && c->state != GONE)
             return;
     }

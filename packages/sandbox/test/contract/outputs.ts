@@ -126,6 +126,28 @@ export function outputTests({ it, sandbox, fixture }: Suite): void {
     }
   })
 
+  it('ends with its own command, whoever else goes on writing into its pipe', async () => {
+    const box = sandbox()
+    for (const policy of [{ kind: 'cut', head: 10, tail: 10 }, undefined] as const) {
+      const name = `pipe-${newId()}`
+      const command = await box.run({
+        id: newId(),
+        command: `echo $$ >${name}; until test -e ${name}-open; do sleep 0.02; done`,
+        ...(policy && { policy }),
+        autoAcknowledge: true,
+      })
+      const stranger = await box.run({
+        id: newId(),
+        command: `until test -s ${name}; do sleep 0.02; done; exec 3>/proc/$(cat ${name})/fd/1; : >${name}-open
+          for i in 1 2 3 4; do (while cat /dev/zero >&3; do :; done) & done; wait`,
+        autoAcknowledge: true,
+      })
+      expect(await finish(command)).toMatchObject({ cause: 'exited', code: 0 })
+      await stranger.cancel(0)
+      await finish(stranger)
+    }
+  })
+
   it('ends a command at its output limit, with exactly so many bytes', async () => {
     const box = sandbox()
     expect(await sh(box, 'yes', { policy: { kind: 'limit', bytes: 300_000 } })).toMatchObject({
