@@ -130,11 +130,12 @@ uint8_t disk_low(void)
 {
     struct disk_room room;
     uint64_t bytes = atomic_load(&floor_bytes), files = atomic_load(&floor_files);
+    bool was = atomic_load(&low), is = false;
     /* What statfs tells of a workspace with a wall of its own is not the host. */
-    if ((!bytes && !files) || atomic_load(&walled) || !disk_room(&room))
-        return 0;
-    bool was = atomic_load(&low), is = is_short(room.bytes_free, bytes, was) || (room.files && is_short(room.files_free, files, was));
-    atomic_store(&low, is);
+    if ((bytes || files) && !atomic_load(&walled) && disk_room(&room))
+        is = is_short(room.bytes_free, bytes, was) || (room.files && is_short(room.files_free, files, was));
+    if (is != was)
+        atomic_store(&low, is);
     return is ? DISK_LOW : 0;
 }
 
@@ -306,6 +307,7 @@ static bool is_active(void) { return atomic_load(&running) || now_us() - atomic_
 static void *watch(void *unused)
 {
     (void)unused;
+    bool known_low = false;
     for (;;) {
         pthread_mutex_lock(&lock);
         while (!poked && !requests && !is_active()) {
@@ -327,9 +329,10 @@ static void *watch(void *unused)
         pthread_mutex_unlock(&lock);
         bool fresh = asked && now_us() - last.at_us >= last.cost_us * GROWTH_COST;
         /* Without a budget nobody needs to know until somebody asks. */
-        bool was_low = atomic_load(&low), is_low = disk_low();
+        bool is_low = disk_low();
         bool limited = seen.most.bytes || seen.most.entries || seen.flags || atomic_load(&floor_bytes);
-        if (was_low != is_low) {
+        if (known_low != is_low) {
+            known_low = is_low; /* `low` itself is looked at by others too, who tell nobody */
             pthread_mutex_lock(&lock);
             changed = true;
             base_known = false;
@@ -472,16 +475,22 @@ void disk_forget(void)
 static void end_writers(const pid_t *pids, size_t n)
 {
     size_t shims_n;
-    pid_t *shims = command_shims(&shims_n);
-    bool any = false;
-    for (int everybody = 0; shims && everybody < 2 && !any; everybody++)
+    pid_t *shims = command_shims(&shims_n), writing[WRITERS_MAX];
+    static uint64_t ended_us;
+    /* Nobody is known because who wrote has just been ended: then nobody else is to blame. */
+    bool any = now_us() - ended_us < WRITERS_US;
+    /* Once for each: the way up may be as long as a command likes to make it. */
+    for (size_t i = 0; shims && i < n; i++)
+        writing[i] = disk_shim_of(pids[i], shims, shims_n);
+    for (int everybody = 0; shims && everybody < (any ? 1 : 2); everybody++)
         for (struct command *c = commands; c; c = c->next) {
             bool writes = everybody;
             for (size_t i = 0; i < n && !writes; i++)
-                writes = c->shim > 0 && disk_shim_of(pids[i], &c->shim, 1) != 0;
+                writes = c->shim > 0 && c->shim == writing[i];
             if (c->dead || c->state >= KILLING || !writes)
                 continue;
             any = true;
+            ended_us = now_us();
             command_begin_end(c, CAUSE_DISK_QUOTA, 0);
         }
     free(shims);

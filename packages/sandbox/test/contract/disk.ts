@@ -66,6 +66,23 @@ export function diskTests({ it, fixture }: Suite): void {
     expect((await sandbox.files.stat('file')).size).toBe(10)
   })
 
+  it('says once that a floor is no more', async () => {
+    const sandbox = await limited()
+    const hostFloor = { bytes: 2 ** 50, files: 0 }
+    await sandbox.setDiskBudget({ ...BUDGET, hostFloor })
+    expect(await sh(sandbox, 'echo x >x')).toMatchObject({ cause: 'disk_quota' })
+    await sandbox.setDiskBudget(BUDGET)
+    const states = new Set([sandbox.disk])
+    const command = await sandbox.run({
+      id: newId(),
+      command: 'for i in $(seq 20); do echo; sleep 0.05; done',
+      autoAcknowledge: true,
+    })
+    for await (const _ of command.output) states.add(sandbox.disk)
+    expect(await command.exit).toMatchObject({ cause: 'exited', code: 0 })
+    expect(states.size).toBeLessThan(5)
+  })
+
   it('many tiny files are too much as well', async () => {
     const sandbox = await limited()
     const ended = await sh(sandbox, 'i=0; while :; do : >f$((i++)); done', { timeoutMs: FOREVER })
