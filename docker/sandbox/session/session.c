@@ -147,8 +147,10 @@ __attribute__((visibility("default"))) int execve(const char *path, char *const 
     if (ours())
         leave_state(envp);
     long result = syscall(SYS_execve, path, argv, envp);
-    /* A script without #!: bash reads it itself, in this process. */
+    /* A script without #!: bash reads it itself, in this process. Else bash goes on, and a signal still leaves nothing. */
     if (errno == ENOEXEC && getpid() == owner)
         replaced = true;
+    else if (ours())
+        ((struct session_head *)(void *)memory)->state = SESSION_NOTHING;
     return (int)result;
 }

@@ -153,7 +153,7 @@ static bool read_state(struct session *s, char *raw, size_t length, const struct
         strings += raw[i] == 0;
     good = good && strings <= MOST_ENTRIES;
     buf_bytes(&text, raw, at);
-    while (good && at < length) {
+    while (good && at < length && text.len <= SESSION_BYTES) {
         char *entry = raw + at;
         size_t size = strlen(entry);
         at += size + 1;

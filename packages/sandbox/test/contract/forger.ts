@@ -86,3 +86,6 @@ export const FORGERIES: readonly { title: string; bytes: Uint8Array; taken: bool
     taken: true,
   },
 ]
+
+/** As many times the same short assignment as a state may have entries. */
+export const COPIES = state(text(`/\0${'LONG=1\0'.repeat(4_096)}`))

@@ -1,13 +1,20 @@
 import { expect } from 'vitest'
 
 import { extent, sample } from '../../../../test/campaign.ts'
-import type { RunRequest } from '../../src/sandbox.ts'
+import type { RunRequest, Sandbox } from '../../src/sandbox.ts'
 import type { Suite } from '../contract.ts'
-import { FORGER, FORGERIES } from './forger.ts'
+import { COPIES, FORGER, FORGERIES } from './forger.ts'
 import { Bench, finish, newId, type Result, sh } from './harness.ts'
 import { SCRIPTS } from './session-scripts.ts'
 
 const SIGNALLED = 'signal '
+
+/** The most memory that sbxd ever had: it is the parent of a command's parent. */
+async function greatestKiB(box: Sandbox): Promise<number> {
+  const shim = 'read -r _ _ _ sbxd _ </proc/$PPID/stat'
+  const { out } = await sh(box, `${shim}; sed -n 's/^VmHWM:[^0-9]*\\([0-9]*\\).*/\\1/p' /proc/$sbxd/status`)
+  return Number(out)
+}
 
 export function sessionTests({ it, sandbox, fixture }: Suite): void {
   /** One command after the other in a session of its own. */
@@ -184,6 +191,29 @@ export function sessionTests({ it, sandbox, fixture }: Suite): void {
         wrong.push({ title, out, outcome, after })
     }
     expect(wrong).toEqual([])
+  })
+
+  it('needs no more memory for a forged state than for an honest one', async () => {
+    const run = session()
+    const box = sandbox()
+    await box.files.write('forger.c', Buffer.from(FORGER))
+    expect(await sh(box, 'gcc -shared -fPIC -w -o forger.so forger.c')).toMatchObject({ code: 0 })
+    await run('export LONG=$(printf %0100000d 0)')
+    const before = await greatestKiB(box)
+    // Each stands for the long value that the session has under this name, because it is what the request said.
+    await box.files.write('forged', COPIES)
+    const forged = await run('enable -f ./forger.so forger', { cwd: box.workspace, env: { LONG: '1' } })
+    expect(forged).toMatchObject({ out: 'forged\n', session: 'refused' })
+    expect(await run('echo ${#LONG}')).toMatchObject({ out: '100000\n' })
+    expect((await greatestKiB(box)) - before).toBeLessThan(64 * 1024)
+  })
+
+  it('forgets what a program would have gone on with that could not be started', async () => {
+    const run = session()
+    await run('export A=1')
+    const killed = await run('shopt -s execfail; export A=2; exec /nothing/there 2>/dev/null; kill -9 $$')
+    expect(killed.session).toBe('unchanged')
+    expect((await run('echo $A')).out).toBe('1\n')
   })
 
   it('refuses what is not a name', async () => {
