@@ -5,7 +5,7 @@
  * from /proc may already belong to a stranger, so the processes are first pinned by pidfds and the tree is read again:
  * only what is below the root in both readings is signalled.
  */
-#include "sbxd.h"
+#include "files.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -22,14 +22,6 @@ struct process {
 struct tree {
     struct process *p;
     size_t n, cap;
-};
-
-struct dirent64 {
-    uint64_t ino;
-    int64_t off;
-    uint16_t reclen;
-    uint8_t type;
-    char name[];
 };
 
 static void read_process(struct tree *t, int proc, const char *name)

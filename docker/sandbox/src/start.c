@@ -306,6 +306,11 @@ void commands_start(uint16_t flags, uint32_t channel, const uint8_t *p, size_t n
         n = pieces.len;
         pieces.len = 0;
     }
+    struct buf whole = {0};
+    if (p == pieces.p) { /* given back at the end: hardly any request is so long */
+        whole = pieces;
+        pieces = (struct buf){0};
+    }
     struct request q = {0};
     int error = 0;
     if (n >= ID_BYTES && memcmp(p, boot_id, ID_BYTES) != 0)
@@ -315,4 +320,5 @@ void commands_start(uint16_t flags, uint32_t channel, const uint8_t *p, size_t n
     else
         start(channel, &q);
     forget(&q);
+    free(whole.p);
 }
