@@ -49,18 +49,23 @@ export function testBackend(options: SuiteOptions): void {
       sandbox: () => shared.sandbox,
       ownProcesses: options.ownProcesses ?? false,
     }
+    const group = (title: string, declare: (suite: Suite) => void): void => {
+      const reason = options.skipGroups?.[title]
+      if (reason === undefined) describe(title, () => declare(suite))
+      else test.skip(`${title} (${reason})`)
+    }
     if (options.lifecycleOnly) return lifecycleTests(suite)
-    describe('refusals', () => refusalTests(suite))
-    describe('outputs', () => outputTests(suite))
+    group('refusals', refusalTests)
+    group('outputs', outputTests)
     if (options.quick) return
-    describe('commands', () => commandTests(suite))
-    describe('endings', () => endingTests(suite))
-    describe('sessions', () => sessionTests(suite))
-    describe('terminals', () => terminalTests(suite))
-    describe('background jobs', () => backgroundTests(suite))
-    describe('files', () => fileTests(suite))
-    describe('connections', () => connectionTests(suite))
-    describe('disk', () => diskTests(suite))
-    describe('lifecycle', () => lifecycleTests(suite))
+    group('commands', commandTests)
+    group('endings', endingTests)
+    group('sessions', sessionTests)
+    group('terminals', terminalTests)
+    group('background jobs', backgroundTests)
+    group('files', fileTests)
+    group('connections', connectionTests)
+    group('disk', diskTests)
+    group('lifecycle', lifecycleTests)
   })
 }
