@@ -6,6 +6,7 @@
 #include "sessions.h"
 
 #include <fcntl.h>
+#include <malloc.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +19,8 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+
+#define RETRY_MS 10
 
 bool is_init;
 const char *workspace_path = "/workspace";
@@ -158,11 +161,27 @@ static void standard_descriptors(void)
 }
 
 /* Added and removed as a whole: with no events asked for, a closed pipe would still report EPOLLHUP for ever. */
-static void watch(int fd, struct source *src, uint32_t events)
+static bool watch(int fd, struct source *src, uint32_t events)
 {
     struct epoll_event e = {.events = events, .data.ptr = src};
-    if (epoll_ctl(epoll_fd, events ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, fd, &e) < 0)
+    return epoll_ctl(epoll_fd, events ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, fd, &e) == 0;
+}
+
+static void watch_always(int fd, struct source *src)
+{
+    if (!watch(fd, src, EPOLLIN))
         die("epoll");
+}
+
+/*
+ * The kernel counts what all processes of a uid watch, so commands can use up what there is (fs.epoll.max_user_watches).
+ * Then it is tried again soon. Returns whether it is as it should be.
+ */
+static bool watch_if(bool wanted, bool *watched, int fd, struct source *src, uint32_t events)
+{
+    if (wanted != *watched && watch(fd, src, wanted ? events : 0))
+        *watched = wanted;
+    return wanted == *watched;
 }
 
 /*
@@ -199,10 +218,10 @@ bool loop_round(uint64_t now)
     egress_poll(now);
     if (egress_pending())
         wait = 0;
-    if (wire_wants_write() != writing)
-        watch(1, &out, (writing = !writing) ? EPOLLOUT : 0);
-    if (wire_wants_read() != reading)
-        watch(0, &frames, (reading = !reading) ? EPOLLIN : 0);
+    bool watched = watch_if(wire_wants_write(), &writing, 1, &out, EPOLLOUT);
+    watched = watch_if(wire_wants_read(), &reading, 0, &frames, EPOLLIN) && watched;
+    if (!watched && (wait < 0 || wait > RETRY_MS))
+        wait = RETRY_MS;
     struct epoll_event events[64];
     bool signalled = false;
     int n = epoll_wait(epoll_fd, events, 64, wait < 0 || wait > 1000 ? 1000 : wait);
@@ -241,12 +260,21 @@ void loop_init(void)
     wire_init();
     files_init();
     disk_init();
-    watch(files_eventfd(), &files, EPOLLIN);
-    watch(disk_eventfd(), &disk, EPOLLIN);
+    watch_always(files_eventfd(), &files);
+    watch_always(disk_eventfd(), &disk);
+}
+
+/* One arena for all threads, and what is large goes back to the kernel at once: idle, we are to be small. */
+static void frugal_memory(void)
+{
+    mallopt(M_ARENA_MAX, 1);
+    mallopt(M_MMAP_THRESHOLD, 64 << 10);
+    mallopt(M_TRIM_THRESHOLD, 64 << 10);
 }
 
 int main(int argc, char **argv)
 {
+    frugal_memory();
     standard_descriptors();
     oom_score_open();
     /* Before anything else runs: nobody of the same uid may look into us, trace us or take our descriptors. */
@@ -264,7 +292,7 @@ int main(int argc, char **argv)
     static struct source signals = {SRC_SIGNALS, NULL, 0};
     if (signal_fd < 0)
         die("signalfd");
-    watch(signal_fd, &signals, EPOLLIN);
+    watch_always(signal_fd, &signals);
     for (;;) {
         uint64_t now = now_us() / 1000;
         if (told_to_end || lease_over(now) || (wire_ended && !is_init))

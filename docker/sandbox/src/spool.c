@@ -121,7 +121,7 @@ static bool begin_thread(void)
         return false;
     pthread_attr_init(&attr);
     pthread_attr_setstacksize(&attr, 256u << 10);
-    bool began = pthread_create(&thread, &attr, serve, NULL) == 0 && poll_add(progress_fd, EPOLLIN, &src);
+    bool began = poll_add(progress_fd, EPOLLIN, &src) && pthread_create(&thread, &attr, serve, NULL) == 0;
     pthread_attr_destroy(&attr);
     if (!began) {
         close(progress_fd);

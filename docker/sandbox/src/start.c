@@ -174,6 +174,12 @@ static bool make_terminal(const struct request *q, int fd[ENDS])
            (fd[SLAVE] = fcntl(fd[THEIR_OUT], F_DUPFD_CLOEXEC, 0)) >= 0;
 }
 
+static bool poll_all(struct command *c, const int fd[ENDS])
+{
+    return poll_add(fd[CTL], EPOLLIN, &c->ctl_src) && poll_add(fd[OUT], EPOLLIN, &c->out[0].src) &&
+           (fd[ERR] < 0 || poll_add(fd[ERR], EPOLLIN, &c->out[1].src));
+}
+
 static int spawn(struct command *c, const struct request *q)
 {
     static int null_fd = -1;
@@ -190,6 +196,12 @@ static int spawn(struct command *c, const struct request *q)
     }
     fd[CTL] = pair[0];
     fd[THEIR_CTL] = pair[1];
+    /* First, because it may be refused: a command that nobody hears must not begin. */
+    if (!poll_all(c, fd)) {
+        int error = errno;
+        close_all(fd, ENDS);
+        return error;
+    }
     struct shim_job job = {
         .limits = &q->limits,
         .argv = q->argv,
@@ -223,10 +235,8 @@ static int spawn(struct command *c, const struct request *q)
     c->in.fd = fd[IN];
     c->slave = fd[SLAVE];
     c->terminal = q->terminal;
-    poll_add(c->ctl, EPOLLIN, &c->ctl_src);
     for (int i = 0; i < 2; i++)
-        if (c->out[i].fd >= 0)
-            c->out[i].polled = poll_add(c->out[i].fd, EPOLLIN, &c->out[i].src);
+        c->out[i].polled = c->out[i].fd >= 0;
     return 0;
 }
 
