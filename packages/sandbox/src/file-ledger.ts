@@ -69,10 +69,14 @@ export function createFileLedger(file: string): SandboxLedger {
           (other) =>
             other.slot === slot.slot ||
             other.uid === slot.uid ||
+          other.volume === slot.volume ||
             (slot.userId !== undefined && other.userId === slot.userId),
         )
         if (taken)
-          throw new SandboxError('exists', `Slot ${slot.slot} or uid ${slot.uid} is in the ledger already.`)
+          throw new SandboxError(
+            'exists',
+            `Slot ${slot.slot}, uid ${slot.uid}, volume ${slot.volume} or their user is in the ledger already.`,
+          )
         const warm = ledger.slots.filter((other) => other.state === 'warm').length
         if (slot.state === 'warm' && mostWarm !== undefined && warm >= mostWarm)
           throw new SandboxError('limit_reached', `There are ${warm} warm slots already.`)

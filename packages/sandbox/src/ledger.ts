@@ -22,7 +22,7 @@ export interface SandboxLedger {
   /** The slot of this user, if any. */
   find(userId: string): Promise<LedgerSlot | undefined>
   /**
-   * Record a slot before its first container is created. Rejects with `exists` if slot, uid or user is in it, and with
+   * Record a slot before its first container is created. Rejects with `exists` if slot, uid, volume or user is in it, and with
    * `limit_reached` if it is warm and `mostWarm` others are.
    */
   add(slot: LedgerSlot, mostWarm?: number): Promise<void>

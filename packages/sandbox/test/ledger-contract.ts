@@ -138,6 +138,18 @@ export function testLedger(name: string, make: () => Promise<LedgerUnderTest>): 
         if (result.status === 'rejected') expect(result.reason).toMatchObject({ code: 'limit_reached' })
     })
 
+    test('a volume is in one slot only', async () => {
+      const { ledger } = await fresh()
+      const ann = warmSlot('aaaaaaaa', 30_000)
+      await ledger.add(ann)
+      await expect(ledger.add({ ...warmSlot('bbbbbbbb', 30_001), volume: ann.volume })).rejects.toMatchObject(
+        {
+          code: 'exists',
+        },
+      )
+      expect(await ledger.list()).toHaveLength(1)
+    })
+
     test('a slot that is not there: typed errors, and release is idempotent', async () => {
       const { ledger } = await fresh()
       await expect(ledger.claim('zzzzzzzz', 'ann')).rejects.toMatchObject({ code: 'not_found' })
