@@ -78,7 +78,10 @@ static void notify(void)
 
 /* ---- what kind of workspace ------------------------------------------------------------------------------- */
 
-/* Mounted as a whole: what its file system holds is the workspace's. */
+/*
+ * Mounted as a whole: what its file system holds is the workspace's. Not so 9p, as gVisor shows whatever it passes on:
+ * its top is the directory that is passed on, and statfs tells of the disk below.
+ */
 static bool is_mounted_whole(void)
 {
     FILE *f = fopen("/proc/self/mountinfo", "re");
@@ -86,9 +89,10 @@ static bool is_mounted_whole(void)
     bool whole = false;
     while (f && fgets(line, sizeof line, f)) {
         char top[4096], point[4096];
+        const char *type = strstr(line, " - ");
         /* The last one mounted there is the one that is seen. Names with blanks are escaped and do not match: we walk. */
         if (sscanf(line, "%*s %*s %*s %4095s %4095s", top, point) == 2 && strcmp(point, workspace_path) == 0)
-            whole = strcmp(top, "/") == 0;
+            whole = strcmp(top, "/") == 0 && type && strncmp(type, " - 9p ", 6) != 0;
     }
     if (f)
         fclose(f);
