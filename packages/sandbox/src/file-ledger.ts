@@ -32,12 +32,14 @@ type LedgerFile = z.infer<typeof fileSchema>
  */
 export function createFileLedger(file: string): SandboxLedger {
   let queue: Promise<unknown> = Promise.resolve()
+  let hasFolder = false
 
   /** One after the other in this process; the file lock is for other processes. */
   function transaction<T>(change: (ledger: LedgerFile) => { result: T; write: boolean }): Promise<T> {
     const run = async (): Promise<T> => {
       try {
-        await mkdir(dirname(file), { recursive: true, mode: 0o700 })
+        if (!hasFolder) await mkdir(dirname(file), { recursive: true, mode: 0o700 })
+        hasFolder = true
         return await withFileLock(file, async () => {
           const ledger = await read(file)
           const { result, write } = change(ledger)
@@ -46,6 +48,7 @@ export function createFileLedger(file: string): SandboxLedger {
         })
       } catch (error) {
         if (error instanceof SandboxError) throw error
+        hasFolder = false
         throw new SandboxError('ledger', `The sandbox ledger ${file} cannot be used: ${describe(error)}`, {
           cause: error,
         })
@@ -69,7 +72,7 @@ export function createFileLedger(file: string): SandboxLedger {
           (other) =>
             other.slot === slot.slot ||
             other.uid === slot.uid ||
-          other.volume === slot.volume ||
+            other.volume === slot.volume ||
             (slot.userId !== undefined && other.userId === slot.userId),
         )
         if (taken)

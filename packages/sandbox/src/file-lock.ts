@@ -16,8 +16,16 @@ export async function withFileLock<T>(file: string, work: () => Promise<T>): Pro
   const mine = `${lock}.${process.pid}.${randomBytes(6).toString('hex')}`
   const identity = JSON.stringify({ pid: process.pid, host: hostname(), token: mine.slice(-12) })
   await writeFile(mine, identity, { mode: 0o600, flag: 'wx' })
+  // Of no use once it is linked, so it goes while the work is done.
+  let removed = Promise.resolve()
   try {
-    await take(lock, mine)
+    try {
+      await take(lock, mine)
+    } finally {
+      removed = rm(mine, { force: true })
+      // Waited for at the end.
+      removed.catch(() => {})
+    }
     try {
       return await work()
     } finally {
@@ -25,7 +33,7 @@ export async function withFileLock<T>(file: string, work: () => Promise<T>): Pro
       if ((await readIfThere(lock)) === identity) await rm(lock, { force: true })
     }
   } finally {
-    await rm(mine, { force: true })
+    await removed
   }
 }
 
