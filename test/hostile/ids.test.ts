@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 
 import { expect, test } from 'vitest'
 
@@ -28,4 +28,11 @@ test('no two rows are the same, and every file that is named is there', () => {
   const names = rows.map(({ id, what }) => `${id} ${what}`)
   expect(names.filter((name, place) => names.indexOf(name) !== place)).toEqual([])
   expect(Object.values(ELSEWHERE).filter((file) => !existsSync(file))).toEqual([])
+})
+
+test('the file that is named for an id names the id', () => {
+  const silent = Object.entries(ELSEWHERE).filter(
+    ([id, file]) => !new RegExp(`\\b${id}\\b`).test(readFileSync(file, 'utf8')),
+  )
+  expect(silent).toEqual([])
 })

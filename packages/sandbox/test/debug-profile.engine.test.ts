@@ -69,8 +69,14 @@ test('whom it is granted to traces their own processes, and neither the supervis
   const sandbox = await sandboxes.acquire('developer')
   expect(await profileOf(sandbox.id)).toBe('debug')
   expect(await trace(sandbox)).toEqual({
-    ...{ attach: 'open', read: 'open', copy: 'a secret', detach: 'open', addresses: 'open' },
-    ...{ write: EPERM, kcmp: EPERM, compatible: EPERM },
+    attach: 'open',
+    read: 'open',
+    copy: 'a secret',
+    detach: 'open',
+    addresses: 'open',
+    write: EPERM,
+    kcmp: EPERM,
+    compatible: EPERM,
     ...OF_SUPERVISOR,
   })
   expect(

@@ -233,7 +233,7 @@ const hostileFrame = fc.record({
   payload: payloads,
 })
 
-test('any frames after the start end in a typed error or in nothing, never in a crash', async () => {
+test('P12 any frames after the start end in a typed error or in nothing, never in a crash', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(hostileFrame, { maxLength: 25 }),

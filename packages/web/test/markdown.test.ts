@@ -9,7 +9,7 @@ import { Markdown } from '../src/markdown/markdown.tsx'
 const html = (text: string, streaming = false) =>
   renderToStaticMarkup(createElement(Markdown, { text, streaming }))
 
-describe('markdown from a model', () => {
+describe('T03 markdown from a model', () => {
   test('headings, lists, tables, code', () => {
     const out = html(
       '# Title\n\n- one\n- two\n\n| a | b |\n| - | - |\n| 1 | 2 |\n\n```js\nlet x = 1\n```\n\nand `inline`',

@@ -1,0 +1,115 @@
+/** Class R: memory, what lies in memory, and what outlives its process there. */
+import { expect } from 'vitest'
+
+import { type Row } from './row.ts'
+import { STAGE_LIMITS } from './stage.ts'
+
+/** A command that runs out of memory: killed inside, said so, and the next one has all of it again. */
+function outOfMemory(what: string, command: string): Row {
+  return {
+    id: 'R04',
+    what: `${what}: killed inside, the call says out_of_memory, process 1 lives`,
+    heavy: true,
+    async run({ me, sandbox }) {
+      const boot = (await sandbox()).bootId
+      const result = await me.shell(command, { timeoutMs: 60_000 })
+      expect(result).toMatchObject({ status: 'failed', reason: 'out_of_memory' })
+      expect((await me.shell(`perl -e 'my $x = "a" x (200 * 1024 * 1024); print length $x'`)).output).toBe(
+        '209715200',
+      )
+      expect((await sandbox()).bootId).toBe(boot)
+    },
+  }
+}
+
+export const rows: Row[] = [
+  outOfMemory('one large string', `exec perl -e '$x = "a" x (1 << 33)'`),
+  outOfMemory(
+    'many middle-sized processes',
+    `for i in 1 2 3 4 5 6 7 8; do perl -e '$x = "a" x (600 << 20); sleep 60' & done; wait -n; exit $?`,
+  ),
+  outOfMemory('a line without end', 'exec tail /dev/zero'),
+  outOfMemory(
+    'anonymous files',
+    `exec perl -e 'while (1) { my $f = syscall(319, my $n = "x", 0); open(my $o, ">&=", $f); push @keep, $o; syswrite($o, "a" x (64 << 20)) }'`,
+  ),
+  {
+    id: 'R05',
+    what: 'a full /tmp: ENOSPC at its size, and commands still run',
+    async run({ me }) {
+      const { output } = await me.shell('head -c 2G /dev/zero > /tmp/full; stat -c %s /tmp/full')
+      expect(output).toMatch(/No space left/)
+      expect(Number(output.trim().split('\n').at(-1))).toBe(STAGE_LIMITS.tmpBytes)
+      expect((await me.shell('seq 1000 | sort -rn | tail -1; rm /tmp/full')).output).toBe('1\n')
+    },
+  },
+  {
+    id: 'R05',
+    what: 'no more files in /tmp: ENOSPC, and commands still run',
+    heavy: true,
+    async run({ me }) {
+      const { output } = await me.shell(
+        `mkdir /tmp/many; perl -e 'my $n = 0; $n++ while $n < 200000 && open(my $f, ">", "/tmp/many/$n"); print "$n $!"'; echo; bash -c 'echo still'; rm -rf /tmp/many`,
+      )
+      expect(output).toMatch(/^3\d{4} No space left on device\nstill\n$/)
+    },
+  },
+  {
+    id: 'R06',
+    what: 'tmpfs, shm and locked memory full, then heap: the command dies, reset empties /tmp',
+    heavy: true,
+    async run({ me, controller, sandbox }) {
+      await me.shell(
+        'head -c 1G /dev/zero > /tmp/a; head -c 1G /dev/zero > /dev/shm/b; head -c 1G /dev/zero > /run/c; true',
+      )
+      const result = await me.shell(`exec perl -e '$x = "a" x (1 << 33)'`, { timeoutMs: 60_000 })
+      expect(result).toMatchObject({ status: 'failed', reason: 'out_of_memory' })
+      // What cannot be freed by a kill is at most a quarter of the memory.
+      expect((await me.shell(`perl -e 'my $x = "a" x (300 << 20); print length $x'`)).output).toBe(
+        '314572800',
+      )
+      const boot = (await sandbox()).bootId
+      await controller.reset('attacker')
+      expect((await me.shell('ls -A /tmp /dev/shm /run | grep -v :')).output.trim()).toBe('')
+      expect((await sandbox()).bootId).toBe(boot)
+    },
+  },
+  // Beyond the table.
+  {
+    id: 'X-R1',
+    what: 'SysV memory that a dead command leaves is freed, so the next one has room',
+    heavy: true,
+    async run({ me }) {
+      const hog = `perl -e 'my $k = 0; while (1) { my $id = syscall(29, 0, 100 << 20, 01600); last if $id < 0; my $d = "x" x (100 << 20); shmwrite($id, $d, 0, 100 << 20) or last }'`
+      for (let i = 0; i < 3; i += 1) await me.shell(hog, { timeoutMs: 30_000 })
+      expect((await me.shell(`perl -e 'my $x = "a" x (300 << 20); print length $x'`)).output).toBe(
+        '314572800',
+      )
+      await me.shell('ipcrm -a')
+    },
+  },
+  {
+    id: 'X-R2',
+    what: 'a reset takes what outlives processes: SysV and POSIX objects, /dev/shm',
+    async run({ me, controller }) {
+      await me.shell(
+        'ipcmk -Q -M 4096 -S 3; touch /dev/shm/left; perl -e \'syscall(240, "left", 0102, 0600, 0)\'',
+      )
+      await controller.reset('attacker')
+      expect(
+        (await me.shell('ipcs -a | grep -c 0x; ls -A /dev/shm /dev/mqueue | grep -v :')).output.trim(),
+      ).toBe('0')
+    },
+  },
+  {
+    id: 'X-R7',
+    what: 'locked memory ends at its limit; no huge pages',
+    async run({ me }) {
+      const { output } = await me.shell(
+        `perl -e 'my $length = 64 << 20; my $at = syscall(9, 0, $length, 3, 34, -1, 0); print "mapped\n" if $at > 0; print syscall(149, $at, $length) < 0 ? 0 + $! : "locked", "\n"; $! = 0; print syscall(151, 3) < 0 ? 0 + $! : "locked", "\n"; $! = 0; print syscall(30, 1) < 0 ? 0 + $! : "attached"; print "\n", syscall(29, 0, $length, 07600) < 0 ? 0 + $! : "huge"'`,
+      )
+      // ENOMEM, or EPERM where memory may not be locked at all; EINVAL; EPERM for huge pages.
+      expect(output).toMatch(/^mapped\n(12|1)\n(12|1)\n22\n(1|12|38|22)$/)
+    },
+  },
+]
