@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/resource.h>
@@ -272,6 +273,14 @@ static void frugal_memory(void)
     mallopt(M_TRIM_THRESHOLD, 64 << 10);
 }
 
+/* Code that only the start needed leaves our memory; what is used again comes back from the file. */
+static void forget_start(void)
+{
+    extern char __executable_start, etext;
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), from = (uintptr_t)&__executable_start & ~(page - 1);
+    madvise((void *)from, ((uintptr_t)&etext - from) & ~(page - 1), MADV_DONTNEED);
+}
+
 int main(int argc, char **argv)
 {
     frugal_memory();
@@ -293,6 +302,7 @@ int main(int argc, char **argv)
     if (signal_fd < 0)
         die("signalfd");
     watch_always(signal_fd, &signals);
+    forget_start();
     for (;;) {
         uint64_t now = now_us() / 1000;
         if (told_to_end || lease_over(now) || (wire_ended && !is_init))
