@@ -49,23 +49,18 @@ export function testBackend(options: SuiteOptions): void {
       sandbox: () => shared.sandbox,
       ownProcesses: options.ownProcesses ?? false,
     }
-    const group = (title: string, declare: (suite: Suite) => void): void => {
-      const reason = options.skipGroups?.[title]
-      if (reason === undefined) describe(title, () => declare(suite))
-      else test.skip(`${title} (${reason})`)
-    }
     if (options.lifecycleOnly) return lifecycleTests(suite)
-    group('refusals', refusalTests)
-    group('outputs', outputTests)
+    describe('refusals', () => refusalTests(suite))
+    describe('outputs', () => outputTests(suite))
     if (options.quick) return
-    group('commands', commandTests)
-    group('endings', endingTests)
-    group('sessions', sessionTests)
-    group('terminals', terminalTests)
-    group('background jobs', backgroundTests)
-    group('files', fileTests)
-    group('connections', connectionTests)
-    group('disk', diskTests)
-    group('lifecycle', lifecycleTests)
+    describe('commands', () => commandTests(suite))
+    describe('endings', () => endingTests(suite))
+    describe('sessions', () => sessionTests(suite))
+    describe('terminals', () => terminalTests(suite))
+    describe('background jobs', () => backgroundTests(suite))
+    describe('files', () => fileTests(suite))
+    describe('connections', () => connectionTests(suite))
+    describe('disk', () => diskTests(suite))
+    describe('lifecycle', () => lifecycleTests(suite))
   })
 }

@@ -19,8 +19,6 @@ export interface SuiteOptions {
   open(): Promise<BackendFixture>
   /** Title of a test → why it cannot hold here. */
   skips?: Record<string, string>
-  /** Name of a group of tests → why none of it can hold here. */
-  skipGroups?: Record<string, string>
   /** A sandbox has its own PID namespace: tests may kill everything in it. Default false. */
   ownProcesses?: boolean
   /** Its streams are another backend's, which the whole suite has run on. Default false. */
