@@ -49,6 +49,13 @@ describe('configuration', () => {
     })
   })
 
+  test('who may trace: nobody, single people, or all', () => {
+    expect(read({}).sandbox).toMatchObject({ profile: 'default', debugUsers: new Set() })
+    expect(read({ SANDLOT_SANDBOX_DEBUG_USERS: 'u1, u2,' }).sandbox.debugUsers).toEqual(new Set(['u1', 'u2']))
+    expect(read({ SANDLOT_SANDBOX_PROFILE: 'debug' }).sandbox.profile).toBe('debug')
+    expect(problems({ SANDLOT_SANDBOX_PROFILE: 'unconfined' })).toHaveLength(1)
+  })
+
   test('a key from a file', () => {
     const file = join(folder, 'key')
     writeFileSync(file, 'sk-from-a-file\n')
