@@ -43,7 +43,7 @@ export interface Pool {
   take(userId: string): Promise<{ slot: LedgerSlot; sandbox?: ConnectedSandbox } | undefined>
   /**
    * Take up what an earlier controller left (only the first time: later on, what runs may be another controller's), and
-   * remove what is of no use any more. Rejects with a `SandboxError`.
+   * remove what is of no use any more. What fails is logged, and looked at again the next time. Never rejects.
    */
   settle(rows: LedgerSlot[], containers: BackendSandbox[]): Promise<void>
   /** Make what is missing, in the background. */
@@ -257,6 +257,9 @@ export function createPool(options: PoolOptions, context: PoolContext): Pool {
         busy.add(row.slot)
         try {
           await context.gate(() => settleOne(row, container, !settled))
+        } catch (error) {
+          if (closing.signal.aborted) return
+          context.log('a warm sandbox could not be taken up or removed', error)
         } finally {
           busy.delete(row.slot)
         }
@@ -266,7 +269,9 @@ export function createPool(options: PoolOptions, context: PoolContext): Pool {
       for (const { sandbox } of ready.slice(1)) await rest(sandbox)
       for (const extra of ready.splice(target.current())) {
         await extra.sandbox.close()
-        await drain(extra.slot.slot, extra.slot.volume)
+        await drain(extra.slot.slot, extra.slot.volume).catch((error: unknown) =>
+          context.log('a warm sandbox too many could not be removed', error),
+        )
       }
     },
 

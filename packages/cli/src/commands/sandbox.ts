@@ -67,6 +67,6 @@ async function prune(context: Context): Promise<number> {
     return 1
   }
   const removed = z.array(z.string()).parse(await sandboxAdmin(['prune', ...names], context))
-  context.print(`Removed ${removed.length} workspaces.`)
+  context.print(`Removed ${removed.length} workspace${removed.length === 1 ? '' : 's'}.`)
   return 0
 }
