@@ -39,6 +39,7 @@ const SMALL_ENGINE = {
 }
 const NO_LIMITS = 'it runs with --ignore-cgroups: no limits'
 const NO_SUBREAPER = 'gVisor of 2022 has no PR_SET_CHILD_SUBREAPER'
+const TERMINAL = 'seen to fail there: its terminals do less than Linux’s'
 const SLOW = 'hundreds of commands in a session outlast the test: ptrace makes each take a third of a second'
 
 const runtimes: Runtime[] = [
@@ -87,6 +88,15 @@ const runtimes: Runtime[] = [
       'holds few of many sessions, the ones used last': SLOW,
       'does not change what a script prints and how it ends': SLOW,
       'names the hash of everything that each stream printed': 'it counts no page faults',
+      'is a terminal: all three descriptors, controlling, of the given size': TERMINAL,
+      'echoes, edits lines and whole characters, and ends the input by a key': TERMINAL,
+      'ends an input whose last line is not finished': TERMINAL,
+      'lets ^C reach what runs in the foreground, and ^Z, fg and bg work': TERMINAL,
+      'tells the foreground when its size changes': TERMINAL,
+      'delivers everything that was shown before the end': TERMINAL,
+      'may be closed and opened again by a command': TERMINAL,
+      'cancels a whole tree: new sessions, double forks, stopped and deaf processes': NO_SUBREAPER,
+      'kills a command that ignores TERM at its timeout': 'a shell is too slow in setting its trap',
       'a deleted file that is still open counts': 'it is not seen among the open files there',
       'hard links count once, holes not at all, and no directory hides anything':
         'it reckons a file’s blocks from its length, so a hole counts',
