@@ -25,7 +25,7 @@ const NARROWER: { from: string; to: RegExp; why: string }[] = [
   },
   {
     from: 'engine-gate',
-    to: /^@sandlot\/sandbox\/(?!(backend|labels|limits|names|backends\/docker\/(create-template|read-template|seccomp|connection))$)/,
+    to: /^@sandlot\/sandbox\/(?!(backend|labels|limits|names|backends\/docker\/(create-template|read-template|seccomp|debug-profile|connection))$)/,
     why: 'the gate knows the create template and what it is made of, and nothing that talks to an engine',
   },
   {

@@ -156,15 +156,13 @@ describe('a stream that drops while the container runs', () => {
 })
 
 describe('a container changed behind our back', () => {
-  test('removed: the next acquire makes another round the same files, under the next number', async () => {
+  test('removed: the next acquire makes another round the same files', async () => {
     const sandboxes = fixture.controller()
     const before = await sandboxes.acquire('ann')
     await shell(before, 'echo kept > file')
     await docker('rm', '-f', before.id)
     expect(await say('cat file', sandboxes)).toBe('kept')
-    const { name, id } = await sandboxes.status('ann')
-    expect(id).not.toBe(before.id)
-    expect(name).toMatch(/-2$/)
+    expect((await sandboxes.status('ann')).id).not.toBe(before.id)
     expect(await fixture.volumes()).toHaveLength(1)
   })
 
