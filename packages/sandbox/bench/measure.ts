@@ -1,5 +1,9 @@
 /** Sampling: ways of doing the same, taken in turns, so that a busy moment of the machine hits all of them alike. */
 
+import { setTimeout as sleep } from 'node:timers/promises'
+
+const REST_MS = 30
+
 export interface Way {
   name: string
   /** Do it once. What it returns is the figure; without one, the milliseconds that it took. */
@@ -23,6 +27,8 @@ export async function inTurns(ways: readonly Way[], samples: number, warmUp: num
       const mine = series[place]
       if (!mine) continue
       try {
+        // What the way before leaves the engine to do is not this one's time.
+        await sleep(REST_MS)
         const from = performance.now()
         const figure = await way.once()
         if (round >= 0) mine.values.push(figure ?? performance.now() - from)
