@@ -8,6 +8,7 @@ import { type Mode, mode } from '@sandlot/shared/events'
 import type { SandboxLimits, SandboxProfile } from '@sandlot/sandbox/backend'
 import type { HostOptions } from '@sandlot/sandbox/host-guard'
 import { z } from 'zod'
+import { type ConfigFile, readConfigFile } from './config-file.ts'
 import { limitVariables, readHost, readLimits } from './limits-config.ts'
 import { type NetworkConfig, readNetwork } from './network-config.ts'
 
@@ -26,6 +27,7 @@ const variables = z.object({
   DOCKER_CERT_PATH: z.string().optional(),
   DOCKER_TLS_VERIFY: z.string().optional(),
   SANDLOT_DATA: z.string().default('./.sandlot'),
+  SANDLOT_CONFIG: z.string().optional(),
   SANDLOT_DEPLOYMENT: z
     .string()
     .regex(/^[a-z0-9][a-z0-9-]{0,39}$/, 'must be lower-case letters, digits and dashes, at most 40')
@@ -94,6 +96,8 @@ export interface AgentConfig {
   outputLimitBytes: number
   approvalTtlMs: number
   sandbox: SandboxConfig
+  /** What has structure. */
+  file: ConfigFile
   /** Values that must never appear in a log. */
   secrets: readonly string[]
 }
@@ -122,6 +126,11 @@ export function readAgentConfig(toolNames: readonly string[], env: Environment =
   const builtinTools = readToolNames(read.SANDLOT_BUILTIN_TOOLS, toolNames, problems)
   const network = readNetwork(read, problems)
   const limits = readLimits(read, problems)
+  const file = readConfigFile(
+    resolve(read.SANDLOT_CONFIG ?? join(dataFolder, 'sandlot.json')),
+    read.SANDLOT_CONFIG !== undefined,
+    problems,
+  )
   if (problems.length > 0) throw new ConfigError(problems)
 
   return {
@@ -158,6 +167,7 @@ export function readAgentConfig(toolNames: readonly string[], env: Environment =
       },
       network,
     },
+    file,
     secrets: [...(apiKey === undefined ? [] : [apiKey]), ...secretsOf(network)],
   }
 }
