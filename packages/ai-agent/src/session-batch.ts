@@ -61,6 +61,7 @@ export function batchContext(source: BatchSource): BatchContext {
       events.some((event) => event.sessionUpdate === 'tool_call' && event.toolCallId === callId),
     appendOutput: (callId, offset, bytes) => store.appendOutput(sessionId, callId, offset, bytes),
     readOutput: (callId, from, to) => store.readOutput(sessionId, callId, from, to),
+    events: () => events,
     log,
   }
 }

@@ -1,5 +1,5 @@
 /** What the loop gives the scheduler for one turn's calls, beside the calls themselves. */
-import type { Mode } from '@sandlot/shared/events'
+import type { Mode, SessionEvent } from '@sandlot/shared/events'
 import type { Sandbox } from '@sandlot/sandbox/sandbox'
 import type { CallApproval, ToolLog } from '../tools/tool.ts'
 
@@ -31,5 +31,7 @@ export interface BatchContext {
   appendOutput(callId: string, offset: number, bytes: Uint8Array): Promise<void>
   /** Stored output bytes `[from, to)` of a call; shorter where fewer are stored, none when there are none. */
   readOutput(callId: string, from: number, to: number): Promise<Uint8Array>
+  /** Every settled event of the session so far, also of this batch. */
+  events(): readonly SessionEvent[]
   log: ToolLog
 }

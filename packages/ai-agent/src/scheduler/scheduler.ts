@@ -160,6 +160,8 @@ function callContext(scheduled: ScheduledCall, left: AbortSignal, ctx: BatchCont
     allowedForSession: (name) => ctx.allowedForSession(name),
     saveOutput: (offset, bytes) => ctx.appendOutput(callId, offset, bytes),
     readOutput: (from, to) => ctx.readOutput(callId, from, to),
+    events: () => ctx.events(),
+    readOutputOf: (earlier, from, to) => ctx.readOutput(earlier, from, to),
     log: ctx.log,
   }
 }

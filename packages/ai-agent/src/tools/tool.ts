@@ -8,6 +8,7 @@ import type {
   Mode,
   OutputInfo,
   OutputPiece,
+  SessionEvent,
   ToolCallContent,
   ToolKind,
   ToolLocation,
@@ -144,6 +145,10 @@ export interface CallContext {
   saveOutput(offset: number, bytes: Uint8Array): Promise<void>
   /** Stored output bytes `[from, to)` of this call; shorter where fewer are stored. */
   readOutput(from: number, to: number): Promise<Uint8Array>
+  /** Every settled event of the session so far: for tools that look back. */
+  events(): readonly SessionEvent[]
+  /** Stored output bytes `[from, to)` of any call of the session; shorter where fewer are stored. */
+  readOutputOf(callId: string, from: number, to: number): Promise<Uint8Array>
   log: ToolLog
 }
 

@@ -126,6 +126,7 @@ export class TestBatch {
       },
       readOutput: async (callId, from, to) =>
         this.outputs.get(callId)?.subarray(from, to) ?? new Uint8Array(),
+      events: () => this.log,
       log: {
         info: (fields, message) => void this.logged.push({ level: 'info', fields, message }),
         warn: (fields, message) => void this.logged.push({ level: 'warn', fields, message }),
