@@ -5,8 +5,9 @@ import type { SessionSummary } from '@sandlot/shared/frames'
 import { newId } from '@sandlot/shared/ids'
 import type { SessionRow } from '@sandlot/storage/sessions/store'
 import { LatestByKey } from './latest-by-key.ts'
-import { type Accepted, type PromptOptions, Session } from './session.ts'
+import { Session } from './session.ts'
 import type { SessionParts } from './session-parts.ts'
+import type { Accepted, PromptOptions } from './session-prompts.ts'
 
 /** Idle sessions kept in memory before the least recently used is forgotten, but not within this time of its last use. */
 const KEPT_SESSIONS = 200

@@ -6,6 +6,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import {
   type SandlotEvent,
   type SessionEvent,
@@ -121,6 +122,11 @@ export async function newSession(
   mode: 'manual' | 'auto-edit' | 'yolo' = 'yolo',
 ): Promise<Session> {
   return core.manager.create({ userId: 'u_ada', cwd: '/workspace', mode })
+}
+
+/** Resolves when no prompt runs. */
+export async function whenIdle(session: Session): Promise<void> {
+  while (session.running) await sleep(2)
 }
 
 /** Prompt and wait for the end. */

@@ -9,6 +9,7 @@ import {
   newSession,
   outcomes,
   whenHappened,
+  whenIdle,
 } from './agent-fixture.ts'
 import { deltaChunk, sse, textAnswer, toolCalls } from './fake-provider.ts'
 
@@ -251,7 +252,7 @@ describe('approvals', () => {
     expect(loaded.pendingApprovals().map(({ toolCallId }) => toolCallId)).toEqual(['call_w'])
     expect(loaded.summary()).toMatchObject({ running: true, waiting: 1 })
     expect(await loaded.answer('call_w', 'allow_once')).toEqual({ answered: true, by: 'user' })
-    await loaded.whenIdle()
+    await whenIdle(loaded)
     expect(happened(loaded.log, 'approval_asked')).toHaveLength(1)
     expect(change.begun).toEqual(['w'])
     expect(outcomes(loaded.log)).toEqual({ call_w: ['completed'] })
@@ -385,7 +386,7 @@ describe('the manager', () => {
     const restarted = await bench.core({ tools: [slow.tool] })
     expect(await restarted.manager.resumeUnfinished()).toBe(1)
     const loaded = await restarted.manager.get('u_ada', session.id)
-    await loaded.whenIdle()
+    await whenIdle(loaded)
     expect(outcomes(loaded.log)).toEqual({ call_a: ['failed cancelled'] })
     expect(happened(loaded.log, 'prompt_ended')).toMatchObject([{ reason: 'cancelled' }])
     expect(bench.provider.requests).toHaveLength(1)
@@ -426,7 +427,7 @@ describe('the manager', () => {
     const third = await bench.core({ tools: [slow.tool, echoTool()] })
     await third.manager.resumeUnfinished()
     const last = await third.manager.get('u_ada', session.id)
-    await last.whenIdle()
+    await whenIdle(last)
     expect(happened(last.log, 'message_withdrawn').map(({ messageId }) => messageId)).toContain(shown)
     expect(outcomes(last.log)).toEqual({ call_a: ['completed'], call_b: ['completed'] })
     expect(happened(last.log, 'prompt_ended')).toMatchObject([{ reason: 'completed' }])

@@ -12,7 +12,7 @@ import { EXT, approveResult, promptAccepted, sessionChanged } from '@sandlot/sha
 import { type SessionEvent, metaOf } from '@sandlot/shared/events'
 import { describe, expect, test } from 'vitest'
 import { type AcpParts, serveAcp } from '../../src/acp/server.ts'
-import { AgentBench, type Core, heldTool } from '../agent-fixture.ts'
+import { AgentBench, type Core, heldTool, whenIdle } from '../agent-fixture.ts'
 import { deltaChunk, sse, textAnswer, toolCalls } from '../fake-provider.ts'
 
 const ADA = { id: 'u_ada', role: 'user' as const }
@@ -185,7 +185,7 @@ describe('our own client', () => {
     await expect(prompting).rejects.toThrow()
     slow.release('k')
     const session = await core.manager.get('u_ada', sessionId)
-    await session.whenIdle()
+    await whenIdle(session)
     expect(session.log.map((event) => metaOf(event).event?.type)).toContain('prompt_ended')
   })
 

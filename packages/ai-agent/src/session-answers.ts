@@ -1,0 +1,79 @@
+/** Answers to the approvals of one session: by a person, by nobody in time, by a Stop. The first stored one wins. */
+import { SandlotError, messageOf } from '@sandlot/shared/errors'
+import { makeSandlotEvent, metaOf } from '@sandlot/shared/events'
+import type { SessionCore } from './session-core.ts'
+import type { ApprovalAnswer } from './tools/tool.ts'
+
+export class Answers {
+  readonly #core: SessionCore
+
+  constructor(core: SessionCore) {
+    this.#core = core
+  }
+
+  /** As `Session.answer`. */
+  answer(toolCallId: string, optionId: string, reason?: string): Promise<{ answered: boolean; by?: string }> {
+    const { approvals, parts, id } = this.#core
+    return this.#core.inTurn(async () => {
+      const asked = approvals.find(toolCallId)
+      if (asked === undefined) throw new SandlotError('not_found', 'Nobody was asked about this call.')
+      if (asked.answer !== undefined) return { answered: false, by: asked.answer.by }
+      const option = asked.options.find((known) => known.optionId === optionId)
+      if (option === undefined) {
+        const known = asked.options.map((one) => one.optionId).join(', ')
+        throw new SandlotError('bad_request', `“${optionId}” is no answer here; the answers are ${known}.`)
+      }
+      const allowed = option.kind === 'allow_once' || option.kind === 'allow_always'
+      const said = reason === undefined ? {} : { reason }
+      try {
+        await this.#store(toolCallId, { allowed, optionId, by: 'user', ...said })
+      } catch (error) {
+        if (!(error instanceof SandlotError) || error.code !== 'conflict') throw error
+        const row = await parts.store.approval(id, toolCallId)
+        return { answered: false, ...(row?.by == null ? {} : { by: row.by }) }
+      }
+      return { answered: true, by: 'user' }
+    })
+  }
+
+  /** As `Session.refuse`. */
+  refuse(toolCallId: string, by: 'cancel' | 'unattended' | 'expiry'): Promise<void> {
+    return this.#core.inTurn(async () => {
+      if (this.#core.approvals.of(toolCallId).state !== 'pending') return
+      await this.#store(toolCallId, { allowed: false, by })
+    })
+  }
+
+  /** An approval of an unattended prompt, or of one that is being stopped, is denied at once. Only inside `inTurn`. */
+  async denyWhatNobodyAnswers(): Promise<void> {
+    const { running, approvals } = this.#core
+    const stopping = running?.stop.signal.aborted === true
+    if (!stopping && running?.unattended !== true) return
+    for (const { toolCallId } of approvals.pending()) {
+      await this.#store(toolCallId, { allowed: false, by: stopping ? 'cancel' : 'unattended' })
+    }
+  }
+
+  /** Nobody has answered in time. Never rejects. */
+  async expire(toolCallId: string): Promise<void> {
+    try {
+      await this.refuse(toolCallId, 'expiry')
+    } catch (error) {
+      const fields = { sessionId: this.#core.id, toolCallId, error: messageOf(error) }
+      this.#core.parts.log.warn(fields, 'an approval could not expire')
+    }
+  }
+
+  async #store(toolCallId: string, answer: ApprovalAnswer): Promise<void> {
+    const call = this.#core.log.find(
+      (event) => event.sessionUpdate === 'tool_call' && event.toolCallId === toolCallId,
+    )
+    const { promptId, turn } = call === undefined ? {} : metaOf(call)
+    const fields = {
+      ...(promptId === undefined ? {} : { promptId }),
+      ...(turn === undefined ? {} : { turn }),
+    }
+    const event = { type: 'approval_answered', toolCallId, ...answer } as const
+    await this.#core.store([makeSandlotEvent(event, fields, this.#core.parts.now())])
+  }
+}

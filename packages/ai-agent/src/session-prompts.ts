@@ -1,0 +1,111 @@
+/** How a message enters a session: as a prompt of its own, or behind the one that runs. */
+import { SandlotError, messageOf } from '@sandlot/shared/errors'
+import { type Mode, type SessionEvent, makeMeta } from '@sandlot/shared/events'
+import { newId } from '@sandlot/shared/ids'
+import { type PromptEnd, queuedMessages } from './history.ts'
+import type { SessionCore } from './session-core.ts'
+import { promptIdOf, promptStarted, queuedMessage, sentMessage, userMessage } from './session-messages.ts'
+import type { Runner } from './session-runner.ts'
+import { titleOf } from './session-title.ts'
+
+export interface PromptOptions {
+  /** The message's id, `m_…`, never used before. The prompt that it becomes is called `p_…`. */
+  messageId?: string
+  /** The same one again is the same prompt. */
+  requestId?: string
+  whenBusy?: 'steer' | 'queue' | 'refuse'
+  /** Nobody can answer an approval: each is denied at once. */
+  unattended?: boolean
+  /** The highest mode that an administrator lets this user have. */
+  modeCeiling?: Mode
+}
+
+/** A stored prompt. `done` resolves when the prompt that took the message has ended; it rejects only if the store fails. */
+export interface Accepted {
+  sessionId: string
+  promptId: string
+  duplicate: boolean
+  done: Promise<PromptEnd>
+}
+
+export class Prompts {
+  readonly #core: SessionCore
+  readonly #runner: Runner
+
+  constructor(core: SessionCore, runner: Runner) {
+    this.#core = core
+    this.#runner = runner
+  }
+
+  /** As `Session.prompt`. */
+  submit(text: string, options: PromptOptions): Promise<Accepted> {
+    return this.#core.inTurn(async () => {
+      this.#core.modeCeiling = options.modeCeiling ?? 'yolo'
+      await this.#runner.takeUp()
+      const known = await this.#submitted(options.requestId)
+      if (known !== undefined) return this.#accepted(known, true)
+      const { running } = this.#core
+      if (running === undefined) return this.#start(text, options)
+      if (options.whenBusy === 'refuse') {
+        throw new SandlotError('busy', 'The agent is still at work here. Wait until it is done, or stop it.')
+      }
+      return this.#enqueue(running.promptId, text, options)
+    })
+  }
+
+  /** The prompt that was submitted under this request id. Throws `conflict` if it is in another session. */
+  async #submitted(requestId: string | undefined): Promise<string | undefined> {
+    if (requestId === undefined) return undefined
+    const { parts, userId, id } = this.#core
+    const known = await parts.store.findSubmission(userId, requestId)
+    if (known === undefined || known.sessionId === id) return known?.promptId
+    throw new SandlotError('conflict', 'This request id was used for a message in another session.')
+  }
+
+  async #start(text: string, options: PromptOptions): Promise<Accepted> {
+    const { requestId, unattended = false, messageId = newId('m') } = options
+    const { parts, journal, log } = this.#core
+    const promptId = promptIdOf(messageId)
+    const at = parts.now()
+    const title: SessionEvent[] =
+      journal.title === null
+        ? [
+            {
+              sessionUpdate: 'session_info_update',
+              title: titleOf(text),
+              _meta: makeMeta({ promptId }, at),
+            },
+          ]
+        : []
+    await this.#core.store([
+      promptStarted(messageId, { model: parts.model.name, requestId, unattended }, at),
+      ...title,
+      // What waited when an earlier prompt was stopped goes first.
+      ...queuedMessages(log).flatMap((message) => sentMessage(message, promptId, at)),
+      userMessage(messageId, text, promptId, at),
+    ])
+    this.#runner.launch(promptId, unattended, false)
+    return this.#accepted(promptId, false)
+  }
+
+  async #enqueue(runningId: string, text: string, options: PromptOptions): Promise<Accepted> {
+    const { requestId, unattended = false, messageId = newId('m') } = options
+    const { userId, parts } = this.#core
+    const as = options.whenBusy === 'queue' ? 'queue' : 'steer'
+    const promptId = promptIdOf(messageId)
+    const submission = requestId === undefined ? {} : { submission: { userId, requestId, promptId } }
+    const message = { messageId, text, as, ...(unattended ? { unattended } : {}) } as const
+    await this.#core.store([queuedMessage(message, runningId, parts.now())], submission)
+    return this.#accepted(promptId, false)
+  }
+
+  #accepted(promptId: string, duplicate: boolean): Accepted {
+    const { id: sessionId, parts } = this.#core
+    const done = this.#runner.ended(promptId)
+    done.catch((error: unknown) => {
+      const fields = { sessionId, promptId, error: messageOf(error) }
+      parts.log.warn(fields, 'a prompt could not be finished')
+    })
+    return { sessionId, promptId, duplicate, done }
+  }
+}

@@ -1,0 +1,133 @@
+/** Runs the prompts of one session, one after another: drives the loop and stores what it yields. */
+import { messageOf } from '@sandlot/shared/errors'
+import { isLive, sandlotEventOf } from '@sandlot/shared/events'
+import { runPrompt } from './agent-loop.ts'
+import { type PromptEnd, queuedMessages, unfinishedPrompt } from './history.ts'
+import type { EventGroup } from './loop-context.ts'
+import { BUG_TEXT, endEvent, missingOutcomes } from './loop-endings.ts'
+import { PromptWaiters } from './prompt-waiters.ts'
+import type { Answers } from './session-answers.ts'
+import { Running, batchContext } from './session-batch.ts'
+import type { SessionCore } from './session-core.ts'
+import { promptIdOf, promptStarted, sentMessage } from './session-messages.ts'
+
+export class Runner {
+  readonly #core: SessionCore
+  readonly #answers: Answers
+  readonly #waiters = new PromptWaiters()
+
+  constructor(core: SessionCore, answers: Answers) {
+    this.#core = core
+    this.#answers = answers
+  }
+
+  /** As `PromptWaiters.wait`. */
+  ended(promptId: string): Promise<PromptEnd> {
+    return this.#waiters.wait(promptId, this.#core.state())
+  }
+
+  /**
+   * Go on with the prompt that was begun and has no end: after a restart, and after a store that failed had broken a
+   * prompt off in the middle. Only inside `inTurn`.
+   */
+  async takeUp(): Promise<void> {
+    const begun = this.#core.running === undefined ? unfinishedPrompt(this.#core.log) : undefined
+    if (begun === undefined) return
+    this.launch(begun.promptId, begun.unattended, true, begun.stopped)
+    await this.#answers.denyWhatNobodyAnswers()
+  }
+
+  /** Its beginning is in the log: run it. */
+  launch(promptId: string, unattended: boolean, resumed: boolean, stopped = false): void {
+    const running = new Running(promptId, unattended)
+    if (stopped) running.stop.abort('cancelled')
+    this.#core.running = running
+    this.#core.tellChanged()
+    running.driven = this.#drive(running, resumed)
+  }
+
+  /** Consume the loop: show what is live, store what is settled, before the loop goes on. Never rejects. */
+  async #drive(running: Running, resumed: boolean): Promise<void> {
+    const core = this.#core
+    const { log, leaving, ...parts } = core.parts
+    try {
+      const groups = runPrompt({
+        ...parts,
+        promptId: running.promptId,
+        resumed,
+        log: () => core.log,
+        signal: running.stop.signal,
+        leaving,
+        batchContext: (turn) =>
+          batchContext({
+            sessionId: core.id,
+            userId: core.userId,
+            running,
+            turn,
+            events: core.log,
+            approvals: core.approvals,
+            mode: () => core.effectiveMode,
+            parts: core.parts,
+          }),
+        warn: (fields, message) => log.warn({ sessionId: core.id, ...fields }, message),
+      })
+      for await (const group of groups) {
+        // The process leaves: what has not been stored never happened. The next start resumes.
+        if (leaving.aborted) return
+        const [first] = group
+        if (first !== undefined && isLive(first)) core.journal.show(first)
+        else await core.inTurn(() => this.#store(group))
+      }
+    } catch (error) {
+      if (leaving.aborted) return
+      const fields = { sessionId: core.id, promptId: running.promptId, error: messageOf(error) }
+      log.warn(fields, 'the prompt broke off')
+      await this.#breakOff(running, error)
+    }
+  }
+
+  /** A bug or a failing store ended the loop. Say so in the log if that is possible, and to those who wait in any case. */
+  async #breakOff(running: Running, cause: unknown): Promise<void> {
+    const core = this.#core
+    running.stop.abort('interrupted')
+    try {
+      const at = core.parts.now()
+      await core.inTurn(async () => {
+        for (const lost of missingOutcomes(core.log, running.promptId, false, at)) await core.store([lost])
+        await this.#store([endEvent(running.promptId, 'error', BUG_TEXT, at)])
+      })
+    } catch (error) {
+      const fields = { sessionId: core.id, promptId: running.promptId, error: messageOf(error) }
+      core.parts.log.warn(fields, 'the end of a prompt could not be stored')
+      core.running = undefined
+      this.#waiters.tell(core.state(), cause)
+    }
+  }
+
+  async #store(group: EventGroup): Promise<void> {
+    const core = this.#core
+    const end = group.map(sandlotEventOf).find((event) => event?.type === 'prompt_ended')
+    if (end?.type !== 'prompt_ended') {
+      await core.store(group)
+      const asked = group.some((event) => sandlotEventOf(event)?.type === 'approval_asked')
+      if (asked) await this.#answers.denyWhatNobodyAnswers()
+      return
+    }
+    const stopped = end.reason === 'cancelled' || end.reason === 'interrupted'
+    const next = stopped ? undefined : queuedMessages(core.log)[0]
+    if (next === undefined) {
+      await core.store(group)
+      core.running = undefined
+      core.tellChanged()
+    } else {
+      // In the same transaction: a crash in between would leave a message waiting for nothing.
+      const promptId = promptIdOf(next.messageId)
+      const at = core.parts.now()
+      const { unattended = false } = next
+      const started = promptStarted(next.messageId, { model: core.parts.model.name, unattended }, at)
+      await core.store([...group, started, ...sentMessage(next, promptId, at)])
+      this.launch(promptId, unattended, false)
+    }
+    this.#waiters.tell(core.state())
+  }
+}
