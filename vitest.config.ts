@@ -16,7 +16,12 @@ export default defineConfig({
         test: {
           ...common,
           name: 'unit',
-          include: ['packages/*/test/**/*.test.ts', 'packages/*/test/**/*.test.tsx', 'test/**/*.test.ts'],
+          include: [
+            'packages/*/test/**/*.test.ts',
+            'packages/*/test/**/*.test.tsx',
+            'mcp/*/test/**/*.test.ts',
+            'test/**/*.test.ts',
+          ],
           exclude: ['**/*.engine.test.ts', '**/*.e2e.test.ts', '**/node_modules/**'],
           testTimeout: 60_000,
           hookTimeout: 120_000,

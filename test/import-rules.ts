@@ -14,6 +14,9 @@ const DIRECTIONS: Record<string, readonly string[]> = {
   'ai-agent': ['shared', 'storage', 'sandbox'],
   service: ['shared', 'storage'],
   cli: ['shared', 'sandbox'],
+  'mcp-kit': ['shared'],
+  'flights-mcp': ['mcp-kit', 'shared'],
+  'google-calendar-mcp': ['mcp-kit', 'shared'],
 }
 
 /** Where inside a package another one may be seen, where the direction alone is too much. */
@@ -37,11 +40,11 @@ const NARROWER: { from: string; to: RegExp; why: string }[] = [
 
 /** The one file or folder of a package that imports a vendor's library. A library that is not here has no place yet. */
 const VENDORS: { library: RegExp; only: RegExp }[] = [
-  { library: /^zod$/, only: /^packages\/(?!web\/src\/.*\.tsx)/ },
+  { library: /^zod$/, only: /^(packages\/(?!web\/src\/.*\.tsx)|mcp\/)/ },
   { library: /^dockerode$/, only: /^packages\/sandbox\/(src\/backends\/docker|bench)\// },
   { library: /^openai$/, only: /^packages\/ai-agent\/src\/model\// },
   { library: /^jsonrepair$/, only: /^packages\/ai-agent\/src\/(model|scheduler)\// },
-  { library: /^lru-cache$/, only: /^packages\/ai-agent\/src\/policies\// },
+  { library: /^lru-cache$/, only: /^(packages\/ai-agent\/src\/policies\/|mcp\/mcp-kit\/src\/lookups\.ts)/ },
   { library: /^strip-ansi$/, only: /^packages\/ai-agent\/src\// },
   {
     library: /^ws$/,
@@ -58,7 +61,13 @@ const VENDORS: { library: RegExp; only: RegExp }[] = [
   },
   { library: /^(hono|@hono\/node-server)(\/|$)/, only: /^packages\/service\/src\// },
   { library: /^prom-client$/, only: /^packages\/service\/src\/(.*\/)?metrics/ },
-  { library: /^rate-limiter-flexible$/, only: /^packages\/service\/src\/(.*\/)?[a-z-]*limit/ },
+  {
+    library: /^rate-limiter-flexible$/,
+    only: /^(packages\/service\/src\/(.*\/)?[a-z-]*limit|mcp\/mcp-kit\/src\/user-limit\.ts)/,
+  },
+  { library: /^@modelcontextprotocol\/server(\/|$)/, only: /^mcp\/mcp-kit\/src\/serve\.ts/ },
+  { library: /^@duffel\/api$/, only: /^mcp\/flights-mcp\/src\/duffel\.ts/ },
+  { library: /^@googleapis\/calendar$/, only: /^mcp\/google-calendar-mcp\/src\/google\.ts/ },
   { library: /^pino$/, only: /^packages\/(ai-agent|service)\/src\// },
   { library: /^react(-dom)?(\/|$)/, only: /^packages\/web\/src\// },
   { library: /^@xterm\//, only: /^packages\/web\/src\/.*(terminal|ansi|output)/i },
@@ -92,10 +101,10 @@ export function specifiers(text: string): string[] {
 }
 
 function packageOf(path: string): string | undefined {
-  return /^packages\/([^/]+)\//.exec(path)?.[1]
+  return /^(?:packages|mcp)\/([^/]+)\//.exec(path)?.[1]
 }
 
-const isSource = (path: string): boolean => /^packages\/[^/]+\/src\/.*\.tsx?$/.test(path)
+const isSource = (path: string): boolean => /^(packages|mcp)\/[^/]+\/src\/.*\.tsx?$/.test(path)
 
 /** Imports that go against the directions, leave the package by a relative path, or have no `.ts` ending. */
 export function directionProblems({ path, text }: SourceFile): string[] {
@@ -122,7 +131,8 @@ export function directionProblems({ path, text }: SourceFile): string[] {
 
 function leaves(path: string, specifier: string): boolean {
   const target = new URL(specifier, `file:///${path}`).pathname.slice(1)
-  return !target.startsWith(`packages/${packageOf(path)}/`)
+  const [folder, name] = path.split('/')
+  return !target.startsWith(`${folder}/${name}/`)
 }
 
 /** Vendor libraries outside the one file or folder that may know them. */

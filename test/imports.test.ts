@@ -65,6 +65,9 @@ describe('the rules find', () => {
     ['packages/cli/src/x.ts', "import { x } from '@sandlot/shared'"],
     ['packages/cli/src/x.ts', "import { x } from '@sandlot/cli/y'"],
     ['packages/stray/src/x.ts', ''],
+    ['mcp/flights-mcp/src/x.ts', "import { x } from '@sandlot/ai-agent/run'"],
+    ['mcp/flights-mcp/src/x.ts', "import { x } from '../../mcp-kit/src/x.ts'"],
+    ['packages/ai-agent/src/x.ts', "import { x } from '@sandlot/mcp-kit/x'"],
   ])('a wrong direction: %s %s', (path, text) => expect(directionProblems(file(path, text))).toHaveLength(1))
 
   test.each([
@@ -79,6 +82,7 @@ describe('the rules find', () => {
     ['packages/service/src/chat.ts', "import { WebSocketServer } from 'ws'"],
     ['packages/service/src/chat.ts', "import { Kysely } from 'kysely'"],
     ['packages/service/src/chat.ts', "import left from 'left-pad'"],
+    ['mcp/flights-mcp/src/main.ts', "import { Duffel } from '@duffel/api'"],
   ])('a vendor out of place: %s %s', (path, text) => expect(vendorProblems(file(path, text))).toHaveLength(1))
 
   test.each([
