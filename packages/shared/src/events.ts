@@ -108,7 +108,11 @@ export const sandlotEvent = z.discriminatedUnion('type', [
     model: z.string().optional(),
     /** Nobody can answer an approval of this prompt, so it is denied at once; also after a restart. */
     unattended: z.boolean().optional(),
+    /** What a failed call means for this prompt; absent: `continue`. */
+    onError: z.enum(['continue', 'stop']).optional(),
   }),
+  /** The prompt was begun by an earlier process and is taken up, for the n-th time. Stored before anything else is done. */
+  z.object({ type: z.literal('prompt_resumed'), times: z.number().int().positive() }),
   /** Every call of the turn has its outcome. `callIds` in the model's order. */
   z.object({ type: z.literal('turn_ended'), callIds: z.array(z.string()) }),
   /** The text shown live under this id was the first part of an answer that broke off; it is asked again. */
@@ -146,8 +150,22 @@ export const sandlotEvent = z.discriminatedUnion('type', [
   }),
   /** A person stopped the running prompt. Its end follows, also after a restart. */
   z.object({ type: z.literal('stop_asked') }),
-  z.object({ type: z.literal('compacted'), summary: z.string(), upTo: z.number() }),
-  z.object({ type: z.literal('model_changed'), model: z.string() }),
+  /** From here on the model reads less; what it was stays in the log. */
+  z.object({
+    type: z.literal('compacted'),
+    /** Stands for everything up to `upTo`. Empty: nothing was summarised, only old results were left out. */
+    summary: z.string(),
+    /** Number of the last event that the summary stands for; 0 without one. */
+    upTo: z.number(),
+    /** Number of the last event whose call's result is left out. */
+    prunedUpTo: z.number().optional(),
+    /** `window`: the next request would have come near the window; `overflow`: the provider said that it was over it. */
+    why: z.enum(['window', 'overflow']).optional(),
+  }),
+  /** This prompt goes on with another model. */
+  z.object({ type: z.literal('model_changed'), model: z.string(), why: z.string().optional() }),
+  /** The provider refused the history; from here on it is sent in its plainest form. */
+  z.object({ type: z.literal('history_mended'), why: z.string() }),
   z.object({ type: z.literal('gap'), after: z.number(), until: z.number() }),
   /** The end of a prompt. The JSON-RPC answer only repeats it. */
   z.object({
@@ -240,6 +258,10 @@ export const sandlotMeta = z.object({
     })
     .optional(),
   usage: tokenUsage.optional(),
+  /** On `usage_update`: the model that counted. */
+  model: z.string().optional(),
+  /** On an outcome that failed: its tool says that the prompt cannot go on without it. */
+  fatal: z.literal(true).optional(),
   forProvider: forProvider.optional(),
   event: sandlotEvent.optional(),
 })

@@ -252,6 +252,8 @@ function foldSandlotEvent(transcript: Transcript, event: SandlotEvent, meta: San
       return { ...transcript, prompt: null, entries: [...transcript.entries.filter(isSettled), end] }
     }
     case 'turn_ended':
+    case 'prompt_resumed':
+    case 'history_mended':
     case 'stop_asked':
     case 'compacted':
     case 'model_changed':
