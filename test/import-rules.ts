@@ -45,6 +45,7 @@ const VENDORS: { library: RegExp; only: RegExp }[] = [
   { library: /^openai$/, only: /^packages\/ai-agent\/src\/model\// },
   { library: /^jsonrepair$/, only: /^packages\/ai-agent\/src\/(model|scheduler)\// },
   { library: /^lru-cache$/, only: /^(packages\/ai-agent\/src\/policies\/|mcp\/mcp-kit\/src\/lookups\.ts)/ },
+  { library: /^unbash$/, only: /^packages\/ai-agent\/src\/rules\/shell\// },
   { library: /^strip-ansi$/, only: /^packages\/ai-agent\/src\// },
   {
     library: /^ws$/,
