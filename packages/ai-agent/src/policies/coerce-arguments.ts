@@ -3,6 +3,7 @@
  * the other, it is read; nothing else is guessed.
  */
 import type { z } from 'zod'
+import { propertiesOf } from '../tools/tool-input.ts'
 
 export interface CoercedArguments {
   args: Record<string, unknown>
@@ -23,9 +24,33 @@ export function coerceArguments(args: Record<string, unknown>, error: z.ZodError
     const value = typeof text === 'string' ? readAs(issue.expected, text) : undefined
     if (value === undefined) continue
     Reflect.set(holder, key, value)
-    notes.push(`[The argument ${issue.path.join('.')} was text and was read as ${describe(value)}.]`)
+    notes.push(readNote(issue.path.join('.'), value))
   }
   return { args: copy, notes }
+}
+
+/** The same for a JSON Schema, whose own properties only are looked at. `args` are left as they are. */
+export function coerceToSchema(
+  args: Record<string, unknown>,
+  schema: Record<string, unknown>,
+): CoercedArguments {
+  const properties = propertiesOf(schema)
+  const copy = { ...args }
+  const notes: string[] = []
+  for (const [name, text] of Object.entries(args)) {
+    const wanted: unknown = Object.hasOwn(properties, name) ? properties[name] : undefined
+    if (typeof text !== 'string' || typeof wanted !== 'object' || wanted === null) continue
+    const { type } = wanted as { type?: unknown }
+    const value = typeof type === 'string' ? readAs(type === 'integer' ? 'int' : type, text) : undefined
+    if (value === undefined) continue
+    copy[name] = value
+    notes.push(readNote(name, value))
+  }
+  return { args: copy, notes }
+}
+
+function readNote(name: string, value: unknown): string {
+  return `[The argument ${name} was text and was read as ${describe(value)}.]`
 }
 
 function parentOf(root: object, path: readonly PropertyKey[]): object | undefined {

@@ -2,8 +2,9 @@
 import { nearest } from '@sandlot/shared/config-names'
 import type { z } from 'zod'
 import { CallFailure } from '../tools/call-failure.ts'
-import type { Policy } from '../tools/tool.ts'
-import { coerceArguments } from './coerce-arguments.ts'
+import { type JsonSchemaInput, argumentNames, isZodInput } from '../tools/tool-input.ts'
+import type { Policy, ToolCall } from '../tools/tool.ts'
+import { type CoercedArguments, coerceArguments, coerceToSchema } from './coerce-arguments.ts'
 
 const SHOWN_PROBLEMS = 10
 
@@ -14,30 +15,48 @@ export function validate(): Policy {
       ctx.signal.throwIfAborted()
       if (call.refusal !== undefined) throw new CallFailure(call.refusal.reason, call.refusal.message)
       const { input } = call.tool
-      const first = input.safeParse(call.args)
-      if (first.success) return yield* next({ ...call, args: first.data }, ctx)
-
-      const coerced = coerceArguments(call.args, first.error)
-      const second = input.safeParse(coerced.args)
-      if (!second.success)
-        throw new CallFailure('invalid_arguments', problemText(call.name, input, second.error))
-      const outcome = yield* next({ ...call, args: second.data }, ctx)
-      return { ...outcome, forModel: [outcome.forModel, ...coerced.notes].join('\n') }
+      const { args, notes } = isZodInput(input) ? readByZod(call, input) : readBySchema(call, input)
+      const outcome = yield* next({ ...call, args }, ctx)
+      if (notes.length === 0) return outcome
+      return { ...outcome, forModel: [outcome.forModel, ...notes].join('\n') }
     }
 }
 
-function problemText(name: string, input: z.ZodObject, error: z.ZodError): string {
-  const known = Object.keys(input.shape)
-  const problems = error.issues.flatMap((issue) => {
-    if (issue.code === 'unrecognized_keys' && issue.path.length === 0)
-      return issue.keys.map((key) => unknownText(key, known))
-    return [`${issue.path.length === 0 ? 'arguments' : issue.path.join('.')}: ${issue.message}`]
-  })
+function readByZod(call: ToolCall, input: z.ZodObject): CoercedArguments {
+  const first = input.safeParse(call.args)
+  if (first.success) return { args: first.data, notes: [] }
+  const { args, notes } = coerceArguments(call.args, first.error)
+  const second = input.safeParse(args)
+  if (second.success) return { args: second.data, notes }
+  throw doNotFit(call, problemsOf(input, second.error))
+}
+
+/** A server fills in its own defaults. */
+function readBySchema(call: ToolCall, input: JsonSchemaInput): CoercedArguments {
+  if (input.check(call.args).length === 0) return { args: call.args, notes: [] }
+  const coerced = coerceToSchema(call.args, input.parameters)
+  const problems = input.check(coerced.args)
+  if (problems.length === 0) return coerced
+  throw doNotFit(call, problems)
+}
+
+function doNotFit({ name, tool }: ToolCall, problems: readonly string[]): CallFailure {
+  const known = argumentNames(tool.input)
   const shown = problems.slice(0, SHOWN_PROBLEMS).map((problem) => `- ${problem}`)
   const more = problems.length > SHOWN_PROBLEMS ? [`- and ${problems.length - SHOWN_PROBLEMS} more`] : []
   const names =
     known.length === 0 ? `${name} takes no arguments.` : `The arguments of ${name} are: ${known.join(', ')}.`
-  return [`The arguments do not fit. Nothing was run.`, ...shown, ...more, names].join('\n')
+  const text = [`The arguments do not fit. Nothing was run.`, ...shown, ...more, names].join('\n')
+  return new CallFailure('invalid_arguments', text)
+}
+
+function problemsOf(input: z.ZodObject, error: z.ZodError): string[] {
+  const known = Object.keys(input.shape)
+  return error.issues.flatMap((issue) => {
+    if (issue.code === 'unrecognized_keys' && issue.path.length === 0)
+      return issue.keys.map((key) => unknownText(key, known))
+    return [`${issue.path.length === 0 ? 'arguments' : issue.path.join('.')}: ${issue.message}`]
+  })
 }
 
 function unknownText(key: string, known: readonly string[]): string {

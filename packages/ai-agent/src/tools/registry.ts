@@ -1,8 +1,8 @@
 /** The tools there are, found by id or by the name that the model uses. */
 import { toolKind } from '@sandlot/shared/events'
-import { z } from 'zod'
 import type { ModelTool } from '../model/model.ts'
 import type { Tool } from './tool.ts'
+import { type ToolInput, isZodInput } from './tool-input.ts'
 import { toolParameters } from './tool-schema.ts'
 
 export interface ToolRegistry {
@@ -30,7 +30,8 @@ export class ToolDefinitionError extends Error {
 }
 
 const MODEL_NAME = /^[A-Za-z0-9_-]{1,64}$/
-const TOOL_ID = /^[^\s:]+(::\S+)?$/
+/** A server names its tools as it likes, but for what would break a line of the log. */
+const TOOL_ID = /^[^\s:]+(::[^\p{C}]+)?$/u
 
 /** Every problem of these definitions, each beginning with the tool's id; an empty list when they are good. */
 export function validateToolDefinitions(tools: readonly Tool[]): string[] {
@@ -64,23 +65,26 @@ function problemsOf(tool: Tool): string[] {
   check(calls >= 1 && perMs >= 1, 'its rateLimit must allow at least one call in at least one millisecond')
   const timeout = tool.timeoutMs ?? 1000
   check(timeout >= 1000 && timeout <= 300_000, 'its timeoutMs must be 1000–300000')
-  if (!(tool.input instanceof z.ZodObject)) return [...problems, 'its input is not a zod object']
+  if (!isZodInput(tool.input) && typeof tool.input?.check !== 'function')
+    return [...problems, 'its input is neither a zod object nor a JSON Schema with its check']
   return [...problems, ...problemsOfInput(tool.input)]
 }
 
-function problemsOfInput(input: z.ZodObject): string[] {
+function problemsOfInput(input: ToolInput): string[] {
   let parameters: Record<string, unknown>
   try {
     parameters = toolParameters(input)
   } catch (error) {
     return [`its input has no JSON Schema: ${error instanceof Error ? error.message : String(error)}`]
   }
+  if (parameters['type'] !== 'object') return ['its input is not an object']
+  // What others wrote is theirs: a model can call a tool whose arguments are not described.
+  if (!isZodInput(input)) return []
   const properties = Object.entries(
     (parameters['properties'] ?? {}) as Record<string, Record<string, unknown>>,
   )
   const typed = ['type', 'enum', 'const', 'anyOf', 'oneOf', 'allOf', '$ref']
   return [
-    ...(parameters['type'] === 'object' ? [] : ['its input is not an object']),
     ...properties
       .filter(([, schema]) => !typed.some((key) => key in schema))
       .map(([name]) => `its argument ${name} has no type`),
@@ -113,9 +117,16 @@ export function createRegistry(): ToolRegistry {
   const listTools = (): readonly Tool[] =>
     (sorted ??= [...byId.values()].toSorted((a, b) => (a.name < b.name ? -1 : 1)))
 
+  /** What is registered was validated then: only the new ones are looked at, however many there are. */
+  const taken = (tools: readonly Tool[]): string[] =>
+    tools.flatMap(({ id, name }) => [
+      ...(byId.has(id) ? [`${id}: 2 tools have this id`] : []),
+      ...(byName.has(name) ? [`${name}: 2 tools have this name`] : []),
+    ])
+
   return {
     register(...tools) {
-      const problems = validateToolDefinitions([...byId.values(), ...tools])
+      const problems = [...validateToolDefinitions(tools), ...taken(tools)]
       if (problems.length > 0) throw new ToolDefinitionError(problems)
       for (const tool of tools) {
         byId.set(tool.id, tool)

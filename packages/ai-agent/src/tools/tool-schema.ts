@@ -1,5 +1,6 @@
 /** The JSON Schema that a model gets for a tool's arguments: derived from the zod schema, never written twice. */
 import { z } from 'zod'
+import { type ToolInput, isZodInput } from './tool-input.ts'
 
 /** Keywords in the order that reads best; the rest follow alphabetically. Arguments keep the order of their declaration. */
 const KEYWORDS = [
@@ -13,10 +14,21 @@ const KEYWORDS = [
   'additionalProperties',
 ]
 
+/** Deriving one takes a good part of a millisecond, and the same tools are registered for every user. */
+const derived = new WeakMap<ToolInput, Record<string, unknown>>()
+
 /** The same bytes in every process: a changed schema would throw away the provider's prompt cache. @throws if zod cannot express it. */
-export function toolParameters(input: z.ZodObject): Record<string, unknown> {
+export function toolParameters(input: ToolInput): Record<string, unknown> {
+  const known = derived.get(input)
+  if (known !== undefined) return known
+  const parameters = orderKeywords(isZodInput(input) ? fromZod(input) : input.parameters)
+  derived.set(input, parameters)
+  return parameters
+}
+
+function fromZod(input: z.ZodObject): Record<string, unknown> {
   const { $schema: _, ...schema } = z.toJSONSchema(input, { io: 'input', target: 'draft-7' })
-  return orderKeywords(schema)
+  return schema
 }
 
 function orderKeywords(schema: Record<string, unknown>): Record<string, unknown> {

@@ -15,6 +15,7 @@ import type {
 } from '@sandlot/shared/events'
 import type { Sandbox } from '@sandlot/sandbox/sandbox'
 import type { z } from 'zod'
+import type { JsonSchemaInput } from './tool-input.ts'
 
 /** The one shape behind the adapter: policies, tools and executors see nothing else. */
 export interface NormalizedToolRequest {
@@ -168,7 +169,8 @@ export interface Tool<Input extends z.ZodObject = z.ZodObject> {
   name: string
   description: string
   kind: ToolKind
-  input: Input
+  /** What it takes. A server's tool has the JSON Schema that the server gave. */
+  input: Input | JsonSchemaInput
   /** Runs together with other reads, and needs no approval. */
   readOnly: boolean
   /** Milliseconds; absent: the configured default. The model may ask for less, or more up to the maximum, by `timeout_ms` where the tool has it. */
