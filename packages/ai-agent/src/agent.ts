@@ -61,7 +61,6 @@ export async function openAgent(
   if (config.toolsEnabled) registry.register(...builtinTools().filter(offered), ...moreTools)
   const metrics = createToolMetrics()
   const scheduler = createScheduler({
-    registry,
     maxConcurrent: config.maxConcurrentTools,
     policies: createPolicies({
       metrics,
@@ -75,7 +74,7 @@ export async function openAgent(
     store,
     model,
     system: SYSTEM_PROMPT,
-    tools: registry.modelTools(),
+    tools: () => Promise.resolve(registry),
     runCalls: (calls, context) => scheduler.run(calls, context),
     sandbox: (userId, signal) => sandboxes.acquire(userId, signal),
     maxTurns: config.maxTurns,

@@ -3,6 +3,7 @@ import { type Mode, type SessionEvent, isOutcome, metaOf } from '@sandlot/shared
 import type { BatchContext } from './scheduler/batch.ts'
 import type { Approvals } from './session-approvals.ts'
 import type { SessionParts } from './session-parts.ts'
+import type { ToolRegistry } from './tools/registry.ts'
 
 /** One running prompt. */
 export class Running {
@@ -36,6 +37,7 @@ export interface BatchSource {
   userId: string
   running: Running
   turn: number
+  tools: ToolRegistry
   events: readonly SessionEvent[]
   approvals: Approvals
   mode: () => Mode
@@ -43,13 +45,14 @@ export interface BatchSource {
 }
 
 export function batchContext(source: BatchSource): BatchContext {
-  const { sessionId, userId, running, turn, events, approvals, mode } = source
+  const { sessionId, userId, running, turn, tools, events, approvals, mode } = source
   const { store, sandbox, leaving, log } = source.parts
   return {
     sessionId,
     userId,
     promptId: running.promptId,
     turn,
+    tools,
     signal: AbortSignal.any([running.stop.signal, leaving]),
     cancelSignal: (callId) => running.cancelOf(callId).signal,
     mode,

@@ -3,9 +3,10 @@ import type { SessionEvent } from '@sandlot/shared/events'
 import type { Sandbox } from '@sandlot/sandbox/sandbox'
 import type { SessionStore } from '@sandlot/storage/sessions/store'
 import type { RetryRules } from './loop-retry.ts'
-import type { Model, ModelTool } from './model/model.ts'
+import type { Model } from './model/model.ts'
 import type { BatchContext } from './scheduler/batch.ts'
 import type { RawToolCall } from './scheduler/tool-request-adapter.ts'
+import type { ToolRegistry } from './tools/registry.ts'
 import type { ToolLog, ToolOutcome } from './tools/tool.ts'
 
 export interface SessionParts {
@@ -13,8 +14,11 @@ export interface SessionParts {
   model: Model
   /** The system prompt. */
   system: string
-  /** What the model is offered; empty with `SANDLOT_TOOLS_ENABLED=false`. */
-  tools: readonly ModelTool[]
+  /**
+   * The user's tools, asked for when a prompt begins (or is taken up again) and the same until it ends; empty with
+   * `SANDLOT_TOOLS_ENABLED=false`. Never rejects: a server that does not answer has no tools. At once when the signal aborts.
+   */
+  tools: (userId: string, signal: AbortSignal) => Promise<ToolRegistry>
   /** The scheduler. */
   runCalls: (calls: RawToolCall[], context: BatchContext) => AsyncGenerator<SessionEvent, ToolOutcome[]>
   /** The user's sandbox; rejects with a `SandboxError`. */

@@ -51,8 +51,11 @@ export class Runner {
     const core = this.#core
     const { log, leaving, ...parts } = core.parts
     try {
+      const tools = await parts.tools(core.userId, AbortSignal.any([running.stop.signal, leaving]))
+      if (leaving.aborted) return
       const groups = runPrompt({
         ...parts,
+        tools: tools.modelTools(),
         promptId: running.promptId,
         resumed,
         log: () => core.log,
@@ -64,6 +67,7 @@ export class Runner {
             userId: core.userId,
             running,
             turn,
+            tools,
             events: core.log,
             approvals: core.approvals,
             mode: () => core.effectiveMode,

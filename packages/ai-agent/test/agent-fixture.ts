@@ -67,7 +67,6 @@ export class AgentBench implements AsyncDisposable {
     const registry = createRegistry()
     registry.register(...(options.tools ?? [echoTool()]))
     const scheduler = createScheduler({
-      registry,
       maxConcurrent: 10,
       policies: createPolicies({
         metrics: createToolMetrics(),
@@ -86,7 +85,7 @@ export class AgentBench implements AsyncDisposable {
       store,
       model: createOpenAIModel({ baseUrl: this.provider.baseUrl, apiKey: 'sk-test', model: 'fake' }),
       system: SYSTEM,
-      tools: registry.modelTools(),
+      tools: () => Promise.resolve(registry),
       runCalls: (calls, context) => scheduler.run(calls, context),
       sandbox: () =>
         Promise.reject(new SandboxError('engine_unavailable', 'There is no sandbox in this test.')),

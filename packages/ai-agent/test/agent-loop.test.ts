@@ -12,6 +12,7 @@ import {
   outcomes,
 } from './agent-fixture.ts'
 import { deltaChunk, errorAnswer, sse, textAnswer, toolCalls } from './fake-provider.ts'
+import { type ToolRegistry, createRegistry } from '../src/tools/registry.ts'
 
 const echoCall = (id: string, text: string) => ({ id, name: 'echo', args: { text } })
 
@@ -162,7 +163,8 @@ describe('a prompt', () => {
 
   test('tools off: no tools member', async () => {
     await using bench = await AgentBench.start([textAnswer('ok')])
-    const session = await newSession(await bench.core({ parts: { tools: [] } }))
+    const tools = (): Promise<ToolRegistry> => Promise.resolve(createRegistry())
+    const session = await newSession(await bench.core({ parts: { tools } }))
     await ask(session, 'go')
     expect(bench.provider.requests[0]?.body).not.toHaveProperty('tools')
   })

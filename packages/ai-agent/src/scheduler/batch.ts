@@ -1,6 +1,7 @@
 /** What the loop gives the scheduler for one turn's calls, beside the calls themselves. */
 import type { Mode, SessionEvent } from '@sandlot/shared/events'
 import type { Sandbox } from '@sandlot/sandbox/sandbox'
+import type { ToolRegistry } from '../tools/registry.ts'
 import type { CallApproval, ToolLog } from '../tools/tool.ts'
 
 export interface BatchContext {
@@ -9,6 +10,8 @@ export interface BatchContext {
   promptId: string
   /** From 1 within the prompt. */
   turn: number
+  /** The prompt's tools. */
+  tools: Pick<ToolRegistry, 'getTool' | 'listTools'>
   /**
    * Aborted by Stop (reason `cancelled`, or `interrupted`): every unfinished call gets its outcome. Aborted by shutdown
    * (reason `SHUTDOWN` of tools/call-failure.ts): `run` throws that reason, commands go on, and nothing more is logged,

@@ -6,7 +6,6 @@ import type { SessionEvent } from '@sandlot/shared/events'
 import { mergeGenerators } from '@sandlot/shared/streams'
 import { applyPolicies } from '../policies/index.ts'
 import { SHUTDOWN } from '../tools/call-failure.ts'
-import type { ToolRegistry } from '../tools/registry.ts'
 import type { CallContext, Execute, Policy, ToolCall, ToolOutcome, ToolUpdate } from '../tools/tool.ts'
 import { guaranteedShare, lengthLimit } from './batch-budget.ts'
 import type { BatchContext } from './batch.ts'
@@ -26,7 +25,6 @@ export interface ToolScheduler {
 }
 
 export interface SchedulerParts {
-  registry: Pick<ToolRegistry, 'getTool' | 'listTools'>
   policies: readonly Policy[]
   /** 1–10 reads at a time. */
   maxConcurrent: number
@@ -48,7 +46,7 @@ export function createScheduler(parts: SchedulerParts): ToolScheduler {
   const execute = applyPolicies(parts.policies, runTool)
   return {
     async *run(calls, ctx) {
-      const batch = scheduleAll(calls, parts.registry, ctx)
+      const batch = scheduleAll(calls, ctx)
       for (const { call, rawInput, stamp } of batch) {
         if (!ctx.announced(stamp.callId)) yield announcedEvent(call, rawInput, stamp, ctx.log)
       }
@@ -65,14 +63,10 @@ export function createScheduler(parts: SchedulerParts): ToolScheduler {
   }
 }
 
-function scheduleAll(
-  calls: readonly RawToolCall[],
-  registry: SchedulerParts['registry'],
-  ctx: BatchContext,
-): ScheduledCall[] {
+function scheduleAll(calls: readonly RawToolCall[], ctx: BatchContext): ScheduledCall[] {
   const announcedAt = performance.now()
-  return normalizeBatch(calls, registry).map((request, index) => {
-    const tool = registry.getTool(request.name)
+  return normalizeBatch(calls, ctx.tools).map((request, index) => {
+    const tool = ctx.tools.getTool(request.name)
     const call = isRefused(request) || tool === undefined ? refusedCall(request, tool) : { ...request, tool }
     const raw = calls[index]
     return {

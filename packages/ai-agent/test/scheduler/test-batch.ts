@@ -46,12 +46,12 @@ export class TestBatch {
   mode: Mode
   readonly #options: TestBatchOptions
   readonly #scheduler
+  readonly #registry = createRegistry()
 
   constructor(options: TestBatchOptions = {}) {
     this.#options = options
     this.mode = options.mode ?? 'yolo'
-    const registry = createRegistry()
-    registry.register(...(options.tools ?? builtinTools()))
+    this.#registry.register(...(options.tools ?? builtinTools()))
     const settings: PolicySettings = {
       metrics: this.metrics,
       toolTimeoutMs: 60_000,
@@ -60,7 +60,6 @@ export class TestBatch {
       ...options.settings,
     }
     const parts: SchedulerParts = {
-      registry,
       policies: (options.policies ?? createPolicies)(settings),
       maxConcurrent: options.maxConcurrent ?? 10,
     }
@@ -99,6 +98,7 @@ export class TestBatch {
       userId: 'u_test',
       promptId: this.promptId,
       turn: 1,
+      tools: this.#registry,
       signal: this.stop.signal,
       cancelSignal: (callId) => this.cancelOf(callId).signal,
       mode: () => this.mode,
