@@ -90,7 +90,14 @@ export async function openAgent(
     probeSandboxes: () => sandboxes.probe(),
     now: Date.now,
   })
-  const acp = { manager, defaultMode: config.defaultMode, status, version: VERSION, log }
+  const acp = {
+    manager,
+    defaultMode: config.defaultMode,
+    model: model.name,
+    status,
+    version: VERSION,
+    log,
+  }
 
   const leave = async (): Promise<void> => {
     leaving.abort(SHUTDOWN)

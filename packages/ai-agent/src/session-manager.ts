@@ -77,18 +77,20 @@ export class SessionManager {
     return session.prompt(text, options)
   }
 
-  /** Newest first. `before`: the `updatedAt` of the page before's last line. */
-  async list(userId: string, before?: number): Promise<SessionRow[]> {
+  /** Newest first, of all folders or of this one. `before`: the `updatedAt` of the page before's last line. */
+  async list(userId: string, before?: number, cwd?: string): Promise<SessionRow[]> {
     return this.#parts.store.listSessions(userId, {
       limit: PAGE_SIZE,
       ...(before === undefined ? {} : { before }),
+      ...(cwd === undefined ? {} : { cwd }),
     })
   }
 
   /** Stop what runs in it. The session stays. Throws `not_found`. */
-  async close(userId: string, sessionId: string): Promise<void> {
+  async close(userId: string, sessionId: string): Promise<Session> {
     const session = await this.get(userId, sessionId)
     await session.stopAll()
+    return session
   }
 
   /** Remove it with everything in it. Silent when there is no such session of this user. */

@@ -5,8 +5,7 @@ import { SandlotError, messageOf } from '@sandlot/shared/errors'
 import { type SessionEvent, isOutcome, sandlotEventOf } from '@sandlot/shared/events'
 import { z } from 'zod'
 import type { Session } from '../session.ts'
-import type { SessionManager } from '../session-manager.ts'
-import type { ToolLog } from '../tools/tool.ts'
+import { configOptionsOf } from './config-options.ts'
 import { parseParams } from './errors.ts'
 import {
   FOREIGN_START,
@@ -17,7 +16,9 @@ import {
   withOwnMessage,
 } from './for-foreign-client.ts'
 import { askPermission } from './permission.ts'
+import type { AcpParts } from './serving.ts'
 import { SessionPump } from './session-pump.ts'
+import { AVAILABLE_COMMANDS } from './slash-commands.ts'
 import { toWire } from './wire.ts'
 
 /** The user of a client that does not say who asks: somebody at this machine. */
@@ -31,24 +32,27 @@ interface Followed {
   foreign: ForeignState
   /** Open permission requests by call id. */
   asking: Map<string, AbortController>
+  /** What a foreign client is told with its first message. */
+  notes: readonly string[]
 }
+
+type Parts = Pick<AcpParts, 'manager' | 'model' | 'log'>
 
 export class ClientConnection {
   readonly #client: AgentContext
-  readonly #manager: SessionManager
-  readonly #log: ToolLog
+  readonly #parts: Parts
   readonly #closed: AbortSignal
   readonly #followed = new Map<string, Followed>()
   /** Per session the last message that is on its way into it. */
   readonly #admitting = new Map<string, Promise<unknown>>()
+  #initialized = false
   #ours = false
   #foreign: ForeignOptions = { terminal: undefined }
 
-  constructor(client: AgentContext, manager: SessionManager, closed: AbortSignal, log: ToolLog) {
+  constructor(client: AgentContext, parts: Parts, closed: AbortSignal) {
     this.#client = client
-    this.#manager = manager
+    this.#parts = parts
     this.#closed = closed
-    this.#log = log
     closed.addEventListener('abort', () => this.#leave(), { once: true })
   }
 
@@ -57,11 +61,17 @@ export class ClientConnection {
     return this.#ours
   }
 
+  /** False until the client has sent `initialize`. */
+  get initialized(): boolean {
+    return this.#initialized
+  }
+
   get closed(): AbortSignal {
     return this.#closed
   }
 
   initialize(capabilities: ClientCapabilities | undefined): void {
+    this.#initialized = true
     const meta: unknown = capabilities?._meta ?? {}
     const wasOurs = this.#ours
     this.#ours = ours.safeParse(meta).success
@@ -121,6 +131,7 @@ export class ClientConnection {
     const followed: Followed = {
       foreign: FOREIGN_START,
       asking: new Map(),
+      notes: before?.notes ?? [],
       pump: new SessionPump({
         session,
         after: before === undefined ? after : Math.min(after, before.pump.sent),
@@ -150,6 +161,36 @@ export class ClientConnection {
     if (followed !== undefined) followed.foreign = withOwnMessage(followed.foreign, messageId)
   }
 
+  /** Resolves when this client has every event up to this one, or does not follow the session any more. */
+  async sentThrough(sessionId: string, seq: number): Promise<void> {
+    await this.#followed.get(sessionId)?.pump.sentThrough(seq)
+  }
+
+  /**
+   * For a foreign client that has just got a session: `notes` go with its first message, and what it may type follows
+   * the answer that is being made.
+   */
+  greet(session: Session, notes: readonly string[]): void {
+    const followed = this.#followed.get(session.id)
+    if (this.#ours || followed === undefined) return
+    followed.notes = [...followed.notes, ...notes]
+    const update = {
+      sessionUpdate: 'available_commands_update',
+      availableCommands: AVAILABLE_COMMANDS,
+    } as const
+    // The client knows the session's id only from the answer, which is on its way when this turn of the loop is over.
+    setImmediate(() => void this.#notify(methods.client.session.update, { sessionId: session.id, update }))
+  }
+
+  /** The notes, once, before the answer to the first message. */
+  async sayNotes(session: Session): Promise<void> {
+    const followed = this.#followed.get(session.id)
+    if (followed === undefined || followed.notes.length === 0) return
+    const text = `(${followed.notes.join(' ')})\n\n`
+    followed.notes = []
+    await this.say(session.id, text)
+  }
+
   /** A sentence to a foreign client, outside the log. */
   async say(sessionId: string, text: string): Promise<void> {
     await this.#client.notify(methods.client.session.update, { sessionId, update: spoken(text) })
@@ -177,13 +218,21 @@ export class ClientConnection {
     followed.foreign = state
     for (const update of updates)
       await this.#client.notify(methods.client.session.update, { sessionId, update })
+    if (event.sessionUpdate === 'current_mode_update') await this.#sendOptions(session)
     if (sandlotEventOf(event)?.type === 'approval_asked') this.#askPending(session)
     this.#withdrawQuestion(followed, event)
   }
 
+  /** A mode is also a config option, and clients that know options may not look at modes. */
+  async #sendOptions(session: Session): Promise<void> {
+    const configOptions = configOptionsOf(session, undefined, this.#parts.model)
+    const update = { sessionUpdate: 'config_option_update', configOptions } as const
+    await this.#client.notify(methods.client.session.update, { sessionId: session.id, update })
+  }
+
   /** Tell our own service of every change in a session list. Ends with the connection. */
   async #sendChanges(): Promise<void> {
-    for await (const change of this.#manager.changes(this.#closed))
+    for await (const change of this.#parts.manager.changes(this.#closed))
       await this.#notify(EXT.sessionChanged, change)
   }
 
@@ -193,7 +242,7 @@ export class ClientConnection {
     } catch (error) {
       // A connection that is gone has nobody to tell; anything else is worth knowing.
       if (!this.#closed.aborted)
-        this.#log.warn({ method, error: messageOf(error) }, 'a client could not be told')
+        this.#parts.log.warn({ method, error: messageOf(error) }, 'a client could not be told')
     }
   }
 
@@ -209,7 +258,7 @@ export class ClientConnection {
       void askPermission(this.#client, session, toolCallId, options, withdrawn.signal)
         .catch((error: unknown) => {
           if (this.#closed.aborted || withdrawn.signal.aborted) return undefined
-          this.#log.warn(
+          this.#parts.log.warn(
             { toolCallId, error: messageOf(error) },
             'a client could not be asked for permission',
           )
@@ -218,7 +267,7 @@ export class ClientConnection {
           return cannot ? session.refuse(toolCallId, 'unattended') : undefined
         })
         .catch((error: unknown) =>
-          this.#log.warn({ toolCallId, error: messageOf(error) }, 'a refusal was not stored'),
+          this.#parts.log.warn({ toolCallId, error: messageOf(error) }, 'a refusal was not stored'),
         )
     }
   }

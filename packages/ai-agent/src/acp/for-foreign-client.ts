@@ -67,7 +67,7 @@ export function forForeignClient(
       if (isLive(event)) return liveOutput(state, event, options)
       return { state, updates: [stripped(event)] }
     case 'session_info_update':
-      if (typeof event.title === 'string') return { state, updates: [stripped(event)] }
+      if (typeof event.title === 'string') return { state, updates: [titled(event)] }
       return sandlotEvent(state, event)
     default:
       return { state, updates: [stripped(event)] }
@@ -181,6 +181,11 @@ function outcome(state: ForeignState, event: Of<'tool_call_update'>, options: Fo
 
 function terminalData(terminalId: string, data: string, options: ForeignOptions): Record<string, unknown> {
   return { [options.terminal ?? 'terminal_output']: { terminal_id: terminalId, data } }
+}
+
+/** Editors sort their lists by the time. */
+function titled(event: Of<'session_info_update'>): SessionUpdate {
+  return stripped({ ...event, updatedAt: new Date(metaOf(event).at).toISOString() })
 }
 
 /** The event without what is ours alone. */

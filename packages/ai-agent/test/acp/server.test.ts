@@ -11,7 +11,8 @@ import {
 import { EXT, approveResult, promptAccepted, sessionChanged } from '@sandlot/shared/acp-meta'
 import { type SessionEvent, metaOf } from '@sandlot/shared/events'
 import { describe, expect, test } from 'vitest'
-import { type AcpParts, serveAcp } from '../../src/acp/server.ts'
+import { serveAcp } from '../../src/acp/server.ts'
+import type { AcpParts } from '../../src/acp/serving.ts'
 import { AgentBench, type Core, heldTool, whenIdle } from '../agent-fixture.ts'
 import { deltaChunk, sse, textAnswer, toolCalls } from '../fake-provider.ts'
 
@@ -35,6 +36,7 @@ async function connect(core: Core, options: ClientOptions = {}): Promise<TestCli
   const parts: AcpParts = {
     manager: core.manager,
     defaultMode: 'auto-edit',
+    model: 'fake',
     status: () =>
       Promise.resolve({
         ready: true,

@@ -1,0 +1,44 @@
+/** The requests that only our own service sends; `shared/acp-meta.ts` says what each means. */
+import type { AgentApp } from '@agentclientprotocol/sdk'
+import { type AgentUser, EXT, approveParams, cancelCallParams } from '@sandlot/shared/acp-meta'
+import type { Session } from '../session.ts'
+import { parseParams } from './errors.ts'
+import type { Serving } from './serving.ts'
+
+const asItIs = (params: unknown): unknown => params
+
+export function addExtensionRequests(app: AgentApp, serving: Serving): void {
+  const { parts, handled } = serving
+  /** A foreign client is the local user, whatever it says. */
+  const sessionOf = (user: AgentUser, sessionId: string): Promise<Session> => {
+    const { connection } = serving
+    return parts.manager.get(connection.ours ? user.id : connection.user({}).id, sessionId)
+  }
+  app
+    .onRequest(
+      EXT.approve,
+      asItIs,
+      handled(async ({ params }) => {
+        const { user, sessionId, toolCallId, optionId, reason } = parseParams(
+          approveParams,
+          params,
+          EXT.approve,
+        )
+        return (await sessionOf(user, sessionId)).answer(toolCallId, optionId, reason)
+      }),
+    )
+    .onRequest(
+      EXT.cancelCall,
+      asItIs,
+      handled(async ({ params }) => {
+        const { user, sessionId, toolCallId } = parseParams(cancelCallParams, params, EXT.cancelCall)
+        await (await sessionOf(user, sessionId)).cancelCall(toolCallId)
+        return {}
+      }),
+    )
+    .onRequest(
+      EXT.status,
+      asItIs,
+      handled(async () => parts.status()),
+    )
+}

@@ -1,0 +1,39 @@
+/** `initialize` and `authenticate`: what we can, and that nobody has to sign in. */
+import { type AgentApp, type InitializeResponse, PROTOCOL_VERSION, methods } from '@agentclientprotocol/sdk'
+import { EXT } from '@sandlot/shared/acp-meta'
+import { SandlotError } from '@sandlot/shared/errors'
+import type { Serving } from './serving.ts'
+
+export function addHandshake(app: AgentApp, serving: Serving): void {
+  const { parts, handled, handledFirst } = serving
+  app
+    .onRequest(
+      methods.agent.initialize,
+      handledFirst(async ({ params }) => {
+        serving.connection.initialize(params.clientCapabilities)
+        return capabilities(parts.version)
+      }),
+    )
+    .onRequest(
+      methods.agent.authenticate,
+      handled(async () => {
+        throw new SandlotError('bad_request', 'Nobody has to sign in here: there is no such method.')
+      }),
+    )
+}
+
+/** Whatever version the client wants: ours, the only one that we speak. */
+function capabilities(version: string): InitializeResponse {
+  return {
+    protocolVersion: PROTOCOL_VERSION,
+    agentCapabilities: {
+      loadSession: true,
+      promptCapabilities: { image: false, audio: false, embeddedContext: true },
+      mcpCapabilities: { http: false, sse: false },
+      sessionCapabilities: { list: {}, resume: {}, close: {}, delete: {} },
+      _meta: { sandlot: { version: 1, extensions: [EXT.approve, EXT.cancelCall, EXT.status] } },
+    },
+    authMethods: [],
+    agentInfo: { name: 'sandlot', title: 'Sandlot', version },
+  }
+}

@@ -1,0 +1,80 @@
+/** `session/prompt`, pending until the prompt has ended, and `session/cancel`. */
+import { type AgentApp, methods } from '@agentclientprotocol/sdk'
+import { promptMeta } from '@sandlot/shared/acp-meta'
+import { messageOf } from '@sandlot/shared/errors'
+import { newId } from '@sandlot/shared/ids'
+import { promptText } from './prompt-text.ts'
+import type { Serving } from './serving.ts'
+import { runSlashCommand } from './slash-commands.ts'
+
+export function addPromptRequests(app: AgentApp, serving: Serving): void {
+  const { parts, handled } = serving
+  const { manager, log } = parts
+  app
+    .onRequest(
+      methods.agent.session.prompt,
+      handled(async ({ params, signal }) => {
+        const { connection } = serving
+        const user = connection.user(params._meta)
+        const meta = connection.meta(promptMeta, params._meta)
+        const text = promptText(params.prompt)
+        const begun = await connection.admit(params.sessionId, async () => {
+          const session = await manager.get(user.id, params.sessionId)
+          connection.following(session)
+          await connection.sayNotes(session)
+          const said = connection.ours ? undefined : await runSlashCommand(session, text)
+          if (said !== undefined) {
+            await connection.say(session.id, said)
+            return undefined
+          }
+          const messageId = newId('m')
+          connection.owns(session.id, messageId)
+          const accepted = await manager.prompt(user.id, session.id, text, {
+            messageId,
+            ...(meta?.requestId === undefined ? {} : { requestId: meta.requestId }),
+            ...(meta?.whenBusy === undefined ? {} : { whenBusy: meta.whenBusy }),
+            ...(meta?.unattended === undefined ? {} : { unattended: meta.unattended }),
+            ...(user.modeCeiling === undefined ? {} : { modeCeiling: user.modeCeiling }),
+          })
+          return { session, accepted }
+        })
+        if (begun === undefined) return { stopReason: 'end_turn' as const }
+        const { session, accepted } = begun
+        await connection.accepted(accepted.sessionId, accepted.promptId, meta?.requestId)
+        // `$/cancel_request` is a Stop; a connection that closes is not.
+        const stop = (): void => {
+          if (connection.closed.aborted) return
+          session
+            .cancel()
+            .catch((error: unknown) => log.warn({ error: messageOf(error) }, 'a prompt could not be stopped'))
+        }
+        signal.addEventListener('abort', stop, { once: true })
+        // A request that was cancelled while it was being stored has told nobody.
+        if (signal.aborted) stop()
+        try {
+          const end = await accepted.done
+          // The answer comes behind the last update of the prompt.
+          await connection.sentThrough(accepted.sessionId, end.seq)
+          const duplicate = accepted.duplicate ? { duplicate: true } : {}
+          return {
+            stopReason: end.stopReason,
+            _meta: { sandlot: { promptId: end.promptId, reason: end.reason, ...duplicate } },
+          }
+        } finally {
+          signal.removeEventListener('abort', stop)
+        }
+      }),
+    )
+    .onNotification(methods.agent.session.cancel, async ({ params }) => {
+      const { connection } = serving
+      try {
+        const user = connection.user(params._meta)
+        await connection.admit(params.sessionId, async () => {
+          const session = await manager.get(user.id, params.sessionId)
+          await session.cancel()
+        })
+      } catch (error) {
+        log.warn({ sessionId: params.sessionId, error: messageOf(error) }, 'a cancel had no effect')
+      }
+    })
+}

@@ -1,0 +1,162 @@
+/** The requests about sessions themselves: made, shown again, listed, set, closed, deleted. */
+import { isAbsolute } from 'node:path/posix'
+import { type AgentApp, type McpServer, methods } from '@agentclientprotocol/sdk'
+import { type AgentUser, loadSessionMeta, newSessionMeta } from '@sandlot/shared/acp-meta'
+import { SandlotError } from '@sandlot/shared/errors'
+import { type Mode, mode as modeShape } from '@sandlot/shared/events'
+import { WORKSPACE } from '../prompt.ts'
+import type { Session } from '../session.ts'
+import { allows, configOptionsOf, modesOf, setConfigOption } from './config-options.ts'
+import { parseParams } from './errors.ts'
+import type { Serving } from './serving.ts'
+
+export function addSessionRequests(app: AgentApp, serving: Serving): void {
+  const { parts, handled } = serving
+  const { manager } = parts
+
+  const settings = (session: Session, { modeCeiling }: AgentUser) => ({
+    modes: modesOf(session, modeCeiling),
+    configOptions: configOptionsOf(session, modeCeiling, parts.model),
+  })
+
+  app
+    .onRequest(
+      methods.agent.session.new,
+      handled(async ({ params }) => {
+        const { connection } = serving
+        const user = connection.user(params._meta)
+        const meta = connection.meta(newSessionMeta, params._meta)
+        const cwd = checkedCwd(params.cwd)
+        const mode = modeOfNew(meta?.mode, parts.defaultMode, user.modeCeiling)
+        const chosen = meta?.sessionId === undefined ? {} : { sessionId: meta.sessionId }
+        const session = await manager.create({ userId: user.id, cwd, mode, ...chosen })
+        connection.follow(session, 0)
+        connection.greet(session, [...outsideNote(cwd), ...serversNote(params.mcpServers)])
+        return { sessionId: session.id, ...settings(session, user) }
+      }),
+    )
+    .onRequest(
+      methods.agent.session.load,
+      handled(async ({ params }) => {
+        const { connection } = serving
+        const user = connection.user(params._meta)
+        const after = connection.meta(loadSessionMeta, params._meta)?.after ?? 0
+        checkedCwd(params.cwd)
+        const session = await manager.get(user.id, params.sessionId)
+        const seq = await connection.follow(session, after).ready
+        connection.greet(session, serversNote(params.mcpServers))
+        return { ...settings(session, user), _meta: { sandlot: { seq } } }
+      }),
+    )
+    .onRequest(
+      methods.agent.session.resume,
+      handled(async ({ params }) => {
+        const { connection } = serving
+        const user = connection.user(params._meta)
+        checkedCwd(params.cwd)
+        const session = await manager.get(user.id, params.sessionId)
+        connection.following(session)
+        connection.greet(session, serversNote(params.mcpServers ?? []))
+        return settings(session, user)
+      }),
+    )
+    .onRequest(
+      methods.agent.session.list,
+      handled(async ({ params }) => {
+        const user = serving.connection.user(params._meta)
+        const before = params.cursor == null ? undefined : checkedCursor(params.cursor)
+        const rows = await manager.list(user.id, before, params.cwd ?? undefined)
+        const last = rows.at(-1)
+        return {
+          sessions: rows.map((row) => ({
+            sessionId: row.id,
+            cwd: row.cwd,
+            title: row.title,
+            updatedAt: new Date(row.updatedAt).toISOString(),
+          })),
+          nextCursor: last === undefined || rows.length < manager.pageSize ? null : String(last.updatedAt),
+        }
+      }),
+    )
+    .onRequest(
+      methods.agent.session.close,
+      handled(async ({ params }) => {
+        const { connection } = serving
+        const user = connection.user(params._meta)
+        const session = await connection.admit(params.sessionId, () =>
+          manager.close(user.id, params.sessionId),
+        )
+        // How the calls of a prompt that this has stopped ended.
+        await connection.sentThrough(session.id, session.seq)
+        connection.unfollow(session.id)
+        return {}
+      }),
+    )
+    .onRequest(
+      methods.agent.session.delete,
+      handled(async ({ params }) => {
+        const { connection } = serving
+        const user = connection.user(params._meta)
+        await connection.admit(params.sessionId, () => manager.delete(user.id, params.sessionId))
+        connection.unfollow(params.sessionId)
+        return {}
+      }),
+    )
+    .onRequest(
+      methods.agent.session.setMode,
+      handled(async ({ params }) => {
+        const { connection } = serving
+        const user = connection.user(params._meta)
+        const modeId = parseParams(modeShape, params.modeId, 'modeId')
+        await connection.admit(params.sessionId, async () => {
+          const session = await manager.get(user.id, params.sessionId)
+          await session.setMode(modeId, user.modeCeiling)
+        })
+        return {}
+      }),
+    )
+    .onRequest(
+      methods.agent.session.setConfigOption,
+      handled(async ({ params }) => {
+        const { connection } = serving
+        const user = connection.user(params._meta)
+        const configOptions = await connection.admit(params.sessionId, async () => {
+          const session = await manager.get(user.id, params.sessionId)
+          await setConfigOption(session, user.modeCeiling, parts.model, params)
+          return configOptionsOf(session, user.modeCeiling, parts.model)
+        })
+        return { configOptions }
+      }),
+    )
+}
+
+function modeOfNew(asked: Mode | undefined, fallback: Mode, ceiling: Mode | undefined): Mode {
+  if (asked !== undefined && !allows(ceiling, asked))
+    throw new SandlotError('forbidden', `Your administrator allows no mode above “${ceiling}”.`)
+  const wanted = asked ?? fallback
+  return allows(ceiling, wanted) ? wanted : (ceiling ?? wanted)
+}
+
+function checkedCwd(cwd: string): string {
+  if (!isAbsolute(cwd))
+    throw new SandlotError('bad_request', `cwd must be an absolute path, not “${cwd}”; ours is ${WORKSPACE}.`)
+  return cwd
+}
+
+function checkedCursor(cursor: string): number {
+  if (!/^\d{1,16}$/.test(cursor)) throw new SandlotError('bad_request', 'This cursor is not one of ours.')
+  return Number(cursor)
+}
+
+// ── What a foreign client is told with its first message ────────────────────────────────────────────────
+
+function outsideNote(cwd: string): string[] {
+  if (cwd === WORKSPACE) return []
+  return [`I work in a sandbox of my own, in ${WORKSPACE}; it does not see your folder ${cwd}.`]
+}
+
+function serversNote(servers: readonly McpServer[]): string[] {
+  if (servers.length === 0) return []
+  const names = servers.map(({ name }) => name).join(', ')
+  return [`I do not use the MCP servers of your editor (${names}), only those of this Sandlot.`]
+}

@@ -1,0 +1,50 @@
+/**
+ * What a foreign client's user may type instead of a message: done at once, without the model and without a trace in the
+ * session. Our own page has buttons for these.
+ */
+import type { AvailableCommand } from '@agentclientprotocol/sdk'
+import { MODES, type SessionEvent, mode as modeShape } from '@sandlot/shared/events'
+import type { Session } from '../session.ts'
+
+interface SlashCommand extends AvailableCommand {
+  /** Answers what is said about it. */
+  run(session: Session, argument: string): Promise<string>
+}
+
+const COMMANDS: readonly SlashCommand[] = [
+  {
+    name: 'mode',
+    description: 'Say or change what runs without asking',
+    input: { hint: MODES.join(' | ') },
+    async run(session, argument) {
+      if (argument === '') return `The mode is ${session.mode}. There are: ${MODES.join(', ')}.`
+      const wanted = modeShape.safeParse(argument)
+      if (!wanted.success) return `There is no mode “${argument}”. There are: ${MODES.join(', ')}.`
+      await session.setMode(wanted.data)
+      return `The mode is ${session.mode}.`
+    },
+  },
+  {
+    name: 'usage',
+    description: 'How full the model’s context is, and what the session has cost',
+    run: async (session) => usageText(session.log),
+  },
+]
+
+/** For `available_commands_update`. */
+export const AVAILABLE_COMMANDS: AvailableCommand[] = COMMANDS.map(({ run: _, ...command }) => command)
+
+/** What is said about the command in this message; undefined when it is none. */
+export async function runSlashCommand(session: Session, text: string): Promise<string | undefined> {
+  const [, name, argument = ''] = /^\/([a-z]+)(?:\s+([^\n]*))?$/.exec(text.trim()) ?? []
+  const command = COMMANDS.find((known) => known.name === name)
+  return command?.run(session, argument.trim())
+}
+
+function usageText(log: readonly SessionEvent[]): string {
+  const last = log.findLast((event) => event.sessionUpdate === 'usage_update')
+  if (last?.sessionUpdate !== 'usage_update')
+    return 'The model’s provider has not counted any tokens in this session yet.'
+  const cost = last.cost === undefined ? '' : ` It has cost ${last.cost.amount} ${last.cost.currency}.`
+  return `${last.used} of the ${last.size} tokens that the model can hold are used.${cost}`
+}
