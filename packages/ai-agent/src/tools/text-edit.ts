@@ -10,6 +10,41 @@ export interface TextEdit {
   replaceAll: boolean
 }
 
+/**
+ * All of `edits`, each on what the ones before it made; or none. `replaced`: places, of all edits together.
+ * @throws CallFailure that says which one does not fit, and why.
+ */
+export function applyEdits(
+  content: string,
+  edits: readonly TextEdit[],
+  where: string,
+): { text: string; replaced: number } {
+  let text = content
+  let replaced = 0
+  for (const [index, edit] of edits.entries()) {
+    const place =
+      edits.length === 1 ? where : `${where} (edit ${index + 1} of ${edits.length}; none was made)`
+    const edited = applyEdit(text, edit, place)
+    text = edited.text
+    replaced += edited.replaced
+  }
+  return { text, replaced }
+}
+
+/** The lines of `content` that each edit would touch, or the nearest there are. */
+export function placesOf(content: string, edits: readonly TextEdit[]): string {
+  return edits
+    .map((edit) => {
+      const { oldText } = content.includes(edit.oldText) ? edit : withCrLf(content, edit)
+      const at = content.indexOf(oldText)
+      if (at < 0) return nearestPlace(content, edit.oldText)
+      const line = content.slice(0, at).split('\n').length - 1
+      const lines = content.split('\n')
+      return `old_text is there now:\n${excerpt(lines, line, oldText.split('\n').length)}`
+    })
+    .join('\n')
+}
+
 /** @throws CallFailure that says what to change in the call. `where` names the file. */
 export function applyEdit(
   content: string,

@@ -137,6 +137,8 @@ export interface CallContext {
   resumed?: { n: number; boot: string }
   mode: Mode
   approval: CallApproval
+  /** Why the call must not start any more, as the loop says: a budget, or a failure that ends the prompt. */
+  refusal?(): { reason: FailureReason; message: string } | undefined
   /** True when the user allowed this tool for the rest of the session. */
   allowedForSession(toolName: string): boolean
   /**
@@ -180,6 +182,8 @@ export interface Tool<Input extends z.ZodObject = z.ZodObject> {
   cache?: { ttlMs?: number; version?: string }
   /** A second call does no harm: it is tried again (default once) when its failure may pass. */
   idempotent?: { retries?: number }
+  /** The prompt ends when a call of it fails: nothing goes without it. */
+  fatal?: boolean
   /** One line for people, from the arguments (which may be incomplete or invalid). */
   title(args: Record<string, unknown>): string
   /** Files it concerns, absolute paths. */

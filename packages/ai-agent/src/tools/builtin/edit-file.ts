@@ -3,14 +3,14 @@ import { z } from 'zod'
 import { CallFailure } from '../call-failure.ts'
 import { defineTool, textArg } from '../define-tool.ts'
 import { diffContent } from '../file-diff.ts'
-import { applyEdit } from '../text-edit.ts'
-import type { CallContext } from '../tool.ts'
+import { contentHash, knownHash } from '../known-files.ts'
+import { type TextEdit, applyEdits, placesOf } from '../text-edit.ts'
+import type { CallContext, ToolOutcome } from '../tool.ts'
 import { grouped } from '../truncate-output.ts'
 import { WORKSPACE, openWorkspace, pathLocations, shownPath } from '../workspace-path.ts'
 import { binaryFailure, binaryKind, decodeExactly, statFile } from '../workspace-files.ts'
 
-const input = z.strictObject({
-  path: z.string().min(1).describe(`The file, relative to ${WORKSPACE} or absolute below it.`),
+const edit = {
   old_text: z
     .string()
     .min(1)
@@ -20,6 +20,20 @@ const input = z.strictObject({
     .boolean()
     .default(false)
     .describe('Replace every place; otherwise old_text must be there exactly once.'),
+}
+const input = z.strictObject({
+  path: z.string().min(1).describe(`The file, relative to ${WORKSPACE} or absolute below it.`),
+  old_text: edit.old_text.optional(),
+  new_text: edit.new_text.optional(),
+  replace_all: edit.replace_all,
+  edits: z
+    .array(z.strictObject(edit))
+    .min(1)
+    .max(100)
+    .optional()
+    .describe(
+      'Several changes of this file in one call, in place of old_text and new_text. They are made in order, all of them or none.',
+    ),
 })
 
 const MAX_BYTES = 16 * 1024 * 1024
@@ -28,7 +42,8 @@ export const editFile = defineTool({
   id: 'edit_file',
   name: 'edit_file',
   description:
-    'Replaces a piece of text in a file of the workspace. old_text must match exactly and be unique: give some lines round the change. Read the file first.',
+    'Replaces a piece of text in a file of the workspace. old_text must match exactly and be unique: give some lines round the change. Read the file first. ' +
+    'A file that was changed since you read it is not edited.',
   kind: 'edit',
   input,
   readOnly: false,
@@ -36,30 +51,59 @@ export const editFile = defineTool({
   title: (args) => `Edit ${textArg(args, 'path') ?? 'a file'}`,
   locations: (args) => pathLocations(args['path']),
   async *execute(args, ctx) {
+    const edits = editsOf(args)
     const { sandbox, path } = yield* openWorkspace(args.path, ctx)
     refuseRepeat(ctx)
+    const where = shownPath(path)
     const before = await statFile(sandbox, path)
-    const content = await readContent(sandbox, path, before)
-    const edit = {
-      oldText: args.old_text,
-      newText: args.new_text.toWellFormed(),
-      replaceAll: args.replace_all,
-    }
-    const { text, replaced } = applyEdit(content, edit, shownPath(path))
+    const { text: content, hash } = await readContent(sandbox, path, before)
+    const seen = knownHash(ctx.events(), where)
+    if (seen !== undefined && seen !== hash) return conflict(where, hash, placesOf(content, edits))
+    const { text, replaced } = applyEdits(content, edits, where)
+    const bytes = Buffer.from(text)
 
     yield { type: 'started', attempt: { n: 1, boot: sandbox.bootId } }
     ctx.signal.throwIfAborted()
     await refuseIfChanged(sandbox, path, before)
-    await sandbox.files.write(path, Buffer.from(text))
+    await sandbox.files.write(path, bytes)
     const places = replaced === 1 ? '1 place' : `${replaced} places`
     return {
       status: 'completed',
-      forModel: `Changed ${places} in ${shownPath(path)}`,
-      data: { path: shownPath(path), replaced },
+      forModel: `Changed ${places} in ${where}`,
+      data: { path: where, replaced, hash: contentHash(bytes) },
       content: diffContent(path, content, text),
     }
   },
 })
+
+function editsOf(args: z.infer<typeof input>): TextEdit[] {
+  const single =
+    args.old_text === undefined || args.new_text === undefined
+      ? undefined
+      : { old_text: args.old_text, new_text: args.new_text, replace_all: args.replace_all }
+  const half = single === undefined && (args.old_text ?? args.new_text) !== undefined
+  if (half || (single === undefined) === (args.edits === undefined)) {
+    throw new CallFailure(
+      'invalid_arguments',
+      'Give either old_text and new_text, or edits, a list of such pairs. Nothing was changed.',
+    )
+  }
+  return (args.edits ?? [single]).flatMap((one) =>
+    one === undefined
+      ? []
+      : [{ oldText: one.old_text, newText: one.new_text.toWellFormed(), replaceAll: one.replace_all }],
+  )
+}
+
+/** Nothing is edited by the memory of another file. What is there now is shown, so it counts as read. */
+function conflict(where: string, hash: string, places: string): ToolOutcome {
+  return {
+    status: 'failed',
+    reason: 'tool_error',
+    forModel: `${where} was changed since you read it, so it was not edited. ${places}\nIf the edit is still right, make it again; to see the whole file, read it.`,
+    data: { path: where, hash, conflict: true },
+  }
+}
 
 /** A second run of the same edit is not the same edit: what it replaces may be there again, or be its own result. */
 function refuseRepeat(ctx: CallContext): void {
@@ -70,7 +114,11 @@ function refuseRepeat(ctx: CallContext): void {
   )
 }
 
-async function readContent(sandbox: Sandbox, path: string, { size }: FileStat): Promise<string> {
+async function readContent(
+  sandbox: Sandbox,
+  path: string,
+  { size }: FileStat,
+): Promise<{ text: string; hash: string }> {
   if (size > MAX_BYTES) {
     throw new CallFailure(
       'tool_error',
@@ -84,7 +132,7 @@ async function readContent(sandbox: Sandbox, path: string, { size }: FileStat): 
   if (text === undefined || kind !== undefined) {
     throw binaryFailure(path, kind ?? 'binary data', size, 'Change it with run_shell_command.')
   }
-  return text
+  return { text, hash: contentHash(bytes) }
 }
 
 async function refuseIfChanged(sandbox: Sandbox, path: string, before: FileStat): Promise<void> {

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { CallFailure } from '../call-failure.ts'
 import { defineTool, textArg } from '../define-tool.ts'
-import { searchOutcome, SEARCH_FLAGS } from '../ripgrep.ts'
+import { SEARCH_FLAGS, pagedFiles, searchOutcome } from '../ripgrep.ts'
 import { runInSandbox } from '../sandboxed-tool-executor.ts'
 import { WORKSPACE, openWorkspace, pathLocations, shownPath } from '../workspace-path.ts'
 
@@ -18,13 +18,16 @@ const input = z.strictObject({
     .describe(
       `The directory to begin in, relative to ${WORKSPACE} or absolute below it. Default: ${WORKSPACE}.`,
     ),
+  include_ignored: z.boolean().default(false).describe('Find also what .gitignore leaves out.'),
+  limit: z.int().min(1).max(1000).default(500).describe('How many paths to show at most.'),
+  offset: z.int().min(0).default(0).describe('How many paths to leave out: to see more of them.'),
 })
 
 export const glob = defineTool({
   id: 'glob',
   name: 'glob',
   description:
-    'Finds files of the workspace by a pattern of their path, sorted. What .git, .tool-outputs and ignored directories hold is left out.',
+    'Finds files of the workspace by a pattern of their path, sorted. What .gitignore leaves out, .git and .tool-outputs are left out.',
   kind: 'search',
   input,
   readOnly: true,
@@ -37,10 +40,10 @@ export const glob = defineTool({
     // Patterns count from the working directory, so the directory is a part of the pattern, taken literally.
     const anchored = `/${path === '' ? '' : `${literal(path)}/`}${pattern}`
     const where = path === '' ? [] : ['--', path]
-    const command = ['rg', '--files', `--glob=${anchored}`, ...SEARCH_FLAGS, ...where]
-    const result = yield* runInSandbox({ command, headShare: 1 }, ctx)
+    const flags = [...(args.include_ignored ? ['--no-ignore'] : []), ...SEARCH_FLAGS, ...where]
+    const result = yield* runInSandbox({ command: pagedFiles(anchored, flags, args), headShare: 1 }, ctx)
     const hint = pattern.includes('**') ? '' : ` **/${pattern} looks at every depth.`
-    return searchOutcome(result, `No file in ${shownPath(path)} matches ${args.pattern}.${hint}`)
+    return searchOutcome(result, args, `No file in ${shownPath(path)} matches ${args.pattern}.${hint}`)
   },
 })
 

@@ -1,8 +1,10 @@
-import type { Sandbox } from '@sandlot/sandbox/sandbox'
 import { z } from 'zod'
 import { CallFailure } from '../call-failure.ts'
 import { defineTool, textArg } from '../define-tool.ts'
+import { MAX_SIDE, imageInfo } from '../image-info.ts'
+import { contentHash } from '../known-files.ts'
 import { type CutLine, createLineCutter } from '../line-cutter.ts'
+import type { ToolOutcome } from '../tool.ts'
 import { MAX_CHARS, MAX_LINES, grouped } from '../truncate-output.ts'
 import { WORKSPACE, openWorkspace, pathLocations, shownPath } from '../workspace-path.ts'
 import { binaryFailure, binaryKind, statFile } from '../workspace-files.ts'
@@ -18,6 +20,8 @@ const input = z.strictObject({
 })
 
 const RANGE_BYTES = 256 * 1024
+/** A file up to this size is read at once, and its content remembered by its hash; an image may not be larger. */
+const WHOLE_BYTES = 2 * 1024 * 1024
 /** How far into a file lines are counted. */
 const MAX_SCAN_BYTES = 64 * 1024 * 1024
 const MAX_LINE_CHARS = 2000
@@ -30,7 +34,7 @@ export const readFile = defineTool({
   name: 'read_file',
   description:
     'Reads a text file of the workspace. Each line begins with its number and a tab, which are not part of the file. A long ' +
-    'file comes in pages: the notice at the end says with which offset to go on.',
+    'file comes in pages: the notice at the end says with which offset to go on. PNG, JPEG, GIF and WebP files are shown as images.',
   kind: 'read',
   input,
   readOnly: true,
@@ -43,20 +47,51 @@ export const readFile = defineTool({
   async *execute(args, ctx) {
     const { sandbox, path } = yield* openWorkspace(args.path, ctx)
     const { size } = await statFile(sandbox, path)
-    const lines = linesFrom(sandbox, path, size, ctx.signal)
+    const whole = size <= WHOLE_BYTES ? Buffer.from(await sandbox.files.read(path)) : undefined
+    const image = whole === undefined ? undefined : imageOutcome(path, whole)
+    if (image !== undefined) return image
+    const read = (offset: number): Promise<Uint8Array> =>
+      whole === undefined
+        ? sandbox.files.read(path, { offset, length: RANGE_BYTES })
+        : Promise.resolve(whole.subarray(offset, offset + RANGE_BYTES))
+    const lines = linesFrom(read, path, whole?.length ?? size, ctx.signal)
     const page = await readPage(lines, args.offset, Math.min(args.limit, PAGE_LINES))
     const text = pageText(page, args.offset, path, size)
     return {
       status: 'completed',
       forModel: text,
-      data: { path: shownPath(path), size, from: args.offset, lines: page.lines.length },
+      data: {
+        path: shownPath(path),
+        size,
+        from: args.offset,
+        lines: page.lines.length,
+        ...(whole === undefined ? {} : { hash: contentHash(whole) }),
+      },
     }
   },
 })
 
+/** The image itself for those who can see it, its type and size in words for those who cannot. */
+function imageOutcome(path: string, bytes: Buffer): ToolOutcome | undefined {
+  const image = imageInfo(bytes)
+  if (image === undefined) return undefined
+  const { mimeType, width, height } = image
+  const what = `${shownPath(path)} is an image (${mimeType}, ${width} × ${height} pixels, ${grouped(bytes.length)} bytes)`
+  if (Math.max(width, height) > MAX_SIDE) {
+    throw new CallFailure('tool_error', `${what}, too large to be shown. Make a smaller one of it first.`)
+  }
+  const content = { type: 'image' as const, data: bytes.toString('base64'), mimeType }
+  return {
+    status: 'completed',
+    forModel: `${what}.`,
+    data: { path: shownPath(path), size: bytes.length, mimeType, width, height },
+    content: [{ type: 'content', content }],
+  }
+}
+
 /** The lines of the file, read in ranges. @throws CallFailure when it is not text. */
 async function* linesFrom(
-  sandbox: Sandbox,
+  read: (offset: number) => Promise<Uint8Array>,
   path: string,
   size: number,
   signal: AbortSignal,
@@ -72,7 +107,7 @@ async function* linesFrom(
       )
     }
     signal.throwIfAborted()
-    const bytes = await sandbox.files.read(path, { offset, length: RANGE_BYTES })
+    const bytes = await read(offset)
     if (offset === 0) {
       const kind = binaryKind(bytes)
       if (kind !== undefined) {

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { defineTool, textArg } from '../define-tool.ts'
-import { searchOutcome, SEARCH_FLAGS } from '../ripgrep.ts'
+import { SEARCH_FLAGS, pagedSearch, searchOutcome } from '../ripgrep.ts'
 import { runInSandbox } from '../sandboxed-tool-executor.ts'
 import { WORKSPACE, openWorkspace, pathLocations, shownPath } from '../workspace-path.ts'
 
@@ -11,30 +11,34 @@ const input = z.strictObject({
     .min(1)
     .max(2000)
     .regex(noBreaks, 'must not have a NUL character or a line break')
-    .describe(
-      'A regular expression (Rust syntax), matched line by line. Escape . ( [ { and so on to find them literally.',
-    ),
+    .describe('A regular expression (Rust syntax), matched line by line; with literal the text itself.'),
   path: z
     .string()
     .default('.')
     .describe(
       `File or directory to search, relative to ${WORKSPACE} or absolute below it. Default: ${WORKSPACE}.`,
     ),
+  literal: z.boolean().default(false).describe('Find the pattern as it is: no character is special.'),
   glob: z
     .string()
     .min(1)
     .max(1000)
     .regex(noBreaks, 'must not have a NUL character or a line break')
     .optional()
-    .describe('Only files whose path matches, for example *.ts or src/**/*.md.'),
+    .describe('Only files whose path matches, for example *.ts or src/**/*.md; !*.test.ts leaves files out.'),
   ignore_case: z.boolean().default(false).describe('Upper and lower case are the same.'),
+  context: z.int().min(0).max(20).default(0).describe('Lines to show before and after each match.'),
+  include_ignored: z.boolean().default(false).describe('Search also what .gitignore leaves out.'),
+  limit: z.int().min(1).max(1000).default(200).describe('How many lines of results to show at most.'),
+  offset: z.int().min(0).default(0).describe('How many lines of results to leave out: to see more of them.'),
 })
 
 export const searchText = defineTool({
   id: 'search_text',
   name: 'search_text',
   description:
-    'Finds lines in the text files of the workspace by a regular expression. Each result is path:line number:line. Ignored and binary files are left out.',
+    'Finds lines in the text files of the workspace by a regular expression or a literal text. Each result is path:line number:line, ' +
+    'with context path-line number-line. Ignored and binary files are left out.',
   kind: 'search',
   input,
   readOnly: true,
@@ -43,14 +47,16 @@ export const searchText = defineTool({
   locations: (args) => pathLocations(args['path']),
   async *execute(args, ctx) {
     const { path } = yield* openWorkspace(args.path, ctx)
-    const command = [
-      'rg',
+    const flags = [
       '--line-number',
       '--with-filename',
       '--no-heading',
       '--max-columns=400',
       '--max-columns-preview',
+      ...(args.literal ? ['--fixed-strings'] : []),
       ...(args.ignore_case ? ['--ignore-case'] : []),
+      ...(args.context === 0 ? [] : [`--context=${args.context}`]),
+      ...(args.include_ignored ? ['--no-ignore'] : []),
       ...(args.glob === undefined ? [] : [`--glob=${args.glob}`]),
       ...SEARCH_FLAGS,
       `--regexp=${args.pattern}`,
@@ -58,8 +64,8 @@ export const searchText = defineTool({
       // Never without a path: ripgrep would search its input.
       path === '' ? '.' : path,
     ]
-    const result = yield* runInSandbox({ command, headShare: 1 }, ctx)
+    const result = yield* runInSandbox({ command: pagedSearch(flags, args), headShare: 1 }, ctx)
     const among = args.glob === undefined ? '' : ` in files that match ${args.glob}`
-    return searchOutcome(result, `Nothing in ${shownPath(path)} matches ${args.pattern}${among}.`)
+    return searchOutcome(result, args, `Nothing in ${shownPath(path)} matches ${args.pattern}${among}.`)
   },
 })

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { CallFailure } from '../call-failure.ts'
 import { defineTool, textArg } from '../define-tool.ts'
 import { diffContent } from '../file-diff.ts'
+import { contentHash } from '../known-files.ts'
 import { WORKSPACE, openWorkspace, pathLocations, shownPath } from '../workspace-path.ts'
 import { binaryKind, decodeExactly, statIfExists } from '../workspace-files.ts'
 
@@ -40,7 +41,12 @@ export const writeFile = defineTool({
     return {
       status: 'completed',
       forModel: `Wrote ${bytes.length} bytes to ${shownPath(path)}`,
-      data: { path: shownPath(path), bytes: bytes.length, created: !old.existed },
+      data: {
+        path: shownPath(path),
+        bytes: bytes.length,
+        created: !old.existed,
+        hash: contentHash(bytes),
+      },
       ...(old.readable ? { content: diffContent(path, old.text, args.content) } : {}),
     }
   },
