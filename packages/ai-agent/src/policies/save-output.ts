@@ -4,7 +4,8 @@
  */
 import { newlinesInBytes } from '../tools/count-newlines.ts'
 import { outputUrl } from '../tools/output-url.ts'
-import type { CallContext, Policy } from '../tools/tool.ts'
+import type { CallContext, Policy, ToolCall, ToolOutcome } from '../tools/tool.ts'
+import { WITH_OWN_WORDS, truncateToolOutput } from '../tools/truncate-output.ts'
 
 export function saveOutput(limitBytes: number): Policy {
   return (next) =>
@@ -12,11 +13,29 @@ export function saveOutput(limitBytes: number): Policy {
       const saver = createSaver(limitBytes, (offset, bytes) => ctx.saveOutput(offset, bytes))
       const outcome = yield* next(call, { ...ctx, saveOutput: saver.save })
       await saver.idle()
-      if (outcome.outputInfo !== undefined || saver.total() === 0) return outcome
+      if (outcome.outputInfo !== undefined) return outcome
+      if (saver.total() === 0) return savedText(outcome, call, ctx, limitBytes)
       // The tool did not say what its output was, but the bytes are there to read.
       const url = outputUrl(ctx.sessionId, call.callId)
       return { ...outcome, outputInfo: { bytes: saver.total(), lines: saver.lines(), truncated: true, url } }
     }
+}
+
+/** A text that is longer than the model gets is stored like an output, so that the rest of it can be read. */
+async function savedText(
+  outcome: ToolOutcome,
+  call: ToolCall,
+  ctx: CallContext,
+  limitBytes: number,
+): Promise<ToolOutcome> {
+  const { callId } = call
+  const { text, truncated } = truncateToolOutput(outcome.forModel, { ...WITH_OWN_WORDS, callId })
+  if (!truncated) return outcome
+  const bytes = Buffer.from(outcome.forModel.toWellFormed())
+  await ctx.saveOutput(0, bytes.subarray(0, limitBytes))
+  const lines = newlinesInBytes(bytes) + (bytes.at(-1) === 10 ? 0 : 1)
+  const url = outputUrl(ctx.sessionId, callId)
+  return { ...outcome, forModel: text, outputInfo: { bytes: bytes.length, lines, truncated, url } }
 }
 
 interface Saver {

@@ -1,10 +1,7 @@
 /** What enters the log is safe for every model and every store: well-formed, no NUL, never empty, never too long. */
 import type { ToolCallContent } from '@sandlot/shared/events'
-import { MAX_CHARS, MAX_LINES, truncateToolOutput } from '../tools/truncate-output.ts'
+import { WITH_OWN_WORDS, truncateToolOutput } from '../tools/truncate-output.ts'
 import type { ToolOutcome } from '../tools/tool.ts'
-
-/** A tool cuts what it was given at the limits; its own words about it, and a policy's, may come on top. */
-const OWN_WORDS = { maxChars: MAX_CHARS + 1000, maxLines: MAX_LINES + 20 }
 
 /** Cleans what the model and the screen get. Cuts `forModel` only if its tool did not. */
 export function cleanOutcome(outcome: ToolOutcome): ToolOutcome {
@@ -12,7 +9,7 @@ export function cleanOutcome(outcome: ToolOutcome): ToolOutcome {
   const said = text.trim() === '' ? emptyText(outcome) : text
   return {
     ...outcome,
-    forModel: truncateToolOutput(said, OWN_WORDS).text,
+    forModel: truncateToolOutput(said, WITH_OWN_WORDS).text,
     ...(outcome.content === undefined ? {} : { content: outcome.content.map(cleanContent) }),
     ...(outcome.data === undefined ? {} : { data: cleanData(outcome.data) }),
   }

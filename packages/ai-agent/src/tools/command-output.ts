@@ -91,6 +91,7 @@ export function createCommandOutput(ctx: CallContext & { call: ToolCall }, live:
       const lines = newlines + (lastByte === 10 ? 0 : 1)
       const options = {
         whole: { bytes: position, lines },
+        callId: ctx.call.callId,
         ...(file === undefined ? {} : { file }),
         ...(headShare === undefined ? {} : { headShare }),
       }

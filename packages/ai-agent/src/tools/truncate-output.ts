@@ -7,6 +7,8 @@ import { safeCut, safeStart } from './ansi-text.ts'
 
 export const MAX_CHARS = 10_000
 export const MAX_LINES = 1_000
+/** A tool cuts what it was given at these limits; its own words about it, and a policy's, may come on top. */
+export const WITH_OWN_WORDS = { maxChars: MAX_CHARS + 1000, maxLines: MAX_LINES + 20 }
 /** The head's share of what is kept; the tail has the rest, because ends of outputs say how it went. */
 const HEAD_SHARE = 0.2
 /** Beyond the limit, so that a cut can see the whole escape sequence or line that it falls into. */
@@ -21,6 +23,8 @@ export interface TruncateOptions {
   headShare?: number
   /** Path of the whole text, to name in the notice. */
   file?: string
+  /** The call under which the whole text is stored, to name in the notice where there is no file. */
+  callId?: string
   /** What the whole was before it was cleaned, for the notice. Default: counted from the text. */
   whole?: { bytes: number; lines: number }
 }
@@ -85,10 +89,16 @@ function noticeOf(about: { chars: number; lines: number } & TruncateOptions): st
       : `${grouped(about.whole.bytes)} bytes in ${grouped(about.whole.lines)} lines`
   const how =
     about.file === undefined
-      ? 'To see the rest, ask for less at a time.'
+      ? howToReadOn(about.callId)
       : `All of it (at most the first 16 MiB) is in ${about.file}: read parts with read_file (offset, limit), or find lines with search_text.`
   const cut = about.headShare === 1 ? 'The rest' : 'The middle'
   return `[… ${cut} of this output is left out here. The whole is ${whole}. ${how} …]`
+}
+
+function howToReadOn(callId: string | undefined): string {
+  return callId === undefined
+    ? 'To see the rest, ask for less at a time.'
+    : `Read parts of it with read_tool_output (call_id ${JSON.stringify(callId)}; offset and limit, or pattern).`
 }
 
 /** The beginning, within both limits; ends at a line's end where one is near. */

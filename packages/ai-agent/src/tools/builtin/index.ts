@@ -5,11 +5,23 @@ import { editFile } from './edit-file.ts'
 import { glob } from './glob.ts'
 import { listDirectory } from './list-directory.ts'
 import { readFile } from './read-file.ts'
+import { readToolOutput } from './read-tool-output.ts'
 import { runShellCommand } from './run-shell-command.ts'
 import { searchText } from './search-text.ts'
 import { updatePlan } from './update-plan.ts'
 import { writeFile } from './write-file.ts'
 
 export function builtinTools(): Tool[] {
-  return [runShellCommand, readFile, writeFile, editFile, listDirectory, glob, searchText, updatePlan, echo]
+  return [
+    runShellCommand,
+    readFile,
+    writeFile,
+    editFile,
+    listDirectory,
+    glob,
+    searchText,
+    readToolOutput,
+    updatePlan,
+    echo,
+  ]
 }

@@ -5,7 +5,8 @@ import { MAX_SIDE, imageInfo } from '../image-info.ts'
 import { contentHash } from '../known-files.ts'
 import { type CutLine, createLineCutter } from '../line-cutter.ts'
 import type { ToolOutcome } from '../tool.ts'
-import { MAX_CHARS, MAX_LINES, grouped } from '../truncate-output.ts'
+import { MAX_LINE_CHARS, type Page, readPage } from '../line-page.ts'
+import { MAX_LINES, grouped } from '../truncate-output.ts'
 import { WORKSPACE, openWorkspace, pathLocations, shownPath } from '../workspace-path.ts'
 import { binaryFailure, binaryKind, statFile } from '../workspace-files.ts'
 
@@ -24,10 +25,6 @@ const RANGE_BYTES = 256 * 1024
 const WHOLE_BYTES = 2 * 1024 * 1024
 /** How far into a file lines are counted. */
 const MAX_SCAN_BYTES = 64 * 1024 * 1024
-const MAX_LINE_CHARS = 2000
-/** Left for the notice, within what a model gets of one result. */
-const PAGE_CHARS = MAX_CHARS - 400
-const PAGE_LINES = MAX_LINES - 4
 
 export const readFile = defineTool({
   id: 'read_file',
@@ -55,7 +52,7 @@ export const readFile = defineTool({
         ? sandbox.files.read(path, { offset, length: RANGE_BYTES })
         : Promise.resolve(whole.subarray(offset, offset + RANGE_BYTES))
     const lines = linesFrom(read, path, whole?.length ?? size, ctx.signal)
-    const page = await readPage(lines, args.offset, Math.min(args.limit, PAGE_LINES))
+    const page = await readPage(lines, args.offset, args.limit)
     const text = pageText(page, args.offset, path, size)
     return {
       status: 'completed',
@@ -121,42 +118,6 @@ async function* linesFrom(
   yield* cutter.push(decoder.decode())
   const rest = cutter.end()
   if (rest !== undefined) yield rest
-}
-
-interface Page {
-  lines: string[]
-  /** Number of the first line that is not in the page; absent when the file ended. */
-  next?: number
-  /** Lines of the file, when it was read to its end. */
-  total?: number
-  crlf: boolean
-}
-
-async function readPage(lines: AsyncGenerator<CutLine>, from: number, limit: number): Promise<Page> {
-  const page: string[] = []
-  let number = 0
-  let chars = 0
-  let crlf = false
-  try {
-    for await (const raw of lines) {
-      number++
-      crlf ||= raw.crlf
-      if (number < from) continue
-      const line = `${number}\t${shownLine(raw)}`
-      if (page.length >= limit || chars + line.length + 1 > PAGE_CHARS)
-        return { lines: page, next: number, crlf }
-      page.push(line)
-      chars += line.length + 1
-    }
-    return { lines: page, total: number, crlf }
-  } finally {
-    await lines.return(undefined)
-  }
-}
-
-function shownLine({ text, chars }: CutLine): string {
-  if (chars <= MAX_LINE_CHARS) return text
-  return `${text.toWellFormed()} [… ${grouped(chars - MAX_LINE_CHARS)} more characters in this line]`
 }
 
 function pageText(page: Page, from: number, path: string, size: number): string {

@@ -1,0 +1,138 @@
+import { isOutcome, metaOf } from '@sandlot/shared/events'
+import { z } from 'zod'
+import { createTerminalCleaner } from '../ansi-text.ts'
+import { CallFailure } from '../call-failure.ts'
+import { defineTool, textArg } from '../define-tool.ts'
+import { PAGE_CHARS } from '../line-page.ts'
+import { type ReadBytes, findStoredLines, readStoredLines } from '../stored-text.ts'
+import type { CallContext } from '../tool.ts'
+import { MAX_LINES, grouped } from '../truncate-output.ts'
+
+const input = z.strictObject({
+  call_id: z
+    .string()
+    .min(1)
+    .max(256)
+    .describe('The id of the earlier call, as the notice in its result names it.'),
+  offset: z.int().min(1).default(1).describe('Number of the first line to read; the first line is 1.'),
+  limit: z
+    .int()
+    .min(1)
+    .max(MAX_LINES)
+    .default(MAX_LINES)
+    .describe('How many lines, or with pattern how many matches, to show at most.'),
+  pattern: z
+    .string()
+    .min(1)
+    .max(1000)
+    .optional()
+    .describe('Show only lines that match this regular expression (JavaScript syntax), with their numbers.'),
+  ignore_case: z.boolean().default(false).describe('Upper and lower case are the same for pattern.'),
+  context: z.int().min(0).max(20).default(0).describe('Lines to show before and after each match.'),
+  from_byte: z
+    .int()
+    .min(0)
+    .optional()
+    .describe('Read raw text from this byte on instead of lines: for very long outputs or lines.'),
+})
+
+export const readToolOutput = defineTool({
+  id: 'read_tool_output',
+  name: 'read_tool_output',
+  description:
+    'Reads the stored output of an earlier call of this conversation: a range of its lines, the lines that match a pattern, or a range of bytes. ' +
+    'For results that were cut.',
+  kind: 'read',
+  input,
+  readOnly: true,
+  timeoutMs: 10_000,
+  title: (args) => {
+    const pattern = textArg(args, 'pattern')
+    return pattern === undefined ? 'Read an earlier result' : `Search an earlier result for ${pattern}`
+  },
+  // oxlint-disable-next-line require-yield
+  async *execute(args, ctx) {
+    const { read, bytes } = await outputOf(args.call_id, ctx)
+    if (args.from_byte !== undefined) {
+      return { status: 'completed', forModel: await textFrom(read, args.from_byte, bytes) }
+    }
+    if (args.pattern !== undefined) {
+      const search = {
+        pattern: args.pattern,
+        ignoreCase: args.ignore_case,
+        context: args.context,
+        from: args.offset,
+        limit: args.limit,
+      }
+      const { lines, next } = await findStoredLines(read, search, ctx.signal)
+      const more = next === undefined ? [] : [`[There is more. Go on with offset ${next}.]`]
+      const nothing = lines.length === 0 ? [`No line matches ${args.pattern}.`] : lines
+      return { status: 'completed', forModel: [...nothing, ...more].join('\n') }
+    }
+    const { lines, next, total } = await readStoredLines(read, args.offset, args.limit, ctx.signal)
+    if (lines.length === 0 && next === undefined) {
+      if (total === 0) return { status: 'completed', forModel: 'This output is empty.' }
+      throw new CallFailure(
+        'invalid_arguments',
+        `This output has ${total ?? 0} lines; there is no line ${args.offset}.`,
+      )
+    }
+    const more =
+      next === undefined
+        ? []
+        : [
+            `[There is more: these are lines ${args.offset}–${next - 1} of ${grouped(bytes)} bytes. Go on with offset ${next}.]`,
+          ]
+    return { status: 'completed', forModel: [...lines, ...more].join('\n') }
+  },
+})
+
+/** What is stored of a call, or else what the model was told. @throws CallFailure for a call that there was not. */
+async function outputOf(callId: string, ctx: CallContext): Promise<{ read: ReadBytes; bytes: number }> {
+  const events = ctx.events()
+  const outcome = events.find((event) => isOutcome(event) && event.toolCallId === callId)
+  const read: ReadBytes = (from, to) => ctx.readOutputOf(callId, from, to)
+  if (outcome === undefined || !isOutcome(outcome)) {
+    const announced = events.some(
+      (event) => event.sessionUpdate === 'tool_call' && event.toolCallId === callId,
+    )
+    throw new CallFailure(
+      'invalid_arguments',
+      announced
+        ? `The call ${callId} has not ended yet; its result comes when it has.`
+        : `There was no call with the id ${JSON.stringify(callId)}. ${lastCalls(ctx)}`,
+    )
+  }
+  const info = metaOf(outcome).outputInfo
+  if (info !== undefined && info.bytes > 0) return { read, bytes: info.bytes }
+  const told = Buffer.from(outcome.rawOutput?.forModel ?? '')
+  return { read: async (from, to) => told.subarray(from, to), bytes: told.length }
+}
+
+function lastCalls(ctx: CallContext): string {
+  const ended = ctx.events().flatMap((event) => (isOutcome(event) ? [event.toolCallId] : []))
+  return ended.length === 0
+    ? 'No call has ended in this conversation.'
+    : `The last that ended are: ${ended.slice(-10).join(', ')}.`
+}
+
+/** Text from a byte on, from the next whole character, as much as a result may have. */
+async function textFrom(read: ReadBytes, from: number, total: number): Promise<string> {
+  const raw = await read(from, from + PAGE_CHARS)
+  if (raw.length === 0) {
+    throw new CallFailure('invalid_arguments', `This output has ${total} bytes; there is none at ${from}.`)
+  }
+  let start = 0
+  while (start < 3 && start < raw.length && ((raw[start] ?? 0) & 0xc0) === 0x80) start++
+  const decoder = new TextDecoder()
+  const cleaner = createTerminalCleaner()
+  // A character that is cut at the end comes with the next range.
+  const text = decoder.decode(raw.subarray(start), { stream: true })
+  const end = from + start + Buffer.byteLength(text)
+  const clean = cleaner.push(text) + cleaner.end()
+  const more =
+    end >= total
+      ? ''
+      : `\n[There is more: these are bytes ${from}–${end - 1} of ${grouped(total)}. Go on with from_byte ${end}.]`
+  return `${clean}${more}`
+}
