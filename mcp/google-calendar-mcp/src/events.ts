@@ -1,0 +1,75 @@
+/** Google's events, and what we make of them: the same names, without what nobody asks about. */
+import { ToolFailure } from '@sandlot/mcp-kit/tool-failure'
+import { z } from 'zod'
+
+const TEXT_CHARS = 1_000
+const ATTENDEES = 30
+
+const text = z.string().optional()
+const when = z.object({
+  /** Of an event that takes whole days. */
+  date: text,
+  dateTime: text,
+  timeZone: text,
+})
+const person = z.object({ email: text, displayName: text, responseStatus: text })
+
+/** What we read of an event, and show. `end` is exclusive; `recurrence` is there where a recurring event is listed once. */
+export const calendarEvent = z.object({
+  id: z.string(),
+  status: text,
+  summary: text,
+  description: text,
+  location: text,
+  start: when.optional(),
+  end: when.optional(),
+  recurrence: z.array(z.string()).optional(),
+  recurringEventId: text,
+  organizer: person.optional(),
+  attendees: z.array(person).optional(),
+  htmlLink: text,
+  hangoutLink: text,
+})
+export type CalendarEvent = z.output<typeof calendarEvent>
+
+/** One page of an answer. */
+export interface EventsPage {
+  events: CalendarEvent[]
+  nextPageToken?: string
+}
+
+const page = z.object({
+  kind: z.literal('calendar#events'),
+  items: z.array(calendarEvent).default([]),
+  nextPageToken: text,
+})
+
+/** Throws `bad_answer` when it is not a page of events. */
+export function eventsPageOf(answer: unknown): EventsPage {
+  const read = page.safeParse(withoutNulls(answer))
+  if (!read.success)
+    throw new ToolFailure('bad_answer', 'Google’s answer is not what it documents. Try again later.')
+  const { items, nextPageToken = '' } = read.data
+  return { events: items.map(shortened), ...(nextPageToken === '' ? {} : { nextPageToken }) }
+}
+
+function shortened(event: CalendarEvent): CalendarEvent {
+  const { description, attendees } = event
+  return {
+    ...event,
+    ...(description === undefined ? {} : { description: short(description) }),
+    ...(attendees === undefined ? {} : { attendees: attendees.slice(0, ATTENDEES) }),
+  }
+}
+
+function short(words: string): string {
+  return words.length <= TEXT_CHARS ? words : `${words.slice(0, TEXT_CHARS - 1).toWellFormed()}…`
+}
+
+/** JSON without its nulls: both say “absent”, and one is enough. */
+function withoutNulls(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutNulls)
+  if (typeof value !== 'object' || value === null) return value
+  const fields = Object.entries(value).filter(([, field]) => field !== null)
+  return Object.fromEntries(fields.map(([name, field]) => [name, withoutNulls(field)]))
+}

@@ -1,0 +1,22 @@
+/** Lines of JSON on stderr: stdout is the protocol. What looks like a credential, or is one of ours, is hidden. */
+import { makeScrubber } from '@sandlot/shared/scrub'
+
+export interface Log {
+  info(fields: Record<string, unknown>, message: string): void
+  warn(fields: Record<string, unknown>, message: string): void
+  /** The same text without credentials, for what is shown elsewhere. */
+  scrub(text: string): string
+}
+
+export function makeLog(
+  part: string,
+  secrets: readonly string[],
+  write: (line: string) => void = (line) => void process.stderr.write(line),
+): Log {
+  const scrub = makeScrubber(secrets)
+  const say =
+    (level: string) =>
+    (fields: Record<string, unknown>, msg: string): void =>
+      write(`${scrub(JSON.stringify({ level, time: new Date().toISOString(), part, ...fields, msg }))}\n`)
+  return { info: say('info'), warn: say('warn'), scrub }
+}
