@@ -174,56 +174,38 @@ static bool walk_all(struct walk *w, uint64_t most)
 
 /* ---- deleted, but still open ------------------------------------------------------------------------------ */
 
-static bool all_digits(const char *name) { return name[0] && strspn(name, "0123456789") == strlen(name); }
+/* Outside a container most of what has been deleted on the same disk is not ours. */
+static bool is_ours(int fds, const char *name)
+{
+    char target[4352];
+    size_t prefix = strlen(workspace_path);
+    return is_init || (readlinkat(fds, name, target, sizeof target) > (ssize_t)prefix && strncmp(target, workspace_path, prefix) == 0);
+}
 
+/* By what it is, not by what it is called: its path may be longer than a link of /proc can say. */
 static void count_if_deleted(struct walk *w, int fds, const char *name)
 {
-    static const char mark[] = " (deleted)";
-    char target[4352];
     struct stat st;
-    size_t prefix = strlen(workspace_path);
-    ssize_t n = readlinkat(fds, name, target, sizeof target - 1);
-    if (n < (ssize_t)(prefix + sizeof mark))
-        return;
-    target[n] = 0;
-    if (strcmp(target + n - (sizeof mark - 1), mark) != 0 || strncmp(target, workspace_path, prefix) != 0)
-        return;
-    if (fstatat(fds, name, &st, 0) == 0 && st.st_nlink == 0 && st.st_dev == w->dev && inodes_add(&w->linked, st.st_ino))
+    if (is_ours(fds, name) && fstatat(fds, name, &st, 0) == 0 && st.st_nlink == 0 && st.st_dev == w->dev && inodes_add(&w->linked, st.st_ino))
         w->count.bytes += (uint64_t)st.st_blocks * 512;
 }
 
-static void count_descriptors(struct walk *w, const char *pid)
+static void count_descriptors(void *walk, int proc, const char *pid)
 {
-    char path[64];
+    struct walk *w = walk;
+    char path[32];
     long n;
-    snprintf(path, sizeof path, "/proc/%.20s/fd", pid);
-    int fds = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fds < 0)
-        return;
-    char raw[4096] __attribute__((aligned(8)));
-    while ((n = syscall(SYS_getdents64, fds, raw, sizeof raw)) > 0)
-        for (long at = 0; at < n;) {
-            struct dirent64 *d = (struct dirent64 *)(void *)(raw + at);
-            at += d->reclen;
-            if (all_digits(d->name))
-                count_if_deleted(w, fds, d->name);
-        }
-    close(fds);
-}
-
-static void count_deleted(struct walk *w)
-{
-    long n;
-    int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    while (proc >= 0 && (n = syscall(SYS_getdents64, proc, w->raw, sizeof w->raw)) > 0)
+    snprintf(path, sizeof path, "%.20s/fd", pid);
+    int fds = openat(proc, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    while (fds >= 0 && (n = syscall(SYS_getdents64, fds, w->raw, sizeof w->raw)) > 0)
         for (long at = 0; at < n;) {
             struct dirent64 *d = (struct dirent64 *)(void *)(w->raw + at);
             at += d->reclen;
-            if (all_digits(d->name))
-                count_descriptors(w, d->name);
+            if (d->name[0] != '.')
+                count_if_deleted(w, fds, d->name);
         }
-    if (proc >= 0)
-        close(proc);
+    if (fds >= 0)
+        close(fds);
 }
 
 bool disk_walk(int root, uint64_t most, struct disk_count *out)
@@ -245,7 +227,7 @@ bool disk_walk(int root, uint64_t most, struct disk_count *out)
             if (l->fd >= 0)
                 leave(l);
         }
-        count_deleted(w);
+        proc_each(count_descriptors, w);
         *out = w->count;
     }
     if (top >= 0)

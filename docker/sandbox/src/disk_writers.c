@@ -7,10 +7,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/syscall.h>
 #include <unistd.h>
-
-#include "files.h"
 
 struct sample {
     pid_t pid;
@@ -21,24 +18,13 @@ struct samples {
     size_t n, cap;
 };
 
-static ssize_t read_small(const char *pid, const char *name, char *text, size_t n)
+static void add(void *samples, int proc, const char *name)
 {
-    char path[64];
-    snprintf(path, sizeof path, "/proc/%.20s/%s", pid, name);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return -1;
-    ssize_t got = read(fd, text, n - 1);
-    close(fd);
-    text[got > 0 ? got : 0] = 0;
-    return got;
-}
-
-static void add(struct samples *s, const char *name)
-{
-    char text[512];
+    struct samples *s = samples;
+    char path[32], text[512];
+    snprintf(path, sizeof path, "%.20s/io", name);
     /* Somebody else's process, or one that does not let itself be looked at. */
-    if (read_small(name, "io", text, sizeof text) <= 0)
+    if (proc_read(proc, path, text, sizeof text) <= 0)
         return;
     const char *at = strstr(text, "\nwrite_bytes: ");
     if (!at)
@@ -65,18 +51,7 @@ size_t disk_writers(pid_t *pids, size_t max)
     static struct samples before;
     static bool looked;
     struct samples now = {0};
-    char raw[8192] __attribute__((aligned(8)));
-    long n;
-    int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    while (proc >= 0 && (n = syscall(SYS_getdents64, proc, raw, sizeof raw)) > 0)
-        for (long at = 0; at < n;) {
-            struct dirent64 *d = (struct dirent64 *)(void *)(raw + at);
-            at += d->reclen;
-            if (d->name[0] >= '1' && d->name[0] <= '9')
-                add(&now, d->name);
-        }
-    if (proc >= 0)
-        close(proc);
+    proc_each(add, &now);
     if (now.n)
         qsort(now.p, now.n, sizeof *now.p, by_pid);
     size_t found = 0;
@@ -93,9 +68,9 @@ size_t disk_writers(pid_t *pids, size_t max)
 
 static pid_t parent_of(pid_t pid)
 {
-    char name[24], text[512];
-    snprintf(name, sizeof name, "%d", pid);
-    if (read_small(name, "stat", text, sizeof text) <= 0)
+    char path[32], text[512];
+    snprintf(path, sizeof path, "/proc/%d/stat", pid);
+    if (proc_read(AT_FDCWD, path, text, sizeof text) <= 0)
         return 0;
     const char *end = strrchr(text, ')');
     int parent;

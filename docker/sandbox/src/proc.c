@@ -24,18 +24,39 @@ struct tree {
     size_t n, cap;
 };
 
-static void read_process(struct tree *t, int proc, const char *name)
+void proc_each(void (*each)(void *context, int proc, const char *pid), void *context)
 {
+    char raw[8192] __attribute__((aligned(8)));
+    long n;
+    int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    while (proc >= 0 && (n = syscall(SYS_getdents64, proc, raw, sizeof raw)) > 0)
+        for (long at = 0; at < n;) {
+            struct dirent64 *d = (struct dirent64 *)(void *)(raw + at);
+            at += d->reclen;
+            if (d->name[0] >= '1' && d->name[0] <= '9')
+                each(context, proc, d->name);
+        }
+    if (proc >= 0)
+        close(proc);
+}
+
+ssize_t proc_read(int at, const char *path, char *text, size_t size)
+{
+    int fd = openat(at, path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? -1 : read(fd, text, size - 1);
+    if (fd >= 0)
+        close(fd);
+    text[n > 0 ? n : 0] = 0;
+    return n;
+}
+
+static void read_process(void *tree, int proc, const char *name)
+{
+    struct tree *t = tree;
     char path[32], text[512];
     snprintf(path, sizeof path, "%.20s/stat", name);
-    int fd = openat(proc, path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
+    if (proc_read(proc, path, text, sizeof text) <= 0)
         return;
-    ssize_t n = read(fd, text, sizeof text - 1);
-    close(fd);
-    if (n <= 0)
-        return;
-    text[n] = 0;
     const char *end = strrchr(text, ')'); /* the name may contain anything, also ')' */
     char state;
     int parent, threads;
@@ -95,23 +116,8 @@ static void mark(struct tree *t, pid_t root, const pid_t *except, size_t excepts
 
 static void read_tree(struct tree *t, pid_t root, const pid_t *except, size_t excepts)
 {
-    char raw[8192] __attribute__((aligned(8)));
     t->n = 0;
-    int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (proc < 0)
-        return;
-    for (;;) {
-        long n = syscall(SYS_getdents64, proc, raw, sizeof raw);
-        if (n <= 0)
-            break;
-        for (long at = 0; at < n;) {
-            struct dirent64 *d = (struct dirent64 *)(void *)(raw + at);
-            at += d->reclen;
-            if (d->name[0] >= '1' && d->name[0] <= '9')
-                read_process(t, proc, d->name);
-        }
-    }
-    close(proc);
+    proc_each(read_process, t);
     if (t->n == 0)
         return;
     qsort(t->p, t->n, sizeof *t->p, by_pid);

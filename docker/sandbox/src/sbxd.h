@@ -95,6 +95,11 @@ void ring_free(struct ring *r);
 
 /* ---- proc.c: who descends from whom, and signals to them ---------------------------------------------------- */
 
+/* Calls `each` with every process that /proc shows: its number, and the descriptor of /proc that its files are below. */
+void proc_each(void (*each)(void *context, int proc, const char *pid), void *context);
+/* Reads a small file of /proc as text, from `at` on, as for openat. Returns its length, or -1; the text always ends. */
+ssize_t proc_read(int at, const char *path, char *text, size_t size);
+
 /*
  * Signal every living descendant of `root` that is not one of `except` or below one of them. Returns how many
  * were found (zombies do not count).

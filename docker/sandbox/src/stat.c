@@ -8,22 +8,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/statfs.h>
-#include <sys/syscall.h>
 #include <unistd.h>
-
-#include "files.h"
 
 #define NO_LIMIT (1ull << 60) /* v1 says "unlimited" with a number near 2^63 */
 
-static bool read_text(const char *path, char *text, size_t n)
-{
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t got = fd < 0 ? -1 : read(fd, text, n - 1);
-    if (fd >= 0)
-        close(fd);
-    text[got > 0 ? got : 0] = 0;
-    return got > 0;
-}
+static bool read_text(const char *path, char *text, size_t n) { return proc_read(AT_FDCWD, path, text, n) > 0; }
 
 /* The first of these files that begins with a number; "max" and its like are 0. Outside a container they are not ours. */
 static bool read_number(uint64_t *value, const char *v2, const char *v1)
@@ -52,11 +41,12 @@ struct sums {
 };
 
 /* One process: added when it lives below us; as PID 1 everything that can be seen does. */
-static void add_process(struct sums *s, const char *name)
+static void add_process(void *sums, int proc, const char *name)
 {
-    char path[64], text[512];
-    snprintf(path, sizeof path, "/proc/%.20s/stat", name);
-    if (!read_text(path, text, sizeof text))
+    struct sums *s = sums;
+    char path[32], text[512];
+    snprintf(path, sizeof path, "%.20s/stat", name);
+    if (proc_read(proc, path, text, sizeof text) <= 0)
         return;
     const char *end = strrchr(text, ')');
     char run;
@@ -78,18 +68,7 @@ static void add_process(struct sums *s, const char *name)
 static struct sums sum_processes(void)
 {
     struct sums s = {0};
-    char raw[8192] __attribute__((aligned(8)));
-    long n;
-    int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    while (proc >= 0 && (n = syscall(SYS_getdents64, proc, raw, sizeof raw)) > 0)
-        for (long at = 0; at < n;) {
-            struct dirent64 *d = (struct dirent64 *)(void *)(raw + at);
-            at += d->reclen;
-            if (d->name[0] >= '1' && d->name[0] <= '9')
-                add_process(&s, d->name);
-        }
-    if (proc >= 0)
-        close(proc);
+    proc_each(add_process, &s);
     return s;
 }
 
