@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, test } from 'vitest'
 
+import { extent } from '../../../test/campaign.ts'
 import type { ConnectedSandbox } from '../src/client.ts'
 import { backgroundTests } from './contract/background.ts'
 import { commandTests } from './contract/commands.ts'
@@ -41,7 +42,7 @@ export function testBackend(options: SuiteOptions): void {
     const suite: Suite = {
       it(title, body) {
         const reason = options.skips?.[title]
-        if (reason === undefined) test(title, body)
+        if (reason === undefined) test(title, body, options.timeoutMs ?? extent(120_000, 1_800_000))
         else test.skip(`${title} (${reason})`, body)
       },
       fixture: () => fixture,

@@ -208,4 +208,8 @@ export function commandTests({ it, sandbox }: Suite): void {
     expect(exit.maxRssKb).toBeGreaterThan(500)
     expect(exit.durationMs).toBeGreaterThan(10)
   })
+
+  it('counts page faults', async () => {
+    expect((await sh(sandbox(), 'seq 1 1000')).usage?.minorFaults).toBeGreaterThan(0)
+  })
 }
