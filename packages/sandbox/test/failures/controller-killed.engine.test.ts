@@ -15,11 +15,22 @@ import { ended } from './child.ts'
 import type { ControllerOrders } from './controller-program.ts'
 import { numbered, numberedHash, Receipt, timesRun } from './numbered.ts'
 
+/** How long a controller may take until it has everybody's sandbox. */
+const READY_MS = extent(60_000, 600_000)
+
 let fixture: DockerFixture
+const processes: ChildProcess[] = []
 beforeEach(async () => {
   fixture = await dockerFixture()
 })
-afterEach(() => fixture.dispose())
+afterEach(async () => {
+  // First: what is left of a test that failed would go on making containers.
+  for (const child of processes.splice(0)) {
+    child.kill('SIGKILL')
+    await ended(child)
+  }
+  await fixture.dispose()
+}, READY_MS)
 
 /** A controller in a process of its own; `saw` resolves when it has said a word. */
 function controllerProcess(change: Partial<ControllerOrders>): {
@@ -43,10 +54,11 @@ function controllerProcess(change: Partial<ControllerOrders>): {
     ['--conditions=source', '--disable-warning=ExperimentalWarning', program, JSON.stringify(orders)],
     { stdio: ['ignore', 'pipe', 'inherit'] },
   )
+  processes.push(child)
   const words: string[] = []
   if (child.stdout) createInterface(child.stdout).on('line', (word) => words.push(word))
   return {
-    saw: (word) => expect.poll(() => words, { timeout: 60_000, interval: 5 }).toContain(word),
+    saw: (word) => expect.poll(() => words, { timeout: READY_MS, interval: 5 }).toContain(word),
     gone: () => ended(child),
     async kill() {
       child.kill('SIGKILL')
@@ -155,18 +167,22 @@ describe('SIGKILL of the controller', () => {
     },
   )
 
-  test('many sandboxes are taken over within two seconds', async () => {
-    const users = Array.from({ length: extent(4, 200) }, (_, n) => `user${n}`)
-    const first = controllerProcess({ users })
-    await first.saw('ready')
-    await first.kill()
-    const next = fixture.controller()
-    const started = performance.now()
-    await Promise.all(users.map((user) => next.acquire(user)))
-    const ms = Math.round(performance.now() - started)
-    console.log(`${users.length} sandboxes taken over in ${ms} ms`)
-    // The goal is 2 s on an idle machine; this one may be busy with other things.
-    expect(ms).toBeLessThan(10_000)
-    expect(await fixture.containers()).toHaveLength(users.length)
-  })
+  test(
+    'many sandboxes are taken over within two seconds',
+    async () => {
+      const users = Array.from({ length: extent(4, 200) }, (_, n) => `user${n}`)
+      const first = controllerProcess({ users })
+      await first.saw('ready')
+      await first.kill()
+      const next = fixture.controller()
+      const started = performance.now()
+      await Promise.all(users.map((user) => next.acquire(user)))
+      const ms = Math.round(performance.now() - started)
+      console.log(`${users.length} sandboxes taken over in ${ms} ms`)
+      // The goal is 2 s on an idle machine; this one may be busy with other things.
+      expect(ms).toBeLessThan(10_000)
+      expect(await fixture.containers()).toHaveLength(users.length)
+    },
+    2 * READY_MS,
+  )
 })
