@@ -6,9 +6,11 @@
  * only after its consumer has stored the group, so nothing takes effect before it is in the log.
  */
 import { messageOf } from '@sandlot/shared/errors'
-import { type SessionEvent, makeSandlotEvent, metaOf } from '@sandlot/shared/events'
+import { type SessionEvent, makeSandlotEvent, metaOf, sandlotEventOf } from '@sandlot/shared/events'
 import { newId } from '@sandlot/shared/ids'
-import { modelCallOf, nextStep, queuedMessages, turnsOf } from './history.ts'
+import { makeRoomIfFull } from './compaction/make-room.ts'
+import { modelCallOf, turnsOf } from './history-items.ts'
+import { nextStep, pendingApproval, queuedMessages } from './history.ts'
 import type { EventGroup, LoopContext } from './loop-context.ts'
 import {
   CANCELLED_TEXT,
@@ -20,15 +22,24 @@ import {
   maxTurnsText,
   missingOutcomes,
   noAnswerText,
+  poisonText,
   saidNothing,
 } from './loop-endings.ts'
-import { type Asked, askModel, withdrawCutOff } from './loop-model.ts'
+import { type Asked, askModel } from './loop-model.ts'
+import { modelOf } from './loop-models.ts'
+import { callRefusal, endBeforeRequest } from './loop-refusals.ts'
+import { withdrawCutOff } from './loop-speech.ts'
 import type { ModelCall } from './model/model.ts'
 import { makeNoProgress } from './no-progress.ts'
 import { sentMessage } from './session-messages.ts'
+import { takeEndedJobs } from './tools/background/ends.ts'
+
+/** How often a prompt is taken up again. One that ends its process each time would do so for ever. */
+const MOST_RESUMES = 3
 
 /** Run one prompt to its end. The last group contains `prompt_ended`. Throws only for bugs and a failing store. */
 export async function* runPrompt(ctx: LoopContext): AsyncGenerator<EventGroup, void> {
+  if (ctx.resumed && (yield* countResume(ctx)) === 'given up') return
   const first = nextStep(ctx.log(), ctx.promptId, ctx.maxTurns)
   if (ctx.resumed && first.do === 'ask') yield withdrawCutOff(ctx, first.turn)
 
@@ -45,7 +56,14 @@ export async function* runPrompt(ctx: LoopContext): AsyncGenerator<EventGroup, v
       }
       case 'ask': {
         if (ctx.signal.aborted) return yield [stopped(ctx)]
+        // Before a message that waits is taken: it becomes the next prompt, with a budget of its own.
+        const over = await endBeforeRequest(ctx)
+        if (over !== undefined) return yield [over]
         yield* takeSteered(ctx)
+        yield* sayEndedJobs(ctx)
+        yield* makeRoomIfFull(ctx, step.turn, modelOf(ctx))
+        ctx.leaving.throwIfAborted()
+        if (ctx.signal.aborted) return yield [stopped(ctx)]
         const asked = yield* askModel(ctx, step.turn)
         if (asked.got !== 'answer') return yield endOfAsking(ctx, asked)
         const calls = withUniqueIds(asked.calls, ctx.log())
@@ -67,6 +85,26 @@ export async function* runPrompt(ctx: LoopContext): AsyncGenerator<EventGroup, v
   }
 }
 
+/**
+ * Say in the log that the prompt is taken up, before anything else: what ends the process does so behind it. A prompt that
+ * only waits for a person may do that over as many restarts as it takes.
+ */
+async function* countResume(ctx: LoopContext): AsyncGenerator<EventGroup, 'go on' | 'given up'> {
+  const log = ctx.log()
+  if (pendingApproval(log, ctx.promptId)) return 'go on'
+  const times = log.filter(
+    (event) => sandlotEventOf(event)?.type === 'prompt_resumed' && metaOf(event).promptId === ctx.promptId,
+  ).length
+  if (times < MOST_RESUMES) {
+    const event = { type: 'prompt_resumed', times: times + 1 } as const
+    yield [makeSandlotEvent(event, { promptId: ctx.promptId }, ctx.now())]
+    return 'go on'
+  }
+  for (const outcome of missingOutcomes(log, ctx.promptId, 'interrupted', ctx.now())) yield [outcome]
+  yield [endEvent(ctx.promptId, 'error', poisonText(times + 1), ctx.now())]
+  return 'given up'
+}
+
 // ── Calls ───────────────────────────────────────────────────────────────────────────────────────────────
 
 /**
@@ -79,7 +117,7 @@ async function* runTurn(
   calls: readonly ModelCall[],
   answer: readonly SessionEvent[],
 ): AsyncGenerator<EventGroup, void> {
-  const batch = ctx.batchContext(turn)
+  const batch = { ...ctx.batchContext(turn), refusal: (callId: string) => callRefusal(ctx, callId) }
   const made = new Map(calls.map((call) => [call.id, call]))
   const toAnnounce = calls.filter((call) => !batch.announced(call.id)).length
   let announcing: SessionEvent[] | undefined = toAnnounce > 0 ? [...answer] : undefined
@@ -156,6 +194,18 @@ async function* takeSteered(ctx: LoopContext): AsyncGenerator<EventGroup, void> 
   }
 }
 
+/** Background commands that have ended since. What cannot be looked at now is looked at before the next request. */
+async function* sayEndedJobs(ctx: LoopContext): AsyncGenerator<EventGroup, void> {
+  const { lookAtJobs: look } = ctx
+  if (look === undefined) return
+  try {
+    yield* takeEndedJobs({ ...ctx, look })
+  } catch (error) {
+    ctx.leaving.throwIfAborted()
+    ctx.warn({ error: messageOf(error), promptId: ctx.promptId }, 'background commands could not be looked at')
+  }
+}
+
 // ── Ends ────────────────────────────────────────────────────────────────────────────────────────────────
 
 /** Marks a turn in which the model said and called nothing. */
@@ -174,6 +224,8 @@ function endOfAnswer(
 }
 
 function endOfAsking(ctx: LoopContext, asked: Exclude<Asked, { got: 'answer' }>): EventGroup {
+  if (asked.got === 'chant')
+    return [...asked.settled, endEvent(ctx.promptId, 'loop', asked.message, ctx.now())]
   if (asked.got === 'error') return [endEvent(ctx.promptId, 'error', asked.message, ctx.now())]
   return [...asked.settled, stopped(ctx, asked.text)]
 }

@@ -1,9 +1,12 @@
 /** What one run of the agent loop works with, and what it yields. */
 import type { SessionEvent } from '@sandlot/shared/events'
+import type { Budgets, Spent } from './limits/budgets.ts'
 import type { RetryRules } from './loop-retry.ts'
 import type { Model, ModelTool } from './model/model.ts'
 import type { BatchContext } from './scheduler/batch.ts'
 import type { RawToolCall } from './scheduler/tool-request-adapter.ts'
+import type { LookAtJobs } from './tools/background/ends.ts'
+import type { Job } from './tools/background/jobs.ts'
 import type { ToolLog, ToolOutcome } from './tools/tool.ts'
 
 /** One transaction's events, or one live event. */
@@ -16,10 +19,18 @@ export interface LoopContext {
   /** Every settled event of the session, in order, as stored. */
   log: () => readonly SessionEvent[]
   model: Model
+  /** Asked in this order when the one before is overloaded, throttled or has no quota left. */
+  fallbacks?: readonly Model[]
   system: string
   /** The same in every request. Empty: the requests have no `tools`. */
   tools: readonly ModelTool[]
   maxTurns: number
+  /** What the prompt may use up. */
+  budgets?: Budgets
+  /** What the prompt's user has used up since midnight UTC, in all sessions. */
+  spentToday?: () => Promise<Spent>
+  /** How background commands of this session stand. Absent: nobody can say. */
+  lookAtJobs?: (jobs: readonly Job[]) => ReturnType<LookAtJobs>
   retry: RetryRules
   /** Aborted by Stop. `signal.reason` is `'cancelled'` or `'interrupted'`. */
   signal: AbortSignal

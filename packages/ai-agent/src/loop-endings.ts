@@ -7,7 +7,7 @@ import {
   makeSandlotEvent,
   metaOf,
 } from '@sandlot/shared/events'
-import { type Turn, turnsOf } from './history.ts'
+import { type Turn, turnsOf } from './history-items.ts'
 
 /** `prompt_ended`. `text` only where the model said nothing in its last turn. */
 export function endEvent(
@@ -20,17 +20,21 @@ export function endEvent(
   return makeSandlotEvent(text === undefined ? end : { ...end, text }, { promptId }, at)
 }
 
+const LOST = {
+  cancelled: 'The user cancelled this call.',
+  tool_error: 'The call was lost because of an error inside Sandlot.',
+  interrupted: 'The call was interrupted before it was finished; whether it had an effect is not known.',
+} as const
+
 /** Outcomes for the calls of a prompt that have none and will get none. `stopped`: by the user, else by a defect. */
 export function missingOutcomes(
   log: readonly SessionEvent[],
   promptId: string,
-  stopped: boolean,
+  stopped: boolean | 'interrupted',
   at: number,
 ): SessionEvent[] {
-  const forModel = stopped
-    ? 'The user cancelled this call.'
-    : 'The call was lost because of an error inside Sandlot.'
-  const reason = stopped ? 'cancelled' : 'tool_error'
+  const reason = stopped === 'interrupted' ? stopped : stopped ? 'cancelled' : 'tool_error'
+  const forModel = LOST[reason]
   return turnsOf(log, promptId).flatMap(({ number: turn, calls }) =>
     calls
       .filter(({ outcome }) => outcome === undefined)
@@ -80,6 +84,17 @@ export function maxTurnsText(maxTurns: number): string {
   return `Stopped after ${maxTurns} model answers, the limit for one message. Nothing is lost; write “go on” to let it continue.`
 }
 
+/** `problems`: what is wrong with the messages, in words. */
+export function brokenHistoryText(problems: readonly string[]): string {
+  return `This conversation could not be sent to the model, because it is not in order (${problems.slice(0, 3).join('; ')}). Begin a new session, or continue this one from an earlier message.`
+}
+
+export function poisonText(times: number): string {
+  return `Sandlot had to be started again ${times} times while this was running, so it was given up. What was done before is complete. If it happens again with the same message, the log has the details.`
+}
+
+export const CHANT_TEXT =
+  'Stopped: the model said the same words again and again and would not have ended. Try to say it in other words.'
 export const CANCELLED_TEXT = 'You stopped this before the model had answered.'
 export const INTERRUPTED_TEXT = 'Sandlot was shut down while this was running.'
 export const LOOP_TEXT =

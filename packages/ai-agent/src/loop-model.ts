@@ -1,22 +1,22 @@
 /**
- * One turn's question to the model: live text while it arrives, retries with what was shown withdrawn, and the settled
- * answer as a group for the loop to store together with its calls.
+ * One turn's question to the model: live text while it arrives, retries with what was shown withdrawn, room made when the
+ * window is full, another model when this one cannot serve, and the settled answer as a group for the loop to store.
  */
-import {
-  type EventOf,
-  type SessionEvent,
-  type TokenUsage,
-  makeMeta,
-  makeSandlotEvent,
-  metaOf,
-  sandlotEventOf,
-} from '@sandlot/shared/events'
+import { type SessionEvent, makeSandlotEvent, metaOf } from '@sandlot/shared/events'
 import { messageOf } from '@sandlot/shared/errors'
-import { modelMessages } from './history.ts'
+import { overflowedBefore } from './compaction/compaction.ts'
+import { makeRoom } from './compaction/make-room.ts'
+import { historyProblems, mendHistory } from './history-check.ts'
+import { modelMessages } from './history-messages.ts'
+import { plainHistory } from './history-plain.ts'
+import { ChantWatch, withoutChant } from './limits/chanting.ts'
 import type { EventGroup, LoopContext } from './loop-context.ts'
-import { BUG_TEXT } from './loop-endings.ts'
+import { BUG_TEXT, CHANT_TEXT, brokenHistoryText } from './loop-endings.ts'
+import { changeOfModel, modelOf } from './loop-models.ts'
 import { pause, retryVerdict } from './loop-retry.ts'
-import { type ModelAnswer, type ModelCall, ModelError } from './model/model.ts'
+import { Speech, withdrawnFor } from './loop-speech.ts'
+import { type Model, type ModelAnswer, type ModelCall, ModelError, type ModelMessage } from './model/model.ts'
+import { usageEvent } from './loop-usage.ts'
 
 export type Asked =
   | {
@@ -29,126 +29,147 @@ export type Asked =
       ending: 'completed' | 'length' | 'refusal' | undefined
     }
   | { got: 'stopped'; settled: SessionEvent[]; text: string }
+  /** It said the same words without end, also when it was asked again. */
+  | { got: 'chant'; settled: SessionEvent[]; message: string }
   | { got: 'error'; message: string }
 
-/** Ask until there is an answer, a Stop, or an error that no retry mends. */
+/** Ask until there is an answer, a Stop, or an error that nothing mends. */
 export async function* askModel(ctx: LoopContext, turn: number): AsyncGenerator<EventGroup, Asked> {
-  const request = { messages: modelMessages(ctx.log(), ctx.system), tools: ctx.tools }
   const signal = AbortSignal.any([ctx.signal, ctx.leaving])
-  for (let attempt = 1; ; attempt++) {
+  let attempt = 0
+  for (;;) {
+    attempt++
+    const model = modelOf(ctx)
+    const checked = checkedMessages(ctx, turn, model)
+    if ('broken' in checked) return { got: 'error', message: checked.broken }
     const speech = new Speech(ctx, turn)
     try {
-      const stream = ctx.model.stream(request, signal)
-      for (;;) {
-        const next = await stream.next()
-        if (next.done === true) return answered(ctx, turn, speech, next.value)
-        if (next.value.type !== 'call_started') yield [speech.add(next.value.type, next.value.text)]
-      }
+      const answer = yield* listen(ctx, model, checked.messages, speech, signal)
+      return answered(ctx, turn, model, speech, answer)
     } catch (error) {
       if (ctx.signal.aborted) return { got: 'stopped', settled: speech.settled(), text: speech.text }
       ctx.leaving.throwIfAborted()
+      if (error instanceof Chanting) {
+        if (withdrawnFor(ctx, turn, CHANTING) > 0) return chanted(speech)
+        yield* speech.withdraw(CHANTING)
+        continue
+      }
       if (!(error instanceof ModelError)) {
         ctx.warn({ error: messageOf(error), promptId: ctx.promptId, turn }, 'the model client threw')
         yield* speech.withdraw('error')
         return { got: 'error', message: BUG_TEXT }
       }
-      const verdict = retryVerdict(error, attempt, ctx.retry)
       const { class: errorClass, status } = error
       ctx.warn({ errorClass, status, attempt, promptId: ctx.promptId, turn }, 'a model request failed')
       yield* speech.withdraw(errorClass)
-      if (!verdict.again) return { got: 'error', message: verdict.message }
-      await pause(verdict.waitMs, signal)
+      const verdict = retryVerdict(error, attempt, ctx.retry)
+      if (verdict.again) {
+        await pause(verdict.waitMs, signal)
+      } else if (yield* mended(ctx, turn, model, checked.messages, error)) {
+        attempt = 0
+      } else {
+        return { got: 'error', message: verdict.message }
+      }
       ctx.leaving.throwIfAborted()
       if (ctx.signal.aborted) return { got: 'stopped', settled: [], text: '' }
     }
   }
 }
 
-/** After a crash: the message that was on its way when the process died is withdrawn, whether or not anybody saw it. */
-export function withdrawCutOff(ctx: LoopContext, turn: number): EventGroup {
-  const ids = messageIds(ctx, turn)
-  return [ids.thought, ids.message].map((messageId) =>
-    makeSandlotEvent(
-      { type: 'message_withdrawn', messageId, why: 'interrupted' },
-      { promptId: ctx.promptId, turn },
-      ctx.now(),
-    ),
-  )
+// ── Before ──────────────────────────────────────────────────────────────────────────────────────────────
+
+/** What is sent. Problems are mended where that is possible; else the sentence that names them. */
+function checkedMessages(
+  ctx: LoopContext,
+  turn: number,
+  model: Model,
+): { messages: ModelMessage[] } | { broken: string } {
+  const reader = { model: model.name, contextWindow: model.contextWindow }
+  const messages = modelMessages(ctx.log(), ctx.system, reader)
+  const problems = historyProblems(messages)
+  if (problems.length === 0) return { messages }
+  const words = problems.map(({ at, problem }) => `message ${at + 1}: ${problem}`)
+  ctx.warn({ promptId: ctx.promptId, turn, problems: words.slice(0, 20) }, 'the history was not valid')
+  const mendedMessages = mendHistory(messages)
+  const left = historyProblems(mendedMessages)
+  return left.length === 0 ? { messages: mendedMessages } : { broken: brokenHistoryText(words) }
 }
 
-/**
- * Ids of the attempt that is on its way, derived from the log, so that after a crash the next process knows which ids
- * the screens may have seen. Each withdrawn attempt makes new ones.
- */
-function messageIds(ctx: LoopContext, turn: number): { message: string; thought: string } {
-  const stem = `${ctx.promptId.replace(/^p_/, '')}_${turn}`
-  const withdrawn = ctx.log().filter((event) => {
-    const happened = sandlotEventOf(event)
-    return happened?.type === 'message_withdrawn' && happened.messageId.startsWith(`m_${stem}_`)
-  }).length
-  return { message: `m_${stem}_${withdrawn + 1}`, thought: `t_${stem}_${withdrawn + 1}` }
+// ── While ───────────────────────────────────────────────────────────────────────────────────────────────
+
+/** Why what was said is taken back. */
+const CHANTING = 'chanting'
+
+/** The answer was cut off because it only repeated itself. */
+class Chanting extends Error {
+  override readonly name = 'Chanting'
 }
 
-type Kind = 'text' | 'thought'
-
-/** What the model has said so far in one attempt. */
-class Speech {
-  text = ''
-  thought = ''
-  readonly #ctx: LoopContext
-  readonly #turn: number
-  readonly #ids: { message: string; thought: string }
-
-  constructor(ctx: LoopContext, turn: number) {
-    this.#ctx = ctx
-    this.#turn = turn
-    this.#ids = messageIds(ctx, turn)
-  }
-
-  /** The live event of one more piece. */
-  add(kind: Kind, piece: string): SessionEvent {
-    const offset = this[kind].length
-    this[kind] += piece
-    return this.#chunk(kind, piece, { live: true, offset })
-  }
-
-  /** The whole messages: what was said so far, or the answer's own text. Empty ones are left out. */
-  settled(answer: Pick<ModelAnswer, 'text' | 'thought'> = this): SessionEvent[] {
-    const events: SessionEvent[] = []
-    if (answer.thought !== '') events.push(this.#chunk('thought', answer.thought.toWellFormed(), {}))
-    if (answer.text !== '') events.push(this.#chunk('text', answer.text.toWellFormed(), {}))
-    return events
-  }
-
-  /** The settled empty message that carries what the provider wants back, when nothing else could. */
-  carrier(): SessionEvent {
-    return this.#chunk('text', '', {})
-  }
-
-  /** Takes back what was shown. Nothing to do when nothing was. */
-  async *withdraw(why: string): AsyncGenerator<EventGroup, void> {
-    if (this.text === '' && this.thought === '') return
-    const at = this.#ctx.now()
-    const meta = { promptId: this.#ctx.promptId, turn: this.#turn }
-    const ids = this.thought === '' ? [this.#ids.message] : [this.#ids.thought, this.#ids.message]
-    yield ids.map((messageId) => makeSandlotEvent({ type: 'message_withdrawn', messageId, why }, meta, at))
-  }
-
-  #chunk(
-    kind: Kind,
-    text: string,
-    live: { live: true; offset: number } | Record<string, never>,
-  ): EventOf<'agent_message_chunk' | 'agent_thought_chunk'> {
-    return {
-      sessionUpdate: kind === 'text' ? 'agent_message_chunk' : 'agent_thought_chunk',
-      messageId: kind === 'text' ? this.#ids.message : this.#ids.thought,
-      content: { type: 'text', text },
-      _meta: makeMeta({ promptId: this.#ctx.promptId, turn: this.#turn, ...live }, this.#ctx.now()),
+/** Show what the model says while it says it. Throws `Chanting`, and what the model throws. */
+async function* listen(
+  ctx: LoopContext,
+  model: Model,
+  messages: ModelMessage[],
+  speech: Speech,
+  signal: AbortSignal,
+): AsyncGenerator<EventGroup, ModelAnswer> {
+  const watches = { text: new ChantWatch(), thought: new ChantWatch() }
+  const stream = model.stream({ messages, tools: ctx.tools }, signal)
+  let whole = false
+  try {
+    for (;;) {
+      const next = await stream.next()
+      if (next.done === true) {
+        whole = true
+        return next.value
+      }
+      const chunk = next.value
+      if (chunk.type === 'call_started') continue
+      yield [speech.add(chunk.type, chunk.text)]
+      if (watches[chunk.type].add(chunk.text)) throw new Chanting()
     }
+  } finally {
+    // Closes the request: the provider must not go on at our cost.
+    if (!whole) await stream.return(NOTHING)
   }
 }
 
-function answered(ctx: LoopContext, turn: number, speech: Speech, answer: ModelAnswer): Asked {
+const NOTHING: ModelAnswer = { text: '', thought: '', calls: [], finish: 'unknown', usage: {} }
+
+function chanted(speech: Speech): Asked {
+  const said = { text: withoutChant(speech.text), thought: withoutChant(speech.thought) }
+  return { got: 'chant', settled: speech.settled(said), message: CHANT_TEXT }
+}
+
+// ── After a failure ─────────────────────────────────────────────────────────────────────────────────────
+
+/** True when something was changed so that asking once more makes sense. Each change is in the log before it is used. */
+async function* mended(
+  ctx: LoopContext,
+  turn: number,
+  model: Model,
+  messages: readonly ModelMessage[],
+  error: ModelError,
+): AsyncGenerator<EventGroup, boolean> {
+  if (error.class === 'context_overflow' || error.class === 'request_too_large') {
+    if (overflowedBefore(ctx.log(), ctx.promptId, turn)) return false
+    return yield* makeRoom(ctx, turn, model, 'overflow')
+  }
+  if (error.class === 'invalid_history') {
+    if (JSON.stringify(plainHistory(messages)) === JSON.stringify(messages)) return false
+    const event = { type: 'history_mended', why: error.message } as const
+    yield [makeSandlotEvent(event, { promptId: ctx.promptId, turn }, ctx.now())]
+    return true
+  }
+  const changed = changeOfModel(ctx, turn, error.class)
+  if (changed === undefined) return false
+  yield [changed]
+  return true
+}
+
+// ── After an answer ─────────────────────────────────────────────────────────────────────────────────────
+
+function answered(ctx: LoopContext, turn: number, model: Model, speech: Speech, answer: ModelAnswer): Asked {
   const settled = speech.settled(answer)
   if (answer.replay !== undefined) {
     if (settled.length === 0) settled.push(speech.carrier())
@@ -158,7 +179,7 @@ function answered(ctx: LoopContext, turn: number, speech: Speech, answer: ModelA
       settled.splice(0, settled.length, { ...first, _meta: { ...first._meta, sandlot } }, ...rest)
     }
   }
-  const usage = usageEvent(ctx, turn, answer.usage)
+  const usage = usageEvent(ctx, turn, model, answer.usage)
   if (usage !== undefined) settled.push(usage)
   return { got: 'answer', settled, text: answer.text, calls: answer.calls, ending: endingOf(answer) }
 }
@@ -169,15 +190,4 @@ function endingOf(answer: ModelAnswer): 'completed' | 'length' | 'refusal' | und
   if (answer.finish === 'length') return 'length'
   if (answer.finish === 'content_filter') return 'refusal'
   return answer.text.trim() === '' ? undefined : 'completed'
-}
-
-/** Tokens in the context after this answer. Nothing when the provider did not count. */
-function usageEvent(ctx: LoopContext, turn: number, usage: TokenUsage): SessionEvent | undefined {
-  if (usage.input === undefined && usage.output === undefined) return undefined
-  return {
-    sessionUpdate: 'usage_update',
-    used: (usage.input ?? 0) + (usage.output ?? 0),
-    size: ctx.model.contextWindow,
-    _meta: makeMeta({ promptId: ctx.promptId, turn, usage }, ctx.now()),
-  }
 }

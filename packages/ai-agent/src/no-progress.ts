@@ -3,7 +3,7 @@
  * turns long, again and again. Asking for something that changes is no circle. Pure functions over a prompt's turns.
  */
 import { metaOf } from '@sandlot/shared/events'
-import type { Turn } from './history.ts'
+import type { Turn } from './history-items.ts'
 
 /** Turns of the longest circle that is seen. */
 const LONGEST = 5

@@ -1,6 +1,7 @@
 import { isOutcome, makeMeta, metaOf, textOf } from '@sandlot/shared/events'
 import { describe, expect, test } from 'vitest'
-import { NUDGE, executionResults, toolMessages } from '../src/history.ts'
+import { executionResults, toolMessages } from '../src/history.ts'
+import { NUDGE } from '../src/history-messages.ts'
 import {
   AgentBench,
   SYSTEM,

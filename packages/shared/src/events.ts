@@ -91,6 +91,9 @@ export type ToolKind = z.infer<typeof toolKind>
 export const callStatus = z.enum(['pending', 'in_progress', 'completed', 'failed'])
 export type CallStatus = z.infer<typeof callStatus>
 
+export const exitInfo = z.union([z.object({ code: z.number().int() }), z.object({ signal: z.string() })])
+export type ExitInfo = z.infer<typeof exitInfo>
+
 // ── What ACP has no kind for ────────────────────────────────────────────────────────────────────────────
 
 export const permissionOption = z.object({
@@ -166,6 +169,16 @@ export const sandlotEvent = z.discriminatedUnion('type', [
   z.object({ type: z.literal('model_changed'), model: z.string(), why: z.string().optional() }),
   /** The provider refused the history; from here on it is sent in its plainest form. */
   z.object({ type: z.literal('history_mended'), why: z.string() }),
+  /** A command that this call left running in the background has ended. */
+  z.object({
+    type: z.literal('background_ended'),
+    toolCallId: z.string(),
+    /** What the model reads about it; absent when a result has told it already. */
+    text: z.string().optional(),
+    exit: exitInfo.optional(),
+    /** Why it did not come to its own end. */
+    reason: failureReason.optional(),
+  }),
   z.object({ type: z.literal('gap'), after: z.number(), until: z.number() }),
   /** The end of a prompt. The JSON-RPC answer only repeats it. */
   z.object({
@@ -200,9 +213,6 @@ export const outputInfo = z.object({
   url: z.string(),
 })
 export type OutputInfo = z.infer<typeof outputInfo>
-
-export const exitInfo = z.union([z.object({ code: z.number().int() }), z.object({ signal: z.string() })])
-export type ExitInfo = z.infer<typeof exitInfo>
 
 /** Tokens as the provider counted them. Unknown = absent. */
 export const tokenUsage = z.object({
@@ -260,6 +270,8 @@ export const sandlotMeta = z.object({
   usage: tokenUsage.optional(),
   /** On `usage_update`: the model that counted. */
   model: z.string().optional(),
+  /** On `usage_update`: US dollars of this one answer; absent where no price is known. */
+  cost: z.number().optional(),
   /** On an outcome that failed: its tool says that the prompt cannot go on without it. */
   fatal: z.literal(true).optional(),
   forProvider: forProvider.optional(),

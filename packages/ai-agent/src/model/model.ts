@@ -49,6 +49,16 @@ export interface ModelCall {
   replay?: Record<string, unknown>
 }
 
+/** US dollars for a million tokens. */
+export interface Price {
+  input: number
+  output: number
+  /** Of input that came from the provider's cache. Default: as `input`. */
+  cached?: number
+  /** Of output that is reasoning. Default: as `output`. */
+  reasoning?: number
+}
+
 export interface ModelTool {
   name: string
   description: string
@@ -127,6 +137,8 @@ export interface Model {
   readonly demo: boolean
   /** Tokens of its context window. */
   readonly contextWindow: number
+  /** What its tokens cost. Absent: nobody knows. */
+  readonly price?: Price
   /**
    * One attempt. Throws `ModelError`, or the signal's reason when aborted; retrying is the loop's business.
    */

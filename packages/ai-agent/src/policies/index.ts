@@ -3,6 +3,7 @@ import type { Execute, Policy } from '../tools/tool.ts'
 import { approve } from './approve.ts'
 import { cache } from './cache.ts'
 import { metrics } from './metrics.ts'
+import { refuse } from './refuse.ts'
 import { rateLimit } from './rate-limit.ts'
 import { retry } from './retry.ts'
 import { saveOutput } from './save-output.ts'
@@ -26,6 +27,7 @@ export function createPolicies(settings: PolicySettings): Policy[] {
     settle(),
     metrics(settings.metrics),
     validate(),
+    refuse(),
     approve(settings.approvalTtlMs),
     rateLimit(),
     saveOutput(settings.outputLimitBytes),

@@ -1,5 +1,5 @@
 /** What the loop gives the scheduler for one turn's calls, beside the calls themselves. */
-import type { Mode, SessionEvent } from '@sandlot/shared/events'
+import type { FailureReason, Mode, SessionEvent } from '@sandlot/shared/events'
 import type { Sandbox } from '@sandlot/sandbox/sandbox'
 import type { ToolRegistry } from '../tools/registry.ts'
 import type { CallApproval, ToolLog } from '../tools/tool.ts'
@@ -34,6 +34,8 @@ export interface BatchContext {
   appendOutput(callId: string, offset: number, bytes: Uint8Array): Promise<void>
   /** Stored output bytes `[from, to)` of a call; shorter where fewer are stored, none when there are none. */
   readOutput(callId: string, from: number, to: number): Promise<Uint8Array>
+  /** Why this call must not start any more. Asked right before it would. */
+  refusal?(callId: string): { reason: FailureReason; message: string } | undefined
   /** Every settled event of the session so far, also of this batch. */
   events(): readonly SessionEvent[]
   log: ToolLog

@@ -70,8 +70,8 @@ export function updateEvent(update: ToolUpdate, stamp: CallStamp): SessionEvent 
   }
 }
 
-/** The settled end of a call. */
-export function outcomeEvent(outcome: ToolOutcome, stamp: CallStamp): SessionEvent {
+/** The settled end of a call. `fatal`: the prompt ends when it failed. */
+export function outcomeEvent(outcome: ToolOutcome, stamp: CallStamp, fatal = false): SessionEvent {
   const { exit, outputInfo, timing, content, forModel, data } = outcome
   const fields: MetaFields = {
     ...fieldsOf(stamp),
@@ -79,6 +79,7 @@ export function outcomeEvent(outcome: ToolOutcome, stamp: CallStamp): SessionEve
     ...(outputInfo === undefined ? {} : { outputInfo }),
     ...(timing === undefined ? {} : { timing }),
     ...(outcome.status === 'failed' ? { reason: outcome.reason } : {}),
+    ...(outcome.status === 'failed' && fatal ? { fatal } : {}),
   }
   return {
     sessionUpdate: 'tool_call_update',

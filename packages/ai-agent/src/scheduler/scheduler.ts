@@ -122,7 +122,7 @@ const NOBODY_WAITS: ToolOutcome = { status: 'failed', reason: 'interrupted', for
 
 async function* settleCall(scheduled: ScheduledCall): AsyncGenerator<SessionEvent, void> {
   if (scheduled.outcome === undefined) return
-  yield outcomeEvent(scheduled.outcome, scheduled.stamp)
+  yield outcomeEvent(scheduled.outcome, scheduled.stamp, scheduled.call.tool.fatal)
   scheduled.settled.resolve()
 }
 
@@ -154,6 +154,7 @@ function callContext(scheduled: ScheduledCall, left: AbortSignal, ctx: BatchCont
     allowedForSession: (name) => ctx.allowedForSession(name),
     saveOutput: (offset, bytes) => ctx.appendOutput(callId, offset, bytes),
     readOutput: (from, to) => ctx.readOutput(callId, from, to),
+    refusal: () => ctx.refusal?.(callId),
     events: () => ctx.events(),
     readOutputOf: (earlier, from, to) => ctx.readOutput(earlier, from, to),
     log: ctx.log,

@@ -1,0 +1,75 @@
+/** What the log says about a conversation that was made shorter for the model. Pure. */
+import { type SessionEvent, metaOf, sandlotEventOf } from '@sandlot/shared/events'
+
+export interface Compaction {
+  /** Stands for everything up to `upTo`. */
+  summary: string
+  /** Number of the last event that the summary stands for; 0: there is none. */
+  upTo: number
+  /** Number of the last event whose call's result is left out. */
+  prunedUpTo: number
+}
+
+const NONE: Compaction = { summary: '', upTo: 0, prunedUpTo: 0 }
+
+// What follows is part of stored histories: a change makes every cached prefix worthless once.
+
+/** In place of a result that was left out. */
+export const PRUNED =
+  '[The result of this call was left out to make room. Make the call again if you need it.]'
+
+const OPENING =
+  'The conversation before this point was summarised to make room. This is the summary; go on from it.'
+
+/** The state of the last compaction, of summary and pruning each. */
+export function compactionOf(log: readonly SessionEvent[]): Compaction {
+  return log.reduce((before, event) => {
+    const happened = sandlotEventOf(event)
+    if (happened?.type !== 'compacted') return before
+    const prunedUpTo = Math.max(before.prunedUpTo, happened.prunedUpTo ?? 0)
+    // An empty summary stands for nothing: only results were left out.
+    if (happened.summary === '') return { ...before, prunedUpTo }
+    return { summary: happened.summary, upTo: happened.upTo, prunedUpTo }
+  }, NONE)
+}
+
+/** The first message of a conversation that was summarised. `asked`: the user's last message, repeated; `next`: the one that follows. */
+export function openingText(
+  { summary }: Compaction,
+  asked: string | undefined,
+  next: string | undefined,
+): string {
+  const parts = [OPENING, `<summary>\n${summary}\n</summary>`]
+  if (asked !== undefined) parts.push(`My last message, which you are working on:\n\n${asked}`)
+  if (next !== undefined) parts.push(next)
+  return parts.join('\n\n')
+}
+
+/** Paths that calls of this log changed, in the order of their first change: what edited, deleted or moved and succeeded. */
+export function changedFiles(log: readonly SessionEvent[]): string[] {
+  const paths = new Map<string, readonly string[]>()
+  const changed = new Set<string>()
+  for (const event of log) {
+    if (event.sessionUpdate === 'tool_call' && ['edit', 'delete', 'move'].includes(event.kind)) {
+      paths.set(event.toolCallId, event.locations?.map(({ path }) => path) ?? [])
+    } else if (event.sessionUpdate === 'tool_call_update' && event.status === 'completed') {
+      const diffs = event.content?.flatMap((part) => (part.type === 'diff' ? [part.path] : [])) ?? []
+      for (const path of [...(paths.get(event.toolCallId) ?? []), ...diffs]) changed.add(path)
+    }
+  }
+  return [...changed]
+}
+
+/** Whether the provider has said in this turn that the window is full, and room was made. */
+export function overflowedBefore(log: readonly SessionEvent[], promptId: string, turn: number): boolean {
+  return log.some((event) => {
+    const happened = sandlotEventOf(event)
+    const meta = metaOf(event)
+    return (
+      happened?.type === 'compacted' &&
+      happened.why === 'overflow' &&
+      meta.promptId === promptId &&
+      meta.turn === turn
+    )
+  })
+}

@@ -1,0 +1,42 @@
+/** How full the window will be with the next request: what the provider counted last, and an estimate of what is new. */
+import { type SessionEvent, metaOf, sandlotEventOf } from '@sandlot/shared/events'
+import { modelMessages, type Reader } from '../history-messages.ts'
+import { messagesTokens, toolsTokens } from '../limits/tokens.ts'
+import type { ModelTool } from '../model/model.ts'
+
+/** Tokens of the next request, computed from the log. */
+export function contextSize(
+  log: readonly SessionEvent[],
+  system: string,
+  tools: readonly ModelTool[],
+  reader: Reader,
+): number {
+  const all = messagesTokens(modelMessages(log, system, reader))
+  const counted = lastCount(log, reader.model)
+  if (counted === undefined) return all + toolsTokens(tools)
+  const before = messagesTokens(modelMessages(log.slice(0, counted.end), system, reader))
+  return counted.tokens + Math.max(0, all - before)
+}
+
+/**
+ * What this model's provider counted last, if nothing was left out since: tokens, and where in the log the answer that it
+ * counted ends (its calls stand behind the count).
+ */
+function lastCount(
+  log: readonly SessionEvent[],
+  model: string | undefined,
+): { tokens: number; end: number } | undefined {
+  for (let at = log.length - 1; at >= 0; at--) {
+    const event = log[at]
+    if (event === undefined) continue
+    const happened = sandlotEventOf(event)?.type
+    if (happened === 'compacted' || happened === 'history_mended') return undefined
+    if (event.sessionUpdate !== 'usage_update') continue
+    const { usage, model: counter } = metaOf(event)
+    if (usage?.input === undefined || (counter !== undefined && counter !== model)) return undefined
+    let end = at + 1
+    while (log[end]?.sessionUpdate === 'tool_call') end++
+    return { tokens: usage.input + (usage.output ?? 0), end }
+  }
+  return undefined
+}

@@ -1,0 +1,70 @@
+/** The request for a summary, and what stands in for one that cannot be had. Pure. */
+import type { SessionEvent } from '@sandlot/shared/events'
+import { readItems } from '../history-items.ts'
+import { atMostTokens, messagesTokens } from '../limits/tokens.ts'
+import type { ModelMessage } from '../model/model.ts'
+import { changedFiles } from './compaction.ts'
+
+/** Asked behind the conversation as it is, so that the provider's cache of it serves once more. */
+export const SUMMARY_REQUEST = `The conversation is about to outgrow your context window. Do not call tools and do not go on with the work now. Write a summary from which you can go on later without the messages above:
+
+1. What the user wants, in their words where these matter, with every wish and limit that still holds.
+2. What was done and found out: facts, decisions and their reasons, paths, names, commands that work, errors and what they meant.
+3. Where it stands: what is finished, what is half done, what is next.
+
+Only what is in the conversation. No greeting and no comment, at most 800 words.`
+
+/** The messages of the request for a summary. Where they would not fit into `most` tokens, the oldest turns are left out. */
+export function summaryMessages(messages: readonly ModelMessage[], most: number): ModelMessage[] {
+  const [system, ...rest] = messages
+  let kept = rest
+  while (messagesTokens(kept) > most) {
+    const next = kept.findIndex((message, place) => place > 0 && message.role !== 'tool')
+    if (next === -1) break
+    kept = kept.slice(next)
+  }
+  if (kept.length === 0) kept = rest.slice(-1)
+  // Begins with the user, as every provider wants it.
+  const opening: ModelMessage[] =
+    kept[0]?.role === 'user' ? [] : [{ role: 'user', content: '(The beginning is left out.)' }]
+  return [
+    ...(system === undefined ? [] : [system]),
+    ...opening,
+    ...kept,
+    { role: 'user', content: SUMMARY_REQUEST },
+  ]
+}
+
+/** The summary as it is stored: the model's words, and the list of changed files, which nobody may forget. */
+export function summaryText(words: string, log: readonly SessionEvent[], upTo: number): string {
+  const files = changedFiles(upToSeq(log, upTo))
+  const list =
+    files.length === 0 ? '' : `\n\nFiles changed so far:\n${files.map((file) => `- ${file}`).join('\n')}`
+  return `${words.trim().toWellFormed()}${list}`
+}
+
+/** Without a model's summary: what was asked and answered, shortened, and nothing of what the calls gave. */
+export function mechanicalSummary(log: readonly SessionEvent[], upTo: number, most: number): string {
+  const lines = readItems(upToSeq(log, upTo)).flatMap((item) => {
+    if (item.type === 'user') return [`The user: ${short(item.text, 600)}`]
+    if (item.type === 'end') return item.text === undefined ? [] : [`(${short(item.text, 200)})`]
+    const { text, calls } = item.turn
+    const titles = calls.map(({ call }) => call.title).join('; ')
+    return [
+      ...(text.trim() === '' ? [] : [`You: ${short(text, 400)}`]),
+      ...(titles === '' ? [] : [`Calls: ${short(titles, 300)}`]),
+    ]
+  })
+  const words = `(No summary could be written; this is the course of the conversation, shortened.)\n${lines.join('\n')}`
+  // The end says more about where it stands than the beginning.
+  return atMostTokens(words, most, (long, chars) => `…${long.slice(-chars)}`).toWellFormed()
+}
+
+function upToSeq(log: readonly SessionEvent[], upTo: number): SessionEvent[] {
+  return log.filter((event, index) => (event._meta.sandlot.seq ?? index + 1) <= upTo)
+}
+
+function short(text: string, chars: number): string {
+  const line = text.replaceAll(/\s+/g, ' ').trim()
+  return line.length <= chars ? line : `${line.slice(0, chars)}…`
+}

@@ -1,0 +1,116 @@
+/**
+ * What a prompt may use up, and its user in a day. Pure functions over the log, so that a restart changes nothing: the time
+ * counts from `prompt_started`, tokens and cost from what providers counted.
+ */
+import { type SessionEvent, metaOf, sandlotEventOf } from '@sandlot/shared/events'
+
+/** Absent: no limit. */
+export interface Budgets {
+  /** Calls of one prompt. */
+  calls?: number
+  /** Tokens of one prompt, in and out, as the provider counted them. */
+  tokens?: number
+  /** US dollars of one prompt. */
+  cost?: number
+  /** Milliseconds of one prompt, from its beginning; waiting for a person counts. */
+  promptMs?: number
+  /** Tokens of one user since midnight UTC. */
+  tokensPerDay?: number
+  /** US dollars of one user since midnight UTC. */
+  costPerDay?: number
+}
+
+/** What was used up. */
+export interface Spent {
+  tokens: number
+  /** US dollars; what no price is known of counts nothing. */
+  cost: number
+}
+
+export interface PromptSpent extends Spent {
+  calls: number
+  /** Epoch milliseconds; undefined when the log has no beginning of it. */
+  startedAt: number | undefined
+}
+
+export function spentBy(log: readonly SessionEvent[], promptId: string): PromptSpent {
+  const spent: PromptSpent = { calls: 0, tokens: 0, cost: 0, startedAt: undefined }
+  for (const event of log) {
+    const meta = metaOf(event)
+    if (meta.promptId !== promptId) continue
+    if (event.sessionUpdate === 'tool_call') spent.calls++
+    if (sandlotEventOf(event)?.type === 'prompt_started') spent.startedAt = meta.at
+    if (event.sessionUpdate !== 'usage_update') continue
+    spent.tokens += (meta.usage?.input ?? 0) + (meta.usage?.output ?? 0)
+    spent.cost += meta.cost ?? 0
+  }
+  return spent
+}
+
+/** The sentence with which a prompt ends that has used up what it may, before its next request; else undefined. */
+export function overBudget(spent: PromptSpent, budgets: Budgets, now: number): string | undefined {
+  const { calls, tokens, cost, promptMs } = budgets
+  if (calls !== undefined && spent.calls >= calls) return ended(callsText(calls))
+  if (tokens !== undefined && spent.tokens >= tokens)
+    return ended(`${number(tokens)} tokens, the limit for one message`)
+  if (cost !== undefined && spent.cost >= cost) return ended(`${dollars(cost)}, the limit for one message`)
+  if (promptMs !== undefined && isLate(spent, promptMs, now)) return ended(timeText(promptMs))
+  return undefined
+}
+
+/** The same for what its user has used up today, in all sessions. */
+export function overDay(spent: Spent, { tokensPerDay, costPerDay }: Budgets): string | undefined {
+  const again = 'It starts again at midnight UTC; until then an administrator can raise it.'
+  if (tokensPerDay !== undefined && spent.tokens >= tokensPerDay)
+    return `Your limit of ${number(tokensPerDay)} tokens for today is used up. ${again}`
+  if (costPerDay !== undefined && spent.cost >= costPerDay)
+    return `Your limit of ${dollars(costPerDay)} for today is used up. ${again}`
+  return undefined
+}
+
+/** Why the call at this place (from 1) of the prompt must not start, for the model; else undefined. */
+export function callOverBudget(
+  place: number,
+  spent: PromptSpent,
+  { calls, promptMs }: Budgets,
+  now: number,
+): string | undefined {
+  if (calls !== undefined && place > calls) return notRun(callsText(calls))
+  if (promptMs !== undefined && isLate(spent, promptMs, now)) return notRun(timeText(promptMs))
+  return undefined
+}
+
+function isLate({ startedAt }: PromptSpent, promptMs: number, now: number): boolean {
+  return startedAt !== undefined && now - startedAt >= promptMs
+}
+
+/** Midnight UTC before `now`, epoch milliseconds. */
+export function startOfDay(now: number): number {
+  return now - (now % 86_400_000)
+}
+
+function ended(what: string): string {
+  return `Stopped after ${what}. Nothing is lost; write “go on” to let it continue.`
+}
+
+function notRun(what: string): string {
+  return `The call was not run: this came after ${what}.`
+}
+
+function callsText(calls: number): string {
+  return `${number(calls)} ${calls === 1 ? 'call' : 'calls'}, the limit for one message`
+}
+
+function timeText(ms: number): string {
+  const seconds = Math.round(ms / 1_000)
+  const words = seconds < 120 ? `${seconds} seconds` : `${Math.round(seconds / 60)} minutes`
+  return `${words}, the limit for one message`
+}
+
+function number(value: number): string {
+  return value.toLocaleString('en-US')
+}
+
+function dollars(value: number): string {
+  return `$${value.toLocaleString('en-US', { minimumFractionDigits: 2, maximumFractionDigits: 6 })}`
+}

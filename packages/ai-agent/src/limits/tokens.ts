@@ -1,0 +1,48 @@
+/** How many tokens something is, where nobody has counted: rather too many than too few. */
+import type { ModelMessage, ModelTool } from '../model/model.ts'
+
+/** UTF-8 bytes of a token. English has about four, code three to four, Chinese three in a character of about one token. */
+const BYTES_PER_TOKEN = 3.5
+/** Of one image, whatever its size: what providers count for an ordinary one. */
+const IMAGE_TOKENS = 1_500
+/** Of a message beside its words. */
+const MESSAGE_TOKENS = 6
+
+export function textTokens(text: string): number {
+  return Math.ceil(Buffer.byteLength(text) / BYTES_PER_TOKEN)
+}
+
+export function messageTokens(message: ModelMessage): number {
+  const images = 'images' in message ? (message.images?.length ?? 0) * IMAGE_TOKENS : 0
+  const calls = message.role === 'assistant' ? message.calls : []
+  const words = calls.map(({ name, args, replay }) => textTokens(name + JSON.stringify([args, replay])))
+  const replay =
+    message.role === 'assistant' && message.replay !== undefined
+      ? textTokens(JSON.stringify(message.replay))
+      : 0
+  return (
+    MESSAGE_TOKENS +
+    textTokens(message.content) +
+    images +
+    replay +
+    words.reduce((sum, tokens) => sum + tokens, 0)
+  )
+}
+
+export function messagesTokens(messages: readonly ModelMessage[]): number {
+  return messages.reduce((sum, message) => sum + messageTokens(message), 0)
+}
+
+export function toolsTokens(tools: readonly ModelTool[]): number {
+  return tools.length === 0 ? 0 : textTokens(JSON.stringify(tools))
+}
+
+/** `text` without its middle where it would take more than `most` tokens; with `cut` made shorter, which gets characters. */
+export function atMostTokens(
+  text: string,
+  most: number,
+  cut: (text: string, chars: number) => string,
+): string {
+  const tokens = textTokens(text)
+  return tokens <= most ? text : cut(text, Math.max(0, Math.floor((text.length * most) / tokens)))
+}

@@ -1,0 +1,43 @@
+/** Which calls of a turn must not start any more, and when the prompt ends before its next request. */
+import type { FailureReason } from '@sandlot/shared/events'
+import type { LoopContext } from './loop-context.ts'
+import { endEvent } from './loop-endings.ts'
+import { callOverBudget, overBudget, overDay, spentBy } from './limits/budgets.ts'
+import { endingFailure, failureText, notAfterFailure } from './limits/error-policy.ts'
+import type { SessionEvent } from '@sandlot/shared/events'
+
+export interface CallRefusal {
+  reason: FailureReason
+  /** For the model. */
+  message: string
+}
+
+/** Why this call must not start now. Asked right before each start. */
+export function callRefusal(ctx: LoopContext, callId: string): CallRefusal | undefined {
+  const log = ctx.log()
+  const failure = endingFailure(log, ctx.promptId)
+  if (failure !== undefined) return { reason: 'cancelled', message: notAfterFailure(failure) }
+  if (ctx.budgets === undefined) return undefined
+  const calls = log.flatMap((event) =>
+    event.sessionUpdate === 'tool_call' && event._meta.sandlot.promptId === ctx.promptId
+      ? [event.toolCallId]
+      : [],
+  )
+  const place = calls.indexOf(callId) + 1
+  const message = callOverBudget(place, spentBy(log, ctx.promptId), ctx.budgets, ctx.now())
+  return message === undefined ? undefined : { reason: 'cancelled', message }
+}
+
+/** The end of a prompt that must not ask again: a failure that ends it, or a budget that is used up. */
+export async function endBeforeRequest(ctx: LoopContext): Promise<SessionEvent | undefined> {
+  const log = ctx.log()
+  const failure = endingFailure(log, ctx.promptId)
+  if (failure !== undefined) return endEvent(ctx.promptId, 'error', failureText(failure), ctx.now())
+  if (ctx.budgets === undefined) return undefined
+  const { tokensPerDay, costPerDay } = ctx.budgets
+  const daily = tokensPerDay !== undefined || costPerDay !== undefined
+  const over =
+    overBudget(spentBy(log, ctx.promptId), ctx.budgets, ctx.now()) ??
+    (daily && ctx.spentToday !== undefined ? overDay(await ctx.spentToday(), ctx.budgets) : undefined)
+  return over === undefined ? undefined : endEvent(ctx.promptId, 'budget', over, ctx.now())
+}

@@ -1,0 +1,105 @@
+/** What the model says in one attempt: live while it arrives, settled when it is whole, withdrawn when it broke off. */
+import {
+  type EventOf,
+  type SessionEvent,
+  makeMeta,
+  makeSandlotEvent,
+  sandlotEventOf,
+} from '@sandlot/shared/events'
+import type { EventGroup, LoopContext } from './loop-context.ts'
+import type { ModelAnswer } from './model/model.ts'
+
+/** After a crash: the message that was on its way when the process died is withdrawn, whether or not anybody saw it. */
+export function withdrawCutOff(ctx: LoopContext, turn: number): EventGroup {
+  const ids = messageIds(ctx, turn)
+  return [ids.thought, ids.message].map((messageId) =>
+    makeSandlotEvent(
+      { type: 'message_withdrawn', messageId, why: 'interrupted' },
+      { promptId: ctx.promptId, turn },
+      ctx.now(),
+    ),
+  )
+}
+
+/**
+ * Ids of the attempt that is on its way, derived from the log, so that after a crash the next process knows which ids
+ * the screens may have seen. Each withdrawn attempt makes new ones.
+ */
+function messageIds(ctx: LoopContext, turn: number): { message: string; thought: string } {
+  const stem = `${ctx.promptId.replace(/^p_/, '')}_${turn}`
+  const withdrawn = ctx.log().filter((event) => {
+    const happened = sandlotEventOf(event)
+    return happened?.type === 'message_withdrawn' && happened.messageId.startsWith(`m_${stem}_`)
+  }).length
+  return { message: `m_${stem}_${withdrawn + 1}`, thought: `t_${stem}_${withdrawn + 1}` }
+}
+
+/** How often what this turn's model said was taken back for this reason. */
+export function withdrawnFor(ctx: LoopContext, turn: number, why: string): number {
+  const stem = `m_${ctx.promptId.replace(/^p_/, '')}_${turn}_`
+  return ctx.log().filter((event) => {
+    const happened = sandlotEventOf(event)
+    return (
+      happened?.type === 'message_withdrawn' && happened.why === why && happened.messageId.startsWith(stem)
+    )
+  }).length
+}
+
+type Kind = 'text' | 'thought'
+
+/** What the model has said so far in one attempt. */
+export class Speech {
+  text = ''
+  thought = ''
+  readonly #ctx: LoopContext
+  readonly #turn: number
+  readonly #ids: { message: string; thought: string }
+
+  constructor(ctx: LoopContext, turn: number) {
+    this.#ctx = ctx
+    this.#turn = turn
+    this.#ids = messageIds(ctx, turn)
+  }
+
+  /** The live event of one more piece. */
+  add(kind: Kind, piece: string): SessionEvent {
+    const offset = this[kind].length
+    this[kind] += piece
+    return this.#chunk(kind, piece, { live: true, offset })
+  }
+
+  /** The whole messages: what was said so far, or the answer's own text. Empty ones are left out. */
+  settled(answer: Pick<ModelAnswer, 'text' | 'thought'> = this): SessionEvent[] {
+    const events: SessionEvent[] = []
+    if (answer.thought !== '') events.push(this.#chunk('thought', answer.thought.toWellFormed(), {}))
+    if (answer.text !== '') events.push(this.#chunk('text', answer.text.toWellFormed(), {}))
+    return events
+  }
+
+  /** The settled empty message that carries what the provider wants back, when nothing else could. */
+  carrier(): SessionEvent {
+    return this.#chunk('text', '', {})
+  }
+
+  /** Takes back what was shown. Nothing to do when nothing was. */
+  async *withdraw(why: string): AsyncGenerator<EventGroup, void> {
+    if (this.text === '' && this.thought === '') return
+    const at = this.#ctx.now()
+    const meta = { promptId: this.#ctx.promptId, turn: this.#turn }
+    const ids = this.thought === '' ? [this.#ids.message] : [this.#ids.thought, this.#ids.message]
+    yield ids.map((messageId) => makeSandlotEvent({ type: 'message_withdrawn', messageId, why }, meta, at))
+  }
+
+  #chunk(
+    kind: Kind,
+    text: string,
+    live: { live: true; offset: number } | Record<string, never>,
+  ): EventOf<'agent_message_chunk' | 'agent_thought_chunk'> {
+    return {
+      sessionUpdate: kind === 'text' ? 'agent_message_chunk' : 'agent_thought_chunk',
+      messageId: kind === 'text' ? this.#ids.message : this.#ids.thought,
+      content: { type: 'text', text },
+      _meta: makeMeta({ promptId: this.#ctx.promptId, turn: this.#turn, ...live }, this.#ctx.now()),
+    }
+  }
+}

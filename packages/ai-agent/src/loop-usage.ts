@@ -1,0 +1,32 @@
+/** The event that says what an answer took. */
+import { type SessionEvent, type TokenUsage, makeMeta, metaOf } from '@sandlot/shared/events'
+import type { LoopContext } from './loop-context.ts'
+import type { Model } from './model/model.ts'
+import { costOf } from './model/prices.ts'
+
+/** Tokens in the context after this answer, and what it cost. Nothing when the provider did not count. */
+export function usageEvent(
+  ctx: LoopContext,
+  turn: number,
+  model: Model,
+  usage: TokenUsage,
+): SessionEvent | undefined {
+  if (usage.input === undefined && usage.output === undefined) return undefined
+  const cost = costOf(usage, model.price)
+  const before = ctx.log().reduce((sum, event) => sum + (metaOf(event).cost ?? 0), 0)
+  const fields = {
+    promptId: ctx.promptId,
+    turn,
+    usage,
+    model: model.name,
+    ...(cost === undefined ? {} : { cost }),
+  }
+  return {
+    sessionUpdate: 'usage_update',
+    used: (usage.input ?? 0) + (usage.output ?? 0),
+    size: model.contextWindow,
+    // ACP means the whole session.
+    ...(cost === undefined ? {} : { cost: { amount: before + cost, currency: 'USD' } }),
+    _meta: makeMeta(fields, ctx.now()),
+  }
+}

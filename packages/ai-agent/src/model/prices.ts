@@ -1,0 +1,44 @@
+/** What models cost. A short table of our own, for names that mean the same everywhere; the configuration adds and overrides. */
+import type { TokenUsage } from '@sandlot/shared/events'
+import type { Price } from './model.ts'
+
+/** When the table below was last compared with the providers' pages. Prices change: what matters to you, set yourself. */
+export const PRICES_AS_OF = '2025-09'
+
+/** US dollars for a million tokens, of the ordinary (not batch, not priority) service. */
+export const PRICES: Record<string, Price> = {
+  'gpt-5': { input: 1.25, cached: 0.125, output: 10 },
+  'gpt-5-mini': { input: 0.25, cached: 0.025, output: 2 },
+  'gpt-5-nano': { input: 0.05, cached: 0.005, output: 0.4 },
+  'gpt-4.1': { input: 2, cached: 0.5, output: 8 },
+  'gpt-4.1-mini': { input: 0.4, cached: 0.1, output: 1.6 },
+  'gpt-4.1-nano': { input: 0.1, cached: 0.025, output: 0.4 },
+  'gpt-4o': { input: 2.5, cached: 1.25, output: 10 },
+  'gpt-4o-mini': { input: 0.15, cached: 0.075, output: 0.6 },
+  o3: { input: 2, cached: 0.5, output: 8 },
+  'o4-mini': { input: 1.1, cached: 0.275, output: 4.4 },
+}
+
+/** The price of a model by its name, also with the date of a snapshot behind it; undefined when nobody knows. */
+export function priceOf(model: string, own: Record<string, Price> = {}): Price | undefined {
+  const base = model.replace(/-\d{4}-\d\d-\d\d$/, '')
+  return own[model] ?? own[base] ?? PRICES[model] ?? PRICES[base]
+}
+
+/**
+ * US dollars of one answer, or undefined without a price or a count. Cached tokens are part of the input. Reasoning is part of the
+ * output where the provider counts it so; where it is more than the output, it was counted beside it.
+ */
+export function costOf(usage: TokenUsage, price: Price | undefined): number | undefined {
+  if (price === undefined || (usage.input === undefined && usage.output === undefined)) return undefined
+  const { input = 0, output = 0 } = usage
+  const cached = Math.min(usage.cached ?? 0, input)
+  const reasoning = usage.reasoning ?? 0
+  const words = reasoning > output ? output : output - reasoning
+  const millionths =
+    (input - cached) * price.input +
+    cached * (price.cached ?? price.input) +
+    words * price.output +
+    reasoning * (price.reasoning ?? price.output)
+  return millionths / 1_000_000
+}
