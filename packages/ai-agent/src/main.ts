@@ -2,25 +2,31 @@
  * The agent as a process. Without arguments it listens on `$SANDLOT_DATA/run/agent.sock`. With `--stdio` (for `sandlot acp`)
  * it also serves one client on stdin and stdout, and ends with it; beside a running agent it only relays to that one.
  */
+import { Console } from 'node:console'
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { Readable, Writable } from 'node:stream'
-import { ndJsonStream } from '@agentclientprotocol/sdk'
 import { ConfigError } from '@sandlot/shared/config'
 import { messageOf } from '@sandlot/shared/errors'
 import { type FileLock, lockFile } from '@sandlot/storage/lock'
 import { relay } from './acp/relay.ts'
 import { listenOnSocket } from './acp/socket-server.ts'
+import { stdioStream } from './acp/stdio-stream.ts'
 import { type Agent, openAgent } from './agent.ts'
 import { type AgentConfig, readAgentConfig } from './config.ts'
 import { type Logger, makeLog } from './log.ts'
 import { builtinTools } from './tools/builtin/index.ts'
 
-type Stop = 'SIGINT' | 'SIGTERM'
+/** `client_left`: the one client on stdin and stdout. */
+type Stop = 'SIGINT' | 'SIGTERM' | 'SIGHUP' | 'client_left'
+
+/** Of a process that an editor started: what a shell would say of one that the signal had killed. */
+const EXIT_CODES: Record<Stop, number> = { client_left: 0, SIGHUP: 129, SIGINT: 130, SIGTERM: 143 }
 
 /** Runs until it is stopped. Returns the exit code. */
 async function main(args: readonly string[]): Promise<number> {
   const stdio = args.includes('--stdio')
+  // Nothing but the protocol may stand on stdout, also when a library has something to say.
+  if (stdio) globalThis.console = new Console(process.stderr)
   const config = readAgentConfig(builtinTools().map((tool) => tool.name))
   const log = makeLog(config.logLevel, config.secrets)
   mkdirSync(join(config.dataFolder, 'run'), { recursive: true, mode: 0o770 })
@@ -48,27 +54,24 @@ async function run(config: AgentConfig, log: Logger, lock: FileLock, stdio: bool
     'the agent is ready',
   )
 
-  const stop = await (stdio ? Promise.race([stopped, stdioEnded(agent)]) : stopped)
-  log.info(
-    { stop },
-    stop === 'SIGTERM' ? 'leaving; prompts go on at the next start' : 'ending prompts and sandboxes',
-  )
-  if (stop === 'SIGTERM') await agent.leave()
+  const stop = await (stdio ? Promise.race([stopped, clientLeft(agent)]) : stopped)
+  // An editor that ends its agent means what is running, however it says so.
+  const goesOn = !stdio && stop !== 'SIGINT'
+  log.info({ stop }, goesOn ? 'leaving; prompts go on at the next start' : 'ending prompts and sandboxes')
+  if (goesOn) await agent.leave()
   else await agent.interrupt()
   await socket.close()
   lock.release()
-  return 0
+  return stdio ? EXIT_CODES[stop] : 0
 }
 
 /** Serve stdin and stdout. Its end is the end of everything, like Ctrl-C. */
-async function stdioEnded(agent: Agent): Promise<Stop> {
-  const output = Writable.toWeb(process.stdout) as WritableStream<Uint8Array>
-  const input = Readable.toWeb(process.stdin) as ReadableStream<Uint8Array>
-  await agent.serve(ndJsonStream(output, input)).closed
-  return 'SIGINT'
+async function clientLeft(agent: Agent): Promise<Stop> {
+  await agent.serve(stdioStream(process.stdin, process.stdout)).closed
+  return 'client_left'
 }
 
-/** The first of the two signals. A second one ends the process at once. */
+/** The first signal. A second one ends the process at once. */
 function listenForStop(): Promise<Stop> {
   const { promise, resolve } = Promise.withResolvers<Stop>()
   let asked = false
@@ -77,10 +80,12 @@ function listenForStop(): Promise<Stop> {
     asked = true
     resolve(signal)
   }
-  process.on('SIGINT', () => on('SIGINT'))
-  process.on('SIGTERM', () => on('SIGTERM'))
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => on(signal))
   return promise
 }
+
+// Whoever reads the log may be gone first (an editor that was killed): what is being ended must still end in order.
+process.stderr.on('error', () => undefined)
 
 if (import.meta.main) {
   try {

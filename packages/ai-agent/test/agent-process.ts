@@ -48,6 +48,25 @@ export class AgentFolder implements AsyncDisposable {
   }
 }
 
+/** How the agent is started on this folder. */
+export function agentCommand(
+  folder: string,
+  env: Record<string, string>,
+  args: readonly string[],
+): { command: string; args: string[]; env: Record<string, string> } {
+  return {
+    command: process.execPath,
+    args: ['--conditions=sandlot-source', MAIN, ...args],
+    env: {
+      PATH: process.env['PATH'] ?? '',
+      SANDLOT_DATA: folder,
+      DOCKER_HOST: NO_ENGINE,
+      SANDLOT_SANDBOX_POOL: '0',
+      ...env,
+    },
+  }
+}
+
 export class AgentProcess {
   readonly child: ChildProcess
   readonly ended: Promise<number | null>
@@ -55,18 +74,12 @@ export class AgentProcess {
   stderr = ''
 
   constructor(folder: string, env: Record<string, string>, args: readonly string[]) {
-    const child = spawn(process.execPath, ['--conditions=source', MAIN, ...args], {
-      env: {
-        PATH: process.env['PATH'],
-        SANDLOT_DATA: folder,
-        DOCKER_HOST: NO_ENGINE,
-        SANDLOT_SANDBOX_POOL: '0',
-        ...env,
-      },
-      stdio: 'pipe',
-    })
+    const start = agentCommand(folder, env, args)
+    const child = spawn(start.command, start.args, { env: start.env, stdio: 'pipe' })
     child.stdout.setEncoding('utf8').on('data', (text: string) => (this.stdout += text))
     child.stderr.setEncoding('utf8').on('data', (text: string) => (this.stderr += text))
+    // It may end while we write; that it has ended is known from `ended`.
+    child.stdin.on('error', () => undefined)
     this.child = child
     this.ended = once(child, 'close').then(([code]) => code as number | null)
   }

@@ -45,7 +45,6 @@ export class ClientConnection {
   readonly #followed = new Map<string, Followed>()
   /** Per session the last message that is on its way into it. */
   readonly #admitting = new Map<string, Promise<unknown>>()
-  #initialized = false
   #ours = false
   #foreign: ForeignOptions = { terminal: undefined }
 
@@ -61,17 +60,11 @@ export class ClientConnection {
     return this.#ours
   }
 
-  /** False until the client has sent `initialize`. */
-  get initialized(): boolean {
-    return this.#initialized
-  }
-
   get closed(): AbortSignal {
     return this.#closed
   }
 
   initialize(capabilities: ClientCapabilities | undefined): void {
-    this.#initialized = true
     const meta: unknown = capabilities?._meta ?? {}
     const wasOurs = this.#ours
     this.#ours = ours.safeParse(meta).success

@@ -5,11 +5,11 @@ import { SandlotError } from '@sandlot/shared/errors'
 import type { Serving } from './serving.ts'
 
 export function addHandshake(app: AgentApp, serving: Serving): void {
-  const { parts, handled, handledFirst } = serving
+  const { parts, handled } = serving
   app
     .onRequest(
       methods.agent.initialize,
-      handledFirst(async ({ params }) => {
+      handled(async ({ params }) => {
         serving.connection.initialize(params.clientCapabilities)
         return capabilities(parts.version)
       }),

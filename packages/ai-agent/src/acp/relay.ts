@@ -1,11 +1,11 @@
 /** `sandlot acp` beside a running agent: lines of stdin to its socket, its messages to stdout. */
 import { once } from 'node:events'
-import { createInterface } from 'node:readline'
 import type { Readable, Writable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { WebSocket } from 'ws'
+import { MAX_MESSAGE_BYTES, readMessage } from './incoming.ts'
+import { LineSplitter, TOO_LONG } from './lines.ts'
 import { ACP_PATH } from './socket-server.ts'
-import { MAX_MESSAGE_BYTES } from './web-socket-stream.ts'
 
 /** The agent may have taken its lock and not listen yet. */
 const CONNECT_MS = 15_000
@@ -16,33 +16,45 @@ export interface RelayStreams {
 }
 
 /**
- * Relay until stdin ends (resolves `'input_ended'`; the agent's work goes on) or the agent goes away (`'agent_left'`).
- * Rejects when the agent cannot be reached.
+ * Relay until stdin ends or nobody reads stdout (resolves `'client_left'`; the agent's work goes on) or the agent goes
+ * away (`'agent_left'`). Rejects when the agent cannot be reached.
  */
 export async function relay(
   socketPath: string,
-  streams: RelayStreams,
-): Promise<'input_ended' | 'agent_left'> {
+  { input, output }: RelayStreams,
+): Promise<'client_left' | 'agent_left'> {
   const socket = await connect(`ws+unix://${socketPath}:${ACP_PATH}`)
-  const left = once(socket, 'close').then(() => 'agent_left' as const)
-  socket.on('message', (data: Buffer) => {
-    const more = streams.output.write(`${data.toString('utf8')}\n`)
-    if (more) return
+  const agentLeft = once(socket, 'close').then(() => 'agent_left' as const)
+  const unread = Promise.withResolvers<'client_left'>()
+  output.once('error', () => unread.resolve('client_left'))
+  const write = (line: string): void => {
+    if (output.write(`${line}\n`)) return
     socket.pause()
-    streams.output.once('drain', () => socket.resume())
-  })
-  const ended = send(streams.input, socket).then(() => 'input_ended' as const)
-  const end = await Promise.race([left, ended])
+    output.once('drain', () => socket.resume())
+  }
+  socket.on('message', (data: Buffer) => write(data.toString('utf8')))
+  const ended = send(input, socket, write).then(() => 'client_left' as const)
+  const end = await Promise.race([agentLeft, ended, unread.promise])
   socket.close()
   return end
 }
 
-async function send(input: Readable, socket: WebSocket): Promise<void> {
-  for await (const line of createInterface({ input, crlfDelay: Infinity })) {
-    if (line.trim() === '') continue
-    if (socket.readyState !== WebSocket.OPEN) return
-    await new Promise<void>((resolve) => socket.send(line, () => resolve()))
+async function send(input: Readable, socket: WebSocket, answer: (line: string) => void): Promise<void> {
+  const lines = new LineSplitter(MAX_MESSAGE_BYTES)
+  const pass = async (line: ReturnType<LineSplitter['rest']>): Promise<void> => {
+    if (line === undefined || (line !== TOO_LONG && line.trim() === '')) return
+    // What is wrong with any other line, the agent says.
+    if (line !== TOO_LONG) return new Promise((resolve) => socket.send(line, () => resolve()))
+    const read = readMessage(line)
+    if ('answer' in read) answer(JSON.stringify(read.answer))
   }
+  for await (const chunk of input as AsyncIterable<Uint8Array>) {
+    for (const line of lines.push(chunk)) {
+      if (socket.readyState !== WebSocket.OPEN) return
+      await pass(line)
+    }
+  }
+  await pass(lines.rest())
 }
 
 async function connect(url: string): Promise<WebSocket> {

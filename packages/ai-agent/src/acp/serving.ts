@@ -1,5 +1,4 @@
 /** What the handlers of one client's requests work with. */
-import { RequestError } from '@agentclientprotocol/sdk'
 import type { AgentStatus } from '@sandlot/shared/acp-meta'
 import { messageOf } from '@sandlot/shared/errors'
 import type { Mode } from '@sandlot/shared/events'
@@ -25,36 +24,25 @@ export interface Serving {
   parts: AcpParts
   /** There from the first message on. */
   readonly connection: ClientConnection
-  /** A handler whose every failure goes out as one of our errors, and which `initialize` must come before. */
+  /** A handler whose every failure goes out as one of our errors. (That `initialize` comes first is the SDK's business.) */
   handled: <C extends object, R>(handle: Handler<C, R>) => Handler<C, R>
-  /** The same for what may come first. */
-  handledFirst: <C extends object, R>(handle: Handler<C, R>) => Handler<C, R>
 }
 
 export function makeServing(parts: AcpParts, connection: () => ClientConnection): Serving {
   const report = (bug: unknown): void =>
     parts.log.warn({ error: messageOf(bug), stack: stackOf(bug) }, 'a request failed')
-  const handledFirst: Serving['handledFirst'] = (handle) => async (context) => {
-    try {
-      return await handle(context)
-    } catch (error) {
-      throw toRequestError(error, report)
-    }
-  }
   return {
     parts,
     get connection() {
       return connection()
     },
-    handledFirst,
-    handled: (handle) =>
-      handledFirst(async (context) => {
-        if (!connection().initialized)
-          throw new RequestError(-32_600, 'The first request has to be “initialize”.', {
-            code: 'bad_request',
-          })
-        return handle(context)
-      }),
+    handled: (handle) => async (context) => {
+      try {
+        return await handle(context)
+      } catch (error) {
+        throw toRequestError(error, report)
+      }
+    },
   }
 }
 

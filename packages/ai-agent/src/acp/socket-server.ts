@@ -10,7 +10,8 @@ import type { AgentStatus } from '@sandlot/shared/acp-meta'
 import { messageOf } from '@sandlot/shared/errors'
 import { WebSocketServer } from 'ws'
 import type { ToolLog } from '../tools/tool.ts'
-import { MAX_MESSAGE_BYTES, webSocketStream } from './web-socket-stream.ts'
+import { MAX_MESSAGE_BYTES } from './incoming.ts'
+import { webSocketStream } from './web-socket-stream.ts'
 
 export const ACP_PATH = '/acp'
 /** Milliseconds for clients to take what is still on its way when the agent goes. */

@@ -1,15 +1,7 @@
 /** One WebSocket as the SDK's stream: one JSON-RPC message per text message, with back-pressure both ways. */
 import type { AnyMessage, Stream } from '@agentclientprotocol/sdk'
 import type { WebSocket } from 'ws'
-
-/** Bytes of one message. A prompt is far below; the largest thing that a client sends. */
-export const MAX_MESSAGE_BYTES = 32 * 1024 * 1024
-
-const UNREADABLE: AnyMessage = {
-  jsonrpc: '2.0',
-  id: null,
-  error: { code: -32_700, message: 'This message is not JSON.' },
-}
+import { readMessage } from './incoming.ts'
 
 export function webSocketStream(socket: WebSocket): Stream {
   let open = true
@@ -18,12 +10,12 @@ export function webSocketStream(socket: WebSocket): Stream {
       start(controller) {
         socket.on('message', (data: Buffer, isBinary) => {
           if (!open) return
-          const message = isBinary ? undefined : parse(data)
-          if (message === undefined) {
-            socket.send(JSON.stringify(UNREADABLE))
+          const incoming = readMessage(isBinary ? '' : data.toString('utf8'))
+          if ('answer' in incoming) {
+            socket.send(JSON.stringify(incoming.answer))
             return
           }
-          controller.enqueue(message)
+          controller.enqueue(incoming.message)
           if ((controller.desiredSize ?? 0) <= 0) socket.pause()
         })
         // Always followed by `close`.
@@ -52,13 +44,4 @@ export function webSocketStream(socket: WebSocket): Stream {
     abort: () => socket.terminate(),
   })
   return { readable, writable }
-}
-
-/** The SDK answers whatever is JSON but no message. */
-function parse(data: Buffer): AnyMessage | undefined {
-  try {
-    return JSON.parse(data.toString('utf8')) as AnyMessage
-  } catch {
-    return undefined
-  }
 }
