@@ -7,8 +7,8 @@ const common = {
 
 /** `unit` needs nothing; `engine` needs a Docker engine and the sandbox image; `e2e` also Chromium and a build. */
 export default defineConfig({
-  resolve: { conditions: ['source', 'module', 'node', 'import', 'default'] },
-  ssr: { resolve: { conditions: ['source', 'module', 'node', 'import', 'default'] } },
+  resolve: { conditions: ['sandlot-source', 'module', 'node', 'import', 'default'] },
+  ssr: { resolve: { conditions: ['sandlot-source', 'module', 'node', 'import', 'default'] } },
   test: {
     projects: [
       {

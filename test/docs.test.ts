@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { envExample, withSettingsTable } from './configuration-docs.ts'
 import { read, repositoryFiles, ROOT } from './source-files.ts'
 
-const HOW = 'Run: node --conditions=source test/write-docs.ts'
+const HOW = 'Run: node --conditions=sandlot-source test/write-docs.ts'
 
 test('the README and .env.example list every setting', () => {
   const readme = read('README.md').text

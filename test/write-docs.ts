@@ -1,4 +1,4 @@
-/** Write what is derived: `node --conditions=source test/write-docs.ts` after a change of the settings. */
+/** Write what is derived: `node --conditions=sandlot-source test/write-docs.ts` after a change of the settings. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { envExample, withSettingsTable } from './configuration-docs.ts'

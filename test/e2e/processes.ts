@@ -61,7 +61,7 @@ export async function startSandlot(options: SandlotOptions = {}): Promise<Runnin
   let logs = ''
 
   const start = (name: string, entry: string, env: Record<string, string>): ChildProcess => {
-    const child = spawn(`${root}node_modules/.bin/node`, ['--conditions=source', `${root}${entry}`], {
+    const child = spawn(`${root}node_modules/.bin/node`, ['--conditions=sandlot-source', `${root}${entry}`], {
       env: { ...baseEnvironment(), SANDLOT_DATA: data, SANDLOT_SANDBOX_POOL: '0', ...env },
       stdio: ['ignore', 'pipe', 'pipe'],
     })

@@ -1,6 +1,6 @@
 /**
  * Makes the screenshots in docs/screens from a real Sandlot with the demo model:
- * `node --conditions=source test/e2e/screens.ts` after a build. Look at them before committing them.
+ * `node --conditions=sandlot-source test/e2e/screens.ts` after a build. Look at them before committing them.
  */
 import { mkdir } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'

@@ -2,7 +2,7 @@
  * What the gate adds: one `true`, and a stream of many bytes, through a gate of its own and straight to the engine,
  * interleaved in one process, so that a busy moment hits both alike.
  *
- *   node --conditions=source packages/engine-gate/bench/true.ts [samples, default 300] [MiB, default 1024]
+ *   node --conditions=sandlot-source packages/engine-gate/bench/true.ts [samples, default 300] [MiB, default 1024]
  *
  * Prints a table, then one line of JSON.
  */

@@ -27,7 +27,7 @@ let gate: GateProcess
 
 async function startProcess(): Promise<GateProcess> {
   let log = ''
-  const child = spawn(process.execPath, ['--conditions=source', main], {
+  const child = spawn(process.execPath, ['--conditions=sandlot-source', main], {
     env: {
       PATH: '/usr/bin:/bin',
       SANDLOT_DATA: data,

@@ -43,7 +43,7 @@ test.each([
 ])('%s', async (name, said) => {
   const { stdout } = await promisify(execFile)(
     process.execPath,
-    ['--conditions=source', join(EXAMPLES, name), folder],
+    ['--conditions=sandlot-source', join(EXAMPLES, name), folder],
     { timeout: 60_000 },
   )
   for (const line of said) expect(stdout).toContain(line)

@@ -19,7 +19,7 @@ interface Running {
 }
 
 function start(env: Record<string, string>): Running {
-  const child = spawn(process.execPath, ['--conditions=source', MAIN], {
+  const child = spawn(process.execPath, ['--conditions=sandlot-source', MAIN], {
     env: { PATH: process.env['PATH'] ?? '', SANDLOT_DATA: folder, LOG_LEVEL: 'info', PORT: '0', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })

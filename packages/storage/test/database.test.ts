@@ -139,7 +139,7 @@ describe('the lock', () => {
     spawn(
       process.execPath,
       [
-        '--conditions=source',
+        '--conditions=sandlot-source',
         '--input-type=module',
         '-e',
         HOLDER,

@@ -51,7 +51,7 @@ function controllerProcess(change: Partial<ControllerOrders>): {
   const program = join(import.meta.dirname, 'controller-program.ts')
   const child: ChildProcess = spawn(
     process.execPath,
-    ['--conditions=source', '--disable-warning=ExperimentalWarning', program, JSON.stringify(orders)],
+    ['--conditions=sandlot-source', '--disable-warning=ExperimentalWarning', program, JSON.stringify(orders)],
     { stdio: ['ignore', 'pipe', 'inherit'] },
   )
   processes.push(child)

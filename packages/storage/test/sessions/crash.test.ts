@@ -19,7 +19,7 @@ afterEach(() => rmSync(folder, { recursive: true }))
 
 /** Runs the child, kills it after `lines` acknowledgements and a random moment, and returns what it acknowledged. */
 async function runAndKill(path: string, lines: number): Promise<{ event: number; output: number }> {
-  const child = spawn(process.execPath, ['--conditions=source', CHILD, path], {
+  const child = spawn(process.execPath, ['--conditions=sandlot-source', CHILD, path], {
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   let said = ''
