@@ -81,6 +81,8 @@ export interface Sandboxes {
    * running up again with `attach`. `signal` ends only this caller's waiting.
    */
   acquire(userId: string, signal?: AbortSignal): Promise<Sandbox>
+  /** This user's sandbox while there is a stream to it, else undefined: nothing is started or connected for the question. */
+  connected(userId: string): Promise<Sandbox | undefined>
   status(userId: string): Promise<SandboxStatus>
   /** Kill every process of this user and empty /tmp; the workspace stays. Restarts a sandbox that does not answer. */
   reset(userId: string): Promise<void>
@@ -134,6 +136,7 @@ export function createSandboxes(options: SandboxesOptions): Sandboxes {
     limits,
     ...(options.runtime === undefined ? {} : { runtime: options.runtime }),
     ...(options.profileFor === undefined ? {} : { profileFor: options.profileFor }),
+    seen: new Map(),
   }
   const lock = createKeyedLock()
   const gate = createGate(options.startsAtOnce ?? 8)
@@ -210,6 +213,11 @@ export function createSandboxes(options: SandboxesOptions): Sandboxes {
 
   return {
     acquire,
+
+    async connected(userId) {
+      checkUser(userId)
+      return tenants.isConnected(userId) ? tenants.join(userId) : undefined
+    },
 
     async status(userId) {
       checkUser(userId)

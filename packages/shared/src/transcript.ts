@@ -88,6 +88,13 @@ export interface CallEntry {
     retries?: number | undefined
   }
   readonly approval?: Approval
+  /** What it had left running in the background has ended. */
+  readonly backgroundEnd?: {
+    exit?: ExitInfo | undefined
+    reason?: FailureReason | undefined
+    /** Epoch milliseconds. */
+    at: number
+  }
   readonly promptId?: string | undefined
   readonly turn?: number | undefined
   readonly announcedAt: number
@@ -230,6 +237,11 @@ function foldSandlotEvent(transcript: Transcript, event: SandlotEvent, meta: San
               },
             },
       )
+    case 'background_ended':
+      return changeCall(transcript, event.toolCallId, (call) => ({
+        ...call,
+        backgroundEnd: { exit: event.exit, reason: event.reason, at: meta.at },
+      }))
     case 'message_queued':
       return {
         ...transcript,

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { startInBackground } from '../background/start.ts'
 import { defineTool, firstLine, textArg } from '../define-tool.ts'
 import type { RefusedHost } from '@sandlot/sandbox/egress/egress'
 import { type CommandResult, runInSandbox } from '../sandboxed-tool-executor.ts'
@@ -28,6 +29,12 @@ const input = z.strictObject({
     .max(300_000)
     .default(120_000)
     .describe('Milliseconds after which the command is ended, 1000–300000.'),
+  background: z
+    .boolean()
+    .default(false)
+    .describe(
+      'Return at once and let it go on, for servers and long jobs: read_output shows what it prints, stop ends it.',
+    ),
 })
 
 export const runShellCommand = defineTool({
@@ -43,6 +50,7 @@ export const runShellCommand = defineTool({
   title: (args) => textArg(args, 'description') ?? firstLine(textArg(args, 'command') ?? 'Run a command'),
   async *execute(args, ctx) {
     const cwd = args.cwd === undefined ? {} : { cwd: workspacePath(args.cwd) || '.' }
+    if (args.background) return yield* startInBackground({ command: args.command, ...cwd }, ctx)
     const result = yield* runInSandbox({ command: args.command, inSession: true, ...cwd }, ctx)
     return shellOutcome(result)
   },

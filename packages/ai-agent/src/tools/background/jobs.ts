@@ -1,0 +1,72 @@
+/** Commands that go on after their call: a fold of the session's log, so that a restart knows them too. */
+import { type SessionEvent, isOutcome, sandlotEventOf } from '@sandlot/shared/events'
+import { z } from 'zod'
+
+/** `data.background` of an outcome: what started, was read or was stopped. */
+const backgroundData = z.object({
+  background: z.object({
+    id: z.string(),
+    /** Only where it was started: the command in the sandbox, and the boot that runs it. */
+    command: z.string().optional(),
+    boot: z.string().optional(),
+    line: z.string().optional(),
+    /** The byte of its log to read on from. */
+    next: z.number().optional(),
+    /** The model knows by this result that it has ended. */
+    ended: z.literal(true).optional(),
+  }),
+})
+
+/** One background command of a session. */
+export interface Job {
+  /** As the model names it: bg1, bg2 … */
+  id: string
+  /** The call that started it. */
+  callId: string
+  /** Its command id in the sandbox. */
+  command: string
+  boot: string
+  /** The first line of the command, for people. */
+  line: string
+  /** The byte of its log from which the model has not read. */
+  next: number
+  /** The model knows that it has ended. */
+  endKnown: boolean
+  /** The log says that it has ended. */
+  over: boolean
+}
+
+/** Every background command of the session, in the order of their start. */
+export function jobsOf(events: readonly SessionEvent[]): Job[] {
+  const jobs = new Map<string, Job>()
+  for (const event of events) {
+    const happened = sandlotEventOf(event)
+    if (happened?.type === 'background_ended') {
+      for (const job of jobs.values()) if (job.callId === happened.toolCallId) job.over = true
+      continue
+    }
+    if (!isOutcome(event)) continue
+    const read = backgroundData.safeParse(event.rawOutput?.data)
+    if (!read.success) continue
+    const { id, command, boot, line = '', next, ended } = read.data.background
+    if (command !== undefined && boot !== undefined) {
+      const started = { id, callId: event.toolCallId, command, boot, line }
+      jobs.set(id, { ...started, next: 0, endKnown: false, over: false })
+    }
+    const job = jobs.get(id)
+    if (job === undefined) continue
+    job.next = next ?? job.next
+    job.endKnown ||= ended === true
+  }
+  return [...jobs.values()]
+}
+
+/** The id of the next one. */
+export function nextJobId(events: readonly SessionEvent[]): string {
+  return `bg${jobsOf(events).length + 1}`
+}
+
+/** Where its output is, relative to the workspace. */
+export function logPath(command: string): string {
+  return `.tool-outputs/${command}.txt`
+}

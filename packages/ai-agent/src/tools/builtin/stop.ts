@@ -1,0 +1,42 @@
+import { z } from 'zod'
+import { findJob } from '../background/find-job.ts'
+import { endWords, jobState } from '../background/job-state.ts'
+import { defineTool, textArg } from '../define-tool.ts'
+import { orAborted } from '../or-aborted.ts'
+import { acquireSandbox } from '../sandboxed-tool-executor.ts'
+
+const input = z.strictObject({
+  id: z.string().min(1).max(64).describe('The id of the background command, for example bg1.'),
+})
+
+/** From TERM to KILL. */
+const GRACE_MS = 2000
+
+export const stop = defineTool({
+  id: 'stop',
+  name: 'stop',
+  description: 'Ends a background command of this conversation and everything that it has started.',
+  kind: 'execute',
+  input,
+  // It can only end what this conversation was allowed to start.
+  readOnly: true,
+  timeoutMs: 10_000,
+  title: (args) => `Stop ${textArg(args, 'id') ?? 'a background command'}`,
+  async *execute(args, ctx) {
+    const job = findJob(args.id, ctx)
+    const sandbox = yield* acquireSandbox(ctx)
+    const before = await jobState(sandbox, job)
+    const data = { background: { id: job.id, ended: true as const } }
+    if (before.state !== 'running') {
+      return { status: 'completed', forModel: `${job.id} (${job.line}) ${endWords(before)} already.`, data }
+    }
+    const command = await sandbox.attach(job.command)
+    if (command !== undefined) {
+      void Promise.allSettled([command.exit])
+      await command.cancel(GRACE_MS)
+      await orAborted(command.exit, ctx.signal)
+    }
+    const text = `Stopped ${job.id} (${job.line}) and everything it had started.`
+    return { status: 'completed', forModel: text, data }
+  },
+})
