@@ -1,0 +1,87 @@
+/**
+ * The one place where it is decided whether a call runs. Pure: a call, the rules that hold now and the mode in, a
+ * verdict with its reasons out. Built-in blocks > deny > ask > allow > what the tool is > the mode, for every part of the
+ * call on its own; the strictest part decides.
+ */
+import type { Mode } from '@sandlot/shared/events'
+import { type Rule, type RuleReason, VERDICTS, type Verdict, describeMatch } from '@sandlot/shared/rules'
+import { type Answer, concerns, covers } from './match.ts'
+import { type Part, type Usual, partsOf } from './parts.ts'
+import type { CallRequest } from './request.ts'
+
+export interface Judgement {
+  verdict: Verdict
+  /** Of the parts that the verdict is about, at most eight. Empty when everything simply may run. */
+  why: RuleReason[]
+  /** Parts that ask only because nothing allows them: what an answer can be remembered for. Empty when a rule asks. */
+  open: Part[]
+}
+
+const MAX_REASONS = 8
+
+/** `rules`: only those that have not expired. */
+export function judge(request: CallRequest, rules: readonly Rule[], mode: Mode): Judgement {
+  const judged = partsOf(request).map((part) => ({ part, ...judgePart(part, request, rules, mode) }))
+  const level = Math.max(0, ...judged.map(({ verdict }) => VERDICTS.indexOf(verdict)))
+  const verdict = VERDICTS[level] ?? 'block'
+  const deciding = judged.filter((one) => one.verdict === verdict)
+  const why = deciding.flatMap(({ part, because, ruleId }) =>
+    because === undefined ? [] : [{ part: part.text, because, ...(ruleId === undefined ? {} : { ruleId }) }],
+  )
+  const ruled = deciding.some(({ byRule }) => byRule)
+  return {
+    verdict,
+    why: distinct(why).slice(0, MAX_REASONS),
+    open: verdict === 'ask' && !ruled ? deciding.map(({ part }) => part) : [],
+  }
+}
+
+interface PartVerdict {
+  verdict: Verdict
+  because?: string
+  ruleId?: string
+  /** A rule made it ask or deny, so an answer cannot be remembered against it. */
+  byRule?: true
+}
+
+function judgePart(part: Part, request: CallRequest, rules: readonly Rule[], mode: Mode): PartVerdict {
+  if (part.block !== undefined) return { verdict: 'block', because: part.block }
+  let doubt: PartVerdict | undefined
+  for (const effect of ['deny', 'ask'] as const) {
+    for (const rule of rules) {
+      if (rule.effect !== effect) continue
+      const answer = concerns(rule.match, part, request)
+      if (answer === 'no') continue
+      const told = { because: ruleWords(rule, answer), ruleId: rule.id, byRule: true } as const
+      if (answer === 'yes') return { verdict: effect, ...told }
+      doubt ??= { verdict: 'ask', ...told }
+    }
+  }
+  if (doubt !== undefined) return doubt
+  const allowing = rules.find((rule) => rule.effect === 'allow' && covers(rule.match, part, request))
+  if (allowing !== undefined)
+    return { verdict: 'allow', because: ruleWords(allowing, 'yes'), ruleId: allowing.id }
+  return runsIn(mode, part.usual) ? { verdict: 'allow' } : { verdict: 'ask', because: part.because }
+}
+
+function runsIn(mode: Mode, usual: Usual): boolean {
+  return mode === 'yolo' || usual === 'read' || (usual === 'edit' && mode === 'auto-edit')
+}
+
+const WHOSE = { deployment: 'this Sandlot’s rule', user: 'your rule', session: 'your rule for this session' }
+const DOES = { deny: 'denies', ask: 'asks about', allow: 'allows' }
+
+function ruleWords({ origin, effect, match }: Rule, answer: Answer): string {
+  const about = `${WHOSE[origin]} that ${DOES[effect]} ${describeMatch(match)}`
+  return answer === 'maybe' ? `may be what is meant by ${about}` : `is what is meant by ${about}`
+}
+
+function distinct(reasons: readonly RuleReason[]): RuleReason[] {
+  const seen = new Set<string>()
+  return reasons.filter(({ part, because }) => {
+    const key = JSON.stringify([part, because])
+    const fresh = !seen.has(key)
+    seen.add(key)
+    return fresh
+  })
+}

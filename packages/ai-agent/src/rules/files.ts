@@ -1,0 +1,57 @@
+/** Paths of the workspace, patterns of them, and the files whose change is more than an edit. */
+import { posix } from 'node:path'
+
+const WORKSPACE = '/workspace'
+
+/** Absolute and without `.`, `..` and double slashes. Relative paths begin at the workspace. */
+export function absolutePath(path: string): string {
+  return posix.resolve(WORKSPACE, path)
+}
+
+const compiled = new Map<string, RegExp>()
+const KEPT = 500
+/** `/**` only at the end; then what a regular expression would take for more than a letter. */
+const TOKENS = /\/\*\*$|\/\*\*\/|\*\*|[*?]|[.+^${}()|[\]\\]/g
+
+/** `pattern` as in a rule: `*` and `?` within a name, `**` over folders; `folder/**` also means the folder. */
+export function matchesPath(pattern: string, path: string): boolean {
+  return patternOf(pattern).test(path)
+}
+
+function patternOf(pattern: string): RegExp {
+  const known = compiled.get(pattern)
+  if (known !== undefined) return known
+  const absolute = pattern.startsWith('/') ? pattern : `${WORKSPACE}/${pattern}`
+  const source = absolute.replaceAll(TOKENS, (token) => {
+    if (token === '/**') return '(?:/.*)?'
+    if (token === '/**/') return '/(?:.*/)?'
+    if (token === '**') return '.*'
+    if (token === '*') return '[^/]*'
+    return token === '?' ? '[^/]' : `\\${token}`
+  })
+  const made = new RegExp(`^${source}$`, 's')
+  if (compiled.size >= KEPT) compiled.clear()
+  compiled.set(pattern, made)
+  return made
+}
+
+/**
+ * Files that programs take orders from: git's own (a pager, a hook or a file-system monitor is a command line there),
+ * the shell's start-up files, keys, and what stands first in PATH. HOME is the workspace. An edit of one is not just an
+ * edit: it decides what later commands run. This is also what makes `git status` a command that only reads.
+ */
+export function isOrdersFile(path: string): boolean {
+  const absolute = absolutePath(path)
+  const names = absolute.split('/')
+  const name = names.at(-1) ?? ''
+  // `HEAD` makes any folder a repository with a configuration of its own.
+  if (names.includes('.git') || name === 'HEAD' || name === '.gitconfig' || name === '.gitmodules')
+    return true
+  if (
+    /^\.(bash|zsh)(rc|_profile|_login|_logout|_aliases|env)$|^\.(profile|zshrc|inputrc|npmrc|curlrc|wgetrc|netrc)$/.test(
+      name,
+    )
+  )
+    return true
+  return /^\/workspace\/(\.ssh|\.gnupg|\.config|\.local)(\/|$)/.test(absolute)
+}

@@ -1,0 +1,105 @@
+/** One rule against one part of a call. */
+import type { RuleMatch } from '@sandlot/shared/rules'
+import { absolutePath, matchesPath } from './files.ts'
+import { matchesHost } from './hosts.ts'
+import type { Part } from './parts.ts'
+import type { CallRequest } from './request.ts'
+import { certainlyMatches, meantBy } from './shell/pattern.ts'
+import type { ArgWord } from './shell/words.ts'
+
+/** `maybe`: what the part is about is not known before it runs, and it may be what the rule is about. */
+export type Answer = 'yes' | 'maybe' | 'no'
+
+/** Whether a rule that allows covers the part: only what is certain. */
+export function covers(match: RuleMatch, part: Part, request: CallRequest): boolean {
+  if ('tool' in match) return matchesTool(match.tool, request.tool)
+  if ('command' in match)
+    return request.asks.some((ask) => ask.kind === 'shell' && ask.command === match.command)
+  const { subject } = part
+  if ('shell' in match) return subject.type === 'run' && certainlyMatches(match.shell, subject.words)
+  if ('host' in match) return subject.type === 'host' && matchesHost(match.host, subject.host, subject.port)
+  const access = subject.type === 'file' ? subject.access : subject.type
+  if (access !== 'read' && access !== 'write') return false
+  if (match.access !== undefined && match.access !== access) return false
+  const path = 'path' in subject ? subject.path : undefined
+  // A relative path of a redirection begins wherever the shell stands.
+  return path !== undefined && path.startsWith('/') && matchesPath(match.file, absolutePath(path))
+}
+
+/** Whether a rule that denies or asks is meant: in doubt `maybe`. */
+export function concerns(match: RuleMatch, part: Part, request: CallRequest): Answer {
+  if ('tool' in match || 'command' in match) return covers(match, part, request) ? 'yes' : 'no'
+  const { subject } = part
+  if ('shell' in match) {
+    if (subject.type === 'run') return meantBy(match.shell, subject.words)
+    return subject.type === 'unknown' ? 'maybe' : 'no'
+  }
+  if ('host' in match) {
+    if (subject.type === 'host') return covers(match, part, request) ? 'yes' : 'no'
+    return subject.type === 'run' ? namesHost(match.host, subject.words) : 'no'
+  }
+  const { file, access } = match
+  switch (subject.type) {
+    case 'file':
+      return covers(match, part, request) ? 'yes' : 'no'
+    case 'read':
+    case 'write':
+      if (access !== undefined && access !== subject.type) return 'no'
+      if (subject.path === undefined) return 'maybe'
+      if (matchesPath(file, absolutePath(subject.path))) return 'yes'
+      return subject.path.startsWith('/') ? 'no' : 'maybe'
+    case 'run':
+      return namesFile(file, access, subject)
+    case 'unknown':
+      return 'maybe'
+    default:
+      return 'no'
+  }
+}
+
+/** `*` at the end of an id stands for the rest. */
+function matchesTool(pattern: string, id: string): boolean {
+  return pattern.endsWith('*') ? id.startsWith(pattern.slice(0, -1)) : pattern === id
+}
+
+/** They print what they are given, or where they are; no file. */
+const OPENS_NOTHING = new Set(
+  'echo printf true false : pwd date sleep seq cd exit set whoami id uname test ['.split(' '),
+)
+
+/**
+ * A program opens what it likes: a path among its words is certain, a word that is not known may be one. A command that
+ * runs only because it reads may read this too, unless it opens nothing.
+ */
+function namesFile(
+  file: string,
+  access: 'read' | 'write' | undefined,
+  subject: Extract<Part['subject'], { type: 'run' }>,
+): Answer {
+  const [head, ...rest] = subject.words
+  const reads = subject.effect !== 'acts'
+  if (access === 'write' && reads) return 'no'
+  if (OPENS_NOTHING.has(head?.literal ?? '')) return 'no'
+  const named = rest.some(
+    ({ literal }) => literal !== undefined && pathsIn(literal).some((path) => matchesPath(file, path)),
+  )
+  if (named) return 'yes'
+  return subject.effect === 'proven' || rest.some(({ literal }) => literal === undefined) ? 'maybe' : 'no'
+}
+
+/** What a word may name: itself, and what stands behind the `=` of an option. */
+function pathsIn(word: string): string[] {
+  const value = word.includes('=') ? word.slice(word.indexOf('=') + 1) : undefined
+  return [word, ...(value === undefined || value === '' ? [] : [value])].map(absolutePath)
+}
+
+/** A URL among the words, or a name by itself. */
+function namesHost(pattern: string, words: readonly ArgWord[]): Answer {
+  for (const { literal } of words.slice(1)) {
+    if (literal === undefined) continue
+    const host = /^(?:[a-z][a-z0-9+.-]*:\/\/)?(?:[^/@\s]*@)?([^/:@\s]+)/i.exec(literal)?.[1] ?? ''
+    if (matchesHost(pattern, host, undefined) || matchesHost(pattern.replace(/:\d+$/, ''), host, undefined))
+      return 'yes'
+  }
+  return 'no'
+}

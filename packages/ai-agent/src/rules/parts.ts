@@ -1,0 +1,84 @@
+/** A call → everything in it that is judged on its own. */
+import { hostBlock } from './hosts.ts'
+import { absolutePath, isOrdersFile } from './files.ts'
+import type { CallRequest, RuleRequest } from './request.ts'
+import { shellParts } from './shell/shell-parts.ts'
+import type { ShellPart } from './shell/parts.ts'
+
+/** What a part does where no rule says anything: `read` always runs, `edit` in auto-edit, `act` in yolo only. */
+export type Usual = 'read' | 'edit' | 'act'
+
+export interface Part {
+  /** As people are shown it. */
+  text: string
+  subject:
+    | ShellPart
+    | { type: 'file'; access: 'read' | 'write'; path: string }
+    | { type: 'host'; host: string; port: number | undefined }
+    | { type: 'tool' }
+  usual: Usual
+  /** The end of a sentence, for when it asks. */
+  because: string
+  /** Why nothing can allow it. */
+  block?: string
+}
+
+export function partsOf(request: CallRequest): Part[] {
+  if (request.asks.length > 0) return request.asks.flatMap((ask) => partsOfOne(ask, request))
+  const { kind, readOnly, tool } = request
+  const usual = readOnly ? 'read' : kind === 'edit' ? 'edit' : 'act'
+  const because = usual === 'edit' ? 'changes files' : 'is a tool that may do more than read'
+  return [{ text: tool, subject: { type: 'tool' }, usual, because }]
+}
+
+function partsOfOne(ask: RuleRequest, request: CallRequest): Part[] {
+  switch (ask.kind) {
+    case 'shell':
+      return shellParts(ask.command).map(shellPart)
+    case 'file':
+      return [filePart(ask, request)]
+    case 'host': {
+      const { host, port } = ask
+      const block = hostBlock(host)
+      const text = port === undefined ? host : `${host}:${port}`
+      return [
+        {
+          text,
+          subject: { type: 'host', host, port },
+          usual: 'act',
+          because: 'is a host outside of the sandbox',
+          ...(block === undefined ? {} : { block }),
+        },
+      ]
+    }
+  }
+}
+
+function filePart(ask: Extract<RuleRequest, { kind: 'file' }>, { kind }: CallRequest): Part {
+  const path = absolutePath(ask.path)
+  const subject = { type: 'file', access: ask.access, path } as const
+  if (ask.access === 'read') return { text: path, subject, usual: 'read', because: 'is read' }
+  if (isOrdersFile(path))
+    return { text: path, subject, usual: 'act', because: 'is a file that programs take orders from' }
+  const because = kind === 'delete' ? 'is deleted' : kind === 'move' ? 'is moved' : 'is changed'
+  return { text: path, subject, usual: kind === 'edit' ? 'edit' : 'act', because }
+}
+
+function shellPart(part: ShellPart): Part {
+  const { text } = part
+  switch (part.type) {
+    case 'run':
+      return {
+        text,
+        subject: part,
+        usual: part.effect === 'acts' ? 'act' : 'read',
+        because: 'is not known to only read',
+      }
+    case 'write':
+      return { text, subject: part, usual: 'act', because: 'writes a file' }
+    case 'read':
+      return { text, subject: part, usual: 'read', because: 'reads a file' }
+    case 'unknown':
+      return { text, subject: part, usual: 'act', because: part.because }
+  }
+}

@@ -1,0 +1,147 @@
+/**
+ * `git` where it only reads. What git runs by its configuration (pagers, diff programs, fsmonitor) is not looked into
+ * here: that configuration can only be written by what was itself allowed, because edits of it always ask (`files.ts`).
+ */
+import { type Options, keepsTo } from './options.ts'
+import type { ArgWord } from './words.ts'
+
+const FORMAT =
+  'oneline pretty=? format= abbrev-commit no-abbrev-commit abbrev=? date= decorate=? no-decorate graph color=? no-color encoding= no-notes relative-date parents children left-right'
+const DIFF =
+  'patch no-patch unified= raw stat=? numstat shortstat dirstat=? summary name-only name-status cached staged merge-base minimal patience histogram diff-algorithm= word-diff=? color-words=? no-renames find-renames=? find-copies=? diff-filter= exit-code quiet ignore-all-space ignore-space-change ignore-space-at-eol ignore-blank-lines ignore-cr-at-eol function-context inter-hunk-context= full-index binary check no-ext-diff no-textconv text relative=? src-prefix= dst-prefix= no-prefix submodule=? ignore-submodules=? no-index pickaxe-all pickaxe-regex line-prefix= compact-summary'
+const CHOICE =
+  'max-count= skip= since= after= until= before= author= committer= grep= all-match invert-grep regexp-ignore-case extended-regexp fixed-strings perl-regexp merges no-merges first-parent min-parents= max-parents= all branches=? tags=? remotes=? glob= exclude= follow full-history simplify-merges topo-order date-order author-date-order reverse not source name-only name-status cherry-pick cherry-mark ancestry-path boundary walk-reflogs no-walk count cc'
+
+const LOG: Options = {
+  flags: 'pszwabBMCREFiPtcmgu',
+  valued: 'nUSGLl',
+  numbers: true,
+  long: `${FORMAT} ${DIFF} ${CHOICE}`,
+}
+
+const COMMANDS: Readonly<Record<string, Options | ((words: readonly ArgWord[]) => boolean)>> = {
+  status: {
+    flags: 'sbvzu',
+    long: 'short branch show-stash porcelain=? long verbose untracked-files=? ignore-submodules=? ignored=? column=? no-column ahead-behind no-ahead-behind renames no-renames find-renames=?',
+  },
+  log: LOG,
+  shortlog: {
+    flags: 'nsec',
+    valued: 'w',
+    numbers: true,
+    long: `numbered summary email committer group= ${CHOICE}`,
+  },
+  show: LOG,
+  diff: { flags: 'puszwabBMCR', valued: 'USGl', numbers: true, long: DIFF },
+  'diff-tree': { flags: 'prtszmcvuMCRB', valued: 'US', long: `root no-commit-id stdin ${DIFF} ${FORMAT}` },
+  'rev-parse': {
+    flags: 'q',
+    long: 'show-toplevel show-prefix show-cdup git-dir absolute-git-dir git-common-dir is-inside-work-tree is-inside-git-dir is-bare-repository is-shallow-repository verify quiet short=? abbrev-ref=? symbolic symbolic-full-name all branches=? tags=? remotes=? default= revs-only no-revs flags no-flags',
+  },
+  'rev-list': LOG,
+  'ls-files': {
+    flags: 'cdmoistukvzf',
+    valued: 'x',
+    long: 'cached deleted modified others ignored stage unmerged killed full-name error-unmatch directory no-empty-directory eol deduplicate exclude= exclude-standard abbrev=? recurse-submodules',
+  },
+  'ls-tree': {
+    flags: 'drtlz',
+    long: 'long name-only name-status object-only full-name full-tree abbrev=? format=',
+  },
+  'cat-file': { flags: 'etps', long: 'batch batch-check batch-all-objects unordered' },
+  blame: {
+    flags: 'lbtefnswcpCM',
+    valued: 'LS',
+    long: 'show-name show-number show-email porcelain line-porcelain incremental root show-stats since= abbrev= date= ignore-rev= color-lines color-by-age no-textconv',
+  },
+  describe: {
+    long: 'tags all contains abbrev= long always exact-match candidates= match= exclude= first-parent',
+  },
+  'name-rev': { long: 'name-only tags refs= exclude= all always no-undefined' },
+  'merge-base': { flags: 'a', long: 'all octopus independent is-ancestor fork-point' },
+  'count-objects': { flags: 'vH', long: 'verbose human-readable', most: 0 },
+  'check-ignore': { flags: 'qvzn', long: 'quiet verbose non-matching no-index stdin' },
+  'for-each-ref': {
+    long: 'count= sort= format= points-at= merged=? no-merged=? contains=? no-contains=? ignore-case',
+  },
+  grep: {
+    flags: 'niIrwvhHEGFPlLzcoaWpqt',
+    valued: 'eABCmf',
+    numbers: true,
+    long: 'cached no-index untracked no-exclude-standard exclude-standard ignore-case word-regexp invert-match full-name extended-regexp basic-regexp fixed-strings perl-regexp line-number column files-with-matches files-without-match null count only-matching color=? no-color heading break context= after-context= before-context= show-function function-context max-depth= max-count= and or not all-match quiet threads= recursive',
+  },
+  version: { long: 'build-options', most: 0 },
+  reflog: (words) =>
+    words.every(
+      ({ literal }) => literal !== undefined && !/^(expire|delete|drop|write|exists)$/.test(literal),
+    ) && keepsTo(LOG, words),
+  stash: (words) =>
+    (words[0]?.literal === 'list' || words[0]?.literal === 'show') && keepsTo(LOG, words.slice(1)),
+  branch: (words) =>
+    lists(
+      words,
+      {
+        flags: 'arvi',
+        long: 'all remotes verbose show-current list no-color color=? column=? no-column ignore-case sort= format= contains=? no-contains=? merged=? no-merged=? points-at= abbrev= no-abbrev',
+      },
+      /^(--list|-l|--contains.*|--merged.*|--no-merged.*|--no-contains.*|--points-at.*)$/,
+    ),
+  tag: (words) =>
+    lists(
+      words,
+      {
+        flags: 'li',
+        valued: '',
+        numbers: true,
+        long: 'list sort= format= contains=? no-contains=? merged=? no-merged=? points-at= column=? no-column color=? ignore-case',
+      },
+      /^(--list|-[a-z]*l[a-z]*|-n\d*|--contains.*|--merged.*|--no-merged.*|--no-contains.*|--points-at.*)$/,
+    ),
+  remote: (words) =>
+    words.length === 0 ||
+    (words.length === 1 && (words[0]?.literal === '-v' || words[0]?.literal === '--verbose')) ||
+    (words[0]?.literal === 'get-url' && keepsTo({ long: 'push all' }, words.slice(1))),
+  worktree: (words) =>
+    words[0]?.literal === 'list' &&
+    keepsTo({ flags: 'vz', long: 'porcelain verbose', most: 0 }, words.slice(1)),
+  config: (words) =>
+    words.every(({ literal }) => literal !== undefined) &&
+    words.some(({ literal }) => /^(--get|--get-all|--get-regexp|--list|-l)$/.test(literal ?? '')) &&
+    keepsTo(
+      {
+        flags: 'lz',
+        long: 'get get-all get-regexp list local global system worktree show-origin show-scope name-only null includes no-includes type= bool int path',
+        most: 2,
+      },
+      words,
+    ),
+}
+
+/** `words` without git's own name. */
+export function isReadOnlyGit(words: readonly ArgWord[]): boolean {
+  let at = 0
+  for (; at < words.length; at++) {
+    const text = words[at]?.literal
+    if (text === undefined) return false
+    if (text === '--version') return words.length === 1
+    if (text === '-C' && words[at + 1]?.loose === false) at++
+    else if (
+      text !== '--no-pager' &&
+      text !== '-P' &&
+      text !== '--no-optional-locks' &&
+      text !== '--literal-pathspecs'
+    )
+      break
+  }
+  const name = words[at]?.literal
+  if (name === undefined || !Object.hasOwn(COMMANDS, name)) return false
+  const rest = words.slice(at + 1)
+  const known = COMMANDS[name]
+  return typeof known === 'function' ? known(rest) : known !== undefined && keepsTo(known, rest)
+}
+
+/** A name makes a branch or a tag, unless an option says that it is only looked for. */
+function lists(words: readonly ArgWord[], options: Options, looking: RegExp): boolean {
+  const looks = words.some(({ literal }) => literal !== undefined && looking.test(literal))
+  return keepsTo({ ...options, flags: `${options.flags ?? ''}l`, ...(looks ? {} : { most: 0 }) }, words)
+}

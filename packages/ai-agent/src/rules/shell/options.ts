@@ -1,0 +1,56 @@
+/** The options of a program that only reads, as data, and whether given words keep to them. */
+import { type ArgWord, mayBeOption } from './words.ts'
+
+export interface Options {
+  /** Letters of options without a value. */
+  flags?: string
+  /** Letters of options with one. */
+  valued?: string
+  /** Names of long options, without dashes; `name=` has a value, `name=?` may have one. */
+  long?: string
+  /** `-5`. */
+  numbers?: true
+  /** Words that are no options: how many at most. */
+  most?: number
+}
+
+/** True when every word behind the name is an option of the list, its value, or no option. Abbreviations are not on the list. */
+export function keepsTo(options: Options, words: readonly ArgWord[]): boolean {
+  const long = new Map(
+    (options.long ?? '').split(' ').map((name) => {
+      const [bare = '', value] = name.split('=')
+      return [bare, value === undefined ? 'none' : value === '?' ? 'maybe' : 'needed'] as const
+    }),
+  )
+  let others = 0
+  let ended = false
+  for (let at = 0; at < words.length; at++) {
+    const word = words[at]
+    if (word === undefined) break
+    if (!ended && word.literal === '--') {
+      ended = true
+      continue
+    }
+    if (ended || !mayBeOption(word) || word.literal === '-') {
+      // A word that may become several counts as too many.
+      others += word.loose || word.literal === undefined ? (options.most ?? 0) : 1
+      continue
+    }
+    const text = word.literal
+    if (text === undefined) return false
+    if (text.startsWith('--')) {
+      const equals = text.indexOf('=')
+      const kind = long.get(equals < 0 ? text.slice(2) : text.slice(2, equals))
+      if (kind === undefined || (kind === 'none' && equals >= 0)) return false
+      if (kind === 'needed' && equals < 0 && words[++at]?.loose !== false) return false
+      continue
+    }
+    if (options.numbers === true && /^-\d+$/.test(text)) continue
+    const letters = [...text.slice(1)]
+    const valueAt = letters.findIndex((letter) => options.valued?.includes(letter) === true)
+    const flags = valueAt < 0 ? letters : letters.slice(0, valueAt)
+    if (flags.some((letter) => options.flags?.includes(letter) !== true)) return false
+    if (valueAt === letters.length - 1 && valueAt >= 0 && words[++at]?.loose !== false) return false
+  }
+  return options.most === undefined || others <= options.most
+}

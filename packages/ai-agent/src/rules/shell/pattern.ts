@@ -1,0 +1,113 @@
+/** The pattern of a rule about commands, and how it compares with the words of one. */
+import { parse } from 'unbash'
+import { escapes } from './escapes.ts'
+import { type ArgWord, argWord } from './words.ts'
+
+/** Any words, also none. */
+const WILD = Symbol('*')
+type PatternWord = string | typeof WILD
+
+const read = new Map<string, readonly PatternWord[] | { problem: string }>()
+const KEPT = 500
+
+/** Why `text` cannot stand in a rule; undefined when it can. */
+export function patternProblem(text: string): string | undefined {
+  const words = readPattern(text)
+  return 'problem' in words ? words.problem : undefined
+}
+
+function readPattern(text: string): readonly PatternWord[] | { problem: string } {
+  const known = read.get(text)
+  if (known !== undefined) return known
+  if (read.size >= KEPT) read.clear()
+  const made = parsePattern(text)
+  read.set(text, made)
+  return made
+}
+
+function parsePattern(text: string): readonly PatternWord[] | { problem: string } {
+  const { commands, errors = [] } = parse(text)
+  const command = commands[0]?.command
+  if (
+    errors.length > 0 ||
+    commands.length !== 1 ||
+    command?.type !== 'Command' ||
+    commands[0]?.background === true
+  )
+    return { problem: 'must be one simple command, like npm test * (without ; | & and redirections)' }
+  if (command.name === undefined || command.prefix.length > 0 || command.redirects.length > 0)
+    return { problem: 'must be one simple command, without assignments and redirections' }
+  const words: PatternWord[] = []
+  for (const word of [command.name, ...command.args]) {
+    const known = word.type === 'Word' ? argWord(word).literal : word.text
+    if (known === undefined && word.text !== '*')
+      return { problem: `${word.text} is not a plain word; quote it, or use * alone for any further words` }
+    words.push(known ?? WILD)
+  }
+  return words
+}
+
+/** A word as it is written in a pattern. */
+export function quoteWord(word: string): string {
+  return /^[\w@%+=:,./-]+$/.test(word) && word !== '' ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`
+}
+
+/**
+ * Whether a rule that allows covers this command: certainly, or not. A `*` does not cover options by which the program
+ * would run another one.
+ */
+export function certainlyMatches(pattern: string, words: readonly ArgWord[]): boolean {
+  const wanted = readPattern(pattern)
+  if ('problem' in wanted || !compare(wanted, words, false)) return false
+  if (!wanted.includes(WILD)) return true
+  const named = new Set<PatternWord>(wanted)
+  return !escapes(
+    words.filter((word) => word.literal === undefined || !named.has(word.literal)),
+    words[0]?.literal ?? '',
+  )
+}
+
+/** Whether a rule that denies or asks is meant by this command: certainly, perhaps, or not. The folder of the program's name does not count. */
+export function meantBy(pattern: string, words: readonly ArgWord[]): 'yes' | 'maybe' | 'no' {
+  const wanted = readPattern(pattern)
+  if ('problem' in wanted) return 'maybe'
+  const [head, ...rest] = words
+  if (head === undefined) return 'no'
+  const base = head.literal?.split('/').at(-1)
+  const bare = base === undefined ? words : [{ ...head, literal: base, prefix: base }, ...rest]
+  for (const candidate of [words, bare]) if (compare(wanted, candidate, false)) return 'yes'
+  return compare(wanted, words, true) || compare(wanted, bare, true) ? 'maybe' : 'no'
+}
+
+/** `perhaps`: a word that is not known may be whatever the pattern has. */
+function compare(pattern: readonly PatternWord[], words: readonly ArgWord[], perhaps: boolean): boolean {
+  // Row by row: which beginnings of the words the pattern so far can stand for.
+  let reached = new Array<boolean>(words.length + 1).fill(false)
+  reached[0] = true
+  const skipLoose = (row: boolean[]): void => {
+    // In doubt a word that may vanish does.
+    if (perhaps)
+      for (const [at, word] of words.entries()) if (word.loose && row[at] === true) row[at + 1] = true
+  }
+  skipLoose(reached)
+  for (const wanted of pattern) {
+    const next = new Array<boolean>(words.length + 1).fill(false)
+    for (const [at, can] of reached.entries()) {
+      if (!can) continue
+      if (wanted === WILD) {
+        next.fill(true, at)
+        break
+      }
+      const word = words[at]
+      if (word === undefined) continue
+      if (word.literal === wanted) next[at + 1] = true
+      if (!perhaps || word.literal !== undefined) continue
+      // One that may become several may go on being the next ones.
+      if (word.loose) next[at] = true
+      if (word.loose || wanted.startsWith(word.prefix)) next[at + 1] = true
+    }
+    skipLoose(next)
+    reached = next
+  }
+  return reached[words.length] === true
+}

@@ -1,0 +1,158 @@
+/**
+ * Which commands only read. Proven means: the program is on this list, and every one of its words is an option that
+ * only reads, or certainly no option. What is not on the list is not proven, whatever it does. Expansions within the
+ * words are judged on their own.
+ */
+import { isPlainFind } from './find.ts'
+import { isReadOnlyGit } from './git.ts'
+import { type Options, keepsTo } from './options.ts'
+import { isPlainSedScript } from './sed.ts'
+import type { ArgWord } from './words.ts'
+
+/** Whatever they are given: no option of theirs writes, runs a program, or evaluates a word. */
+const HARMLESS = new Set(
+  (
+    'cat ls dir vdir wc head tail stat du df grep egrep fgrep cut tr nl tac rev fold fmt paste comm join expand unexpand od ' +
+    'hexdump cmp diff basename dirname realpath readlink pwd whoami id groups uname uptime printenv which type true false : echo ' +
+    'seq nproc free md5sum sha1sum sha224sum sha256sum sha384sum sha512sum b2sum cksum sum base64 base32 tsort numfmt factor ' +
+    'arch tty logname users who cd pushd popd dirs sleep expr ps jq column'
+  ).split(' '),
+)
+
+type Proof = Options | ((words: readonly ArgWord[]) => boolean)
+
+const PROOFS: Readonly<Record<string, Proof>> = {
+  find: (words) => isPlainFind([FIND, ...words]),
+  git: isReadOnlyGit,
+  sed: isReadOnlySed,
+  // The last word of these is a file to write.
+  uniq: {
+    flags: 'cdDiuz',
+    valued: 'fsw',
+    long: 'count repeated all-repeated=? unique ignore-case skip-fields= skip-chars= check-chars= zero-terminated group=?',
+    most: 1,
+  },
+  xxd: { flags: 'bEeiupC', valued: 'cglos', most: 1 },
+  sort: {
+    flags: 'bdfgiMhnRrVcCmsuz',
+    valued: 'kt',
+    long: 'reverse numeric-sort unique key= field-separator= ignore-case version-sort human-numeric-sort general-numeric-sort stable check=? merge zero-terminated ignore-leading-blanks dictionary-order month-sort',
+  },
+  tree: {
+    flags: 'adfilxpsugDFqNQhCnrtvUXJ',
+    valued: 'LPI',
+    long: 'noreport dirsfirst filesfirst gitignore prune du si charset= filelimit= matchdirs ignore-case metafirst sort=? inodes device',
+  },
+  file: {
+    flags: 'bchiLhkNnprsSvz0',
+    valued: 'eFfP',
+    long: 'brief mime mime-type mime-encoding dereference no-dereference keep-going extension',
+  },
+  date: (words) =>
+    keepsTo(
+      { flags: 'uR', valued: 'dr', long: 'utc universal date= reference= iso-8601=? rfc-3339= rfc-email' },
+      words.map(dateFlag),
+    ) &&
+    // A word that is no option and no format would set the clock.
+    words.every(
+      (word, at) =>
+        /^[-+]/.test(word.prefix) || /^(-d|-r|--date|--reference)$/.test(words[at - 1]?.literal ?? ''),
+    ),
+  hostname: { flags: 'sfidAI', long: 'short fqdn ip-address all-ip-addresses', most: 0 },
+  rg: {
+    flags: 'niIlcwvFoSUsuLpPNHhx0aq.',
+    valued: 'egtTABCmrjEdM',
+    long: 'line-number no-line-number ignore-case case-sensitive smart-case files-with-matches files-without-match count count-matches word-regexp invert-match fixed-strings only-matching multiline multiline-dotall hidden no-hidden no-ignore no-ignore-vcs no-heading heading with-filename no-filename files type-list json stats pretty pcre2 null sort= sortr= regexp= glob= iglob= type= type-not= after-context= before-context= context= max-count= max-depth= replace= color= colors= column no-column trim vimgrep passthru line-regexp quiet no-messages max-columns= max-columns-preview max-filesize= text follow unrestricted threads= encoding= debug no-config',
+  },
+  test: isPlainTest,
+  '[': isPlainTest,
+  printf: (words) => words[0]?.literal !== undefined && !words[0].literal.startsWith('-'),
+  read: (words) => keepsTo({ flags: 'rs', valued: 'dnNtpu' }, words) && namesOnly(words),
+  set: (words) =>
+    words.every(({ literal }) => literal !== undefined && /^([-+][euxo]+|pipefail)$/.test(literal)),
+  exit: isNumberOrNothing,
+  return: isNumberOrNothing,
+  break: isNumberOrNothing,
+  continue: isNumberOrNothing,
+  shift: isNumberOrNothing,
+  local: declaresPlainly,
+  declare: declaresPlainly,
+  readonly: declaresPlainly,
+  wait: (words) => words.length === 0,
+  jobs: (words) => words.length === 0,
+}
+
+/** Asked for their version, these read nothing that a workspace could have put in their way. */
+const VERSIONED =
+  /^(node|python|python3|gcc|g\+\+|make|perl|ruby|bash|sed|grep|find|tar|curl|wget|jq|rg|sqlite3|awk|gawk)$/
+
+const FIND: ArgWord = { text: 'find', literal: 'find', prefix: 'find', loose: false }
+
+/** True when running these words only reads. The first word is the program's name and known. */
+export function provesReadOnly(words: readonly ArgWord[]): boolean {
+  const [head, ...rest] = words
+  // A name with another folder in it is another program.
+  const name = head?.literal?.replace(/^\/(usr\/)?bin\//, '')
+  if (name === undefined) return false
+  if (HARMLESS.has(name)) return true
+  if (VERSIONED.test(name) && rest.length === 1 && rest[0]?.literal === '--version') return true
+  const proof = Object.hasOwn(PROOFS, name) ? PROOFS[name] : undefined
+  return typeof proof === 'function' ? proof(rest) : proof !== undefined && keepsTo(proof, rest)
+}
+
+/** `-I` may have its value joined: `-Iseconds`. */
+function dateFlag(word: ArgWord): ArgWord {
+  return /^-I(date|hours|minutes|seconds|ns)?$/.test(word.literal ?? '')
+    ? { ...word, literal: '-u', prefix: '-u' }
+    : word
+}
+
+/** `test -v name[…]` evaluates the index. */
+function isPlainTest(words: readonly ArgWord[]): boolean {
+  return words.every(({ literal, loose }) =>
+    literal === undefined ? !loose : literal !== '-v' && literal !== '-R',
+  )
+}
+
+/** `read` evaluates an index in a name, and sets what it names. */
+function namesOnly(words: readonly ArgWord[]): boolean {
+  return words.every(
+    ({ literal }, at) =>
+      literal !== undefined &&
+      (literal.startsWith('-') ||
+        /^-\w*[dnNtpu]$/.test(words[at - 1]?.literal ?? '') ||
+        /^[a-z_][a-z0-9_]*$/.test(literal)),
+  )
+}
+
+/** Without options (`-i` computes, `-n` makes other names of it); the values are judged as assignments. */
+function declaresPlainly(words: readonly ArgWord[]): boolean {
+  return words.every(({ prefix }) => /^[a-z_][a-z0-9_]*(=|$)/.test(prefix))
+}
+
+function isNumberOrNothing(words: readonly ArgWord[]): boolean {
+  return words.length === 0 || (words.length === 1 && /^\d{1,9}$/.test(words[0]?.literal ?? ''))
+}
+
+function isReadOnlySed(words: readonly ArgWord[]): boolean {
+  const options: Options = {
+    flags: 'nErsuz',
+    valued: 'el',
+    long: 'quiet silent regexp-extended separate unbuffered null-data posix sandbox debug expression= line-length=',
+  }
+  if (!keepsTo(options, words)) return false
+  const scripts: (string | undefined)[] = []
+  const others: ArgWord[] = []
+  for (let at = 0; at < words.length; at++) {
+    const word = words[at]
+    if (word === undefined) break
+    const text = word.literal ?? ''
+    const joined = /^(--expression=|-[nErsuz]*e)(?<script>[^]+)$/.exec(text)?.groups?.['script']
+    if (joined !== undefined) scripts.push(joined)
+    else if (text === '--expression' || /^-[nErsuz]*e$/.test(text)) scripts.push(words[++at]?.literal)
+    else if (text === '-l' || text === '--line-length') at++
+    else if (!text.startsWith('-')) others.push(word)
+  }
+  if (scripts.length === 0) scripts.push(others[0]?.literal)
+  return scripts.every((script) => script !== undefined && isPlainSedScript(script))
+}

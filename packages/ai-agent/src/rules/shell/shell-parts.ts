@@ -1,0 +1,237 @@
+/**
+ * A command line → its parts. The parser is real; everything that it or we cannot follow becomes an `unknown` part, so
+ * that nothing is ever left out. Never throws, and bounded: what is too long or too deep is unknown as a whole.
+ */
+import { messageOf } from '@sandlot/shared/errors'
+import {
+  type Assignment,
+  type Command,
+  type ParsedScript,
+  type Redirection,
+  type SyntaxNode,
+  forEachChild,
+  parse,
+} from 'unbash'
+import { expansionProblem } from './expansions.ts'
+import { MAX_COMMAND_CHARS, MAX_DEPTH, MAX_PARTS, type ShellPart } from './parts.ts'
+import { provesReadOnly } from './proof.ts'
+import { isHarmlessVariable } from './variables.ts'
+import { type ArgWord, argWord } from './words.ts'
+import { unwrap } from './wrappers.ts'
+
+/** Shown of a part. */
+const TEXT_CHARS = 300
+
+/** Every part of `command`, in no particular order. At least one, unless it is empty. */
+export function shellParts(command: string): ShellPart[] {
+  const reader = new Reader()
+  reader.script(command, 0)
+  return reader.parts
+}
+
+class Reader {
+  readonly parts: ShellPart[] = []
+  /** Names that the line gives a meaning of its own. */
+  readonly #functions = new Set<string>()
+
+  /** Read `source` as bash does. */
+  script(source: string, depth: number): void {
+    if (source.length > MAX_COMMAND_CHARS) return this.#unknown(source, 'is too long to be looked into')
+    if (depth > MAX_DEPTH)
+      return this.#unknown(source, 'is a command in a command, too deep to be looked into')
+    if (source.includes('\0')) return this.#unknown(source, 'has a NUL character')
+    const hidden = hiddenCharacter(source)
+    if (hidden !== undefined) this.#unknown(source, `has an invisible character (${hidden})`)
+    try {
+      const tree = parse(source)
+      this.#collectFunctions(tree)
+      this.#visit(tree, tree.source ?? source, depth)
+    } catch (error) {
+      // The parser reports what it does not understand as errors; a throw is a bug of it or of ours.
+      this.#unknown(source, `could not be looked into (${messageOf(error).slice(0, 100)})`)
+    }
+  }
+
+  #add(part: ShellPart): void {
+    if (this.parts.length < MAX_PARTS) this.parts.push(part)
+    else if (this.parts.length === MAX_PARTS)
+      this.parts.push({ type: 'unknown', text: '…', because: 'has more parts than are looked into' })
+  }
+
+  #unknown(text: string, because: string): void {
+    this.#add({ type: 'unknown', text: shorten(text), because })
+  }
+
+  /** Before anything else is judged: a function may be defined behind its first use, in a loop. */
+  #collectFunctions(node: SyntaxNode): void {
+    if (node.type === 'Function') this.#functions.add(node.name.value)
+    forEachChild(node, (child) => this.#collectFunctions(child))
+  }
+
+  #visit(node: SyntaxNode, source: string, depth: number): void {
+    switch (node.type) {
+      case 'Script': {
+        const script: ParsedScript = node
+        const own = script.source ?? source
+        const [error] = script.errors ?? []
+        if (error !== undefined) this.#unknown(own, `is not complete bash (${error.message})`)
+        return forEachChild(node, (child) => this.#visit(child, own, depth))
+      }
+      case 'Command':
+        this.#command(node, source, depth)
+        break
+      case 'Assignment':
+        this.#assignment(node)
+        break
+      case 'Redirect':
+      case 'HereString':
+      case 'HereDoc':
+        this.#redirect(node, source)
+        break
+      case 'For':
+      case 'Select':
+        this.#sets(node.name.value, source.slice(node.pos, node.name.end))
+        break
+      case 'Coproc':
+        if (node.name !== undefined) this.#sets(node.name.value, `coproc ${node.name.text}`)
+        break
+      case 'FileDescriptorVariable':
+        this.#sets(node.name, `{${node.name}}>`)
+        break
+      default: {
+        const problem = expansionProblem(node)
+        if (problem !== undefined) this.#unknown(source.slice(node.pos, node.end), problem)
+      }
+    }
+    forEachChild(node, (child) => {
+      if (!isForReadAlone(node, child)) this.#visit(child, source, depth)
+    })
+  }
+
+  #sets(name: string, text: string): void {
+    if (!isHarmlessVariable(name)) this.#unknown(text, `sets ${name}, which can change what programs do`)
+  }
+
+  #assignment(node: Assignment): void {
+    this.#sets(node.name, node.text)
+    const index = node.index
+    if (index !== undefined && !/^\d{1,9}$/.test(index.value))
+      this.#unknown(node.text, 'has an index that is computed when it runs')
+  }
+
+  #redirect(node: Redirection, source: string): void {
+    const text = source.slice(node.pos, node.end)
+    if (node.type !== 'Redirect') return
+    const { operator, target } = node
+    if (target === undefined) return this.#unknown(text, 'redirects to nothing')
+    const word = argWord(target)
+    const isDescriptor = operator === '<&' || operator === '>&'
+    if (isDescriptor && word.literal !== undefined && /^(\d+-?|-)$/.test(word.literal)) return
+    if (word.literal !== undefined && /^\/dev\/(tcp|udp)\//.test(word.literal))
+      return this.#unknown(text, 'opens a network connection')
+    if (word.literal !== undefined && HARMLESS_TARGETS.has(word.literal)) return
+    const reads = operator === '<' || operator === '<&'
+    // What is read may be /dev/tcp/… all the same.
+    if (reads && word.literal === undefined && !/^[^/$]|^\/(?!dev)/.test(word.prefix))
+      return this.#unknown(text, 'reads from a place that is not known before it runs')
+    this.#add({ type: reads ? 'read' : 'write', text: shorten(text), path: word.literal })
+  }
+
+  #command(node: Command, source: string, depth: number): void {
+    if (node.name === undefined) return
+    const words = [argWord(node.name), ...node.args.map(argumentWord)]
+    const given = node.redirects.flatMap((redirect) => inputOf(redirect))
+    this.#run(words, source.slice(node.pos, node.end), depth, given)
+  }
+
+  /** `input`: what a shell that is started here gets to read, where it is known. */
+  #run(words: readonly ArgWord[], text: string, depth: number, input: readonly (string | undefined)[]): void {
+    const [name] = words
+    if (name === undefined) return
+    if (depth > MAX_DEPTH) return this.#unknown(text, 'runs a program by way of too many others')
+    if (name.literal === undefined) {
+      this.#unknown(text, 'runs a program whose name is not known before it runs')
+      // `$(true) rm x` runs rm: an expansion may leave nothing behind.
+      if (name.loose) this.#run(words.slice(1), text, depth + 1, input)
+      return
+    }
+    if (name.literal === '') return this.#unknown(text, 'has no name')
+    const own = this.#functions.has(name.literal)
+    if (own) this.#unknown(text, `gives ${name.literal} a meaning of its own`)
+    const wrapped = unwrap(words, input)
+    const effect = own
+      ? 'acts'
+      : wrapped === undefined
+        ? provesReadOnly(words)
+          ? 'proven'
+          : 'acts'
+        : wrapped.effect
+    this.#add({ type: 'run', text: shorten(text), words, effect })
+    if (wrapped === undefined) return
+    for (const variable of wrapped.sets) this.#sets(variable, text)
+    for (const problem of wrapped.problems) this.#unknown(text, problem)
+    for (const inner of wrapped.commands)
+      this.#run(inner, inner.map((word) => word.text).join(' '), depth + 1, [])
+    for (const script of wrapped.scripts) this.script(script, depth + 1)
+  }
+}
+
+/** `IFS= read -r line`: the one variable that changes words, for the one builtin that does not pass it on. */
+function isForReadAlone(node: SyntaxNode, child: SyntaxNode): boolean {
+  if (node.type !== 'Command' || child.type !== 'Assignment' || node.name?.text !== 'read') return false
+  return child.name === 'IFS' && child.value.type === 'Word' && argWord(child.value).literal !== undefined
+}
+
+const HARMLESS_TARGETS = new Set([
+  '/dev/null',
+  '/dev/stdout',
+  '/dev/stderr',
+  '/dev/stdin',
+  '/dev/fd/1',
+  '/dev/fd/2',
+])
+
+function argumentWord(argument: Command['args'][number]): ArgWord {
+  if (argument.type === 'Word') return argWord(argument)
+  const { text, name, value, index, append } = argument
+  if (value.type === 'ArrayValue' || index !== undefined || append === true)
+    return { text, literal: undefined, prefix: name, loose: false }
+  const word = argWord(value)
+  const literal = word.literal === undefined ? undefined : `${name}=${word.literal}`
+  return { text, literal, prefix: `${name}=${word.prefix}`, loose: false }
+}
+
+/** What a redirection gives to be read: its text, or undefined where that is not known. Nothing for all others. */
+function inputOf(redirect: Redirection): (string | undefined)[] {
+  if (redirect.type === 'HereString') {
+    return [redirect.target === undefined ? undefined : argWord(redirect.target).literal]
+  }
+  if (redirect.type === 'HereDoc') {
+    const { parts, text } = redirect.body
+    const known = parts === undefined || parts.every((part) => part.type === 'Literal')
+    return [
+      known
+        ? parts === undefined
+          ? text
+          : parts.map((part) => ('value' in part ? part.value : '')).join('')
+        : undefined,
+    ]
+  }
+  return redirect.operator === '<' || redirect.operator === '<>' ? [undefined] : []
+}
+
+/** Characters that make a line look like another one. Tabs and line ends are none of them. */
+function hiddenCharacter(text: string): string | undefined {
+  // eslint-disable-next-line no-control-regex
+  const found = text.match(
+    /[\u0001-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]|\r(?!\n)/u,
+  )?.[0]
+  return found === undefined
+    ? undefined
+    : `U+${(found.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}`
+}
+
+export function shorten(text: string): string {
+  const one = text.trim()
+  return one.length > TEXT_CHARS ? `${one.slice(0, TEXT_CHARS)}…` : one
+}

@@ -1,0 +1,101 @@
+/** Words of a command as far as they are known before it runs. */
+import type { Word, WordPart } from 'unbash'
+
+/** One word of the source; it may become none, one or several when it runs. */
+export interface ArgWord {
+  /** As it is written. */
+  text: string
+  /** What the program gets, when that is certain. */
+  literal: string | undefined
+  /** What the word certainly begins with; equal to `literal` where that is known. */
+  prefix: string
+  /** It may become no word, or further words that begin with anything. */
+  loose: boolean
+}
+
+/** Something that cannot be known; also what a program adds itself, as `xargs` does. */
+export const ANYTHING: ArgWord = { text: '…', literal: undefined, prefix: '', loose: true }
+
+export function literalWord(literal: string): ArgWord {
+  return { text: literal, literal, prefix: literal, loose: false }
+}
+
+export function argWord(word: Word): ArgWord {
+  const { text } = word
+  const parts = word.parts
+  // A tilde becomes a home directory; only an unquoted one at the beginning of a word.
+  if (text.startsWith('~'))
+    return { text, literal: undefined, prefix: '~', loose: parts?.some(isLoose) ?? false }
+  if (parts === undefined) return { text, literal: word.value, prefix: word.value, loose: false }
+  let known = ''
+  for (const part of parts) {
+    const value = literalOf(part)
+    if (value === undefined) {
+      const prefix = known + knownBeginning(part)
+      return { text, literal: undefined, prefix, loose: parts.some(isLoose) }
+    }
+    known += value
+  }
+  return { text, literal: known, prefix: known, loose: false }
+}
+
+/** True unless it is certain that the word is no option: it may begin with a dash, or become more words. */
+export function mayBeOption(word: ArgWord): boolean {
+  return word.loose || word.prefix === ''
+    ? word.literal === undefined || word.loose
+    : word.prefix.startsWith('-')
+}
+
+function literalOf(part: WordPart): string | undefined {
+  switch (part.type) {
+    case 'Literal':
+    case 'SingleQuoted':
+    case 'AnsiCQuoted':
+      return part.value
+    case 'DoubleQuoted': {
+      let value = ''
+      for (const child of part.parts) {
+        if (child.type !== 'Literal') return undefined
+        value += child.value
+      }
+      return value
+    }
+    default:
+      return undefined
+  }
+}
+
+/** Of a quoted string with an expansion in it: what stands before that. */
+function knownBeginning(part: WordPart): string {
+  if (part.type === 'ProcessSubstitution') return '/dev/fd/'
+  if (part.type !== 'DoubleQuoted') return ''
+  let known = ''
+  for (const child of part.parts) {
+    if (child.type !== 'Literal') return known
+    known += child.value
+  }
+  return known
+}
+
+function isLoose(part: WordPart): boolean {
+  switch (part.type) {
+    case 'SimpleExpansion':
+    case 'ParameterExpansion':
+    case 'CommandExpansion':
+    case 'ArithmeticExpansion':
+    case 'BraceExpansion':
+    case 'Glob':
+    case 'ExtendedGlob':
+    case 'LocaleString':
+      return part.type !== 'Glob'
+    case 'DoubleQuoted':
+      // "$@" and "${list[@]}" become as many words as there are.
+      return part.parts.some(
+        (child) =>
+          (child.type === 'SimpleExpansion' && child.text.includes('@')) ||
+          (child.type === 'ParameterExpansion' && child.text.includes('@')),
+      )
+    default:
+      return false
+  }
+}

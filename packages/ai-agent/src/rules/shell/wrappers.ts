@@ -1,0 +1,328 @@
+/**
+ * Programs that run another one: what they would run, so that it is judged too. What a wrapper is given that is not
+ * listed here is a problem, and a problem asks.
+ */
+import { isPlainFind } from './find.ts'
+import { ANYTHING, type ArgWord, mayBeOption } from './words.ts'
+
+export interface Wrapped {
+  /** `carries`: does nothing of its own beside running what it carries. `proven`: and what it does itself only reads. */
+  effect: 'carries' | 'proven' | 'acts'
+  /** What runs, as words. */
+  commands: (readonly ArgWord[])[]
+  /** What a shell reads. */
+  scripts: string[]
+  /** Variables that are set for it. */
+  sets: string[]
+  /** Ends of sentences about what cannot be known. */
+  problems: string[]
+}
+
+interface Shape {
+  /** Options without a value, one letter each. */
+  flags?: string
+  /** One letter, with a value that is joined or the next word. */
+  valued?: string
+  /** Long options without a value, and with one (`--name=value` or `--name value`). */
+  long?: readonly string[]
+  longValued?: readonly string[]
+  /** Words between the options and the command: `timeout 5 cmd` has one. */
+  before?: number
+  /** The wrapper itself has an effect: `sudo`, `ssh`. */
+  acts?: true
+  /** The rest is joined with blanks and read by a shell. */
+  joined?: true
+  /** It adds words of its own behind the command. */
+  appends?: true
+}
+
+const SHAPES: Readonly<Record<string, Shape>> = {
+  timeout: {
+    flags: 'fpv',
+    valued: 'ks',
+    long: ['--foreground', '--preserve-status', '--verbose'],
+    longValued: ['--kill-after', '--signal'],
+    before: 1,
+  },
+  nice: { valued: 'n', longValued: ['--adjustment'] },
+  ionice: { flags: 't', valued: 'cn', longValued: ['--class', '--classdata'] },
+  nohup: {},
+  setsid: { flags: 'cfw', long: ['--ctty', '--fork', '--wait'] },
+  stdbuf: { valued: 'ioe', longValued: ['--input', '--output', '--error'] },
+  unbuffer: { flags: 'p' },
+  chronic: {},
+  taskset: { before: 1 },
+  exec: { flags: 'cl', valued: 'a' },
+  builtin: {},
+  time: { flags: 'pv' },
+  xargs: {
+    flags: '0rtx',
+    valued: 'nPLsdaE',
+    long: ['--null', '--no-run-if-empty', '--verbose', '--exit'],
+    longValued: ['--max-args', '--max-procs', '--max-lines', '--max-chars', '--delimiter', '--arg-file'],
+    appends: true,
+  },
+  watch: { flags: 'bcdegptx', valued: 'n', joined: true },
+  eval: { joined: true },
+  sudo: { flags: 'AbEHKknPS', valued: 'ugpCThr', acts: true },
+  doas: { flags: 'Lns', valued: 'uC', acts: true },
+  ssh: {
+    flags: '46AaCfGgKkMNnqsTtVvXxYy',
+    valued: 'BbcDEeFIiJLlmOopQRSWw',
+    before: 1,
+    joined: true,
+    acts: true,
+  },
+  su: { valued: '', acts: true, before: 0 },
+  chroot: { before: 1, acts: true },
+  flock: { flags: 'sxnuo', valued: 'wE', before: 1, acts: true },
+  strace: { flags: 'fqvyT', valued: 'eops', acts: true },
+  busybox: {},
+  toybox: {},
+}
+
+/** Those that are too rare, or too strange, to be followed. */
+const RUNS_OTHERS =
+  /^(parallel|script|expect|screen|tmux|at|batch|crontab|systemd-run|unshare|nsenter|ld\.so|ld-linux.*|gdb|valgrind|ltrace|fakeroot|proot|entr|run-parts|start-stop-daemon|hyperfine|xvfb-run|setarch|linux(32|64)|i386|x86_64|mapfile|readarray|complete|compgen|bind|coproc)$/
+
+const SHELLS = new Set(['bash', 'sh', 'dash', 'ash', 'zsh', 'ksh', 'mksh', 'rbash'])
+
+/** What `words` would run beside itself; undefined when it runs nothing else that we know of. */
+export function unwrap(
+  words: readonly ArgWord[],
+  input: readonly (string | undefined)[],
+): Wrapped | undefined {
+  const [head, ...rest] = words
+  const name = head?.literal?.split('/').at(-1) ?? ''
+  if (SHELLS.has(name)) return shell(rest, input)
+  switch (name) {
+    case 'env':
+      return env(rest)
+    case 'command':
+      return command(rest)
+    case 'find':
+      return find(words)
+    case 'trap':
+      return trap(rest)
+    case 'xargs':
+      return rest.some(({ prefix }) => /^-[0-9a-zA-Z]*[Ii]|^--replace/.test(prefix))
+        ? xargsReplacing(rest)
+        : plain('xargs', rest)
+    case 'source':
+    case '.':
+      return { ...nothing('acts'), problems: ['runs a file in this shell'] }
+    case 'alias':
+    case 'enable':
+    case 'hash':
+    case 'unalias':
+      return rest.length === 0 ? undefined : { ...nothing('acts'), problems: ['changes what names mean'] }
+    default:
+      if (RUNS_OTHERS.test(name))
+        return { ...nothing('acts'), problems: ['runs commands in a way that is not looked into'] }
+      return name in SHAPES ? plain(name, rest) : undefined
+  }
+}
+
+function nothing(effect: Wrapped['effect']): Wrapped {
+  return { effect, commands: [], scripts: [], sets: [], problems: [] }
+}
+
+function plain(name: string, rest: readonly ArgWord[]): Wrapped {
+  const shape = SHAPES[name] ?? {}
+  const effect = shape.acts === true ? 'acts' : 'carries'
+  const start = afterOptions(rest, shape)
+  if (typeof start !== 'number') return { ...nothing(effect), problems: [`gives ${name} ${start.problem}`] }
+  const from = start + (shape.before ?? 0)
+  const inner = rest.slice(from)
+  // The words before the command must stay what they are, or the command begins elsewhere.
+  if (rest.slice(start, from).some((word) => word.loose))
+    return {
+      ...nothing(effect),
+      problems: ['has words that are not known before it runs'],
+      commands: [inner],
+    }
+  if (inner.length === 0) return name === 'exec' ? nothing('carries') : nothing('acts')
+  if (shape.joined === true) return joined(effect, inner)
+  return { ...nothing(effect), commands: [shape.appends === true ? [...inner, ANYTHING] : inner] }
+}
+
+function joined(effect: Wrapped['effect'], words: readonly ArgWord[]): Wrapped {
+  if (words.some((word) => word.literal === undefined))
+    return {
+      ...nothing(effect),
+      problems: ['has a shell read what is not known before it runs'],
+      commands: [words],
+    }
+  return { ...nothing(effect), scripts: [words.map((word) => word.literal).join(' ')] }
+}
+
+/** The index of the first word that is no option, or what is wrong. */
+function afterOptions(words: readonly ArgWord[], shape: Shape): number | { problem: string } {
+  for (let at = 0; at < words.length; at++) {
+    const word = words[at]
+    if (word === undefined) break
+    if (word.literal === undefined) {
+      if (!mayBeOption(word)) return at
+      return { problem: 'a word that may be an option' }
+    }
+    const text = word.literal
+    if (text === '--') return at + 1
+    if (!text.startsWith('-') || text === '-') return at
+    if (text.startsWith('--')) {
+      const [option = '', value] = text.split('=', 2)
+      if (shape.long?.includes(text) === true) continue
+      if (shape.longValued?.includes(option) !== true) return { problem: `the option ${text}` }
+      if (value === undefined) at++
+      continue
+    }
+    const valueAt = [...text.slice(1)].findIndex((letter) => shape.valued?.includes(letter) === true)
+    const flags = valueAt < 0 ? text.slice(1) : text.slice(1, valueAt + 1)
+    if ([...flags].some((letter) => shape.flags?.includes(letter) !== true) && !/^-\d+$/.test(text))
+      return { problem: `the option ${text}` }
+    if (valueAt >= 0 && valueAt + 2 === text.length) at++
+  }
+  return words.length
+}
+
+// ── Shells ──────────────────────────────────────────────────────────────────────────────────────────────
+
+/** `bash [flags] -c script args`, `bash <<< script`. A file that a shell runs is a program like any other. */
+function shell(rest: readonly ArgWord[], input: readonly (string | undefined)[]): Wrapped {
+  for (let at = 0; at < rest.length; at++) {
+    const word = rest[at]
+    if (word?.literal === undefined)
+      return { ...nothing('acts'), problems: ['starts a shell with words that are not known'] }
+    const text = word.literal
+    if (text === '--version' || text === '--help') return nothing('proven')
+    if (text === '--norc' || text === '--noprofile' || text === '--posix' || /^[-+][euxv]+$/.test(text))
+      continue
+    if (/^[-+][euxv]*[oO]$/.test(text)) {
+      at++
+      continue
+    }
+    if (/^-[euxv]*c[euxv]*$/.test(text)) {
+      const script = rest[at + 1]
+      if (script?.literal === undefined)
+        return { ...nothing('acts'), problems: ['has a shell run what is not known before it runs'] }
+      // Also `bash -c -- script`, which is rare enough to ask.
+      if (script.literal.startsWith('-'))
+        return { ...nothing('acts'), problems: ['gives a shell options behind -c'] }
+      return { ...nothing('carries'), scripts: [script.literal] }
+    }
+    if (text === '-s' || text === '-') return reads(input)
+    if (text.startsWith('-') || text.startsWith('+'))
+      return { ...nothing('acts'), problems: [`starts a shell with the option ${text}`] }
+    // A file is a program like any other, unless it is what the shell would read anyway.
+    return /^\/(dev\/stdin|(dev|proc\/self)\/fd\/0)$/.test(text) ? reads(input) : nothing('acts')
+  }
+  return reads(input)
+}
+
+function reads(input: readonly (string | undefined)[]): Wrapped {
+  const [only] = input
+  if (input.length !== 1 || only === undefined)
+    return { ...nothing('acts'), problems: ['has a shell run what it reads'] }
+  return { ...nothing('carries'), scripts: [only] }
+}
+
+function trap(rest: readonly ArgWord[]): Wrapped {
+  const [action] = rest
+  if (rest.length === 0) return nothing('proven')
+  if (action?.literal === undefined || action.literal.startsWith('-'))
+    return { ...nothing('acts'), problems: ['sets a trap that is not known before it runs'] }
+  return { ...nothing('carries'), scripts: action.literal === '' ? [] : [action.literal] }
+}
+
+// ── The others ──────────────────────────────────────────────────────────────────────────────────────────
+
+function env(rest: readonly ArgWord[]): Wrapped {
+  const start = afterOptions(rest, {
+    flags: 'i0v',
+    valued: 'uC',
+    long: ['--ignore-environment', '--null', '--debug'],
+    longValued: ['--unset', '--chdir'],
+  })
+  if (typeof start !== 'number') return { ...nothing('acts'), problems: [`gives env ${start.problem}`] }
+  const sets: string[] = []
+  for (let at = start; at < rest.length; at++) {
+    const word = rest[at]
+    if (word === undefined) break
+    const name = word.prefix.match(/^([A-Za-z_]\w*)=/)?.[1]
+    if (name !== undefined && !word.loose) {
+      sets.push(name)
+      continue
+    }
+    if (word.prefix.includes('=') || (word.literal === undefined && word.prefix === ''))
+      return {
+        ...nothing('acts'),
+        sets,
+        problems: ['gives env a word that is not known before it runs'],
+        commands: [rest.slice(at)],
+      }
+    return { ...nothing('carries'), sets, commands: [rest.slice(at)] }
+  }
+  // Without a command it prints the environment.
+  return { ...nothing('proven'), sets }
+}
+
+function command(rest: readonly ArgWord[]): Wrapped {
+  if (/^-[vV]+$/.test(rest[0]?.literal ?? '')) return nothing('proven')
+  const start = afterOptions(rest, { flags: 'p' })
+  if (typeof start !== 'number') return { ...nothing('acts'), problems: [`gives command ${start.problem}`] }
+  const inner = rest.slice(start)
+  return inner.length === 0 ? nothing('proven') : { ...nothing('carries'), commands: [inner] }
+}
+
+/** With -I or -i a word of the command is replaced, wherever it stands. */
+function xargsReplacing(rest: readonly ArgWord[]): Wrapped {
+  const at = rest.findIndex(({ literal }) => literal !== undefined && /^(-I|-i|--replace(=|$))/.test(literal))
+  const option = rest[at]?.literal ?? ''
+  const mark = option === '-I' ? rest[at + 1]?.literal : option.replace(/^(-I|-i|--replace=?)/, '') || '{}'
+  const others = [...rest.slice(0, at), ...rest.slice(at + (option === '-I' ? 2 : 1))]
+  const wrapped = plain('xargs', others)
+  if (at < 0 || mark === undefined)
+    return { ...wrapped, problems: ['gives xargs options that are not known'] }
+  const replaced = (word: ArgWord): ArgWord => {
+    const known = word.literal?.indexOf(mark) ?? -1
+    if (known < 0) return word
+    return { ...word, literal: undefined, prefix: word.literal?.slice(0, known) ?? '', loose: false }
+  }
+  return { ...wrapped, commands: wrapped.commands.map((words) => words.slice(0, -1).map(replaced)) }
+}
+
+const FIND_RUNS = new Set(['-exec', '-execdir', '-ok', '-okdir'])
+
+/** Every `-exec … ;` or `+`; what find itself does is judged without them. */
+function find(words: readonly ArgWord[]): Wrapped | undefined {
+  const commands: ArgWord[][] = []
+  const left: ArgWord[] = []
+  for (let at = 0; at < words.length; at++) {
+    const word = words[at]
+    if (word === undefined) break
+    if (!FIND_RUNS.has(word.literal ?? '')) {
+      left.push(word)
+      continue
+    }
+    const inner: ArgWord[] = []
+    for (at++; at < words.length; at++) {
+      const next = words[at]
+      if (
+        next === undefined ||
+        next.literal === ';' ||
+        (next.literal === '+' && inner.at(-1)?.literal === '{}')
+      )
+        break
+      inner.push(next)
+    }
+    commands.push(inner.map((part) => (part.literal?.includes('{}') === true ? fileName(part) : part)))
+  }
+  if (commands.length === 0) return undefined
+  return { ...nothing(isPlainFind(left) ? 'carries' : 'acts'), commands }
+}
+
+/** Names that find puts in begin with the folder that it was given, so they are no options unless that is one. */
+function fileName(word: ArgWord): ArgWord {
+  return word.literal === '{}'
+    ? { text: '{}', literal: undefined, prefix: './', loose: false }
+    : { ...word, literal: undefined, prefix: word.literal?.split('{}')[0] ?? '' }
+}

@@ -1,0 +1,47 @@
+/** Every command of the corpus gets the verdict that is written beside it. */
+import { expect, test } from 'vitest'
+import { judge } from '../../src/rules/engine.ts'
+import type { CallRequest } from '../../src/rules/request.ts'
+import { RULES } from './corpus/corpus.ts'
+import { effects } from './corpus/effects.ts'
+import { options } from './corpus/options.ts'
+import { programs } from './corpus/programs.ts'
+import { structure } from './corpus/structure.ts'
+import { words } from './corpus/words.ts'
+
+const corpus = { words, structure, programs, options, effects }
+
+const shell = (command: string): CallRequest => ({
+  tool: 'run_shell_command',
+  kind: 'execute',
+  readOnly: false,
+  asks: [{ kind: 'shell', command }],
+})
+
+for (const [name, cases] of Object.entries(corpus)) {
+  test(`bypass corpus: ${name}`, () => {
+    const wrong = cases.flatMap(([command, expected]) => {
+      const { verdict, why } = judge(shell(command), RULES, 'manual')
+      const known = expected === 'allow' || why.length > 0
+      return verdict === expected && known ? [] : [{ command: command.slice(0, 200), expected, verdict, why }]
+    })
+    expect(wrong).toEqual([])
+  })
+}
+
+test('the corpus is large, and no command is there twice', () => {
+  const commands = Object.values(corpus).flatMap((cases) => cases.map(([command]) => command))
+  expect(commands.length).toBeGreaterThan(550)
+  expect(new Set(commands).size).toBe(commands.length)
+})
+
+test('in yolo nothing is more permissive than a rule: what is denied stays denied, what may be denied asks', () => {
+  const denies = RULES.filter(({ effect }) => effect === 'deny')
+  for (const [command, expected] of Object.values(corpus).flat()) {
+    const { verdict } = judge(shell(command), denies, 'yolo')
+    if (expected === 'deny') expect([command, verdict]).toEqual([command, 'deny'])
+  }
+  expect(judge(shell('$X y'), denies, 'yolo').verdict).toBe('ask')
+  expect(judge(shell('touch y'), denies, 'yolo').verdict).toBe('allow')
+  expect(judge(shell('$X y'), [], 'yolo').verdict).toBe('allow')
+})
