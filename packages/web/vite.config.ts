@@ -7,8 +7,10 @@ const SERVICE = 'http://127.0.0.1:8002'
 
 export default defineConfig({
   plugins: [react(), tailwindcss()],
-  // `source`: packages of this workspace are read as TypeScript, without building them first.
-  resolve: { conditions: ['source', 'module', 'browser', 'development|production', 'import', 'default'] },
+  // `sandlot-source`: packages of this workspace are read as TypeScript, without building them first.
+  resolve: {
+    conditions: ['sandlot-source', 'module', 'browser', 'development|production', 'import', 'default'],
+  },
   build: { outDir: 'dist', target: 'es2023', sourcemap: false },
   server: {
     host: '127.0.0.1',

@@ -18,9 +18,13 @@ beforeEach(() => {
 afterEach(() => rmSync(folder, { recursive: true }))
 
 async function admin(...args: string[]): Promise<unknown> {
-  const { stdout } = await promisify(execFile)(process.execPath, ['--conditions=source', program, ...args], {
-    env: { PATH: process.env['PATH'], SANDLOT_DATA: folder, SANDLOT_SANDBOX: 'local-process' },
-  })
+  const { stdout } = await promisify(execFile)(
+    process.execPath,
+    ['--conditions=sandlot-source', program, ...args],
+    {
+      env: { PATH: process.env['PATH'], SANDLOT_DATA: folder, SANDLOT_SANDBOX: 'local-process' },
+    },
+  )
   return JSON.parse(stdout)
 }
 

@@ -69,7 +69,12 @@ function watched(name: ChildName, config: CliConfig): ChildSpec {
   return {
     name,
     command: process.execPath,
-    args: ['--watch', '--watch-preserve-output', '--conditions=source', join(folder, 'src', 'main.ts')],
+    args: [
+      '--watch',
+      '--watch-preserve-output',
+      '--conditions=sandlot-source',
+      join(folder, 'src', 'main.ts'),
+    ],
     cwd: config.root,
     environment: { ...environment, NODE_ENV: 'development' },
     log: join(config.data, 'log', `${name}.log`),
