@@ -7,17 +7,22 @@ import { openSessionStore } from '@sandlot/storage/sessions/sqlite'
 import { serveAcp } from './acp/server.ts'
 import type { AgentConfig } from './config.ts'
 import { deploymentKeys } from './keys.ts'
+import { startOfDay } from './limits/budgets.ts'
 import { RETRY_RULES } from './loop-retry.ts'
 import { createDemoModel } from './model/demo.ts'
 import type { Model } from './model/model.ts'
+import type { ModelSettings } from './model/settings.ts'
 import { createOpenAIModel } from './model/openai.ts'
 import { createPolicies } from './policies/index.ts'
 import { createToolMetrics } from './policies/tool-metrics.ts'
 import { SYSTEM_PROMPT } from './prompt.ts'
 import { openSandboxes } from './sandbox-backend.ts'
+import { RuleBook } from './rules/rule-book.ts'
+import { ruleSettings } from './rules/rules-config.ts'
 import { createScheduler } from './scheduler/scheduler.ts'
 import { SessionManager } from './session-manager.ts'
 import { makeStatus } from './status.ts'
+import { lookAtJobs } from './tools/background/ends.ts'
 import { builtinTools } from './tools/builtin/index.ts'
 import { SHUTDOWN } from './tools/call-failure.ts'
 import { createRegistry } from './tools/registry.ts'
@@ -49,7 +54,7 @@ export async function openAgent(
   const keys = deploymentKeys(config.dataFolder, config.deployment)
   const store = await openSessionStore(join(config.dataFolder, 'sessions.db'))
   const sandboxes = openSandboxes(config, keys, store.ledger, log)
-  const model = createModel(config)
+  const { model, fallbacks } = createModels(config)
   const leaving = new AbortController()
   // This process holds the agent's lock, so it is the one controller of the deployment. Never rejects.
   void sandboxes.maintain()
@@ -70,14 +75,22 @@ export async function openAgent(
     }),
   })
 
+  const rules = new RuleBook(store.rules, ruleSettings(config.file.rules), Date.now)
   const manager = new SessionManager({
     store,
+    rules,
     model,
     system: SYSTEM_PROMPT,
     tools: () => Promise.resolve(registry),
     runCalls: (calls, context) => scheduler.run(calls, context),
     sandbox: (userId, signal) => sandboxes.acquire(userId, signal),
-    maxTurns: config.maxTurns,
+    lookAtJobs: lookAtJobs(sandboxes),
+    fallbacks,
+    maxTurns: config.limits.everybody.maxTurns,
+    limitsOf: (userId) => ({
+      ...(config.limits.users.get(userId) ?? config.limits.everybody),
+      spentToday: () => store.spentSince(userId, startOfDay(Date.now())),
+    }),
     retry: RETRY_RULES,
     leaving: leaving.signal,
     now: Date.now,
@@ -119,9 +132,12 @@ export async function openAgent(
   }
 }
 
-function createModel({ model }: AgentConfig): Model {
-  if (model === undefined) return createDemoModel()
-  return createOpenAIModel({ baseUrl: model.baseUrl, apiKey: model.apiKey, model: model.name })
+function createModels({ models }: AgentConfig): { model: Model; fallbacks: Model[] } {
+  if (models === undefined) return { model: createDemoModel(), fallbacks: [] }
+  const { main, fallbacks, ...timeouts } = models
+  const create = ({ name, ...about }: ModelSettings): Model =>
+    createOpenAIModel({ ...about, model: name, ...timeouts })
+  return { model: create(main), fallbacks: fallbacks.map(create) }
 }
 
 /** Wait, but not for ever; a shutdown goes on. */

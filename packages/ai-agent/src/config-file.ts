@@ -7,9 +7,17 @@ import { readFileSync } from 'node:fs'
 import { nearest } from '@sandlot/shared/config-names'
 import { messageOf } from '@sandlot/shared/errors'
 import { z } from 'zod'
+import { limitsSection } from './limits/settings.ts'
+import { rulesSection } from './rules/rules-config.ts'
+import { modelsSection, pricesSection } from './model/settings.ts'
 
 /** All sections. Every one is optional: an empty file, like none, is a whole configuration. */
-export const configFile = z.strictObject({})
+export const configFile = z.strictObject({
+  models: modelsSection.optional(),
+  prices: pricesSection.optional(),
+  limits: limitsSection.optional(),
+  rules: rulesSection.optional(),
+})
 export type ConfigFile = z.output<typeof configFile>
 
 const NO_SETTINGS: ConfigFile = configFile.parse({})

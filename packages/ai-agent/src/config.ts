@@ -10,6 +10,8 @@ import type { HostOptions } from '@sandlot/sandbox/host-guard'
 import { z } from 'zod'
 import { type ConfigFile, readConfigFile } from './config-file.ts'
 import { limitVariables, readHost, readLimits } from './limits-config.ts'
+import { type LimitSettings, budgetVariables, limitsCost, readBudgets } from './limits/settings.ts'
+import { type ModelsSettings, modelVariables, readModels, unpriced } from './model/settings.ts'
 import { type NetworkConfig, readNetwork } from './network-config.ts'
 
 const MiB = 1024 * 1024
@@ -37,7 +39,8 @@ const variables = z.object({
   SANDLOT_BUILTIN_TOOLS: z.string().optional(),
   SANDLOT_TOOL_TIMEOUT_MS: wholeNumber(1_000, 300_000).default(60_000),
   SANDLOT_MAX_CONCURRENT_TOOLS: wholeNumber(1, 10).default(10),
-  SANDLOT_MAX_TURNS: wholeNumber(1, 1_000).default(100),
+  ...budgetVariables,
+  ...modelVariables,
   SANDLOT_OUTPUT_LIMIT: wholeNumber(1, 2 ** 40).default(256 * MiB),
   SANDLOT_APPROVAL_TTL: wholeNumber(1, 365 * 86_400).default(86_400),
   SANDLOT_SANDBOX: z.enum(['docker', 'local-process']).default('docker'),
@@ -85,14 +88,14 @@ export interface AgentConfig {
   /** Path of the Unix socket. */
   socket: string
   /** Undefined: the demo model answers. */
-  model: { baseUrl: string; apiKey: string; name: string } | undefined
+  models: ModelsSettings | undefined
   defaultMode: Mode
   toolsEnabled: boolean
   /** Names of the built-in tools to offer, or all. */
   builtinTools: readonly string[] | 'all'
   toolTimeoutMs: number
   maxConcurrentTools: number
-  maxTurns: number
+  limits: LimitSettings
   outputLimitBytes: number
   approvalTtlMs: number
   sandbox: SandboxConfig
@@ -131,6 +134,21 @@ export function readAgentConfig(toolNames: readonly string[], env: Environment =
     read.SANDLOT_CONFIG !== undefined,
     problems,
   )
+  const budgets = readBudgets(read, file.limits)
+  const models =
+    name === undefined
+      ? undefined
+      : {
+          ...readModels(
+            { baseUrl: baseUrl ?? 'https://api.openai.com/v1', apiKey: apiKey ?? '', name },
+            file,
+            (path) => readFileSync(path, 'utf8'),
+            problems,
+          ),
+          idleTimeoutMs: read.SANDLOT_MODEL_IDLE_SECONDS * 1_000,
+          progressTimeoutMs: read.SANDLOT_MODEL_PROGRESS_SECONDS * 1_000,
+        }
+  if (models !== undefined && limitsCost(budgets)) problems.push(...unpriced(models))
   if (problems.length > 0) throw new ConfigError(problems)
 
   return {
@@ -138,16 +156,13 @@ export function readAgentConfig(toolNames: readonly string[], env: Environment =
     dataFolder,
     deployment: read.SANDLOT_DEPLOYMENT,
     socket,
-    model:
-      name === undefined
-        ? undefined
-        : { baseUrl: baseUrl ?? 'https://api.openai.com/v1', apiKey: apiKey ?? '', name },
+    models,
     defaultMode: read.SANDLOT_DEFAULT_MODE,
     toolsEnabled: read.SANDLOT_TOOLS_ENABLED,
     builtinTools,
     toolTimeoutMs: read.SANDLOT_TOOL_TIMEOUT_MS,
     maxConcurrentTools: read.SANDLOT_MAX_CONCURRENT_TOOLS,
-    maxTurns: read.SANDLOT_MAX_TURNS,
+    limits: budgets,
     outputLimitBytes: read.SANDLOT_OUTPUT_LIMIT,
     approvalTtlMs: read.SANDLOT_APPROVAL_TTL * 1_000,
     sandbox: {
@@ -168,7 +183,11 @@ export function readAgentConfig(toolNames: readonly string[], env: Environment =
       network,
     },
     file,
-    secrets: [...(apiKey === undefined ? [] : [apiKey]), ...secretsOf(network)],
+    secrets: [
+      ...(apiKey === undefined ? [] : [apiKey]),
+      ...(models?.fallbacks ?? []).map((model) => model.apiKey).filter((key) => key !== ''),
+      ...secretsOf(network),
+    ],
   }
 }
 

@@ -22,8 +22,12 @@ function effectsOfOne(event: SessionEvent, { userId, model, toolOf }: EffectsCon
   const promptId = meta.promptId ?? ''
   if (event.sessionUpdate === 'current_mode_update') return { mode: event.currentModeId }
   if (event.sessionUpdate === 'usage_update') {
-    const { input = 0, output = 0, cached = 0, reasoning = 0 } = meta.usage ?? {}
-    return { usage: { promptId, model, input, output, cached, reasoning, at: meta.at } }
+    // Without counts it only says how full the window is.
+    if (meta.usage === undefined) return {}
+    const { input = 0, output = 0, cached = 0, reasoning = 0 } = meta.usage
+    const cost = meta.cost === undefined ? {} : { cost: meta.cost }
+    const tokens = { input, output, cached, reasoning, ...cost }
+    return { usage: { promptId, model: meta.model ?? model, ...tokens, at: meta.at } }
   }
   if (isOutcome(event)) {
     const { reason, outputInfo, timing } = meta

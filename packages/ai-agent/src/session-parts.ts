@@ -2,16 +2,21 @@
 import type { SessionEvent } from '@sandlot/shared/events'
 import type { Sandbox } from '@sandlot/sandbox/sandbox'
 import type { SessionStore } from '@sandlot/storage/sessions/store'
+import type { LoopContext } from './loop-context.ts'
 import type { RetryRules } from './loop-retry.ts'
 import type { Model } from './model/model.ts'
+import type { RuleBook } from './rules/rule-book.ts'
 import type { BatchContext } from './scheduler/batch.ts'
 import type { RawToolCall } from './scheduler/tool-request-adapter.ts'
+import type { LookAtJobs } from './tools/background/ends.ts'
 import type { ToolRegistry } from './tools/registry.ts'
 import type { ToolLog, ToolOutcome } from './tools/tool.ts'
 
 export interface SessionParts {
   store: SessionStore
   model: Model
+  /** Asked in this order when the one before is overloaded, throttled or has no quota left. */
+  fallbacks?: readonly Model[]
   /** The system prompt. */
   system: string
   /**
@@ -23,7 +28,13 @@ export interface SessionParts {
   runCalls: (calls: RawToolCall[], context: BatchContext) => AsyncGenerator<SessionEvent, ToolOutcome[]>
   /** The user's sandbox; rejects with a `SandboxError`. */
   sandbox: (userId: string, signal: AbortSignal) => Promise<Sandbox>
+  /** How background commands of a user stand. Absent: nobody can say. */
+  lookAtJobs?: LookAtJobs
+  /** What may run without asking, for whom. */
+  rules: RuleBook
   maxTurns: number
+  /** What this user's prompts may use up; absent: nothing is limited but `maxTurns`. */
+  limitsOf?: (userId: string) => Pick<LoopContext, 'maxTurns' | 'budgets' | 'spentToday'>
   retry: RetryRules
   /** Aborted when the process leaves without ending prompts: nothing is stored any more, the next start resumes. */
   leaving: AbortSignal

@@ -1,6 +1,7 @@
 /** Runs the prompts of one session, one after another: drives the loop and stores what it yields. */
 import { messageOf } from '@sandlot/shared/errors'
 import { isLive, sandlotEventOf } from '@sandlot/shared/events'
+import { notOwner } from '@sandlot/storage/storage-error'
 import { runPrompt } from './agent-loop.ts'
 import { type PromptEnd, queuedMessages, unfinishedPrompt } from './history.ts'
 import type { EventGroup } from './loop-context.ts'
@@ -10,6 +11,7 @@ import type { Answers } from './session-answers.ts'
 import { Running, batchContext } from './session-batch.ts'
 import type { SessionCore } from './session-core.ts'
 import { promptIdOf, promptStarted, sentMessage } from './session-messages.ts'
+import { endWhatRunsOn } from './session-stopped.ts'
 
 export class Runner {
   readonly #core: SessionCore
@@ -49,13 +51,21 @@ export class Runner {
   /** Consume the loop: show what is live, store what is settled, before the loop goes on. Never rejects. */
   async #drive(running: Running, resumed: boolean): Promise<void> {
     const core = this.#core
-    const { log, leaving, ...parts } = core.parts
+    const { leaving } = core
+    const { log, leaving: _process, model, fallbacks, lookAtJobs, ...parts } = core.parts
     try {
       const tools = await parts.tools(core.userId, AbortSignal.any([running.stop.signal, leaving]))
       if (leaving.aborted) return
+      if (resumed && running.stop.signal.aborted) await endWhatRunsOn(core, running.promptId)
       const groups = runPrompt({
         ...parts,
+        model: core.owned(model),
+        ...(fallbacks === undefined ? {} : { fallbacks: fallbacks.map((one) => core.owned(one)) }),
+        ...parts.limitsOf?.(core.userId),
         tools: tools.modelTools(),
+        ...(lookAtJobs === undefined
+          ? {}
+          : { lookAtJobs: (jobs: Parameters<typeof lookAtJobs>[1]) => lookAtJobs(core.userId, jobs) }),
         promptId: running.promptId,
         resumed,
         log: () => core.log,
@@ -70,6 +80,9 @@ export class Runner {
             tools,
             events: core.log,
             approvals: core.approvals,
+            appendOutput: (callId, offset, bytes) =>
+              core.asOwner(core.journal.appendOutput(callId, offset, bytes)),
+            leaving,
             mode: () => core.effectiveMode,
             parts: core.parts,
           }),
@@ -87,7 +100,15 @@ export class Runner {
       const fields = { sessionId: core.id, promptId: running.promptId, error: messageOf(error) }
       log.warn(fields, 'the prompt broke off')
       await this.#breakOff(running, error)
+    } finally {
+      if (core.lost) this.#lose()
     }
+  }
+
+  /** The prompt goes on elsewhere; those who wait for its end here hear so. */
+  #lose(): void {
+    this.#core.running = undefined
+    this.#waiters.tell(this.#core.state(), notOwner(this.#core.id))
   }
 
   /** A bug or a failing store ended the loop. Say so in the log if that is possible, and to those who wait in any case. */

@@ -28,11 +28,11 @@ describe('configuration', () => {
   test('everything works with none set', () => {
     const config = read({})
     expect(config).toMatchObject({
-      model: undefined,
+      models: undefined,
       defaultMode: 'auto-edit',
       toolsEnabled: true,
       builtinTools: 'all',
-      maxTurns: 100,
+      limits: { everybody: { maxTurns: 100, budgets: {} } },
       approvalTtlMs: 86_400_000,
       sandbox: { backend: 'docker', limits: { memoryBytes: 2048 * 1024 * 1024, cpus: 2 } },
     })
@@ -42,10 +42,11 @@ describe('configuration', () => {
   test('a model needs its name; the address has a default and the key may be missing', () => {
     expect(problems({ OPENAI_API_KEY: 'sk-x' })).toHaveLength(1)
     expect(problems({ OPENAI_BASE_URL: 'http://127.0.0.1:1/v1' })).toHaveLength(1)
-    expect(read({ OPENAI_MODEL: 'm' }).model).toEqual({
-      baseUrl: 'https://api.openai.com/v1',
-      apiKey: '',
-      name: 'm',
+    expect(read({ OPENAI_MODEL: 'm' }).models).toEqual({
+      main: { baseUrl: 'https://api.openai.com/v1', apiKey: '', name: 'm' },
+      fallbacks: [],
+      idleTimeoutMs: 60_000,
+      progressTimeoutMs: 120_000,
     })
   })
 
@@ -60,7 +61,7 @@ describe('configuration', () => {
     const file = join(folder, 'key')
     writeFileSync(file, 'sk-from-a-file\n')
     const config = read({ OPENAI_MODEL: 'm', OPENAI_API_KEY_FILE: file })
-    expect(config.model?.apiKey).toBe('sk-from-a-file')
+    expect(config.models?.main.apiKey).toBe('sk-from-a-file')
     expect(config.secrets).toEqual(['sk-from-a-file'])
   })
 

@@ -4,13 +4,23 @@
  */
 export const CONFIG_NAMES: Record<string, string> = {
   SANDLOT_DATA: 'where state lives; ./.sandlot for up, /data in compose',
-  SANDLOT_CONFIG: 'JSON file with what has structure (default $SANDLOT_DATA/sandlot.json, which may be absent)',
+  SANDLOT_CONFIG:
+    'JSON file with what has structure (default $SANDLOT_DATA/sandlot.json, which may be absent)',
   SANDLOT_DEFAULT_MODE: 'manual | auto-edit | yolo; the mode of a new session (default auto-edit)',
   SANDLOT_TOOLS_ENABLED: 'true | false; false: the model gets no tools',
   SANDLOT_BUILTIN_TOOLS: 'comma-separated names of the built-in tools to offer (default: all)',
   SANDLOT_TOOL_TIMEOUT_MS: '1000–300000; for tools that declare none (default 60000)',
   SANDLOT_MAX_CONCURRENT_TOOLS: '1–10; reads that run together (default 10)',
   SANDLOT_MAX_TURNS: '1–1000; model answers per prompt (default 100)',
+  SANDLOT_MAX_CALLS: 'calls per prompt; 0 = no limit (default 0)',
+  SANDLOT_MAX_TOKENS: 'tokens per prompt, in and out; 0 = no limit (default 0)',
+  SANDLOT_MAX_COST: 'US dollars per prompt, where the model’s price is known; 0 = no limit (default 0)',
+  SANDLOT_MAX_PROMPT_SECONDS: 'time per prompt, waiting included; 0 = no limit (default 0)',
+  SANDLOT_MAX_TOKENS_PER_DAY: 'tokens per user since midnight UTC; 0 = no limit (default 0)',
+  SANDLOT_MAX_COST_PER_DAY: 'US dollars per user since midnight UTC; 0 = no limit (default 0)',
+  SANDLOT_MODEL_IDLE_SECONDS: '1–3600; a model that sends nothing for so long is asked again (default 60)',
+  SANDLOT_MODEL_PROGRESS_SECONDS:
+    '1–3600; the same for one that sends only signs of life, and no data (default 120)',
   SANDLOT_OUTPUT_LIMIT: 'bytes of one call’s output that are stored (default 268435456)',
   SANDLOT_APPROVAL_TTL: 'seconds after which an unanswered approval is denied (default 86400)',
   SANDLOT_SANDBOX: 'docker | local-process (isolates nothing; tests only)',

@@ -7,7 +7,7 @@ import type { ErrorContext } from './errors.ts'
 import { failureInChunk } from './failure.ts'
 import { isObject, member, parseJson } from './json.ts'
 import { ModelError } from './model.ts'
-import type { Model, ModelAnswer, ModelChunk, ModelRequest } from './model.ts'
+import type { Model, ModelAnswer, ModelChunk, ModelRequest, Price } from './model.ts'
 import { DEFAULT_PROFILE, profileFor } from './profiles.ts'
 import type { Profile } from './profiles.ts'
 import { SseParser, SseTooLargeError } from './sse.ts'
@@ -22,6 +22,10 @@ export interface OpenAIModelOptions {
   /** May be empty for local servers. */
   apiKey: string
   model: string
+  /** What people and the log call it. Default: as `model`. */
+  label?: string
+  /** What its tokens cost. */
+  price?: Price
   /** Tokens. Default 128,000. */
   contextWindow?: number
   /** Milliseconds without any byte. Default 60,000. */
@@ -79,7 +83,8 @@ export function createOpenAIModel(options: OpenAIModelOptions): Model {
   }
 
   return {
-    name: options.model,
+    name: options.label ?? options.model,
+    ...(options.price === undefined ? {} : { price: options.price }),
     demo: false,
     contextWindow: options.contextWindow ?? 128_000,
     async *stream(request, signal) {

@@ -22,7 +22,11 @@ export const PRICES: Record<string, Price> = {
 /** The price of a model by its name, also with the date of a snapshot behind it; undefined when nobody knows. */
 export function priceOf(model: string, own: Record<string, Price> = {}): Price | undefined {
   const base = model.replace(/-\d{4}-\d\d-\d\d$/, '')
-  return own[model] ?? own[base] ?? PRICES[model] ?? PRICES[base]
+  for (const table of [own, PRICES]) {
+    const known = [model, base].find((name) => Object.hasOwn(table, name))
+    if (known !== undefined) return table[known]
+  }
+  return undefined
 }
 
 /**

@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { SandlotError } from '@sandlot/shared/errors'
 import type { Transaction } from 'kysely'
+import { insertRules } from './rules.ts'
 import type { SessionsSchema } from './schema.ts'
 import type { Effects } from './store.ts'
 
@@ -30,6 +31,7 @@ export async function applyEffects(
   if (effects.submission !== undefined) await recordSubmission(trx, session.id, effects.submission)
   if (effects.approvalAsked !== undefined) await askApproval(trx, session.id, effects.approvalAsked)
   if (effects.approvalAnswered !== undefined) await answerApproval(trx, session.id, effects.approvalAnswered)
+  if (effects.rules !== undefined) await insertRules(trx, session.userId, effects.rules)
   if (effects.output !== undefined) await completeOutput(trx, session.id, effects.output)
   if (effects.usage !== undefined) await recordUsage(trx, session, effects.usage)
   if (effects.outcome !== undefined) await recordOutcome(trx, session.id, effects.outcome)
@@ -136,6 +138,7 @@ async function recordUsage(
       output: usage.output,
       cached: usage.cached,
       reasoning: usage.reasoning,
+      cost: usage.cost ?? null,
       at: usage.at,
     })
     .execute()

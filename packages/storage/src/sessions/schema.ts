@@ -5,6 +5,8 @@
 import type { ColumnType, CreateTableBuilder, Kysely } from 'kysely'
 import { sql } from 'kysely'
 import type { Migrations } from '../database.ts'
+import { type RulesTable, addRules } from './rules.ts'
+import { addUsageCost } from './usage.ts'
 
 interface SessionsTable {
   id: string
@@ -16,6 +18,8 @@ interface SessionsTable {
   updated_at: number
   last_seq: number
   running_prompt_id: string | null
+  /** Grows with every agent that takes the session over; only the last one may write. */
+  owner_epoch: number
 }
 
 interface EventsTable {
@@ -72,6 +76,8 @@ interface UsageTable {
   output: number
   cached: number
   reasoning: number
+  /** US dollars; null where no price was known. */
+  cost: number | null
   at: number
 }
 
@@ -113,9 +119,15 @@ export interface SessionsSchema {
   outcomes: OutcomesTable
   sandbox_slots: SandboxSlotsTable
   counters: CountersTable
+  rules: RulesTable
 }
 
-export const sessionsMigrations: Migrations = { '001_sessions': { up: createTables } }
+export const sessionsMigrations: Migrations = {
+  '001_sessions': { up: createTables },
+  '002_session_owner': { up: addOwner },
+  '003_rules': { up: addRules },
+  '004_usage_cost': { up: addUsageCost },
+}
 
 async function createTables(db: Kysely<unknown>): Promise<void> {
   // SQLite stores a blob as a blob whatever the declared type, so PostgreSQL's name serves both.
@@ -222,6 +234,13 @@ async function createTables(db: Kysely<unknown>): Promise<void> {
     .createTable('counters')
     .addColumn('name', 'text', (column) => column.primaryKey())
     .addColumn('value', 'bigint', (column) => column.notNull())
+    .execute()
+}
+
+async function addOwner({ schema }: Kysely<unknown>): Promise<void> {
+  await schema
+    .alterTable('sessions')
+    .addColumn('owner_epoch', 'bigint', (column) => column.notNull().defaultTo(0))
     .execute()
 }
 

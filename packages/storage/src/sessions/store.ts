@@ -4,6 +4,7 @@
  */
 import type { FailureReason, Mode, SessionEvent } from '@sandlot/shared/events'
 import type { SandboxLedger } from '@sandlot/sandbox/ledger'
+import type { RuleStore, UserRule } from './rules.ts'
 
 export interface SessionRow {
   id: string
@@ -48,13 +49,20 @@ export interface OutputRow {
 export interface SessionReader {
   getSession(id: string): Promise<SessionRow | undefined>
   /** Newest first. `before` is the `updatedAt` of the last row of the page before. */
-  listSessions(userId: string, page?: { before?: number; limit?: number }): Promise<SessionRow[]>
+  listSessions(
+    userId: string,
+    page?: {
+      before?: number
+      limit?: number
+      /** Only those of this folder. */
+      cwd?: string
+    },
+  ): Promise<SessionRow[]>
   /** Settled events with `seq > after`, in order. */
   readEvents(sessionId: string, after?: number, limit?: number): Promise<SessionEvent[]>
   outputInfo(sessionId: string, callId: string): Promise<OutputRow | undefined>
   /** Stored bytes `[from, to)`; shorter where fewer are stored. */
   readOutput(sessionId: string, callId: string, from: number, to: number): Promise<Uint8Array>
-  pendingApprovals(sessionId: string): Promise<ApprovalRow[]>
   close(): Promise<void>
 }
 
@@ -69,6 +77,8 @@ export interface Effects {
   approvalAsked?: { toolCallId: string; askedAt: number; expiresAt: number }
   /** Rejected with `conflict` (whole transaction) when it was answered before. */
   approvalAnswered?: { toolCallId: string; answeredAt: number; optionId: string | null; by: string }
+  /** Rules that this user keeps from now on. */
+  rules?: readonly UserRule[]
   /** Final counts of a call's output. */
   output?: { callId: string; totalBytes: number; lines: number }
   usage?: {
@@ -78,6 +88,8 @@ export interface Effects {
     output: number
     cached: number
     reasoning: number
+    /** US dollars; absent where no price is known. */
+    cost?: number
     at: number
   }
   /** Kept for statistics. */
@@ -91,22 +103,63 @@ export interface Effects {
   }
 }
 
+/** A session that was taken over: its log as nobody else can change it any more, and the number that writes need. */
+export interface Ownership {
+  epoch: number
+  events: SessionEvent[]
+}
+
+/** The row of a session that begins with the log of another one. */
+export interface ForkedSession {
+  id: string
+  userId: string
+  cwd: string
+  mode: Mode
+  title: string | null
+  /** Epoch milliseconds. */
+  at: number
+}
+
 export interface SessionStore extends SessionReader {
   readonly ledger: SandboxLedger
+  readonly rules: RuleStore
   /** Rejects with `conflict` if the id exists. */
   createSession(row: { id: string; userId: string; cwd: string; mode: Mode; at: number }): Promise<SessionRow>
+  /**
+   * A new session with these events (numbered from 1) and with copies of the outputs of the calls in them, read from the
+   * source; all in one transaction. Rejects with `conflict` if the id exists.
+   */
+  forkSession(sourceId: string, fork: ForkedSession, events: readonly SessionEvent[]): Promise<SessionRow>
   /** Deletes its events, outputs and approvals too. Silent when there is none. */
   deleteSession(id: string): Promise<void>
   /**
-   * Store settled events with their effects in one transaction, numbered densely from `lastSeq + 1`. Live events are
-   * a programming error. Returns the events with their `seq`.
+   * Become the one owner of a session: from now on what an earlier owner writes is rejected with
+   * `StorageError('not_owner')`. Rejects with `not_found`.
    */
-  append(sessionId: string, events: readonly SessionEvent[], effects?: Effects): Promise<SessionEvent[]>
+  takeOver(sessionId: string): Promise<Ownership>
+  /** Rejects with `StorageError('not_owner')` when somebody else has taken the session over. */
+  checkOwner(sessionId: string, epoch: number): Promise<void>
+  /**
+   * Store settled events with their effects in one transaction, numbered densely from `lastSeq + 1`. Live events are
+   * a programming error. Returns the events with their `seq`. `epoch`: the writer's, from `takeOver`; absent: whoever.
+   */
+  append(
+    sessionId: string,
+    events: readonly SessionEvent[],
+    effects?: Effects,
+    epoch?: number,
+  ): Promise<SessionEvent[]>
   /**
    * Add bytes to a call's output at `offset`. Bytes that are stored already are ignored, a hole is an error.
-   * Batched: durable when the promise resolves.
+   * Batched: durable when the promise resolves. `epoch` as in `append`.
    */
-  appendOutput(sessionId: string, callId: string, offset: number, bytes: Uint8Array): Promise<void>
+  appendOutput(
+    sessionId: string,
+    callId: string,
+    offset: number,
+    bytes: Uint8Array,
+    epoch?: number,
+  ): Promise<void>
   /** The prompt that this user submitted under this request id, if any. */
   findSubmission(
     userId: string,
@@ -115,4 +168,6 @@ export interface SessionStore extends SessionReader {
   /** Sessions whose prompt has started and not ended: what a restart resumes. */
   unfinished(): Promise<SessionRow[]>
   approval(sessionId: string, toolCallId: string): Promise<ApprovalRow | undefined>
+  /** Tokens (in and out) and US dollars of a user since `at` (epoch milliseconds), in all sessions, also deleted ones. */
+  spentSince(userId: string, at: number): Promise<{ tokens: number; cost: number }>
 }

@@ -4,9 +4,12 @@ import { isLive, metaOf } from '@sandlot/shared/events'
 import type { SessionEvent } from '@sandlot/shared/events'
 import type { Kysely, Transaction } from 'kysely'
 import { applyEffects, sessionChanges } from './effects.ts'
-import { sessionRows } from './reads.ts'
+import { forkSession } from './fork.ts'
+import { readEvents, sessionRows } from './reads.ts'
 import { toApprovalRow, toSessionRow, withSeq } from './rows.ts'
+import { notOwner } from '../storage-error.ts'
 import type { SessionsSchema } from './schema.ts'
+import { spentSince } from './usage.ts'
 import type { Effects, SessionReader, SessionStore } from './store.ts'
 
 /** SQLite allows 32,766 values in a statement; an event has four. */
@@ -29,6 +32,7 @@ export function sessionWrites(db: Kysely<SessionsSchema>): Writes {
           updated_at: at,
           last_seq: 0,
           running_prompt_id: null,
+          owner_epoch: 0,
         })
         .onConflict((conflict) => conflict.column('id').doNothing())
         .returningAll()
@@ -37,14 +41,38 @@ export function sessionWrites(db: Kysely<SessionsSchema>): Writes {
       return toSessionRow({ ...row, waiting: 0 })
     },
 
+    forkSession: (sourceId, fork, events) => forkSession(db, sourceId, fork, events),
+
     async deleteSession(id) {
       await db.deleteFrom('sessions').where('id', '=', id).execute()
     },
 
-    async append(sessionId, events, effects = {}) {
+    takeOver: (sessionId) =>
+      db.transaction().execute(async (trx) => {
+        const row = await trx
+          .updateTable('sessions')
+          .set((query) => ({ owner_epoch: query('owner_epoch', '+', 1) }))
+          .where('id', '=', sessionId)
+          .returning('owner_epoch')
+          .executeTakeFirst()
+        if (row === undefined) throw noSession(sessionId)
+        return { epoch: row.owner_epoch, events: await readEvents(trx, sessionId) }
+      }),
+
+    async checkOwner(sessionId, epoch) {
+      const row = await db
+        .selectFrom('sessions')
+        .select('owner_epoch')
+        .where('id', '=', sessionId)
+        .executeTakeFirst()
+      if (row === undefined) throw noSession(sessionId)
+      if (row.owner_epoch !== epoch) throw notOwner(sessionId)
+    },
+
+    async append(sessionId, events, effects = {}, epoch) {
       const live = events.find(isLive)
       if (live !== undefined) throw new TypeError(`A live ${live.sessionUpdate} cannot be stored.`)
-      return await db.transaction().execute((trx) => appendAll(trx, sessionId, events, effects))
+      return await db.transaction().execute((trx) => appendAll(trx, sessionId, events, effects, epoch))
     },
 
     async findSubmission(userId, requestId) {
@@ -65,6 +93,8 @@ export function sessionWrites(db: Kysely<SessionsSchema>): Writes {
       return rows.map(toSessionRow)
     },
 
+    spentSince: (userId, at) => spentSince(db, userId, at),
+
     async approval(sessionId, toolCallId) {
       const row = await db
         .selectFrom('approvals')
@@ -77,11 +107,16 @@ export function sessionWrites(db: Kysely<SessionsSchema>): Writes {
   }
 }
 
+function noSession(sessionId: string): SandlotError {
+  return new SandlotError('not_found', `There is no session ${sessionId}.`)
+}
+
 async function appendAll(
   trx: Transaction<SessionsSchema>,
   sessionId: string,
   events: readonly SessionEvent[],
   effects: Effects,
+  epoch: number | undefined,
 ): Promise<SessionEvent[]> {
   const latest = events.reduce((at, event) => Math.max(at, metaOf(event).at), 0)
   // The update comes first: it reserves the numbers, and on PostgreSQL it locks the row against another writer.
@@ -98,9 +133,13 @@ async function appendAll(
       ...sessionChanges(effects),
     }))
     .where('id', '=', sessionId)
+    .$if(epoch !== undefined, (query) => query.where('owner_epoch', '=', epoch ?? 0))
     .returning(['user_id', 'last_seq'])
     .executeTakeFirst()
-  if (session === undefined) throw new SandlotError('not_found', `There is no session ${sessionId}.`)
+  if (session === undefined) {
+    const row = await trx.selectFrom('sessions').select('id').where('id', '=', sessionId).executeTakeFirst()
+    throw row === undefined ? noSession(sessionId) : notOwner(sessionId)
+  }
 
   const first = session.last_seq - events.length + 1
   const numbered = events.map((event, index) => withSeq(event, first + index))

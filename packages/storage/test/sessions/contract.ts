@@ -7,6 +7,7 @@ import type { MetaFields, SessionEvent } from '@sandlot/shared/events'
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { SessionReader, SessionStore } from '../../src/sessions/store.ts'
+import { testRules } from './rules-contract.ts'
 
 export interface OpenedStore {
   store: SessionStore
@@ -106,6 +107,8 @@ export function testSessionStore(name: string, open: () => Promise<OpenedStore>)
         expect(await store.approval('s', 'c')).toBeUndefined()
         expect(await store.findSubmission('ann', 'r-s')).toBeUndefined()
         expect(await store.readEvents('t')).toHaveLength(1)
+        // What was spent was spent, also in a session that is gone.
+        expect(await store.spentSince('ann', AT)).toEqual({ tokens: 4, cost: 0 })
         expect(text(await store.readOutput('t', 'c', 0, 10))).toBe('out')
         expect(await store.findSubmission('ann', 'r-t')).toEqual({ sessionId: 't', promptId: 'p' })
         await store.createSession({ id: 's', userId: 'bob', cwd: '/', mode: 'yolo', at: AT })
@@ -221,7 +224,7 @@ export function testSessionStore(name: string, open: () => Promise<OpenedStore>)
           optionId: null,
           by: null,
         }
-        expect(await opened.reader.pendingApprovals('s')).toEqual([waiting])
+        expect(await store.approval('s', 'c')).toEqual(waiting)
         expect((await store.listSessions('ann'))[0]?.waiting).toBe(1)
 
         const answer = (by: string, optionId: string | null) =>
@@ -237,8 +240,35 @@ export function testSessionStore(name: string, open: () => Promise<OpenedStore>)
           optionId: 'allow',
           by: 'user',
         })
-        expect(await store.pendingApprovals('s')).toEqual([])
         expect(await store.getSession('s')).toMatchObject({ waiting: 0, lastSeq: 2 })
+      })
+
+      test('what an earlier owner writes is refused, events and output alike, and changes nothing', async () => {
+        await store.append('s', [message('a')])
+        const first = await store.takeOver('s')
+        expect(first.events.map(seqOf)).toEqual([1])
+        await store.append('s', [message('b')], {}, first.epoch)
+        await store.appendOutput('s', 'c', 0, bytes('one'), first.epoch)
+        const second = await store.takeOver('s')
+        expect(second.epoch).toBeGreaterThan(first.epoch)
+        expect(second.events.map(seqOf)).toEqual([1, 2])
+
+        const refused = { name: 'StorageError', code: 'not_owner' }
+        const effects = { title: 'mine' }
+        await expect(store.append('s', [message('x')], effects, first.epoch)).rejects.toMatchObject(refused)
+        await expect(store.checkOwner('s', first.epoch)).rejects.toMatchObject(refused)
+        const written = await Promise.allSettled([
+          store.appendOutput('s', 'c', 3, bytes('old'), first.epoch),
+          store.appendOutput('s', 'c', 3, bytes('new'), second.epoch),
+          store.appendOutput('s', 'd', 0, bytes('old'), first.epoch),
+        ])
+        expect(written).toMatchObject([{ reason: refused }, { status: 'fulfilled' }, { reason: refused }])
+        expect(text(await store.readOutput('s', 'c', 0, 10))).toBe('onenew')
+        expect(await store.outputInfo('s', 'd')).toBeUndefined()
+        expect(await store.getSession('s')).toMatchObject({ title: null, lastSeq: 2 })
+        await store.checkOwner('s', second.epoch)
+        expect((await store.append('s', [message('y')], {}, second.epoch)).map(seqOf)).toEqual([3])
+        await expect(store.takeOver('none')).rejects.toMatchObject({ code: 'not_found' })
       })
 
       test('an answer that nobody asked for is not found, and an approval is asked once', async () => {
@@ -268,6 +298,8 @@ export function testSessionStore(name: string, open: () => Promise<OpenedStore>)
         expect((await store.getSession('s'))?.lastSeq).toBe(1)
       })
     })
+
+    describe('rules', () => testRules(() => store))
 
     describe('output', () => {
       test('bytes are stored from 0 on; what is stored already is ignored', async () => {
@@ -365,6 +397,17 @@ export function testSessionStore(name: string, open: () => Promise<OpenedStore>)
           { numRuns: 30 },
         )
       })
+    })
+
+    test('what a user has spent: tokens and known prices since a moment, in all sessions', async () => {
+      await store.createSession({ id: 't', userId: 'ann', cwd: '/workspace', mode: 'manual', at: AT })
+      const usage = { promptId: 'p', model: 'm', input: 10, output: 5, cached: 8, reasoning: 2 }
+      await store.append('s', [message('a')], { usage: { ...usage, cost: 0.25, at: AT } })
+      await store.append('s', [message('b')], { usage: { ...usage, at: AT + 1 } })
+      await store.append('t', [message('c')], { usage: { ...usage, cost: 0.5, at: AT + 2 } })
+      expect(await store.spentSince('ann', AT)).toEqual({ tokens: 45, cost: 0.75 })
+      expect(await store.spentSince('ann', AT + 1)).toEqual({ tokens: 30, cost: 0.5 })
+      expect(await store.spentSince('bob', AT)).toEqual({ tokens: 0, cost: 0 })
     })
 
     test('a reader sees what is stored, and events keep what is private to them', async () => {

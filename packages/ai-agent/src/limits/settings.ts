@@ -1,0 +1,94 @@
+/**
+ * What an operator can set about budgets: the same for everybody by the environment, and for single people in the section
+ * `limits` of the configuration file, which wins.
+ */
+import { wholeNumber } from '@sandlot/shared/config'
+import { z } from 'zod'
+import type { Budgets } from './budgets.ts'
+
+const dollars = z
+  .string()
+  .regex(/^\d+(\.\d+)?$/, 'must be an amount like 5 or 0.50')
+  .transform(Number)
+
+/** 0: no limit. */
+export const budgetVariables = {
+  SANDLOT_MAX_TURNS: wholeNumber(1, 1_000).default(100),
+  SANDLOT_MAX_CALLS: wholeNumber(0, 1_000_000).default(0),
+  SANDLOT_MAX_TOKENS: wholeNumber(0, 10 ** 12).default(0),
+  SANDLOT_MAX_COST: dollars.default(0),
+  SANDLOT_MAX_PROMPT_SECONDS: wholeNumber(0, 30 * 86_400).default(0),
+  SANDLOT_MAX_TOKENS_PER_DAY: wholeNumber(0, 10 ** 12).default(0),
+  SANDLOT_MAX_COST_PER_DAY: dollars.default(0),
+}
+const parsed = z.object(budgetVariables)
+
+const amount = z.number().nonnegative()
+const count = z.int().nonnegative()
+
+/** Of one person. What is absent is as for everybody; 0 is no limit. */
+const personLimits = z.strictObject({
+  turns: z.int().min(1).max(1_000).optional(),
+  calls: count.optional(),
+  tokens: count.optional(),
+  cost: amount.optional(),
+  promptSeconds: count.optional(),
+  tokensPerDay: count.optional(),
+  costPerDay: amount.optional(),
+})
+
+/** The section `limits`. `users`: by user id. */
+export const limitsSection = z.strictObject({ users: z.record(z.string(), personLimits).optional() })
+
+export interface PromptLimits {
+  maxTurns: number
+  budgets: Budgets
+}
+
+export interface LimitSettings {
+  everybody: PromptLimits
+  /** By user id. */
+  users: ReadonlyMap<string, PromptLimits>
+}
+
+export function readBudgets(
+  read: z.output<typeof parsed>,
+  section: z.output<typeof limitsSection> | undefined,
+): LimitSettings {
+  const all = {
+    turns: read.SANDLOT_MAX_TURNS,
+    calls: read.SANDLOT_MAX_CALLS,
+    tokens: read.SANDLOT_MAX_TOKENS,
+    cost: read.SANDLOT_MAX_COST,
+    promptSeconds: read.SANDLOT_MAX_PROMPT_SECONDS,
+    tokensPerDay: read.SANDLOT_MAX_TOKENS_PER_DAY,
+    costPerDay: read.SANDLOT_MAX_COST_PER_DAY,
+  }
+  const users = Object.entries(section?.users ?? {}).map(
+    ([userId, own]) => [userId, promptLimits({ ...all, ...own })] as const,
+  )
+  return { everybody: promptLimits(all), users: new Map(users) }
+}
+
+function promptLimits(set: z.output<typeof personLimits>): PromptLimits {
+  const limit = <Name extends keyof Budgets>(name: Name, value: number | undefined): Partial<Budgets> =>
+    value === undefined || value === 0 ? {} : { [name]: value }
+  return {
+    maxTurns: set.turns ?? 100,
+    budgets: {
+      ...limit('calls', set.calls),
+      ...limit('tokens', set.tokens),
+      ...limit('cost', set.cost),
+      ...limit('promptMs', (set.promptSeconds ?? 0) * 1_000),
+      ...limit('tokensPerDay', set.tokensPerDay),
+      ...limit('costPerDay', set.costPerDay),
+    },
+  }
+}
+
+/** True when anybody has a limit in dollars, which means nothing for a model without a price. */
+export function limitsCost({ everybody, users }: LimitSettings): boolean {
+  return [everybody, ...users.values()].some(
+    ({ budgets }) => budgets.cost !== undefined || budgets.costPerDay !== undefined,
+  )
+}

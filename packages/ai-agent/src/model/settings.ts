@@ -1,0 +1,144 @@
+/** What an operator can set about models: the sections `models` and `prices` of the configuration file. */
+import { wholeNumber } from '@sandlot/shared/config'
+import { messageOf } from '@sandlot/shared/errors'
+import { z } from 'zod'
+import type { Price } from './model.ts'
+import { priceOf } from './prices.ts'
+import type { Profile } from './profiles.ts'
+
+export const modelVariables = {
+  SANDLOT_MODEL_IDLE_SECONDS: wholeNumber(1, 3_600).default(60),
+  SANDLOT_MODEL_PROGRESS_SECONDS: wholeNumber(1, 3_600).default(120),
+}
+
+const dollars = z.number().nonnegative()
+const price = z.strictObject({
+  input: dollars,
+  output: dollars,
+  cached: dollars.optional(),
+  reasoning: dollars.optional(),
+})
+
+/** The section `prices`: US dollars for a million tokens, by the model's name. */
+export const pricesSection = z.record(z.string(), price)
+
+/** What this deployment knows better than profiles.ts. Absent members stay as they are. */
+const profile = z.strictObject({
+  thinkTags: z.array(z.tuple([z.string().min(1), z.string().min(1)])).optional(),
+  cumulative: z.boolean().optional(),
+  reasoning: z
+    .strictObject({
+      when: z.enum(['never', 'with_calls', 'always']),
+      fields: z.array(z.string()).optional(),
+      missing: z.strictObject({ field: z.string(), text: z.string() }).optional(),
+    })
+    .optional(),
+  extraContent: z.boolean().optional(),
+  maxTokensName: z.enum(['max_tokens', 'max_completion_tokens']).optional(),
+})
+
+const aboutModel = {
+  contextWindow: z.int().min(1_000).optional(),
+  /** Whether it reads images. */
+  images: z.boolean().optional(),
+  profile: profile.optional(),
+}
+
+const fallback = z.strictObject({
+  name: z.string().min(1),
+  /** How people and the log tell it from another model of the same name. */
+  label: z.string().min(1).optional(),
+  /** Default: as OPENAI_BASE_URL, with its key. */
+  baseUrl: z.url({ protocol: /^https?$/ }).optional(),
+  /** File with the key. */
+  apiKeyFile: z.string().optional(),
+  ...aboutModel,
+})
+
+/**
+ * The section `models`. `main`: about the model of OPENAI_MODEL; `fallbacks`: asked in this order when the one before is
+ * overloaded, throttled or has no quota left.
+ */
+export const modelsSection = z.strictObject({
+  main: z.strictObject(aboutModel).optional(),
+  fallbacks: z.array(fallback).optional(),
+})
+
+/** One model as it is asked. */
+export interface ModelSettings {
+  baseUrl: string
+  apiKey: string
+  name: string
+  label?: string
+  contextWindow?: number
+  profile?: Partial<Profile>
+  price?: Price
+}
+
+export interface ModelsSettings {
+  main: ModelSettings
+  fallbacks: ModelSettings[]
+  idleTimeoutMs: number
+  progressTimeoutMs: number
+}
+
+interface Sections {
+  models?: z.output<typeof modelsSection> | undefined
+  prices?: z.output<typeof pricesSection> | undefined
+}
+
+/** All models together. Each problem is a sentence; `readFile` reads the keys. */
+export function readModels(
+  main: { baseUrl: string; apiKey: string; name: string },
+  { models = {}, prices = {} }: Sections,
+  readFile: (path: string) => string,
+  problems: string[],
+): Omit<ModelsSettings, 'idleTimeoutMs' | 'progressTimeoutMs'> {
+  const own = prices as Record<string, Price>
+  const fallbacks = (models.fallbacks ?? []).map((one, place): ModelSettings => {
+    const baseUrl = one.baseUrl ?? main.baseUrl
+    // The main key is for the main address, and goes nowhere else.
+    let apiKey = baseUrl === main.baseUrl ? main.apiKey : ''
+    if (one.apiKeyFile !== undefined) {
+      try {
+        apiKey = readFile(one.apiKeyFile).trimEnd()
+      } catch (error) {
+        problems.push(
+          `models.fallbacks.${place}.apiKeyFile: cannot read ${one.apiKeyFile} (${messageOf(error)})`,
+        )
+      }
+    }
+    const label = one.label === undefined ? {} : { label: one.label }
+    return { baseUrl, apiKey, name: one.name, ...label, ...about(one, priceOf(one.name, own)) }
+  })
+  const names = [main.name, ...fallbacks.map(({ label, name }) => label ?? name)]
+  for (const name of new Set(names.filter((one, place) => names.indexOf(one) !== place))) {
+    problems.push(`models.fallbacks: two models are called ${name}; give one of them a label`)
+  }
+  return { main: { ...main, ...about(models.main ?? {}, priceOf(main.name, own)) }, fallbacks }
+}
+
+function about(
+  set: { contextWindow?: number | undefined; images?: boolean | undefined; profile?: unknown },
+  price: Price | undefined,
+): Pick<ModelSettings, 'contextWindow' | 'profile' | 'price'> {
+  const known = {
+    ...(set.profile as Partial<Profile> | undefined),
+    ...(set.images === undefined ? {} : { images: set.images }),
+  }
+  return {
+    ...(set.contextWindow === undefined ? {} : { contextWindow: set.contextWindow }),
+    ...(Object.keys(known).length === 0 ? {} : { profile: known }),
+    ...(price === undefined ? {} : { price }),
+  }
+}
+
+/** What is wrong with a limit in dollars: models whose price nobody knows. */
+export function unpriced({ main, fallbacks }: Pick<ModelsSettings, 'main' | 'fallbacks'>): string[] {
+  return [main, ...fallbacks]
+    .filter(({ price }) => price === undefined)
+    .map(
+      ({ name }) =>
+        `prices: there is a limit in dollars and no price of ${name}; add "${name}": {"input": …, "output": …} (dollars for a million tokens), or limit tokens instead`,
+    )
+}

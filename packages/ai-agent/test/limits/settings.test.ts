@@ -1,0 +1,89 @@
+/** Rows "budgets", "fallback model", "cost": what an operator writes. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { ConfigError } from '@sandlot/shared/config'
+import { afterAll, describe, expect, test } from 'vitest'
+import { readAgentConfig } from '../../src/config.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'sandlot-limits-'))
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+const key = join(folder, 'key')
+writeFileSync(key, 'sk-second\n')
+
+function read(env: Record<string, string>, file: unknown = {}) {
+  const path = join(folder, 'sandlot.json')
+  writeFileSync(path, JSON.stringify(file))
+  return readAgentConfig([], { SANDLOT_DATA: folder, SANDLOT_CONFIG: path, ...env })
+}
+function problems(env: Record<string, string>, file: unknown): string {
+  try {
+    read(env, file)
+  } catch (error) {
+    if (error instanceof ConfigError) return error.problems.join('\n')
+    throw error
+  }
+  return ''
+}
+
+describe('budgets', () => {
+  test('for everybody by the environment, for one person by the file, 0 is no limit', () => {
+    const { limits } = read(
+      { SANDLOT_MAX_CALLS: '50', SANDLOT_MAX_TOKENS_PER_DAY: '1000', SANDLOT_MAX_PROMPT_SECONDS: '90' },
+      { limits: { users: { u_ada: { turns: 5, calls: 0, promptSeconds: 10 } } } },
+    )
+    const tokensPerDay = 1_000
+    expect(limits.everybody).toEqual({
+      maxTurns: 100,
+      budgets: { calls: 50, tokensPerDay, promptMs: 90_000 },
+    })
+    expect(limits.users.get('u_ada')).toEqual({ maxTurns: 5, budgets: { tokensPerDay, promptMs: 10_000 } })
+  })
+
+  test('a limit in dollars wants a price for every model', () => {
+    const env = { OPENAI_MODEL: 'home-made', SANDLOT_MAX_COST: '0.50' }
+    expect(problems(env, {})).toContain('no price of home-made')
+    const { limits, models } = read(env, { prices: { 'home-made': { input: 1, output: 2 } } })
+    expect(limits.everybody.budgets).toEqual({ cost: 0.5 })
+    expect(models?.main.price).toEqual({ input: 1, output: 2 })
+    expect(problems({ ...env, OPENAI_MODEL: 'gpt-4o' }, {})).toBe('')
+  })
+})
+
+describe('models', () => {
+  test('fallbacks have an address, a key and a profile of their own; the main key goes nowhere else', () => {
+    const { models, secrets } = read(
+      { OPENAI_MODEL: 'gpt-4o', OPENAI_API_KEY: 'sk-first', SANDLOT_MODEL_IDLE_SECONDS: '7' },
+      {
+        models: {
+          main: { contextWindow: 64_000, profile: { cumulative: true } },
+          fallbacks: [
+            { name: 'gpt-4o-mini' },
+            { name: 'qwen3', baseUrl: 'http://127.0.0.1:8000/v1', images: false },
+            { name: 'kimi', baseUrl: 'https://kimi.example/v1', apiKeyFile: key },
+          ],
+        },
+      },
+    )
+    expect(models).toMatchObject({
+      main: { name: 'gpt-4o', contextWindow: 64_000, profile: { cumulative: true } },
+      fallbacks: [
+        { name: 'gpt-4o-mini', apiKey: 'sk-first', price: { input: 0.15 } },
+        { name: 'qwen3', apiKey: '', profile: { images: false } },
+        { name: 'kimi', apiKey: 'sk-second' },
+      ],
+      idleTimeoutMs: 7_000,
+    })
+    expect(models?.fallbacks[1]).not.toHaveProperty('price')
+    expect(secrets).toContain('sk-second')
+  })
+
+  test('problems name their place: an unknown member, a missing key file, two models of one name', () => {
+    const env = { OPENAI_MODEL: 'm' }
+    expect(problems(env, { models: { fallback: [] } })).toContain('models.fallback is not a setting')
+    const wrong = { models: { fallbacks: [{ name: 'm', apiKeyFile: join(folder, 'none') }] } }
+    expect(problems(env, wrong)).toContain('models.fallbacks.0.apiKeyFile: cannot read')
+    expect(problems(env, wrong)).toContain('two models are called m')
+    expect(problems(env, { models: { fallbacks: [{ name: 'm', label: 'm2' }] } })).toBe('')
+  })
+})
