@@ -1,5 +1,8 @@
 /** What a running prompt's calls get of their session. */
-import { type Mode, type SessionEvent, isOutcome, metaOf } from '@sandlot/shared/events'
+import { type Mode, type SessionEvent, isLive, isOutcome, metaOf } from '@sandlot/shared/events'
+import { judge } from './rules/engine.ts'
+import { offers } from './rules/offers.ts'
+import { callRequest } from './rules/request.ts'
 import type { BatchContext } from './scheduler/batch.ts'
 import type { Approvals } from './session-approvals.ts'
 import type { SessionParts } from './session-parts.ts'
@@ -41,12 +44,17 @@ export interface BatchSource {
   events: readonly SessionEvent[]
   approvals: Approvals
   mode: () => Mode
-  parts: Pick<SessionParts, 'store' | 'sandbox' | 'leaving' | 'log'>
+  appendOutput: BatchContext['appendOutput']
+  /** Aborted when this process lets go of the session. */
+  leaving: AbortSignal
+  parts: Pick<SessionParts, 'store' | 'sandbox' | 'rules' | 'log'>
 }
 
 export function batchContext(source: BatchSource): BatchContext {
-  const { sessionId, userId, running, turn, tools, events, approvals, mode } = source
-  const { store, sandbox, leaving, log } = source.parts
+  const { sessionId, userId, running, turn, tools, events, approvals, mode, appendOutput, leaving } = source
+  const { store, sandbox, rules, log } = source.parts
+  // As of now: what this process begins does not count.
+  const begun = new Set(events.flatMap(begunCall))
   return {
     sessionId,
     userId,
@@ -58,15 +66,27 @@ export function batchContext(source: BatchSource): BatchContext {
     mode,
     sandbox: (signal) => sandbox(userId, signal),
     approval: (callId) => approvals.of(callId),
-    allowedForSession: (name) => approvals.allowedForSession(name),
+    judge: async (call) => {
+      const request = callRequest(call)
+      const held = [...(await rules.of(userId)), ...approvals.sessionRules]
+      const judgement = judge(request, held, mode())
+      return { ...judgement, options: offers(request, judgement, rules.remember) }
+    },
     previousAttempt: (callId) => previousAttempt(events, callId),
+    begunBefore: (callId) => begun.has(callId),
     announced: (callId) =>
       events.some((event) => event.sessionUpdate === 'tool_call' && event.toolCallId === callId),
-    appendOutput: (callId, offset, bytes) => store.appendOutput(sessionId, callId, offset, bytes),
+    appendOutput,
     readOutput: (callId, from, to) => store.readOutput(sessionId, callId, from, to),
     events: () => events,
     log,
   }
+}
+
+function begunCall(event: SessionEvent): string[] {
+  const begins =
+    event.sessionUpdate === 'tool_call_update' && event.status === 'in_progress' && !isLive(event)
+  return begins ? [event.toolCallId] : []
 }
 
 function previousAttempt(

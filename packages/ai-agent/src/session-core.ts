@@ -3,13 +3,16 @@ import { SandlotError } from '@sandlot/shared/errors'
 import { type Mode, type SessionEvent, MODES } from '@sandlot/shared/events'
 import type { SessionSummary } from '@sandlot/shared/frames'
 import type { Effects, SessionRow } from '@sandlot/storage/sessions/store'
+import { StorageError } from '@sandlot/storage/storage-error'
 import type { EventGroup } from './loop-context.ts'
+import type { Model } from './model/model.ts'
 import type { PromptState } from './prompt-waiters.ts'
 import { SerialQueue } from './serial-queue.ts'
 import type { Approvals } from './session-approvals.ts'
 import type { Running } from './session-batch.ts'
 import type { Journal } from './session-journal.ts'
 import type { SessionParts } from './session-parts.ts'
+import { SHUTDOWN } from './tools/call-failure.ts'
 
 export class SessionCore {
   readonly id: string
@@ -18,11 +21,14 @@ export class SessionCore {
   readonly parts: SessionParts
   readonly journal: Journal
   readonly approvals: Approvals
+  /** Aborted when this process lets go of the session without ending what runs: it leaves, or another one has it now. */
+  readonly leaving: AbortSignal
   running: Running | undefined
   /** The highest mode that an administrator lets this user have, as the last message or change of mode said. */
   modeCeiling: Mode = 'yolo'
   /** Everything that comes later is refused. */
   deleted = false
+  readonly #lost = new AbortController()
   readonly #queue = new SerialQueue()
   readonly #changed: (summary: SessionSummary) => void
 
@@ -40,6 +46,12 @@ export class SessionCore {
     this.journal = journal
     this.approvals = approvals
     this.#changed = changed
+    this.leaving = AbortSignal.any([parts.leaving, this.#lost.signal])
+  }
+
+  /** Another agent has taken the session over. */
+  get lost(): boolean {
+    return this.#lost.signal.aborted
   }
 
   /** Settled events in order. */
@@ -68,7 +80,38 @@ export class SessionCore {
 
   /** Only inside `inTurn`. */
   async store(events: EventGroup, more: Effects = {}): Promise<void> {
-    if (await this.journal.append(events, more)) this.tellChanged()
+    if (await this.asOwner(this.journal.append(events, more))) this.tellChanged()
+  }
+
+  /** What only the owner may do. When we are not that any more, let go of everything before the caller hears of it. */
+  async asOwner<T>(work: Promise<T>): Promise<T> {
+    try {
+      return await work
+    } catch (error) {
+      if (error instanceof StorageError && error.code === 'not_owner') this.#letGo()
+      throw error
+    }
+  }
+
+  /** The model, asked only as long as no other agent works on this session: two would both be paid for. */
+  owned(model: Model): Model {
+    const mayAsk = (): Promise<void> => this.asOwner(this.journal.checkOwner())
+    return {
+      ...model,
+      async *stream(request, signal) {
+        await mayAsk()
+        return yield* model.stream(request, signal)
+      },
+    }
+  }
+
+  #letGo(): void {
+    if (this.lost) return
+    this.parts.log.warn({ sessionId: this.id }, 'another agent has taken this session over')
+    // As for a shutdown: commands go on, the other agent has adopted them.
+    this.#lost.abort(SHUTDOWN)
+    this.approvals.stopClocks()
+    this.journal.closeReaders('slow')
   }
 
   /** The session's line in the list has changed. */

@@ -4,7 +4,7 @@
  */
 import { SandlotError } from '@sandlot/shared/errors'
 import { type Mode, type SessionEvent, metaOf, sandlotEventOf, seqOf } from '@sandlot/shared/events'
-import type { Effects, SessionRow } from '@sandlot/storage/sessions/store'
+import type { Effects, Ownership, SessionRow } from '@sandlot/storage/sessions/store'
 import type { Approvals } from './session-approvals.ts'
 import { effectsOf } from './session-effects.ts'
 import { InFlight } from './session-flight.ts'
@@ -14,6 +14,7 @@ import { type CloseReason, Subscribers, type Subscription } from './session-subs
 export class Journal {
   readonly #row: SessionRow
   readonly #parts: Pick<SessionParts, 'store' | 'leaving' | 'model'>
+  readonly #epoch: number
   readonly #approvals: Approvals
   readonly #events: SessionEvent[]
   readonly #flight = new InFlight()
@@ -22,15 +23,15 @@ export class Journal {
   #title: string | null
   #updatedAt: number
 
-  /** `events`: all that are stored. */
   constructor(
     row: SessionRow,
-    events: readonly SessionEvent[],
+    { epoch, events }: Ownership,
     approvals: Approvals,
     parts: Pick<SessionParts, 'store' | 'leaving' | 'model'>,
   ) {
     this.#row = row
     this.#parts = parts
+    this.#epoch = epoch
     this.#approvals = approvals
     this.#events = [...events]
     this.#mode = row.mode
@@ -76,14 +77,16 @@ export class Journal {
 
   /**
    * Store settled events with what they change in one transaction, then fold and show them. Answers whether the
-   * session's line in the list has changed. Throws what the store throws, and `not_ready` when the process leaves.
+   * session's line in the list has changed. Throws what the store throws (`not_owner`: another agent goes on with this
+   * session), and `not_ready` when the process leaves.
    */
   async append(events: readonly SessionEvent[], more: Effects = {}): Promise<boolean> {
     const { store, leaving, model } = this.#parts
     if (leaving.aborted) throw new SandlotError('not_ready', 'The agent is shutting down.')
     const { id, userId } = this.#row
     const context = { userId, model: model.name, toolOf: (callId: string) => this.#approvals.nameOf(callId) }
-    const stored = await store.append(id, events, { ...effectsOf(events, context), ...more })
+    const effects = { ...effectsOf(events, context), ...more }
+    const stored = await store.append(id, events, effects, this.#epoch)
     for (const event of stored) {
       this.#events.push(event)
       this.#flight.settle(event)
@@ -96,6 +99,16 @@ export class Journal {
     }
     this.#approvals.startClocks()
     return stored.some(changesSummary)
+  }
+
+  /** As `SessionStore.appendOutput`, as long as we are the owner. */
+  appendOutput(callId: string, offset: number, bytes: Uint8Array): Promise<void> {
+    return this.#parts.store.appendOutput(this.#row.id, callId, offset, bytes, this.#epoch)
+  }
+
+  /** Throws `not_owner` when another agent has taken the session over. */
+  checkOwner(): Promise<void> {
+    return this.#parts.store.checkOwner(this.#row.id, this.#epoch)
   }
 
   /** Show a live event. It is not stored. */

@@ -4,6 +4,7 @@ import type { Mode } from '@sandlot/shared/events'
 import type { SessionSummary } from '@sandlot/shared/frames'
 import { newId } from '@sandlot/shared/ids'
 import type { SessionRow } from '@sandlot/storage/sessions/store'
+import { type ForkPoint, forkedLog } from './fork.ts'
 import { LatestByKey } from './latest-by-key.ts'
 import { Session } from './session.ts'
 import type { SessionParts } from './session-parts.ts'
@@ -74,7 +75,13 @@ export class SessionManager {
       if (known !== undefined) sessionId = known.sessionId
     }
     const session = await this.get(userId, sessionId)
-    return session.prompt(text, options)
+    try {
+      return await session.prompt(text, options)
+    } catch (error) {
+      if (!session.lost) throw error
+      // Another agent had it meanwhile. Nothing of this message was stored here.
+      return (await this.get(userId, sessionId)).prompt(text, options)
+    }
   }
 
   /** Newest first, of all folders or of this one. `before`: the `updatedAt` of the page before's last line. */
@@ -84,6 +91,22 @@ export class SessionManager {
       ...(before === undefined ? {} : { before }),
       ...(cwd === undefined ? {} : { cwd }),
     })
+  }
+
+  /**
+   * Go on from a prompt of a session in a new one, whose id it answers with. Throws `not_found`, `busy` (after a prompt
+   * that has not ended), `conflict` (the new id exists).
+   */
+  async fork(userId: string, sessionId: string, point: ForkPoint, newSessionId?: string): Promise<Session> {
+    const { store, now } = this.#parts
+    const source = await this.get(userId, sessionId)
+    const id = newSessionId ?? newId('s')
+    const { title, mode } = source.summary()
+    const fork = { id, userId, cwd: source.cwd, mode, title, at: now() }
+    const row = await store.forkSession(sessionId, fork, forkedLog(source.log, point, id))
+    const session = await this.#load(row)
+    this.#tell({ userId, summary: session.summary() })
+    return session
   }
 
   /** Stop what runs in it. The session stays. Throws `not_found`. */
@@ -156,7 +179,9 @@ export class SessionManager {
     if (loaded !== undefined) {
       this.#sessions.delete(sessionId)
       this.#sessions.set(sessionId, { ...loaded, usedAt: this.#parts.now() })
-      return loaded.loading
+      const session = await loaded.loading
+      if (!session.lost) return session
+      if (this.#sessions.get(sessionId)?.loading === loaded.loading) this.#sessions.delete(sessionId)
     }
     const row = await this.#parts.store.getSession(sessionId)
     return row === undefined ? undefined : this.#load(row)

@@ -5,7 +5,8 @@
 import { SandlotError } from '@sandlot/shared/errors'
 import { type Mode, type SessionEvent, MODES, makeMeta, makeSandlotEvent } from '@sandlot/shared/events'
 import type { SessionSummary } from '@sandlot/shared/frames'
-import type { SessionRow } from '@sandlot/storage/sessions/store'
+import type { QuestionContent } from '@sandlot/shared/question'
+import type { Ownership, SessionRow } from '@sandlot/storage/sessions/store'
 import { unfinishedPrompt } from './history.ts'
 import { Answers } from './session-answers.ts'
 import { Approvals, type PendingApproval } from './session-approvals.ts'
@@ -26,18 +27,18 @@ export class Session {
   readonly #runner: Runner
   readonly #prompts: Prompts
 
-  /** Load a session from the store. `changed` hears of every change of its line in the list. */
+  /** Take a session over from the store: whoever had it before may not write any more. `changed` hears of every change of its line in the list. */
   static async load(
     row: SessionRow,
     parts: SessionParts,
     changed: (summary: SessionSummary) => void,
   ): Promise<Session> {
-    return new Session(row, await parts.store.readEvents(row.id), parts, changed)
+    return new Session(row, await parts.store.takeOver(row.id), parts, changed)
   }
 
   private constructor(
     row: SessionRow,
-    events: readonly SessionEvent[],
+    owned: Ownership,
     parts: SessionParts,
     changed: (summary: SessionSummary) => void,
   ) {
@@ -45,7 +46,7 @@ export class Session {
     this.userId = row.userId
     this.cwd = row.cwd
     const approvals = new Approvals(parts.now, (toolCallId) => void this.#answers.expire(toolCallId))
-    const journal = new Journal(row, events, approvals, parts)
+    const journal = new Journal(row, owned, approvals, parts)
     this.#core = new SessionCore(row, parts, journal, approvals, changed)
     this.#answers = new Answers(this.#core)
     this.#runner = new Runner(this.#core, this.#answers)
@@ -70,6 +71,11 @@ export class Session {
 
   get running(): boolean {
     return this.#core.running !== undefined
+  }
+
+  /** Another agent has taken the session over: this object does nothing any more. */
+  get lost(): boolean {
+    return this.#core.lost
   }
 
   /** Nothing runs, reads or waits: the manager may forget this object. */
@@ -162,8 +168,13 @@ export class Session {
    * Answer an approval. The first stored answer wins: `answered` is false when there was one, and `by` says whose.
    * Throws `not_found`, `bad_request` (no such option).
    */
-  answer(toolCallId: string, optionId: string, reason?: string): Promise<{ answered: boolean; by?: string }> {
-    return this.#answers.answer(toolCallId, optionId, reason)
+  answer(
+    toolCallId: string,
+    optionId: string,
+    reason?: string,
+    content?: QuestionContent,
+  ): Promise<{ answered: boolean; by?: string }> {
+    return this.#answers.answer(toolCallId, optionId, reason, content)
   }
 
   /** Deny an approval that nobody will answer. Nothing happens if it was answered, or not asked. */

@@ -8,6 +8,7 @@ import { ERROR_CODES } from './errors.ts'
 import { mode } from './events.ts'
 import { sessionSummary } from './frames.ts'
 import { requestId, sessionId } from './ids.ts'
+import { questionContent } from './question.ts'
 
 /** Who asks. On every session request of a client that the socket trusts. */
 export const agentUser = z.object({
@@ -48,6 +49,8 @@ export const EXT = {
   approve: '_sandlot/approve',
   /** Cancel one call of a running prompt: `{sessionId, toolCallId, user}` → `{}`. */
   cancelCall: '_sandlot/cancel_call',
+  /** Go on from a prompt in a new session: `{sessionId, promptId, where, user}` → `{sessionId}`. */
+  fork: '_sandlot/fork',
   /** `{}` → `{ready, reasons, model: {name, demo}, defaultMode}`. */
   status: '_sandlot/status',
   /** Notification agent → client, to our own clients: a session's line in the list changed: `{userId, summary}`. */
@@ -62,10 +65,19 @@ export const approveParams = z.object({
   toolCallId: z.string(),
   optionId: z.string(),
   reason: z.string().optional(),
+  content: questionContent.optional(),
 })
 /** `answered: false` when an earlier answer won; `by` says whose. */
 export const approveResult = z.object({ answered: z.boolean(), by: z.string().optional() })
 export const cancelCallParams = z.object({ user: agentUser, sessionId, toolCallId: z.string() })
+/** `before`: without the prompt. `after` (default): with its answer. */
+export const forkParams = z.object({
+  user: agentUser,
+  sessionId,
+  promptId: z.string(),
+  where: z.enum(['before', 'after']).default('after'),
+})
+export const forkResult = z.object({ sessionId })
 export const sessionChanged = z.object({ userId: z.string(), summary: sessionSummary })
 export const promptAccepted = z.object({ sessionId, promptId: z.string(), requestId: z.string().optional() })
 export const agentStatus = z.object({

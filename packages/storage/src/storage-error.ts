@@ -9,6 +9,8 @@ export type StorageErrorCode =
   /** A reader waited for the writer to make or migrate the file, and it did not. */
   | 'not_migrated'
   | 'migration_failed'
+  /** Another agent has taken the session over since; whoever hears this stops working on it. */
+  | 'not_owner'
   /** A stored value does not have the shape that it was stored with. */
   | 'corrupt'
 
@@ -21,4 +23,12 @@ export class StorageError extends Error {
     super(message, options)
     this.code = code
   }
+}
+
+/** Somebody else writes this session now. */
+export function notOwner(sessionId: string): StorageError {
+  return new StorageError(
+    'not_owner',
+    `Another agent has taken over session ${sessionId}; this one has stopped working on it.`,
+  )
 }

@@ -4,6 +4,7 @@
  */
 import { SandlotError } from '@sandlot/shared/errors'
 import type { Kysely, Transaction } from 'kysely'
+import { notOwner } from '../storage-error.ts'
 import type { SessionsSchema } from './schema.ts'
 
 /** No stored chunk is larger; reads rely on it. */
@@ -15,6 +16,7 @@ const FLUSH_AT_BYTES = 1024 * 1024
 
 interface Pending {
   offset: number
+  epoch: number | undefined
   bytes: Uint8Array
   resolve: () => void
   reject: (error: unknown) => void
@@ -38,11 +40,17 @@ export class OutputWriter {
   }
 
   /** Resolves when the bytes are durable. They are copied: the caller may use its buffer again at once. */
-  append(sessionId: string, callId: string, offset: number, bytes: Uint8Array): Promise<void> {
+  append(
+    sessionId: string,
+    callId: string,
+    offset: number,
+    bytes: Uint8Array,
+    epoch?: number,
+  ): Promise<void> {
     const { promise, resolve, reject } = Promise.withResolvers<void>()
     const key = `${sessionId} ${callId}`
     const call = this.#pending.get(key) ?? { sessionId, callId, pieces: [] }
-    call.pieces.push({ offset, bytes: bytes.slice(), resolve, reject })
+    call.pieces.push({ offset, epoch, bytes: bytes.slice(), resolve, reject })
     this.#pending.set(key, call)
     this.#pendingBytes += bytes.length
     if (this.#pendingBytes >= FLUSH_AT_BYTES) void this.flush()
@@ -79,7 +87,11 @@ export class OutputWriter {
 /** Returns what to tell each piece once the transaction is committed. */
 async function writeCall(trx: Transaction<SessionsSchema>, call: CallPending): Promise<(() => void)[]> {
   const { sessionId, callId, pieces } = call
-  const session = await trx.selectFrom('sessions').select('id').where('id', '=', sessionId).executeTakeFirst()
+  const session = await trx
+    .selectFrom('sessions')
+    .select('owner_epoch')
+    .where('id', '=', sessionId)
+    .executeTakeFirst()
   if (session === undefined) {
     const error = new SandlotError('not_found', `There is no session ${sessionId} to keep output of.`)
     return pieces.map((piece) => () => piece.reject(error))
@@ -92,8 +104,14 @@ async function writeCall(trx: Transaction<SessionsSchema>, call: CallPending): P
     .where('call_id', '=', callId)
     .executeTakeFirst()
   const start = row?.stored_bytes ?? 0
-  const { fresh, end, tell } = takeInOrder(pieces, start, callId)
-  if (row !== undefined && end === start) return tell
+  const mayWrite = ({ epoch }: Pending): boolean => epoch === undefined || epoch === session.owner_epoch
+  const refuse = pieces
+    .filter((piece) => !mayWrite(piece))
+    .map((piece) => () => piece.reject(notOwner(sessionId)))
+  const inOrder = takeInOrder(pieces.filter(mayWrite), start, callId)
+  const { fresh, end } = inOrder
+  const tell = [...refuse, ...inOrder.tell]
+  if (end === start && (row !== undefined || inOrder.tell.length === 0)) return tell
 
   await insertChunks(trx, sessionId, callId, start, Buffer.concat(fresh))
   const counts = { stored_bytes: end, total_bytes: Math.max(end, row?.total_bytes ?? 0) }

@@ -1,7 +1,8 @@
 /** The reads of the sessions store, the same for the writer and for read-only processes. */
+import type { SessionEvent } from '@sandlot/shared/events'
 import type { Kysely } from 'kysely'
 import { MAX_CHUNK_BYTES } from './output-writer.ts'
-import { toApprovalRow, toEvent, toOutputRow, toSessionRow } from './rows.ts'
+import { toEvent, toOutputRow, toSessionRow } from './rows.ts'
 import type { SessionsSchema } from './schema.ts'
 import type { SessionReader } from './store.ts'
 
@@ -16,9 +17,11 @@ export function sessionReads(db: Kysely<SessionsSchema>): Omit<SessionReader, 'c
 
     async listSessions(userId, page = {}) {
       const limit = page.limit ?? PAGE
-      const { before } = page
-      const rows = await sessionRows(db)
+      const { before, cwd } = page
+      const wanted = sessionRows(db)
         .where('user_id', '=', userId)
+        .$if(cwd !== undefined, (query) => query.where('cwd', '=', cwd ?? ''))
+      const rows = await wanted
         .$if(before !== undefined, (query) => query.where('updated_at', '<', before ?? 0))
         .orderBy('updated_at', 'desc')
         .orderBy('id')
@@ -27,8 +30,7 @@ export function sessionReads(db: Kysely<SessionsSchema>): Omit<SessionReader, 'c
       const last = rows.at(-1)
       if (last === undefined || rows.length < limit) return rows.map(toSessionRow)
       // The cursor is a time: rows of the same millisecond must not be cut apart, or the next page would miss some.
-      const ties = await sessionRows(db)
-        .where('user_id', '=', userId)
+      const ties = await wanted
         .where('updated_at', '=', last.updated_at)
         .where('id', '>', last.id)
         .orderBy('id')
@@ -36,17 +38,7 @@ export function sessionReads(db: Kysely<SessionsSchema>): Omit<SessionReader, 'c
       return [...rows, ...ties].map(toSessionRow)
     },
 
-    async readEvents(sessionId, after = 0, limit) {
-      const rows = await db
-        .selectFrom('events')
-        .select(['seq', 'json'])
-        .where('session_id', '=', sessionId)
-        .where('seq', '>', after)
-        .orderBy('seq')
-        .$if(limit !== undefined, (query) => query.limit(limit ?? 0))
-        .execute()
-      return rows.map((row) => toEvent(sessionId, row))
-    },
+    readEvents: (sessionId, after, limit) => readEvents(db, sessionId, after, limit),
 
     async outputInfo(sessionId, callId) {
       const row = await db
@@ -77,19 +69,25 @@ export function sessionReads(db: Kysely<SessionsSchema>): Omit<SessionReader, 'c
         ),
       )
     },
-
-    async pendingApprovals(sessionId) {
-      const rows = await db
-        .selectFrom('approvals')
-        .selectAll()
-        .where('session_id', '=', sessionId)
-        .where('answered_at', 'is', null)
-        .orderBy('asked_at')
-        .orderBy('tool_call_id')
-        .execute()
-      return rows.map(toApprovalRow)
-    },
   }
+}
+
+/** As `SessionReader.readEvents`; also inside a transaction. */
+export async function readEvents(
+  db: Kysely<SessionsSchema>,
+  sessionId: string,
+  after = 0,
+  limit?: number,
+): Promise<SessionEvent[]> {
+  const rows = await db
+    .selectFrom('events')
+    .select(['seq', 'json'])
+    .where('session_id', '=', sessionId)
+    .where('seq', '>', after)
+    .orderBy('seq')
+    .$if(limit !== undefined, (query) => query.limit(limit ?? 0))
+    .execute()
+  return rows.map((row) => toEvent(sessionId, row))
 }
 
 /** Sessions with the number of approvals that wait. */

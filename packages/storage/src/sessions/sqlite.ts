@@ -3,6 +3,7 @@ import { openReader, openWriter } from '../database.ts'
 import { storedLedger } from './ledger.ts'
 import { OutputWriter } from './output-writer.ts'
 import { sessionReads } from './reads.ts'
+import { storedRules } from './rules.ts'
 import type { SessionsSchema } from './schema.ts'
 import { sessionsMigrations } from './schema.ts'
 import type { SessionReader, SessionStore } from './store.ts'
@@ -20,7 +21,9 @@ export async function openSessionStore(path: string): Promise<SessionStore> {
     ...sessionReads(db),
     ...sessionWrites(db),
     ledger: storedLedger(db),
-    appendOutput: (sessionId, callId, offset, bytes) => output.append(sessionId, callId, offset, bytes),
+    rules: storedRules(db),
+    appendOutput: (sessionId, callId, offset, bytes, epoch) =>
+      output.append(sessionId, callId, offset, bytes, epoch),
     close: async () => {
       await output.flush()
       await database.close()
