@@ -24,6 +24,8 @@ import { createToolMetrics } from '../src/policies/tool-metrics.ts'
 import { createScheduler } from '../src/scheduler/scheduler.ts'
 import type { Session } from '../src/session.ts'
 import { SessionManager } from '../src/session-manager.ts'
+import { RuleBook } from '../src/rules/rule-book.ts'
+import { type RulesSection, ruleSettings } from '../src/rules/rules-config.ts'
 import type { SessionParts } from '../src/session-parts.ts'
 import { SHUTDOWN } from '../src/tools/call-failure.ts'
 import { defineTool } from '../src/tools/define-tool.ts'
@@ -45,7 +47,11 @@ export interface Core {
 export interface CoreOptions {
   tools?: readonly Tool[]
   parts?: Partial<SessionParts>
+  /** Everybody's rules, as in the configuration file. */
+  rules?: RulesSection
   approvalTtlMs?: number
+  /** The last word on what the sessions work with. */
+  wrap?: (parts: SessionParts) => SessionParts
 }
 
 /** A folder, a provider, and as many cores on them, one after another, as a test wants to start. */
@@ -63,48 +69,7 @@ export class AgentBench implements AsyncDisposable {
   }
 
   async core(options: CoreOptions = {}): Promise<Core> {
-    const store = await openSessionStore(join(this.folder, 'sessions.db'))
-    const registry = createRegistry()
-    registry.register(...(options.tools ?? [echoTool()]))
-    const scheduler = createScheduler({
-      maxConcurrent: 10,
-      policies: createPolicies({
-        metrics: createToolMetrics(),
-        toolTimeoutMs: 10_000,
-        outputLimitBytes: 1024 * 1024,
-        approvalTtlMs: options.approvalTtlMs ?? 60_000,
-      }),
-    })
-    const leaving = new AbortController()
-    const warnings: Core['warnings'] = []
-    const log: ToolLog = {
-      info: () => undefined,
-      warn: (fields, message) => void warnings.push({ fields, message }),
-    }
-    const manager = new SessionManager({
-      store,
-      model: createOpenAIModel({ baseUrl: this.provider.baseUrl, apiKey: 'sk-test', model: 'fake' }),
-      system: SYSTEM,
-      tools: () => Promise.resolve(registry),
-      runCalls: (calls, context) => scheduler.run(calls, context),
-      sandbox: () =>
-        Promise.reject(new SandboxError('engine_unavailable', 'There is no sandbox in this test.')),
-      maxTurns: 20,
-      retry: { attempts: 4, baseMs: 1, capMs: 4, longestWaitMs: 50 },
-      leaving: leaving.signal,
-      now: Date.now,
-      log,
-      ...options.parts,
-    })
-    let left = false
-    const leave = async (): Promise<void> => {
-      if (left) return
-      left = true
-      leaving.abort(SHUTDOWN)
-      await manager.leave()
-      await store.close()
-    }
-    const core = { provider: this.provider, store, manager, warnings, leave }
+    const core = await openCore(this.folder, this.provider, options)
     this.#cores.push(core)
     return core
   }
@@ -114,6 +79,58 @@ export class AgentBench implements AsyncDisposable {
     rmSync(this.folder, { recursive: true, force: true })
     await this.provider.close()
   }
+}
+
+/** A core on the store in this folder, which asks the model of this provider. */
+export async function openCore<P extends Pick<FakeProvider, 'baseUrl'>>(
+  folder: string,
+  provider: P,
+  options: CoreOptions = {},
+): Promise<Omit<Core, 'provider'> & { provider: P }> {
+  const store = await openSessionStore(join(folder, 'sessions.db'))
+  const registry = createRegistry()
+  registry.register(...(options.tools ?? [echoTool()]))
+  const scheduler = createScheduler({
+    maxConcurrent: 10,
+    policies: createPolicies({
+      metrics: createToolMetrics(),
+      toolTimeoutMs: 10_000,
+      outputLimitBytes: 1024 * 1024,
+      approvalTtlMs: options.approvalTtlMs ?? 60_000,
+    }),
+  })
+  const leaving = new AbortController()
+  const warnings: Core['warnings'] = []
+  const log: ToolLog = {
+    info: () => undefined,
+    warn: (fields, message) => void warnings.push({ fields, message }),
+  }
+  const parts: SessionParts = {
+    store,
+    rules: new RuleBook(store.rules, ruleSettings(options.rules), Date.now),
+    model: createOpenAIModel({ baseUrl: provider.baseUrl, apiKey: 'sk-test', model: 'fake' }),
+    system: SYSTEM,
+    tools: () => Promise.resolve(registry),
+    runCalls: (calls, context) => scheduler.run(calls, context),
+    sandbox: () =>
+      Promise.reject(new SandboxError('engine_unavailable', 'There is no sandbox in this test.')),
+    maxTurns: 20,
+    retry: { attempts: 4, baseMs: 1, capMs: 4, longestWaitMs: 50 },
+    leaving: leaving.signal,
+    now: Date.now,
+    log,
+    ...options.parts,
+  }
+  const manager = new SessionManager(options.wrap?.(parts) ?? parts)
+  let left = false
+  const leave = async (): Promise<void> => {
+    if (left) return
+    left = true
+    leaving.abort(SHUTDOWN)
+    await manager.leave()
+    await store.close()
+  }
+  return { provider, store, manager, warnings, leave }
 }
 
 export async function newSession(

@@ -2,7 +2,7 @@
 import type { FailureReason, Mode, SessionEvent } from '@sandlot/shared/events'
 import type { Sandbox } from '@sandlot/sandbox/sandbox'
 import type { ToolRegistry } from '../tools/registry.ts'
-import type { CallApproval, ToolLog } from '../tools/tool.ts'
+import type { CallApproval, Ruling, ToolCall, ToolLog } from '../tools/tool.ts'
 
 export interface BatchContext {
   sessionId: string
@@ -25,9 +25,12 @@ export interface BatchContext {
   /** Acquires (and starts, or wakes) the user's sandbox. */
   sandbox(signal: AbortSignal): Promise<Sandbox>
   approval(callId: string): CallApproval
-  allowedForSession(toolName: string): boolean
+  /** By the rules that hold now, and the mode. Rejects when they cannot be read. */
+  judge(call: ToolCall): Promise<Ruling>
   /** The attempt of this call that the log has from before a restart. */
   previousAttempt(callId: string): { n: number; boot: string } | undefined
+  /** Calls that the log says had begun when the batch did: an earlier process died while they ran. */
+  begunBefore(callId: string): boolean
   /** Calls that the log has already announced; they are not announced again. */
   announced(callId: string): boolean
   /** Store raw output bytes of a call; durable when it resolves. */

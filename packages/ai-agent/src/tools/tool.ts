@@ -13,8 +13,11 @@ import type {
   ToolKind,
   ToolLocation,
 } from '@sandlot/shared/events'
+import type { Question, QuestionContent } from '@sandlot/shared/question'
+import type { Remembered, RuleReason, Verdict } from '@sandlot/shared/rules'
 import type { Sandbox } from '@sandlot/sandbox/sandbox'
 import type { z } from 'zod'
+import type { RuleRequest } from '../rules/request.ts'
 import type { JsonSchemaInput } from './tool-input.ts'
 
 /** The one shape behind the adapter: policies, tools and executors see nothing else. */
@@ -43,7 +46,14 @@ export type ToolUpdate =
   | { type: 'started'; attempt?: { n: number; boot: string } }
   | { type: 'title'; title: string; locations?: ToolLocation[] }
   /** Asks the user; stored (event and row) before it is shown. Then wait on `ctx.approval`. */
-  | { type: 'approval_asked'; options: ApprovalOption[]; expiresAt: number }
+  | {
+      type: 'approval_asked'
+      options: ApprovalOption[]
+      expiresAt: number
+      why: RuleReason[]
+      /** The call asks for something, not for leave to run. */
+      question?: Question
+    }
   /** The plan, complete each time. */
   | {
       type: 'plan'
@@ -58,6 +68,17 @@ export interface ApprovalOption {
   optionId: string
   name: string
   kind: 'allow_once' | 'allow_always' | 'reject_once' | 'reject_always'
+  /** What this answer makes Sandlot remember, exactly. */
+  remembers?: Remembered | undefined
+}
+
+/** What becomes of a call, by the rules that hold and the mode. */
+export interface Ruling {
+  verdict: Verdict
+  /** Why it asks or is denied. */
+  why: RuleReason[]
+  /** The answers to choose from when it asks. */
+  options: ApprovalOption[]
 }
 
 /** How a call ended. `forModel` is always there; `data` and `content` are for the screen. */
@@ -83,11 +104,15 @@ export interface ApprovalAnswer {
   by: string
   /** What the person told the model. */
   reason?: string
+  /** What the person filled in, of a question. */
+  content?: QuestionContent
 }
 
 /** The approval of one call as the log knows it. Kept by the session; survives restarts. */
 export interface CallApproval {
   state: 'none' | 'pending' | 'answered'
+  /** The call itself asks for something: that is the tool's own business. */
+  readonly question?: boolean
   /** Resolves with the stored answer; on expiry, cancel or an unattended prompt with a refusal that says so. */
   answer(): Promise<ApprovalAnswer>
 }
@@ -135,12 +160,21 @@ export interface CallContext {
   sandbox(): Promise<Sandbox>
   /** A saved attempt of this call before a restart, when there was one. */
   resumed?: { n: number; boot: string }
+  /** The log says that this call had begun in an earlier process, which died before it ended. */
+  begunBefore?: boolean
   mode: Mode
   approval: CallApproval
+  /** The answer to a question of the tool's own; waiting for it does not use up the time limit. Set by the timeout policy. */
+  answer?(): Promise<ApprovalAnswer>
   /** Why the call must not start any more, as the loop says: a budget, or a failure that ends the prompt. */
   refusal?(): { reason: FailureReason; message: string } | undefined
-  /** True when the user allowed this tool for the rest of the session. */
-  allowedForSession(toolName: string): boolean
+  /** What the rules say of this call now. Rejects when they cannot be read: then nothing may run. */
+  judge(call: ToolCall): Promise<Ruling>
+  /**
+   * Resolves when every call that the model made earlier in this turn and that comes first is over, and there is room.
+   * Before that only questions are asked.
+   */
+  inOrder(): Promise<void>
   /**
    * Where a call's raw output goes: durable when the promise resolves. Set by the save-output policy, which also
    * counts and enforces the limit.
@@ -180,12 +214,16 @@ export interface Tool<Input extends z.ZodObject = z.ZodObject> {
   rateLimit?: RateLimit
   /** Only for a read-only tool: the same arguments give the same result for this long (default 300,000 ms). `version` changes when results do. */
   cache?: { ttlMs?: number; version?: string }
+  /** Made again it leaves the same, so a restart that finds it begun makes it again. Reads are so without saying it. */
+  repeatable?: true
   /** A second call does no harm: it is tried again (default once) when its failure may pass. */
   idempotent?: { retries?: number }
   /** The prompt ends when a call of it fails: nothing goes without it. */
   fatal?: boolean
   /** One line for people, from the arguments (which may be incomplete or invalid). */
   title(args: Record<string, unknown>): string
+  /** What is judged before it runs, from checked arguments: command lines, files, hosts. Absent: the tool itself. */
+  requests?(args: z.infer<Input>): RuleRequest[]
   /** Files it concerns, absolute paths. */
   locations?(args: Record<string, unknown>): ToolLocation[]
   execute(

@@ -10,6 +10,10 @@ import {
 import { newId } from '@sandlot/shared/ids'
 import { SandboxError } from '@sandlot/sandbox/errors'
 import type { Sandboxes } from '@sandlot/sandbox/sandboxes'
+import type { Rule } from '@sandlot/shared/rules'
+import { judge } from '../../src/rules/engine.ts'
+import { offers } from '../../src/rules/offers.ts'
+import { callRequest } from '../../src/rules/request.ts'
 import { type PolicySettings, createPolicies } from '../../src/policies/index.ts'
 import { type ToolMetrics, createToolMetrics } from '../../src/policies/tool-metrics.ts'
 import type { BatchContext } from '../../src/scheduler/batch.ts'
@@ -42,7 +46,7 @@ export class TestBatch {
   readonly metrics: ToolMetrics = createToolMetrics()
   readonly stop = new AbortController()
   readonly cancels = new Map<string, AbortController>()
-  readonly allowed = new Set<string>()
+  rules: readonly Rule[] = []
   mode: Mode
   readonly #options: TestBatchOptions
   readonly #scheduler
@@ -93,6 +97,13 @@ export class TestBatch {
 
   context(): BatchContext {
     const { sandboxes, answer } = this.#options
+    const begun = new Set(
+      this.log.flatMap((event) =>
+        event.sessionUpdate === 'tool_call_update' && event.status === 'in_progress'
+          ? [event.toolCallId]
+          : [],
+      ),
+    )
     return {
       sessionId: 's_test',
       userId: 'u_test',
@@ -111,12 +122,17 @@ export class TestBatch {
         state: this.log.some((event) => isAskedAbout(event, callId)) ? 'pending' : 'none',
         answer: async () => (await answer?.(callId)) ?? { allowed: false, by: 'unattended' },
       }),
-      allowedForSession: (name) => this.allowed.has(name),
+      judge: async (call) => {
+        const request = callRequest(call)
+        const judgement = judge(request, this.rules, this.mode)
+        return { ...judgement, options: offers(request, judgement, 'always') }
+      },
       previousAttempt: (callId) =>
         this.log
           .filter((event) => event.sessionUpdate === 'tool_call_update' && event.toolCallId === callId)
           .map((event) => metaOf(event).attempt)
           .findLast((attempt) => attempt !== undefined),
+      begunBefore: (callId) => begun.has(callId),
       announced: (callId) =>
         this.log.some((event) => event.sessionUpdate === 'tool_call' && event.toolCallId === callId),
       appendOutput: async (callId, offset, bytes) => {

@@ -26,9 +26,11 @@ export const writeFile = defineTool({
   kind: 'edit',
   input,
   readOnly: false,
+  repeatable: true,
   timeoutMs: 5000,
   title: (args) => `Write ${textArg(args, 'path') ?? 'a file'}`,
   locations: (args) => pathLocations(args['path']),
+  requests: ({ path }) => [{ kind: 'file', access: 'write', path }],
   async *execute(args, ctx) {
     const { sandbox, path } = yield* openWorkspace(args.path, ctx)
     if (path === '') throw new CallFailure('invalid_arguments', `${WORKSPACE} is a directory.`)

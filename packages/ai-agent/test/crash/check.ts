@@ -1,0 +1,75 @@
+/** What must hold after any number of crashes, once the last life has gone to its end. */
+import { type SessionEvent, isOutcome, metaOf, sandlotEventOf, seqOf } from '@sandlot/shared/events'
+import { emptyTranscript, foldAll } from '@sandlot/shared/transcript'
+import { expect } from 'vitest'
+import { modelMessages } from '../../src/history-messages.ts'
+import type { ModelMessage } from '../../src/model/model.ts'
+import { SYSTEM, happened, outcomes } from '../agent-fixture.ts'
+import { type CrashBench, SESSION } from './bench.ts'
+
+/** What the uncrashed run told the model in the end. */
+export async function finalHistory(bench: CrashBench): Promise<ModelMessage[]> {
+  return bench.read(async (_store, log) => modelMessages(log, SYSTEM))
+}
+
+export async function checkAfterCrashes(bench: CrashBench, expected: readonly ModelMessage[]): Promise<void> {
+  const { script } = bench
+  await bench.read(async (store, log) => {
+    expect(log.map(seqOf)).toEqual(log.map((_, place) => place + 1))
+    expect(await store.getSession(SESSION)).toMatchObject({ runningPromptId: null, waiting: 0 })
+
+    const announced = log.flatMap((event) => (event.sessionUpdate === 'tool_call' ? [event.toolCallId] : []))
+    expect(new Set(announced).size).toBe(announced.length)
+    const ended = outcomes(log)
+    expect(Object.keys(ended).toSorted()).toEqual(announced.toSorted())
+    for (const [callId, all] of Object.entries(ended)) expect(all, callId).toHaveLength(1)
+    const unknown = log.flatMap((event) =>
+      isOutcome(event) && metaOf(event).reason === 'unknown_effect' ? [event.toolCallId] : [],
+    )
+    for (const callId of unknown) expect(script.mayBeUnknown ?? []).toContain(callId)
+
+    const started = happenedIn(log, 'prompt_started')
+    const ends = happenedIn(log, 'prompt_ended')
+    expect(ends).toEqual(started)
+    expect(happened(log, 'prompt_ended').at(-1)?.reason).toBe(script.ends ?? 'completed')
+    const requestIds = happened(log, 'prompt_started').flatMap(({ requestId }) => requestId ?? [])
+    expect(new Set(requestIds).size).toBe(requestIds.length)
+
+    for (const [callId, text] of Object.entries(script.outputs ?? {})) {
+      const bytes = await store.readOutput(SESSION, callId, 0, Number.MAX_SAFE_INTEGER)
+      expect(new TextDecoder().decode(bytes)).toBe(text)
+      expect(await store.outputInfo(SESSION, callId)).toMatchObject({
+        complete: true,
+        storedBytes: bytes.length,
+        totalBytes: bytes.length,
+      })
+    }
+
+    const messages = modelMessages(log, SYSTEM)
+    const excuses = [...unknown, ...(script.stopped ?? [])]
+    expect(excused(messages, excuses)).toEqual(excused(expected, excuses))
+    const { entries, prompt, queued } = foldAll(emptyTranscript(), log)
+    expect({ prompt, queued }).toEqual({ prompt: null, queued: [] })
+    for (const entry of entries) if (entry.type === 'message') expect(entry.settled).toBe(true)
+    if (unknown.length === 0) expect(countOf(bench.journal(), script.once)).toEqual(script.once.map(() => 1))
+  })
+  // Nobody knows what became of a call that broke off, but twice it ran in no case.
+  for (const count of countOf(bench.journal(), script.once)) expect(count).toBeLessThanOrEqual(1)
+  for (const count of countOf(bench.journal(), script.atLeastOnce ?? [])) expect(count).toBeGreaterThan(0)
+}
+
+function happenedIn(log: readonly SessionEvent[], type: string): (string | undefined)[] {
+  return log.filter((event) => sandlotEventOf(event)?.type === type).map((event) => metaOf(event).promptId)
+}
+
+/** From the first call whose effect nobody knows, results are not compared: later ones may see the effect or not. */
+function excused(messages: readonly ModelMessage[], unknown: readonly string[]): ModelMessage[] {
+  const first = messages.findIndex((message) => message.role === 'tool' && unknown.includes(message.callId))
+  return messages.map((message, place) =>
+    message.role === 'tool' && first !== -1 && place >= first ? { ...message, content: '' } : message,
+  )
+}
+
+function countOf(lines: readonly string[], wanted: readonly string[]): number[] {
+  return wanted.map((line) => lines.filter((other) => other === line).length)
+}

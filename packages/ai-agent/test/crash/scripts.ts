@@ -1,0 +1,239 @@
+/**
+ * What the crash campaign kills. A script is the model's answers, chosen by what the request holds and not by how often it
+ * was asked, and a client that does the same again in every life: it sends its messages under request ids, as a client that
+ * reconnects does.
+ */
+import { existsSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type SessionEvent, isOutcome } from '@sandlot/shared/events'
+import type { Session } from '../../src/session.ts'
+import type { PromptOptions } from '../../src/session-prompts.ts'
+import { happened } from '../agent-fixture.ts'
+import { type FakeAnswer, deltaChunk, sse, textAnswer, toolCalls } from '../fake-provider.ts'
+
+export interface CrashClient {
+  session: Session
+  /** Send a message under this request id; resolves when it is stored. */
+  send(requestId: string, text: string, options?: PromptOptions): Promise<void>
+  /** Resolves when the log is so. */
+  until(wanted: (log: readonly SessionEvent[]) => boolean): Promise<void>
+  /** Lets the tool `hold` end. */
+  release(): void
+  /** Where the commands of the sandbox put files, once there is one. */
+  workspace(): string | undefined
+}
+
+export interface CrashScript {
+  name: string
+  mode: 'manual' | 'yolo'
+  /** Commands run in a sandbox. */
+  sandbox?: true
+  /** By the number of assistant messages in the request, and how often it was asked with so many. */
+  answer(assistants: number, asked: number): FakeAnswer
+  /** What the user does. The messages are sent, and all prompts waited for, in any case. */
+  client(client: CrashClient): Promise<void>
+  /** Lines that the journal must have exactly once. */
+  once: string[]
+  /** Reads may be made again after a crash. */
+  atLeastOnce?: string[]
+  /** How the last prompt ends. Default `completed`. */
+  ends?: 'cancelled'
+  /** Bytes of output by call. */
+  outputs?: Record<string, string>
+  /** Calls whose words after a Stop depend on whether their tool still heard of it. */
+  stopped?: string[]
+  /** Calls whose outcome may say that nobody knows, when the life ended while they ran. */
+  mayBeUnknown?: string[]
+}
+
+const call = (id: string, name: string, args: Record<string, unknown>) => ({ id, name, args })
+const shell = (id: string, command: string) => call(id, 'run_shell_command', { command })
+const LINES = Array.from({ length: 12 }, (_, n) => `line ${n + 1}\n`).join('')
+
+/** Words, then calls, then words. */
+const thenWords =
+  (...first: FakeAnswer[]) =>
+  (assistants: number): FakeAnswer =>
+    first[assistants] ?? textAnswer('That is all of it.', { pieceLength: 6 })
+
+export const SCRIPTS: readonly CrashScript[] = [
+  {
+    name: 'parallel reads',
+    mode: 'manual',
+    answer: thenWords(
+      toolCalls(
+        ['a', 'b', 'c'].map((key) => call(`c_${key}`, 'look', { key })),
+        {
+          text: 'I look at three things.',
+          reasoning: 'Which?',
+          pieceLength: 8,
+        },
+      ),
+    ),
+    client: ({ send }) => send('r1', 'look'),
+    once: [],
+    atLeastOnce: ['look a', 'look b', 'look c'],
+  },
+  {
+    name: 'writes one after another',
+    mode: 'yolo',
+    answer: thenWords(
+      toolCalls(['a', 'b'].map((key) => call(`c_${key}`, 'change', { key }))),
+      toolCalls([call('c_c', 'change', { key: 'c' }), call('c_l', 'look', { key: 'l' })]),
+    ),
+    client: ({ send }) => send('r1', 'change'),
+    once: ['change a', 'change b', 'change c'],
+    atLeastOnce: ['look l'],
+    mayBeUnknown: ['c_a', 'c_b', 'c_c'],
+  },
+  {
+    name: 'a pending approval',
+    mode: 'manual',
+    answer: thenWords(toolCalls([call('c_a', 'change', { key: 'a' }), call('c_b', 'change', { key: 'b' })])),
+    async client({ send, session, until }) {
+      await send('r1', 'change')
+      for (const [callId, optionId] of [
+        ['c_a', 'allow_once'],
+        ['c_b', 'reject_once'],
+      ] as const) {
+        await until((log) => happened(log, 'approval_asked').some(({ toolCallId }) => toolCallId === callId))
+        await session.answer(callId, optionId, optionId === 'reject_once' ? 'not this one' : undefined)
+      }
+    },
+    once: ['change a'],
+    mayBeUnknown: ['c_a'],
+  },
+  {
+    name: 'a half-streamed answer',
+    mode: 'yolo',
+    answer: () =>
+      textAnswer('An answer of some length, in many pieces.', { pieceLength: 4, reasoning: 'Let me think.' }),
+    async client({ send }) {
+      await send('r1', 'say')
+    },
+    once: [],
+  },
+  {
+    name: 'steer, then queue',
+    mode: 'yolo',
+    answer: thenWords(
+      toolCalls([call('c_h', 'hold', { key: 'h' })]),
+      textAnswer('In blue then.'),
+      textAnswer('And the second.'),
+    ),
+    async client({ send, until, release }) {
+      await send('r1', 'go')
+      await until((log) => log.some((event) => event.sessionUpdate === 'tool_call'))
+      await send('r2', 'in blue, please')
+      await send('r3', 'and then another', { whenBusy: 'queue' })
+      release()
+    },
+    once: [],
+  },
+  {
+    name: 'a stream that breaks and is asked again',
+    mode: 'yolo',
+    answer: (assistants, asked) =>
+      assistants === 0 && asked === 1
+        ? {
+            steps: [sse(deltaChunk({ content: 'Half of' })), sse(deltaChunk({ content: ' it' }))],
+            after: 'destroy',
+          }
+        : textAnswer('All of it.', { pieceLength: 4 }),
+    client: ({ send }) => send('r1', 'say'),
+    once: [],
+  },
+  {
+    name: 'Stop while it holds',
+    mode: 'yolo',
+    answer: thenWords(toolCalls([call('c_h', 'hold', { key: 'h' })])),
+    async client({ send, session, until }) {
+      await send('r1', 'go')
+      await until((log) => log.some((event) => event.sessionUpdate === 'tool_call_update'))
+      await session.cancel()
+    },
+    once: [],
+    ends: 'cancelled',
+  },
+  {
+    name: 'a command that runs on',
+    mode: 'yolo',
+    sandbox: true,
+    answer: thenWords(
+      toolCalls([
+        shell('c_s', 'echo begun >> journal; for n in $(seq 1 12); do echo "line $n"; sleep 0.01; done'),
+        shell('c_t', 'echo second >> journal; wc -l < journal'),
+      ]),
+    ),
+    client: ({ send }) => send('r1', 'run'),
+    once: ['begun', 'second'],
+    outputs: { c_s: LINES, c_t: '2\n' },
+  },
+  {
+    name: 'files written and edited',
+    mode: 'yolo',
+    sandbox: true,
+    answer: thenWords(
+      toolCalls([
+        call('c_w', 'write_file', { path: 'a.txt', content: 'one two\n' }),
+        call('c_r', 'read_file', { path: 'a.txt' }),
+        call('c_e', 'edit_file', { path: 'a.txt', old_text: 'two', new_text: 'three' }),
+      ]),
+      toolCalls([shell('c_c', 'cat a.txt')]),
+    ),
+    client: ({ send }) => send('r1', 'write'),
+    once: [],
+    mayBeUnknown: ['c_e'],
+  },
+  {
+    name: 'Stop while a command runs',
+    mode: 'yolo',
+    sandbox: true,
+    answer: thenWords(toolCalls([shell('c_s', 'echo begun >> journal; echo $$ > pid; exec sleep 500')])),
+    async client({ send, session, until, workspace }) {
+      await send('r1', 'run')
+      await until((log) => log.some(isOutcome) || existsSync(join(workspace() ?? '', 'pid')))
+      await session.cancel()
+    },
+    once: ['begun'],
+    ends: 'cancelled',
+    stopped: ['c_s'],
+  },
+]
+
+/** Send, do what the script says, wait until every message's prompt has ended and nothing runs. */
+export async function playClient(
+  script: CrashScript,
+  session: Session,
+  files: { until: string; workspace: CrashClient['workspace'] },
+): Promise<void> {
+  const ends: Promise<unknown>[] = []
+  await script.client({
+    session,
+    workspace: files.workspace,
+    release: () => writeFileSync(files.until, ''),
+    async send(requestId, text, options = {}) {
+      const { done } = await session.prompt(text, { ...options, requestId })
+      ends.push(done)
+    },
+    async until(wanted) {
+      while (!wanted(session.log)) await sleep(2)
+    },
+  })
+  await Promise.all(ends)
+  while (session.running) await sleep(2)
+}
+
+/** The answers of a script as one function of the request. */
+export function answersOf(
+  script: CrashScript,
+): (request: { body: { messages: readonly { role: string }[] } }) => FakeAnswer {
+  const asked = new Map<number, number>()
+  return ({ body }) => {
+    const assistants = body.messages.filter(({ role }) => role === 'assistant').length
+    const times = (asked.get(assistants) ?? 0) + 1
+    asked.set(assistants, times)
+    return script.answer(assistants, times)
+  }
+}
