@@ -1,6 +1,6 @@
 /** The requests that only our own service sends; `shared/acp-meta.ts` says what each means. */
 import type { AgentApp } from '@agentclientprotocol/sdk'
-import { type AgentUser, EXT, approveParams, cancelCallParams } from '@sandlot/shared/acp-meta'
+import { type AgentUser, EXT, approveParams, cancelCallParams, forkParams } from '@sandlot/shared/acp-meta'
 import type { Session } from '../session.ts'
 import { parseParams } from './errors.ts'
 import type { Serving } from './serving.ts'
@@ -19,12 +19,12 @@ export function addExtensionRequests(app: AgentApp, serving: Serving): void {
       EXT.approve,
       asItIs,
       handled(async ({ params }) => {
-        const { user, sessionId, toolCallId, optionId, reason } = parseParams(
+        const { user, sessionId, toolCallId, optionId, reason, content } = parseParams(
           approveParams,
           params,
           EXT.approve,
         )
-        return (await sessionOf(user, sessionId)).answer(toolCallId, optionId, reason)
+        return (await sessionOf(user, sessionId)).answer(toolCallId, optionId, reason, content)
       }),
     )
     .onRequest(
@@ -34,6 +34,17 @@ export function addExtensionRequests(app: AgentApp, serving: Serving): void {
         const { user, sessionId, toolCallId } = parseParams(cancelCallParams, params, EXT.cancelCall)
         await (await sessionOf(user, sessionId)).cancelCall(toolCallId)
         return {}
+      }),
+    )
+    .onRequest(
+      EXT.fork,
+      asItIs,
+      handled(async ({ params }) => {
+        const { user, sessionId, promptId, where } = parseParams(forkParams, params, EXT.fork)
+        const { connection } = serving
+        const { id } = connection.ours ? user : connection.user({})
+        const fork = await parts.manager.fork(id, sessionId, { promptId, where })
+        return { sessionId: fork.id }
       }),
     )
     .onRequest(

@@ -1,5 +1,6 @@
 /** The session list, one session, and the full output of a call. Of one's own sessions only. */
 import { methods } from '@agentclientprotocol/sdk'
+import { EXT, forkParams, forkResult } from '@sandlot/shared/acp-meta'
 import { toErrorBody, SandlotError } from '@sandlot/shared/errors'
 import type { SessionReader } from '@sandlot/storage/sessions/store'
 import { Hono } from 'hono'
@@ -9,7 +10,7 @@ import { summaryOf } from '../sessions.ts'
 import type { AppEnv, Parts } from './context.ts'
 import { readRange } from './range.ts'
 import type { ByteRange } from './range.ts'
-import { requireCaller } from './request.ts'
+import { readBody, requireCaller } from './request.ts'
 
 const PAGE = 50
 const MAX_PAGE = 200
@@ -20,6 +21,8 @@ const page = z.object({
   limit: z.coerce.number().int().min(1).max(MAX_PAGE).default(PAGE),
   before: z.coerce.number().int().positive().optional(),
 })
+
+const forkBody = forkParams.pick({ promptId: true, where: true })
 
 export function sessionsRoutes(parts: Parts): Hono<AppEnv> {
   const { agent, sessions } = parts
@@ -40,6 +43,14 @@ export function sessionsRoutes(parts: Parts): Hono<AppEnv> {
     .get('/:id', async (c) => {
       const row = await sessions.get(c.var.caller.account.id, c.req.param('id'))
       return c.json(summaryOf(row))
+    })
+    .post('/:id/fork', async (c) => {
+      const asked = await readBody(c, forkBody)
+      const { id, role } = c.var.caller.account
+      const sessionId = c.req.param('id')
+      await sessions.get(id, sessionId)
+      const made = await agent.request(EXT.fork, { ...asked, sessionId, user: { id, role } })
+      return c.json(forkResult.parse(made), 201)
     })
     .delete('/:id', async (c) => {
       const { id, role } = c.var.caller.account
