@@ -64,11 +64,16 @@ function calendarClient(
   return calendar({ version: 'v3', auth: client, rootUrl })
 }
 
+/** Headers, of whatever `fetch` it is. */
+type Readable = Pick<Headers, 'get'>
+const isReadable = (value: unknown): boolean =>
+  typeof value === 'object' && value !== null && 'get' in value && typeof value.get === 'function'
+
 /** Of the library's errors, what we read. They also carry the whole request, which stays here. */
 const failed = z.object({
   response: z.object({
     status: z.number(),
-    headers: z.instanceof(Headers).optional().catch(undefined),
+    headers: z.custom<Readable>(isReadable).optional().catch(undefined),
     data: z.unknown(),
   }),
 })

@@ -5,16 +5,31 @@
 
 const HIDDEN = '[hidden]'
 
+/** Each is found in one pass, however long the text: no open repetition before what decides. */
 const SHAPES = [
   /\bsk-[A-Za-z0-9_-]{12,}/g,
   /\b(?:gh[pousr]|github_pat)_[A-Za-z0-9_]{20,}/g,
   /\bxox[abprs]-[A-Za-z0-9-]{10,}/g,
-  /\bAKIA[0-9A-Z]{16}\b/g,
+  /\b(?:AKIA|ASIA)[0-9A-Z]{16}\b/g,
+  /\bglpat-[A-Za-z0-9_-]{16,}/g,
+  /\bhf_[A-Za-z0-9]{20,}/g,
+  /\bnpm_[A-Za-z0-9]{30,}/g,
+  /\b(?:sk|rk|pk)_(?:live|test)_[A-Za-z0-9]{10,}/g,
+  /\bduffel_(?:live|test)_[A-Za-z0-9_-]{10,}/g,
+  // Google: API keys, client secrets, access tokens, refresh tokens.
+  /\bAIza[A-Za-z0-9_-]{30,}/g,
+  /\bGOCSPX-[A-Za-z0-9_-]{10,}/g,
+  /\bya29\.[A-Za-z0-9._-]{10,}/g,
+  /\b1\/\/0[A-Za-z0-9_-]{20,}/g,
+  /-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----[\s\S]{0,20000}?-----END [A-Z ]{0,30}PRIVATE KEY-----/g,
   /\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}/g,
   /(?<=\bBearer )[A-Za-z0-9._~+/=-]{8,}/gi,
   /(?<=session_token=)[^;\s"\\]+/g,
-  /(?<=[?&]token=)[^&\s"\\]+/g,
+  /(?<=[?&](?:token|access_token|refresh_token|client_secret|api_key|key)=)[^&\s"\\]+/g,
 ]
+
+/** A password in an address: from the colon to the @. */
+const IN_ADDRESS = /\b([a-z][a-z0-9+.-]{0,20}:\/\/[^\s:@/"\\]{0,200}:)[^\s@/"\\]{1,500}@/gi
 
 /** A function that hides `secrets` and everything that looks like one. Values shorter than 8 are too common to hide. */
 export function makeScrubber(secrets: readonly string[]): (text: string) => string {
@@ -23,6 +38,6 @@ export function makeScrubber(secrets: readonly string[]): (text: string) => stri
     let clean = text
     for (const value of values) clean = clean.replaceAll(value, HIDDEN)
     for (const shape of SHAPES) clean = clean.replace(shape, HIDDEN)
-    return clean
+    return clean.replace(IN_ADDRESS, `$1${HIDDEN}@`)
   }
 }
