@@ -1,6 +1,13 @@
 /** Answers to the approvals of one session: by a person, by nobody in time, by a Stop. The first stored one wins. */
 import { SandlotError, messageOf } from '@sandlot/shared/errors'
 import { makeSandlotEvent, metaOf } from '@sandlot/shared/events'
+import type { UserRule } from '@sandlot/storage/sessions/rules'
+import {
+  ANSWER_OPTION,
+  type Question,
+  type QuestionContent,
+  problemsOfAnswer,
+} from '@sandlot/shared/question'
 import type { SessionCore } from './session-core.ts'
 import type { ApprovalAnswer } from './tools/tool.ts'
 
@@ -12,7 +19,12 @@ export class Answers {
   }
 
   /** As `Session.answer`. */
-  answer(toolCallId: string, optionId: string, reason?: string): Promise<{ answered: boolean; by?: string }> {
+  answer(
+    toolCallId: string,
+    optionId: string,
+    reason?: string,
+    content?: QuestionContent,
+  ): Promise<{ answered: boolean; by?: string }> {
     const { approvals, parts, id } = this.#core
     return this.#core.inTurn(async () => {
       const asked = approvals.find(toolCallId)
@@ -24,9 +36,15 @@ export class Answers {
         throw new SandlotError('bad_request', `“${optionId}” is no answer here; the answers are ${known}.`)
       }
       const allowed = option.kind === 'allow_once' || option.kind === 'allow_always'
-      const said = reason === undefined ? {} : { reason }
+      const said = {
+        ...(reason === undefined ? {} : { reason }),
+        ...(allowed ? filledIn(asked.question, optionId, content) : {}),
+      }
       try {
-        await this.#store(toolCallId, { allowed, optionId, by: 'user', ...said })
+        const { remembers } = option
+        const kept = allowed && remembers?.scope === 'always' ? remembers.rules : []
+        const rules = kept.map((match) => parts.rules.make('allow', match))
+        await this.#store(toolCallId, { allowed, optionId, by: 'user', ...said }, rules)
       } catch (error) {
         if (!(error instanceof SandlotError) || error.code !== 'conflict') throw error
         const row = await parts.store.approval(id, toolCallId)
@@ -64,7 +82,8 @@ export class Answers {
     }
   }
 
-  async #store(toolCallId: string, answer: ApprovalAnswer): Promise<void> {
+  /** `rules` are kept in the same transaction. */
+  async #store(toolCallId: string, answer: ApprovalAnswer, rules: readonly UserRule[] = []): Promise<void> {
     const call = this.#core.log.find(
       (event) => event.sessionUpdate === 'tool_call' && event.toolCallId === toolCallId,
     )
@@ -74,6 +93,19 @@ export class Answers {
       ...(turn === undefined ? {} : { turn }),
     }
     const event = { type: 'approval_answered', toolCallId, ...answer } as const
-    await this.#core.store([makeSandlotEvent(event, fields, this.#core.parts.now())])
+    const more = rules.length === 0 ? {} : { rules }
+    await this.#core.store([makeSandlotEvent(event, fields, this.#core.parts.now())], more)
   }
+}
+
+/** Throws `bad_request` when the form is not filled in as it was asked for. */
+function filledIn(
+  asked: Question | undefined,
+  optionId: string,
+  content: QuestionContent = {},
+): { content?: QuestionContent } {
+  if (asked === undefined || optionId !== ANSWER_OPTION) return {}
+  const problems = problemsOfAnswer(asked, content)
+  if (problems.length > 0) throw new SandlotError('bad_request', problems.join(' '))
+  return { content }
 }

@@ -4,8 +4,11 @@ import {
   type SandlotEvent,
   type SessionEvent,
   isOutcome,
+  metaOf,
   sandlotEventOf,
 } from '@sandlot/shared/events'
+import type { Question } from '@sandlot/shared/question'
+import type { Remembered, Rule } from '@sandlot/shared/rules'
 import type { ApprovalAnswer, CallApproval } from './tools/tool.ts'
 
 /** `setTimeout` takes no more; a longer wait is set again when this one is over. */
@@ -15,6 +18,7 @@ interface Asked {
   toolCallId: string
   options: readonly PermissionOption[]
   expiresAt: number
+  question: Question | undefined
   answer: ApprovalAnswer | undefined
 }
 
@@ -22,12 +26,14 @@ export interface PendingApproval {
   toolCallId: string
   options: readonly PermissionOption[]
   expiresAt: number
+  /** It asks for something, not for leave. */
+  question?: Question | undefined
 }
 
 export class Approvals {
   readonly #asked = new Map<string, Asked>()
   readonly #names = new Map<string, string>()
-  readonly #allowedForSession = new Set<string>()
+  readonly #sessionRules: Rule[] = []
   readonly #waiting = new Map<string, PromiseWithResolvers<ApprovalAnswer>>()
   readonly #timers = new Map<string, NodeJS.Timeout>()
   readonly #now: () => number
@@ -45,10 +51,10 @@ export class Approvals {
     if (isOutcome(event)) this.#over(event.toolCallId)
     const happened = sandlotEventOf(event)
     if (happened?.type === 'approval_asked') {
-      const { toolCallId, options, expiresAt } = happened
-      this.#asked.set(toolCallId, { toolCallId, options, expiresAt, answer: undefined })
+      const { toolCallId, options, expiresAt, question } = happened
+      this.#asked.set(toolCallId, { toolCallId, options, expiresAt, question, answer: undefined })
     } else if (happened?.type === 'approval_answered') {
-      this.#answered(happened)
+      this.#answered(happened, metaOf(event).at)
     }
   }
 
@@ -81,9 +87,9 @@ export class Approvals {
     return this.#asked.get(toolCallId)
   }
 
-  /** True when the user allowed this tool until the session's end. */
-  allowedForSession(toolName: string): boolean {
-    return this.#allowedForSession.has(toolName)
+  /** What the user allowed until the session's end. */
+  get sessionRules(): readonly Rule[] {
+    return this.#sessionRules
   }
 
   /** The name of the tool of an announced call. */
@@ -100,6 +106,9 @@ export class Approvals {
         if (asked === undefined) return 'none'
         return asked.answer === undefined ? 'pending' : 'answered'
       },
+      get question() {
+        return find()?.question !== undefined
+      },
       answer: () => {
         const answer = find()?.answer
         if (answer !== undefined) return Promise.resolve(answer)
@@ -113,20 +122,29 @@ export class Approvals {
     }
   }
 
-  #answered(event: Extract<SandlotEvent, { type: 'approval_answered' }>): void {
+  #answered(event: Extract<SandlotEvent, { type: 'approval_answered' }>, at: number): void {
     const asked = this.#asked.get(event.toolCallId)
     if (asked === undefined) return
-    const { allowed, by, optionId, reason } = event
+    const { allowed, by, optionId, reason, content } = event
     asked.answer = {
       allowed,
       by,
       ...(optionId === undefined ? {} : { optionId }),
       ...(reason === undefined ? {} : { reason }),
+      ...(content === undefined ? {} : { content }),
     }
     const option = asked.options.find((known) => known.optionId === optionId)
-    if (allowed && option?.kind === 'allow_always') this.#allowedForSession.add(this.nameOf(event.toolCallId))
+    if (allowed && option?.remembers?.scope === 'session')
+      this.#remember(event.toolCallId, option.remembers, at)
     this.#waiting.get(event.toolCallId)?.resolve(asked.answer)
     this.#over(event.toolCallId)
+  }
+
+  #remember(toolCallId: string, { rules }: Remembered, createdAt: number): void {
+    for (const [index, match] of rules.entries()) {
+      const id = `${toolCallId}:${index + 1}`
+      this.#sessionRules.push({ id, effect: 'allow', match, origin: 'session', createdAt })
+    }
   }
 
   /** Nothing waits on this call any more. */

@@ -8,6 +8,8 @@
  * and carry the id they belong to and their offset there.
  */
 import { z } from 'zod'
+import { question, questionContent } from './question.ts'
+import { remembered, ruleReason } from './rules.ts'
 
 // ── Closed lists ────────────────────────────────────────────────────────────────────────────────────────
 
@@ -100,6 +102,8 @@ export const permissionOption = z.object({
   optionId: z.string(),
   name: z.string(),
   kind: z.enum(['allow_once', 'allow_always', 'reject_once', 'reject_always']),
+  /** What this answer makes Sandlot remember, exactly. */
+  remembers: remembered.optional(),
 })
 export type PermissionOption = z.infer<typeof permissionOption>
 
@@ -125,6 +129,10 @@ export const sandlotEvent = z.discriminatedUnion('type', [
     toolCallId: z.string(),
     options: z.array(permissionOption),
     expiresAt: z.number(),
+    /** The call asks the user for something, not for leave to run. */
+    question: question.optional(),
+    /** Why this call asks: its parts that made it so, the rules that decided. Absent in logs of before. */
+    why: z.array(ruleReason).optional(),
   }),
   z.object({
     type: z.literal('approval_answered'),
@@ -136,6 +144,8 @@ export const sandlotEvent = z.discriminatedUnion('type', [
     by: z.string(),
     /** What the person told the model. */
     reason: z.string().optional(),
+    /** What the person filled in, of a question. */
+    content: questionContent.optional(),
   }),
   z.object({
     type: z.literal('message_queued'),

@@ -35,6 +35,8 @@ import {
   seqOf,
   textOf,
 } from './events.ts'
+import type { RuleReason } from './rules.ts'
+import type { Question, QuestionContent } from './question.ts'
 import { addPiece, EMPTY_OUTPUT, type LiveOutput } from './live-output.ts'
 
 export interface MessageEntry {
@@ -53,13 +55,18 @@ export interface MessageEntry {
 
 export interface Approval {
   readonly options: readonly PermissionOption[]
+  /** Why it was asked. */
+  readonly why: readonly RuleReason[]
   readonly askedAt: number
   readonly expiresAt: number
+  /** Present when the user is asked for something, not for leave. */
+  readonly question?: Question | undefined
   readonly answer?: {
     allowed: boolean
     by: string
     optionId?: string | undefined
     reason?: string | undefined
+    content?: QuestionContent | undefined
   }
 }
 
@@ -218,7 +225,13 @@ function foldSandlotEvent(transcript: Transcript, event: SandlotEvent, meta: San
     case 'approval_asked':
       return changeCall(transcript, event.toolCallId, (call) => ({
         ...call,
-        approval: { options: event.options, askedAt: meta.at, expiresAt: event.expiresAt },
+        approval: {
+          options: event.options,
+          why: event.why ?? [],
+          askedAt: meta.at,
+          expiresAt: event.expiresAt,
+          question: event.question,
+        },
       }))
     case 'approval_answered':
       return changeCall(transcript, event.toolCallId, (call) =>
@@ -233,6 +246,7 @@ function foldSandlotEvent(transcript: Transcript, event: SandlotEvent, meta: San
                   by: event.by,
                   optionId: event.optionId,
                   reason: event.reason,
+                  content: event.content,
                 },
               },
             },

@@ -1,42 +1,46 @@
 /**
- * Asks the user where the mode wants it. The question is in the log before anybody sees it and survives a restart;
- * the answer, its time limit and who may give it are the session's business.
+ * Runs what the rules and the mode allow, refuses what they deny, and asks the user about the rest. The question is in
+ * the log before anybody sees it and survives a restart; the answer, its time limit and who may give it are the session's
+ * business, what the rules say is the engine's.
  */
 import { orAborted } from '../tools/or-aborted.ts'
-import type {
-  ApprovalAnswer,
-  ApprovalOption,
-  CallContext,
-  Policy,
-  ToolCall,
-  ToolOutcome,
-} from '../tools/tool.ts'
-
-export const APPROVAL_OPTIONS: readonly ApprovalOption[] = [
-  { optionId: 'allow_once', name: 'Allow', kind: 'allow_once' },
-  { optionId: 'allow_session', name: 'Allow for this session', kind: 'allow_always' },
-  { optionId: 'reject_once', name: 'Deny', kind: 'reject_once' },
-]
+import type { ApprovalAnswer, CallContext, Policy, Ruling, ToolCall, ToolOutcome } from '../tools/tool.ts'
 
 export function approve(ttlMs: number): Policy {
   return (next) =>
     async function* approved(call, ctx) {
-      if (!needsApproval(call, ctx)) return yield* next(call, ctx)
-      if (ctx.approval.state === 'none') {
-        yield { type: 'approval_asked', options: [...APPROVAL_OPTIONS], expiresAt: Date.now() + ttlMs }
+      const ruling = await rulingOf(call, ctx)
+      if (ruling?.verdict === 'allow') return yield* next(call, ctx)
+      if (ruling?.verdict === 'deny' || ruling?.verdict === 'block') return forbiddenOutcome(ruling)
+      if (ruling !== undefined) {
+        const { options, why } = ruling
+        yield { type: 'approval_asked', options, why, expiresAt: Date.now() + ttlMs }
       }
       const answer = await ctx.clock.wait(orAborted(ctx.approval.answer(), ctx.signal))
       return answer.allowed ? yield* next(call, ctx) : deniedOutcome(answer)
     }
 }
 
-function needsApproval(call: ToolCall, ctx: CallContext): boolean {
-  // Asked before a restart: what the log says counts, even if the mode has changed since.
-  if (ctx.approval.state !== 'none') return true
+const ALLOWED: Ruling = { verdict: 'allow', why: [], options: [] }
+
+/** Undefined when it was asked before a restart: what the log says counts, even if rules and mode have changed since. */
+async function rulingOf(call: ToolCall, ctx: CallContext): Promise<Ruling | undefined> {
+  // It has asked something of its own, so it was let run.
+  if (ctx.approval.question === true) return ALLOWED
+  if (ctx.approval.state !== 'none') return undefined
   // It began before a restart, so it was allowed then.
-  if (call.tool.readOnly || ctx.resumed !== undefined || ctx.mode === 'yolo') return false
-  if (ctx.mode === 'auto-edit' && call.tool.kind === 'edit') return false
-  return !ctx.allowedForSession(call.tool.name)
+  if (ctx.resumed !== undefined || ctx.begunBefore === true) return ALLOWED
+  return orAborted(ctx.judge(call), ctx.signal)
+}
+
+function forbiddenOutcome({ verdict, why }: Ruling): ToolOutcome {
+  const reasons = why.map(({ part, because }) => `${part} ${because}`).join('; ')
+  return {
+    status: 'failed',
+    reason: 'denied',
+    forModel: `This call is not allowed here, so it was not run: ${reasons}. Nobody can allow it in this session; find another way, or tell the user.`,
+    data: { by: verdict === 'block' ? 'block' : 'rule', why },
+  }
 }
 
 function deniedOutcome(answer: ApprovalAnswer): ToolOutcome {

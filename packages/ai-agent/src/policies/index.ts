@@ -2,8 +2,10 @@
 import type { Execute, Policy } from '../tools/tool.ts'
 import { approve } from './approve.ts'
 import { cache } from './cache.ts'
+import { inOrder } from './in-order.ts'
 import { metrics } from './metrics.ts'
 import { refuse } from './refuse.ts'
+import { once } from './once.ts'
 import { rateLimit } from './rate-limit.ts'
 import { retry } from './retry.ts'
 import { saveOutput } from './save-output.ts'
@@ -27,8 +29,12 @@ export function createPolicies(settings: PolicySettings): Policy[] {
     settle(),
     metrics(settings.metrics),
     validate(),
+    once(),
     refuse(),
     approve(settings.approvalTtlMs),
+    inOrder(),
+    // Again: a call before it may have used up what was left, or ended the prompt.
+    refuse(),
     rateLimit(),
     saveOutput(settings.outputLimitBytes),
     cache(),

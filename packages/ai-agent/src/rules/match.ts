@@ -1,6 +1,6 @@
 /** One rule against one part of a call. */
 import type { RuleMatch } from '@sandlot/shared/rules'
-import { absolutePath, matchesPath } from './files.ts'
+import { absolutePath, isOrdersFile, matchesPath } from './files.ts'
 import { matchesHost } from './hosts.ts'
 import type { Part } from './parts.ts'
 import type { CallRequest } from './request.ts'
@@ -12,12 +12,17 @@ export type Answer = 'yes' | 'maybe' | 'no'
 
 /** Whether a rule that allows covers the part: only what is certain. */
 export function covers(match: RuleMatch, part: Part, request: CallRequest): boolean {
+  if (isOrders(part) && !('command' in match))
+    return 'file' in match && namesOrders(match.file) && coversFile(match, part)
   if ('tool' in match) return matchesTool(match.tool, request.tool)
-  if ('command' in match)
-    return request.asks.some((ask) => ask.kind === 'shell' && ask.command === match.command)
+  if ('command' in match) return isCommand(match.command, request)
   const { subject } = part
   if ('shell' in match) return subject.type === 'run' && certainlyMatches(match.shell, subject.words)
   if ('host' in match) return subject.type === 'host' && matchesHost(match.host, subject.host, subject.port)
+  return coversFile(match, part)
+}
+
+function coversFile(match: Extract<RuleMatch, { file: string }>, { subject }: Part): boolean {
   const access = subject.type === 'file' ? subject.access : subject.type
   if (access !== 'read' && access !== 'write') return false
   if (match.access !== undefined && match.access !== access) return false
@@ -26,22 +31,37 @@ export function covers(match: RuleMatch, part: Part, request: CallRequest): bool
   return path !== undefined && path.startsWith('/') && matchesPath(match.file, absolutePath(path))
 }
 
+/** A file that programs take orders from: a rule that allows has to name such a place itself. */
+function isOrders({ subject }: Part): boolean {
+  if (subject.type !== 'file' && subject.type !== 'write') return false
+  if (subject.type === 'file' && subject.access === 'read') return false
+  return subject.path !== undefined && isOrdersFile(subject.path)
+}
+
+function namesOrders(pattern: string): boolean {
+  return isOrdersFile(pattern.replace(/[*?].*$/s, '').replace(/\/$/, ''))
+}
+
 /** Whether a rule that denies or asks is meant: in doubt `maybe`. */
 export function concerns(match: RuleMatch, part: Part, request: CallRequest): Answer {
-  if ('tool' in match || 'command' in match) return covers(match, part, request) ? 'yes' : 'no'
+  if ('tool' in match) return matchesTool(match.tool, request.tool) ? 'yes' : 'no'
+  if ('command' in match) return isCommand(match.command, request) ? 'yes' : 'no'
   const { subject } = part
   if ('shell' in match) {
     if (subject.type === 'run') return meantBy(match.shell, subject.words)
     return subject.type === 'unknown' ? 'maybe' : 'no'
   }
   if ('host' in match) {
-    if (subject.type === 'host') return covers(match, part, request) ? 'yes' : 'no'
+    if (subject.type === 'host') return matchesHost(match.host, subject.host, subject.port) ? 'yes' : 'no'
     return subject.type === 'run' ? namesHost(match.host, subject.words) : 'no'
   }
   const { file, access } = match
   switch (subject.type) {
     case 'file':
-      return covers(match, part, request) ? 'yes' : 'no'
+      if (coversFile(match, part)) return 'yes'
+      return subject.below && mayBeBelow(file, subject.path) && (access ?? subject.access) === subject.access
+        ? 'maybe'
+        : 'no'
     case 'read':
     case 'write':
       if (access !== undefined && access !== subject.type) return 'no'
@@ -55,6 +75,17 @@ export function concerns(match: RuleMatch, part: Part, request: CallRequest): An
     default:
       return 'no'
   }
+}
+
+/** Whether what a pattern is about may lie below a folder: as far as it is fixed, one is the beginning of the other. */
+function mayBeBelow(pattern: string, folder: string): boolean {
+  const fixed = absolutePath(pattern.replace(/[*?].*$/s, ''))
+  const below = (path: string, of: string): boolean => path === of || of === '/' || path.startsWith(`${of}/`)
+  return below(fixed, folder) || below(folder, fixed)
+}
+
+function isCommand(command: string, { asks }: CallRequest): boolean {
+  return asks.some((ask) => ask.kind === 'shell' && ask.command === command)
 }
 
 /** `*` at the end of an id stands for the rest. */

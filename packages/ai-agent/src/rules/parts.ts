@@ -13,7 +13,7 @@ export interface Part {
   text: string
   subject:
     | ShellPart
-    | { type: 'file'; access: 'read' | 'write'; path: string }
+    | { type: 'file'; access: 'read' | 'write'; path: string; below: boolean }
     | { type: 'host'; host: string; port: number | undefined }
     | { type: 'tool' }
   usual: Usual
@@ -56,7 +56,7 @@ function partsOfOne(ask: RuleRequest, request: CallRequest): Part[] {
 
 function filePart(ask: Extract<RuleRequest, { kind: 'file' }>, { kind }: CallRequest): Part {
   const path = absolutePath(ask.path)
-  const subject = { type: 'file', access: ask.access, path } as const
+  const subject = { type: 'file', access: ask.access, path, below: ask.below === true } as const
   if (ask.access === 'read') return { text: path, subject, usual: 'read', because: 'is read' }
   if (isOrdersFile(path))
     return { text: path, subject, usual: 'act', because: 'is a file that programs take orders from' }

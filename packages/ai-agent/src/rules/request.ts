@@ -1,11 +1,18 @@
 /** What a call asks to be judged: made by its tool from the arguments, read by the engine. */
 import type { ToolKind } from '@sandlot/shared/events'
+import type { ToolCall } from '../tools/tool.ts'
 
 export type RuleRequest =
   /** A command line for bash. */
   | { kind: 'shell'; command: string }
   /** A file of the workspace, absolute or relative to it. */
-  | { kind: 'file'; access: 'read' | 'write'; path: string }
+  | {
+      kind: 'file'
+      access: 'read' | 'write'
+      path: string
+      /** And whatever is below it. */
+      below?: true
+    }
   /** A host on the network. */
   | { kind: 'host'; host: string; port?: number }
 
@@ -17,4 +24,10 @@ export interface CallRequest {
   readOnly: boolean
   /** Empty: the tool itself is all there is to judge. */
   asks: readonly RuleRequest[]
+}
+
+/** What a call asks; its arguments have been checked. */
+export function callRequest({ tool, args }: Pick<ToolCall, 'tool' | 'args'>): CallRequest {
+  const { id, kind, readOnly } = tool
+  return { tool: id, kind, readOnly, asks: tool.requests?.(args) ?? [] }
 }

@@ -1,16 +1,18 @@
 /**
- * Runs the calls of one turn. Announces all of them, then runs reads together and a call that changes things alone,
- * waits for every one, and returns the outcomes in call order: that return is "all tool calls complete".
+ * Runs the calls of one turn. Announces all of them, has all questions asked at once, then runs reads together and a call
+ * that changes things alone, waits for every one, and returns the outcomes in call order: that return is "all tool calls complete".
  */
 import type { SessionEvent } from '@sandlot/shared/events'
 import { mergeGenerators } from '@sandlot/shared/streams'
 import { applyPolicies } from '../policies/index.ts'
 import { SHUTDOWN } from '../tools/call-failure.ts'
+import { orAborted } from '../tools/or-aborted.ts'
 import type { CallContext, Execute, Policy, ToolCall, ToolOutcome, ToolUpdate } from '../tools/tool.ts'
 import { guaranteedShare, lengthLimit } from './batch-budget.ts'
 import type { BatchContext } from './batch.ts'
 import { createCallClock } from './call-clock.ts'
 import { announcedEvent, outcomeEvent, updateEvent, type CallStamp } from './call-events.ts'
+import { CallOrder } from './call-order.ts'
 import { cleanOutcome, shortenOutcome } from './clean-outcome.ts'
 import { refusedCall } from './refused-tool.ts'
 import { isRefused, normalizeBatch, rawArguments, type RawToolCall } from './tool-request-adapter.ts'
@@ -53,10 +55,15 @@ export function createScheduler(parts: SchedulerParts): ToolScheduler {
       // A consumer that goes away takes nothing down: the calls let go of what they run, as for a shutdown.
       const left = new AbortController()
       const share = guaranteedShare(batch.length)
-      for (const group of groupsOf(batch)) {
-        const running = group.map((scheduled) => () => runCall(scheduled, execute, share, left.signal, ctx))
-        yield* abandonable(mergeGenerators(running, parts.maxConcurrent), left)
-      }
+      const order = new CallOrder(
+        batch.map(({ call }) => call.tool),
+        parts.maxConcurrent,
+      )
+      const running = batch.map(
+        (scheduled, at) => () =>
+          runCall(scheduled, execute, share, callContext(scheduled, left.signal, ctx, order, at)),
+      )
+      yield* abandonable(releasing(running, order), left)
       yield* settleHeld(batch)
       return batch.flatMap(({ outcome }) => outcome ?? [])
     },
@@ -79,28 +86,14 @@ function scheduleAll(calls: readonly RawToolCall[], ctx: BatchContext): Schedule
   })
 }
 
-/** Neighbouring reads together; a call that changes things alone. Order between groups is the model's. */
-function groupsOf(batch: readonly ScheduledCall[]): ScheduledCall[][] {
-  const groups: ScheduledCall[][] = []
-  let reads: ScheduledCall[] | undefined
-  for (const scheduled of batch) {
-    if (!scheduled.call.tool.readOnly) reads = undefined
-    if (reads === undefined) groups.push([scheduled])
-    else reads.push(scheduled)
-    reads = scheduled.call.tool.readOnly ? groups.at(-1) : undefined
-  }
-  return groups
-}
-
 async function* runCall(
   scheduled: ScheduledCall,
   execute: Execute,
   share: number,
-  left: AbortSignal,
-  ctx: BatchContext,
+  ctx: CallContext,
 ): AsyncGenerator<SessionEvent, void> {
   const { call, stamp } = scheduled
-  const running = execute(call, callContext(scheduled, left, ctx))
+  const running = execute(call, ctx)
   try {
     for (;;) {
       const step = await running.next()
@@ -135,7 +128,13 @@ async function* settleHeld(batch: readonly ScheduledCall[]): AsyncGenerator<Sess
   }
 }
 
-function callContext(scheduled: ScheduledCall, left: AbortSignal, ctx: BatchContext): CallContext {
+function callContext(
+  scheduled: ScheduledCall,
+  left: AbortSignal,
+  ctx: BatchContext,
+  order: CallOrder,
+  at: number,
+): CallContext {
   const { callId } = scheduled.call
   const signal = AbortSignal.any([ctx.signal, ctx.cancelSignal(callId), left])
   const resumed = ctx.previousAttempt(callId)
@@ -149,9 +148,11 @@ function callContext(scheduled: ScheduledCall, left: AbortSignal, ctx: BatchCont
     settled: scheduled.settled.promise,
     sandbox: () => ctx.sandbox(signal),
     ...(resumed === undefined ? {} : { resumed }),
+    begunBefore: ctx.begunBefore(callId),
     mode: ctx.mode(),
     approval: ctx.approval(callId),
-    allowedForSession: (name) => ctx.allowedForSession(name),
+    judge: (call) => ctx.judge(call),
+    inOrder: () => order.enter(at),
     saveOutput: (offset, bytes) => ctx.appendOutput(callId, offset, bytes),
     readOutput: (from, to) => ctx.readOutput(callId, from, to),
     refusal: () => ctx.refusal?.(callId),
@@ -161,8 +162,9 @@ function callContext(scheduled: ScheduledCall, left: AbortSignal, ctx: BatchCont
   }
 }
 
-/** The innermost: the tool itself. One that does not say that it runs has it said for it. */
+/** The innermost: the tool itself, not before its turn. One that does not say that it runs has it said for it. */
 async function* runTool(call: ToolCall, ctx: CallContext): AsyncGenerator<ToolUpdate, ToolOutcome> {
+  await orAborted(ctx.inOrder(), ctx.signal)
   const running = call.tool.execute(call.args, { ...ctx, call })
   let finished = false
   try {
@@ -178,6 +180,25 @@ async function* runTool(call: ToolCall, ctx: CallContext): AsyncGenerator<ToolUp
   } finally {
     if (!finished) await running.return(NOBODY_WAITS)
   }
+}
+
+/** All calls together; where one ends, however it does, those behind it may begin. */
+function releasing(
+  running: readonly (() => AsyncGenerator<SessionEvent, void>)[],
+  order: CallOrder,
+): AsyncGenerator<SessionEvent, void[]> {
+  return mergeGenerators(
+    running.map(
+      (run, at) =>
+        async function* released(): AsyncGenerator<SessionEvent, void> {
+          try {
+            yield* run()
+          } finally {
+            order.over(at)
+          }
+        },
+    ),
+  )
 }
 
 /** `merged`, with `left` aborted as soon as the consumer ends us instead of asking for more. */

@@ -294,7 +294,8 @@ describe('approve', () => {
     })
     const outcomes = await batch.run(['a', 'b'].map((id) => ({ id, name: 'exec', args: {} })))
     expect(outcomes.map(reasonOf)).toEqual(['denied', 'completed'])
-    batch.allowed.add('exec')
+    const match = { tool: 'exec' }
+    batch.rules = [{ id: 'r', effect: 'allow', match, origin: 'session', createdAt: 0 }]
     await batch.call('exec', {}, 'c')
     expect(asked(batch)).toBe(2)
   })

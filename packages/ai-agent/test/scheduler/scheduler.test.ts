@@ -154,9 +154,19 @@ describe('events', () => {
       toolCallId: 'a',
       options: [
         { optionId: 'allow_once', kind: 'allow_once' },
-        { optionId: 'allow_session', kind: 'allow_always', name: 'Allow for this session' },
+        {
+          optionId: 'allow_session',
+          name: 'Allow for this session',
+          remembers: { scope: 'session', rules: [{ tool: 'change' }] },
+        },
+        {
+          optionId: 'allow_always_exact',
+          name: 'Always allow the tool change',
+          remembers: { scope: 'always', rules: [{ tool: 'change' }] },
+        },
         { optionId: 'reject_once', kind: 'reject_once' },
       ],
+      why: [{ part: 'change', because: 'is a tool that may do more than read' }],
     })
     const end = batch.log.find((event) => isOutcome(event) && event.toolCallId === 'a')
     expect(end).toMatchObject({

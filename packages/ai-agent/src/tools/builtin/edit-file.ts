@@ -50,6 +50,7 @@ export const editFile = defineTool({
   timeoutMs: 5000,
   title: (args) => `Edit ${textArg(args, 'path') ?? 'a file'}`,
   locations: (args) => pathLocations(args['path']),
+  requests: ({ path }) => [{ kind: 'file', access: 'write', path }],
   async *execute(args, ctx) {
     const edits = editsOf(args)
     const { sandbox, path } = yield* openWorkspace(args.path, ctx)

@@ -34,6 +34,7 @@ export const glob = defineTool({
   timeoutMs: 30_000,
   title: (args) => `Find files ${textArg(args, 'pattern') ?? ''}`.trim(),
   locations: (args) => pathLocations(args['path']),
+  requests: ({ path }) => [{ kind: 'file', access: 'read', path, below: true }],
   async *execute(args, ctx) {
     const { sandbox, path } = yield* openWorkspace(args.path, ctx)
     const pattern = withinWorkspace(args.pattern, [WORKSPACE, sandbox.workspace])

@@ -25,6 +25,7 @@ export const listDirectory = defineTool({
   timeoutMs: 5000,
   title: (args) => `List ${textArg(args, 'path') ?? WORKSPACE}`,
   locations: (args) => pathLocations(args['path'] ?? WORKSPACE),
+  requests: ({ path }) => [{ kind: 'file', access: 'read', path }],
   async *execute(args, ctx) {
     const { sandbox, path } = yield* openWorkspace(args.path, ctx)
     const stat = await statIfExists(sandbox, path)

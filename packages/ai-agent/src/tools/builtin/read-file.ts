@@ -37,6 +37,7 @@ export const readFile = defineTool({
   readOnly: true,
   timeoutMs: 5000,
   title: (args) => `Read ${textArg(args, 'path') ?? 'a file'}`,
+  requests: ({ path }) => [{ kind: 'file', access: 'read', path }],
   locations: (args) => {
     const line = args['offset']
     return pathLocations(args['path']).map((place) => (typeof line === 'number' ? { ...place, line } : place))

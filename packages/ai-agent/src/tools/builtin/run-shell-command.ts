@@ -47,6 +47,7 @@ export const runShellCommand = defineTool({
   kind: 'execute',
   input,
   readOnly: false,
+  requests: ({ command }) => [{ kind: 'shell', command }],
   title: (args) => textArg(args, 'description') ?? firstLine(textArg(args, 'command') ?? 'Run a command'),
   async *execute(args, ctx) {
     const cwd = args.cwd === undefined ? {} : { cwd: workspacePath(args.cwd) || '.' }

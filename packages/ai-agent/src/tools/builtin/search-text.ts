@@ -45,6 +45,7 @@ export const searchText = defineTool({
   timeoutMs: 30_000,
   title: (args) => `Search for ${textArg(args, 'pattern') ?? 'text'}`,
   locations: (args) => pathLocations(args['path']),
+  requests: ({ path }) => [{ kind: 'file', access: 'read', path, below: true }],
   async *execute(args, ctx) {
     const { path } = yield* openWorkspace(args.path, ctx)
     const flags = [

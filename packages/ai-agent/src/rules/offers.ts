@@ -1,0 +1,108 @@
+/**
+ * The answers that a question offers, made from the call. What an answer makes Sandlot remember stands in the option
+ * itself: it is shown before it is chosen, and stored as it was shown.
+ */
+import type { PermissionOption } from '@sandlot/shared/events'
+import { MAX_RULE_CHARS, type RuleMatch, describeMatch } from '@sandlot/shared/rules'
+import type { Judgement } from './engine.ts'
+import { isOrdersFile } from './files.ts'
+import type { Part } from './parts.ts'
+import type { CallRequest } from './request.ts'
+import { commandPattern } from './shell/offered-pattern.ts'
+
+/** How long people may have answers remembered. */
+export type Remembering = 'never' | 'session' | 'always'
+
+const ONCE: PermissionOption = { optionId: 'allow_once', name: 'Allow', kind: 'allow_once' }
+const DENY: PermissionOption = { optionId: 'reject_once', name: 'Deny', kind: 'reject_once' }
+/** More at once are nobody's reading. */
+const MOST_PATTERNS = 3
+
+export function offers(request: CallRequest, { open }: Judgement, most: Remembering): PermissionOption[] {
+  if (open.length === 0 || most === 'never') return [ONCE, DENY]
+  const exact = exactly(request, open)
+  const wider = widely(open)
+  const forSession = wider ?? exact
+  const options: PermissionOption[] = [ONCE]
+  if (forSession !== undefined) {
+    const remembers = { scope: 'session' as const, rules: sessionRules(request, open) ?? forSession }
+    options.push({
+      optionId: 'allow_session',
+      name: 'Allow for this session',
+      kind: 'allow_always',
+      remembers,
+    })
+  }
+  if (most === 'always' && !open.some(isOrders)) {
+    if (exact !== undefined)
+      options.push({
+        optionId: 'allow_always_exact',
+        name: `Always allow ${'command' in (exact[0] ?? {}) ? 'exactly this' : describeAll(exact)}`,
+        kind: 'allow_always',
+        remembers: { scope: 'always', rules: exact },
+      })
+    if (wider !== undefined)
+      options.push({
+        optionId: 'allow_always',
+        name: `Always allow ${describeAll(wider)}`,
+        kind: 'allow_always',
+        remembers: { scope: 'always', rules: wider },
+      })
+  }
+  return [...options, DENY]
+}
+
+function describeAll(rules: readonly RuleMatch[]): string {
+  return rules.map(describeMatch).join(' and ')
+}
+
+function isOrders({ subject }: Part): boolean {
+  return subject.type === 'file' && subject.access === 'write' && isOrdersFile(subject.path)
+}
+
+/** This very call; undefined when it cannot be shown whole. */
+function exactly(request: CallRequest, open: readonly Part[]): RuleMatch[] | undefined {
+  const [ask] = request.asks
+  if (ask === undefined) return [{ tool: request.tool }]
+  if (request.asks.length > 1) return undefined
+  switch (ask.kind) {
+    case 'shell': {
+      const isHidden = open.some(
+        ({ subject }) => subject.type === 'unknown' && /invisible|NUL/.test(subject.because),
+      )
+      return isHidden || ask.command.length > MAX_RULE_CHARS ? undefined : [{ command: ask.command }]
+    }
+    case 'file': {
+      const path = open[0]?.subject.type === 'file' ? open[0].subject.path : ask.path
+      return /[*?]/.test(path) || path.length > MAX_RULE_CHARS
+        ? undefined
+        : [{ file: path, access: ask.access }]
+    }
+    case 'host':
+      return [{ host: ask.port === undefined ? ask.host : `${ask.host}:${ask.port}` }]
+  }
+}
+
+/** What is usually meant by it: a command with other arguments, a folder. Undefined when nothing is usual. */
+function widely(open: readonly Part[]): RuleMatch[] | undefined {
+  const rules: RuleMatch[] = []
+  for (const { subject } of open) {
+    if (subject.type === 'run') {
+      const shell = commandPattern(subject.words)
+      if (shell === undefined) return undefined
+      if (!rules.some((rule) => 'shell' in rule && rule.shell === shell)) rules.push({ shell })
+    } else if (subject.type === 'file' && !isOrdersFile(subject.path)) {
+      const folder = subject.path.slice(0, subject.path.lastIndexOf('/'))
+      if (folder === '/workspace' || folder === '' || /[*?]/.test(folder)) return undefined
+      rules.push({ file: `${folder}/**`, access: subject.access })
+    } else return undefined
+  }
+  return rules.length === 0 || rules.length > MOST_PATTERNS ? undefined : rules
+}
+
+/** Until a session's end, edits are usually meant as a whole. */
+function sessionRules(request: CallRequest, open: readonly Part[]): RuleMatch[] | undefined {
+  const edits =
+    request.kind === 'edit' && open.every((part) => part.subject.type === 'file' && !isOrders(part))
+  return edits ? [{ file: '/workspace/**', access: 'write' }] : undefined
+}

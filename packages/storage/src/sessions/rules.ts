@@ -1,0 +1,119 @@
+/** The rules that people keep: what they answered “always” to, and what they wrote down. Revoking one removes its row. */
+import { SandlotError, messageOf } from '@sandlot/shared/errors'
+import { type Rule, ruleEffect, ruleMatch } from '@sandlot/shared/rules'
+import type { Kysely, Selectable, Transaction } from 'kysely'
+import { StorageError } from '../storage-error.ts'
+import type { SessionsSchema } from './schema.ts'
+
+/** Rules of one person. More are nobody's any more, and every call is compared with each. */
+export const MAX_RULES = 1_000
+
+export interface RulesTable {
+  id: string
+  user_id: string
+  effect: string
+  /** What the rule is about, as JSON. */
+  match_json: string
+  created_at: number
+  expires_at: number | null
+}
+
+/** A rule that belongs to a person; `origin` is always `user`. */
+export type UserRule = Omit<Rule, 'origin'>
+
+export interface RuleStore {
+  /** All of this user, also expired ones, in the order in which they were made. */
+  list(userId: string): Promise<Rule[]>
+  /** Rejects with `conflict` when the id exists, with `too_large` when there are `MAX_RULES`. */
+  add(userId: string, rule: UserRule): Promise<void>
+  /** True when there was such a rule of this user. */
+  revoke(userId: string, id: string): Promise<boolean>
+}
+
+export function storedRules(db: Kysely<SessionsSchema>): RuleStore {
+  return {
+    async list(userId) {
+      const rows = await db
+        .selectFrom('rules')
+        .selectAll()
+        .where('user_id', '=', userId)
+        .orderBy('created_at')
+        .orderBy('id')
+        .execute()
+      return rows.map(toRule)
+    },
+    async add(userId, rule) {
+      await db.transaction().execute((trx) => insertRules(trx, userId, [rule]))
+    },
+    async revoke(userId, id) {
+      const gone = await db
+        .deleteFrom('rules')
+        .where('user_id', '=', userId)
+        .where('id', '=', id)
+        .returning('id')
+        .executeTakeFirst()
+      return gone !== undefined
+    },
+  }
+}
+
+/** Throws `conflict` or `too_large`, which undoes the whole transaction. */
+export async function insertRules(
+  trx: Transaction<SessionsSchema>,
+  userId: string,
+  rules: readonly UserRule[],
+): Promise<void> {
+  const { count } = await trx
+    .selectFrom('rules')
+    .select((query) => query.fn.countAll<number>().as('count'))
+    .where('user_id', '=', userId)
+    .executeTakeFirstOrThrow()
+  if (Number(count) + rules.length > MAX_RULES)
+    throw new SandlotError('too_large', `A person has at most ${MAX_RULES} rules. Revoke some of them first.`)
+  for (const rule of rules) {
+    const stored = await trx
+      .insertInto('rules')
+      .values({
+        id: rule.id,
+        user_id: userId,
+        effect: rule.effect,
+        match_json: JSON.stringify(rule.match),
+        created_at: rule.createdAt,
+        expires_at: rule.expiresAt ?? null,
+      })
+      .onConflict((conflict) => conflict.column('id').doNothing())
+      .returning('id')
+      .executeTakeFirst()
+    if (stored === undefined) throw new SandlotError('conflict', `There is a rule ${rule.id} already.`)
+  }
+}
+
+function toRule(row: Selectable<RulesTable>): Rule {
+  try {
+    return {
+      id: row.id,
+      effect: ruleEffect.parse(row.effect),
+      match: ruleMatch.parse(JSON.parse(row.match_json)),
+      origin: 'user',
+      createdAt: row.created_at,
+      ...(row.expires_at === null ? {} : { expiresAt: row.expires_at }),
+    }
+  } catch (cause) {
+    // Left out, it could be one that denies.
+    throw new StorageError('corrupt', `The rule ${row.id} is damaged: ${messageOf(cause)}`, { cause })
+  }
+}
+
+/** A migration. */
+export async function addRules({ schema }: Kysely<unknown>): Promise<void> {
+  await schema
+    .createTable('rules')
+    .addColumn('id', 'text', (column) => column.primaryKey())
+    .addColumn('user_id', 'text', (column) => column.notNull())
+    .addColumn('effect', 'text', (column) => column.notNull())
+    .addColumn('match_json', 'text', (column) => column.notNull())
+    .addColumn('created_at', 'bigint', (column) => column.notNull())
+    .addColumn('expires_at', 'bigint')
+    .execute()
+  await schema.createIndex('rules_by_user').on('rules').columns(['user_id', 'created_at']).execute()
+}

@@ -1,0 +1,59 @@
+/** What every store must do with people's rules. Part of the sessions contract. */
+import { makeSandlotEvent } from '@sandlot/shared/events'
+import { expect, test } from 'vitest'
+import { MAX_RULES, type UserRule } from '../../src/sessions/rules.ts'
+import type { SessionStore } from '../../src/sessions/store.ts'
+
+const rule = (id: string, more: Partial<UserRule> = {}): UserRule => ({
+  id,
+  effect: 'allow',
+  match: { shell: 'npm test *' },
+  createdAt: 1,
+  ...more,
+})
+
+/** `store` gives one with a session `s` of `ann`. */
+export function testRules(store: () => SessionStore): void {
+  test('a rule is kept for one person, whole, until it is revoked', async () => {
+    const { rules } = store()
+    const written = rule('r1', {
+      match: { file: 'secrets/**', access: 'read' },
+      effect: 'deny',
+      expiresAt: 99,
+    })
+    await rules.add('ann', written)
+    await rules.add('ann', rule('r2', { createdAt: 2 }))
+    await rules.add('bob', rule('r3'))
+    expect(await rules.list('ann')).toEqual([
+      { ...written, origin: 'user' },
+      { ...rule('r2', { createdAt: 2 }), origin: 'user' },
+    ])
+    expect(await rules.revoke('ann', 'r3')).toBe(false)
+    expect(await rules.revoke('ann', 'r1')).toBe(true)
+    expect(await rules.revoke('ann', 'r1')).toBe(false)
+    expect((await rules.list('ann')).map(({ id }) => id)).toEqual(['r2'])
+    expect((await rules.list('bob')).map(({ id }) => id)).toEqual(['r3'])
+  })
+
+  test('a rule and the answer it comes from are one transaction', async () => {
+    const asked = { toolCallId: 'c', askedAt: 1, expiresAt: 2 }
+    const event = makeSandlotEvent({ type: 'stop_asked' }, {}, 1)
+    await store().append('s', [event], { approvalAsked: asked })
+    const answered = { toolCallId: 'c', answeredAt: 2, optionId: 'o', by: 'user' }
+    await store().append('s', [event], { approvalAnswered: answered, rules: [rule('r')] })
+    expect(await store().rules.list('ann')).toHaveLength(1)
+    const again = store().append('s', [event], { approvalAnswered: answered, rules: [rule('r2')] })
+    await expect(again).rejects.toMatchObject({ code: 'conflict' })
+    expect(await store().rules.list('ann')).toHaveLength(1)
+  })
+
+  test('an id is taken once, a person has a bounded number', async () => {
+    const { rules } = store()
+    await rules.add('ann', rule('r'))
+    await expect(rules.add('bob', rule('r'))).rejects.toMatchObject({ code: 'conflict' })
+    const many = Array.from({ length: MAX_RULES - 1 }, (_, at) => rule(`m${at}`))
+    await store().append('s', [makeSandlotEvent({ type: 'stop_asked' }, {}, 1)], { rules: many })
+    await expect(rules.add('ann', rule('one too many'))).rejects.toMatchObject({ code: 'too_large' })
+    expect(await rules.list('ann')).toHaveLength(MAX_RULES)
+  })
+}
