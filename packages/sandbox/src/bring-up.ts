@@ -4,7 +4,7 @@ import type { BackendSandbox, SandboxBackend, SandboxLimits, SandboxProfile, San
 import { SandboxError } from './errors.ts'
 import { LABEL, profileOf, slotLabels } from './labels.ts'
 import type { LedgerSlot, SandboxLedger } from './ledger.ts'
-import { claimedName, ownerTag } from './names.ts'
+import { claimedName, ownerTag, parseName } from './names.ts'
 import { generation } from './slots.ts'
 
 export interface BringUpOptions {
@@ -17,6 +17,11 @@ export interface BringUpOptions {
   runtime?: string
   /** Whose sandbox has which filter; asked without an id for what is nobody's yet. Default `default` for all. */
   profileFor?: (userId: string | undefined) => SandboxProfile
+  /**
+   * Slot → the newest generation that this controller has seen: a container that an operator removed meanwhile still
+   * used its name up. Default: only what is on the engine counts.
+   */
+  seen?: Map<string, number>
 }
 
 /** A running container and a stream to its sbxd, nothing said on it yet. */
@@ -107,6 +112,27 @@ export async function containersOf(
   return found.toSorted((a, b) => generation(b, options.deploymentId) - generation(a, options.deploymentId))
 }
 
+/**
+ * The second barrier behind the ledger: the engine has the owner in a container's name, so a ledger that was mixed up
+ * gives nobody another one's files. Throws `ledger` and touches nothing.
+ */
+export function checkOwner(
+  containers: readonly BackendSandbox[],
+  slot: LedgerSlot,
+  options: Pick<BringUpOptions, 'deploymentId' | 'deploymentKey'>,
+): void {
+  if (slot.userId === undefined) return
+  const owner = ownerTag(options.deploymentKey, slot.userId)
+  for (const { name } of containers) {
+    const said = parseName(options.deploymentId, name)
+    if (said?.slot === slot.slot && (said.kind === 'pool' || said.owner === owner)) continue
+    throw new SandboxError(
+      'ledger',
+      `The ledger gives slot ${slot.slot} to this user, but its container ${name} is not theirs. Nothing was touched: restore the ledger, or the deployment key that the container was named with.`,
+    )
+  }
+}
+
 /** The newest generation that could not be made, because its name is taken by something else. */
 interface Tried {
   generation: number
@@ -125,6 +151,8 @@ async function current(
   const made = new Set<string>()
   for (;;) {
     const containers = await containersOf(slot.slot, options)
+    checkOwner(containers, slot, options)
+    note(containers, slot, options)
     const newest = containers.find((container) => container.state !== 'removing')
     const keep =
       newest && (made.has(newest.id) || !(await isOutdated(newest, slot, options, signal)))
@@ -142,6 +170,11 @@ async function current(
     }
     return owned(keep, slot, options)
   }
+}
+
+function note(containers: readonly BackendSandbox[], { slot }: LedgerSlot, options: BringUpOptions): void {
+  const newest = Math.max(0, ...containers.map((container) => generation(container, options.deploymentId)))
+  if (newest > (options.seen?.get(slot) ?? 0)) options.seen?.set(slot, newest)
 }
 
 /** A claim that was cut off before its rename is finished here: the name says whose it is before a command runs. */
@@ -201,7 +234,8 @@ async function create(
   tried: Tried,
 ): Promise<BackendSandbox> {
   const seen = existing.map((container) => generation(container, options.deploymentId))
-  const next = await options.ledger.nextGeneration(slot.slot, Math.max(tried.generation, ...seen))
+  const after = Math.max(tried.generation, options.seen?.get(slot.slot) ?? 0, ...seen)
+  const next = await options.ledger.nextGeneration(slot.slot, after)
   try {
     return await options.backend.create(specOf(slot, nameFor(slot, next, options), options), signal)
   } catch (error) {

@@ -69,6 +69,8 @@ export function createPool(options: PoolOptions, context: PoolContext): Pool {
   const ready: Ready[] = []
   /** Slots that are being made, taken up or removed here just now. */
   const busy = new Set<string>()
+  /** Slots of ours whose stream broke: to be taken up again, or they would keep their place for the length of a lease. */
+  const dropped = new Set<string>()
   const closing = new AbortController()
   let filling: Promise<void> | undefined
   let notBefore = performance.now() + (options.delayMs ?? 10_000)
@@ -93,7 +95,11 @@ export function createPool(options: PoolOptions, context: PoolContext): Pool {
       throw error
     }
     const entry = { slot, sandbox }
-    void sandbox.closed.then(() => forget(entry))
+    void sandbox.closed.then((why) => {
+      // Another controller's from now on, if it was fenced; else ours, and only its stream is gone.
+      if (forget(entry) && why !== undefined && why.code !== 'fenced') dropped.add(slot.slot)
+    })
+    dropped.delete(slot.slot)
     ready.push(entry)
     // The first one stays awake: waking costs more than all the rest of a claim.
     for (const ms of REST_AFTER) {
@@ -103,9 +109,11 @@ export function createPool(options: PoolOptions, context: PoolContext): Pool {
     }
   }
 
-  function forget(entry: Ready): void {
+  /** Returns whether it was there. */
+  function forget(entry: Ready): boolean {
     const at = ready.indexOf(entry)
     if (at >= 0) ready.splice(at, 1)
+    return at >= 0
   }
 
   async function rest(sandbox: ConnectedSandbox): Promise<void> {
@@ -256,7 +264,7 @@ export function createPool(options: PoolOptions, context: PoolContext): Pool {
         if (own.length !== 1 || !container || !hasPoolName(container, deploymentId)) continue
         busy.add(row.slot)
         try {
-          await context.gate(() => settleOne(row, container, !settled))
+          await context.gate(() => settleOne(row, container, !settled || dropped.delete(row.slot)))
         } catch (error) {
           if (closing.signal.aborted) return
           context.log('a warm sandbox could not be taken up or removed', error)

@@ -1,5 +1,5 @@
 import type { BackendSandbox } from './backend.ts'
-import { type BringUpOptions, containersOf, nameFor } from './bring-up.ts'
+import { type BringUpOptions, checkOwner, containersOf, nameFor } from './bring-up.ts'
 import { LABEL } from './labels.ts'
 import type { LedgerSlot } from './ledger.ts'
 import { parseName } from './names.ts'
@@ -72,9 +72,9 @@ export function createReconciler(options: ReconcileOptions): Reconciler {
     if (userId === undefined) return
     await options.locked(userId, async () => {
       const current = await ledger.find(userId)
-      const [newest, ...older] = (await containersOf(row.slot, options)).filter(
-        ({ state }) => state !== 'removing',
-      )
+      const containers = await containersOf(row.slot, options)
+      checkOwner(containers, row, options)
+      const [newest, ...older] = containers.filter(({ state }) => state !== 'removing')
       if (current?.slot !== row.slot || !newest) return
       if (generation(newest, deploymentId) === 0)
         await backend.rename(newest.id, nameFor(row, await ledger.nextGeneration(row.slot, 0), options))

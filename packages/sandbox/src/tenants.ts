@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 
 import type { BackendSandbox, SandboxProfile } from './backend.ts'
-import { bringUp, containersOf, open, type BringUpOptions } from './bring-up.ts'
+import { bringUp, checkOwner, containersOf, open, type BringUpOptions } from './bring-up.ts'
 import { connectSandbox, type ConnectedSandbox } from './client.ts'
 import type { Egress, UserEgress } from './egress/egress.ts'
 import type { Prove } from './doctor/proof.ts'
@@ -235,6 +235,7 @@ export function createTenants(context: TenantsContext): Tenants {
       if (userId === undefined) return
       await lock.run(userId, async () => {
         if (live.has(userId) || closing.aborted || !unchanged(userId, seenAt)) return
+        checkOwner([container], slot, context)
         const { id, stream, profile } = await open(container, backend, closing)
         const key = deriveSandboxKey(context.deploymentKey, id)
         const disk = context.budget()
@@ -249,7 +250,9 @@ export function createTenants(context: TenantsContext): Tenants {
         await letGo(userId)
         const slot = await ledger.find(userId)
         if (!slot) return
-        for (const container of await containersOf(slot.slot, context)) {
+        const containers = await containersOf(slot.slot, context)
+        checkOwner(containers, slot, context)
+        for (const container of containers) {
           if (container.state === 'running' || container.state === 'paused') await backend.stop(container.id)
         }
         changedAt.set(userId, performance.now())
