@@ -16,12 +16,14 @@ export interface DiskFloor {
 
 export interface DiskBreakerOptions {
   floor: DiskFloor
-  /** `undefined`: nobody can tell just now, so nothing changes. Rejecting is the same. */
+  /** `undefined`: nobody can tell just now, so nothing changes for a while. Rejecting is the same. */
   look: () => Promise<FreeDisk | undefined>
   /** Called when it opens and when it closes again. */
   onChange: (open: boolean) => void
   /** Milliseconds between two looks. Default 1,000. */
   everyMs?: number
+  /** Milliseconds without anybody who can tell, after which an open one closes. Default 30,000. */
+  blindMs?: number
 }
 
 export interface DiskBreakerState {
@@ -50,6 +52,9 @@ const RECOVER = 1.25
 /**
  * Keeps the host's disk from filling up: below the floor no sandbox is made and none may grow, until there is clearly
  * more than the floor. A floor of 0 and 0 never opens and looks at nothing.
+ *
+ * When nobody can see the disk any more, it does not stay open for ever: who is refused a sandbox cannot be the one who
+ * looks. The next sandbox that is made sees the disk, and its sbxd lets nothing grow below the same floor.
  */
 export function createDiskBreaker(options: DiskBreakerOptions): DiskBreaker {
   const { floor, onChange } = options
@@ -57,10 +62,19 @@ export function createDiskBreaker(options: DiskBreakerOptions): DiskBreaker {
   let free: FreeDisk | undefined
   let timer: NodeJS.Timeout | undefined
   let looking: Promise<void> | undefined
+  let seenAt = performance.now()
+  const blindMs = options.blindMs ?? 30_000
 
   async function lookOnce(): Promise<void> {
     const seen = await options.look().catch(() => undefined)
-    if (seen === undefined) return
+    if (seen === undefined) {
+      if (open && performance.now() - seenAt >= blindMs) {
+        open = false
+        onChange(open)
+      }
+      return
+    }
+    seenAt = performance.now()
     free = seen
     const factor = open ? RECOVER : 1
     const low = seen.bytes < floor.bytes * factor || seen.files < floor.files * factor

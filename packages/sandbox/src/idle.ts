@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { SandboxBackend } from './backend.ts'
 import type { ConnectedSandbox } from './client.ts'
 import { SandboxError } from './errors.ts'
+import { createGate } from './keyed-lock.ts'
 
 /** Milliseconds before each try to wake a sandbox that somebody wants to use. */
 const WAKE_AFTER = [0, 100, 1_000, 4_000]
@@ -75,23 +76,25 @@ export interface IdleSweepOptions {
   log: (message: string, details: { userId: string; error?: unknown }) => void
 }
 
+/** Sandboxes that are put to rest at once: after a common pause all are due together, and the engine has others to serve. */
+const RESTS_AT_ONCE = 8
+
 /** One look at everybody: pause who was idle for long enough, stop who was for much longer. Never rejects. */
 export async function sweepIdle(options: IdleSweepOptions): Promise<void> {
   const { backend, pauseAfterMs, stopAfterMs } = options
   const canPause = pauseAfterMs > 0 && (await mayPause(backend))
-  const now = performance.now()
-  await Promise.all(
-    options.idlers().map(async (idler) => {
-      const idleMs = now - idler.usedAt
-      try {
-        if (stopAfterMs > 0 && idleMs >= stopAfterMs) await options.stop(idler)
-        else if (canPause && !idler.sandbox.resting && idleMs >= pauseAfterMs)
-          await nap(idler.sandbox, backend)
-      } catch (error) {
-        options.log('an idle sandbox could not be put to rest', { userId: idler.userId, error })
-      }
-    }),
-  )
+  const gate = createGate(RESTS_AT_ONCE)
+  const rest = async (idler: Idler): Promise<void> => {
+    // When its turn comes: it may have been used meanwhile.
+    const idleMs = performance.now() - Math.max(idler.usedAt, idler.sandbox.usedAt)
+    try {
+      if (stopAfterMs > 0 && idleMs >= stopAfterMs) await options.stop(idler)
+      else if (canPause && !idler.sandbox.resting && idleMs >= pauseAfterMs) await nap(idler.sandbox, backend)
+    } catch (error) {
+      options.log('an idle sandbox could not be put to rest', { userId: idler.userId, error })
+    }
+  }
+  await Promise.all(options.idlers().map((idler) => gate(() => rest(idler))))
 }
 
 /** An engine that does not answer is asked again at the next sweep. */

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { randomBytes } from 'node:crypto'
 
 import fc from 'fast-check'
@@ -49,6 +50,24 @@ describe('the disk breaker', () => {
         expect(told).toEqual(expected)
       }),
     )
+  })
+
+  test('when nobody can see the disk any more it does not stay open for ever', async () => {
+    const answers: (FreeDisk | undefined)[] = [{ bytes: 0, files: 0 }, undefined, undefined]
+    const changes: boolean[] = []
+    const breaker = createDiskBreaker({
+      floor,
+      look: async () => answers.shift(),
+      onChange: (open) => changes.push(open),
+      blindMs: 50,
+    })
+    await breaker.look()
+    await breaker.look()
+    expect(breaker.state().open).toBe(true)
+    await sleep(60)
+    await breaker.look()
+    expect(breaker.state().open).toBe(false)
+    expect(changes).toEqual([true, false])
   })
 
   test('what nobody can see changes nothing, and file systems without inodes have no floor for them', async () => {

@@ -8,7 +8,7 @@ import { campaign, extent } from '../../../test/campaign.ts'
 import type { SandboxBackend } from '../src/backend.ts'
 import { connectSandbox, type ConnectedSandbox } from '../src/client.ts'
 import { SandboxError } from '../src/errors.ts'
-import { nap } from '../src/idle.ts'
+import { nap, sweepIdle } from '../src/idle.ts'
 import { deriveSandboxKey } from '../src/key.ts'
 import { DEFAULT_LIMITS } from '../src/limits.ts'
 import { compiledSbxd, fakeFixture, removeSbxd, type FakeFixture } from './fake-fixture.ts'
@@ -111,3 +111,29 @@ test('while a command runs it does not sleep, and afterwards it does', async () 
   command.acknowledge((await command.exit).bytes)
   expect(await nap(sandbox, fixture.engine.backend)).toBe(true)
 })
+
+test('many that are due together are put to rest a few at a time', async () => {
+  const sandboxes = await Promise.all(Array.from({ length: 20 }, () => connected()))
+  let atOnce = 0
+  let most = 0
+  const backend: SandboxBackend = {
+    ...fixture.engine.backend,
+    async pause(id) {
+      most = Math.max(most, ++atOnce)
+      await sleep(10)
+      await fixture.engine.backend.pause(id)
+      atOnce -= 1
+    },
+  }
+  await sweepIdle({
+    backend,
+    pauseAfterMs: 1,
+    stopAfterMs: 0,
+    idlers: () => sandboxes.map((sandbox, n) => ({ userId: `user-${n}`, sandbox, usedAt: 0 })),
+    stop: async () => false,
+    log: () => {},
+  })
+  expect(sandboxes.every(({ resting }) => resting)).toBe(true)
+  expect(most).toBeGreaterThan(1)
+  expect(most).toBeLessThanOrEqual(8)
+}, 60_000)
