@@ -44,6 +44,8 @@ export interface ConnectOptions {
    * long after the last one; an idle one is asked more seldom. 0 = never. Default 2,000.
    */
   heartbeatMs?: number
+  /** Milliseconds without a word from us after which sbxd ends the connections that it holds for us. Default 120,000. */
+  silentMs?: number
   /** What the workspace may hold; sbxd keeps it over reconnects. Default: as it is. */
   disk?: DiskBudget
 }
@@ -89,6 +91,7 @@ export async function connectSandbox(options: ConnectOptions): Promise<Connected
       options.id,
       welcome,
       new Link(stream, welcome, options.heartbeatMs ?? 2_000),
+      options.silentMs,
     )
     // Not waited for: frames stay in order, so it holds for the first command. A lost stream is told by `closed`.
     if (options.disk) void Promise.allSettled([sandbox.setDiskBudget(options.disk)])
@@ -108,10 +111,11 @@ class RemoteSandbox implements ConnectedSandbox {
   readonly found: readonly KnownCommand[]
   readonly #link: Link
   readonly #isInit: boolean
+  readonly #silentMs: number | undefined
   #disk: DiskState | undefined
   #egress: { user: UserEgress; port: number } | undefined
 
-  constructor(id: string, welcome: Welcome, link: Link) {
+  constructor(id: string, welcome: Welcome, link: Link, silentMs?: number) {
     this.id = id
     this.bootId = welcome.bootId
     this.workspace = welcome.workspace
@@ -119,6 +123,7 @@ class RemoteSandbox implements ConnectedSandbox {
     this.files = new RemoteFiles(link, welcome.workspace)
     this.#link = link
     this.#isInit = welcome.isInit
+    this.#silentMs = silentMs
     link.onDiskState = (payload) => this.#diskState(payload)
   }
 
@@ -128,7 +133,7 @@ class RemoteSandbox implements ConnectedSandbox {
 
   async openEgress(user: UserEgress): Promise<void> {
     // Without a network of its own a sandbox could not have the usual port twice.
-    const port = await openEgress(this.#link, user, this.#isInit ? EGRESS_PORT : 0)
+    const port = await openEgress(this.#link, user, this.#isInit ? EGRESS_PORT : 0, this.#silentMs)
     this.#egress = { user, port }
   }
 

@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
+import { PassThrough } from 'node:stream'
 import { connect } from 'node:tls'
 
 import fc from 'fast-check'
@@ -7,6 +8,7 @@ import { beforeAll, describe, expect, test } from 'vitest'
 
 import { extent } from '../../../test/campaign.ts'
 import { readClientHello } from '../src/egress/client-hello.ts'
+import { checkTls } from '../src/egress/relay.ts'
 
 /** What a real TLS client says first. */
 async function helloOf(servername: string): Promise<Buffer> {
@@ -151,4 +153,16 @@ describe('the beginning of TLS', () => {
       { numRuns: extent(500, 20_000) },
     )
   })
+})
+
+test.each([
+  ['the name', 'allowed.test', undefined],
+  ['another name', 'other.test', 'other_name'],
+  ['no name', '', 'other_name'],
+])('a tunnel for allowed.test that begins TLS for %s', async (_, servername, reason) => {
+  const client = new PassThrough()
+  client.write(await helloOf(servername))
+  const checked = checkTls(client, 'allowed.test', new AbortController().signal)
+  if (reason === undefined) await checked
+  else await expect(checked).rejects.toMatchObject({ reason })
 })

@@ -231,7 +231,10 @@ describe('the way out', () => {
     })
     // Only root may listen there.
     if (error) return context.skip(`cannot listen on port 443: ${error.code}`)
-    elsewhere.set('allowed.test', [['127.77.77.77'], ['127.77.77.77'], ['127.77.77.77'], ['127.77.77.77']])
+    elsewhere.set(
+      'allowed.test',
+      Array.from({ length: 8 }, () => ['127.77.77.77']),
+    )
     try {
       expect(await sayAll([`${tunnel('allowed.test:443')}GET / HTTP/1.1\r\n\r\n`])).toEqual(['reset'])
       await vi.waitFor(
@@ -243,6 +246,11 @@ describe('the way out', () => {
       )
       const front = 'curl -sk --connect-to front.test:443:allowed.test:443 https://front.test/'
       expect((await sh(ann, front)).refusedHosts).toEqual([
+        { host: 'allowed.test', port: 443, reason: 'other_name' },
+      ])
+      // To an address a client says no name.
+      const nameless = 'curl -sk --connect-to 192.0.2.1:443:allowed.test:443 https://192.0.2.1/'
+      expect((await sh(ann, nameless)).refusedHosts).toEqual([
         { host: 'allowed.test', port: 443, reason: 'other_name' },
       ])
       expect(said).toEqual([])

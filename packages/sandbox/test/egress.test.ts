@@ -555,6 +555,28 @@ describe('controllers', () => {
     await next.close()
   })
 
+  test('one that falls silent: what is open ends, and when it speaks again it is served', async () => {
+    const there = await origin((_asked, response) => response.end('served'))
+    const quiet = await tcp(() => {})
+    const way = await open({ allow: [`a.test:${there.port}`, `quiet.test:${quiet.port}`] })
+    await way.sandbox.close()
+    // Asked for signs of life, which it gives too seldom.
+    const silent = await way.bench.connect({ heartbeatMs: 60_000, silentMs: 300 })
+    await silent.openEgress(way.egress.forUser('ann'))
+    const held = connect({ port: way.port, host: '127.0.0.1' })
+    held.on('error', () => {})
+    const ended = new Promise((resolve) => held.once('close', resolve))
+    held.write(`CONNECT quiet.test:${quiet.port} HTTP/1.1\r\nHost: quiet.test:${quiet.port}\r\n\r\n`)
+    await once(held, 'data')
+    await ended
+    await nothingLeft(way, quiet)
+    // Nobody is let in while it is taken for gone; a word from it is enough.
+    const waiting = say(way.port, get(`a.test:${there.port}`))
+    await silent.commands()
+    expect(await waiting).toContain('served')
+    await silent.close()
+  })
+
   test('one that wants no egress: the listener goes away', async () => {
     const way = await open({ allow: [] })
     await way.sandbox.close()

@@ -21,7 +21,12 @@ const SILENT_MS = 120_000
  * Ask sbxd to listen on the loopback interface and give every connection to `egress`. Resolves to the port, which is
  * another than asked for when something inside has taken that one. Rejects with `SandboxError`.
  */
-export async function openEgress(link: Link, egress: UserEgress, askedPort: number): Promise<number> {
+export async function openEgress(
+  link: Link,
+  egress: UserEgress,
+  askedPort: number,
+  silentMs = SILENT_MS,
+): Promise<number> {
   link.onInward((channel, payload) => {
     const made = createConnection(link, channel, new ByteReader(payload).u64())
     egress.serve(made.stream).catch(() => made.stream.destroy())
@@ -32,7 +37,7 @@ export async function openEgress(link: Link, egress: UserEgress, askedPort: numb
     const question = new ByteWriter()
       .u16(port)
       .u16(egress.connections)
-      .u32(link.asksForLife ? SILENT_MS : 0)
+      .u32(link.asksForLife ? silentMs : 0)
       .done()
     const { type, payload } = await link.request(FrameType.EGRESS_LISTEN, 0, question)
     if (type !== FrameType.EGRESS_RESULT)

@@ -12,7 +12,7 @@ export type EgressReason =
   | 'unreachable'
   /** Something else than TLS was said to port 443. */
   | 'not_tls'
-  /** TLS was begun for another name than the one that was asked for. */
+  /** TLS was begun for another name than the one that was asked for, or for none. */
   | 'other_name'
   | 'too_many_connections'
   | 'byte_budget'

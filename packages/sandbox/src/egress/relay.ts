@@ -56,8 +56,12 @@ export async function checkTls(client: Duplex, host: string, signal: AbortSignal
     if (first.kind === 'other' || (!chunk && bytes.length > 0))
       throw new EgressRefused('not_tls', `only TLS may be spoken to ${host} on port 443.`)
     if (first.kind === 'more' && chunk) continue
-    if (first.kind === 'tls' && first.name !== undefined && first.name !== host)
-      throw new EgressRefused('other_name', `TLS was begun for another name than ${host}.`)
+    // Without a name the server would choose one; and which one cannot be known here.
+    if (first.kind === 'tls' && first.name !== host)
+      throw new EgressRefused(
+        'other_name',
+        `TLS must be begun for the name ${host}; it was for ${first.name ?? 'none'}.`,
+      )
     if (bytes.length > 0) client.unshift(bytes)
     return
   }
