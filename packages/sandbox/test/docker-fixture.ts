@@ -107,7 +107,7 @@ export async function dockerFixture(options: DockerFixtureOptions = {}): Promise
       const ids = await containers()
       if (ids.length > 0) await on('rm', '-f', ...ids)
       const names = await volumes()
-      if (names.length > 0) await on('volume', 'rm', ...names)
+      if (names.length > 0) await on('volume', 'rm', '-f', ...names)
       await backend.close()
       await rm(folder, { recursive: true, force: true })
     },
