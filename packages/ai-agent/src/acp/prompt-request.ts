@@ -55,11 +55,10 @@ export function addPromptRequests(app: AgentApp, serving: Serving): void {
           const end = await accepted.done
           // The answer comes behind the last update of the prompt.
           await connection.sentThrough(accepted.sessionId, end.seq)
+          const { stopReason, promptId, reason } = end
+          if (!connection.ours) return { stopReason }
           const duplicate = accepted.duplicate ? { duplicate: true } : {}
-          return {
-            stopReason: end.stopReason,
-            _meta: { sandlot: { promptId: end.promptId, reason: end.reason, ...duplicate } },
-          }
+          return { stopReason, _meta: { sandlot: { promptId, reason, ...duplicate } } }
         } finally {
           signal.removeEventListener('abort', stop)
         }

@@ -31,7 +31,7 @@ export function addSessionRequests(app: AgentApp, serving: Serving): void {
         const chosen = meta?.sessionId === undefined ? {} : { sessionId: meta.sessionId }
         const session = await manager.create({ userId: user.id, cwd, mode, ...chosen })
         connection.follow(session, 0)
-        connection.greet(session, [...outsideNote(cwd), ...serversNote(params.mcpServers)])
+        connection.greet(session, [...firstNotes(session), ...serversNote(params.mcpServers)])
         return { sessionId: session.id, ...settings(session, user) }
       }),
     )
@@ -44,8 +44,8 @@ export function addSessionRequests(app: AgentApp, serving: Serving): void {
         checkedCwd(params.cwd)
         const session = await manager.get(user.id, params.sessionId)
         const seq = await connection.follow(session, after).ready
-        connection.greet(session, serversNote(params.mcpServers))
-        return { ...settings(session, user), _meta: { sandlot: { seq } } }
+        connection.greet(session, [...firstNotes(session), ...serversNote(params.mcpServers)])
+        return { ...settings(session, user), ...(connection.ours ? { _meta: { sandlot: { seq } } } : {}) }
       }),
     )
     .onRequest(
@@ -56,7 +56,7 @@ export function addSessionRequests(app: AgentApp, serving: Serving): void {
         checkedCwd(params.cwd)
         const session = await manager.get(user.id, params.sessionId)
         connection.following(session)
-        connection.greet(session, serversNote(params.mcpServers ?? []))
+        connection.greet(session, [...firstNotes(session), ...serversNote(params.mcpServers ?? [])])
         return settings(session, user)
       }),
     )
@@ -150,8 +150,8 @@ function checkedCursor(cursor: string): number {
 
 // ── What a foreign client is told with its first message ────────────────────────────────────────────────
 
-function outsideNote(cwd: string): string[] {
-  if (cwd === WORKSPACE) return []
+function firstNotes({ cwd, seq }: Session): string[] {
+  if (cwd === WORKSPACE || seq > 0) return []
   return [`I work in a sandbox of my own, in ${WORKSPACE}; it does not see your folder ${cwd}.`]
 }
 

@@ -6,17 +6,20 @@ import type { AvailableCommand } from '@agentclientprotocol/sdk'
 import { MODES, type SessionEvent, mode as modeShape } from '@sandlot/shared/events'
 import type { Session } from '../session.ts'
 
-interface SlashCommand extends AvailableCommand {
+interface SlashCommand {
+  about: AvailableCommand
   /** Answers what is said about it. */
-  run(session: Session, argument: string): Promise<string>
+  run: (session: Session, argument: string) => Promise<string>
 }
 
 const COMMANDS: readonly SlashCommand[] = [
   {
-    name: 'mode',
-    description: 'Say or change what runs without asking',
-    input: { hint: MODES.join(' | ') },
-    async run(session, argument) {
+    about: {
+      name: 'mode',
+      description: 'Say or change what runs without asking',
+      input: { hint: MODES.join(' | ') },
+    },
+    run: async (session, argument) => {
       if (argument === '') return `The mode is ${session.mode}. There are: ${MODES.join(', ')}.`
       const wanted = modeShape.safeParse(argument)
       if (!wanted.success) return `There is no mode “${argument}”. There are: ${MODES.join(', ')}.`
@@ -25,19 +28,18 @@ const COMMANDS: readonly SlashCommand[] = [
     },
   },
   {
-    name: 'usage',
-    description: 'How full the model’s context is, and what the session has cost',
+    about: { name: 'usage', description: 'How full the model’s context is, and what the session has cost' },
     run: async (session) => usageText(session.log),
   },
 ]
 
 /** For `available_commands_update`. */
-export const AVAILABLE_COMMANDS: AvailableCommand[] = COMMANDS.map(({ run: _, ...command }) => command)
+export const AVAILABLE_COMMANDS: AvailableCommand[] = COMMANDS.map(({ about }) => about)
 
 /** What is said about the command in this message; undefined when it is none. */
 export async function runSlashCommand(session: Session, text: string): Promise<string | undefined> {
   const [, name, argument = ''] = /^\/([a-z]+)(?:\s+([^\n]*))?$/.exec(text.trim()) ?? []
-  const command = COMMANDS.find((known) => known.name === name)
+  const command = COMMANDS.find(({ about }) => about.name === name)
   return command?.run(session, argument.trim())
 }
 

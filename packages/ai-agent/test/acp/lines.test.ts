@@ -20,7 +20,7 @@ describe('bytes as lines', () => {
     fc.assert(
       fc.property(fc.array(line), fc.array(fc.nat(400)), (lines, cuts) => {
         const bytes = Buffer.from(lines.map((text) => `${text}\n`).join(''))
-        const at = [...new Set([0, ...cuts.filter((cut) => cut < bytes.length), bytes.length])].sort(
+        const at = [...new Set([0, ...cuts.filter((cut) => cut < bytes.length), bytes.length])].toSorted(
           (a, b) => a - b,
         )
         const pieces = at.slice(1).map((end, index) => bytes.subarray(at[index], end))
