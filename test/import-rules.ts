@@ -28,7 +28,7 @@ const NARROWER: { from: string; to: RegExp; why: string }[] = [
   },
   {
     from: 'engine-gate',
-    to: /^@sandlot\/sandbox\/(?!(backend|labels|limits|names|backends\/docker\/(create-template|read-template|seccomp|debug-profile|connection))$)/,
+    to: /^@sandlot\/sandbox\/(?!(backend|labels|limits|limit-settings|names|backends\/docker\/(create-template|read-template|seccomp|debug-profile|connection))$)/,
     why: 'the gate knows the create template and what it is made of, and nothing that talks to an engine',
   },
   {
@@ -66,6 +66,7 @@ const VENDORS: { library: RegExp; only: RegExp }[] = [
     library: /^rate-limiter-flexible$/,
     only: /^(packages\/service\/src\/(.*\/)?[a-z-]*limit|mcp\/mcp-kit\/src\/user-limit\.ts)/,
   },
+  { library: /^@modelcontextprotocol\/client(\/|$)/, only: /^packages\/ai-agent\/src\/mcp\// },
   { library: /^@modelcontextprotocol\/server(\/|$)/, only: /^mcp\/mcp-kit\/src\/serve\.ts/ },
   { library: /^@duffel\/api$/, only: /^mcp\/flights-mcp\/src\/duffel\.ts/ },
   { library: /^@googleapis\/calendar$/, only: /^mcp\/google-calendar-mcp\/src\/google\.ts/ },

@@ -1,0 +1,34 @@
+/**
+ * Stands for the tools of a server that tells them only to somebody who has signed in: calling it shows the link. Gone
+ * with the first prompt after that.
+ */
+import type { Tool } from '../tools/tool.ts'
+import { toolId } from './exposed-names.ts'
+import { NeedsAuthFailure } from './mcp-error.ts'
+import { needsAuthOutcome } from './mcp-tool.ts'
+import type { McpServer } from './server.ts'
+
+export const CONNECT = 'connect'
+
+export function connectTool(server: McpServer, name: string): Tool {
+  return {
+    id: toolId({ server: server.name, tool: CONNECT }),
+    name,
+    description: `Shows the user the link to connect ${server.name}. Its tools are there with the next message after the user has done that.`,
+    kind: 'other',
+    input: { parameters: { type: 'object', properties: {} }, check: () => [] },
+    readOnly: true,
+    title: () => `Connect ${server.name}`,
+    // oxlint-disable-next-line require-yield
+    async *execute(_args, ctx) {
+      const now = await server.offered(ctx.signal)
+      if (now.state === 'ready')
+        return {
+          status: 'completed',
+          forModel: `${server.name} is connected. Its tools are there with the user’s next message.`,
+        }
+      const url = now.state === 'needs_auth' ? now.url : undefined
+      return needsAuthOutcome(new NeedsAuthFailure(server.name, url, {}))
+    },
+  }
+}

@@ -1,0 +1,173 @@
+/** One connection to one server, from the handshake to its end. */
+import { Client, type Transport } from '@modelcontextprotocol/client'
+import { z } from 'zod'
+import { CLIENT_INFO } from './client-info.ts'
+import type { ElicitationAnswer } from './elicitation.ts'
+import { createIdleClock } from './idle-clock.ts'
+import { type CallResult, callResult } from './tool-result.ts'
+import type { ToolDefinition } from './tool-definition.ts'
+
+/** Pages of `tools/list`, and tools of one server. Far more than a model can use. */
+const MAX_PAGES = 64
+const MAX_TOOLS = 1_000
+
+export interface ConnectionOptions {
+  transport: Transport
+  /** Ask whether the server speaks the newest revision before the handshake. A pipe cannot tell silence from a no. */
+  negotiate: boolean
+  /** Milliseconds for the handshake. */
+  startTimeoutMs: number
+  onToolsChanged: () => void
+  /** It is over, without our having closed it. */
+  onLost: () => void
+  /** Answers a form in the middle of a call; absent: servers are told that nobody can. */
+  elicit?: (asked: {
+    message: string
+    schema: Record<string, unknown>
+    signal: AbortSignal
+  }) => Promise<ElicitationAnswer>
+}
+
+export interface CallOptions {
+  /** Milliseconds without an answer or a report. */
+  timeoutMs: number
+  /** Milliseconds altogether. */
+  maxTimeoutMs: number
+  signal: AbortSignal
+  onProgress: (progress: { message?: string; done: number; total?: number }) => void
+  meta: Record<string, unknown>
+}
+
+const page = z.looseObject({ tools: z.array(z.unknown()), nextCursor: z.string().optional() })
+
+export class Connection {
+  readonly #client: Client
+  readonly #options: ConnectionOptions
+  #closing = false
+  #open = false
+  /** Pauses of the calls under way; see `#asked`. */
+  readonly #pauses = new Set<() => () => void>()
+
+  /** Rejects when the handshake fails; nothing is left running then. */
+  static async open(options: ConnectionOptions, signal: AbortSignal): Promise<Connection> {
+    const connection = new Connection(options)
+    try {
+      await connection.#client.connect(options.transport, { timeout: options.startTimeoutMs, signal })
+      connection.#open = true
+      return connection
+    } catch (error) {
+      connection.#closing = true
+      await options.transport.close()
+      throw error
+    }
+  }
+
+  private constructor(options: ConnectionOptions) {
+    this.#options = options
+    this.#client = new Client(CLIENT_INFO, {
+      capabilities: options.elicit === undefined ? {} : { elicitation: { form: {} } },
+      versionNegotiation: { mode: options.negotiate ? 'auto' : 'legacy' },
+      listChanged: { tools: { autoRefresh: false, onChanged: () => options.onToolsChanged() } },
+    })
+    this.#client.onclose = () => {
+      const lost = this.#open && !this.#closing
+      this.#open = false
+      if (lost) options.onLost()
+    }
+    this.#answerQuestions()
+  }
+
+  /** True from the handshake until it is closed or lost. */
+  get open(): boolean {
+    return this.#open
+  }
+
+  /** What `tools/list` answers, all pages, unread. */
+  async list(timeoutMs: number, signal?: AbortSignal): Promise<unknown[]> {
+    if (this.#client.getServerCapabilities()?.tools === undefined) return []
+    const tools: unknown[] = []
+    const seen = new Set<string>()
+    const options = { timeout: timeoutMs, ...(signal === undefined ? {} : { signal }) }
+    for (let cursor: string | undefined; seen.size < MAX_PAGES;) {
+      const params = cursor === undefined ? {} : { cursor }
+      const got = await this.#client.request({ method: 'tools/list', params }, page, options)
+      tools.push(...got.tools.slice(0, MAX_TOOLS - tools.length))
+      cursor = got.nextCursor
+      // A server that goes round in a circle has told us everything it will.
+      if (cursor === undefined || seen.has(cursor) || tools.length >= MAX_TOOLS) break
+      seen.add(cursor)
+    }
+    return tools
+  }
+
+  /** Rejects with the SDK's errors, or with the reason of an abort. */
+  async call(
+    tool: Pick<ToolDefinition, 'name' | 'inputSchema'>,
+    args: Record<string, unknown>,
+    { timeoutMs, maxTimeoutMs, signal, onProgress, meta }: CallOptions,
+  ): Promise<CallResult> {
+    const clock = createIdleClock(timeoutMs)
+    const pause = (): (() => void) => clock.pause()
+    this.#pauses.add(pause)
+    try {
+      const result = await this.#client.callTool(
+        { name: tool.name, arguments: args, _meta: meta },
+        {
+          // Its output is checked by us, within bounds; of its input the SDK needs what goes into headers.
+          toolDefinition: { name: tool.name, inputSchema: { ...tool.inputSchema, type: 'object' } },
+          timeout: maxTimeoutMs,
+          maxTotalTimeout: maxTimeoutMs,
+          signal: AbortSignal.any([signal, clock.signal]),
+          onprogress: ({ progress, total, message }) => {
+            clock.again()
+            onProgress({
+              done: progress,
+              ...(total === undefined ? {} : { total }),
+              ...(message === undefined ? {} : { message }),
+            })
+          },
+        },
+      )
+      return callResult.parse(result)
+    } catch (error) {
+      signal.throwIfAborted()
+      throw error
+    } finally {
+      this.#pauses.delete(pause)
+      clock.stop()
+    }
+  }
+
+  /** Ends the session and whatever runs for it. Never rejects. */
+  async close(): Promise<void> {
+    if (this.#closing) return
+    this.#closing = true
+    const { transport } = this.#options
+    // A server that is gone cannot be told.
+    if ('terminateSession' in transport && typeof transport.terminateSession === 'function')
+      await Promise.race([Promise.allSettled([transport.terminateSession()]), after(1_000)])
+    await Promise.allSettled([this.#client.close()])
+    await Promise.allSettled([transport.close()])
+    this.#open = false
+  }
+
+  #answerQuestions(): void {
+    const { elicit } = this.#options
+    if (elicit === undefined) return
+    this.#client.setRequestHandler('elicitation/create', async ({ params }, { mcpReq }) => {
+      if (params.mode === 'url') return { action: 'decline' }
+      // A person takes longer than a call may.
+      const resume = [...this.#pauses].map((pause) => pause())
+      try {
+        const { message, requestedSchema } = params
+        return await elicit({ message, schema: requestedSchema, signal: mcpReq.signal })
+      } finally {
+        for (const go of resume) go()
+      }
+    })
+  }
+}
+
+function after(ms: number): Promise<void> {
+  return new Promise((resolve) => void setTimeout(resolve, ms).unref())
+}

@@ -1,0 +1,34 @@
+/** A time limit that begins again with every sign of life, and stands still while somebody is asked. */
+export interface IdleClock {
+  /** Aborted at the limit, with reason `timeout`. */
+  readonly signal: AbortSignal
+  /** A sign of life. */
+  again(): void
+  /** Does not count until the returned function is called. */
+  pause(): () => void
+  stop(): void
+}
+
+export function createIdleClock(ms: number): IdleClock {
+  const controller = new AbortController()
+  let timer: NodeJS.Timeout | undefined
+  let paused = 0
+  const again = (): void => {
+    clearTimeout(timer)
+    if (paused === 0) timer = setTimeout(() => controller.abort('timeout'), ms)
+  }
+  again()
+  return {
+    signal: controller.signal,
+    again,
+    pause() {
+      paused++
+      clearTimeout(timer)
+      return () => {
+        paused--
+        again()
+      }
+    },
+    stop: () => clearTimeout(timer),
+  }
+}

@@ -1,0 +1,146 @@
+/** The `mcpServers` section of the configuration file: which servers there are, where they run, what of them is trusted. */
+import { nearest } from '@sandlot/shared/config-names'
+import { z } from 'zod'
+
+const SECOND = 1_000
+const text = (example: string): z.ZodString =>
+  z
+    .string({ error: `must be text, for example ${example}` })
+    .min(1, `must not be empty; for example ${example}`)
+const milliseconds = (from: number, to: number): z.ZodNumber =>
+  z
+    .number({ error: `must be a number of milliseconds, ${from} to ${to}` })
+    .int(`must be a whole number of milliseconds, ${from} to ${to}`)
+    .min(from, `must be at least ${from} (milliseconds)`)
+    .max(to, `must be at most ${to} (milliseconds)`)
+const texts = z.record(z.string(), z.string({ error: 'must be text, for example "${GITHUB_TOKEN}"' }))
+
+const toolSettings = z.strictObject({
+  /** Milliseconds without an answer or progress. */
+  timeoutMs: milliseconds(SECOND, 300 * SECOND).optional(),
+  /** Milliseconds that a result may be used again; only for a tool that reads. */
+  cacheMs: milliseconds(SECOND, 86_400 * SECOND).optional(),
+  /** How often a call may be made again when its failure may pass; only for one that does no harm twice. */
+  retries: z.number().int().min(0).max(5).optional(),
+  /** So many calls of one user in so many milliseconds. */
+  rateLimit: z
+    .strictObject({ calls: z.number().int().min(1), perMs: milliseconds(SECOND, 86_400 * SECOND) })
+    .optional(),
+})
+
+const everywhere = {
+  enabled: z.boolean().default(true),
+  /** Milliseconds without an answer or progress after which a call is over. */
+  timeoutMs: milliseconds(SECOND, 300 * SECOND).default(10 * SECOND),
+  /** Milliseconds after which a call is over although it reports progress. */
+  maxTimeoutMs: milliseconds(SECOND, 300 * SECOND).default(300 * SECOND),
+  /** Milliseconds for a server to start and to say what tools it has. */
+  startTimeoutMs: milliseconds(SECOND, 120 * SECOND).default(15 * SECOND),
+  /** Milliseconds without a call after which a server that runs for one user is stopped. */
+  idleMs: milliseconds(SECOND, 86_400 * SECOND).default(600 * SECOND),
+  /** Only these of its tools are offered. */
+  tools: z.array(text('"search-flights"')).optional(),
+  /** Tools that change nothing: run at once and together, without an approval. `as-announced` believes the server. */
+  readOnly: z
+    .union([z.literal('as-announced'), z.array(z.string())], {
+      error: 'must be "as-announced" (the server is believed), or a list of tools like ["search-flights"]',
+    })
+    .default([]),
+  toolSettings: z.record(z.string(), toolSettings).default({}),
+}
+
+const stdioServer = z.strictObject({
+  ...everywhere,
+  command: text('"npx"'),
+  args: z.array(z.string({ error: 'must be text, for example "--verbose"' })).default([]),
+  /** All of its environment but for `PATH`, `HOME`, `LANG` and `TMPDIR`, which it gets unless they are here. */
+  env: texts.default({}),
+  /** Absolute; in a sandbox also relative to the workspace. */
+  cwd: text('"/srv/tools"').optional(),
+  /** `deployment`: beside the agent, for operators' servers. `sandbox`: in each user's own sandbox. */
+  where: z
+    .enum(['deployment', 'sandbox'], { error: 'must be "deployment" (beside the agent) or "sandbox"' })
+    .default('deployment'),
+})
+
+const oauth = z.strictObject({
+  type: z.literal('oauth'),
+  /** Absent: the server registers us. */
+  clientId: text('"sandlot"').optional(),
+  clientSecret: text('"${OAUTH_SECRET}"').optional(),
+  scope: text('"calendar.read"').optional(),
+})
+
+const httpServer = z.strictObject({
+  ...everywhere,
+  url: z.url({ protocol: /^https?$/, error: 'must be an address like https://mcp.example.org/mcp' }),
+  headers: texts.default({}),
+  auth: oauth.optional(),
+})
+
+export type StdioServerConfig = z.output<typeof stdioServer>
+export type HttpServerConfig = z.output<typeof httpServer>
+export type McpServerConfig = StdioServerConfig | HttpServerConfig
+export type McpToolSettings = z.output<typeof toolSettings>
+
+export function isHttp(server: McpServerConfig): server is HttpServerConfig {
+  return 'url' in server
+}
+
+/** Which of the two it is is said by `url` or `command`; its problems are those of that one. */
+const server = z.record(z.string(), z.unknown()).transform((value, ctx): McpServerConfig => {
+  const { url, command } = value
+  if ((url === undefined) === (command === undefined)) {
+    const message =
+      url === undefined
+        ? 'needs a command like {"command": "npx", "args": ["…"]}, or an address like {"url": "https://mcp.example.org/mcp"}'
+        : 'has a command and an address; keep one'
+    ctx.addIssue({ code: 'custom', message })
+    return z.NEVER
+  }
+  const schema = url === undefined ? stdioServer : httpServer
+  const read = schema.safeParse(value)
+  if (read.success) return read.data
+  for (const issue of read.error.issues) {
+    for (const { path, message } of plainIssues(issue, Object.keys(schema.shape)))
+      ctx.addIssue({ code: 'custom', path: [...path], message })
+  }
+  return z.NEVER
+})
+
+function plainIssues(
+  issue: z.core.$ZodIssue,
+  known: readonly string[],
+): { path: readonly PropertyKey[]; message: string }[] {
+  if (issue.code !== 'unrecognized_keys') return [issue]
+  return issue.keys.map((key) => {
+    const meant = issue.path.length === 0 ? nearest(key, known) : undefined
+    const hint = meant === undefined ? '' : `; did you mean ${meant}?`
+    return { path: [...issue.path, key], message: `is not a setting of an MCP server${hint}` }
+  })
+}
+
+/** A server's name is the first half of its tools' ids. */
+export const mcpServersSection = z
+  .record(
+    z
+      .string()
+      .regex(
+        /^[A-Za-z0-9][A-Za-z0-9_-]{0,39}$/,
+        'must be 1–40 letters, digits, - and _, for example flights-mcp',
+      ),
+    server,
+  )
+  .default({})
+  .superRefine((servers, ctx) => {
+    // Two that the model could not tell apart.
+    const seen = new Map<string, string>()
+    for (const name of Object.keys(servers)) {
+      const folded = name.toLowerCase().replaceAll('-', '_')
+      const other = seen.get(folded)
+      if (other !== undefined)
+        ctx.addIssue({ code: 'custom', path: [name], message: `is too like ${other}; choose another name` })
+      seen.set(folded, name)
+    }
+  })
+export type McpServers = Record<string, McpServerConfig>

@@ -1,0 +1,142 @@
+/** Everything that can go wrong between us and a server, as one failure of a call. The only file that knows the SDK's errors. */
+import {
+  OAuthError,
+  ProtocolError,
+  ProtocolErrorCode,
+  SdkError,
+  SdkErrorCode,
+  SdkHttpError,
+  UnauthorizedError,
+  UrlElicitationRequiredError,
+} from '@modelcontextprotocol/client'
+import { messageOf } from '@sandlot/shared/errors'
+import { CallFailure } from '../tools/call-failure.ts'
+
+const SHOWN_CHARS = 500
+
+/** The server cannot be used now. `message` says why, for a person and for the model. */
+export class ServerUnavailable extends Error {
+  override readonly name = 'ServerUnavailable'
+}
+
+/** The user has to sign in first: at `url`, or where access to the server is set up. */
+export class NeedsAuth extends Error {
+  override readonly name = 'NeedsAuth'
+  readonly url: string | undefined
+  constructor(message: string, url?: string, options?: ErrorOptions) {
+    super(message, options)
+    this.url = url
+  }
+}
+
+/** The server has forgotten our session; a new one may be begun. What was asked was not done. */
+export function isForgottenSession(error: unknown): boolean {
+  return error instanceof SdkHttpError && error.status === 404
+}
+
+export function isUnauthorized(error: unknown): boolean {
+  return (
+    error instanceof UnauthorizedError ||
+    (error instanceof SdkHttpError && error.status === 401) ||
+    (error instanceof OAuthError && error.code !== 'server_error')
+  )
+}
+
+export function isTimeout(error: unknown): boolean {
+  return error instanceof SdkError && error.code === SdkErrorCode.RequestTimeout
+}
+
+/** The connection is over, or there is none: the next call needs a new one. */
+export function isLost(error: unknown): boolean {
+  return (
+    (error instanceof SdkError &&
+      (error.code === SdkErrorCode.ConnectionClosed || error.code === SdkErrorCode.NotConnected)) ||
+    (error instanceof Error && error.message === 'Not connected')
+  )
+}
+
+/** In words, short, on one line: for the log and for people. */
+export function reasonOf(error: unknown): string {
+  const text = error instanceof SdkHttpError ? httpReason(error) : fetchReason(error)
+  return text.replaceAll(/\s+/g, ' ').slice(0, SHOWN_CHARS)
+}
+
+function httpReason(error: SdkHttpError): string {
+  const { status } = error
+  return `it answered ${status ?? 'with an error'}: ${error.message.replace(/^Error POSTing to endpoint: /, '')}`
+}
+
+/** `fetch failed` says nothing; its cause does. */
+function fetchReason(error: unknown): string {
+  if (error instanceof TypeError && error.cause instanceof Error)
+    return `it cannot be reached (${error.cause.message === '' ? error.cause.name : error.cause.message})`
+  return messageOf(error)
+}
+
+/** How a call of `tool` of `server` failed. `sent`: it may have reached the server. `lost`: why the connection ended, if it did. */
+export function callFailureOf(
+  error: unknown,
+  { server, tool, sent, lost }: { server: string; tool: string; sent: boolean; lost: string | undefined },
+): CallFailure {
+  const because = { cause: error }
+  if (error instanceof CallFailure) return error
+  if (error instanceof UrlElicitationRequiredError) {
+    const url = error.elicitations.find((one) => 'url' in one)?.url
+    return new NeedsAuthFailure(server, url, because)
+  }
+  if (error instanceof NeedsAuth) return new NeedsAuthFailure(server, error.url, because)
+  if (isUnauthorized(error)) return new NeedsAuthFailure(server, undefined, because)
+  if (error instanceof ServerUnavailable)
+    return new CallFailure('unavailable', `${server} cannot be used now: ${error.message}.`, {
+      ...because,
+      transient: true,
+    })
+  if (isTimeout(error))
+    return new CallFailure(
+      'timeout',
+      `${server} neither answered ${tool} nor reported progress in time.`,
+      because,
+    )
+  if (error instanceof ProtocolError) {
+    const reason = error.code === ProtocolErrorCode.InvalidParams ? 'invalid_arguments' : 'tool_error'
+    return new CallFailure(reason, `${tool} failed: ${reasonOf(error)}`, because)
+  }
+  if (error instanceof SdkError && error.code === SdkErrorCode.InvalidResult)
+    return new CallFailure(
+      'invalid_output',
+      `${server} answered ${tool} with something that is no result.`,
+      because,
+    )
+  if (error instanceof SdkHttpError && (error.status === 429 || error.status === 503))
+    return new CallFailure('unavailable', `${server} is busy: ${reasonOf(error)}`, {
+      ...because,
+      transient: true,
+    })
+  if (sent && (isLost(error) || lost !== undefined)) {
+    const text = `${server} went away while it ran ${tool} (${lost ?? 'the connection ended'}). Whether the call had its effect is not known.`
+    return new CallFailure('interrupted', text, { ...because, transient: true })
+  }
+  return new CallFailure('unavailable', `${server} cannot be used now: ${lost ?? reasonOf(error)}.`, {
+    ...because,
+    transient: true,
+  })
+}
+
+/** Carries the address beside the words: it is for the person, not for the model. */
+export class NeedsAuthFailure extends CallFailure {
+  readonly server: string
+  readonly url: string | undefined
+  constructor(server: string, url: string | undefined, options: ErrorOptions) {
+    const how =
+      url === undefined
+        ? 'They can do that where its access is set up.'
+        : 'A link to do so is shown to them with this call.'
+    super(
+      'needs_auth',
+      `The user has to connect ${server} first. ${how} Say so, and try again once they have.`,
+      options,
+    )
+    this.server = server
+    this.url = url
+  }
+}

@@ -1,0 +1,79 @@
+/** The sign-ins that are under way, by user: where somebody who comes back from an authorization server belongs. */
+import type { ToolLog } from '../tools/tool.ts'
+import { reasonOf } from './mcp-error.ts'
+import { OAuthAccess, type SecretStore } from './oauth-access.ts'
+import { oauthFetch } from './oauth-fetch.ts'
+import type { HttpSpec } from './server-spec.ts'
+
+export interface SignInsParts {
+  secrets: SecretStore
+  redirectUrl: string
+  log: ToolLog
+}
+
+export type SignedIn = { server: string } | { problem: string }
+
+export class SignIns {
+  readonly #parts: SignInsParts
+  readonly #accesses = new Map<string, OAuthAccess>()
+
+  constructor(parts: SignInsParts) {
+    this.#parts = parts
+  }
+
+  /** The same object for the same user and server. */
+  access(spec: HttpSpec, userId: string): OAuthAccess {
+    const key = JSON.stringify([userId, spec.name])
+    const known = this.#accesses.get(key)
+    if (known !== undefined) return known
+    const { auth, url } = spec.config
+    const clientSecret = spec.clientSecret?.filter((part) => typeof part === 'string').join('')
+    const access = new OAuthAccess({
+      userId,
+      server: spec.name,
+      url,
+      redirectUrl: this.#parts.redirectUrl,
+      clientId: auth?.clientId,
+      clientSecret,
+      scope: auth?.scope,
+      secrets: this.#parts.secrets,
+      fetch: oauthFetch(url),
+      now: Date.now,
+    })
+    this.#accesses.set(key, access)
+    return access
+  }
+
+  /** What the authorization server sent the user back with. Never rejects; only that user's own sign-in is finished. */
+  async finish(userId: string, answer: URLSearchParams): Promise<SignedIn> {
+    const state = answer.get('state') ?? ''
+    const found = [...this.#accesses].find(
+      ([key, access]) => ownerOf(key).userId === userId && access.isOurs(state),
+    )
+    if (found === undefined)
+      return {
+        problem:
+          'This sign-in is not known any more. Use the link in the chat again; it is good for ten minutes.',
+      }
+    const [key, access] = found
+    const { server } = ownerOf(key)
+    const code = answer.get('code')
+    if (code === null) {
+      const said = answer.get('error_description') ?? answer.get('error') ?? 'no reason was given'
+      return { problem: `${server} was not connected: ${said.slice(0, 200)}` }
+    }
+    try {
+      await access.finish(code, answer.get('iss') ?? undefined)
+      this.#parts.log.info({ server, userId }, 'a user has connected an MCP server')
+      return { server }
+    } catch (error) {
+      this.#parts.log.warn({ server, error: reasonOf(error) }, 'a sign-in to an MCP server failed')
+      return { problem: `${server} did not accept the sign-in. Try again with the link in the chat.` }
+    }
+  }
+}
+
+function ownerOf(key: string): { userId: string; server: string } {
+  const [userId = '', server = ''] = JSON.parse(key) as string[]
+  return { userId, server }
+}

@@ -1,0 +1,124 @@
+/** Puts one server together: where it runs, what it is given, how the user signs in. */
+import { join } from 'node:path'
+import { makeScrubber } from '@sandlot/shared/scrub'
+import type { Sandbox } from '@sandlot/sandbox/sandbox'
+import type { ToolLog } from '../tools/tool.ts'
+import type { BytePipe } from './byte-pipe.ts'
+import { MAX_MESSAGE_BYTES } from './client-info.ts'
+import { startDeploymentProcess } from './deployment-process.ts'
+import type { Elicit } from './elicitation.ts'
+import { HttpTransport } from './http-transport.ts'
+import type { OAuthAccess } from './oauth-access.ts'
+import type { ProcessGuard } from './process-guard.ts'
+import { type SecretOf, fillTemplate, fillTemplates } from './references.ts'
+import { startSandboxProcess } from './sandbox-process.ts'
+import { McpServer, type Opened } from './server.ts'
+import type { HttpSpec, ServerSpec, StdioSpec } from './server-spec.ts'
+import { createStderrLog } from './stderr-log.ts'
+import { StdioTransport } from './stdio-transport.ts'
+
+export interface OpenServerParts {
+  /** Absolute; each server of the deployment has a folder here as its home. */
+  folder: string
+  guard: ProcessGuard
+  secret: SecretOf
+  sandbox: (userId: string, signal: AbortSignal) => Promise<Sandbox>
+  /** The access of a user to a server with OAuth. */
+  access: (spec: HttpSpec, userId: string) => OAuthAccess
+  elicit?: Elicit
+  log: ToolLog
+}
+
+/** Key of the settings under which an argument stands; no variable and no header is called like that. */
+const ARGUMENT = ' arg '
+
+/** Nothing is started yet. `userId`: undefined for a server that is everybody's. */
+export function makeServer(spec: ServerSpec, userId: string | undefined, parts: OpenServerParts): McpServer {
+  const { log, elicit } = parts
+  const secret = (name: string): Promise<string | undefined> =>
+    userId === undefined ? Promise.resolve(undefined) : parts.secret(userId, name)
+  const access =
+    spec.kind === 'http' && spec.config.auth !== undefined && userId !== undefined
+      ? parts.access(spec, userId)
+      : undefined
+  return new McpServer({
+    spec,
+    log,
+    elicit,
+    signInUrl: async () => access?.signInUrl(),
+    settings: () => settingsOf(spec, secret),
+    open: (settings, signal) =>
+      spec.kind === 'http'
+        ? openHttp(spec, settings, access)
+        : openStdio(spec, userId, settings, signal, parts),
+  })
+}
+
+async function settingsOf(
+  spec: ServerSpec,
+  secret: (name: string) => Promise<string | undefined>,
+): Promise<Record<string, string>> {
+  if (spec.kind === 'http') return fillTemplates(spec.headers, secret)
+  const args = await Promise.all(spec.args.map((template) => fillTemplate(template, secret)))
+  return {
+    ...(await fillTemplates(spec.env, secret)),
+    ...Object.fromEntries(args.map((value, index) => [`${ARGUMENT}${index}`, value ?? ''])),
+  }
+}
+
+async function openHttp(
+  spec: HttpSpec,
+  headers: Readonly<Record<string, string>>,
+  access: OAuthAccess | undefined,
+): Promise<Opened> {
+  const auth = access?.provider()
+  const transport = new HttpTransport({
+    url: spec.config.url,
+    headers,
+    auth,
+    maxMessageBytes: MAX_MESSAGE_BYTES,
+  })
+  return { transport, ending: () => transport.cutOff }
+}
+
+async function openStdio(
+  spec: StdioSpec,
+  userId: string | undefined,
+  settings: Readonly<Record<string, string>>,
+  signal: AbortSignal,
+  parts: OpenServerParts,
+): Promise<Opened> {
+  const { name, config } = spec
+  const isArgument = ([key]: [string, string]): boolean => key.startsWith(ARGUMENT)
+  const entries = Object.entries(settings)
+  const env = Object.fromEntries(entries.filter((entry) => !isArgument(entry)))
+  const args = spec.args.map((_, index) => settings[`${ARGUMENT}${index}`] ?? '')
+  // What it was given, its log must not repeat.
+  const scrub = makeScrubber(Object.values(settings))
+  const stderr = createStderrLog(parts.log, name, scrub)
+  const process = {
+    command: config.command,
+    args,
+    env,
+    ...(config.cwd === undefined ? {} : { cwd: config.cwd }),
+    stderr,
+  }
+
+  const start = async (): Promise<BytePipe> => {
+    if (config.where === 'deployment')
+      return startDeploymentProcess({ ...process, home: join(parts.folder, name), guard: parts.guard })
+    if (userId === undefined) throw new Error('a server in a sandbox needs a user')
+    const sandbox = await parts.sandbox(userId, signal)
+    return startSandboxProcess({ ...process, sandbox, server: name })
+  }
+  const transport = new StdioTransport({
+    open: start,
+    maxMessageBytes: MAX_MESSAGE_BYTES,
+    onGarbage: (count, line) => {
+      // The first lines say what is wrong; a thousand more say nothing new.
+      if (count <= 3 || Number.isInteger(Math.log10(count)))
+        parts.log.warn({ server: name, count, line: scrub(line) }, 'an MCP server printed what is no message')
+    },
+  })
+  return { transport, ending: () => transport.ended }
+}

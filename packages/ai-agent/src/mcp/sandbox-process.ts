@@ -1,0 +1,108 @@
+/** A server in a user's own sandbox: a background command whose stdin and stdout come here over the sandbox's one stream. */
+import { createHash, randomBytes } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { messageOf } from '@sandlot/shared/errors'
+import type { CommandExit, RunningCommand, Sandbox } from '@sandlot/sandbox/sandbox'
+import { type BytePipe, DoesNotRead, MAX_UNREAD } from './byte-pipe.ts'
+import type { StderrLog } from './stderr-log.ts'
+
+export interface SandboxProcess {
+  sandbox: Sandbox
+  /** The server's name in the configuration. */
+  server: string
+  command: string
+  args: readonly string[]
+  env: Readonly<Record<string, string>>
+  cwd?: string
+  stderr: StderrLog
+}
+
+const GRACE_MS = 1_000
+/** One that an agent left behind, and that nobody used again, ends by itself after this. */
+const MAX_AGE_MS = 7_200_000
+/** Hex digits of a command's id that say whose it is. */
+const MARK_DIGITS = 12
+
+/** Rejects with a `SandboxError` when it cannot be started. Ends what an earlier agent left of the same server. */
+export async function startSandboxProcess(options: SandboxProcess): Promise<BytePipe> {
+  const { sandbox, server, command, args, env, cwd, stderr } = options
+  const mark = createHash('sha256').update(`mcp ${server}`).digest('hex').slice(0, MARK_DIGITS)
+  await endLeftovers(sandbox, mark)
+  const running = await sandbox.run({
+    id: mark + randomBytes(16).toString('hex').slice(MARK_DIGITS),
+    command: [command, ...args],
+    env,
+    ...(cwd === undefined ? {} : { cwd }),
+    stdin: true,
+    background: true,
+    maxAgeMs: MAX_AGE_MS,
+    autoAcknowledge: true,
+  })
+  let unread = 0
+  let closed = false
+  const exit = running.exit.then(
+    (end) => endingOf(end, command, stderr.lastLine()),
+    (error: unknown) => messageOf(error),
+  )
+  return {
+    stdout: stdoutOf(running, stderr),
+    async write(bytes) {
+      if (unread > MAX_UNREAD) throw new DoesNotRead()
+      unread += bytes.length
+      await running.writeStdin(bytes)
+      unread -= bytes.length
+    },
+    async close() {
+      closed = true
+      // A sandbox that is gone has taken the command with it.
+      await Promise.allSettled([running.cancel(GRACE_MS)])
+      // Nobody reads what it still prints, so its end may stand behind output that does not fit the stream's window.
+      await Promise.race([exit, sleep(2 * GRACE_MS)])
+    },
+    ending: async () => {
+      const how = await exit
+      return closed ? 'it was stopped' : how
+    },
+  }
+}
+
+async function* stdoutOf(running: RunningCommand, stderr: StderrLog): AsyncGenerator<Uint8Array> {
+  try {
+    for await (const { stream, data } of running.output) {
+      if (stream === 'stderr') stderr.push(data)
+      else yield data
+    }
+  } finally {
+    stderr.end()
+  }
+}
+
+async function endLeftovers(sandbox: Sandbox, mark: string): Promise<void> {
+  const known = await sandbox.commands()
+  const ours = known.filter(({ id, state }) => state === 'running' && id.startsWith(mark))
+  await Promise.all(
+    ours.map(async ({ id }) => {
+      const left = await sandbox.attach(id, {}, { autoAcknowledge: true })
+      if (left === undefined) return
+      await left.cancel(0)
+      for await (const _ of left.output);
+      await Promise.allSettled([left.exit])
+    }),
+  )
+}
+
+function endingOf(exit: CommandExit, command: string, said: string): string {
+  const { cause, code, signal } = exit
+  if (code === 127) return `its command ${command} was not found in the sandbox`
+  const how =
+    cause === 'exited'
+      ? `it ended with code ${code ?? 0}`
+      : cause === 'signal'
+        ? `it was ended by ${signal ?? 'a signal'}`
+        : cause === 'timeout'
+          ? 'it was stopped after two hours'
+          : cause === 'oom'
+            ? 'it used more memory than the sandbox has'
+            : 'it was stopped'
+  return said === '' ? how : `${how}, after it said: ${said.slice(0, 200)}`
+}

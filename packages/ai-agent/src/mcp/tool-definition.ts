@@ -1,0 +1,107 @@
+/** What a server announces, read one tool at a time: a bad one costs itself only. */
+import { z } from 'zod'
+import { modelSchema } from './model-schema.ts'
+
+const MAX_NAME_CHARS = 256
+/** Goes out with every request. */
+const MAX_DESCRIPTION_CHARS = 4_000
+const MAX_OUTPUT_SCHEMA_CHARS = 256 * 1024
+
+const announced = z.object({
+  name: z.string(),
+  title: z.string().optional().catch(undefined),
+  description: z.string().optional().catch(undefined),
+  inputSchema: z.unknown(),
+  outputSchema: z.record(z.string(), z.unknown()).optional().catch(undefined),
+  annotations: z
+    .object({
+      title: z.string().optional().catch(undefined),
+      readOnlyHint: z.boolean().optional().catch(undefined),
+    })
+    .optional()
+    .catch(undefined),
+})
+
+/** One tool of a server, fit to be offered. */
+export interface ToolDefinition {
+  /** As the server calls it. */
+  name: string
+  /** For people. */
+  title: string
+  description: string
+  /** What the model gets. */
+  parameters: Record<string, unknown>
+  /** What the arguments are checked against: as the server wrote it. */
+  inputSchema: Record<string, unknown>
+  outputSchema?: Record<string, unknown>
+  /** The server says that it changes nothing. */
+  announcedReadOnly: boolean
+}
+
+export interface ReadTools {
+  tools: ToolDefinition[]
+  /** A line for each tool that cannot be offered, with its name. */
+  problems: string[]
+}
+
+/** `wanted`: only these; undefined: all. In the order of their names. */
+export function readToolDefinitions(
+  list: readonly unknown[],
+  wanted: readonly string[] | undefined,
+): ReadTools {
+  const tools = new Map<string, ToolDefinition>()
+  const problems: string[] = []
+  const twice = new Set<string>()
+  for (const [index, one] of list.entries()) {
+    const read = readOne(one, index)
+    if ('problem' in read) problems.push(read.problem)
+    else if (wanted !== undefined && !wanted.includes(read.tool.name)) continue
+    else if (tools.has(read.tool.name)) twice.add(read.tool.name)
+    else tools.set(read.tool.name, read.tool)
+  }
+  // Which of the two would be meant is anybody's guess.
+  for (const name of twice) {
+    tools.delete(name)
+    problems.push(`${shown(name)}: it is announced twice`)
+  }
+  for (const name of wanted ?? []) {
+    if (!tools.has(name) && !twice.has(name))
+      problems.push(`${shown(name)}: it is in the list of tools, but the server has no such tool`)
+  }
+  return { tools: [...tools.values()].toSorted((a, b) => (a.name < b.name ? -1 : 1)), problems }
+}
+
+function readOne(one: unknown, index: number): { tool: ToolDefinition } | { problem: string } {
+  const read = announced.safeParse(one)
+  if (!read.success) return { problem: `tool number ${index + 1}: it has no name` }
+  const { name, title, description, inputSchema, outputSchema, annotations } = read.data
+  const label = shown(name)
+  if (name.trim() === '' || name.length > MAX_NAME_CHARS || /\p{C}/u.test(name))
+    return {
+      problem: `${label}: its name is empty, longer than ${MAX_NAME_CHARS} characters, or has control characters`,
+    }
+  const schema = modelSchema(inputSchema)
+  if ('problem' in schema) return { problem: `${label}: ${schema.problem}` }
+  const said = description?.trim() ?? ''
+  const tool: ToolDefinition = {
+    name,
+    title: (title ?? annotations?.title ?? name).slice(0, 200),
+    description: cutText(said === '' ? `The tool ${name}.` : said, MAX_DESCRIPTION_CHARS),
+    parameters: schema.parameters,
+    inputSchema: inputSchema as Record<string, unknown>,
+    announcedReadOnly: annotations?.readOnlyHint === true,
+  }
+  if (outputSchema === undefined) return { tool }
+  if (JSON.stringify(outputSchema).length > MAX_OUTPUT_SCHEMA_CHARS)
+    return { problem: `${label}: its output schema is too large` }
+  return { tool: { ...tool, outputSchema } }
+}
+
+function cutText(text: string, chars: number): string {
+  const whole = text.toWellFormed().replaceAll('\0', '')
+  return whole.length <= chars ? whole : `${whole.slice(0, chars - 2).toWellFormed()} …`
+}
+
+function shown(name: string): string {
+  return JSON.stringify(name.slice(0, 80))
+}

@@ -1,0 +1,156 @@
+/** A server's answer as the outcome of a call: text for the model, what can be shown for the screen. */
+import stripAnsi from 'strip-ansi'
+import type { ContentBlock, FailureReason, ToolCallContent } from '@sandlot/shared/events'
+import { z } from 'zod'
+import type { ToolOutcome } from '../tools/tool.ts'
+import { checkSchema } from './schema-check.ts'
+
+/** Read leniently: a block that nobody knows becomes a sentence, and does not cost the others. */
+export const callResult = z.looseObject({
+  content: z.array(z.unknown()).catch([]).default([]),
+  structuredContent: z.unknown().optional(),
+  isError: z.boolean().catch(false).default(false),
+})
+export type CallResult = z.output<typeof callResult>
+
+const resourceContents = z.object({
+  uri: z.string(),
+  mimeType: z.string().optional().catch(undefined),
+  text: z.string().optional().catch(undefined),
+  blob: z.string().optional().catch(undefined),
+})
+const block = z.discriminatedUnion('type', [
+  z.object({ type: z.literal('text'), text: z.string() }),
+  z.object({ type: z.enum(['image', 'audio']), data: z.string(), mimeType: z.string() }),
+  z.object({
+    type: z.literal('resource_link'),
+    uri: z.string(),
+    name: z.string().catch(''),
+    mimeType: z.string().optional().catch(undefined),
+    size: z.number().optional().catch(undefined),
+  }),
+  z.object({ type: z.literal('resource'), resource: resourceContents }),
+])
+type Block = z.output<typeof block>
+
+const SHOWN_IMAGES = 4
+/** Base64 characters of one image. A message to the browser has at most a megabyte. */
+const MAX_IMAGE_CHARS = 600_000
+const IMAGE_TYPES = ['image/png', 'image/jpeg', 'image/gif', 'image/webp']
+/** Characters of JSON of structured content for the screen. */
+const MAX_DATA_CHARS = 64 * 1024
+
+export interface ResultOf {
+  server: string
+  tool: string
+  outputSchema: Record<string, unknown> | undefined
+}
+
+/** The text is whole; what of it is too much for the model is stored and cut by the policies, as for every tool. */
+export function outcomeOf(result: CallResult, of: ResultOf): ToolOutcome {
+  const wrong = result.isError ? undefined : problemOfOutput(result, of)
+  const blocks = result.content.map((one) => block.safeParse(one).data)
+  const said = blocks.map(textOf).join('\n')
+  const text = stripAnsi(said === '' ? jsonOf(result.structuredContent) : said)
+  const content = blocks.flatMap(shownOf).filter(limitImages())
+  const outcome = {
+    forModel: wrong === undefined ? text : `${wrong}\n${text}`,
+    ...(content.length === 0 ? {} : { content }),
+    data: dataOf(result.structuredContent, of),
+  }
+  if (result.isError) return { ...outcome, status: 'failed', reason: reasonOf(result) }
+  if (wrong !== undefined) return { ...outcome, status: 'failed', reason: 'invalid_output' }
+  return { ...outcome, status: 'completed' }
+}
+
+/** Our own servers say in `_meta` which kind of failure it was; of others it is an error of the tool. */
+const REASON_OF_CODE: Record<string, FailureReason> = {
+  invalid_arguments: 'invalid_arguments',
+  needs_auth: 'needs_auth',
+  rate_limited: 'rate_limited',
+  timeout: 'timeout',
+  unavailable: 'unavailable',
+  bad_answer: 'invalid_output',
+}
+const failureMeta = z.object({ 'sandlot/failure': z.object({ code: z.string() }) })
+
+function reasonOf(result: CallResult): FailureReason {
+  const code = failureMeta.safeParse(result['_meta']).data?.['sandlot/failure'].code ?? ''
+  return (Object.hasOwn(REASON_OF_CODE, code) ? REASON_OF_CODE[code] : undefined) ?? 'tool_error'
+}
+
+function problemOfOutput({ structuredContent }: CallResult, of: ResultOf): string | undefined {
+  if (of.outputSchema === undefined) return undefined
+  if (structuredContent === undefined)
+    return `${of.tool} promises structured content and returned none, so its result cannot be relied on:`
+  const check = checkSchema(of.outputSchema, structuredContent)
+  if (check.fits === 'no')
+    return `${of.tool} did not return what its schema promises, so its result cannot be relied on: ${check.problems.slice(0, 5).join('; ')}`
+  // A schema in a dialect that we do not know is no fault of the result; one that takes for ever checks nothing.
+  if (check.fits === 'unknown' && check.tookTooLong)
+    return `What ${of.tool} returned could not be checked against its schema in time, so it cannot be relied on:`
+  return undefined
+}
+
+// ── Text for the model ──────────────────────────────────────────────────────────────────────────────────
+
+function textOf(one: Block | undefined): string {
+  if (one === undefined) return '[Something of a kind that is not known here was left out.]'
+  switch (one.type) {
+    case 'text':
+      return one.text
+    case 'image':
+    case 'audio':
+      return `[${one.type === 'image' ? 'An image' : 'A recording'}, ${oneLine(one.mimeType)}, ${sizeOf(one.data)}.]`
+    case 'resource_link':
+      return `[Link: ${oneLine(one.name)} <${oneLine(one.uri)}>${one.mimeType === undefined ? '' : ` ${oneLine(one.mimeType)}`}]`
+    case 'resource': {
+      const { uri, text, blob = '', mimeType = 'of unknown type' } = one.resource
+      if (text !== undefined) return `[${oneLine(uri)}]\n${text}`
+      return `[${oneLine(uri)}: a file, ${oneLine(mimeType)}, ${sizeOf(blob)}.]`
+    }
+  }
+}
+
+function oneLine(text: string): string {
+  return text.slice(0, 500).replaceAll(/\s+/g, ' ')
+}
+
+function sizeOf(base64: string): string {
+  return `${Math.floor((base64.length * 3) / 4)} bytes`
+}
+
+function jsonOf(value: unknown): string {
+  return value === undefined ? '' : JSON.stringify(value, null, 2)
+}
+
+// ── The screen ──────────────────────────────────────────────────────────────────────────────────────────
+
+function shownOf(one: Block | undefined): ToolCallContent[] {
+  if (one?.type === 'image' && IMAGE_TYPES.includes(one.mimeType) && one.data.length <= MAX_IMAGE_CHARS)
+    return [shown({ type: 'image', data: one.data, mimeType: one.mimeType })]
+  if (one?.type !== 'resource_link' || !/^https?:/i.test(one.uri)) return []
+  const { uri, name, mimeType } = one
+  return [
+    shown({
+      type: 'resource_link',
+      uri,
+      name: name === '' ? uri : name,
+      ...(mimeType === undefined ? {} : { mimeType }),
+    }),
+  ]
+}
+
+function shown(content: ContentBlock): ToolCallContent {
+  return { type: 'content', content }
+}
+
+function limitImages(): (one: ToolCallContent) => boolean {
+  let images = 0
+  return (one) => one.type !== 'content' || one.content.type !== 'image' || ++images <= SHOWN_IMAGES
+}
+
+function dataOf(structured: unknown, { server, tool }: ResultOf): Record<string, unknown> {
+  if (structured === undefined || JSON.stringify(structured).length > MAX_DATA_CHARS) return { server, tool }
+  return { server, tool, structured }
+}
