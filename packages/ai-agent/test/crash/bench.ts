@@ -1,10 +1,10 @@
 /** A folder on which one agent after another lives and is killed, with a provider and, where a script needs it, a sandbox. */
-import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { SessionEvent } from '@sandlot/shared/events'
-import type { SandboxBackend } from '@sandlot/sandbox/backend'
 import { createLocalProcessBackend } from '@sandlot/sandbox/backends/local-process'
+import type { Sandbox } from '@sandlot/sandbox/sandbox'
 import { type Sandboxes, createSandboxes } from '@sandlot/sandbox/sandboxes'
 import type { SessionStore } from '@sandlot/storage/sessions/store'
 import { openSessionStore } from '@sandlot/storage/sessions/sqlite'
@@ -17,7 +17,6 @@ import { crashTools } from './tools.ts'
 
 export const SESSION = 's_crash'
 export const USER = 'u_ada'
-const DEPLOYMENT = { deploymentId: 'crash', deploymentKey: new Uint8Array(32).fill(7), image: 'none' }
 /** More than any script asks for in any number of lives. */
 const MANY = 200
 
@@ -25,35 +24,42 @@ const MANY = 200
 export interface World {
   folder: string
   baseUrl: string
-  /** Absent: no sandbox. */
-  backend?: SandboxBackend
+  /** A new controller over the same sandboxes; absent: none. */
+  sandboxes?: (store: SessionStore) => Sandboxes
 }
 
-export function filesOf(folder: string): { journal: string; until: string; volumes: string } {
+/** Sandboxes that outlive the lives inside this process. */
+export interface CrashSandboxes {
+  open: (store: SessionStore) => Sandboxes
+  close: () => Promise<void>
+}
+
+export function localSandboxes(sbxd: string): CrashSandboxes {
+  const directory = mkdtempSync(join(tmpdir(), 'sandlot-volumes-'))
+  const backend = createLocalProcessBackend({ sbxd, directory })
+  const deployment = { deploymentId: 'crash', deploymentKey: new Uint8Array(32).fill(7), image: 'none' }
   return {
-    journal: join(folder, 'journal'),
-    until: join(folder, 'until'),
-    volumes: join(folder, 'volumes'),
+    open: ({ ledger }) => createSandboxes({ backend, ledger, ...deployment }),
+    async close() {
+      await backend.close()
+      rmSync(directory, { recursive: true, force: true })
+    },
   }
 }
 
-/** The one user's workspace, once there is one. */
-export function workspaceOf(folder: string): string | undefined {
-  const { volumes } = filesOf(folder)
-  const [name] = existsSync(volumes) ? readdirSync(volumes) : []
-  return name === undefined ? undefined : join(volumes, name)
+export function filesOf(folder: string): { journal: string; until: string } {
+  return { journal: join(folder, 'journal'), until: join(folder, 'until') }
 }
 
 /** Live until the end of the script, or of the life. What lives on in memory after that does nothing. */
 export async function live(script: CrashScript, world: World, life: Life): Promise<'killed' | 'done'> {
   const files = filesOf(world.folder)
-  const { backend } = world
   let sandboxes: Sandboxes | undefined
   const core = await openCore(world.folder, world, {
     tools: [...builtinTools(), ...crashTools(life, files)],
     wrap: (parts) => {
-      if (backend === undefined) return mortal(parts, life)
-      sandboxes = createSandboxes({ backend, ledger: parts.store.ledger, ...DEPLOYMENT })
+      sandboxes = world.sandboxes?.(parts.store)
+      if (sandboxes === undefined) return mortal(parts, life)
       const { acquire } = sandboxes
       return mortal({ ...parts, sandbox: (userId, signal) => acquire(userId, signal) }, life)
     },
@@ -70,7 +76,7 @@ export async function live(script: CrashScript, world: World, life: Life): Promi
             sessionId: SESSION,
           })
         : await core.manager.get(USER, SESSION)
-    await playClient(script, session, { until: files.until, workspace: () => workspaceOf(world.folder) })
+    await playClient(script, session, files.until)
     return 'done'
   }
   const working = work()
@@ -88,24 +94,24 @@ export class CrashBench implements AsyncDisposable {
   readonly folder = mkdtempSync(join(tmpdir(), 'sandlot-crash-'))
   readonly script: CrashScript
   readonly provider: FakeProvider
-  readonly #backend: SandboxBackend | undefined
+  readonly #sandboxes: CrashSandboxes | undefined
 
-  static async start(script: CrashScript, sbxd: string | undefined): Promise<CrashBench> {
+  /** `sandboxes`: closed at the end; only for scripts that use one. */
+  static async start(script: CrashScript, sandboxes: () => CrashSandboxes): Promise<CrashBench> {
     const answer = answersOf(script)
-    return new CrashBench(script, await startFakeProvider(Array.from({ length: MANY }, () => answer)), sbxd)
+    const provider = await startFakeProvider(Array.from({ length: MANY }, () => answer))
+    return new CrashBench(script, provider, script.sandbox === true ? sandboxes() : undefined)
   }
 
-  private constructor(script: CrashScript, provider: FakeProvider, sbxd: string | undefined) {
+  private constructor(script: CrashScript, provider: FakeProvider, sandboxes: CrashSandboxes | undefined) {
     this.script = script
     this.provider = provider
-    if (script.sandbox === true && sbxd !== undefined) {
-      this.#backend = createLocalProcessBackend({ sbxd, directory: filesOf(this.folder).volumes })
-    }
+    this.#sandboxes = sandboxes
   }
 
   get world(): World {
     const world = { folder: this.folder, baseUrl: this.provider.baseUrl }
-    return this.#backend === undefined ? world : { ...world, backend: this.#backend }
+    return this.#sandboxes === undefined ? world : { ...world, sandboxes: this.#sandboxes.open }
   }
 
   /** One life, which ends at the n-th point; absent: with the script. */
@@ -114,26 +120,32 @@ export class CrashBench implements AsyncDisposable {
     return { how: await live(this.script, this.world, life), passed: life.passed }
   }
 
-  /** Look at what is stored. */
-  async read<T>(look: (store: SessionStore, log: SessionEvent[]) => Promise<T>): Promise<T> {
+  /** Look at what is stored, and at the sandbox, if the script uses one. */
+  async read<T>(
+    look: (store: SessionStore, log: SessionEvent[], sandbox: Sandbox | undefined) => Promise<T>,
+  ): Promise<T> {
     const store = await openSessionStore(join(this.folder, 'sessions.db'))
+    const sandboxes = this.#sandboxes?.open(store)
     try {
-      return await look(store, await store.readEvents(SESSION))
+      const sandbox = await sandboxes?.acquire(USER)
+      return await look(store, await store.readEvents(SESSION), sandbox)
     } finally {
+      await sandboxes?.close()
       await store.close()
     }
   }
 
   /** Lines that tools and commands wrote when they had their effect. */
-  journal(): string[] {
-    const paths = [filesOf(this.folder).journal, join(workspaceOf(this.folder) ?? this.folder, 'journal')]
-    return [...new Set(paths)].flatMap((path) =>
-      existsSync(path) ? readFileSync(path, 'utf8').trim().split('\n') : [],
-    )
+  async journal(sandbox: Sandbox | undefined): Promise<string[]> {
+    const { journal } = filesOf(this.folder)
+    const texts = existsSync(journal) ? [readFileSync(journal, 'utf8')] : []
+    const inside = await sandbox?.files.stat('journal').catch(() => undefined)
+    if (inside !== undefined) texts.push(new TextDecoder().decode(await sandbox?.files.read('journal')))
+    return texts.flatMap((text) => text.trim().split('\n'))
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#backend?.close()
+    await this.#sandboxes?.close()
     await this.provider.close()
     rmSync(this.folder, { recursive: true, force: true })
   }

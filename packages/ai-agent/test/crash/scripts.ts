@@ -3,10 +3,9 @@
  * was asked, and a client that does the same again in every life: it sends its messages under request ids, as a client that
  * reconnects does.
  */
-import { existsSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { writeFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type SessionEvent, isOutcome } from '@sandlot/shared/events'
+import { type SessionEvent, isOutcome, metaOf } from '@sandlot/shared/events'
 import type { Session } from '../../src/session.ts'
 import type { PromptOptions } from '../../src/session-prompts.ts'
 import { happened } from '../agent-fixture.ts'
@@ -20,8 +19,6 @@ export interface CrashClient {
   until(wanted: (log: readonly SessionEvent[]) => boolean): Promise<void>
   /** Lets the tool `hold` end. */
   release(): void
-  /** Where the commands of the sandbox put files, once there is one. */
-  workspace(): string | undefined
 }
 
 export interface CrashScript {
@@ -190,10 +187,10 @@ export const SCRIPTS: readonly CrashScript[] = [
     name: 'Stop while a command runs',
     mode: 'yolo',
     sandbox: true,
-    answer: thenWords(toolCalls([shell('c_s', 'echo begun >> journal; echo $$ > pid; exec sleep 500')])),
-    async client({ send, session, until, workspace }) {
+    answer: thenWords(toolCalls([shell('c_s', 'echo begun >> journal; echo up; exec sleep 500')])),
+    async client({ send, session, until }) {
       await send('r1', 'run')
-      await until((log) => log.some(isOutcome) || existsSync(join(workspace() ?? '', 'pid')))
+      await until((log) => log.some(isOutcome) || showsOutput(session))
       await session.cancel()
     },
     once: ['begun'],
@@ -202,17 +199,19 @@ export const SCRIPTS: readonly CrashScript[] = [
   },
 ]
 
+/** A call that runs has printed something. */
+function showsOutput(session: Session): boolean {
+  const { catchUp, close } = session.subscribe(session.seq)
+  close()
+  return catchUp.some((event) => metaOf(event).output !== undefined)
+}
+
 /** Send, do what the script says, wait until every message's prompt has ended and nothing runs. */
-export async function playClient(
-  script: CrashScript,
-  session: Session,
-  files: { until: string; workspace: CrashClient['workspace'] },
-): Promise<void> {
+export async function playClient(script: CrashScript, session: Session, untilFile: string): Promise<void> {
   const ends: Promise<unknown>[] = []
   await script.client({
     session,
-    workspace: files.workspace,
-    release: () => writeFileSync(files.until, ''),
+    release: () => writeFileSync(untilFile, ''),
     async send(requestId, text, options = {}) {
       const { done } = await session.prompt(text, { ...options, requestId })
       ends.push(done)

@@ -1,0 +1,60 @@
+/** The crash campaign with real processes and commands in a real container, which run on while the agent is dead. */
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { extent, sample } from '../../../../test/campaign.ts'
+import { testConfig } from '../../../sandbox/test/config.ts'
+import { type DockerFixture, dockerFixture, shell } from '../../../sandbox/test/docker-fixture.ts'
+import { CrashBench, type CrashSandboxes, USER } from './bench.ts'
+import { checkAfterCrashes, finalHistory } from './check.ts'
+import { liveAndDie } from './kill.ts'
+import { SCRIPTS } from './scripts.ts'
+
+let engine: DockerFixture
+beforeAll(async () => {
+  engine = await dockerFixture()
+})
+afterAll(() => engine.dispose())
+
+const inContainers = (): CrashSandboxes => ({
+  // One container for all cases; each begins with an empty workspace.
+  open: () => engine.controller(),
+  close: async () => {
+    const sandboxes = engine.controller()
+    await shell(await sandboxes.acquire(USER), 'rm -rf /workspace/* /workspace/.tool-outputs')
+    await sandboxes.close()
+  },
+})
+
+describe('a process that is killed while its commands run in a container', () => {
+  const scripts = SCRIPTS.filter(({ sandbox }) => sandbox === true)
+  test.each(scripts)('$name', { timeout: extent(120_000, 7_200_000) }, async (script) => {
+    const uncrashed = async () => {
+      await using bench = await CrashBench.start(script, inContainers)
+      const { passed } = await bench.live()
+      return { passed, history: await finalHistory(bench) }
+    }
+    const { passed, history } = await uncrashed()
+    const { deployment, deploymentKey, folder } = engine
+    const docker = {
+      deployment,
+      key: Buffer.from(deploymentKey).toString('hex'),
+      image: testConfig.image,
+      ledger: join(folder, 'ledger.json'),
+      ...(testConfig.dockerHost === undefined ? {} : { host: testConfig.dockerHost }),
+    }
+    let killed = 0
+    for (const place of sample(`crash engine ${script.name}`, [...passed.keys()], 1)) {
+      await using bench = await CrashBench.start(script, inContainers)
+      try {
+        const { folder: world, baseUrl } = bench.world
+        const task = { script: script.name, folder: world, baseUrl, endsAt: place + 1, docker }
+        if (await liveAndDie(task)) killed++
+        expect((await bench.live()).how).toBe('done')
+        await checkAfterCrashes(bench, history)
+      } catch (error) {
+        throw new Error(`${script.name}, killed at point ${place + 1} (${passed[place]})`, { cause: error })
+      }
+    }
+    console.log(`${script.name}: ${killed} processes killed, of ${passed.length} points`)
+  })
+})
