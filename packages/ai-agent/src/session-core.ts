@@ -11,6 +11,7 @@ import { SerialQueue } from './serial-queue.ts'
 import type { Approvals } from './session-approvals.ts'
 import type { Running } from './session-batch.ts'
 import type { Journal } from './session-journal.ts'
+import { RequestMarks } from './session-marks.ts'
 import type { SessionParts } from './session-parts.ts'
 import { SHUTDOWN } from './tools/call-failure.ts'
 
@@ -29,6 +30,7 @@ export class SessionCore {
   /** Everything that comes later is refused. */
   deleted = false
   readonly #lost = new AbortController()
+  readonly #marks = new RequestMarks()
   readonly #queue = new SerialQueue()
   readonly #changed: (summary: SessionSummary) => void
 
@@ -80,7 +82,9 @@ export class SessionCore {
 
   /** Only inside `inTurn`. */
   async store(events: EventGroup, more: Effects = {}): Promise<void> {
-    if (await this.asOwner(this.journal.append(events, more))) this.tellChanged()
+    const marked = this.#marks.onAnswer(events)
+    const effects = { ...marked.effects, ...more }
+    if (await this.asOwner(this.journal.append(marked.events, effects))) this.tellChanged()
   }
 
   /** What only the owner may do. When we are not that any more, let go of everything before the caller hears of it. */
@@ -95,12 +99,15 @@ export class SessionCore {
 
   /** The model, asked only as long as no other agent works on this session: two would both be paid for. */
   owned(model: Model): Model {
+    const marks = this.#marks
+    const upTo = (): number => this.journal.seq
     const mayAsk = (): Promise<void> => this.asOwner(this.journal.checkOwner())
     return {
       ...model,
       async *stream(request, signal) {
+        const at = upTo()
         await mayAsk()
-        return yield* model.stream(request, signal)
+        return yield* marks.ask(model, request, signal, at)
       },
     }
   }

@@ -3,6 +3,7 @@ import { bench } from './commands/bench.ts'
 import { dev } from './commands/dev.ts'
 import { doctor } from './commands/doctor.ts'
 import { down } from './commands/down.ts'
+import { replay } from './commands/replay.ts'
 import { sandbox } from './commands/sandbox.ts'
 import { test } from './commands/test.ts'
 import { up } from './commands/up.ts'
@@ -51,6 +52,12 @@ export const COMMANDS: Record<string, Listed> = {
     run: sandbox,
     usage: 'sandbox list|prune',
     summary: 'every workspace there is; remove those that are nobody’s, after asking',
+    stdout: 'data',
+  },
+  replay: {
+    run: replay,
+    usage: 'replay [--record <session>] <file>',
+    summary: 'make a recorded session’s model requests again and compare; or record one, secrets hidden',
     stdout: 'data',
   },
   dev: { run: dev, usage: 'dev', summary: 'like up, and what you change is loaded again at once' },

@@ -243,6 +243,20 @@ export const forProvider = z.object({
   invalid: z.enum(['truncated', 'malformed', 'not_object']).optional(),
 })
 
+/** Which request an answer was given to, so that a replay can prove that it makes the same one. */
+export const requestMark = z.object({
+  /** Number of the last event that the request was made from. */
+  upTo: z.number().int().nonnegative(),
+  /** SHA-256 of its system prompt, tools and wire options, stored once under this name. */
+  frame: z.string(),
+  /** SHA-256 of its body. */
+  body: z.string(),
+  /** So many of its messages are those of the marked request before; `digests` are of the others, shortened. */
+  from: z.number().int().nonnegative(),
+  digests: z.array(z.string()),
+})
+export type RequestMark = z.infer<typeof requestMark>
+
 export const sandlotMeta = z.object({
   v: z.literal(1),
   /** Dense per session from 1; assigned by the store. */
@@ -285,6 +299,8 @@ export const sandlotMeta = z.object({
   /** On an outcome that failed: its tool says that the prompt cannot go on without it. */
   fatal: z.literal(true).optional(),
   forProvider: forProvider.optional(),
+  /** On the first settled event of an answer. */
+  request: requestMark.optional(),
   event: sandlotEvent.optional(),
 })
 export type SandlotMeta = z.infer<typeof sandlotMeta>

@@ -3,6 +3,7 @@
  * whole answer. Implementations: `openai.ts` (any OpenAI-compatible endpoint), `demo.ts` (in process).
  */
 import type { TokenUsage } from '@sandlot/shared/events'
+import type { WireOptions } from './wire.ts'
 
 export interface SystemMessage {
   role: 'system'
@@ -139,6 +140,8 @@ export interface Model {
   readonly contextWindow: number
   /** What its tokens cost. Absent: nobody knows. */
   readonly price?: Price
+  /** How it makes a body of a request, for replays. Absent: it makes none. */
+  wire?(): WireOptions
   /**
    * One attempt. Throws `ModelError`, or the signal's reason when aborted; retrying is the loop's business.
    */

@@ -14,7 +14,7 @@ import { SseParser, SseTooLargeError } from './sse.ts'
 import type { SseEvent } from './sse.ts'
 import { createTransport } from './transport.ts'
 import { insideContainer, shownUrl } from './unreachable.ts'
-import { requestBody } from './wire.ts'
+import { type WireOptions, requestBody } from './wire.ts'
 
 export interface OpenAIModelOptions {
   /** For example `https://api.openai.com/v1`. */
@@ -66,9 +66,17 @@ export function createOpenAIModel(options: OpenAIModelOptions): Model {
   let { maxTokensName } = profile
   let includeUsage = true
 
+  const currentWire = (): WireOptions => ({
+    model: options.model,
+    streaming,
+    profile,
+    maxTokensName,
+    includeUsage,
+  })
+
   async function open(request: ModelRequest, signal: AbortSignal): Promise<ReadableStream<Uint8Array>> {
     for (;;) {
-      const wire = { model: options.model, streaming, profile, maxTokensName, includeUsage }
+      const wire = currentWire()
       try {
         return await post(requestBody(request, wire), signal)
       } catch (error) {
@@ -87,6 +95,7 @@ export function createOpenAIModel(options: OpenAIModelOptions): Model {
     ...(options.price === undefined ? {} : { price: options.price }),
     demo: false,
     contextWindow: options.contextWindow ?? 128_000,
+    wire: currentWire,
     async *stream(request, signal) {
       signal.throwIfAborted()
       const connection = new AbortController()

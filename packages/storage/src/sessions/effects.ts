@@ -32,6 +32,13 @@ export async function applyEffects(
   if (effects.approvalAsked !== undefined) await askApproval(trx, session.id, effects.approvalAsked)
   if (effects.approvalAnswered !== undefined) await answerApproval(trx, session.id, effects.approvalAnswered)
   if (effects.rules !== undefined) await insertRules(trx, session.userId, effects.rules)
+  if (effects.requestFrame !== undefined) {
+    await trx
+      .insertInto('request_frames')
+      .values(effects.requestFrame)
+      .onConflict((conflict) => conflict.column('hash').doNothing())
+      .execute()
+  }
   if (effects.output !== undefined) await completeOutput(trx, session.id, effects.output)
   if (effects.usage !== undefined) await recordUsage(trx, session, effects.usage)
   if (effects.outcome !== undefined) await recordOutcome(trx, session.id, effects.outcome)

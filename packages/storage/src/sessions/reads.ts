@@ -50,6 +50,15 @@ export function sessionReads(db: Kysely<SessionsSchema>): Omit<SessionReader, 'c
       return row === undefined ? undefined : toOutputRow(row)
     },
 
+    async requestFrame(hash) {
+      const row = await db
+        .selectFrom('request_frames')
+        .select('json')
+        .where('hash', '=', hash)
+        .executeTakeFirst()
+      return row?.json
+    },
+
     async readOutput(sessionId, callId, from, to) {
       const rows = await db
         .selectFrom('output_chunks')

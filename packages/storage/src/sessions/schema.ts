@@ -6,6 +6,7 @@ import type { ColumnType, CreateTableBuilder, Kysely } from 'kysely'
 import { sql } from 'kysely'
 import type { Migrations } from '../database.ts'
 import { type RulesTable, addRules } from './rules.ts'
+import { type SecretsTable, addSecrets } from './secrets.ts'
 import { addUsageCost } from './usage.ts'
 
 interface SessionsTable {
@@ -102,6 +103,12 @@ interface SandboxSlotsTable {
   claimed_at: number | null
 }
 
+/** What requests to the model had beside their messages, under its digest: one row for all that had the same. */
+interface RequestFramesTable {
+  hash: string
+  json: string
+}
+
 /** Numbers that only grow. */
 interface CountersTable {
   name: string
@@ -119,7 +126,9 @@ export interface SessionsSchema {
   outcomes: OutcomesTable
   sandbox_slots: SandboxSlotsTable
   counters: CountersTable
+  request_frames: RequestFramesTable
   rules: RulesTable
+  secrets: SecretsTable
 }
 
 export const sessionsMigrations: Migrations = {
@@ -127,6 +136,8 @@ export const sessionsMigrations: Migrations = {
   '002_session_owner': { up: addOwner },
   '003_rules': { up: addRules },
   '004_usage_cost': { up: addUsageCost },
+  '005_request_frames': { up: addRequestFrames },
+  '006_secrets': { up: addSecrets },
 }
 
 async function createTables(db: Kysely<unknown>): Promise<void> {
@@ -241,6 +252,14 @@ async function addOwner({ schema }: Kysely<unknown>): Promise<void> {
   await schema
     .alterTable('sessions')
     .addColumn('owner_epoch', 'bigint', (column) => column.notNull().defaultTo(0))
+    .execute()
+}
+
+async function addRequestFrames({ schema }: Kysely<unknown>): Promise<void> {
+  await schema
+    .createTable('request_frames')
+    .addColumn('hash', 'text', (column) => column.primaryKey())
+    .addColumn('json', 'text', (column) => column.notNull())
     .execute()
 }
 

@@ -5,6 +5,7 @@
 import type { FailureReason, Mode, SessionEvent } from '@sandlot/shared/events'
 import type { SandboxLedger } from '@sandlot/sandbox/ledger'
 import type { RuleStore, UserRule } from './rules.ts'
+import type { SecretRows } from './secrets.ts'
 
 export interface SessionRow {
   id: string
@@ -61,6 +62,8 @@ export interface SessionReader {
   /** Settled events with `seq > after`, in order. */
   readEvents(sessionId: string, after?: number, limit?: number): Promise<SessionEvent[]>
   outputInfo(sessionId: string, callId: string): Promise<OutputRow | undefined>
+  /** The JSON that was stored with `Effects.requestFrame` under this digest. */
+  requestFrame(hash: string): Promise<string | undefined>
   /** Stored bytes `[from, to)`; shorter where fewer are stored. */
   readOutput(sessionId: string, callId: string, from: number, to: number): Promise<Uint8Array>
   close(): Promise<void>
@@ -79,6 +82,8 @@ export interface Effects {
   approvalAnswered?: { toolCallId: string; answeredAt: number; optionId: string | null; by: string }
   /** Rules that this user keeps from now on. */
   rules?: readonly UserRule[]
+  /** Kept once under its digest, for replays. */
+  requestFrame?: { hash: string; json: string }
   /** Final counts of a call's output. */
   output?: { callId: string; totalBytes: number; lines: number }
   usage?: {
@@ -123,6 +128,7 @@ export interface ForkedSession {
 export interface SessionStore extends SessionReader {
   readonly ledger: SandboxLedger
   readonly rules: RuleStore
+  readonly secrets: SecretRows
   /** Rejects with `conflict` if the id exists. */
   createSession(row: { id: string; userId: string; cwd: string; mode: Mode; at: number }): Promise<SessionRow>
   /**

@@ -1,0 +1,79 @@
+/**
+ * Marks answers with the request that they were given to. The digests are made while the provider is at work, so nobody
+ * waits for them; the mark goes into the log together with the answer.
+ */
+import { setImmediate as afterThis } from 'node:timers/promises'
+import { type SessionEvent, metaOf } from '@sandlot/shared/events'
+import type { Effects } from '@sandlot/storage/sessions/store'
+import type { EventGroup } from './loop-context.ts'
+import type { Model, ModelRequest } from './model/model.ts'
+import { RequestMarker } from './replay/mark.ts'
+
+export class RequestMarks {
+  readonly #marker = new RequestMarker()
+  #asked: ReturnType<RequestMarker['mark']> | undefined
+
+  /** As `model.stream`. `upTo`: number of the last event. */
+  async *ask(
+    model: Model,
+    request: ModelRequest,
+    signal: AbortSignal,
+    upTo: number,
+  ): ReturnType<Model['stream']> {
+    const answer = model.stream(request, signal)
+    let first: ReturnType<typeof answer.next> | undefined = answer.next()
+    void Promise.allSettled([first])
+    await afterThis()
+    this.#note(model, request, upTo)
+    try {
+      for (;;) {
+        const next = await (first ?? answer.next())
+        first = undefined
+        if (next.done === true) return next.value
+        yield next.value
+      }
+    } finally {
+      await answer.return({ text: '', thought: '', calls: [], finish: 'unknown', usage: {} })
+    }
+  }
+
+  /** The group with the mark on the answer that it brings, if it brings one. */
+  onAnswer(group: EventGroup): { events: EventGroup; effects: Effects } {
+    const asked = this.#asked
+    const place = group.findIndex(isAnswer)
+    const event = group[place]
+    if (asked === undefined || event === undefined) return { events: group, effects: {} }
+    this.#asked = undefined
+    asked.kept()
+    const sandlot = { ...metaOf(event), request: asked.mark }
+    const marked: SessionEvent = { ...event, _meta: { ...event._meta, sandlot } }
+    return { events: group.with(place, marked), effects: { requestFrame: asked.frame } }
+  }
+
+  #note(model: Model, { messages, tools = [], maxTokens }: ModelRequest, upTo: number): void {
+    const wire = model.wire?.()
+    const [system] = messages
+    if (wire === undefined || system?.role !== 'system') return
+    const frame = {
+      system: system.content,
+      tools,
+      wire,
+      reader: { model: model.name, contextWindow: model.contextWindow },
+      ...(maxTokens === undefined ? {} : { maxTokens }),
+    }
+    this.#asked = this.#marker.mark(messages, frame, upTo)
+  }
+}
+
+/** An answer begins with what was said, or with the calls, or, when it was empty, with the end of the turn. */
+function isAnswer(event: SessionEvent): boolean {
+  const { turn, event: happened } = metaOf(event)
+  if (turn === undefined) return false
+  return (
+    event.sessionUpdate === 'agent_thought_chunk' ||
+    event.sessionUpdate === 'agent_message_chunk' ||
+    event.sessionUpdate === 'tool_call' ||
+    event.sessionUpdate === 'usage_update' ||
+    happened?.type === 'turn_ended'
+  )
+}
