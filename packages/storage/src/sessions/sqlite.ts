@@ -6,6 +6,7 @@ import { sessionReads } from './reads.ts'
 import { storedRules } from './rules.ts'
 import type { SessionsSchema } from './schema.ts'
 import { sessionsMigrations } from './schema.ts'
+import { storedSecrets } from './secrets.ts'
 import type { SessionReader, SessionStore } from './store.ts'
 import { sessionWrites } from './writes.ts'
 
@@ -22,6 +23,7 @@ export async function openSessionStore(path: string): Promise<SessionStore> {
     ...sessionWrites(db),
     ledger: storedLedger(db),
     rules: storedRules(db),
+    secrets: storedSecrets(db),
     appendOutput: (sessionId, callId, offset, bytes, epoch) =>
       output.append(sessionId, callId, offset, bytes, epoch),
     close: async () => {

@@ -15,7 +15,7 @@ import type { Effects, SessionReader, SessionStore } from './store.ts'
 /** SQLite allows 32,766 values in a statement; an event has four. */
 const EVENTS_PER_INSERT = 1_000
 
-type Writes = Omit<SessionStore, keyof SessionReader | 'ledger' | 'rules' | 'appendOutput'>
+type Writes = Omit<SessionStore, keyof SessionReader | 'ledger' | 'rules' | 'secrets' | 'appendOutput'>
 
 export function sessionWrites(db: Kysely<SessionsSchema>): Writes {
   return {

@@ -8,6 +8,7 @@ import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { SessionReader, SessionStore } from '../../src/sessions/store.ts'
 import { testRules } from './rules-contract.ts'
+import { testSecrets } from './secrets-contract.ts'
 
 export interface OpenedStore {
   store: SessionStore
@@ -300,6 +301,7 @@ export function testSessionStore(name: string, open: () => Promise<OpenedStore>)
     })
 
     describe('rules', () => testRules(() => store))
+    describe('secrets', () => testSecrets(() => store))
 
     describe('output', () => {
       test('bytes are stored from 0 on; what is stored already is ignored', async () => {

@@ -1,0 +1,122 @@
+/** Users' secrets, as they are kept: sealed by ai-agent, which alone has the key. Here they are bytes with a name. */
+import { SandlotError } from '@sandlot/shared/errors'
+import { type ColumnType, type Kysely, sql } from 'kysely'
+import type { SessionsSchema } from './schema.ts'
+
+/** Secrets of one person. */
+export const MAX_SECRETS = 200
+
+export interface SecretsTable {
+  user_id: string
+  name: string
+  /** Which key it was sealed with. */
+  key_id: string
+  sealed: ColumnType<Uint8Array, Uint8Array, Uint8Array>
+  updated_at: number
+}
+
+export interface SealedSecret {
+  name: string
+  /** Names the key that opens it; says nothing about the key. */
+  keyId: string
+  sealed: Uint8Array
+  /** Epoch milliseconds. */
+  updatedAt: number
+}
+
+export interface SecretRows {
+  get(userId: string, name: string): Promise<SealedSecret | undefined>
+  /** Replaces one of that name. Rejects with `too_large` when there are `MAX_SECRETS` others. */
+  put(userId: string, secret: SealedSecret): Promise<void>
+  /** True when there was one. */
+  remove(userId: string, name: string): Promise<boolean>
+  /** By name. */
+  names(userId: string): Promise<{ name: string; updatedAt: number }[]>
+  /** Secrets that were sealed with another key, at most `limit`. */
+  sealedOtherwise(keyId: string, limit: number): Promise<(SealedSecret & { userId: string })[]>
+}
+
+export function storedSecrets(db: Kysely<SessionsSchema>): SecretRows {
+  return {
+    async get(userId, name) {
+      const row = await db
+        .selectFrom('secrets')
+        .selectAll()
+        .where('user_id', '=', userId)
+        .where('name', '=', name)
+        .executeTakeFirst()
+      return row === undefined
+        ? undefined
+        : { name, keyId: row.key_id, sealed: new Uint8Array(row.sealed), updatedAt: row.updated_at }
+    },
+    async put(userId, { name, keyId, sealed, updatedAt }) {
+      const row = { key_id: keyId, sealed, updated_at: updatedAt }
+      await db.transaction().execute(async (trx) => {
+        const { others } = await trx
+          .selectFrom('secrets')
+          .select((query) => query.fn.countAll<number>().as('others'))
+          .where('user_id', '=', userId)
+          .where('name', '!=', name)
+          .executeTakeFirstOrThrow()
+        if (Number(others) >= MAX_SECRETS)
+          throw new SandlotError(
+            'too_large',
+            `A person has at most ${MAX_SECRETS} secrets. Remove one first.`,
+          )
+        await trx
+          .insertInto('secrets')
+          .values({ user_id: userId, name, ...row })
+          .onConflict((conflict) => conflict.columns(['user_id', 'name']).doUpdateSet(row))
+          .execute()
+      })
+    },
+    async remove(userId, name) {
+      const gone = await db
+        .deleteFrom('secrets')
+        .where('user_id', '=', userId)
+        .where('name', '=', name)
+        .returning('name')
+        .executeTakeFirst()
+      return gone !== undefined
+    },
+    async names(userId) {
+      const rows = await db
+        .selectFrom('secrets')
+        .select(['name', 'updated_at'])
+        .where('user_id', '=', userId)
+        .orderBy('name')
+        .execute()
+      return rows.map((row) => ({ name: row.name, updatedAt: row.updated_at }))
+    },
+    async sealedOtherwise(keyId, limit) {
+      const rows = await db
+        .selectFrom('secrets')
+        .selectAll()
+        .where('key_id', '!=', keyId)
+        .orderBy('user_id')
+        .orderBy('name')
+        .limit(limit)
+        .execute()
+      return rows.map((row) => ({
+        userId: row.user_id,
+        name: row.name,
+        keyId: row.key_id,
+        sealed: new Uint8Array(row.sealed),
+        updatedAt: row.updated_at,
+      }))
+    },
+  }
+}
+
+/** A migration. */
+export async function addSecrets({ schema }: Kysely<unknown>): Promise<void> {
+  await schema
+    .createTable('secrets')
+    .addColumn('user_id', 'text', (column) => column.notNull())
+    .addColumn('name', 'text', (column) => column.notNull())
+    .addColumn('key_id', 'text', (column) => column.notNull())
+    .addColumn('sealed', sql`bytea`, (column) => column.notNull())
+    .addColumn('updated_at', 'bigint', (column) => column.notNull())
+    .addPrimaryKeyConstraint('secrets_key', ['user_id', 'name'])
+    .execute()
+}
