@@ -8,7 +8,7 @@ import { runToEnd } from '../context.ts'
 import { dockerRun } from '../docker-run.ts'
 import { inTurns, p50, single } from '../measure.ts'
 import { atMost, below, loadNow, type Result } from '../report.ts'
-import { dockerodeExec } from './calls.ts'
+import { dockerodeExec, SH } from './calls.ts'
 
 const FIRST_SAMPLES = 30
 const WAKE_SAMPLES = 30
@@ -72,7 +72,7 @@ export async function wake({ deployment, docker }: BenchContext): Promise<Result
         async once() {
           while ((await fixture.backend.inspect(id))?.state !== 'paused') await sleep(50)
           const from = performance.now()
-          await runToEnd(await sandboxes.acquire('sleeper'), { command: 'true' })
+          await runToEnd(await sandboxes.acquire('sleeper'), { command: SH })
           return performance.now() - from
         },
       },
@@ -81,7 +81,7 @@ export async function wake({ deployment, docker }: BenchContext): Promise<Result
         async once() {
           const from = performance.now()
           await container.start()
-          await dockerodeExec(container, ['sh', '-c', 'true'])
+          await dockerodeExec(container, SH)
           const took = performance.now() - from
           await container.stop()
           return took

@@ -42,7 +42,8 @@ export async function keystrokes({ sandboxes, docker, samples }: BenchContext): 
         },
       },
     ],
-    samples,
+    // A hundredth of few keys is one or two of them.
+    samples * 3,
     20,
   )
   await ours.cancel(0)
