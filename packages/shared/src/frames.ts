@@ -6,6 +6,7 @@ import { z } from 'zod'
 import { ERROR_CODES } from './errors.ts'
 import { mode, sessionEvent, stopReason } from './events.ts'
 import { requestId, sessionId } from './ids.ts'
+import { questionContent } from './question.ts'
 
 /** Bytes. A larger frame is answered with `too_large`. */
 export const MAX_FRAME_BYTES = 1024 * 1024
@@ -35,6 +36,8 @@ export const clientFrame = z.discriminatedUnion('type', [
     toolCallId: callId,
     optionId: z.string().min(1).max(64),
     reason: z.string().max(2_000).optional(),
+    /** What was filled in, of a question. */
+    content: questionContent.optional(),
   }),
   z.object({ type: z.literal('ai_chat_mode'), sessionId, modeId: mode }),
   /** Everything after `after` (0 = from the start), then what is in flight, then live. Subscribes this socket. */

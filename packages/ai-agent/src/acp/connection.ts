@@ -6,6 +6,7 @@ import { type SessionEvent, isOutcome, sandlotEventOf } from '@sandlot/shared/ev
 import { z } from 'zod'
 import type { Session } from '../session.ts'
 import { configOptionsOf } from './config-options.ts'
+import { askClient } from './elicitation.ts'
 import { parseParams } from './errors.ts'
 import {
   FOREIGN_START,
@@ -15,7 +16,6 @@ import {
   spoken,
   withOwnMessage,
 } from './for-foreign-client.ts'
-import { askPermission } from './permission.ts'
 import type { AcpParts } from './serving.ts'
 import { SessionPump } from './session-pump.ts'
 import { AVAILABLE_COMMANDS } from './slash-commands.ts'
@@ -45,6 +45,7 @@ export class ClientConnection {
   readonly #followed = new Map<string, Followed>()
   /** Per session the last message that is on its way into it. */
   readonly #admitting = new Map<string, Promise<unknown>>()
+  #capabilities: ClientCapabilities | undefined
   #ours = false
   #foreign: ForeignOptions = { terminal: undefined }
 
@@ -67,6 +68,7 @@ export class ClientConnection {
   initialize(capabilities: ClientCapabilities | undefined): void {
     const meta: unknown = capabilities?._meta ?? {}
     const wasOurs = this.#ours
+    this.#capabilities = capabilities
     this.#ours = ours.safeParse(meta).success
     const terminal = z.looseObject({
       terminal_output: z.boolean().optional(),
@@ -244,11 +246,12 @@ export class ClientConnection {
   #askPending(session: Session): void {
     const followed = this.#followed.get(session.id)
     if (this.#ours || followed === undefined) return
-    for (const { toolCallId, options } of session.pendingApprovals()) {
+    for (const pending of session.pendingApprovals()) {
+      const { toolCallId } = pending
       if (followed.asking.has(toolCallId)) continue
       const withdrawn = new AbortController()
       followed.asking.set(toolCallId, withdrawn)
-      void askPermission(this.#client, session, toolCallId, options, withdrawn.signal)
+      void askClient(this.#client, this.#capabilities, session, pending, withdrawn.signal)
         .catch((error: unknown) => {
           if (this.#closed.aborted || withdrawn.signal.aborted) return undefined
           this.#parts.log.warn(

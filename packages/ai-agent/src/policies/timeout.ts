@@ -26,6 +26,8 @@ export function timeout(defaultMs: number): Policy {
         timeoutMs: limitMs,
         remainingMs: () => deadline.remainingMs(),
         sandbox: () => deadline.extend(WAKE_MS, () => ctx.clock.wait(ctx.sandbox())),
+        // A person takes as long as it takes; the question has a time limit of its own.
+        answer: () => deadline.extend(Number.POSITIVE_INFINITY, () => ctx.clock.wait(ctx.approval.answer())),
       })
       try {
         const outcome = yield* withBackstop(running, signal)
@@ -88,7 +90,7 @@ async function* withBackstop(
 interface Deadline {
   signal: AbortSignal
   remainingMs(): number
-  /** Runs `work` with `ms` more; afterwards the time it took is given back. */
+  /** Runs `work` with `ms` more, which may be infinite; afterwards the time it took is given back. */
   extend<T>(ms: number, work: () => Promise<T>): Promise<T>
   clear(): void
 }
@@ -100,7 +102,7 @@ function createDeadline(limitMs: number): Deadline {
   const set = (ms: number): void => {
     clearTimeout(timer)
     at = performance.now() + ms
-    timer = setTimeout(() => controller.abort('timeout'), ms)
+    if (Number.isFinite(ms)) timer = setTimeout(() => controller.abort('timeout'), ms)
   }
   const remainingMs = (): number => Math.max(0, at - performance.now())
   set(limitMs)

@@ -1,5 +1,6 @@
 /** The tools that come with Sandlot, listed once. */
 import type { Tool } from '../tool.ts'
+import { askUser } from './ask-user.ts'
 import { echo } from './echo.ts'
 import { editFile } from './edit-file.ts'
 import { glob } from './glob.ts'
@@ -25,6 +26,7 @@ export function builtinTools(): Tool[] {
     glob,
     searchText,
     readToolOutput,
+    askUser,
     updatePlan,
     echo,
   ]

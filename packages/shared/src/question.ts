@@ -1,0 +1,74 @@
+/** A question to the user as ACP's elicitation puts it: a message and a small form. The same words from the tool to the screen. */
+import { z } from 'zod'
+
+const option = z.object({ const: z.string(), title: z.string() })
+
+/** One thing to fill in. */
+export const questionField = z.object({
+  type: z.enum(['string', 'number', 'integer', 'boolean', 'array']),
+  title: z.string().optional(),
+  description: z.string().optional(),
+  /** Of a `string`: one of these. */
+  enum: z.array(z.string()).optional(),
+  oneOf: z.array(option).optional(),
+  /** Of an `array`: any of these. */
+  items: z
+    .object({
+      type: z.literal('string').optional(),
+      enum: z.array(z.string()).optional(),
+      anyOf: z.array(option).optional(),
+    })
+    .optional(),
+})
+export type QuestionField = z.infer<typeof questionField>
+
+export const question = z.object({
+  message: z.string(),
+  requestedSchema: z.object({
+    type: z.literal('object'),
+    properties: z.record(z.string(), questionField),
+    required: z.array(z.string()).optional(),
+  }),
+})
+export type Question = z.infer<typeof question>
+
+/** What the user filled in, by the names of the fields. */
+export const questionContent = z.record(
+  z.string().max(64),
+  z.union([z.string().max(4000), z.number(), z.boolean(), z.array(z.string().max(4000)).max(50)]),
+)
+export type QuestionContent = z.infer<typeof questionContent>
+
+/** The option that says: what was filled in. */
+export const ANSWER_OPTION = 'answer'
+/** The option that says: no answer. */
+export const DECLINE_OPTION = 'decline'
+
+/** What is wrong with an answer, one sentence each. A text may say something else than the choices offer. */
+export function problemsOfAnswer({ requestedSchema }: Question, content: QuestionContent): string[] {
+  const { properties, required = [] } = requestedSchema
+  const missing = required.filter((name) => content[name] === undefined || content[name] === '')
+  const unknown = Object.keys(content).filter((name) => !Object.hasOwn(properties, name))
+  const wrong = Object.entries(content).filter(([name, value]) => {
+    const field = Object.hasOwn(properties, name) ? properties[name] : undefined
+    return field !== undefined && !fits(field, value)
+  })
+  return [
+    ...missing.map((name) => `${name} is missing.`),
+    ...unknown.map((name) => `${name} was not asked for.`),
+    ...wrong.map(([name]) => `${name} must be ${properties[name]?.type ?? 'something else'}.`),
+  ]
+}
+
+function fits({ type }: QuestionField, value: QuestionContent[string]): boolean {
+  switch (type) {
+    case 'array':
+      return Array.isArray(value)
+    case 'integer':
+      return typeof value === 'number' && Number.isInteger(value)
+    case 'string':
+    case 'number':
+    case 'boolean':
+      return typeof value === type
+  }
+}
