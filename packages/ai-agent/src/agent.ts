@@ -20,6 +20,8 @@ import { openSandboxes } from './sandbox-backend.ts'
 import { RuleBook } from './rules/rule-book.ts'
 import { ruleSettings } from './rules/rules-config.ts'
 import { createScheduler } from './scheduler/scheduler.ts'
+import { UserSecrets } from './secrets/user-secrets.ts'
+import { createVault } from './secrets/vault.ts'
 import { SessionManager } from './session-manager.ts'
 import { makeStatus } from './status.ts'
 import { lookAtJobs } from './tools/background/ends.ts'
@@ -45,11 +47,15 @@ export interface Agent {
   leave(): Promise<void>
 }
 
-/** Call only while holding the agent's lock. `moreTools` are registered beside the built-in ones. */
+/**
+ * Call only while holding the agent's lock. `moreTools` are registered beside the built-in ones. `hide` hears every secret of a
+ * user that is read or set: the log must not show it.
+ */
 export async function openAgent(
   config: AgentConfig,
   log: ToolLog,
   moreTools: readonly Tool[] = [],
+  hide: (secret: string) => void = () => undefined,
 ): Promise<Agent> {
   const keys = deploymentKeys(config.dataFolder, config.deployment)
   const store = await openSessionStore(join(config.dataFolder, 'sessions.db'))
@@ -75,10 +81,13 @@ export async function openAgent(
     }),
   })
 
+  const vault = createVault([keys.key])
+  const secrets = new UserSecrets({ rows: store.secrets, vault, hide, now: Date.now })
   const rules = new RuleBook(store.rules, ruleSettings(config.file.rules), Date.now)
   const manager = new SessionManager({
     store,
     rules,
+    secrets,
     model,
     system: SYSTEM_PROMPT,
     tools: () => Promise.resolve(registry),
@@ -107,6 +116,7 @@ export async function openAgent(
     manager,
     defaultMode: config.defaultMode,
     model: model.name,
+    secrets,
     status,
     version: VERSION,
     log,

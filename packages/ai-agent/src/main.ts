@@ -13,7 +13,7 @@ import { listenOnSocket } from './acp/socket-server.ts'
 import { stdioStream } from './acp/stdio-stream.ts'
 import { type Agent, openAgent } from './agent.ts'
 import { type AgentConfig, readAgentConfig } from './config.ts'
-import { type Logger, makeLog } from './log.ts'
+import { type Hiding, type Logger, makeHiding, makeLog } from './log.ts'
 import { builtinTools } from './tools/builtin/index.ts'
 
 /** `client_left`: the one client on stdin and stdout. */
@@ -28,11 +28,12 @@ async function main(args: readonly string[]): Promise<number> {
   // Nothing but the protocol may stand on stdout, also when a library has something to say.
   if (stdio) globalThis.console = new Console(process.stderr)
   const config = readAgentConfig(builtinTools().map((tool) => tool.name))
-  const log = makeLog(config.logLevel, config.secrets)
+  const hiding = makeHiding(config.secrets)
+  const log = makeLog(config.logLevel, hiding)
   mkdirSync(join(config.dataFolder, 'run'), { recursive: true, mode: 0o770 })
 
   const lock = lockFile(join(config.dataFolder, 'run', 'agent.lock'))
-  if (lock !== undefined) return run(config, log, lock, stdio)
+  if (lock !== undefined) return run({ config, log, hiding, lock, stdio })
   if (!stdio)
     throw new Error(
       `Another agent is running with ${config.dataFolder}. Stop it, or set SANDLOT_DATA to another folder.`,
@@ -43,9 +44,17 @@ async function main(args: readonly string[]): Promise<number> {
   return end === 'agent_left' ? 1 : 0
 }
 
-async function run(config: AgentConfig, log: Logger, lock: FileLock, stdio: boolean): Promise<number> {
+interface Run {
+  config: AgentConfig
+  log: Logger
+  hiding: Hiding
+  lock: FileLock
+  stdio: boolean
+}
+
+async function run({ config, log, hiding, lock, stdio }: Run): Promise<number> {
   const stopped = listenForStop()
-  const agent = await openAgent(config, log)
+  const agent = await openAgent(config, log, [], (secret) => hiding.hide(secret))
   const resumed = await agent.resume()
   const { serve, status } = agent
   const socket = await listenOnSocket({ path: config.socket, serve, status, log })

@@ -8,6 +8,7 @@ import type { Model } from './model/model.ts'
 import type { RuleBook } from './rules/rule-book.ts'
 import type { BatchContext } from './scheduler/batch.ts'
 import type { RawToolCall } from './scheduler/tool-request-adapter.ts'
+import type { UserSecrets } from './secrets/user-secrets.ts'
 import type { LookAtJobs } from './tools/background/ends.ts'
 import type { ToolRegistry } from './tools/registry.ts'
 import type { ToolLog, ToolOutcome } from './tools/tool.ts'
@@ -32,6 +33,8 @@ export interface SessionParts {
   lookAtJobs?: LookAtJobs
   /** What may run without asking, for whom. */
   rules: RuleBook
+  /** What people have entrusted to the agent. Absent: nobody can. */
+  secrets?: Pick<UserSecrets, 'get' | 'set'>
   maxTurns: number
   /** What this user's prompts may use up; absent: nothing is limited but `maxTurns`. */
   limitsOf?: (userId: string) => Pick<LoopContext, 'maxTurns' | 'budgets' | 'spentToday'>

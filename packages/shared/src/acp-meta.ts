@@ -51,6 +51,10 @@ export const EXT = {
   cancelCall: '_sandlot/cancel_call',
   /** Go on from a prompt in a new session: `{sessionId, promptId, where, user}` → `{sessionId}`. */
   fork: '_sandlot/fork',
+  /** A person's own rules: list, add, revoke, preview (`rules-api.ts`): `{user, ask}`. */
+  rules: '_sandlot/rules',
+  /** A person's secrets by name: list, set, remove (`secrets.ts`): `{user, ask}` → `{secrets}`, without values. */
+  secrets: '_sandlot/secrets',
   /** `{}` → `{ready, reasons, model: {name, demo}, defaultMode}`. */
   status: '_sandlot/status',
   /** Notification agent → client, to our own clients: a session's line in the list changed: `{userId, summary}`. */

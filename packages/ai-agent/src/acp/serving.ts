@@ -2,6 +2,7 @@
 import type { AgentStatus } from '@sandlot/shared/acp-meta'
 import { messageOf } from '@sandlot/shared/errors'
 import type { Mode } from '@sandlot/shared/events'
+import type { UserSecrets } from '../secrets/user-secrets.ts'
 import type { SessionManager } from '../session-manager.ts'
 import type { ToolLog } from '../tools/tool.ts'
 import type { ClientConnection } from './connection.ts'
@@ -13,6 +14,8 @@ export interface AcpParts {
   defaultMode: Mode
   /** The model's name, for people. */
   model: string
+  /** What people have entrusted to the agent. Absent: nobody can. */
+  secrets?: UserSecrets
   status(): Promise<AgentStatus>
   version: string
   log: ToolLog

@@ -41,5 +41,7 @@ export interface BatchContext {
   refusal?(callId: string): { reason: FailureReason; message: string } | undefined
   /** Every settled event of the session so far, also of this batch. */
   events(): readonly SessionEvent[]
+  /** The user's secret of that name, if they have set one. Absent: nobody keeps any. */
+  secret?(name: string): Promise<string | undefined>
   log: ToolLog
 }

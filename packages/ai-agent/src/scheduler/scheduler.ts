@@ -5,6 +5,7 @@
 import type { SessionEvent } from '@sandlot/shared/events'
 import { mergeGenerators } from '@sandlot/shared/streams'
 import { applyPolicies } from '../policies/index.ts'
+import { type CallSecrets, createCallSecrets } from '../secrets/call-secrets.ts'
 import { SHUTDOWN } from '../tools/call-failure.ts'
 import { orAborted } from '../tools/or-aborted.ts'
 import type { CallContext, Execute, Policy, ToolCall, ToolOutcome, ToolUpdate } from '../tools/tool.ts'
@@ -39,6 +40,7 @@ interface ScheduledCall {
   rawInput: unknown
   announcedAt: number
   settled: PromiseWithResolvers<void>
+  secrets: CallSecrets
   outcome?: ToolOutcome
   /** Its text is longer than its guaranteed share, so it is settled when all lengths are known. */
   held?: boolean
@@ -81,6 +83,7 @@ function scheduleAll(calls: readonly RawToolCall[], ctx: BatchContext): Schedule
       stamp: { callId: call.callId, promptId: ctx.promptId, turn: ctx.turn },
       rawInput: isRefused(request) && raw !== undefined ? (rawArguments(raw) ?? {}) : call.args,
       announcedAt,
+      secrets: createCallSecrets(ctx.secret?.bind(ctx)),
       settled: Promise.withResolvers<void>(),
     }
   })
@@ -92,16 +95,16 @@ async function* runCall(
   share: number,
   ctx: CallContext,
 ): AsyncGenerator<SessionEvent, void> {
-  const { call, stamp } = scheduled
+  const { call, stamp, secrets } = scheduled
   const running = execute(call, ctx)
   try {
     for (;;) {
       const step = await running.next()
       if (step.done === true) {
-        scheduled.outcome = cleanOutcome(step.value)
+        scheduled.outcome = cleanOutcome(secrets.without(step.value))
         break
       }
-      yield updateEvent(step.value, stamp)
+      yield updateEvent(secrets.without(step.value), stamp)
     }
   } finally {
     if (scheduled.outcome === undefined) await running.return(NOBODY_WAITS)
@@ -157,6 +160,7 @@ function callContext(
     readOutput: (from, to) => ctx.readOutput(callId, from, to),
     refusal: () => ctx.refusal?.(callId),
     events: () => ctx.events(),
+    secret: (name) => scheduled.secrets.secret(name),
     readOutputOf: (earlier, from, to) => ctx.readOutput(earlier, from, to),
     log: ctx.log,
   }

@@ -186,6 +186,11 @@ export interface CallContext {
   events(): readonly SessionEvent[]
   /** Stored output bytes `[from, to)` of any call of the session; shorter where fewer are stored. */
   readOutputOf(callId: string, from: number, to: number): Promise<Uint8Array>
+  /**
+   * A secret of the user by name; rejects with `needs_auth` when they have not set it. Its value is taken out of whatever the
+   * call says afterwards, and must not go into a sandbox.
+   */
+  secret(name: string): Promise<string>
   log: ToolLog
 }
 

@@ -1,0 +1,47 @@
+/** The secrets that one call has read. Whatever the call then says goes without their values. */
+import { CallFailure } from '../tools/call-failure.ts'
+import type { ToolOutcome, ToolUpdate } from '../tools/tool.ts'
+
+const HIDDEN = '[hidden]'
+/** Shorter ones would take pieces out of ordinary words. */
+const MIN_CHARS = 6
+
+export interface CallSecrets {
+  /** Rejects with `needs_auth` when the user has not set it. */
+  secret(name: string): Promise<string>
+  /** The same without the values that were read, whatever it is made of. */
+  without<T extends ToolUpdate | ToolOutcome>(said: T): T
+}
+
+/** `read`: the user's secret; absent where nobody keeps any. */
+export function createCallSecrets(
+  read: ((name: string) => Promise<string | undefined>) | undefined,
+): CallSecrets {
+  const values = new Set<string>()
+  return {
+    async secret(name) {
+      const value = await read?.(name)
+      if (value === undefined)
+        throw new CallFailure(
+          'needs_auth',
+          `This needs the secret ${name}, which the user has not set. Ask them to set it under Settings → Secrets.`,
+        )
+      if (value.length >= MIN_CHARS) values.add(value)
+      return value
+    },
+    without: (said) =>
+      values.size === 0 ? said : (clean(said, [...values].toSorted(longest)) as typeof said),
+  }
+}
+
+const longest = (a: string, b: string): number => b.length - a.length
+
+function clean(value: unknown, secrets: readonly string[]): unknown {
+  if (typeof value === 'string')
+    return secrets.reduce((text, secret) => text.replaceAll(secret, HIDDEN), value)
+  if (Array.isArray(value)) return value.map((item) => clean(item, secrets))
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(
+    Object.entries(value).map(([key, field]) => [clean(key, secrets), clean(field, secrets)]),
+  )
+}

@@ -1,0 +1,105 @@
+import { messageOf } from '@sandlot/shared/errors'
+import { MAX_SECRET_CHARS, type SecretList, secretName } from '@sandlot/shared/secrets'
+import { type SubmitEvent, useEffect, useState } from 'react'
+import { formatDate } from '../lib/format.ts'
+import { fetchSecrets, removeSecret, setSecret } from '../net/secrets.ts'
+import { Alert } from '../ui/alert.tsx'
+import { Button } from '../ui/button.tsx'
+import { INPUT } from '../ui/field.tsx'
+
+/** Tokens that tools use for this person. A value goes in here and is never shown again, here or anywhere. */
+export function Secrets() {
+  const [secrets, setSecrets] = useState<SecretList['secrets'] | null>(null)
+  const [name, setName] = useState('')
+  const [value, setValue] = useState('')
+  const [problem, setProblem] = useState<string | null>(null)
+  const [busy, setBusy] = useState(false)
+
+  const attempt = async (work: () => Promise<void>) => {
+    setBusy(true)
+    setProblem(null)
+    try {
+      await work()
+      setSecrets(await fetchSecrets())
+    } catch (error) {
+      setProblem(messageOf(error))
+    } finally {
+      setBusy(false)
+    }
+  }
+  useEffect(() => {
+    fetchSecrets().then(setSecrets, (error: unknown) => setProblem(messageOf(error)))
+  }, [])
+  const misnamed = name !== '' && !secretName.safeParse(name).success
+  const save = (event: SubmitEvent<HTMLFormElement>) => {
+    event.preventDefault()
+    void attempt(async () => {
+      await setSecret(name, value)
+      setName('')
+      setValue('')
+    })
+  }
+  return (
+    <div className="flex flex-col gap-3">
+      {problem !== null && <Alert>{problem}</Alert>}
+      {secrets !== null && secrets.length > 0 && (
+        <ul className="divide-y divide-line rounded-lg border border-line">
+          {secrets.map((secret) => (
+            <li key={secret.name} className="flex items-center gap-3 py-2 pr-2 pl-3">
+              <span className="min-w-0 flex-1">
+                <code className="block truncate text-sm font-medium">{secret.name}</code>
+                <span className="block text-xs text-muted">set {formatDate(secret.updatedAt)}</span>
+              </span>
+              <Button
+                size="sm"
+                variant="danger"
+                disabled={busy}
+                aria-label={`Remove ${secret.name}`}
+                onClick={() => void attempt(() => removeSecret(secret.name))}
+              >
+                Remove
+              </Button>
+            </li>
+          ))}
+        </ul>
+      )}
+      <form onSubmit={save} className="flex flex-wrap gap-2" autoComplete="off">
+        <label htmlFor="secret-name" className="sr-only">
+          Name of the secret
+        </label>
+        <input
+          id="secret-name"
+          className={`${INPUT} min-w-40 flex-1`}
+          placeholder="Name, like GOOGLE_REFRESH_TOKEN"
+          value={name}
+          maxLength={128}
+          spellCheck={false}
+          aria-invalid={misnamed}
+          aria-describedby={misnamed ? 'secret-name-help' : undefined}
+          onChange={(event) => setName(event.target.value)}
+        />
+        <label htmlFor="secret-value" className="sr-only">
+          Its value
+        </label>
+        <input
+          id="secret-value"
+          type="password"
+          className={`${INPUT} min-w-40 flex-1`}
+          placeholder="Value; not shown again"
+          value={value}
+          maxLength={MAX_SECRET_CHARS}
+          autoComplete="new-password"
+          onChange={(event) => setValue(event.target.value)}
+        />
+        <Button type="submit" disabled={busy || name === '' || misnamed || value === ''} className="h-10">
+          Save
+        </Button>
+      </form>
+      {misnamed && (
+        <p id="secret-name-help" className="text-xs text-muted">
+          Letters, digits, “_”, “.” and “-”, not a digit first.
+        </p>
+      )}
+    </div>
+  )
+}
