@@ -6,12 +6,14 @@ import { nearest } from '@sandlot/shared/config-names'
 import { messageOf } from '@sandlot/shared/errors'
 import { type Mode, mode } from '@sandlot/shared/events'
 import type { SandboxLimits, SandboxProfile } from '@sandlot/sandbox/backend'
+import { readLimits } from '@sandlot/sandbox/limit-settings'
 import type { HostOptions } from '@sandlot/sandbox/host-guard'
 import { z } from 'zod'
 import { type ConfigFile, readConfigFile } from './config-file.ts'
-import { limitVariables, readHost, readLimits } from './limits-config.ts'
+import { limitVariables, readHost } from './limits-config.ts'
 import { type LimitSettings, budgetVariables, limitsCost, readBudgets } from './limits/settings.ts'
 import { type ModelsSettings, modelVariables, readModels, unpriced } from './model/settings.ts'
+import { type ServerSpec, readServerSpecs } from './mcp/server-spec.ts'
 import { type NetworkConfig, readNetwork } from './network-config.ts'
 
 const MiB = 1024 * 1024
@@ -28,6 +30,10 @@ const variables = z.object({
   DOCKER_HOST: z.string().optional(),
   DOCKER_CERT_PATH: z.string().optional(),
   DOCKER_TLS_VERIFY: z.string().optional(),
+  PORT: z.string().default('8002'),
+  SANDLOT_PUBLIC_URL: z
+    .url({ protocol: /^https?$/, error: 'must be an address like https://chat.example.org' })
+    .optional(),
   SANDLOT_DATA: z.string().default('./.sandlot'),
   SANDLOT_CONFIG: z.string().optional(),
   SANDLOT_DEPLOYMENT: z
@@ -99,6 +105,10 @@ export interface AgentConfig {
   outputLimitBytes: number
   approvalTtlMs: number
   sandbox: SandboxConfig
+  /** MCP servers, with what they need of the environment. */
+  mcpServers: readonly ServerSpec[]
+  /** The address people type, for links back to us. */
+  publicUrl: string
   /** What has structure. */
   file: ConfigFile
   /** Values that must never appear in a log. */
@@ -133,6 +143,13 @@ export function readAgentConfig(toolNames: readonly string[], env: Environment =
     resolve(read.SANDLOT_CONFIG ?? join(dataFolder, 'sandlot.json')),
     read.SANDLOT_CONFIG !== undefined,
     problems,
+  )
+  const mcpSecrets: string[] = []
+  const mcpServers = readServerSpecs(
+    file.mcpServers ?? {},
+    { env, readFile: (path) => readFileSync(path, 'utf8') },
+    problems,
+    mcpSecrets,
   )
   const budgets = readBudgets(read, file.limits)
   const models =
@@ -182,11 +199,14 @@ export function readAgentConfig(toolNames: readonly string[], env: Environment =
       },
       network,
     },
+    mcpServers,
+    publicUrl: read.SANDLOT_PUBLIC_URL ?? `http://127.0.0.1:${read.PORT}`,
     file,
     secrets: [
       ...(apiKey === undefined ? [] : [apiKey]),
       ...(models?.fallbacks ?? []).map((model) => model.apiKey).filter((key) => key !== ''),
       ...secretsOf(network),
+      ...mcpSecrets,
     ],
   }
 }

@@ -5,11 +5,10 @@ import { ConfigError, type Environment, readConfig, wholeNumber } from '@sandlot
 import { messageOf } from '@sandlot/shared/errors'
 import type { SandboxLimits } from '@sandlot/sandbox/backend'
 import { type EngineAddress, parseDockerHost } from '@sandlot/sandbox/backends/docker/connection'
-import { DEFAULT_LIMITS } from '@sandlot/sandbox/limits'
+import { limitVariables, readLimits } from '@sandlot/sandbox/limit-settings'
 import { isDeploymentId } from '@sandlot/sandbox/names'
 import { z } from 'zod'
 
-const MiB = 1024 * 1024
 /** Longest path of a Unix socket, in bytes, without the terminating zero. */
 const SOCKET_PATH_BYTES = 107
 
@@ -29,17 +28,7 @@ const variables = z.object({
     .string()
     .regex(/^[A-Za-z0-9][A-Za-z0-9_.:/@-]{0,255}$/, 'must be the name of an image')
     .default('sandlot/sandbox:latest'),
-  SANDLOT_SANDBOX_MEMORY_MB: wholeNumber(64, 1024 * 1024).default(DEFAULT_LIMITS.memoryBytes / MiB),
-  SANDLOT_SANDBOX_CPUS: z
-    .string()
-    .regex(/^\d+(\.\d+)?$/, 'must be a number like 2 or 0.5')
-    .transform(Number)
-    .pipe(z.number().min(0.1, 'must be at least 0.1').max(1024))
-    .default(DEFAULT_LIMITS.cpus),
-  SANDLOT_SANDBOX_PIDS: wholeNumber(16, 1_000_000).default(DEFAULT_LIMITS.pids),
-  SANDLOT_SANDBOX_TMP_MB: wholeNumber(1, 256 * 1024).default(DEFAULT_LIMITS.tmpBytes / MiB),
-  SANDLOT_SANDBOX_DISK_MB: wholeNumber(64, 16 * 1024 * 1024).default(DEFAULT_LIMITS.diskBytes / MiB),
-  SANDLOT_SANDBOX_OPEN_FILES: wholeNumber(64, 1_048_576).default(DEFAULT_LIMITS.openFiles),
+  ...limitVariables(wholeNumber),
   SANDLOT_SANDBOX_RUNTIME: z.string().optional(),
   SANDLOT_SANDBOX_PROFILE: z.enum(['default', 'debug']).default('default'),
   SANDLOT_SANDBOX_DEBUG_USERS: z.string().optional(),
@@ -71,6 +60,7 @@ export function readGateConfig(env: Environment = process.env): GateConfig {
   if (Buffer.byteLength(socket) > SOCKET_PATH_BYTES)
     problems.push(`SANDLOT_DATA: too long; ${socket} may have ${SOCKET_PATH_BYTES} bytes`)
   const engine = readEngine(read, problems)
+  const limits = readLimits(read, problems)
   if (problems.length > 0 || engine === undefined) throw new ConfigError(problems)
   return {
     socket,
@@ -80,14 +70,7 @@ export function readGateConfig(env: Environment = process.env): GateConfig {
     image: read.SANDLOT_SANDBOX_IMAGE,
     runtime: read.SANDLOT_SANDBOX_RUNTIME,
     debug: read.SANDLOT_SANDBOX_PROFILE === 'debug' || read.SANDLOT_SANDBOX_DEBUG_USERS !== undefined,
-    limits: {
-      memoryBytes: read.SANDLOT_SANDBOX_MEMORY_MB * MiB,
-      cpus: read.SANDLOT_SANDBOX_CPUS,
-      pids: read.SANDLOT_SANDBOX_PIDS,
-      tmpBytes: read.SANDLOT_SANDBOX_TMP_MB * MiB,
-      diskBytes: read.SANDLOT_SANDBOX_DISK_MB * MiB,
-      openFiles: read.SANDLOT_SANDBOX_OPEN_FILES,
-    },
+    limits,
     most: {
       containers: read.SANDLOT_ENGINE_MAX_CONTAINERS,
       volumes: read.SANDLOT_ENGINE_MAX_VOLUMES,
