@@ -1,5 +1,6 @@
-import { execFile } from 'node:child_process'
+import { execFile, spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
+import { existsSync, readdirSync } from 'node:fs'
 import { copyFile, mkdir, readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -52,6 +53,16 @@ export async function buildFuzzer(directory: string): Promise<string> {
   const binary = join(directory, 'fuzz-sbxd')
   await make([`FUZZ=${binary}`, 'fuzz'])
   return binary
+}
+
+/** Why this machine cannot build what needs clang's own run-time libraries; undefined when it can. */
+export function whyNoFuzzer(): string | undefined {
+  const asked = spawnSync('clang', ['-print-runtime-dir'], { encoding: 'utf8' })
+  if (asked.status !== 0) return 'clang is not installed'
+  const folder = asked.stdout.trim()
+  const there =
+    existsSync(folder) && readdirSync(folder).some((name) => name.startsWith('libclang_rt.fuzzer'))
+  return there ? undefined : `no libclang_rt.fuzzer in ${folder}; Debian: libclang-rt-<version>-dev`
 }
 
 /** Every C file of the supervisor, as `ANALYSED` names them. */

@@ -94,7 +94,6 @@ async function installTestPrograms(config: CliConfig, packages: SystemPackages, 
     ...(has('chromium') || has('chromium-browser') || has('google-chrome') ? [] : ['chromium']),
     ...(has('gcc') && existsSync('/usr/include/stdlib.h') ? [] : ['gcc', 'libc6-dev']),
     ...['make', 'git', 'clang'].filter((program) => !has(program)),
-    ...(globSync(FUZZER_LIBRARY).length > 0 ? [] : ['libclang-rt-14-dev']),
     ...(has('rg') ? [] : ['ripgrep']),
   ]
   // Only to have the compose file read by what people use; its test is skipped where a distribution has none.
@@ -102,7 +101,9 @@ async function installTestPrograms(config: CliConfig, packages: SystemPackages, 
     has('docker-compose') || (await succeeds('docker', ['compose', 'version'], config.environment))
   // Other runtimes, seven megabytes, only as root: the tests of each are skipped where it is missing.
   const runtimes = process.getuid?.() === 0 ? ['crun', 'runsc'].filter((program) => !has(program)) : []
-  const optional = [...(composes ? [] : ['docker-compose']), ...runtimes]
+  // Of bookworm; elsewhere it comes with clang or has another number, and without it the fuzzing is skipped.
+  const fuzzer = globSync(FUZZER_LIBRARY).length > 0 ? [] : ['libclang-rt-14-dev']
+  const optional = [...(composes ? [] : ['docker-compose']), ...runtimes, ...fuzzer]
   if (missing.length + optional.length > 0) await packages.install(missing, step, optional)
   else step.result('all there')
 }
