@@ -3,9 +3,13 @@ import { SandlotError, messageOf } from '@sandlot/shared/errors'
 import type { Mode } from '@sandlot/shared/events'
 import type { SessionSummary } from '@sandlot/shared/frames'
 import { newId } from '@sandlot/shared/ids'
+import { secretName } from '@sandlot/shared/secrets'
 import type { SessionRow } from '@sandlot/storage/sessions/store'
+import { StorageError } from '@sandlot/storage/storage-error'
 import { type ForkPoint, forkedLog } from './fork.ts'
 import { LatestByKey } from './latest-by-key.ts'
+import { RuleDesk } from './rules/rule-desk.ts'
+import { WORKSPACE } from './prompt.ts'
 import { Session } from './session.ts'
 import type { SessionParts } from './session-parts.ts'
 import type { Accepted, PromptOptions } from './session-prompts.ts'
@@ -32,6 +36,8 @@ export interface NewSession {
 }
 
 export class SessionManager {
+  /** Everybody's and people's own rules, to look at and to change. */
+  readonly rules: RuleDesk
   readonly #parts: SessionParts
   /** In the order of their last use. */
   readonly #sessions = new Map<string, { loading: Promise<Session>; usedAt: number }>()
@@ -39,6 +45,7 @@ export class SessionManager {
 
   constructor(parts: SessionParts) {
     this.#parts = parts
+    this.rules = new RuleDesk(parts)
   }
 
   /** Lines on one page of `list`; the last page has fewer. */
@@ -53,6 +60,25 @@ export class SessionManager {
     const session = await this.#load(row)
     this.#tell({ userId, summary: session.summary() })
     return session
+  }
+
+  /**
+   * A new session of this user, with what their tools need to act for them: secrets by name, which are sealed and kept for all
+   * of their sessions. Throws `conflict`, and what `UserSecrets.set` throws; then nothing was created.
+   */
+  async createSession(
+    userId: string,
+    credentials: Readonly<Record<string, string>> = {},
+    { cwd = WORKSPACE, mode = 'auto-edit', sessionId }: Partial<Omit<NewSession, 'userId'>> = {},
+  ): Promise<Session> {
+    const { secrets } = this.#parts
+    const names = Object.keys(credentials)
+    for (const name of names) {
+      if (secrets === undefined || !secretName.safeParse(name).success)
+        throw new SandlotError('bad_request', `The secret “${name}” cannot be kept: ${nameHelp(secrets)}.`)
+    }
+    for (const name of names) await secrets?.set(userId, name, credentials[name])
+    return this.create({ userId, cwd, mode, ...(sessionId === undefined ? {} : { sessionId }) })
   }
 
   /** This user's session. Throws `not_found`, also for another user's. */
@@ -118,12 +144,26 @@ export class SessionManager {
 
   /** Remove it with everything in it. Silent when there is no such session of this user. */
   async delete(userId: string, sessionId: string): Promise<void> {
-    const session = await this.#find(sessionId)
-    if (session === undefined || session.userId !== userId) return
-    await session.endForGood()
-    await this.#parts.store.deleteSession(sessionId)
+    const { store } = this.#parts
+    const row = await store.getSession(sessionId)
+    if (row?.userId !== userId) return
+    const session = await this.#findReadable(sessionId)
+    await session?.endForGood()
+    await store.deleteSession(sessionId)
     this.#sessions.delete(sessionId)
-    this.#tell({ userId, summary: { ...session.summary(), deleted: true } })
+    const { title, updatedAt, mode } = row
+    const line = session?.summary() ?? { sessionId, title, updatedAt, mode, running: false, waiting: 0 }
+    this.#tell({ userId, summary: { ...line, deleted: true } })
+  }
+
+  /** Undefined also for one that is damaged: nothing of it can run, and it can be removed. */
+  async #findReadable(sessionId: string): Promise<Session | undefined> {
+    try {
+      return await this.#find(sessionId)
+    } catch (error) {
+      if (error instanceof StorageError && error.code === 'corrupt') return undefined
+      throw error
+    }
   }
 
   /** Changed lines of everybody's lists; of one session only the latest. Ends when the signal aborts. */
@@ -223,4 +263,10 @@ export class SessionManager {
   #tell(change: SessionChange): void {
     for (const listener of this.#listeners) listener.set(change.summary.sessionId, change)
   }
+}
+
+function nameHelp(secrets: unknown): string {
+  return secrets === undefined
+    ? 'this agent keeps none'
+    : 'a name is letters, digits, _ . -, at most 128, not a digit first'
 }

@@ -5,8 +5,8 @@
 import { existsSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { messageOf } from '@sandlot/shared/errors'
-import { Kysely, SqliteAdapter, SqliteDialect } from 'kysely'
-import type { DialectAdapter } from 'kysely'
+import { Kysely, SqliteAdapter, SqliteDialect, SqliteDriver } from 'kysely'
+import type { DatabaseConnection, DialectAdapter, Driver } from 'kysely'
 import { Migrator } from 'kysely/migration'
 import type { Migration } from 'kysely/migration'
 import { waitForLock } from './lock.ts'
@@ -94,7 +94,7 @@ async function migrate(path: string, file: SqliteFile, migrations: Migrations): 
     if (applied.length > 0) await copySqlite(file, `${path}.before-${missing.toSorted().at(-1)}`)
 
     // Its own Kysely, never destroyed: destroying it would close the file.
-    const db = new Kysely<unknown>({ dialect: new TransactionalSqliteDialect({ database: file }) })
+    const db = new Kysely<unknown>({ dialect: new TransactionalSqliteDialect(file) })
     const migrator = new Migrator({ db, provider: { getMigrations: () => Promise.resolve(migrations) } })
     const { error, results } = await migrator.migrateToLatest()
     if (error !== undefined) {
@@ -130,7 +130,7 @@ function refuseNewer(path: string, applied: readonly string[], migrations: Migra
 }
 
 function wrap<Schema>(file: SqliteFile): OpenDatabase<Schema> {
-  const db = new Kysely<Schema>({ dialect: new TransactionalSqliteDialect({ database: file }) })
+  const db = new Kysely<Schema>({ dialect: new TransactionalSqliteDialect(file) })
   return { db, close: () => db.destroy() }
 }
 
@@ -141,7 +141,32 @@ class TransactionalSqliteAdapter extends SqliteAdapter {
   }
 }
 
+/** SQLite ends a transaction itself when the disk is full or fails. A rollback after that would throw, and hide why. */
+class TransactionalSqliteDriver extends SqliteDriver {
+  readonly #file: SqliteFile
+
+  constructor(file: SqliteFile) {
+    super({ database: file })
+    this.#file = file
+  }
+
+  override async rollbackTransaction(connection: DatabaseConnection): Promise<void> {
+    if (this.#file.inTransaction) await super.rollbackTransaction(connection)
+  }
+}
+
 class TransactionalSqliteDialect extends SqliteDialect {
+  readonly #file: SqliteFile
+
+  constructor(file: SqliteFile) {
+    super({ database: file })
+    this.#file = file
+  }
+
+  override createDriver(): Driver {
+    return new TransactionalSqliteDriver(this.#file)
+  }
+
   override createAdapter(): DialectAdapter {
     return new TransactionalSqliteAdapter()
   }

@@ -3,7 +3,7 @@ import { mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { messageOf } from '@sandlot/shared/errors'
 import Database from 'better-sqlite3'
-import { StorageError } from './storage-error.ts'
+import { StorageError, type StorageErrorCode } from './storage-error.ts'
 
 export type SqliteFile = Database.Database
 
@@ -65,6 +65,23 @@ export async function copySqlite(file: SqliteFile, target: string): Promise<void
 /** True for "database is locked" in its several forms. */
 function isBusy(error: unknown): boolean {
   return error instanceof Database.SqliteError && error.code.startsWith('SQLITE_BUSY')
+}
+
+/** What SQLite threw, as a `StorageError` where it says something about the file and not about a statement of ours. */
+export function asStorageError(path: string, error: unknown): unknown {
+  if (!(error instanceof Database.SqliteError)) return error
+  const { code } = error
+  const told = (ours: StorageErrorCode, words: string): StorageError =>
+    new StorageError(ours, `${path}: ${words} (${messageOf(error)}).`, { cause: error })
+  if (isBusy(error)) {
+    return told('locked', `another process has held it for ${BUSY_TIMEOUT_MS} ms; end that one`)
+  }
+  if (code === 'SQLITE_FULL') return told('full', 'there is no space left on its disk; make room')
+  if (code.startsWith('SQLITE_IOERR')) return told('io', 'its disk refused a read or a write')
+  if (code.startsWith('SQLITE_CORRUPT') || code === 'SQLITE_NOTADB') {
+    return told('corrupt', 'the file is damaged; restore it from a copy')
+  }
+  return error
 }
 
 function guard<T>(path: string, open: () => T): T {

@@ -4,6 +4,10 @@ export type StorageErrorCode =
   | 'cannot_open'
   /** Another process holds the lock. */
   | 'locked'
+  /** There is no space left where the database is. */
+  | 'full'
+  /** The disk, or what it is on, refused a read or a write. */
+  | 'io'
   /** A newer Sandlot has migrated this file. */
   | 'newer_schema'
   /** A reader waited for the writer to make or migrate the file, and it did not. */

@@ -6,9 +6,11 @@ import { sessionReads } from './reads.ts'
 import { storedRules } from './rules.ts'
 import type { SessionsSchema } from './schema.ts'
 import { sessionsMigrations } from './schema.ts'
+import { storedInstructions } from './instructions.ts'
 import { storedSecrets } from './secrets.ts'
 import type { SessionReader, SessionStore } from './store.ts'
 import { sessionWrites } from './writes.ts'
+import { withTypedFailures } from '../typed-failures.ts'
 
 /**
  * Open `sessions.db` for its one writing process (ai-agent), creating and migrating it.
@@ -18,19 +20,20 @@ export async function openSessionStore(path: string): Promise<SessionStore> {
   const database = await openWriter<SessionsSchema>(path, sessionsMigrations)
   const { db } = database
   const output = new OutputWriter(db)
-  return {
+  return withTypedFailures(path, {
     ...sessionReads(db),
     ...sessionWrites(db),
-    ledger: storedLedger(db),
-    rules: storedRules(db),
-    secrets: storedSecrets(db),
+    ledger: withTypedFailures(path, storedLedger(db)),
+    rules: withTypedFailures(path, storedRules(db)),
+    secrets: withTypedFailures(path, storedSecrets(db)),
+    instructions: withTypedFailures(path, storedInstructions(db)),
     appendOutput: (sessionId, callId, offset, bytes, epoch) =>
       output.append(sessionId, callId, offset, bytes, epoch),
     close: async () => {
       await output.flush()
       await database.close()
     },
-  }
+  })
 }
 
 /**
@@ -42,5 +45,5 @@ export async function openSessionReader(
   options: { waitMs?: number; signal?: AbortSignal } = {},
 ): Promise<SessionReader> {
   const database = await openReader<SessionsSchema>(path, sessionsMigrations, options)
-  return { ...sessionReads(database.db), close: () => database.close() }
+  return withTypedFailures(path, { ...sessionReads(database.db), close: () => database.close() })
 }
