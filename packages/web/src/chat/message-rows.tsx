@@ -7,15 +7,23 @@ import type { PendingMessage } from '../state/outbox.ts'
 import { Button } from '../ui/button.tsx'
 import { CopyButton } from '../ui/copy-button.tsx'
 import { useChat } from './chat-context.ts'
+import { ForkButton } from './fork-button.tsx'
 
 const BUBBLE =
   'max-w-[85%] rounded-2xl rounded-br-md border border-transparent bg-bubble px-4 py-2.5 text-base leading-relaxed whitespace-pre-wrap [overflow-wrap:anywhere]'
 
-export const UserMessage = memo(function UserMessage(props: { text: string }) {
+/** `fork`: the prompt that it belongs to, once that has ended. */
+export const UserMessage = memo(function UserMessage(props: {
+  text: string
+  sessionId: string
+  fork: string | undefined
+}) {
+  const { text, sessionId, fork } = props
   return (
-    <div data-testid="message-user" className="flex flex-col items-end">
+    <div data-testid="message-user" className="group/message flex flex-col items-end">
       <span className="sr-only">You: </span>
-      <div className={BUBBLE}>{props.text}</div>
+      <div className={BUBBLE}>{text}</div>
+      {fork !== undefined && <ForkButton sessionId={sessionId} promptId={fork} />}
     </div>
   )
 })

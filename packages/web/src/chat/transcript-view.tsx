@@ -41,6 +41,7 @@ export function TranscriptView(props: {
           before={transcript.entries[index + 1]?.type}
           sessionId={sessionId ?? ''}
           firstWaiting={entry.id === firstWaiting}
+          fork={forkOf(entry, transcript)}
           retryText={index === transcript.entries.length - 1 ? retryable : null}
         />
       ))}
@@ -70,6 +71,8 @@ const Row = memo(function Row(props: {
   before: Entry['type'] | undefined
   sessionId: string
   firstWaiting: boolean
+  /** The prompt after which a new chat may go on. */
+  fork: string | undefined
   retryText: string | null
 }) {
   const { entry, retryText } = props
@@ -88,7 +91,7 @@ const Row = memo(function Row(props: {
           onRetry={retryText === null ? null : () => void chat.send(props.sessionId, retryText)}
         />
       ) : entry.role === 'user' ? (
-        <UserMessage text={entry.text} />
+        <UserMessage text={entry.text} sessionId={props.sessionId} fork={props.fork} />
       ) : entry.role === 'assistant' ? (
         <AssistantMessage entry={entry} last={props.before === undefined || props.before === 'end'} />
       ) : (
@@ -111,6 +114,12 @@ function NoticeRow(props: { notice: Notice; onDismiss: () => void }) {
       </Alert>
     </div>
   )
+}
+
+/** Only a message whose prompt has ended. */
+function forkOf(entry: Entry, { prompt }: Transcript): string | undefined {
+  if (entry.type !== 'message' || entry.role !== 'user') return undefined
+  return entry.promptId === prompt?.id ? undefined : entry.promptId
 }
 
 /** What the last prompt said, when it ended in an error and can be sent again. */
