@@ -48,6 +48,17 @@ describe('the list', () => {
     expect(harness.agent.received).toEqual(['delete first'])
   })
 
+  test('a fork is made by the agent, for the owner alone', async () => {
+    const fork = (browser: Browser, body: object) => browser.post('/api/sessions/first/fork', body)
+    const made = await fork(ann, { promptId: 'p_1' })
+    expect(made.status).toBe(201)
+    expect(await made.json()).toEqual({ sessionId: 'first_fork' })
+    expect((await fork(ann, { promptId: 'p_1', where: 'before' })).status).toBe(201)
+    expect((await fork(ann, {})).status).toBe(400)
+    expect((await fork(bob, { promptId: 'p_1' })).status).toBe(404)
+    expect(harness.agent.received).toEqual(['fork first p_1 after', 'fork first p_1 before'])
+  })
+
   test('deleting needs the agent, reading does not', async () => {
     await harness.agent.drop()
     expect((await ann.get('/api/sessions')).status).toBe(200)

@@ -12,6 +12,7 @@ import {
   EXT,
   approveParams,
   cancelCallParams,
+  forkParams,
   loadSessionMeta,
   newSessionMeta,
   promptMeta,
@@ -24,6 +25,7 @@ import type { EndReason, MetaFields, Mode, SandlotEvent, SessionEvent } from '@s
 import { STOP_REASON_OF } from '@sandlot/shared/events'
 import { mode } from '@sandlot/shared/events'
 import type { SessionSummary } from '@sandlot/shared/frames'
+import { rulesParams } from '@sandlot/shared/rules-api'
 import { newId } from '@sandlot/shared/ids'
 import { openSessionStore } from '@sandlot/storage/sessions/sqlite'
 import type { SessionStore } from '@sandlot/storage/sessions/store'
@@ -241,6 +243,24 @@ export class ScriptedAgent {
         this.#answers.delete(params.toolCallId)
         answer(params.optionId)
         return { answered: true }
+      })
+      .onRequest(EXT.rules, rulesParams, async ({ params: { user, ask } }) => {
+        const { rules } = this.store
+        const made = { id: 'rule_1', createdAt: 1 }
+        if (ask.do === 'add') {
+          await rules.add(user.id, { ...ask.rule, ...made })
+          return { ...ask.rule, ...made, origin: 'user' }
+        }
+        if (ask.do === 'preview') return { looked: 1, changed: [], changedCount: 0 }
+        if (ask.do === 'list') return { rules: await rules.list(user.id), deployment: [], remember: 'always' }
+        if (await rules.revoke(user.id, ask.id)) return {}
+        throw refusal('not_found', 'There is no such rule of yours.')
+      })
+      .onRequest(EXT.fork, forkParams, async ({ params }) => {
+        const { user, sessionId, promptId, where } = params
+        await this.#owned(user.id, sessionId)
+        this.received.push(`fork ${sessionId} ${promptId} ${where}`)
+        return { sessionId: `${sessionId}_fork` }
       })
       .onRequest(EXT.status, z.object({}), () => this.status)
   }
