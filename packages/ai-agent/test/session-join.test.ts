@@ -4,11 +4,12 @@ import { emptyTranscript, foldAll } from '@sandlot/shared/transcript'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { Session } from '../src/session.ts'
-import { SUBSCRIPTION_LIMIT, SubscriptionClosed } from '../src/session-subscription.ts'
+import { SUBSCRIPTION_LIMIT, type Subscription, SubscriptionClosed } from '../src/session-subscription.ts'
 import { defineTool } from '../src/tools/define-tool.ts'
 import type { Tool } from '../src/tools/tool.ts'
 import { z } from 'zod'
-import { AgentBench, heldTool, newSession, whenEvent } from './agent-fixture.ts'
+import { extent } from '../../../test/campaign.ts'
+import { AgentBench, heldTool, newSession, whenEvent, whenIdle } from './agent-fixture.ts'
 import { deltaChunk, sse, textAnswer, toolCalls } from './fake-provider.ts'
 
 /** A tool whose live output comes in `pieces` pieces of ten bytes. */
@@ -60,6 +61,45 @@ async function readInPieces(session: Session, cuts: readonly number[]): Promise<
   }
 }
 
+/** As `readInPieces`, with whatever process there is. */
+async function readOverRestarts(
+  current: () => Promise<Session>,
+  cuts: readonly number[],
+): Promise<SessionEvent[]> {
+  const events: SessionEvent[] = []
+  let after = 0
+  for (let n = 0; ; n++) {
+    const subscription = (await current()).subscribe(after)
+    let left = cuts[n] ?? Number.POSITIVE_INFINITY
+    try {
+      for await (const event of bothOf(subscription)) {
+        if (left-- <= 0) break
+        events.push(event)
+        after = Math.max(after, seqOf(event) ?? 0)
+        if (metaOf(event).event?.type === 'prompt_ended') return events
+      }
+    } catch (error) {
+      // The process went away.
+      if (!(error instanceof SubscriptionClosed)) throw error
+    } finally {
+      subscription.close()
+    }
+  }
+}
+
+async function* bothOf({ catchUp, live }: Subscription): AsyncGenerator<SessionEvent> {
+  yield* catchUp
+  yield* live
+}
+
+/** Resolves when so many more events have been shown, or the prompt has ended. */
+async function seen(session: Session, count: number): Promise<void> {
+  const subscription = session.subscribe(session.seq)
+  let left = count
+  for await (const _ of subscription.live) if (--left <= 0 || !session.running) break
+  subscription.close()
+}
+
 describe('the join', () => {
   test('cut at any event and resumed: the same settled log, each number once, and the same screen', async () => {
     const script = () => [
@@ -90,6 +130,52 @@ describe('the join', () => {
         },
       ),
       { numRuns: 12 },
+    )
+  })
+
+  test('over restarts too: readers that come, are cut off and come back see one log and one screen', async () => {
+    const calls = (key: string) => [{ id: `c_${key}`, name: 'chatty', args: { key } }]
+    const answers = [
+      toolCalls(calls('a'), { text: 'First this.', pieceLength: 3, reasoning: 'Hm.' }),
+      toolCalls(calls('b'), { text: 'Then that.', pieceLength: 3 }),
+      textAnswer('Both have said what they had to say.', { pieceLength: 3 }),
+    ]
+    const answer = ({ body }: { body: { messages: readonly { role: string }[] } }) =>
+      answers[body.messages.filter(({ role }) => role === 'assistant').length] ?? textAnswer('?')
+    const cuts = fc.array(fc.nat({ max: 25 }), { maxLength: 6 })
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(cuts, { minLength: 1, maxLength: 3 }),
+        fc.array(fc.nat({ max: 30 }), { minLength: 1, maxLength: 3 }),
+        async (readers, restarts) => {
+          await using bench = await AgentBench.start(Array.from({ length: 20 }, () => answer))
+          let core = await bench.core({ tools: [chattyTool(8)] })
+          let session = await newSession(core)
+          const { id } = session
+          /** Changes whenever there is another process. */
+          let current = Promise.resolve(session)
+          const reading = readers.map((one) => readOverRestarts(() => current, one))
+          await session.prompt('go')
+          for (const after of restarts) {
+            await seen(session, after)
+            const next = Promise.withResolvers<Session>()
+            current = next.promise
+            await core.leave()
+            core = await bench.core({ tools: [chattyTool(8)] })
+            await core.manager.resumeUnfinished()
+            session = await core.manager.get('u_ada', id)
+            next.resolve(session)
+          }
+          await whenIdle(session)
+          const screen = foldAll(emptyTranscript(), session.log)
+          expect(screen.prompt).toBeNull()
+          for (const events of await Promise.all(reading)) {
+            expect(events.filter((event) => !isLive(event))).toEqual(session.log)
+            expect(foldAll(emptyTranscript(), events)).toEqual(screen)
+          }
+        },
+      ),
+      { numRuns: extent(4, 300) },
     )
   })
 

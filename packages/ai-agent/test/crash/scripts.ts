@@ -184,6 +184,25 @@ export const SCRIPTS: readonly CrashScript[] = [
     mayBeUnknown: ['c_e'],
   },
   {
+    name: 'a command in the background',
+    mode: 'yolo',
+    sandbox: true,
+    answer: thenWords(
+      toolCalls([
+        call('c_b', 'run_shell_command', {
+          command: 'echo begun >> journal; exec sleep 500',
+          background: true,
+        }),
+      ]),
+      toolCalls([shell('c_j', 'until [ -s journal ]; do sleep 0.01; done; cat journal')]),
+      toolCalls([call('c_e', 'stop', { id: 'bg1' })]),
+    ),
+    client: ({ send }) => send('r1', 'start'),
+    once: ['begun'],
+    outputs: { c_j: 'begun\n' },
+    stopped: ['c_e'],
+  },
+  {
     name: 'Stop while a command runs',
     mode: 'yolo',
     sandbox: true,
