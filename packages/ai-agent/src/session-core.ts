@@ -84,7 +84,9 @@ export class SessionCore {
   async store(events: EventGroup, more: Effects = {}): Promise<void> {
     const marked = this.#marks.onAnswer(events)
     const effects = { ...marked.effects, ...more }
-    if (await this.asOwner(this.journal.append(marked.events, effects))) this.tellChanged()
+    const changed = await this.asOwner(this.journal.append(marked.events, effects))
+    marked.kept()
+    if (changed) this.tellChanged()
   }
 
   /** What only the owner may do. When we are not that any more, let go of everything before the caller hears of it. */

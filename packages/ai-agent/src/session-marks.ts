@@ -37,17 +37,18 @@ export class RequestMarks {
     }
   }
 
-  /** The group with the mark on the answer that it brings, if it brings one. */
-  onAnswer(group: EventGroup): { events: EventGroup; effects: Effects } {
+  /** The group with the mark on the answer that it brings, if it brings one. Call `kept` once it is stored. */
+  onAnswer(group: EventGroup): { events: EventGroup; effects: Effects; kept: () => void } {
     const asked = this.#asked
     const place = group.findIndex(isAnswer)
     const event = group[place]
-    if (asked === undefined || event === undefined) return { events: group, effects: {} }
+    if (asked === undefined || event === undefined)
+      return { events: group, effects: {}, kept: () => undefined }
     this.#asked = undefined
-    asked.kept()
     const sandlot = { ...metaOf(event), request: asked.mark }
     const marked: SessionEvent = { ...event, _meta: { ...event._meta, sandlot } }
-    return { events: group.with(place, marked), effects: { requestFrame: asked.frame } }
+    const events = group.with(place, marked)
+    return { events, effects: { requestFrame: asked.frame }, kept: asked.kept }
   }
 
   #note(model: Model, { messages, tools = [], maxTokens }: ModelRequest, upTo: number): void {
