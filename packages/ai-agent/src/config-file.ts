@@ -8,6 +8,10 @@ import { nearest } from '@sandlot/shared/config-names'
 import { messageOf } from '@sandlot/shared/errors'
 import { z } from 'zod'
 import { limitsSection } from './limits/settings.ts'
+import { mcpServersSection } from './mcp/mcp-config.ts'
+import { instructionsSection } from './tools-config/instructions.ts'
+import { toolsSection } from './tools-config/tool-settings.ts'
+import { usersSection } from './tools-config/user-settings.ts'
 import { rulesSection } from './rules/rules-config.ts'
 import { modelsSection, pricesSection } from './model/settings.ts'
 
@@ -17,6 +21,10 @@ export const configFile = z.strictObject({
   prices: pricesSection.optional(),
   limits: limitsSection.optional(),
   rules: rulesSection.optional(),
+  tools: toolsSection.optional(),
+  users: usersSection.optional(),
+  instructions: instructionsSection.optional(),
+  mcpServers: mcpServersSection.optional(),
 })
 export type ConfigFile = z.output<typeof configFile>
 

@@ -40,6 +40,9 @@ const OWN = {
     'SANDLOT_MAX_CONCURRENT_TOOLS',
     'SANDLOT_MAX_TURNS',
     'SANDLOT_CONFIG',
+    // For the way back from where a user signs in to an MCP server.
+    'PORT',
+    'SANDLOT_PUBLIC_URL',
     'SANDLOT_MAX_CALLS',
     'SANDLOT_MAX_TOKENS',
     'SANDLOT_MAX_COST',
@@ -110,9 +113,14 @@ export function namesFor(child: ChildName): string[] {
   return child === 'engine-gate' ? ['SANDLOT_DATA', ...OWN[child]] : [...BOTH, ...OWN[child]]
 }
 
+/** What the configuration file's MCP servers refer to by `${MCP_…}`: ai-agent puts it in, and each server gets its own only. */
+const FOR_MCP_SERVERS = /^MCP_[A-Z0-9_]+$/
+
 /** The environment of one child: the machine's, the shared settings, and its own, each also as `NAME_FILE`. */
 export function childEnvironment(child: ChildName, environment: Environment): Record<string, string> {
-  const names = [...MACHINE, ...namesFor(child).flatMap((name) => [name, `${name}_FILE`])]
+  const referred =
+    child === 'ai-agent' ? Object.keys(environment).filter((name) => FOR_MCP_SERVERS.test(name)) : []
+  const names = [...MACHINE, ...referred, ...namesFor(child).flatMap((name) => [name, `${name}_FILE`])]
   const own: Record<string, string> = {}
   for (const name of names) {
     // Proxy settings are written in both cases, and the lower one is the older custom.

@@ -18,6 +18,7 @@ const environment = {
   SANDLOT_DATA: '/data',
   SANDLOT_TEST_SEED: 'a setting of the command line',
   SANDLOT_PUBLIC_URL: 'https://chat.example.org',
+  MCP_FLIGHTS_TOKEN: 'duffel-token',
   CLOUD_PASSWORD: 'somebody else’s',
   EMPTY: '',
 }
@@ -35,7 +36,7 @@ describe('what each process may know', () => {
     })
   })
 
-  test('ai-agent has the model’s key, and nothing of the service', () => {
+  test('ai-agent has the model’s key, what MCP servers refer to, and of the service only its address', () => {
     expect(childEnvironment('ai-agent', environment)).toEqual({
       NODE_ENV: 'production',
       PATH: '/bin',
@@ -48,6 +49,9 @@ describe('what each process may know', () => {
       OPENAI_API_KEY_FILE: '/secrets/model',
       OPENAI_MODEL: 'some-model',
       DOCKER_HOST: 'unix:///var/run/docker.sock',
+      PORT: '9000',
+      SANDLOT_PUBLIC_URL: 'https://chat.example.org',
+      MCP_FLIGHTS_TOKEN: 'duffel-token',
     })
   })
 

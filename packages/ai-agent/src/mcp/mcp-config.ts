@@ -120,19 +120,18 @@ function plainIssues(
   })
 }
 
+const NAME = /^[A-Za-z0-9][A-Za-z0-9_-]{0,39}$/
+
 /** A server's name is the first half of its tools' ids. */
 export const mcpServersSection = z
-  .record(
-    z
-      .string()
-      .regex(
-        /^[A-Za-z0-9][A-Za-z0-9_-]{0,39}$/,
-        'must be 1–40 letters, digits, - and _, for example flights-mcp',
-      ),
-    server,
-  )
+  .record(z.string(), server)
   .default({})
   .superRefine((servers, ctx) => {
+    for (const name of Object.keys(servers)) {
+      if (NAME.test(name)) continue
+      const message = 'its name must be 1–40 letters, digits, - and _, for example flights-mcp'
+      ctx.addIssue({ code: 'custom', path: [name], message })
+    }
     // Two that the model could not tell apart.
     const seen = new Map<string, string>()
     for (const name of Object.keys(servers)) {

@@ -82,7 +82,13 @@ export function openMcpBench(
       const registry = await tools(userId)
       const id = `${Object.keys(servers)[0] ?? ''}::${name}`
       const found = registry.getTool(id)
-      if (found === undefined) throw new Error(`no ${id} among ${registry.listTools().map((tool) => tool.id).join(', ')}; ${JSON.stringify(logged.slice(-3))}`)
+      if (found === undefined)
+        throw new Error(
+          `no ${id} among ${registry
+            .listTools()
+            .map((tool) => tool.id)
+            .join(', ')}; ${JSON.stringify(logged.slice(-3))}`,
+        )
       return found
     },
     [Symbol.asyncDispose]: close,

@@ -8,7 +8,15 @@ const send = (message) => process.stdout.write(`${JSON.stringify({ jsonrpc: '2.0
 const text = (value) => ({ content: [{ type: 'text', text: value }] })
 const object = (properties = {}, more = {}) => ({ type: 'object', properties, ...more })
 let tools = [
-  { name: 'say', description: 'Says it again.', inputSchema: object({ text: { type: 'string' }, times: { type: 'integer' } }, { required: ['text'], additionalProperties: false }), annotations: { readOnlyHint: true } },
+  {
+    name: 'say',
+    description: 'Says it again.',
+    inputSchema: object(
+      { text: { type: 'string' }, times: { type: 'integer' } },
+      { required: ['text'], additionalProperties: false },
+    ),
+    annotations: { readOnlyHint: true },
+  },
   { name: 'environment', inputSchema: object() },
   { name: 'user', inputSchema: object() },
   { name: 'progress', inputSchema: object({ steps: { type: 'integer' }, everyMs: { type: 'integer' } }) },
@@ -20,7 +28,11 @@ let tools = [
   { name: 'flood', inputSchema: object({ messages: { type: 'integer' } }) },
   { name: 'fails', inputSchema: object() },
   { name: 'rpc-error', inputSchema: object() },
-  { name: 'structured', inputSchema: object({ wrong: { type: 'boolean' } }), outputSchema: object({ count: { type: 'integer' } }, { required: ['count'] }) },
+  {
+    name: 'structured',
+    inputSchema: object({ wrong: { type: 'boolean' } }),
+    outputSchema: object({ count: { type: 'integer' } }, { required: ['count'] }),
+  },
   { name: 'everything', inputSchema: object() },
   { name: 'change', inputSchema: object() },
   { name: 'child', inputSchema: object() },
@@ -42,10 +54,21 @@ if (habit === 'bad-tools')
     { name: '日本 ünï 🙂', description: 'd'.repeat(1_000_000), inputSchema: object() },
     { name: 'n'.repeat(100), inputSchema: object() },
     { name: 'huge', inputSchema: object({ a: { type: 'string', description: 'x'.repeat(100_000) } }) },
-    { name: 'deep', inputSchema: object({ a: Array.from({ length: 200 }).reduce((inner) => ({ type: 'array', items: inner }), {}) }) },
+    {
+      name: 'deep',
+      inputSchema: object({
+        a: Array.from({ length: 200 }).reduce((inner) => ({ type: 'array', items: inner }), {}),
+      }),
+    },
     { name: 'circle', inputSchema: { type: 'object', $ref: '#' } },
     { name: 'bomb', inputSchema: object({ a: { type: 'string', pattern: '^(a+)+$' } }) },
-    { name: 'reference', inputSchema: { $ref: '#/$defs/In', $defs: { In: object({ q: { type: 'string' } }, { required: ['q'] }) } } },
+    {
+      name: 'reference',
+      inputSchema: {
+        $ref: '#/$defs/In',
+        $defs: { In: object({ q: { type: 'string' } }, { required: ['q'] }) },
+      },
+    },
     { name: '__proto__', inputSchema: object() },
   ]
 
@@ -56,7 +79,9 @@ function call(id, { name, arguments: args = {}, _meta = {} }) {
     case 'say':
       return answer(text(Array.from({ length: args.times ?? 1 }, () => args.text).join(' ')))
     case 'environment':
-      return answer(text(JSON.stringify({ env: process.env, cwd: process.cwd(), args: process.argv.slice(2) })))
+      return answer(
+        text(JSON.stringify({ env: process.env, cwd: process.cwd(), args: process.argv.slice(2) })),
+      )
     case 'user':
       return answer(text(String(_meta['sandlot/user'])))
     case 'progress': {
@@ -66,7 +91,15 @@ function call(id, { name, arguments: args = {}, _meta = {} }) {
           clearInterval(step)
           return answer(text('arrived'))
         }
-        send({ method: 'notifications/progress', params: { progressToken: _meta.progressToken, progress: done, total: args.steps ?? 3, message: `step ${done}` } })
+        send({
+          method: 'notifications/progress',
+          params: {
+            progressToken: _meta.progressToken,
+            progress: done,
+            total: args.steps ?? 3,
+            message: `step ${done}`,
+          },
+        })
       }, args.everyMs ?? 10)
       return undefined
     }
@@ -83,14 +116,18 @@ function call(id, { name, arguments: args = {}, _meta = {} }) {
       answer(text('first'))
       return answer(text('second'))
     case 'flood':
-      for (let sent = 0; sent < args.messages; sent++) send({ method: 'notifications/message', params: { level: 'info', data: sent } })
+      for (let sent = 0; sent < args.messages; sent++)
+        send({ method: 'notifications/message', params: { level: 'info', data: sent } })
       return answer(text('after the flood'))
     case 'fails':
       return answer({ ...text('the disk is on fire'), isError: true })
     case 'rpc-error':
       return send({ id, error: { code: -32603, message: 'broken inside' } })
     case 'structured':
-      return answer({ ...text('see the structure'), structuredContent: args.wrong ? { count: 'many' } : { count: 2 } })
+      return answer({
+        ...text('see the structure'),
+        structuredContent: args.wrong ? { count: 'many' } : { count: 2 },
+      })
     case 'everything':
       return answer({
         content: [
@@ -107,16 +144,26 @@ function call(id, { name, arguments: args = {}, _meta = {} }) {
       send({ method: 'notifications/tools/list_changed' })
       return answer(text('changed'))
     case 'child': {
-      const child = spawn(process.execPath, ['-e', 'process.on("SIGTERM",()=>{});setInterval(()=>{},1000)'], { stdio: 'ignore' })
-      const own = spawn(process.execPath, ['-e', 'setInterval(()=>{},1000)'], { stdio: 'ignore', detached: true })
+      const child = spawn(process.execPath, ['-e', 'process.on("SIGTERM",()=>{});setInterval(()=>{},1000)'], {
+        stdio: 'ignore',
+      })
+      const own = spawn(process.execPath, ['-e', 'setInterval(()=>{},1000)'], {
+        stdio: 'ignore',
+        detached: true,
+      })
       return answer(text(JSON.stringify([process.pid, child.pid, own.pid])))
     }
     case 'stderr':
-      for (let line = 0; line < args.lines; line++) process.stderr.write(`line ${line} ${process.env.TOKEN ?? ''}\n`)
+      for (let line = 0; line < args.lines; line++)
+        process.stderr.write(`line ${line} ${process.env.TOKEN ?? ''}\n`)
       return answer(text('said'))
     case 'ask':
       pending.set('question', id)
-      return send({ id: 'question', method: 'elicitation/create', params: { message: 'Which one?', requestedSchema: object({ which: { type: 'string' } }) } })
+      return send({
+        id: 'question',
+        method: 'elicitation/create',
+        params: { message: 'Which one?', requestedSchema: object({ which: { type: 'string' } }) },
+      })
     default:
       return send({ id, error: { code: -32602, message: `no tool ${name}` } })
   }
@@ -128,18 +175,40 @@ lines.on('line', (line) => {
   const message = JSON.parse(line)
   const { id, method, params } = message
   if (method === undefined) {
-    if (id === 'question') send({ id: pending.get('question'), result: text(JSON.stringify(message.result ?? message.error)) })
+    if (id === 'question')
+      send({ id: pending.get('question'), result: text(JSON.stringify(message.result ?? message.error)) })
     return
   }
   if (habit === 'silent') return
   if (method === 'initialize') {
-    if (habit === 'garbage') process.stdout.write('Welcome to my server!\n{"half": \n\u0000\u0001\n[1,2]\n"text"\n')
-    send({ id, result: { protocolVersion: params.protocolVersion, capabilities: { tools: { listChanged: true } }, serverInfo: { name: 'script', version: '1' } } })
+    if (habit === 'garbage')
+      process.stdout.write('Welcome to my server!\n{"half": \n\u0000\u0001\n[1,2]\n"text"\n')
+    send({
+      id,
+      result: {
+        protocolVersion: params.protocolVersion,
+        capabilities: { tools: { listChanged: true } },
+        serverInfo: { name: 'script', version: '1' },
+      },
+    })
   } else if (method === 'tools/list') {
-    if (habit === 'list-forever') send({ id, result: { tools: [{ name: `t${params?.cursor ?? ''}`, inputSchema: object() }], nextCursor: `${Number(params?.cursor ?? 0) + 1}` } })
+    if (habit === 'list-forever')
+      send({
+        id,
+        result: {
+          tools: [{ name: `t${params?.cursor ?? ''}`, inputSchema: object() }],
+          nextCursor: `${Number(params?.cursor ?? 0) + 1}`,
+        },
+      })
     else if (habit === 'pages') {
       const from = Number(params?.cursor ?? 0)
-      send({ id, result: { tools: tools.slice(from, from + 5), ...(from + 5 < tools.length ? { nextCursor: String(from + 5) } : {}) } })
+      send({
+        id,
+        result: {
+          tools: tools.slice(from, from + 5),
+          ...(from + 5 < tools.length ? { nextCursor: String(from + 5) } : {}),
+        },
+      })
     } else send({ id, result: { tools } })
   } else if (method === 'tools/call') call(id, params)
   else if (method === 'notifications/cancelled') cancelled.add(pending.get(params.requestId) ?? 'unknown')
