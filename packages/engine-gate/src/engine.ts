@@ -1,7 +1,7 @@
 /** The engine's side of the gate: requests that are made here from nothing, with headers of our own. */
 import http, { type ClientRequest, type IncomingMessage } from 'node:http'
 import https from 'node:https'
-import { connect, type Socket } from 'node:net'
+import { connect, isIP, type Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { connect as connectTls } from 'node:tls'
 
@@ -67,6 +67,8 @@ export function createEngine(address: EngineAddress): Engine {
             ...common,
             host: address.host,
             port: address.port,
+            // Else Node takes the name in our Host header for the one that the certificate must have.
+            servername: isIP(address.host) === 0 ? address.host : '',
             ...address.tls,
           })
     return request.end(content)

@@ -1,7 +1,5 @@
 /** The gate as a process before a real engine: what it lets through, what it does not, and what its end does to a stream. */
-import { type ChildProcess, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { once } from 'node:events'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -11,48 +9,21 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createDockerBackend } from '@sandlot/sandbox/backends/docker/backend'
 import { testConfig } from '../../sandbox/test/config.ts'
 import { docker, dockerFixture, type DockerFixture, shell } from '../../sandbox/test/docker-fixture.ts'
-import { answers } from '../src/listen.ts'
+import { type GateProcess, killGate, startGateProcess } from './gate-process.ts'
 import { raw, requestText } from './raw-client.ts'
 
-interface GateProcess {
-  child: ChildProcess
-  log(): string
-}
-
-const main = new URL('../src/main.ts', import.meta.url).pathname
 let fixture: DockerFixture
 let data: string
 let socket: string
 let gate: GateProcess
 
-async function startProcess(): Promise<GateProcess> {
-  let log = ''
-  const child = spawn(process.execPath, ['--conditions=sandlot-source', main], {
-    env: {
-      PATH: '/usr/bin:/bin',
-      SANDLOT_DATA: data,
-      SANDLOT_DEPLOYMENT: fixture.deployment,
-      SANDLOT_SANDBOX_IMAGE: testConfig.image,
-      ...(testConfig.dockerHost === undefined ? {} : { DOCKER_HOST: testConfig.dockerHost }),
-    },
-    stdio: ['ignore', 'pipe', 'pipe'],
+const startProcess = (): Promise<GateProcess> =>
+  startGateProcess(socket, {
+    SANDLOT_DATA: data,
+    SANDLOT_DEPLOYMENT: fixture.deployment,
+    SANDLOT_SANDBOX_IMAGE: testConfig.image,
+    ...(testConfig.dockerHost === undefined ? {} : { DOCKER_HOST: testConfig.dockerHost }),
   })
-  for (const stream of [child.stdout, child.stderr])
-    stream.on('data', (text: Buffer) => (log += text.toString()))
-  const end = performance.now() + 60_000
-  while (!(await answers(socket))) {
-    if (child.exitCode !== null || performance.now() > end) throw new Error(`the gate did not open:\n${log}`)
-    await sleep(20)
-  }
-  return { child, log: () => log }
-}
-
-async function kill(process: GateProcess, signal: NodeJS.Signals): Promise<void> {
-  if (process.child.exitCode !== null || process.child.signalCode !== null) return
-  const ended = once(process.child, 'exit')
-  process.child.kill(signal)
-  await ended
-}
 
 beforeAll(async () => {
   fixture = await dockerFixture()
@@ -62,7 +33,7 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   await fixture.dispose()
-  await kill(gate, 'SIGTERM')
+  await killGate(gate, 'SIGTERM')
   await rm(data, { recursive: true, force: true })
 })
 
