@@ -19,7 +19,7 @@
 #define NONCE_BYTES 16
 #define MAX_COMMANDS 256          /* running plus ended but not acknowledged */
 #define MAX_RUNNING 128
-#define WINDOW_BYTES (1u << 20)   /* replay window of one stream while memory is plenty */
+#define WINDOW_BYTES (2u << 20)   /* replay window of one stream while memory is plenty */
 #define WINDOW_MIN (256u << 10)   /* … and when RING_BUDGET is used up */
 #define RING_BUDGET (32u << 20)
 #define STDIN_WINDOW (256u << 10)

@@ -12,8 +12,12 @@ import { signalNumber } from './signals.ts'
 import { terminalSize } from './start-kinds.ts'
 import { StdinWriter } from './stdin.ts'
 
-/** Bytes of one stream that may be on their way or wait here for the consumer. */
-export const CREDIT_BYTES = 512 * 1024
+/**
+ * Bytes of one stream that may be on their way or wait here for the consumer: at first, and at most. Every grant wakes
+ * each process on the way, so a consumer that keeps up with a long output gets longer runs between two of them.
+ */
+const FIRST_CREDIT_BYTES = 512 * 1024
+const MOST_CREDIT_BYTES = 1_536 * 1024
 
 /** A flag of STARTED. */
 const STARTED_MOVED = 2
@@ -52,6 +56,7 @@ export class RemoteCommand implements RunningCommand, Channel {
   readonly #settleExit = Promise.withResolvers<CommandExit>()
   #hasStarted = false
   #moved = false
+  #credit = FIRST_CREDIT_BYTES
   #exit: CommandExit | undefined
   #over = false
 
@@ -181,7 +186,7 @@ export class RemoteCommand implements RunningCommand, Channel {
   /** The limits to send with START or ATTACH. */
   grant(from: Partial<Record<CommandStream, number>>): Record<CommandStream, number> {
     for (const stream of ['stdout', 'stderr'] as const)
-      this.#streams[stream].limit = (from[stream] ?? 0) + CREDIT_BYTES
+      this.#streams[stream].limit = (from[stream] ?? 0) + this.#credit
     return { stdout: this.#streams.stdout.limit, stderr: this.#streams.stderr.limit }
   }
 
@@ -224,15 +229,17 @@ export class RemoteCommand implements RunningCommand, Channel {
     state.done(chunk.offset + chunk.data.length)
     if (this.#options.autoAcknowledge && this.#over)
       this.acknowledge({ stdout: this.#streams.stdout.taken, stderr: this.#streams.stderr.taken })
-    if (state.taken + CREDIT_BYTES - state.limit >= CREDIT_BYTES / 4) this.#grantMore()
+    if (state.taken + this.#credit - state.limit < this.#credit / 4) return
+    if (state.taken >= 4 * this.#credit) this.#credit = Math.min(2 * this.#credit, MOST_CREDIT_BYTES)
+    this.#grantMore()
   }
 
   #grantMore(): void {
     if (this.#over) return
     const { stdout, stderr } = this.#streams
     const before = stdout.limit + stderr.limit
-    stdout.limit = Math.max(stdout.limit, stdout.taken + CREDIT_BYTES)
-    stderr.limit = Math.max(stderr.limit, stderr.taken + CREDIT_BYTES)
+    stdout.limit = Math.max(stdout.limit, stdout.taken + this.#credit)
+    stderr.limit = Math.max(stderr.limit, stderr.taken + this.#credit)
     if (this.#options.autoAcknowledge && stdout.taken + stderr.taken > 0)
       this.acknowledge({ stdout: stdout.taken, stderr: stderr.taken })
     if (stdout.limit + stderr.limit !== before) this.#sendCredit()
