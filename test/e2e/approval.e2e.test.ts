@@ -65,6 +65,49 @@ describe('approvals', () => {
     await second.page.close()
   })
 
+  test('“always”: the question says why, the answer what it remembers; it holds, is listed, and is taken back', async () => {
+    const { ada, script } = world()
+    const make = (id: string, folder: string) => ({
+      id,
+      name: 'run_shell_command',
+      args: { command: `ls && mkdir ${folder}` },
+    })
+    const approval = ada.page.getByTestId('approval')
+    script(toolCalls([make('m1', 'one')]), textAnswer('Made one.'))
+    await ada.say('make a folder')
+    await approval.waitFor()
+    expect(await approval.getByTestId('approval-why').innerText()).toBe(
+      'mkdir one is not known to only read.',
+    )
+    await approval.getByRole('button', { name: /^always\s+commands that begin with mkdir$/i }).click()
+    await ada.answers.filter({ hasText: 'Made one.' }).waitFor()
+
+    script(toolCalls([make('m2', 'two')]), textAnswer('Made two.'))
+    await ada.say('make another')
+    await ada.answers.filter({ hasText: 'Made two.' }).waitFor()
+
+    await ada.page.getByRole('button', { name: /Settings$/ }).click()
+    await ada.page.getByRole('button', { name: 'Revoke Allow commands that begin with mkdir' }).click()
+    await ada.page.getByTestId('rules').getByText('None yet.').waitFor()
+    await ada.page.keyboard.press('Escape')
+    script(toolCalls([make('m3', 'three')]), textAnswer('Then not.'))
+    await ada.say('and a third')
+    await approval.getByRole('button', { name: /^deny(?! with)/i }).click()
+    await ada.answers.filter({ hasText: 'Then not.' }).waitFor()
+  })
+
+  test('two calls that ask are asked together', async () => {
+    const { ada, script } = world()
+    const { requests } = script(
+      toolCalls([touch('t1', 'first.txt'), touch('t2', 'second.txt')]),
+      textAnswer('Both done.'),
+    )
+    await ada.say('touch two')
+    await ada.page.getByTestId('approval-bar').getByRole('button', { name: 'Allow all once' }).click()
+    await ada.answers.filter({ hasText: 'Both done.' }).waitFor()
+    expect(requests()[1]?.body.messages.at(-1)?.content).toContain('second.txt')
+  })
+
   test('Stop while an approval waits: the call is cancelled and the session goes on', async () => {
     const { ada, script } = world()
     script(toolCalls([touch('s', 'never.txt')]))

@@ -55,6 +55,8 @@ export const EXT = {
   rules: '_sandlot/rules',
   /** A person's secrets by name: list, set, remove (`secrets.ts`): `{user, ask}` → `{secrets}`, without values. */
   secrets: '_sandlot/secrets',
+  /** What a person wants the agent to keep to (`instructions.ts`): `{user, text?}` → `{text}`. */
+  instructions: '_sandlot/instructions',
   /** `{}` → `{ready, reasons, model: {name, demo}, defaultMode}`. */
   status: '_sandlot/status',
   /** Notification agent → client, to our own clients: a session's line in the list changed: `{userId, summary}`. */

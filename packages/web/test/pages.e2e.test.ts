@@ -157,6 +157,36 @@ describe('who is here', () => {
     await page.getByRole('heading', { name: 'Sign in' }).waitFor()
     expect(await page.locator('html').getAttribute('data-theme')).toBe('dark')
   })
+
+  test('rules: one’s own are listed and revoked, a new one is tried before it is made', async () => {
+    const page = await signedIn()
+    await page.getByRole('button', { name: /Settings$/ }).click()
+    const rules = page.getByTestId('rules')
+    const own = rules.getByRole('list', { name: 'Your rules' })
+    await own.getByText('Allow commands that begin with npm test').waitFor()
+    await rules.getByText('Rules of this Sandlot, for everybody (1)').click()
+    await rules.getByText('Ask commands that begin with git push').waitFor()
+    await rules.getByRole('button', { name: 'Revoke Never reading and writing secrets/**' }).click()
+    await until(async () => expect(await own.getByRole('listitem').count()).toBe(1))
+    const changed = {
+      sessionId: 's',
+      toolCallId: 'c',
+      title: 'Push',
+      at: 1,
+      before: 'ask',
+      after: 'deny',
+    } as const
+    service.preview = { looked: 40, changed: [changed], changedCount: 1 }
+    await rules.getByLabel('What the rule does').selectOption('Never run')
+    await rules.getByLabel('Pattern').fill('git push *')
+    await rules.getByRole('button', { name: 'Preview' }).click()
+    expect(await rules.getByRole('status').innerText()).toMatch(
+      /changed 1 call of your last 40:\s*Push\s*asks → is denied/,
+    )
+    await rules.getByRole('button', { name: 'Add rule' }).click()
+    await own.getByText('Never commands that begin with git push').waitFor()
+    expect(await rules.getByLabel('Pattern').inputValue()).toBe('')
+  })
 })
 
 describe('a conversation', () => {
@@ -377,13 +407,22 @@ describe('tool cards', () => {
     expect(await first.getByTestId('tool-command').textContent()).toContain('U+202E')
     expect(await first.getByRole('button', { expanded: true }).first().isDisabled()).toBe(true)
     expect(await first.getByTestId('approval').getByRole('button').allTextContents()).toEqual([
-      expect.stringContaining('Allow once'),
-      'Allow for this session',
-      expect.stringContaining('Reject'),
-      'Reject with a reason…',
+      expect.stringContaining('Allow'),
+      expect.stringContaining('Deny'),
+      'Deny with a reason…',
+    ])
+    expect(await first.getByTestId('approval-why').innerText()).toMatch(
+      /rm -rf \{\} is not known to only read\.[^]*U\+202E/,
+    )
+    const second = card(page, 'c_push')
+    const remembering = second.getByRole('group', { name: 'Allow and remember' }).getByRole('button')
+    expect(await remembering.allInnerTexts()).toEqual([
+      expect.stringMatching(/^For this session\s+commands that begin with git push$/),
+      expect.stringMatching(/^Always\s+commands that begin with git push$/),
+      expect.stringMatching(/^Always\s+exactly git push origin main$/),
     ])
     await page.keyboard.press('Control+Alt+Enter')
-    await first.getByRole('button', { name: 'Reject with a reason…' }).click()
+    await first.getByRole('button', { name: 'Deny with a reason…' }).click()
     await first.getByLabel('What the model should do instead').fill('keep dist')
     await page.keyboard.press('Enter')
     await page.getByTestId('approval-bar').getByRole('button', { name: 'Allow all once' }).click()

@@ -29,7 +29,7 @@ const rawOutput = { forModel: '' }
 describe('a call in words', () => {
   test('from its turn to its exit code', () => {
     expect(statusWord(callAfter(() => undefined))).toBe('Waiting its turn')
-    expect(statusWord(callAfter((log) => log.ask('c')))).toBe('Needs approval')
+    expect(statusWord(callAfter((log) => log.ask('c', [])))).toBe('Needs approval')
     expect(statusWord(callAfter((log) => log.started('c')))).toBe('Running')
     const exit = (code: number) =>
       callAfter((log) => log.outcome('c', { status: 'completed', rawOutput }, { exit: { code } }))
@@ -51,7 +51,7 @@ describe('a call in words', () => {
   test('a rejection says who rejected, and why', () => {
     const answered = (by: string, reason?: string) =>
       callAfter((log) => {
-        log.ask('c')
+        log.ask('c', [])
         log.happened({
           type: 'approval_answered',
           toolCallId: 'c',

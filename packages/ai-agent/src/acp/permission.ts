@@ -26,7 +26,11 @@ export async function askPermission(
 ): Promise<void> {
   const response: unknown = await client.request(
     methods.client.session.requestPermission,
-    { sessionId: session.id, toolCall: callOf(session, toolCallId), options: [...options] },
+    {
+      sessionId: session.id,
+      toolCall: callOf(session, toolCallId),
+      options: options.map(({ optionId, name, kind }) => ({ optionId, name, kind })),
+    },
     { cancellationSignal: withdrawn, stopWaitingOnCancel: true },
   )
   const answer = permissionAnswer.safeParse(response)

@@ -3,7 +3,10 @@ import { type AgentConnection, type Stream, agent } from '@agentclientprotocol/s
 import { ClientConnection } from './connection.ts'
 import { addExtensionRequests } from './extension-requests.ts'
 import { addHandshake } from './handshake.ts'
+import { addInstructionsRequests } from './instructions-requests.ts'
 import { addPromptRequests } from './prompt-request.ts'
+import { addRulesRequests } from './rules-requests.ts'
+import { addSecretsRequests } from './secrets-requests.ts'
 import { type AcpParts, makeServing } from './serving.ts'
 import { addSessionRequests } from './session-requests.ts'
 
@@ -19,5 +22,8 @@ export function serveAcp(stream: Stream, parts: AcpParts): AgentConnection {
   addSessionRequests(app, serving)
   addPromptRequests(app, serving)
   addExtensionRequests(app, serving)
+  addRulesRequests(app, serving)
+  addSecretsRequests(app, serving)
+  addInstructionsRequests(app, serving)
   return app.connect(stream)
 }

@@ -236,18 +236,22 @@ describe('cancel', () => {
       call('e', 'nope'),
     ]
     const outcomes = await batch.run(calls, (event) => {
-      if (isOutcome(event)) batch.stop.abort('cancelled')
+      if (isOutcome(event) && event.toolCallId === 'a') batch.stop.abort('cancelled')
     })
     expect(outcomes.map((outcome) => (outcome.status === 'failed' ? outcome.reason : 'completed'))).toEqual([
       'completed',
       'cancelled',
       'cancelled',
       'cancelled',
-      'cancelled',
+      // There was nothing to wait for.
+      'unknown_tool',
     ])
     expect(batch.settled().toSorted()).toEqual(['a', 'b', 'c', 'd', 'e'])
     expect(ran.filter((step) => step.startsWith('+'))).toEqual(['+a', '+b'])
-    expect(batch.metrics.getStats()).toMatchObject({ count: 5, outcomes: { completed: 1, cancelled: 4 } })
+    expect(batch.metrics.getStats()).toMatchObject({
+      count: 5,
+      outcomes: { completed: 1, cancelled: 3, unknown_tool: 1 },
+    })
   })
 
   test('one call alone', async () => {

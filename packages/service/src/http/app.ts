@@ -11,6 +11,9 @@ import { accountsRoutes } from './accounts-routes.ts'
 import { chatRoutes } from './chat-routes.ts'
 import type { AppEnv, Ctx, Parts } from './context.ts'
 import { healthRoutes } from './health-routes.ts'
+import { instructionsRoutes } from './instructions-routes.ts'
+import { rulesRoutes } from './rules-routes.ts'
+import { secretsRoutes } from './secrets-routes.ts'
 import { sessionsRoutes } from './sessions-routes.ts'
 import { webApp } from './web-app.ts'
 
@@ -52,6 +55,9 @@ export function makeApp(parts: Parts): Hono<AppEnv> {
     .route('/api', accountsRoutes(parts))
     .route('/api', chatRoutes(parts))
     .route('/api/sessions', sessionsRoutes(parts))
+    .route('/api/rules', rulesRoutes(parts))
+    .route('/api/secrets', secretsRoutes(parts))
+    .route('/api/instructions', instructionsRoutes(parts))
     .get('/ws', () => {
       throw new SandlotError('bad_request', 'This address takes WebSockets only.')
     })

@@ -30,7 +30,7 @@ export function ApprovalBar(props: { chat: Chat; sessionId: string; waiting: rea
         size="sm"
         onClick={() => answerCalls(props.chat, props.sessionId, props.waiting, 'reject_once')}
       >
-        Reject all
+        Deny all
       </Button>
       <Button
         size="sm"

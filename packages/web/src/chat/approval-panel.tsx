@@ -7,6 +7,8 @@ import { useNow } from '../lib/use-now.ts'
 import { Button, type ButtonVariant } from '../ui/button.tsx'
 import { INPUT } from '../ui/field.tsx'
 import { Kbd } from '../ui/kbd.tsx'
+import { ApprovalRemember } from './approval-remember.tsx'
+import { ApprovalWhy } from './approval-why.tsx'
 import { useChat, useChatState } from './chat-context.ts'
 
 const VARIANT: Record<PermissionOption['kind'], ButtonVariant> = {
@@ -36,6 +38,11 @@ export function ApprovalPanel(props: { call: CallEntry; sessionId: string; first
   const approval = call.approval
   if (approval === undefined) return null
   const options = approval.options.toSorted((a, b) => ORDER.indexOf(a.kind) - ORDER.indexOf(b.kind))
+  const plain = options.filter(({ remembers }) => remembers === undefined)
+  const remembering = options.flatMap((option) => {
+    const { remembers } = option
+    return remembers === undefined ? [] : [{ ...option, remembers }]
+  })
   const reject = options.find((option) => option.kind === 'reject_once')
   const answer = (option: PermissionOption, why?: string) => {
     setAnswered(true)
@@ -48,8 +55,9 @@ export function ApprovalPanel(props: { call: CallEntry; sessionId: string; first
       aria-label={`Approval of ${call.title}`}
       className="flex flex-col gap-2.5"
     >
+      <ApprovalWhy why={approval.why} />
       <div className="flex flex-wrap items-center gap-2">
-        {options.map((option) => (
+        {plain.map((option) => (
           <Button
             key={option.optionId}
             variant={VARIANT[option.kind]}
@@ -70,7 +78,7 @@ export function ApprovalPanel(props: { call: CallEntry; sessionId: string; first
             onClick={() => setReasoning(true)}
             className="max-sm:h-11"
           >
-            Reject with a reason…
+            Deny with a reason…
           </Button>
         )}
       </div>
@@ -101,10 +109,11 @@ export function ApprovalPanel(props: { call: CallEntry; sessionId: string; first
             }}
           />
           <Button type="submit" variant="danger" disabled={answered} className="h-10">
-            Reject
+            Deny
           </Button>
         </form>
       )}
+      <ApprovalRemember options={remembering} disabled={answered} onAnswer={(option) => answer(option)} />
       <ApprovalNote expiresAt={approval.expiresAt} answered={answered} online={online} />
     </div>
   )

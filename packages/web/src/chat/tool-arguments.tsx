@@ -105,7 +105,7 @@ function Folding(props: { text: string; whole: boolean; className: string }) {
 }
 
 /** Text in which characters that would not be seen are shown by number. */
-function Revealed(props: { text: string }) {
+export function Revealed(props: { text: string }) {
   const parts = useMemo(() => revealInvisible(props.text), [props.text])
   return parts.map((part, index) =>
     part.hidden === undefined ? (

@@ -12,6 +12,7 @@ import {
   type SignInRequest,
 } from '@sandlot/shared/api'
 import { errorBody, messageOf, type ErrorCode } from '@sandlot/shared/errors'
+import { instructions } from '@sandlot/shared/instructions'
 import { z } from 'zod'
 
 /** `network`: no answer at all. `unexpected`: an answer that is none of ours, as from a proxy in between. */
@@ -30,7 +31,12 @@ export class ApiError extends Error {
   }
 }
 
-async function call<T>(schema: z.ZodType<T>, method: string, path: string, body?: unknown): Promise<T> {
+export async function call<T>(
+  schema: z.ZodType<T>,
+  method: string,
+  path: string,
+  body?: unknown,
+): Promise<T> {
   let response: Response
   try {
     response = await fetch(path, {
@@ -117,4 +123,14 @@ export async function createKey(name: string): Promise<string> {
 
 export async function revokeKey(id: string): Promise<void> {
   await call(nothing, 'DELETE', `/api/keys/${encodeURIComponent(id)}`)
+}
+
+/** One's own instructions for the agent; empty when there are none. */
+export async function fetchInstructions(): Promise<string> {
+  return (await call(instructions, 'GET', '/api/instructions')).text
+}
+
+/** Answers what is kept. */
+export async function saveInstructions(text: string): Promise<string> {
+  return (await call(instructions, 'PUT', '/api/instructions', { text })).text
 }

@@ -7,6 +7,9 @@ import { signOut } from '../net/http.ts'
 import { Alert } from '../ui/alert.tsx'
 import { Button, IconButton } from '../ui/button.tsx'
 import { ApiKeys } from './api-keys.tsx'
+import { Rules } from './rules.tsx'
+import { Secrets } from './secrets.tsx'
+import { InstructionsForm } from './instructions-form.tsx'
 import { ThemePicker } from './theme-picker.tsx'
 
 export function SettingsDialog(props: { open: boolean; onOpenChange: (open: boolean) => void }) {
@@ -24,6 +27,15 @@ export function SettingsDialog(props: { open: boolean; onOpenChange: (open: bool
           <div className="flex flex-col gap-7 overflow-y-auto p-5">
             <Section title="Appearance">
               <ThemePicker />
+            </Section>
+            <Section title="Instructions" text="What the agent keeps to in all your sessions.">
+              <InstructionsForm />
+            </Section>
+            <Section title="Rules" text="What may run without asking, in all your sessions.">
+              <Rules />
+            </Section>
+            <Section title="Secrets" text="Tokens that tools use for you. The model never sees them.">
+              <Secrets />
             </Section>
             <Section title="API keys" text="For scripts that call POST /api/chat. A key acts as you.">
               <ApiKeys />

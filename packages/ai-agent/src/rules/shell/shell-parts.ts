@@ -220,15 +220,12 @@ function inputOf(redirect: Redirection): (string | undefined)[] {
   return redirect.operator === '<' || redirect.operator === '<>' ? [undefined] : []
 }
 
-/** Characters that make a line look like another one. Tabs and line ends are none of them. */
+/** Characters that are not seen, or make a line look like another one. Tabs and line ends are none of them. */
+const HIDDEN = /(?![\n\t]|\r\n)[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/u
+
 function hiddenCharacter(text: string): string | undefined {
-  // eslint-disable-next-line no-control-regex
-  const found = text.match(
-    /[\u0001-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]|\r(?!\n)/u,
-  )?.[0]
-  return found === undefined
-    ? undefined
-    : `U+${(found.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}`
+  const code = HIDDEN.exec(text)?.[0].codePointAt(0)
+  return code === undefined ? undefined : `U+${code.toString(16).toUpperCase().padStart(4, '0')}`
 }
 
 export function shorten(text: string): string {

@@ -1,0 +1,33 @@
+/** One's own rules about what may run without asking. Kept and compared by ai-agent; passed on here. */
+import { EXT } from '@sandlot/shared/acp-meta'
+import { rule } from '@sandlot/shared/rules'
+import { type RulesAsk, newRule, ruleList, rulePreview } from '@sandlot/shared/rules-api'
+import { Hono } from 'hono'
+import type { AppEnv, Ctx, Parts } from './context.ts'
+import { readBody, requireCaller, requireSignIn } from './request.ts'
+
+export function rulesRoutes(parts: Parts): Hono<AppEnv> {
+  const { agent } = parts
+  const ask = (c: Ctx, what: RulesAsk): Promise<unknown> => {
+    const { id, role } = c.var.caller.account
+    return agent.request(EXT.rules, { user: { id, role }, ask: what })
+  }
+  return new Hono<AppEnv>()
+    .use(requireCaller(parts))
+    .get('/', async (c) => c.json(ruleList.parse(await ask(c, { do: 'list' }))))
+    .post('/', async (c) => {
+      // A leaked key must not leave behind what outlives it.
+      requireSignIn(c)
+      const made = await ask(c, { do: 'add', rule: await readBody(c, newRule) })
+      return c.json(rule.parse(made), 201)
+    })
+    .post('/preview', async (c) => {
+      const shown = await ask(c, { do: 'preview', rule: await readBody(c, newRule) })
+      return c.json(rulePreview.parse(shown))
+    })
+    .delete('/:id', async (c) => {
+      requireSignIn(c)
+      await ask(c, { do: 'revoke', id: c.req.param('id') })
+      return c.body(null, 204)
+    })
+}

@@ -1,0 +1,99 @@
+import { messageOf } from '@sandlot/shared/errors'
+import { type Rule, describeMatch } from '@sandlot/shared/rules'
+import type { RuleList } from '@sandlot/shared/rules-api'
+import { useEffect, useState } from 'react'
+import { cn } from '../lib/cn.ts'
+import { formatDate } from '../lib/format.ts'
+import { fetchRules, revokeRule } from '../net/rules.ts'
+import { Alert } from '../ui/alert.tsx'
+import { Button } from '../ui/button.tsx'
+import { NewRuleForm } from './new-rule-form.tsx'
+
+const EFFECT: Record<Rule['effect'], { word: string; colour: string }> = {
+  allow: { word: 'Allow', colour: 'text-ink' },
+  ask: { word: 'Ask', colour: 'text-waiting' },
+  deny: { word: 'Never', colour: 'text-failed' },
+}
+
+/** What was answered “always”, what one wrote down, and what holds for everybody. */
+export function Rules() {
+  const [list, setList] = useState<RuleList | null>(null)
+  const [problem, setProblem] = useState<string | null>(null)
+  const [busy, setBusy] = useState(false)
+  const reload = () => fetchRules().then(setList, (error: unknown) => setProblem(messageOf(error)))
+  useEffect(() => void reload(), [])
+  const revoke = async (id: string) => {
+    setBusy(true)
+    setProblem(null)
+    try {
+      await revokeRule(id)
+    } catch (error) {
+      setProblem(messageOf(error))
+    } finally {
+      await reload()
+      setBusy(false)
+    }
+  }
+  return (
+    <div className="flex flex-col gap-3" data-testid="rules">
+      {problem !== null && <Alert>{problem}</Alert>}
+      {list !== null && list.rules.length === 0 && (
+        <p className="text-sm text-muted">
+          None yet. What you answer with “Always” is listed here, and can be taken back.
+        </p>
+      )}
+      {list !== null && list.rules.length > 0 && (
+        <ul className="divide-y divide-line rounded-lg border border-line" aria-label="Your rules">
+          {list.rules.map((rule) => (
+            <RuleLine key={rule.id} rule={rule}>
+              <Button
+                size="sm"
+                variant="danger"
+                disabled={busy}
+                aria-label={`Revoke ${EFFECT[rule.effect].word} ${describeMatch(rule.match)}`}
+                onClick={() => void revoke(rule.id)}
+              >
+                Revoke
+              </Button>
+            </RuleLine>
+          ))}
+        </ul>
+      )}
+      {list !== null && list.deployment.length > 0 && (
+        <details className="rounded-lg border border-line text-sm">
+          <summary className="cursor-pointer px-3 py-2 text-muted">
+            Rules of this Sandlot, for everybody ({list.deployment.length})
+          </summary>
+          <ul className="divide-y divide-line border-t border-line">
+            {list.deployment.map((rule) => (
+              <RuleLine key={rule.id} rule={rule} />
+            ))}
+          </ul>
+        </details>
+      )}
+      {list !== null && <NewRuleForm mayAllow={list.remember === 'always'} onAdded={() => void reload()} />}
+    </div>
+  )
+}
+
+function RuleLine(props: { rule: Rule; children?: React.ReactNode }) {
+  const { effect, match, createdAt, expiresAt } = props.rule
+  const { word, colour } = EFFECT[effect]
+  return (
+    <li className="flex items-center gap-3 py-2 pr-2 pl-3">
+      <span className="min-w-0 flex-1">
+        <span className="block text-sm [overflow-wrap:anywhere]">
+          <span className={cn('font-semibold', colour)}>{word}</span>{' '}
+          <span className="whitespace-pre-line">{describeMatch(match)}</span>
+        </span>
+        {createdAt > 0 && (
+          <span className="block text-xs text-muted">
+            since {formatDate(createdAt)}
+            {expiresAt === undefined ? '' : `, until ${formatDate(expiresAt)}`}
+          </span>
+        )}
+      </span>
+      {props.children}
+    </li>
+  )
+}
