@@ -90,6 +90,33 @@ async function newSession(one: TestClient, params: object = by(ADA)): Promise<st
 }
 
 describe('our own client', () => {
+  test('a fork: a new session of one’s own, which both tabs hear of', async () => {
+    await using bench = await AgentBench.start([textAnswer('one')])
+    const core = await bench.core()
+    await using one = await connect(core)
+    const sessionId = await newSession(one)
+    await one.request(methods.agent.session.prompt, { sessionId, prompt: text('hi'), ...by(ADA) })
+    const log = (await core.manager.get('u_ada', sessionId)).log
+    const promptId = log.map((event) => metaOf(event).promptId).find((id) => id !== undefined)
+    const made = await one.request(EXT.fork, { sessionId, promptId, user: ADA })
+    expect(made['sessionId']).not.toBe(sessionId)
+    const fork = await core.manager.get('u_ada', String(made['sessionId']))
+    expect(fork.log).toHaveLength(log.length)
+    await expect(one.request(EXT.fork, { sessionId, promptId, user: BOB })).rejects.toMatchObject({
+      data: { code: 'not_found' },
+    })
+    await expect(one.request(EXT.fork, { sessionId, user: ADA })).rejects.toMatchObject({
+      data: { code: 'bad_request' },
+    })
+    await expect
+      .poll(() => one.others.filter(({ method }) => method === EXT.sessionChanged))
+      .toContainEqual(
+        expect.objectContaining({
+          params: expect.objectContaining({ summary: expect.objectContaining({ sessionId: fork.id }) }),
+        }),
+      )
+  })
+
   test('initialize tells what we can', async () => {
     await using bench = await AgentBench.start()
     await using one = await connect(await bench.core())
