@@ -75,7 +75,8 @@ function addItem(messages: ModelMessage[], item: Item, compaction: Compaction, r
     const most = mostTokens(reader, calls.length)
     const results = calls.map((record) => toolMessage(record, compaction.prunedUpTo, most))
     messages.push(assistantMessage(item.turn, reader), ...results)
-  } else if (item.turn.ended) {
+  } else if (item.turn.ended && messages.at(-1)?.content !== NUDGE) {
+    // Once, also where the answer to it was empty too.
     messages.push({ role: 'user', content: NUDGE })
   }
 }

@@ -1,6 +1,8 @@
 /** The events by which a user's message enters a session. */
 import { type SessionEvent, makeMeta, makeSandlotEvent } from '@sandlot/shared/events'
 import type { QueuedMessage } from './history.ts'
+import type { OnError } from './limits/error-policy.ts'
+import type { ModelImage } from './model/model.ts'
 
 /** A message becomes the prompt of the same name, so that the prompt's id is known while it waits. */
 export function promptIdOf(messageId: string): string {
@@ -15,16 +17,19 @@ export interface PromptStart {
   model: string
   requestId?: string | undefined
   unattended?: boolean
+  /** What a failed call means for the prompt; absent: `continue`. */
+  onError?: OnError | undefined
 }
 
 /** `prompt_started` of the prompt that this message becomes. */
 export function promptStarted(messageId: string, start: PromptStart, at: number): SessionEvent {
-  const { model, requestId, unattended } = start
+  const { model, requestId, unattended, onError } = start
   const event = {
     type: 'prompt_started',
     model,
     ...(requestId === undefined ? {} : { requestId }),
     ...(unattended === true ? { unattended } : {}),
+    ...(onError === undefined ? {} : { onError }),
   } as const
   return makeSandlotEvent(event, { promptId: promptIdOf(messageId) }, at)
 }
@@ -36,6 +41,21 @@ export function userMessage(messageId: string, text: string, promptId: string, a
     content: { type: 'text', text },
     _meta: makeMeta({ promptId }, at),
   }
+}
+
+/** The images of a message, each behind it under an id of its own. */
+export function imageMessages(
+  messageId: string,
+  images: readonly ModelImage[],
+  promptId: string,
+  at: number,
+): SessionEvent[] {
+  return images.map(({ mimeType, data }, index) => ({
+    sessionUpdate: 'user_message_chunk',
+    messageId: `${messageId}_${index + 1}`,
+    content: { type: 'image', mimeType, data },
+    _meta: makeMeta({ promptId }, at),
+  }))
 }
 
 /** A message that waits. `promptId`: the prompt that runs. */

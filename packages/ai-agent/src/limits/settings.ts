@@ -71,7 +71,7 @@ export function readBudgets(
 }
 
 function promptLimits(set: z.output<typeof personLimits>): PromptLimits {
-  const limit = <Name extends keyof Budgets>(name: Name, value: number | undefined): Partial<Budgets> =>
+  const limit = (name: keyof Budgets, value: number | undefined): Partial<Budgets> =>
     value === undefined || value === 0 ? {} : { [name]: value }
   return {
     maxTurns: set.turns ?? 100,

@@ -1,0 +1,274 @@
+/**
+ * The agent without everything round it: the model client and the loop as plain functions, with a list in memory instead of a
+ * database and no sandbox, for programs of your own and for tests.
+ *
+ *     import { createOpenAIModel } from '@sandlot/ai-agent/model/openai'
+ *     import { memoryLog } from '@sandlot/ai-agent/plain/log-store'
+ *     import { plainTool } from '@sandlot/ai-agent/plain/plain-tool'
+ *     import { runAgent } from '@sandlot/ai-agent/run-agent'
+ *
+ *     const model = createOpenAIModel({ baseUrl: 'http://127.0.0.1:8000/v1', apiKey: '', model: 'qwen3' })
+ *     const run = runAgent({ model, tools: [plainTool({ … })], log: memoryLog(), prompt: 'What is the weather?' })
+ *     let step = await run.next()
+ *     for (; step.done !== true; step = await run.next()) show(step.value)   // events, live and settled
+ *     step.value.text                                                          // the answer
+ */
+import { type SessionEvent, isLive } from '@sandlot/shared/events'
+import { newId } from '@sandlot/shared/ids'
+import { SandboxError } from '@sandlot/sandbox/errors'
+import type { Sandbox } from '@sandlot/sandbox/sandbox'
+import { runPrompt } from './agent-loop.ts'
+import { type PromptEnd, promptEndOf, queuedMessages, unfinishedPrompt } from './history.ts'
+import { turnsOf } from './history-items.ts'
+import type { Budgets } from './limits/budgets.ts'
+import type { OnError } from './limits/error-policy.ts'
+import { RETRY_RULES, type RetryRules } from './loop-retry.ts'
+import type { Model, ModelAnswer, ModelChunk, ModelImage, ModelMessage, ModelTool } from './model/model.ts'
+import { type OpenAIModelOptions, createOpenAIModel } from './model/openai.ts'
+import type { LogStore } from './plain/log-store.ts'
+import { createPolicies } from './policies/index.ts'
+import { createToolMetrics } from './policies/tool-metrics.ts'
+import { SYSTEM_PROMPT } from './prompt.ts'
+import type { BatchContext } from './scheduler/batch.ts'
+import { createScheduler } from './scheduler/scheduler.ts'
+import {
+  imageMessages,
+  promptIdOf,
+  promptStarted,
+  queuedMessage,
+  sentMessage,
+  userMessage,
+} from './session-messages.ts'
+import { createRegistry } from './tools/registry.ts'
+import type { Tool, ToolLog } from './tools/tool.ts'
+
+/**
+ * One request to an OpenAI-compatible endpoint. Yields what arrives, returns the whole message; throws `ModelError` with its class, or
+ * the signal's reason. No retries: `runAgent` makes them.
+ */
+export function askOnce(
+  options: OpenAIModelOptions & { messages: readonly ModelMessage[]; tools?: readonly ModelTool[] },
+  signal: AbortSignal = new AbortController().signal,
+): AsyncGenerator<ModelChunk, ModelAnswer> {
+  const { messages, tools = [], ...about } = options
+  return createOpenAIModel(about).stream({ messages, tools }, signal)
+}
+
+/** Where messages are put while a prompt runs. */
+export class Inbox {
+  #waiting: { text: string; as: 'steer' | 'queue' }[] = []
+
+  /** `steer`: joins the running prompt before its next request. `queue`: becomes a prompt of its own behind it. */
+  send(text: string, as: 'steer' | 'queue' = 'steer'): void {
+    this.#waiting.push({ text, as })
+  }
+
+  take(): { text: string; as: 'steer' | 'queue' }[] {
+    return this.#waiting.splice(0)
+  }
+}
+
+export interface RunOptions {
+  model: Model
+  tools: readonly Tool[]
+  /** The session. What an earlier run left unfinished in it is finished first. */
+  log: LogStore
+  /** Absent: only what is unfinished is finished. */
+  prompt?: string | { text: string; images?: readonly ModelImage[]; onError?: OnError }
+  inbox?: Inbox
+  /** Aborted with reason `'cancelled'` (default) it is a Stop: every call gets its outcome, the history stays valid. */
+  signal?: AbortSignal
+  system?: string
+  fallbacks?: readonly Model[]
+  /** Model answers a prompt. Default 100. */
+  maxTurns?: number
+  budgets?: Budgets
+  retry?: RetryRules
+  /** 1–10, default 10. */
+  maxConcurrentTools?: number
+  /** Milliseconds of a call whose tool says nothing. Default 60,000. */
+  toolTimeoutMs?: number
+  /** Absent: there is none, and a call that needs one fails with that reason. */
+  sandbox?: () => Promise<Sandbox>
+  /** Epoch milliseconds. Default `Date.now`. */
+  now?: () => number
+  warnings?: ToolLog
+}
+
+/** How the last prompt ended. `text`: the answer, or the sentence that says why there is none. */
+export type RunResult = Omit<PromptEnd, 'text'> & { text: string }
+
+/**
+ * Run a prompt, and those that wait behind it, to their ends. Yields every event, live and settled; a settled one is stored
+ * before it is yielded. Ending the generator early is a crash: the next run on the same log goes on from there. Throws when there is
+ * neither a prompt nor anything unfinished, and what the store throws.
+ */
+export async function* runAgent(options: RunOptions): AsyncGenerator<SessionEvent, RunResult> {
+  const { log: store, now = Date.now, inbox = new Inbox() } = options
+  const events: SessionEvent[] = [...(await store.read())]
+  const append = async (group: readonly SessionEvent[]): Promise<readonly SessionEvent[]> => {
+    const stored = await store.append(group)
+    events.push(...stored)
+    return stored
+  }
+  let end: RunResult | undefined
+  let resumed = true
+  let running = unfinishedPrompt(events)?.promptId
+  let prompt = options.prompt
+  for (;;) {
+    if (running === undefined) {
+      const started = startOf(events, prompt, options.model.name, now())
+      if (started === undefined) break
+      prompt = undefined
+      running = started.promptId
+      resumed = false
+      yield* await append(started.events)
+    }
+    const promptId = running
+    for await (const group of loopOn(options, events, promptId, resumed, now)) {
+      const waiting = inbox.take().map((message) => {
+        const queued = { ...message, messageId: newId('m') }
+        return queuedMessage(queued, promptId, now())
+      })
+      if (waiting.length > 0) yield* await append(waiting)
+      const [first] = group
+      if (first !== undefined && isLive(first)) yield first
+      else yield* await append(group)
+    }
+    end = resultOf(events, promptId)
+    running = undefined
+    if (end.reason === 'cancelled' || end.reason === 'interrupted') break
+  }
+  if (end === undefined) throw new TypeError('There is no prompt to run, and none to go on with.')
+  return end
+}
+
+/** The beginning of the next prompt: the one that was given, else the first that waits. */
+function startOf(
+  events: readonly SessionEvent[],
+  given: RunOptions['prompt'],
+  model: string,
+  at: number,
+): { promptId: string; events: SessionEvent[] } | undefined {
+  const waiting = queuedMessages(events)
+  if (given === undefined) {
+    const [next] = waiting
+    if (next === undefined) return undefined
+    const promptId = promptIdOf(next.messageId)
+    return {
+      promptId,
+      events: [promptStarted(next.messageId, { model }, at), ...sentMessage(next, promptId, at)],
+    }
+  }
+  const { text, images = [], onError } = typeof given === 'string' ? { text: given } : given
+  const messageId = newId('m')
+  const promptId = promptIdOf(messageId)
+  return {
+    promptId,
+    events: [
+      promptStarted(messageId, { model, ...(onError === undefined ? {} : { onError }) }, at),
+      // What waited when an earlier prompt was stopped goes first.
+      ...waiting.flatMap((message) => sentMessage(message, promptId, at)),
+      userMessage(messageId, text, promptId, at),
+      ...imageMessages(messageId, images, promptId, at),
+    ],
+  }
+}
+
+function resultOf(events: readonly SessionEvent[], promptId: string): RunResult {
+  const end = promptEndOf(events, promptId)
+  if (end === undefined) throw new TypeError(`Prompt ${promptId} has no end in its log.`)
+  return { ...end, text: end.text ?? turnsOf(events, promptId).at(-1)?.text ?? '' }
+}
+
+/** The loop with everything that it works with. */
+function loopOn(
+  options: RunOptions,
+  events: readonly SessionEvent[],
+  promptId: string,
+  resumed: boolean,
+  now: () => number,
+): ReturnType<typeof runPrompt> {
+  const registry = createRegistry()
+  registry.register(...options.tools)
+  const scheduler = createScheduler({
+    maxConcurrent: options.maxConcurrentTools ?? 10,
+    policies: createPolicies({
+      metrics: createToolMetrics(),
+      toolTimeoutMs: options.toolTimeoutMs ?? 60_000,
+      outputLimitBytes: 256 * 1024 * 1024,
+      approvalTtlMs: 86_400_000,
+    }),
+  })
+  const leaving = new AbortController().signal
+  const signal = options.signal ?? leaving
+  const warnings = options.warnings ?? SILENT
+  return runPrompt({
+    promptId,
+    resumed,
+    log: () => events,
+    model: options.model,
+    ...(options.fallbacks === undefined ? {} : { fallbacks: options.fallbacks }),
+    system: options.system ?? SYSTEM_PROMPT,
+    tools: registry.modelTools(),
+    maxTurns: options.maxTurns ?? 100,
+    ...(options.budgets === undefined ? {} : { budgets: options.budgets }),
+    retry: options.retry ?? RETRY_RULES,
+    signal,
+    leaving,
+    runCalls: (calls, context) => scheduler.run(calls, context),
+    batchContext: (turn) => batchContext({ ...options, warnings }, registry, events, promptId, turn, signal),
+    now,
+    warn: (fields, message) => warnings.warn(fields, message),
+  })
+}
+
+const SILENT: ToolLog = { info: () => undefined, warn: () => undefined }
+
+/** Everything is allowed, nothing waits for a person, outputs stay in memory. */
+function batchContext(
+  { sandbox, warnings }: Pick<RunOptions, 'sandbox'> & { warnings: ToolLog },
+  tools: BatchContext['tools'],
+  events: readonly SessionEvent[],
+  promptId: string,
+  turn: number,
+  signal: AbortSignal,
+): BatchContext {
+  const outputs = new Map<string, Uint8Array>()
+  const begun = new Set(events.flatMap(begunCall))
+  const never = new AbortController().signal
+  const nobody = { allowed: false, by: 'unattended' }
+  return {
+    sessionId: 'plain',
+    userId: 'plain',
+    promptId,
+    turn,
+    tools,
+    signal,
+    cancelSignal: () => never,
+    mode: () => 'yolo',
+    sandbox: () =>
+      sandbox?.() ?? Promise.reject(new SandboxError('engine_unavailable', 'There is no sandbox here.')),
+    approval: () => ({ state: 'none', answer: () => Promise.resolve(nobody) }),
+    judge: () => Promise.resolve({ verdict: 'allow', why: [], options: [] }),
+    previousAttempt: () => undefined,
+    begunBefore: (callId) => begun.has(callId),
+    announced: (callId) =>
+      events.some((event) => event.sessionUpdate === 'tool_call' && event.toolCallId === callId),
+    appendOutput: (callId, offset, bytes) => {
+      const before = outputs.get(callId) ?? new Uint8Array()
+      outputs.set(callId, new Uint8Array(Buffer.concat([before.subarray(0, offset), bytes])))
+      return Promise.resolve()
+    },
+    readOutput: (callId, from, to) =>
+      Promise.resolve((outputs.get(callId) ?? new Uint8Array()).subarray(from, to)),
+    events: () => events,
+    log: warnings,
+  }
+}
+
+function begunCall(event: SessionEvent): string[] {
+  const begins =
+    event.sessionUpdate === 'tool_call_update' && event.status === 'in_progress' && !isLive(event)
+  return begins ? [event.toolCallId] : []
+}
