@@ -80,6 +80,7 @@ export interface Browser {
   cookie: string
   post(path: string, body?: unknown, headers?: Record<string, string>): Promise<Response>
   get(path: string, headers?: Record<string, string>): Promise<Response>
+  put(path: string, body: unknown): Promise<Response>
   delete(path: string): Promise<Response>
 }
 
@@ -104,6 +105,7 @@ export function browser(url: string, cookie: string): Browser {
     cookie,
     post: (path, body, headers) => send('POST', path, body, headers),
     get: (path, headers) => send('GET', path, undefined, headers),
+    put: (path, body) => send('PUT', path, body),
     delete: (path) => send('DELETE', path, undefined),
   }
 }

@@ -27,6 +27,7 @@ import { mode } from '@sandlot/shared/events'
 import type { SessionSummary } from '@sandlot/shared/frames'
 import { rulesParams } from '@sandlot/shared/rules-api'
 import { newId } from '@sandlot/shared/ids'
+import { secretsParams } from '@sandlot/shared/secrets'
 import { openSessionStore } from '@sandlot/storage/sessions/sqlite'
 import type { SessionStore } from '@sandlot/storage/sessions/store'
 import { WebSocketServer } from 'ws'
@@ -75,6 +76,8 @@ export class ScriptedAgent {
   }
   /** Requests and notifications in order of arrival, but the handshake. */
   readonly received: string[] = []
+  /** By user, then by name. */
+  readonly secrets = new Map<string, Map<string, string>>()
   readonly store: SessionStore
   readonly #socketPath: string
   #server: Server | undefined
@@ -261,6 +264,14 @@ export class ScriptedAgent {
         await this.#owned(user.id, sessionId)
         this.received.push(`fork ${sessionId} ${promptId} ${where}`)
         return { sessionId: `${sessionId}_fork` }
+      })
+      .onRequest(EXT.secrets, secretsParams, ({ params: { user, ask } }) => {
+        const own = this.secrets.get(user.id) ?? new Map<string, string>()
+        this.secrets.set(user.id, own)
+        if (ask.do === 'set') own.set(ask.name, ask.value)
+        if (ask.do === 'remove' && !own.delete(ask.name))
+          throw new RequestError(-32_600, 'You have no secret of that name.', { code: 'not_found' })
+        return { secrets: [...own.keys()].toSorted().map((name) => ({ name, updatedAt: 1 })) }
       })
       .onRequest(EXT.status, z.object({}), () => this.status)
   }
