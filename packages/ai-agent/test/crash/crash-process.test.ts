@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import { extent, sample } from '../../../../test/campaign.ts'
 import { CrashBench } from './bench.ts'
-import { checkAfterCrashes, finalHistory } from './check.ts'
+import { checkAfterCrashes, eachPlace, finalHistory } from './check.ts'
 import { liveAndDie } from './kill.ts'
 import { type CrashScript, SCRIPTS } from './scripts.ts'
 
@@ -29,13 +29,9 @@ describe('a process that is killed', () => {
     const history = await finalHistory(bench)
     const points = sample(`crash process ${script.name}`, [...passed.keys()], 2)
     let killed = 0
-    for (const place of points) {
-      try {
-        if (await kill(script, place + 1, history)) killed++
-      } catch (error) {
-        throw new Error(`${script.name}, killed at point ${place + 1} (${passed[place]})`, { cause: error })
-      }
-    }
+    await eachPlace(points, async (place) => {
+      if (await kill(script, place + 1, history)) killed++
+    })
     console.log(`${script.name}: ${killed} processes killed at ${points.length} of ${passed.length} points`)
     expect(killed).toBeGreaterThan(0)
   })

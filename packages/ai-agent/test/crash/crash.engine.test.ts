@@ -5,7 +5,7 @@ import { extent, sample } from '../../../../test/campaign.ts'
 import { testConfig } from '../../../sandbox/test/config.ts'
 import { type DockerFixture, dockerFixture, shell } from '../../../sandbox/test/docker-fixture.ts'
 import { CrashBench, type CrashSandboxes, USER } from './bench.ts'
-import { checkAfterCrashes, finalHistory } from './check.ts'
+import { checkAfterCrashes, eachPlace, finalHistory } from './check.ts'
 import { liveAndDie } from './kill.ts'
 import { SCRIPTS } from './scripts.ts'
 
@@ -43,18 +43,14 @@ describe('a process that is killed while its commands run in a container', () =>
       ...(testConfig.dockerHost === undefined ? {} : { host: testConfig.dockerHost }),
     }
     let killed = 0
-    for (const place of sample(`crash engine ${script.name}`, [...passed.keys()], 1)) {
+    await eachPlace(sample(`crash engine ${script.name}`, [...passed.keys()], 1), async (place) => {
       await using bench = await CrashBench.start(script, inContainers)
-      try {
-        const { folder: world, baseUrl } = bench.world
-        const task = { script: script.name, folder: world, baseUrl, endsAt: place + 1, docker }
-        if (await liveAndDie(task)) killed++
-        expect((await bench.live()).how).toBe('done')
-        await checkAfterCrashes(bench, history)
-      } catch (error) {
-        throw new Error(`${script.name}, killed at point ${place + 1} (${passed[place]})`, { cause: error })
-      }
-    }
+      const { folder: world, baseUrl } = bench.world
+      const task = { script: script.name, folder: world, baseUrl, endsAt: place + 1, docker }
+      if (await liveAndDie(task)) killed++
+      expect((await bench.live()).how).toBe('done')
+      await checkAfterCrashes(bench, history)
+    })
     console.log(`${script.name}: ${killed} processes killed, of ${passed.length} points`)
   })
 })

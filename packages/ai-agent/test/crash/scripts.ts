@@ -38,8 +38,8 @@ export interface CrashScript {
   ends?: 'cancelled'
   /** Bytes of output by call. */
   outputs?: Record<string, string>
-  /** Calls whose words after a Stop depend on whether their tool still heard of it. */
-  stopped?: string[]
+  /** Calls whose words differ between runs: they name a path, or depend on whether their tool still heard of a Stop. */
+  variable?: string[]
   /** Calls whose outcome may say that nobody knows, when the life ended while they ran. */
   mayBeUnknown?: string[]
 }
@@ -200,7 +200,7 @@ export const SCRIPTS: readonly CrashScript[] = [
     client: ({ send }) => send('r1', 'start'),
     once: ['begun'],
     outputs: { c_j: 'begun\n' },
-    stopped: ['c_e'],
+    variable: ['c_b', 'c_e'],
   },
   {
     name: 'Stop while a command runs',
@@ -214,7 +214,7 @@ export const SCRIPTS: readonly CrashScript[] = [
     },
     once: ['begun'],
     ends: 'cancelled',
-    stopped: ['c_s'],
+    variable: ['c_s'],
   },
 ]
 

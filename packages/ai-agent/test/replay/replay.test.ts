@@ -70,7 +70,9 @@ describe('a replay', () => {
     const { recording } = await recorded(bench)
     const last = recording.events.findLast((event) => event.sessionUpdate === 'user_message_chunk')
     const without = recording.events.filter((event) => event !== last)
-    expect(replay({ ...recording, events: without }).mismatch?.text).toMatch(/message 7 is not the recorded one: user/)
+    expect(replay({ ...recording, events: without }).mismatch?.text).toMatch(
+      /message 7 is not the recorded one: user/,
+    )
     expect(replay({ ...recording, frames: {} }).mismatch?.text).toContain('system prompt and the tools')
     const frames = Object.fromEntries(
       Object.entries(recording.frames).map(([hash, frame]) => [hash, { ...(frame as object), maxTokens: 7 }]),
