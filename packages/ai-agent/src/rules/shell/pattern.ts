@@ -76,7 +76,19 @@ export function meantBy(pattern: string, words: readonly ArgWord[]): 'yes' | 'ma
   const base = head.literal?.split('/').at(-1)
   const bare = base === undefined ? words : [{ ...head, literal: base, prefix: base }, ...rest]
   for (const candidate of [words, bare]) if (compare(wanted, candidate, false)) return 'yes'
-  return compare(wanted, words, true) || compare(wanted, bare, true) ? 'maybe' : 'no'
+  if (compare(wanted, words, true) || compare(wanted, bare, true)) return 'maybe'
+  return behindOptions(wanted, bare) ? 'maybe' : 'no'
+}
+
+/** `git -C x push` is meant by `git push *`: options stand between the name and what it does. */
+function behindOptions(pattern: readonly PatternWord[], words: readonly ArgWord[]): boolean {
+  const [name, ...literals] = pattern.filter((word) => word !== WILD)
+  const [head, option, ...rest] = words
+  if (literals.length === 0 || head?.literal !== name || option?.prefix.startsWith('-') !== true) return false
+  let at = 0
+  for (const word of rest)
+    if (word.literal === literals[at] || (word.literal === undefined && word.loose)) at++
+  return at >= literals.length
 }
 
 /** `perhaps`: a word that is not known may be whatever the pattern has. */

@@ -44,7 +44,7 @@ const PROOFS: Readonly<Record<string, Proof>> = {
     long: 'noreport dirsfirst filesfirst gitignore prune du si charset= filelimit= matchdirs ignore-case metafirst sort=? inodes device',
   },
   file: {
-    flags: 'bchiLhkNnprsSvz0',
+    flags: 'bchiLkNnprsv0',
     valued: 'eFfP',
     long: 'brief mime mime-type mime-encoding dereference no-dereference keep-going extension',
   },
@@ -66,7 +66,7 @@ const PROOFS: Readonly<Record<string, Proof>> = {
   },
   test: isPlainTest,
   '[': isPlainTest,
-  printf: (words) => words[0]?.literal !== undefined && !words[0].literal.startsWith('-'),
+  printf: isPlainPrintf,
   read: (words) => keepsTo({ flags: 'rs', valued: 'dnNtpu' }, words) && namesOnly(words),
   set: (words) =>
     words.every(({ literal }) => literal !== undefined && /^([-+][euxo]+|pipefail)$/.test(literal)),
@@ -107,11 +107,28 @@ function dateFlag(word: ArgWord): ArgWord {
     : word
 }
 
-/** `test -v name[…]` evaluates the index. */
-function isPlainTest(words: readonly ArgWord[]): boolean {
-  return words.every(({ literal, loose }) =>
-    literal === undefined ? !loose : literal !== '-v' && literal !== '-R',
+/** `-v` and `%n` set variables. */
+function isPlainPrintf([format]: readonly ArgWord[]): boolean {
+  const text = format?.literal
+  return (
+    text !== undefined && !text.startsWith('-') && !/%[^%a-zA-Z]*[hlLjzt]*n/.test(text.replaceAll('%%', ''))
   )
+}
+
+const COMPARES = new Set('= == != < > -eq -ne -lt -le -gt -ge -nt -ot -ef'.split(' '))
+
+/**
+ * `test -v name[…]` evaluates the index. So nothing that is not known may stand where an operator could: only as the
+ * operand of a known one, with so few words that there is one way to read them.
+ */
+function isPlainTest(given: readonly ArgWord[]): boolean {
+  const words = given.at(-1)?.literal === ']' ? given.slice(0, -1) : given
+  if (words.some(({ literal, loose }) => loose || literal === '-v' || literal === '-R')) return false
+  if (words.every(({ literal }) => literal !== undefined)) return true
+  const rest = words[0]?.literal === '!' ? words.slice(1) : words
+  if (rest.length === 1) return true
+  if (rest.length === 2) return rest[0]?.literal !== undefined
+  return rest.length === 3 && COMPARES.has(rest[1]?.literal ?? '')
 }
 
 /** `read` evaluates an index in a name, and sets what it names. */
@@ -127,7 +144,9 @@ function namesOnly(words: readonly ArgWord[]): boolean {
 
 /** Without options (`-i` computes, `-n` makes other names of it); the values are judged as assignments. */
 function declaresPlainly(words: readonly ArgWord[]): boolean {
-  return words.every(({ prefix }) => /^[a-z_][a-z0-9_]*(=|$)/.test(prefix))
+  return words.every(({ literal, prefix }) =>
+    literal === undefined ? /^[a-z_][a-z0-9_]*=/.test(prefix) : /^[a-z_][a-z0-9_]*(=|$)/.test(literal),
+  )
 }
 
 function isNumberOrNothing(words: readonly ArgWord[]): boolean {

@@ -85,7 +85,21 @@ const SHAPES: Readonly<Record<string, Shape>> = {
 const RUNS_OTHERS =
   /^(parallel|script|expect|screen|tmux|at|batch|crontab|systemd-run|unshare|nsenter|ld\.so|ld-linux.*|gdb|valgrind|ltrace|fakeroot|proot|entr|run-parts|start-stop-daemon|hyperfine|xvfb-run|setarch|linux(32|64)|i386|x86_64|mapfile|readarray|complete|compgen|bind|coproc)$/
 
-const SHELLS = new Set(['bash', 'sh', 'dash', 'ash', 'zsh', 'ksh', 'mksh', 'rbash'])
+const SHELLS = new Set(['bash', 'sh', 'dash', 'ash', 'rbash'])
+/** They read another language: what our parser finds in it may not be all. */
+const OTHER_SHELLS = new Set([
+  'zsh',
+  'ksh',
+  'mksh',
+  'ksh93',
+  'fish',
+  'tcsh',
+  'csh',
+  'pwsh',
+  'nu',
+  'elvish',
+  'xonsh',
+])
 
 /** What `words` would run beside itself; undefined when it runs nothing else that we know of. */
 export function unwrap(
@@ -95,6 +109,8 @@ export function unwrap(
   const [head, ...rest] = words
   const name = head?.literal?.split('/').at(-1) ?? ''
   if (SHELLS.has(name)) return shell(rest, input)
+  if (OTHER_SHELLS.has(name))
+    return { ...shell(rest, input), effect: 'acts', problems: ['starts a shell of another language'] }
   switch (name) {
     case 'env':
       return env(rest)
@@ -197,7 +213,8 @@ function shell(rest: readonly ArgWord[], input: readonly (string | undefined)[])
     if (text === '--norc' || text === '--noprofile' || text === '--posix' || /^[-+][euxv]+$/.test(text))
       continue
     if (/^[-+][euxv]*[oO]$/.test(text)) {
-      at++
+      if (rest[++at]?.literal === undefined)
+        return { ...nothing('acts'), problems: ['starts a shell with words that are not known'] }
       continue
     }
     if (/^-[euxv]*c[euxv]*$/.test(text)) {
