@@ -3,6 +3,7 @@ import { dirname, join, normalize } from 'node:path'
 import { expect, test } from 'vitest'
 import { envExample, withSettingsTable } from './configuration-docs.ts'
 import { read, repositoryFiles, ROOT } from './source-files.ts'
+import { toolReference } from './tool-docs.ts'
 
 const HOW = 'Run: node --conditions=sandlot-source test/write-docs.ts'
 
@@ -10,6 +11,10 @@ test('the README and .env.example list every setting', () => {
   const readme = read('README.md').text
   expect(withSettingsTable(readme), HOW).toBe(readme)
   expect(read('.env.example').text, HOW).toBe(envExample())
+})
+
+test('the reference of the tools is that of the tools', () => {
+  expect(read('docs/tools.md').text, HOW).toBe(toolReference())
 })
 
 test('no document points at a file that is not there', () => {

@@ -3,7 +3,9 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { envExample, withSettingsTable } from './configuration-docs.ts'
 import { ROOT } from './source-files.ts'
+import { toolReference } from './tool-docs.ts'
 
 const readme = join(ROOT, 'README.md')
 writeFileSync(readme, withSettingsTable(readFileSync(readme, 'utf8')))
 writeFileSync(join(ROOT, '.env.example'), envExample())
+writeFileSync(join(ROOT, 'docs/tools.md'), toolReference())

@@ -1,6 +1,6 @@
 /** What an operator can set for the agent. The only file here that reads the environment. */
 import { existsSync, readFileSync } from 'node:fs'
-import { join, resolve } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { ConfigError, type Environment, flag, readConfig, wholeNumber } from '@sandlot/shared/config'
 import { nearest } from '@sandlot/shared/config-names'
 import { messageOf } from '@sandlot/shared/errors'
@@ -14,6 +14,7 @@ import { limitVariables, readHost } from './limits-config.ts'
 import { type LimitSettings, budgetVariables, limitsCost, readBudgets } from './limits/settings.ts'
 import { type ModelsSettings, modelVariables, readModels, unpriced } from './model/settings.ts'
 import { type ServerSpec, readServerSpecs } from './mcp/server-spec.ts'
+import { type DeploymentInstructions, readInstructions } from './tools-config/instructions.ts'
 import { type NetworkConfig, readNetwork } from './network-config.ts'
 
 const MiB = 1024 * 1024
@@ -111,6 +112,8 @@ export interface AgentConfig {
   publicUrl: string
   /** What has structure. */
   file: ConfigFile
+  /** What the operator and the team tell the agent in every session. */
+  instructions: DeploymentInstructions
   /** Values that must never appear in a log. */
   secrets: readonly string[]
 }
@@ -139,11 +142,9 @@ export function readAgentConfig(toolNames: readonly string[], env: Environment =
   const builtinTools = readToolNames(read.SANDLOT_BUILTIN_TOOLS, toolNames, problems)
   const network = readNetwork(read, problems)
   const limits = readLimits(read, problems)
-  const file = readConfigFile(
-    resolve(read.SANDLOT_CONFIG ?? join(dataFolder, 'sandlot.json')),
-    read.SANDLOT_CONFIG !== undefined,
-    problems,
-  )
+  const configPath = resolve(read.SANDLOT_CONFIG ?? join(dataFolder, 'sandlot.json'))
+  const file = readConfigFile(configPath, read.SANDLOT_CONFIG !== undefined, problems)
+  const instructions = readInstructions(file.instructions, dirname(configPath), problems)
   const mcpSecrets: string[] = []
   const mcpServers = readServerSpecs(
     file.mcpServers ?? {},
@@ -202,6 +203,7 @@ export function readAgentConfig(toolNames: readonly string[], env: Environment =
     mcpServers,
     publicUrl: read.SANDLOT_PUBLIC_URL ?? `http://127.0.0.1:${read.PORT}`,
     file,
+    instructions,
     secrets: [
       ...(apiKey === undefined ? [] : [apiKey]),
       ...(models?.fallbacks ?? []).map((model) => model.apiKey).filter((key) => key !== ''),

@@ -56,8 +56,8 @@ async function run({ config, log, hiding, lock, stdio }: Run): Promise<number> {
   const stopped = listenForStop()
   const agent = await openAgent(config, log, [], (secret) => hiding.hide(secret))
   const resumed = await agent.resume()
-  const { serve, status } = agent
-  const socket = await listenOnSocket({ path: config.socket, serve, status, log })
+  const { serve, status, listTools } = agent
+  const socket = await listenOnSocket({ path: config.socket, serve, status, listTools, log })
   log.info(
     { socket: config.socket, model: agent.model.name, demo: agent.model.demo, resumed },
     'the agent is ready',

@@ -4,6 +4,7 @@ import type { Sandbox } from '@sandlot/sandbox/sandbox'
 import type { SessionStore } from '@sandlot/storage/sessions/store'
 import type { LoopContext } from './loop-context.ts'
 import type { RetryRules } from './loop-retry.ts'
+import type { AgentMetrics } from './metrics/agent-metrics.ts'
 import type { Model } from './model/model.ts'
 import type { RuleBook } from './rules/rule-book.ts'
 import type { BatchContext } from './scheduler/batch.ts'
@@ -18,8 +19,10 @@ export interface SessionParts {
   model: Model
   /** Asked in this order when the one before is overloaded, throttled or has no quota left. */
   fallbacks?: readonly Model[]
-  /** The system prompt. */
+  /** The system prompt's own text, before what tools and people add. */
   system: string
+  /** What people have told the agent for this user, asked for when a prompt begins. Absent: nothing. */
+  instructions?: (userId: string) => Promise<string>
   /**
    * The user's tools, asked for when a prompt begins (or is taken up again) and the same until it ends; empty with
    * `SANDLOT_TOOLS_ENABLED=false`. Never rejects: a server that does not answer has no tools. At once when the signal aborts.
@@ -35,6 +38,8 @@ export interface SessionParts {
   rules: RuleBook
   /** What people have entrusted to the agent. Absent: nobody can. */
   secrets?: Pick<UserSecrets, 'get' | 'set'>
+  /** Where prompts are counted. */
+  metrics?: AgentMetrics
   maxTurns: number
   /** What this user's prompts may use up; absent: nothing is limited but `maxTurns`. */
   limitsOf?: (userId: string) => Pick<LoopContext, 'maxTurns' | 'budgets' | 'spentToday'>

@@ -6,6 +6,7 @@ import { down } from './commands/down.ts'
 import { replay } from './commands/replay.ts'
 import { sandbox } from './commands/sandbox.ts'
 import { test } from './commands/test.ts'
+import { tools } from './commands/tools.ts'
 import { up } from './commands/up.ts'
 import type { Command } from './context.ts'
 
@@ -44,8 +45,8 @@ export const COMMANDS: Record<string, Listed> = {
   },
   bench: {
     run: bench,
-    usage: 'bench sandbox',
-    summary: 'what a sandbox costs, beside what others do with the same engine',
+    usage: 'bench sandbox|agent',
+    summary: 'what a sandbox costs, what the agent adds to the model; each beside what others do',
     stdout: 'data',
   },
   sandbox: {
@@ -58,6 +59,12 @@ export const COMMANDS: Record<string, Listed> = {
     run: replay,
     usage: 'replay [--record <session>] <file>',
     summary: 'make a recorded session’s model requests again and compare; or record one, secrets hidden',
+    stdout: 'data',
+  },
+  tools: {
+    run: tools,
+    usage: 'tools [--json]',
+    summary: 'every tool of the agent, and whether it is offered',
     stdout: 'data',
   },
   dev: { run: dev, usage: 'dev', summary: 'like up, and what you change is loaded again at once' },

@@ -57,6 +57,8 @@ export const EXT = {
   secrets: '_sandlot/secrets',
   /** What a person wants the agent to keep to (`instructions.ts`): `{user, text?}` → `{text}`. */
   instructions: '_sandlot/instructions',
+  /** `{}` → what was counted since the agent started (`agent-metrics.ts`). */
+  metrics: '_sandlot/metrics',
   /** `{}` → `{ready, reasons, model: {name, demo}, defaultMode}`. */
   status: '_sandlot/status',
   /** Notification agent → client, to our own clients: a session's line in the list changed: `{userId, summary}`. */

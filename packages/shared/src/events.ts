@@ -163,6 +163,8 @@ export const sandlotEvent = z.discriminatedUnion('type', [
   }),
   /** A person stopped the running prompt. Its end follows, also after a restart. */
   z.object({ type: z.literal('stop_asked') }),
+  /** What people have told the agent beside the conversation, from here on; empty: nothing any more. */
+  z.object({ type: z.literal('instructions'), text: z.string() }),
   /** From here on the model reads less; what it was stays in the log. */
   z.object({
     type: z.literal('compacted'),

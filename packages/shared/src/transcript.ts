@@ -281,6 +281,7 @@ function foldSandlotEvent(transcript: Transcript, event: SandlotEvent, meta: San
     case 'prompt_resumed':
     case 'history_mended':
     case 'stop_asked':
+    case 'instructions':
     case 'compacted':
     case 'model_changed':
     case 'gap':

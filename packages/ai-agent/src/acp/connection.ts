@@ -36,7 +36,7 @@ interface Followed {
   notes: readonly string[]
 }
 
-type Parts = Pick<AcpParts, 'manager' | 'model' | 'log'>
+type Parts = Pick<AcpParts, 'manager' | 'model' | 'log' | 'modeCeilingOf'>
 
 export class ClientConnection {
   readonly #client: AgentContext
@@ -88,7 +88,9 @@ export class ClientConnection {
 
   /** Who asks. Throws `bad_request` when our own service does not say so. A foreign client is always the local user. */
   user(meta: unknown): AgentUser {
-    return this.#ours ? parseParams(withUser, meta, '_meta').sandlot.user : LOCAL_USER
+    const user = this.#ours ? parseParams(withUser, meta, '_meta').sandlot.user : LOCAL_USER
+    const modeCeiling = this.#parts.modeCeilingOf?.(user.id, user.modeCeiling) ?? user.modeCeiling
+    return modeCeiling === undefined ? user : { ...user, modeCeiling }
   }
 
   /** `_meta.sandlot` of a request of our own service, by its schema. Undefined for a foreign client. */

@@ -1,7 +1,9 @@
 /** What the handlers of one client's requests work with. */
 import type { AgentStatus } from '@sandlot/shared/acp-meta'
+import type { AgentMetricsReport } from '@sandlot/shared/agent-metrics'
 import { messageOf } from '@sandlot/shared/errors'
 import type { Mode } from '@sandlot/shared/events'
+import type { InstructionRows } from '@sandlot/storage/sessions/instructions'
 import type { UserSecrets } from '../secrets/user-secrets.ts'
 import type { SessionManager } from '../session-manager.ts'
 import type { ToolLog } from '../tools/tool.ts'
@@ -16,6 +18,12 @@ export interface AcpParts {
   model: string
   /** What people have entrusted to the agent. Absent: nobody can. */
   secrets?: UserSecrets
+  /** What people want the agent to keep to. Absent: nobody can say. */
+  instructions?: InstructionRows
+  /** The highest mode that an administrator lets this user have, where the configuration says so. */
+  modeCeilingOf?: (userId: string, said: Mode | undefined) => Mode | undefined
+  /** What was counted since the start. Absent: nothing is. */
+  metrics?: () => AgentMetricsReport
   status(): Promise<AgentStatus>
   version: string
   log: ToolLog

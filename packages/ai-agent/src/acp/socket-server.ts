@@ -9,6 +9,7 @@ import type { Stream } from '@agentclientprotocol/sdk'
 import type { AgentStatus } from '@sandlot/shared/acp-meta'
 import { messageOf } from '@sandlot/shared/errors'
 import { WebSocketServer } from 'ws'
+import type { ToolListing } from '../tools-config/tool-listing.ts'
 import type { ToolLog } from '../tools/tool.ts'
 import { MAX_MESSAGE_BYTES } from './incoming.ts'
 import { webSocketStream } from './web-socket-stream.ts'
@@ -23,6 +24,8 @@ export interface SocketServerParts {
   /** Serve one client. */
   serve: (stream: Stream) => void
   status: () => Promise<AgentStatus>
+  /** The tools there are, for the operator. */
+  listTools: () => Promise<ToolListing>
   log: ToolLog
 }
 
@@ -74,11 +77,12 @@ async function answer(
   parts: SocketServerParts,
 ): Promise<void> {
   try {
-    if (pathOf(request) !== '/status')
+    const path = pathOf(request)
+    if (path !== '/status' && path !== '/tools')
       return send(response, 404, { code: 'not_found', message: 'There is nothing here.' })
     if (request.method !== 'GET')
       return send(response, 405, { code: 'bad_request', message: 'Only GET is possible here.' })
-    send(response, 200, await parts.status())
+    send(response, 200, await (path === '/tools' ? parts.listTools() : parts.status()))
   } catch (error) {
     parts.log.warn({ error: messageOf(error) }, 'the status could not be told')
     send(response, 500, {

@@ -3,6 +3,7 @@ import type { Execute, Policy } from '../tools/tool.ts'
 import { approve } from './approve.ts'
 import { cache } from './cache.ts'
 import { inOrder } from './in-order.ts'
+import { concurrency } from './concurrency.ts'
 import { metrics } from './metrics.ts'
 import { refuse } from './refuse.ts'
 import { once } from './once.ts'
@@ -36,6 +37,7 @@ export function createPolicies(settings: PolicySettings): Policy[] {
     // Again: a call before it may have used up what was left, or ended the prompt.
     refuse(),
     rateLimit(),
+    concurrency(),
     saveOutput(settings.outputLimitBytes),
     cache(),
     retry(),

@@ -217,6 +217,10 @@ export interface Tool<Input extends z.ZodObject = z.ZodObject> {
   /** Milliseconds; absent: the configured default. The model may ask for less, or more up to the maximum, by `timeout_ms` where the tool has it. */
   timeoutMs?: number
   rateLimit?: RateLimit
+  /** Calls of it that run at once, of everybody together; absent: as many as come. */
+  concurrency?: number
+  /** One line for the system prompt, where the tool is there. */
+  hint?: string
   /** Only for a read-only tool: the same arguments give the same result for this long (default 300,000 ms). `version` changes when results do. */
   cache?: { ttlMs?: number; version?: string }
   /** Made again it leaves the same, so a restart that finds it begun makes it again. Reads are so without saying it. */

@@ -5,6 +5,7 @@
 import type { ColumnType, CreateTableBuilder, Kysely } from 'kysely'
 import { sql } from 'kysely'
 import type { Migrations } from '../database.ts'
+import { type InstructionsTable, addInstructions } from './instructions.ts'
 import { type RulesTable, addRules } from './rules.ts'
 import { type SecretsTable, addSecrets } from './secrets.ts'
 import { addUsageCost } from './usage.ts'
@@ -129,6 +130,7 @@ export interface SessionsSchema {
   request_frames: RequestFramesTable
   rules: RulesTable
   secrets: SecretsTable
+  instructions: InstructionsTable
 }
 
 export const sessionsMigrations: Migrations = {
@@ -138,6 +140,7 @@ export const sessionsMigrations: Migrations = {
   '004_usage_cost': { up: addUsageCost },
   '005_request_frames': { up: addRequestFrames },
   '006_secrets': { up: addSecrets },
+  '007_instructions': { up: addInstructions },
 }
 
 async function createTables(db: Kysely<unknown>): Promise<void> {

@@ -5,6 +5,7 @@
 import type { FailureReason, Mode, SessionEvent } from '@sandlot/shared/events'
 import type { SandboxLedger } from '@sandlot/sandbox/ledger'
 import type { RuleStore, UserRule } from './rules.ts'
+import type { InstructionRows } from './instructions.ts'
 import type { SecretRows } from './secrets.ts'
 
 export interface SessionRow {
@@ -129,6 +130,7 @@ export interface SessionStore extends SessionReader {
   readonly ledger: SandboxLedger
   readonly rules: RuleStore
   readonly secrets: SecretRows
+  readonly instructions: InstructionRows
   /** Rejects with `conflict` if the id exists. */
   createSession(row: { id: string; userId: string; cwd: string; mode: Mode; at: number }): Promise<SessionRow>
   /**

@@ -15,7 +15,10 @@ import type { Effects, SessionReader, SessionStore } from './store.ts'
 /** SQLite allows 32,766 values in a statement; an event has four. */
 const EVENTS_PER_INSERT = 1_000
 
-type Writes = Omit<SessionStore, keyof SessionReader | 'ledger' | 'rules' | 'secrets' | 'appendOutput'>
+type Writes = Omit<
+  SessionStore,
+  keyof SessionReader | 'ledger' | 'rules' | 'secrets' | 'instructions' | 'appendOutput'
+>
 
 export function sessionWrites(db: Kysely<SessionsSchema>): Writes {
   return {

@@ -53,6 +53,7 @@ export const askUser = defineTool({
   input,
   // It changes nothing, and asking for leave to ask would be absurd.
   readOnly: true,
+  hint: 'When only the user can decide something and a guess would be costly, ask with ask_user; otherwise decide and say what you assumed.',
   title: (args) => firstLine(textArg(args, 'question') ?? 'Ask the user'),
   async *execute(args, ctx) {
     const question = questionOf(args)

@@ -20,6 +20,7 @@ export const updatePlan = defineTool({
   input,
   // Changes what the user sees, nothing in the workspace.
   readOnly: true,
+  hint: 'For a task of several steps keep a plan with update_plan and update it as you go.',
   timeoutMs: 5000,
   title: () => 'Update the plan',
   async *execute({ entries }) {

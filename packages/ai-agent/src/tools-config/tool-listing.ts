@@ -1,0 +1,54 @@
+/** The tools for an operator to look at: what `./sandlot tools` shows, and the reference page. */
+import type { ToolKind } from '@sandlot/shared/events'
+import type { Tool } from '../tools/tool.ts'
+import { toolParameters } from '../tools/tool-schema.ts'
+
+export interface ListedTool {
+  id: string
+  /** The name that the model uses. */
+  name: string
+  /** `built-in`, or the name of the MCP server. */
+  source: string
+  kind: ToolKind
+  readOnly: boolean
+  /** Absent: the configured default. */
+  timeoutMs?: number
+  available: boolean
+  description: string
+  /** JSON Schema of the arguments. */
+  schema: Record<string, unknown>
+}
+
+/** An MCP server and how it stands. */
+export interface ListedServer {
+  name: string
+  state: string
+  why?: string
+}
+
+export interface ToolListing {
+  /** Whether an agent was running, which alone knows about MCP servers. */
+  running: boolean
+  tools: ListedTool[]
+  servers: ListedServer[]
+}
+
+/** `offered`: what everybody is offered of `all`; the rest is listed as not available. */
+export function listedTools(all: readonly Tool[], offered: readonly Tool[]): ListedTool[] {
+  const byId = new Map(offered.map((tool) => [tool.id, tool]))
+  return all.map((tool) => {
+    const { id, name, kind, readOnly, timeoutMs, description, input } = byId.get(tool.id) ?? tool
+    const source = id.includes('::') ? (id.split('::')[0] ?? '') : 'built-in'
+    return {
+      id,
+      name,
+      source,
+      kind,
+      readOnly,
+      ...(timeoutMs === undefined ? {} : { timeoutMs }),
+      available: byId.has(id),
+      description,
+      schema: toolParameters(input),
+    }
+  })
+}

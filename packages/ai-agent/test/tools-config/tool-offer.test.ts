@@ -1,0 +1,99 @@
+import { describe, expect, test } from 'vitest'
+import { AgentBench, ask, echoTool, newSession, outcomes } from '../agent-fixture.ts'
+import { textAnswer, toolCalls } from '../fake-provider.ts'
+import { offeredToolsOf } from '../../src/tools-config/offered-registry.ts'
+import { type OfferSettings, offeredTools } from '../../src/tools-config/tool-offer.ts'
+import { modeCeilingOf } from '../../src/tools-config/user-settings.ts'
+import { builtinTools } from '../../src/tools/builtin/index.ts'
+import { createRegistry } from '../../src/tools/registry.ts'
+import type { Tool } from '../../src/tools/tool.ts'
+
+const EVERYTHING: OfferSettings = { toolsEnabled: true, builtinTools: 'all' }
+const names = (userId: string, settings: OfferSettings, tools: readonly Tool[] = builtinTools()) =>
+  offeredTools(userId, tools, settings).map(({ name }) => name)
+const remote: Tool = { ...echoTool(), id: 'srv::look', name: 'look', cache: {} }
+
+describe('who is offered what', () => {
+  test('everything, nothing, the listed built-in ones', () => {
+    expect(names('u', EVERYTHING)).toEqual(builtinTools().map(({ name }) => name))
+    expect(names('u', { ...EVERYTHING, toolsEnabled: false })).toEqual([])
+    expect(names('u', { ...EVERYTHING, builtinTools: ['echo'] }, [echoTool(), remote])).toEqual([
+      'echo',
+      'look',
+    ])
+  })
+
+  test('an operator takes single tools away, and changes what they may take', () => {
+    const tools = {
+      echo: { enabled: false },
+      'srv::look': { timeoutMs: 7000, rateLimit: { calls: 2, perMs: 1000 }, cacheTtlMs: 50, concurrency: 3 },
+    }
+    expect(offeredTools('u', [echoTool(), remote], { ...EVERYTHING, tools })).toMatchObject([
+      { id: 'srv::look', timeoutMs: 7000, rateLimit: { calls: 2 }, cache: { ttlMs: 50 }, concurrency: 3 },
+    ])
+    const [never] = offeredTools('u', [remote], { ...EVERYTHING, tools: { 'srv::look': { cacheTtlMs: 0 } } })
+    expect(never).not.toHaveProperty('cache')
+    // What may not be cached is not made so by configuration.
+    const [plain] = offeredTools('u', [echoTool()], { ...EVERYTHING, tools: { echo: { cacheTtlMs: 50 } } })
+    expect(plain).not.toHaveProperty('cache')
+  })
+
+  test('an administrator’s setting for a user wins over the operator’s, in both directions', () => {
+    const users = {
+      off: { tools: false },
+      on: { tools: true },
+      some: { tools: { echo: true, 'srv::look': false } },
+    }
+    const both = [echoTool(), remote]
+    expect(names('off', { ...EVERYTHING, users }, both)).toEqual([])
+    expect(names('some', { ...EVERYTHING, users }, both)).toEqual(['echo'])
+    expect(names('on', { toolsEnabled: false, builtinTools: 'all', users }, both)).toEqual(['echo', 'look'])
+    expect(names('some', { toolsEnabled: false, builtinTools: 'all', users }, both)).toEqual(['echo'])
+    expect(names('constructor', { ...EVERYTHING, users }, both)).toEqual(['echo', 'look'])
+  })
+
+  test('the lower ceiling of the two holds', () => {
+    const users = { ada: { modeCeiling: 'manual' as const } }
+    expect(modeCeilingOf('ada', users, 'yolo')).toBe('manual')
+    expect(modeCeilingOf('ada', { ada: { modeCeiling: 'yolo' } }, 'auto-edit')).toBe('auto-edit')
+    expect(modeCeilingOf('bob', users, undefined)).toBeUndefined()
+  })
+})
+
+test('a registry of everybody is made once, and a user without tools asks for none', async () => {
+  const all = createRegistry()
+  all.register(echoTool())
+  let asked = 0
+  const users = { off: { tools: false } }
+  const settings = { ...EVERYTHING, tools: { echo: { timeoutMs: 2000 } }, users }
+  const toolsOf = offeredToolsOf(async () => {
+    asked++
+    return all
+  }, settings)
+  const { signal } = new AbortController()
+  expect(await toolsOf('a', signal)).toBe(await toolsOf('b', signal))
+  expect(asked).toBe(2)
+  expect((await toolsOf('off', signal)).listTools()).toEqual([])
+  expect(asked).toBe(2)
+})
+
+describe('tools off', () => {
+  test('no `tools` member, no word about tools, and a call that the model makes up finds nothing', async () => {
+    await using bench = await AgentBench.start([
+      toolCalls([{ id: 'c1', name: 'echo', args: { text: 'x' } }]),
+      textAnswer('Hello.'),
+    ])
+    const never = (): never => {
+      throw new Error('no tool code on the way of a text')
+    }
+    const tools = offeredToolsOf(never, { toolsEnabled: false, builtinTools: 'all' })
+    const session = await newSession(await bench.core({ parts: { tools } }))
+    await ask(session, 'hi')
+    for (const { body } of bench.provider.requests) {
+      expect(body).not.toHaveProperty('tools')
+      expect(body).not.toHaveProperty('tool_choice')
+      expect(body.messages[0]?.content).toBe('You are a test.')
+    }
+    expect(outcomes(session.log)).toEqual({ c1: ['failed unknown_tool'] })
+  })
+})

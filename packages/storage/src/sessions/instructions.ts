@@ -1,0 +1,51 @@
+/** What people want the agent to keep to in all their sessions: one text each. */
+import type { Kysely } from 'kysely'
+import type { SessionsSchema } from './schema.ts'
+
+export interface InstructionsTable {
+  user_id: string
+  text: string
+  /** Epoch milliseconds. */
+  updated_at: number
+}
+
+export interface InstructionRows {
+  /** Empty when there is none. */
+  get(userId: string): Promise<string>
+  /** An empty text removes it. */
+  put(userId: string, text: string, at: number): Promise<void>
+}
+
+export function storedInstructions(db: Kysely<SessionsSchema>): InstructionRows {
+  return {
+    async get(userId) {
+      const row = await db
+        .selectFrom('instructions')
+        .select('text')
+        .where('user_id', '=', userId)
+        .executeTakeFirst()
+      return row?.text ?? ''
+    },
+    async put(userId, text, at) {
+      if (text === '') {
+        await db.deleteFrom('instructions').where('user_id', '=', userId).execute()
+        return
+      }
+      await db
+        .insertInto('instructions')
+        .values({ user_id: userId, text, updated_at: at })
+        .onConflict((conflict) => conflict.column('user_id').doUpdateSet({ text, updated_at: at }))
+        .execute()
+    },
+  }
+}
+
+/** The migration. */
+export async function addInstructions(db: Kysely<unknown>): Promise<void> {
+  await db.schema
+    .createTable('instructions')
+    .addColumn('user_id', 'text', (column) => column.primaryKey())
+    .addColumn('text', 'text', (column) => column.notNull())
+    .addColumn('updated_at', 'integer', (column) => column.notNull())
+    .execute()
+}

@@ -1,0 +1,86 @@
+/** docs/tools.md: the reference of the built-in tools, written from the tools themselves. */
+import { builtinTools } from '../packages/ai-agent/src/tools/builtin/index.ts'
+import { toolParameters } from '../packages/ai-agent/src/tools/tool-schema.ts'
+import type { Tool } from '../packages/ai-agent/src/tools/tool.ts'
+
+const OPENING = `# The built-in tools
+
+<!-- Written by test/write-docs.ts from packages/ai-agent/src/tools/builtin. -->
+
+What the agent can do in a person's sandbox. \`./sandlot tools\` shows them with those of MCP servers, and which are offered
+here; [add-a-tool.md](add-a-tool.md) says how to add one. Reads run together and need no permission; what changes something
+runs alone and in order, and is judged by the rules.
+
+Which tools there are is set by \`SANDLOT_TOOLS_ENABLED\` and \`SANDLOT_BUILTIN_TOOLS\`, and in the file \`SANDLOT_CONFIG\`:
+
+    {
+      "tools": {
+        "echo": { "enabled": false },
+        "search_text": { "timeoutMs": 60000, "concurrency": 4, "rateLimit": { "calls": 30, "perMs": 60000 } },
+        "weather::forecast": { "cacheTtlMs": 60000 }
+      },
+      "users": {
+        "<user id>": { "tools": { "run_shell_command": false }, "modeCeiling": "manual" },
+        "<another>": { "tools": false }
+      },
+      "instructions": { "operator": { "file": "house-rules.md" }, "team": "We write TypeScript." }
+    }
+
+What is set for a user wins over everything else. A tool's time limit is at least 1 second and at most 300; after it the
+tool is told to stop, and two seconds later the call is over whatever the tool does.
+`
+
+/** The whole page. */
+export function toolReference(): string {
+  return [OPENING, ...builtinTools().map(sectionOf)].join('\n')
+}
+
+function sectionOf(tool: Tool): string {
+  const facts = [
+    tool.readOnly ? 'reads only' : 'may change something',
+    `kind \`${tool.kind}\``,
+    tool.timeoutMs === undefined
+      ? 'time limit as configured, or as the call says'
+      : `time limit ${tool.timeoutMs / 1000} s`,
+  ]
+  const { properties = {}, required = [] } = toolParameters(tool.input) as {
+    properties?: Record<string, Record<string, unknown>>
+    required?: string[]
+  }
+  const rows = Object.entries(properties).map(([name, schema]) => {
+    const what = String(schema['description'] ?? '').replaceAll('|', '\\|')
+    return `| \`${name}\`${required.includes(name) ? '' : ' (optional)'} | ${typeOf(schema)} | ${what} |`
+  })
+  return [
+    `## ${tool.name}`,
+    '',
+    tool.description,
+    '',
+    `${capitalised(facts.join(', '))}.`,
+    '',
+    '| argument | type | meaning |',
+    '| --- | --- | --- |',
+    ...rows,
+    '',
+  ].join('\n')
+}
+
+function typeOf(schema: Record<string, unknown>): string {
+  const { type, minimum, maximum } = schema
+  const among = schema['enum']
+  if (Array.isArray(among)) return among.map((value) => `\`${String(value)}\``).join(', ')
+  const fallback = schema['default']
+  const range = type === 'integer' && typeof minimum === 'number' ? ` ${rangeOf(minimum, maximum)}` : ''
+  const given = fallback === undefined || fallback === '' ? '' : `, default \`${JSON.stringify(fallback)}\``
+  return `${String(type ?? 'any')}${range}${given}`
+}
+
+function rangeOf(minimum: number, maximum: unknown): string {
+  return typeof maximum === 'number' && maximum < Number.MAX_SAFE_INTEGER
+    ? `${minimum}–${maximum}`
+    : `from ${minimum}`
+}
+
+function capitalised(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1)
+}
