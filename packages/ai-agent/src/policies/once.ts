@@ -1,6 +1,6 @@
 /**
  * A call that had begun when an earlier process died is not begun again, unless that does no harm: it changes nothing, it
- * leaves the same when it is made twice, or the sandbox knows what became of it. Whether any other call had its effect
+ * leaves the same when it is made twice, it had not come as far as an attempt, or the sandbox knows what became of it. Whether any other call had its effect
  * nobody knows, and a guess could do it twice.
  */
 import { CallFailure } from '../tools/call-failure.ts'

@@ -100,7 +100,7 @@ export type ToolOutcome = {
 export interface ApprovalAnswer {
   allowed: boolean
   optionId?: string
-  /** `user`, `expiry`, `cancel`, `unattended`. */
+  /** `user`, `rule`, `expiry`, `cancel`, `unattended`. */
   by: string
   /** What the person told the model. */
   reason?: string
@@ -223,7 +223,10 @@ export interface Tool<Input extends z.ZodObject = z.ZodObject> {
   hint?: string
   /** Only for a read-only tool: the same arguments give the same result for this long (default 300,000 ms). `version` changes when results do. */
   cache?: { ttlMs?: number; version?: string }
-  /** Made again it leaves the same, so a restart that finds it begun makes it again. Reads are so without saying it. */
+  /**
+   * A restart that finds it begun, without a logged attempt, begins it again: made twice it leaves the same, or it logs an
+   * attempt before it does anything. Reads are so without saying it.
+   */
   repeatable?: true
   /** A second call does no harm: it is tried again (default once) when its failure may pass. */
   idempotent?: { retries?: number }

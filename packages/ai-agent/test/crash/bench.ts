@@ -2,6 +2,7 @@
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { SessionEvent } from '@sandlot/shared/events'
 import { createLocalProcessBackend } from '@sandlot/sandbox/backends/local-process'
 import type { Sandbox } from '@sandlot/sandbox/sandbox'
@@ -61,7 +62,11 @@ export async function live(script: CrashScript, world: World, life: Life): Promi
       sandboxes = world.sandboxes?.(parts.store)
       if (sandboxes === undefined) return mortal(parts, life)
       const { acquire } = sandboxes
-      return mortal({ ...parts, sandbox: (userId, signal) => acquire(userId, signal) }, life)
+      const sandbox = async (userId: string, signal: AbortSignal): Promise<Sandbox> => {
+        if (script.wakesIn !== undefined) await sleep(script.wakesIn)
+        return acquire(userId, signal)
+      }
+      return mortal({ ...parts, sandbox }, life)
     },
   })
   const work = async (): Promise<'done'> => {

@@ -26,6 +26,8 @@ export interface CrashScript {
   mode: 'manual' | 'yolo'
   /** Commands run in a sandbox. */
   sandbox?: true
+  /** The sandbox takes so long, in milliseconds. */
+  wakesIn?: number
   /** By the number of assistant messages in the request, and how often it was asked with so many. */
   answer(assistants: number, asked: number): FakeAnswer
   /** What the user does. The messages are sent, and all prompts waited for, in any case. */
@@ -166,6 +168,17 @@ export const SCRIPTS: readonly CrashScript[] = [
     client: ({ send }) => send('r1', 'run'),
     once: ['begun', 'second'],
     outputs: { c_s: LINES, c_t: '2\n' },
+  },
+  {
+    name: 'a command in a sandbox that takes its time',
+    mode: 'yolo',
+    sandbox: true,
+    // Longer than the executor waits before it says so.
+    wakesIn: 320,
+    answer: thenWords(toolCalls([shell('c_s', 'echo begun >> journal; echo up')])),
+    client: ({ send }) => send('r1', 'run'),
+    once: ['begun'],
+    outputs: { c_s: 'up\n' },
   },
   {
     name: 'files written and edited',

@@ -47,6 +47,7 @@ export const editFile = defineTool({
   kind: 'edit',
   input,
   readOnly: false,
+  repeatable: true,
   timeoutMs: 5000,
   title: (args) => `Edit ${textArg(args, 'path') ?? 'a file'}`,
   locations: (args) => pathLocations(args['path']),

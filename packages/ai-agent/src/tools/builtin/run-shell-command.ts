@@ -47,6 +47,7 @@ export const runShellCommand = defineTool({
   kind: 'execute',
   input,
   readOnly: false,
+  repeatable: true,
   hint: 'Prefer the file tools for reading and changing files, and run_shell_command for everything else. What runs on (a server, a watcher) is started with background.',
   requests: ({ command }) => [{ kind: 'shell', command }],
   title: (args) => textArg(args, 'description') ?? firstLine(textArg(args, 'command') ?? 'Run a command'),
