@@ -1,23 +1,18 @@
 /** MCP over HTTP. The SDK does sessions and resumption; this adds bounds, and an end to calls whose stream is over. */
-import {
-  type AuthProvider,
-  type JSONRPCMessage,
-  StreamableHTTPClientTransport,
-} from '@modelcontextprotocol/client'
+import { type JSONRPCMessage, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { boundedFetch } from './bounded-fetch.ts'
+import { STREAM_ENDED } from './client-info.ts'
+import type { OAuthAccess } from './oauth-access.ts'
 
 export interface HttpTransportOptions {
   url: string
   headers: Readonly<Record<string, string>>
-  auth: AuthProvider | undefined
+  auth: OAuthAccess | undefined
   /** Bytes of one message. */
   maxMessageBytes: number
 }
 
 type SendOptions = NonNullable<Parameters<StreamableHTTPClientTransport['send']>[1]>
-
-/** The error code of an answer that we make ourselves, for a stream that ended without one. */
-export const STREAM_ENDED = -32_099
 
 /** Milliseconds between tries to take up a stream again. */
 const RECONNECTION = {
@@ -35,12 +30,13 @@ export class HttpTransport extends StreamableHTTPClientTransport {
     const told = (error: Error): void => {
       this.cutOff = error.message
     }
+    const bounded = boundedFetch(maxMessageBytes, told)
     super(new URL(url), {
       // Redirects are followed within the origin only, as the SDK does by default: headers go nowhere else.
-      fetch: boundedFetch(maxMessageBytes, told),
+      fetch: auth?.watch(bounded) ?? bounded,
       requestInit: { headers: { ...headers } },
       reconnectionOptions: RECONNECTION,
-      ...(auth === undefined ? {} : { authProvider: auth }),
+      ...(auth === undefined ? {} : { authProvider: auth.provider() }),
     })
   }
 

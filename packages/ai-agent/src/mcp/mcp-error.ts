@@ -11,6 +11,7 @@ import {
 } from '@modelcontextprotocol/client'
 import { messageOf } from '@sandlot/shared/errors'
 import { CallFailure } from '../tools/call-failure.ts'
+import { STREAM_ENDED } from './client-info.ts'
 
 const SHOWN_CHARS = 500
 
@@ -97,6 +98,8 @@ export function callFailureOf(
       `${server} neither answered ${tool} nor reported progress in time.`,
       because,
     )
+  if (error instanceof ProtocolError && error.code === STREAM_ENDED)
+    return wentAway(server, tool, error.message, because)
   if (error instanceof ProtocolError) {
     const reason = error.code === ProtocolErrorCode.InvalidParams ? 'invalid_arguments' : 'tool_error'
     return new CallFailure(reason, `${tool} failed: ${reasonOf(error)}`, because)
@@ -112,14 +115,17 @@ export function callFailureOf(
       ...because,
       transient: true,
     })
-  if (sent && (isLost(error) || lost !== undefined)) {
-    const text = `${server} went away while it ran ${tool} (${lost ?? 'the connection ended'}). Whether the call had its effect is not known.`
-    return new CallFailure('interrupted', text, { ...because, transient: true })
-  }
+  if (sent && (isLost(error) || lost !== undefined))
+    return wentAway(server, tool, lost ?? 'the connection ended', because)
   return new CallFailure('unavailable', `${server} cannot be used now: ${lost ?? reasonOf(error)}.`, {
     ...because,
     transient: true,
   })
+}
+
+function wentAway(server: string, tool: string, why: string, because: ErrorOptions): CallFailure {
+  const text = `${server} went away while it ran ${tool} (${why}). Whether the call had its effect is not known.`
+  return new CallFailure('interrupted', text, { ...because, transient: true })
 }
 
 /** Carries the address beside the words: it is for the person, not for the model. */

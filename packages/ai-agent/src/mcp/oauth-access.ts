@@ -43,8 +43,6 @@ export interface OAuthAccessOptions {
 const LINK_MS = 600_000
 /** A token that is about to end is renewed before it is used. */
 const EARLY_MS = 30_000
-/** Calls that were refused with the token before a refresh come back this much later at most. */
-const JUST_NOW_MS = 3_000
 
 const kept = z.object({
   tokens: z.looseObject({ access_token: z.string(), token_type: z.string() }),
@@ -70,7 +68,8 @@ export class OAuthAccess {
   readonly #options: OAuthAccessOptions
   #flow: Flow | undefined
   #working: Promise<void> | undefined
-  #renewedAt = -Infinity
+  /** The token with which each refused request was made. */
+  readonly #refused = new WeakMap<Response, string>()
 
   constructor(options: OAuthAccessOptions) {
     this.#options = options
@@ -81,14 +80,26 @@ export class OAuthAccess {
     return {
       token: () => this.#token(),
       onUnauthorized: async ({ response }) => {
+        const used = this.#refused.get(response)
+        const now = (await this.#tokens())?.tokens.access_token
         // Another call has renewed it while this one was on its way.
-        if (performance.now() - this.#renewedAt < JUST_NOW_MS) return
+        if (used !== undefined && now !== undefined && used !== now) return
         const { resourceMetadataUrl, scope } = extractWWWAuthenticateParams(response)
         await this.#authorize({
           ...(resourceMetadataUrl === undefined ? {} : { resourceMetadataUrl }),
           ...(scope === undefined ? {} : { scope }),
         })
       },
+    }
+  }
+
+  /** Remembers what refused requests were made with; for the same transport. */
+  watch(base: FetchLike): FetchLike {
+    return async (url, init) => {
+      const response = await base(url, init)
+      const bearer = new Headers(init?.headers).get('authorization')?.replace(/^Bearer /, '')
+      if (response.status === 401 && bearer !== undefined) this.#refused.set(response, bearer)
+      return response
     }
   }
 
@@ -119,7 +130,6 @@ export class OAuthAccess {
       ...(issuer === undefined ? {} : { iss: issuer }),
     })
     this.#flow = undefined
-    this.#renewedAt = performance.now()
   }
 
   /** Forget what is kept. */
@@ -155,7 +165,6 @@ export class OAuthAccess {
     const { url, fetch } = this.#options
     const result = await auth(this.#sdkProvider(), { serverUrl: url, fetchFn: fetch, ...how })
     if (result !== 'AUTHORIZED') throw new NeedsAuth('the user has to sign in', this.#link())
-    this.#renewedAt = performance.now()
   }
 
   #link(): string | undefined {

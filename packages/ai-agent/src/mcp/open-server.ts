@@ -71,11 +71,10 @@ async function openHttp(
   headers: Readonly<Record<string, string>>,
   access: OAuthAccess | undefined,
 ): Promise<Opened> {
-  const auth = access?.provider()
   const transport = new HttpTransport({
     url: spec.config.url,
     headers,
-    auth,
+    auth: access,
     maxMessageBytes: MAX_MESSAGE_BYTES,
   })
   return { transport, ending: () => transport.cutOff }

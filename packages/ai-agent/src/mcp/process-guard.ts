@@ -15,7 +15,7 @@ while read -r what group; do
     -) case $groups in *" $group "*) groups="\${groups%% $group *} \${groups#* $group }" ;; esac ;;
   esac
 done
-for group in $groups; do kill -KILL -- "-$group" 2>/dev/null; done
+for group in $groups; do kill -s KILL -- "-$group" 2>/dev/null; done
 `
 
 /** Put before a command: tells the guard of the group before the command itself begins. File descriptor 3 is the guard’s. */

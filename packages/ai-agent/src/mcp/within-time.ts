@@ -24,8 +24,13 @@ export function withinTime<T>(ms: number, work: () => T): T {
   try {
     script.runInContext(context, { timeout: ms })
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? error.code : undefined
-    if (code === 'ERR_SCRIPT_EXECUTION_TIMEOUT') throw new TookTooLong(`it took more than ${ms} ms`)
+    // Not `instanceof`: the error is of the context that was ended.
+    const timedOut =
+      typeof error === 'object' &&
+      error !== null &&
+      'code' in error &&
+      error.code === 'ERR_SCRIPT_EXECUTION_TIMEOUT'
+    if (timedOut) throw new TookTooLong(`it took more than ${ms} ms`)
     throw error
   } finally {
     context['work'] = undefined

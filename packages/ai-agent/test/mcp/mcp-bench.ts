@@ -1,5 +1,5 @@
 /** Servers as the agent has them, for tests: the real parts, a folder of their own, and everything ended at the end. */
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -10,6 +10,7 @@ import { mcpServersSection } from '../../src/mcp/mcp-config.ts'
 import { readServerSpecs } from '../../src/mcp/server-spec.ts'
 import type { ToolRegistry } from '../../src/tools/registry.ts'
 import type { Tool } from '../../src/tools/tool.ts'
+import { TestBatch, type TestBatchOptions } from '../scheduler/test-batch.ts'
 
 export const SCRIPT = fileURLToPath(new URL('script-server.mjs', import.meta.url))
 export const USER = 'u_test'
@@ -93,4 +94,23 @@ export function openMcpBench(
     },
     [Symbol.asyncDispose]: close,
   }
+}
+
+/** Calls of these tools through the scheduler and every policy, as a prompt would make them. */
+export function batchOf(registry: ToolRegistry, options: TestBatchOptions = {}): TestBatch {
+  return new TestBatch({ tools: registry.listTools(), ...options })
+}
+
+/** True while the process exists. A zombie has ended. */
+export function isAlive(pid: number): boolean {
+  try {
+    return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'))
+  } catch {
+    return false
+  }
+}
+
+/** Resolves when it is true; the test's own limit ends the waiting. */
+export async function until(what: () => boolean | Promise<boolean>): Promise<void> {
+  while (!(await what())) await new Promise((resolve) => void setTimeout(resolve, 10))
 }

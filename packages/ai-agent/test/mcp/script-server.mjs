@@ -85,6 +85,7 @@ function call(id, { name, arguments: args = {}, _meta = {} }) {
     case 'user':
       return answer(text(String(_meta['sandlot/user'])))
     case 'progress': {
+      pending.set(id, name)
       let done = 0
       const step = setInterval(() => {
         if (++done > (args.steps ?? 3)) {

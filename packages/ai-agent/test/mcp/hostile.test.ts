@@ -1,0 +1,134 @@
+import { describe, expect, test } from 'vitest'
+import { checkSchema } from '../../src/mcp/schema-check.ts'
+import { createLineReader } from '../../src/mcp/line-reader.ts'
+import fc from 'fast-check'
+import { batchOf, openMcpBench, scripted } from './mcp-bench.ts'
+
+describe('a hostile server', () => {
+  test('bad tools cost themselves only; names, descriptions and schemas become legal', async () => {
+    await using bench = openMcpBench({ s: scripted('bad-tools') })
+    const tools = await bench.tools()
+    expect(
+      tools
+        .listTools()
+        .map(({ id }) => id.slice(0, 20))
+        .toSorted(),
+    ).toEqual([
+      's::__proto__',
+      's::bomb',
+      's::circle',
+      `s::${'n'.repeat(17)}`,
+      's::reference',
+      's::say',
+      's::日本 ünï 🙂',
+    ])
+    for (const { name, description, parameters } of tools.modelTools()) {
+      expect(name).toMatch(/^[A-Za-z0-9_-]{1,64}$/)
+      expect(description.length).toBeLessThanOrEqual(4_000)
+      expect(parameters).toMatchObject({ type: 'object', properties: expect.any(Object) as unknown })
+    }
+    expect(tools.getTool('reference')?.input).toMatchObject({
+      parameters: { required: ['q'], properties: { q: { type: 'string' } } },
+    })
+    const problems = bench.logged.flatMap(({ fields }) => fields['problem'] ?? [])
+    expect(problems).toHaveLength(10)
+    expect(problems).toContain('"again": it is announced twice')
+  })
+
+  test('a schema that goes round in circles, or a pattern that never ends, holds up nobody', async () => {
+    await using bench = openMcpBench({ s: scripted('bad-tools') })
+    const batch = batchOf(await bench.tools())
+    // The server decides about what we cannot; this one knows neither tool.
+    expect(await batch.call('circle', {})).toMatchObject({
+      reason: 'invalid_arguments',
+      forModel: expect.stringContaining('no tool circle'),
+    })
+    expect(await batch.call('bomb', { a: `${'a'.repeat(50)}!` })).toMatchObject({
+      forModel: expect.stringContaining('no tool bomb'),
+    })
+    expect(
+      checkSchema({ type: 'object', properties: { a: { pattern: '^(a+)+$' } } }, { a: `${'a'.repeat(50)}!` }),
+    ).toMatchObject({
+      fits: 'unknown',
+      tookTooLong: true,
+    })
+  })
+
+  test('what is no message on its stdout is skipped and told', async () => {
+    await using bench = openMcpBench({ s: scripted('garbage') })
+    expect(await batchOf(await bench.tools()).call('say', { text: 'x' })).toMatchObject({ forModel: 'x' })
+    expect(bench.logged).toContainEqual({
+      level: 'warn',
+      fields: { server: 's', count: 1, line: 'Welcome to my server!' },
+      message: 'an MCP server printed what is no message',
+    })
+  })
+
+  test('that never answers is unavailable after its time', async () => {
+    await using bench = openMcpBench({ s: scripted('silent', { startTimeoutMs: 1_000 }) })
+    expect((await bench.tools()).listTools()).toEqual([])
+    const [state] = await bench.mcp.servers.states('u_test', AbortSignal.abort())
+    expect(state).toMatchObject({ state: 'unavailable' })
+  })
+
+  test('that lists tools for ever is listed as far as anybody would read', async () => {
+    await using bench = openMcpBench({ s: scripted('list-forever') })
+    expect((await bench.tools()).listTools()).toHaveLength(64)
+  })
+
+  test('a message beyond the limit ends the connection and one call, in bounded memory', async () => {
+    await using bench = openMcpBench({ s: scripted() })
+    const batch = batchOf(await bench.tools())
+    expect(await batch.call('large', { bytes: 50_000_000 })).toMatchObject({
+      reason: 'interrupted',
+      forModel: expect.stringContaining('it sent a message of more than 16777216 bytes'),
+    })
+    expect((await bench.tools()).has('s::say')).toBe(true)
+  })
+
+  test('a long result is cut for the model and kept whole in the store', async () => {
+    await using bench = openMcpBench({ s: scripted() })
+    const batch = batchOf(await bench.tools())
+    const outcome = await batch.call('large', { bytes: 2_000_000 }, 'long')
+    expect(outcome.forModel.length).toBeLessThan(12_000)
+    expect(outcome.outputInfo).toMatchObject({ bytes: 2_000_000, truncated: true })
+    expect(batch.outputs.get('long')?.length).toBe(2_000_000)
+  })
+
+  test('a flood of notifications is taken at a pace; the answer behind it arrives', async () => {
+    await using bench = openMcpBench({ s: scripted() })
+    const batch = batchOf(await bench.tools())
+    expect(await batch.call('flood', { messages: 6_000 })).toMatchObject({ forModel: 'after the flood' })
+  })
+})
+
+describe('lines', () => {
+  test('are the same however their bytes are cut', () => {
+    fc.assert(
+      fc.property(
+        fc.array(
+          fc.string({ unit: 'grapheme' }).map((line) => line.replaceAll(/[\r\n]/g, '')),
+          { maxLength: 8 },
+        ),
+        fc.array(fc.nat(7), { maxLength: 40 }),
+        (lines, cuts) => {
+          const bytes = Buffer.from(lines.map((line) => `${line}\r\n`).join(''))
+          const reader = createLineReader(10_000)
+          const read: string[] = []
+          let from = 0
+          for (const length of [...cuts, bytes.length]) {
+            read.push(...reader.push(bytes.subarray(from, from + length)).map(String))
+            from += length
+          }
+          expect(read).toEqual(lines.filter((line) => line !== ''))
+        },
+      ),
+    )
+  })
+
+  test('longer than allowed end it, also without an end', () => {
+    const reader = createLineReader(10)
+    expect(() => reader.push(Buffer.from('12345\n1234567890\n1'))).not.toThrow()
+    expect(() => reader.push(Buffer.from('1234567890'))).toThrow('more than 10 bytes')
+  })
+})

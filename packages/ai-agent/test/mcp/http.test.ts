@@ -1,0 +1,167 @@
+import { describe, expect, test } from 'vitest'
+import { json, startHttpServer } from './http-server.ts'
+import { batchOf, openMcpBench } from './mcp-bench.ts'
+
+const calls = (seen: readonly { rpc?: string }[]): string[] => seen.flatMap(({ rpc }) => rpc ?? [])
+
+describe('a server over HTTP', () => {
+  test('is greeted once, called in its session with the operator’s headers, and left at the end', async () => {
+    await using server = await startHttpServer()
+    await using bench = openMcpBench(
+      { web: { url: server.url, headers: { Authorization: 'Bearer ${KEY}' } } },
+      { env: { KEY: 'operators-key' } },
+    )
+    const batch = batchOf(await bench.tools())
+    expect(await batch.call('look', {})).toMatchObject({ status: 'completed', forModel: 'called look' })
+    const [session] = server.sessions
+    const call = server.seen.find(({ rpc }) => rpc === 'tools/call')
+    expect(call?.headers).toMatchObject({ authorization: 'Bearer operators-key', 'mcp-session-id': session })
+    // Whom a call is for is nobody’s business outside.
+    expect(JSON.stringify(server.seen)).not.toContain('u_test')
+    await bench.close()
+    expect(server.sessions.size).toBe(0)
+    expect(server.seen.at(-1)?.method).toBe('DELETE')
+  })
+
+  test('that has forgotten the session gets a new one, and the call once', async () => {
+    await using server = await startHttpServer()
+    await using bench = openMcpBench({ web: { url: server.url } })
+    const batch = batchOf(await bench.tools())
+    server.sessions.clear()
+    expect(await batch.call('look', {})).toMatchObject({ status: 'completed' })
+    expect(calls(server.seen).filter((rpc) => rpc === 'initialize')).toHaveLength(2)
+  })
+
+  test('whose stream ends without the answer: the call is over at once, and was perhaps done', async () => {
+    await using server = await startHttpServer()
+    await using bench = openMcpBench({ web: { url: server.url } })
+    const batch = batchOf(await bench.tools())
+    server.intercept = (_request, response, message) => {
+      if (message?.method !== 'tools/call') return false
+      response.writeHead(200, { 'content-type': 'text/event-stream' })
+      response.write(': hello\n\n')
+      setTimeout(() => response.destroy(), 20)
+      return true
+    }
+    expect(await batch.call('look', {})).toMatchObject({ status: 'failed', reason: 'interrupted' })
+  })
+
+  test('whose stream breaks off with an event id is taken up again from there', async () => {
+    await using server = await startHttpServer()
+    await using bench = openMcpBench({ web: { url: server.url } })
+    const batch = batchOf(await bench.tools())
+    let asked: number | undefined
+    server.intercept = (request, response, message) => {
+      const events = { 'content-type': 'text/event-stream' }
+      if (message?.method === 'tools/call') {
+        asked = message.id
+        response.writeHead(200, events).end('id: e1\nretry: 10\ndata: \n\n')
+        return true
+      }
+      if (request.headers['last-event-id'] !== 'e1') return false
+      const result = { content: [{ type: 'text', text: 'after all' }] }
+      response.writeHead(200, events)
+      response.end(`id: e2\ndata: ${JSON.stringify({ jsonrpc: '2.0', id: asked, result })}\n\n`)
+      return true
+    }
+    expect(await batch.call('look', {})).toMatchObject({ status: 'completed', forModel: 'after all' })
+  })
+
+  test('a redirect to another origin is not followed, and gets no header of ours', async () => {
+    await using elsewhere = await startHttpServer()
+    await using server = await startHttpServer()
+    server.intercept = (_request, response) => {
+      response.writeHead(307, { location: elsewhere.url }).end()
+      return true
+    }
+    await using bench = openMcpBench({ web: { url: server.url, headers: { 'X-Key': 'secret' } } })
+    expect((await bench.tools()).listTools()).toEqual([])
+    expect(elsewhere.seen).toEqual([])
+    expect(JSON.stringify(bench.logged)).toContain('not followed')
+  })
+
+  test.each(['application/json', 'text/event-stream'])(
+    'an answer of 50 MB as %s ends one call, in bounded memory',
+    async (type) => {
+      await using server = await startHttpServer()
+      await using bench = openMcpBench({ web: { url: server.url } })
+      const batch = batchOf(await bench.tools())
+      let written = 0
+      server.intercept = (_request, response, message) => {
+        if (message?.method !== 'tools/call') return false
+        response.writeHead(200, { 'content-type': type })
+        const more = (): void => {
+          while (written < 50_000_000 && !response.destroyed) {
+            written += 65_536
+            if (!response.write('x'.repeat(65_536))) return void response.once('drain', more)
+          }
+          response.end()
+        }
+        response.write('data: ')
+        more()
+        return true
+      }
+      const outcome = await batch.call('look', {})
+      expect(outcome).toMatchObject({
+        status: 'failed',
+        forModel: expect.stringContaining('more than 16777216 bytes'),
+      })
+      expect(written).toBeLessThan(40_000_000)
+    },
+  )
+
+  test('that is down is not offered, a call of it says so, and it is offered again when it is back', async () => {
+    await using server = await startHttpServer()
+    await using bench = openMcpBench({ web: { url: server.url } })
+    const batch = batchOf(await bench.tools())
+    server.intercept = (_request, response) => {
+      response.writeHead(503).end('down for maintenance')
+      return true
+    }
+    expect(await batch.call('look', {})).toMatchObject({
+      reason: 'unavailable',
+      forModel: expect.stringContaining('it answered 503'),
+    })
+    expect((await bench.tools()).listTools()).toEqual([])
+    server.intercept = () => false
+    expect((await bench.tools()).has('web::look')).toBe(true)
+  })
+
+  test('two servers with tools of the same name: both take their server’s', async () => {
+    await using server = await startHttpServer()
+    await using bench = openMcpBench({ one: { url: server.url }, two: { url: server.url, tools: ['look'] } })
+    const names = (await bench.tools()).modelTools().map(({ name }) => name)
+    expect(names).toEqual(['one_look', 'other', 'two_look'])
+  })
+
+  test('headers with a secret of the user are that user’s own, and a new secret is used from the next prompt on', async () => {
+    await using server = await startHttpServer()
+    await using bench = openMcpBench({ web: { url: server.url, headers: { 'X-Token': '${secret:TOKEN}' } } })
+    bench.secrets.set('u_ada TOKEN', 'of ada')
+    const sent = async (user: string): Promise<unknown> => {
+      await batchOf(await bench.tools(user)).call('look', {})
+      return server.seen.findLast(({ rpc }) => rpc === 'tools/call')?.headers['x-token']
+    }
+    expect([await sent('u_ada'), await sent('u_bob')]).toEqual(['of ada', undefined])
+    bench.secrets.set('u_bob TOKEN', 'of bob')
+    expect([await sent('u_bob'), await sent('u_ada')]).toEqual(['of bob', 'of ada'])
+  })
+
+  test('speaks the newest revision with a server that does', async () => {
+    await using server = await startHttpServer()
+    server.intercept = (_request, response, message) => {
+      if (message?.method !== 'server/discover') return false
+      const supportedVersions = ['2026-07-28']
+      json(response, message.id, {
+        resultType: 'complete',
+        supportedVersions,
+        capabilities: { tools: {} },
+        instructions: '',
+      })
+      return true
+    }
+    await using bench = openMcpBench({ web: { url: server.url } })
+    await bench.tools()
+    expect(calls(server.seen)[0]).toBe('server/discover')
+  })
+})

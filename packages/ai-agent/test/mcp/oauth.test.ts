@@ -1,0 +1,121 @@
+import { describe, expect, test } from 'vitest'
+import { oauthFetch } from '../../src/mcp/oauth-fetch.ts'
+import { batchOf, openMcpBench } from './mcp-bench.ts'
+import { startOAuthServer } from './oauth-server.ts'
+
+const ADA = 'u_ada'
+const BOB = 'u_bob'
+
+function linkOf(outcome: { content?: readonly object[] }): string {
+  const [first] = (outcome.content ?? []) as { content?: { uri?: string } }[]
+  return first?.content?.uri ?? ''
+}
+
+describe('a server that wants the user to sign in', () => {
+  test('offers a way to connect; after that its tools are there, for that user alone', async () => {
+    await using server = await startOAuthServer()
+    await using bench = openMcpBench({ cal: { url: server.url, auth: { type: 'oauth' } } })
+    const before = await bench.tools(ADA)
+    expect(before.modelTools().map(({ name }) => name)).toEqual(['connect_cal'])
+    const outcome = await batchOf(before).call('connect_cal', {})
+    expect(outcome).toMatchObject({
+      status: 'failed',
+      reason: 'needs_auth',
+      data: { server: 'cal', connect: { url: linkOf(outcome) } },
+    })
+    const link = linkOf(outcome)
+    // The address is for the person: a model would only repeat it.
+    expect(outcome.forModel).not.toContain('http')
+    expect(new URL(link).searchParams.get('code_challenge_method')).toBe('S256')
+    const [again] = (await bench.mcp.servers.states(ADA, new AbortController().signal)).map(
+      ({ state }) => state,
+    )
+    expect(again).toBe('needs_auth')
+
+    const answer = server.agree(link)
+    expect(await bench.mcp.finishSignIn(BOB, answer)).toHaveProperty('problem')
+    expect(await bench.mcp.finishSignIn(ADA, answer)).toEqual({ server: 'cal' })
+    expect(await bench.mcp.finishSignIn(ADA, answer)).toHaveProperty('problem')
+
+    const tools = await bench.tools(ADA)
+    expect(tools.has('cal::look')).toBe(true)
+    expect(await batchOf(tools).call('look', {})).toMatchObject({ status: 'completed' })
+    expect((await bench.tools(BOB)).has('cal::look')).toBe(false)
+    expect([...bench.secrets.keys()].toSorted()).toEqual([
+      'u_ada mcp.cal.client',
+      'u_ada mcp.cal.tokens',
+      'u_bob mcp.cal.client',
+    ])
+    const token = [...server.valid][0] ?? 'no token'
+    expect(JSON.stringify(bench.logged)).not.toContain(token)
+  })
+
+  test('an ended token is renewed once for all calls that meet it, and the first of them need not know', async () => {
+    await using server = await startOAuthServer()
+    await using bench = openMcpBench({
+      cal: { url: server.url, auth: { type: 'oauth' }, readOnly: ['look'] },
+    })
+    const link = linkOf(await batchOf(await bench.tools(ADA)).call('connect_cal', {}))
+    await bench.mcp.finishSignIn(ADA, server.agree(link))
+    const batch = batchOf(await bench.tools(ADA))
+    server.valid.clear()
+    const calls = Array.from({ length: 10 }, (_, index) => ({ id: `c${index}`, name: 'look', args: {} }))
+    const outcomes = await batch.run(calls)
+    expect(outcomes.map(({ status }) => status)).toEqual(calls.map(() => 'completed'))
+    expect(server.refreshes).toBe(1)
+    expect(server.registrations).toBe(1)
+  })
+
+  test('access that was taken back: the call says so and shows the link', async () => {
+    await using server = await startOAuthServer()
+    await using bench = openMcpBench({ cal: { url: server.url, auth: { type: 'oauth' } } })
+    const link = linkOf(await batchOf(await bench.tools(ADA)).call('connect_cal', {}))
+    await bench.mcp.finishSignIn(ADA, server.agree(link))
+    const batch = batchOf(await bench.tools(ADA))
+    server.valid.clear()
+    for (const [name, value] of bench.secrets)
+      if (name.endsWith('.tokens'))
+        bench.secrets.set(name, value.replace(/"refresh_token":"[^"]+"/, '"refresh_token":"old"'))
+    const outcome = await batch.call('look', {})
+    expect(outcome).toMatchObject({ status: 'failed', reason: 'needs_auth' })
+    expect(linkOf(outcome)).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/authorize\?/)
+  })
+
+  test('somebody who says no is told so', async () => {
+    await using server = await startOAuthServer()
+    await using bench = openMcpBench({ cal: { url: server.url, auth: { type: 'oauth' } } })
+    const link = linkOf(await batchOf(await bench.tools(ADA)).call('connect_cal', {}))
+    const state = new URL(link).searchParams.get('state') ?? ''
+    const answer = new URLSearchParams({ state, error: 'access_denied', error_description: 'they said no' })
+    expect(await bench.mcp.finishSignIn(ADA, answer)).toEqual({
+      problem: 'cal was not connected: they said no',
+    })
+  })
+})
+
+describe('where a server may send our requests', () => {
+  const reached: string[] = []
+  const fetch = oauthFetch('https://mcp.example.org/mcp', async (url) => {
+    reached.push(String(url))
+    return new Response('{}')
+  })
+
+  test.each([
+    'http://login.example.org/token',
+    'https://169.254.169.254/latest',
+    'https://10.0.0.1/',
+    'https://[::1]/',
+    'https://[fd00::1]/',
+    'https://[::ffff:127.0.0.1]/',
+    'https://localhost/',
+    'https://metadata.google.internal/',
+  ])('not to %s', async (url) => {
+    await expect(Promise.resolve().then(() => fetch(url))).rejects.toThrow('which is not allowed')
+  })
+
+  test('to itself, and to public names over https', async () => {
+    await fetch('https://mcp.example.org/token')
+    await fetch('https://login.example.com/token')
+    expect(reached).toEqual(['https://mcp.example.org/token', 'https://login.example.com/token'])
+  })
+})
