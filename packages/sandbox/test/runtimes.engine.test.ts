@@ -44,6 +44,7 @@ const NO_LIMITS = 'it runs with --ignore-cgroups: no limits'
 const NO_SUBREAPER =
   'no PR_SET_CHILD_SUBREAPER: what its parent leaves behind goes to process 1, not to the shim'
 const NO_TTY = 'its /dev/tty cannot be opened: EIO, for everybody'
+const STILL_NAMED = 'it says of a deleted file that it still has a name (st_nlink 1)'
 const NO_KEYS =
   'its line discipline knows no keys: ^C and ^Z are bytes, nothing is erased, and ^D does not end a read'
 
@@ -97,6 +98,8 @@ const runtimes: Runtime[] = [
       'tells the foreground when its size changes': 'its TIOCSWINSZ keeps the size and sends no SIGWINCH',
       'cancels a whole tree: stopped processes':
         'it hangs up a group in which one is stopped as soon as any process of the session ends; nobody is left, but it was no cancel',
+      'a deleted file that is still open counts': STILL_NAMED,
+      'a deleted file counts whose path was longer than any link can say': STILL_NAMED,
       'a hole in a file counts nothing': 'it reckons a file’s blocks from its length',
       'who does not write goes on':
         'its /proc/<pid>/io always says 0, so nobody can be told to be the writer and all are ended',
