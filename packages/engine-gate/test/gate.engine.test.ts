@@ -3,7 +3,6 @@ import { randomBytes } from 'node:crypto'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 
 import { createDockerBackend } from '@sandlot/sandbox/backends/docker/backend'
@@ -140,7 +139,7 @@ test('a gate that is killed while a command streams: the client comes back, and 
     }
   }
   running.exit.catch(() => {}) // its end is awaited on the stream that comes after
-  await expect(read(() => kill(gate, 'SIGKILL'))).rejects.toMatchObject({ code: 'sandbox_lost' })
+  await expect(read(() => killGate(gate, 'SIGKILL'))).rejects.toMatchObject({ code: 'sandbox_lost' })
   expect(end).toBeGreaterThan(0)
 
   gate = await startProcess()
