@@ -51,7 +51,7 @@ describe('POST /api/chat', () => {
   })
 
   test('an approval that nobody can give is denied, never waited for', async () => {
-    const body = chatResponse.parse(await (await post({ message: 'run `id`', mode: 'manual' })).json())
+    const body = chatResponse.parse(await (await post({ message: 'run `touch x`', mode: 'manual' })).json())
     expect(body.toolResults[0]).toMatchObject({ status: 'failed', reason: 'denied' })
   })
 

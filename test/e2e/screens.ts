@@ -51,10 +51,6 @@ try {
 
   await ada.page.goto('/')
   await ada.say('run `for i in 1 2 3 4 5 6 7 8; do echo "step $i of 8"; sleep 1; done`')
-  await ada.page
-    .getByTestId('approval')
-    .getByRole('button', { name: /^allow(?! for)/i })
-    .click()
   await ada.page.getByTestId('tool-output').filter({ hasText: 'step 3' }).waitFor()
   await shoot(ada.page, 'running')
   await ada.page.getByTestId('stop').click()
