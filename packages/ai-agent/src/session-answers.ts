@@ -8,6 +8,7 @@ import {
   type QuestionContent,
   problemsOfAnswer,
 } from '@sandlot/shared/question'
+import { rulingOf } from './session-batch.ts'
 import type { SessionCore } from './session-core.ts'
 import type { ApprovalAnswer } from './tools/tool.ts'
 
@@ -40,8 +41,8 @@ export class Answers {
         ...(reason === undefined ? {} : { reason }),
         ...(allowed ? filledIn(asked.question, optionId, content) : {}),
       }
+      const { remembers } = option
       try {
-        const { remembers } = option
         const kept = allowed && remembers?.scope === 'always' ? remembers.rules : []
         const rules = kept.map((match) => parts.rules.make('allow', match))
         await this.#store(toolCallId, { allowed, optionId, by: 'user', ...said }, rules)
@@ -50,8 +51,20 @@ export class Answers {
         const row = await parts.store.approval(id, toolCallId)
         return { answered: false, ...(row?.by == null ? {} : { by: row.by }) }
       }
+      if (allowed && remembers !== undefined) await this.#answerByRules()
       return { answered: true, by: 'user' }
     })
+  }
+
+  /** What was just remembered answers the other questions that it covers. Only inside `inTurn`. */
+  async #answerByRules(): Promise<void> {
+    const { running, approvals, userId, effectiveMode: mode, parts } = this.#core
+    for (const { toolCallId } of approvals.pending()) {
+      const call = running?.judged.get(toolCallId)
+      if (call === undefined) continue
+      const { verdict } = await rulingOf(call, { userId, approvals, mode, rules: parts.rules })
+      if (verdict === 'allow') await this.#store(toolCallId, { allowed: true, by: 'rule' })
+    }
   }
 
   /** As `Session.refuse`. */

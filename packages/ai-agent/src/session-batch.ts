@@ -3,10 +3,12 @@ import { type Mode, type SessionEvent, isLive, isOutcome, metaOf } from '@sandlo
 import { judge } from './rules/engine.ts'
 import { offers } from './rules/offers.ts'
 import { callRequest } from './rules/request.ts'
+import type { RuleBook } from './rules/rule-book.ts'
 import type { BatchContext } from './scheduler/batch.ts'
 import type { Approvals } from './session-approvals.ts'
 import type { SessionParts } from './session-parts.ts'
 import type { ToolRegistry } from './tools/registry.ts'
+import type { Ruling, ToolCall } from './tools/tool.ts'
 
 /** One running prompt. */
 export class Running {
@@ -17,6 +19,8 @@ export class Running {
   readonly stop = new AbortController()
   /** Resolves when the loop has ended or let go. */
   driven: Promise<void> = Promise.resolve()
+  /** Calls that were judged, for when the rules have changed. */
+  readonly judged = new Map<string, ToolCall>()
   readonly #cancels = new Map<string, AbortController>()
 
   constructor(promptId: string, unattended: boolean) {
@@ -66,11 +70,9 @@ export function batchContext(source: BatchSource): BatchContext {
     mode,
     sandbox: (signal) => sandbox(userId, signal),
     approval: (callId) => approvals.of(callId),
-    judge: async (call) => {
-      const request = callRequest(call)
-      const held = [...(await rules.of(userId)), ...approvals.sessionRules]
-      const judgement = judge(request, held, mode())
-      return { ...judgement, options: offers(request, judgement, rules.remember) }
+    judge: (call) => {
+      running.judged.set(call.callId, call)
+      return rulingOf(call, { userId, approvals, mode: mode(), rules })
     },
     previousAttempt: (callId) => previousAttempt(events, callId),
     begunBefore: (callId) => begun.has(callId),
@@ -82,6 +84,17 @@ export function batchContext(source: BatchSource): BatchContext {
     ...(secrets === undefined ? {} : { secret: (name: string) => secrets.get(userId, name) }),
     log,
   }
+}
+
+/** What the rules that hold now say of a call, and the answers that its question offers. Rejects when the store fails. */
+export async function rulingOf(
+  call: ToolCall,
+  held: { userId: string; approvals: Approvals; mode: Mode; rules: RuleBook },
+): Promise<Ruling> {
+  const { userId, approvals, mode, rules } = held
+  const request = callRequest(call)
+  const judgement = judge(request, [...(await rules.of(userId)), ...approvals.sessionRules], mode)
+  return { ...judgement, options: offers(request, judgement, rules.remember) }
 }
 
 function begunCall(event: SessionEvent): string[] {

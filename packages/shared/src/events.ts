@@ -140,7 +140,7 @@ export const sandlotEvent = z.discriminatedUnion('type', [
     /** Absent when nobody answered: expired, cancelled, or nobody could. */
     optionId: z.string().optional(),
     allowed: z.boolean(),
-    /** Who or what answered: `user`, `expiry`, `cancel`, `unattended`. */
+    /** Who or what answered: `user`, `rule` (remembered with another answer), `expiry`, `cancel`, `unattended`. */
     by: z.string(),
     /** What the person told the model. */
     reason: z.string().optional(),

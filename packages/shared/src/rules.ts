@@ -13,21 +13,24 @@ export const MAX_RULE_CHARS = 2_000
 const pattern = z.string().min(1).max(MAX_RULE_CHARS)
 
 /** What a rule is about: exactly one member. */
-export const ruleMatch = z.union([
-  /**
-   * One simple command, in the shell's own quoting: `git status`, `npm test *`. A bare `*` stands for any further words
-   * (also none). Every part of a command line is compared on its own.
-   */
-  z.strictObject({ shell: pattern }),
-  /** A whole command line, letter for letter. */
-  z.strictObject({ command: pattern }),
-  /** A path of the workspace: `*` within a name, `**` over folders. Without `access`: reading and writing. */
-  z.strictObject({ file: pattern, access: z.enum(['read', 'write']).optional() }),
-  /** `example.org`, `*.example.org`, with `:port` or for any. */
-  z.strictObject({ host: pattern }),
-  /** A tool by its id: `write_file`, `flights-mcp::search-flights`, `flights-mcp::*`, `*`. */
-  z.strictObject({ tool: pattern }),
-])
+export const ruleMatch = z.union(
+  [
+    /**
+     * One simple command, in the shell's own quoting: `git status`, `npm test *`. A bare `*` stands for any further words
+     * (also none). Every part of a command line is compared on its own.
+     */
+    z.strictObject({ shell: pattern }),
+    /** A whole command line, letter for letter. */
+    z.strictObject({ command: pattern }),
+    /** A path of the workspace: `*` within a name, `**` over folders. Without `access`: reading and writing. */
+    z.strictObject({ file: pattern, access: z.enum(['read', 'write']).optional() }),
+    /** `example.org`, `*.example.org`, with `:port` or for any. */
+    z.strictObject({ host: pattern }),
+    /** A tool by its id: `write_file`, `flights-mcp::search-flights`, `flights-mcp::*`, `*`. */
+    z.strictObject({ tool: pattern }),
+  ],
+  'must have exactly one of shell, command, file (with access), host and tool, like {"shell": "npm test *"}',
+)
 export type RuleMatch = z.infer<typeof ruleMatch>
 
 export const ruleOrigin = z.enum(['deployment', 'user', 'session'])

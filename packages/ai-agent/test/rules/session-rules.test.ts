@@ -103,6 +103,28 @@ test('“always” holds in other sessions and after a restart, for this person 
   expect(outcomes(third.log)).toEqual({ call_2: ['completed'], call_4: ['failed denied'] })
 })
 
+test('what is remembered with one answer answers the other questions that it covers, and no more', async () => {
+  const ran: string[] = []
+  const calls = ['npm test a', 'npm test b', 'touch x'].map((command, at) => ({
+    id: `call_${at}`,
+    name: 'shell',
+    args: { command },
+  }))
+  await using bench = await AgentBench.start([toolCalls(calls), textAnswer('ok')])
+  const session = await newSession(await bench.core({ tools: [fakeShell(ran)] }), 'manual')
+  const { done } = await session.prompt('go')
+  await expect.poll(() => asked(session).length).toBe(3)
+  await session.answer('call_1', 'allow_session')
+  expect(happened(session.log, 'approval_answered')).toMatchObject([
+    { toolCallId: 'call_1', by: 'user' },
+    { toolCallId: 'call_0', by: 'rule', allowed: true },
+  ])
+  expect(session.pendingApprovals().map(({ toolCallId }) => toolCallId)).toEqual(['call_2'])
+  await session.answer('call_2', 'reject_once')
+  await done
+  expect(ran).toEqual(['npm test a', 'npm test b'])
+})
+
 test('answered twice from two places: the first answer wins, and only its rule is kept', async () => {
   const ran: string[] = []
   await using bench = await AgentBench.start(runs('npm test'))

@@ -3,20 +3,9 @@
  * listed here is a problem, and a problem asks.
  */
 import { isPlainFind } from './find.ts'
+import { shell, trap } from './shells.ts'
+import { type Wrapped, nothing } from './wrapped.ts'
 import { ANYTHING, type ArgWord, mayBeOption } from './words.ts'
-
-export interface Wrapped {
-  /** `carries`: does nothing of its own beside running what it carries. `proven`: and what it does itself only reads. */
-  effect: 'carries' | 'proven' | 'acts'
-  /** What runs, as words. */
-  commands: (readonly ArgWord[])[]
-  /** What a shell reads. */
-  scripts: string[]
-  /** Variables that are set for it. */
-  sets: string[]
-  /** Ends of sentences about what cannot be known. */
-  problems: string[]
-}
 
 interface Shape {
   /** Options without a value, one letter each. */
@@ -139,10 +128,6 @@ export function unwrap(
   }
 }
 
-function nothing(effect: Wrapped['effect']): Wrapped {
-  return { effect, commands: [], scripts: [], sets: [], problems: [] }
-}
-
 function plain(name: string, rest: readonly ArgWord[]): Wrapped {
   const shape = SHAPES[name] ?? {}
   const effect = shape.acts === true ? 'acts' : 'carries'
@@ -199,58 +184,6 @@ function afterOptions(words: readonly ArgWord[], shape: Shape): number | { probl
   }
   return words.length
 }
-
-// ── Shells ──────────────────────────────────────────────────────────────────────────────────────────────
-
-/** `bash [flags] -c script args`, `bash <<< script`. A file that a shell runs is a program like any other. */
-function shell(rest: readonly ArgWord[], input: readonly (string | undefined)[]): Wrapped {
-  for (let at = 0; at < rest.length; at++) {
-    const word = rest[at]
-    if (word?.literal === undefined)
-      return { ...nothing('acts'), problems: ['starts a shell with words that are not known'] }
-    const text = word.literal
-    if (text === '--version' || text === '--help') return nothing('proven')
-    if (text === '--norc' || text === '--noprofile' || text === '--posix' || /^[-+][euxv]+$/.test(text))
-      continue
-    if (/^[-+][euxv]*[oO]$/.test(text)) {
-      if (rest[++at]?.literal === undefined)
-        return { ...nothing('acts'), problems: ['starts a shell with words that are not known'] }
-      continue
-    }
-    if (/^-[euxv]*c[euxv]*$/.test(text)) {
-      const script = rest[at + 1]
-      if (script?.literal === undefined)
-        return { ...nothing('acts'), problems: ['has a shell run what is not known before it runs'] }
-      // Also `bash -c -- script`, which is rare enough to ask.
-      if (script.literal.startsWith('-'))
-        return { ...nothing('acts'), problems: ['gives a shell options behind -c'] }
-      return { ...nothing('carries'), scripts: [script.literal] }
-    }
-    if (text === '-s' || text === '-') return reads(input)
-    if (text.startsWith('-') || text.startsWith('+'))
-      return { ...nothing('acts'), problems: [`starts a shell with the option ${text}`] }
-    // A file is a program like any other, unless it is what the shell would read anyway.
-    return /^\/(dev\/stdin|(dev|proc\/self)\/fd\/0)$/.test(text) ? reads(input) : nothing('acts')
-  }
-  return reads(input)
-}
-
-function reads(input: readonly (string | undefined)[]): Wrapped {
-  const [only] = input
-  if (input.length !== 1 || only === undefined)
-    return { ...nothing('acts'), problems: ['has a shell run what it reads'] }
-  return { ...nothing('carries'), scripts: [only] }
-}
-
-function trap(rest: readonly ArgWord[]): Wrapped {
-  const [action] = rest
-  if (rest.length === 0) return nothing('proven')
-  if (action?.literal === undefined || action.literal.startsWith('-'))
-    return { ...nothing('acts'), problems: ['sets a trap that is not known before it runs'] }
-  return { ...nothing('carries'), scripts: action.literal === '' ? [] : [action.literal] }
-}
-
-// ── The others ──────────────────────────────────────────────────────────────────────────────────────────
 
 function env(rest: readonly ArgWord[]): Wrapped {
   const start = afterOptions(rest, {

@@ -1,0 +1,20 @@
+/** What a program that runs others would run. */
+import type { ArgWord } from './words.ts'
+
+export interface Wrapped {
+  /** `carries`: does nothing of its own beside running what it carries. `proven`: and what it does itself only reads. */
+  effect: 'carries' | 'proven' | 'acts'
+  /** What runs, as words. */
+  commands: (readonly ArgWord[])[]
+  /** What a shell reads. */
+  scripts: string[]
+  /** Variables that are set for it. */
+  sets: string[]
+  /** Ends of sentences about what cannot be known. */
+  problems: string[]
+}
+
+/** A wrapper of which nothing more is known yet. */
+export function nothing(effect: Wrapped['effect']): Wrapped {
+  return { effect, commands: [], scripts: [], sets: [], problems: [] }
+}
