@@ -52,7 +52,7 @@ test('any calls, asked for and ended in any order: a change alone, reads togethe
             const before = [...reads.keys()].filter((earlier) => earlier < at && !over.has(earlier))
             // Whatever comes before and is not over is a neighbour among the reads.
             const neighbours = before.every((earlier) => reads.slice(earlier, at + 1).every(Boolean))
-            expect(neighbours, `${at} runs although ${before} are not over`).toBe(true)
+            expect(neighbours, `${at} runs although ${before.join()} are not over`).toBe(true)
           }
         }
         expect(new Set(begun).size).toBe(begun.length)

@@ -68,7 +68,7 @@ export async function insertRules(
     .select((query) => query.fn.countAll<number>().as('count'))
     .where('user_id', '=', userId)
     .executeTakeFirstOrThrow()
-  if (Number(count) + rules.length > MAX_RULES)
+  if (count + rules.length > MAX_RULES)
     throw new SandlotError('too_large', `A person has at most ${MAX_RULES} rules. Revoke some of them first.`)
   for (const rule of rules) {
     const stored = await trx

@@ -83,7 +83,7 @@ function isEscape(word: string, { short = '', long = '', word: form }: Escape): 
     const given = word.slice(2).split('=', 1)[0] ?? ''
     return given !== '' && long.split(' ').some((name) => name !== '' && name.startsWith(given))
   }
-  return word.startsWith('-') && [...word.slice(1)].some((letter) => short.includes(letter))
+  return word.startsWith('-') && Array.from(word.slice(1)).some((letter) => short.includes(letter))
 }
 
 function sedEscapes(words: readonly ArgWord[]): boolean {

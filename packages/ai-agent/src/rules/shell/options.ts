@@ -46,7 +46,7 @@ export function keepsTo(options: Options, words: readonly ArgWord[]): boolean {
       continue
     }
     if (options.numbers === true && /^-\d+$/.test(text)) continue
-    const letters = [...text.slice(1)]
+    const letters = Array.from(text.slice(1))
     const valueAt = letters.findIndex((letter) => options.valued?.includes(letter) === true)
     const flags = valueAt < 0 ? letters : letters.slice(0, valueAt)
     if (flags.some((letter) => options.flags?.includes(letter) !== true)) return false

@@ -94,7 +94,7 @@ function behindOptions(pattern: readonly PatternWord[], words: readonly ArgWord[
 /** `perhaps`: a word that is not known may be whatever the pattern has. */
 function compare(pattern: readonly PatternWord[], words: readonly ArgWord[], perhaps: boolean): boolean {
   // Row by row: which beginnings of the words the pattern so far can stand for.
-  let reached = new Array<boolean>(words.length + 1).fill(false)
+  let reached = Array.from({ length: words.length + 1 }, () => false)
   reached[0] = true
   const skipLoose = (row: boolean[]): void => {
     // In doubt a word that may vanish does.
@@ -103,7 +103,7 @@ function compare(pattern: readonly PatternWord[], words: readonly ArgWord[], per
   }
   skipLoose(reached)
   for (const wanted of pattern) {
-    const next = new Array<boolean>(words.length + 1).fill(false)
+    const next = Array.from({ length: words.length + 1 }, () => false)
     for (const [at, can] of reached.entries()) {
       if (!can) continue
       if (wanted === WILD) {

@@ -176,9 +176,9 @@ function afterOptions(words: readonly ArgWord[], shape: Shape): number | { probl
       if (value === undefined) at++
       continue
     }
-    const valueAt = [...text.slice(1)].findIndex((letter) => shape.valued?.includes(letter) === true)
+    const valueAt = Array.from(text.slice(1)).findIndex((letter) => shape.valued?.includes(letter) === true)
     const flags = valueAt < 0 ? text.slice(1) : text.slice(1, valueAt + 1)
-    if ([...flags].some((letter) => shape.flags?.includes(letter) !== true) && !/^-\d+$/.test(text))
+    if (Array.from(flags).some((letter) => shape.flags?.includes(letter) !== true) && !/^-\d+$/.test(text))
       return { problem: `the option ${text}` }
     if (valueAt >= 0 && valueAt + 2 === text.length) at++
   }
