@@ -55,6 +55,8 @@ export const EXT = {
   rules: '_sandlot/rules',
   /** A person's secrets by name: list, set, remove (`secrets.ts`): `{user, ask}` → `{secrets}`, without values. */
   secrets: '_sandlot/secrets',
+  /** A person is back from where an MCP server let them sign in: `{user, answer}` → `{server}` or `{problem}`. */
+  mcpSignIn: '_sandlot/mcp_sign_in',
   /** What a person wants the agent to keep to (`instructions.ts`): `{user, text?}` → `{text}`. */
   instructions: '_sandlot/instructions',
   /** `{}` → what was counted since the agent started (`agent-metrics.ts`). */
@@ -66,6 +68,10 @@ export const EXT = {
   /** Notification agent → client: the prompt was accepted and stored: `{sessionId, promptId, requestId?}`. */
   promptAccepted: '_sandlot/prompt_accepted',
 } as const
+
+/** `answer`: the query of the address that they were sent back to. */
+export const mcpSignInParams = z.object({ user: agentUser, answer: z.string().max(8_192) })
+export const mcpSignInResult = z.union([z.object({ server: z.string() }), z.object({ problem: z.string() })])
 
 export const approveParams = z.object({
   user: agentUser,

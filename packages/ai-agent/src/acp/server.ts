@@ -6,6 +6,7 @@ import { addHandshake } from './handshake.ts'
 import { addInstructionsRequests } from './instructions-requests.ts'
 import { addPromptRequests } from './prompt-request.ts'
 import { addRulesRequests } from './rules-requests.ts'
+import { addMcpRequests } from './mcp-requests.ts'
 import { addSecretsRequests } from './secrets-requests.ts'
 import { type AcpParts, makeServing } from './serving.ts'
 import { addSessionRequests } from './session-requests.ts'
@@ -24,6 +25,7 @@ export function serveAcp(stream: Stream, parts: AcpParts): AgentConnection {
   addExtensionRequests(app, serving)
   addRulesRequests(app, serving)
   addSecretsRequests(app, serving)
+  addMcpRequests(app, serving)
   addInstructionsRequests(app, serving)
   return app.connect(stream)
 }

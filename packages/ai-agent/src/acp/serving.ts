@@ -4,6 +4,7 @@ import type { AgentMetricsReport } from '@sandlot/shared/agent-metrics'
 import { messageOf } from '@sandlot/shared/errors'
 import type { Mode } from '@sandlot/shared/events'
 import type { InstructionRows } from '@sandlot/storage/sessions/instructions'
+import type { SignedIn } from '../mcp/oauth-sign-ins.ts'
 import type { UserSecrets } from '../secrets/user-secrets.ts'
 import type { SessionManager } from '../session-manager.ts'
 import type { ToolLog } from '../tools/tool.ts'
@@ -22,6 +23,8 @@ export interface AcpParts {
   instructions?: InstructionRows
   /** The highest mode that an administrator lets this user have, where the configuration says so. */
   modeCeilingOf?: (userId: string, said: Mode | undefined) => Mode | undefined
+  /** A person is back from where an MCP server let them sign in. Absent: there are no such servers. */
+  finishSignIn?: (userId: string, answer: URLSearchParams) => Promise<SignedIn>
   /** What was counted since the start. Absent: nothing is. */
   metrics?: () => AgentMetricsReport
   status(): Promise<AgentStatus>

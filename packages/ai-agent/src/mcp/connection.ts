@@ -2,7 +2,7 @@
 import { Client, type Transport } from '@modelcontextprotocol/client'
 import { z } from 'zod'
 import { CLIENT_INFO } from './client-info.ts'
-import type { ElicitationAnswer } from './elicitation.ts'
+import type { Elicit } from './elicitation.ts'
 import { createIdleClock } from './idle-clock.ts'
 import { type CallResult, callResult } from './tool-result.ts'
 import type { ToolDefinition } from './tool-definition.ts'
@@ -10,6 +10,7 @@ import type { ToolDefinition } from './tool-definition.ts'
 /** Pages of `tools/list`, and tools of one server. Far more than a model can use. */
 const MAX_PAGES = 64
 const MAX_TOOLS = 1_000
+const NEVER_MS = 86_400_000
 
 export interface ConnectionOptions {
   transport: Transport
@@ -20,12 +21,8 @@ export interface ConnectionOptions {
   onToolsChanged: () => void
   /** It is over, without our having closed it. */
   onLost: () => void
-  /** Answers a form in the middle of a call; absent: servers are told that nobody can. */
-  elicit?: (asked: {
-    message: string
-    schema: Record<string, unknown>
-    signal: AbortSignal
-  }) => Promise<ElicitationAnswer>
+  /** Answers a form in the middle of a call. */
+  elicit: Elicit
 }
 
 export interface CallOptions {
@@ -65,9 +62,11 @@ export class Connection {
   private constructor(options: ConnectionOptions) {
     this.#options = options
     this.#client = new Client(CLIENT_INFO, {
-      capabilities: options.elicit === undefined ? {} : { elicitation: { form: {} } },
+      capabilities: { elicitation: { form: {} } },
       versionNegotiation: { mode: options.negotiate ? 'auto' : 'legacy' },
-      listChanged: { tools: { autoRefresh: false, onChanged: () => options.onToolsChanged() } },
+      listChanged: {
+        tools: { autoRefresh: false, debounceMs: 0, onChanged: () => options.onToolsChanged() },
+      },
     })
     this.#client.onclose = () => {
       const lost = this.#open && !this.#closing
@@ -107,7 +106,11 @@ export class Connection {
     { timeoutMs, maxTimeoutMs, signal, onProgress, meta }: CallOptions,
   ): Promise<CallResult> {
     const clock = createIdleClock(timeoutMs)
-    const pause = (): (() => void) => clock.pause()
+    const longest = createIdleClock(maxTimeoutMs)
+    const pause = (): (() => void) => {
+      const resume = [clock.pause(), longest.pause()]
+      return () => resume.forEach((go) => go())
+    }
     this.#pauses.add(pause)
     try {
       const result = await this.#client.callTool(
@@ -115,9 +118,9 @@ export class Connection {
         {
           // Its output is checked by us, within bounds; of its input the SDK needs what goes into headers.
           toolDefinition: { name: tool.name, inputSchema: { ...tool.inputSchema, type: 'object' } },
-          timeout: maxTimeoutMs,
-          maxTotalTimeout: maxTimeoutMs,
-          signal: AbortSignal.any([signal, clock.signal]),
+          // Ours are the limits that count, because they stand still while the user is asked.
+          timeout: NEVER_MS,
+          signal: AbortSignal.any([signal, clock.signal, longest.signal]),
           onprogress: ({ progress, total, message }) => {
             clock.again()
             onProgress({
@@ -135,6 +138,7 @@ export class Connection {
     } finally {
       this.#pauses.delete(pause)
       clock.stop()
+      longest.stop()
     }
   }
 
@@ -153,14 +157,13 @@ export class Connection {
 
   #answerQuestions(): void {
     const { elicit } = this.#options
-    if (elicit === undefined) return
-    this.#client.setRequestHandler('elicitation/create', async ({ params }, { mcpReq }) => {
+    this.#client.setRequestHandler('elicitation/create', async ({ params }) => {
       if (params.mode === 'url') return { action: 'decline' }
       // A person takes longer than a call may.
       const resume = [...this.#pauses].map((pause) => pause())
       try {
         const { message, requestedSchema } = params
-        return await elicit({ message, schema: requestedSchema, signal: mcpReq.signal })
+        return await elicit({ message, schema: requestedSchema })
       } finally {
         for (const go of resume) go()
       }

@@ -60,7 +60,7 @@ export async function startDeploymentProcess(options: DeploymentProcess): Promis
     })
   })
   const end = async (): Promise<void> => {
-    closed = true
+    closed = running(child)
     const early = descendantsOf(group)
     stdin.end()
     await Promise.race([gone, sleep(GRACE_MS)])

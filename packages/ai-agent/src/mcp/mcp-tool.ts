@@ -1,9 +1,18 @@
 /** One tool of a server as a tool like any other: policies, scheduler and screen see no difference. */
 import { randomUUID } from 'node:crypto'
+import type { Question } from '@sandlot/shared/question'
 import { CallFailure } from '../tools/call-failure.ts'
+import { orAborted } from '../tools/or-aborted.ts'
 import type { JsonSchemaInput } from '../tools/tool-input.ts'
 import type { Tool, ToolOutcome, ToolUpdate } from '../tools/tool.ts'
 import { toolId } from './exposed-names.ts'
+import {
+  type ElicitationAnswer,
+  QUESTION_EXPIRES_MS,
+  QUESTION_OPTIONS,
+  elicitationAnswer,
+  questionOf,
+} from './elicitation.ts'
 import { Latest } from './latest.ts'
 import { NeedsAuthFailure, callFailureOf } from './mcp-error.ts'
 import { checkSchema } from './schema-check.ts'
@@ -73,8 +82,9 @@ async function* run(
   ctx: ServerCall,
   limits: { timeoutMs: number; maxTimeoutMs: number },
 ): AsyncGenerator<ToolUpdate, ToolOutcome> {
-  const reports = new Latest<{ message?: string; done: number; total?: number }>()
+  const reports = new Latest<Report | undefined>()
   let sent = false
+  let asking: Asking | undefined
   const answer = server
     .call(definition, args, ctx, {
       ...limits,
@@ -82,13 +92,22 @@ async function* run(
       onSent: () => {
         sent = true
       },
+      elicit: (asked) => {
+        const question = questionOf(server.name, asked)
+        // A call asks its user for one thing: for leave to run, or this.
+        if (question === undefined || asking !== undefined || ctx.approval.state !== 'none')
+          return Promise.resolve({ action: 'decline' })
+        asking = { question, told: false, answered: Promise.withResolvers() }
+        reports.set({ done: 0 })
+        return asking.answered.promise
+      },
     })
     .finally(() => reports.end())
   // Thrown where it is awaited below, unless nobody waits any more.
-  void Promise.allSettled([answer])
-  for await (const { message = definition.title, done, total } of reports.values(PROGRESS_EVERY_MS)) {
-    const said = message.slice(0, TITLE_CHARS)
-    yield { type: 'progress', message: said, done, ...(total === undefined ? {} : { total }) }
+  const over = Promise.allSettled([answer])
+  for await (const report of reports.values(PROGRESS_EVERY_MS)) {
+    if (asking !== undefined && !asking.told) yield* askUser(asking, ctx, over)
+    else if (report !== undefined) yield progressOf(report, definition.title)
   }
   let result: CallResult
   try {
@@ -105,6 +124,38 @@ async function* run(
     tool: definition.name,
     outputSchema: definition.outputSchema,
   })
+}
+
+interface Report {
+  message?: string
+  done: number
+  total?: number
+}
+
+function progressOf({ message, done, total }: Report, title: string): ToolUpdate {
+  const said = (message ?? title).slice(0, TITLE_CHARS)
+  return { type: 'progress', message: said, done, ...(total === undefined ? {} : { total }) }
+}
+
+interface Asking {
+  question: Question
+  told: boolean
+  answered: PromiseWithResolvers<ElicitationAnswer>
+}
+
+/** The question of a server, as one of the call; until it is answered, or the call is over without. */
+async function* askUser(
+  asking: Asking,
+  ctx: ServerCall,
+  over: Promise<unknown>,
+): AsyncGenerator<ToolUpdate, void> {
+  asking.told = true
+  const expiresAt = Date.now() + QUESTION_EXPIRES_MS
+  const { question } = asking
+  yield { type: 'approval_asked', options: [...QUESTION_OPTIONS], why: [], expiresAt, question }
+  const waiting = (ctx.answer?.() ?? ctx.approval.answer()).then(elicitationAnswer)
+  const answer = await orAborted(Promise.race([waiting, over]), ctx.signal)
+  if (typeof answer === 'object' && answer !== null && 'action' in answer) asking.answered.resolve(answer)
 }
 
 /** The address is a link in the call's card: for the person, and not for the model. */

@@ -1,7 +1,6 @@
 /** The servers of a deployment, put together from their parts; owned and closed by the agent. */
 import type { Sandbox } from '@sandlot/sandbox/sandbox'
 import type { Tool, ToolLog } from '../tools/tool.ts'
-import type { Elicit } from './elicitation.ts'
 import { McpServers } from './mcp-servers.ts'
 import type { SecretStore } from './oauth-access.ts'
 import { type SignedIn, SignIns } from './oauth-sign-ins.ts'
@@ -18,7 +17,6 @@ export interface OpenMcpOptions {
   /** Where authorization servers send users back to. */
   redirectUrl: string
   sandbox: (userId: string, signal: AbortSignal) => Promise<Sandbox>
-  elicit?: Elicit
   log: ToolLog
 }
 
@@ -32,7 +30,7 @@ export interface Mcp {
 
 /** Starts nothing; see `McpServers.start`. @throws ToolDefinitionError for the built-in tools. */
 export function openMcp(options: OpenMcpOptions): Mcp {
-  const { specs, builtin, folder, secrets, redirectUrl, sandbox, elicit, log } = options
+  const { specs, builtin, folder, secrets, redirectUrl, sandbox, log } = options
   const guard = createProcessGuard()
   const signIns = new SignIns({ secrets, redirectUrl, log })
   const parts = {
@@ -42,7 +40,6 @@ export function openMcp(options: OpenMcpOptions): Mcp {
     sandbox,
     access: signIns.access.bind(signIns),
     log,
-    ...(elicit === undefined ? {} : { elicit }),
   }
   const servers = new McpServers({
     specs,

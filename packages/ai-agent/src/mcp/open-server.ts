@@ -6,7 +6,6 @@ import type { ToolLog } from '../tools/tool.ts'
 import type { BytePipe } from './byte-pipe.ts'
 import { MAX_MESSAGE_BYTES } from './client-info.ts'
 import { startDeploymentProcess } from './deployment-process.ts'
-import type { Elicit } from './elicitation.ts'
 import { HttpTransport } from './http-transport.ts'
 import type { OAuthAccess } from './oauth-access.ts'
 import type { ProcessGuard } from './process-guard.ts'
@@ -25,7 +24,6 @@ export interface OpenServerParts {
   sandbox: (userId: string, signal: AbortSignal) => Promise<Sandbox>
   /** The access of a user to a server with OAuth. */
   access: (spec: HttpSpec, userId: string) => OAuthAccess
-  elicit?: Elicit
   log: ToolLog
 }
 
@@ -34,7 +32,7 @@ const ARGUMENT = ' arg '
 
 /** Nothing is started yet. `userId`: undefined for a server that is everybody's. */
 export function makeServer(spec: ServerSpec, userId: string | undefined, parts: OpenServerParts): McpServer {
-  const { log, elicit } = parts
+  const { log } = parts
   const secret = (name: string): Promise<string | undefined> =>
     userId === undefined ? Promise.resolve(undefined) : parts.secret(userId, name)
   const access =
@@ -44,7 +42,6 @@ export function makeServer(spec: ServerSpec, userId: string | undefined, parts: 
   return new McpServer({
     spec,
     log,
-    elicit,
     signInUrl: async () => access?.signInUrl(),
     settings: () => settingsOf(spec, secret),
     open: (settings, signal) =>

@@ -9,7 +9,7 @@ import { orAborted } from '../tools/or-aborted.ts'
 import type { CallContext, ToolCall, ToolLog } from '../tools/tool.ts'
 import { createBackoff } from './backoff.ts'
 import { Connection } from './connection.ts'
-import type { Elicit } from './elicitation.ts'
+import type { Elicit, Elicitation, ElicitationAnswer } from './elicitation.ts'
 import {
   NeedsAuth,
   ServerUnavailable,
@@ -36,7 +36,6 @@ export interface ServerParts {
   open: (settings: Readonly<Record<string, string>>, signal: AbortSignal) => Promise<Opened>
   /** The address at which the user signs in; undefined when there is nothing like that. Never rejects. */
   signInUrl: () => Promise<string | undefined>
-  elicit: Elicit | undefined
   log: ToolLog
 }
 
@@ -63,7 +62,8 @@ export class McpServer {
   #known: ReadTools | undefined
   #stale = false
   #why = 'it was not started yet'
-  #calls = new Set<ServerCall>()
+  /** Those under way, and who answers a question in them. */
+  readonly #calls = new Map<ServerCall, Elicit>()
   #idleTimer: NodeJS.Timeout | undefined
   #retryTimer: NodeJS.Timeout | undefined
   /** Changes with the set of its tools. */
@@ -161,13 +161,17 @@ export class McpServer {
       maxTimeoutMs: number
       onProgress: (progress: { message?: string; done: number; total?: number }) => void
       onSent: () => void
+      elicit: Elicit
     },
   ): Promise<CallResult> {
-    this.#calls.add(ctx)
+    this.#calls.set(ctx, options.elicit)
     clearTimeout(this.#idleTimer)
     const meta = this.spec.kind === 'stdio' ? { 'sandlot/user': ctx.userId } : {}
     try {
       for (let again = false; ; again = true) {
+        // One that just went away is on its way back.
+        const waitMs = this.#backoff.failures > 2 ? 0 : Math.ceil(this.#backoff.waitMs())
+        if (waitMs > 0) await sleep(waitMs + 2, undefined, { signal: ctx.signal })
         const connection = await this.#connect(ctx.signal)
         options.onSent()
         try {
@@ -234,7 +238,7 @@ export class McpServer {
       if (error instanceof NeedsAuth) throw error
       if (isUnauthorized(error))
         throw new NeedsAuth('the user has to sign in', await this.#parts.signInUrl(), { cause: error })
-      this.#why = (isLost(error) ? opened?.ending() : undefined) ?? reasonOf(error)
+      this.#why = opened?.ending() ?? reasonOf(error)
       this.#backoff.failed()
       const { failures } = this.#backoff
       log.warn({ server: this.name, why: this.#why, failures }, 'an MCP server is not available')
@@ -245,7 +249,6 @@ export class McpServer {
 
   /** The handshake and the first list of tools: a server that does not tell them is not there. */
   async #greet(opened: Opened, signal: AbortSignal): Promise<Connection> {
-    const { elicit } = this.#parts
     const { startTimeoutMs } = this.spec.config
     const is: Connection = await Connection.open(
       {
@@ -256,7 +259,7 @@ export class McpServer {
           this.#stale = true
         },
         onLost: () => this.#lost(opened),
-        ...(elicit === undefined ? {} : { elicit: (asked) => this.#ask(elicit, asked) }),
+        elicit: (asked) => this.#ask(asked),
       },
       signal,
     )
@@ -311,13 +314,9 @@ export class McpServer {
   }
 
   /** Only where it is clear in which call it asks. */
-  async #ask(
-    elicit: Elicit,
-    asked: { message: string; schema: Record<string, unknown>; signal: AbortSignal },
-  ): ReturnType<Elicit> {
-    const [call, ...others] = this.#calls
-    if (call === undefined || others.length > 0) return { action: 'decline' }
-    return elicit({ server: this.name, call, ...asked })
+  async #ask(asked: Elicitation): Promise<ElicitationAnswer> {
+    const [elicit, ...others] = this.#calls.values()
+    return elicit === undefined || others.length > 0 ? { action: 'decline' } : elicit(asked)
   }
 
   /** Never rejects. */

@@ -23,6 +23,8 @@ export class StdioTransport implements Transport {
   readonly #options: StdioTransportOptions
   #pipe: BytePipe | undefined
   #closed = false
+  #told = false
+  #reading: Promise<void> = Promise.resolve()
   #garbage = 0
   /** Why it is over, in words; undefined while it is not, or when we closed it. */
   ended: string | undefined
@@ -36,7 +38,7 @@ export class StdioTransport implements Transport {
     this.#pipe = pipe
     // Closed while it was being opened.
     if (this.#closed) return pipe.close()
-    void this.#read(pipe)
+    this.#reading = this.#read(pipe)
   }
 
   async send(message: JSONRPCMessage): Promise<void> {
@@ -47,11 +49,18 @@ export class StdioTransport implements Transport {
     await this.#pipe.write(line)
   }
 
+  /** After it `ended` says why, when it was not we who ended it. */
   async close(): Promise<void> {
-    const first = !this.#closed
     this.#closed = true
     await this.#pipe?.close()
-    if (first) this.onclose?.()
+    await this.#reading
+    this.#tellClosed()
+  }
+
+  #tellClosed(): void {
+    if (this.#told) return
+    this.#told = true
+    this.onclose?.()
   }
 
   /** Never rejects. */
@@ -70,7 +79,9 @@ export class StdioTransport implements Transport {
     } catch (error) {
       this.ended ??= messageOf(error)
     }
-    await this.close()
+    this.#closed = true
+    await pipe.close()
+    this.#tellClosed()
   }
 
   #take(line: string): void {

@@ -1,6 +1,7 @@
 // An MCP server by hand, so that it can do what no honest one does. Its tools do what their names say; `--as` adds a
 // habit to the whole server.
 import { spawn } from 'node:child_process'
+import { existsSync, writeFileSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 
 const habit = process.argv.includes('--as') ? process.argv[process.argv.indexOf('--as') + 1] : ''
@@ -23,6 +24,7 @@ let tools = [
   { name: 'never', inputSchema: object() },
   { name: 'cancelled', inputSchema: object() },
   { name: 'die', inputSchema: object() },
+  { name: 'die-once', inputSchema: object() },
   { name: 'large', inputSchema: object({ bytes: { type: 'integer' } }) },
   { name: 'twice', inputSchema: object() },
   { name: 'flood', inputSchema: object({ messages: { type: 'integer' } }) },
@@ -110,6 +112,10 @@ function call(id, { name, arguments: args = {}, _meta = {} }) {
       return answer(text(JSON.stringify([...cancelled])))
     case 'die':
       process.stderr.write('I have had enough\n')
+      return process.exit(3)
+    case 'die-once':
+      if (existsSync('died')) return answer(text('alive again'))
+      writeFileSync('died', '')
       return process.exit(3)
     case 'large':
       return answer(text('x'.repeat(args.bytes)))

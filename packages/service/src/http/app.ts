@@ -12,6 +12,7 @@ import { chatRoutes } from './chat-routes.ts'
 import type { AppEnv, Ctx, Parts } from './context.ts'
 import { healthRoutes } from './health-routes.ts'
 import { instructionsRoutes } from './instructions-routes.ts'
+import { mcpRoutes } from './mcp-routes.ts'
 import { rulesRoutes } from './rules-routes.ts'
 import { secretsRoutes } from './secrets-routes.ts'
 import { sessionsRoutes } from './sessions-routes.ts'
@@ -58,6 +59,7 @@ export function makeApp(parts: Parts): Hono<AppEnv> {
     .route('/api/rules', rulesRoutes(parts))
     .route('/api/secrets', secretsRoutes(parts))
     .route('/api/instructions', instructionsRoutes(parts))
+    .route('/oauth/mcp', mcpRoutes(parts))
     .get('/ws', () => {
       throw new SandlotError('bad_request', 'This address takes WebSockets only.')
     })

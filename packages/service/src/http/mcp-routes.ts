@@ -1,0 +1,36 @@
+/** Where authorization servers of MCP servers send people back to. What they bring is for ai-agent; the page only says how it went. */
+import { EXT, mcpSignInResult } from '@sandlot/shared/acp-meta'
+import { Hono } from 'hono'
+import { html } from 'hono/html'
+import type { AppEnv, Parts } from './context.ts'
+import { requireCaller, requireSignIn } from './request.ts'
+
+export function mcpRoutes(parts: Parts): Hono<AppEnv> {
+  return new Hono<AppEnv>().use(requireCaller(parts)).get('/', async (c) => {
+    requireSignIn(c)
+    const { id, role } = c.var.caller.account
+    const answer = new URL(c.req.url).search.slice(1)
+    const told = mcpSignInResult.parse(
+      await parts.agent.request(EXT.mcpSignIn, { user: { id, role }, answer }),
+    )
+    const text =
+      'server' in told
+        ? `${told.server} is connected. You can close this page and go on in the chat.`
+        : told.problem
+    // The address holds a code: it stays out of caches, and no other site hears of it (the referrer policy).
+    c.header('cache-control', 'no-store')
+    return c.html(
+      html`<!doctype html>
+        <html lang="en">
+          <meta charset="utf-8" />
+          <meta name="viewport" content="width=device-width" />
+          <title>Sandlot</title>
+          <body style="font: 1rem system-ui; max-width: 36rem; margin: 15vh auto; padding: 0 1rem">
+            <p>${text}</p>
+            <p><a href="/">Back to the chat</a></p>
+          </body>
+        </html>`,
+      'server' in told ? 200 : 400,
+    )
+  })
+}

@@ -1,0 +1,38 @@
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { setUp, startHarness } from './helpers/harness.ts'
+import type { Browser, Harness } from './helpers/harness.ts'
+
+let harness: Harness
+let ann: Browser
+
+beforeEach(async () => {
+  harness = await startHarness()
+  ann = await setUp(harness)
+})
+afterEach(async () => {
+  await harness.close()
+})
+
+test('who is back from a sign-in at an MCP server brings the answer to the agent, as themselves, and reads how it went', async () => {
+  const page = await ann.get('/oauth/mcp?code=c1&state=s1')
+  expect(page.status).toBe(200)
+  expect(page.headers.get('content-type')).toContain('text/html')
+  expect(page.headers.get('cache-control')).toBe('no-store')
+  expect(page.headers.get('referrer-policy')).toBe('no-referrer')
+  expect(await page.text()).toContain('calendar is connected')
+  expect(harness.agent.received.at(-1)).toMatch(/^mcp_sign_in u_\w+ code=c1&state=s1$/)
+})
+
+test('what went wrong is told as text', async () => {
+  const page = await ann.get('/oauth/mcp?error=access_denied&state=s1')
+  expect(page.status).toBe(400)
+  expect(await page.text()).toContain('It was &lt;b&gt;not&lt;/b&gt; connected.')
+})
+
+test('somebody who is not signed in here, or an API key, finishes nothing', async () => {
+  const url = `${harness.service.url}/oauth/mcp?code=c1&state=s1`
+  expect((await fetch(url)).status).toBe(401)
+  const { key } = (await (await ann.post('/api/keys', { name: 'script' })).json()) as { key: string }
+  expect((await fetch(url, { headers: { authorization: `Bearer ${key}` } })).status).toBe(403)
+  expect(harness.agent.received.filter((line) => line.startsWith('mcp_sign_in'))).toEqual([])
+})
