@@ -13,6 +13,7 @@ import {
   approveParams,
   cancelCallParams,
   forkParams,
+  mcpSignInParams,
   loadSessionMeta,
   newSessionMeta,
   promptMeta,
@@ -264,6 +265,10 @@ export class ScriptedAgent {
         await this.#owned(user.id, sessionId)
         this.received.push(`fork ${sessionId} ${promptId} ${where}`)
         return { sessionId: `${sessionId}_fork` }
+      })
+      .onRequest(EXT.mcpSignIn, mcpSignInParams, ({ params: { user, answer } }) => {
+        this.received.push(`mcp_sign_in ${user.id} ${answer}`)
+        return answer.includes('code=') ? { server: 'calendar' } : { problem: 'It was <b>not</b> connected.' }
       })
       .onRequest(EXT.secrets, secretsParams, ({ params: { user, ask } }) => {
         const own = this.secrets.get(user.id) ?? new Map<string, string>()
