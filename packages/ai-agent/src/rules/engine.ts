@@ -65,6 +65,7 @@ function judgePart(part: Part, request: CallRequest, rules: readonly Rule[], mod
 }
 
 function runsIn(mode: Mode, usual: Usual): boolean {
+  if (usual === 'open') return false
   return mode === 'yolo' || usual === 'read' || (usual === 'edit' && mode === 'auto-edit')
 }
 

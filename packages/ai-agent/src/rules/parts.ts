@@ -5,8 +5,8 @@ import type { CallRequest, RuleRequest } from './request.ts'
 import { shellParts } from './shell/shell-parts.ts'
 import type { ShellPart } from './shell/parts.ts'
 
-/** What a part does where no rule says anything: `read` always runs, `edit` in auto-edit, `act` in yolo only. */
-export type Usual = 'read' | 'edit' | 'act'
+/** What a part does where no rule says anything: `read` always runs, `edit` in auto-edit, `act` in yolo only, `open` never. */
+export type Usual = 'read' | 'edit' | 'act' | 'open'
 
 export interface Part {
   /** As people are shown it. */
@@ -45,7 +45,8 @@ function partsOfOne(ask: RuleRequest, request: CallRequest): Part[] {
         {
           text,
           subject: { type: 'host', host, port },
-          usual: 'act',
+          // No mode widens what the sandbox can reach.
+          usual: 'open',
           because: 'is a host outside of the sandbox',
           ...(block === undefined ? {} : { block }),
         },

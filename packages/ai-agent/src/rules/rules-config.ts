@@ -22,6 +22,8 @@ export const rulesSection = z.strictObject({
   allow: matches,
   /** The longest time for which people may have an answer remembered. */
   remember: z.enum(['never', 'session', 'always']).default('always'),
+  /** `listed`: sandboxes reach the hosts of `SANDLOT_EGRESS_ALLOW`. `ask`: the agent may ask the user for more. */
+  hosts: z.enum(['listed', 'ask']).default('listed'),
   /** Days after which a remembered rule is asked for again. Absent: never. */
   expireDays: z.int().min(1).max(3_650).optional(),
 })

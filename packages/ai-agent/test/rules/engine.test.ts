@@ -44,7 +44,8 @@ describe('precedence', () => {
 
   test('built-in blocks > deny > ask > allow > the tool > the mode, whatever the order of the rules', () => {
     expect(verdict(request)).toBe('ask')
-    expect(verdict(request, [], 'yolo')).toBe('allow')
+    // No mode widens what the sandbox can reach.
+    expect(verdict(request, [], 'yolo')).toBe('ask')
     expect(verdict(request, [allow])).toBe('allow')
     expect(verdict(request, [allow, ask], 'yolo')).toBe('ask')
     expect(verdict(request, [allow, ask, deny])).toBe('deny')

@@ -39,6 +39,11 @@ export interface EgressRefusedEvent {
 }
 
 export interface EgressOptions extends EgressPolicyOptions {
+  /**
+   * Hosts that this user may reach although they are not on the list; asked at every connection, must not throw. Addresses
+   * are checked all the same: what is not on the public internet stays out of reach.
+   */
+  alsoAllows?: (userId: string, authority: Authority) => boolean
   /** Told of every connection at its end; must not throw. Of those that a budget kept out at most once a second, with their number. */
   audit?: (record: EgressAudit) => void
   /** Told of every refusal, at once; must not throw. Of those that a budget kept out as `audit` is. */
@@ -88,7 +93,13 @@ export function createEgress(options: EgressOptions): Egress {
   }
 }
 
-function createUserEgress(userId: string, policy: EgressPolicy, options: EgressOptions): UserEgress {
+function createUserEgress(userId: string, everybodys: EgressPolicy, options: EgressOptions): UserEgress {
+  const policy: EgressPolicy = {
+    ...everybodys,
+    check(authority) {
+      if (options.alsoAllows?.(userId, authority) !== true) everybodys.check(authority)
+    },
+  }
   const budget = createBudget(policy.budgets)
   const commands = createCommands()
   const keptOut = createCrowds((reason, count) => {
