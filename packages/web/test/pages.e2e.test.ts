@@ -457,6 +457,34 @@ describe('tool cards', () => {
   })
 })
 
+test('questions: a choice, own words, a form, and what runs in the background', async () => {
+  const page = await signedIn()
+  await openChat(page, 's_ask')
+  await card(page, 'c_dev').getByText('In the background').waitFor()
+  await card(page, 'c_test').getByText('Exit 1').waitFor()
+  // A question is no request for leave: nothing answers several of them at once, and no key does.
+  expect(await page.getByTestId('approval-bar').count()).toBe(0)
+  await page.keyboard.press('Control+Alt+Enter')
+  const form = card(page, 'c_form').getByTestId('question')
+  expect(await form.getByRole('button', { name: 'Answer' }).isDisabled()).toBe(true)
+  await form.getByLabel('Version').fill('1.2.0')
+  await form.getByLabel('Channel').selectOption('beta')
+  await form.getByLabel('cli').check()
+  await form.getByLabel('Only try it').check()
+  await form.getByRole('button', { name: 'Answer' }).click()
+  await card(page, 'c_name').getByRole('button', { name: 'Rename them to kebab-case' }).click()
+  await until(() =>
+    expect(frames('ai_chat_approve')).toMatchObject([
+      {
+        toolCallId: 'c_form',
+        optionId: 'answer',
+        content: { version: '1.2.0', channel: 'beta', parts: ['cli'], dry: true },
+      },
+      { toolCallId: 'c_name', optionId: 'choice_2' },
+    ]),
+  )
+})
+
 test('autoscroll follows, pauses when the reader scrolls up, and comes back', async () => {
   const page = await signedIn()
   await openChat(page, 's_fixed')
@@ -539,7 +567,7 @@ describe('every screen', () => {
       await page.keyboard.press('Enter')
       await page.getByRole('heading', { name: /What shall we do/ }).waitFor()
       await look('empty')
-      for (const story of ['s_build', 's_approve', 's_error', 's_reads', 's_fixed']) {
+      for (const story of ['s_build', 's_approve', 's_ask', 's_error', 's_reads', 's_fixed']) {
         await openChat(page, story)
         await look(story)
       }

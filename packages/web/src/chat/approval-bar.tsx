@@ -7,15 +7,21 @@ type Answer = Extract<PermissionOption['kind'], 'allow_once' | 'reject_once'>
 
 /** Answer calls by the option of that kind, where the event offers it. Never “always”: that is one call's own button. */
 export function answerCalls(chat: Chat, sessionId: string, calls: readonly CallEntry[], kind: Answer): void {
-  for (const call of calls) {
+  for (const call of leaveAsked(calls)) {
     const option = call.approval?.options.find((offered) => offered.kind === kind)
     if (option !== undefined) chat.approve(sessionId, call.id, option.optionId)
   }
 }
 
+/** Those that ask for leave to run. A question is answered by itself. */
+function leaveAsked(calls: readonly CallEntry[]): CallEntry[] {
+  return calls.filter((call) => call.approval?.question === undefined)
+}
+
 /** Several calls wait: answer them together. */
 export function ApprovalBar(props: { chat: Chat; sessionId: string; waiting: readonly CallEntry[] }) {
-  if (props.waiting.length < 2) return null
+  const waiting = leaveAsked(props.waiting)
+  if (waiting.length < 2) return null
   return (
     <div
       role="group"
@@ -24,18 +30,15 @@ export function ApprovalBar(props: { chat: Chat; sessionId: string; waiting: rea
       className="flex flex-wrap items-center gap-2 border-b border-waiting-line bg-waiting-wash px-4 py-2 first:rounded-t-2xl"
     >
       <span className="min-w-0 flex-1 text-sm font-medium text-waiting">
-        {props.waiting.length} calls need your approval
+        {waiting.length} calls need your approval
       </span>
-      <Button
-        size="sm"
-        onClick={() => answerCalls(props.chat, props.sessionId, props.waiting, 'reject_once')}
-      >
+      <Button size="sm" onClick={() => answerCalls(props.chat, props.sessionId, waiting, 'reject_once')}>
         Deny all
       </Button>
       <Button
         size="sm"
         variant="primary"
-        onClick={() => answerCalls(props.chat, props.sessionId, props.waiting, 'allow_once')}
+        onClick={() => answerCalls(props.chat, props.sessionId, waiting, 'allow_once')}
       >
         Allow all once
       </Button>

@@ -7,13 +7,13 @@ export type CallPhase = 'queued' | 'waiting' | 'running' | 'done' | 'warned' | '
 
 export function phaseOf(call: CallEntry): CallPhase {
   if (call.status === 'failed') return 'failed'
-  if (call.status === 'completed') return isCleanExit(call) ? 'done' : 'warned'
+  if (call.status === 'completed') return isCleanExit(call.backgroundEnd ?? call) ? 'done' : 'warned'
   if (call.approval !== undefined && call.approval.answer === undefined) return 'waiting'
   return call.status === 'in_progress' ? 'running' : 'queued'
 }
 
-function isCleanExit(call: CallEntry): boolean {
-  return call.exit === undefined || ('code' in call.exit && call.exit.code === 0)
+function isCleanExit({ exit, reason }: NonNullable<CallEntry['backgroundEnd']> | CallEntry): boolean {
+  return reason === undefined && (exit === undefined || ('code' in exit && exit.code === 0))
 }
 
 const SHORT: Record<FailureReason, string> = {
@@ -68,18 +68,37 @@ export function statusWord(call: CallEntry): string {
     case 'queued':
       return 'Waiting its turn'
     case 'waiting':
-      return 'Needs approval'
+      return call.approval?.question === undefined ? 'Needs approval' : 'Asks you'
     case 'running':
       return 'Running'
     case 'done':
-      return call.exit === undefined ? 'Done' : 'Exit 0'
+      return backgroundWord(call) ?? (call.exit === undefined ? 'Done' : 'Exit 0')
     case 'warned':
+      if (call.backgroundEnd !== undefined) return backgroundWord(call) ?? 'Ended'
       return call.exit !== undefined && 'signal' in call.exit
         ? call.exit.signal
         : `Exit ${call.exit?.code ?? '?'}`
     case 'failed':
       return rejection(call)?.short ?? SHORT[call.reason ?? 'tool_error']
   }
+}
+
+/** Of a command that went on after its call. */
+function backgroundWord(call: CallEntry): string | undefined {
+  if (!ranOn(call)) return undefined
+  const end = call.backgroundEnd
+  if (end === undefined) return 'In the background'
+  if (end.reason !== undefined) return SHORT[end.reason]
+  if (end.exit === undefined) return 'Ended'
+  return 'signal' in end.exit ? end.exit.signal : `Exit ${end.exit.code}`
+}
+
+/** It started something that goes on after it; the tool says so in what it made for the screen. */
+export function ranOn(call: CallEntry): boolean {
+  const data = call.rawOutput?.data
+  if (typeof data !== 'object' || data === null || !('background' in data)) return false
+  const { background } = data
+  return typeof background === 'object' && background !== null && 'command' in background
 }
 
 /** A sentence about a failed call; undefined for others. */

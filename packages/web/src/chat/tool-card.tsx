@@ -8,10 +8,11 @@ import { formatDuration } from '../lib/format.ts'
 import { useNow } from '../lib/use-now.ts'
 import { Spinner } from '../ui/spinner.tsx'
 import { ApprovalPanel } from './approval-panel.tsx'
-import { type CallPhase, failureSentence, phaseOf, statusWord } from './call-words.ts'
+import { type CallPhase, failureSentence, phaseOf, ranOn, statusWord } from './call-words.ts'
 import { useChat } from './chat-context.ts'
 import { ToolArguments } from './tool-arguments.tsx'
 import { ToolIcon } from './tool-icon.tsx'
+import { ToolQuestion } from './tool-question.tsx'
 import { LiveToolOutput, SettledToolOutput } from './tool-output.tsx'
 
 const FRAME: Record<CallPhase, string> = {
@@ -119,6 +120,8 @@ function Elapsed(props: { call: CallEntry }) {
   const { call } = props
   const running = call.status === 'in_progress' && call.startedAt !== undefined
   const now = useNow(running)
+  // What it started goes on; how long the start took says nothing.
+  if (ranOn(call)) return null
   if (call.timing !== undefined)
     return <span className="text-faint">{formatDuration(call.timing.runMs)}</span>
   if (call.startedAt === undefined) return null
@@ -157,9 +160,15 @@ function Body(props: { call: CallEntry; phase: CallPhase; sessionId: string; fir
   const diffs = call.content.filter((item) => item.type === 'diff')
   const known = diffs.flatMap((diff) => [diff.newText, diff.oldText ?? ''])
   const sentence = failureSentence(call)
+  const question = call.approval?.question
   return (
     <div ref={body} className="flex flex-col gap-2 px-3 pt-0.5 pb-3">
-      <ToolArguments rawInput={call.rawInput} whole={phase === 'waiting'} known={known} />
+      {question === undefined && (
+        <ToolArguments rawInput={call.rawInput} whole={phase === 'waiting'} known={known} />
+      )}
+      {question !== undefined && phase !== 'waiting' && (
+        <p className="text-sm [overflow-wrap:anywhere] whitespace-pre-wrap text-muted">{question.message}</p>
+      )}
       {diffs.map((diff, index) => (
         // The same file may be there twice; the order is the tool's.
         // oxlint-disable-next-line react/no-array-index-key
@@ -172,11 +181,16 @@ function Body(props: { call: CallEntry; phase: CallPhase; sessionId: string; fir
       ) : (
         <LiveToolOutput call={call} sessionId={props.sessionId} />
       )}
-      {phase === 'waiting' && (
-        <ApprovalPanel call={call} sessionId={props.sessionId} first={props.firstWaiting} />
-      )}
+      {phase === 'waiting' && <Waiting call={call} sessionId={props.sessionId} first={props.firstWaiting} />}
     </div>
   )
+}
+
+/** What the user has to say: leave to run, or an answer. */
+function Waiting(props: { call: CallEntry; sessionId: string; first: boolean }) {
+  const question = props.call.approval?.question
+  if (question === undefined) return <ApprovalPanel {...props} />
+  return <ToolQuestion call={props.call} sessionId={props.sessionId} question={question} />
 }
 
 function Progress(props: { progress: NonNullable<CallEntry['progress']> }) {

@@ -2,6 +2,7 @@
  * The chat of one signed-in user in one tab: the store, the connection, and what the user can do. Frames are gathered
  * and applied once per frame of the screen, so that a fast model costs one render and not one per token.
  */
+import type { QuestionContent } from '@sandlot/shared/question'
 import type { Mode } from '@sandlot/shared/events'
 import type { SessionList } from '@sandlot/shared/api'
 import { messageOf } from '@sandlot/shared/errors'
@@ -141,7 +142,13 @@ export class Chat {
   }
 
   /** Answer an approval by the option's id, as the event named it. */
-  approve(sessionId: string, toolCallId: string, optionId: string, reason?: string): void {
+  approve(
+    sessionId: string,
+    toolCallId: string,
+    optionId: string,
+    reason?: string,
+    content?: QuestionContent,
+  ): void {
     const said = reason?.trim() ?? ''
     this.#deliver({
       type: 'ai_chat_approve',
@@ -149,6 +156,7 @@ export class Chat {
       toolCallId,
       optionId,
       ...(said === '' ? {} : { reason: said }),
+      ...(content === undefined ? {} : { content }),
     })
   }
 
