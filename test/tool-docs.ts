@@ -48,7 +48,7 @@ function sectionOf(tool: Tool): string {
     required?: string[]
   }
   const rows = Object.entries(properties).map(([name, schema]) => {
-    const what = String(schema['description'] ?? '').replaceAll('|', '\\|')
+    const what = textOf(schema['description']).replaceAll('|', '\\|')
     return `| \`${name}\`${required.includes(name) ? '' : ' (optional)'} | ${typeOf(schema)} | ${what} |`
   })
   return [
@@ -72,7 +72,7 @@ function typeOf(schema: Record<string, unknown>): string {
   const fallback = schema['default']
   const range = type === 'integer' && typeof minimum === 'number' ? ` ${rangeOf(minimum, maximum)}` : ''
   const given = fallback === undefined || fallback === '' ? '' : `, default \`${JSON.stringify(fallback)}\``
-  return `${String(type ?? 'any')}${range}${given}`
+  return `${textOf(type) || 'any'}${range}${given}`
 }
 
 function rangeOf(minimum: number, maximum: unknown): string {
@@ -83,4 +83,8 @@ function rangeOf(minimum: number, maximum: unknown): string {
 
 function capitalised(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1)
+}
+
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : ''
 }

@@ -15,6 +15,7 @@ import { type LimitSettings, budgetVariables, limitsCost, readBudgets } from './
 import { type ModelsSettings, modelVariables, readModels, unpriced } from './model/settings.ts'
 import { type ServerSpec, readServerSpecs } from './mcp/server-spec.ts'
 import { type DeploymentInstructions, readInstructions } from './tools-config/instructions.ts'
+import { unknownToolProblems } from './tools-config/tool-offer.ts'
 import { type NetworkConfig, readNetwork } from './network-config.ts'
 
 const MiB = 1024 * 1024
@@ -44,7 +45,7 @@ const variables = z.object({
   SANDLOT_DEFAULT_MODE: mode.default('auto-edit'),
   SANDLOT_TOOLS_ENABLED: flag.default(true),
   SANDLOT_BUILTIN_TOOLS: z.string().optional(),
-  SANDLOT_TOOL_TIMEOUT_MS: wholeNumber(1_000, 300_000).default(60_000),
+  SANDLOT_TOOL_TIMEOUT_MS: wholeNumber(1_000, 300_000).default(10_000),
   SANDLOT_MAX_CONCURRENT_TOOLS: wholeNumber(1, 10).default(10),
   ...budgetVariables,
   ...modelVariables,
@@ -144,6 +145,7 @@ export function readAgentConfig(toolNames: readonly string[], env: Environment =
   const limits = readLimits(read, problems)
   const configPath = resolve(read.SANDLOT_CONFIG ?? join(dataFolder, 'sandlot.json'))
   const file = readConfigFile(configPath, read.SANDLOT_CONFIG !== undefined, problems)
+  problems.push(...unknownToolProblems(file.tools, file.users, toolNames))
   const instructions = readInstructions(file.instructions, dirname(configPath), problems)
   const mcpSecrets: string[] = []
   const mcpServers = readServerSpecs(

@@ -9,7 +9,7 @@ export const CONFIG_NAMES: Record<string, string> = {
   SANDLOT_DEFAULT_MODE: 'manual | auto-edit | yolo; the mode of a new session (default auto-edit)',
   SANDLOT_TOOLS_ENABLED: 'true | false; false: the model gets no tools',
   SANDLOT_BUILTIN_TOOLS: 'comma-separated names of the built-in tools to offer (default: all)',
-  SANDLOT_TOOL_TIMEOUT_MS: '1000–300000; for tools that declare none (default 60000)',
+  SANDLOT_TOOL_TIMEOUT_MS: '1000–300000; for tools that declare none (default 10000)',
   SANDLOT_MAX_CONCURRENT_TOOLS: '1–10; reads that run together (default 10)',
   SANDLOT_MAX_TURNS: '1–1000; model answers per prompt (default 100)',
   SANDLOT_MAX_CALLS: 'calls per prompt; 0 = no limit (default 0)',

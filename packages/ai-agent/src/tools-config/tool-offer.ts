@@ -1,4 +1,5 @@
 /** Which tools a user has: all there are, less what the operator and the administrator have taken away. */
+import { nearest } from '@sandlot/shared/config-names'
 import type { Tool } from '../tools/tool.ts'
 import { type ToolsSection, configuredTool } from './tool-settings.ts'
 import type { UsersSection } from './user-settings.ts'
@@ -49,4 +50,24 @@ export function hasOwnTools(userId: string, users: UsersSection = {}): boolean {
 /** Whether anybody is offered any tool. */
 export function offersAnything({ toolsEnabled, users = {} }: OfferSettings): boolean {
   return toolsEnabled || Object.keys(users).some((userId) => ownTools(userId, users) !== undefined)
+}
+
+/** A sentence for each built-in tool that the sections name and that there is not. `known`: the ids of those there are. */
+export function unknownToolProblems(
+  tools: ToolsSection | undefined,
+  users: UsersSection | undefined,
+  known: readonly string[],
+): string[] {
+  const named = [
+    ...Object.keys(tools ?? {}).map((id) => ['tools', id] as const),
+    ...Object.entries(users ?? {}).flatMap(([userId, { tools: own }]) =>
+      typeof own === 'object' ? Object.keys(own).map((id) => [`users.${userId}.tools`, id] as const) : [],
+    ),
+  ]
+  // What a server offers is not known before it is asked.
+  const unknown = named.filter(([, id]) => !id.includes('::') && !known.includes(id))
+  return unknown.map(([place, id]) => {
+    const meant = nearest(id, known)
+    return `${place}: there is no tool ${id}${meant === undefined ? '' : `; did you mean ${meant}?`}`
+  })
 }

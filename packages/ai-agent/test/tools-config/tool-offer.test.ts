@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { AgentBench, ask, echoTool, newSession, outcomes } from '../agent-fixture.ts'
 import { textAnswer, toolCalls } from '../fake-provider.ts'
 import { offeredToolsOf } from '../../src/tools-config/offered-registry.ts'
-import { type OfferSettings, offeredTools } from '../../src/tools-config/tool-offer.ts'
+import { type OfferSettings, offeredTools, unknownToolProblems } from '../../src/tools-config/tool-offer.ts'
 import { modeCeilingOf } from '../../src/tools-config/user-settings.ts'
 import { builtinTools } from '../../src/tools/builtin/index.ts'
 import { createRegistry } from '../../src/tools/registry.ts'
@@ -50,6 +50,16 @@ describe('who is offered what', () => {
     expect(names('on', { toolsEnabled: false, builtinTools: 'all', users }, both)).toEqual(['echo', 'look'])
     expect(names('some', { toolsEnabled: false, builtinTools: 'all', users }, both)).toEqual(['echo'])
     expect(names('constructor', { ...EVERYTHING, users }, both)).toEqual(['echo', 'look'])
+  })
+
+  test('a built-in tool that there is not is named, with the one that was meant', () => {
+    const known = builtinTools().map(({ id }) => id)
+    expect(
+      unknownToolProblems({ echo: {}, ech: {}, 'srv::any': {} }, { u: { tools: { glop: false } } }, known),
+    ).toEqual([
+      'tools: there is no tool ech; did you mean echo?',
+      'users.u.tools: there is no tool glop; did you mean glob?',
+    ])
   })
 
   test('the lower ceiling of the two holds', () => {

@@ -7,7 +7,10 @@ const backgroundData = z.object({
   background: z.object({
     id: z.string(),
     /** Only where it was started: the command in the sandbox, and the boot that runs it. */
-    command: z.string().optional(),
+    command: z
+      .string()
+      .regex(/^[0-9a-f]{32}$/)
+      .optional(),
     boot: z.string().optional(),
     line: z.string().optional(),
     /** The byte of its log to read on from. */

@@ -143,8 +143,7 @@ async function pageOf(
   // Asked for a place, that place is shown; else the newest says most.
   const begin = asked ? from : Math.max(from, size - PAGE_CHARS)
   const raw = await readLog(sandbox, job)(begin, begin + PAGE_CHARS)
-  let start = 0
-  while (begin > 0 && start < Math.min(3, raw.length) && ((raw[start] ?? 0) & 0xc0) === 0x80) start++
+  const start = begin === 0 ? 0 : characterStart(raw)
   const decoded = new TextDecoder().decode(raw.subarray(start), { stream: state.state === 'running' })
   const next = begin + start + (state.state === 'running' ? Buffer.byteLength(decoded) : raw.length - start)
   const cleaner = createTerminalCleaner()
@@ -184,4 +183,11 @@ async function listOf(sandbox: Sandbox, ctx: CallContext): Promise<ToolOutcome> 
 /** The sandbox forgets how it ended once the log knows. */
 function pastWords(job: Job, state: JobState): string {
   return state.state === 'ended' ? endWords(state) : job.over ? 'ended' : 'gone'
+}
+
+/** The first byte that is not in the middle of a character. */
+function characterStart(bytes: Uint8Array): number {
+  let start = 0
+  while (start < Math.min(3, bytes.length) && ((bytes[start] ?? 0) & 0xc0) === 0x80) start++
+  return start
 }
