@@ -47,63 +47,88 @@ export type Item = Place &
     | { type: 'end'; promptId: string; reason: EndReason; text: string | undefined }
   )
 
-/** The items of a session in order. A turn stands where its first event stands, whatever came between its calls. */
-export function readItems(log: readonly SessionEvent[]): Item[] {
-  const items: Item[] = []
-  const turns = new Map<string, Turn>()
-  const calls = new Map<string, CallRecord>()
-  let model: string | undefined
+/**
+ * The items of a session in order. A turn stands where its first event stands, whatever came between its calls. Of a log
+ * that has only grown since it was last read, only what is new is read: a prompt asks many times a turn, and in a long
+ * session each whole reading takes milliseconds. So items and turns are the reader's own no longer than until it waits
+ * for something: a later event may add to them.
+ */
+export function readItems(log: readonly SessionEvent[]): readonly Item[] {
+  const known = foldsOf.get(log)
+  const fold = known !== undefined && known.last === log[known.length - 1] ? known : newFold()
+  for (; fold.length < log.length; fold.length++) {
+    const event = log[fold.length]
+    if (event !== undefined && !isLive(event)) readOne(fold, event, fold.length)
+    fold.last = event
+  }
+  foldsOf.set(log, fold)
+  return fold.items
+}
 
-  for (const [index, event] of log.entries()) {
-    if (isLive(event)) continue
-    const { promptId, turn: number, forProvider } = metaOf(event)
-    const seq = seqOf(event) ?? index + 1
+interface Fold {
+  items: Item[]
+  turns: Map<string, Turn>
+  calls: Map<string, CallRecord>
+  model: string | undefined
+  /** Events that were read, and the last of them. */
+  length: number
+  last: SessionEvent | undefined
+}
 
-    const turnOf = (): Turn | undefined => {
-      if (promptId === undefined || number === undefined) return undefined
-      const key = `${promptId} ${number}`
-      let turn = turns.get(key)
-      if (turn === undefined) {
-        turn = { promptId, number, text: '', calls: [], ended: false }
-        if (model !== undefined) turn.model = model
-        turns.set(key, turn)
-        items.push({ type: 'turn', seq, turn })
-      }
-      if (forProvider?.answer !== undefined) turn.answerForProvider = forProvider.answer
-      return turn
+const foldsOf = new WeakMap<readonly SessionEvent[], Fold>()
+
+function newFold(): Fold {
+  return { items: [], turns: new Map(), calls: new Map(), model: undefined, length: 0, last: undefined }
+}
+
+function readOne(fold: Fold, event: SessionEvent, index: number): void {
+  const { items, turns, calls } = fold
+  const { promptId, turn: number, forProvider } = metaOf(event)
+  const seq = seqOf(event) ?? index + 1
+
+  const turnOf = (): Turn | undefined => {
+    if (promptId === undefined || number === undefined) return undefined
+    const key = `${promptId} ${number}`
+    let turn = turns.get(key)
+    if (turn === undefined) {
+      turn = { promptId, number, text: '', calls: [], ended: false }
+      if (fold.model !== undefined) turn.model = fold.model
+      turns.set(key, turn)
+      items.push({ type: 'turn', seq, turn })
     }
+    if (forProvider?.answer !== undefined) turn.answerForProvider = forProvider.answer
+    return turn
+  }
 
-    if (event.sessionUpdate === 'user_message_chunk') {
-      addUser(items, event, seq)
-    } else if (event.sessionUpdate === 'agent_message_chunk') {
+  if (event.sessionUpdate === 'user_message_chunk') {
+    addUser(items, event, seq)
+  } else if (event.sessionUpdate === 'agent_message_chunk') {
+    const turn = turnOf()
+    if (turn !== undefined && event.content.type === 'text') turn.text = event.content.text
+  } else if (event.sessionUpdate === 'agent_thought_chunk') {
+    turnOf()
+  } else if (event.sessionUpdate === 'tool_call') {
+    const record: CallRecord = { call: event }
+    calls.set(event.toolCallId, record)
+    turnOf()?.calls.push(record)
+  } else if (isOutcome(event)) {
+    const record = calls.get(event.toolCallId)
+    if (record !== undefined) record.outcome ??= event
+  } else {
+    const happened = sandlotEventOf(event)
+    if (happened?.type === 'prompt_started' || happened?.type === 'model_changed') {
+      fold.model = happened.model ?? fold.model
+    } else if (happened?.type === 'turn_ended') {
       const turn = turnOf()
-      if (turn !== undefined && event.content.type === 'text') turn.text = event.content.text
-    } else if (event.sessionUpdate === 'agent_thought_chunk') {
-      turnOf()
-    } else if (event.sessionUpdate === 'tool_call') {
-      const record: CallRecord = { call: event }
-      calls.set(event.toolCallId, record)
-      turnOf()?.calls.push(record)
-    } else if (isOutcome(event)) {
-      const record = calls.get(event.toolCallId)
-      if (record !== undefined) record.outcome ??= event
-    } else {
-      const happened = sandlotEventOf(event)
-      if (happened?.type === 'prompt_started' || happened?.type === 'model_changed') {
-        model = happened.model ?? model
-      } else if (happened?.type === 'turn_ended') {
-        const turn = turnOf()
-        if (turn !== undefined) turn.ended = true
-      } else if (happened?.type === 'background_ended') {
-        if (happened.text !== undefined)
-          items.push({ type: 'user', seq, promptId, text: happened.text, images: [] })
-      } else if (happened?.type === 'prompt_ended') {
-        const { reason, text } = happened
-        items.push({ type: 'end', seq, promptId: promptId ?? '', reason, text })
-      }
+      if (turn !== undefined) turn.ended = true
+    } else if (happened?.type === 'background_ended') {
+      if (happened.text !== undefined)
+        items.push({ type: 'user', seq, promptId, text: happened.text, images: [] })
+    } else if (happened?.type === 'prompt_ended') {
+      const { reason, text } = happened
+      items.push({ type: 'end', seq, promptId: promptId ?? '', reason, text })
     }
   }
-  return items
 }
 
 /** A message, or one more part of the message before: its images come behind its text. */
