@@ -1,4 +1,6 @@
 /** What a goal came to, as a table, as Markdown and as JSON. */
+import { existsSync } from 'node:fs'
+import { readFile, writeFile } from 'node:fs/promises'
 import { cpus, loadavg, release } from 'node:os'
 
 import { p50, p99, type Series } from './measure.ts'
@@ -91,16 +93,20 @@ export function asText(result: Result): string {
   return lines.join('\n')
 }
 
-export function asMarkdown(machine: Machine, results: readonly Result[]): string {
-  const lines = [
-    '# Benchmarks',
-    '',
+export function asMarkdown(machine: Machine, results: readonly Result[]): string[] {
+  return [
     'Written by `./sandlot bench sandbox --markdown docs/benchmarks.md`. Every row was measured in one run, the ways in turns, on one',
     'machine, so the ratios carry further than the milliseconds. Goals are numbered; ✓ and ✗ say whether this run reached them.',
     '',
     `${machine.at}, ${machine.cores} cores (${machine.cpu}), kernel ${machine.kernel}, Docker Engine ${machine.engine}, Node ${machine.node};`,
     `${machine.samples} samples where a call takes milliseconds, ${machine.sandboxes} sandboxes where there are many.`,
+    ...tables(results),
   ]
+}
+
+/** One section for each result, as lines. */
+export function tables(results: readonly Result[]): string[] {
+  const lines: string[] = []
   for (const result of results) {
     lines.push(
       '',
@@ -118,5 +124,21 @@ export function asMarkdown(machine: Machine, results: readonly Result[]): string
       lines.push(`- ${reached ? '✓' : '✗'} ${text}: **${figure}**`)
     lines.push('', `Load at the end: ${result.load.toFixed(1)}.`)
   }
-  return `${lines.join('\n')}\n`
+  return lines
+}
+
+/** Write the lines as this chapter of a page, which may be new. */
+export async function writeChapter(path: string, heading: string, lines: readonly string[]): Promise<void> {
+  const page = existsSync(path) ? await readFile(path, 'utf8') : ''
+  await writeFile(path, withChapter(page, heading, lines))
+}
+
+/** The page with this chapter in place of the one that it had under this heading, or behind all others. */
+function withChapter(page: string, heading: string, lines: readonly string[]): string {
+  const chapters = page.split(/^(?=# )/m).filter((chapter) => chapter.trim() !== '')
+  const text = `${[heading, '', ...lines].join('\n')}\n`
+  const place = chapters.findIndex((chapter) => chapter.startsWith(`${heading}\n`))
+  if (place === -1) chapters.push(text)
+  else chapters[place] = text
+  return chapters.map((chapter) => `${chapter.trimEnd()}\n`).join('\n')
 }

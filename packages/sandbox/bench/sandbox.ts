@@ -6,7 +6,7 @@
  *   --sandboxes <n>     how many where a goal is about many of them (default 200)
  *   --only G1,G13       these goals
  *   --json <file>       everything that was measured
- *   --markdown <file>   the same as a page
+ *   --markdown <file>   the same as the first chapter of this page; its other chapters stay
  */
 import { writeFile } from 'node:fs/promises'
 import { parseArgs } from 'node:util'
@@ -20,7 +20,7 @@ import { idleMemory } from './goals/memory.ts'
 import { reattach } from './goals/reattach.ts'
 import { cutOutput, gigabyte, stalledReader, tinyWrites } from './goals/streams.ts'
 import { keystrokes } from './goals/terminal.ts'
-import { asMarkdown, asText, describeMachine, type Result } from './report.ts'
+import { asMarkdown, asText, describeMachine, type Result, writeChapter } from './report.ts'
 
 const GOALS: { ids: readonly string[]; measure: (context: BenchContext) => Promise<Result[]> }[] = [
   { ids: ['G1', 'G2', 'G3', 'G4'], measure: oneCall },
@@ -70,7 +70,8 @@ for (const { ids, measure } of chosen) {
 }
 if (values.json !== undefined)
   await writeFile(values.json, `${JSON.stringify({ machine, results }, undefined, 2)}\n`)
-if (values.markdown !== undefined) await writeFile(values.markdown, asMarkdown(machine, results))
+if (values.markdown !== undefined)
+  await writeChapter(values.markdown, '# Benchmarks', asMarkdown(machine, results))
 
 function count(name: string, text: string): number {
   const number = Number(text)

@@ -6,11 +6,21 @@ import { ensureSandboxImage } from '../images.ts'
 import { runInteractive } from '../run-interactive.ts'
 import { listenForStop } from '../stop-signals.ts'
 
-const BENCHES: Record<string, { file: string }> = {
-  sandbox: { file: 'packages/sandbox/bench/sandbox.ts' },
+interface Bench {
+  file: string
+  /** It makes sandboxes. */
+  needsEngine: boolean
 }
 
-/** Measure something on this machine: `bench sandbox` is the sandbox beside what others do with the same engine. */
+const BENCHES: Record<string, Bench> = {
+  sandbox: { file: 'packages/sandbox/bench/sandbox.ts', needsEngine: true },
+  agent: { file: 'packages/ai-agent/bench/agent.ts', needsEngine: false },
+}
+
+/**
+ * Measure something on this machine: `bench sandbox` is the sandbox beside what others do with the same engine, `bench agent`
+ * what the agent adds to the model beside what other libraries add.
+ */
 export const bench: Command = async ({ config, args, steps, print }) => {
   const [name = 'sandbox', ...rest] = args
   const chosen = BENCHES[name]
@@ -18,16 +28,18 @@ export const bench: Command = async ({ config, args, steps, print }) => {
     print(`There is no benchmark "${name}". Known: ${Object.keys(BENCHES).join(', ')}`)
     return 2
   }
-  {
+  if (chosen.needsEngine) {
     using stop = listenForStop()
     const packages = systemPackages(config, stop.signal)
     await steps.run('Docker engine', (step) => ensureEngine(config, packages, step, stop.signal))
     await steps.run('Sandbox image', (step) => ensureSandboxImage(config, packages, step, stop.signal))
   }
-  // Without our own export condition, `source`: some of the libraries that are measured beside use it for files that
-  // only their authors can run.
-  return runInteractive(process.execPath, [join(config.root, chosen.file), ...rest], {
-    cwd: config.root,
-    environment: config.environment,
-  })
+  return runInteractive(
+    process.execPath,
+    ['--conditions=sandlot-source', join(config.root, chosen.file), ...rest],
+    {
+      cwd: config.root,
+      environment: config.environment,
+    },
+  )
 }

@@ -1,0 +1,118 @@
+/** Who else runs tools on a streamed model: `runTools` of the `openai` package, and `streamText` of `ai`. */
+import { execFile } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+import { promisify } from 'node:util'
+import OpenAI from 'openai'
+import type { Contender } from './contender.ts'
+
+const FOLDER = fileURLToPath(new URL('peers/', import.meta.url))
+
+/** As much of `ai` as we call. */
+interface AiModule {
+  streamText(options: object): { textStream: AsyncIterable<string>; consumeStream(): Promise<void> }
+  tool(definition: object): unknown
+  jsonSchema(schema: object): unknown
+  isStepCount(count: number): unknown
+}
+interface CompatibleModule {
+  createOpenAICompatible(options: object): (model: string) => unknown
+}
+
+const PARAMETERS = {
+  type: 'object',
+  properties: { text: { type: 'string' } },
+  required: ['text'],
+  additionalProperties: false,
+}
+
+/** Installs `ai` the first time, from the lockfile beside it. */
+export async function openPeers(baseUrl: string, say: (text: string) => void): Promise<Contender[]> {
+  if (!existsSync(`${FOLDER}node_modules`)) {
+    say('Installing the libraries to measure beside (once)')
+    await promisify(execFile)('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund'], { cwd: FOLDER })
+  }
+  return [openaiRunTools(baseUrl), await aiStreamText(baseUrl)]
+}
+
+function openaiRunTools(baseURL: string): Contender {
+  const whose = 'openai'
+  const client = new OpenAI({ baseURL, apiKey: whose, maxRetries: 0 })
+  return {
+    name: 'openai 7.57.0 runTools',
+    whose,
+    async runTools(model, say) {
+      const runner = client.chat.completions.runTools({
+        model,
+        stream: true,
+        messages: [{ role: 'user', content: 'go' }],
+        tools: [
+          {
+            type: 'function',
+            function: {
+              name: 'echo',
+              description: 'Says it again.',
+              parameters: PARAMETERS,
+              parse: JSON.parse,
+              function: ({ text }: { text: string }) => say(text),
+            },
+          },
+        ],
+      })
+      await runner.finalContent()
+    },
+    async firstToken(model) {
+      const stream = await client.chat.completions.create({
+        model,
+        stream: true,
+        messages: [{ role: 'user', content: 'go' }],
+      })
+      let first: number | undefined
+      for await (const { choices } of stream)
+        if (first === undefined && (choices[0]?.delta.content ?? '') !== '') first = performance.now()
+      return first
+    },
+  }
+}
+
+async function aiStreamText(baseURL: string): Promise<Contender> {
+  const { streamText, tool, jsonSchema, isStepCount } = await load<AiModule>('ai')
+  const { createOpenAICompatible } = await load<CompatibleModule>('@ai-sdk/openai-compatible')
+  const whose = 'ai'
+  const provider = createOpenAICompatible({ name: 'bench', baseURL, apiKey: whose })
+  const onError = ({ error }: { error: unknown }): void => {
+    throw error
+  }
+  return {
+    name: 'ai 7.0.173 streamText',
+    whose,
+    async runTools(model, say) {
+      const echo = tool({
+        description: 'Says it again.',
+        inputSchema: jsonSchema(PARAMETERS),
+        execute: ({ text }: { text: string }) => Promise.resolve(say(text)),
+      })
+      const answer = streamText({
+        model: provider(model),
+        prompt: 'go',
+        tools: { echo },
+        stopWhen: isStepCount(5),
+        maxRetries: 0,
+        onError,
+      })
+      await answer.consumeStream()
+    },
+    async firstToken(model) {
+      let first: number | undefined
+      const { textStream } = streamText({ model: provider(model), prompt: 'go', maxRetries: 0, onError })
+      for await (const piece of textStream) if (first === undefined && piece !== '') first = performance.now()
+      return first
+    },
+  }
+}
+
+async function load<T>(name: string): Promise<T> {
+  const path = createRequire(`${FOLDER}package.json`).resolve(name)
+  return (await import(pathToFileURL(path).href)) as T
+}

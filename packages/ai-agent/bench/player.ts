@@ -1,0 +1,150 @@
+/**
+ * The model of the bench: a process of its own that plays recorded streams, and says when each byte of them went. The
+ * clock is the machine's own, which all processes share.
+ *
+ * `POST /v1/chat/completions`: the request's model names the recording, its key whose request it is.
+ * `GET /marks/<whose>`: what was noted since the last time.
+ */
+import { type IncomingMessage, type ServerResponse, createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { text } from 'node:stream/consumers'
+import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { nowMs } from './clock.ts'
+
+/** One request, in milliseconds of the machine's clock. */
+export interface Mark {
+  /** Its first byte had come. */
+  askedAt: number
+  /** Before the first piece of the answer's text or arguments was written. */
+  firstAt: number
+  /** Before the last byte of the answer was written. */
+  lastAt: number
+}
+
+/** Milliseconds before the first token of `slow-text`. */
+export const FIRST_TOKEN_MS = 200
+
+interface Recording {
+  /** Milliseconds before the first delta. */
+  waitMs?: number
+  deltas: unknown[]
+  finish: 'stop' | 'tool_calls'
+}
+
+/** `call`: one call, then an answer. `arguments-<kB>`: a call with so much in pieces of 100 bytes. `slow-text`: only text. */
+function recordingOf(name: string, results: number): Recording {
+  if (name === 'slow-text') return { waitMs: FIRST_TOKEN_MS, deltas: textDeltas(60), finish: 'stop' }
+  if (results > 0) return { deltas: textDeltas(12), finish: 'stop' }
+  const kilobytes = Number(/^arguments-(\d+)$/.exec(name)?.[1] ?? 0)
+  const said = kilobytes === 0 ? 'a short text to be said again' : numbers(kilobytes * 1_000 - 12)
+  return {
+    deltas: callDeltas(JSON.stringify({ text: said }), kilobytes === 0 ? 12 : 100),
+    finish: 'tool_calls',
+  }
+}
+
+function textDeltas(count: number): unknown[] {
+  const words = Array.from({ length: count }, (_, index) => ({ content: `word${index} ` }))
+  return [{ role: 'assistant', content: '' }, ...words]
+}
+
+function callDeltas(args: string, size: number): unknown[] {
+  const begin = { index: 0, id: 'call_1', type: 'function', function: { name: 'echo', arguments: '' } }
+  const pieces: unknown[] = [{ role: 'assistant', content: null, tool_calls: [begin] }]
+  for (let at = 0; at < args.length; at += size)
+    pieces.push({ tool_calls: [{ index: 0, function: { arguments: args.slice(at, at + size) } }] })
+  return pieces
+}
+
+/** Text that never repeats itself. */
+function numbers(length: number): string {
+  let said = ''
+  for (let n = 0; said.length < length; n++) said += `${n} `
+  return said.slice(0, length)
+}
+
+async function serve(): Promise<void> {
+  const marks = new Map<string, Mark[]>()
+  const server = createServer((request, response) => {
+    answer(request, response, marks).catch((error: unknown) => response.destroy(error as Error))
+  })
+  server.keepAliveTimeout = 60_000
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  process.stdout.write(`${(server.address() as AddressInfo).port}\n`)
+  // Whoever started us has gone.
+  process.stdin.resume().once('end', () => process.exit(0))
+}
+
+async function answer(
+  request: IncomingMessage,
+  response: ServerResponse,
+  marks: Map<string, Mark[]>,
+): Promise<void> {
+  const askedAt = nowMs()
+  if (request.method === 'GET') {
+    const whose = request.url?.split('/').at(-1) ?? ''
+    response.end(JSON.stringify(marks.get(whose) ?? []))
+    marks.delete(whose)
+    return
+  }
+  const body = JSON.parse(await text(request)) as { model: string; messages: { role: string }[] }
+  const asked = body.messages.findLastIndex(({ role }) => role === 'user')
+  const results = body.messages.slice(asked).filter(({ role }) => role === 'tool').length
+  const { waitMs, deltas, finish } = recordingOf(body.model, results)
+  response.writeHead(200, { 'content-type': 'text/event-stream' })
+  response.flushHeaders()
+  if (waitMs !== undefined) await sleep(waitMs)
+  const firstAt = nowMs()
+  for (const [index, delta] of deltas.entries()) {
+    response.write(chunk(delta, null))
+    // As from afar: not everything at once.
+    if (index % 50 === 49) await turn()
+  }
+  response.write(chunk({}, finish))
+  const lastAt = nowMs()
+  const whose = request.headers.authorization?.replace('Bearer ', '') ?? ''
+  marks.set(whose, [...(marks.get(whose) ?? []), { askedAt, firstAt, lastAt }])
+  response.end('data: [DONE]\n\n')
+}
+
+function chunk(delta: unknown, finish_reason: string | null): string {
+  const usage =
+    finish_reason === null ? {} : { usage: { prompt_tokens: 50, completion_tokens: 10, total_tokens: 60 } }
+  const choices = [{ index: 0, delta, finish_reason }]
+  const whole = {
+    id: 'chatcmpl-1',
+    object: 'chat.completion.chunk',
+    created: 1_790_000_000,
+    model: 'bench',
+    choices,
+    ...usage,
+  }
+  return `data: ${JSON.stringify(whole)}\n\n`
+}
+
+export interface Player extends Disposable {
+  /** Ends in `/v1`. */
+  baseUrl: string
+  /** What was noted of these requests since the last time. */
+  marks(whose: string): Promise<Mark[]>
+}
+
+/** Start the process and wait until it listens. */
+export async function startPlayer(): Promise<Player> {
+  const child = spawn(process.execPath, [fileURLToPath(import.meta.url)], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  })
+  const [line] = (await once(child.stdout, 'data')) as [Buffer]
+  const origin = `http://127.0.0.1:${String(line).trim()}`
+  return {
+    baseUrl: `${origin}/v1`,
+    marks: async (whose) => (await (await fetch(`${origin}/marks/${whose}`)).json()) as Mark[],
+    [Symbol.dispose]: () => child.kill(),
+  }
+}
+
+if (import.meta.main) await serve()
