@@ -5,7 +5,8 @@ import type { Tool, ToolLog } from '../tools/tool.ts'
 import { CONNECT, connectTool } from './connect-tool.ts'
 import { type ServerTool, exposedNames, toolId } from './exposed-names.ts'
 import { mcpTool } from './mcp-tool.ts'
-import type { McpServer, Offered } from './server.ts'
+import type { McpServer } from './server.ts'
+import type { Offered } from './server-parts.ts'
 import type { ServerSpec } from './server-spec.ts'
 
 export interface McpServersParts {

@@ -16,7 +16,8 @@ import {
 import { Latest } from './latest.ts'
 import { NeedsAuthFailure, callFailureOf } from './mcp-error.ts'
 import { checkSchema } from './schema-check.ts'
-import type { McpServer, ServerCall } from './server.ts'
+import type { McpServer } from './server.ts'
+import type { ServerCall } from './server-parts.ts'
 import type { ToolDefinition } from './tool-definition.ts'
 import { type CallResult, outcomeOf } from './tool-result.ts'
 

@@ -2,50 +2,16 @@
  * One configured server, for all users or for one: started when it is needed, kept up, listed again when it says that
  * its tools changed, stopped when nobody uses it.
  */
-import { createHash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Transport } from '@modelcontextprotocol/client'
 import { orAborted } from '../tools/or-aborted.ts'
-import type { CallContext, ToolCall, ToolLog } from '../tools/tool.ts'
 import { createBackoff } from './backoff.ts'
 import { Connection } from './connection.ts'
 import type { Elicit, Elicitation, ElicitationAnswer } from './elicitation.ts'
-import {
-  NeedsAuth,
-  ServerUnavailable,
-  isForgottenSession,
-  isLost,
-  isUnauthorized,
-  reasonOf,
-} from './mcp-error.ts'
+import { NeedsAuth, ServerUnavailable, isForgottenSession, isUnauthorized, reasonOf } from './mcp-error.ts'
+import { type Offered, type Opened, type ServerCall, type ServerParts, digest } from './server-parts.ts'
 import type { ServerSpec } from './server-spec.ts'
 import { type ReadTools, type ToolDefinition, readToolDefinitions } from './tool-definition.ts'
 import type { CallResult } from './tool-result.ts'
-
-/** How this server is reached now; made anew for every connection. */
-export interface Opened {
-  transport: Transport
-  /** Why it ended, when it did, in words. */
-  ending: () => string | undefined
-}
-
-export interface ServerParts {
-  spec: ServerSpec
-  /** What it is given of secrets; when that changes it is started again. */
-  settings: () => Promise<Readonly<Record<string, string>>>
-  open: (settings: Readonly<Record<string, string>>, signal: AbortSignal) => Promise<Opened>
-  /** The address at which the user signs in; undefined when there is nothing like that. Never rejects. */
-  signInUrl: () => Promise<string | undefined>
-  log: ToolLog
-}
-
-/** What a server offers when a prompt begins. */
-export type Offered =
-  | { state: 'ready'; tools: readonly ToolDefinition[] }
-  | { state: 'unavailable'; why: string }
-  | { state: 'needs_auth'; url: string | undefined }
-
-export type ServerCall = CallContext & { call: ToolCall }
 
 /** Milliseconds for a list of tools that is asked for again. */
 const RELIST_MS = 5_000
@@ -327,9 +293,4 @@ export class McpServer {
     await Promise.allSettled([this.#connecting])
     await this.#drop()
   }
-}
-
-function digest(settings: Readonly<Record<string, string>>): string {
-  const entries = Object.entries(settings).toSorted(([a], [b]) => (a < b ? -1 : 1))
-  return createHash('sha256').update(JSON.stringify(entries)).digest('hex')
 }

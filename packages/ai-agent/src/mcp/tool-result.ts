@@ -33,8 +33,7 @@ const block = z.discriminatedUnion('type', [
 ])
 type Block = z.output<typeof block>
 
-const SHOWN_IMAGES = 4
-/** Base64 characters of one image. A message to the browser has at most a megabyte. */
+/** Base64 characters of all images of a result. A message to the browser has at most a megabyte. */
 const MAX_IMAGE_CHARS = 600_000
 const IMAGE_TYPES = ['image/png', 'image/jpeg', 'image/gif', 'image/webp']
 /** Characters of JSON of structured content for the screen. */
@@ -127,7 +126,7 @@ function jsonOf(value: unknown): string {
 // ── The screen ──────────────────────────────────────────────────────────────────────────────────────────
 
 function shownOf(one: Block | undefined): ToolCallContent[] {
-  if (one?.type === 'image' && IMAGE_TYPES.includes(one.mimeType) && one.data.length <= MAX_IMAGE_CHARS)
+  if (one?.type === 'image' && IMAGE_TYPES.includes(one.mimeType))
     return [shown({ type: 'image', data: one.data, mimeType: one.mimeType })]
   if (one?.type !== 'resource_link' || !/^https?:/i.test(one.uri)) return []
   const { uri, name, mimeType } = one
@@ -146,8 +145,13 @@ function shown(content: ContentBlock): ToolCallContent {
 }
 
 function limitImages(): (one: ToolCallContent) => boolean {
-  let images = 0
-  return (one) => one.type !== 'content' || one.content.type !== 'image' || ++images <= SHOWN_IMAGES
+  let chars = 0
+  return (one) => {
+    if (one.type !== 'content' || one.content.type !== 'image') return true
+    if (chars + one.content.data.length > MAX_IMAGE_CHARS) return false
+    chars += one.content.data.length
+    return true
+  }
 }
 
 function dataOf(structured: unknown, { server, tool }: ResultOf): Record<string, unknown> {
