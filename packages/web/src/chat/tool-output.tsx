@@ -11,6 +11,7 @@ import { useFilledGaps } from '../terminal/use-gaps.ts'
 import { useStoredOutput } from '../terminal/use-stored-output.ts'
 import { phaseOf } from './call-words.ts'
 import { OutputPane } from './output-pane.tsx'
+import { ToolAttachments } from './tool-attachments.tsx'
 
 const describeGap = (bytes: number) => `⋯ ${formatBytes(bytes)} not shown ⋯`
 
@@ -45,7 +46,12 @@ export function SettledToolOutput(props: { call: CallEntry; sessionId: string; v
   )
   const hasDiff = call.content.some((item) => item.type === 'diff')
   const text = texts.length > 0 ? texts.join('\n') : hasDiff ? '' : (call.rawOutput?.forModel ?? '')
-  return <TextOutput text={text} label={`Result of ${call.title}`} />
+  return (
+    <>
+      <TextOutput text={text} label={`Result of ${call.title}`} />
+      <ToolAttachments content={call.content} title={call.title} />
+    </>
+  )
 }
 
 function TextOutput(props: { text: string; label: string }) {
