@@ -20,7 +20,7 @@ test('who is back from a sign-in at an MCP server brings the answer to the agent
   expect(page.headers.get('cache-control')).toBe('no-store')
   expect(page.headers.get('referrer-policy')).toBe('no-referrer')
   expect(await page.text()).toContain('calendar is connected')
-  expect(harness.agent.received.at(-1)).toMatch(/^mcp_sign_in u_\w+ code=c1&state=s1$/)
+  expect(harness.agent.received.at(-1)).toMatch(/^mcp_sign_in \S+ code=c1&state=s1$/)
 })
 
 test('what went wrong is told as text', async () => {

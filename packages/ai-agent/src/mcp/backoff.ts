@@ -13,7 +13,7 @@ export interface Backoff {
   failed(): void
   /** It ran from `since` (of `performance.now()`) until now. */
   ended(since: number): void
-  /** Somebody changed something: forget what was. */
+  /** It was well when it was stopped: forget what was. */
   reset(): void
 }
 

@@ -101,7 +101,8 @@ export function callFailureOf(
   if (error instanceof ProtocolError && error.code === STREAM_ENDED)
     return wentAway(server, tool, error.message, because)
   if (error instanceof ProtocolError) {
-    const reason = error.code === ProtocolErrorCode.InvalidParams ? 'invalid_arguments' : 'tool_error'
+    const invalid: number = ProtocolErrorCode.InvalidParams
+    const reason = error.code === invalid ? 'invalid_arguments' : 'tool_error'
     return new CallFailure(reason, `${tool} failed: ${reasonOf(error)}`, because)
   }
   if (error instanceof SdkError && error.code === SdkErrorCode.InvalidResult)

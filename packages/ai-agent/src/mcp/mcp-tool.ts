@@ -155,8 +155,9 @@ async function* askUser(
   const { question } = asking
   yield { type: 'approval_asked', options: [...QUESTION_OPTIONS], why: [], expiresAt, question }
   const waiting = (ctx.answer?.() ?? ctx.approval.answer()).then(elicitationAnswer)
-  const answer = await orAborted(Promise.race([waiting, over]), ctx.signal)
-  if (typeof answer === 'object' && answer !== null && 'action' in answer) asking.answered.resolve(answer)
+  const gaveUp = over.then(() => undefined)
+  const answer = await orAborted(Promise.race([waiting, gaveUp]), ctx.signal)
+  if (answer !== undefined) asking.answered.resolve(answer)
 }
 
 /** The address is a link in the call's card: for the person, and not for the model. */

@@ -132,13 +132,6 @@ export class OAuthAccess {
     this.#flow = undefined
   }
 
-  /** Forget what is kept. */
-  async disconnect(): Promise<void> {
-    this.#flow = undefined
-    await this.#keep('tokens', undefined)
-    await this.#keep('client', undefined)
-  }
-
   async #token(): Promise<string | undefined> {
     const known = await this.#tokens()
     if (known === undefined) return undefined
@@ -236,7 +229,7 @@ export class OAuthAccess {
 
   async #tokens(): Promise<{ tokens: StoredOAuthTokens; endsAt?: number | undefined } | undefined> {
     const read = kept.safeParse(await this.#read('tokens'))
-    return read.success ? { ...read.data, tokens: read.data.tokens as StoredOAuthTokens } : undefined
+    return read.success ? read.data : undefined
   }
 
   async #read<T>(what: 'tokens' | 'client'): Promise<T | undefined> {

@@ -11,6 +11,9 @@ export interface SignInsParts {
   log: ToolLog
 }
 
+/** Users times servers that are remembered; one that was forgotten only needs its link again. */
+const MAX_ACCESSES = 10_000
+
 export type SignedIn = { server: string } | { problem: string }
 
 export class SignIns {
@@ -41,6 +44,8 @@ export class SignIns {
       now: Date.now,
     })
     this.#accesses.set(key, access)
+    const [oldest] = this.#accesses.keys()
+    if (this.#accesses.size > MAX_ACCESSES && oldest !== undefined) this.#accesses.delete(oldest)
     return access
   }
 

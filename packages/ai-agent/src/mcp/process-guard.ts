@@ -33,7 +33,8 @@ export interface ProcessGuard {
 export function createProcessGuard(): ProcessGuard {
   let guard: ChildProcess | undefined
   const input = (): Writable => {
-    guard ??= start()
+    const ended = guard !== undefined && (guard.exitCode !== null || guard.signalCode !== null)
+    if (guard === undefined || ended) guard = start()
     if (guard.stdin === null) throw new Error('the guard has no input')
     return guard.stdin
   }

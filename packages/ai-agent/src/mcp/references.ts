@@ -83,7 +83,7 @@ export async function fillTemplate(
   secret: (name: string) => Promise<string | undefined>,
 ): Promise<string | undefined> {
   const parts = await Promise.all(
-    template.map((part) => (typeof part === 'string' ? part : secret(part.secret))),
+    template.map(async (part) => (typeof part === 'string' ? part : secret(part.secret))),
   )
   return parts.includes(undefined) ? undefined : parts.join('')
 }

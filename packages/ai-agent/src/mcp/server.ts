@@ -63,7 +63,11 @@ export class McpServer {
       const stopped =
         this.#connection === undefined && this.#known !== undefined && this.#backoff.failures === 0
       if (!running && !stopped) {
-        if (this.#backoff.failures > 1) return { state: 'unavailable', why: this.#why }
+        if (this.#backoff.failures > 1) {
+          // Tried beside the prompt: the next one has it, if it is well again.
+          if (this.#backoff.waitMs() === 0) void Promise.allSettled([this.#connect(this.#closed.signal)])
+          return { state: 'unavailable', why: this.#why }
+        }
         // A timer may come a moment early.
         await sleep(Math.ceil(this.#backoff.waitMs()) + 2, undefined, { signal })
         await this.#connect(signal)
@@ -98,6 +102,7 @@ export class McpServer {
       )
       if (this.spec.kind === 'http') {
         await this.#drop()
+        this.#failed(reasonOf(error))
         throw error
       }
     }
@@ -204,11 +209,7 @@ export class McpServer {
       if (error instanceof NeedsAuth) throw error
       if (isUnauthorized(error))
         throw new NeedsAuth('the user has to sign in', await this.#parts.signInUrl(), { cause: error })
-      this.#why = opened?.ending() ?? reasonOf(error)
-      this.#backoff.failed()
-      const { failures } = this.#backoff
-      log.warn({ server: this.name, why: this.#why, failures }, 'an MCP server is not available')
-      this.#retryLater()
+      this.#failed(opened?.ending() ?? reasonOf(error))
       throw new ServerUnavailable(this.#why, { cause: error })
     }
   }
@@ -236,6 +237,14 @@ export class McpServer {
       await is.close()
       throw error
     }
+  }
+
+  #failed(why: string): void {
+    this.#why = why
+    this.#backoff.failed()
+    const { failures } = this.#backoff
+    this.#parts.log.warn({ server: this.name, why, failures }, 'an MCP server is not available')
+    this.#retryLater()
   }
 
   #lost(opened: Opened): void {
@@ -268,7 +277,9 @@ export class McpServer {
     clearTimeout(this.#idleTimer)
     if (!this.spec.perUser || this.#calls.size > 0 || this.#connection === undefined) return
     this.#idleTimer = setTimeout(() => {
-      if (this.#calls.size === 0) void this.#drop()
+      if (this.#calls.size > 0) return
+      this.#backoff.reset()
+      void this.#drop()
     }, this.spec.config.idleMs).unref()
   }
 

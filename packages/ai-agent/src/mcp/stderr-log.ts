@@ -26,9 +26,8 @@ export function createStderrLog(log: ToolLog, server: string, scrub: (text: stri
     leftOut = 0
   }
   const say = (line: string): void => {
-    // oxlint-disable-next-line no-control-regex
     const text = scrub(line.slice(0, LINE_CHARS))
-      .replaceAll(/[\u0000-\u001F\u007F]/g, ' ')
+      .replaceAll(/\p{Cc}/gu, ' ')
       .trimEnd()
     if (text === '') return
     last = text

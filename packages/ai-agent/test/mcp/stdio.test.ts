@@ -1,8 +1,9 @@
 import { spawn } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { isOutcome, metaOf } from '@sandlot/shared/events'
 import { describe, expect, test } from 'vitest'
-import { batchOf, isAlive, openMcpBench, scripted, until } from './mcp-bench.ts'
+import { SCRIPT, batchOf, isAlive, openMcpBench, scripted, until } from './mcp-bench.ts'
 
 describe('a server of the deployment', () => {
   test('runs with its declared environment and nothing of ours, in a folder of its own', async () => {
@@ -128,6 +129,16 @@ describe('a server of the deployment', () => {
     expect(await batch.call('say', { text: 'x' })).toMatchObject({ reason: 'unavailable' })
   })
 
+  test('of one user that failed again and again is tried beside the next prompts, and offered when it is well', async () => {
+    const command = `test -f well || exit 1; exec node ${SCRIPT}`
+    const config = { command: 'sh', args: ['-c', command], env: { T: '${secret:T}' } }
+    await using bench = openMcpBench({ s: config })
+    for (let prompt = 0; prompt < 3; prompt++) expect((await bench.tools()).listTools()).toEqual([])
+    writeFileSync(`${bench.folder}/s/well`, '')
+    await until(async () => (await bench.tools()).has('s::say'))
+    expect(await batchOf(await bench.tools()).call('say', { text: 'x' })).toMatchObject({ forModel: 'x' })
+  })
+
   test('a changed list of tools takes effect with the next prompt, and an unchanged one is the same object', async () => {
     await using bench = openMcpBench({ s: scripted() })
     const before = await bench.tools()
@@ -161,7 +172,7 @@ describe('a server of the deployment', () => {
         .filter(({ id, readOnly }) => id.startsWith('t::') && readOnly)
         .map(({ id }) => id),
     ).toEqual(['t::say'])
-    expect(tools.listTools()).toHaveLength(20)
+    expect(tools.listTools()).toHaveLength(21)
     expect(bench.logged).toContainEqual(
       expect.objectContaining({
         fields: {
