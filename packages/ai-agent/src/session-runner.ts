@@ -6,12 +6,16 @@ import { runPrompt } from './agent-loop.ts'
 import { type PromptEnd, queuedMessages, unfinishedPrompt } from './history.ts'
 import type { EventGroup } from './loop-context.ts'
 import { BUG_TEXT, endEvent, missingOutcomes } from './loop-endings.ts'
+import { MeasuredPrompt } from './metrics/measured-prompt.ts'
+import type { Model } from './model/model.ts'
 import { PromptWaiters } from './prompt-waiters.ts'
 import type { Answers } from './session-answers.ts'
 import { Running, batchContext } from './session-batch.ts'
 import type { SessionCore } from './session-core.ts'
 import { promptIdOf, promptStarted, sentMessage } from './session-messages.ts'
+import { systemPrompt } from './prompt.ts'
 import { endWhatRunsOn } from './session-stopped.ts'
+import { takeInstructions } from './tools-config/prompt-instructions.ts'
 
 export class Runner {
   readonly #core: SessionCore
@@ -52,15 +56,25 @@ export class Runner {
   async #drive(running: Running, resumed: boolean): Promise<void> {
     const core = this.#core
     const { leaving } = core
-    const { log, leaving: _process, model, fallbacks, lookAtJobs, ...parts } = core.parts
+    const { log, leaving: _process, model, fallbacks, lookAtJobs, metrics, ...parts } = core.parts
     try {
       const tools = await parts.tools(core.userId, AbortSignal.any([running.stop.signal, leaving]))
       if (leaving.aborted) return
-      if (resumed && running.stop.signal.aborted) await endWhatRunsOn(core, running.promptId)
+      const instructions = await takeInstructions({
+        promptId: running.promptId,
+        resumed,
+        log: core.log,
+        ask: async () => (await core.parts.instructions?.(core.userId)) ?? '',
+        store: (events) => core.inTurn(() => core.store(events)),
+        now: core.parts.now,
+      })
+      const measured = metrics === undefined ? undefined : new MeasuredPrompt(metrics)
+      const watched = (one: Model): Model => measured?.model(one) ?? one
       const groups = runPrompt({
         ...parts,
-        model: core.owned(model),
-        ...(fallbacks === undefined ? {} : { fallbacks: fallbacks.map((one) => core.owned(one)) }),
+        system: systemPrompt(parts.system, tools.listTools(), instructions),
+        model: watched(core.owned(model)),
+        ...(fallbacks === undefined ? {} : { fallbacks: fallbacks.map((one) => watched(core.owned(one))) }),
         ...parts.limitsOf?.(core.userId),
         tools: tools.modelTools(),
         ...(lookAtJobs === undefined
@@ -88,12 +102,16 @@ export class Runner {
           }),
         warn: (fields, message) => log.warn({ sessionId: core.id, ...fields }, message),
       })
-      for await (const group of groups) {
+      for await (const group of measured?.groups(groups) ?? groups) {
         // The process leaves: what has not been stored never happened. The next start resumes.
         if (leaving.aborted) return
         const [first] = group
-        if (first !== undefined && isLive(first)) core.journal.show(first)
-        else await core.inTurn(() => this.#store(group))
+        if (first !== undefined && isLive(first)) {
+          core.journal.show(first)
+          continue
+        }
+        if (resumed) await endWhatRunsOn(core, group)
+        await core.inTurn(() => this.#store(group))
       }
     } catch (error) {
       if (leaving.aborted) return

@@ -4,7 +4,7 @@
  */
 import { expect, test } from 'vitest'
 import { AgentBench, happened, heldTool, newSession, outcomes, whenIdle } from './agent-fixture.ts'
-import { deltaChunk, sse, textAnswer, toolCalls } from './fake-provider.ts'
+import { deltaChunk, errorAnswer, sse, textAnswer, toolCalls } from './fake-provider.ts'
 
 test('the older owner stops at its next write, asks the model no more, and ends no command of the newer one', async () => {
   const slow = heldTool('slow', true)
@@ -58,6 +58,28 @@ test('the older owner’s answer that is on its way is not stored', async () => 
   const said = taken.log.filter((event) => event.sessionUpdate === 'agent_message_chunk')
   expect(said).toMatchObject([{ content: { text: 'New' } }])
   expect(await older.store.readEvents(session.id)).toEqual(taken.log)
+})
+
+test('the older owner whose request failed does not ask again', async () => {
+  const gate = Promise.withResolvers<void>()
+  await using bench = await AgentBench.start([
+    async () => {
+      await gate.promise
+      return errorAnswer(503, { error: { message: 'overloaded' } })
+    },
+    textAnswer('New'),
+  ])
+  const older = await bench.core()
+  const session = await newSession(older)
+  const { done } = await session.prompt('go')
+  const heard = expect(done).rejects.toMatchObject({ code: 'not_owner' })
+  await expect.poll(() => bench.provider.requests.length).toBe(1)
+  const newer = await bench.core({ parts: { store: older.store } })
+  await newer.manager.resumeUnfinished()
+  await whenIdle(await newer.manager.get('u_ada', session.id))
+  gate.resolve()
+  await heard
+  expect(bench.provider.requests).toHaveLength(2)
 })
 
 test('who looks at a session that was taken away takes it back, whole', async () => {

@@ -12,7 +12,7 @@ import { openSessionStore } from '@sandlot/storage/sessions/sqlite'
 import { builtinTools } from '../../src/tools/builtin/index.ts'
 import { openCore } from '../agent-fixture.ts'
 import { type FakeProvider, startFakeProvider } from '../fake-provider.ts'
-import { Life, mortal } from './life.ts'
+import { Life, during, mortal } from './life.ts'
 import { type CrashScript, answersOf, playClient } from './scripts.ts'
 import { crashTools } from './tools.ts'
 
@@ -64,7 +64,7 @@ export async function live(script: CrashScript, world: World, life: Life): Promi
       const { acquire } = sandboxes
       const sandbox = async (userId: string, signal: AbortSignal): Promise<Sandbox> => {
         if (script.wakesIn !== undefined) await sleep(script.wakesIn)
-        return acquire(userId, signal)
+        return saysLate(await acquire(userId, signal), script.saysIn, life)
       }
       return mortal({ ...parts, sandbox }, life)
     },
@@ -92,6 +92,16 @@ export async function live(script: CrashScript, world: World, life: Life): Promi
   if (how === 'done') await core.leave()
   else await core.store.close()
   return how
+}
+
+function saysLate(sandbox: Sandbox, ms: number | undefined, life: Life): Sandbox {
+  if (ms === undefined) return sandbox
+  const run: Sandbox['run'] = async (request) => {
+    const command = await sandbox.run(request)
+    await sleep(ms)
+    return command
+  }
+  return during(sandbox, { run }, life)
 }
 
 /** Lives inside this process, which end by freezing. */

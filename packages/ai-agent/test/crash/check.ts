@@ -79,6 +79,7 @@ export async function checkAfterCrashes(bench: CrashBench, expected: readonly Mo
       expect(count).toBeLessThanOrEqual(1)
       if (unknown.length === 0) expect(count).toBe(1)
     }
+    for (const count of countOf(journal, script.atMostOnce ?? [])) expect(count).toBeLessThanOrEqual(1)
     for (const count of countOf(journal, script.atLeastOnce ?? [])) expect(count).toBeGreaterThan(0)
     // A command that was stopped gets a moment to go.
     const running = async () => (await sandbox?.commands())?.filter(({ state }) => state === 'running') ?? []

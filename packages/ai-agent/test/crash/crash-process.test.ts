@@ -22,7 +22,7 @@ async function kill(script: CrashScript, endsAt: number, history: Parameters<typ
 }
 
 describe('a process that is killed', () => {
-  const drawn = sample('crash processes', scripts, 2)
+  const drawn = sample('crash processes', scripts, 1)
   test.each(drawn)('$name', { timeout: extent(60_000, 3_600_000) }, async (script) => {
     await using bench = await CrashBench.start(script, none)
     const { passed } = await bench.live()

@@ -26,7 +26,8 @@ const inContainers = (): CrashSandboxes => ({
 })
 
 describe('a process that is killed while its commands run in a container', () => {
-  const scripts = SCRIPTS.filter(({ sandbox }) => sandbox === true)
+  const inSandbox = SCRIPTS.filter(({ sandbox }) => sandbox === true)
+  const scripts = sample('crash engine', inSandbox, 2)
   test.each(scripts)('$name', { timeout: extent(120_000, 7_200_000) }, async (script) => {
     const uncrashed = async () => {
       await using bench = await CrashBench.start(script, inContainers)

@@ -133,7 +133,7 @@ function mortalSandbox(sandbox: Sandbox, life: Life): Sandbox {
 }
 
 /** `target` with some methods replaced; the others answer only during the life. */
-function during<T extends object>(target: T, changes: Partial<T>, life: Life): T {
+export function during<T extends object>(target: T, changes: Partial<T>, life: Life): T {
   return new Proxy(target, {
     get(_target, name) {
       if (Object.hasOwn(changes, name)) return Reflect.get(changes, name)

@@ -28,12 +28,16 @@ export interface CrashScript {
   sandbox?: true
   /** The sandbox takes so long, in milliseconds. */
   wakesIn?: number
+  /** Its word that a command runs takes so long. */
+  saysIn?: number
   /** By the number of assistant messages in the request, and how often it was asked with so many. */
   answer(assistants: number, asked: number): FakeAnswer
   /** What the user does. The messages are sent, and all prompts waited for, in any case. */
   client(client: CrashClient): Promise<void>
   /** Lines that the journal must have exactly once. */
   once: string[]
+  /** A Stop may come before them; twice they are there in no case. */
+  atMostOnce?: string[]
   /** Reads may be made again after a crash. */
   atLeastOnce?: string[]
   /** How the last prompt ends. Default `completed`. */
@@ -226,6 +230,22 @@ export const SCRIPTS: readonly CrashScript[] = [
       await session.cancel()
     },
     once: ['begun'],
+    ends: 'cancelled',
+    variable: ['c_s'],
+  },
+  {
+    name: 'Stop before the agent knows that the command runs',
+    mode: 'yolo',
+    sandbox: true,
+    saysIn: 60,
+    answer: thenWords(toolCalls([shell('c_s', 'echo begun >> journal; exec sleep 500')])),
+    async client({ send, session, until }) {
+      await send('r1', 'run')
+      await until((log) => log.some((event) => event.sessionUpdate === 'tool_call_update'))
+      await session.cancel()
+    },
+    once: [],
+    atMostOnce: ['begun'],
     ends: 'cancelled',
     variable: ['c_s'],
   },
