@@ -55,7 +55,7 @@ async function crash(
   }
 }
 
-describe.each(SCRIPTS)('$name', (script) => {
+describe.each(sample('crash scripts', SCRIPTS, 8))('$name', (script) => {
   test(
     'ended at any point and taken up, it comes to the same',
     { timeout: extent(60_000, 3_600_000) },
