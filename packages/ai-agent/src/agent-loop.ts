@@ -78,7 +78,7 @@ export async function* runPrompt(ctx: LoopContext): AsyncGenerator<EventGroup, v
         return yield [endEvent(ctx.promptId, 'loop', LOOP_TEXT, ctx.now())]
       case 'end': {
         if (ctx.signal.aborted) return yield [stopped(ctx)]
-        const text = step.answered ? undefined : noAnswerText(turnsOf(ctx.log(), ctx.promptId))
+        const text = step.answered ? undefined : noAnswerText(ctx.log(), ctx.promptId)
         return yield [endEvent(ctx.promptId, 'completed', text, ctx.now())]
       }
     }
@@ -202,7 +202,10 @@ async function* sayEndedJobs(ctx: LoopContext): AsyncGenerator<EventGroup, void>
     yield* takeEndedJobs({ ...ctx, look })
   } catch (error) {
     ctx.leaving.throwIfAborted()
-    ctx.warn({ error: messageOf(error), promptId: ctx.promptId }, 'background commands could not be looked at')
+    ctx.warn(
+      { error: messageOf(error), promptId: ctx.promptId },
+      'background commands could not be looked at',
+    )
   }
 }
 

@@ -7,6 +7,7 @@ import {
   makeSandlotEvent,
   metaOf,
 } from '@sandlot/shared/events'
+import { CAUSE_WORDS, failurePattern } from '@sandlot/shared/failure-pattern'
 import { type Turn, turnsOf } from './history-items.ts'
 
 /** `prompt_ended`. `text` only where the model said nothing in its last turn. */
@@ -49,14 +50,20 @@ export function missingOutcomes(
 }
 
 /** The model gave no answer, also when asked again. Names what failed, if something did. */
-export function noAnswerText(turns: readonly Turn[]): string {
+export function noAnswerText(log: readonly SessionEvent[], promptId: string): string {
+  const turns = turnsOf(log, promptId)
   const calls = turns.flatMap((turn) => turn.calls)
   if (calls.length === 0) {
     return 'The model gave an empty answer, also when it was asked again. Try to say it in other words.'
   }
   const failed = failuresOf(turns)
   if (failed.length > 0) {
-    return `The model gave no answer after its last step. What failed: ${failed.join('; ')}. The results above are complete; ask for a summary or try again.`
+    const pattern = failurePattern(log, promptId)
+    const again =
+      pattern === undefined
+        ? ''
+        : ` The last ${pattern.callIds.length} calls failed for the same reason: ${CAUSE_WORDS[pattern.cause]}.`
+    return `The model gave no answer after its last step. What failed: ${failed.join('; ')}.${again} The results above are complete; ask for a summary or try again.`
   }
   const steps = calls.length === 1 ? 'one step' : `${calls.length} steps`
   return `The model did ${steps} and then gave no answer. The results above are complete; ask for a summary if you need one.`

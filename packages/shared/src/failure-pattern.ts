@@ -1,0 +1,54 @@
+/**
+ * Whether a prompt's calls fail for one and the same cause, one after another. A pure function over the log: the text at the end
+ * of a prompt and a card may say so; nothing is stored.
+ */
+import { type SessionEvent, isOutcome, metaOf } from './events.ts'
+
+/** `missing_file`: of the workspace. `auth`: something wants to be signed in to, or refused what we have. */
+export const FAILURE_CAUSES = ['missing_file', 'denied', 'auth', 'timeout'] as const
+export type FailureCause = (typeof FAILURE_CAUSES)[number]
+
+export interface FailurePattern {
+  cause: FailureCause
+  /** Of the calls, in the order of their announcement; at least two. */
+  callIds: string[]
+}
+
+/** For people, behind "the last three calls failed:". */
+export const CAUSE_WORDS: Record<FailureCause, string> = {
+  missing_file: 'a file or folder that is not there',
+  denied: 'it was not allowed',
+  auth: 'it is not signed in, or the sign-in was refused',
+  timeout: 'it took too long',
+}
+
+/** The calls at the end of the prompt that failed in a row with one cause; undefined when there are fewer than two. */
+export function failurePattern(log: readonly SessionEvent[], promptId: string): FailurePattern | undefined {
+  const outcomes = new Map(log.filter(isOutcome).map((event) => [event.toolCallId, event]))
+  const ended = log.flatMap((event) => {
+    if (event.sessionUpdate !== 'tool_call' || metaOf(event).promptId !== promptId) return []
+    const outcome = outcomes.get(event.toolCallId)
+    return outcome === undefined ? [] : [{ callId: event.toolCallId, cause: causeOf(outcome) }]
+  })
+  const cause = ended.at(-1)?.cause
+  if (cause === undefined) return undefined
+  const from = ended.findLastIndex((one) => one.cause !== cause) + 1
+  const callIds = ended.slice(from).map(({ callId }) => callId)
+  return callIds.length < 2 ? undefined : { cause, callIds }
+}
+
+function causeOf(outcome: SessionEvent & { sessionUpdate: 'tool_call_update' }): FailureCause | undefined {
+  const { reason, exit } = metaOf(outcome)
+  // A command that ran to its end is completed, whatever its exit code; for the pattern it failed.
+  const wentWrong = exit !== undefined && (!('code' in exit) || exit.code !== 0)
+  if (outcome.status !== 'failed' && !wentWrong) return undefined
+  if (reason === 'denied' || reason === 'timeout') return reason
+  if (reason === 'needs_auth') return 'auth'
+  if (reason !== undefined && reason !== 'tool_error') return undefined
+  const text = outcome.rawOutput?.forModel ?? ''
+  if (/\bENOENT\b|no such file or directory|^There is no (?:file|directory) /im.test(text))
+    return 'missing_file'
+  if (/\b401\b|\bunauthori[sz]ed\b|authentication (?:failed|required)|could not read Username/i.test(text))
+    return 'auth'
+  return undefined
+}
