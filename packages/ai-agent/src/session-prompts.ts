@@ -3,8 +3,17 @@ import { SandlotError, messageOf } from '@sandlot/shared/errors'
 import { type Mode, type SessionEvent, makeMeta } from '@sandlot/shared/events'
 import { newId } from '@sandlot/shared/ids'
 import { type PromptEnd, queuedMessages } from './history.ts'
+import type { OnError } from './limits/error-policy.ts'
+import type { ModelImage } from './model/model.ts'
 import type { SessionCore } from './session-core.ts'
-import { promptIdOf, promptStarted, queuedMessage, sentMessage, userMessage } from './session-messages.ts'
+import {
+  imageMessages,
+  promptIdOf,
+  promptStarted,
+  queuedMessage,
+  sentMessage,
+  userMessage,
+} from './session-messages.ts'
 import type { Runner } from './session-runner.ts'
 import { titleOf } from './session-title.ts'
 
@@ -13,9 +22,13 @@ export interface PromptOptions {
   messageId?: string
   /** The same one again is the same prompt. */
   requestId?: string
+  /** Behind the text. Only for a message that begins a prompt. */
+  images?: readonly ModelImage[]
   whenBusy?: 'steer' | 'queue' | 'refuse'
   /** Nobody can answer an approval: each is denied at once. */
   unattended?: boolean
+  /** What a failed call means for the prompt that it becomes; absent: `continue`. */
+  onError?: OnError
   /** The highest mode that an administrator lets this user have. */
   modeCeiling?: Mode
 }
@@ -63,7 +76,7 @@ export class Prompts {
   }
 
   async #start(text: string, options: PromptOptions): Promise<Accepted> {
-    const { requestId, unattended = false, messageId = newId('m') } = options
+    const { requestId, unattended = false, onError, messageId = newId('m') } = options
     const { parts, journal, log } = this.#core
     const promptId = promptIdOf(messageId)
     const at = parts.now()
@@ -78,18 +91,21 @@ export class Prompts {
           ]
         : []
     await this.#core.store([
-      promptStarted(messageId, { model: parts.model.name, requestId, unattended }, at),
+      promptStarted(messageId, { model: parts.model.name, requestId, unattended, onError }, at),
       ...title,
       // What waited when an earlier prompt was stopped goes first.
       ...queuedMessages(log).flatMap((message) => sentMessage(message, promptId, at)),
       userMessage(messageId, text, promptId, at),
+      ...imageMessages(messageId, options.images ?? [], promptId, at),
     ])
     this.#runner.launch(promptId, unattended, false)
     return this.#accepted(promptId, false)
   }
 
   async #enqueue(runningId: string, text: string, options: PromptOptions): Promise<Accepted> {
-    const { requestId, unattended = false, messageId = newId('m') } = options
+    const { requestId, unattended = false, messageId = newId('m'), images = [] } = options
+    if (images.length > 0)
+      throw new SandlotError('busy', 'Images cannot wait: send them when the agent is done here.')
     const { userId, parts } = this.#core
     const as = options.whenBusy === 'queue' ? 'queue' : 'steer'
     const promptId = promptIdOf(messageId)
