@@ -6,7 +6,7 @@ import { callsOf, deltas, readText, streamOf } from './read-stream.ts'
 const fn = (name: string | undefined, args?: unknown): unknown => ({ function: { name, arguments: args } })
 const call = (id: string, name: string, args: unknown) => ({ id, name, args })
 
-describe('row 3: index missing, all 0, or from 1', () => {
+describe('bug 3: index missing, all 0, or from 1', () => {
   test('two calls interleaved by index', async () => {
     expect(
       await callsOf([
@@ -92,7 +92,7 @@ describe('row 3: index missing, all 0, or from 1', () => {
   })
 })
 
-describe('row 3: relatives', () => {
+describe('bug 3: relatives', () => {
   test('two named elements of one delta are two calls', async () => {
     const both = (names: string[]) =>
       readText(
@@ -132,7 +132,7 @@ describe('row 3: relatives', () => {
   })
 })
 
-describe('row 4: empty never overwrites', () => {
+describe('bug 4: empty never overwrites', () => {
   test.each(['', null])('%j as id and name in later deltas', async (empty) => {
     expect(
       await callsOf([
@@ -144,7 +144,7 @@ describe('row 4: empty never overwrites', () => {
   })
 })
 
-describe('row 5: the same id for two calls', () => {
+describe('bug 5: the same id for two calls', () => {
   test('both are kept; the session makes the ids unique', async () => {
     expect(
       await callsOf([
@@ -165,7 +165,7 @@ describe('row 5: the same id for two calls', () => {
   })
 })
 
-describe('row 6: arguments in odd forms', () => {
+describe('bug 6: arguments in odd forms', () => {
   test.each<[string, unknown, unknown]>([
     ['nothing', undefined, {}],
     ['empty text', '', {}],
@@ -210,7 +210,7 @@ describe('row 6: arguments in odd forms', () => {
   })
 })
 
-describe('row 7: names', () => {
+describe('bug 7: names', () => {
   test('repeated in each delta', async () => {
     const name = 'read_file'
     expect(
@@ -238,7 +238,7 @@ describe('row 7: names', () => {
   })
 })
 
-describe('row 8: calls decide, not the word', () => {
+describe('bug 8: calls decide, not the word', () => {
   test.each(['stop', 'tool_use', 'STOP', 'whatever'])('finish_reason %j', async (finish) => {
     expect(
       await callsOf([{ index: 0, id: 'a', function: { name: 'one', arguments: '{}' } }], finish),
@@ -263,7 +263,7 @@ describe('row 8: calls decide, not the word', () => {
   })
 })
 
-describe('row 9: arguments that were cut are never run', () => {
+describe('bug 9: arguments that were cut are never run', () => {
   const cut = '{"path":"a.txt","content":"half of i'
   test.each(['length', 'tool_calls', 'stop'])('with finish_reason %j', async (finish) => {
     expect(
@@ -293,7 +293,7 @@ describe('row 9: arguments that were cut are never run', () => {
   })
 })
 
-describe('row 10: flushed twice', () => {
+describe('bug 10: flushed twice', () => {
   const whole = '{"x":1,"y":[{"z":"}"}]}'
   test.each([
     ['as one delta', [whole]],
@@ -328,14 +328,14 @@ describe('row 10: flushed twice', () => {
   })
 })
 
-test('row 12: what the provider put on a call goes back to it', async () => {
+test('bug 12: what the provider put on a call goes back to it', async () => {
   const extra_content = { google: { thought_signature: 'sig' } }
   expect(
     await callsOf([{ index: 0, id: 'a', extra_content, function: { name: 'one', arguments: '{}' } }]),
   ).toEqual([{ ...call('a', 'one', {}), replay: { extra_content } }])
 })
 
-test('row 30: long arguments in many deltas are not parsed at each', () => {
+test('bug 30: long arguments in many deltas are not parsed at each', () => {
   const buffer = new ArgumentsBuffer()
   const piece = 'x'.repeat(100)
   buffer.push('{"content":"')

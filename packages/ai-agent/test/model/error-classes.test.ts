@@ -263,7 +263,7 @@ test.each<[ModelErrorClass, boolean, string, number, unknown]>([
   expect(errorOf(status, body)).toMatchObject({ class: errorClass, retryable, status })
 })
 
-describe('row 19: the wait that the provider names', () => {
+describe('bug 19: the wait that the provider names', () => {
   test.each<[string, Record<string, string>, unknown, number | undefined]>([
     ['seconds', { 'retry-after': '7' }, '', 7_000],
     ['parts of a second', { 'retry-after': '0.5' }, '', 500],

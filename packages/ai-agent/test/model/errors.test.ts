@@ -12,7 +12,7 @@ function classify(status: number, body: unknown): ModelErrorClass {
 }
 const said = (message: string, code?: string) => ({ error: { message, code } })
 
-describe('row 20: overflow in its many forms', () => {
+describe('bug 20: overflow in its many forms', () => {
   test.each<[number, string]>([
     [
       400,

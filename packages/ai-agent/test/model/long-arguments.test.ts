@@ -7,7 +7,7 @@ afterEach(() => {
   vi.restoreAllMocks()
 })
 
-test('row 30: 200 kB of arguments in 2,000 deltas are parsed once, at the end', async () => {
+test('bug 30: 200 kB of arguments in 2,000 deltas are parsed once, at the end', async () => {
   const content = 'line of a file\n'.repeat(14_000).slice(0, 200_000)
   const args = JSON.stringify({ path: 'a.txt', content })
   const step = Math.ceil(args.length / 2_000)
@@ -29,7 +29,7 @@ test('row 30: 200 kB of arguments in 2,000 deltas are parsed once, at the end', 
   expect(parsed).toBeLessThan(stream.length + 2 * args.length)
 })
 
-test('row 30: many calls, and a call flushed again and again, stay linear too', async () => {
+test('bug 30: many calls, and a call flushed again and again, stay linear too', async () => {
   let parsed = 0
   const parse = JSON.parse
   const whole = JSON.stringify({ text: 'x'.repeat(2_000) })

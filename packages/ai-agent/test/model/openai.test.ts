@@ -131,7 +131,7 @@ describe('the request', () => {
     })
   })
 
-  test('row 29: no tools, no tools member', async () => {
+  test('bug 29: no tools, no tools member', async () => {
     provider.add(textAnswer('ok'), textAnswer('ok'))
     await ask({ ...HI, tools: [] })
     await ask(HI)
@@ -276,7 +276,7 @@ describe('failures', () => {
     expect((await failure()).message).not.toMatch(/secret|other-key/)
   })
 
-  test('row 19: Retry-After, in seconds, as a date, in the body, in words', async () => {
+  test('bug 19: Retry-After, in seconds, as a date, in the body, in words', async () => {
     const busy = { error: { message: 'Rate limit reached' } }
     provider.add(
       errorAnswer(429, busy, { 'retry-after': '7' }),
@@ -306,7 +306,7 @@ describe('failures', () => {
     expect(provider.requests).toHaveLength(3)
   })
 
-  test('row 17: a connection that breaks in the middle', async () => {
+  test('bug 17: a connection that breaks in the middle', async () => {
     provider.add({
       steps: [sse({ choices: [{ delta: { content: 'half' } }] }), { delayMs: 20 }],
       after: 'destroy',
@@ -333,7 +333,7 @@ describe('failures', () => {
     }
   })
 
-  test('row 18: silence before the head, in the middle, and only signs of life', async () => {
+  test('bug 18: silence before the head, in the middle, and only signs of life', async () => {
     const asked = model({ idleTimeoutMs: 150, progressTimeoutMs: 400 })
     const alive = Array.from({ length: 60 }, () => [': ping\n\n', { delayMs: 30 }]).flat()
     provider.add(
@@ -359,7 +359,7 @@ describe('failures', () => {
     await expect.poll(() => provider.requests.map((request) => request.aborted)).toEqual([true, true, true])
   })
 
-  test('row 18: the clock stands still while the reader is slow', async () => {
+  test('bug 18: the clock stands still while the reader is slow', async () => {
     provider.add(textAnswer('one two three', { pieceLength: 4 }))
     const stream = model({ idleTimeoutMs: 150, progressTimeoutMs: 150 }).stream(HI, never)
     await stream.next()

@@ -15,7 +15,7 @@ function parse(pieces: readonly (string | Uint8Array)[]): SseEvent[] {
 const data = (...texts: string[]): SseEvent[] =>
   texts.map((text) => ({ event: '', data: text, complete: true }))
 
-describe('row 15: event streams as they are', () => {
+describe('bug 15: event streams as they are', () => {
   test.each<[string, string, SseEvent[]]>([
     ['plain', 'data: a\n\ndata: b\n\n', data('a', 'b')],
     ['without a space', 'data:a\n\n', data('a')],

@@ -73,7 +73,7 @@ describe('property: any cut of the bytes gives the same answer', () => {
   })
 })
 
-describe('row 11: reasoning', () => {
+describe('bug 11: reasoning', () => {
   const call = { tool_calls: [{ index: 0, id: 'a', function: { name: 'x', arguments: '{}' } }] }
 
   test.each(['reasoning_content', 'reasoning'])(
@@ -121,7 +121,7 @@ describe('row 11: reasoning', () => {
   })
 })
 
-describe('row 14: usage', () => {
+describe('bug 14: usage', () => {
   const usage = {
     prompt_tokens: 7,
     completion_tokens: 3,
@@ -160,7 +160,7 @@ describe('row 14: usage', () => {
   })
 })
 
-describe('row 16: errors inside a 200 stream', () => {
+describe('bug 16: errors inside a 200 stream', () => {
   const before = sse({ choices: [{ delta: { content: 'half' } }] })
   test.each<[string, string, object]>([
     [
@@ -257,7 +257,7 @@ describe('row 16: errors inside a 200 stream', () => {
   })
 })
 
-describe('row 17: the end of a stream', () => {
+describe('bug 17: the end of a stream', () => {
   const half = streamOf(deltas([{ content: 'half' }], null), false)
   const interrupted = { class: 'stream_interrupted', retryable: true }
 

@@ -22,7 +22,7 @@ function cutAt(text: string, cuts: readonly number[]): string[] {
   return places.slice(1).map((to, index) => text.slice(places[index], to))
 }
 
-describe('row 13: think tags, only by profile, only at the start', () => {
+describe('bug 13: think tags, only by profile, only at the start', () => {
   const CASES: [string, string, string][] = [
     ['<think>a</think>b', 'a', 'b'],
     ['\n <think>\na</think>\n\nb <think>c</think>', 'a', 'b <think>c</think>'],

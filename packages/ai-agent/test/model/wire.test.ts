@@ -30,7 +30,7 @@ const assistant = (calls: ModelCall[], replay?: Record<string, unknown>): ModelM
   ...(replay === undefined ? {} : { replay }),
 })
 
-describe('row 11: reasoning goes back by profile', () => {
+describe('bug 11: reasoning goes back by profile', () => {
   const reasoning = (baseUrl: string, model: string, message: ModelMessage): unknown =>
     sent([message], baseUrl, model)[0]?.['reasoning_content']
   const withCalls = assistant([oneCall], thinking)
@@ -64,7 +64,7 @@ describe('row 11: reasoning goes back by profile', () => {
   })
 })
 
-test('row 12: signatures go back on call and message, and not to who refuses them', () => {
+test('bug 12: signatures go back on call and message, and not to who refuses them', () => {
   const { extra_content } = thinking
   const message = assistant([{ ...oneCall, replay: { extra_content } }], thinking)
   const gemini = sent([message], 'https://generativelanguage.googleapis.com/v1beta/openai', 'gemini-3-pro')[0]
@@ -73,7 +73,7 @@ test('row 12: signatures go back on call and message, and not to who refuses the
   expect(JSON.stringify(openai)).not.toContain('extra_content')
 })
 
-describe('row 22: what no provider takes', () => {
+describe('bug 22: what no provider takes', () => {
   test('lone surrogates and NUL, in text, results, arguments, their names and tools', () => {
     const bad = 'a\ud83d\0b😀'
     const messages: ModelMessage[] = [
@@ -116,7 +116,7 @@ describe('row 22: what no provider takes', () => {
   })
 })
 
-describe('row 23: images', () => {
+describe('bug 23: images', () => {
   const image = { mimeType: 'image/png', data: 'AAAA' }
   const history: ModelMessage[] = [
     { role: 'user', content: 'look', images: [image] },
@@ -147,7 +147,7 @@ describe('row 23: images', () => {
   })
 })
 
-test('row 29: a history with calls goes with the same tools', () => {
+test('bug 29: a history with calls goes with the same tools', () => {
   const tools = [{ name: 'read', description: '', parameters: {} }]
   const profile = profileFor(new URL(LOCAL), 'm')
   const options = {
@@ -166,7 +166,7 @@ test('row 29: a history with calls goes with the same tools', () => {
   expect(later).not.toHaveProperty('tool_choice')
 })
 
-test('row 25: a name that the model made up does not make the history illegal', () => {
+test('bug 25: a name that the model made up does not make the history illegal', () => {
   const [message] = sent([
     assistant([
       { ...oneCall, name: 'functions.read file' },

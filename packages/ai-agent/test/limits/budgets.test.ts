@@ -1,0 +1,106 @@
+/** Row "budgets": per prompt and per user and day, checked before each request and each call. */
+import { makeSandlotEvent, type SessionEvent } from '@sandlot/shared/events'
+import { describe, expect, test } from 'vitest'
+import { callOverBudget, overBudget, overDay, spentBy, startOfDay } from '../../src/limits/budgets.ts'
+import { AgentBench, ask, happened, newSession } from '../agent-fixture.ts'
+import { textAnswer } from '../fake-provider.ts'
+import { play } from '../scripts/run-script.ts'
+import { call, calls, says, startOf } from '../scripts/words.ts'
+
+const spent = { calls: 3, tokens: 100, cost: 0.5, startedAt: 1_000 }
+
+describe('budgets', () => {
+  test.each([
+    [{ calls: 3 }, /3 calls/],
+    [{ tokens: 100 }, /100 tokens/],
+    [{ cost: 0.5 }, /\$0\.50/],
+    [{ promptMs: 60_000 }, /60 seconds/],
+  ])('%j ends it with a sentence', (budgets, words) => {
+    expect(overBudget(spent, budgets, 61_000)).toMatch(words)
+    expect(overBudget({ ...spent, calls: 2, tokens: 99, cost: 0.49 }, budgets, 60_999)).toBeUndefined()
+  })
+
+  test('without budgets nothing ends', () => {
+    expect(overBudget(spent, {}, 1e15)).toBeUndefined()
+    expect(callOverBudget(1_000, spent, {}, 1e15)).toBeUndefined()
+    expect(overDay({ tokens: 1e12, cost: 1e6 }, {})).toBeUndefined()
+  })
+
+  test('a call is judged by its place and by the time', () => {
+    expect(callOverBudget(3, spent, { calls: 3 }, 0)).toBeUndefined()
+    expect(callOverBudget(4, spent, { calls: 3 }, 0)).toMatch(/not run.*3 calls/)
+    expect(callOverBudget(1, spent, { promptMs: 1_000 }, 2_000)).toMatch(/not run.*1 seconds/)
+  })
+
+  test('what was spent is a fold of the prompt’s own events', () => {
+    const usage = (promptId: string, cost?: number): SessionEvent => ({
+      sessionUpdate: 'usage_update',
+      used: 1,
+      size: 1,
+      _meta: {
+        sandlot: {
+          v: 1,
+          at: 5,
+          promptId,
+          usage: { input: 10, output: 2 },
+          ...(cost === undefined ? {} : { cost }),
+        },
+      },
+    })
+    const log = [
+      makeSandlotEvent({ type: 'prompt_started' }, { promptId: 'p' }, 7),
+      usage('p', 0.25),
+      usage('p'),
+      usage('other', 9),
+    ]
+    expect(spentBy(log, 'p')).toEqual({ calls: 0, tokens: 24, cost: 0.25, startedAt: 7 })
+  })
+
+  test('a day begins at midnight UTC', () => {
+    const at = Date.UTC(2026, 10, 22, 13, 5)
+    expect(startOfDay(at)).toBe(Date.UTC(2026, 10, 22))
+  })
+
+  test('budgets, wall time: calls that would start after it do not, and it counts from the log over a restart', async () => {
+    let now = 1_000
+    const played = await play({
+      name: '',
+      answers: [calls(call('a', 'write', { text: '1' }), call('b', 'write', { text: '2' })), says('Yes.')],
+      // Dies in the first call; ten minutes later the next process goes on.
+      steps: [
+        { say: 'go', dieAt: (event) => startOf('a')(event) && (now += 600_000) > 0 },
+        {},
+        { say: 'and now?' },
+      ],
+      options: { budgets: { promptMs: 300_000 }, now: () => now },
+      ends: [],
+    })
+    expect(played.ran['write']).toBeUndefined()
+    expect(played.results.map(({ reason }) => reason)).toEqual(['budget', 'completed'])
+    expect(played.results[0]?.text).toContain('5 minutes')
+  })
+
+  test('budgets, a user’s day: from storage, over all sessions', async () => {
+    await using bench = await AgentBench.start([textAnswer('one')])
+    const core = await bench.core()
+    await ask(await newSession(core), 'first')
+    expect(await core.store.spentSince('u_ada', 0)).toEqual({ tokens: 15, cost: 0 })
+    await core.leave()
+
+    const limited = await bench.core({
+      parts: {
+        limitsOf: () => ({
+          maxTurns: 20,
+          budgets: { tokensPerDay: 15 },
+          spentToday: () => limited.store.spentSince('u_ada', 0),
+        }),
+      },
+    })
+    const session = await newSession(limited)
+    await ask(session, 'second')
+    expect(bench.provider.requests).toHaveLength(1)
+    const [end] = happened(session.log, 'prompt_ended')
+    expect(end).toMatchObject({ reason: 'budget', stopReason: 'max_turn_requests' })
+    expect(end?.text).toContain('15 tokens for today')
+  })
+})
