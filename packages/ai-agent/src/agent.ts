@@ -3,12 +3,15 @@ import { join } from 'node:path'
 import type { AgentConnection, Stream } from '@agentclientprotocol/sdk'
 import type { AgentStatus } from '@sandlot/shared/acp-meta'
 import { messageOf } from '@sandlot/shared/errors'
+import type { Mode } from '@sandlot/shared/events'
 import { openSessionStore } from '@sandlot/storage/sessions/sqlite'
 import { serveAcp } from './acp/server.ts'
 import type { AgentConfig } from './config.ts'
 import { deploymentKeys } from './keys.ts'
 import { startOfDay } from './limits/budgets.ts'
 import { RETRY_RULES } from './loop-retry.ts'
+import { AgentMetrics } from './metrics/agent-metrics.ts'
+import { openMcp } from './mcp/open-mcp.ts'
 import { createDemoModel } from './model/demo.ts'
 import type { Model } from './model/model.ts'
 import type { ModelSettings } from './model/settings.ts'
@@ -17,6 +20,7 @@ import { createPolicies } from './policies/index.ts'
 import { createToolMetrics } from './policies/tool-metrics.ts'
 import { SYSTEM_PROMPT } from './prompt.ts'
 import { openSandboxes } from './sandbox-backend.ts'
+import { HostGrants } from './rules/host-grants.ts'
 import { RuleBook } from './rules/rule-book.ts'
 import { ruleSettings } from './rules/rules-config.ts'
 import { createScheduler } from './scheduler/scheduler.ts'
@@ -25,20 +29,33 @@ import { createVault } from './secrets/vault.ts'
 import { SessionManager } from './session-manager.ts'
 import { makeStatus } from './status.ts'
 import { lookAtJobs } from './tools/background/ends.ts'
+import { allowHost } from './tools/allow-host.ts'
 import { builtinTools } from './tools/builtin/index.ts'
 import { SHUTDOWN } from './tools/call-failure.ts'
-import { createRegistry } from './tools/registry.ts'
+import { instructionsFor } from './tools-config/instructions.ts'
+import { offeredToolsOf } from './tools-config/offered-registry.ts'
+import { type ToolListing, listedTools } from './tools-config/tool-listing.ts'
+import { offeredTools, offersAnything } from './tools-config/tool-offer.ts'
+import { modeCeilingOf } from './tools-config/user-settings.ts'
 import type { Tool, ToolLog } from './tools/tool.ts'
 
 const VERSION = '0.1.0'
+/** On the service: where authorization servers of MCP servers send users back to. */
+const MCP_SIGN_IN_PATH = '/oauth/mcp'
 /** Milliseconds that a shutdown waits for prompts to end, or to let go. */
 const END_MS = 20_000
+/** Milliseconds that a list of tools waits for MCP servers. */
+const LIST_MS = 10_000
+/** Whose MCP servers an operator sees: those of the deployment, which everybody has. */
+const LOCAL_USER_ID = 'local'
 
 export interface Agent {
   readonly model: { name: string; demo: boolean }
   /** Serve one client. */
   serve: (stream: Stream) => AgentConnection
   status: () => Promise<AgentStatus>
+  /** The tools there are and how the MCP servers stand, for the operator. */
+  listTools: () => Promise<ToolListing>
   /** Take up what an earlier process left running. Returns how many prompts. */
   resume(): Promise<number>
   /** End all prompts with reason `interrupted` and stop all sandboxes; then `leave`. */
@@ -59,18 +76,36 @@ export async function openAgent(
 ): Promise<Agent> {
   const keys = deploymentKeys(config.dataFolder, config.deployment)
   const store = await openSessionStore(join(config.dataFolder, 'sessions.db'))
-  const sandboxes = openSandboxes(config, keys, store.ledger, log)
+  const asksForHosts = config.file.rules?.hosts === 'ask' && config.sandbox.network !== 'none'
+  const grants = asksForHosts ? new HostGrants() : undefined
+  const sandboxes = openSandboxes(config, keys, store.ledger, log, grants)
   const { model, fallbacks } = createModels(config)
   const leaving = new AbortController()
   // This process holds the agent's lock, so it is the one controller of the deployment. Never rejects.
   void sandboxes.maintain()
 
-  const registry = createRegistry()
-  const offered = (tool: Tool): boolean =>
-    config.builtinTools === 'all' || config.builtinTools.includes(tool.name)
-  // Without tools the registry is empty too: a call that the model makes up finds nothing.
-  if (config.toolsEnabled) registry.register(...builtinTools().filter(offered), ...moreTools)
+  const offer = {
+    toolsEnabled: config.toolsEnabled,
+    builtinTools: config.builtinTools,
+    tools: config.file.tools,
+    users: config.file.users,
+  }
+  // Without tools for anybody there is nothing to start. A call that the model makes up finds nothing.
+  const anyTools = offersAnything(offer)
+  const vault = createVault([keys.key])
+  const secrets = new UserSecrets({ rows: store.secrets, vault, hide, now: Date.now })
+  const mcp = openMcp({
+    specs: anyTools ? config.mcpServers : [],
+    builtin: anyTools ? [...builtinTools(), ...(grants ? [allowHost(grants)] : []), ...moreTools] : [],
+    folder: join(config.dataFolder, 'mcp'),
+    secrets,
+    redirectUrl: `${config.publicUrl}${MCP_SIGN_IN_PATH}`,
+    sandbox: (userId, signal) => sandboxes.acquire(userId, signal),
+    log,
+  })
+  mcp.servers.start()
   const metrics = createToolMetrics()
+  const prompts = new AgentMetrics()
   const scheduler = createScheduler({
     maxConcurrent: config.maxConcurrentTools,
     policies: createPolicies({
@@ -81,16 +116,21 @@ export async function openAgent(
     }),
   })
 
-  const vault = createVault([keys.key])
-  const secrets = new UserSecrets({ rows: store.secrets, vault, hide, now: Date.now })
   const rules = new RuleBook(store.rules, ruleSettings(config.file.rules), Date.now)
   const manager = new SessionManager({
     store,
     rules,
     secrets,
+    metrics: prompts,
     model,
     system: SYSTEM_PROMPT,
-    tools: () => Promise.resolve(registry),
+    tools: offeredToolsOf((userId, signal) => mcp.servers.toolsOf(userId, signal), offer),
+    instructions: (userId) =>
+      instructionsFor(userId, {
+        deployment: config.instructions,
+        ofUser: (id) => store.instructions.get(id),
+        awake: (id) => sandboxes.connected(id),
+      }),
     runCalls: (calls, context) => scheduler.run(calls, context),
     sandbox: (userId, signal) => sandboxes.acquire(userId, signal),
     lookAtJobs: lookAtJobs(sandboxes),
@@ -116,7 +156,12 @@ export async function openAgent(
     manager,
     defaultMode: config.defaultMode,
     model: model.name,
+    finishSignIn: (userId: string, answer: URLSearchParams) => mcp.finishSignIn(userId, answer),
     secrets,
+    metrics: () => prompts.report(metrics),
+    instructions: store.instructions,
+    modeCeilingOf: (userId: string, said: Mode | undefined) =>
+      modeCeilingOf(userId, config.file.users ?? {}, said),
     status,
     version: VERSION,
     log,
@@ -125,6 +170,7 @@ export async function openAgent(
   const leave = async (): Promise<void> => {
     leaving.abort(SHUTDOWN)
     await within(END_MS, manager.leave(), log, 'prompts did not let go in time')
+    await within(END_MS, mcp.close(), log, 'MCP servers did not end in time')
     await attempt(sandboxes.close(), log, 'the sandboxes could not be let go')
     await store.close()
   }
@@ -132,6 +178,13 @@ export async function openAgent(
     model: { name: model.name, demo: model.demo },
     serve: (stream) => serveAcp(stream, acp),
     status,
+    listTools: async () => {
+      const patience = AbortSignal.timeout(LIST_MS)
+      const all = await mcp.servers.toolsOf(LOCAL_USER_ID, patience)
+      const states = await mcp.servers.states(LOCAL_USER_ID, patience)
+      const offered = offeredTools(LOCAL_USER_ID, all.listTools(), { ...offer, users: {} })
+      return { running: true, tools: listedTools(all.listTools(), offered), servers: states }
+    },
     resume: () => manager.resumeUnfinished(),
     leave,
     interrupt: async () => {
