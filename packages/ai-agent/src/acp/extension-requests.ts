@@ -1,6 +1,7 @@
 /** The requests that only our own service sends; `shared/acp-meta.ts` says what each means. */
 import type { AgentApp } from '@agentclientprotocol/sdk'
 import { type AgentUser, EXT, approveParams, cancelCallParams, forkParams } from '@sandlot/shared/acp-meta'
+import { SandlotError } from '@sandlot/shared/errors'
 import type { Session } from '../session.ts'
 import { parseParams } from './errors.ts'
 import type { Serving } from './serving.ts'
@@ -45,6 +46,14 @@ export function addExtensionRequests(app: AgentApp, serving: Serving): void {
         const { id } = connection.ours ? user : connection.user({})
         const fork = await parts.manager.fork(id, sessionId, { promptId, where })
         return { sessionId: fork.id }
+      }),
+    )
+    .onRequest(
+      EXT.metrics,
+      asItIs,
+      handled(async () => {
+        if (parts.metrics === undefined) throw new SandlotError('not_implemented', 'Nothing is counted here.')
+        return parts.metrics()
       }),
     )
     .onRequest(

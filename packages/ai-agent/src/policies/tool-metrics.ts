@@ -1,5 +1,6 @@
 /** Counts of finished calls, in bounded memory however many calls and tool names there are. */
 import type { FailureReason } from '@sandlot/shared/events'
+import { Histogram } from '../metrics/histogram.ts'
 
 export interface CallRecord {
   /** The tool's id. */
@@ -14,7 +15,7 @@ export interface CallRecord {
   retries: number
 }
 
-/** Rates are 0–1; all are 0 when there were no calls. Percentiles are over the last 512 calls. */
+/** Rates are 0–1; all are 0 when there were no calls. Percentiles are of all calls: exact up to 512, beyond that within 2 %. */
 export interface ToolStats {
   count: number
   successRate: number
@@ -39,20 +40,16 @@ export interface ToolMetrics {
   tools(): string[]
 }
 
-const RECENT = 512
 const MAX_TOOLS = 1000
 const OTHER = '(other)'
 
 interface Series {
-  count: number
-  runMs: number
+  runMs: Histogram
   waitMs: number
   truncated: number
   cached: number
   retries: number
   outcomes: Partial<Record<CallRecord['outcome'], number>>
-  /** A ring of the last running times. */
-  recent: number[]
 }
 
 export function createToolMetrics(): ToolMetrics {
@@ -75,13 +72,11 @@ export function createToolMetrics(): ToolMetrics {
 }
 
 function emptySeries(): Series {
-  return { count: 0, runMs: 0, waitMs: 0, truncated: 0, cached: 0, retries: 0, outcomes: {}, recent: [] }
+  return { runMs: new Histogram(), waitMs: 0, truncated: 0, cached: 0, retries: 0, outcomes: {} }
 }
 
 function add(series: Series, call: CallRecord): void {
-  series.recent[series.count % RECENT] = call.runMs
-  series.count++
-  series.runMs += call.runMs
+  series.runMs.add(call.runMs)
   series.waitMs += call.waitMs
   if (call.truncated) series.truncated++
   if (call.cached) series.cached++
@@ -90,16 +85,14 @@ function add(series: Series, call: CallRecord): void {
 }
 
 function statsOf(series: Series): ToolStats {
-  const sorted = series.recent.toSorted((a, b) => a - b)
-  // Nearest rank: the smallest value that at least that share of the calls did not exceed.
-  const percentile = (share: number): number => sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)] ?? 0
-  const per = (sum: number): number => (series.count === 0 ? 0 : sum / series.count)
+  const { count, mean, p50, p95 } = series.runMs.summary()
+  const per = (sum: number): number => (count === 0 ? 0 : sum / count)
   return {
-    count: series.count,
+    count,
     successRate: per(series.outcomes.completed ?? 0),
-    meanMs: per(series.runMs),
-    p50Ms: percentile(0.5),
-    p95Ms: percentile(0.95),
+    meanMs: mean,
+    p50Ms: p50,
+    p95Ms: p95,
     meanWaitMs: per(series.waitMs),
     truncationRate: per(series.truncated),
     cacheRate: per(series.cached),

@@ -12,6 +12,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { EXT, agentStatus, sessionChanged } from '@sandlot/shared/acp-meta'
 import type { AgentStatus } from '@sandlot/shared/acp-meta'
+import { type AgentMetricsReport, agentMetricsReport } from '@sandlot/shared/agent-metrics'
 import { SandlotError, messageOf } from '@sandlot/shared/errors'
 import type { SessionSummary } from '@sandlot/shared/frames'
 import type { Logger } from '../log.ts'
@@ -79,6 +80,23 @@ export class AgentLink {
     if (answer === undefined) throw new SandlotError('agent_unavailable', 'The agent does not answer.')
     this.#lastStatus = agentStatus.parse(answer)
     return this.#lastStatus
+  }
+
+  /** What the agent has counted, or undefined when it does not say so in time. Does not throw. */
+  async metrics(): Promise<AgentMetricsReport | undefined> {
+    const late = new AbortController()
+    try {
+      const answer = await Promise.race([
+        this.request(EXT.metrics, {}),
+        sleep(STATUS_TIMEOUT_MS, undefined, { signal: late.signal, ref: false }),
+      ])
+      return answer === undefined ? undefined : agentMetricsReport.parse(answer)
+    } catch (error) {
+      this.#options.log.debug({ error: messageOf(error) }, 'no metrics from the agent')
+      return undefined
+    } finally {
+      late.abort()
+    }
   }
 
   /** The status as it was when the agent last said; undefined when it never did. Does not throw. */

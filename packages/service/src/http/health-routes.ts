@@ -3,6 +3,7 @@ import type { AgentStatus } from '@sandlot/shared/acp-meta'
 import type { Readiness } from '@sandlot/shared/api'
 import { SandlotError, messageOf } from '@sandlot/shared/errors'
 import { Hono } from 'hono'
+import { agentMetricsText } from '../agent-metrics-text.ts'
 import { sameSecret } from '../keys.ts'
 import type { AppEnv, Ctx, Parts } from './context.ts'
 import { isLocal } from './request.ts'
@@ -10,7 +11,7 @@ import { isLocal } from './request.ts'
 type Reason = Readiness['reasons'][number]
 
 export function healthRoutes(parts: Parts): Hono<AppEnv> {
-  const { config, metrics } = parts
+  const { agent, config, metrics } = parts
   return new Hono<AppEnv>()
     .get('/healthz', (c) => c.json({ ok: true }))
     .get('/readyz', async (c) => {
@@ -24,7 +25,10 @@ export function healthRoutes(parts: Parts): Hono<AppEnv> {
           'Metrics are for this machine, or with the bearer token SANDLOT_METRICS_TOKEN.',
         )
       }
-      return c.body(await metrics.text(), 200, { 'content-type': metrics.contentType })
+      // The service's own are told also while the agent is away.
+      const [ours, report] = await Promise.all([metrics.text(), agent.metrics()])
+      const text = report === undefined ? ours : `${ours}\n${agentMetricsText(report)}`
+      return c.body(text, 200, { 'content-type': metrics.contentType })
     })
 }
 

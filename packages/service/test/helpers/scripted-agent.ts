@@ -20,6 +20,7 @@ import {
   userMeta,
 } from '@sandlot/shared/acp-meta'
 import type { AgentStatus } from '@sandlot/shared/acp-meta'
+import type { AgentMetricsReport } from '@sandlot/shared/agent-metrics'
 import { SandlotError } from '@sandlot/shared/errors'
 import { makeMeta, makeSandlotEvent, seqOf } from '@sandlot/shared/events'
 import type { EndReason, MetaFields, Mode, SandlotEvent, SessionEvent } from '@sandlot/shared/events'
@@ -28,6 +29,7 @@ import { mode } from '@sandlot/shared/events'
 import type { SessionSummary } from '@sandlot/shared/frames'
 import { rulesParams } from '@sandlot/shared/rules-api'
 import { newId } from '@sandlot/shared/ids'
+import { instructionsParams } from '@sandlot/shared/instructions'
 import { secretsParams } from '@sandlot/shared/secrets'
 import { openSessionStore } from '@sandlot/storage/sessions/sqlite'
 import type { SessionStore } from '@sandlot/storage/sessions/store'
@@ -77,7 +79,10 @@ export class ScriptedAgent {
   }
   /** Requests and notifications in order of arrival, but the handshake. */
   readonly received: string[] = []
+  /** Undefined: it does not count. */
+  metrics: AgentMetricsReport | undefined
   /** By user, then by name. */
+  readonly instructions = new Map<string, string>()
   readonly secrets = new Map<string, Map<string, string>>()
   readonly store: SessionStore
   readonly #socketPath: string
@@ -270,6 +275,10 @@ export class ScriptedAgent {
         this.received.push(`mcp_sign_in ${user.id} ${answer}`)
         return answer.includes('code=') ? { server: 'calendar' } : { problem: 'It was <b>not</b> connected.' }
       })
+      .onRequest(EXT.instructions, instructionsParams, ({ params: { user, text } }) => {
+        if (text !== undefined) this.instructions.set(user.id, text)
+        return { text: this.instructions.get(user.id) ?? '' }
+      })
       .onRequest(EXT.secrets, secretsParams, ({ params: { user, ask } }) => {
         const own = this.secrets.get(user.id) ?? new Map<string, string>()
         this.secrets.set(user.id, own)
@@ -277,6 +286,10 @@ export class ScriptedAgent {
         if (ask.do === 'remove' && !own.delete(ask.name))
           throw new RequestError(-32_600, 'You have no secret of that name.', { code: 'not_found' })
         return { secrets: [...own.keys()].toSorted().map((name) => ({ name, updatedAt: 1 })) }
+      })
+      .onRequest(EXT.metrics, z.object({}), () => {
+        if (this.metrics === undefined) throw new RequestError(-32_601, 'unknown method')
+        return this.metrics
       })
       .onRequest(EXT.status, z.object({}), () => this.status)
   }
