@@ -78,6 +78,7 @@ describe('registry', () => {
       'description',
       'cwd',
       'timeout_ms',
+      'background',
     ])
   })
 

@@ -1,0 +1,28 @@
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { addUser, setUp, startHarness } from './helpers/harness.ts'
+import type { Browser, Harness } from './helpers/harness.ts'
+
+let harness: Harness
+let ann: Browser
+let bob: Browser
+
+beforeEach(async () => {
+  harness = await startHarness()
+  ann = await setUp(harness)
+  bob = await addUser(harness, ann, 'bob@example.org')
+})
+afterEach(async () => {
+  await harness.close()
+})
+
+const json = async (response: Promise<Response>): Promise<unknown> => (await response).json()
+
+test('instructions are kept for their owner alone, up to 8 KiB', async () => {
+  expect(await json(ann.get('/api/instructions'))).toEqual({ text: '' })
+  expect(await json(ann.put('/api/instructions', { text: 'Be brief.' }))).toEqual({ text: 'Be brief.' })
+  expect(await json(ann.get('/api/instructions'))).toEqual({ text: 'Be brief.' })
+  expect(await json(bob.get('/api/instructions'))).toEqual({ text: '' })
+  expect((await ann.put('/api/instructions', { text: 'é'.repeat(4097) })).status).toBe(400)
+  expect((await ann.put('/api/instructions', { text: 'é'.repeat(4096) })).status).toBe(200)
+  expect((await ann.put('/api/instructions', {})).status).toBe(400)
+})
