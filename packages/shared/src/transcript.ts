@@ -188,6 +188,8 @@ function foldSettled(transcript: Transcript, event: SessionEvent): Transcript {
     case 'user_message_chunk':
     case 'agent_message_chunk':
     case 'agent_thought_chunk':
+      // An image of a message from an editor: the page has no place for it yet.
+      if (event.content.type === 'image') return transcript
       return settle(transcript, message(event, textOf(event), true))
     case 'tool_call':
       return settle(transcript, announcedCall(event))

@@ -48,6 +48,11 @@ export function withOwnMessage(state: ForeignState, messageId: string): ForeignS
   return { ...state, own: new Set(state.own).add(messageId) }
 }
 
+/** Its own message, or an image of it, whose id is the message's with a number. */
+function isOwn({ own }: ForeignState, messageId: string): boolean {
+  return own.has(messageId) || own.has(messageId.replace(/_\d+$/, ''))
+}
+
 /** One event of ours, live or settled, as what this client should get of it: nothing, one update, or two. */
 export function forForeignClient(
   state: ForeignState,
@@ -56,7 +61,7 @@ export function forForeignClient(
 ): Translated {
   switch (event.sessionUpdate) {
     case 'user_message_chunk':
-      return { state, updates: state.own.has(event.messageId) ? [] : [stripped(event)] }
+      return { state, updates: isOwn(state, event.messageId) ? [] : [stripped(event)] }
     case 'agent_message_chunk':
     case 'agent_thought_chunk':
       return message(state, event)

@@ -28,7 +28,7 @@ function capabilities(version: string): InitializeResponse {
     protocolVersion: PROTOCOL_VERSION,
     agentCapabilities: {
       loadSession: true,
-      promptCapabilities: { image: false, audio: false, embeddedContext: true },
+      promptCapabilities: { image: true, audio: false, embeddedContext: true },
       mcpCapabilities: { http: false, sse: false },
       sessionCapabilities: { list: {}, resume: {}, close: {}, delete: {} },
       _meta: { sandlot: { version: 1, extensions: [EXT.approve, EXT.cancelCall, EXT.status] } },

@@ -3,7 +3,7 @@ import { type AgentApp, methods } from '@agentclientprotocol/sdk'
 import { promptMeta } from '@sandlot/shared/acp-meta'
 import { messageOf } from '@sandlot/shared/errors'
 import { newId } from '@sandlot/shared/ids'
-import { promptText } from './prompt-text.ts'
+import { promptContent } from './prompt-content.ts'
 import type { Serving } from './serving.ts'
 import { runSlashCommand } from './slash-commands.ts'
 
@@ -17,7 +17,7 @@ export function addPromptRequests(app: AgentApp, serving: Serving): void {
         const { connection } = serving
         const user = connection.user(params._meta)
         const meta = connection.meta(promptMeta, params._meta)
-        const text = promptText(params.prompt)
+        const { text, images } = promptContent(params.prompt)
         const begun = await connection.admit(params.sessionId, async () => {
           const session = await manager.get(user.id, params.sessionId)
           connection.following(session)
@@ -31,6 +31,7 @@ export function addPromptRequests(app: AgentApp, serving: Serving): void {
           connection.owns(session.id, messageId)
           const accepted = await manager.prompt(user.id, session.id, text, {
             messageId,
+            images,
             ...(meta?.requestId === undefined ? {} : { requestId: meta.requestId }),
             ...(meta?.whenBusy === undefined ? {} : { whenBusy: meta.whenBusy }),
             ...(meta?.unattended === undefined ? {} : { unattended: meta.unattended }),

@@ -24,6 +24,9 @@ const EDITOR = {
 const hang = { steps: [sse(deltaChunk({ content: 'Half' }))], after: 'hang' } as const
 const shell = (id: string) => toolCalls([{ id, name: 'run_shell_command', args: { command: 'make' } }])
 
+/** A PNG of one pixel. */
+const DOT = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
+
 describe.each(['stdio', 'socket'] as const)('ACP v1 over %s', { timeout: 60_000 }, (wire) => {
   let folder: AgentFolder
   let provider: FakeProvider
@@ -75,7 +78,7 @@ describe.each(['stdio', 'socket'] as const)('ACP v1 over %s', { timeout: 60_000 
       authMethods: [],
       agentCapabilities: {
         loadSession: true,
-        promptCapabilities: { audio: false, embeddedContext: true },
+        promptCapabilities: { image: true, audio: false, embeddedContext: true },
         sessionCapabilities: { list: {}, resume: {}, close: {}, delete: {} },
       },
     })
@@ -264,6 +267,26 @@ describe.each(['stdio', 'socket'] as const)('ACP v1 over %s', { timeout: 60_000 
     for (const wrong of [[], text(' '), [audio]])
       expect(await code('session/prompt', { sessionId, prompt: wrong })).toBe(-32_602)
     expect(await code('session/prompt', { sessionId: 'nobody', prompt: text('hi') })).toBe(-32_002)
+  })
+
+  test('session/prompt: an image goes to the model, its echo does not come back, a load shows it again', async () => {
+    provider.add(textAnswer('A dot.'))
+    const sessionId = await newSession(client)
+    const image = { type: 'image', mimeType: 'image/png', data: DOT }
+    const blob = { uri: 'file:///a.png', mimeType: 'image/png', blob: image.data }
+    const prompt = [...text('What is it?'), image, { type: 'resource', resource: blob }]
+    await client.request('session/prompt', { sessionId, prompt })
+    const content = JSON.stringify(provider.requests.at(-1)?.body.messages.at(-1)?.content)
+    expect(content.split(`data:image/png;base64,${DOT}`)).toHaveLength(3)
+    expect(client.kinds(sessionId)).not.toContain('user_message_chunk')
+    await client.request('session/load', { sessionId, cwd: '/workspace', mcpServers: [] })
+    const shown = client.updates(sessionId).filter((update) => update.sessionUpdate === 'user_message_chunk')
+    expect(shown.map((update) => update.content.type)).toEqual(['text', 'image', 'image'])
+    for (const wrong of [
+      { ...image, data: DOT.slice(0, 40) },
+      { ...image, data: 'no image' },
+    ])
+      expect(await code('session/prompt', { sessionId, prompt: [wrong] })).toBe(-32_602)
   })
 
   test('session/cancel: the prompt ends cancelled, never as an error, and the session goes on', async () => {

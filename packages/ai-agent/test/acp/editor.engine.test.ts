@@ -117,7 +117,10 @@ test('diffs with absolute paths, locations, permission, live output as bounded t
         name: 'edit_file',
         args: { path: 'notes/a.txt', edits: [{ old_text: 'one', new_text: 'two' }] },
       },
-      run('s', 'for i in 1 2 3 4 5 6; do echo line $i; sleep 0.2; done; touch b.txt; cat notes/a.txt; exit 3'),
+      run(
+        's',
+        'for i in 1 2 3 4 5 6; do echo line $i; sleep 0.2; done; touch b.txt; cat notes/a.txt; exit 3',
+      ),
     ]),
     textAnswer('Done.'),
   )

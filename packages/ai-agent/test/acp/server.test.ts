@@ -275,7 +275,7 @@ describe('our own client', () => {
       [prompt({ ...by(ADA), prompt: text('  ') }), -32_602, 'bad_request'],
       [prompt({ ...by(ADA), prompt: text('x'.repeat(200_001)) }), -32_602, 'too_large'],
       [
-        prompt({ ...by(ADA), prompt: [{ type: 'image', data: '', mimeType: 'image/png' }] }),
+        prompt({ ...by(ADA), prompt: [{ type: 'audio', data: '', mimeType: 'audio/wav' }] }),
         -32_602,
         'bad_request',
       ],
