@@ -6,9 +6,9 @@ export interface Contender {
   /** The key of its requests. */
   whose: string
   /** A whole prompt: the model's call, the tool `echo` by `say`, the model's answer. Rejects when it does not come to its end. */
-  runTools(model: string, say: (text: string) => string): Promise<void>
+  runTools: (model: string, say: (text: string) => string) => Promise<void>
   /** A prompt without tools, to its end. Answers when its first text was there, by `performance.now()`. */
-  firstToken(model: string): Promise<number | undefined>
+  firstToken: (model: string) => Promise<number | undefined>
 }
 
 /** As a way of `inTurns`, with what `once` makes of it. */

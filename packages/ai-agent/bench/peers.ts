@@ -11,13 +11,13 @@ const FOLDER = fileURLToPath(new URL('peers/', import.meta.url))
 
 /** As much of `ai` as we call. */
 interface AiModule {
-  streamText(options: object): { textStream: AsyncIterable<string>; consumeStream(): Promise<void> }
-  tool(definition: object): unknown
-  jsonSchema(schema: object): unknown
-  isStepCount(count: number): unknown
+  streamText: (options: object) => { textStream: AsyncIterable<string>; consumeStream: () => Promise<void> }
+  tool: (definition: object) => unknown
+  jsonSchema: (schema: object) => unknown
+  isStepCount: (count: number) => unknown
 }
 interface CompatibleModule {
-  createOpenAICompatible(options: object): (model: string) => unknown
+  createOpenAICompatible: (options: object) => (model: string) => unknown
 }
 
 const PARAMETERS = {
