@@ -67,6 +67,14 @@ describe('the list', () => {
   })
 })
 
+test('a prompt’s record is a file of JSON, for its owner', async () => {
+  const path = '/api/sessions/first/prompts/p_1/export'
+  const answer = await ann.get(path)
+  expect(answer.headers.get('content-disposition')).toBe('attachment; filename="prompt-p_1.json"')
+  expect(await answer.json()).toMatchObject({ promptId: 'p_1' })
+  expect((await bob.get(path)).status).toBe(404)
+})
+
 describe('an output', () => {
   const path = '/api/sessions/first/outputs/c1'
 

@@ -59,6 +59,8 @@ export const EXT = {
   mcpSignIn: '_sandlot/mcp_sign_in',
   /** What a person wants the agent to keep to (`instructions.ts`): `{user, text?}` → `{text}`. */
   instructions: '_sandlot/instructions',
+  /** One prompt as a record: `{sessionId, promptId, user}` → a JSON document; `not_found` when there is none. */
+  exportPrompt: '_sandlot/export_prompt',
   /** `{}` → what was counted since the agent started (`agent-metrics.ts`). */
   metrics: '_sandlot/metrics',
   /** `{}` → `{ready, reasons, model: {name, demo}, defaultMode}`. */
@@ -84,6 +86,7 @@ export const approveParams = z.object({
 /** `answered: false` when an earlier answer won; `by` says whose. */
 export const approveResult = z.object({ answered: z.boolean(), by: z.string().optional() })
 export const cancelCallParams = z.object({ user: agentUser, sessionId, toolCallId: z.string() })
+export const exportPromptParams = z.object({ user: agentUser, sessionId, promptId: z.string().max(200) })
 /** `before`: without the prompt. `after` (default): with its answer. */
 export const forkParams = z.object({
   user: agentUser,

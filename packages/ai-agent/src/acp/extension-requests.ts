@@ -1,7 +1,15 @@
 /** The requests that only our own service sends; `shared/acp-meta.ts` says what each means. */
 import type { AgentApp } from '@agentclientprotocol/sdk'
-import { type AgentUser, EXT, approveParams, cancelCallParams, forkParams } from '@sandlot/shared/acp-meta'
+import {
+  type AgentUser,
+  EXT,
+  approveParams,
+  cancelCallParams,
+  exportPromptParams,
+  forkParams,
+} from '@sandlot/shared/acp-meta'
 import { SandlotError } from '@sandlot/shared/errors'
+import { exportPrompt } from '../prompt-export.ts'
 import type { Session } from '../session.ts'
 import { parseParams } from './errors.ts'
 import type { Serving } from './serving.ts'
@@ -46,6 +54,17 @@ export function addExtensionRequests(app: AgentApp, serving: Serving): void {
         const { id } = connection.ours ? user : connection.user({})
         const fork = await parts.manager.fork(id, sessionId, { promptId, where })
         return { sessionId: fork.id }
+      }),
+    )
+    .onRequest(
+      EXT.exportPrompt,
+      asItIs,
+      handled(async ({ params }) => {
+        const { user, sessionId, promptId } = parseParams(exportPromptParams, params, EXT.exportPrompt)
+        const record = exportPrompt((await sessionOf(user, sessionId)).log, promptId)
+        if (record === undefined)
+          throw new SandlotError('not_found', 'There is no such prompt in this session.')
+        return record
       }),
     )
     .onRequest(

@@ -52,6 +52,17 @@ export function sessionsRoutes(parts: Parts): Hono<AppEnv> {
       const made = await agent.request(EXT.fork, { ...asked, sessionId, user: { id, role } })
       return c.json(forkResult.parse(made), 201)
     })
+    .get('/:id/prompts/:promptId/export', async (c) => {
+      const { id, role } = c.var.caller.account
+      const { id: sessionId, promptId } = c.req.param()
+      await sessions.get(id, sessionId)
+      const record = await agent.request(EXT.exportPrompt, { sessionId, promptId, user: { id, role } })
+      const name = `prompt-${promptId.replaceAll(/[^A-Za-z0-9_.-]/g, '_').slice(0, 100)}.json`
+      return c.body(JSON.stringify(record, null, 2), 200, {
+        'content-type': 'application/json',
+        'content-disposition': `attachment; filename="${name}"`,
+      })
+    })
     .delete('/:id', async (c) => {
       const { id, role } = c.var.caller.account
       const sessionId = c.req.param('id')

@@ -12,6 +12,7 @@ import {
   EXT,
   approveParams,
   cancelCallParams,
+  exportPromptParams,
   forkParams,
   mcpSignInParams,
   loadSessionMeta,
@@ -286,6 +287,10 @@ export class ScriptedAgent {
         if (ask.do === 'remove' && !own.delete(ask.name))
           throw new RequestError(-32_600, 'You have no secret of that name.', { code: 'not_found' })
         return { secrets: [...own.keys()].toSorted().map((name) => ({ name, updatedAt: 1 })) }
+      })
+      .onRequest(EXT.exportPrompt, exportPromptParams, async ({ params: { user, sessionId, promptId } }) => {
+        await this.#owned(user.id, sessionId)
+        return { promptId, events: await this.store.readEvents(sessionId) }
       })
       .onRequest(EXT.metrics, z.object({}), () => {
         if (this.metrics === undefined) throw new RequestError(-32_601, 'unknown method')
