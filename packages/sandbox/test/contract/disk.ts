@@ -104,8 +104,8 @@ export function diskTests({ it, fixture, ownProcesses }: Suite): void {
       const sandbox = await limited()
       const script = `
         for (1 .. 30) { mkdir "d" x 200; chdir "d" x 200 }
-        for (1 .. 50) { open $f[$_], ">", "gone"; unlink "gone"; syswrite $f[$_], "x" x 2 ** 20 }
-        sleep 100`
+        for (1 .. 50) { open $f[$_], ">", "gone"; unlink "gone" }
+        while (1) { for (1 .. 50) { syswrite $f[$_], "x" x 65536 } }`
       const ended = await sh(sandbox, ['perl', '-e', script], { timeoutMs: FOREVER })
       expect(ended.cause).toBe('disk_quota')
     })
