@@ -36,3 +36,26 @@ test('the file that is named for an id names the id', () => {
   )
   expect(silent).toEqual([])
 })
+
+test('the README says how many there are of each class', () => {
+  const readme = readFileSync(new URL('README.md', import.meta.url), 'utf8')
+  const rowsOfTable = readme.matchAll(/^\| ([A-Z]) [a-z]+ \| (\d+) \| (\d+) \| (\d+) \| (\d+) \|$/gm)
+  const said = Object.fromEntries(
+    Array.from(rowsOfTable, ([, letter, ...counts]) => [letter, counts.map(Number)]),
+  )
+  const classes = [...new Set(IDS.map((id) => id.slice(0, 1)))]
+  const counted = classes.map((letter) => {
+    const ids = IDS.filter((id) => id.startsWith(letter))
+    const count = (holds: (id: string) => boolean): number => ids.filter(holds).length
+    return [
+      letter,
+      [
+        ids.length,
+        count((id) => played.has(id)),
+        count((id) => id in ELSEWHERE),
+        count((id) => id in DECLARED),
+      ],
+    ]
+  })
+  expect(said).toEqual(Object.fromEntries(counted))
+})

@@ -71,6 +71,7 @@ async function probe(
     const sandbox = await sandboxes.acquire('doctor')
     const took = Math.round(performance.now() - from)
     const proof = await probeSandbox(sandbox)
+    const { memory, processes } = await sandbox.stat()
     return [
       check('must', 'sandbox', 'A sandbox', true, {
         ok: `made and reached over its own stream in ${took} ms, without a log`,
@@ -88,6 +89,11 @@ async function probe(
         bad: 'this engine cannot pause containers: idle sandboxes are stopped instead',
         fix: 'Use an engine with the cgroup freezer.',
       }),
+      report(
+        'cost',
+        'Cost of a sandbox in which nothing runs',
+        `${(memory.bytes / 1024 / 1024).toFixed(1)} MiB inside, ${processes.count === 1 ? 'one process' : `${processes.count} processes`}`,
+      ),
       report('kernel', 'Kernel of a sandbox', proof.get('kernel')?.slice(0, 100) ?? 'not said'),
     ]
   } catch (error) {
