@@ -68,7 +68,8 @@ export class Connection {
         tools: { autoRefresh: false, debounceMs: 0, onChanged: () => options.onToolsChanged() },
       },
     })
-    // oxlint-disable-next-line unicorn/prefer-add-event-listener: it is no event target
+    // It is no event target.
+    // oxlint-disable-next-line unicorn/prefer-add-event-listener
     this.#client.onclose = () => {
       const lost = this.#open && !this.#closing
       this.#open = false

@@ -34,9 +34,9 @@ describe('a server of the deployment', () => {
   })
 
   test('reports become progress, and keep a call alive beyond its time-out', async () => {
-    await using bench = openMcpBench({ s: scripted('', { timeoutMs: 1_000 }) })
+    await using bench = openMcpBench({ s: scripted('', { timeoutMs: 2_000 }) })
     const batch = batchOf(await bench.tools())
-    expect(await batch.call('progress', { steps: 4, everyMs: 400 })).toMatchObject({ forModel: 'arrived' })
+    expect(await batch.call('progress', { steps: 4, everyMs: 600 })).toMatchObject({ forModel: 'arrived' })
     const reports = batch.events.flatMap((event) => metaOf(event).progress ?? [])
     expect(reports.at(-1)).toMatchObject({ message: expect.stringMatching(/^step /), total: 4 })
   })
