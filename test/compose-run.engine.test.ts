@@ -109,7 +109,7 @@ test.skipIf(reason)(
         headers: { 'content-type': 'application/json', origin: url, ...headers },
         body: JSON.stringify(body),
       })
-    const token = /token=([a-z0-9]+)/.exec(await docker('logs', `${await container('service')}`))?.[1]
+    const token = /token=([a-z0-9]+)/.exec(await docker('logs', await container('service')))?.[1]
     const account = { name: 'Ada', email: 'ada@example.test', password: 'correct horse battery staple' }
     const signedIn = await post('/api/setup', { token, ...account }, {})
     const cookie = signedIn.headers
