@@ -70,7 +70,7 @@ async function editor(
   }
 }
 
-async function world(args: object): Promise<{ bench: AgentBench; core: Core }> {
+async function world(args: Record<string, unknown>): Promise<{ bench: AgentBench; core: Core }> {
   const call = { id: 'c1', name: 'ask_user', args }
   const bench = await AgentBench.start([toolCalls([call]), textAnswer('thanks')])
   return { bench, core: await bench.core({ tools: [askUser] }) }
