@@ -58,7 +58,7 @@ export function storedSecrets(db: Kysely<SessionsSchema>): SecretRows {
           .where('user_id', '=', userId)
           .where('name', '!=', name)
           .executeTakeFirstOrThrow()
-        if (Number(others) >= MAX_SECRETS)
+        if (others >= MAX_SECRETS)
           throw new SandlotError(
             'too_large',
             `A person has at most ${MAX_SECRETS} secrets. Remove one first.`,
