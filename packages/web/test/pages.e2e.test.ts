@@ -400,8 +400,6 @@ describe('tool cards', () => {
   })
 
   test('approvals: nothing hidden, answered by the option’s id, by mouse and by keys, one and all', async () => {
-    // Only this one counts in the title.
-    service.sessions.delete('s_ask')
     const page = await signedIn()
     await openChat(page, 's_approve')
     expect(await page.title()).toMatch(/^\(4\) Approval needed/)
