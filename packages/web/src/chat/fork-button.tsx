@@ -3,6 +3,7 @@ import { CircleAlert, Split } from 'lucide-react'
 import { useState } from 'react'
 import { useLocation } from 'wouter'
 import { forkSession } from '../net/fork.ts'
+import { RecordLink } from './record-link.tsx'
 
 /** Go on behind this message and its answer in a new chat; this one stays as it is. */
 export function ForkButton(props: { sessionId: string; promptId: string }) {
@@ -25,6 +26,7 @@ export function ForkButton(props: { sessionId: string; promptId: string }) {
           <CircleAlert className="size-3.5 shrink-0" aria-hidden /> {state.problem}
         </span>
       )}
+      <RecordLink sessionId={props.sessionId} promptId={props.promptId} />
       <button
         type="button"
         disabled={state === 'busy'}
