@@ -78,7 +78,7 @@ describe('acpx', { timeout: 120_000 }, () => {
   const command = (id: string) => toolCalls([{ id, name: 'run_shell_command', args: { command: 'make it' } }])
 
   test('lock free, a call that is denied: every line is the protocol, the model was told, exit code 5', async () => {
-    provider.add(command('c1'), textAnswer('I did not do it.'))
+    provider.add(command('c1'), textAnswer('I did not do it.', { pieceLength: 50 }))
     const ran = await acpx.run('--deny-all', '--format', 'json', 'exec', 'make it')
     expect(ran).toMatchObject({ code: EXIT.denied, stdout: expect.stringContaining('not do it.') })
     for (const line of ran.stdout.trim().split('\n'))

@@ -4,9 +4,17 @@ import { once } from 'node:events'
 import { existsSync, readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { sample } from '../../../../test/campaign.ts'
 import { AgentFolder, type AgentProcess, agentCommand } from '../agent-process.ts'
 import { type FakeProvider, deltaChunk, sse, startFakeProvider, textAnswer } from '../fake-provider.ts'
 import { type RawClient, initialized, newSession, overStdio, text } from './raw-client.ts'
+
+/** With the exit codes that a shell would see. */
+const SIGNALS = [
+  ['SIGTERM', 143],
+  ['SIGINT', 130],
+  ['SIGHUP', 129],
+] as const
 
 const hang = { steps: [sse(deltaChunk({ content: 'Half' }))], after: 'hang' } as const
 
@@ -58,16 +66,15 @@ describe('with a prompt running', { timeout: 90_000 }, () => {
     await expectOver(one)
   })
 
-  test.each([
-    ['SIGTERM', 143],
-    ['SIGINT', 130],
-    ['SIGHUP', 129],
-  ] as const)('%s: the same, exit code %i', async (signal, code) => {
-    const one = await begun()
-    one.agent.child.kill(signal)
-    expect(await one.agent.ended).toBe(code)
-    expect(one.provider.requests[0]?.aborted).toBe(true)
-  })
+  test.each(sample('signals of an editor', SIGNALS, 1))(
+    '%s: the same, exit code %i',
+    async (signal, code) => {
+      const one = await begun()
+      one.agent.child.kill(signal)
+      expect(await one.agent.ended).toBe(code)
+      expect(one.provider.requests[0]?.aborted).toBe(true)
+    },
+  )
 
   test('nobody reads stdout and stderr any more: the next write ends it in order', async () => {
     const one = await begun()
