@@ -35,8 +35,6 @@ export function plainTool(tool: PlainTool): Tool {
     ...(fatal === undefined ? {} : { fatal }),
     title: () => name,
     async *execute(args, ctx) {
-      // In the log before it has any effect: after a crash nobody does it twice.
-      yield { type: 'started' }
       try {
         return {
           status: 'completed',

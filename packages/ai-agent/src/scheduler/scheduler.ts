@@ -169,12 +169,17 @@ function callContext(
 /** The innermost: the tool itself, not before its turn. One that does not say that it runs has it said for it. */
 async function* runTool(call: ToolCall, ctx: CallContext): AsyncGenerator<ToolUpdate, ToolOutcome> {
   await orAborted(ctx.inOrder(), ctx.signal)
+  // In the log before it can have any effect, whether or not the tool thinks of it: after a crash nothing is done twice.
+  const first = ctx.resumed === undefined && !call.tool.readOnly && call.tool.repeatable !== true
+  if (first) yield { type: 'started' }
   const running = call.tool.execute(call.args, { ...ctx, call })
   let finished = false
   try {
     let step = await running.next()
-    const said = ctx.resumed !== undefined || (step.done !== true && step.value.type === 'started')
+    const said = first || ctx.resumed !== undefined || (step.done !== true && step.value.type === 'started')
     if (!said) yield { type: 'started' }
+    if (first && step.done !== true && step.value.type === 'started' && step.value.attempt === undefined)
+      step = await running.next()
     while (step.done !== true) {
       yield step.value
       step = await running.next()

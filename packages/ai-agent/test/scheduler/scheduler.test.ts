@@ -123,6 +123,33 @@ describe('order', () => {
   })
 })
 
+describe('a call that changes things', () => {
+  test('is in the log as begun before its tool runs, though the tool says nothing of it', async () => {
+    let loggedBefore: string[] = []
+    const batch = new TestBatch({
+      tools: [
+        defineTool({
+          id: 'press',
+          name: 'press',
+          description: 'Presses the button.',
+          kind: 'other',
+          input: z.strictObject({}),
+          readOnly: false,
+          title: () => 'Press',
+          // oxlint-disable-next-line require-yield
+          async *execute() {
+            loggedBefore = batch.story()
+            return { status: 'completed', forModel: 'Pressed.' }
+          },
+        }),
+      ],
+    })
+    await batch.run([call('a', 'press', {})])
+    expect(loggedBefore).toEqual(['announced a', 'in_progress a'])
+    expect(batch.story()).toEqual(['announced a', 'in_progress a', 'completed a'])
+  })
+})
+
 describe('events', () => {
   test('are those of the vocabulary, carry prompt, turn and time, and live ones are marked', async () => {
     const { batch } = setup({
