@@ -28,6 +28,7 @@ import { UserSecrets } from './secrets/user-secrets.ts'
 import { createVault } from './secrets/vault.ts'
 import { SessionManager } from './session-manager.ts'
 import { makeStatus } from './status.ts'
+import { endJobs } from './tools/background/end-jobs.ts'
 import { lookAtJobs } from './tools/background/ends.ts'
 import { allowHost } from './tools/allow-host.ts'
 import { builtinTools } from './tools/builtin/index.ts'
@@ -134,6 +135,7 @@ export async function openAgent(
     runCalls: (calls, context) => scheduler.run(calls, context),
     sandbox: (userId, signal) => sandboxes.acquire(userId, signal),
     lookAtJobs: lookAtJobs(sandboxes),
+    endJobs: endJobs(sandboxes),
     fallbacks,
     maxTurns: config.limits.everybody.maxTurns,
     limitsOf: (userId) => ({
@@ -156,6 +158,7 @@ export async function openAgent(
     manager,
     defaultMode: config.defaultMode,
     model: model.name,
+    takesImages: model.wire?.().profile.images ?? false,
     finishSignIn: (userId: string, answer: URLSearchParams) => mcp.finishSignIn(userId, answer),
     secrets,
     metrics: () => prompts.report(metrics),

@@ -1,9 +1,17 @@
 /**
  * The log of a session that goes on from a prompt of another one. Numbers are dense again; what belonged to the old
- * session alone stays there: approvals and their answers, messages that waited, request ids, Stops.
+ * session alone stays there: approvals and their answers, messages that waited, request ids, Stops, background commands.
  */
 import { SandlotError } from '@sandlot/shared/errors'
-import { type SandlotEvent, type SessionEvent, metaOf, sandlotEventOf, seqOf } from '@sandlot/shared/events'
+import {
+  type SandlotEvent,
+  type SessionEvent,
+  isOutcome,
+  metaOf,
+  sandlotEventOf,
+  seqOf,
+} from '@sandlot/shared/events'
+import { leftElsewhere } from './tools/background/jobs.ts'
 import { outputUrl } from './tools/output-url.ts'
 
 export interface ForkPoint {
@@ -72,7 +80,8 @@ function moved(
       : { outputInfo: { ...outputInfo, url: outputUrl(sessionId, event.toolCallId) } }),
     ...(happened === undefined ? {} : { event: movedEvent(happened, atMost) }),
   }
-  return { ...event, _meta: { ...event._meta, sandlot } }
+  const told = isOutcome(event) ? leftElsewhere(event) : event
+  return { ...told, _meta: { ...event._meta, sandlot } }
 }
 
 function movedEvent(event: SandlotEvent, atMost: (seq: number) => number): SandlotEvent {

@@ -13,6 +13,7 @@ import { WORKSPACE } from './prompt.ts'
 import { Session } from './session.ts'
 import type { SessionParts } from './session-parts.ts'
 import type { Accepted, PromptOptions } from './session-prompts.ts'
+import { openJobsOf } from './tools/background/jobs.ts'
 
 /** Idle sessions kept in memory before the least recently used is forgotten, but not within this time of its last use. */
 const KEPT_SESSIONS = 200
@@ -142,18 +143,31 @@ export class SessionManager {
     return session
   }
 
-  /** Remove it with everything in it. Silent when there is no such session of this user. */
+  /** Remove it with everything in it; what it had left running in the background is ended first. Silent when there is no such session of this user. */
   async delete(userId: string, sessionId: string): Promise<void> {
     const { store } = this.#parts
     const row = await store.getSession(sessionId)
     if (row?.userId !== userId) return
     const session = await this.#findReadable(sessionId)
     await session?.endForGood()
+    if (session !== undefined) await this.#endJobs(session)
     await store.deleteSession(sessionId)
     this.#sessions.delete(sessionId)
     const { title, updatedAt, mode } = row
     const line = session?.summary() ?? { sessionId, title, updatedAt, mode, running: false, waiting: 0 }
     this.#tell({ userId, summary: { ...line, deleted: true } })
+  }
+
+  /** Only its log knows its background commands. Where they cannot be ended they end at their greatest age, so it goes all the same. */
+  async #endJobs({ id: sessionId, userId, log }: Session): Promise<void> {
+    const jobs = openJobsOf(log)
+    if (jobs.length === 0) return
+    try {
+      await this.#parts.endJobs?.(userId, jobs)
+    } catch (error) {
+      const fields = { sessionId, commands: jobs.map(({ command }) => command), error: messageOf(error) }
+      this.#parts.log.warn(fields, 'background commands of a deleted session could not be ended')
+    }
   }
 
   /** Undefined also for one that is damaged: nothing of it can run, and it can be removed. */

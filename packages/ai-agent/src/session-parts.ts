@@ -10,6 +10,7 @@ import type { RuleBook } from './rules/rule-book.ts'
 import type { BatchContext } from './scheduler/batch.ts'
 import type { RawToolCall } from './scheduler/tool-request-adapter.ts'
 import type { UserSecrets } from './secrets/user-secrets.ts'
+import type { EndJobs } from './tools/background/end-jobs.ts'
 import type { LookAtJobs } from './tools/background/ends.ts'
 import type { ToolRegistry } from './tools/registry.ts'
 import type { ToolLog, ToolOutcome } from './tools/tool.ts'
@@ -34,6 +35,8 @@ export interface SessionParts {
   sandbox: (userId: string, signal: AbortSignal) => Promise<Sandbox>
   /** How background commands of a user stand. Absent: nobody can say. */
   lookAtJobs?: LookAtJobs
+  /** Ends background commands of a session that is deleted. Absent: there are none. */
+  endJobs?: EndJobs
   /** What may run without asking, for whom. */
   rules: RuleBook
   /** What people have entrusted to the agent. Absent: nobody can. */

@@ -87,10 +87,18 @@ export function statusWord(call: CallEntry): string {
 function backgroundWord(call: CallEntry): string | undefined {
   if (!ranOn(call)) return undefined
   const end = call.backgroundEnd
-  if (end === undefined) return 'In the background'
+  if (end === undefined) return isElsewhere(call) ? 'In another session' : 'In the background'
   if (end.reason !== undefined) return SHORT[end.reason]
   if (end.exit === undefined) return 'Ended'
   return 'signal' in end.exit ? end.exit.signal : `Exit ${end.exit.code}`
+}
+
+/** What it started belongs to the session from which this one was forked. */
+function isElsewhere(call: CallEntry): boolean {
+  const data = call.rawOutput?.data
+  if (typeof data !== 'object' || data === null || !('background' in data)) return false
+  const { background } = data
+  return typeof background === 'object' && background !== null && 'elsewhere' in background
 }
 
 /** It started something that goes on after it; the tool says so in what it made for the screen. */

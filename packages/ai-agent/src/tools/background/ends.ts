@@ -2,7 +2,7 @@
 import { type SessionEvent, makeSandlotEvent } from '@sandlot/shared/events'
 import type { Sandboxes } from '@sandlot/sandbox/sandboxes'
 import { type JobState, endOf, endWords, jobState } from './job-state.ts'
-import { type Job, jobsOf } from './jobs.ts'
+import { type Job, openJobsOf } from './jobs.ts'
 
 /** How these commands of a user stand, as far as that can be known without starting anything. */
 export type LookAtJobs = (
@@ -35,7 +35,7 @@ export async function* takeEndedJobs(ctx: {
   look: (jobs: readonly Job[]) => ReturnType<LookAtJobs>
   now: () => number
 }): AsyncGenerator<readonly SessionEvent[], void> {
-  const open = jobsOf(ctx.log()).filter(({ over }) => !over)
+  const open = openJobsOf(ctx.log())
   if (open.length === 0) return
   for (const { job, state } of await ctx.look(open)) {
     if (state.state === 'running') continue

@@ -1,13 +1,23 @@
 import { CallFailure } from '../call-failure.ts'
 import type { CallContext } from '../tool.ts'
-import { type Job, jobsOf } from './jobs.ts'
+import { type Job, jobsOf, logPath } from './jobs.ts'
 
-/** The session's background command of this id. @throws CallFailure that names those there are. */
+/**
+ * The session's background command of this id. @throws CallFailure that names those there are, or says that it belongs to
+ * another session.
+ */
 export function findJob(id: string, ctx: CallContext): Job {
   const jobs = jobsOf(ctx.events())
   const job = jobs.find((known) => known.id === id)
+  if (job?.elsewhere === true) {
+    throw new CallFailure(
+      'invalid_arguments',
+      `The background command ${job.id} (${job.line}) belongs to another session: the one that this conversation was continued from. It can be read and stopped there only. Its output is in ${logPath(job.command)} of the workspace.`,
+    )
+  }
   if (job !== undefined) return job
-  const known = jobs.map((one) => `${one.id} (${one.line})`).join(', ')
+  const ours = jobs.filter(({ elsewhere }) => !elsewhere)
+  const known = ours.map((one) => `${one.id} (${one.line})`).join(', ')
   throw new CallFailure(
     'invalid_arguments',
     known === ''

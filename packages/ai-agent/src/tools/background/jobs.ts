@@ -1,5 +1,5 @@
 /** Commands that go on after their call: a fold of the session's log, so that a restart knows them too. */
-import { type SessionEvent, isOutcome, sandlotEventOf } from '@sandlot/shared/events'
+import { type OutcomeEvent, type SessionEvent, isOutcome, sandlotEventOf } from '@sandlot/shared/events'
 import { z } from 'zod'
 
 /** `data.background` of an outcome: what started, was read or was stopped. */
@@ -13,6 +13,8 @@ const backgroundData = z.object({
       .optional(),
     boot: z.string().optional(),
     line: z.string().optional(),
+    /** It was started in the session from which this one was forked. */
+    elsewhere: z.literal(true).optional(),
     /** The byte of its log to read on from. */
     next: z.number().optional(),
     /** The model knows by this result that it has ended. */
@@ -37,9 +39,11 @@ export interface Job {
   endKnown: boolean
   /** The log says that it has ended. */
   over: boolean
+  /** It belongs to the session from which this one was forked: not looked at, read or ended here. */
+  elsewhere: boolean
 }
 
-/** Every background command of the session, in the order of their start. */
+/** Every background command that the log knows, in the order of their start. */
 export function jobsOf(events: readonly SessionEvent[]): Job[] {
   const jobs = new Map<string, Job>()
   for (const event of events) {
@@ -51,10 +55,10 @@ export function jobsOf(events: readonly SessionEvent[]): Job[] {
     if (!isOutcome(event)) continue
     const read = backgroundData.safeParse(event.rawOutput?.data)
     if (!read.success) continue
-    const { id, command, boot, line = '', next, ended } = read.data.background
+    const { id, command, boot, line = '', next, ended, elsewhere } = read.data.background
     if (command !== undefined && boot !== undefined) {
       const started = { id, callId: event.toolCallId, command, boot, line }
-      jobs.set(id, { ...started, next: 0, endKnown: false, over: false })
+      jobs.set(id, { ...started, next: 0, endKnown: false, over: false, elsewhere: elsewhere === true })
     }
     const job = jobs.get(id)
     if (job === undefined) continue
@@ -62,6 +66,19 @@ export function jobsOf(events: readonly SessionEvent[]): Job[] {
     job.endKnown ||= ended === true
   }
   return [...jobs.values()]
+}
+
+/** Those of the session itself that the log does not say have ended. */
+export function openJobsOf(events: readonly SessionEvent[]): Job[] {
+  return jobsOf(events).filter(({ over, elsewhere }) => !over && !elsewhere)
+}
+
+/** The outcome as a fork has it: what it started belongs to the session where it was started. */
+export function leftElsewhere(outcome: OutcomeEvent): OutcomeEvent {
+  const read = backgroundData.safeParse(outcome.rawOutput?.data)
+  if (outcome.rawOutput === undefined || read.data?.background.command === undefined) return outcome
+  const data = { ...read.data, background: { ...read.data.background, elsewhere: true } }
+  return { ...outcome, rawOutput: { ...outcome.rawOutput, data } }
 }
 
 /** The id of the next one. */

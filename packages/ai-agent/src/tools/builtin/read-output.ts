@@ -173,6 +173,10 @@ function stateWords(state: JobState, size: number): string {
 async function listOf(sandbox: Sandbox, ctx: CallContext): Promise<ToolOutcome> {
   const lines: string[] = []
   for (const job of jobsOf(ctx.events())) {
+    if (job.elsewhere) {
+      lines.push(`${job.id}  belongs to another session  ${job.line}`)
+      continue
+    }
     const state = await jobState(sandbox, job)
     const how = job.over || state.state !== 'running' ? pastWords(job, state) : 'running'
     lines.push(`${job.id}  ${how}  ${job.line}`)
