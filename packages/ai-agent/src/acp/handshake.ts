@@ -2,7 +2,7 @@
 import { type AgentApp, type InitializeResponse, PROTOCOL_VERSION, methods } from '@agentclientprotocol/sdk'
 import { EXT } from '@sandlot/shared/acp-meta'
 import { SandlotError } from '@sandlot/shared/errors'
-import type { Serving } from './serving.ts'
+import type { AcpParts, Serving } from './serving.ts'
 
 export function addHandshake(app: AgentApp, serving: Serving): void {
   const { parts, handled } = serving
@@ -11,7 +11,7 @@ export function addHandshake(app: AgentApp, serving: Serving): void {
       methods.agent.initialize,
       handled(async ({ params }) => {
         serving.connection.initialize(params.clientCapabilities)
-        return capabilities(parts.version)
+        return capabilities(parts)
       }),
     )
     .onRequest(
@@ -23,12 +23,12 @@ export function addHandshake(app: AgentApp, serving: Serving): void {
 }
 
 /** Whatever version the client wants: ours, the only one that we speak. */
-function capabilities(version: string): InitializeResponse {
+function capabilities({ version, takesImages = false }: AcpParts): InitializeResponse {
   return {
     protocolVersion: PROTOCOL_VERSION,
     agentCapabilities: {
       loadSession: true,
-      promptCapabilities: { image: true, audio: false, embeddedContext: true },
+      promptCapabilities: { image: takesImages, audio: false, embeddedContext: true },
       mcpCapabilities: { http: false, sse: false },
       sessionCapabilities: { list: {}, resume: {}, close: {}, delete: {} },
       _meta: { sandlot: { version: 1, extensions: [EXT.approve, EXT.cancelCall, EXT.status] } },

@@ -3,12 +3,7 @@ import type { ContentBlock } from '@agentclientprotocol/sdk'
 import { SandlotError } from '@sandlot/shared/errors'
 import { MAX_MESSAGE_CHARS } from '@sandlot/shared/frames'
 import type { ModelImage } from '../model/model.ts'
-import { MAX_SIDE, imageInfo } from '../tools/image-info.ts'
-
-/** Of one message. They go to the model with every request of the session. */
-const MOST_IMAGES = 10
-/** Base64 characters of one image, about 5 MB. */
-const MAX_IMAGE_CHARS = 7_000_000
+import { MAX_IMAGES, checkImage } from '../tools/image-content.ts'
 
 export interface PromptContent {
   text: string
@@ -16,7 +11,7 @@ export interface PromptContent {
 }
 
 /** Throws `bad_request` for what the agent did not advertise, and for an empty prompt; `too_large`. */
-export function promptContent(blocks: readonly ContentBlock[]): PromptContent {
+export function promptContent(blocks: readonly ContentBlock[], takesImages = false): PromptContent {
   const parts = blocks.map(partOf)
   const texts = parts.flatMap((part) => (typeof part === 'string' ? [part] : []))
   const images = parts.flatMap((part) => (typeof part === 'string' ? [] : [part]))
@@ -29,10 +24,15 @@ export function promptContent(blocks: readonly ContentBlock[]): PromptContent {
       `A message may have ${MAX_MESSAGE_CHARS} characters; this one has ${text.length}. Put longer text into a file.`,
     )
   }
-  if (images.length > MOST_IMAGES)
+  if (images.length > 0 && !takesImages)
+    throw new SandlotError(
+      'bad_request',
+      'The configured model takes no images; send the message without them.',
+    )
+  if (images.length > MAX_IMAGES)
     throw new SandlotError(
       'too_large',
-      `A message may have ${MOST_IMAGES} images; this one has ${images.length}.`,
+      `A message may have ${MAX_IMAGES} images; this one has ${images.length}.`,
     )
   // Some providers refuse a message without words.
   return { text: text.trim() === '' ? '(an image, without words)' : text, images }
@@ -45,11 +45,11 @@ function partOf(block: ContentBlock): string | ModelImage {
     case 'resource_link':
       return `[${block.name}](${block.uri})`
     case 'image':
-      return imageOf(block.data)
+      return imageOf(block.data, block.mimeType)
     case 'resource': {
       const { resource } = block
       if ('text' in resource) return `<context uri="${resource.uri}">\n${resource.text}\n</context>`
-      if (resource.mimeType?.startsWith('image/') === true) return imageOf(resource.blob)
+      if (resource.mimeType?.startsWith('image/') === true) return imageOf(resource.blob, resource.mimeType)
       throw new SandlotError(
         'bad_request',
         `${resource.uri} is neither text nor an image; nothing else can be attached.`,
@@ -60,16 +60,11 @@ function partOf(block: ContentBlock): string | ModelImage {
   }
 }
 
-/** By its bytes, not by what the client calls it: one that a provider refuses would break the session for good. */
-function imageOf(data: string): ModelImage {
-  if (data.length > MAX_IMAGE_CHARS)
-    throw new SandlotError('too_large', 'An image may have about 5 MB; this one has more.')
-  const bytes = Buffer.from(data, 'base64')
-  const image = imageInfo(bytes)
-  if (image === undefined || Math.max(image.width, image.height) > MAX_SIDE)
-    throw new SandlotError(
-      'bad_request',
-      `An image has to be a whole PNG, JPEG, GIF or WebP of at most ${MAX_SIDE} pixels a side.`,
-    )
-  return { mimeType: image.mimeType, data: bytes.toString('base64') }
+function imageOf(data: string, called: string): ModelImage {
+  const checked = checkImage(data, called)
+  if (checked.fits) return checked.image
+  throw new SandlotError(
+    checked.problem === 'too_large' ? 'too_large' : 'bad_request',
+    `An image of the message cannot be sent (${checked.words}).`,
+  )
 }

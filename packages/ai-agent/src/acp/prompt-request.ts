@@ -17,7 +17,7 @@ export function addPromptRequests(app: AgentApp, serving: Serving): void {
         const { connection } = serving
         const user = connection.user(params._meta)
         const meta = connection.meta(promptMeta, params._meta)
-        const { text, images } = promptContent(params.prompt)
+        const { text, images } = promptContent(params.prompt, parts.takesImages)
         const begun = await connection.admit(params.sessionId, async () => {
           const session = await manager.get(user.id, params.sessionId)
           connection.following(session)

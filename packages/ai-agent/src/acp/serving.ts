@@ -17,6 +17,8 @@ export interface AcpParts {
   defaultMode: Mode
   /** The model's name, for people. */
   model: string
+  /** Whether the configured model has image input. Absent: it has none. */
+  takesImages?: boolean
   /** What people have entrusted to the agent. Absent: nobody can. */
   secrets?: UserSecrets
   /** What people want the agent to keep to. Absent: nobody can say. */

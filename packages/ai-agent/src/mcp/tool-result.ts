@@ -1,7 +1,8 @@
-/** A server's answer as the outcome of a call: text for the model, what can be shown for the screen. */
+/** A server's answer as the outcome of a call: text for the model, images for it and the screen, links for the screen. */
 import stripAnsi from 'strip-ansi'
 import type { ContentBlock, FailureReason, ToolCallContent } from '@sandlot/shared/events'
 import { z } from 'zod'
+import { type CheckedImage, outcomeImages } from '../tools/image-content.ts'
 import type { ToolOutcome } from '../tools/tool.ts'
 import { checkSchema } from './schema-check.ts'
 
@@ -33,9 +34,6 @@ const block = z.discriminatedUnion('type', [
 ])
 type Block = z.output<typeof block>
 
-/** Base64 characters of all images of a result. A message to the browser has at most a megabyte. */
-const MAX_IMAGE_CHARS = 600_000
-const IMAGE_TYPES = ['image/png', 'image/jpeg', 'image/gif', 'image/webp']
 /** Characters of JSON of structured content for the screen. */
 const MAX_DATA_CHARS = 64 * 1024
 
@@ -49,9 +47,11 @@ export interface ResultOf {
 export function outcomeOf(result: CallResult, of: ResultOf): ToolOutcome {
   const wrong = result.isError ? undefined : problemOfOutput(result, of)
   const blocks = result.content.map((one) => block.safeParse(one).data)
-  const said = blocks.map(textOf).join('\n')
+  const check = outcomeImages()
+  const images = blocks.map((one) => imageOf(one, check))
+  const said = blocks.map((one, place) => textOf(one, images[place])).join('\n')
   const text = stripAnsi(said === '' ? jsonOf(result.structuredContent) : said)
-  const content = blocks.flatMap(shownOf).filter(limitImages())
+  const content = blocks.flatMap((one, place) => shownOf(one, images[place]))
   const outcome = {
     forModel: wrong === undefined ? text : `${wrong}\n${text}`,
     ...(content.length === 0 ? {} : { content }),
@@ -91,10 +91,24 @@ function problemOfOutput({ structuredContent }: CallResult, of: ResultOf): strin
   return undefined
 }
 
+/** What of a block is an image, or called one: the block itself, or a file in it. */
+function imageOf(one: Block | undefined, check: ReturnType<typeof outcomeImages>): CheckedImage | undefined {
+  if (one?.type === 'image') return check(one.data, oneLine(one.mimeType))
+  if (one?.type !== 'resource' || one.resource.text !== undefined) return undefined
+  const { blob, mimeType } = one.resource
+  return blob !== undefined && mimeType?.startsWith('image/') === true
+    ? check(blob, oneLine(mimeType))
+    : undefined
+}
+
 // ── Text for the model ──────────────────────────────────────────────────────────────────────────────────
 
-function textOf(one: Block | undefined): string {
+function textOf(one: Block | undefined, image: CheckedImage | undefined): string {
   if (one === undefined) return '[Something of a kind that is not known here was left out.]'
+  if (image !== undefined) {
+    const what = one.type === 'resource' ? `${oneLine(one.resource.uri)}: an image` : 'An image'
+    return image.fits ? `[${what}, ${image.words}.]` : `[${what} was left out, ${image.words}.]`
+  }
   switch (one.type) {
     case 'text':
       return one.text
@@ -123,11 +137,10 @@ function jsonOf(value: unknown): string {
   return value === undefined ? '' : JSON.stringify(value, null, 2)
 }
 
-// ── The screen ──────────────────────────────────────────────────────────────────────────────────────────
+// ── The screen, and images for the model ──────────────────────────────────────────────────────────────────────────────────────────
 
-function shownOf(one: Block | undefined): ToolCallContent[] {
-  if (one?.type === 'image' && IMAGE_TYPES.includes(one.mimeType))
-    return [shown({ type: 'image', data: one.data, mimeType: one.mimeType })]
+function shownOf(one: Block | undefined, image: CheckedImage | undefined): ToolCallContent[] {
+  if (image?.fits === true) return [shown({ type: 'image', ...image.image })]
   if (one?.type !== 'resource_link' || !/^https?:/i.test(one.uri)) return []
   const { uri, name, mimeType } = one
   return [
@@ -142,16 +155,6 @@ function shownOf(one: Block | undefined): ToolCallContent[] {
 
 function shown(content: ContentBlock): ToolCallContent {
   return { type: 'content', content }
-}
-
-function limitImages(): (one: ToolCallContent) => boolean {
-  let chars = 0
-  return (one) => {
-    if (one.type !== 'content' || one.content.type !== 'image') return true
-    if (chars + one.content.data.length > MAX_IMAGE_CHARS) return false
-    chars += one.content.data.length
-    return true
-  }
 }
 
 function dataOf(structured: unknown, { server, tool }: ResultOf): Record<string, unknown> {

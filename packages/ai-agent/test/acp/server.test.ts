@@ -16,6 +16,8 @@ import type { AcpParts } from '../../src/acp/serving.ts'
 import { AgentBench, type Core, heldTool, whenIdle } from '../agent-fixture.ts'
 import { deltaChunk, sse, textAnswer, toolCalls } from '../fake-provider.ts'
 
+/** A PNG of one pixel. */
+const DOT = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
 const ADA = { id: 'u_ada', role: 'user' as const }
 const BOB = { id: 'u_bob', role: 'user' as const }
 
@@ -27,6 +29,7 @@ interface TestClient extends AsyncDisposable {
 }
 
 interface ClientOptions {
+  takesImages?: boolean
   capabilities?: Record<string, unknown>
   permission?: (request: RequestPermissionRequest) => Promise<RequestPermissionResponse>
 }
@@ -37,6 +40,7 @@ async function connect(core: Core, options: ClientOptions = {}): Promise<TestCli
     manager: core.manager,
     defaultMode: 'auto-edit',
     model: 'fake',
+    takesImages: options.takesImages ?? true,
     status: () =>
       Promise.resolve({
         ready: true,
@@ -133,6 +137,38 @@ describe('our own client', () => {
         _meta: { sandlot: { version: 1 } },
       },
     })
+  })
+
+  test('images: refused in words where the model takes none; else kept in the log, at most ten real ones', async () => {
+    await using bench = await AgentBench.start([textAnswer('A dot.'), textAnswer('Still.')])
+    const core = await bench.core()
+    const image = (data = DOT) => ({ type: 'image', mimeType: 'image/jpeg', data })
+    await using blind = await connect(core, { takesImages: false })
+    const version = { protocolVersion: PROTOCOL_VERSION, clientCapabilities: {} }
+    expect(await blind.request(methods.agent.initialize, version)).toMatchObject({
+      agentCapabilities: { promptCapabilities: { image: false } },
+    })
+    await using one = await connect(core)
+    const sessionId = await newSession(one)
+    const send = (client: TestClient, ...prompt: object[]) =>
+      client.request(methods.agent.session.prompt, { sessionId, prompt, ...by(ADA) })
+    const refused = (words: string) => ({ code: -32_602, message: expect.stringContaining(words) })
+    await expect(send(blind, ...text('See?'), image())).rejects.toMatchObject(refused('takes no images'))
+    await expect(send(one, image('aGVsbG8='))).rejects.toMatchObject(refused('image/jpeg, 5 bytes'))
+    const large = image('A'.repeat(7_000_000))
+    await expect(send(one, large)).rejects.toMatchObject(refused('5,242,880 bytes'))
+    const eleven = Array.from({ length: 11 }, () => image())
+    await expect(send(one, ...eleven)).rejects.toMatchObject(refused('10 images'))
+    const { log } = await core.manager.get('u_ada', sessionId)
+    expect(log.filter(({ sessionUpdate }) => sessionUpdate === 'user_message_chunk')).toEqual([])
+
+    await send(one, ...text('What is it?'), image())
+    await send(one, ...text('And now?'))
+    for (const { body } of bench.provider.requests) {
+      const asked = body.messages.find(({ role }) => role === 'user')
+      expect(JSON.stringify(asked?.content)).toContain(`data:image/png;base64,${DOT}`)
+    }
+    expect(bench.provider.requests).toHaveLength(2)
   })
 
   test('a prompt: our stream as it is, the answer behind its last event', async () => {

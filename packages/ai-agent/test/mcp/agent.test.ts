@@ -1,13 +1,18 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import { AgentBench, ask, echoTool, happened, newSession, outcomes, whenHappened } from '../agent-fixture.ts'
+import { createOpenAIModel } from '../../src/model/openai.ts'
 import { textAnswer, toolCalls } from '../fake-provider.ts'
+import type { SessionParts } from '../../src/session-parts.ts'
 import { type McpBench, openMcpBench, scripted } from './mcp-bench.ts'
+
+/** A PNG of one pixel. */
+const DOT = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
 
 const say = (id: string, text: string) => ({ id, name: 'say', args: { text } })
 
 /** A core whose users have this bench's servers beside the echo tool. */
-function withServers(mcp: McpBench): object {
+function withServers(mcp: McpBench): { parts: Pick<SessionParts, 'tools'> } {
   return {
     parts: { tools: (userId: string, signal: AbortSignal) => mcp.mcp.servers.toolsOf(userId, signal) },
   }
@@ -31,6 +36,32 @@ describe('a model that calls a server’s tool', () => {
       { role: 'tool', tool_call_id: 'b', content: 'from us' },
     ])
     expect(outcomes(session.log)).toEqual({ a: ['completed'], b: ['completed'] })
+  })
+
+  test('bug 23: gets the images of results behind all results, known by their bytes; a blind model gets words', async () => {
+    const pictures = (id: string) => ({ id, name: 'pictures', args: { data: DOT } })
+    for (const images of [true, false]) {
+      await using mcp = openMcpBench({ s: scripted('', { tools: ['say', 'pictures'] }) })
+      await using bench = await AgentBench.start([
+        toolCalls([pictures('a'), pictures('b'), say('c', 'last')]),
+        textAnswer('done'),
+      ])
+      const { baseUrl } = bench.provider
+      const model = createOpenAIModel({ baseUrl, apiKey: '', model: 'fake', profile: { images } })
+      const { parts } = withServers(mcp)
+      const session = await newSession(await bench.core({ parts: { ...parts, model } }))
+      await ask(session, 'go')
+      const messages = bench.provider.requests[1]?.body.messages ?? []
+      const roles = ['assistant', 'tool', 'tool', 'tool', ...(images ? ['user'] : [])]
+      expect(messages.slice(2).map(({ role }) => role)).toEqual(roles)
+      const result = String(messages[3]?.content)
+      expect(result).toContain('[An image, image/png, 1 × 1 pixels, 70 bytes.]')
+      expect(result).toContain('[An image was left out, image/png, 5 bytes: ')
+      expect(result.includes('this model takes no images')).toBe(!images)
+      const sent = JSON.stringify(messages)
+      expect(sent.split(`data:image/png;base64,${DOT}`)).toHaveLength(images ? 5 : 1)
+      expect(sent).not.toContain('image/jpeg')
+    }
   })
 
   test('a call that may change something waits for leave, as any other; a trusted read does not', async () => {

@@ -36,6 +36,7 @@ let tools = [
     outputSchema: object({ count: { type: 'integer' } }, { required: ['count'] }),
   },
   { name: 'everything', inputSchema: object() },
+  { name: 'pictures', inputSchema: object({ data: { type: 'string' } }) },
   { name: 'change', inputSchema: object() },
   { name: 'child', inputSchema: object() },
   { name: 'stderr', inputSchema: object({ lines: { type: 'integer' } }) },
@@ -144,6 +145,14 @@ function call(id, { name, arguments: args = {}, _meta = {} }) {
           { type: 'resource_link', uri: 'https://example.org/a', name: 'a page' },
           { type: 'resource', resource: { uri: 'file:///b.txt', mimeType: 'text/plain', text: 'inside b' } },
           { type: 'resource', resource: { uri: 'file:///c.bin', blob: 'aGVsbG8=' } },
+        ],
+      })
+    case 'pictures':
+      return answer({
+        content: [
+          { type: 'image', data: args.data, mimeType: 'image/jpeg' },
+          { type: 'image', data: 'aGVsbG8=', mimeType: 'image/png' },
+          { type: 'resource', resource: { uri: 'file:///p.png', mimeType: 'image/png', blob: args.data } },
         ],
       })
     case 'change':

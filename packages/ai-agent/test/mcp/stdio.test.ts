@@ -67,17 +67,14 @@ describe('a server of the deployment', () => {
       status: 'completed',
       forModel: [
         'red',
-        '[An image, image/png, 6 bytes.]',
+        '[An image was left out, image/png, 5 bytes: an image has to be a whole PNG, JPEG, GIF or WebP.]',
         '[A recording, audio/wav, 6 bytes.]',
         '[Link: a page <https://example.org/a>]',
         '[file:///b.txt]',
         'inside b',
         '[file:///c.bin: a file, of unknown type, 6 bytes.]',
       ].join('\n'),
-      content: [
-        { content: { type: 'image', mimeType: 'image/png' } },
-        { content: { type: 'resource_link', uri: 'https://example.org/a' } },
-      ],
+      content: [{ content: { type: 'resource_link', uri: 'https://example.org/a' } }],
     })
     expect(await batch.call('fails', {})).toMatchObject({
       reason: 'tool_error',
@@ -172,7 +169,7 @@ describe('a server of the deployment', () => {
         .filter(({ id, readOnly }) => id.startsWith('t::') && readOnly)
         .map(({ id }) => id),
     ).toEqual(['t::say'])
-    expect(tools.listTools()).toHaveLength(21)
+    expect(tools.listTools()).toHaveLength(22)
     expect(bench.logged).toContainEqual(
       expect.objectContaining({
         fields: {

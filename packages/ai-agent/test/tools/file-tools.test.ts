@@ -51,6 +51,16 @@ describe('images', () => {
     })
   })
 
+  test('an image above what is read of a text at once is shown up to the limit of images', async () => {
+    const [head, end] = [PNG.subarray(0, -12), PNG.subarray(-12)]
+    await put('large.png', Buffer.concat([head, Buffer.alloc(3 * 1024 * 1024), end]))
+    expect((await batch.call('read_file', { path: 'large.png' })).content).toHaveLength(1)
+    await put('huge.png', Buffer.concat([head, Buffer.alloc(5 * 1024 * 1024), end]))
+    const huge = await batch.call('read_file', { path: 'huge.png' })
+    expect(huge.content).toBeUndefined()
+    expect(text(huge)).toContain('a PNG image of 5,242,950 bytes')
+  })
+
   test('the kinds and their sizes', () => {
     expect(imageInfo(GIF)).toEqual({ mimeType: 'image/gif', width: 1, height: 1 })
     expect(imageInfo(JPEG)).toEqual({ mimeType: 'image/jpeg', width: 40, height: 30 })

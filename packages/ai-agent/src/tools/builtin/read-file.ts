@@ -1,7 +1,8 @@
+import type { Sandbox } from '@sandlot/sandbox/sandbox'
 import { z } from 'zod'
 import { CallFailure } from '../call-failure.ts'
 import { defineTool, textArg } from '../define-tool.ts'
-import { MAX_SIDE, imageInfo } from '../image-info.ts'
+import { MAX_IMAGE_BYTES, beginsLikeImage, checkImage } from '../image-content.ts'
 import { contentHash } from '../known-files.ts'
 import { type CutLine, createLineCutter } from '../line-cutter.ts'
 import type { ToolOutcome } from '../tool.ts'
@@ -21,7 +22,7 @@ const input = z.strictObject({
 })
 
 const RANGE_BYTES = 256 * 1024
-/** A file up to this size is read at once, and its content remembered by its hash; an image may not be larger. */
+/** A file up to this size is read at once, and its content remembered by its hash. */
 const WHOLE_BYTES = 2 * 1024 * 1024
 /** How far into a file lines are counted. */
 const MAX_SCAN_BYTES = 64 * 1024 * 1024
@@ -46,7 +47,7 @@ export const readFile = defineTool({
     const { sandbox, path } = yield* openWorkspace(args.path, ctx)
     const { size } = await statFile(sandbox, path)
     const whole = size <= WHOLE_BYTES ? Buffer.from(await sandbox.files.read(path)) : undefined
-    const image = whole === undefined ? undefined : imageOutcome(path, whole)
+    const image = imageOutcome(path, whole ?? (await largeImage(sandbox, path, size)))
     if (image !== undefined) return image
     const read = (offset: number): Promise<Uint8Array> =>
       whole === undefined
@@ -69,21 +70,31 @@ export const readFile = defineTool({
   },
 })
 
+/** A file that is too large to be remembered, but may still be an image: all of it if it begins like one. */
+async function largeImage(sandbox: Sandbox, path: string, size: number): Promise<Buffer | undefined> {
+  if (size > MAX_IMAGE_BYTES) return undefined
+  const beginning = await sandbox.files.read(path, { offset: 0, length: 12 })
+  return beginsLikeImage(beginning) ? Buffer.from(await sandbox.files.read(path)) : undefined
+}
+
 /** The image itself for those who can see it, its type and size in words for those who cannot. */
-function imageOutcome(path: string, bytes: Buffer): ToolOutcome | undefined {
-  const image = imageInfo(bytes)
-  if (image === undefined) return undefined
-  const { mimeType, width, height } = image
-  const what = `${shownPath(path)} is an image (${mimeType}, ${width} × ${height} pixels, ${grouped(bytes.length)} bytes)`
-  if (Math.max(width, height) > MAX_SIDE) {
-    throw new CallFailure('tool_error', `${what}, too large to be shown. Make a smaller one of it first.`)
+function imageOutcome(path: string, bytes: Buffer | undefined): ToolOutcome | undefined {
+  if (bytes === undefined) return undefined
+  const checked = checkImage(bytes)
+  if (!checked.fits) {
+    // A whole image with sides that no provider takes; anything else is read as a file of another kind.
+    if (checked.problem !== 'too_wide') return undefined
+    throw new CallFailure(
+      'tool_error',
+      `${shownPath(path)} is an image (${checked.words}). Make a smaller one of it first.`,
+    )
   }
-  const content = { type: 'image' as const, data: bytes.toString('base64'), mimeType }
+  const { image, info, words } = checked
   return {
     status: 'completed',
-    forModel: `${what}.`,
-    data: { path: shownPath(path), size: bytes.length, mimeType, width, height },
-    content: [{ type: 'content', content }],
+    forModel: `${shownPath(path)} is an image (${words}).`,
+    data: { path: shownPath(path), size: bytes.length, ...info },
+    content: [{ type: 'content', content: { type: 'image', ...image } }],
   }
 }
 
