@@ -7,7 +7,7 @@ import {
   makeSandlotEvent,
   metaOf,
 } from '@sandlot/shared/events'
-import { CAUSE_WORDS, failurePattern } from '@sandlot/shared/failure-pattern'
+import { failurePattern, patternSentence } from '@sandlot/shared/failure-pattern'
 import { type Turn, turnsOf } from './history-items.ts'
 
 /** `prompt_ended`. `text` only where the model said nothing in its last turn. */
@@ -59,10 +59,7 @@ export function noAnswerText(log: readonly SessionEvent[], promptId: string): st
   const failed = failuresOf(turns)
   if (failed.length > 0) {
     const pattern = failurePattern(log, promptId)
-    const again =
-      pattern === undefined
-        ? ''
-        : ` The last ${pattern.callIds.length} calls failed for the same reason: ${CAUSE_WORDS[pattern.cause]}.`
+    const again = pattern === undefined ? '' : ` ${patternSentence(pattern)}`
     return `The model gave no answer after its last step. What failed: ${failed.join('; ')}.${again} The results above are complete; ask for a summary or try again.`
   }
   const steps = calls.length === 1 ? 'one step' : `${calls.length} steps`

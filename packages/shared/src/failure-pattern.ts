@@ -1,8 +1,8 @@
 /**
  * Whether a prompt's calls fail for one and the same cause, one after another. A pure function over the log: the text at the end
- * of a prompt and a card may say so; nothing is stored.
+ * of a prompt says so; nothing is stored.
  */
-import { type SessionEvent, isOutcome, metaOf } from './events.ts'
+import { type ExitInfo, type FailureReason, type SessionEvent, isOutcome, metaOf } from './events.ts'
 
 /** `missing_file`: of the workspace. `auth`: something wants to be signed in to, or refused what we have. */
 export const FAILURE_CAUSES = ['missing_file', 'denied', 'auth', 'timeout'] as const
@@ -14,8 +14,18 @@ export interface FailurePattern {
   callIds: string[]
 }
 
+/** A call that has ended, as far as its failure goes. */
+export interface EndedCall {
+  callId: string
+  failed: boolean
+  reason?: FailureReason | undefined
+  exit?: ExitInfo | undefined
+  /** What the model was told. */
+  text: string
+}
+
 /** For people, behind "the last three calls failed:". */
-export const CAUSE_WORDS: Record<FailureCause, string> = {
+const CAUSE_WORDS: Record<FailureCause, string> = {
   missing_file: 'a file or folder that is not there',
   denied: 'it was not allowed',
   auth: 'it is not signed in, or the sign-in was refused',
@@ -28,8 +38,17 @@ export function failurePattern(log: readonly SessionEvent[], promptId: string): 
   const ended = log.flatMap((event) => {
     if (event.sessionUpdate !== 'tool_call' || metaOf(event).promptId !== promptId) return []
     const outcome = outcomes.get(event.toolCallId)
-    return outcome === undefined ? [] : [{ callId: event.toolCallId, cause: causeOf(outcome) }]
+    if (outcome === undefined) return []
+    const { reason, exit } = metaOf(outcome)
+    const text = outcome.rawOutput?.forModel ?? ''
+    return [{ callId: event.toolCallId, failed: outcome.status === 'failed', reason, exit, text }]
   })
+  return patternOf(ended)
+}
+
+/** The same of calls that have ended, in the order of their announcement. */
+export function patternOf(calls: readonly EndedCall[]): FailurePattern | undefined {
+  const ended = calls.map((call) => ({ callId: call.callId, cause: causeOf(call) }))
   const cause = ended.at(-1)?.cause
   if (cause === undefined) return undefined
   const from = ended.findLastIndex((one) => one.cause !== cause) + 1
@@ -37,15 +56,18 @@ export function failurePattern(log: readonly SessionEvent[], promptId: string): 
   return callIds.length < 2 ? undefined : { cause, callIds }
 }
 
-function causeOf(outcome: SessionEvent & { sessionUpdate: 'tool_call_update' }): FailureCause | undefined {
-  const { reason, exit } = metaOf(outcome)
+/** One sentence for people. */
+export function patternSentence({ cause, callIds }: FailurePattern): string {
+  return `The last ${callIds.length} calls failed for the same reason: ${CAUSE_WORDS[cause]}.`
+}
+
+function causeOf({ failed, reason, exit, text }: EndedCall): FailureCause | undefined {
   // A command that ran to its end is completed, whatever its exit code; for the pattern it failed.
   const wentWrong = exit !== undefined && (!('code' in exit) || exit.code !== 0)
-  if (outcome.status !== 'failed' && !wentWrong) return undefined
+  if (!failed && !wentWrong) return undefined
   if (reason === 'denied' || reason === 'timeout') return reason
   if (reason === 'needs_auth') return 'auth'
   if (reason !== undefined && reason !== 'tool_error') return undefined
-  const text = outcome.rawOutput?.forModel ?? ''
   if (/\bENOENT\b|no such file or directory|^There is no (?:file|directory) /im.test(text))
     return 'missing_file'
   if (/\b401\b|\bunauthori[sz]ed\b|authentication (?:failed|required)|could not read Username/i.test(text))

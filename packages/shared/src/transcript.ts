@@ -35,6 +35,7 @@ import {
   seqOf,
   textOf,
 } from './events.ts'
+import { type FailurePattern, patternOf } from './failure-pattern.ts'
 import type { RuleReason } from './rules.ts'
 import type { Question, QuestionContent } from './question.ts'
 import { addPiece, EMPTY_OUTPUT, type LiveOutput } from './live-output.ts'
@@ -119,10 +120,20 @@ export interface EndEntry {
   readonly stopReason: StopReason
   /** A plain sentence where the model said nothing. */
   readonly text?: string | undefined
+  /** Its last calls failed for one cause. */
+  readonly failures?: FailurePattern
   readonly at: number
 }
 
-export type Entry = MessageEntry | CallEntry | EndEntry
+/** What a reader should know beside the conversation, in the place where it happened. */
+export interface NoteEntry {
+  readonly type: 'note'
+  readonly id: string
+  readonly event: Extract<SandlotEvent, { type: 'compacted' | 'model_changed' }>
+  readonly at: number
+}
+
+export type Entry = MessageEntry | CallEntry | EndEntry | NoteEntry
 
 export interface Transcript {
   /** Number of the last settled event folded: the cursor for a resume. */
@@ -268,13 +279,20 @@ function foldSandlotEvent(transcript: Transcript, event: SandlotEvent, meta: San
         ...transcript,
         queued: transcript.queued.filter((queued) => queued.messageId !== event.messageId),
       }
+    case 'compacted':
+    case 'model_changed': {
+      const id = `note_${meta.seq ?? 0}`
+      return addNote(transcript, { type: 'note', id, event, at: meta.at })
+    }
     case 'prompt_ended': {
+      const failures = failuresOf(transcript, meta.promptId)
       const end: EndEntry = {
         type: 'end',
         id: meta.promptId ?? '',
         reason: event.reason,
         stopReason: event.stopReason,
         text: event.text,
+        ...(failures === undefined ? {} : { failures }),
         at: meta.at,
       }
       return { ...transcript, prompt: null, entries: [...transcript.entries.filter(isSettled), end] }
@@ -284,8 +302,6 @@ function foldSandlotEvent(transcript: Transcript, event: SandlotEvent, meta: San
     case 'history_mended':
     case 'stop_asked':
     case 'instructions':
-    case 'compacted':
-    case 'model_changed':
     case 'gap':
       return transcript
   }
@@ -409,6 +425,24 @@ function settle(transcript: Transcript, entry: Entry): Transcript {
   const firstLive = others.findIndex((other) => !isSettled(other))
   const at = firstLive === -1 ? others.length : firstLive
   return { ...transcript, entries: [...others.slice(0, at), entry, ...others.slice(at)] }
+}
+
+/** Room is made in steps, one directly behind the other: one note, which says that there is a summary if any made one. */
+function addNote(transcript: Transcript, note: NoteEntry): Transcript {
+  const last = transcript.entries.findLast(isSettled)
+  if (note.event.type !== 'compacted' || last?.type !== 'note' || last.event.type !== 'compacted')
+    return settle(transcript, note)
+  if (note.event.summary === '') return transcript
+  return replaceAt(transcript, transcript.entries.indexOf(last), note)
+}
+
+function failuresOf(transcript: Transcript, promptId: string | undefined): FailurePattern | undefined {
+  const calls = transcript.entries.flatMap((entry) => {
+    if (entry.type !== 'call' || entry.promptId !== promptId || entry.endedAt === undefined) return []
+    const { id: callId, status, reason, exit, rawOutput } = entry
+    return [{ callId, failed: status === 'failed', reason, exit, text: rawOutput?.forModel ?? '' }]
+  })
+  return patternOf(calls)
 }
 
 function changeCall(transcript: Transcript, id: string, change: (call: CallEntry) => CallEntry): Transcript {

@@ -81,8 +81,15 @@ export function outcome(
 
 const piece = fc.string({ minLength: 1, maxLength: 6, unit: 'grapheme' })
 
+const note = fc.constantFrom<SandlotEvent>(
+  { type: 'compacted', summary: '', upTo: 0, prunedUpTo: 1 },
+  { type: 'compacted', summary: 'They spoke.', upTo: 1 },
+  { type: 'model_changed', model: 'other', why: 'quota' },
+)
+
 /** One turn: perhaps a thought and a text (perhaps withdrawn once), then calls whose outputs interleave. */
 const turn = fc.record({
+  notes: fc.array(note, { maxLength: 2 }),
   thought: fc.array(piece, { maxLength: 3 }),
   withdrawn: fc.boolean(),
   answer: fc.array(piece, { maxLength: 4 }),
@@ -114,6 +121,7 @@ export const session: fc.Arbitrary<SessionEvent[]> = fc
             offset += part.length
           }
         }
+        for (const happened of one.notes) recorder.happened(happened, fields)
         if (one.withdrawn && one.answer.length > 0) {
           stream('agent_message_chunk', `m${p}.${t}.a`, one.answer)
           recorder.happened({ type: 'message_withdrawn', messageId: `m${p}.${t}.a`, why: 'cut off' }, fields)

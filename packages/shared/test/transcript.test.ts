@@ -149,6 +149,51 @@ describe('the fold', () => {
     expect(foldAll(transcript, recorder.events).entries.map((entry) => entry.id)).toEqual(['u', 'c'])
   })
 
+  test('room that was made and another model are noted where they happened, the machinery is not', () => {
+    const recorder = new Recorder()
+    const room = (summary: string) =>
+      recorder.happened({ type: 'compacted', summary, upTo: 1, why: 'window' }, { promptId: 'p' })
+    const notes = (): unknown[] =>
+      foldAll(emptyTranscript(), recorder.events).entries.map((entry) =>
+        entry.type !== 'note'
+          ? entry.id
+          : entry.event.type === 'compacted'
+            ? `compacted ${entry.event.summary}`
+            : entry.event.model,
+      )
+    recorder.happened({ type: 'prompt_started' }, { promptId: 'p' })
+    recorder.settled(text('user_message_chunk', 'u', 'hello', { promptId: 'p' }))
+    recorder.happened({ type: 'instructions', text: 'Be brief.' })
+    room('')
+    expect(notes()).toEqual(['u', 'compacted '])
+    room('They spoke.')
+    room('')
+    recorder.live(text('agent_message_chunk', 'm', 'I', { live: true, offset: 0 }))
+    recorder.happened({ type: 'model_changed', model: 'other', why: 'quota' }, { promptId: 'p' })
+    recorder.happened({ type: 'prompt_resumed', times: 1 }, { promptId: 'p' })
+    recorder.happened({ type: 'history_mended', why: 'refused' }, { promptId: 'p' })
+    expect(notes()).toEqual(['u', 'compacted They spoke.', 'other', 'm'])
+    room('Again.')
+    expect(notes()).toEqual(['u', 'compacted They spoke.', 'other', 'compacted Again.', 'm'])
+  })
+
+  test('the end of a prompt knows that its last calls failed for one cause, of this prompt only', () => {
+    const recorder = new Recorder()
+    const prompt = (promptId: string, reasons: ('timeout' | 'denied')[]): unknown => {
+      recorder.happened({ type: 'prompt_started' }, { promptId })
+      reasons.forEach((reason, n) => {
+        recorder.settled(call(`${promptId}${n}`, { promptId }))
+        const failed = { status: 'failed', rawOutput: { forModel: 'no' } } as const
+        recorder.settled(callUpdate(`${promptId}${n}`, failed, { promptId, reason }))
+      })
+      recorder.happened({ type: 'prompt_ended', stopReason: 'end_turn', reason: 'completed' }, { promptId })
+      const end = foldAll(emptyTranscript(), recorder.events).entries.at(-1)
+      return end?.type === 'end' ? end.failures : end
+    }
+    expect(prompt('a', ['timeout', 'denied', 'denied'])).toEqual({ cause: 'denied', callIds: ['a1', 'a2'] })
+    expect(prompt('b', ['denied'])).toBeUndefined()
+  })
+
   test('what is in flight has words: thinking, writing, running, waiting, reading the results', () => {
     const recorder = new Recorder()
     const doing = (): string | undefined => activityOf(foldAll(emptyTranscript(), recorder.events))?.doing

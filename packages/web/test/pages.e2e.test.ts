@@ -457,6 +457,18 @@ describe('tool cards', () => {
   })
 })
 
+test('notes: one quiet line each for what happened beside the conversation, and what the calls failed for', async () => {
+  const page = await signedIn()
+  await openChat(page, 's_notes')
+  expect(await page.getByTestId('note').allTextContents()).toEqual([
+    'Earlier messages were summarised to make room',
+    'Answered by fallback-large because the one before it is overloaded',
+  ])
+  expect(await page.getByTestId('prompt-end').textContent()).toBe(
+    'The last 2 calls failed for the same reason: a file or folder that is not there.',
+  )
+})
+
 test('questions: a choice, own words, a form, and what runs in the background', async () => {
   const page = await signedIn()
   await openChat(page, 's_ask')
@@ -567,7 +579,7 @@ describe('every screen', () => {
       await page.keyboard.press('Enter')
       await page.getByRole('heading', { name: /What shall we do/ }).waitFor()
       await look('empty')
-      for (const story of ['s_build', 's_approve', 's_ask', 's_error', 's_reads', 's_fixed']) {
+      for (const story of ['s_build', 's_approve', 's_ask', 's_error', 's_reads', 's_notes', 's_fixed']) {
         await openChat(page, story)
         await look(story)
       }
@@ -592,7 +604,7 @@ describe('every screen', () => {
       await page.getByRole('heading', { name: 'Settings' }).waitFor()
       await look('settings')
       expect(found).toEqual([])
-      // Sixteen screens on a machine that may be busy with other tests.
+      // Seventeen screens on a machine that may be busy with other tests.
     },
     300_000,
   )

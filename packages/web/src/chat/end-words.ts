@@ -1,5 +1,7 @@
 /** How a prompt ended, in words. */
 import type { EndReason } from '@sandlot/shared/events'
+import { patternSentence } from '@sandlot/shared/failure-pattern'
+import type { EndEntry } from '@sandlot/shared/transcript'
 
 export interface EndWords {
   title: string
@@ -26,4 +28,11 @@ export const END_WORDS: Record<Exclude<EndReason, 'completed'>, EndWords> = {
   },
   refusal: { title: 'The model declined to answer', tone: 'calm' },
   error: { title: 'Something went wrong', tone: 'error' },
+}
+
+/** That the last calls failed for one cause, unless the end's own text says it already. */
+export function failuresSentence({ failures, text }: EndEntry): string | undefined {
+  if (failures === undefined) return undefined
+  const sentence = patternSentence(failures)
+  return text?.includes(sentence) === true ? undefined : sentence
 }

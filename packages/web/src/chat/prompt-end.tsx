@@ -3,7 +3,12 @@ import { CircleAlert, CircleSlash, RotateCcw } from 'lucide-react'
 import { memo } from 'react'
 import { cn } from '../lib/cn.ts'
 import { Button } from '../ui/button.tsx'
-import { END_WORDS } from './end-words.ts'
+import { END_WORDS, failuresSentence } from './end-words.ts'
+
+/** There is something to say about how it ended. */
+export function hasWords(entry: EndEntry): boolean {
+  return entry.reason !== 'completed' || entry.text !== undefined || entry.failures !== undefined
+}
 
 /**
  * How a prompt ended, when there is something to say about it. `onRetry` is there for the last prompt only: it sends the same
@@ -11,11 +16,13 @@ import { END_WORDS } from './end-words.ts'
  */
 export const PromptEnd = memo(function PromptEnd(props: { entry: EndEntry; onRetry: (() => void) | null }) {
   const { entry } = props
+  const failures = failuresSentence(entry)
   if (entry.reason === 'completed') {
-    return entry.text === undefined ? null : (
-      <p data-testid="prompt-end" data-reason="completed" className="text-base text-muted">
-        {entry.text}
-      </p>
+    return (
+      <div data-testid="prompt-end" data-reason="completed" className="flex flex-col gap-2">
+        {entry.text !== undefined && <p className="text-base text-muted">{entry.text}</p>}
+        {failures !== undefined && <p className="text-sm text-muted">{failures}</p>}
+      </div>
     )
   }
   const words = END_WORDS[entry.reason]
@@ -38,6 +45,7 @@ export const PromptEnd = memo(function PromptEnd(props: { entry: EndEntry; onRet
         {details !== undefined && (
           <p className="mt-0.5 text-sm whitespace-pre-wrap text-muted [overflow-wrap:anywhere]">{details}</p>
         )}
+        {failures !== undefined && <p className="mt-0.5 text-sm text-muted">{failures}</p>}
       </div>
       {props.onRetry !== null && (
         <Button size="sm" onClick={props.onRetry}>

@@ -9,7 +9,8 @@ import { IconButton } from '../ui/button.tsx'
 import { ActivityLine } from './activity-line.tsx'
 import { useChat } from './chat-context.ts'
 import { AssistantMessage, PendingUserMessage, Thought, UserMessage } from './message-rows.tsx'
-import { PromptEnd } from './prompt-end.tsx'
+import { NoteRow } from './note-row.tsx'
+import { hasWords, PromptEnd } from './prompt-end.tsx'
 import { ToolCard } from './tool-card.tsx'
 
 export function TranscriptView(props: {
@@ -77,7 +78,7 @@ const Row = memo(function Row(props: {
 }) {
   const { entry, retryText } = props
   const { chat } = useChat()
-  if (entry.type === 'end' && entry.reason === 'completed' && entry.text === undefined) return null
+  if (entry.type === 'end' && !hasWords(entry)) return null
   // Cards of one turn stand close together; everything else has room.
   const close = entry.type === 'call' && props.after === 'call'
   const gap = close ? 'pt-1.5' : entry.type === 'message' && entry.role === 'user' ? 'pt-8' : 'pt-4'
@@ -90,6 +91,8 @@ const Row = memo(function Row(props: {
           entry={entry}
           onRetry={retryText === null ? null : () => void chat.send(props.sessionId, retryText)}
         />
+      ) : entry.type === 'note' ? (
+        <NoteRow entry={entry} />
       ) : entry.role === 'user' ? (
         <UserMessage text={entry.text} sessionId={props.sessionId} fork={props.fork} />
       ) : entry.role === 'assistant' ? (
