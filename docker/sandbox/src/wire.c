@@ -24,6 +24,7 @@ uint64_t frames_in;
 static bool key_installed;
 static uint64_t epoch;
 static uint32_t session_header_crc, session_crc; /* frames of this controller are checked from these start values */
+static uint8_t session_nonce[NONCE_BYTES];
 static bool dropped;
 
 static uint8_t in[IN_BYTES];
@@ -152,8 +153,8 @@ static void refuse(const uint8_t *nonce, uint8_t reason)
 
 static void welcome(const uint8_t *nonce)
 {
-    /* What the last controller did not read is of no use to this one; it looks for its nonce anyway. */
-    queue.len = queue_at = 0;
+    /* The queue stays: it may hold the answer to another controller's HELLO, and that one waits for nothing else. */
+    memcpy(session_nonce, nonce, NONCE_BYTES);
     dropped = false;
     commands_detach_all();
     starts_forget();
@@ -212,6 +213,9 @@ static void hello(uint16_t flags, const uint8_t *p, size_t n)
         refuse(nonce, REFUSED_OLD_EPOCH);
         return;
     }
+    /* Said again by a controller that has not read its WELCOME yet: a second one would detach what it has begun. */
+    if (welcomed && claimed == epoch && memcmp(nonce, session_nonce, NONCE_BYTES) == 0)
+        return;
     if (!key_installed && key) {
         memcpy(sandbox_key, key, KEY_BYTES);
         key_installed = true;

@@ -32,29 +32,43 @@ export interface Welcome {
 }
 
 const NONCE_BYTES = 16
+/** How long HELLO waits for its answer before it is said again. */
+const AGAIN_MS = 2_500
 const REFUSED = { noKey: 1, wrongKey: 2, oldEpoch: 3, version: 4 } as const
 
 /**
  * HELLO until WELCOME. Everything on the stream before the answer with our nonce is ignored: it may be the tail of a
- * frame to an earlier controller. Rejects with `fenced` (old epoch), `protocol` (wrong key, other version),
+ * frame to an earlier controller. HELLO is said again every `againMs` (default 2,500), because what another controller
+ * writes at the same time may swallow it; sbxd ignores one that it has welcomed. Rejects with `fenced` (old epoch), `protocol` (wrong key, other version),
  * `sandbox_lost` (the stream ended), `timeout` or `cancelled`. The stream is left paused, without our listeners.
  */
 export async function handshake(
   stream: Duplex,
   key: Uint8Array,
   epoch: number,
-  limits: { signal?: AbortSignal | undefined; timeoutMs: number },
+  limits: { signal?: AbortSignal | undefined; timeoutMs: number; againMs?: number },
 ): Promise<Welcome> {
   const nonce = randomBytes(NONCE_BYTES)
-  stream.write(Buffer.alloc(RESYNC_BYTES))
-  stream.write(hello(key, epoch, nonce, false))
-  let answer = await findAnswer(stream, nonce, Buffer.alloc(0), limits)
-  if (answer.type === FrameType.REFUSED && refusal(answer.payload) === REFUSED.noKey) {
-    stream.write(hello(key, epoch, nonce, true))
-    answer = await findAnswer(stream, nonce, answer.rest, limits)
+  let install = false
+  const say = (): void => {
+    stream.write(Buffer.alloc(RESYNC_BYTES))
+    stream.write(hello(key, epoch, nonce, install))
   }
-  if (answer.type === FrameType.REFUSED) throw refusedError(refusal(answer.payload))
-  return readWelcome(answer.payload, nonce, answer.rest)
+  const again = setInterval(say, limits.againMs ?? AGAIN_MS)
+  try {
+    say()
+    let answer = await findAnswer(stream, nonce, Buffer.alloc(0), limits)
+    // More than one when HELLO was said more than once before the answer came.
+    while (answer.type === FrameType.REFUSED && refusal(answer.payload) === REFUSED.noKey) {
+      if (!install) stream.write(hello(key, epoch, nonce, true))
+      install = true
+      answer = await findAnswer(stream, nonce, answer.rest, limits)
+    }
+    if (answer.type === FrameType.REFUSED) throw refusedError(refusal(answer.payload))
+    return readWelcome(answer.payload, nonce, answer.rest)
+  } finally {
+    clearInterval(again)
+  }
 }
 
 function hello(key: Uint8Array, epoch: number, nonce: Buffer, install: boolean): Buffer {
