@@ -462,7 +462,7 @@ test('notes: one quiet line each for what happened beside the conversation, and 
   await openChat(page, 's_notes')
   expect(await page.getByTestId('note').allTextContents()).toEqual([
     'Earlier messages were summarised to make room',
-    'Answered by fallback-large because the one before it is overloaded',
+    'Answered by fallback-large because the previous model was overloaded',
   ])
   expect(await page.getByTestId('prompt-end').textContent()).toBe(
     'The last 2 calls failed for the same reason: a file or folder that is not there.',

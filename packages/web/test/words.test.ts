@@ -70,6 +70,16 @@ describe('a call in words', () => {
     expect([phaseOf(killed), statusWord(killed)]).toEqual(['warned', 'SIGSEGV'])
   })
 
+  test('what goes on in the background, here or in the session that this one was forked from', () => {
+    const begun = (more: object) =>
+      callAfter((log) => {
+        const data = { background: { id: 'bg1', command: 'x', ...more } }
+        log.outcome('c', { status: 'completed', rawOutput: { forModel: '', data } })
+      })
+    expect(statusWord(begun({}))).toBe('In the background')
+    expect(statusWord(begun({ elsewhere: true }))).toBe('In another session')
+  })
+
   test.each(FAILURE_REASONS)('%s has a word and a sentence', (reason) => {
     const call = callAfter((log) => log.outcome('c', { status: 'failed', rawOutput }, { reason }))
     expect(phaseOf(call)).toBe('failed')

@@ -3,9 +3,9 @@ import type { NoteEntry } from '@sandlot/shared/transcript'
 
 /** Why another model answers; the model's error classes for which the agent goes on with the next one. */
 const BECAUSE: ReadonlyMap<string, string> = new Map([
-  ['overloaded', 'the one before it is overloaded'],
-  ['rate_limit', 'the one before it takes no more requests just now'],
-  ['quota', 'the one before it has no quota left'],
+  ['overloaded', 'the previous model was overloaded'],
+  ['rate_limit', 'the previous model took no more requests'],
+  ['quota', 'the previous model had no quota left'],
 ])
 
 export function noteWords({ event }: NoteEntry): string {
