@@ -114,6 +114,7 @@ test('while a command runs it does not sleep, and afterwards it does', async () 
 
 test('many that are due together are put to rest a few at a time', async () => {
   const sandboxes = await Promise.all(Array.from({ length: 20 }, () => connected()))
+  await sleep(5)
   let atOnce = 0
   let most = 0
   const backend: SandboxBackend = {

@@ -49,7 +49,8 @@ test('a command with another is never more permissive than the stricter of both'
     (a, b) => `${a}\n${b}`,
     (a, b) => `( ${a} ); { ${b}; }`,
     (a, b) => `if ${a}; then ${b}; fi`,
-    (a, b) => `echo "$(${a})" $(${b})`,
+    // The spaces: what begins with a bracket would make it arithmetic.
+    (a, b) => `echo "$( ${a} )" $( ${b} )`,
     (a, b) => `f() { ${a}; }; ${b}`,
     (a, b) => `bash -c ${quoteWord(a)}; eval ${quoteWord(b)}`,
   ]

@@ -47,8 +47,9 @@ const SHAPES: Readonly<Record<string, Shape>> = {
   xargs: {
     flags: '0rtx',
     valued: 'nPLsdaE',
-    long: ['--null', '--no-run-if-empty', '--verbose', '--exit'],
-    longValued: ['--max-args', '--max-procs', '--max-lines', '--max-chars', '--delimiter', '--arg-file'],
+    // The value of --max-lines may be left out, so the next word is never it.
+    long: ['--null', '--no-run-if-empty', '--verbose', '--exit', '--max-lines'],
+    longValued: ['--max-args', '--max-procs', '--max-chars', '--delimiter', '--arg-file'],
     appends: true,
   },
   watch: { flags: 'bcdegptx', valued: 'n', joined: true },
@@ -110,9 +111,7 @@ export function unwrap(
     case 'trap':
       return trap(rest)
     case 'xargs':
-      return rest.some(({ prefix }) => /^-[0-9a-zA-Z]*[Ii]|^--replace/.test(prefix))
-        ? xargsReplacing(rest)
-        : plain('xargs', rest)
+      return xargs(rest)
     case 'source':
     case '.':
       return { ...nothing('acts'), problems: ['runs a file in this shell'] }
@@ -223,15 +222,31 @@ function command(rest: readonly ArgWord[]): Wrapped {
   return inner.length === 0 ? nothing('proven') : { ...nothing('carries'), commands: [inner] }
 }
 
+/** Where the command begins, an option that replaces among those before it. */
+const REPLACING: Shape = {
+  ...SHAPES['xargs'],
+  flags: `${SHAPES['xargs']?.flags}i`,
+  valued: `${SHAPES['xargs']?.valued}I`,
+}
+
+function xargs(rest: readonly ArgWord[]): Wrapped {
+  const start = afterOptions(rest, REPLACING)
+  // The same letters behind the command's name are the command's.
+  const own = typeof start === 'number' ? rest.slice(0, start) : rest
+  return own.some(({ prefix }) => /^-[0-9a-zA-Z]*[Ii]|^--replace/.test(prefix))
+    ? xargsReplacing(rest, own)
+    : plain('xargs', rest)
+}
+
 /** With -I or -i a word of the command is replaced, wherever it stands. */
-function xargsReplacing(rest: readonly ArgWord[]): Wrapped {
-  const at = rest.findIndex(({ literal }) => literal !== undefined && /^(-I|-i|--replace(=|$))/.test(literal))
-  const option = rest[at]?.literal ?? ''
+function xargsReplacing(rest: readonly ArgWord[], own: readonly ArgWord[]): Wrapped {
+  const at = own.findIndex(({ literal }) => literal !== undefined && /^(-I|-i|--replace(=|$))/.test(literal))
+  const option = own[at]?.literal ?? ''
   const mark = option === '-I' ? rest[at + 1]?.literal : option.replace(/^(-I|-i|--replace=?)/, '') || '{}'
+  if (at < 0 || mark === undefined)
+    return { ...plain('xargs', rest), problems: ['gives xargs options that are not known'] }
   const others = [...rest.slice(0, at), ...rest.slice(at + (option === '-I' ? 2 : 1))]
   const wrapped = plain('xargs', others)
-  if (at < 0 || mark === undefined)
-    return { ...wrapped, problems: ['gives xargs options that are not known'] }
   const replaced = (word: ArgWord): ArgWord => {
     const known = word.literal?.indexOf(mark) ?? -1
     if (known < 0) return word
