@@ -47,6 +47,8 @@ export function mcpTool(server: McpServer, definition: ToolDefinition, name: str
     kind: 'other',
     input: inputOf(definition),
     readOnly,
+    // It logs an attempt before it asks the server for anything.
+    repeatable: true,
     // Starting a server that rests is not the call's time.
     timeoutMs: Math.min(MAX_MS, maxTimeoutMs + config.startTimeoutMs),
     ...(settings.rateLimit === undefined ? {} : { rateLimit: settings.rateLimit }),

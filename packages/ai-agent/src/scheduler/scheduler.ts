@@ -170,7 +170,7 @@ function callContext(
 async function* runTool(call: ToolCall, ctx: CallContext): AsyncGenerator<ToolUpdate, ToolOutcome> {
   await orAborted(ctx.inOrder(), ctx.signal)
   // In the log before it can have any effect, whether or not the tool thinks of it: after a crash nothing is done twice.
-  const first = ctx.resumed === undefined && !call.tool.readOnly && call.tool.repeatable !== true
+  const first = ctx.resumed === undefined && call.tool.repeatable !== true
   if (first) yield { type: 'started' }
   const running = call.tool.execute(call.args, { ...ctx, call })
   let finished = false
