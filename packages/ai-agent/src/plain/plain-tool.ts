@@ -34,6 +34,7 @@ export function plainTool(tool: PlainTool): Tool {
     ...(timeoutMs === undefined ? {} : { timeoutMs }),
     ...(fatal === undefined ? {} : { fatal }),
     title: () => name,
+    // oxlint-disable-next-line require-yield
     async *execute(args, ctx) {
       try {
         return {
