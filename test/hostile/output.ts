@@ -44,7 +44,11 @@ export const rows: Row[] = [
         mode: 'manual',
         answer: () => ({ allowed: true, by: 'user' }),
       })
-      const outcome = await batch.call('run_shell_command', { command: `cat <<'EOF'\n${text}\nEOF` }, 'c1')
+      const outcome = await batch.call(
+        'run_shell_command',
+        { command: `cat >said <<'EOF'\n${text}\nEOF\ncat said` },
+        'c1',
+      )
       expect(outcome.forModel).toBe(text)
       // One call was announced, asked about once, and settled; the text made no other.
       expect(batch.story().filter((line) => line !== 'in_progress c1')).toEqual([

@@ -8,6 +8,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 
 import type { SandboxBackend } from '../src/backend.ts'
 import { createDockerBackend } from '../src/backends/docker/backend.ts'
+import { connectSandbox } from '../src/client.ts'
 import { createFileLedger } from '../src/file-ledger.ts'
 import { DEFAULT_LIMITS } from '../src/limits.ts'
 import { claimedName, ownerTag } from '../src/names.ts'
@@ -235,15 +236,17 @@ describe('what is kept', () => {
   })
 
   test('a supervisor that does not understand us is replaced only by an upgrade, with the files', async () => {
-    const before = await fixture.controller().acquire('ann')
+    const sandboxes = fixture.controller()
+    const before = await sandboxes.acquire('ann')
     await shell(before, 'echo kept > file')
-    // Another key stands for another version: sbxd refuses both for good.
-    const deploymentKey = randomBytes(32)
-    await expect(fixture.controller({ deploymentKey }).acquire('ann')).rejects.toMatchObject({
-      code: 'protocol',
-    })
-    expect(await say('cat file')).toBe('kept')
-    const upgraded = fixture.controller({ deploymentKey, limits: { ...DEFAULT_LIMITS, pids: 100 } })
+    await sandboxes.stop('ann')
+    // Another key in it stands for another version: sbxd refuses both for good.
+    await fixture.backend.start(before.id)
+    const stream = await fixture.backend.openStream(before.id)
+    await (await connectSandbox({ id: before.id, stream, key: randomBytes(32), epoch: 1 })).close()
+    await expect(fixture.controller().acquire('ann')).rejects.toMatchObject({ code: 'protocol' })
+    expect(await fixture.containers()).toContain(before.id)
+    const upgraded = fixture.controller({ limits: { ...DEFAULT_LIMITS, pids: 100 } })
     expect(await say('cat file', upgraded)).toBe('kept')
     expect(await fixture.containers()).not.toContain(before.id)
   })
