@@ -2,10 +2,10 @@
 import type { TokenUsage } from '@sandlot/shared/events'
 import type { Price } from './model.ts'
 
-/** When the table below was last compared with the providers' pages. Prices change: what matters to you, set yourself. */
-export const PRICES_AS_OF = '2025-09'
-
-/** US dollars for a million tokens, of the ordinary (not batch, not priority) service. */
+/**
+ * US dollars for a million tokens, of the ordinary (not batch, not priority) service, as they were known in September 2025 and not
+ * compared with the providers' pages since. Prices change: what matters to you, set yourself.
+ */
 export const PRICES: Record<string, Price> = {
   'gpt-5': { input: 1.25, cached: 0.125, output: 10 },
   'gpt-5-mini': { input: 0.25, cached: 0.025, output: 2 },

@@ -16,10 +16,6 @@ export interface ArgWord {
 /** Something that cannot be known; also what a program adds itself, as `xargs` does. */
 export const ANYTHING: ArgWord = { text: '…', literal: undefined, prefix: '', loose: true }
 
-export function literalWord(literal: string): ArgWord {
-  return { text: literal, literal, prefix: literal, loose: false }
-}
-
 export function argWord(word: Word): ArgWord {
   const { text } = word
   const parts = word.parts
