@@ -163,7 +163,11 @@ test('a client that knows the terminal convention gets a terminal, its data and 
   const sessionId = await one.newSession()
   await one.connection.agent.request(methods.agent.session.setMode, { sessionId, modeId: 'yolo' })
   const prompting = one.prompt(sessionId).catch(() => 'gone')
-  await expect.poll(() => JSON.stringify(callOf(one.updates, 'u')), { timeout: 60_000 }).toContain('begun')
+  // The command's own text holds the word too: only its output says that it runs.
+  await expect
+    .poll(() => JSON.stringify(callOf(one.updates, 'u')), { timeout: 60_000 })
+    .toContain('"terminal_output":{"terminal_id":"u","data":"begun\\n"}')
+  await expect.poll(sleeping).toBe(2)
   const terminal = callOf(one.updates, 't')
   expect(terminal).toMatchObject(
     expect.arrayContaining([
@@ -181,7 +185,6 @@ test('a client that knows the terminal convention gets a terminal, its data and 
     '"terminal_output":{"terminal_id":"t","data":"in a terminal\\n"}',
   )
 
-  expect(sleeping()).toBeGreaterThan(0)
   one.agent.child.stdin?.end()
   expect(await one.agent.ended).toBe(0)
   expect(await prompting).toBe('gone')
