@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import type { AgentConnection, Stream } from '@agentclientprotocol/sdk'
 import type { AgentStatus } from '@sandlot/shared/acp-meta'
 import { messageOf } from '@sandlot/shared/errors'
-import type { Mode } from '@sandlot/shared/events'
+import type { Mode } from '@sandlot/shared/mode'
 import { openSessionStore } from '@sandlot/storage/sessions/sqlite'
 import { serveAcp } from './acp/server.ts'
 import type { AgentConfig } from './config.ts'
@@ -125,7 +125,7 @@ export async function openAgent(
     metrics: prompts,
     model,
     system: SYSTEM_PROMPT,
-    tools: offeredToolsOf((userId, signal) => mcp.servers.toolsOf(userId, signal), offer),
+    tools: offeredToolsOf(mcp.toolsOf, offer),
     instructions: (userId) =>
       instructionsFor(userId, {
         deployment: config.instructions,

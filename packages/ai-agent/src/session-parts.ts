@@ -28,7 +28,7 @@ export interface SessionParts {
    * The user's tools, asked for when a prompt begins (or is taken up again) and the same until it ends; empty with
    * `SANDLOT_TOOLS_ENABLED=false`. Never rejects: a server that does not answer has no tools. At once when the signal aborts.
    */
-  tools: (userId: string, signal: AbortSignal) => Promise<ToolRegistry>
+  tools: (userId: string, signal: AbortSignal, sessionId?: string) => Promise<ToolRegistry>
   /** The scheduler. */
   runCalls: (calls: RawToolCall[], context: BatchContext) => AsyncGenerator<SessionEvent, ToolOutcome[]>
   /** The user's sandbox; rejects with a `SandboxError`. */

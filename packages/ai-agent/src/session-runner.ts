@@ -58,7 +58,8 @@ export class Runner {
     const { leaving } = core
     const { log, leaving: _process, model, fallbacks, lookAtJobs, metrics, ...parts } = core.parts
     try {
-      const tools = await parts.tools(core.userId, AbortSignal.any([running.stop.signal, leaving]))
+      const signal = AbortSignal.any([running.stop.signal, leaving])
+      const tools = await parts.tools(core.userId, signal, core.id)
       if (leaving.aborted) return
       const instructions = await takeInstructions({
         promptId: running.promptId,

@@ -62,12 +62,16 @@ export class McpServers {
 
   /**
    * The tools for a prompt that begins now: the same object and the same bytes while nothing has changed. Servers that
-   * are down have none. Never rejects.
+   * are down have none. `brought`: servers of its session alone. Never rejects.
    */
-  async toolsOf(userId: string, signal: AbortSignal): Promise<ToolRegistry> {
-    if (this.#parts.specs.length === 0) return this.#builtin
+  async toolsOf(
+    userId: string,
+    signal: AbortSignal,
+    brought: readonly McpServer[] = [],
+  ): Promise<ToolRegistry> {
+    if (this.#parts.specs.length + brought.length === 0) return this.#builtin
     try {
-      return this.#registryOf(await this.#find(userId, signal))
+      return this.#registryOf(await this.#find(userId, signal, brought))
     } catch (error) {
       this.#parts.log.warn({ error: messageOf(error) }, 'the tools of MCP servers could not be put together')
       return this.#builtin
@@ -75,8 +79,12 @@ export class McpServers {
   }
 
   /** How each server is for this user now. */
-  async states(userId: string, signal: AbortSignal): Promise<ServerState[]> {
-    const found = await this.#find(userId, signal)
+  async states(
+    userId: string,
+    signal: AbortSignal,
+    brought: readonly McpServer[] = [],
+  ): Promise<ServerState[]> {
+    const found = await this.#find(userId, signal, brought)
     const names = namesOf(found, this.#parts.builtin)
     return found.map(({ server, offered }) => ({
       name: server.name,
@@ -97,8 +105,8 @@ export class McpServers {
     await Promise.all(all.map((server) => server.close()))
   }
 
-  async #find(userId: string, signal: AbortSignal): Promise<Found[]> {
-    const servers = [...this.#shared, ...this.#serversOf(userId)]
+  async #find(userId: string, signal: AbortSignal, brought: readonly McpServer[]): Promise<Found[]> {
+    const servers = [...this.#shared, ...this.#serversOf(userId), ...brought]
     return Promise.all(servers.map(async (server) => ({ server, offered: await server.offered(signal) })))
   }
 

@@ -1,12 +1,15 @@
 /** The servers of a deployment, put together from their parts; owned and closed by the agent. */
 import type { Sandbox } from '@sandlot/sandbox/sandbox'
+import type { ToolRegistry } from '../tools/registry.ts'
 import type { Tool, ToolLog } from '../tools/tool.ts'
-import { McpServers } from './mcp-servers.ts'
+import { McpServers, type ServerState } from './mcp-servers.ts'
 import type { SecretStore } from './oauth-access.ts'
 import { type SignedIn, SignIns } from './oauth-sign-ins.ts'
 import { makeServer } from './open-server.ts'
 import { createProcessGuard } from './process-guard.ts'
+import type { McpServer } from './server.ts'
 import type { ServerSpec } from './server-spec.ts'
+import { type Brought, type BroughtServer, SessionServers } from './session-servers.ts'
 
 export interface OpenMcpOptions {
   specs: readonly ServerSpec[]
@@ -22,6 +25,21 @@ export interface OpenMcpOptions {
 
 export interface Mcp {
   readonly servers: McpServers
+  /**
+   * The tools for a prompt that begins now; with a session also those of the servers that it brought. See
+   * `McpServers.toolsOf`. Never rejects.
+   */
+  toolsOf(userId: string, signal: AbortSignal, sessionId?: string): Promise<ToolRegistry>
+  /** How each server is for this user, and in this session, now. */
+  states(userId: string, signal: AbortSignal, sessionId?: string): Promise<ServerState[]>
+  /**
+   * Connect the servers that a client brought for a session: from its next prompt on it has their tools, beside the
+   * deployment's, in place of what it brought before. Answers for each what it is called here, or why it cannot be used;
+   * whether it can be reached shows with the prompt (`states`). Never throws.
+   */
+  bring(userId: string, sessionId: string, servers: readonly BroughtServer[]): Brought[]
+  /** The session is closed or deleted: end what it brought. Never rejects. */
+  leaveSession(sessionId: string): Promise<void>
   /** A user is back from an authorization server. Never rejects. */
   finishSignIn(userId: string, answer: URLSearchParams): Promise<SignedIn>
   /** End every server. Never rejects. */
@@ -47,11 +65,21 @@ export function openMcp(options: OpenMcpOptions): Mcp {
     log,
     makeServer: (spec, userId) => makeServer(spec, userId, parts),
   })
+  const sessions = new SessionServers({
+    reserved: specs.map(({ name }) => name),
+    makeServer: (spec, userId) => makeServer(spec, userId, parts),
+  })
+  const broughtTo = (userId: string, sessionId: string | undefined): readonly McpServer[] =>
+    sessionId === undefined ? [] : sessions.of(userId, sessionId)
   return {
     servers,
+    toolsOf: (userId, signal, sessionId) => servers.toolsOf(userId, signal, broughtTo(userId, sessionId)),
+    states: (userId, signal, sessionId) => servers.states(userId, signal, broughtTo(userId, sessionId)),
+    bring: (userId, sessionId, brought) => sessions.bring(userId, sessionId, brought),
+    leaveSession: (sessionId) => sessions.leave(sessionId),
     finishSignIn: (userId, answer) => signIns.finish(userId, answer),
     async close() {
-      await servers.close()
+      await Promise.all([servers.close(), sessions.close()])
       await Promise.allSettled([guard.close()])
     },
   }

@@ -103,10 +103,10 @@ async function openStdio(
 
   const start = async (): Promise<BytePipe> => {
     if (config.where === 'deployment')
-      return startDeploymentProcess({ ...process, home: join(parts.folder, name), guard: parts.guard })
+      return startDeploymentProcess({ ...process, home: join(parts.folder, spec.place), guard: parts.guard })
     if (userId === undefined) throw new Error('a server in a sandbox needs a user')
     const sandbox = await parts.sandbox(userId, signal)
-    return startSandboxProcess({ ...process, sandbox, server: name })
+    return startSandboxProcess({ ...process, sandbox, server: spec.place })
   }
   const transport = new StdioTransport({
     open: start,

@@ -8,7 +8,7 @@ import type { StderrLog } from './stderr-log.ts'
 
 export interface SandboxProcess {
   sandbox: Sandbox
-  /** The server's name in the configuration. */
+  /** Tells it from every other server of this user. */
   server: string
   command: string
   args: readonly string[]

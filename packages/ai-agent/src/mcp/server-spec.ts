@@ -7,6 +7,8 @@ interface Common {
   name: string
   /** One for each user, because of whose secrets or sandbox it needs; else one for all. */
   perUser: boolean
+  /** Tells its folder and its processes from those of every other server: its name, or that of its session before it. */
+  place: string
 }
 
 export interface StdioSpec extends Common {
@@ -49,6 +51,11 @@ export function readServerSpecs(
     })
 }
 
+/** One that a client brought for a session: nothing is put into its texts, and it is that session's alone. */
+export function broughtSpec(name: string, config: McpServerConfig, place: string): ServerSpec {
+  return { ...specOf(name, config, (text) => [text]), perUser: true, place }
+}
+
 function specOf(
   name: string,
   config: McpServerConfig,
@@ -63,6 +70,7 @@ function specOf(
     return {
       kind: 'http',
       name,
+      place: name,
       config,
       headers,
       perUser,
@@ -73,5 +81,5 @@ function specOf(
   const args = config.args.map((arg, index) => read(arg, `args.${index}`))
   const personal = [...Object.values(env), ...args].some(needsUser)
   const perUser = config.where === 'sandbox' || personal
-  return { kind: 'stdio', name, config, args, env, perUser }
+  return { kind: 'stdio', name, place: name, config, args, env, perUser }
 }

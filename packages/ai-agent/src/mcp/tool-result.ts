@@ -1,6 +1,7 @@
 /** A server's answer as the outcome of a call: text for the model, images for it and the screen, links for the screen. */
 import stripAnsi from 'strip-ansi'
-import type { ContentBlock, FailureReason, ToolCallContent } from '@sandlot/shared/events'
+import type { ContentBlock, ToolCallContent } from '@sandlot/shared/call'
+import type { FailureReason } from '@sandlot/shared/reasons'
 import { z } from 'zod'
 import { type CheckedImage, outcomeImages } from '../tools/image-content.ts'
 import type { ToolOutcome } from '../tools/tool.ts'

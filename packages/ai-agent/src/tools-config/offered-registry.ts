@@ -2,7 +2,8 @@
 import { type ToolRegistry, createRegistry } from '../tools/registry.ts'
 import { type OfferSettings, hasAnyTools, hasOwnTools, offeredTools } from './tool-offer.ts'
 
-export type ToolsOf = (userId: string, signal: AbortSignal) => Promise<ToolRegistry>
+/** `sessionId`: with the tools of the servers that this session brought. */
+export type ToolsOf = (userId: string, signal: AbortSignal, sessionId?: string) => Promise<ToolRegistry>
 
 /** `all`: every tool there is for a user. It is not even asked for users who have none. */
 export function offeredToolsOf(all: ToolsOf, settings: OfferSettings): ToolsOf {
@@ -17,9 +18,9 @@ export function offeredToolsOf(all: ToolsOf, settings: OfferSettings): ToolsOf {
     registry.register(...offeredTools(userId, from.listTools(), settings))
     return registry
   }
-  return async (userId, signal) => {
+  return async (userId, signal, sessionId) => {
     if (!hasAnyTools(userId, settings)) return nothing
-    const from = await all(userId, signal)
+    const from = await all(userId, signal, sessionId)
     if (hasOwnTools(userId, settings.users)) return offer(userId, from)
     if (untouched) return from
     const known = everybodys.get(from)

@@ -1,0 +1,126 @@
+/**
+ * Servers that a client (an editor) brings for one session, beside those of the deployment. They work for the session's
+ * user in that session only, are started by its next prompt, and are gone when the session is left or the agent ends.
+ */
+import { type McpServerConfig, mcpServersSection } from './mcp-config.ts'
+import type { McpServer } from './server.ts'
+import { type ServerSpec, broughtSpec } from './server-spec.ts'
+
+/** One server as a client describes it. Its texts are taken as they are: `${…}` in them stands for nothing of ours. */
+export type BroughtServer =
+  | {
+      name: string
+      command: string
+      args: readonly string[]
+      env: Readonly<Record<string, string>>
+      /** Absolute; in a sandbox also relative to the workspace. */
+      cwd?: string
+      /** `deployment` runs it as the agent's own user: only for a client that could do that itself. */
+      where: 'sandbox' | 'deployment'
+    }
+  | { name: string; url: string; headers: Readonly<Record<string, string>> }
+
+/** What became of one: the first half of its tools' ids here, or why it cannot be used. */
+export type Brought = { name: string; as: string } | { name: string; problem: string }
+
+export interface SessionServersParts {
+  /** Names of the deployment's servers: nobody else's tools may have their ids, and with these their rules. */
+  reserved: readonly string[]
+  makeServer: (spec: ServerSpec, userId: string) => McpServer
+}
+
+/** Of one session. */
+const MAX_SERVERS = 32
+/** Sessions whose servers are remembered; the one that was left longest ago has to bring them again. */
+const MAX_SESSIONS = 1_000
+const NAME_CHARS = 40
+
+interface Held {
+  userId: string
+  /** What was brought: the same again changes nothing. */
+  as: string
+  brought: Brought[]
+  servers: readonly McpServer[]
+}
+
+export class SessionServers {
+  readonly #parts: SessionServersParts
+  /** In the order of their last use. */
+  readonly #held = new Map<string, Held>()
+
+  constructor(parts: SessionServersParts) {
+    this.#parts = parts
+  }
+
+  /**
+   * From the next prompt on the session has these, in place of those it had. Nothing is started; bringing the same again
+   * (an editor that reconnects) ends nothing either. Never throws: what is wrong with one is its `problem`.
+   */
+  bring(userId: string, sessionId: string, servers: readonly BroughtServer[]): Brought[] {
+    const as = JSON.stringify(servers)
+    const before = this.#held.get(sessionId)
+    if (before?.as === as && before.userId === userId) return before.brought
+    void this.leave(sessionId)
+    if (servers.length === 0) return []
+    const taken = new Set(this.#parts.reserved.map(folded))
+    const read = servers.map((server, index) => this.#read(server, index, sessionId, taken))
+    const made = read.flatMap((one) => ('spec' in one ? [this.#parts.makeServer(one.spec, userId)] : []))
+    const brought = read.map((one) => ('spec' in one ? { name: one.name, as: one.spec.name } : one))
+    this.#held.set(sessionId, { userId, as, brought, servers: made })
+    const [oldest] = this.#held.keys()
+    if (this.#held.size > MAX_SESSIONS && oldest !== undefined) void this.leave(oldest)
+    return brought
+  }
+
+  /** Those of this user's session; none for anybody else. */
+  of(userId: string, sessionId: string): readonly McpServer[] {
+    const held = this.#held.get(sessionId)
+    if (held === undefined || held.userId !== userId) return []
+    this.#held.delete(sessionId)
+    this.#held.set(sessionId, held)
+    return held.servers
+  }
+
+  /** End what the session brought. Never rejects. */
+  async leave(sessionId: string): Promise<void> {
+    const held = this.#held.get(sessionId)
+    this.#held.delete(sessionId)
+    await Promise.all((held?.servers ?? []).map((server) => server.close()))
+  }
+
+  /** End all of them. Never rejects. */
+  async close(): Promise<void> {
+    await Promise.all([...this.#held.keys()].map((sessionId) => this.leave(sessionId)))
+  }
+
+  #read(
+    { name, ...server }: BroughtServer,
+    index: number,
+    sessionId: string,
+    taken: Set<string>,
+  ): { name: string; spec: ServerSpec } | { name: string; problem: string } {
+    if (index >= MAX_SERVERS) return { name, problem: `a session has at most ${MAX_SERVERS} servers` }
+    const as = freeName(name, taken)
+    const read = mcpServersSection.safeParse({ [as]: server })
+    const config: McpServerConfig | undefined = read.data?.[as]
+    if (config === undefined)
+      return { name, problem: read.error?.issues.map(({ message }) => message).join('; ') ?? '' }
+    taken.add(folded(as))
+    return { name, spec: broughtSpec(as, config, `sessions/${sessionId}/${as}`) }
+  }
+}
+
+/** A legal name, and nobody else's. */
+function freeName(name: string, taken: ReadonlySet<string>): string {
+  const legal = name.replaceAll(/[^A-Za-z0-9_-]+/g, '-').replace(/^[-_]+/, '')
+  const wanted = (legal === '' ? 'server' : legal).slice(0, NAME_CHARS - 4)
+  for (let number = 1; ; number++) {
+    const tried = number === 1 ? wanted : `${wanted}-${number}`
+    if (!taken.has(folded(tried))) return tried
+  }
+}
+
+/** Two with the same could not be told apart by a model. */
+function folded(name: string): string {
+  return name.toLowerCase().replaceAll('-', '_')
+}
