@@ -6,12 +6,13 @@ import { existsSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { messageOf } from '@sandlot/shared/errors'
 import { Kysely, SqliteAdapter, SqliteDialect, SqliteDriver } from 'kysely'
-import type { DatabaseConnection, DialectAdapter, Driver } from 'kysely'
+import type { DatabaseConnection, DialectAdapter, Driver, SqliteDatabase } from 'kysely'
 import { Migrator } from 'kysely/migration'
 import type { Migration } from 'kysely/migration'
 import { waitForLock } from './lock.ts'
 import { copySqlite, openSqliteReader, openSqliteWriter } from './sqlite-file.ts'
 import type { SqliteFile } from './sqlite-file.ts'
+import { withStatementCache } from './statement-cache.ts'
 import { StorageError } from './storage-error.ts'
 
 export type { Migration } from 'kysely/migration'
@@ -130,7 +131,7 @@ function refuseNewer(path: string, applied: readonly string[], migrations: Migra
 }
 
 function wrap<Schema>(file: SqliteFile): OpenDatabase<Schema> {
-  const db = new Kysely<Schema>({ dialect: new TransactionalSqliteDialect(file) })
+  const db = new Kysely<Schema>({ dialect: new TransactionalSqliteDialect(file, withStatementCache(file)) })
   return { db, close: () => db.destroy() }
 }
 
@@ -145,8 +146,8 @@ class TransactionalSqliteAdapter extends SqliteAdapter {
 class TransactionalSqliteDriver extends SqliteDriver {
   readonly #file: SqliteFile
 
-  constructor(file: SqliteFile) {
-    super({ database: file })
+  constructor(file: SqliteFile, database: SqliteDatabase) {
+    super({ database })
     this.#file = file
   }
 
@@ -157,14 +158,17 @@ class TransactionalSqliteDriver extends SqliteDriver {
 
 class TransactionalSqliteDialect extends SqliteDialect {
   readonly #file: SqliteFile
+  readonly #database: SqliteDatabase
 
-  constructor(file: SqliteFile) {
-    super({ database: file })
+  /** `database`: the file, or what compiles its statements. */
+  constructor(file: SqliteFile, database: SqliteDatabase = file) {
+    super({ database })
     this.#file = file
+    this.#database = database
   }
 
   override createDriver(): Driver {
-    return new TransactionalSqliteDriver(this.#file)
+    return new TransactionalSqliteDriver(this.#file, this.#database)
   }
 
   override createAdapter(): DialectAdapter {

@@ -3,7 +3,8 @@
  * that prints a lot costs the events of other sessions few commits.
  */
 import { SandlotError } from '@sandlot/shared/errors'
-import type { Kysely, Transaction } from 'kysely'
+import type { Transaction } from 'kysely'
+import type { GroupCommit } from '../group-commit.ts'
 import { notOwner } from '../storage-error.ts'
 import type { SessionsSchema } from './schema.ts'
 
@@ -29,14 +30,14 @@ interface CallPending {
 }
 
 export class OutputWriter {
-  readonly #db: Kysely<SessionsSchema>
+  readonly #commits: GroupCommit<SessionsSchema>
   #pending = new Map<string, CallPending>()
   #pendingBytes = 0
   #timer: NodeJS.Timeout | undefined
   #writing: Promise<void> = Promise.resolve()
 
-  constructor(db: Kysely<SessionsSchema>) {
-    this.#db = db
+  constructor(commits: GroupCommit<SessionsSchema>) {
+    this.#commits = commits
   }
 
   /** Resolves when the bytes are durable. They are copied: the caller may use its buffer again at once. */
@@ -72,7 +73,7 @@ export class OutputWriter {
   async #write(calls: CallPending[]): Promise<void> {
     if (calls.length === 0) return
     try {
-      const settle = await this.#db.transaction().execute(async (trx) => {
+      const settle = await this.#commits.run(async (trx) => {
         const settled: (() => void)[] = []
         for (const call of calls) settled.push(...(await writeCall(trx, call)))
         return settled

@@ -1,5 +1,6 @@
 /** The sessions store on a SQLite file. */
 import { openReader, openWriter } from '../database.ts'
+import { GroupCommit } from '../group-commit.ts'
 import { storedLedger } from './ledger.ts'
 import { OutputWriter } from './output-writer.ts'
 import { sessionReads } from './reads.ts'
@@ -19,10 +20,11 @@ import { withTypedFailures } from '../typed-failures.ts'
 export async function openSessionStore(path: string): Promise<SessionStore> {
   const database = await openWriter<SessionsSchema>(path, sessionsMigrations)
   const { db } = database
-  const output = new OutputWriter(db)
+  const commits = new GroupCommit<SessionsSchema>(db)
+  const output = new OutputWriter(commits)
   return withTypedFailures(path, {
     ...sessionReads(db),
-    ...sessionWrites(db),
+    ...sessionWrites(db, commits),
     ledger: withTypedFailures(path, storedLedger(db)),
     rules: withTypedFailures(path, storedRules(db)),
     secrets: withTypedFailures(path, storedSecrets(db)),
@@ -31,6 +33,7 @@ export async function openSessionStore(path: string): Promise<SessionStore> {
       output.append(sessionId, callId, offset, bytes, epoch),
     close: async () => {
       await output.flush()
+      await commits.idle()
       await database.close()
     },
   })

@@ -7,6 +7,7 @@ import { applyEffects, sessionChanges } from './effects.ts'
 import { forkSession } from './fork.ts'
 import { readEvents, sessionRows } from './reads.ts'
 import { toApprovalRow, toSessionRow, withSeq } from './rows.ts'
+import type { GroupCommit } from '../group-commit.ts'
 import { notOwner } from '../storage-error.ts'
 import type { SessionsSchema } from './schema.ts'
 import { spentSince } from './usage.ts'
@@ -20,26 +21,28 @@ type Writes = Omit<
   keyof SessionReader | 'ledger' | 'rules' | 'secrets' | 'instructions' | 'appendOutput'
 >
 
-export function sessionWrites(db: Kysely<SessionsSchema>): Writes {
+export function sessionWrites(db: Kysely<SessionsSchema>, commits: GroupCommit<SessionsSchema>): Writes {
   return {
     async createSession({ id, userId, cwd, mode, at }) {
-      const row = await db
-        .insertInto('sessions')
-        .values({
-          id,
-          user_id: userId,
-          cwd,
-          title: null,
-          mode,
-          created_at: at,
-          updated_at: at,
-          last_seq: 0,
-          running_prompt_id: null,
-          owner_epoch: 0,
-        })
-        .onConflict((conflict) => conflict.column('id').doNothing())
-        .returningAll()
-        .executeTakeFirst()
+      const row = await commits.run((trx) =>
+        trx
+          .insertInto('sessions')
+          .values({
+            id,
+            user_id: userId,
+            cwd,
+            title: null,
+            mode,
+            created_at: at,
+            updated_at: at,
+            last_seq: 0,
+            running_prompt_id: null,
+            owner_epoch: 0,
+          })
+          .onConflict((conflict) => conflict.column('id').doNothing())
+          .returningAll()
+          .executeTakeFirst(),
+      )
       if (row === undefined) throw new SandlotError('conflict', `There is a session ${id} already.`)
       return toSessionRow({ ...row, waiting: 0 })
     },
@@ -51,7 +54,7 @@ export function sessionWrites(db: Kysely<SessionsSchema>): Writes {
     },
 
     takeOver: (sessionId) =>
-      db.transaction().execute(async (trx) => {
+      commits.run(async (trx) => {
         const row = await trx
           .updateTable('sessions')
           .set((query) => ({ owner_epoch: query('owner_epoch', '+', 1) }))
@@ -75,7 +78,7 @@ export function sessionWrites(db: Kysely<SessionsSchema>): Writes {
     async append(sessionId, events, effects = {}, epoch) {
       const live = events.find(isLive)
       if (live !== undefined) throw new TypeError(`A live ${live.sessionUpdate} cannot be stored.`)
-      return await db.transaction().execute((trx) => appendAll(trx, sessionId, events, effects, epoch))
+      return await commits.run((trx) => appendAll(trx, sessionId, events, effects, epoch))
     },
 
     async findSubmission(userId, requestId) {
