@@ -5,6 +5,9 @@ import type { AgentStatus } from '@sandlot/shared/acp-meta'
 import { messageOf } from '@sandlot/shared/errors'
 import type { Mode } from '@sandlot/shared/mode'
 import { openSessionStore } from '@sandlot/storage/sessions/sqlite'
+import { ClientServers } from './acp/client-servers.ts'
+import { guardedFetch } from './acp/guarded-fetch.ts'
+import { hostRefusal } from './acp/host-refusal.ts'
 import { serveAcp } from './acp/server.ts'
 import type { AgentConfig } from './config.ts'
 import { deploymentKeys } from './keys.ts'
@@ -20,7 +23,7 @@ import { createPolicies } from './policies/index.ts'
 import { createToolMetrics } from './policies/tool-metrics.ts'
 import { SYSTEM_PROMPT } from './prompt.ts'
 import { openSandboxes } from './sandbox-backend.ts'
-import { HostGrants } from './rules/host-grants.ts'
+import { hostRules } from './rules/host-rules.ts'
 import { RuleBook } from './rules/rule-book.ts'
 import { ruleSettings } from './rules/rules-config.ts'
 import { createScheduler } from './scheduler/scheduler.ts'
@@ -67,19 +70,22 @@ export interface Agent {
 
 /**
  * Call only while holding the agent's lock. `moreTools` are registered beside the built-in ones. `hide` hears every secret of a
- * user that is read or set: the log must not show it.
+ * user that is read or set: the log must not show it. `beside`: as of `ClientServersParts`.
  */
 export async function openAgent(
   config: AgentConfig,
   log: ToolLog,
   moreTools: readonly Tool[] = [],
   hide: (secret: string) => void = () => undefined,
+  beside?: Readonly<Record<string, string>>,
 ): Promise<Agent> {
   const keys = deploymentKeys(config.dataFolder, config.deployment)
   const store = await openSessionStore(join(config.dataFolder, 'sessions.db'))
   const asksForHosts = config.file.rules?.hosts === 'ask' && config.sandbox.network !== 'none'
-  const grants = asksForHosts ? new HostGrants() : undefined
-  const sandboxes = openSandboxes(config, keys, store.ledger, log, grants)
+  const rules = new RuleBook(store.rules, ruleSettings(config.file.rules), Date.now)
+  const sandboxes = openSandboxes(config, keys, store.ledger, log, {
+    rulesOf: async (userId) => hostRules(await rules.of(userId), asksForHosts),
+  })
   const { model, fallbacks } = createModels(config)
   const leaving = new AbortController()
   // This process holds the agent's lock, so it is the one controller of the deployment. Never rejects.
@@ -97,14 +103,17 @@ export async function openAgent(
   const secrets = new UserSecrets({ rows: store.secrets, vault, hide, now: Date.now })
   const mcp = openMcp({
     specs: anyTools ? config.mcpServers : [],
-    builtin: anyTools ? [...builtinTools(), ...(grants ? [allowHost(grants)] : []), ...moreTools] : [],
+    builtin: anyTools ? [...builtinTools(), ...(asksForHosts ? [allowHost(rules)] : []), ...moreTools] : [],
     folder: join(config.dataFolder, 'mcp'),
     secrets,
     redirectUrl: `${config.publicUrl}${MCP_SIGN_IN_PATH}`,
     sandbox: (userId, signal) => sandboxes.acquire(userId, signal),
+    broughtFetch: (userId) =>
+      guardedFetch(async (host, port) => hostRefusal(await rules.of(userId), host, port)),
     log,
   })
   mcp.servers.start()
+  const clientServers = new ClientServers({ mcp, hide, log, ...(beside === undefined ? {} : { beside }) })
   const metrics = createToolMetrics()
   const prompts = new AgentMetrics()
   const scheduler = createScheduler({
@@ -117,7 +126,6 @@ export async function openAgent(
     }),
   })
 
-  const rules = new RuleBook(store.rules, ruleSettings(config.file.rules), Date.now)
   const manager = new SessionManager({
     store,
     rules,
@@ -125,7 +133,7 @@ export async function openAgent(
     metrics: prompts,
     model,
     system: SYSTEM_PROMPT,
-    tools: offeredToolsOf(mcp.toolsOf, offer),
+    tools: offeredToolsOf((...asked) => clientServers.toolsOf(...asked), offer),
     instructions: (userId) =>
       instructionsFor(userId, {
         deployment: config.instructions,
@@ -161,6 +169,7 @@ export async function openAgent(
     takesImages: model.wire?.().profile.images ?? false,
     finishSignIn: (userId: string, answer: URLSearchParams) => mcp.finishSignIn(userId, answer),
     secrets,
+    ...(anyTools ? { clientServers } : {}),
     metrics: () => prompts.report(metrics),
     instructions: store.instructions,
     modeCeilingOf: (userId: string, said: Mode | undefined) =>

@@ -5,11 +5,11 @@ import type { BackendCapabilities, SandboxBackend } from '@sandlot/sandbox/backe
 import { createDockerBackend } from '@sandlot/sandbox/backends/docker/backend'
 import { createLocalProcessBackend } from '@sandlot/sandbox/backends/local-process'
 import type { EgressOptions } from '@sandlot/sandbox/egress/egress'
+import type { UserRulesOptions } from '@sandlot/sandbox/egress/user-rules'
 import type { SandboxLedger } from '@sandlot/sandbox/ledger'
 import { type Sandboxes, createSandboxes } from '@sandlot/sandbox/sandboxes'
 import type { AgentConfig } from './config.ts'
 import type { DeploymentKeys } from './keys.ts'
-import type { HostGrants } from './rules/host-grants.ts'
 import type { ToolLog } from './tools/tool.ts'
 
 /** Where `make -C docker/sandbox` puts it; only for `local-process`. */
@@ -32,7 +32,7 @@ export function openSandboxes(
   keys: DeploymentKeys,
   ledger: SandboxLedger,
   log: ToolLog,
-  grants?: HostGrants,
+  ofUsers: UserRulesOptions = {},
 ): AgentSandboxes {
   const backend = createBackend(config, keys)
   const { image, limits, host, runtime, network, idle, profile, debugUsers } = config.sandbox
@@ -49,18 +49,11 @@ export function openSandboxes(
     idle,
     ...(runtime === undefined ? {} : { runtime }),
     profileFor: (userId) => (userId !== undefined && debugUsers.has(userId) ? 'debug' : profile),
-    network:
-      network === 'none'
-        ? 'none'
-        : { egress: { ...network.egress, ...auditTo(log), ...alsoAllowing(grants) } },
+    network: network === 'none' ? 'none' : { egress: { ...network.egress, ...auditTo(log), ...ofUsers } },
     log: (message, { error, ...about }) =>
       log.warn({ ...about, ...(error === undefined ? {} : { error: messageOf(error) }) }, message),
   })
   return { ...sandboxes, probe: () => probe(backend, () => sandboxes.hostDisk()) }
-}
-
-function alsoAllowing(grants: HostGrants | undefined): Pick<EgressOptions, 'alsoAllows'> {
-  return grants === undefined ? {} : { alsoAllows: (userId, authority) => grants.allows(userId, authority) }
 }
 
 /** One line for every connection, and a warning for every refusal: names and counts, nothing that was said. */

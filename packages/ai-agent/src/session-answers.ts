@@ -8,6 +8,7 @@ import {
   type QuestionContent,
   problemsOfAnswer,
 } from '@sandlot/shared/question'
+import { type Remembered, isAboutHost } from '@sandlot/shared/rules'
 import { rulingOf } from './session-batch.ts'
 import type { SessionCore } from './session-core.ts'
 import type { ApprovalAnswer } from './tools/tool.ts'
@@ -43,8 +44,7 @@ export class Answers {
       }
       const { remembers } = option
       try {
-        const kept = allowed && remembers?.scope === 'always' ? remembers.rules : []
-        const rules = kept.map((match) => parts.rules.make('allow', match))
+        const rules = allowed && remembers !== undefined ? this.#kept(remembers) : []
         await this.#store(toolCallId, { allowed, optionId, by: 'user', ...said }, rules)
       } catch (error) {
         if (!(error instanceof SandlotError) || error.code !== 'conflict') throw error
@@ -56,13 +56,24 @@ export class Answers {
     })
   }
 
+  /** What the store keeps of it. Of what holds for a session only hosts: the way out of the sandbox reads them there. */
+  #kept({ scope, rules }: Remembered): UserRule[] {
+    const { parts, id } = this.#core
+    if (scope === 'always') return rules.map((match) => parts.rules.make('allow', match))
+    return rules
+      .filter(isAboutHost)
+      .map((match) => parts.rules.make('allow', match, { endsWith: { sessionId: id } }))
+  }
+
   /** What was just remembered answers the other questions that it covers. Only inside `inTurn`. */
   async #answerByRules(): Promise<void> {
     const { running, approvals, userId, effectiveMode: mode, parts } = this.#core
+    if (running === undefined) return
+    const at = { sessionId: this.#core.id, promptId: running.promptId }
     for (const { toolCallId } of approvals.pending()) {
-      const call = running?.judged.get(toolCallId)
+      const call = running.judged.get(toolCallId)
       if (call === undefined) continue
-      const { verdict } = await rulingOf(call, { userId, approvals, mode, rules: parts.rules })
+      const { verdict } = await rulingOf(call, { userId, at, approvals, mode, rules: parts.rules })
       if (verdict === 'allow') await this.#store(toolCallId, { allowed: true, by: 'rule' })
     }
   }

@@ -1,14 +1,8 @@
 /** The approvals of one session: a fold of its log, with the calls that wait on an answer and the clocks that end them. */
-import {
-  type PermissionOption,
-  type SandlotEvent,
-  type SessionEvent,
-  isOutcome,
-  metaOf,
-  sandlotEventOf,
-} from '@sandlot/shared/events'
+import type { PermissionOption, SandlotEvent } from '@sandlot/shared/sandlot-event'
+import { type SessionEvent, isOutcome, metaOf, sandlotEventOf } from '@sandlot/shared/events'
 import type { Question } from '@sandlot/shared/question'
-import type { Remembered, Rule } from '@sandlot/shared/rules'
+import { type Remembered, type Rule, isAboutHost } from '@sandlot/shared/rules'
 import type { ApprovalAnswer, CallApproval } from './tools/tool.ts'
 
 /** `setTimeout` takes no more; a longer wait is set again when this one is over. */
@@ -142,6 +136,8 @@ export class Approvals {
 
   #remember(toolCallId: string, { rules }: Remembered, createdAt: number): void {
     for (const [index, match] of rules.entries()) {
+      // The store keeps these: they are listed there, and can be revoked before the session's end.
+      if (isAboutHost(match)) continue
       const id = `${toolCallId}:${index + 1}`
       this.#sessionRules.push({ id, effect: 'allow', match, origin: 'session', createdAt })
     }

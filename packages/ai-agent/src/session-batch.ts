@@ -1,5 +1,6 @@
 /** What a running prompt's calls get of their session. */
-import { type Mode, type SessionEvent, isLive, isOutcome, metaOf } from '@sandlot/shared/events'
+import type { Mode } from '@sandlot/shared/mode'
+import { type SessionEvent, isLive, isOutcome, metaOf } from '@sandlot/shared/events'
 import { judge } from './rules/engine.ts'
 import { offers } from './rules/offers.ts'
 import { callRequest } from './rules/request.ts'
@@ -72,7 +73,8 @@ export function batchContext(source: BatchSource): BatchContext {
     approval: (callId) => approvals.of(callId),
     judge: (call) => {
       running.judged.set(call.callId, call)
-      return rulingOf(call, { userId, approvals, mode: mode(), rules })
+      const at = { sessionId, promptId: running.promptId }
+      return rulingOf(call, { userId, at, approvals, mode: mode(), rules })
     },
     previousAttempt: (callId) => previousAttempt(events, callId),
     begunBefore: (callId) => begun.has(callId),
@@ -89,11 +91,17 @@ export function batchContext(source: BatchSource): BatchContext {
 /** What the rules that hold now say of a call, and the answers that its question offers. Rejects when the store fails. */
 export async function rulingOf(
   call: ToolCall,
-  held: { userId: string; approvals: Approvals; mode: Mode; rules: RuleBook },
+  held: {
+    userId: string
+    at: { sessionId: string; promptId: string }
+    approvals: Approvals
+    mode: Mode
+    rules: RuleBook
+  },
 ): Promise<Ruling> {
-  const { userId, approvals, mode, rules } = held
+  const { userId, at, approvals, mode, rules } = held
   const request = callRequest(call)
-  const judgement = judge(request, [...(await rules.of(userId)), ...approvals.sessionRules], mode)
+  const judgement = judge(request, [...(await rules.of(userId, at)), ...approvals.sessionRules], mode)
   return { ...judgement, options: offers(request, judgement, rules.remember) }
 }
 

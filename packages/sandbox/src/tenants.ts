@@ -108,7 +108,8 @@ export function createTenants(context: TenantsContext): Tenants {
       await sandbox.close()
       throw error
     }
-    if (context.egress) await wayOut(sandbox, context.egress.forUser(userId))
+    const egress = context.egress?.forUser(userId)
+    if (egress) await wayOut(sandbox, egress)
     live.set(userId, { sandbox, askedAt: performance.now() })
     changedAt.set(userId, performance.now())
     void sandbox.closed.then((why) => onDrop(userId, sandbox, why))

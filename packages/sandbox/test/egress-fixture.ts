@@ -12,6 +12,7 @@ import {
   type EgressAudit,
   type EgressOptions,
   type EgressRefusedEvent,
+  type UserEgress,
 } from '../src/egress/egress.ts'
 
 export type Handler = (request: IncomingMessage, response: ServerResponse) => void
@@ -56,6 +57,7 @@ export const startTcp = (handler: (socket: Socket) => void): Promise<Origin> =>
   )
 
 export interface WatchedEgress extends Egress {
+  forUser(userId: string): UserEgress
   audits: EgressAudit[]
   events: EgressRefusedEvent[]
   /** Every name that was resolved, in order. */
@@ -80,5 +82,11 @@ export function watchedEgress(
       return options.resolve ? options.resolve(host) : ['127.0.0.1']
     },
   }
-  return { ...createEgress(all), audits, events, asked, options: all }
+  const egress = createEgress(all)
+  const forUser = (userId: string): UserEgress => {
+    const way = egress.forUser(userId)
+    if (way === undefined) throw new Error(`${userId} has no way out`)
+    return way
+  }
+  return { forUser, audits, events, asked, options: all }
 }

@@ -33,6 +33,11 @@ export const ruleMatch = z.union(
 )
 export type RuleMatch = z.infer<typeof ruleMatch>
 
+/** What it is about is a host of the network. */
+export function isAboutHost(match: RuleMatch): match is Extract<RuleMatch, { host: string }> {
+  return 'host' in match
+}
+
 export const ruleOrigin = z.enum(['deployment', 'user', 'session'])
 export type RuleOrigin = z.infer<typeof ruleOrigin>
 
@@ -46,6 +51,8 @@ export const rule = z.object({
   createdAt: z.number(),
   /** Epoch milliseconds after which it is as if it were not there. */
   expiresAt: z.number().optional(),
+  /** It is over with this session, or already with the answer to this message of it. */
+  endsWith: z.object({ sessionId: z.string(), promptId: z.string().optional() }).optional(),
 })
 export type Rule = z.infer<typeof rule>
 

@@ -34,16 +34,27 @@ export class RuleBook {
     return this.#settings.deployment
   }
 
-  /** Everything that holds now. Rejects when the store fails: then nothing may be judged. */
-  async of(userId: string): Promise<Rule[]> {
-    return [...this.#settings.deployment, ...(await this.list(userId))]
+  /**
+   * Everything that holds now for this person: where a session is named only what holds in it, with this prompt of it. Rejects
+   * when the store fails: then nothing may be judged.
+   */
+  async of(userId: string, at?: { sessionId: string; promptId: string | undefined }): Promise<Rule[]> {
+    const own = await this.list(userId)
+    return [...this.#settings.deployment, ...own.filter((rule) => at === undefined || holdsAt(rule, at))]
   }
 
-  /** This person's own that have not expired, in the order in which they were made. */
+  /** This person's own that are not over, in the order in which they were made. */
   async list(userId: string): Promise<Rule[]> {
     const now = this.#now()
     const rules = await this.#store.list(userId)
-    return rules.filter(({ expiresAt }) => expiresAt === undefined || expiresAt > now)
+    return rules
+      .filter(({ expiresAt }) => expiresAt === undefined || expiresAt > now)
+      .map((rule) => (rule.endsWith === undefined ? rule : { ...rule, origin: 'session' }))
+  }
+
+  /** Let a host through until the message is answered: what allowing it once means. */
+  async allowOnce(userId: string, host: string, endsWith: NonNullable<Rule['endsWith']>): Promise<void> {
+    await this.#store.add(userId, this.make('allow', { host }, { endsWith }))
   }
 
   /** Throws `bad_request` (it can never match, or is over already), `forbidden` (nobody may keep what allows), `too_large`. */
@@ -57,7 +68,7 @@ export class RuleBook {
       )
     if (expiresAt !== undefined && expiresAt <= this.#now())
       throw new SandlotError('bad_request', 'This rule would be over before it begins.')
-    const rule = this.make(effect, match, expiresAt)
+    const rule = this.make(effect, match, expiresAt === undefined ? {} : { expiresAt })
     await this.#store.add(userId, rule)
     return { ...rule, origin: 'user' }
   }
@@ -69,10 +80,11 @@ export class RuleBook {
   }
 
   /** A rule to be stored. What allows lasts no longer than everybody's limit. */
-  make(effect: RuleEffect, match: RuleMatch, wanted?: number): UserRule {
+  make(effect: RuleEffect, match: RuleMatch, ends: Pick<Rule, 'expiresAt' | 'endsWith'> = {}): UserRule {
     const createdAt = this.#now()
     const { lastMs } = this.#settings
     const most = lastMs === undefined || effect !== 'allow' ? undefined : createdAt + lastMs
+    const { expiresAt: wanted, endsWith } = ends
     const expiresAt = wanted === undefined ? most : Math.min(wanted, most ?? wanted)
     return {
       id: `rule_${randomText(16)}`,
@@ -80,6 +92,13 @@ export class RuleBook {
       match,
       createdAt,
       ...(expiresAt === undefined ? {} : { expiresAt }),
+      ...(endsWith === undefined ? {} : { endsWith }),
     }
   }
+}
+
+function holdsAt({ endsWith }: Rule, at: { sessionId: string; promptId: string | undefined }): boolean {
+  if (endsWith === undefined) return true
+  if (endsWith.sessionId !== at.sessionId) return false
+  return endsWith.promptId === undefined || endsWith.promptId === at.promptId
 }

@@ -1,6 +1,7 @@
 /** How the agent asks for a host that its sandbox may not reach. Offered where the operator lets people decide it. */
 import { z } from 'zod'
-import type { HostGrants } from '../rules/host-grants.ts'
+import { hostRules } from '../rules/host-rules.ts'
+import type { RuleBook } from '../rules/rule-book.ts'
 import { defineTool, textArg } from './define-tool.ts'
 import type { Tool } from './tool.ts'
 
@@ -14,7 +15,8 @@ const input = z.strictObject({
   why: z.string().max(500).optional().describe('What it is needed for, in a few words, for the user.'),
 })
 
-export function allowHost(grants: HostGrants): Tool {
+/** What was answered “for this session” or “always” is a rule by now; what was allowed once becomes one for this message. */
+export function allowHost(rules: RuleBook): Tool {
   return defineTool({
     id: 'allow_host',
     name: 'allow_host',
@@ -27,11 +29,16 @@ export function allowHost(grants: HostGrants): Tool {
     title: (args) => `Let the sandbox reach ${textArg(args, 'host') ?? 'a host'}`,
     requests: ({ host, port }) => [{ kind: 'host', host, port }],
     // oxlint-disable-next-line require-yield
-    async *execute({ host, port }, ctx) {
-      grants.allow(ctx.userId, host, port)
+    async *execute({ host, port }, { userId, sessionId, promptId }) {
+      const held = await rules.of(userId, { sessionId, promptId })
+      const known = hostRules(held, true)({ host, port })
+      const kept = held.find(({ id }) => known?.decision === 'allow' && id === known.ruleId)
+      if (kept === undefined) await rules.allowOnce(userId, `${host}:${port}`, { sessionId, promptId })
+      const once = kept === undefined || kept.endsWith?.promptId !== undefined
+      const until = once ? ' until this message is answered' : ''
       return {
         status: 'completed',
-        forModel: `The sandbox can reach ${host}:${port} from now on.`,
+        forModel: `The sandbox can reach ${host}:${port}${until}.`,
         data: { host, port },
       }
     },

@@ -199,6 +199,53 @@ test('where nothing may be kept, nobody can write down a rule that allows; one t
   expect(await rules.answer('u', { do: 'list' }, never)).toMatchObject({ rules: [] })
 })
 
+/** A host that a call asks for; nothing is reached. */
+const hostTool = defineTool({
+  id: 'host',
+  name: 'host',
+  description: 'Asks for a host.',
+  kind: 'fetch',
+  input: z.strictObject({ host: z.string().describe('The host.') }),
+  readOnly: false,
+  title: () => 'Host',
+  requests: ({ host }) => [{ kind: 'host', host, port: 443 }],
+  // oxlint-disable-next-line require-yield
+  async *execute() {
+    return { status: 'completed', forModel: 'ok' }
+  },
+})
+
+test('a host allowed for a session is a rule like any other: listed, kept over a restart, over when it is revoked', async () => {
+  const calls = ['a', 'b', 'c', 'd'].flatMap((id) => [
+    toolCalls([{ id, name: 'host', args: { host: 'api.example.org' } }]),
+    textAnswer('ok'),
+  ])
+  await using bench = await AgentBench.start(calls)
+  const core = await bench.core({ tools: [hostTool] })
+  const session = await newSession(core, 'yolo')
+  const { done } = await session.prompt('a')
+  await whenHappened(session, 'approval_asked')
+  await session.answer('a', 'allow_session')
+  await done
+  await core.leave()
+
+  const restarted = await bench.core({ tools: [hostTool] })
+  const again = await restarted.manager.get('u_ada', session.id)
+  await ask(again, 'b', { unattended: true })
+  const other = await newSession(restarted, 'yolo')
+  await ask(other, 'c', { unattended: true })
+  expect(outcomes(other.log)).toEqual({ c: ['failed denied'] })
+  const list = await restarted.manager.rules.answer('u_ada', { do: 'list' }, never)
+  const endsWith = { sessionId: session.id }
+  expect(list).toMatchObject({
+    rules: [{ effect: 'allow', match: { host: 'api.example.org:443' }, origin: 'session', endsWith }],
+  })
+  const [rule] = 'rules' in list ? list.rules : []
+  await restarted.manager.rules.answer('u_ada', { do: 'revoke', id: rule?.id ?? '' }, never)
+  await ask(again, 'd', { unattended: true })
+  expect(outcomes(again.log)).toEqual({ a: ['completed'], b: ['completed'], d: ['failed denied'] })
+})
+
 test('preview: what a rule would have answered to the calls of this person', async () => {
   const ran: string[] = []
   await using bench = await AgentBench.start(runs('ls', 'touch x', 'npm test'))

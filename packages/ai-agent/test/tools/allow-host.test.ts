@@ -1,28 +1,41 @@
 import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { sandlotEventOf } from '@sandlot/shared/events'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { makeSandlotEvent, sandlotEventOf } from '@sandlot/shared/events'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { HostGrants } from '../../src/rules/host-grants.ts'
+import { openSessionStore } from '@sandlot/storage/sessions/sqlite'
+import type { SessionStore } from '@sandlot/storage/sessions/store'
+import { hostRules } from '../../src/rules/host-rules.ts'
+import { RuleBook } from '../../src/rules/rule-book.ts'
+import { ruleSettings } from '../../src/rules/rules-config.ts'
 import { allowHost } from '../../src/tools/allow-host.ts'
 import { builtinTools } from '../../src/tools/builtin/index.ts'
 import { TestBatch } from '../scheduler/test-batch.ts'
 import { type LocalSandboxes, openLocalSandboxes } from './local-sandboxes.ts'
 
-const grants = new HostGrants()
 const server = createServer((_request, response) => response.end('the answer'))
 let local: LocalSandboxes
+let folder: string
+let store: SessionStore
+let rules: RuleBook
 let port: number
 
 beforeAll(async () => {
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   ;({ port } = server.address() as AddressInfo)
+  folder = mkdtempSync(join(tmpdir(), 'sandlot-hosts-'))
+  store = await openSessionStore(join(folder, 'sessions.db'))
+  await store.createSession({ id: 's_test', userId: 'u_test', cwd: '/workspace', mode: 'yolo', at: 1 })
+  rules = new RuleBook(store.rules, ruleSettings(undefined), Date.now)
   local = await openLocalSandboxes({
     network: {
       egress: {
         allow: [],
-        alsoAllows: (userId, authority) => grants.allows(userId, authority),
+        rulesOf: async (userId) => hostRules(await rules.of(userId), true),
         // The name is public, and leads here.
         resolve: () => Promise.resolve(['127.0.0.1']),
         allowAddresses: ['127.0.0.1'],
@@ -32,6 +45,8 @@ beforeAll(async () => {
 }, 60_000)
 afterAll(async () => {
   await local.dispose()
+  await store.close()
+  rmSync(folder, { recursive: true })
   server.close()
 })
 
@@ -44,10 +59,13 @@ test('a host that the user allows is let through, at that port, for that user; n
   let allowed = false
   const batch = new TestBatch({
     sandboxes: () => local.sandboxes,
-    tools: [...builtinTools(), allowHost(grants)],
+    tools: [...builtinTools(), allowHost(rules)],
     mode: 'yolo',
     answer: () => ({ allowed, by: 'user' }),
   })
+  const runs = (promptId: string | null) =>
+    store.append('s_test', [makeSandlotEvent({ type: 'stop_asked' }, {}, 1)], { runningPromptId: promptId })
+  await runs(batch.promptId)
   const fetch = (host: string) =>
     batch.call('run_shell_command', { command: `'${process.execPath}' -e "${FETCH(host)}"` })
   const name = 'needed.example.org'
@@ -59,8 +77,19 @@ test('a host that the user allows is let through, at that port, for that user; n
   expect(await batch.call('allow_host', ask)).toMatchObject({ status: 'completed' })
   expect((await fetch(`${name}:${port}`)).forModel).toContain('200 the answer')
   expect((await fetch(`other.example.org:${port}`)).forModel).toContain('refused')
-  expect(grants.allows('u_test', { host: name, port: port + 1 })).toBe(false)
-  expect(grants.allows('u_bob', { host: name, port })).toBe(false)
+  expect(await rules.of('u_test')).toMatchObject([
+    { effect: 'allow', match: { host: `${name}:${port}` }, endsWith: { promptId: batch.promptId } },
+  ])
+  expect(await rules.of('u_bob')).toEqual([])
+  // Allowed once: for this message.
+  await runs(null)
+  expect((await fetch(`${name}:${port}`)).forModel).toContain('refused')
+  const kept = await rules.add('u_test', { effect: 'allow', match: { host: name } })
+  expect((await fetch(`${name}:${port}`)).forModel).toContain('200 the answer')
+  await rules.revoke('u_test', kept.id)
+  await rules.add('u_test', { effect: 'deny', match: { host: `*.example.org:${port}` } })
+  const denied = await fetch(`${name}:${port}`)
+  expect(denied.forModel).toContain(`refused ${name}:${port} (a rule denies it`)
   const asked = batch.log.map(sandlotEventOf).filter((event) => event?.type === 'approval_asked')
   expect(asked).toHaveLength(2)
   expect(asked[0]).toMatchObject({
@@ -70,7 +99,7 @@ test('a host that the user allows is let through, at that port, for that user; n
 
 test('what is not on the public internet is not even asked about', async () => {
   const batch = new TestBatch({
-    tools: [allowHost(grants)],
+    tools: [allowHost(rules)],
     mode: 'yolo',
     answer: () => ({ allowed: true, by: 'user' }),
   })

@@ -1,8 +1,10 @@
 import { createBudget } from './budget.ts'
 import type { Authority } from './host.ts'
+import { createOpenConnections } from './open-connections.ts'
 import { createPolicy, type EgressPolicy, type EgressPolicyOptions } from './policy.ts'
 import { type EgressReason, isAboutHost } from './refusal.ts'
 import { type ConnectionRecord, serveConnection } from './serve.ts'
+import { createUserPolicy, type UserRulesOptions } from './user-rules.ts'
 import type { Duplex } from 'node:stream'
 
 /** A host that a command asked for and did not get. */
@@ -38,12 +40,9 @@ export interface EgressRefusedEvent {
   count?: number
 }
 
-export interface EgressOptions extends EgressPolicyOptions {
-  /**
-   * Hosts that this user may reach although they are not on the list; asked at every connection, must not throw. Addresses
-   * are checked all the same: what is not on the public internet stays out of reach.
-   */
-  alsoAllows?: (userId: string, authority: Authority) => boolean
+export interface EgressOptions extends EgressPolicyOptions, UserRulesOptions {
+  /** How often it is looked whether open connections would still be let through. Default 1,000 ms. */
+  lookAgainMs?: number
   /** Told of every connection at its end; must not throw. Of those that a budget kept out at most once a second, with their number. */
   audit?: (record: EgressAudit) => void
   /** Told of every refusal, at once; must not throw. Of those that a budget kept out as `audit` is. */
@@ -67,8 +66,8 @@ export interface UserEgress {
 }
 
 export interface Egress {
-  /** The same one for the same user, so that budgets outlive a stream. */
-  forUser(userId: string): UserEgress
+  /** The same one for the same user, so that budgets outlive a stream. Undefined: this user has no way out. */
+  forUser(userId: string): UserEgress | undefined
 }
 
 /** Most hosts that are named with one command, and most commands that are remembered. */
@@ -76,6 +75,7 @@ const MOST_HOSTS = 32
 const MOST_COMMANDS = 1_024
 const MORE_THAN_BUDGET = 32
 const CROWD_MS = 1_000
+const LOOK_AGAIN_MS = 1_000
 const NOT_THROUGH_PROXY = 'localhost,127.0.0.1,::1'
 
 /** Throws `SandboxError` `invalid_arguments` for options that cannot be. */
@@ -84,6 +84,7 @@ export function createEgress(options: EgressOptions): Egress {
   const users = new Map<string, UserEgress>()
   return {
     forUser(userId) {
+      if (options.isOpenTo?.(userId) === false) return undefined
       const known = users.get(userId)
       if (known) return known
       const made = createUserEgress(userId, policy, options)
@@ -93,13 +94,9 @@ export function createEgress(options: EgressOptions): Egress {
   }
 }
 
-function createUserEgress(userId: string, everybodys: EgressPolicy, options: EgressOptions): UserEgress {
-  const policy: EgressPolicy = {
-    ...everybodys,
-    check(authority) {
-      if (options.alsoAllows?.(userId, authority) !== true) everybodys.check(authority)
-    },
-  }
+function createUserEgress(userId: string, policy: EgressPolicy, options: EgressOptions): UserEgress {
+  const rules = createUserPolicy(userId, policy, options)
+  const open = createOpenConnections(rules, options.lookAgainMs ?? LOOK_AGAIN_MS)
   const budget = createBudget(policy.budgets)
   const commands = createCommands()
   const keptOut = createCrowds((reason, count) => {
@@ -119,6 +116,8 @@ function createUserEgress(userId: string, everybodys: EgressPolicy, options: Egr
       const record = await serveConnection(stream, {
         policy,
         budget,
+        decide: async (authority) => (await rules.decide())(authority),
+        onOpen: (authority, end) => open.add(authority, end),
         onRequest(proxyUser) {
           commandId = commands.owner(proxyUser)
         },

@@ -5,7 +5,7 @@ import { type Authority, readHost } from './host.ts'
 import { EgressRefused } from './refusal.ts'
 import { HOP_BY_HOP } from './request.ts'
 import { resolveName } from './resolve.ts'
-import { readRules } from './rules.ts'
+import { readRules, type Rules } from './rules.ts'
 
 /** A header that the controller adds for one host. Only to plain HTTP requests: into TLS nobody can add anything. */
 export interface EgressCredential {
@@ -28,8 +28,8 @@ export interface EgressPolicyOptions {
 
 export interface EgressPolicy {
   readonly budgets: EgressBudgets
-  /** Throws `EgressRefused` `not_allowed` or `port`. */
-  check(authority: Authority): void
+  /** By `list`, or the list of everybody. Throws `EgressRefused` `not_allowed` or `port`. */
+  check(authority: Authority, list?: Rules): void
   /** The addresses to dial, every one of them checked. Throws `EgressRefused`. */
   addresses(authority: Authority, signal: AbortSignal): Promise<readonly string[]>
   credential(host: string): Required<EgressCredential> | undefined
@@ -43,9 +43,9 @@ export function createPolicy(options: EgressPolicyOptions): EgressPolicy {
   const resolve = options.resolve ?? resolveName
   return {
     budgets: readBudgets(options.budgets ?? {}),
-    check(authority) {
+    check(authority, list = rules) {
       const { host, port } = authority
-      const answer = rules.allows(authority)
+      const answer = list.allows(authority)
       if (answer === 'no')
         throw new EgressRefused(
           'not_allowed',
@@ -75,15 +75,23 @@ async function resolved(
   host: string,
   signal: AbortSignal,
 ): Promise<readonly string[]> {
-  const over = Promise.withResolvers<never>()
-  const stop = (): void => over.reject(signal.reason)
-  signal.addEventListener('abort', stop, { once: true })
   try {
     signal.throwIfAborted()
-    return await Promise.race([resolve(host), over.promise])
+    return await unlessAborted(resolve(host), signal)
   } catch (cause) {
     if (signal.aborted) throw cause
     throw new EgressRefused('unresolvable', `there is no address for ${host}.`, { cause })
+  }
+}
+
+/** Rejects with the signal's reason when that is sooner; what was waited for is left to itself. */
+export async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  const over = Promise.withResolvers<never>()
+  const stop = (): void => over.reject(signal.reason)
+  signal.addEventListener('abort', stop, { once: true })
+  if (signal.aborted) stop()
+  try {
+    return await Promise.race([work, over.promise])
   } finally {
     signal.removeEventListener('abort', stop)
   }

@@ -4,6 +4,8 @@ export type EgressReason =
   | 'bad_request'
   /** The host is on no list. */
   | 'not_allowed'
+  /** A rule of the user's or of the deployment denies it, whatever the lists say. */
+  | 'denied'
   /** The host is allowed, this port is not. */
   | 'port'
   /** The name leads to an address that is not on the public internet. */
@@ -27,6 +29,7 @@ export type EgressReason =
 const STATUS: Record<EgressReason, string> = {
   bad_request: '400 Bad Request',
   not_allowed: '403 Forbidden',
+  denied: '403 Forbidden',
   port: '403 Forbidden',
   private_address: '403 Forbidden',
   not_tls: '403 Forbidden',
@@ -44,6 +47,7 @@ const STATUS: Record<EgressReason, string> = {
 /** Reasons that are a decision about a host: what the result of a command names. */
 const ABOUT_HOSTS: ReadonlySet<EgressReason> = new Set([
   'not_allowed',
+  'denied',
   'port',
   'private_address',
   'not_tls',
@@ -64,10 +68,13 @@ const DECIDED: ReadonlySet<EgressReason> = new Set([
 export class EgressRefused extends Error {
   override readonly name = 'EgressRefused'
   readonly reason: EgressReason
+  /** The rule that refused it, when one did. */
+  readonly ruleId: string | undefined
 
-  constructor(reason: EgressReason, message: string, options?: ErrorOptions) {
+  constructor(reason: EgressReason, message: string, options?: ErrorOptions & { ruleId?: string }) {
     super(message, options)
     this.reason = reason
+    this.ruleId = options?.ruleId
   }
 }
 

@@ -6,7 +6,7 @@ import { type ConnectionClock, createClock } from './clock.ts'
 import { dial, type Dialled } from './dial.ts'
 import { forward } from './forward.ts'
 import type { Authority } from './host.ts'
-import type { EgressPolicy } from './policy.ts'
+import { type EgressPolicy, unlessAborted } from './policy.ts'
 import { readHead, writeChunk } from './reading.ts'
 import { type EgressReason, EgressRefused, isDecision, refusalAnswer } from './refusal.ts'
 import { checkTls, type Meter, relay } from './relay.ts'
@@ -22,6 +22,8 @@ export interface ConnectionRecord {
   /** `refused`: by a rule or a budget. `failed`: allowed, but it did not come to its end. */
   decision: 'allowed' | 'refused' | 'failed'
   reason?: EgressReason
+  /** The rule that let it through or refused it; absent: a list did, or nothing. */
+  ruleId?: string
   /** Bodies, and what passed through a tunnel. */
   bytesUp: number
   bytesDown: number
@@ -29,7 +31,11 @@ export interface ConnectionRecord {
 }
 
 export interface ServeOptions {
-  policy: EgressPolicy
+  policy: Pick<EgressPolicy, 'budgets' | 'addresses' | 'credential'>
+  /** Throws `EgressRefused`. Answers the rule that let it through, if it was one. */
+  decide(authority: Authority): Promise<string | undefined>
+  /** Called before it is decided; `end` ends the connection at any time. What it answers is called when it is over. */
+  onOpen(authority: Authority, end: (why: unknown) => void): () => void
   budget: UserBudget
   /** Called as soon as it is known who is asking, before anything is answered. */
   onRequest(proxyUser: string | undefined): void
@@ -110,6 +116,15 @@ async function carryOut(work: Work): Promise<void> {
   work.record.host = request.authority.host
   work.record.port = request.authority.port
   work.onRequest(request.proxyUser)
+  const over = work.onOpen(request.authority, (why) => work.clock.end(why))
+  try {
+    await answerRequest(work, request)
+  } finally {
+    over()
+  }
+}
+
+async function answerRequest(work: Work, request: ProxyRequest): Promise<void> {
   const dialled = await reach(work, request.authority)
   try {
     work.record.address = dialled.address
@@ -130,10 +145,11 @@ async function nextRequest(
 }
 
 /** The name is resolved once, and what was checked is what is dialled. */
-async function reach({ policy, clock }: Work, authority: Authority): Promise<Dialled> {
+async function reach({ policy, clock, decide, record }: Work, authority: Authority): Promise<Dialled> {
   const { connectMs } = policy.budgets
-  policy.check(authority)
   clock.stage(connectMs, 'reaching the server', 'unreachable')
+  const ruleId = await unlessAborted(decide(authority), clock.signal)
+  if (ruleId !== undefined) record.ruleId = ruleId
   const until = performance.now() + connectMs
   const addresses = await policy.addresses(authority, clock.signal)
   return dial(addresses, authority.port, { signal: clock.signal, ms: until - performance.now() })
@@ -175,6 +191,7 @@ async function refuse(work: Work, error: unknown, wasLetIn: boolean): Promise<vo
   const { reason } = refused
   record.decision = isDecision(reason) ? 'refused' : 'failed'
   record.reason = reason
+  if (refused.ruleId !== undefined) record.ruleId = refused.ruleId
   const { host, port } = record
   clock.end(refused)
   if (!wasLetIn) work.onKeptOut(reason)

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { SandlotError } from '@sandlot/shared/errors'
 import type { Transaction } from 'kysely'
-import { insertRules } from './rules.ts'
+import { endRules, insertRules } from './rules.ts'
 import type { SessionsSchema } from './schema.ts'
 import type { Effects } from './store.ts'
 
@@ -31,6 +31,7 @@ export async function applyEffects(
   if (effects.submission !== undefined) await recordSubmission(trx, session.id, effects.submission)
   if (effects.approvalAsked !== undefined) await askApproval(trx, session.id, effects.approvalAsked)
   if (effects.approvalAnswered !== undefined) await answerApproval(trx, session.id, effects.approvalAnswered)
+  if (effects.runningPromptId !== undefined) await endRules(trx, session.id, effects.runningPromptId)
   if (effects.rules !== undefined) await insertRules(trx, session.userId, effects.rules)
   if (effects.requestFrame !== undefined) {
     await trx

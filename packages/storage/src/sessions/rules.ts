@@ -16,13 +16,20 @@ export interface RulesTable {
   match_json: string
   created_at: number
   expires_at: number | null
+  /** The session with which it is over; null: none. */
+  session_id: string | null
+  /** The prompt of that session with which it is over; null: not before the session. */
+  prompt_id: string | null
 }
 
 /** A rule that belongs to a person; `origin` is always `user`. */
 export type UserRule = Omit<Rule, 'origin'>
 
 export interface RuleStore {
-  /** All of this user, also expired ones, in the order in which they were made. */
+  /**
+   * All of this user, also expired ones, in the order in which they were made. Without those whose prompt is not the one
+   * that runs, or whose session is gone.
+   */
   list(userId: string): Promise<Rule[]>
   /** Rejects with `conflict` when the id exists, with `too_large` when there are `MAX_RULES`. */
   add(userId: string, rule: UserRule): Promise<void>
@@ -37,6 +44,23 @@ export function storedRules(db: Kysely<SessionsSchema>): RuleStore {
         .selectFrom('rules')
         .selectAll()
         .where('user_id', '=', userId)
+        .where((query) =>
+          query.or([
+            query('session_id', 'is', null),
+            query.exists(
+              query
+                .selectFrom('sessions')
+                .select('sessions.id')
+                .whereRef('sessions.id', '=', 'rules.session_id')
+                .where((of) =>
+                  of.or([
+                    of('rules.prompt_id', 'is', null),
+                    of('sessions.running_prompt_id', '=', of.ref('rules.prompt_id')),
+                  ]),
+                ),
+            ),
+          ]),
+        )
         .orderBy('created_at')
         .orderBy('id')
         .execute()
@@ -80,12 +104,28 @@ export async function insertRules(
         match_json: JSON.stringify(rule.match),
         created_at: rule.createdAt,
         expires_at: rule.expiresAt ?? null,
+        session_id: rule.endsWith?.sessionId ?? null,
+        prompt_id: rule.endsWith?.promptId ?? null,
       })
       .onConflict((conflict) => conflict.column('id').doNothing())
       .returning('id')
       .executeTakeFirst()
     if (stored === undefined) throw new SandlotError('conflict', `There is a rule ${rule.id} already.`)
   }
+}
+
+/** What ends with a prompt of the session, when `runningPromptId` runs from now on. */
+export async function endRules(
+  trx: Transaction<SessionsSchema>,
+  sessionId: string,
+  runningPromptId: string | null,
+): Promise<void> {
+  await trx
+    .deleteFrom('rules')
+    .where('session_id', '=', sessionId)
+    .where('prompt_id', 'is not', null)
+    .$if(runningPromptId !== null, (query) => query.where('prompt_id', '!=', runningPromptId))
+    .execute()
 }
 
 function toRule(row: Selectable<RulesTable>): Rule {
@@ -97,6 +137,14 @@ function toRule(row: Selectable<RulesTable>): Rule {
       origin: 'user',
       createdAt: row.created_at,
       ...(row.expires_at === null ? {} : { expiresAt: row.expires_at }),
+      ...(row.session_id === null
+        ? {}
+        : {
+            endsWith: {
+              sessionId: row.session_id,
+              ...(row.prompt_id === null ? {} : { promptId: row.prompt_id }),
+            },
+          }),
     }
   } catch (cause) {
     // Left out, it could be one that denies.
@@ -116,4 +164,14 @@ export async function addRules({ schema }: Kysely<unknown>): Promise<void> {
     .addColumn('expires_at', 'bigint')
     .execute()
   await schema.createIndex('rules_by_user').on('rules').columns(['user_id', 'created_at']).execute()
+}
+
+/** A migration: rules that are over with a session or a prompt. */
+export async function addRuleEnds({ schema }: Kysely<unknown>): Promise<void> {
+  // Two statements: SQLite adds one column at a time.
+  await schema
+    .alterTable('rules')
+    .addColumn('session_id', 'text', (column) => column.references('sessions.id').onDelete('cascade'))
+    .execute()
+  await schema.alterTable('rules').addColumn('prompt_id', 'text').execute()
 }

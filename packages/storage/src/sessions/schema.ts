@@ -6,7 +6,7 @@ import type { ColumnType, CreateTableBuilder, Kysely } from 'kysely'
 import { sql } from 'kysely'
 import type { Migrations } from '../database.ts'
 import { type InstructionsTable, addInstructions } from './instructions.ts'
-import { type RulesTable, addRules } from './rules.ts'
+import { type RulesTable, addRuleEnds, addRules } from './rules.ts'
 import { type SecretsTable, addSecrets } from './secrets.ts'
 import { addUsageCost } from './usage.ts'
 
@@ -141,6 +141,7 @@ export const sessionsMigrations: Migrations = {
   '005_request_frames': { up: addRequestFrames },
   '006_secrets': { up: addSecrets },
   '007_instructions': { up: addInstructions },
+  '008_rule_ends': { up: addRuleEnds },
 }
 
 async function createTables(db: Kysely<unknown>): Promise<void> {

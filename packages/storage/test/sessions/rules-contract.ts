@@ -56,4 +56,27 @@ export function testRules(store: () => SessionStore): void {
     await expect(rules.add('ann', rule('one too many'))).rejects.toMatchObject({ code: 'too_large' })
     expect(await rules.list('ann')).toHaveLength(MAX_RULES)
   })
+
+  test('a rule of a prompt is over when that prompt is not the one that runs; one of a session with the session', async () => {
+    const { rules } = store()
+    const start = (promptId: string | null) =>
+      store().append('s', [makeSandlotEvent({ type: 'stop_asked' }, {}, 1)], { runningPromptId: promptId })
+    const ids = async () => (await rules.list('ann')).map(({ id }) => id)
+    await start('p1')
+    const once = rule('once', { match: { host: 'a.test:443' }, endsWith: { sessionId: 's', promptId: 'p1' } })
+    await rules.add('ann', once)
+    await rules.add('ann', rule('session', { createdAt: 2, endsWith: { sessionId: 's' } }))
+    await rules.add('ann', rule('always', { createdAt: 3 }))
+    expect((await rules.list('ann'))[0]).toEqual({ ...once, origin: 'user' })
+    expect(await ids()).toEqual(['once', 'session', 'always'])
+    await start(null)
+    expect(await ids()).toEqual(['session', 'always'])
+    // Begun late, as by a call that outlived its prompt.
+    await rules.add('ann', rule('late', { createdAt: 4, endsWith: { sessionId: 's', promptId: 'p1' } }))
+    expect(await ids()).toEqual(['session', 'always'])
+    await start('p2')
+    expect(await ids()).toEqual(['session', 'always'])
+    await store().deleteSession('s')
+    expect(await ids()).toEqual(['always'])
+  })
 }

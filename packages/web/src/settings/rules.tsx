@@ -77,7 +77,8 @@ export function Rules() {
 }
 
 function RuleLine(props: { rule: Rule; children?: React.ReactNode }) {
-  const { effect, match, createdAt, expiresAt } = props.rule
+  const { effect, match, createdAt, expiresAt, endsWith } = props.rule
+  const ends = endsWith?.promptId === undefined ? 'for one session' : 'until its message is answered'
   const { word, colour } = EFFECT[effect]
   return (
     <li className="flex items-center gap-3 py-2 pr-2 pl-3">
@@ -90,6 +91,7 @@ function RuleLine(props: { rule: Rule; children?: React.ReactNode }) {
           <span className="block text-xs text-muted">
             since {formatDate(createdAt)}
             {expiresAt === undefined ? '' : `, until ${formatDate(expiresAt)}`}
+            {endsWith === undefined ? '' : `, ${ends}`}
           </span>
         )}
       </span>

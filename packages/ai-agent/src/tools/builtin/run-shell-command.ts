@@ -92,6 +92,7 @@ function refusedNotice(refused: readonly RefusedHost[]): string {
 
 const WHY_REFUSED: Partial<Record<RefusedHost['reason'], string>> = {
   not_allowed: 'not on the list of allowed hosts',
+  denied: 'a rule denies it: ask the user to revoke that rule under Settings → Rules, if it is needed',
   port: 'not on this port',
   private_address: 'its address is not public',
   not_tls: 'only TLS may be spoken there',
