@@ -217,7 +217,7 @@ static int connect_inside(void)
     return fd;
 }
 
-enum { OP_FRAME, OP_RAW, OP_REPORT, OP_PRINT, OP_DIE, OP_TIME, OP_HEAR, OP_HELLO, OP_CONNECT, OP_REAP, OPS };
+enum { OP_FRAME, OP_RAW, OP_REPORT, OP_PRINT, OP_DIE, OP_TIME, OP_HEAR, OP_HELLO, OP_CONNECT, OP_REAP, OP_KEPT, OPS };
 
 /* One operation; `r` is what is left of the input. */
 static void operate(struct reader *r)
@@ -228,7 +228,7 @@ static void operate(struct reader *r)
     struct peer *p = peer_count ? &peers[which % peer_count] : NULL;
     uint32_t n = 0;
     const uint8_t *bytes = NULL;
-    if (op == OP_FRAME || op == OP_RAW || op == OP_REPORT || (op == OP_CONNECT && which & 1)) {
+    if (op == OP_FRAME || op == OP_RAW || op == OP_REPORT || op == OP_KEPT || (op == OP_CONNECT && which & 1)) {
         n = rd16(r);
         n = n < r->left ? n : (uint32_t)r->left;
         bytes = rdn(r, n);
@@ -278,6 +278,9 @@ static void operate(struct reader *r)
             inside = port ? connect_inside() : -1;
         }
         break;
+    case OP_KEPT:
+        sessions_read(bytes, n);
+        break;
     default:
         commands_reap();
     }
@@ -301,7 +304,7 @@ static void clear(void)
     hear();
     turn();
     commands_bury();
-    sessions_clear();
+    sessions_forget();
 }
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);

@@ -36,6 +36,8 @@ int create_staged(const char *name);
 /* Remove the staging directory if it is empty: a workspace without long outputs stays clean. */
 void staging_leave(void);
 
+/* file_requests.c. 0 or an errno; what follows it in the answer is added to `out`, what its header says to `flags`. */
+int file_request(const struct job *j, struct buf *out, uint16_t *flags);
 /* writes.c, remove.c. They return 0 or an errno. */
 int write_piece(const struct job *j, struct reader *r);
 /* Give up the unfinished writes of every session but this one. */

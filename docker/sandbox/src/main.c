@@ -101,6 +101,7 @@ static _Noreturn void finish(void)
             break;
         usleep(1000);
     }
+    sessions_flush();
     _exit(0);
 }
 
@@ -260,6 +261,7 @@ void loop_init(void)
         die("epoll");
     wire_init();
     files_init();
+    sessions_load();
     disk_init();
     watch_always(files_eventfd(), &files);
     watch_always(disk_eventfd(), &disk);

@@ -239,6 +239,8 @@ void files_collect(void);
 void files_forget(void);
 /* Empty the temporary directories, then answer RESET_DONE on this channel; nobody when it is 0. */
 void files_clean_tmp(uint32_t channel);
+/* Have the sessions written (session_store.c). */
+void files_write_sessions(void);
 /* A regular file in .tool-outputs, made anew; returns a descriptor or -errno. For any thread. */
 int files_open_spool(const char *name);
 

@@ -1,4 +1,4 @@
-/* Sessions: what the commands of one name hand on to each other. See sessions.c. */
+/* Sessions: what the commands of one name hand on to each other. */
 #ifndef SBXD_SESSIONS_H
 #define SBXD_SESSIONS_H
 
@@ -6,15 +6,16 @@
 #include "session.h"
 
 #define SESSION_NAME_MAX 64
+#define SESSION_CWD_MAX 4096        /* with its NUL */
+#define SESSIONS_BYTES (4u << 20)   /* of all of them together */
 
 struct session {
     struct session *next;
     char name[SESSION_NAME_MAX + 1];
-    char *text;  /* the bytes that all of these point into */
-    char *cwd;   /* "" when it was removed under the shell */
-    char **env;  /* complete, ended by NULL */
+    char *text; /* the bytes that all of these point into */
+    char *cwd;  /* "" when it was removed under the shell */
+    char **env; /* complete, ended by NULL */
     size_t bytes;
-    uint64_t used_us;
 };
 
 /* What became of the state that a command may leave. */
@@ -29,11 +30,49 @@ struct session_use {
     char **given; /* the request's own assignments, ended by NULL, in one block: they are not the session's */
 };
 
-extern const char *session_library;
+/* sessions.c */
+
+/* Those that are kept, the one used last first. Changed by the functions below only. */
+extern struct session *sessions;
 
 bool session_name_take(char into[SESSION_NAME_MAX + 1], const uint8_t *p, size_t n);
+/* Whether an assignment is one that a session hands on, and one that the next bash can be given. */
+bool session_may_carry(const char *entry);
+bool session_entry_fits(const char *entry);
+/* The entry of this list, ended by NULL (NULL: empty), that is about the same variable; or NULL. */
+char *session_same_name(char *const *entries, const char *entry);
+/*
+ * A session of a directory and `NAME=value` entries, each ended by NUL, which may come from anybody: NULL when they are
+ * too many, too long or no such thing. Takes the bytes over, or frees them.
+ */
+struct session *session_make(const char *name, struct buf *text);
 /* What this session's next command begins with, or NULL. */
 const struct session *session_find(const char *name);
+/* In place of the one of its name, as the one used last; what is too much for all is forgotten. Whether it differs. */
+bool session_keep(struct session *s);
+/* Behind those that are there; frees it and returns false where there is no room or one of its name. */
+bool session_add(struct session *s);
+void sessions_forget(void);
+
+/* session_store.c: the same on the user's volume */
+
+/* Take over what an earlier sbxd left there. Before any command runs. */
+void sessions_load(void);
+/* The same from the bytes behind the head of that file, which may be anything: up to the first that is no session. */
+void sessions_read(const uint8_t *p, size_t n);
+/* They have changed: written soon, by the file thread. */
+void sessions_save(void);
+/* The last words: write now what is not written yet. */
+void sessions_flush(void);
+/* Forget all of them, there too. */
+void sessions_clear(void);
+/* For the file thread. */
+void sessions_write(void);
+
+/* session_state.c: what a bash leaves, and what the next one begins with */
+
+extern const char *session_library;
+
 /* Memory for the state, sealed; -1 with errno. */
 int session_memory(void);
 /*
@@ -46,6 +85,5 @@ char **session_given(char *const *entries, size_t n);
 /* The command is over: take what its bash has left, if `whole`, and let go of everything. */
 void session_end(struct session_use *u, bool whole);
 void session_close(struct session_use *u);
-void sessions_clear(void);
 
 #endif

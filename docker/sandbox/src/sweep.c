@@ -59,12 +59,12 @@ bool sweep_round(void)
         return true;
     sweeping = false;
     if (resetting) {
+        sessions_clear(); /* also the way out of a state that harms every command */
         if (!asking.len)
             files_clean_tmp(0);
         for (size_t at = 0; at < asking.len; at += 4)
             files_clean_tmp(get32(asking.p + at));
         asking.len = 0;
-        sessions_clear(); /* also the way out of a state that harms every command */
         resetting = false;
     }
     for (struct command *c = commands; c; c = c->next)

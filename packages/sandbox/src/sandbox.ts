@@ -54,7 +54,7 @@ export interface RunRequest {
   maxAgeMs?: number
   /**
    * Go on where the last command of this name stopped: in its directory and with its exported variables, until the
-   * sandbox is stopped or reset. Shell text hands on what it changes, except from a background job or when it is ended
+   * sandbox is reset; a stop and another image do not end it. Shell text hands on what it changes, except from a background job or when it is ended
    * by us or by a signal; of commands that run at once the last one to end wins. `cwd` comes before the session's, and
    * the variables of `env` are for this command only, unless it changes them. 1 to 64 visible ASCII characters.
    */

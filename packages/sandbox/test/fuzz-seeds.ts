@@ -7,7 +7,19 @@ import { FLAG, FrameType, STREAM } from '../src/protocol/frames.ts'
 import type { RunRequest } from '../src/sandbox.ts'
 
 /** The operations of docker/sandbox/fuzz/fuzz.c. */
-const OP = { frame: 0, raw: 1, report: 2, print: 3, die: 4, time: 5, hear: 6, hello: 7, connect: 8, reap: 9 }
+const OP = {
+  frame: 0,
+  raw: 1,
+  report: 2,
+  print: 3,
+  die: 4,
+  time: 5,
+  hear: 6,
+  hello: 7,
+  connect: 8,
+  reap: 9,
+  kept: 10,
+}
 /** What the fuzzer's supervisor calls its boot. */
 const BOOT = '42'.repeat(16)
 const SHIM = { started: 1, failed: 2, exited: 3, gone: 4 }
@@ -112,6 +124,19 @@ const SEEDS: Record<string, Buffer[]> = {
     frame(FrameType.FILE_LIST, 5, path('a').u64(0).done()),
     frame(FrameType.FILE_RENAME, 6, path('a/f').text('a/g').done()),
     frame(FrameType.FILE_REMOVE, 7, path('a').done(), FLAG.RECURSIVE),
+  ],
+  kept: [
+    new ByteWriter()
+      .u8(OP.kept)
+      .u8(0)
+      .u16(28)
+      .u8(1)
+      .bytes(Buffer.from('s'))
+      .u32(22)
+      .bytes(Buffer.from('/tmp\0A=1\0LANG\0PATH=/x\0'))
+      .done(),
+    ...begun(1, { session: 's' }),
+    ...ended,
   ],
   egress: [
     frame(FrameType.EGRESS_LISTEN, 1, new ByteWriter().u16(3128).u16(8).u32(5_000).done()),

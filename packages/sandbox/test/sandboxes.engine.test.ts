@@ -13,6 +13,7 @@ import { createFileLedger } from '../src/file-ledger.ts'
 import { DEFAULT_LIMITS } from '../src/limits.ts'
 import { claimedName, ownerTag } from '../src/names.ts'
 import type { OutputChunk } from '../src/sandbox.ts'
+import { sh } from './contract/harness.ts'
 import { docker, dockerFixture, shell, type DockerFixture } from './docker-fixture.ts'
 
 let fixture: DockerFixture
@@ -215,7 +216,7 @@ describe('what is kept', () => {
   test('a new image: a running sandbox stays, a stopped one moves with its files', async () => {
     const sandboxes = fixture.controller()
     const before = await sandboxes.acquire('ann')
-    await shell(before, 'echo kept > file')
+    await sh(before, 'mkdir -p a/b; cd a/b; echo kept > file; export A=1', { session: 'one' })
     await sandboxes.close()
     // Any difference of the spec counts: a smaller memory limit stands for another image.
     const limits = {
@@ -231,7 +232,8 @@ describe('what is kept', () => {
     await changed.stop('ann')
     const after = await changed.acquire('ann')
     expect(after.id).not.toBe(before.id)
-    expect((await shell(after, 'cat file; ulimit -n')).output).toBe('kept\n2048\n')
+    const { out } = await sh(after, 'cat file; ulimit -n; echo $A', { session: 'one' })
+    expect(out).toBe('kept\n2048\n1\n')
     expect(await fixture.containers()).toEqual([after.id])
   })
 

@@ -154,11 +154,27 @@ export function sessionTests({ it, sandbox, fixture }: Suite): void {
     expect((await session(others[0])('echo "${N-forgotten}"')).out).toBe('forgotten\n')
   })
 
-  it('forgets at a reset', async () => {
-    const { bench, sandbox: own } = await Bench.start(fixture())
-    await sh(own, 'cd /; export A=1', { session: 'one' })
+  it('goes on after a stop and a start, and forgets at a reset', async () => {
+    const { bench, sandbox: first } = await Bench.start(fixture())
+    const { backend } = fixture()
+    await sh(first, 'mkdir project; cd project; export A="x\ny"; unset LANG', { session: 'one' })
+    await sh(first, 'mkdir gone; cd gone; export B=1', { session: 'two' })
+    await first.files.remove('gone')
+    await backend.stop(bench.container.id)
+    const stream = await backend.openStream(bench.container.id)
+    await backend.start(bench.container.id)
+    const own = await bench.connect({ stream })
+    const at = async (session: string): Promise<unknown[]> => {
+      const show = 'echo "$PWD ${A-none} ${B-none} ${LANG-unset}"'
+      const command = await own.run({ id: newId(), command: show, session, autoAcknowledge: true })
+      return [(await finish(command)).out, command.moved]
+    }
+    const lang = (await sh(own, 'echo ${LANG-unset}')).out
+    expect(await at('one')).toEqual([`${own.workspace}/project x\ny none unset\n`, false])
+    expect(await at('two')).toEqual([`${own.workspace} none 1 ${lang}`, true])
     await own.reset()
-    expect((await sh(own, 'pwd; echo "${A-none}"', { session: 'one' })).out).toBe(`${own.workspace}\nnone\n`)
+    expect((await own.files.list('')).map(({ path }) => path)).not.toContain('.tool-outputs')
+    expect(await at('one')).toEqual([`${own.workspace} none none ${lang}`, false])
     await own.close()
     await bench.remove()
   })

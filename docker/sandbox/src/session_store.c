@@ -1,0 +1,267 @@
+/*
+ * Sessions outlive sbxd: after every change they are written to a file on the user's volume, and the next sbxd begins
+ * with them, in whatever container and image it is. What is in that file is the user's to change, so it is read as
+ * hostile as what a bash leaves: bounded, checked entry by entry, and nothing of it is more than a user could have
+ * exported himself. A file that is no such thing is left alone until the next change replaces it.
+ *
+ * Of the environment only the difference to our own is written, hence a new image's PATH is the session's too, unless
+ * the session changed it: `NAME=value` where it differs, `NAME` where it is exported no more.
+ *
+ *   magic, CRC-32C u32 of what follows, then per session: length of the name u8, name, length u32, and so many bytes:
+ *   the directory and the entries, each ended by NUL
+ */
+#include "sessions.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "files.h"
+
+extern char **environ;
+
+#define FILE_NAME ".sessions"
+#define STAGED_NAME STAGING_PREFIX "sessions"
+#define IGNORE_NAME ".gitignore" /* what is exported is often a secret: it is not to be committed by accident */
+#define FILE_MAX (SESSIONS_BYTES + (1u << 20))
+#define ENTRIES_MAX 8192
+#define PATIENCE_S 1
+
+static const char magic[16] = "sbxd sessions 1\n";
+#define CRC_START 0x5E551045u
+#define HEAD_BYTES (sizeof magic + 4)
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER, writing = PTHREAD_MUTEX_INITIALIZER;
+/* Under the lock. */
+static struct buf pending; /* the file to write; nothing: none is wanted */
+static bool due, asked;    /* it is not written yet; the file thread knows */
+
+/* ---- as bytes ----------------------------------------------------------------------------------------------- */
+
+static void add_text(struct buf *b, const char *text) { buf_bytes(b, text, strlen(text) + 1); }
+
+static void add_session(struct buf *b, const struct session *s)
+{
+    size_t name = strlen(s->name);
+    buf8(b, (uint8_t)name);
+    buf_bytes(b, s->name, name);
+    size_t length_at = b->len;
+    buf32(b, 0);
+    add_text(b, s->cwd);
+    for (char **e = s->env; *e; e++) {
+        const char *own = session_same_name(environ, *e);
+        if (!own || strcmp(own, *e) != 0)
+            add_text(b, *e);
+    }
+    for (char **e = environ; *e; e++)
+        if (session_may_carry(*e) && !session_same_name(s->env, *e)) {
+            buf_bytes(b, *e, strcspn(*e, "="));
+            buf8(b, 0);
+        }
+    put32(b->p + length_at, (uint32_t)(b->len - length_at - 4));
+}
+
+static struct buf as_file(void)
+{
+    struct buf b = {0};
+    if (!sessions)
+        return b;
+    buf_bytes(&b, magic, sizeof magic);
+    buf32(&b, 0);
+    for (const struct session *s = sessions; s; s = s->next)
+        add_session(&b, s);
+    put32(b.p + sizeof magic, crc32c(CRC_START, b.p + HEAD_BYTES, b.len - HEAD_BYTES));
+    return b;
+}
+
+/* `entries` are n bytes of strings. Whether one of them is, or is no more, what `own` is about. */
+static bool names(const char *entries, size_t n, const char *own)
+{
+    size_t name = strcspn(own, "=");
+    for (const char *at = entries; at < entries + n; at += strlen(at) + 1)
+        if (strncmp(at, own, name) == 0 && (at[name] == '=' || at[name] == 0))
+            return true;
+    return false;
+}
+
+/* `p` ends in NUL. NULL when it is no session. */
+static struct session *restored(const char *name, const char *p, size_t n)
+{
+    size_t strings = 0, cwd = strlen(p) + 1;
+    for (size_t i = 0; i < n; i++)
+        strings += p[i] == 0;
+    if (n > SESSION_BYTES || strings > ENTRIES_MAX || cwd > SESSION_CWD_MAX)
+        return NULL;
+    struct buf text = {0};
+    buf_bytes(&text, p, cwd);
+    for (char **own = environ; *own; own++)
+        if (session_may_carry(*own) && !names(p + cwd, n - cwd, *own))
+            add_text(&text, *own);
+    for (const char *at = p + cwd; at < p + n; at += strlen(at) + 1)
+        if (strchr(at, '=') && session_may_carry(at))
+            add_text(&text, at);
+    return session_make(name, &text);
+}
+
+void sessions_read(const uint8_t *p, size_t n)
+{
+    struct reader r = {p, n, false};
+    while (r.left) {
+        char name[SESSION_NAME_MAX + 1];
+        uint8_t name_length = rd8(&r);
+        const uint8_t *name_at = rdn(&r, name_length);
+        uint32_t length = rd32(&r);
+        const uint8_t *entries = rdn(&r, length);
+        if (r.bad || !length || entries[length - 1] != 0 || !session_name_take(name, name_at, name_length))
+            return;
+        struct session *s = restored(name, (const char *)entries, length);
+        if (!s || !session_add(s))
+            return;
+    }
+}
+
+/* ---- as a file ---------------------------------------------------------------------------------------------- */
+
+void sessions_load(void)
+{
+    struct stat st;
+    int dir = staging_dir(false);
+    int fd = dir < 0 ? -1 : openat(dir, FILE_NAME, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    if (dir >= 0)
+        close(dir);
+    if (fd < 0)
+        return;
+    bool fits = fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > (off_t)HEAD_BYTES && st.st_size <= (off_t)FILE_MAX;
+    size_t n = fits ? (size_t)st.st_size : 0, got = 0;
+    uint8_t *p = fits ? malloc(n) : NULL;
+    ssize_t r = 1;
+    while (p && got < n && r > 0) {
+        r = read(fd, p + got, n - got);
+        got += r > 0 ? (size_t)r : 0;
+    }
+    close(fd);
+    bool whole = got > HEAD_BYTES && memcmp(p, magic, sizeof magic) == 0;
+    if (whole && get32(p + sizeof magic) == crc32c(CRC_START, p + HEAD_BYTES, got - HEAD_BYTES))
+        sessions_read(p + HEAD_BYTES, got - HEAD_BYTES);
+    free(p);
+}
+
+static void remove_file(void)
+{
+    int dir = staging_dir(false);
+    if (dir < 0)
+        return;
+    if (unlinkat(dir, FILE_NAME, 0) == 0)
+        unlinkat(dir, IGNORE_NAME, 0);
+    close(dir);
+    staging_leave();
+}
+
+static void ignore_in_git(int dir)
+{
+    int fd = openat(dir, IGNORE_NAME, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+    if (fd < 0)
+        return;
+    (void)!write(fd, "*\n", 2);
+    close(fd);
+}
+
+/* Not fsynced: who loses the power loses at most the last moments, and half a file is none by its checksum. */
+static bool write_file(const struct buf *b)
+{
+    if (disk_refusal())
+        return false;
+    int fd = create_staged(STAGED_NAME);
+    if (fd < 0)
+        return false;
+    size_t done = 0;
+    ssize_t n = 1;
+    fchmod(fd, 0600);
+    while (done < b->len && n > 0) {
+        n = write(fd, b->p + done, b->len - done);
+        done += n > 0 ? (size_t)n : 0;
+    }
+    close(fd);
+    int dir = staging_dir(false);
+    if (dir < 0)
+        return false;
+    bool good = done == b->len && renameat(dir, STAGED_NAME, dir, FILE_NAME) == 0;
+    if (good)
+        ignore_in_git(dir);
+    else
+        unlinkat(dir, STAGED_NAME, 0);
+    close(dir);
+    return good;
+}
+
+/* ---- when --------------------------------------------------------------------------------------------------- */
+
+/* `writing` is ours. */
+static void write_pending(void)
+{
+    pthread_mutex_lock(&lock);
+    struct buf b = pending;
+    bool wanted = due;
+    pending = (struct buf){0};
+    due = asked = false;
+    pthread_mutex_unlock(&lock);
+    bool written = true;
+    if (wanted && b.len)
+        written = write_file(&b);
+    else if (wanted)
+        remove_file();
+    pthread_mutex_lock(&lock);
+    if (!written && !due) { /* no room now: with the next change, or at the end */
+        pending = b;
+        due = true;
+        b.p = NULL;
+    }
+    pthread_mutex_unlock(&lock);
+    free(b.p);
+}
+
+void sessions_write(void)
+{
+    pthread_mutex_lock(&writing);
+    write_pending();
+    pthread_mutex_unlock(&writing);
+}
+
+void sessions_flush(void)
+{
+    struct timespec until;
+    pthread_mutex_lock(&lock);
+    bool wanted = due || asked;
+    pthread_mutex_unlock(&lock);
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += PATIENCE_S; /* whoever stops us does not wait for a disk that hangs */
+    if (pthread_mutex_clocklock(&writing, CLOCK_MONOTONIC, &until) != 0)
+        return;
+    if (wanted)
+        write_pending();
+    pthread_mutex_unlock(&writing);
+}
+
+void sessions_save(void)
+{
+    struct buf b = as_file();
+    pthread_mutex_lock(&lock);
+    struct buf old = pending;
+    bool ask = !asked;
+    pending = b;
+    due = asked = true;
+    pthread_mutex_unlock(&lock);
+    free(old.p);
+    if (ask)
+        files_write_sessions();
+}
+
+void sessions_clear(void)
+{
+    sessions_forget();
+    sessions_save();
+}
