@@ -3,14 +3,8 @@
  * session alone stays there: approvals and their answers, messages that waited, request ids, Stops, background commands.
  */
 import { SandlotError } from '@sandlot/shared/errors'
-import {
-  type SandlotEvent,
-  type SessionEvent,
-  isOutcome,
-  metaOf,
-  sandlotEventOf,
-  seqOf,
-} from '@sandlot/shared/events'
+import type { SandlotEvent } from '@sandlot/shared/sandlot-event'
+import { type SessionEvent, isOutcome, metaOf, sandlotEventOf, seqOf } from '@sandlot/shared/events'
 import { leftElsewhere } from './tools/background/jobs.ts'
 import { outputUrl } from './tools/output-url.ts'
 

@@ -2,8 +2,8 @@
  * A session's log as a list of items: what the user said, what the model answered and called, how prompts ended. Pure; live
  * events are ignored. Every fold of the agent begins here.
  */
+import type { EndReason } from '@sandlot/shared/reasons'
 import {
-  type EndReason,
   type EventOf,
   type SessionEvent,
   isLive,

@@ -2,15 +2,8 @@
  * The agent's folds of the log: what a turn's calls gave, where a prompt stands, what waits. Pure; the log is the truth, and
  * nothing here keeps state. What the model is told is in history-messages.ts.
  */
-import {
-  type EndReason,
-  type FailureReason,
-  type SessionEvent,
-  isOutcome,
-  metaOf,
-  sandlotEventOf,
-  seqOf,
-} from '@sandlot/shared/events'
+import type { EndReason, FailureReason } from '@sandlot/shared/reasons'
+import { type SessionEvent, isOutcome, metaOf, sandlotEventOf, seqOf } from '@sandlot/shared/events'
 import { type CallRecord, type Turn, isEmpty, modelCallOf, turnsOf } from './history-items.ts'
 import { toolMessage } from './history-messages.ts'
 import type { ModelCall, ToolMessage } from './model/model.ts'

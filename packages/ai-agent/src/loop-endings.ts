@@ -1,12 +1,7 @@
 /** The sentences a person reads when a prompt ends without the model's own words. */
-import {
-  type EndReason,
-  STOP_REASON_OF,
-  type SessionEvent,
-  makeMeta,
-  makeSandlotEvent,
-  metaOf,
-} from '@sandlot/shared/events'
+import { type EndReason, STOP_REASON_OF } from '@sandlot/shared/reasons'
+import { type SessionEvent, makeSandlotEvent, metaOf } from '@sandlot/shared/events'
+import { makeMeta } from '@sandlot/shared/event-meta'
 import { failurePattern, patternSentence } from '@sandlot/shared/failure-pattern'
 import { type Turn, turnsOf } from './history-items.ts'
 

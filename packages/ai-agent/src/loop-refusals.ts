@@ -1,5 +1,5 @@
 /** Which calls of a turn must not start any more, and when the prompt ends before its next request. */
-import type { FailureReason } from '@sandlot/shared/events'
+import type { FailureReason } from '@sandlot/shared/reasons'
 import type { LoopContext } from './loop-context.ts'
 import { endEvent } from './loop-endings.ts'
 import { callOverBudget, overBudget, overDay, spentBy } from './limits/budgets.ts'

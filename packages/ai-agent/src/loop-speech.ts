@@ -1,11 +1,6 @@
 /** What the model says in one attempt: live while it arrives, settled when it is whole, withdrawn when it broke off. */
-import {
-  type EventOf,
-  type SessionEvent,
-  makeMeta,
-  makeSandlotEvent,
-  sandlotEventOf,
-} from '@sandlot/shared/events'
+import { type EventOf, type SessionEvent, makeSandlotEvent, sandlotEventOf } from '@sandlot/shared/events'
+import { makeMeta } from '@sandlot/shared/event-meta'
 import type { EventGroup, LoopContext } from './loop-context.ts'
 import type { ModelAnswer } from './model/model.ts'
 

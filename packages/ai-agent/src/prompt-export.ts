@@ -2,7 +2,8 @@
  * One prompt as a record: what the model was told, what happened, how each call ended, what it used up. A pure function over
  * the log. Secrets are masked by shape (their values never enter a log), long texts are cut, outputs are references.
  */
-import { type SessionEvent, type TokenUsage, isLive, metaOf, sandlotEventOf } from '@sandlot/shared/events'
+import { type SessionEvent, isLive, metaOf, sandlotEventOf } from '@sandlot/shared/events'
+import type { TokenUsage } from '@sandlot/shared/event-meta'
 import { makeScrubber } from '@sandlot/shared/scrub'
 import { type ExecutionResult, executionResults, promptEndOf } from './history.ts'
 import { turnsOf } from './history-items.ts'

@@ -1,6 +1,7 @@
 /** What the parts of one session share: its log, the one queue through which everything changes it, and what runs. */
 import { SandlotError } from '@sandlot/shared/errors'
-import { type Mode, type SessionEvent, MODES } from '@sandlot/shared/events'
+import { type Mode, MODES } from '@sandlot/shared/mode'
+import type { SessionEvent } from '@sandlot/shared/events'
 import type { SessionSummary } from '@sandlot/shared/frames'
 import type { Effects, SessionRow } from '@sandlot/storage/sessions/store'
 import { StorageError } from '@sandlot/storage/storage-error'

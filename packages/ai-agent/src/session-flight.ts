@@ -2,14 +2,8 @@
  * What is in flight in a running prompt: the text so far of each message and the last output of each call. Live events
  * are not stored, so this is all that a late joiner can get of them.
  */
-import {
-  type OutputPiece,
-  type SessionEvent,
-  isOutcome,
-  metaOf,
-  sandlotEventOf,
-  textOf,
-} from '@sandlot/shared/events'
+import type { OutputPiece } from '@sandlot/shared/call'
+import { type SessionEvent, isOutcome, metaOf, sandlotEventOf, textOf } from '@sandlot/shared/events'
 import { EMPTY_OUTPUT, type LiveOutput, addPiece } from '@sandlot/shared/live-output'
 
 /** Raw bytes of a running call's output that a late joiner gets. The rest is fetched by range. */

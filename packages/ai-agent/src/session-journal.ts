@@ -3,7 +3,8 @@
  * shows both to the readers. Whoever appends does so in one queue.
  */
 import { SandlotError } from '@sandlot/shared/errors'
-import { type Mode, type SessionEvent, metaOf, sandlotEventOf, seqOf } from '@sandlot/shared/events'
+import type { Mode } from '@sandlot/shared/mode'
+import { type SessionEvent, metaOf, sandlotEventOf, seqOf } from '@sandlot/shared/events'
 import type { Effects, Ownership, SessionRow } from '@sandlot/storage/sessions/store'
 import type { Approvals } from './session-approvals.ts'
 import { effectsOf } from './session-effects.ts'

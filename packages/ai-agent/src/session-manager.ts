@@ -1,6 +1,6 @@
 /** All sessions by id: whose they are, which are loaded, which prompts a start takes up again. */
 import { SandlotError, messageOf } from '@sandlot/shared/errors'
-import type { Mode } from '@sandlot/shared/events'
+import type { Mode } from '@sandlot/shared/mode'
 import type { SessionSummary } from '@sandlot/shared/frames'
 import { newId } from '@sandlot/shared/ids'
 import { secretName } from '@sandlot/shared/secrets'

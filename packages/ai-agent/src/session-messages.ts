@@ -1,5 +1,6 @@
 /** The events by which a user's message enters a session. */
-import { type SessionEvent, makeMeta, makeSandlotEvent } from '@sandlot/shared/events'
+import { type SessionEvent, makeSandlotEvent } from '@sandlot/shared/events'
+import { makeMeta } from '@sandlot/shared/event-meta'
 import type { QueuedMessage } from './history.ts'
 import type { OnError } from './limits/error-policy.ts'
 import type { ModelImage } from './model/model.ts'

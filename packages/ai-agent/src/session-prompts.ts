@@ -1,6 +1,8 @@
 /** How a message enters a session: as a prompt of its own, or behind the one that runs. */
 import { SandlotError, messageOf } from '@sandlot/shared/errors'
-import { type Mode, type SessionEvent, makeMeta } from '@sandlot/shared/events'
+import type { Mode } from '@sandlot/shared/mode'
+import type { SessionEvent } from '@sandlot/shared/events'
+import { makeMeta } from '@sandlot/shared/event-meta'
 import { newId } from '@sandlot/shared/ids'
 import { type PromptEnd, queuedMessages } from './history.ts'
 import type { OnError } from './limits/error-policy.ts'

@@ -5,7 +5,8 @@
  * the user's back.
  */
 import { messageOf } from '@sandlot/shared/errors'
-import { type FailureReason, type SessionEvent, isOutcome, metaOf } from '@sandlot/shared/events'
+import type { FailureReason } from '@sandlot/shared/reasons'
+import { type SessionEvent, isOutcome, metaOf } from '@sandlot/shared/events'
 import type { EventGroup } from './loop-context.ts'
 import type { SessionCore } from './session-core.ts'
 import { commandId } from './tools/command-id.ts'

@@ -1,6 +1,6 @@
 /** What the agent says about itself: whether it can work, and if not, why, in words for an operator. */
 import type { AgentStatus } from '@sandlot/shared/acp-meta'
-import type { Mode } from '@sandlot/shared/events'
+import type { Mode } from '@sandlot/shared/mode'
 import type { Model } from './model/model.ts'
 
 /** Milliseconds for which an answer about the sandboxes is reused. */

@@ -7,13 +7,8 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import {
-  type SandlotEvent,
-  type SessionEvent,
-  isOutcome,
-  metaOf,
-  sandlotEventOf,
-} from '@sandlot/shared/events'
+import type { SandlotEvent } from '@sandlot/shared/sandlot-event'
+import { type SessionEvent, isOutcome, metaOf, sandlotEventOf } from '@sandlot/shared/events'
 import { SandboxError } from '@sandlot/sandbox/errors'
 import type { SessionStore } from '@sandlot/storage/sessions/store'
 import { openSessionStore } from '@sandlot/storage/sessions/sqlite'

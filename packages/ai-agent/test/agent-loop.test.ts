@@ -1,4 +1,5 @@
-import { isOutcome, makeMeta, metaOf, textOf } from '@sandlot/shared/events'
+import { isOutcome, metaOf, textOf } from '@sandlot/shared/events'
+import { makeMeta } from '@sandlot/shared/event-meta'
 import { describe, expect, test } from 'vitest'
 import { executionResults, toolMessages } from '../src/history.ts'
 import { NUDGE } from '../src/history-messages.ts'

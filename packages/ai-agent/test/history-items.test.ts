@@ -1,4 +1,5 @@
-import { type SessionEvent, makeMeta, makeSandlotEvent } from '@sandlot/shared/events'
+import { type SessionEvent, makeSandlotEvent } from '@sandlot/shared/events'
+import { makeMeta } from '@sandlot/shared/event-meta'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { readItems } from '../src/history-items.ts'

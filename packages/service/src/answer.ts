@@ -1,7 +1,9 @@
 /** What `POST /api/chat` answers: a fold of the log of one prompt. */
 import type { ChatResponse, ToolResult } from '@sandlot/shared/api'
 import { isLive, isOutcome, metaOf, sandlotEventOf, textOf } from '@sandlot/shared/events'
-import type { SessionEvent, StopReason, TokenUsage } from '@sandlot/shared/events'
+import type { SessionEvent } from '@sandlot/shared/events'
+import type { StopReason } from '@sandlot/shared/reasons'
+import type { TokenUsage } from '@sandlot/shared/event-meta'
 
 /**
  * Undefined while the prompt has not ended. `text` is what the model said after its last calls, or what the prompt's end

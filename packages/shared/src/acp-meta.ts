@@ -5,7 +5,7 @@
  */
 import { z } from 'zod'
 import { ERROR_CODES } from './errors.ts'
-import { mode } from './events.ts'
+import { mode } from './mode.ts'
 import { sessionSummary } from './frames.ts'
 import { requestId, sessionId } from './ids.ts'
 import { questionContent } from './question.ts'
@@ -14,6 +14,8 @@ import { questionContent } from './question.ts'
 export const agentUser = z.object({
   id: z.string().min(1).max(128),
   role: z.enum(['admin', 'user']).default('user'),
+  /** The address that they sign in with: an administrator may name them by it. */
+  email: z.string().max(254).optional(),
   /** The highest mode an administrator lets this user choose. */
   modeCeiling: mode.optional(),
 })

@@ -1,6 +1,6 @@
 /** `_sandlot/metrics`: what the agent has counted since it started. Names of tools, numbers, nothing of anybody. */
 import { z } from 'zod'
-import { endReason } from './events.ts'
+import { endReason } from './reasons.ts'
 
 const amount = z.number().nonnegative()
 

@@ -1,6 +1,8 @@
 /** Bodies of the HTTP API that more than one package reads. */
 import { z } from 'zod'
-import { failureReason, mode, stopReason, tokenUsage } from './events.ts'
+import { failureReason, stopReason } from './reasons.ts'
+import { mode } from './mode.ts'
+import { tokenUsage } from './event-meta.ts'
 import { requestId, sessionId } from './ids.ts'
 import { MAX_MESSAGE_CHARS, sessionSummary } from './frames.ts'
 

@@ -4,7 +4,9 @@
  */
 import { z } from 'zod'
 import { ERROR_CODES } from './errors.ts'
-import { mode, sessionEvent, stopReason } from './events.ts'
+import { mode } from './mode.ts'
+import { sessionEvent } from './events.ts'
+import { stopReason } from './reasons.ts'
 import { requestId, sessionId } from './ids.ts'
 import { questionContent } from './question.ts'
 

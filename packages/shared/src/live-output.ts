@@ -3,7 +3,7 @@
  * be gaps; they are fetched by range from the stored output. Offsets are bytes and `data` is text, so a piece is never
  * cut: one that overlaps in part replaces every piece that it touches.
  */
-import type { OutputPiece } from './events.ts'
+import type { OutputPiece } from './call.ts'
 
 export interface LiveOutput {
   /** Ascending, not overlapping, each with at least one byte. */

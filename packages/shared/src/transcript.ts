@@ -10,130 +10,21 @@
  * - a settled value replaces what its id had gathered live, and live pieces that come later are ignored;
  * - the end of a prompt removes whatever of it was only ever live.
  */
+import type { PlanEntry, SessionEvent } from './events.ts'
+import { type EventOf, isLive, metaOf, seqOf, textOf } from './events.ts'
+import type { SandlotMeta } from './event-meta.ts'
+import { addPiece } from './live-output.ts'
+import type { Mode } from './mode.ts'
+import type { SandlotEvent } from './sandlot-event.ts'
+import { announcedCall, failuresOf, updatedCall } from './transcript-calls.ts'
 import {
-  type CallStatus,
-  type EndReason,
-  type EventKind,
-  type EventOf,
-  type ExitInfo,
-  type FailureReason,
-  type Mode,
-  type OutputInfo,
-  type PermissionOption,
-  type PlanEntry,
-  type RawOutput,
-  type SandlotEvent,
-  type SandlotMeta,
-  type SessionEvent,
-  type StopReason,
-  type ToolCallContent,
-  type ToolKind,
-  type ToolLocation,
-  isLive,
-  isOutcome,
-  metaOf,
-  seqOf,
-  textOf,
-} from './events.ts'
-import { type FailurePattern, patternOf } from './failure-pattern.ts'
-import type { RuleReason } from './rules.ts'
-import type { Question, QuestionContent } from './question.ts'
-import { addPiece, EMPTY_OUTPUT, type LiveOutput } from './live-output.ts'
-
-export interface MessageEntry {
-  readonly type: 'message'
-  /** The message's id. */
-  readonly id: string
-  readonly role: 'user' | 'assistant' | 'thought'
-  readonly text: string
-  /** False while it streams. */
-  readonly settled: boolean
-  readonly promptId?: string | undefined
-  readonly turn?: number | undefined
-  /** Epoch milliseconds of its first event. */
-  readonly at: number
-}
-
-export interface Approval {
-  readonly options: readonly PermissionOption[]
-  /** Why it was asked. */
-  readonly why: readonly RuleReason[]
-  readonly askedAt: number
-  readonly expiresAt: number
-  /** Present when the user is asked for something, not for leave. */
-  readonly question?: Question | undefined
-  readonly answer?: {
-    allowed: boolean
-    by: string
-    optionId?: string | undefined
-    reason?: string | undefined
-    content?: QuestionContent | undefined
-  }
-}
-
-export interface CallEntry {
-  readonly type: 'call'
-  readonly id: string
-  readonly name: string
-  readonly title: string
-  readonly kind: ToolKind
-  readonly status: CallStatus
-  readonly rawInput: unknown
-  readonly locations: readonly ToolLocation[]
-  /** What the tool made for the screen (text, diffs). Without it show `rawOutput.forModel`. */
-  readonly content: readonly ToolCallContent[]
-  readonly rawOutput?: RawOutput
-  /** Live output while it runs; empty once the outcome is there. */
-  readonly output: LiveOutput
-  readonly outputInfo?: OutputInfo
-  readonly exit?: ExitInfo
-  readonly reason?: FailureReason
-  readonly progress?: { message: string; done?: number | undefined; total?: number | undefined }
-  readonly timing?: {
-    waitMs: number
-    runMs: number
-    cached?: boolean | undefined
-    retries?: number | undefined
-  }
-  readonly approval?: Approval
-  /** What it had left running in the background has ended. */
-  readonly backgroundEnd?: {
-    exit?: ExitInfo | undefined
-    reason?: FailureReason | undefined
-    /** Epoch milliseconds. */
-    at: number
-  }
-  readonly promptId?: string | undefined
-  readonly turn?: number | undefined
-  readonly announcedAt: number
-  /** When it began to run. */
-  readonly startedAt?: number
-  readonly endedAt?: number
-}
-
-/** How a prompt ended. */
-export interface EndEntry {
-  readonly type: 'end'
-  /** The prompt's id. */
-  readonly id: string
-  readonly reason: EndReason
-  readonly stopReason: StopReason
-  /** A plain sentence where the model said nothing. */
-  readonly text?: string | undefined
-  /** Its last calls failed for one cause. */
-  readonly failures?: FailurePattern
-  readonly at: number
-}
-
-/** What a reader should know beside the conversation, in the place where it happened. */
-export interface NoteEntry {
-  readonly type: 'note'
-  readonly id: string
-  readonly event: Extract<SandlotEvent, { type: 'compacted' | 'model_changed' }>
-  readonly at: number
-}
-
-export type Entry = MessageEntry | CallEntry | EndEntry | NoteEntry
+  type CallEntry,
+  type EndEntry,
+  type Entry,
+  type NoteEntry,
+  isSettled,
+  messageEntry,
+} from './transcript-entries.ts'
 
 export interface Transcript {
   /** Number of the last settled event folded: the cursor for a resume. */
@@ -201,7 +92,7 @@ function foldSettled(transcript: Transcript, event: SessionEvent): Transcript {
     case 'agent_thought_chunk':
       // An image of a message from an editor: the page has no place for it yet.
       if (event.content.type === 'image') return transcript
-      return settle(transcript, message(event, textOf(event), true))
+      return settle(transcript, messageEntry(event, textOf(event), true))
     case 'tool_call':
       return settle(transcript, announcedCall(event))
     case 'tool_call_update':
@@ -285,7 +176,7 @@ function foldSandlotEvent(transcript: Transcript, event: SandlotEvent, meta: San
       return addNote(transcript, { type: 'note', id, event, at: meta.at })
     }
     case 'prompt_ended': {
-      const failures = failuresOf(transcript, meta.promptId)
+      const failures = failuresOf(transcript.entries, meta.promptId)
       const end: EndEntry = {
         type: 'end',
         id: meta.promptId ?? '',
@@ -341,7 +232,7 @@ function foldLiveText(
     // A piece whose beginning was missed: the snapshot of a resume, or the settled message, will bring it whole.
     return offset > 0
       ? transcript
-      : { ...transcript, entries: [...transcript.entries, message(event, piece, false)] }
+      : { ...transcript, entries: [...transcript.entries, messageEntry(event, piece, false)] }
   }
   if (known.type !== 'message' || known.settled) return transcript
   const fresh = piece.slice(known.text.length - offset)
@@ -350,74 +241,6 @@ function foldLiveText(
 }
 
 // ── Entries ─────────────────────────────────────────────────────────────────────────────────────────────
-
-const ROLE = {
-  user_message_chunk: 'user',
-  agent_message_chunk: 'assistant',
-  agent_thought_chunk: 'thought',
-} as const satisfies Partial<Record<EventKind, MessageEntry['role']>>
-
-function message(event: EventOf<keyof typeof ROLE>, text: string, settled: boolean): MessageEntry {
-  const meta = metaOf(event)
-  return {
-    type: 'message',
-    id: event.messageId,
-    role: ROLE[event.sessionUpdate],
-    text,
-    settled,
-    promptId: meta.promptId,
-    turn: meta.turn,
-    at: meta.at,
-  }
-}
-
-function announcedCall(event: EventOf<'tool_call'>): CallEntry {
-  const meta = metaOf(event)
-  return {
-    type: 'call',
-    id: event.toolCallId,
-    name: event.name,
-    title: event.title,
-    kind: event.kind,
-    status: event.status,
-    rawInput: event.rawInput,
-    locations: event.locations ?? [],
-    content: event.content ?? [],
-    output: EMPTY_OUTPUT,
-    promptId: meta.promptId,
-    turn: meta.turn,
-    announcedAt: meta.at,
-  }
-}
-
-function updatedCall(call: CallEntry, event: EventOf<'tool_call_update'>): CallEntry {
-  if (call.status === 'completed' || call.status === 'failed') return call
-  const meta = metaOf(event)
-  const changed: CallEntry = {
-    ...call,
-    title: event.title ?? call.title,
-    status: event.status ?? call.status,
-    locations: event.locations ?? call.locations,
-    content: event.content ?? call.content,
-    ...(event.rawOutput === undefined ? {} : { rawOutput: event.rawOutput }),
-    ...(meta.outputInfo === undefined ? {} : { outputInfo: meta.outputInfo }),
-    ...(meta.exit === undefined ? {} : { exit: meta.exit }),
-    ...(meta.reason === undefined ? {} : { reason: meta.reason }),
-    ...(meta.timing === undefined ? {} : { timing: meta.timing }),
-  }
-  if (isOutcome(event)) return { ...withoutProgress(changed), output: EMPTY_OUTPUT, endedAt: meta.at }
-  if (event.status === 'in_progress') return { ...changed, startedAt: call.startedAt ?? meta.at }
-  return changed
-}
-
-function withoutProgress(call: CallEntry): CallEntry {
-  const { progress: _gone, ...rest } = call
-  return rest
-}
-
-function isSettled(entry: Entry): boolean {
-  return entry.type !== 'message' || entry.settled
-}
 
 /** Put a settled entry behind the settled ones and before those that are only live, in place of its live self. */
 function settle(transcript: Transcript, entry: Entry): Transcript {
@@ -436,15 +259,6 @@ function addNote(transcript: Transcript, note: NoteEntry): Transcript {
   return replaceAt(transcript, transcript.entries.indexOf(last), note)
 }
 
-function failuresOf(transcript: Transcript, promptId: string | undefined): FailurePattern | undefined {
-  const calls = transcript.entries.flatMap((entry) => {
-    if (entry.type !== 'call' || entry.promptId !== promptId || entry.endedAt === undefined) return []
-    const { id: callId, status, reason, exit, rawOutput } = entry
-    return [{ callId, failed: status === 'failed', reason, exit, text: rawOutput?.forModel ?? '' }]
-  })
-  return patternOf(calls)
-}
-
 function changeCall(transcript: Transcript, id: string, change: (call: CallEntry) => CallEntry): Transcript {
   const at = transcript.entries.findLastIndex((entry) => entry.type === 'call' && entry.id === id)
   const call = transcript.entries[at]
@@ -457,40 +271,4 @@ function replaceAt(transcript: Transcript, at: number, entry: Entry): Transcript
   const entries = transcript.entries.slice()
   entries[at] = entry
   return { ...transcript, entries }
-}
-
-// ── What the screen asks ────────────────────────────────────────────────────────────────────────────────
-
-/** Calls that wait for the user, in order. */
-export function pendingApprovals(transcript: Transcript): CallEntry[] {
-  return transcript.entries.filter(
-    (entry): entry is CallEntry =>
-      entry.type === 'call' &&
-      entry.approval !== undefined &&
-      entry.approval.answer === undefined &&
-      entry.endedAt === undefined,
-  )
-}
-
-/** What is going on in the running prompt; null when none runs. */
-export type Activity =
-  | { doing: 'thinking'; since: number }
-  /** Every outcome of a turn is there and the model has not spoken yet. */
-  | { doing: 'reading_results'; since: number }
-  | { doing: 'writing' }
-  | { doing: 'running'; calls: number }
-  | { doing: 'waiting'; calls: number }
-
-export function activityOf(transcript: Transcript): Activity | null {
-  if (transcript.prompt === null) return null
-  const waiting = pendingApprovals(transcript).length
-  const open = transcript.entries.filter(
-    (entry) => entry.type === 'call' && entry.endedAt === undefined,
-  ).length
-  if (open > waiting) return { doing: 'running', calls: open - waiting }
-  if (waiting > 0) return { doing: 'waiting', calls: waiting }
-  const last = transcript.entries.at(-1)
-  if (last?.type === 'message' && last.role !== 'user' && !last.settled) return { doing: 'writing' }
-  if (last?.type === 'call') return { doing: 'reading_results', since: last.endedAt ?? last.announcedAt }
-  return { doing: 'thinking', since: last?.at ?? transcript.prompt.startedAt }
 }

@@ -1,15 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { isLive, isOutcome, metaOf, seqOf, sessionEvent, type SessionEvent, textOf } from '../src/events.ts'
-import {
-  activityOf,
-  type CallEntry,
-  emptyTranscript,
-  foldAll,
-  foldTranscript,
-  leavesHole,
-  pendingApprovals,
-} from '../src/transcript.ts'
+import { activityOf, pendingApprovals } from '../src/activity.ts'
+import type { CallEntry } from '../src/transcript-entries.ts'
+import { emptyTranscript, foldAll, foldTranscript, leavesHole } from '../src/transcript.ts'
 import { call, callUpdate, outcome, Recorder, session, text } from './scripts.ts'
 
 /** What a resume after `after` sends when the stream stands at `position`: settled, snapshots, then the live tail. */

@@ -1,4 +1,4 @@
-import type { OutputPiece } from '@sandlot/shared/events'
+import type { OutputPiece } from '@sandlot/shared/call'
 import { addPiece, EMPTY_OUTPUT } from '@sandlot/shared/live-output'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'

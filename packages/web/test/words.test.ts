@@ -1,12 +1,7 @@
-import { FAILURE_REASONS } from '@sandlot/shared/events'
+import { FAILURE_REASONS } from '@sandlot/shared/reasons'
 import type { FailurePattern } from '@sandlot/shared/failure-pattern'
-import {
-  emptyTranscript,
-  foldAll,
-  type CallEntry,
-  type EndEntry,
-  type NoteEntry,
-} from '@sandlot/shared/transcript'
+import { emptyTranscript, foldAll } from '@sandlot/shared/transcript'
+import type { CallEntry, EndEntry, NoteEntry } from '@sandlot/shared/transcript-entries'
 import { describe, expect, test } from 'vitest'
 import { failureSentence, phaseOf, statusWord } from '../src/chat/call-words.ts'
 import { failuresSentence } from '../src/chat/end-words.ts'

@@ -1,7 +1,7 @@
 /** What a client may choose for a session: its mode, as ACP's modes and as a config option, and the model. */
 import type { SessionConfigOption, SessionModeState } from '@agentclientprotocol/sdk'
 import { SandlotError } from '@sandlot/shared/errors'
-import { MODES, type Mode, mode as modeShape } from '@sandlot/shared/events'
+import { MODES, type Mode, mode as modeShape } from '@sandlot/shared/mode'
 import type { Session } from '../session.ts'
 import { parseParams } from './errors.ts'
 

@@ -1,7 +1,7 @@
 /** `session/request_permission`: how a foreign client is asked. Our own service answers by `_sandlot/approve`. */
 import { type AgentContext, type ToolCallUpdate, methods } from '@agentclientprotocol/sdk'
 import { SandlotError } from '@sandlot/shared/errors'
-import type { PermissionOption } from '@sandlot/shared/events'
+import type { PermissionOption } from '@sandlot/shared/sandlot-event'
 import { z } from 'zod'
 import type { Session } from '../session.ts'
 

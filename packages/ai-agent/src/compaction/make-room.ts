@@ -3,7 +3,8 @@
  * part of the conversation. What is decided becomes a `compacted` event, so that every later request, also after a
  * restart, is computed from the log; the events that it stands for stay where they are.
  */
-import { type EventOf, type SessionEvent, makeMeta, makeSandlotEvent } from '@sandlot/shared/events'
+import { type EventOf, type SessionEvent, makeSandlotEvent } from '@sandlot/shared/events'
+import { makeMeta } from '@sandlot/shared/event-meta'
 import { messageOf } from '@sandlot/shared/errors'
 import { modelMessages } from '../history-messages.ts'
 import type { EventGroup, LoopContext } from '../loop-context.ts'

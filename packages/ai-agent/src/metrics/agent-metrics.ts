@@ -1,5 +1,6 @@
 /** What the agent measures of prompts and of its own part in them, in bounded memory. Tools are counted in `policies/`. */
-import { END_REASONS, type EndReason, type TokenUsage } from '@sandlot/shared/events'
+import { END_REASONS, type EndReason } from '@sandlot/shared/reasons'
+import type { TokenUsage } from '@sandlot/shared/event-meta'
 import type { AgentMetricsReport } from '@sandlot/shared/agent-metrics'
 import type { ToolMetrics } from '../policies/tool-metrics.ts'
 import { Histogram } from './histogram.ts'

@@ -1,5 +1,5 @@
 /** A whole answer, put together from Chat Completions chunks (or from one whole completion). */
-import type { TokenUsage } from '@sandlot/shared/events'
+import type { TokenUsage } from '@sandlot/shared/event-meta'
 import { CallAssembler } from './assembler.ts'
 import { finishOf } from './finish-words.ts'
 import { Increments } from './increments.ts'

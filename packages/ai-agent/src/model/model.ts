@@ -2,7 +2,7 @@
  * The model seam. A model is one async generator: it yields what may be shown while it arrives and returns the
  * whole answer. Implementations: `openai.ts` (any OpenAI-compatible endpoint), `demo.ts` (in process).
  */
-import type { TokenUsage } from '@sandlot/shared/events'
+import type { TokenUsage } from '@sandlot/shared/event-meta'
 import type { WireOptions } from './wire.ts'
 
 export interface SystemMessage {

@@ -1,5 +1,5 @@
 /** Token counts, from every place and under every name in which providers report them. */
-import type { TokenUsage } from '@sandlot/shared/events'
+import type { TokenUsage } from '@sandlot/shared/event-meta'
 import { isObject, member, numberMember } from './json.ts'
 
 /** The counts in a chunk, or undefined. Null and zeros are how some say that they do not know yet. */

@@ -1,5 +1,5 @@
 /** A tool from a plain function, for programs that use the loop by itself. */
-import type { ToolKind } from '@sandlot/shared/events'
+import type { ToolKind } from '@sandlot/shared/call'
 import { CallFailure } from '../tools/call-failure.ts'
 import type { Tool } from '../tools/tool.ts'
 import { argumentNames } from '../tools/tool-input.ts'

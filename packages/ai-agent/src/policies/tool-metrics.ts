@@ -1,5 +1,5 @@
 /** Counts of finished calls, in bounded memory however many calls and tool names there are. */
-import type { FailureReason } from '@sandlot/shared/events'
+import type { FailureReason } from '@sandlot/shared/reasons'
 import { Histogram } from '../metrics/histogram.ts'
 
 export interface CallRecord {

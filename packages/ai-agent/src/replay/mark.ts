@@ -4,7 +4,7 @@
  * are a frame, kept once for all requests that have the same.
  */
 import { createHash } from 'node:crypto'
-import type { RequestMark } from '@sandlot/shared/events'
+import type { RequestMark } from '@sandlot/shared/event-meta'
 import type { ModelMessage, ModelRequest, ModelTool } from '../model/model.ts'
 import { type WireOptions, requestBody } from '../model/wire.ts'
 

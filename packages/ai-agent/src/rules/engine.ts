@@ -3,7 +3,7 @@
  * verdict with its reasons out. Built-in blocks > deny > ask > allow > what the tool is > the mode, for every part of the
  * call on its own; the strictest part decides.
  */
-import type { Mode } from '@sandlot/shared/events'
+import type { Mode } from '@sandlot/shared/mode'
 import { type Rule, type RuleReason, VERDICTS, type Verdict, describeMatch } from '@sandlot/shared/rules'
 import { type Answer, concerns, covers } from './match.ts'
 import { type Part, type Usual, partsOf } from './parts.ts'

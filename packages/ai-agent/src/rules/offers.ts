@@ -2,7 +2,7 @@
  * The answers that a question offers, made from the call. What an answer makes Sandlot remember stands in the option
  * itself: it is shown before it is chosen, and stored as it was shown.
  */
-import type { PermissionOption } from '@sandlot/shared/events'
+import type { PermissionOption } from '@sandlot/shared/sandlot-event'
 import { MAX_RULE_CHARS, type RuleMatch, describeMatch } from '@sandlot/shared/rules'
 import type { Judgement } from './engine.ts'
 import { isOrdersFile } from './files.ts'

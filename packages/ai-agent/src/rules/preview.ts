@@ -1,5 +1,6 @@
 /** What a rule would have answered to the calls of the past. Pure: logs in, verdicts out. */
-import { type Mode, type SessionEvent, metaOf } from '@sandlot/shared/events'
+import type { Mode } from '@sandlot/shared/mode'
+import { type SessionEvent, metaOf } from '@sandlot/shared/events'
 import type { Rule, Verdict } from '@sandlot/shared/rules'
 import type { Tool } from '../tools/tool.ts'
 import { isZodInput } from '../tools/tool-input.ts'

@@ -1,5 +1,5 @@
 /** What a call asks to be judged: made by its tool from the arguments, read by the engine. */
-import type { ToolKind } from '@sandlot/shared/events'
+import type { ToolKind } from '@sandlot/shared/call'
 import type { ToolCall } from '../tools/tool.ts'
 
 export type RuleRequest =

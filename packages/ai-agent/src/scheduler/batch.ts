@@ -1,5 +1,7 @@
 /** What the loop gives the scheduler for one turn's calls, beside the calls themselves. */
-import type { FailureReason, Mode, SessionEvent } from '@sandlot/shared/events'
+import type { FailureReason } from '@sandlot/shared/reasons'
+import type { Mode } from '@sandlot/shared/mode'
+import type { SessionEvent } from '@sandlot/shared/events'
 import type { Sandbox } from '@sandlot/sandbox/sandbox'
 import type { ToolRegistry } from '../tools/registry.ts'
 import type { CallApproval, Ruling, ToolCall, ToolLog } from '../tools/tool.ts'

@@ -1,11 +1,7 @@
 /** What a tool yields and returns → the events of its call. The scheduler adds whose call it was; nothing is renamed. */
-import {
-  makeMeta,
-  makeSandlotEvent,
-  type MetaFields,
-  type SessionEvent,
-  type ToolLocation,
-} from '@sandlot/shared/events'
+import { makeMeta, type MetaFields } from '@sandlot/shared/event-meta'
+import { makeSandlotEvent, type SessionEvent } from '@sandlot/shared/events'
+import type { ToolLocation } from '@sandlot/shared/call'
 import type { ToolCall, ToolLog, ToolOutcome, ToolUpdate } from '../tools/tool.ts'
 
 /** Where a call belongs. */

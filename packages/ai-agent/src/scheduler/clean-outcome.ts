@@ -1,5 +1,5 @@
 /** What enters the log is safe for every model and every store: well-formed, no NUL, never empty, never too long. */
-import type { ToolCallContent } from '@sandlot/shared/events'
+import type { ToolCallContent } from '@sandlot/shared/call'
 import { WITH_OWN_WORDS, truncateToolOutput } from '../tools/truncate-output.ts'
 import type { ToolOutcome } from '../tools/tool.ts'
 

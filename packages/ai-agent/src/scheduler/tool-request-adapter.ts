@@ -3,7 +3,7 @@
  * what is wrong. Nothing behind this file looks at a raw call.
  */
 import { nearest } from '@sandlot/shared/config-names'
-import type { FailureReason } from '@sandlot/shared/events'
+import type { FailureReason } from '@sandlot/shared/reasons'
 import { NO_PROGRESS } from '../no-progress.ts'
 import type { ToolRegistry } from '../tools/registry.ts'
 import type { NormalizedToolRequest } from '../tools/tool.ts'

@@ -1,25 +1,102 @@
-/** The section `users` of the configuration file: what an administrator sets for single people. It wins over everything else. */
-import { type Mode, MODES, mode } from '@sandlot/shared/events'
+/**
+ * The sections `users` and `teams` of the configuration file: what an administrator sets for single people and for groups of
+ * them. It wins over everything else; what is said of the person over what is said of their team.
+ */
+import { messageOf } from '@sandlot/shared/errors'
+import { type Mode, MODES, mode } from '@sandlot/shared/mode'
+import { readRules } from '@sandlot/sandbox/egress/rules'
 import { z } from 'zod'
+import { byPerson, personKey } from '../people/person-key.ts'
 
-const userSettings = z.strictObject({
+const host = z.string().superRefine((entry, ctx) => {
+  try {
+    readRules([entry])
+  } catch (error) {
+    ctx.addIssue({ code: 'custom', message: messageOf(error) })
+  }
+})
+
+const network = z
+  .strictObject({
+    /** Default: as SANDLOT_SANDBOX_NETWORK says. */
+    mode: z.enum(['none', 'egress']).optional(),
+    /** In place of SANDLOT_EGRESS_ALLOW, in the same words. */
+    hosts: z.array(host).max(1_000).optional(),
+    /** Whether the agent may ask them for more hosts. Default: as `rules.hosts` says. */
+    ask: z.boolean().optional(),
+  })
+  .refine(
+    ({ mode: set, hosts, ask }) => set !== 'none' || (hosts === undefined && ask !== true),
+    'hosts and ask say nothing with "mode": "none"; remove them, or write "mode": "egress"',
+  )
+
+const settings = {
   /** False: none. Or by tool id: false takes one away, true gives one that others do not have. */
   tools: z.union([z.boolean(), z.record(z.string().min(1).max(256), z.boolean())]).optional(),
   /** The highest mode they may choose. */
   modeCeiling: mode.optional(),
-})
+  /** What their sandbox may reach. */
+  network: network.optional(),
+}
+const userSettings = z.strictObject(settings)
+export type UserSettings = z.output<typeof userSettings>
 
-/** By user id. */
-export const usersSection = z.record(z.string().min(1).max(128), userSettings)
+/** By user id or e-mail address. */
+export const usersSection = byPerson(userSettings)
 export type UsersSection = z.output<typeof usersSection>
 
+/** By a name of the operator's own. Nobody is in two. */
+export const teamsSection = z
+  .record(z.string().min(1).max(100), z.strictObject({ members: z.array(personKey).min(1), ...settings }))
+  .superRefine((teams, ctx) => {
+    const where = new Map<string, string>()
+    for (const [name, { members }] of Object.entries(teams))
+      for (const member of new Set(members)) {
+        const other = where.get(member)
+        if (other !== undefined)
+          ctx.addIssue({
+            code: 'custom',
+            path: [name, 'members'],
+            message: `${member} is in ${other} already; a person is in one team`,
+          })
+        where.set(member, name)
+      }
+  })
+export type TeamsSection = z.output<typeof teamsSection>
+
+/** What is set for single people, looked up by user id. */
+export interface PersonalSettings {
+  of(userId: string): UserSettings
+  /** Everything that is set for anybody. */
+  readonly all: readonly UserSettings[]
+}
+
+/** `emailOf`: how sign-in knows a user id. */
+export function personalSettings(
+  { users = {}, teams = {} }: { users?: UsersSection | undefined; teams?: TeamsSection | undefined },
+  emailOf: (userId: string) => string | undefined = () => undefined,
+): PersonalSettings {
+  const all = [...Object.values(teams), ...Object.values(users)]
+  return {
+    all,
+    of(userId) {
+      const keys = [emailOf(userId), userId].filter((key) => key !== undefined)
+      const team = Object.values(teams).find(({ members }) => members.some((key) => keys.includes(key)))
+      const own = keys.map((key) => (Object.hasOwn(users, key) ? users[key] : undefined))
+      const said = [team, ...own].filter((one) => one !== undefined)
+      const { tools, modeCeiling } = Object.assign({}, ...said) as UserSettings
+      const reach = Object.assign({}, ...said.map((one) => one.network)) as UserSettings['network']
+      return {
+        ...(tools === undefined ? {} : { tools }),
+        ...(modeCeiling === undefined ? {} : { modeCeiling }),
+        ...(Object.keys(reach ?? {}).length === 0 ? {} : { network: reach }),
+      }
+    },
+  }
+}
+
 /** The lower of what the service says and what the administrator has set here. Undefined: no ceiling. */
-export function modeCeilingOf(
-  userId: string,
-  section: UsersSection,
-  said: Mode | undefined,
-): Mode | undefined {
-  const set = Object.hasOwn(section, userId) ? section[userId]?.modeCeiling : undefined
+export function lowerMode(set: Mode | undefined, said: Mode | undefined): Mode | undefined {
   if (set === undefined || said === undefined) return set ?? said
   return MODES.indexOf(set) < MODES.indexOf(said) ? set : said
 }

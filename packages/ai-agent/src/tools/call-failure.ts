@@ -1,5 +1,5 @@
 /** Expected failures of a call, and the one place where anything thrown becomes an outcome. */
-import type { FailureReason } from '@sandlot/shared/events'
+import type { FailureReason } from '@sandlot/shared/reasons'
 import { SandboxError } from '@sandlot/sandbox/errors'
 import { REASON_OF_SANDBOX_ERROR } from './sandbox-reasons.ts'
 import type { ToolLog, ToolOutcome } from './tool.ts'

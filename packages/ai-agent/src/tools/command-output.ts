@@ -2,7 +2,7 @@
  * The output of one command on its way: raw bytes to the store, pieces to whoever watches, head and tail to the model.
  * Bytes are acknowledged to the sandbox once they are stored, so that neither side's crash loses any.
  */
-import type { OutputInfo } from '@sandlot/shared/events'
+import type { OutputInfo } from '@sandlot/shared/call'
 import { createTerminalCleaner } from './ansi-text.ts'
 import { newlinesInBytes } from './count-newlines.ts'
 import type { LiveOutput } from './live-output.ts'

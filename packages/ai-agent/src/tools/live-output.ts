@@ -2,7 +2,7 @@
  * The live view of a running command's output: at most 20 pieces a second of at most 64 KiB, each on character borders.
  * A faster command skips ahead; the store has what was skipped.
  */
-import type { OutputPiece } from '@sandlot/shared/events'
+import type { OutputPiece } from '@sandlot/shared/call'
 
 const MAX_PIECE_BYTES = 64 * 1024
 /** 18 pieces a second, so that the last one, which does not wait, is within the 20. */

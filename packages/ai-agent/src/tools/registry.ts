@@ -1,5 +1,5 @@
 /** The tools there are, found by id or by the name that the model uses. */
-import { toolKind } from '@sandlot/shared/events'
+import { toolKind } from '@sandlot/shared/call'
 import type { ModelTool } from '../model/model.ts'
 import type { Tool } from './tool.ts'
 import { type ToolInput, isZodInput } from './tool-input.ts'

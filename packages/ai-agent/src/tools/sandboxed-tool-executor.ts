@@ -2,7 +2,8 @@
  * Runs a command in the user's sandbox, at most once per attempt whatever crashes: the attempt is in the log before the
  * command is sent, a lost stream is taken up again, and a restart adopts what runs or says that it does not know.
  */
-import type { ExitInfo, FailureReason } from '@sandlot/shared/events'
+import type { ExitInfo } from '@sandlot/shared/call'
+import type { FailureReason } from '@sandlot/shared/reasons'
 import type { RefusedHost } from '@sandlot/sandbox/egress/egress'
 import { SandboxError } from '@sandlot/sandbox/errors'
 import type { CommandExit, RunningCommand, Sandbox } from '@sandlot/sandbox/sandbox'

@@ -4,15 +4,15 @@
  */
 import type {
   ExitInfo,
-  FailureReason,
-  Mode,
   OutputInfo,
   OutputPiece,
-  SessionEvent,
   ToolCallContent,
   ToolKind,
   ToolLocation,
-} from '@sandlot/shared/events'
+} from '@sandlot/shared/call'
+import type { FailureReason } from '@sandlot/shared/reasons'
+import type { Mode } from '@sandlot/shared/mode'
+import type { SessionEvent } from '@sandlot/shared/events'
 import type { Question, QuestionContent } from '@sandlot/shared/question'
 import type { Remembered, RuleReason, Verdict } from '@sandlot/shared/rules'
 import type { Sandbox } from '@sandlot/sandbox/sandbox'

@@ -1,7 +1,7 @@
 /** Paths as models write them → paths below the workspace. Pure: decided before anything is opened. */
 import { posix } from 'node:path'
 import type { Sandbox } from '@sandlot/sandbox/sandbox'
-import type { ToolLocation } from '@sandlot/shared/events'
+import type { ToolLocation } from '@sandlot/shared/call'
 import { CallFailure } from './call-failure.ts'
 import { acquireSandbox } from './sandboxed-tool-executor.ts'
 import type { CallContext, ToolUpdate } from './tool.ts'

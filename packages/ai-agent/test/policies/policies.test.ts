@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { isOutcome, metaOf, sandlotEventOf, type Mode } from '@sandlot/shared/events'
+import { isOutcome, metaOf, sandlotEventOf } from '@sandlot/shared/events'
+import type { Mode } from '@sandlot/shared/mode'
 import { SandboxError } from '@sandlot/sandbox/errors'
 import { createPolicies } from '../../src/policies/index.ts'
 import { createToolMetrics } from '../../src/policies/tool-metrics.ts'

@@ -1,4 +1,5 @@
-import type { Mode, ToolKind } from '@sandlot/shared/events'
+import type { Mode } from '@sandlot/shared/mode'
+import type { ToolKind } from '@sandlot/shared/call'
 import type { Rule, RuleEffect, RuleMatch, RuleOrigin } from '@sandlot/shared/rules'
 import { describe, expect, test } from 'vitest'
 import { judge } from '../../src/rules/engine.ts'

@@ -1,12 +1,6 @@
 /** A batch as a session would run it: stores settled events before it asks for the next, keeps outputs without holes. */
-import {
-  type Mode,
-  type SessionEvent,
-  isLive,
-  isOutcome,
-  metaOf,
-  sandlotEventOf,
-} from '@sandlot/shared/events'
+import type { Mode } from '@sandlot/shared/mode'
+import { type SessionEvent, isLive, isOutcome, metaOf, sandlotEventOf } from '@sandlot/shared/events'
 import { newId } from '@sandlot/shared/ids'
 import { SandboxError } from '@sandlot/sandbox/errors'
 import type { Sandboxes } from '@sandlot/sandbox/sandboxes'

@@ -1,6 +1,8 @@
 /** Database rows → the shapes of the seam. What is stored as text is checked here, where it enters again. */
-import { MODES, sessionEvent } from '@sandlot/shared/events'
-import type { Mode, SessionEvent } from '@sandlot/shared/events'
+import { MODES } from '@sandlot/shared/mode'
+import { sessionEvent } from '@sandlot/shared/events'
+import type { Mode } from '@sandlot/shared/mode'
+import type { SessionEvent } from '@sandlot/shared/events'
 import { messageOf } from '@sandlot/shared/errors'
 import type { Selectable } from 'kysely'
 import { StorageError } from '../storage-error.ts'

@@ -2,10 +2,13 @@
  * What ai-agent keeps. One writing process (ai-agent); the service opens the same data read-only for lists and
  * output ranges (`SessionReader`). A settled event and its effects are one transaction.
  */
-import type { FailureReason, Mode, SessionEvent } from '@sandlot/shared/events'
+import type { FailureReason } from '@sandlot/shared/reasons'
+import type { Mode } from '@sandlot/shared/mode'
+import type { SessionEvent } from '@sandlot/shared/events'
 import type { SandboxLedger } from '@sandlot/sandbox/ledger'
 import type { RuleStore, UserRule } from './rules.ts'
 import type { InstructionRows } from './instructions.ts'
+import type { PeopleRows } from './people.ts'
 import type { SecretRows } from './secrets.ts'
 
 export interface SessionRow {
@@ -131,6 +134,7 @@ export interface SessionStore extends SessionReader {
   readonly rules: RuleStore
   readonly secrets: SecretRows
   readonly instructions: InstructionRows
+  readonly people: PeopleRows
   /** Rejects with `conflict` if the id exists. */
   createSession(row: { id: string; userId: string; cwd: string; mode: Mode; at: number }): Promise<SessionRow>
   /**

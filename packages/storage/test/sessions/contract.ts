@@ -2,8 +2,10 @@
  * What every sessions store must do. `open` gives an empty store and, where there is one, a second opening of the same
  * data for reading. The suite closes both.
  */
-import { makeMeta, metaOf, seqOf } from '@sandlot/shared/events'
-import type { MetaFields, SessionEvent } from '@sandlot/shared/events'
+import { makeMeta } from '@sandlot/shared/event-meta'
+import { metaOf, seqOf } from '@sandlot/shared/events'
+import type { MetaFields } from '@sandlot/shared/event-meta'
+import type { SessionEvent } from '@sandlot/shared/events'
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { SessionReader, SessionStore } from '../../src/sessions/store.ts'

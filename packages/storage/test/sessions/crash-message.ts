@@ -1,4 +1,4 @@
-import { makeMeta } from '@sandlot/shared/events'
+import { makeMeta } from '@sandlot/shared/event-meta'
 import type { SessionEvent } from '@sandlot/shared/events'
 
 export function message(n: number): SessionEvent {

@@ -1,4 +1,5 @@
-import { type Activity, activityOf, type Transcript } from '@sandlot/shared/transcript'
+import { type Activity, activityOf } from '@sandlot/shared/activity'
+import type { Transcript } from '@sandlot/shared/transcript'
 import { formatDuration } from '../lib/format.ts'
 import { useNow } from '../lib/use-now.ts'
 

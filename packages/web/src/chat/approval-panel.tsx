@@ -1,6 +1,6 @@
 /** The question under a card, directly below what would be done. Labelled by the options' names, acted on by their ids. */
-import type { PermissionOption } from '@sandlot/shared/events'
-import type { CallEntry } from '@sandlot/shared/transcript'
+import type { PermissionOption } from '@sandlot/shared/sandlot-event'
+import type { CallEntry } from '@sandlot/shared/transcript-entries'
 import { useEffect, useId, useState } from 'react'
 import { formatDuration } from '../lib/format.ts'
 import { useNow } from '../lib/use-now.ts'

@@ -1,5 +1,5 @@
 /** The answers that are remembered, each with exactly what will be. */
-import type { PermissionOption } from '@sandlot/shared/events'
+import type { PermissionOption } from '@sandlot/shared/sandlot-event'
 import { type Remembered, describeMatch } from '@sandlot/shared/rules'
 import { Revealed } from './tool-arguments.tsx'
 

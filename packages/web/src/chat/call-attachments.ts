@@ -1,5 +1,5 @@
 /** What a call gave to look at beside its text. Its maker is a tool or somebody's server: nothing is loaded or opened by itself. */
-import type { ToolCallContent } from '@sandlot/shared/events'
+import type { ToolCallContent } from '@sandlot/shared/call'
 
 export interface AttachedLink {
   url: string

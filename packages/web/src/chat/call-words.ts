@@ -1,6 +1,6 @@
 /** What a call's state is called on the screen. Closed lists, so that a new reason cannot be forgotten here. */
-import type { FailureReason } from '@sandlot/shared/events'
-import type { CallEntry } from '@sandlot/shared/transcript'
+import type { FailureReason } from '@sandlot/shared/reasons'
+import type { CallEntry } from '@sandlot/shared/transcript-entries'
 
 /** The look of a card. `warned`: it ran to its end, and its exit code says that it did not go well. */
 export type CallPhase = 'queued' | 'waiting' | 'running' | 'done' | 'warned' | 'failed'

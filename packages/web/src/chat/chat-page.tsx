@@ -1,5 +1,5 @@
-import { pendingApprovals } from '@sandlot/shared/transcript'
-import type { Mode } from '@sandlot/shared/events'
+import { pendingApprovals } from '@sandlot/shared/activity'
+import type { Mode } from '@sandlot/shared/mode'
 import { SearchX } from 'lucide-react'
 import { useEffect, useMemo, useRef, useState } from 'react'
 import { useLocation } from 'wouter'

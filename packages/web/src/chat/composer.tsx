@@ -1,5 +1,5 @@
 /** Where a message is written. Enter sends, Shift+Enter makes a line; an input method's Enter does neither. */
-import type { Mode } from '@sandlot/shared/events'
+import type { Mode } from '@sandlot/shared/mode'
 import { MAX_MESSAGE_CHARS } from '@sandlot/shared/frames'
 import { ArrowUp, Square } from 'lucide-react'
 import {

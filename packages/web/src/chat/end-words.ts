@@ -1,7 +1,7 @@
 /** How a prompt ended, in words. */
-import type { EndReason } from '@sandlot/shared/events'
+import type { EndReason } from '@sandlot/shared/reasons'
 import { patternSentence } from '@sandlot/shared/failure-pattern'
-import type { EndEntry } from '@sandlot/shared/transcript'
+import type { EndEntry } from '@sandlot/shared/transcript-entries'
 
 export interface EndWords {
   title: string

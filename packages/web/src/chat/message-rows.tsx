@@ -1,4 +1,4 @@
-import type { MessageEntry } from '@sandlot/shared/transcript'
+import type { MessageEntry } from '@sandlot/shared/transcript-entries'
 import { ChevronRight, CircleAlert, Clock } from 'lucide-react'
 import { memo, useState } from 'react'
 import { cn } from '../lib/cn.ts'

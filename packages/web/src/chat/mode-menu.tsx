@@ -1,5 +1,5 @@
 import { Menu } from '@base-ui/react/menu'
-import { MODES, type Mode } from '@sandlot/shared/events'
+import { MODES, type Mode } from '@sandlot/shared/mode'
 import { Check, ChevronDown, type LucideIcon, PencilLine, ShieldCheck, Zap } from 'lucide-react'
 import { useRef } from 'react'
 import { cn } from '../lib/cn.ts'

@@ -1,4 +1,4 @@
-import type { NoteEntry } from '@sandlot/shared/transcript'
+import type { NoteEntry } from '@sandlot/shared/transcript-entries'
 import { memo } from 'react'
 import { noteWords } from './note-words.ts'
 

@@ -1,5 +1,5 @@
 /** What happened beside the conversation, in words. */
-import type { NoteEntry } from '@sandlot/shared/transcript'
+import type { NoteEntry } from '@sandlot/shared/transcript-entries'
 
 /** Why another model answers; the model's error classes for which the agent goes on with the next one. */
 const BECAUSE: ReadonlyMap<string, string> = new Map([

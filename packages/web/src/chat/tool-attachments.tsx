@@ -1,6 +1,6 @@
 import { ExternalLink } from 'lucide-react'
 import { useMemo } from 'react'
-import type { ToolCallContent } from '@sandlot/shared/events'
+import type { ToolCallContent } from '@sandlot/shared/call'
 import { attachmentsOf } from './call-attachments.ts'
 
 /** Links (such as where to sign in) and images of a call. */

@@ -1,5 +1,5 @@
 /** One call of a tool: what it is, what it does, how it stands. The tool itself says its title and kind. */
-import type { CallEntry } from '@sandlot/shared/transcript'
+import type { CallEntry } from '@sandlot/shared/transcript-entries'
 import { ChevronRight, CircleStop } from 'lucide-react'
 import { memo, useEffect, useId, useRef, useState } from 'react'
 import { DiffView } from '../diff/diff-view.tsx'

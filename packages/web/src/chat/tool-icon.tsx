@@ -1,4 +1,4 @@
-import type { ToolKind } from '@sandlot/shared/events'
+import type { ToolKind } from '@sandlot/shared/call'
 import {
   ArrowRightLeft,
   Brain,

@@ -1,5 +1,5 @@
 /** What a call wrote: live while it runs, from the store when it has ended, or the words that the model got. */
-import type { CallEntry } from '@sandlot/shared/transcript'
+import type { CallEntry } from '@sandlot/shared/transcript-entries'
 import { Download, ExternalLink } from 'lucide-react'
 import { useMemo, useState } from 'react'
 import { formatBytes, formatCount } from '../lib/format.ts'

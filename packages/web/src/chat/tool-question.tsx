@@ -6,7 +6,7 @@ import {
   type QuestionContent,
   type QuestionField,
 } from '@sandlot/shared/question'
-import type { CallEntry } from '@sandlot/shared/transcript'
+import type { CallEntry } from '@sandlot/shared/transcript-entries'
 import { type SubmitEvent, useId, useState } from 'react'
 import { cn } from '../lib/cn.ts'
 import { Button } from '../ui/button.tsx'

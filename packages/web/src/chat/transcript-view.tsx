@@ -1,5 +1,7 @@
 /** The conversation, one memoised row for each entry; an entry that did not change is not drawn again. */
-import { activityOf, type Entry, pendingApprovals, type Transcript } from '@sandlot/shared/transcript'
+import { activityOf, pendingApprovals } from '@sandlot/shared/activity'
+import type { Entry } from '@sandlot/shared/transcript-entries'
+import type { Transcript } from '@sandlot/shared/transcript'
 import { X } from 'lucide-react'
 import { memo, useMemo } from 'react'
 import type { Notice, SessionView } from '../state/chat-state.ts'

@@ -2,7 +2,8 @@
  * What the screen knows, and how a batch of frames changes it. Pure: frames in, state out, with the identity of
  * everything that did not change.
  */
-import { sandlotEventOf, type Mode } from '@sandlot/shared/events'
+import { sandlotEventOf } from '@sandlot/shared/events'
+import type { Mode } from '@sandlot/shared/mode'
 import type { ServerFrame, SessionSummary } from '@sandlot/shared/frames'
 import { emptyTranscript, foldTranscript, leavesHole, type Transcript } from '@sandlot/shared/transcript'
 import type { ConnectionState } from '../net/connection.ts'

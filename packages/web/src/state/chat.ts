@@ -3,7 +3,7 @@
  * and applied once per frame of the screen, so that a fast model costs one render and not one per token.
  */
 import type { QuestionContent } from '@sandlot/shared/question'
-import type { Mode } from '@sandlot/shared/events'
+import type { Mode } from '@sandlot/shared/mode'
 import type { SessionList } from '@sandlot/shared/api'
 import { messageOf } from '@sandlot/shared/errors'
 import type { ClientFrame, ServerFrame } from '@sandlot/shared/frames'

@@ -3,7 +3,7 @@
  * a reconnect or a reload is the same prompt and never a second one.
  */
 import { type ClientFrame, MAX_MESSAGE_CHARS } from '@sandlot/shared/frames'
-import { type Mode, mode } from '@sandlot/shared/events'
+import { type Mode, mode } from '@sandlot/shared/mode'
 import { requestId, sessionId } from '@sandlot/shared/ids'
 import type { Transcript } from '@sandlot/shared/transcript'
 import { z } from 'zod'

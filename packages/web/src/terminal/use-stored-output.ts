@@ -1,5 +1,5 @@
 /** The stored output of a finished call, once somebody looks: all of it, or its beginning and its end. */
-import type { OutputInfo } from '@sandlot/shared/events'
+import type { OutputInfo } from '@sandlot/shared/call'
 import { messageOf } from '@sandlot/shared/errors'
 import { useEffect, useState } from 'react'
 import { formatBytes } from '../lib/format.ts'

@@ -1,0 +1,37 @@
+/** What a transcript says is going on: who works, and who waits for whom. */
+import type { CallEntry } from './transcript-entries.ts'
+import type { Transcript } from './transcript.ts'
+
+/** Calls that wait for the user, in order. */
+export function pendingApprovals(transcript: Transcript): CallEntry[] {
+  return transcript.entries.filter(
+    (entry): entry is CallEntry =>
+      entry.type === 'call' &&
+      entry.approval !== undefined &&
+      entry.approval.answer === undefined &&
+      entry.endedAt === undefined,
+  )
+}
+
+/** What is going on in the running prompt; null when none runs. */
+export type Activity =
+  | { doing: 'thinking'; since: number }
+  /** Every outcome of a turn is there and the model has not spoken yet. */
+  | { doing: 'reading_results'; since: number }
+  | { doing: 'writing' }
+  | { doing: 'running'; calls: number }
+  | { doing: 'waiting'; calls: number }
+
+export function activityOf(transcript: Transcript): Activity | null {
+  if (transcript.prompt === null) return null
+  const waiting = pendingApprovals(transcript).length
+  const open = transcript.entries.filter(
+    (entry) => entry.type === 'call' && entry.endedAt === undefined,
+  ).length
+  if (open > waiting) return { doing: 'running', calls: open - waiting }
+  if (waiting > 0) return { doing: 'waiting', calls: waiting }
+  const last = transcript.entries.at(-1)
+  if (last?.type === 'message' && last.role !== 'user' && !last.settled) return { doing: 'writing' }
+  if (last?.type === 'call') return { doing: 'reading_results', since: last.endedAt ?? last.announcedAt }
+  return { doing: 'thinking', since: last?.at ?? transcript.prompt.startedAt }
+}

@@ -1,0 +1,69 @@
+/** What a call is, and what it gives: its kind and status, its output, what it made for model and screen. */
+import { z } from 'zod'
+
+export const toolKind = z.enum([
+  'read',
+  'edit',
+  'delete',
+  'move',
+  'search',
+  'execute',
+  'think',
+  'fetch',
+  'switch_mode',
+  'other',
+])
+export type ToolKind = z.infer<typeof toolKind>
+
+export const callStatus = z.enum(['pending', 'in_progress', 'completed', 'failed'])
+export type CallStatus = z.infer<typeof callStatus>
+
+export const exitInfo = z.union([z.object({ code: z.number().int() }), z.object({ signal: z.string() })])
+export type ExitInfo = z.infer<typeof exitInfo>
+
+/** A piece of a call's live output. Offsets are raw bytes of the output; `data` is their text. */
+export const outputPiece = z.object({
+  offset: z.number().int().nonnegative(),
+  end: z.number().int().nonnegative(),
+  data: z.string(),
+})
+export type OutputPiece = z.infer<typeof outputPiece>
+
+/** What a call produced in all, on its settled outcome. */
+export const outputInfo = z.object({
+  bytes: z.number().int().nonnegative(),
+  lines: z.number().int().nonnegative(),
+  /** The text in the event (and what the model saw) is not all of it. */
+  truncated: z.boolean(),
+  /** Path in the sandbox of a copy that the ordinary tools can read. */
+  file: z.string().optional(),
+  /** Path on the service of the full output: `/api/sessions/:session/outputs/:call`. */
+  url: z.string(),
+})
+export type OutputInfo = z.infer<typeof outputInfo>
+
+export const contentBlock = z.discriminatedUnion('type', [
+  z.object({ type: z.literal('text'), text: z.string() }),
+  z.object({
+    type: z.literal('resource_link'),
+    uri: z.string(),
+    name: z.string(),
+    mimeType: z.string().optional(),
+    size: z.number().optional(),
+  }),
+  z.object({ type: z.literal('image'), data: z.string(), mimeType: z.string() }),
+])
+export type ContentBlock = z.infer<typeof contentBlock>
+
+export const toolCallContent = z.discriminatedUnion('type', [
+  z.object({ type: z.literal('content'), content: contentBlock }),
+  z.object({ type: z.literal('diff'), path: z.string(), oldText: z.string().nullish(), newText: z.string() }),
+])
+export type ToolCallContent = z.infer<typeof toolCallContent>
+
+export const toolLocation = z.object({ path: z.string(), line: z.number().optional() })
+export type ToolLocation = z.infer<typeof toolLocation>
+
+/** What the model and the screen get of an outcome. `forModel` is the text of the model's tool message. */
+export const rawOutput = z.object({ forModel: z.string(), data: z.unknown().optional() })
+export type RawOutput = z.infer<typeof rawOutput>

@@ -1,0 +1,94 @@
+/** Our private data on an event: `_meta.sandlot`. */
+import { z } from 'zod'
+import { exitInfo, outputInfo, outputPiece } from './call.ts'
+import { failureReason } from './reasons.ts'
+import { sandlotEvent } from './sandlot-event.ts'
+
+/** Tokens as the provider counted them. Unknown = absent. */
+export const tokenUsage = z.object({
+  input: z.number().optional(),
+  output: z.number().optional(),
+  cached: z.number().optional(),
+  reasoning: z.number().optional(),
+})
+export type TokenUsage = z.infer<typeof tokenUsage>
+
+/** What only the model's provider understands, kept so that the next request is the same after a restart. */
+export const forProvider = z.object({
+  /** On the first settled event of a turn: fields to send back with the answer (reasoning, signatures). */
+  answer: z.record(z.string(), z.unknown()).optional(),
+  /** On `tool_call`: fields to send back with the call. */
+  call: z.record(z.string(), z.unknown()).optional(),
+  /** On `tool_call`: why its arguments must not be executed. */
+  invalid: z.enum(['truncated', 'malformed', 'not_object']).optional(),
+})
+
+/** Which request an answer was given to, so that a replay can prove that it makes the same one. */
+export const requestMark = z.object({
+  /** Number of the last event that the request was made from. */
+  upTo: z.number().int().nonnegative(),
+  /** SHA-256 of its system prompt, tools and wire options, stored once under this name. */
+  frame: z.string(),
+  /** SHA-256 of its body. */
+  body: z.string(),
+  /** So many of its messages are those of the marked request before; `digests` are of the others, shortened. */
+  from: z.number().int().nonnegative(),
+  digests: z.array(z.string()),
+})
+export type RequestMark = z.infer<typeof requestMark>
+
+export const sandlotMeta = z.object({
+  v: z.literal(1),
+  /** Dense per session from 1; assigned by the store. */
+  seq: z.number().int().positive().optional(),
+  /** Epoch milliseconds. */
+  at: z.number(),
+  promptId: z.string().optional(),
+  /** From 1 within the prompt. */
+  turn: z.number().int().positive().optional(),
+  /** On the settled `in_progress` update: which attempt, and the boot it goes to. Logged before START. */
+  attempt: z.object({ n: z.number().int().positive(), boot: z.string() }).optional(),
+  live: z.literal(true).optional(),
+  /** Of a live text: UTF-16 code units into the message. */
+  offset: z.number().int().nonnegative().optional(),
+  output: outputPiece.optional(),
+  outputInfo: outputInfo.optional(),
+  exit: exitInfo.optional(),
+  /** Why a call failed; only with status `failed`. */
+  reason: failureReason.optional(),
+  /** A running call's own words about what it is doing. */
+  progress: z
+    .object({ message: z.string(), done: z.number().optional(), total: z.number().optional() })
+    .optional(),
+  /** Milliseconds a call waited (approval, queue) and ran. */
+  timing: z
+    .object({
+      waitMs: z.number(),
+      runMs: z.number(),
+      /** Answered from the cache. */
+      cached: z.boolean().optional(),
+      /** How often it was tried again. */
+      retries: z.int().optional(),
+    })
+    .optional(),
+  usage: tokenUsage.optional(),
+  /** On `usage_update`: the model that counted. */
+  model: z.string().optional(),
+  /** On `usage_update`: US dollars of this one answer; absent where no price is known. */
+  cost: z.number().optional(),
+  /** On an outcome that failed: its tool says that the prompt cannot go on without it. */
+  fatal: z.literal(true).optional(),
+  forProvider: forProvider.optional(),
+  /** On the first settled event of an answer. */
+  request: requestMark.optional(),
+  event: sandlotEvent.optional(),
+})
+export type SandlotMeta = z.infer<typeof sandlotMeta>
+
+/** What a producer knows about an event; `v` and `at` are added by `sandlotMetaOf`. */
+export type MetaFields = Omit<SandlotMeta, 'v' | 'at' | 'seq'>
+
+/** The `_meta` of a new event. */
+export function makeMeta(fields: MetaFields, at: number): { sandlot: SandlotMeta } {
+  return { sandlot: { v: 1, at, ...fields } }
+}

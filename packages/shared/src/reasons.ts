@@ -1,0 +1,60 @@
+/** Why calls fail and why prompts end: closed lists, because people and programs act on each. */
+import { z } from 'zod'
+
+/** Why a call failed. A command that ran to its end is `completed`, whatever its exit code. */
+export const FAILURE_REASONS = [
+  'invalid_arguments',
+  'unknown_tool',
+  'unavailable',
+  'denied',
+  'cancelled',
+  'timeout',
+  'interrupted',
+  'sandbox_unavailable',
+  'sandbox_lost',
+  'out_of_memory',
+  'disk_quota',
+  'pids_exhausted',
+  'output_limit',
+  'path_outside',
+  'rate_limited',
+  'no_progress',
+  'unknown_effect',
+  'needs_auth',
+  'invalid_output',
+  'tool_error',
+] as const
+export const failureReason = z.enum(FAILURE_REASONS)
+export type FailureReason = z.infer<typeof failureReason>
+
+/** Why a prompt ended. */
+export const END_REASONS = [
+  'completed',
+  'cancelled',
+  'interrupted',
+  'max_turns',
+  'budget',
+  'loop',
+  'length',
+  'refusal',
+  'error',
+] as const
+export const endReason = z.enum(END_REASONS)
+export type EndReason = z.infer<typeof endReason>
+
+export const stopReason = z.enum(['end_turn', 'max_tokens', 'max_turn_requests', 'refusal', 'cancelled'])
+/** ACP's stop reasons. */
+export type StopReason = z.infer<typeof stopReason>
+
+/** Ours → ACP's. */
+export const STOP_REASON_OF: Record<EndReason, StopReason> = {
+  completed: 'end_turn',
+  cancelled: 'cancelled',
+  interrupted: 'cancelled',
+  max_turns: 'max_turn_requests',
+  budget: 'max_turn_requests',
+  loop: 'max_turn_requests',
+  length: 'max_tokens',
+  refusal: 'refusal',
+  error: 'end_turn',
+}

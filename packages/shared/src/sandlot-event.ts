@@ -1,0 +1,111 @@
+/** What happens in a session and ACP has no kind for. */
+import { z } from 'zod'
+import { exitInfo } from './call.ts'
+import { question, questionContent } from './question.ts'
+import { endReason, failureReason, stopReason } from './reasons.ts'
+import { remembered, ruleReason } from './rules.ts'
+
+export const permissionOption = z.object({
+  optionId: z.string(),
+  name: z.string(),
+  kind: z.enum(['allow_once', 'allow_always', 'reject_once', 'reject_always']),
+  /** What this answer makes Sandlot remember, exactly. */
+  remembers: remembered.optional(),
+})
+export type PermissionOption = z.infer<typeof permissionOption>
+
+/** Carried by a `session_info_update` without title. Foreign clients ignore it. */
+export const sandlotEvent = z.discriminatedUnion('type', [
+  z.object({
+    type: z.literal('prompt_started'),
+    requestId: z.string().optional(),
+    model: z.string().optional(),
+    /** Nobody can answer an approval of this prompt, so it is denied at once; also after a restart. */
+    unattended: z.boolean().optional(),
+    /** What a failed call means for this prompt; absent: `continue`. */
+    onError: z.enum(['continue', 'stop']).optional(),
+  }),
+  /** The prompt was begun by an earlier process and is taken up, for the n-th time. Stored before anything else is done. */
+  z.object({ type: z.literal('prompt_resumed'), times: z.number().int().positive() }),
+  /** Every call of the turn has its outcome. `callIds` in the model's order. */
+  z.object({ type: z.literal('turn_ended'), callIds: z.array(z.string()) }),
+  /** The text shown live under this id was the first part of an answer that broke off; it is asked again. */
+  z.object({ type: z.literal('message_withdrawn'), messageId: z.string(), why: z.string() }),
+  z.object({
+    type: z.literal('approval_asked'),
+    toolCallId: z.string(),
+    options: z.array(permissionOption),
+    expiresAt: z.number(),
+    /** The call asks the user for something, not for leave to run. */
+    question: question.optional(),
+    /** Why this call asks: its parts that made it so, the rules that decided. Absent in logs of before. */
+    why: z.array(ruleReason).optional(),
+  }),
+  z.object({
+    type: z.literal('approval_answered'),
+    toolCallId: z.string(),
+    /** Absent when nobody answered: expired, cancelled, or nobody could. */
+    optionId: z.string().optional(),
+    allowed: z.boolean(),
+    /** Who or what answered: `user`, `rule` (remembered with another answer), `expiry`, `cancel`, `unattended`. */
+    by: z.string(),
+    /** What the person told the model. */
+    reason: z.string().optional(),
+    /** What the person filled in, of a question. */
+    content: questionContent.optional(),
+  }),
+  z.object({
+    type: z.literal('message_queued'),
+    messageId: z.string(),
+    text: z.string(),
+    /** `steer`: joins the running prompt before its next request. `queue`: becomes a prompt of its own. */
+    as: z.enum(['steer', 'queue']),
+    /** As of `prompt_started`, should it become a prompt of its own. */
+    unattended: z.boolean().optional(),
+  }),
+  z.object({
+    type: z.literal('message_unqueued'),
+    messageId: z.string(),
+    why: z.enum(['sent', 'withdrawn']),
+  }),
+  /** A person stopped the running prompt. Its end follows, also after a restart. */
+  z.object({ type: z.literal('stop_asked') }),
+  /** What people have told the agent beside the conversation, from here on; empty: nothing any more. */
+  z.object({ type: z.literal('instructions'), text: z.string() }),
+  /** From here on the model reads less; what it was stays in the log. */
+  z.object({
+    type: z.literal('compacted'),
+    /** Stands for everything up to `upTo`. Empty: nothing was summarised, only old results were left out. */
+    summary: z.string(),
+    /** Number of the last event that the summary stands for; 0 without one. */
+    upTo: z.number(),
+    /** Number of the last event whose call's result is left out. */
+    prunedUpTo: z.number().optional(),
+    /** `window`: the next request would have come near the window; `overflow`: the provider said that it was over it. */
+    why: z.enum(['window', 'overflow']).optional(),
+  }),
+  /** This prompt goes on with another model. */
+  z.object({ type: z.literal('model_changed'), model: z.string(), why: z.string().optional() }),
+  /** The provider refused the history; from here on it is sent in its plainest form. */
+  z.object({ type: z.literal('history_mended'), why: z.string() }),
+  /** A command that this call left running in the background has ended. */
+  z.object({
+    type: z.literal('background_ended'),
+    toolCallId: z.string(),
+    /** What the model reads about it; absent when a result has told it already. */
+    text: z.string().optional(),
+    exit: exitInfo.optional(),
+    /** Why it did not come to its own end. */
+    reason: failureReason.optional(),
+  }),
+  z.object({ type: z.literal('gap'), after: z.number(), until: z.number() }),
+  /** The end of a prompt. The JSON-RPC answer only repeats it. */
+  z.object({
+    type: z.literal('prompt_ended'),
+    stopReason,
+    reason: endReason,
+    /** What the user reads when the model said nothing. */
+    text: z.string().optional(),
+  }),
+])
+export type SandlotEvent = z.infer<typeof sandlotEvent>

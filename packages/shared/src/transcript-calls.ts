@@ -1,0 +1,64 @@
+/** How a call's entry comes to be and changes with its settled events. */
+import { type EventOf, isOutcome, metaOf } from './events.ts'
+import { type FailurePattern, patternOf } from './failure-pattern.ts'
+import { EMPTY_OUTPUT } from './live-output.ts'
+import type { CallEntry, Entry } from './transcript-entries.ts'
+
+/** The entry of a call that was just announced. */
+export function announcedCall(event: EventOf<'tool_call'>): CallEntry {
+  const meta = metaOf(event)
+  return {
+    type: 'call',
+    id: event.toolCallId,
+    name: event.name,
+    title: event.title,
+    kind: event.kind,
+    status: event.status,
+    rawInput: event.rawInput,
+    locations: event.locations ?? [],
+    content: event.content ?? [],
+    output: EMPTY_OUTPUT,
+    promptId: meta.promptId,
+    turn: meta.turn,
+    announcedAt: meta.at,
+  }
+}
+
+/** The entry after a settled update; an ended call is not changed any more. */
+export function updatedCall(call: CallEntry, event: EventOf<'tool_call_update'>): CallEntry {
+  if (call.status === 'completed' || call.status === 'failed') return call
+  const meta = metaOf(event)
+  const changed: CallEntry = {
+    ...call,
+    title: event.title ?? call.title,
+    status: event.status ?? call.status,
+    locations: event.locations ?? call.locations,
+    content: event.content ?? call.content,
+    ...(event.rawOutput === undefined ? {} : { rawOutput: event.rawOutput }),
+    ...(meta.outputInfo === undefined ? {} : { outputInfo: meta.outputInfo }),
+    ...(meta.exit === undefined ? {} : { exit: meta.exit }),
+    ...(meta.reason === undefined ? {} : { reason: meta.reason }),
+    ...(meta.timing === undefined ? {} : { timing: meta.timing }),
+  }
+  if (isOutcome(event)) return { ...withoutProgress(changed), output: EMPTY_OUTPUT, endedAt: meta.at }
+  if (event.status === 'in_progress') return { ...changed, startedAt: call.startedAt ?? meta.at }
+  return changed
+}
+
+function withoutProgress(call: CallEntry): CallEntry {
+  const { progress: _gone, ...rest } = call
+  return rest
+}
+
+/** What the last calls of a prompt failed for, if it was one cause. */
+export function failuresOf(
+  entries: readonly Entry[],
+  promptId: string | undefined,
+): FailurePattern | undefined {
+  const calls = entries.flatMap((entry) => {
+    if (entry.type !== 'call' || entry.promptId !== promptId || entry.endedAt === undefined) return []
+    const { id: callId, status, reason, exit, rawOutput } = entry
+    return [{ callId, failed: status === 'failed', reason, exit, text: rawOutput?.forModel ?? '' }]
+  })
+  return patternOf(calls)
+}

@@ -1,0 +1,142 @@
+/** What stands in a transcript: messages, calls, ends of prompts, notes. */
+import type {
+  CallStatus,
+  ExitInfo,
+  OutputInfo,
+  RawOutput,
+  ToolCallContent,
+  ToolKind,
+  ToolLocation,
+} from './call.ts'
+import { type EventKind, type EventOf, metaOf } from './events.ts'
+import type { FailurePattern } from './failure-pattern.ts'
+import type { LiveOutput } from './live-output.ts'
+import type { Question, QuestionContent } from './question.ts'
+import type { EndReason, FailureReason, StopReason } from './reasons.ts'
+import type { RuleReason } from './rules.ts'
+import type { PermissionOption, SandlotEvent } from './sandlot-event.ts'
+
+export interface MessageEntry {
+  readonly type: 'message'
+  /** The message's id. */
+  readonly id: string
+  readonly role: 'user' | 'assistant' | 'thought'
+  readonly text: string
+  /** False while it streams. */
+  readonly settled: boolean
+  readonly promptId?: string | undefined
+  readonly turn?: number | undefined
+  /** Epoch milliseconds of its first event. */
+  readonly at: number
+}
+
+export interface Approval {
+  readonly options: readonly PermissionOption[]
+  /** Why it was asked. */
+  readonly why: readonly RuleReason[]
+  readonly askedAt: number
+  readonly expiresAt: number
+  /** Present when the user is asked for something, not for leave. */
+  readonly question?: Question | undefined
+  readonly answer?: {
+    allowed: boolean
+    by: string
+    optionId?: string | undefined
+    reason?: string | undefined
+    content?: QuestionContent | undefined
+  }
+}
+
+export interface CallEntry {
+  readonly type: 'call'
+  readonly id: string
+  readonly name: string
+  readonly title: string
+  readonly kind: ToolKind
+  readonly status: CallStatus
+  readonly rawInput: unknown
+  readonly locations: readonly ToolLocation[]
+  /** What the tool made for the screen (text, diffs). Without it show `rawOutput.forModel`. */
+  readonly content: readonly ToolCallContent[]
+  readonly rawOutput?: RawOutput
+  /** Live output while it runs; empty once the outcome is there. */
+  readonly output: LiveOutput
+  readonly outputInfo?: OutputInfo
+  readonly exit?: ExitInfo
+  readonly reason?: FailureReason
+  readonly progress?: { message: string; done?: number | undefined; total?: number | undefined }
+  readonly timing?: {
+    waitMs: number
+    runMs: number
+    cached?: boolean | undefined
+    retries?: number | undefined
+  }
+  readonly approval?: Approval
+  /** What it had left running in the background has ended. */
+  readonly backgroundEnd?: {
+    exit?: ExitInfo | undefined
+    reason?: FailureReason | undefined
+    /** Epoch milliseconds. */
+    at: number
+  }
+  readonly promptId?: string | undefined
+  readonly turn?: number | undefined
+  readonly announcedAt: number
+  /** When it began to run. */
+  readonly startedAt?: number
+  readonly endedAt?: number
+}
+
+/** How a prompt ended. */
+export interface EndEntry {
+  readonly type: 'end'
+  /** The prompt's id. */
+  readonly id: string
+  readonly reason: EndReason
+  readonly stopReason: StopReason
+  /** A plain sentence where the model said nothing. */
+  readonly text?: string | undefined
+  /** Its last calls failed for one cause. */
+  readonly failures?: FailurePattern
+  readonly at: number
+}
+
+/** What a reader should know beside the conversation, in the place where it happened. */
+export interface NoteEntry {
+  readonly type: 'note'
+  readonly id: string
+  readonly event: Extract<SandlotEvent, { type: 'compacted' | 'model_changed' }>
+  readonly at: number
+}
+
+export type Entry = MessageEntry | CallEntry | EndEntry | NoteEntry
+
+const ROLE = {
+  user_message_chunk: 'user',
+  agent_message_chunk: 'assistant',
+  agent_thought_chunk: 'thought',
+} as const satisfies Partial<Record<EventKind, MessageEntry['role']>>
+
+/** A message as far as it is known. */
+export function messageEntry(
+  event: EventOf<keyof typeof ROLE>,
+  text: string,
+  settled: boolean,
+): MessageEntry {
+  const meta = metaOf(event)
+  return {
+    type: 'message',
+    id: event.messageId,
+    role: ROLE[event.sessionUpdate],
+    text,
+    settled,
+    promptId: meta.promptId,
+    turn: meta.turn,
+    at: meta.at,
+  }
+}
+
+/** False for what was only ever live. */
+export function isSettled(entry: Entry): boolean {
+  return entry.type !== 'message' || entry.settled
+}
