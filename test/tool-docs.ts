@@ -20,13 +20,13 @@ Which tools there are is set by \`SANDLOT_TOOLS_ENABLED\` and \`SANDLOT_BUILTIN_
         "weather::forecast": { "cacheTtlMs": 60000 }
       },
       "users": {
-        "<user id>": { "tools": { "run_shell_command": false }, "modeCeiling": "manual" },
+        "ada@example.org": { "tools": { "run_shell_command": false }, "modeCeiling": "manual" },
         "<another>": { "tools": false }
       },
       "instructions": { "operator": { "file": "house-rules.md" }, "team": "We write TypeScript." }
     }
 
-What is set for a user wins over everything else. A tool's time limit is at least 1 second and at most 300; after it the
+What is set for a [person or a team](people.md) wins over everything else. A tool's time limit is at least 1 second and at most 300; after it the
 tool is told to stop, and two seconds later the call is over whatever the tool does.
 `
 

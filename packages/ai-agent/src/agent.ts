@@ -1,9 +1,10 @@
 /** One running agent, put together: store, sandboxes, model, tools, sessions. Owns what it opens and closes it. */
 import { join } from 'node:path'
 import type { AgentConnection, Stream } from '@agentclientprotocol/sdk'
-import type { AgentStatus } from '@sandlot/shared/acp-meta'
+import type { AgentStatus, AgentUser } from '@sandlot/shared/acp-meta'
 import { messageOf } from '@sandlot/shared/errors'
 import type { Mode } from '@sandlot/shared/mode'
+import { MCP_SIGN_IN_PATH } from '@sandlot/shared/mcp-client'
 import { openSessionStore } from '@sandlot/storage/sessions/sqlite'
 import { ClientServers } from './acp/client-servers.ts'
 import { guardedFetch } from './acp/guarded-fetch.ts'
@@ -12,18 +13,20 @@ import { serveAcp } from './acp/server.ts'
 import type { AgentConfig } from './config.ts'
 import { deploymentKeys } from './keys.ts'
 import { startOfDay } from './limits/budgets.ts'
+import { limitsFor } from './limits/settings.ts'
 import { RETRY_RULES } from './loop-retry.ts'
 import { AgentMetrics } from './metrics/agent-metrics.ts'
+import { documentUrlOf } from './mcp/client-document.ts'
 import { openMcp } from './mcp/open-mcp.ts'
 import { createDemoModel } from './model/demo.ts'
 import type { Model } from './model/model.ts'
 import type { ModelSettings } from './model/settings.ts'
 import { createOpenAIModel } from './model/openai.ts'
+import { People } from './people/people.ts'
 import { createPolicies } from './policies/index.ts'
 import { createToolMetrics } from './policies/tool-metrics.ts'
 import { SYSTEM_PROMPT } from './prompt.ts'
 import { openSandboxes } from './sandbox-backend.ts'
-import { hostRules } from './rules/host-rules.ts'
 import { RuleBook } from './rules/rule-book.ts'
 import { ruleSettings } from './rules/rules-config.ts'
 import { createScheduler } from './scheduler/scheduler.ts'
@@ -40,12 +43,11 @@ import { instructionsFor } from './tools-config/instructions.ts'
 import { offeredToolsOf } from './tools-config/offered-registry.ts'
 import { type ToolListing, listedTools } from './tools-config/tool-listing.ts'
 import { offeredTools, offersAnything } from './tools-config/tool-offer.ts'
-import { modeCeilingOf } from './tools-config/user-settings.ts'
+import { lowerMode, personalSettings } from './tools-config/user-settings.ts'
 import type { Tool, ToolLog } from './tools/tool.ts'
+import { userNetwork } from './user-network.ts'
 
 const VERSION = '0.1.0'
-/** On the service: where authorization servers of MCP servers send users back to. */
-const MCP_SIGN_IN_PATH = '/oauth/mcp'
 /** Milliseconds that a shutdown waits for prompts to end, or to let go. */
 const END_MS = 20_000
 /** Milliseconds that a list of tools waits for MCP servers. */
@@ -81,10 +83,14 @@ export async function openAgent(
 ): Promise<Agent> {
   const keys = deploymentKeys(config.dataFolder, config.deployment)
   const store = await openSessionStore(join(config.dataFolder, 'sessions.db'))
-  const asksForHosts = config.file.rules?.hosts === 'ask' && config.sandbox.network !== 'none'
+  const people = await People.open(store.people, log)
+  const personal = personalSettings(config.file, (userId) => people.emailOf(userId))
   const rules = new RuleBook(store.rules, ruleSettings(config.file.rules), Date.now)
+  const asksForHosts = config.file.rules?.hosts === 'ask'
+  const network = userNetwork(config.sandbox.network, asksForHosts, personal, rules)
   const sandboxes = openSandboxes(config, keys, store.ledger, log, {
-    rulesOf: async (userId) => hostRules(await rules.of(userId), asksForHosts),
+    ofUsers: network.options,
+    emailOf: (userId) => people.emailOf(userId),
   })
   const { model, fallbacks } = createModels(config)
   const leaving = new AbortController()
@@ -95,7 +101,7 @@ export async function openAgent(
     toolsEnabled: config.toolsEnabled,
     builtinTools: config.builtinTools,
     tools: config.file.tools,
-    users: config.file.users,
+    personal,
   }
   // Without tools for anybody there is nothing to start. A call that the model makes up finds nothing.
   const anyTools = offersAnything(offer)
@@ -103,17 +109,24 @@ export async function openAgent(
   const secrets = new UserSecrets({ rows: store.secrets, vault, hide, now: Date.now })
   const mcp = openMcp({
     specs: anyTools ? config.mcpServers : [],
-    builtin: anyTools ? [...builtinTools(), ...(asksForHosts ? [allowHost(rules)] : []), ...moreTools] : [],
+    builtin: anyTools
+      ? [
+          ...builtinTools(),
+          ...(network.asksAnybody ? [allowHost(rules, (userId) => network.mayAsk(userId))] : []),
+          ...moreTools,
+        ]
+      : [],
     folder: join(config.dataFolder, 'mcp'),
     secrets,
     redirectUrl: `${config.publicUrl}${MCP_SIGN_IN_PATH}`,
+    documentUrl: documentUrlOf(config.publicUrl),
     sandbox: (userId, signal) => sandboxes.acquire(userId, signal),
     broughtFetch: (userId) =>
       guardedFetch(async (host, port) => hostRefusal(await rules.of(userId), host, port)),
     log,
   })
   mcp.servers.start()
-  const clientServers = new ClientServers({ mcp, hide, log, ...(beside === undefined ? {} : { beside }) })
+  const clientServers = new ClientServers({ mcp, hide, ...(beside === undefined ? {} : { beside }) })
   const metrics = createToolMetrics()
   const prompts = new AgentMetrics()
   const scheduler = createScheduler({
@@ -147,7 +160,7 @@ export async function openAgent(
     fallbacks,
     maxTurns: config.limits.everybody.maxTurns,
     limitsOf: (userId) => ({
-      ...(config.limits.users.get(userId) ?? config.limits.everybody),
+      ...limitsFor(config.limits, userId, people.emailOf(userId)),
       spentToday: () => store.spentSince(userId, startOfDay(Date.now())),
     }),
     retry: RETRY_RULES,
@@ -172,8 +185,9 @@ export async function openAgent(
     ...(anyTools ? { clientServers } : {}),
     metrics: () => prompts.report(metrics),
     instructions: store.instructions,
+    saw: (user: AgentUser) => people.saw(user),
     modeCeilingOf: (userId: string, said: Mode | undefined) =>
-      modeCeilingOf(userId, config.file.users ?? {}, said),
+      lowerMode(personal.of(userId).modeCeiling, said),
     status,
     version: VERSION,
     log,
@@ -184,6 +198,7 @@ export async function openAgent(
     await within(END_MS, manager.leave(), log, 'prompts did not let go in time')
     await within(END_MS, mcp.close(), log, 'MCP servers did not end in time')
     await attempt(sandboxes.close(), log, 'the sandboxes could not be let go')
+    await people.settled()
     await store.close()
   }
   return {
@@ -194,7 +209,7 @@ export async function openAgent(
       const patience = AbortSignal.timeout(LIST_MS)
       const all = await mcp.servers.toolsOf(LOCAL_USER_ID, patience)
       const states = await mcp.servers.states(LOCAL_USER_ID, patience)
-      const offered = offeredTools(LOCAL_USER_ID, all.listTools(), { ...offer, users: {} })
+      const offered = offeredTools(LOCAL_USER_ID, all.listTools(), { ...offer, personal: undefined })
       return { running: true, tools: listedTools(all.listTools(), offered), servers: states }
     },
     resume: () => manager.resumeUnfinished(),

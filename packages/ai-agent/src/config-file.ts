@@ -11,7 +11,7 @@ import { limitsSection } from './limits/settings.ts'
 import { mcpServersSection } from './mcp/mcp-config.ts'
 import { instructionsSection } from './tools-config/instructions.ts'
 import { toolsSection } from './tools-config/tool-settings.ts'
-import { usersSection } from './tools-config/user-settings.ts'
+import { teamsSection, usersSection } from './tools-config/user-settings.ts'
 import { rulesSection } from './rules/rules-config.ts'
 import { modelsSection, pricesSection } from './model/settings.ts'
 
@@ -23,6 +23,7 @@ export const configFile = z.strictObject({
   rules: rulesSection.optional(),
   tools: toolsSection.optional(),
   users: usersSection.optional(),
+  teams: teamsSection.optional(),
   instructions: instructionsSection.optional(),
   mcpServers: mcpServersSection.optional(),
 })

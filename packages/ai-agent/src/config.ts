@@ -4,7 +4,7 @@ import { dirname, join, resolve } from 'node:path'
 import { ConfigError, type Environment, flag, readConfig, wholeNumber } from '@sandlot/shared/config'
 import { nearest } from '@sandlot/shared/config-names'
 import { messageOf } from '@sandlot/shared/errors'
-import { type Mode, mode } from '@sandlot/shared/events'
+import { type Mode, mode } from '@sandlot/shared/mode'
 import type { SandboxLimits, SandboxProfile } from '@sandlot/sandbox/backend'
 import { readLimits } from '@sandlot/sandbox/limit-settings'
 import type { HostOptions } from '@sandlot/sandbox/host-guard'
@@ -15,6 +15,7 @@ import { type LimitSettings, budgetVariables, limitsCost, readBudgets } from './
 import { type ModelsSettings, modelVariables, readModels, unpriced } from './model/settings.ts'
 import { type ServerSpec, readServerSpecs } from './mcp/server-spec.ts'
 import { type DeploymentInstructions, readInstructions } from './tools-config/instructions.ts'
+import { normalKey } from './people/person-key.ts'
 import { unknownToolProblems } from './tools-config/tool-offer.ts'
 import { type NetworkConfig, readNetwork } from './network-config.ts'
 
@@ -79,7 +80,7 @@ export interface SandboxConfig {
   runtime: string | undefined
   /** Of those whom `debugUsers` does not name. */
   profile: SandboxProfile
-  /** User ids. */
+  /** User ids, and e-mail addresses in small letters. */
   debugUsers: ReadonlySet<string>
   /** Warm sandboxes to keep. */
   pool: number | 'auto'
@@ -115,9 +116,14 @@ export interface AgentConfig {
   file: ConfigFile
   /** What the operator and the team tell the agent in every session. */
   instructions: DeploymentInstructions
+  /** What a program that an editor has us start beside us should find: as if the editor had started it. */
+  ownEnvironment: Readonly<Record<string, string>>
   /** Values that must never appear in a log. */
   secrets: readonly string[]
 }
+
+/** Nothing of it is ours, and nothing of it is a secret. */
+const OWN_ENVIRONMENT = ['PATH', 'HOME', 'USER', 'LOGNAME', 'SHELL', 'LANG', 'LC_ALL', 'TERM', 'TMPDIR']
 
 /** `toolNames`: the built-in tools there are. @throws ConfigError with every problem at once. */
 export function readAgentConfig(toolNames: readonly string[], env: Environment = process.env): AgentConfig {
@@ -141,11 +147,13 @@ export function readAgentConfig(toolNames: readonly string[], env: Environment =
   }
   const tls = readTls(read.DOCKER_CERT_PATH, read.DOCKER_TLS_VERIFY, problems)
   const builtinTools = readToolNames(read.SANDLOT_BUILTIN_TOOLS, toolNames, problems)
-  const network = readNetwork(read, problems)
   const limits = readLimits(read, problems)
   const configPath = resolve(read.SANDLOT_CONFIG ?? join(dataFolder, 'sandlot.json'))
   const file = readConfigFile(configPath, read.SANDLOT_CONFIG !== undefined, problems)
-  problems.push(...unknownToolProblems(file.tools, file.users, toolNames))
+  const named = { ...placed('users', file.users), ...placed('teams', file.teams) }
+  problems.push(...unknownToolProblems(file.tools, named, toolNames))
+  const someHaveIt = Object.values(named).some(({ network: own }) => own?.mode === 'egress')
+  const network = readNetwork(read, problems, someHaveIt)
   const instructions = readInstructions(file.instructions, dirname(configPath), problems)
   const mcpSecrets: string[] = []
   const mcpServers = readServerSpecs(
@@ -194,7 +202,7 @@ export function readAgentConfig(toolNames: readonly string[], env: Environment =
       host: readHost(read),
       runtime: read.SANDLOT_SANDBOX_RUNTIME,
       profile: read.SANDLOT_SANDBOX_PROFILE,
-      debugUsers: new Set(namesIn(read.SANDLOT_SANDBOX_DEBUG_USERS ?? '')),
+      debugUsers: new Set(namesIn(read.SANDLOT_SANDBOX_DEBUG_USERS ?? '').map(normalKey)),
       pool: read.SANDLOT_SANDBOX_POOL,
       idle: {
         pauseAfterMs: read.SANDLOT_SANDBOX_PAUSE_AFTER_MS,
@@ -206,6 +214,9 @@ export function readAgentConfig(toolNames: readonly string[], env: Environment =
     publicUrl: read.SANDLOT_PUBLIC_URL ?? `http://127.0.0.1:${read.PORT}`,
     file,
     instructions,
+    ownEnvironment: Object.fromEntries(
+      OWN_ENVIRONMENT.flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]]])),
+    ),
     secrets: [
       ...(apiKey === undefined ? [] : [apiKey]),
       ...(models?.fallbacks ?? []).map((model) => model.apiKey).filter((key) => key !== ''),
@@ -213,6 +224,11 @@ export function readAgentConfig(toolNames: readonly string[], env: Environment =
       ...mcpSecrets,
     ],
   }
+}
+
+/** What is set for people, by where it stands in the file. */
+function placed<S>(section: string, settings: Readonly<Record<string, S>> = {}): Record<string, S> {
+  return Object.fromEntries(Object.entries(settings).map(([key, set]) => [`${section}.${key}`, set]))
 }
 
 function secretsOf(network: NetworkConfig): string[] {

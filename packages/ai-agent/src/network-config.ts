@@ -5,7 +5,11 @@ import { z } from 'zod'
 
 export type NetworkConfig =
   | 'none'
-  | { egress: Required<Pick<EgressPolicyOptions, 'allow' | 'credentials' | 'budgets'>> }
+  | {
+      egress: Required<Pick<EgressPolicyOptions, 'allow' | 'credentials' | 'budgets'>>
+      /** False: only those whom an administrator has named have it. */
+      everybody: boolean
+    }
 
 /** As they stand in the environment. */
 export interface NetworkSettings {
@@ -23,9 +27,12 @@ const credentials = z.record(
   z.strictObject({ header: z.string().optional(), value: z.string().min(1) }),
 )
 
-/** Adds what is wrong to `problems`, a sentence for each. Never quotes a credential. */
-export function readNetwork(read: NetworkSettings, problems: string[]): NetworkConfig {
-  if (read.SANDLOT_SANDBOX_NETWORK === 'none') {
+/**
+ * Adds what is wrong to `problems`, a sentence for each. Never quotes a credential. `someHaveIt`: there are people for whom an
+ * administrator has set `egress`.
+ */
+export function readNetwork(read: NetworkSettings, problems: string[], someHaveIt = false): NetworkConfig {
+  if (read.SANDLOT_SANDBOX_NETWORK === 'none' && !someHaveIt) {
     if (read.SANDLOT_EGRESS_ALLOW !== undefined)
       problems.push('SANDLOT_EGRESS_ALLOW: it says nothing without SANDLOT_SANDBOX_NETWORK=egress')
     return 'none'
@@ -44,7 +51,7 @@ export function readNetwork(read: NetworkSettings, problems: string[]): NetworkC
   }
   check('SANDLOT_EGRESS_ALLOW', { allow: egress.allow }, problems)
   check('SANDLOT_EGRESS_CREDENTIALS', { allow: [], credentials: egress.credentials }, problems)
-  return { egress }
+  return { egress, everybody: read.SANDLOT_SANDBOX_NETWORK === 'egress' }
 }
 
 function check(name: string, options: EgressPolicyOptions, problems: string[]): void {

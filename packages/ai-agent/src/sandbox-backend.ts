@@ -32,10 +32,12 @@ export function openSandboxes(
   keys: DeploymentKeys,
   ledger: SandboxLedger,
   log: ToolLog,
-  ofUsers: UserRulesOptions = {},
+  people: { ofUsers?: UserRulesOptions; emailOf?: (userId: string) => string | undefined } = {},
 ): AgentSandboxes {
   const backend = createBackend(config, keys)
   const { image, limits, host, runtime, network, idle, profile, debugUsers } = config.sandbox
+  const debugs = (userId: string): boolean =>
+    debugUsers.has(userId) || debugUsers.has(people.emailOf?.(userId) ?? userId)
   const sandboxes = createSandboxes({
     backend,
     ledger,
@@ -48,8 +50,9 @@ export function openSandboxes(
     pool: { size: config.sandbox.backend === 'docker' ? config.sandbox.pool : 0 },
     idle,
     ...(runtime === undefined ? {} : { runtime }),
-    profileFor: (userId) => (userId !== undefined && debugUsers.has(userId) ? 'debug' : profile),
-    network: network === 'none' ? 'none' : { egress: { ...network.egress, ...auditTo(log), ...ofUsers } },
+    profileFor: (userId) => (userId !== undefined && debugs(userId) ? 'debug' : profile),
+    network:
+      network === 'none' ? 'none' : { egress: { ...network.egress, ...auditTo(log), ...people.ofUsers } },
     log: (message, { error, ...about }) =>
       log.warn({ ...about, ...(error === undefined ? {} : { error: messageOf(error) }) }, message),
   })

@@ -39,6 +39,7 @@ describe('the network of sandboxes', () => {
         credentials: { 'mirror.example.org': { value: 'Bearer canary' } },
         budgets: { connections: 8, bytes: 2 * 1024 * 1024 },
       },
+      everybody: true,
     })
     expect(config.secrets).toEqual(['Bearer canary'])
   })

@@ -102,7 +102,8 @@ export const promptAccepted = z.object({ sessionId, promptId: z.string(), reques
 export const agentStatus = z.object({
   ready: z.boolean(),
   reasons: z.array(z.object({ part: z.string(), ok: z.boolean(), message: z.string() })),
-  model: z.object({ name: z.string(), demo: z.boolean() }),
+  /** `images`: whether it takes them. */
+  model: z.object({ name: z.string(), demo: z.boolean(), images: z.boolean().optional() }),
   defaultMode: mode,
 })
 export type AgentStatus = z.infer<typeof agentStatus>

@@ -36,7 +36,7 @@ interface Followed {
   notes: readonly string[]
 }
 
-type Parts = Pick<AcpParts, 'manager' | 'model' | 'log' | 'modeCeilingOf'>
+type Parts = Pick<AcpParts, 'manager' | 'model' | 'log' | 'modeCeilingOf' | 'saw'>
 
 export class ClientConnection {
   readonly #client: AgentContext
@@ -89,6 +89,7 @@ export class ClientConnection {
   /** Who asks. Throws `bad_request` when our own service does not say so. A foreign client is always the local user. */
   user(meta: unknown): AgentUser {
     const user = this.#ours ? parseParams(withUser, meta, '_meta').sandlot.user : LOCAL_USER
+    this.#parts.saw?.(user)
     const modeCeiling = this.#parts.modeCeilingOf?.(user.id, user.modeCeiling) ?? user.modeCeiling
     return modeCeiling === undefined ? user : { ...user, modeCeiling }
   }
@@ -191,6 +192,12 @@ export class ClientConnection {
   /** A sentence to a foreign client, outside the log. */
   async say(sessionId: string, text: string): Promise<void> {
     await this.#client.notify(methods.client.session.update, { sessionId, update: spoken(text) })
+  }
+
+  /** The same in brackets, before what the agent says next, to whom it concerns; never in anybody's way. */
+  tell(sessionId: string, text: string): void {
+    const update = spoken(`(${text})\n\n`)
+    if (!this.#closed.aborted) void this.#notify(methods.client.session.update, { sessionId, update })
   }
 
   async accepted(sessionId: string, promptId: string, requestId: string | undefined): Promise<void> {

@@ -1,13 +1,14 @@
 /** What the handlers of one client's requests work with. */
-import type { AgentStatus } from '@sandlot/shared/acp-meta'
+import type { AgentStatus, AgentUser } from '@sandlot/shared/acp-meta'
 import type { AgentMetricsReport } from '@sandlot/shared/agent-metrics'
 import { messageOf } from '@sandlot/shared/errors'
-import type { Mode } from '@sandlot/shared/events'
+import type { Mode } from '@sandlot/shared/mode'
 import type { InstructionRows } from '@sandlot/storage/sessions/instructions'
 import type { SignedIn } from '../mcp/oauth-sign-ins.ts'
 import type { UserSecrets } from '../secrets/user-secrets.ts'
 import type { SessionManager } from '../session-manager.ts'
 import type { ToolLog } from '../tools/tool.ts'
+import type { ClientServers } from './client-servers.ts'
 import type { ClientConnection } from './connection.ts'
 import { toRequestError } from './errors.ts'
 
@@ -23,10 +24,14 @@ export interface AcpParts {
   secrets?: UserSecrets
   /** What people want the agent to keep to. Absent: nobody can say. */
   instructions?: InstructionRows
+  /** Somebody asks whom the service has let in. */
+  saw?: (user: AgentUser) => void
   /** The highest mode that an administrator lets this user have, where the configuration says so. */
   modeCeilingOf?: (userId: string, said: Mode | undefined) => Mode | undefined
   /** A person is back from where an MCP server let them sign in. Absent: there are no such servers. */
   finishSignIn?: (userId: string, answer: URLSearchParams) => Promise<SignedIn>
+  /** The MCP servers of clients. Absent: nobody has tools here, so there is no use for any. */
+  clientServers?: ClientServers
   /** What was counted since the start. Absent: nothing is. */
   metrics?: () => AgentMetricsReport
   status(): Promise<AgentStatus>

@@ -4,6 +4,7 @@
  */
 import { wholeNumber } from '@sandlot/shared/config'
 import { z } from 'zod'
+import { byPerson } from '../people/person-key.ts'
 import type { Budgets } from './budgets.ts'
 
 const dollars = z
@@ -37,8 +38,8 @@ const personLimits = z.strictObject({
   costPerDay: amount.optional(),
 })
 
-/** The section `limits`. `users`: by user id. */
-export const limitsSection = z.strictObject({ users: z.record(z.string(), personLimits).optional() })
+/** The section `limits`. `users`: by user id or e-mail address. */
+export const limitsSection = z.strictObject({ users: byPerson(personLimits).optional() })
 
 export interface PromptLimits {
   maxTurns: number
@@ -47,7 +48,7 @@ export interface PromptLimits {
 
 export interface LimitSettings {
   everybody: PromptLimits
-  /** By user id. */
+  /** By user id or e-mail address. */
   users: ReadonlyMap<string, PromptLimits>
 }
 
@@ -68,6 +69,15 @@ export function readBudgets(
     ([userId, own]) => [userId, promptLimits({ ...all, ...own })] as const,
   )
   return { everybody: promptLimits(all), users: new Map(users) }
+}
+
+/** What holds for one person: what stands under the id, else under the address, else everybody's. */
+export function limitsFor(
+  { users, everybody }: LimitSettings,
+  userId: string,
+  email: string | undefined,
+): PromptLimits {
+  return users.get(userId) ?? (email === undefined ? undefined : users.get(email)) ?? everybody
 }
 
 function promptLimits(set: z.output<typeof personLimits>): PromptLimits {

@@ -9,7 +9,7 @@ export type ToolsOf = (userId: string, signal: AbortSignal, sessionId?: string) 
 export function offeredToolsOf(all: ToolsOf, settings: OfferSettings): ToolsOf {
   const nothing = createRegistry()
   /** What everybody has of a registry, which is the same object as long as nothing about it changes. */
-  const everybodys = new WeakMap<ToolRegistry, ToolRegistry>()
+  const everybodys = new WeakMap<ToolRegistry, Map<string, ToolRegistry>>()
   const untouched =
     settings.toolsEnabled && settings.builtinTools === 'all' && Object.keys(settings.tools ?? {}).length === 0
 
@@ -21,12 +21,19 @@ export function offeredToolsOf(all: ToolsOf, settings: OfferSettings): ToolsOf {
   return async (userId, signal, sessionId) => {
     if (!hasAnyTools(userId, settings)) return nothing
     const from = await all(userId, signal, sessionId)
-    if (hasOwnTools(userId, settings.users)) return offer(userId, from)
-    if (untouched) return from
-    const known = everybodys.get(from)
-    if (known !== undefined) return known
-    const made = offer(userId, from)
-    everybodys.set(from, made)
+    if (hasOwnTools(userId, settings)) return offer(userId, from)
+    const withheld = withheldFrom(userId, from)
+    if (untouched && withheld === '') return from
+    const known = everybodys.get(from) ?? new Map<string, ToolRegistry>()
+    everybodys.set(from, known)
+    const made = known.get(withheld) ?? offer(userId, from)
+    known.set(withheld, made)
     return made
   }
+}
+
+/** The tools that say of themselves that they are not for this user, as one text. */
+function withheldFrom(userId: string, registry: ToolRegistry): string {
+  const tools = registry.listTools().filter(({ offeredTo }) => offeredTo?.(userId) === false)
+  return tools.map(({ id }) => id).join(' ')
 }

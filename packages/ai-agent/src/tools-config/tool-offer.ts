@@ -2,7 +2,7 @@
 import { nearest } from '@sandlot/shared/config-names'
 import type { Tool } from '../tools/tool.ts'
 import { type ToolsSection, configuredTool } from './tool-settings.ts'
-import type { UsersSection } from './user-settings.ts'
+import type { PersonalSettings, UserSettings } from './user-settings.ts'
 
 export interface OfferSettings {
   /** `SANDLOT_TOOLS_ENABLED`. */
@@ -10,14 +10,15 @@ export interface OfferSettings {
   /** `SANDLOT_BUILTIN_TOOLS`, by name. */
   builtinTools: readonly string[] | 'all'
   tools?: ToolsSection | undefined
-  users?: UsersSection | undefined
+  /** What an administrator has set for single people. */
+  personal?: PersonalSettings | undefined
 }
 
 /** The tools among `tools` that this user is offered, as the operator has configured them. An administrator's word for the user is the last. */
 export function offeredTools(userId: string, tools: readonly Tool[], settings: OfferSettings): Tool[] {
-  const { toolsEnabled, builtinTools, tools: section = {}, users = {} } = settings
+  const { toolsEnabled, builtinTools, tools: section = {}, personal } = settings
   if (!hasAnyTools(userId, settings)) return []
-  const own = ownTools(userId, users)
+  const own = personal?.of(userId).tools
 
   const forEverybody = ({ id, name }: Tool): boolean => {
     const listed = id.includes('::') || builtinTools === 'all' || builtinTools.includes(name)
@@ -26,42 +27,42 @@ export function offeredTools(userId: string, tools: readonly Tool[], settings: O
     return enabled && (toolsEnabled || own === true)
   }
   const offered = (tool: Tool): boolean => {
+    if (tool.offeredTo?.(userId) === false) return false
     const said = typeof own === 'object' && Object.hasOwn(own, tool.id) ? own[tool.id] : undefined
     return said ?? forEverybody(tool)
   }
   return tools.filter(offered).map((tool) => configuredTool(tool, section))
 }
 
-function ownTools(userId: string, users: UsersSection): boolean | Record<string, boolean> | undefined {
-  return Object.hasOwn(users, userId) ? users[userId]?.tools : undefined
-}
-
 /** False for a user who has no tools, whichever there are. */
-export function hasAnyTools(userId: string, { toolsEnabled, users = {} }: OfferSettings): boolean {
-  const own = ownTools(userId, users)
+export function hasAnyTools(userId: string, { toolsEnabled, personal }: OfferSettings): boolean {
+  const own = personal?.of(userId).tools
   return typeof own === 'boolean' ? own : toolsEnabled || own !== undefined
 }
 
 /** Whether this user is offered something else than everybody. */
-export function hasOwnTools(userId: string, users: UsersSection = {}): boolean {
-  return ownTools(userId, users) !== undefined
+export function hasOwnTools(userId: string, { personal }: OfferSettings): boolean {
+  return personal?.of(userId).tools !== undefined
 }
 
 /** Whether anybody is offered any tool. */
-export function offersAnything({ toolsEnabled, users = {} }: OfferSettings): boolean {
-  return toolsEnabled || Object.keys(users).some((userId) => ownTools(userId, users) !== undefined)
+export function offersAnything({ toolsEnabled, personal }: OfferSettings): boolean {
+  return toolsEnabled || (personal?.all ?? []).some(({ tools }) => tools !== undefined)
 }
 
-/** A sentence for each built-in tool that the sections name and that there is not. `known`: the ids of those there are. */
+/**
+ * A sentence for each built-in tool that the sections name and that there is not. `people`: by where it stands in the file.
+ * `known`: the ids of those there are.
+ */
 export function unknownToolProblems(
   tools: ToolsSection | undefined,
-  users: UsersSection | undefined,
+  people: Readonly<Record<string, UserSettings>>,
   known: readonly string[],
 ): string[] {
   const named = [
     ...Object.keys(tools ?? {}).map((id) => ['tools', id] as const),
-    ...Object.entries(users ?? {}).flatMap(([userId, { tools: own }]) =>
-      typeof own === 'object' ? Object.keys(own).map((id) => [`users.${userId}.tools`, id] as const) : [],
+    ...Object.entries(people).flatMap(([place, { tools: own }]) =>
+      typeof own === 'object' ? Object.keys(own).map((id) => [`${place}.tools`, id] as const) : [],
     ),
   ]
   // What a server offers is not known before it is asked.

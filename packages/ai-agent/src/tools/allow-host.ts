@@ -15,8 +15,11 @@ const input = z.strictObject({
   why: z.string().max(500).optional().describe('What it is needed for, in a few words, for the user.'),
 })
 
-/** What was answered “for this session” or “always” is a rule by now; what was allowed once becomes one for this message. */
-export function allowHost(rules: RuleBook): Tool {
+/**
+ * What was answered “for this session” or “always” is a rule by now; what was allowed once becomes one for this
+ * message. `mayAsk`: whose agent may ask.
+ */
+export function allowHost(rules: RuleBook, mayAsk: (userId: string) => boolean = () => true): Tool {
   return defineTool({
     id: 'allow_host',
     name: 'allow_host',
@@ -26,6 +29,7 @@ export function allowHost(rules: RuleBook): Tool {
     input,
     readOnly: false,
     repeatable: true,
+    offeredTo: mayAsk,
     title: (args) => `Let the sandbox reach ${textArg(args, 'host') ?? 'a host'}`,
     requests: ({ host, port }) => [{ kind: 'host', host, port }],
     // oxlint-disable-next-line require-yield

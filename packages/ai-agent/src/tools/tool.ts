@@ -219,6 +219,8 @@ export interface Tool<Input extends z.ZodObject = z.ZodObject> {
   rateLimit?: RateLimit
   /** Calls of it that run at once, of everybody together; absent: as many as come. */
   concurrency?: number
+  /** False for users who have nothing of it; absent: it is for everybody. Asked at each prompt's start. */
+  offeredTo?: (userId: string) => boolean
   /** One line for the system prompt, where the tool is there. */
   hint?: string
   /** Only for a read-only tool: the same arguments give the same result for this long (default 300,000 ms). `version` changes when results do. */

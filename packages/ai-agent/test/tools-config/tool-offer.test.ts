@@ -3,7 +3,7 @@ import { AgentBench, ask, echoTool, newSession, outcomes } from '../agent-fixtur
 import { textAnswer, toolCalls } from '../fake-provider.ts'
 import { offeredToolsOf } from '../../src/tools-config/offered-registry.ts'
 import { type OfferSettings, offeredTools, unknownToolProblems } from '../../src/tools-config/tool-offer.ts'
-import { modeCeilingOf } from '../../src/tools-config/user-settings.ts'
+import { lowerMode, personalSettings } from '../../src/tools-config/user-settings.ts'
 import { builtinTools } from '../../src/tools/builtin/index.ts'
 import { createRegistry } from '../../src/tools/registry.ts'
 import type { Tool } from '../../src/tools/tool.ts'
@@ -39,23 +39,32 @@ describe('who is offered what', () => {
   })
 
   test('an administrator’s setting for a user wins over the operator’s, in both directions', () => {
-    const users = {
-      off: { tools: false },
-      on: { tools: true },
-      some: { tools: { echo: true, 'srv::look': false } },
-    }
+    const personal = personalSettings({
+      users: {
+        off: { tools: false },
+        on: { tools: true },
+        some: { tools: { echo: true, 'srv::look': false } },
+      },
+    })
     const both = [echoTool(), remote]
-    expect(names('off', { ...EVERYTHING, users }, both)).toEqual([])
-    expect(names('some', { ...EVERYTHING, users }, both)).toEqual(['echo'])
-    expect(names('on', { toolsEnabled: false, builtinTools: 'all', users }, both)).toEqual(['echo', 'look'])
-    expect(names('some', { toolsEnabled: false, builtinTools: 'all', users }, both)).toEqual(['echo'])
-    expect(names('constructor', { ...EVERYTHING, users }, both)).toEqual(['echo', 'look'])
+    expect(names('off', { ...EVERYTHING, personal }, both)).toEqual([])
+    expect(names('some', { ...EVERYTHING, personal }, both)).toEqual(['echo'])
+    expect(names('on', { toolsEnabled: false, builtinTools: 'all', personal }, both)).toEqual([
+      'echo',
+      'look',
+    ])
+    expect(names('some', { toolsEnabled: false, builtinTools: 'all', personal }, both)).toEqual(['echo'])
+    expect(names('constructor', { ...EVERYTHING, personal }, both)).toEqual(['echo', 'look'])
   })
 
   test('a built-in tool that there is not is named, with the one that was meant', () => {
     const known = builtinTools().map(({ id }) => id)
     expect(
-      unknownToolProblems({ echo: {}, ech: {}, 'srv::any': {} }, { u: { tools: { glop: false } } }, known),
+      unknownToolProblems(
+        { echo: {}, ech: {}, 'srv::any': {} },
+        { 'users.u': { tools: { glop: false } } },
+        known,
+      ),
     ).toEqual([
       'tools: there is no tool ech; did you mean echo?',
       'users.u.tools: there is no tool glop; did you mean glob?',
@@ -63,10 +72,10 @@ describe('who is offered what', () => {
   })
 
   test('the lower ceiling of the two holds', () => {
-    const users = { ada: { modeCeiling: 'manual' as const } }
-    expect(modeCeilingOf('ada', users, 'yolo')).toBe('manual')
-    expect(modeCeilingOf('ada', { ada: { modeCeiling: 'yolo' } }, 'auto-edit')).toBe('auto-edit')
-    expect(modeCeilingOf('bob', users, undefined)).toBeUndefined()
+    expect(lowerMode('manual', 'yolo')).toBe('manual')
+    expect(lowerMode('yolo', 'auto-edit')).toBe('auto-edit')
+    expect(lowerMode(undefined, 'manual')).toBe('manual')
+    expect(lowerMode(undefined, undefined)).toBeUndefined()
   })
 })
 
@@ -74,8 +83,8 @@ test('a registry of everybody is made once, and a user without tools asks for no
   const all = createRegistry()
   all.register(echoTool())
   let asked = 0
-  const users = { off: { tools: false } }
-  const settings = { ...EVERYTHING, tools: { echo: { timeoutMs: 2000 } }, users }
+  const personal = personalSettings({ users: { off: { tools: false } } })
+  const settings = { ...EVERYTHING, tools: { echo: { timeoutMs: 2000 } }, personal }
   const toolsOf = offeredToolsOf(async () => {
     asked++
     return all

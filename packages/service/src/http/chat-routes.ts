@@ -103,16 +103,18 @@ function messageOf(frame: ServerFrame): StreamMessage {
 
 async function optionsOf(c: Ctx, parts: Parts, request: ChatRequest): Promise<RunOptions> {
   const { account, via } = c.var.caller
-  const { id, role } = account
+  const { id, role, email } = account
   const requestId = request.requestId ?? newId('r')
   return {
-    user: { id, role },
+    user: { id, role, email },
     agent: parts.agent,
     log: parts.log.child({ user: id, requestId: c.var.requestId }),
     owns: (sessionId) => parts.sessions.owns(id, sessionId),
     requestId,
     sessionId: request.sessionId,
     text: request.message,
+    images: request.images,
+    uploads: parts.uploads,
     mode: request.mode,
     // Whoever holds a key has a script that cannot be asked; the sandbox is the limit. A browser keeps its default.
     create: via === 'key' ? { mode: 'yolo' } : {},

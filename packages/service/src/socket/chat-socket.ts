@@ -61,8 +61,8 @@ export function serveChatSocket(socket: WebSocket, options: ChatSocketOptions): 
     if (frame.type === 'ai_chat_event') metrics.eventOut(frame.event._meta.sandlot.live === true)
     socket.send(JSON.stringify(frame))
   }
-  const { id, role } = caller.account
-  const chat = new Chat({ ...options, send, user: { id, role } })
+  const { id, role, email } = caller.account
+  const chat = new Chat({ ...options, send, user: { id, role, email } })
   const leave = sockets.add({ caller, send, close })
 
   const onText = async (text: string): Promise<void> => {

@@ -8,6 +8,7 @@ import type { Migrations } from '../database.ts'
 import { type InstructionsTable, addInstructions } from './instructions.ts'
 import { type RulesTable, addRuleEnds, addRules } from './rules.ts'
 import { type SecretsTable, addSecrets } from './secrets.ts'
+import { type PeopleTable, addPeople } from './people.ts'
 import { addUsageCost } from './usage.ts'
 
 interface SessionsTable {
@@ -131,6 +132,7 @@ export interface SessionsSchema {
   rules: RulesTable
   secrets: SecretsTable
   instructions: InstructionsTable
+  people: PeopleTable
 }
 
 export const sessionsMigrations: Migrations = {
@@ -142,6 +144,7 @@ export const sessionsMigrations: Migrations = {
   '006_secrets': { up: addSecrets },
   '007_instructions': { up: addInstructions },
   '008_rule_ends': { up: addRuleEnds },
+  '009_people': { up: addPeople },
 }
 
 async function createTables(db: Kysely<unknown>): Promise<void> {

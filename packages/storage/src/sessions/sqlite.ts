@@ -8,6 +8,7 @@ import { storedRules } from './rules.ts'
 import type { SessionsSchema } from './schema.ts'
 import { sessionsMigrations } from './schema.ts'
 import { storedInstructions } from './instructions.ts'
+import { storedPeople } from './people.ts'
 import { storedSecrets } from './secrets.ts'
 import type { SessionReader, SessionStore } from './store.ts'
 import { sessionWrites } from './writes.ts'
@@ -29,6 +30,7 @@ export async function openSessionStore(path: string): Promise<SessionStore> {
     rules: withTypedFailures(path, storedRules(db)),
     secrets: withTypedFailures(path, storedSecrets(db)),
     instructions: withTypedFailures(path, storedInstructions(db)),
+    people: withTypedFailures(path, storedPeople(db)),
     appendOutput: (sessionId, callId, offset, bytes, epoch) =>
       output.append(sessionId, callId, offset, bytes, epoch),
     close: async () => {

@@ -18,7 +18,7 @@ const EVENTS_PER_INSERT = 1_000
 
 type Writes = Omit<
   SessionStore,
-  keyof SessionReader | 'ledger' | 'rules' | 'secrets' | 'instructions' | 'appendOutput'
+  keyof SessionReader | 'ledger' | 'rules' | 'secrets' | 'instructions' | 'people' | 'appendOutput'
 >
 
 export function sessionWrites(db: Kysely<SessionsSchema>, commits: GroupCommit<SessionsSchema>): Writes {

@@ -1,0 +1,46 @@
+/**
+ * Who is who: the e-mail address under which sign-in knows a user id. The service says it with every request; it is kept, so
+ * that settings which name an address hold for prompts that a restart takes up again, before anybody has asked for anything.
+ */
+import { messageOf } from '@sandlot/shared/errors'
+import type { PeopleRows } from '@sandlot/storage/sessions/people'
+import type { ToolLog } from '../tools/tool.ts'
+
+export class People {
+  readonly #known: Map<string, string>
+  readonly #rows: PeopleRows
+  readonly #log: ToolLog
+  #kept: Promise<void> = Promise.resolve()
+
+  static async open(rows: PeopleRows, log: ToolLog): Promise<People> {
+    return new People(rows, await rows.all(), log)
+  }
+
+  private constructor(rows: PeopleRows, known: ReadonlyMap<string, string>, log: ToolLog) {
+    this.#rows = rows
+    this.#known = new Map(known)
+    this.#log = log
+  }
+
+  /** In small letters, as sign-in compares them. Undefined when nobody has said it. */
+  emailOf(userId: string): string | undefined {
+    return this.#known.get(userId)
+  }
+
+  /** Somebody who was let in. Holds at once. */
+  saw({ id, email }: { id: string; email?: string | undefined }): void {
+    const said = email?.toLowerCase()
+    if (said === undefined || this.#known.get(id) === said) return
+    this.#known.set(id, said)
+    this.#kept = this.#kept
+      .then(() => this.#rows.put(id, said))
+      .catch((error: unknown) => {
+        this.#log.warn({ userId: id, error: messageOf(error) }, 'an e-mail address could not be kept')
+      })
+  }
+
+  /** Resolves when everything that was said is kept, or cannot be. Never rejects. */
+  settled(): Promise<void> {
+    return this.#kept
+  }
+}
