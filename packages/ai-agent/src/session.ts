@@ -3,7 +3,9 @@
  * the log goes through one queue, so that decisions see the log as it is.
  */
 import { SandlotError } from '@sandlot/shared/errors'
-import { type Mode, type SessionEvent, MODES, makeMeta, makeSandlotEvent } from '@sandlot/shared/events'
+import { type Mode, MODES } from '@sandlot/shared/mode'
+import { type SessionEvent, makeSandlotEvent } from '@sandlot/shared/events'
+import { makeMeta } from '@sandlot/shared/event-meta'
 import type { SessionSummary } from '@sandlot/shared/frames'
 import type { QuestionContent } from '@sandlot/shared/question'
 import type { Ownership, SessionRow } from '@sandlot/storage/sessions/store'
@@ -199,6 +201,14 @@ export class Session {
   async left(): Promise<void> {
     this.forget()
     await this.#core.running?.driven
+  }
+
+  /** Resolves when no prompt runs any more, also none that waited behind another. */
+  async settled(): Promise<void> {
+    for (let last: Running | undefined; last !== this.#core.running; ) {
+      last = this.#core.running
+      await last?.driven
+    }
   }
 
   /** Let go of clocks and readers; the object is not used again. */

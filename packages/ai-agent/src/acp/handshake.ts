@@ -23,13 +23,13 @@ export function addHandshake(app: AgentApp, serving: Serving): void {
 }
 
 /** Whatever version the client wants: ours, the only one that we speak. */
-function capabilities({ version, takesImages = false }: AcpParts): InitializeResponse {
+function capabilities({ version, takesImages = false, clientServers }: AcpParts): InitializeResponse {
   return {
     protocolVersion: PROTOCOL_VERSION,
     agentCapabilities: {
       loadSession: true,
       promptCapabilities: { image: takesImages, audio: false, embeddedContext: true },
-      mcpCapabilities: { http: false, sse: false },
+      mcpCapabilities: { http: clientServers !== undefined, sse: false },
       sessionCapabilities: { list: {}, resume: {}, close: {}, delete: {} },
       _meta: { sandlot: { version: 1, extensions: [EXT.approve, EXT.cancelCall, EXT.status] } },
     },

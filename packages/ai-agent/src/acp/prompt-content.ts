@@ -2,8 +2,9 @@
 import type { ContentBlock } from '@agentclientprotocol/sdk'
 import { SandlotError } from '@sandlot/shared/errors'
 import { MAX_MESSAGE_CHARS } from '@sandlot/shared/frames'
+import { MAX_IMAGES, MAX_MESSAGE_IMAGE_BYTES, WITHOUT_WORDS } from '@sandlot/shared/images'
 import type { ModelImage } from '../model/model.ts'
-import { MAX_IMAGES, checkImage } from '../tools/image-content.ts'
+import { checkImage } from '../tools/image-content.ts'
 
 export interface PromptContent {
   text: string
@@ -34,8 +35,15 @@ export function promptContent(blocks: readonly ContentBlock[], takesImages = fal
       'too_large',
       `A message may have ${MAX_IMAGES} images; this one has ${images.length}.`,
     )
-  // Some providers refuse a message without words.
-  return { text: text.trim() === '' ? '(an image, without words)' : text, images }
+  const bytes = images.reduce((sum, { data }) => sum + Math.floor((data.length * 3) / 4), 0)
+  if (bytes > MAX_MESSAGE_IMAGE_BYTES) {
+    const [most, is] = [MAX_MESSAGE_IMAGE_BYTES, bytes].map((n) => `${(n / 1024 / 1024).toFixed(1)} MiB`)
+    throw new SandlotError(
+      'too_large',
+      `The images of a message may have ${most} together; these have ${is}.`,
+    )
+  }
+  return { text: text.trim() === '' ? WITHOUT_WORDS : text, images }
 }
 
 function partOf(block: ContentBlock): string | ModelImage {

@@ -22,7 +22,7 @@ export function addPromptRequests(app: AgentApp, serving: Serving): void {
           const session = await manager.get(user.id, params.sessionId)
           connection.following(session)
           await connection.sayNotes(session)
-          const said = connection.ours ? undefined : await runSlashCommand(session, text)
+          const said = connection.ours ? undefined : await runSlashCommand(session, text, parts)
           if (said !== undefined) {
             await connection.say(session.id, said)
             return undefined

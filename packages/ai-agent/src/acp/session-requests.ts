@@ -3,7 +3,7 @@ import { isAbsolute } from 'node:path/posix'
 import { type AgentApp, type McpServer, methods } from '@agentclientprotocol/sdk'
 import { type AgentUser, loadSessionMeta, newSessionMeta } from '@sandlot/shared/acp-meta'
 import { SandlotError } from '@sandlot/shared/errors'
-import { type Mode, mode as modeShape } from '@sandlot/shared/events'
+import { type Mode, mode as modeShape } from '@sandlot/shared/mode'
 import { WORKSPACE } from '../prompt.ts'
 import type { Session } from '../session.ts'
 import { allows, configOptionsOf, modesOf, setConfigOption } from './config-options.ts'
@@ -31,7 +31,10 @@ export function addSessionRequests(app: AgentApp, serving: Serving): void {
         const chosen = meta?.sessionId === undefined ? {} : { sessionId: meta.sessionId }
         const session = await manager.create({ userId: user.id, cwd, mode, ...chosen })
         connection.follow(session, 0)
-        connection.greet(session, [...firstNotes(session), ...serversNote(params.mcpServers)])
+        connection.greet(session, [
+          ...firstNotes(session),
+          ...bringServers(serving, session, params.mcpServers),
+        ])
         return { sessionId: session.id, ...settings(session, user) }
       }),
     )
@@ -44,7 +47,10 @@ export function addSessionRequests(app: AgentApp, serving: Serving): void {
         checkedCwd(params.cwd)
         const session = await manager.get(user.id, params.sessionId)
         const seq = await connection.follow(session, after).ready
-        connection.greet(session, [...firstNotes(session), ...serversNote(params.mcpServers)])
+        connection.greet(session, [
+          ...firstNotes(session),
+          ...bringServers(serving, session, params.mcpServers),
+        ])
         return { ...settings(session, user), ...(connection.ours ? { _meta: { sandlot: { seq } } } : {}) }
       }),
     )
@@ -56,7 +62,10 @@ export function addSessionRequests(app: AgentApp, serving: Serving): void {
         checkedCwd(params.cwd)
         const session = await manager.get(user.id, params.sessionId)
         connection.following(session)
-        connection.greet(session, [...firstNotes(session), ...serversNote(params.mcpServers ?? [])])
+        connection.greet(session, [
+          ...firstNotes(session),
+          ...bringServers(serving, session, params.mcpServers),
+        ])
         return settings(session, user)
       }),
     )
@@ -89,6 +98,7 @@ export function addSessionRequests(app: AgentApp, serving: Serving): void {
         // How the calls of a prompt that this has stopped ended.
         await connection.sentThrough(session.id, session.seq)
         connection.unfollow(session.id)
+        await parts.clientServers?.leave(user.id, session.id)
         return {}
       }),
     )
@@ -99,6 +109,7 @@ export function addSessionRequests(app: AgentApp, serving: Serving): void {
         const user = connection.user(params._meta)
         await connection.admit(params.sessionId, () => manager.delete(user.id, params.sessionId))
         connection.unfollow(params.sessionId)
+        await parts.clientServers?.leave(user.id, params.sessionId)
         return {}
       }),
     )
@@ -155,8 +166,25 @@ function firstNotes({ cwd, seq }: Session): string[] {
   return [`I work in a sandbox of my own, in ${WORKSPACE}; it does not see your folder ${cwd}.`]
 }
 
-function serversNote(servers: readonly McpServer[]): string[] {
-  if (servers.length === 0) return []
-  const names = servers.map(({ name }) => name).join(', ')
-  return [`I do not use the MCP servers of your editor (${names}), only those of this Sandlot.`]
+/**
+ * The servers that a client names for this session, from now on; absent (a resume that says nothing): those it had. Our own
+ * service names none, and what a page says is not a client's word about this machine.
+ */
+function bringServers(
+  { parts, connection }: Serving,
+  session: Session,
+  servers: readonly McpServer[] | null | undefined,
+): string[] {
+  if (servers == null) return []
+  if (connection.ours) {
+    if (servers.length === 0) return []
+    throw new SandlotError('forbidden', 'MCP servers of a session come from a client at this machine.')
+  }
+  const { clientServers } = parts
+  if (clientServers !== undefined)
+    return clientServers.bring(session, servers, {
+      closed: connection.closed,
+      say: (text) => connection.tell(session.id, text),
+    })
+  return servers.length === 0 ? [] : ['There are no tools here, so your MCP servers are not used.']
 }

@@ -3,14 +3,24 @@
  * session. Our own page has buttons for these.
  */
 import type { AvailableCommand } from '@agentclientprotocol/sdk'
-import { MODES, type SessionEvent, mode as modeShape } from '@sandlot/shared/events'
+import { MODES, mode as modeShape } from '@sandlot/shared/mode'
+import type { SessionEvent } from '@sandlot/shared/events'
+import type { ServerState } from '../mcp/mcp-servers.ts'
 import type { Session } from '../session.ts'
+import type { ClientServers } from './client-servers.ts'
+
+export interface CommandParts {
+  clientServers?: Pick<ClientServers, 'states'>
+}
 
 interface SlashCommand {
   about: AvailableCommand
   /** Answers what is said about it. */
-  run: (session: Session, argument: string) => Promise<string>
+  run: (session: Session, argument: string, parts: CommandParts) => Promise<string>
 }
+
+/** Milliseconds that `/mcp` waits for servers that are being started. */
+const STATES_MS = 15_000
 
 const COMMANDS: readonly SlashCommand[] = [
   {
@@ -31,16 +41,25 @@ const COMMANDS: readonly SlashCommand[] = [
     about: { name: 'usage', description: 'How full the model’s context is, and what the session has cost' },
     run: async (session) => usageText(session.log),
   },
+  {
+    about: { name: 'mcp', description: 'Which MCP servers there are in this session, and how they stand' },
+    run: async (session, _argument, { clientServers }) =>
+      serversText((await clientServers?.states(session, AbortSignal.timeout(STATES_MS))) ?? []),
+  },
 ]
 
 /** For `available_commands_update`. */
 export const AVAILABLE_COMMANDS: AvailableCommand[] = COMMANDS.map(({ about }) => about)
 
 /** What is said about the command in this message; undefined when it is none. */
-export async function runSlashCommand(session: Session, text: string): Promise<string | undefined> {
+export async function runSlashCommand(
+  session: Session,
+  text: string,
+  parts: CommandParts = {},
+): Promise<string | undefined> {
   const [, name, argument = ''] = /^\/([a-z]+)(?:\s+([^\n]*))?$/.exec(text.trim()) ?? []
   const command = COMMANDS.find(({ about }) => about.name === name)
-  return command?.run(session, argument.trim())
+  return command?.run(session, argument.trim(), parts)
 }
 
 function usageText(log: readonly SessionEvent[]): string {
@@ -49,4 +68,20 @@ function usageText(log: readonly SessionEvent[]): string {
     return 'The model’s provider has not counted any tokens in this session yet.'
   const cost = last.cost === undefined ? '' : ` It has cost ${last.cost.amount} ${last.cost.currency}.`
   return `${last.used} of the ${last.size} tokens that the model can hold are used.${cost}`
+}
+
+const STATE_WORDS: Record<ServerState['state'], string> = {
+  ready: 'ready',
+  unavailable: 'cannot be used',
+  needs_auth: 'wants you to sign in',
+}
+
+function serversText(states: readonly ServerState[]): string {
+  if (states.length === 0) return 'There are no MCP servers in this session.'
+  const lines = states.map(({ name, state, why, tools, problems }) => {
+    const names = tools.map((tool) => tool.name).join(', ')
+    const more = [why, state === 'ready' ? names || 'no tools' : undefined, ...problems.slice(0, 3)]
+    return `- ${name}: ${[STATE_WORDS[state], ...more.filter((words) => words !== undefined)].join('; ')}`
+  })
+  return lines.join('\n')
 }

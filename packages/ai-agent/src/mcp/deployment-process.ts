@@ -86,7 +86,9 @@ export async function startDeploymentProcess(options: DeploymentProcess): Promis
     async ending() {
       // Its pipe may end a moment before it does.
       await Promise.race([gone, sleep(GRACE_MS)])
-      return closed ? 'it was stopped' : endingOf(child, command, stderr.lastLine())
+      // One that could not be run at all may be closed by us before we hear of its end.
+      const ran = CANNOT_RUN[child.exitCode ?? 0] === undefined
+      return closed && ran ? 'it was stopped' : endingOf(child, command, stderr.lastLine())
     },
   }
 }

@@ -1,15 +1,21 @@
 /** MCP over HTTP. The SDK does sessions and resumption; this adds bounds, and an end to calls whose stream is over. */
-import { type JSONRPCMessage, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
+import {
+  type FetchLike,
+  type JSONRPCMessage,
+  StreamableHTTPClientTransport,
+} from '@modelcontextprotocol/client'
 import { boundedFetch } from './bounded-fetch.ts'
 import { STREAM_ENDED } from './client-info.ts'
-import type { OAuthAccess } from './oauth-access.ts'
+import type { ServerAccess } from './server-access.ts'
 
 export interface HttpTransportOptions {
   url: string
   headers: Readonly<Record<string, string>>
-  auth: OAuthAccess | undefined
+  auth: ServerAccess | undefined
   /** Bytes of one message. */
   maxMessageBytes: number
+  /** Default: the one of this process. */
+  fetch?: FetchLike | undefined
 }
 
 type SendOptions = NonNullable<Parameters<StreamableHTTPClientTransport['send']>[1]>
@@ -26,11 +32,11 @@ export class HttpTransport extends StreamableHTTPClientTransport {
   /** Why an answer was cut off, in words. */
   cutOff: string | undefined
 
-  constructor({ url, headers, auth, maxMessageBytes }: HttpTransportOptions) {
+  constructor({ url, headers, auth, maxMessageBytes, fetch: base }: HttpTransportOptions) {
     const told = (error: Error): void => {
       this.cutOff = error.message
     }
-    const bounded = boundedFetch(maxMessageBytes, told)
+    const bounded = boundedFetch(maxMessageBytes, told, base)
     super(new URL(url), {
       // Redirects are followed within the origin only, as the SDK does by default: headers go nowhere else.
       fetch: auth?.watch(bounded) ?? bounded,

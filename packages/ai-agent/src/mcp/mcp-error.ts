@@ -1,6 +1,6 @@
 /** Everything that can go wrong between us and a server, as one failure of a call. The only file that knows the SDK's errors. */
 import {
-  OAuthError,
+  InsufficientScopeError,
   ProtocolError,
   ProtocolErrorCode,
   SdkError,
@@ -12,6 +12,7 @@ import {
 import { messageOf } from '@sandlot/shared/errors'
 import { CallFailure } from '../tools/call-failure.ts'
 import { STREAM_ENDED } from './client-info.ts'
+import type { Challenge } from './server-access.ts'
 
 const SHOWN_CHARS = 500
 
@@ -20,14 +21,26 @@ export class ServerUnavailable extends Error {
   override readonly name = 'ServerUnavailable'
 }
 
-/** The user has to sign in first: at `url`, or where access to the server is set up. */
+/** What a person has to do: at `url`, or where access to the server is set up. `wanted`: they have signed in, and this is more. */
+export interface Connecting {
+  url?: string | undefined
+  wanted?: string | undefined
+}
+
+/** The user has to sign in first, or to allow more. */
 export class NeedsAuth extends Error {
   override readonly name = 'NeedsAuth'
-  readonly url: string | undefined
-  constructor(message: string, url?: string, options?: ErrorOptions) {
-    super(message, options)
-    this.url = url
+  readonly connecting: Connecting
+  constructor(message: string, { cause, ...connecting }: Connecting & ErrorOptions = {}) {
+    super(message, { cause })
+    this.connecting = connecting
   }
+}
+
+/** The token was understood and allows too little; undefined when it is not that. */
+export function challengeOf(error: unknown): Challenge | undefined {
+  if (!(error instanceof InsufficientScopeError)) return undefined
+  return { scope: error.requiredScope, resourceMetadataUrl: error.resourceMetadataUrl }
 }
 
 /** The server has forgotten our session; a new one may be begun. What was asked was not done. */
@@ -36,11 +49,7 @@ export function isForgottenSession(error: unknown): boolean {
 }
 
 export function isUnauthorized(error: unknown): boolean {
-  return (
-    error instanceof UnauthorizedError ||
-    (error instanceof SdkHttpError && error.status === 401) ||
-    (error instanceof OAuthError && error.code !== 'server_error')
-  )
+  return error instanceof UnauthorizedError || (error instanceof SdkHttpError && error.status === 401)
 }
 
 export function isTimeout(error: unknown): boolean {
@@ -67,8 +76,10 @@ function httpReason(error: SdkHttpError): string {
   return `it answered ${status ?? 'with an error'}: ${error.message.replace(/^Error POSTing to endpoint: /, '')}`
 }
 
-/** `fetch failed` says nothing; its cause does. */
+/** `fetch failed` says nothing, whatever is wrapped round it; its cause does. */
 function fetchReason(error: unknown): string {
+  const wrapped = error instanceof SdkError ? error.cause : undefined
+  if (wrapped instanceof TypeError && wrapped.cause instanceof Error) return fetchReason(wrapped)
   if (error instanceof TypeError && error.cause instanceof Error)
     return `it cannot be reached (${error.cause.message === '' ? error.cause.name : error.cause.message})`
   return messageOf(error)
@@ -83,10 +94,10 @@ export function callFailureOf(
   if (error instanceof CallFailure) return error
   if (error instanceof UrlElicitationRequiredError) {
     const url = error.elicitations.find((one) => 'url' in one)?.url
-    return new NeedsAuthFailure(server, url, because)
+    return new NeedsAuthFailure(server, { url }, because)
   }
-  if (error instanceof NeedsAuth) return new NeedsAuthFailure(server, error.url, because)
-  if (isUnauthorized(error)) return new NeedsAuthFailure(server, undefined, because)
+  if (error instanceof NeedsAuth) return new NeedsAuthFailure(server, error.connecting, because)
+  if (isUnauthorized(error)) return new NeedsAuthFailure(server, {}, because)
   if (error instanceof ServerUnavailable)
     return new CallFailure('unavailable', `${server} cannot be used now: ${error.message}.`, {
       ...because,
@@ -132,18 +143,16 @@ function wentAway(server: string, tool: string, why: string, because: ErrorOptio
 /** Carries the address beside the words: it is for the person, not for the model. */
 export class NeedsAuthFailure extends CallFailure {
   readonly server: string
-  readonly url: string | undefined
-  constructor(server: string, url: string | undefined, options: ErrorOptions) {
+  readonly connecting: Connecting
+  constructor(server: string, connecting: Connecting, options: ErrorOptions) {
+    const { url, wanted } = connecting
+    const what = wanted === undefined ? `connect ${server} first` : `allow ${server} more first: ${wanted}`
     const how =
       url === undefined
         ? 'They can do that where its access is set up.'
         : 'A link to do so is shown to them with this call.'
-    super(
-      'needs_auth',
-      `The user has to connect ${server} first. ${how} Say so, and try again once they have.`,
-      options,
-    )
+    super('needs_auth', `The user has to ${what}. ${how} Say so, and try again once they have.`, options)
     this.server = server
-    this.url = url
+    this.connecting = connecting
   }
 }

@@ -18,14 +18,19 @@ export interface McpServersParts {
   log: ToolLog
 }
 
-/** How a server is for one user, for people. */
-export interface ServerState {
+/** How a server is, for people. */
+export interface ServerStanding {
   name: string
   state: Offered['state']
   why?: string
-  /** Of its tools: id and model's name of those that are offered; a line for each that cannot be. */
-  tools: { id: string; name: string }[]
+  /** A line for each of its tools that cannot be offered. */
   problems: readonly string[]
+}
+
+/** How a server is for one user, for people. */
+export interface ServerState extends ServerStanding {
+  /** Id and model's name of those of its tools that are offered. */
+  tools: { id: string; name: string }[]
 }
 
 /** Users whose servers are remembered. One that was forgotten is made again when its user comes back. */

@@ -1,8 +1,9 @@
 /** The servers of a deployment, put together from their parts; owned and closed by the agent. */
+import type { FetchLike } from '@modelcontextprotocol/client'
 import type { Sandbox } from '@sandlot/sandbox/sandbox'
 import type { ToolRegistry } from '../tools/registry.ts'
 import type { Tool, ToolLog } from '../tools/tool.ts'
-import { McpServers, type ServerState } from './mcp-servers.ts'
+import { McpServers, type ServerStanding, type ServerState } from './mcp-servers.ts'
 import type { SecretStore } from './oauth-access.ts'
 import { type SignedIn, SignIns } from './oauth-sign-ins.ts'
 import { makeServer } from './open-server.ts'
@@ -19,7 +20,11 @@ export interface OpenMcpOptions {
   secrets: SecretStore
   /** Where authorization servers send users back to. */
   redirectUrl: string
+  /** Where our description of ourselves is published for them (`documentUrlOf`); absent: nowhere. */
+  documentUrl?: string | undefined
   sandbox: (userId: string, signal: AbortSignal) => Promise<Sandbox>
+  /** How HTTP servers that a session of this user brought are reached: their addresses are nobody's in whom we trust. */
+  broughtFetch?: (userId: string) => FetchLike
   log: ToolLog
 }
 
@@ -32,6 +37,8 @@ export interface Mcp {
   toolsOf(userId: string, signal: AbortSignal, sessionId?: string): Promise<ToolRegistry>
   /** How each server is for this user, and in this session, now. */
   states(userId: string, signal: AbortSignal, sessionId?: string): Promise<ServerState[]>
+  /** How each server that the session brought was when its last prompt began; nothing before the first. */
+  standing(userId: string, sessionId: string): ServerStanding[]
   /**
    * Connect the servers that a client brought for a session: from its next prompt on it has their tools, beside the
    * deployment's, in place of what it brought before. Answers for each what it is called here, or why it cannot be used;
@@ -48,9 +55,9 @@ export interface Mcp {
 
 /** Starts nothing; see `McpServers.start`. @throws ToolDefinitionError for the built-in tools. */
 export function openMcp(options: OpenMcpOptions): Mcp {
-  const { specs, builtin, folder, secrets, redirectUrl, sandbox, log } = options
+  const { specs, builtin, folder, secrets, redirectUrl, documentUrl, sandbox, log } = options
   const guard = createProcessGuard()
-  const signIns = new SignIns({ secrets, redirectUrl, log })
+  const signIns = new SignIns({ secrets, redirectUrl, documentUrl, log })
   const parts = {
     folder,
     guard,
@@ -67,7 +74,10 @@ export function openMcp(options: OpenMcpOptions): Mcp {
   })
   const sessions = new SessionServers({
     reserved: specs.map(({ name }) => name),
-    makeServer: (spec, userId) => makeServer(spec, userId, parts),
+    makeServer: (spec, userId) => {
+      const fetch = options.broughtFetch?.(userId)
+      return makeServer(spec, userId, fetch === undefined ? parts : { ...parts, fetch })
+    },
   })
   const broughtTo = (userId: string, sessionId: string | undefined): readonly McpServer[] =>
     sessionId === undefined ? [] : sessions.of(userId, sessionId)
@@ -75,6 +85,14 @@ export function openMcp(options: OpenMcpOptions): Mcp {
     servers,
     toolsOf: (userId, signal, sessionId) => servers.toolsOf(userId, signal, broughtTo(userId, sessionId)),
     states: (userId, signal, sessionId) => servers.states(userId, signal, broughtTo(userId, sessionId)),
+    standing: (userId, sessionId) =>
+      sessions
+        .of(userId, sessionId)
+        .flatMap(({ name, last, problems }) =>
+          last === undefined
+            ? []
+            : [{ name, state: last.state, problems, ...('why' in last ? { why: last.why } : {}) }],
+        ),
     bring: (userId, sessionId, brought) => sessions.bring(userId, sessionId, brought),
     leaveSession: (sessionId) => sessions.leave(sessionId),
     finishSignIn: (userId, answer) => signIns.finish(userId, answer),

@@ -1,5 +1,6 @@
 /** Puts one server together: where it runs, what it is given, how the user signs in. */
 import { join } from 'node:path'
+import type { FetchLike } from '@modelcontextprotocol/client'
 import { makeScrubber } from '@sandlot/shared/scrub'
 import type { Sandbox } from '@sandlot/sandbox/sandbox'
 import type { ToolLog } from '../tools/tool.ts'
@@ -7,11 +8,14 @@ import type { BytePipe } from './byte-pipe.ts'
 import { MAX_MESSAGE_BYTES } from './client-info.ts'
 import { startDeploymentProcess } from './deployment-process.ts'
 import { HttpTransport } from './http-transport.ts'
+import { MachineAccess } from './machine-access.ts'
 import type { OAuthAccess } from './oauth-access.ts'
+import { oauthFetch } from './oauth-fetch.ts'
 import type { ProcessGuard } from './process-guard.ts'
 import { type SecretOf, fillTemplate, fillTemplates } from './references.ts'
 import { startSandboxProcess } from './sandbox-process.ts'
 import { McpServer } from './server.ts'
+import type { ServerAccess } from './server-access.ts'
 import type { Opened } from './server-parts.ts'
 import type { HttpSpec, ServerSpec, StdioSpec } from './server-spec.ts'
 import { createStderrLog } from './stderr-log.ts'
@@ -25,6 +29,8 @@ export interface OpenServerParts {
   sandbox: (userId: string, signal: AbortSignal) => Promise<Sandbox>
   /** The access of a user to a server with OAuth. */
   access: (spec: HttpSpec, userId: string) => OAuthAccess
+  /** How HTTP servers are reached; default: as this process does. */
+  fetch?: FetchLike
   log: ToolLog
 }
 
@@ -36,19 +42,39 @@ export function makeServer(spec: ServerSpec, userId: string | undefined, parts: 
   const { log } = parts
   const secret = (name: string): Promise<string | undefined> =>
     userId === undefined ? Promise.resolve(undefined) : parts.secret(userId, name)
-  const access =
-    spec.kind === 'http' && spec.config.auth !== undefined && userId !== undefined
-      ? parts.access(spec, userId)
-      : undefined
+  const access = spec.kind === 'http' ? accessTo(spec, userId, parts) : undefined
   return new McpServer({
     spec,
     log,
-    signInUrl: async () => access?.signInUrl(),
+    access,
     settings: () => settingsOf(spec, secret),
     open: (settings, signal) =>
       spec.kind === 'http'
-        ? openHttp(spec, settings, access)
+        ? openHttp(spec, settings, access, parts.fetch)
         : openStdio(spec, userId, settings, signal, parts),
+  })
+}
+
+function accessTo(
+  spec: HttpSpec,
+  userId: string | undefined,
+  parts: OpenServerParts,
+): ServerAccess | undefined {
+  const { auth, url } = spec.config
+  if (auth?.type === 'oauth') return userId === undefined ? undefined : parts.access(spec, userId)
+  if (auth === undefined) return undefined
+  const { clientId, scope, issuer, algorithm } = auth
+  return new MachineAccess({
+    url,
+    clientId,
+    proof:
+      spec.privateKey === undefined
+        ? { secret: spec.clientSecret ?? '' }
+        : { privateKey: spec.privateKey, algorithm },
+    issuer,
+    scope,
+    fetch: oauthFetch({ named: issuer === undefined ? [url] : [url, issuer] }),
+    now: Date.now,
   })
 }
 
@@ -67,13 +93,15 @@ async function settingsOf(
 async function openHttp(
   spec: HttpSpec,
   headers: Readonly<Record<string, string>>,
-  access: OAuthAccess | undefined,
+  access: ServerAccess | undefined,
+  fetch: FetchLike | undefined,
 ): Promise<Opened> {
   const transport = new HttpTransport({
     url: spec.config.url,
     headers,
     auth: access,
     maxMessageBytes: MAX_MESSAGE_BYTES,
+    fetch,
   })
   return { transport, ending: () => transport.cutOff }
 }

@@ -7,7 +7,14 @@ import { orAborted } from '../tools/or-aborted.ts'
 import { createBackoff } from './backoff.ts'
 import { Connection } from './connection.ts'
 import type { Elicit, Elicitation, ElicitationAnswer } from './elicitation.ts'
-import { NeedsAuth, ServerUnavailable, isForgottenSession, isUnauthorized, reasonOf } from './mcp-error.ts'
+import {
+  NeedsAuth,
+  ServerUnavailable,
+  challengeOf,
+  isForgottenSession,
+  isUnauthorized,
+  reasonOf,
+} from './mcp-error.ts'
 import { type Offered, type Opened, type ServerCall, type ServerParts, digest } from './server-parts.ts'
 import type { ServerSpec } from './server-spec.ts'
 import { type ReadTools, type ToolDefinition, readToolDefinitions } from './tool-definition.ts'
@@ -32,6 +39,8 @@ export class McpServer {
   readonly #calls = new Map<ServerCall, Elicit>()
   #idleTimer: NodeJS.Timeout | undefined
   #retryTimer: NodeJS.Timeout | undefined
+  /** What the last prompt was offered. */
+  last: Offered | undefined
   /** Changes with the set of its tools. */
   revision = ++lastRevision
 
@@ -56,6 +65,12 @@ export class McpServer {
    * keeps failing costs nobody any time. Never rejects.
    */
   async offered(signal: AbortSignal): Promise<Offered> {
+    const offered = await this.#offer(signal)
+    this.last = offered
+    return offered
+  }
+
+  async #offer(signal: AbortSignal): Promise<Offered> {
     try {
       await this.#restartIfSettingsChanged()
       const running = this.#connection?.is.open === true
@@ -74,7 +89,7 @@ export class McpServer {
       } else if (running && this.#stale) await this.#relist()
       return { state: 'ready', tools: this.#known?.tools ?? [] }
     } catch (error) {
-      if (error instanceof NeedsAuth) return { state: 'needs_auth', url: error.url }
+      if (error instanceof NeedsAuth) return { state: 'needs_auth', connecting: error.connecting }
       return { state: 'unavailable', why: signal.aborted ? 'nobody waited for it' : reasonOf(error) }
     } finally {
       this.#restIfUnused()
@@ -148,8 +163,10 @@ export class McpServer {
         try {
           return await connection.call(tool, args, { ...options, signal: ctx.signal, meta })
         } catch (error) {
-          if (ctx.signal.aborted || again || !isForgottenSession(error)) throw await this.#told(error)
-          await this.#drop()
+          if (ctx.signal.aborted) throw error
+          const forgotten = isForgottenSession(error)
+          if (again || (!forgotten && (await this.#widened(error)) !== 'again')) throw await this.#told(error)
+          if (forgotten) await this.#drop()
         }
       }
     } finally {
@@ -167,9 +184,19 @@ export class McpServer {
     // The next prompt looks whether it is still there.
     if (this.spec.kind === 'http') this.#stale = true
     if (!isUnauthorized(error)) return error
-    return new NeedsAuth('the server wants the user to sign in', await this.#parts.signInUrl(), {
-      cause: error,
-    })
+    const url = await this.#parts.access?.signInUrl()
+    return new NeedsAuth('the server wants the user to sign in', { url, cause: error })
+  }
+
+  /** `again`: its token allows more now. @throws NeedsAuth, ServerUnavailable when it allows too little. */
+  async #widened(error: unknown): Promise<'again' | undefined> {
+    const challenge = challengeOf(error)
+    if (challenge === undefined) return undefined
+    const wider = await this.#parts.access?.widen(challenge)
+    if (wider === undefined)
+      throw new ServerUnavailable(`its key does not allow this (${reasonOf(error)})`, { cause: error })
+    if (wider !== 'again') throw wider
+    return wider
   }
 
   // ── Coming and going ──────────────────────────────────────────────────────────────────────────────────
@@ -194,24 +221,37 @@ export class McpServer {
   }
 
   async #open(): Promise<Connection> {
-    const { settings: read, open, log } = this.#parts
-    const signal = this.#closed.signal
+    const { log } = this.#parts
     let opened: Opened | undefined
-    try {
-      const settings = await read()
-      opened = await open(settings, signal)
-      const is = await this.#greet(opened, signal)
-      this.#connection = { is, opened, since: performance.now(), settings: digest(settings) }
-      this.#stale = false
-      log.info({ server: this.name }, 'an MCP server is ready')
-      return is
-    } catch (error) {
-      if (error instanceof NeedsAuth) throw error
-      if (isUnauthorized(error))
-        throw new NeedsAuth('the user has to sign in', await this.#parts.signInUrl(), { cause: error })
-      this.#failed(opened?.ending() ?? reasonOf(error))
-      throw new ServerUnavailable(this.#why, { cause: error })
+    for (let again = false; ; again = true) {
+      try {
+        const settings = await this.#parts.settings()
+        opened = await this.#parts.open(settings, this.#closed.signal)
+        const is = await this.#greet(opened, this.#closed.signal)
+        this.#connection = { is, opened, since: performance.now(), settings: digest(settings) }
+        this.#stale = false
+        log.info({ server: this.name }, 'an MCP server is ready')
+        return is
+      } catch (thrown) {
+        const error = await this.#explained(thrown)
+        if (error === 'again' && !again) continue
+        if (error instanceof NeedsAuth) throw error
+        this.#failed(opened?.ending() ?? reasonOf(error === 'again' ? thrown : error))
+        throw new ServerUnavailable(this.#why, { cause: thrown })
+      }
     }
+  }
+
+  /** What a failed start means: that the user has to do something, that it may go well now, or what it was. */
+  async #explained(error: unknown): Promise<unknown> {
+    try {
+      if ((await this.#widened(error)) === 'again') return 'again'
+    } catch (explained) {
+      return explained
+    }
+    if (!isUnauthorized(error)) return error
+    const url = await this.#parts.access?.signInUrl()
+    return new NeedsAuth('the user has to sign in', { url, cause: error })
   }
 
   /** The handshake and the first list of tools: a server that does not tell them is not there. */

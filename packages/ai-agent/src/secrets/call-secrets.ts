@@ -29,9 +29,13 @@ export function createCallSecrets(
       if (value.length >= MIN_CHARS) values.add(value)
       return value
     },
-    without: (said) =>
-      values.size === 0 ? said : (clean(said, [...values].toSorted(longest)) as typeof said),
+    without: (said) => (values.size === 0 ? said : withoutSecrets(said, [...values])),
   }
+}
+
+/** The same without these values, whatever it is made of. */
+export function withoutSecrets<T>(said: T, secrets: readonly string[]): T {
+  return clean(said, secrets.toSorted(longest)) as T
 }
 
 const longest = (a: string, b: string): number => b.length - a.length

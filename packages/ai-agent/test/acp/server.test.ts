@@ -1,97 +1,18 @@
 import {
-  type AnyMessage,
-  type ClientConnection,
   PROTOCOL_VERSION,
   type RequestPermissionRequest,
   type RequestPermissionResponse,
-  type SessionNotification,
-  client,
   methods,
 } from '@agentclientprotocol/sdk'
 import { EXT, approveResult, promptAccepted, sessionChanged } from '@sandlot/shared/acp-meta'
 import { type SessionEvent, metaOf } from '@sandlot/shared/events'
 import { describe, expect, test } from 'vitest'
-import { serveAcp } from '../../src/acp/server.ts'
-import type { AcpParts } from '../../src/acp/serving.ts'
-import { AgentBench, type Core, heldTool, whenIdle } from '../agent-fixture.ts'
+import { AgentBench, heldTool, whenIdle } from '../agent-fixture.ts'
 import { deltaChunk, sse, textAnswer, toolCalls } from '../fake-provider.ts'
+import { ADA, BOB, type TestClient, by, connect, newSession, text } from './test-client.ts'
 
 /** A PNG of one pixel. */
 const DOT = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
-const ADA = { id: 'u_ada', role: 'user' as const }
-const BOB = { id: 'u_bob', role: 'user' as const }
-
-interface TestClient extends AsyncDisposable {
-  connection: ClientConnection
-  updates: SessionNotification[]
-  others: { method: string; params: unknown }[]
-  request(method: string, params: object): Promise<Record<string, unknown>>
-}
-
-interface ClientOptions {
-  takesImages?: boolean
-  capabilities?: Record<string, unknown>
-  permission?: (request: RequestPermissionRequest) => Promise<RequestPermissionResponse>
-}
-
-/** A client and the agent, joined by in-memory streams. */
-async function connect(core: Core, options: ClientOptions = {}): Promise<TestClient> {
-  const parts: AcpParts = {
-    manager: core.manager,
-    defaultMode: 'auto-edit',
-    model: 'fake',
-    takesImages: options.takesImages ?? true,
-    status: () =>
-      Promise.resolve({
-        ready: true,
-        reasons: [],
-        model: { name: 'fake', demo: false },
-        defaultMode: 'auto-edit',
-      }),
-    version: '0.0.0',
-    log: { info: () => undefined, warn: (fields, message) => void core.warnings.push({ fields, message }) },
-  }
-  const there = new TransformStream<AnyMessage, AnyMessage>()
-  const back = new TransformStream<AnyMessage, AnyMessage>()
-  serveAcp({ readable: there.readable, writable: back.writable }, parts)
-  const updates: SessionNotification[] = []
-  const others: TestClient['others'] = []
-  let app = client({ name: 'test' })
-    .onNotification(methods.client.session.update, ({ params }) => void updates.push(params))
-    .onNotification('*', ({ method, params }) => void others.push({ method, params }))
-  const { permission } = options
-  if (permission !== undefined)
-    app = app.onRequest(methods.client.session.requestPermission, ({ params }) => permission(params))
-  const connection = app.connect({ readable: back.readable, writable: there.writable })
-  const request = (method: string, params: object): Promise<Record<string, unknown>> =>
-    connection.agent.request(method, params)
-  await request(methods.agent.initialize, {
-    protocolVersion: PROTOCOL_VERSION,
-    clientCapabilities: { _meta: options.capabilities ?? { sandlot: { version: 1 } } },
-  })
-  return {
-    connection,
-    updates,
-    others,
-    request,
-    [Symbol.asyncDispose]: async () => {
-      connection.close()
-      await connection.closed
-    },
-  }
-}
-
-const by = (user: object, more: object = {}) => ({ _meta: { sandlot: { user, ...more } } })
-const text = (words: string) => [{ type: 'text', text: words }]
-
-async function newSession(one: TestClient, params: object = by(ADA)): Promise<string> {
-  const { sessionId } = await one.request(methods.agent.session.new, {
-    cwd: '/workspace',
-    mcpServers: [],
-    ...params,
-  })
-  return String(sessionId)
-}
 
 describe('our own client', () => {
   test('a fork: a new session of one’s own, which both tabs hear of', async () => {
@@ -300,36 +221,42 @@ describe('our own client', () => {
     const sessionId = await newSession(one)
     const prompt = (params: object) =>
       one.request(methods.agent.session.prompt, { sessionId, prompt: text('hi'), ...params })
-    const wrong: [Promise<unknown>, number, string][] = [
-      [newSession(one, { ...by(ADA), cwd: 'relative' }), -32_602, 'bad_request'],
-      [newSession(one, by(ADA, { sessionId })), -32_600, 'conflict'],
-      [newSession(one, by({ ...ADA, modeCeiling: 'manual' }, { mode: 'yolo' })), -32_600, 'forbidden'],
-      [newSession(one, {}), -32_602, 'bad_request'],
-      [prompt({}), -32_602, 'bad_request'],
-      [prompt(by(BOB)), -32_002, 'not_found'],
-      [prompt({ ...by(ADA), sessionId: 'nobody' }), -32_002, 'not_found'],
-      [prompt({ ...by(ADA), prompt: text('  ') }), -32_602, 'bad_request'],
-      [prompt({ ...by(ADA), prompt: text('x'.repeat(200_001)) }), -32_602, 'too_large'],
+    const wrong: [() => Promise<unknown>, number, string][] = [
+      [() => newSession(one, { ...by(ADA), cwd: 'relative' }), -32_602, 'bad_request'],
+      [() => newSession(one, by(ADA, { sessionId })), -32_600, 'conflict'],
+      [() => newSession(one, by({ ...ADA, modeCeiling: 'manual' }, { mode: 'yolo' })), -32_600, 'forbidden'],
+      [() => newSession(one, {}), -32_602, 'bad_request'],
+      [() => prompt({}), -32_602, 'bad_request'],
+      [() => prompt(by(BOB)), -32_002, 'not_found'],
+      [() => prompt({ ...by(ADA), sessionId: 'nobody' }), -32_002, 'not_found'],
+      [() => prompt({ ...by(ADA), prompt: text('  ') }), -32_602, 'bad_request'],
+      [() => prompt({ ...by(ADA), prompt: text('x'.repeat(200_001)) }), -32_602, 'too_large'],
       [
-        prompt({ ...by(ADA), prompt: [{ type: 'audio', data: '', mimeType: 'audio/wav' }] }),
+        () => prompt({ ...by(ADA), prompt: [{ type: 'audio', data: '', mimeType: 'audio/wav' }] }),
         -32_602,
         'bad_request',
       ],
       [
-        one.request(methods.agent.session.setMode, { sessionId, modeId: 'wild', ...by(ADA) }),
+        () => one.request(methods.agent.session.setMode, { sessionId, modeId: 'wild', ...by(ADA) }),
         -32_602,
         'bad_request',
       ],
       [
-        one.request(methods.agent.session.load, { sessionId, cwd: '/workspace', mcpServers: [], ...by(BOB) }),
+        () =>
+          one.request(methods.agent.session.load, {
+            sessionId,
+            cwd: '/workspace',
+            mcpServers: [],
+            ...by(BOB),
+          }),
         -32_002,
         'not_found',
       ],
-      [one.request(methods.agent.session.list, { cursor: 'x', ...by(ADA) }), -32_602, 'bad_request'],
-      [one.request(EXT.approve, { sessionId, user: ADA }), -32_602, 'bad_request'],
+      [() => one.request(methods.agent.session.list, { cursor: 'x', ...by(ADA) }), -32_602, 'bad_request'],
+      [() => one.request(EXT.approve, { sessionId, user: ADA }), -32_602, 'bad_request'],
     ]
     for (const [request, code, ours] of wrong) {
-      await expect(request).rejects.toMatchObject({ code, data: { code: ours } })
+      await expect(request()).rejects.toMatchObject({ code, data: { code: ours } })
     }
     await expect(one.request('_nobody/knows', {})).rejects.toMatchObject({ code: -32_601 })
     expect(core.warnings).toEqual([])

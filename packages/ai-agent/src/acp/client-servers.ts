@@ -1,0 +1,253 @@
+/**
+ * The MCP servers that clients name for their sessions. What they are given (headers, environment) is held in memory, is
+ * hidden in the log, and is taken out of whatever their tools say.
+ */
+import { statSync } from 'node:fs'
+import type { McpServer } from '@agentclientprotocol/sdk'
+import { SandlotError } from '@sandlot/shared/errors'
+import { makeScrubber } from '@sandlot/shared/scrub'
+import type { ServerStanding, ServerState } from '../mcp/mcp-servers.ts'
+import type { Mcp } from '../mcp/open-mcp.ts'
+import type { BroughtServer } from '../mcp/session-servers.ts'
+import { withoutSecrets } from '../secrets/call-secrets.ts'
+import type { Session } from '../session.ts'
+import { type ToolRegistry, createRegistry } from '../tools/registry.ts'
+import type { Tool, ToolOutcome } from '../tools/tool.ts'
+
+export interface ClientServersParts {
+  mcp: Pick<Mcp, 'bring' | 'leaveSession' | 'toolsOf' | 'standing' | 'states'>
+  /**
+   * Where this agent is a program that the client started, on its user's machine: what programs there get of its
+   * environment, and they run there. Absent: they run in the user's sandbox.
+   */
+  beside?: Readonly<Record<string, string>>
+  /** Hears every value that the log must not show. */
+  hide: (secret: string) => void
+}
+
+/** The client that names them. */
+export interface Bringer {
+  /** Aborted when it is gone. */
+  closed: AbortSignal
+  /** Tell its user something. Never throws. */
+  say: (text: string) => void
+}
+
+interface Held {
+  userId: string
+  /** By the first half of their tools' ids: what the client calls them. */
+  names: ReadonlyMap<string, string>
+  bringer: Bringer
+  secrets: readonly string[]
+  /** What was said last of each that cannot be used. */
+  readonly said: Map<string, string>
+  readonly cleaned: WeakMap<ToolRegistry, ToolRegistry>
+  /** Aborted when others have taken their place. */
+  readonly over: AbortController
+}
+
+/** Bytes of all that a client says about its servers. */
+const MAX_BYTES = 256 * 1024
+const SHOWN_NAME = 80
+/** Shorter values are in too many ordinary words. */
+const SECRET_CHARS = 6
+/** Variables whose values nobody else may see. Others are as often a folder or a word, which results may name. */
+const SECRET_NAME = /key|token|secret|passw|pwd|auth|cred|cookie|signature|dsn|database_url|connection/i
+
+export class ClientServers {
+  readonly #parts: ClientServersParts
+  readonly #held = new Map<string, Held>()
+
+  constructor(parts: ClientServersParts) {
+    this.#parts = parts
+  }
+
+  /**
+   * From its next prompt on the session has these servers, in place of those that were named before. Answers a sentence
+   * for each that can never be used; of one that cannot be reached its client hears with the prompt. Throws `too_large`.
+   */
+  bring(session: Session, servers: readonly McpServer[], bringer: Bringer): string[] {
+    const { mcp, hide } = this.#parts
+    if (Buffer.byteLength(JSON.stringify(servers)) > MAX_BYTES)
+      throw new SandlotError('too_large', `mcpServers may have ${MAX_BYTES} bytes; name fewer servers.`)
+    const secrets = [...new Set(servers.flatMap(secretsOf))]
+    for (const secret of secrets) hide(secret)
+    this.#held.get(session.id)?.over.abort()
+    this.#held.delete(session.id)
+    const usable = servers.filter((server) => !isSse(server))
+    const brought = mcp.bring(
+      session.userId,
+      session.id,
+      usable.map((server) => this.#described(server, session)),
+    )
+    const names = new Map(brought.flatMap((one) => ('as' in one ? [[one.as, one.name] as const] : [])))
+    if (names.size > 0) this.#hold(session, { names, bringer, secrets })
+    return [
+      ...servers.filter(isSse).map(({ name }) => cannot(name, 'it speaks the old SSE, not streamable HTTP')),
+      ...brought.flatMap((one) => ('problem' in one ? [cannot(one.name, one.problem)] : [])),
+    ]
+  }
+
+  /** All tools for a prompt that begins now. The client hears of each of its servers that cannot be used. Never rejects. */
+  async toolsOf(userId: string, signal: AbortSignal, sessionId?: string): Promise<ToolRegistry> {
+    const { mcp } = this.#parts
+    const held = sessionId === undefined ? undefined : this.#held.get(sessionId)
+    if (held === undefined || sessionId === undefined) return mcp.toolsOf(userId, signal, sessionId)
+    const tools = await mcp.toolsOf(userId, signal, sessionId)
+    if (!signal.aborted) tell(held, mcp.standing(userId, sessionId))
+    return cleaned(held, tools)
+  }
+
+  /** How every server stands for this session now, under the names that people know. */
+  async states({ userId, id }: Session, signal: AbortSignal): Promise<ServerState[]> {
+    const held = this.#held.get(id)
+    const states = await this.#parts.mcp.states(userId, signal, id)
+    if (held === undefined) return states
+    const scrub = makeScrubber(held.secrets)
+    return states.map(({ why, ...state }) => (why === undefined ? state : { ...state, why: scrub(why) }))
+  }
+
+  /** This user's session is closed or deleted: its servers end. Never rejects. */
+  async leave(userId: string, sessionId: string): Promise<void> {
+    const held = this.#held.get(sessionId)
+    if (held?.userId !== userId) return
+    held.over.abort()
+    this.#held.delete(sessionId)
+    await this.#parts.mcp.leaveSession(sessionId)
+  }
+
+  #hold(session: Session, about: Pick<Held, 'names' | 'bringer' | 'secrets'>): void {
+    const { userId } = session
+    const held: Held = {
+      ...about,
+      userId,
+      said: new Map(),
+      cleaned: new WeakMap(),
+      over: new AbortController(),
+    }
+    this.#held.set(session.id, held)
+    const { closed } = about.bringer
+    const gone = (): void => void this.#outlive(session, held)
+    closed.addEventListener('abort', gone, { once: true, signal: held.over.signal })
+  }
+
+  /** Its client is gone: what runs may finish with them. Never rejects. */
+  async #outlive(session: Session, held: Held): Promise<void> {
+    await session.settled()
+    if (this.#held.get(session.id) === held) await this.leave(held.userId, session.id)
+  }
+
+  #described(server: McpServer, { cwd }: Session): BroughtServer {
+    const { name } = server
+    if ('url' in server) return { name, url: server.url, headers: record(server.headers) }
+    const { command, args } = server
+    const env = record(server.env)
+    const { beside } = this.#parts
+    if (beside === undefined) return { name, command, args, env, where: 'sandbox' }
+    const folder = isFolder(cwd) ? { cwd } : {}
+    return { name, command, args, env: { ...beside, ...env }, ...folder, where: 'deployment' }
+  }
+}
+
+function isSse(server: McpServer): boolean {
+  return 'type' in server && server.type === 'sse'
+}
+
+function record(pairs: readonly { name: string; value: string }[]): Record<string, string> {
+  return Object.fromEntries(pairs.map(({ name, value }) => [name, value]))
+}
+
+/** A header is often a word like `Bearer` and the secret: each is hidden, together and alone. */
+function secretsOf(server: McpServer): string[] {
+  if ('url' in server)
+    return server.headers
+      .flatMap(({ value }) => [value, ...value.split(' ')])
+      .filter((value) => value.length >= SECRET_CHARS && !/^(bearer|basic|token)$/i.test(value))
+  return server.env
+    .filter(
+      ({ name, value }) => value.length >= SECRET_CHARS && (SECRET_NAME.test(name) || isLikeSecret(value)),
+    )
+    .map(({ value }) => value)
+}
+
+function isLikeSecret(value: string): boolean {
+  return /^[\w+/=.~-]{20,}$/.test(value) && /\d/.test(value) && !value.startsWith('/')
+}
+
+function isFolder(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true
+}
+
+function tell({ names, said, bringer, secrets }: Held, states: readonly ServerStanding[]): void {
+  const scrub = makeScrubber(secrets)
+  for (const state of states) {
+    const name = names.get(state.name)
+    if (name === undefined) continue
+    const words = scrub(wordsFor(name, state))
+    if (words !== '' && words !== said.get(name)) bringer.say(words)
+    if (words === '' && said.has(name)) bringer.say(`The MCP server ${shown(name)} can be used again.`)
+    if (words === '') said.delete(name)
+    else said.set(name, words)
+  }
+}
+
+function wordsFor(name: string, { state, why, problems }: ServerStanding): string {
+  if (state === 'unavailable') return cannot(name, why ?? 'nobody knows why')
+  if (state === 'needs_auth') return cannot(name, 'it wants a sign-in; give it a token in its headers')
+  const [problem, ...others] = problems
+  if (problem === undefined) return ''
+  const more = others.length === 0 ? '' : ` (and ${others.length} more)`
+  return `The MCP server ${shown(name)} has tools that cannot be used: ${problem}${more}.`
+}
+
+function cannot(name: string, why: string): string {
+  return `The MCP server ${shown(name)} cannot be used: ${why.replace(/\.$/, '')}.`
+}
+
+function shown(name: string): string {
+  return `“${name.replaceAll(/\p{C}/gu, ' ').slice(0, SHOWN_NAME)}”`
+}
+
+/** The registry with the tools of the client's servers in which its secrets never come back. The same for the same. */
+function cleaned(held: Held, tools: ToolRegistry): ToolRegistry {
+  if (held.secrets.length === 0) return tools
+  const known = held.cleaned.get(tools)
+  if (known !== undefined) return known
+  const registry = createRegistry()
+  registry.register(
+    ...tools.listTools().map((tool) => {
+      const [server = ''] = tool.id.split('::')
+      return tool.id.includes('::') && held.names.has(server) ? cleanTool(tool, held.secrets) : tool
+    }),
+  )
+  held.cleaned.set(tools, registry)
+  return registry
+}
+
+function cleanTool(tool: Tool, secrets: readonly string[]): Tool {
+  return {
+    ...tool,
+    description: withoutSecrets(tool.description, secrets),
+    async *execute(args, ctx) {
+      const running = tool.execute(args, ctx)
+      let over = false
+      try {
+        for (;;) {
+          const next = await running.next()
+          over = next.done === true
+          if (next.done === true) return withoutSecrets(next.value, secrets)
+          yield withoutSecrets(next.value, secrets)
+        }
+      } catch (error) {
+        over = true
+        if (error instanceof Error) error.message = withoutSecrets(error.message, secrets)
+        throw error
+      } finally {
+        if (!over) await running.return(NOBODY_WAITS)
+      }
+    },
+  }
+}
+
+/** What a call that is let go of returns to nobody. */
+const NOBODY_WAITS: ToolOutcome = { status: 'failed', reason: 'interrupted', forModel: '' }

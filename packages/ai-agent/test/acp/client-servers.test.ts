@@ -1,0 +1,299 @@
+/** MCP servers that an editor names for its session, with the SDK's own client and real servers. */
+import { methods } from '@agentclientprotocol/sdk'
+import { describe, expect, test } from 'vitest'
+import { ClientServers } from '../../src/acp/client-servers.ts'
+import { guardedFetch } from '../../src/acp/guarded-fetch.ts'
+import { hostRefusal } from '../../src/acp/host-refusal.ts'
+import { ruleSettings, rulesSection } from '../../src/rules/rules-config.ts'
+import { AgentBench, type Core, newSession as plainSession, outcomes, whenIdle } from '../agent-fixture.ts'
+import { type Scripted, textAnswer, toolCalls } from '../fake-provider.ts'
+import { startHttpServer } from '../mcp/http-server.ts'
+import { type McpBench, SCRIPT, isAlive, openMcpBench, scripted, until } from '../mcp/mcp-bench.ts'
+import { ADA, type TestClient, by, connect, newSession, said, text } from './test-client.ts'
+
+const FOREIGN = { capabilities: {} }
+const CWD = '/'
+
+interface Editor extends AsyncDisposable {
+  bench: AgentBench
+  core: Core
+  mcp: McpBench
+  servers: ClientServers
+  hidden: string[]
+  client(capabilities?: object): Promise<TestClient>
+  /** The names of the tools that the model got with this request. */
+  offered(request: number): string[]
+}
+
+/** The agent as an editor starts it: programs run beside it. */
+async function editor(
+  script: readonly Scripted[],
+  options: { servers?: Record<string, object>; rules?: object; beside?: Record<string, string> } = {},
+): Promise<Editor> {
+  const bench = await AgentBench.start(script)
+  const { deployment } = ruleSettings(rulesSection.parse(options.rules ?? {}))
+  const mcp = openMcpBench(options.servers ?? {}, {
+    broughtFetch: () => guardedFetch(async (host, port) => hostRefusal(deployment, host, port)),
+  })
+  const hidden: string[] = []
+  const servers = new ClientServers({
+    mcp: mcp.mcp,
+    hide: (secret) => void hidden.push(secret),
+    beside: options.beside ?? { PATH: process.env['PATH'] ?? '' },
+  })
+  const core = await bench.core({ parts: { tools: (...asked) => servers.toolsOf(...asked) } })
+  return {
+    bench,
+    core,
+    mcp,
+    servers,
+    hidden,
+    client: (more = FOREIGN) => connect(core, { ...more, parts: { clientServers: servers } }),
+    offered: (request) =>
+      (bench.provider.requests[request]?.body.tools ?? []).map(
+        (tool) => (tool as { function: { name: string } }).function.name,
+      ),
+    [Symbol.asyncDispose]: async () => {
+      await mcp.close()
+      await bench[Symbol.asyncDispose]()
+    },
+  }
+}
+
+const program = (name: string, env: Record<string, string> = {}, more: object = {}): object => ({
+  name,
+  command: process.execPath,
+  args: [SCRIPT],
+  env: Object.entries(env).map(([key, value]) => ({ name: key, value })),
+  ...more,
+})
+const http = (name: string, url: string, headers: Record<string, string> = {}): object => ({
+  type: 'http',
+  name,
+  url,
+  headers: Object.entries(headers).map(([key, value]) => ({ name: key, value })),
+})
+const call = (name: string, args: Record<string, unknown> = {}) =>
+  toolCalls([{ id: `c_${name}`, name, args }])
+const prompt = (one: TestClient, sessionId: string): Promise<Record<string, unknown>> =>
+  one.request(methods.agent.session.prompt, { sessionId, prompt: text('go') })
+const yolo = (one: TestClient, sessionId: string): Promise<unknown> =>
+  one.request(methods.agent.session.setMode, { sessionId, modeId: 'yolo' })
+
+describe('MCP servers of an editor', () => {
+  test('are real: tools over HTTP and from a program, beside those of the deployment, whose names they cannot take', async () => {
+    await using web = await startHttpServer()
+    const script = [
+      toolCalls([
+        { id: 'a', name: 'notes_2_look', args: {} },
+        { id: 'b', name: 'notes_look', args: {} },
+        { id: 'c', name: 'environment', args: {} },
+      ]),
+      textAnswer('done'),
+    ]
+    await using its = await editor(script, { servers: { notes: { url: web.url } } })
+    await using one = await its.client()
+    const mcpServers = [
+      http('notes', web.url, { authorization: 'Bearer editors-own-token' }),
+      program('mine', { MODE: 'quiet' }),
+    ]
+    const sessionId = await newSession(one, { cwd: CWD, mcpServers })
+    await yolo(one, sessionId)
+    expect(await prompt(one, sessionId)).toEqual({ stopReason: 'end_turn' })
+    expect(its.offered(0)).toEqual(
+      expect.arrayContaining(['notes_look', 'notes_2_look', 'say', 'environment']),
+    )
+    const { log } = await its.core.manager.get('local', sessionId)
+    expect(outcomes(log)).toEqual({ a: ['completed'], b: ['completed'], c: ['completed'] })
+    const asked = web.seen.filter(({ rpc }) => rpc === 'tools/call')
+    expect(asked.map(({ headers }) => headers.authorization)).toEqual(['Bearer editors-own-token', undefined])
+    // The editor's own folder, and what it said, on top of what any program gets.
+    const answer = JSON.stringify(its.bench.provider.requests[1]?.body.messages)
+    expect(answer).toContain('\\"cwd\\":\\"/\\"')
+    expect(answer).toContain('\\"MODE\\":\\"quiet\\"')
+
+    // Nobody else's session has them.
+    its.bench.provider.add(textAnswer('no'))
+    const other = await newSession(one, { cwd: CWD })
+    await prompt(one, other)
+    expect(its.offered(2)).toEqual(['look', 'other'])
+  })
+
+  test('need leave for what may change something, by the rules and the mode, like any other', async () => {
+    await using its = await editor([call('say', { text: 'x' }), textAnswer('done')])
+    const asked: string[] = []
+    await using one = await connect(its.core, {
+      ...FOREIGN,
+      parts: { clientServers: its.servers },
+      permission: async ({ toolCall }) => {
+        asked.push(String(toolCall.title))
+        return { outcome: { outcome: 'selected', optionId: 'reject_once' } }
+      },
+    })
+    const sessionId = await newSession(one, { cwd: CWD, mcpServers: [program('mine')] })
+    await prompt(one, sessionId)
+    expect(asked).toEqual([expect.stringContaining('mine')])
+    expect(outcomes((await its.core.manager.get('local', sessionId)).log)).toEqual({
+      c_say: ['failed denied'],
+    })
+  })
+
+  test('one that cannot be used is told with the prompt, once, and again when it changes; the rest works', async () => {
+    await using web = await startHttpServer()
+    const answers = ['one', 'two', 'three'].map((words) => textAnswer(words))
+    await using its = await editor(answers)
+    await using one = await its.client()
+    let down = true
+    web.intercept = (_request, response) => {
+      if (down) response.writeHead(500).end('out of order')
+      return down
+    }
+    const mcpServers = [
+      program('gone', {}, { command: '/no/such/program' }),
+      http('broken', web.url),
+      { type: 'sse', name: 'old', url: web.url, headers: [] },
+      http('odd', 'ftp://example.org'),
+      program('mine'),
+    ]
+    const sessionId = await newSession(one, { cwd: '/workspace', mcpServers })
+    await prompt(one, sessionId)
+    const first = said(one, sessionId)
+    expect(first).toContain('“gone” cannot be used: its command /no/such/program was not found')
+    expect(first).toContain('“broken” cannot be used: it answered 500: ')
+    expect(first).toContain('“old” cannot be used: it speaks the old SSE')
+    expect(first).toContain('“odd” cannot be used: ')
+    expect(first).not.toContain('“mine”')
+    expect(first.endsWith('one')).toBe(true)
+    expect(its.offered(0)).toContain('say')
+    down = false
+    await until(async () => {
+      const states = await its.mcp.mcp.states('local', new AbortController().signal, sessionId)
+      return states.some(({ name, state }) => name === 'broken' && state === 'ready')
+    })
+    await prompt(one, sessionId)
+    const second = said(one, sessionId).slice(first.length)
+    expect(second).toBe('(The MCP server “broken” can be used again.)\n\ntwo')
+
+    await one.request(methods.agent.session.prompt, { sessionId, prompt: text('/mcp') })
+    const third = said(one, sessionId).slice(first.length + second.length)
+    expect(third).toContain('- mine: ready; ')
+    expect(third).toContain('- broken: ready; look')
+    expect(third).toContain('- gone: cannot be used; its command /no/such/program was not found')
+  })
+
+  test('reach the internet and this machine, but no private network and no host that a rule denies', async () => {
+    await using web = await startHttpServer()
+    const { port } = new URL(web.url)
+    await using its = await editor([textAnswer('done')], { rules: { deny: [{ host: 'localhost' }] } })
+    await using one = await its.client()
+    const mcpServers = [
+      http('metadata', 'http://169.254.169.254/mcp'),
+      http('router', 'http://[fe80::1]/mcp'),
+      http('mapped', 'http://[::ffff:10.0.0.1]/mcp'),
+      http('number', 'http://167772161/mcp'),
+      http('denied', `http://localhost:${port}/mcp`),
+      http('here', web.url),
+    ]
+    const sessionId = await newSession(one, { cwd: '/workspace', mcpServers })
+    await prompt(one, sessionId)
+    const words = said(one, sessionId)
+    for (const name of ['metadata', 'router', 'mapped', 'number'])
+      expect(words).toMatch(new RegExp(`“${name}” cannot be used: [^\\n]*is an address of a private network`))
+    expect(words).toMatch(/“denied” cannot be used: [^\n]*a rule denies/)
+    expect(words).not.toContain('“here”')
+    expect(its.offered(0)).toContain('look')
+  })
+
+  test('what they are given comes back in no event, no message to the model and no word to the client', async () => {
+    await using web = await startHttpServer()
+    web.intercept = (request, response, message) => {
+      const { authorization } = request.headers
+      if (message?.method !== 'initialize' || authorization === undefined) return false
+      response.writeHead(403).end(`nobody knows ${authorization}`)
+      return true
+    }
+    const script = [call('environment'), call('say', { text: 'again: hunter2-hunter2' }), textAnswer('done')]
+    await using its = await editor(script)
+    await using one = await its.client()
+    const env = { API_TOKEN: 'hunter2-hunter2', ID: 'AKx81LmnoPq29vTzW0aB', FOLDER: '/srv/data/of/ada/2026' }
+    const mcpServers = [program('mine', env), http('web', web.url, { Authorization: 'Bearer wally-wally' })]
+    const sessionId = await newSession(one, { cwd: '/workspace', mcpServers })
+    await yolo(one, sessionId)
+    await prompt(one, sessionId)
+    const { log } = await its.core.manager.get('local', sessionId)
+    const told = [...log, ...one.updates, ...its.bench.provider.requests.slice(1, 2)]
+    const everything = JSON.stringify(told.filter((part) => !JSON.stringify(part).includes('again: ')))
+    for (const secret of ['hunter2-hunter2', 'AKx81LmnoPq29vTzW0aB', 'wally-wally']) {
+      expect(everything).not.toContain(secret)
+      expect(its.hidden).toContain(secret)
+    }
+    expect(said(one, sessionId)).toContain('“web” cannot be used: it answered 403: nobody knows [hidden]')
+    // A folder is no secret.
+    expect(everything).toContain('/srv/data/of/ada/2026')
+  })
+
+  test('end with the session, and when their client is gone and nothing runs any more', async () => {
+    const pids: number[] = []
+    const script = Array.from({ length: 3 }, () => [call('child'), textAnswer('done')]).flat()
+    await using its = await editor(script)
+    const pidOf = async (sessionId: string): Promise<number> => {
+      const { log } = await its.core.manager.get('local', sessionId)
+      const ended = log.findLast((event) => event.sessionUpdate === 'tool_call_update' && event.rawOutput)
+      const words = ended?.sessionUpdate === 'tool_call_update' ? ended.rawOutput?.forModel : undefined
+      return (JSON.parse(words ?? '[]') as number[])[0] ?? 0
+    }
+    await using one = await its.client()
+    for (const end of ['close', 'delete', 'leave'] as const) {
+      await using two = await its.client()
+      const client = end === 'leave' ? two : one
+      const sessionId = await newSession(client, { cwd: CWD, mcpServers: [program('mine')] })
+      await yolo(client, sessionId)
+      await prompt(client, sessionId)
+      const pid = await pidOf(sessionId)
+      pids.push(pid)
+      expect(isAlive(pid)).toBe(true)
+      if (end === 'leave') await two[Symbol.asyncDispose]()
+      else await one.request(methods.agent.session[end], { sessionId })
+      await until(() => !isAlive(pid))
+      await whenIdle(await its.core.manager.get('local', sessionId).catch(() => plainSession(its.core)))
+    }
+    expect(new Set(pids).size).toBe(3)
+  })
+
+  test('named again they go on, others take their place; somebody else’s delete does not end them', async () => {
+    await using its = await editor(Array.from({ length: 4 }, () => textAnswer('ok')))
+    await using one = await its.client()
+    const sessionId = await newSession(one, { cwd: CWD, mcpServers: [program('mine')] })
+    await prompt(one, sessionId)
+    await using ours = await connect(its.core, { parts: { clientServers: its.servers } })
+    await ours.request(methods.agent.session.delete, { sessionId, ...by(ADA) })
+    await one.request(methods.agent.session.resume, { sessionId, cwd: CWD })
+    await prompt(one, sessionId)
+    expect([its.offered(0).includes('say'), its.offered(1).includes('say')]).toEqual([true, true])
+    await one.request(methods.agent.session.load, { sessionId, cwd: CWD, mcpServers: [] })
+    await prompt(one, sessionId)
+    expect(its.offered(2)).toEqual([])
+  })
+
+  test('a page of our own cannot name any, and there is a limit to what may be said about them', async () => {
+    await using its = await editor([])
+    await using ours = await connect(its.core, { parts: { clientServers: its.servers } })
+    const forbidden = newSession(ours, { ...by(ADA), mcpServers: [program('mine')] })
+    await expect(forbidden).rejects.toMatchObject({ data: { code: 'forbidden' } })
+    await using one = await its.client()
+    const large = newSession(one, { cwd: CWD, mcpServers: [program('mine', { X: 'x'.repeat(300_000) })] })
+    await expect(large).rejects.toMatchObject({ data: { code: 'too_large' } })
+    const answer = await one.request(methods.agent.initialize, { protocolVersion: 1, clientCapabilities: {} })
+    expect(answer).toMatchObject({ agentCapabilities: { mcpCapabilities: { http: true, sse: false } } })
+  })
+})
+
+test('a deployment’s program of that name still has its own tools and its own rules', async () => {
+  await using its = await editor([call('say', { text: 'x' }), textAnswer('done')], {
+    servers: { mine: scripted('', { readOnly: ['say'], tools: ['say'] }) },
+  })
+  await using one = await its.client()
+  const sessionId = await newSession(one, { cwd: CWD, mcpServers: [program('mine')] })
+  await prompt(one, sessionId)
+  expect(its.offered(0)).toEqual(expect.arrayContaining(['mine_say', 'mine_2_say']))
+})

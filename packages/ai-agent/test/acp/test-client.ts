@@ -1,0 +1,107 @@
+/** The SDK's own client and our agent, joined by in-memory streams. */
+import {
+  type AnyMessage,
+  type ClientConnection,
+  PROTOCOL_VERSION,
+  type RequestPermissionRequest,
+  type RequestPermissionResponse,
+  type SessionNotification,
+  client,
+  methods,
+} from '@agentclientprotocol/sdk'
+import { serveAcp } from '../../src/acp/server.ts'
+import type { AcpParts } from '../../src/acp/serving.ts'
+import type { Core } from '../agent-fixture.ts'
+
+export const ADA = { id: 'u_ada', role: 'user' as const }
+export const BOB = { id: 'u_bob', role: 'user' as const }
+
+export interface TestClient extends AsyncDisposable {
+  connection: ClientConnection
+  updates: SessionNotification[]
+  others: { method: string; params: unknown }[]
+  request(method: string, params: object): Promise<Record<string, unknown>>
+}
+
+export interface ClientOptions {
+  /** The last word on what the server works with. */
+  parts?: Partial<AcpParts>
+  takesImages?: boolean
+  capabilities?: Record<string, unknown>
+  permission?: (request: RequestPermissionRequest) => Promise<RequestPermissionResponse>
+}
+
+/** A client and the agent, joined by in-memory streams. */
+export async function connect(core: Core, options: ClientOptions = {}): Promise<TestClient> {
+  const parts: AcpParts = {
+    manager: core.manager,
+    defaultMode: 'auto-edit',
+    model: 'fake',
+    takesImages: options.takesImages ?? true,
+    status: () =>
+      Promise.resolve({
+        ready: true,
+        reasons: [],
+        model: { name: 'fake', demo: false },
+        defaultMode: 'auto-edit',
+      }),
+    version: '0.0.0',
+    log: { info: () => undefined, warn: (fields, message) => void core.warnings.push({ fields, message }) },
+    ...options.parts,
+  }
+  const there = new TransformStream<AnyMessage, AnyMessage>()
+  const back = new TransformStream<AnyMessage, AnyMessage>()
+  const agent = serveAcp({ readable: there.readable, writable: back.writable }, parts)
+  const updates: SessionNotification[] = []
+  const others: TestClient['others'] = []
+  let app = client({ name: 'test' })
+    .onNotification(methods.client.session.update, ({ params }) => void updates.push(params))
+    .onNotification('*', ({ method, params }) => void others.push({ method, params }))
+  const { permission } = options
+  if (permission !== undefined)
+    app = app.onRequest(methods.client.session.requestPermission, ({ params }) => permission(params))
+  const connection = app.connect({ readable: back.readable, writable: there.writable })
+  const request = (method: string, params: object): Promise<Record<string, unknown>> =>
+    connection.agent.request(method, params)
+  await request(methods.agent.initialize, {
+    protocolVersion: PROTOCOL_VERSION,
+    clientCapabilities: { _meta: options.capabilities ?? { sandlot: { version: 1 } } },
+  })
+  return {
+    connection,
+    updates,
+    others,
+    request,
+    [Symbol.asyncDispose]: async () => {
+      connection.close()
+      await connection.closed
+      // As the end of a socket does: these streams do not tell each other.
+      agent.close()
+    },
+  }
+}
+
+/** `_meta` of a request of our own service. */
+export const by = (user: object, more: object = {}) => ({ _meta: { sandlot: { user, ...more } } })
+export const text = (words: string) => [{ type: 'text', text: words }]
+
+export async function newSession(one: TestClient, params: object = by(ADA)): Promise<string> {
+  const { sessionId } = await one.request(methods.agent.session.new, {
+    cwd: '/workspace',
+    mcpServers: [],
+    ...params,
+  })
+  return String(sessionId)
+}
+
+/** What the agent has said to this client in this session, put together. */
+export function said(one: TestClient, sessionId: string): string {
+  return one.updates
+    .filter((notification) => notification.sessionId === sessionId)
+    .map(({ update }) =>
+      update.sessionUpdate === 'agent_message_chunk' && update.content.type === 'text'
+        ? update.content.text
+        : '',
+    )
+    .join('')
+}
