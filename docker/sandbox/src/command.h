@@ -71,22 +71,40 @@ extern struct command *commands;
 /* A shim was killed or a reset runs: children that we adopted have to go first. */
 extern bool sweeping;
 
+/* commands.c */
 struct command *command_by_id(const uint8_t *id);
 struct command *command_by_channel(uint32_t channel);
 size_t command_count(bool running_only);
-pid_t *command_shims(size_t *n);
-void command_close(struct command *c);
+/* Nothing of it will be asked for again. The struct stays until no event and no dead child can point here. */
+void command_forget(struct command *c);
 /* Make room: forget the command whose end has waited longest, and longer than the lease, for its acknowledgement. */
 void command_forget_abandoned(void);
+
+/* attach.c */
 void command_attach(struct command *c, uint32_t channel, const uint64_t from[2], const uint64_t limit[2]);
 void command_started(struct command *c, bool existing);
 /* A second START or an ATTACH: answers with STARTED and, when it is over, EXIT. */
 void command_reattach(struct command *c, uint32_t channel, const uint64_t from[2], const uint64_t limit[2]);
-void start_failed(uint32_t channel, int error, int stage);
+
+/* command_end.c */
 void command_order(struct command *c, uint32_t order, int signal, int scope);
 void command_begin_end(struct command *c, uint8_t cause, uint32_t grace_ms);
 void command_kill(struct command *c);
+/* Once no process of it is left, everything is read and what it did to the disk is counted: its end is known and told. */
 void command_maybe_finish(struct command *c);
+
+/* exit.c */
+/* Settle what ended it; no more is to come. */
+void exit_decide(struct command *c);
+/* To whoever is attached; any number of times. */
+void exit_send(const struct command *c);
+
+/* start.c */
+void start_failed(uint32_t channel, int error, int stage);
+
+/* sweep.c */
+/* Shims that do their work: `*n` of them, to be freed; NULL when memory is gone. */
+pid_t *command_shims(size_t *n);
 bool reset_running(void);
 /* One round against escapees or for a reset; returns false when nothing is left to do. */
 bool sweep_round(void);
@@ -107,6 +125,7 @@ bool spool_finished(struct command *c);
 void spool_forget(struct command *c);
 
 /* streams.c */
+void command_close(struct command *c);
 bool poll_add(int fd, uint32_t events, struct source *src);
 void poll_close(int *fd);
 void stream_drain(struct command *c, struct stream *s);

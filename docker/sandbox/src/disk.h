@@ -2,7 +2,14 @@
 #ifndef SBXD_DISK_H
 #define SBXD_DISK_H
 
+#include <pthread.h>
+#include <stdatomic.h>
+
 #include "sbxd.h"
+
+#define DISK_SLACK (256u << 10) /* growth above the budget that does not count as writing: directories, journals */
+#define DISK_SLACK_ENTRIES 64
+#define DISK_WRITERS_MAX 64
 
 /* Who counted. */
 enum disk_source {
@@ -49,10 +56,67 @@ pid_t disk_shim_of(pid_t pid, const pid_t *shims, size_t n);
 
 /* disk.c */
 
+/* A STAT that waits for its answer. */
+struct disk_request {
+    struct disk_request *next;
+    uint64_t session;
+    uint32_t channel;
+};
+
+/* What the watcher and the loop share. */
+extern struct disk {
+    pthread_mutex_t lock;
+    pthread_cond_t wake, counted;
+    int event_fd; /* for the loop: something of this is for it */
+
+    /* Under the lock. */
+    struct disk_state state;
+    bool poked;             /* count now, whatever the free space says */
+    struct disk_count base; /* while writing is not allowed: what was in use */
+    bool base_known;
+    bool found_writers;     /* for the loop: end these, or everybody if none are known */
+    pid_t writers[DISK_WRITERS_MAX];
+    size_t writers_n;
+    struct disk_request *requests, **last_request;
+    struct buf answers; /* per answer: session u64, channel u32, length u32, payload */
+    uint64_t session;
+    bool changed; /* DISK_STATE is due */
+
+    atomic_bool running, asleep, full;
+    atomic_ullong touched_us; /* the file thread changed something */
+    atomic_uchar no_growth;   /* flags */
+    atomic_uint running_count;
+} disk;
+
 void disk_look(struct disk_state *out);
+
+/* disk_watch.c: a thread, for ever */
+
+void *disk_watch(void *unused);
+
+/* disk_judge.c: under the lock */
+
+/* `was`: it was too much before, so some room is wanted first. */
+bool disk_too_much(const struct disk_count *used, const struct disk_count *most, bool was);
+/* Take over a count that began then, and the processes that have written since the last one. */
+void disk_publish(const struct disk_count *used, enum disk_source source, uint64_t began, const pid_t *pids, size_t n);
+
+/* disk_room.c: for any thread */
+
+void disk_room_init(void);
+int disk_root(void);
 bool disk_room(struct disk_room *out);
-/* DISK_LOW or 0. */
+/* The file system that everybody shares is to keep this free; 0 = nothing. */
+void disk_floor(uint64_t bytes, uint64_t files);
+uint64_t disk_floor_bytes(void);
+/* Looks: DISK_LOW or 0. */
 uint8_t disk_low(void);
+/* What the last look said. */
+bool disk_was_low(void);
+/* The workspace is a file system of its own, or has a project quota of about this budget. */
+bool disk_walled(uint64_t budget);
+/* It is a file system of its own, and nothing more fits. */
+bool disk_brim_full(void);
 
 /* stat.c */
 

@@ -105,53 +105,6 @@ static _Noreturn void finish(void)
     _exit(0);
 }
 
-static bool limit_option(const char *name, const char *value)
-{
-    static const struct {
-        const char *name;
-        int resource;
-    } known[] = {{"--limit-fsize", RLIMIT_FSIZE}, {"--limit-nofile", RLIMIT_NOFILE}};
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (strcmp(name, known[i].name) == 0) {
-            struct rlimit l;
-            l.rlim_cur = l.rlim_max = strtoull(value, NULL, 10);
-            if (setrlimit(known[i].resource, &l) < 0)
-                die(name);
-            return true;
-        }
-    return false;
-}
-
-static void options(int argc, char **argv)
-{
-    size_t tmps = 0;
-    for (int i = 1; i < argc; i += 2) {
-        const char *name = argv[i], *value = argv[i + 1];
-        if (i + 1 == argc) {
-            errno = EINVAL;
-            die(name);
-        }
-        if (strcmp(name, "--workspace") == 0)
-            workspace_path = value;
-        else if (strcmp(name, "--lease") == 0)
-            lease_ms = strtoull(value, NULL, 10) * 1000;
-        else if (strcmp(name, "--session-library") == 0)
-            session_library = value;
-        else if (strcmp(name, "--tmp") == 0 && tmps < 3)
-            tmp_dirs[tmps++] = value;
-        else if (!limit_option(name, value)) {
-            errno = EINVAL;
-            die(name);
-        }
-    }
-    if (is_init && !tmps) {
-        tmp_dirs[0] = "/tmp";
-        tmp_dirs[1] = "/dev/shm";
-        tmp_dirs[2] = "/run";
-        tmp_dirs[3] = "/dev/mqueue";
-    }
-}
-
 /* Descriptors 0, 1 and 2 must be taken, or a pipe of a command would get such a number. */
 static void standard_descriptors(void)
 {
@@ -292,7 +245,7 @@ int main(int argc, char **argv)
     prctl(PR_SET_DUMPABLE, 0);
     is_init = getpid() == 1;
     prctl(PR_SET_NAME, "sbxd");
-    options(argc, argv);
+    read_arguments(argc, argv);
     struct rlimit no_core = {0, 0};
     setrlimit(RLIMIT_CORE, &no_core);
     int signal_fd = signals_init();

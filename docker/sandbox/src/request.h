@@ -1,4 +1,4 @@
-/* What a START asked for: filled by start.c and, per option, by options.c. */
+/* What a START asked for: filled by request.c and, per option, by options.c. */
 #ifndef SBXD_REQUEST_H
 #define SBXD_REQUEST_H
 
@@ -27,8 +27,13 @@ struct request {
     char *session_text;                 /* what some entries of envp point into */
 };
 
+/* request.c: fill `q`, which is zeroed, from a whole request. 0, or the errno that the command is refused with. */
+int request_read(struct request *q, const uint8_t *p, size_t n);
+/* Also after a refusal. */
+void request_forget(struct request *q);
+
 /*
- * Read one option of a START: what it asks for goes into `q`. Every tag is allowed once, unless it says otherwise.
+ * options.c: read one option of a START: what it asks for goes into `q`. Every tag is allowed once, unless it says otherwise.
  * Returns 0, or the errno that the command is refused with: EINVAL for an unknown tag or a value that cannot be.
  */
 int start_option(struct request *q, uint8_t tag, struct reader *value);

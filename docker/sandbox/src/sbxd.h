@@ -291,6 +291,11 @@ int disk_refusal(void);
 /* For the file thread: bytes were freed or added. Waits for a new count while that decides what may be written. */
 void disk_file_changed(void);
 
+/* ---- arguments.c --------------------------------------------------------------------------------------------------- */
+
+/* Fills the variables of main.c; ends with a word on what it does not know. */
+void read_arguments(int argc, char **argv);
+
 /* ---- main.c -------------------------------------------------------------------------------------------------------- */
 
 extern bool is_init; /* we are PID 1 of a PID namespace */

@@ -1,0 +1,157 @@
+/*
+ * How a command ends: what is ordered of its shim, what the shim reports, and when no process of it is left and all it
+ * said has been read.
+ */
+#include "command.h"
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+void command_order(struct command *c, uint32_t order, int signal, int scope)
+{
+    struct shim_command o = {order, signal, scope};
+    if (c->ctl >= 0)
+        /* A full socket means a shim that does not listen: the patience timer deals with it. */
+        (void)!send(c->ctl, &o, sizeof o, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+void command_kill(struct command *c)
+{
+    if (c->state >= KILLING)
+        return;
+    c->state = KILLING;
+    c->patience_ms = now_us() / 1000 + SHIM_PATIENCE_MS;
+    command_order(c, ORDER_KILL, 0, 0);
+}
+
+void command_begin_end(struct command *c, uint8_t cause, uint32_t grace_ms)
+{
+    if (c->state >= KILLING)
+        return;
+    if (c->main_ended) {
+        /* How it ended is settled; only what it left behind is killed sooner. */
+        command_kill(c);
+        return;
+    }
+    if (!c->cause)
+        c->cause = cause;
+    c->timeout_ms = 0;
+    uint64_t due = now_us() / 1000 + grace_ms;
+    if (grace_ms == 0) {
+        command_kill(c);
+        return;
+    }
+    if (!c->kill_ms || due < c->kill_ms)
+        c->kill_ms = due;
+    if (c->terminal)
+        terminal_hang_up(c);
+    else
+        command_order(c, ORDER_SIGNAL, SIGTERM, SCOPE_GROUP);
+}
+
+void command_maybe_finish(struct command *c)
+{
+    if (c->state != GONE || c->out[0].fd >= 0 || c->out[1].fd >= 0 || (c->orphaned && sweeping) ||
+        disk_settling(c->ended_us) || !spool_finished(c))
+        return;
+    exit_decide(c);
+    c->state = ENDED;
+    if (c->attached)
+        exit_send(c);
+}
+
+/* No process of it is left. */
+static void gone(struct command *c)
+{
+    c->state = GONE;
+    c->ended_us = now_us();
+    c->timeout_ms = c->kill_ms = c->drain_ms = c->patience_ms = 0;
+    poll_close(&c->ctl);
+    session_close(&c->session);
+    if (c->slave >= 0)
+        close(c->slave);
+    c->slave = -1;
+    for (int i = 0; i < 2; i++)
+        stream_last(c, &c->out[i]);
+    command_maybe_finish(c);
+}
+
+static void main_ended(struct command *c, const struct shim_report *r)
+{
+    c->main_ended = true;
+    c->status = r->value;
+    c->user_us = r->user_us;
+    c->system_us = r->system_us;
+    c->max_rss_kb = r->max_rss_kb;
+    memcpy(c->usage, r->usage, sizeof c->usage);
+    if (c->slave >= 0)
+        close(c->slave);
+    c->slave = -1;
+    /* What we ended ourselves says nothing about where its shell would have gone. */
+    session_end(&c->session, !c->cause);
+    if (!r->stage)
+        gone(c);
+    else if (c->cause)
+        command_kill(c);
+    else if (c->state < DRAINING) {
+        c->state = DRAINING;
+        c->timeout_ms = c->kill_ms = 0;
+        c->drain_ms = now_us() / 1000 + DRAIN_MS;
+    }
+}
+
+/* One report; false when there is none. What a short command has to say is all there at once, and leaves in one write. */
+static bool shim_reported(struct command *c)
+{
+    struct shim_report r;
+    ssize_t n = recv(c->ctl, &r, sizeof r, MSG_DONTWAIT);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return false;
+    if (n != sizeof r) {
+        /* The shim is dead without a last word: someone inside killed it. What it guarded is ours now. */
+        if (!c->cause && !c->main_ended)
+            c->cause = CAUSE_SHIM_KILLED;
+        c->orphaned = true;
+        if (!c->started && c->attached)
+            command_started(c, false);
+        c->started = true;
+        sweeping = true;
+        gone(c);
+        return false;
+    }
+    /* A shim runs as the same user as the command, so its words are checked like anyone's. */
+    if (r.event == SHIM_STARTED && !c->started) {
+        c->started = true;
+        c->main = r.value;
+        c->session.moved |= r.stage == 1;
+        if (c->attached)
+            command_started(c, false);
+    } else if (r.event == SHIM_FAILED && !c->started) {
+        if (c->attached)
+            start_failed(c->channel, r.value, r.stage);
+        command_forget(c);
+    } else if (r.event == SHIM_EXITED && !c->main_ended && c->started) {
+        main_ended(c, &r);
+    } else if (r.event == SHIM_GONE && c->main_ended) {
+        gone(c);
+    }
+    return true;
+}
+
+void commands_event(struct source *src, uint32_t events)
+{
+    struct command *c = src->cmd;
+    (void)events;
+    if (c->dead)
+        return;
+    if (src->kind == SRC_CMD_CTL)
+        for (int i = 0; i < 4 && !c->dead && c->ctl >= 0 && shim_reported(c); i++)
+            ;
+    else if (src->kind == SRC_CMD_OUT && c->out[src->which].fd >= 0)
+        stream_drain(c, &c->out[src->which]);
+    else if (src->kind == SRC_CMD_IN && c->in.fd >= 0)
+        stdin_writable(c);
+    /* Everything was said and what is left of the tree keeps quiet: no need to wait for the drain time. */
+    if (c->state == DRAINING && c->out[0].fd < 0 && c->out[1].fd < 0)
+        command_kill(c);
+}

@@ -1,0 +1,306 @@
+/* The bytes of egress connections: between the programs inside and the wire, by credit both ways. */
+#include "egress.h"
+
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define PIECE (32u << 10) /* bytes of one EGRESS_DATA */
+
+static struct connection *connections;
+size_t connections_open, connections_lingering;
+
+/* ---- one connection ---------------------------------------------------------------------------------------- */
+
+static void let_go(struct connection *c, bool reset)
+{
+    if (c->dead)
+        return;
+    /* A transfer that was cut off must not look as if it were complete. */
+    struct linger at_once = {1, 0};
+    if (reset)
+        setsockopt(c->fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+    epoll_ctl(epoll_fd, EPOLL_CTL_DEL, c->fd, NULL);
+    close(c->fd);
+    free(c->waiting.p);
+    c->waiting = (struct buf){0};
+    c->dead = true;
+    if (c->channel)
+        connections_open--;
+    else
+        connections_lingering--;
+}
+
+/* It broke on this side: the controller must know. */
+static void broke(struct connection *c)
+{
+    if (c->dead)
+        return;
+    if (c->channel)
+        frame_out(T_EGRESS_CLOSE, 0, c->channel, NULL, 0);
+    let_go(c, true);
+}
+
+static struct connection *by_channel(uint32_t channel)
+{
+    struct connection *c = connections;
+    while (c && (c->dead || c->channel != channel))
+        c = c->next;
+    return channel & OUR_CHANNEL ? c : NULL;
+}
+
+static void credit(struct connection *c)
+{
+    uint64_t limit = c->received - (c->waiting.len - c->waiting_at) + INWARD_WINDOW;
+    if (c->write_end || limit - c->credited < INWARD_WINDOW / 2)
+        return;
+    c->credited = limit;
+    uint8_t p[8];
+    put64(p, limit);
+    frame_out(T_EGRESS_CREDIT, 0, c->channel, p, sizeof p);
+}
+
+/* What waits goes to the program as far as it takes it; then the end, when there is one. */
+static void flush(struct connection *c)
+{
+    while (c->writable && c->waiting_at < c->waiting.len) {
+        ssize_t w = send(c->fd, c->waiting.p + c->waiting_at, c->waiting.len - c->waiting_at, MSG_NOSIGNAL);
+        if (w < 0 && errno == EINTR)
+            continue;
+        if (w < 0 && errno == EAGAIN) {
+            c->writable = false;
+            break;
+        }
+        if (w < 0) {
+            broke(c);
+            return;
+        }
+        c->waiting_at += (size_t)w;
+    }
+    if (c->waiting_at == c->waiting.len) {
+        c->waiting_at = c->waiting.len = 0;
+        if (c->write_end && !c->shut) {
+            shutdown(c->fd, SHUT_WR);
+            c->shut = true;
+        }
+    }
+    credit(c);
+    if (c->read_end && c->shut)
+        let_go(c, false);
+}
+
+/* One piece from the program to the wire. */
+static void read_piece(struct connection *c)
+{
+    static uint8_t piece[8 + PIECE];
+    uint64_t left = c->limit - c->sent;
+    ssize_t r = recv(c->fd, piece + 8, left < PIECE ? (size_t)left : PIECE, 0);
+    if (r < 0 && errno == EINTR)
+        return;
+    if (r < 0 && errno == EAGAIN) {
+        c->readable = false;
+        return;
+    }
+    if (r < 0) {
+        broke(c);
+        return;
+    }
+    put64(piece, c->sent);
+    if (r > 0) {
+        frame_out(T_EGRESS_DATA, 0, c->channel, piece, 8 + (size_t)r);
+        c->sent += (uint64_t)r;
+        return;
+    }
+    frame_out(T_EGRESS_EOF, 0, c->channel, piece, 8);
+    c->read_end = true;
+    if (c->shut)
+        let_go(c, false);
+}
+
+/* A refused one: nothing it says counts, but closing with unread bytes would take its answer away. */
+static void linger(struct connection *c, uint64_t now_ms)
+{
+    static uint8_t waste[4096];
+    ssize_t r = 1;
+    for (int i = 0; c->readable && i < 16 && r > 0; i++)
+        r = recv(c->fd, waste, sizeof waste, 0);
+    bool empty = r < 0 && errno == EAGAIN;
+    if (empty)
+        c->readable = false;
+    if (r == 0 || (r < 0 && !empty) || c->until_ms <= now_ms)
+        let_go(c, false);
+}
+
+static bool wants_to_send(const struct connection *c)
+{
+    return !c->dead && c->channel && c->readable && !c->read_end && c->sent < c->limit;
+}
+
+bool egress_pending(void)
+{
+    if (wire_queued() >= QUEUE_ROOM)
+        return false; /* the wire wakes us when it has room */
+    for (struct connection *c = connections; c; c = c->next)
+        if (wants_to_send(c))
+            return true;
+    return false;
+}
+
+static void bury(void)
+{
+    for (struct connection **at = &connections; *at;) {
+        struct connection *c = *at;
+        if (!c->dead) {
+            at = &c->next;
+            continue;
+        }
+        *at = c->next;
+        free(c);
+    }
+}
+
+void egress_pump(void)
+{
+    struct connection *served = NULL, **served_end = &served, **at = &connections;
+    bury();
+    while (*at) {
+        struct connection *c = *at;
+        if (!wants_to_send(c) || wire_queued() >= QUEUE_ROOM) {
+            at = &c->next;
+            continue;
+        }
+        read_piece(c);
+        *at = c->next;
+        c->next = NULL;
+        *served_end = c;
+        served_end = &c->next;
+    }
+    /* Whoever was served goes to the end, so that all get their turn. */
+    *at = served;
+}
+
+/* ---- events ------------------------------------------------------------------------------------------------ */
+
+struct connection *connection_add(int fd, uint32_t channel, uint64_t until_ms)
+{
+    struct connection *c = calloc(1, sizeof *c);
+    struct epoll_event e = {.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, .data.ptr = c};
+    if (!c || epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &e) < 0) {
+        free(c);
+        close(fd);
+        return NULL;
+    }
+    c->src = (struct source){SRC_EGRESS, NULL, 0};
+    c->fd = fd;
+    c->channel = channel;
+    c->until_ms = until_ms;
+    c->credited = INWARD_WINDOW;
+    c->next = connections;
+    connections = c;
+    if (channel)
+        connections_open++;
+    else
+        connections_lingering++;
+    return c;
+}
+
+void connection_event(struct connection *c, uint32_t events)
+{
+    if (c->dead)
+        return;
+    if (events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP))
+        c->readable = true;
+    if (events & EPOLLOUT)
+        c->writable = true;
+    if (!c->channel)
+        linger(c, now_us() / 1000);
+    else if (events & EPOLLERR)
+        broke(c);
+    else if (c->writable)
+        flush(c);
+}
+
+void connections_end(bool tell)
+{
+    for (struct connection *c = connections; c; c = c->next)
+        if (tell)
+            broke(c);
+        else
+            let_go(c, true);
+}
+
+void connections_linger(uint64_t now_ms)
+{
+    for (struct connection *c = connections; connections_lingering && c; c = c->next)
+        if (!c->dead && !c->channel && c->until_ms <= now_ms)
+            let_go(c, false);
+}
+
+/* ---- from the controller ----------------------------------------------------------------------------------- */
+
+void egress_result(uint32_t channel, const uint8_t *p, size_t n)
+{
+    struct connection *c = by_channel(channel);
+    struct reader r = {p, n, false};
+    uint32_t error = rd32(&r);
+    uint64_t limit = rd64(&r);
+    if (!c || r.bad)
+        return;
+    if (error)
+        let_go(c, true);
+    else if (limit > c->limit)
+        c->limit = limit;
+}
+
+void egress_credit(uint32_t channel, const uint8_t *p, size_t n)
+{
+    struct connection *c = by_channel(channel);
+    struct reader r = {p, n, false};
+    uint64_t limit = rd64(&r);
+    if (c && !r.bad && limit > c->limit)
+        c->limit = limit;
+}
+
+void egress_data(uint32_t channel, const uint8_t *p, size_t n)
+{
+    struct connection *c = by_channel(channel);
+    struct reader r = {p, n, false};
+    uint64_t offset = rd64(&r);
+    if (!c || r.bad)
+        return;
+    if (c->write_end || offset != c->received || r.left > c->credited - c->received) {
+        broke(c); /* a controller that counts never gets here */
+        return;
+    }
+    c->received += r.left;
+    if (c->waiting_at > c->waiting.len / 2) {
+        c->waiting.len -= c->waiting_at;
+        memmove(c->waiting.p, c->waiting.p + c->waiting_at, c->waiting.len);
+        c->waiting_at = 0;
+    }
+    buf_bytes(&c->waiting, r.p, r.left);
+    flush(c);
+}
+
+void egress_eof(uint32_t channel, const uint8_t *p, size_t n)
+{
+    struct connection *c = by_channel(channel);
+    struct reader r = {p, n, false};
+    uint64_t total = rd64(&r);
+    if (!c || r.bad)
+        return;
+    if (total != c->received) {
+        broke(c);
+        return;
+    }
+    c->write_end = true;
+    flush(c);
+}
+
+void egress_close(uint32_t channel)
+{
+    struct connection *c = by_channel(channel);
+    if (c)
+        let_go(c, true);
+}

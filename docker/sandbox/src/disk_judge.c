@@ -1,0 +1,59 @@
+/* What a count means: whether it is too much, and who is to be ended for it. */
+#include "disk.h"
+
+#define MiB (1ull << 20)
+#define RECOVER_MAX (16 * MiB) /* how far below the budget writing is allowed again, at most */
+
+bool disk_too_much(const struct disk_count *used, const struct disk_count *most, bool was)
+{
+    uint64_t less = 0, fewer = 0;
+    if (was) {
+        /* Some room first, or it would go back and forth with every block. */
+        less = most->bytes / 50 < RECOVER_MAX ? most->bytes / 50 : RECOVER_MAX;
+        fewer = most->entries / 50;
+    }
+    return (most->bytes && used->bytes > most->bytes - less) || (most->entries && used->entries > most->entries - fewer);
+}
+
+/* While nothing may grow: compare with what there was, and name who wrote. Under the lock. */
+static void judge_growth(const pid_t *pids, size_t n)
+{
+    struct disk_count *used = &disk.state.used;
+    if (disk.base_known && (used->bytes > disk.base.bytes + DISK_SLACK || used->entries > disk.base.entries + DISK_SLACK_ENTRIES)) {
+        memcpy(disk.writers, pids, n * sizeof *pids);
+        disk.writers_n = n;
+        disk.found_writers = true;
+        /* Until they are gone they may write a little more, for which nobody else is to blame. */
+        disk.base_known = false;
+        return;
+    }
+    if (!disk.base_known || used->bytes < disk.base.bytes)
+        disk.base.bytes = used->bytes;
+    if (!disk.base_known || used->entries < disk.base.entries)
+        disk.base.entries = used->entries;
+    disk.base_known = true;
+}
+
+void disk_publish(const struct disk_count *used, enum disk_source source, uint64_t began, const pid_t *pids, size_t n)
+{
+    bool was = disk.state.flags & DISK_OVER, first = !disk.state.counted_us;
+    disk.state.used = *used;
+    disk.state.source = source;
+    disk.state.counted_us = began;
+    bool over = disk_too_much(used, &disk.state.most, was);
+    disk.state.flags = (uint8_t)((disk.state.flags & DISK_FROZEN) | (over ? DISK_OVER : 0));
+    if (!disk.state.flags && !disk_was_low()) {
+        disk.base_known = false;
+    } else if (over && !was && !first && !(disk.state.flags & DISK_FROZEN)) {
+        /* It has just been passed: by whoever writes. */
+        memcpy(disk.writers, pids, n * sizeof *pids);
+        disk.writers_n = n;
+        disk.found_writers = true;
+        disk.base_known = false;
+    } else {
+        judge_growth(pids, n);
+    }
+    atomic_store(&disk.no_growth, disk.state.flags);
+    disk.changed = disk.changed || over != was || disk.found_writers;
+    pthread_cond_broadcast(&disk.counted);
+}

@@ -1,0 +1,178 @@
+/*
+ * The thread that watches the workspace: it counts what that uses while commands run and sleeps while none does.
+ *
+ * Where the workspace is a file system or a project quota of its own, statfs counts. Else every file is looked at, as
+ * often as the growth asks for: free space of the file system, one cheap call, tells whether anything was written at all
+ * since the last look, and how much at most.
+ */
+#include "disk.h"
+
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#define TICK_MIN_US 2000
+#define TICK_FIRST_US 20000
+#define TICK_MAX_US 250000
+#define PERIOD_US 5000000      /* a look at least this often while commands run … */
+#define PERIOD_COST 200        /* … and not more than 1/200 of a CPU for it */
+#define GROWTH_COST 19         /* 1/20 of a CPU while something is written */
+#define URGENT_COST 2          /* a third, when the budget may be used up */
+#define WRITERS_US 1000000
+#define TOUCHED_US 1000000
+
+static void notify(void)
+{
+    uint64_t one = 1;
+    (void)!write(disk.event_fd, &one, sizeof one);
+}
+
+/* ---- counting --------------------------------------------------------------------------------------------- */
+
+/* What the watcher remembers of its last count. Only the watcher uses it. */
+static struct {
+    uint64_t at_us, cost_us, free, files_free, writers_us;
+    bool known;
+} last;
+
+static void count(void)
+{
+    struct disk_count used = {0};
+    struct disk_room room = {0};
+    enum disk_source source = DISK_WALK;
+    pthread_mutex_lock(&disk.lock);
+    struct disk_count most = disk.state.most;
+    bool near = disk.state.flags || disk_was_low() || (most.bytes && disk.state.used.bytes > most.bytes / 4 * 3);
+    pthread_mutex_unlock(&disk.lock);
+    uint64_t began = now_us();
+    bool fine = disk_room(&room);
+    if (disk_walled(most.bytes) && fine) {
+        source = DISK_FILE_SYSTEM;
+        used = (struct disk_count){room.bytes - room.bytes_free, room.files - room.files_free};
+        atomic_store(&disk.full, room.bytes_free < DISK_SLACK || (room.files && room.files_free < 8));
+    } else {
+        atomic_store(&disk.full, false);
+        for (int i = 0; i < 3; i++)
+            if (disk_walk(disk_root(), most.entries ? most.entries + most.entries / 4 + DISK_SLACK_ENTRIES : 0, &used))
+                break;
+    }
+    pid_t pids[DISK_WRITERS_MAX];
+    size_t n = 0;
+    bool crossed = disk_too_much(&used, &most, false);
+    if (near || crossed || began - last.writers_us > WRITERS_US) {
+        n = disk_writers(pids, DISK_WRITERS_MAX);
+        last.writers_us = began;
+    }
+    last.at_us = began;
+    last.cost_us = now_us() - began;
+    last.free = room.bytes_free;
+    last.files_free = room.files_free;
+    last.known = true;
+    pthread_mutex_lock(&disk.lock);
+    disk_publish(&used, source, began, pids, n);
+    pthread_mutex_unlock(&disk.lock);
+    notify();
+}
+
+/* ---- when to count ---------------------------------------------------------------------------------------- */
+
+static uint64_t wait_us = TICK_FIRST_US;
+
+/* One look at the free space. Returns whether to count, and sets how long to wait for the next look. */
+static bool is_due(const struct disk_state *s)
+{
+    struct disk_room room;
+    uint64_t now = now_us(), since = now - last.at_us;
+    if (!last.known || !disk_room(&room))
+        return true;
+    uint64_t grown = room.bytes_free < last.free ? last.free - room.bytes_free : 0;
+    uint64_t names = room.files_free < last.files_free ? last.files_free - room.files_free : 0;
+    uint64_t left = s->most.bytes > s->used.bytes ? s->most.bytes - s->used.bytes : 0;
+    uint64_t names_left = s->most.entries > s->used.entries ? s->most.entries - s->used.entries : 0;
+    bool urgent = s->flags || disk_was_low() || (s->most.bytes && grown > left / 2) || (s->most.entries && names > names_left / 2);
+    if (grown || names) {
+        /* At this speed, half of what is left is written in … */
+        uint64_t floor = disk_floor_bytes(), above = room.bytes_free > floor ? room.bytes_free - floor : 0;
+        if (floor && (!s->most.bytes || above < left))
+            left = above;
+        uint64_t next = (s->most.bytes || floor) && grown ? left / 2 * (since + 1) / grown : TICK_FIRST_US;
+        wait_us = urgent || next < TICK_MIN_US ? TICK_MIN_US : next > TICK_FIRST_US ? TICK_FIRST_US : next;
+        return since >= last.cost_us * (urgent ? URGENT_COST : GROWTH_COST) && (grown >= DISK_SLACK / 4 || names >= 16);
+    }
+    wait_us = wait_us * 2 > TICK_MAX_US ? TICK_MAX_US : wait_us * 2;
+    return since >= PERIOD_US && since >= last.cost_us * PERIOD_COST;
+}
+
+static void wait_for_tick(void)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    uint64_t ns = (uint64_t)until.tv_nsec + wait_us * 1000;
+    until.tv_sec += (time_t)(ns / 1000000000);
+    until.tv_nsec = (long)(ns % 1000000000);
+    pthread_cond_timedwait(&disk.wake, &disk.lock, &until);
+}
+
+static void answer_requests(struct disk_request *r)
+{
+    while (r) {
+        struct disk_request *next = r->next;
+        struct buf b = {0};
+        stat_describe(&b, atomic_load(&disk.running_count));
+        pthread_mutex_lock(&disk.lock);
+        buf64(&disk.answers, r->session);
+        buf32(&disk.answers, r->channel);
+        buf32(&disk.answers, (uint32_t)b.len);
+        buf_bytes(&disk.answers, b.p, b.len);
+        pthread_mutex_unlock(&disk.lock);
+        free(b.p);
+        free(r);
+        r = next;
+        notify();
+    }
+}
+
+/* A command runs, or a file request was answered a moment ago. */
+static bool is_active(void) { return atomic_load(&disk.running) || now_us() - atomic_load(&disk.touched_us) < TOUCHED_US; }
+
+void *disk_watch(void *unused)
+{
+    (void)unused;
+    bool known_low = false;
+    for (;;) {
+        pthread_mutex_lock(&disk.lock);
+        while (!disk.poked && !disk.requests && !is_active()) {
+            atomic_store(&disk.asleep, true);
+            /* It may have begun between the two. */
+            if (!is_active())
+                pthread_cond_wait(&disk.wake, &disk.lock);
+            atomic_store(&disk.asleep, false);
+            wait_us = TICK_FIRST_US;
+        }
+        if (!disk.poked && !disk.requests)
+            wait_for_tick();
+        struct disk_request *asked = disk.requests;
+        disk.requests = NULL;
+        disk.last_request = &disk.requests;
+        bool now = disk.poked;
+        disk.poked = false;
+        struct disk_state seen = disk.state;
+        pthread_mutex_unlock(&disk.lock);
+        bool fresh = asked && now_us() - last.at_us >= last.cost_us * GROWTH_COST;
+        /* Without a budget nobody needs to know until somebody asks. */
+        bool is_low = disk_low();
+        bool limited = seen.most.bytes || seen.most.entries || seen.flags || disk_floor_bytes();
+        if (known_low != is_low) {
+            known_low = is_low; /* `low` itself is looked at by others too, who tell nobody */
+            pthread_mutex_lock(&disk.lock);
+            disk.changed = true;
+            disk.base_known = false;
+            pthread_mutex_unlock(&disk.lock);
+            now = true;
+        }
+        if (now || fresh || (limited && is_due(&seen)))
+            count();
+        answer_requests(asked);
+    }
+    return NULL;
+}
