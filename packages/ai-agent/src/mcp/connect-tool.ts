@@ -2,6 +2,7 @@
  * Stands for the tools of a server that tells them only to somebody who has signed in: calling it shows the link. Gone
  * with the first prompt after that.
  */
+import { CallFailure } from '../tools/call-failure.ts'
 import type { Tool } from '../tools/tool.ts'
 import { toolId } from './exposed-names.ts'
 import { NeedsAuthFailure } from './mcp-error.ts'
@@ -27,8 +28,9 @@ export function connectTool(server: McpServer, name: string): Tool {
           status: 'completed',
           forModel: `${server.name} is connected. Its tools are there with the user’s next message.`,
         }
-      const url = now.state === 'needs_auth' ? now.url : undefined
-      return needsAuthOutcome(new NeedsAuthFailure(server.name, url, {}))
+      if (now.state === 'unavailable')
+        throw new CallFailure('unavailable', `${server.name} cannot be used now: ${now.why}.`)
+      return needsAuthOutcome(new NeedsAuthFailure(server.name, now.connecting, {}))
     },
   }
 }

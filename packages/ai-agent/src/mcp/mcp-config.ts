@@ -63,19 +63,55 @@ const stdioServer = z.strictObject({
     .default('deployment'),
 })
 
-const oauth = z.strictObject({
-  type: z.literal('oauth'),
-  /** Absent: the server registers us. */
-  clientId: text('"sandlot"').optional(),
-  clientSecret: text('"${OAUTH_SECRET}"').optional(),
+const client = {
+  clientId: text('"sandlot"'),
+  clientSecret: text('"${MCP_SECRET}"').optional(),
+  /** Asked for beside what the server says that it needs. */
   scope: text('"calendar.read"').optional(),
-})
+  /** The only authorization server that is used, whatever the server says; also one on your own network. */
+  issuer: z
+    .url({ protocol: /^https?$/, error: 'must be an address like https://login.example.org' })
+    .optional(),
+}
+
+/** Each user signs in. */
+const oauth = z
+  .strictObject({
+    ...client,
+    type: z.literal('oauth'),
+    /** Absent: the authorization server fetches our description, or registers us. */
+    clientId: client.clientId.optional(),
+    /** May it be told to fetch our description from the public address? `false` where it could not reach that. */
+    clientDocument: z.boolean().default(true),
+  })
+  .refine(({ clientId, clientSecret }) => clientSecret === undefined || clientId !== undefined, {
+    path: ['clientSecret'],
+    error: 'needs the clientId that it belongs to',
+  })
+
+/** The deployment itself is the client; nobody signs in. */
+const clientCredentials = z
+  .strictObject({
+    ...client,
+    type: z.literal('client-credentials'),
+    /** PEM, PKCS #8: we sign who we are, in place of a secret. */
+    privateKey: text('"${MCP_KEY}"').optional(),
+    algorithm: z.enum(['ES256', 'ES384', 'RS256', 'PS256']).default('ES256'),
+  })
+  .refine(({ clientSecret, privateKey }) => (clientSecret === undefined) !== (privateKey === undefined), {
+    path: ['clientSecret'],
+    error: 'or privateKey is needed, and only one of them',
+  })
 
 const httpServer = z.strictObject({
   ...everywhere,
   url: z.url({ protocol: /^https?$/, error: 'must be an address like https://mcp.example.org/mcp' }),
   headers: texts.default({}),
-  auth: oauth.optional(),
+  auth: z
+    .discriminatedUnion('type', [oauth, clientCredentials], {
+      error: 'must say its type: "oauth" (each user signs in) or "client-credentials" (the deployment does)',
+    })
+    .optional(),
 })
 
 export type StdioServerConfig = z.output<typeof stdioServer>

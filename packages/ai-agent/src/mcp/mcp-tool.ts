@@ -163,19 +163,22 @@ async function* askUser(
 }
 
 /** The address is a link in the call's card: for the person, and not for the model. */
-export function needsAuthOutcome({ message, server, url }: NeedsAuthFailure): ToolOutcome {
+export function needsAuthOutcome({ message, server, connecting }: NeedsAuthFailure): ToolOutcome {
+  const { url, wanted } = connecting
   const link = url !== undefined && /^https?:\/\//.test(url) ? url : undefined
+  const name = wanted === undefined ? `Connect ${server}` : `Allow ${server}: ${wanted}`
   return {
     status: 'failed',
     reason: 'needs_auth',
     forModel: message,
-    data: { server, ...(link === undefined ? {} : { connect: { url: link } }) },
+    data: {
+      server,
+      ...(link === undefined ? {} : { connect: { url: link, ...(wanted === undefined ? {} : { wanted }) } }),
+    },
     ...(link === undefined
       ? {}
       : {
-          content: [
-            { type: 'content', content: { type: 'resource_link', uri: link, name: `Connect ${server}` } },
-          ],
+          content: [{ type: 'content', content: { type: 'resource_link', uri: link, name } }],
         }),
   }
 }

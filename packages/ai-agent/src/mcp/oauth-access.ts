@@ -1,21 +1,25 @@
 /**
- * One user's access to one server that wants OAuth: the address to sign in at, the tokens (kept as a secret of the user),
- * one refresh for all calls that need it at the same time.
+ * One user's access to one server that wants OAuth: the address to sign in at, once more where the server wants more than
+ * was allowed, and the tokens that come of it.
  */
 import { randomBytes } from 'node:crypto'
 import {
   type AuthProvider,
   type FetchLike,
-  type OAuthClientMetadata,
-  type OAuthClientProvider,
-  type OAuthDiscoveryState,
-  type StoredOAuthClientInformation,
-  type StoredOAuthTokens,
-  auth,
+  type OAuthClientInformationMixed,
+  exchangeAuthorization,
   extractWWWAuthenticateParams,
+  startAuthorization,
+  validateAuthorizationResponseIssuer,
 } from '@modelcontextprotocol/client'
-import { z } from 'zod'
-import { NeedsAuth } from './mcp-error.ts'
+import { SerialQueue } from '../serial-queue.ts'
+import { clientMetadata } from './client-document.ts'
+import { NeedsAuth, ServerUnavailable } from './mcp-error.ts'
+import { type Authority, findAuthority } from './oauth-authority.ts'
+import { type OwnClient, clientFor } from './oauth-client.ts'
+import { UserTokens } from './oauth-tokens.ts'
+import { includesScopes, joinScopes } from './scopes.ts'
+import { type Challenge, RefusedTokens, type ServerAccess } from './server-access.ts'
 
 /** Where a user's tokens are kept: encrypted, by name. */
 export interface SecretStore {
@@ -30,8 +34,12 @@ export interface OAuthAccessOptions {
   url: string
   /** Where the authorization server sends the user back to. */
   redirectUrl: string
-  clientId: string | undefined
-  clientSecret: string | undefined
+  /** Where our description of ourselves is published; undefined when nobody outside could read it. */
+  documentUrl: string | undefined
+  /** What the operator registered. */
+  own: OwnClient | undefined
+  /** The only authority that the operator allows; undefined: the server says. */
+  issuer: string | undefined
   scope: string | undefined
   secrets: SecretStore
   fetch: FetchLike
@@ -41,201 +49,203 @@ export interface OAuthAccessOptions {
 
 /** A link to sign in is good for this long. */
 const LINK_MS = 600_000
-/** A token that is about to end is renewed before it is used. */
-const EARLY_MS = 30_000
+/** Links that are good at the same time, each for what was wanted when it was made. */
+const MAX_LINKS = 4
+/** So often is a user asked for the same: also once after they said yes, because one can leave out boxes there. */
+const MAX_ASKED = 2
+/** After this long they may be asked again: somebody may have mended it. Milliseconds. */
+const ASKED_MS = 3_600_000
+/** Different things that a server may want more of. */
+const MAX_WANTED = 32
 
-const kept = z.object({
-  tokens: z.looseObject({ access_token: z.string(), token_type: z.string() }),
-  endsAt: z.number().optional(),
-})
-
-interface Authorizing {
-  resourceMetadataUrl?: URL
-  scope?: string
-  /** A new sign-in even where a refresh would do. */
-  forceReauthorization?: boolean
-}
-
+/** A sign-in that is under way: with all that its end needs, so that nothing is asked or found again then. */
 interface Flow {
   state: string
-  url?: string
-  verifier?: string
-  discovery?: OAuthDiscoveryState
+  url: string
+  verifier: string
+  authority: Authority
+  client: OAuthClientInformationMixed
+  scope: string | undefined
   endsAt: number
 }
 
-export class OAuthAccess {
+export class OAuthAccess implements ServerAccess {
   readonly #options: OAuthAccessOptions
-  #flow: Flow | undefined
-  #working: Promise<void> | undefined
-  /** The token with which each refused request was made. */
-  readonly #refused = new WeakMap<Response, string>()
+  readonly #tokens: UserTokens
+  readonly #refused = new RefusedTokens()
+  /** By state, the newest last. */
+  readonly #flows = new Map<string, Flow>()
+  readonly #queue = new SerialQueue()
+  /** By scope: how often the user came back from being asked for it. */
+  readonly #asked = new Map<string, { times: number; since: number }>()
 
   constructor(options: OAuthAccessOptions) {
     this.#options = options
+    const { fetch, now } = options
+    this.#tokens = new UserTokens({
+      read: () => this.#read('tokens'),
+      keep: (tokens) => this.#keep('tokens', tokens),
+      url: options.url,
+      fetch,
+      now,
+    })
   }
 
-  /** For a transport: puts the token on every request, and renews it when it is refused. */
   provider(): AuthProvider {
     return {
-      token: () => this.#token(),
+      token: async () => {
+        if (await this.#tokens.isEnding()) await this.#renewOrAsk({})
+        return this.#tokens.current()
+      },
       onUnauthorized: async ({ response }) => {
-        const used = this.#refused.get(response)
-        const now = (await this.#tokens())?.tokens.access_token
+        const used = this.#refused.of(response)
+        const now = await this.#tokens.current()
         // Another call has renewed it while this one was on its way.
         if (used !== undefined && now !== undefined && used !== now) return
-        const { resourceMetadataUrl, scope } = extractWWWAuthenticateParams(response)
-        await this.#authorize({
-          ...(resourceMetadataUrl === undefined ? {} : { resourceMetadataUrl }),
-          ...(scope === undefined ? {} : { scope }),
-        })
+        await this.#renewOrAsk(extractWWWAuthenticateParams(response))
       },
     }
   }
 
-  /** Remembers what refused requests were made with; for the same transport. */
   watch(base: FetchLike): FetchLike {
-    return async (url, init) => {
-      const response = await base(url, init)
-      const bearer = new Headers(init?.headers).get('authorization')?.replace(/^Bearer /, '')
-      if (response.status === 401 && bearer !== undefined) this.#refused.set(response, bearer)
-      return response
+    return this.#refused.watch(base)
+  }
+
+  async signInUrl(): Promise<string | undefined> {
+    try {
+      return await this.#link({})
+    } catch {
+      // What is wrong is said where the server is asked for its tools.
+      return undefined
     }
   }
 
-  /** The link of the sign-in that is under way, or of a new one; undefined when the server offers none. Never rejects. */
-  async signInUrl(scope?: string): Promise<string | undefined> {
-    try {
-      if (this.#link() === undefined)
-        await this.#authorize({ forceReauthorization: true, ...(scope === undefined ? {} : { scope }) })
-    } catch (error) {
-      if (error instanceof NeedsAuth) return error.url
-      return undefined
-    }
-    return this.#link()
+  async widen(challenge: Challenge): Promise<NeedsAuth> {
+    const wanted = joinScopes(challenge.scope)
+    const now = this.#options.now()
+    for (const [scope, { since }] of this.#asked) if (since + ASKED_MS < now) this.#asked.delete(scope)
+    const asked = this.#asked.get(wanted ?? '') ?? { times: 0, since: now }
+    this.#asked.set(wanted ?? '', asked)
+    if (asked.times >= MAX_ASKED || this.#asked.size > MAX_WANTED)
+      throw new ServerUnavailable(
+        `it wants ${shortened(wanted)}, and the user has allowed that already without effect; ask those who run it`,
+      )
+    const url = await this.#link({ ...challenge, scope: joinScopes(await this.#tokens.scope(), wanted) })
+    return new NeedsAuth(`the user has to allow ${shortened(wanted)}`, { url, wanted: shortened(wanted) })
   }
 
   /** True when this came out of our own sign-in. */
   isOurs(state: string): boolean {
-    return this.#flow?.state === state && this.#options.now() < this.#flow.endsAt
+    const flow = this.#flows.get(state)
+    return flow !== undefined && this.#options.now() < flow.endsAt
   }
 
-  /** The user is back with a code. Rejects when the server does not take it. */
-  async finish(code: string, issuer: string | undefined): Promise<void> {
-    const { url, fetch } = this.#options
-    await auth(this.#sdkProvider(), {
-      serverUrl: url,
+  /**
+   * The user is back. Each link can be used once, however it ends. Rejects when the answer is not from where they were
+   * sent, or is not accepted; undefined when all is well, else what the authority says.
+   */
+  async finish(answer: URLSearchParams): Promise<string | undefined> {
+    const state = answer.get('state') ?? ''
+    const flow = this.isOurs(state) ? this.#flows.get(state) : undefined
+    this.#flows.delete(state)
+    if (flow === undefined) throw new Error('this sign-in is not under way')
+    const { authority, client, verifier, scope } = flow
+    const { metadata, url, resource } = authority
+    const iss = answer.get('iss') ?? undefined
+    // Before anything of it is used, or shown: another authority's answer must not be taken for this one's.
+    validateAuthorizationResponseIssuer({
+      iss,
+      expectedIssuer: metadata?.issuer,
+      issParameterSupported: metadata?.['authorization_response_iss_parameter_supported'] === true,
+    })
+    const code = answer.get('code')
+    if (code === null) return answer.get('error_description') ?? answer.get('error') ?? 'no reason was given'
+    const { redirectUrl, fetch } = this.#options
+    const tokens = await exchangeAuthorization(url, {
+      ...(metadata === undefined ? {} : { metadata }),
+      ...(resource === undefined ? {} : { resource }),
+      ...(iss === undefined ? {} : { iss }),
+      clientInformation: client,
       authorizationCode: code,
+      codeVerifier: verifier,
+      redirectUri: redirectUrl,
       fetchFn: fetch,
-      ...(issuer === undefined ? {} : { iss: issuer }),
     })
-    this.#flow = undefined
+    await this.#tokens.save(tokens, authority.issuer, scope)
+    for (const [wanted, asked] of this.#asked) if (includesScopes(scope, wanted)) asked.times++
+    return undefined
   }
 
-  async #token(): Promise<string | undefined> {
-    const known = await this.#tokens()
-    if (known === undefined) return undefined
-    const ending = known.endsAt !== undefined && known.endsAt - EARLY_MS < this.#options.now()
-    if (!ending || known.tokens.refresh_token === undefined) return known.tokens.access_token
-    await this.#authorize({})
-    return (await this.#tokens())?.tokens.access_token
+  // ── Signing in ────────────────────────────────────────────────────────────────────────────────────────
+
+  /** @throws NeedsAuth when the user has to do something */
+  async #renewOrAsk(challenge: Challenge): Promise<void> {
+    if (await this.#tokens.renew(() => this.#parties(challenge))) return
+    const url = await this.#link({ ...challenge, scope: joinScopes(challenge.scope) })
+    throw new NeedsAuth('the user has to sign in', { url })
   }
 
-  /** One at a time: who comes meanwhile waits for the same. @throws NeedsAuth when the user has to do something */
-  async #authorize(how: Authorizing): Promise<void> {
-    this.#working ??= this.#work(how).finally(() => {
-      this.#working = undefined
+  /** One at a time; a link that asks for at least as much is given again. */
+  #link(challenge: Challenge): Promise<string> {
+    return this.#queue.run(async () => {
+      const alive = [...this.#flows.values()].filter(({ endsAt }) => this.#options.now() < endsAt)
+      const known = alive.findLast(({ scope }) => includesScopes(scope, challenge.scope))
+      if (known !== undefined) return known.url
+      const flow = await this.#begin(challenge, alive)
+      this.#flows.set(flow.state, flow)
+      const [oldest] = this.#flows.keys()
+      if (this.#flows.size > MAX_LINKS && oldest !== undefined) this.#flows.delete(oldest)
+      return flow.url
     })
-    await this.#working
   }
 
-  async #work(how: Authorizing): Promise<void> {
-    const link = this.#link()
-    const { tokens } = (await this.#tokens()) ?? {}
-    // Asked a moment ago, and nothing to renew: the same link again.
-    if (link !== undefined && tokens?.refresh_token === undefined)
-      throw new NeedsAuth('the user has to sign in', link)
-    const { url, fetch } = this.#options
-    const result = await auth(this.#sdkProvider(), { serverUrl: url, fetchFn: fetch, ...how })
-    if (result !== 'AUTHORIZED') throw new NeedsAuth('the user has to sign in', this.#link())
-  }
-
-  #link(): string | undefined {
-    const flow = this.#flow
-    return flow !== undefined && this.#options.now() < flow.endsAt ? flow.url : undefined
-  }
-
-  #begin(): Flow {
-    this.#flow = {
-      ...this.#flow,
-      state: randomBytes(24).toString('base64url'),
-      endsAt: this.#options.now() + LINK_MS,
-    }
-    return this.#flow
-  }
-
-  #sdkProvider(): OAuthClientProvider {
-    const { redirectUrl, clientId, clientSecret, scope } = this.#options
-    const flow = (): Flow => this.#flow ?? this.#begin()
-    const clientMetadata: OAuthClientMetadata = {
-      client_name: 'Sandlot',
-      redirect_uris: [redirectUrl],
-      grant_types: ['authorization_code', 'refresh_token'],
-      response_types: ['code'],
-      token_endpoint_auth_method: clientSecret === undefined ? 'none' : 'client_secret_basic',
+  async #begin(challenge: Challenge, alive: readonly Flow[]): Promise<Flow> {
+    const { authority, client } = await this.#parties(challenge)
+    const { scope: configured, redirectUrl, now } = this.#options
+    const first = configured ?? challenge.scope ?? authority.scope
+    // What another call waits for is asked for as well: one yes is enough for both.
+    const scope = withRefresh(
+      joinScopes(first, challenge.scope, ...alive.map((flow) => flow.scope)),
+      authority,
+    )
+    const state = randomBytes(24).toString('base64url')
+    const { authorizationUrl, codeVerifier } = await startAuthorization(authority.url, {
+      ...(authority.metadata === undefined ? {} : { metadata: authority.metadata }),
+      ...(authority.resource === undefined ? {} : { resource: authority.resource }),
       ...(scope === undefined ? {} : { scope }),
-    }
-    return {
+      clientInformation: client,
       redirectUrl,
-      clientMetadata,
-      state: () => this.#begin().state,
-      clientInformation: async (about) => {
-        if (clientId === undefined) return this.#read<StoredOAuthClientInformation>('client')
-        return {
-          client_id: clientId,
-          ...(clientSecret === undefined ? {} : { client_secret: clientSecret }),
-          ...(about === undefined ? {} : { issuer: about.issuer }),
-        }
-      },
-      ...(clientId === undefined
-        ? { saveClientInformation: (client) => this.#keep('client', JSON.stringify(client)) }
-        : {}),
-      tokens: async () => (await this.#tokens())?.tokens,
-      saveTokens: (tokens) => {
-        const endsAt =
-          tokens.expires_in === undefined ? undefined : this.#options.now() + tokens.expires_in * 1_000
-        return this.#keep('tokens', JSON.stringify({ tokens, endsAt }))
-      },
-      redirectToAuthorization: (url) => {
-        flow().url = url.href
-      },
-      saveCodeVerifier: (verifier) => {
-        flow().verifier = verifier
-      },
-      codeVerifier: () => flow().verifier ?? '',
-      saveDiscoveryState: (discovery) => {
-        flow().discovery = discovery
-      },
-      discoveryState: () => this.#flow?.discovery,
-      invalidateCredentials: async (what) => {
-        if (what === 'tokens' || what === 'all') await this.#keep('tokens', undefined)
-        if (what === 'client' || what === 'all') await this.#keep('client', undefined)
-        if (what === 'discovery' || what === 'all') this.#flow = undefined
-      },
-    }
+      state,
+    })
+    const url = authorizationUrl.href
+    return { state, url, verifier: codeVerifier, authority, client, scope, endsAt: now() + LINK_MS }
+  }
+
+  async #parties({
+    resourceMetadataUrl,
+    scope,
+  }: Challenge): Promise<{ authority: Authority; client: OAuthClientInformationMixed }> {
+    const { url: serverUrl, redirectUrl, documentUrl, own, issuer, fetch } = this.#options
+    const authority = await findAuthority({ serverUrl, resourceMetadataUrl, issuer, fetch })
+    const client = await clientFor(authority, {
+      serverUrl,
+      own,
+      issuer,
+      documentUrl,
+      // All that will be asked for one day: some give a client no more than it registered for.
+      metadata: clientMetadata(redirectUrl, joinScopes(this.#options.scope, authority.scope, scope)),
+      read: () => this.#read('client'),
+      keep: (registration) => this.#keep('client', registration),
+      fetch,
+    })
+    return { authority, client }
   }
 
   // ── Kept ──────────────────────────────────────────────────────────────────────────────────────────────
 
-  async #tokens(): Promise<{ tokens: StoredOAuthTokens; endsAt?: number | undefined } | undefined> {
-    const read = kept.safeParse(await this.#read('tokens'))
-    return read.success ? read.data : undefined
-  }
-
-  async #read<T>(what: 'tokens' | 'client'): Promise<T | undefined> {
+  #read(what: 'tokens' | 'client'): Promise<string | undefined> {
     const { secrets, userId } = this.#options
-    const text = await secrets.get(userId, this.#name(what))
-    return text === undefined ? undefined : (JSON.parse(text) as T)
+    return secrets.get(userId, this.#name(what))
   }
 
   async #keep(what: 'tokens' | 'client', value: string | undefined): Promise<void> {
@@ -246,4 +256,16 @@ export class OAuthAccess {
   #name(what: 'tokens' | 'client'): string {
     return `mcp.${this.#options.server}.${what}`
   }
+}
+
+/** Access that goes on while nobody is there has a scope of its own where an authority knows it. */
+function withRefresh(scope: string | undefined, { metadata }: Authority): string | undefined {
+  const supported = metadata?.scopes_supported ?? []
+  return scope !== undefined && supported.includes('offline_access')
+    ? joinScopes(scope, 'offline_access')
+    : scope
+}
+
+function shortened(scope: string | undefined): string {
+  return scope === undefined ? 'more, without saying what' : scope.slice(0, 200)
 }

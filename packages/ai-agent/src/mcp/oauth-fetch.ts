@@ -2,61 +2,47 @@
  * `fetch` for what a server says about where to sign in. Those addresses are the server's, not the operator's: they may
  * not lead a request of ours to where the server itself is not, such as the services of a cloud's own network.
  */
-import { BlockList, isIP } from 'node:net'
 import type { FetchLike } from '@modelcontextprotocol/client'
 import { boundedFetch } from './bounded-fetch.ts'
+import { isInsideHost } from './inside-addresses.ts'
+import { AddressNotAllowed, publicFetch } from './public-fetch.ts'
 
 const MAX_BYTES = 1024 * 1024
 const TIMEOUT_MS = 10_000
 
-const inside = new BlockList()
-for (const [net, bits] of [
-  ['0.0.0.0', 8],
-  ['10.0.0.0', 8],
-  ['100.64.0.0', 10],
-  ['127.0.0.0', 8],
-  ['169.254.0.0', 16],
-  ['172.16.0.0', 12],
-  ['192.168.0.0', 16],
-  ['224.0.0.0', 3],
-] as const)
-  inside.addSubnet(net, bits, 'ipv4')
-for (const [net, bits] of [
-  ['::', 127],
-  ['::ffff:0:0', 96],
-  ['fc00::', 7],
-  ['fe80::', 10],
-  ['ff00::', 8],
-] as const)
-  inside.addSubnet(net, bits, 'ipv6')
-
-export class AddressNotAllowed extends Error {
-  override readonly name = 'AddressNotAllowed'
+export interface OAuthFetchOptions {
+  /** As the operator wrote them: the server's address, and where `auth.issuer` says that one signs in. Their hosts are allowed whatever they are. */
+  named: readonly string[]
+  /** For everything else. */
+  toPublic?: FetchLike
+  /** For the hosts that the operator named. */
+  toNamed?: FetchLike
 }
 
-/** `serverUrl`: as the operator wrote it. Its own host is allowed whatever it is; any other must be https and a public name. */
-export function oauthFetch(serverUrl: string, base: FetchLike = fetch): FetchLike {
-  const { hostname: own } = new URL(serverUrl)
-  const bounded = boundedFetch(MAX_BYTES, () => undefined, base)
-  return (address, init) => {
+/** Any host that the operator did not name must be https, and public where the connection is made. */
+export function oauthFetch({ named, toPublic, toNamed }: OAuthFetchOptions): FetchLike {
+  const hosts = named.map((url) => new URL(url).hostname)
+  const everywhere = boundedFetch(MAX_BYTES, () => undefined, toNamed ?? fetch)
+  const outside = boundedFetch(MAX_BYTES, () => undefined, toPublic ?? publicFetch())
+  // A server on this machine is tried out here, with a sign-in that is here too.
+  const fromHere = hosts.some(isInsideHost)
+  return async (address, init) => {
     const url = new URL(address)
-    if (url.hostname !== own && !(isLocal(own) && isLocal(url.hostname))) {
-      if (url.protocol !== 'https:' || isLocal(url.hostname))
-        return Promise.reject(
-          new AddressNotAllowed(
-            `the server sends sign-ins to ${url.origin}, which is not allowed: it must be https and public`,
-          ),
-        )
-    }
     const timeout = AbortSignal.timeout(TIMEOUT_MS)
     const signal = init?.signal == null ? timeout : AbortSignal.any([init.signal, timeout])
-    return bounded(address, { ...init, signal })
+    // A redirect could lead anywhere; the SDK follows those within the origin itself, each through here again.
+    const request = { ...init, signal, redirect: 'manual' as const }
+    if (hosts.includes(url.hostname) || (fromHere && isInsideHost(url.hostname)))
+      return everywhere(address, request)
+    try {
+      if (url.protocol !== 'https:' || isInsideHost(url.hostname))
+        throw new AddressNotAllowed('it is not https, or not public')
+      return await outside(address, request)
+    } catch (error) {
+      if (!(error instanceof AddressNotAllowed)) throw error
+      throw new AddressNotAllowed(
+        `the server sends sign-ins to ${url.origin}, which is not allowed (${error.message}); if that is meant, name it as auth.issuer`,
+      )
+    }
   }
-}
-
-function isLocal(hostname: string): boolean {
-  const host = hostname.replace(/^\[|\]$/g, '')
-  const family = isIP(host)
-  if (family === 0) return host === 'localhost' || host.endsWith('.localhost') || host.endsWith('.internal')
-  return inside.check(host, family === 4 ? 'ipv4' : 'ipv6')
 }

@@ -8,6 +8,8 @@ import type { HttpSpec } from './server-spec.ts'
 export interface SignInsParts {
   secrets: SecretStore
   redirectUrl: string
+  /** Where our description of ourselves is published; undefined when nobody outside could read it. */
+  documentUrl: string | undefined
   log: ToolLog
 }
 
@@ -30,17 +32,20 @@ export class SignIns {
     const known = this.#accesses.get(key)
     if (known !== undefined) return known
     const { auth, url } = spec.config
-    const clientSecret = spec.clientSecret?.filter((part) => typeof part === 'string').join('')
+    const oauth = auth?.type === 'oauth' ? auth : undefined
+    const { clientId, issuer } = oauth ?? {}
+    const { secrets, redirectUrl, documentUrl } = this.#parts
     const access = new OAuthAccess({
       userId,
       server: spec.name,
       url,
-      redirectUrl: this.#parts.redirectUrl,
-      clientId: auth?.clientId,
-      clientSecret,
-      scope: auth?.scope,
-      secrets: this.#parts.secrets,
-      fetch: oauthFetch(url),
+      redirectUrl,
+      documentUrl: oauth?.clientDocument === false ? undefined : documentUrl,
+      own: clientId === undefined ? undefined : { clientId, clientSecret: spec.clientSecret },
+      issuer,
+      scope: oauth?.scope,
+      secrets,
+      fetch: oauthFetch({ named: issuer === undefined ? [url] : [url, issuer] }),
       now: Date.now,
     })
     this.#accesses.set(key, access)
@@ -58,22 +63,19 @@ export class SignIns {
     if (found === undefined)
       return {
         problem:
-          'This sign-in is not known any more. Use the link in the chat again; it is good for ten minutes.',
+          'This sign-in is not known any more. Ask for the link again in the chat: each is good for one sign-in, for ten minutes.',
       }
     const [key, access] = found
     const { server } = ownerOf(key)
-    const code = answer.get('code')
-    if (code === null) {
-      const said = answer.get('error_description') ?? answer.get('error') ?? 'no reason was given'
-      return { problem: `${server} was not connected: ${said.slice(0, 200)}` }
-    }
     try {
-      await access.finish(code, answer.get('iss') ?? undefined)
+      const refused = await access.finish(answer)
+      if (refused !== undefined)
+        return { problem: `${server} was not connected: ${refused.replaceAll(/\p{C}/gu, ' ').slice(0, 200)}` }
       this.#parts.log.info({ server, userId }, 'a user has connected an MCP server')
       return { server }
     } catch (error) {
       this.#parts.log.warn({ server, error: reasonOf(error) }, 'a sign-in to an MCP server failed')
-      return { problem: `${server} did not accept the sign-in. Try again with the link in the chat.` }
+      return { problem: `${server} did not accept the sign-in. Ask for a new link in the chat.` }
     }
   }
 }

@@ -2,6 +2,8 @@
 import { createHash } from 'node:crypto'
 import type { Transport } from '@modelcontextprotocol/client'
 import type { CallContext, ToolCall, ToolLog } from '../tools/tool.ts'
+import type { Connecting } from './mcp-error.ts'
+import type { ServerAccess } from './server-access.ts'
 import type { ServerSpec } from './server-spec.ts'
 import type { ToolDefinition } from './tool-definition.ts'
 
@@ -17,8 +19,8 @@ export interface ServerParts {
   /** What it is given of secrets; when that changes it is started again. */
   settings: () => Promise<Readonly<Record<string, string>>>
   open: (settings: Readonly<Record<string, string>>, signal: AbortSignal) => Promise<Opened>
-  /** The address at which the user signs in; undefined when there is nothing like that. Never rejects. */
-  signInUrl: () => Promise<string | undefined>
+  /** Undefined: nothing of its own goes with a request beyond the settings. */
+  access: ServerAccess | undefined
   log: ToolLog
 }
 
@@ -26,7 +28,7 @@ export interface ServerParts {
 export type Offered =
   | { state: 'ready'; tools: readonly ToolDefinition[] }
   | { state: 'unavailable'; why: string }
-  | { state: 'needs_auth'; url: string | undefined }
+  | { state: 'needs_auth'; connecting: Connecting }
 
 export type ServerCall = CallContext & { call: ToolCall }
 

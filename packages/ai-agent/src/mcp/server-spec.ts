@@ -22,7 +22,9 @@ export interface HttpSpec extends Common {
   kind: 'http'
   config: HttpServerConfig
   headers: Readonly<Record<string, Template>>
-  clientSecret?: Template
+  /** Of the deployment: its secret or key for signing in. */
+  clientSecret?: string
+  privateKey?: string
 }
 
 export type ServerSpec = StdioSpec | HttpSpec
@@ -45,6 +47,10 @@ export function readServerSpecs(
         problems.push(
           `mcpServers.${name}: no secret may be in a sandbox, where every command can read it; use "where": "deployment"`,
         )
+      if (isHttp(config) && /\$\{secret:/.test(JSON.stringify(config.auth ?? {})))
+        problems.push(
+          `mcpServers.${name}: auth is the deployment's, so no secret of a user may stand in it; use \${NAME}`,
+        )
       const read = (text: string, at: string): Template =>
         readTemplate(text, `mcpServers.${name}.${at}`, from, problems, secrets)
       return specOf(name, config, read)
@@ -65,8 +71,8 @@ function specOf(
     Object.fromEntries(Object.entries(texts).map(([key, value]) => [key, read(value, `${at}.${key}`)]))
   if (isHttp(config)) {
     const headers = each(config.headers, 'headers')
-    const { clientSecret } = config.auth ?? {}
-    const perUser = config.auth !== undefined || Object.values(headers).some(needsUser)
+    const { auth } = config
+    const perUser = auth?.type === 'oauth' || Object.values(headers).some(needsUser)
     return {
       kind: 'http',
       name,
@@ -74,7 +80,7 @@ function specOf(
       config,
       headers,
       perUser,
-      ...(clientSecret === undefined ? {} : { clientSecret: read(clientSecret, 'auth.clientSecret') }),
+      ...ownSecrets(auth, read),
     }
   }
   const env = each(config.env, 'env')
@@ -82,4 +88,22 @@ function specOf(
   const personal = [...Object.values(env), ...args].some(needsUser)
   const perUser = config.where === 'sandbox' || personal
   return { kind: 'stdio', name, place: name, config, args, env, perUser }
+}
+
+/** What the deployment signs in with is no user's: a reference to a user's secret is a problem, told by `readServerSpecs`. */
+function ownSecrets(
+  auth: HttpServerConfig['auth'],
+  read: (text: string, at: string) => Template,
+): { clientSecret?: string; privateKey?: string } {
+  const text = (value: string, at: string): string =>
+    read(value, at)
+      .filter((part) => typeof part === 'string')
+      .join('')
+  const key = auth?.type === 'client-credentials' ? auth.privateKey : undefined
+  return {
+    ...(auth?.clientSecret === undefined
+      ? {}
+      : { clientSecret: text(auth.clientSecret, 'auth.clientSecret') }),
+    ...(key === undefined ? {} : { privateKey: text(key, 'auth.privateKey') }),
+  }
 }

@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'vitest'
-import { oauthFetch } from '../../src/mcp/oauth-fetch.ts'
 import { batchOf, openMcpBench } from './mcp-bench.ts'
 import { startOAuthServer } from './oauth-server.ts'
 
@@ -90,32 +89,5 @@ describe('a server that wants the user to sign in', () => {
     expect(await bench.mcp.finishSignIn(ADA, answer)).toEqual({
       problem: 'cal was not connected: they said no',
     })
-  })
-})
-
-describe('where a server may send our requests', () => {
-  const reached: string[] = []
-  const fetch = oauthFetch('https://mcp.example.org/mcp', async (url) => {
-    reached.push(String(url))
-    return new Response('{}')
-  })
-
-  test.each([
-    'http://login.example.org/token',
-    'https://169.254.169.254/latest',
-    'https://10.0.0.1/',
-    'https://[::1]/',
-    'https://[fd00::1]/',
-    'https://[::ffff:127.0.0.1]/',
-    'https://localhost/',
-    'https://metadata.google.internal/',
-  ])('not to %s', async (url) => {
-    await expect(Promise.resolve().then(() => fetch(url))).rejects.toThrow('which is not allowed')
-  })
-
-  test('to itself, and to public names over https', async () => {
-    await fetch('https://mcp.example.org/token')
-    await fetch('https://login.example.com/token')
-    expect(reached).toEqual(['https://mcp.example.org/token', 'https://login.example.com/token'])
   })
 })

@@ -1,12 +1,19 @@
 /** Where authorization servers of MCP servers send people back to. What they bring is for ai-agent; the page only says how it went. */
 import { EXT, mcpSignInResult } from '@sandlot/shared/acp-meta'
+import { publishedMcpClient } from '@sandlot/shared/mcp-client'
 import { Hono } from 'hono'
 import { html } from 'hono/html'
 import type { AppEnv, Parts } from './context.ts'
 import { requireCaller, requireSignIn } from './request.ts'
 
 export function mcpRoutes(parts: Parts): Hono<AppEnv> {
-  return new Hono<AppEnv>().use(requireCaller(parts)).get('/', async (c) => {
+  const routes = new Hono<AppEnv>()
+  const { publicUrl } = parts.config
+  if (publicUrl !== undefined) {
+    // For authorization servers, which come without a session: what it says they show to people anyway.
+    routes.get('/client.json', (c) => c.json(publishedMcpClient(publicUrl)))
+  }
+  return routes.use(requireCaller(parts)).get('/', async (c) => {
     requireSignIn(c)
     const { id, role } = c.var.caller.account
     const answer = new URL(c.req.url).search.slice(1)

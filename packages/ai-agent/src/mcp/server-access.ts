@@ -1,0 +1,42 @@
+/** How a server that guards itself is asked: what goes with each request, and what happens when that is not enough. */
+import type { AuthProvider, FetchLike } from '@modelcontextprotocol/client'
+import type { NeedsAuth } from './mcp-error.ts'
+
+/** A request was understood and refused: the token is good for less than this needs. */
+export interface Challenge {
+  /** What the server says that it needs, in its words. */
+  scope?: string | undefined
+  resourceMetadataUrl?: URL | undefined
+}
+
+export interface ServerAccess {
+  /** For a transport: puts the token on every request, and renews it when it is refused. */
+  provider(): AuthProvider
+  /** Remembers what refused requests were made with; for the same transport. */
+  watch(base: FetchLike): FetchLike
+  /**
+   * The server wants more than the token allows. `again`: there is a better token now, so ask once more. Else what the
+   * user has to do. @throws ServerUnavailable when more was asked for already and it is still not enough.
+   */
+  widen(challenge: Challenge): Promise<'again' | NeedsAuth>
+  /** The address at which the user signs in; undefined when there is nothing like that. Never rejects. */
+  signInUrl(): Promise<string | undefined>
+}
+
+/** Tells which token a refused request was made with, so that a token is renewed once for all whom it failed. */
+export class RefusedTokens {
+  readonly #tokens = new WeakMap<Response, string>()
+
+  watch(base: FetchLike): FetchLike {
+    return async (url, init) => {
+      const response = await base(url, init)
+      const bearer = new Headers(init?.headers).get('authorization')?.replace(/^Bearer /, '')
+      if (response.status === 401 && bearer !== undefined) this.#tokens.set(response, bearer)
+      return response
+    }
+  }
+
+  of(response: Response): string | undefined {
+    return this.#tokens.get(response)
+  }
+}
