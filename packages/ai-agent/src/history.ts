@@ -6,7 +6,7 @@ import type { EndReason, FailureReason } from '@sandlot/shared/reasons'
 import { type SessionEvent, isOutcome, metaOf, sandlotEventOf, seqOf } from '@sandlot/shared/events'
 import { type CallRecord, type Turn, isEmpty, modelCallOf, turnsOf } from './history-items.ts'
 import { toolMessage } from './history-messages.ts'
-import type { ModelCall, ToolMessage } from './model/model.ts'
+import type { ModelCall, ModelImage, ToolMessage } from './model/model.ts'
 import { isStuck } from './no-progress.ts'
 
 /** Names one turn in a session. */
@@ -153,6 +153,7 @@ export interface QueuedMessage {
   messageId: string
   text: string
   as: 'steer' | 'queue'
+  images?: ModelImage[] | undefined
   /** Nobody can answer an approval, should it become a prompt of its own. */
   unattended?: boolean | undefined
 }

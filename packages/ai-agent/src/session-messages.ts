@@ -66,7 +66,11 @@ export function queuedMessage(message: QueuedMessage, promptId: string, at: numb
 
 /** A message that waited becomes part of a prompt. */
 export function sentMessage(message: QueuedMessage, promptId: string, at: number): SessionEvent[] {
-  const { messageId, text } = message
+  const { messageId, text, images = [] } = message
   const unqueued = { type: 'message_unqueued', messageId, why: 'sent' } as const
-  return [makeSandlotEvent(unqueued, { promptId }, at), userMessage(messageId, text, promptId, at)]
+  return [
+    makeSandlotEvent(unqueued, { promptId }, at),
+    userMessage(messageId, text, promptId, at),
+    ...imageMessages(messageId, images, promptId, at),
+  ]
 }

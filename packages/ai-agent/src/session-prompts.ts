@@ -4,7 +4,7 @@ import type { Mode } from '@sandlot/shared/mode'
 import type { SessionEvent } from '@sandlot/shared/events'
 import { makeMeta } from '@sandlot/shared/event-meta'
 import { newId } from '@sandlot/shared/ids'
-import { type PromptEnd, queuedMessages } from './history.ts'
+import { type PromptEnd, type QueuedMessage, queuedMessages } from './history.ts'
 import type { OnError } from './limits/error-policy.ts'
 import type { ModelImage } from './model/model.ts'
 import type { SessionCore } from './session-core.ts'
@@ -24,7 +24,7 @@ export interface PromptOptions {
   messageId?: string
   /** The same one again is the same prompt. */
   requestId?: string
-  /** Behind the text. Only for a message that begins a prompt. */
+  /** Behind the text. */
   images?: readonly ModelImage[]
   whenBusy?: 'steer' | 'queue' | 'refuse'
   /** Nobody can answer an approval: each is denied at once. */
@@ -106,13 +106,17 @@ export class Prompts {
 
   async #enqueue(runningId: string, text: string, options: PromptOptions): Promise<Accepted> {
     const { requestId, unattended = false, messageId = newId('m'), images = [] } = options
-    if (images.length > 0)
-      throw new SandlotError('busy', 'Images cannot wait: send them when the agent is done here.')
     const { userId, parts } = this.#core
-    const as = options.whenBusy === 'queue' ? 'queue' : 'steer'
+    const as: QueuedMessage['as'] = options.whenBusy === 'queue' ? 'queue' : 'steer'
     const promptId = promptIdOf(messageId)
     const submission = requestId === undefined ? {} : { submission: { userId, requestId, promptId } }
-    const message = { messageId, text, as, ...(unattended ? { unattended } : {}) } as const
+    const message = {
+      messageId,
+      text,
+      as,
+      ...(images.length === 0 ? {} : { images: [...images] }),
+      ...(unattended ? { unattended } : {}),
+    }
     await this.#core.store([queuedMessage(message, runningId, parts.now())], submission)
     return this.#accepted(promptId, false)
   }

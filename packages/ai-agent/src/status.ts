@@ -36,7 +36,7 @@ export function makeStatus(parts: StatusParts): () => Promise<AgentStatus> {
           : [{ part: 'tools', ok: true, message: 'Tools are switched off (SANDLOT_TOOLS_ENABLED).' }]),
         { part: 'sandbox', ...sandbox },
       ],
-      model: { name: model.name, demo: model.demo },
+      model: { name: model.name, demo: model.demo, images: model.wire?.().profile.images ?? false },
       defaultMode,
     }
   }

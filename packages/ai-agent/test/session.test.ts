@@ -1,4 +1,5 @@
 import { metaOf } from '@sandlot/shared/events'
+import { emptyTranscript, foldAll } from '@sandlot/shared/transcript'
 import { describe, expect, test } from 'vitest'
 import {
   AgentBench,
@@ -35,6 +36,40 @@ describe('a message while a prompt runs', () => {
     const unqueued = session.log.findIndex((event) => metaOf(event).event?.type === 'message_unqueued')
     expect(session.log[unqueued + 1]).toMatchObject({ sessionUpdate: 'user_message_chunk' })
     expect(happened(session.log, 'prompt_started')).toHaveLength(1)
+  })
+
+  test('images wait like words: a steered and a queued message bring theirs, in order', async () => {
+    const slow = heldTool('slow', true)
+    await using bench = await AgentBench.start([
+      toolCalls([slowCall('a')]),
+      textAnswer('seen'),
+      textAnswer('seen too'),
+    ])
+    const session = await newSession(await bench.core({ tools: [slow.tool] }))
+    const first = await session.prompt('go')
+    await slow.whenBegun(1)
+    const image = (data: string) => ({ mimeType: 'image/png', data })
+    await session.prompt('like this', { images: [image('AAAA'), image('BBBB')] })
+    const queued = await session.prompt('(an image, without words)', {
+      whenBusy: 'queue',
+      images: [image('CCCC')],
+    })
+    expect(happened(session.log, 'message_queued')).toMatchObject([
+      { as: 'steer', images: [image('AAAA'), image('BBBB')] },
+      { as: 'queue', images: [image('CCCC')] },
+    ])
+    slow.release('a')
+    await Promise.all([first.done, queued.done])
+    const shown = (request: number) => JSON.stringify(bench.provider.requests[request]?.body.messages.at(-1))
+    expect(shown(1)).toMatch(/like this.*base64,AAAA.*base64,BBBB/)
+    expect(shown(2)).toMatch(/without words.*base64,CCCC/)
+    const screen = foldAll(emptyTranscript(), session.log)
+    const said = screen.entries.filter((entry) => entry.type === 'message' && entry.role === 'user')
+    expect(said).toMatchObject([
+      { text: 'go' },
+      { text: 'like this', images: [image('AAAA'), image('BBBB')] },
+      { text: '', images: [image('CCCC')] },
+    ])
   })
 
   test('steer during the final answer, and queue: they become the next prompts, in order', async () => {

@@ -20,7 +20,9 @@ import type { AgentConnection } from './agent/agent-client.ts'
 import type { AgentLink } from './agent/agent-link.ts'
 import { ReaderConnection } from './agent/reader-connection.ts'
 import { Cursor } from './cursor.ts'
+import { withoutImageBytes } from './event-images.ts'
 import type { Logger } from './log.ts'
+import type { Uploads } from './uploads.ts'
 
 export interface ChatOptions {
   user: AgentUser
@@ -30,6 +32,7 @@ export interface ChatOptions {
   send: (frame: ServerFrame) => void
   /** Whether the user has this session. Asked before what the agent would not answer. */
   owns: (sessionId: string) => Promise<boolean>
+  uploads: Uploads
 }
 
 /** A prompt as the chat's owner wants it; what `ai_chat` is for a browser. */
@@ -38,6 +41,8 @@ export interface PromptRequest {
   /** Absent: a new session. */
   sessionId?: string | undefined
   text: string
+  /** Ids of images that were sent before. */
+  images?: readonly string[] | undefined
   /** Of the session from now on. */
   mode?: Mode | undefined
   whenBusy: 'steer' | 'queue' | 'refuse'
@@ -133,6 +138,7 @@ export class Chat {
    * error: it answers undefined, and the events come after the reconnect.
    */
   async prompt(request: PromptRequest): Promise<ChatEnd | undefined> {
+    const content = await this.#contentOf(request)
     const connection = await this.#connection.get()
     const sessionId = await this.#sessionFor(connection, request)
     const prompt: Prompt = { done: false }
@@ -149,7 +155,7 @@ export class Chat {
     try {
       const answer = await connection.request(methods.agent.session.prompt, {
         sessionId,
-        prompt: [{ type: 'text', text: request.text }],
+        prompt: content,
         _meta: { sandlot },
       })
       const { stopReason, _meta } = promptResult.parse(answer)
@@ -167,6 +173,17 @@ export class Chat {
     } finally {
       this.#prompts.delete(request.requestId)
     }
+  }
+
+  async #contentOf({ text, images = [] }: PromptRequest) {
+    const { uploads, user } = this.#options
+    const found = await Promise.all(images.map((id) => uploads.read(user.id, id)))
+    return [
+      ...(text === '' ? [] : [{ type: 'text' as const, text }]),
+      ...found.map(({ mimeType, bytes }) => {
+        return { type: 'image' as const, mimeType, data: bytes.toString('base64') }
+      }),
+    ]
   }
 
   /** Everything settled after `after`, what is in flight, then live. Resolves when caught up. */
@@ -306,7 +323,7 @@ export class Chat {
     const seq = seqOf(parsed.data)
     if (seq !== undefined && !isLive(parsed.data) && !session.cursor.take(seq)) return
     // The event as it came, not as parsed: parsing drops what a newer agent may have added.
-    const event = data.update as SessionEvent
+    const event = withoutImageBytes(data.sessionId, data.update as SessionEvent)
     this.#options.send({ type: 'ai_chat_event', sessionId: data.sessionId, event })
     const { promptId } = metaOf(event)
     const inner = sandlotEventOf(event)

@@ -20,6 +20,7 @@ import { prepareSetup } from './setup.ts'
 import { SLOW_READER_BYTES } from './socket/chat-socket.ts'
 import { Sockets } from './socket/sockets.ts'
 import { makeUpgrade } from './socket/upgrade.ts'
+import { openUploads } from './uploads.ts'
 
 /** What tests set to see a limit without reaching it. */
 export interface ServiceDeps {
@@ -60,6 +61,7 @@ export async function startService(config: ServiceConfig, deps: ServiceDeps = {}
     const sockets = new Sockets(metrics.sockets)
     const stopping = new AbortController()
 
+    const uploads = await openUploads(join(config.dataFolder, 'uploads'))
     const sessions = openSessions(join(config.dataFolder, 'sessions.db'))
     undo.push(() => sessions.close())
     const agent = new AgentLink({
@@ -79,6 +81,7 @@ export async function startService(config: ServiceConfig, deps: ServiceDeps = {}
       log,
       accounts,
       sessions,
+      uploads,
       agent,
       sockets,
       limits,

@@ -12,6 +12,7 @@ export interface UnattendedOptions extends Omit<ChatOptions, 'send'> {
   requestId: string
   sessionId: string | undefined
   text: string
+  images?: readonly string[] | undefined
   mode: Mode | undefined
   create: { mode?: Mode }
   /** Where this was submitted before: deliver what is settled after this number. */
@@ -89,11 +90,12 @@ export async function runPrompt(options: UnattendedOptions): Promise<PromptRef> 
   try {
     if (both.aborted) leave()
     if (submitted !== undefined) await chat.resume(submitted.sessionId, submitted.after)
-    const { sessionId, text, mode, create } = options
+    const { sessionId, text, images, mode, create } = options
     const submission = {
       requestId,
       sessionId,
       text,
+      images,
       mode,
       create,
       whenBusy: 'refuse',

@@ -4,6 +4,7 @@ import { failureReason, stopReason } from './reasons.ts'
 import { mode } from './mode.ts'
 import { tokenUsage } from './event-meta.ts'
 import { requestId, sessionId } from './ids.ts'
+import { imageId, MAX_IMAGES } from './images.ts'
 import { MAX_MESSAGE_CHARS, sessionSummary } from './frames.ts'
 
 /** `POST /api/chat` */
@@ -14,6 +15,8 @@ export const chatRequest = z.strictObject({
   /** Default of an API key: `yolo`. */
   mode: mode.optional(),
   requestId: requestId.optional(),
+  /** Ids of images that were sent before, by `POST /api/images`. */
+  images: z.array(imageId).max(MAX_IMAGES).optional(),
 })
 export type ChatRequest = z.infer<typeof chatRequest>
 
@@ -50,8 +53,8 @@ export const me = z.object({
   name: z.string(),
   email: z.string(),
   role: z.enum(['admin', 'user']),
-  /** The model's name for people, and whether it is the demo model. */
-  model: z.object({ name: z.string(), demo: z.boolean() }),
+  /** The model's name for people, whether it is the demo model, and whether it sees images (absent: not known). */
+  model: z.object({ name: z.string(), demo: z.boolean(), images: z.boolean().optional() }),
   defaultMode: mode,
 })
 export type Me = z.infer<typeof me>

@@ -1,5 +1,6 @@
 /** What a call is, and what it gives: its kind and status, its output, what it made for model and screen. */
 import { z } from 'zod'
+import { messageImage } from './images.ts'
 
 export const toolKind = z.enum([
   'read',
@@ -51,7 +52,7 @@ export const contentBlock = z.discriminatedUnion('type', [
     mimeType: z.string().optional(),
     size: z.number().optional(),
   }),
-  z.object({ type: z.literal('image'), data: z.string(), mimeType: z.string() }),
+  messageImage.extend({ type: z.literal('image') }),
 ])
 export type ContentBlock = z.infer<typeof contentBlock>
 

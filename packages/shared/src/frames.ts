@@ -7,6 +7,7 @@ import { ERROR_CODES } from './errors.ts'
 import { mode } from './mode.ts'
 import { sessionEvent } from './events.ts'
 import { stopReason } from './reasons.ts'
+import { imageId, MAX_IMAGES } from './images.ts'
 import { requestId, sessionId } from './ids.ts'
 import { questionContent } from './question.ts'
 
@@ -19,17 +20,22 @@ const callId = z.string().min(1).max(256)
 
 /** To the service. */
 export const clientFrame = z.discriminatedUnion('type', [
-  z.object({
-    type: z.literal('ai_chat'),
-    /** The idempotency key: the same one again is the same prompt, also after a restart. */
-    requestId,
-    /** Absent: a new session. */
-    sessionId: sessionId.optional(),
-    text: z.string().min(1).max(MAX_MESSAGE_CHARS),
-    mode: mode.optional(),
-    /** What to do while a prompt runs: add to it, wait for its end, or refuse. */
-    whenBusy: z.enum(['steer', 'queue', 'refuse']).default('steer'),
-  }),
+  z
+    .object({
+      type: z.literal('ai_chat'),
+      /** The idempotency key: the same one again is the same prompt, also after a restart. */
+      requestId,
+      /** Absent: a new session. */
+      sessionId: sessionId.optional(),
+      /** May be empty where there are images. */
+      text: z.string().max(MAX_MESSAGE_CHARS),
+      /** Ids of images that were sent before, by `POST /api/images`. */
+      images: z.array(imageId).max(MAX_IMAGES).optional(),
+      mode: mode.optional(),
+      /** What to do while a prompt runs: add to it, wait for its end, or refuse. */
+      whenBusy: z.enum(['steer', 'queue', 'refuse']).default('steer'),
+    })
+    .refine(({ text, images = [] }) => text !== '' || images.length > 0, 'a message has words or an image'),
   /** Stop the running prompt, or only one of its calls. */
   z.object({ type: z.literal('ai_chat_cancel'), sessionId, toolCallId: callId.optional() }),
   z.object({

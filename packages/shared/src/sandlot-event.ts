@@ -1,6 +1,7 @@
 /** What happens in a session and ACP has no kind for. */
 import { z } from 'zod'
 import { exitInfo } from './call.ts'
+import { messageImage } from './images.ts'
 import { question, questionContent } from './question.ts'
 import { endReason, failureReason, stopReason } from './reasons.ts'
 import { remembered, ruleReason } from './rules.ts'
@@ -60,6 +61,7 @@ export const sandlotEvent = z.discriminatedUnion('type', [
     text: z.string(),
     /** `steer`: joins the running prompt before its next request. `queue`: becomes a prompt of its own. */
     as: z.enum(['steer', 'queue']),
+    images: z.array(messageImage).optional(),
     /** As of `prompt_started`, should it become a prompt of its own. */
     unattended: z.boolean().optional(),
   }),

@@ -10,6 +10,7 @@ import type {
 } from './call.ts'
 import { type EventKind, type EventOf, metaOf } from './events.ts'
 import type { FailurePattern } from './failure-pattern.ts'
+import { type MessageImage, WITHOUT_WORDS } from './images.ts'
 import type { LiveOutput } from './live-output.ts'
 import type { Question, QuestionContent } from './question.ts'
 import type { EndReason, FailureReason, StopReason } from './reasons.ts'
@@ -22,6 +23,8 @@ export interface MessageEntry {
   readonly id: string
   readonly role: 'user' | 'assistant' | 'thought'
   readonly text: string
+  /** What came with it, in the person's order. */
+  readonly images?: readonly MessageImage[]
   /** False while it streams. */
   readonly settled: boolean
   readonly promptId?: string | undefined
@@ -134,6 +137,25 @@ export function messageEntry(
     turn: meta.turn,
     at: meta.at,
   }
+}
+
+/** The message with one more image. What the model reads in place of words is nothing to show. */
+export function withImage(entry: MessageEntry, image: MessageImage): MessageEntry {
+  const { mimeType, data, uri } = image
+  const images = [...(entry.images ?? []), { mimeType, data, uri }]
+  return { ...entry, text: entry.text === WITHOUT_WORDS ? '' : entry.text, images }
+}
+
+/** A message that waits for the agent to read it. */
+export interface QueuedEntry {
+  readonly messageId: string
+  readonly text: string
+  readonly images: readonly MessageImage[]
+}
+
+export function queuedEntry(event: Extract<SandlotEvent, { type: 'message_queued' }>): QueuedEntry {
+  const { messageId, text, images = [] } = event
+  return { messageId, text: images.length > 0 && text === WITHOUT_WORDS ? '' : text, images }
 }
 
 /** False for what was only ever live. */

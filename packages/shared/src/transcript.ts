@@ -13,6 +13,7 @@
 import type { PlanEntry, SessionEvent } from './events.ts'
 import { type EventOf, isLive, metaOf, seqOf, textOf } from './events.ts'
 import type { SandlotMeta } from './event-meta.ts'
+import type { MessageImage } from './images.ts'
 import { addPiece } from './live-output.ts'
 import type { Mode } from './mode.ts'
 import type { SandlotEvent } from './sandlot-event.ts'
@@ -22,8 +23,11 @@ import {
   type EndEntry,
   type Entry,
   type NoteEntry,
+  type QueuedEntry,
   isSettled,
   messageEntry,
+  queuedEntry,
+  withImage,
 } from './transcript-entries.ts'
 
 export interface Transcript {
@@ -40,7 +44,7 @@ export interface Transcript {
     readonly startedAt: number
   } | null
   /** Messages sent while a prompt runs that it has not read yet. */
-  readonly queued: readonly { readonly messageId: string; readonly text: string }[]
+  readonly queued: readonly QueuedEntry[]
   /** Tokens in the context and its size, as of the last answer. */
   readonly context: { readonly used: number; readonly size: number } | null
   /** Ids whose live text was withdrawn. */
@@ -90,8 +94,7 @@ function foldSettled(transcript: Transcript, event: SessionEvent): Transcript {
     case 'user_message_chunk':
     case 'agent_message_chunk':
     case 'agent_thought_chunk':
-      // An image of a message from an editor: the page has no place for it yet.
-      if (event.content.type === 'image') return transcript
+      if (event.content.type === 'image') return addImage(transcript, event, event.content)
       return settle(transcript, messageEntry(event, textOf(event), true))
     case 'tool_call':
       return settle(transcript, announcedCall(event))
@@ -163,7 +166,7 @@ function foldSandlotEvent(transcript: Transcript, event: SandlotEvent, meta: San
     case 'message_queued':
       return {
         ...transcript,
-        queued: [...transcript.queued, { messageId: event.messageId, text: event.text }],
+        queued: [...transcript.queued, queuedEntry(event)],
       }
     case 'message_unqueued':
       return {
@@ -248,6 +251,19 @@ function settle(transcript: Transcript, entry: Entry): Transcript {
   const firstLive = others.findIndex((other) => !isSettled(other))
   const at = firstLive === -1 ? others.length : firstLive
   return { ...transcript, entries: [...others.slice(0, at), entry, ...others.slice(at)] }
+}
+
+/** Images stand behind the text of their message, as events of their own. */
+function addImage(
+  transcript: Transcript,
+  event: EventOf<'user_message_chunk' | 'agent_message_chunk' | 'agent_thought_chunk'>,
+  image: MessageImage,
+): Transcript {
+  const at = transcript.entries.findLastIndex(isSettled)
+  const last = transcript.entries[at]
+  const isBehind = last?.type === 'message' && event.messageId.startsWith(`${last.id}_`)
+  if (isBehind) return replaceAt(transcript, at, withImage(last, image))
+  return settle(transcript, withImage(messageEntry(event, '', true), image))
 }
 
 /** Room is made in steps, one directly behind the other: one note, which says that there is a summary if any made one. */

@@ -1,12 +1,9 @@
 /** Which images may go to a model, wherever they come from: known by their bytes, whole, and bounded. */
+import { MAX_IMAGE_BYTES, MAX_IMAGES } from '@sandlot/shared/images'
 import type { ModelImage } from '../model/model.ts'
 import { type ImageInfo, MAX_SIDE, imageInfo } from './image-info.ts'
 import { grouped } from './truncate-output.ts'
 
-/** Of one image, decoded. */
-export const MAX_IMAGE_BYTES = 5 * 1024 * 1024
-/** Of one outcome or one message. They go to the model with every request of the session. */
-export const MAX_IMAGES = 10
 /** Of all images of one outcome, decoded: it travels as one event. */
 const MAX_OUTCOME_BYTES = 10 * 1024 * 1024
 

@@ -1,13 +1,8 @@
+import { MAX_IMAGE_BYTES, MAX_IMAGES } from '@sandlot/shared/images'
 /** Which images go to a model: known by their bytes, whole, bounded. */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import {
-  MAX_IMAGES,
-  MAX_IMAGE_BYTES,
-  beginsLikeImage,
-  checkImage,
-  outcomeImages,
-} from '../../src/tools/image-content.ts'
+import { beginsLikeImage, checkImage, outcomeImages } from '../../src/tools/image-content.ts'
 
 /** One pixel. */
 const PNG = Buffer.from(

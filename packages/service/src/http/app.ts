@@ -10,6 +10,7 @@ import { secureHeaders } from 'hono/secure-headers'
 import { accountsRoutes } from './accounts-routes.ts'
 import { chatRoutes } from './chat-routes.ts'
 import type { AppEnv, Ctx, Parts } from './context.ts'
+import { sessionImageRoutes, uploadRoutes } from './images-routes.ts'
 import { healthRoutes } from './health-routes.ts'
 import { instructionsRoutes } from './instructions-routes.ts'
 import { mcpRoutes } from './mcp-routes.ts'
@@ -23,6 +24,8 @@ export function makeApp(parts: Parts): Hono<AppEnv> {
   const app = new Hono<AppEnv>()
     .use(numbered(parts))
     .use('/api/sessions/:id/outputs/*', sandboxed())
+    .use('/api/sessions/:id/images/*', sandboxed())
+    .use('/api/images/*', sandboxed())
     .use(
       secureHeaders({
         contentSecurityPolicy: {
@@ -44,6 +47,8 @@ export function makeApp(parts: Parts): Hono<AppEnv> {
       }),
     )
     .use('/api/*', neverCached())
+    // Before the limit of everything else, because it has its own.
+    .route('/api/images', uploadRoutes(parts))
     .use(
       bodyLimit({
         maxSize: MAX_FRAME_BYTES,
@@ -56,6 +61,7 @@ export function makeApp(parts: Parts): Hono<AppEnv> {
     .route('/api', accountsRoutes(parts))
     .route('/api', chatRoutes(parts))
     .route('/api/sessions', sessionsRoutes(parts))
+    .route('/api/sessions', sessionImageRoutes(parts))
     .route('/api/rules', rulesRoutes(parts))
     .route('/api/secrets', secretsRoutes(parts))
     .route('/api/instructions', instructionsRoutes(parts))

@@ -12,12 +12,14 @@ import type { OriginRule } from '../origin.ts'
 import type { Sessions } from '../sessions.ts'
 import type { Setup } from '../setup.ts'
 import type { Sockets } from '../socket/sockets.ts'
+import type { Uploads } from '../uploads.ts'
 
 export interface Parts {
   config: ServiceConfig
   log: Logger
   accounts: AccountsStore
   sessions: Sessions
+  uploads: Uploads
   agent: AgentLink
   sockets: Sockets
   limits: Limits

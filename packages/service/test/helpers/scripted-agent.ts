@@ -29,10 +29,11 @@ import type { EndReason } from '@sandlot/shared/reasons'
 import type { MetaFields } from '@sandlot/shared/event-meta'
 import type { Mode } from '@sandlot/shared/mode'
 import type { SandlotEvent } from '@sandlot/shared/sandlot-event'
-import type { SessionEvent } from '@sandlot/shared/events'
+import type { EventOf, SessionEvent } from '@sandlot/shared/events'
 import { STOP_REASON_OF } from '@sandlot/shared/reasons'
 import { mode } from '@sandlot/shared/mode'
 import type { SessionSummary } from '@sandlot/shared/frames'
+import type { MessageImage } from '@sandlot/shared/images'
 import { rulesParams } from '@sandlot/shared/rules-api'
 import { newId } from '@sandlot/shared/ids'
 import { instructionsParams } from '@sandlot/shared/instructions'
@@ -236,10 +237,10 @@ export class ScriptedAgent {
       .onRequest(on.session.prompt, async ({ params, client }) => {
         const meta = withSandlot(promptMeta, params._meta)
         await this.#owned(meta.user.id, params.sessionId)
-        const [block] = params.prompt
-        const text = block?.type === 'text' ? block.text : ''
+        const text = params.prompt.flatMap((block) => (block.type === 'text' ? [block.text] : [])).join()
+        const images = params.prompt.filter((block) => block.type === 'image')
         this.received.push(`prompt ${params.sessionId} ${text}`)
-        return this.#prompt(params.sessionId, text, meta, me() ?? client)
+        return this.#prompt(params.sessionId, { text, images }, meta, me() ?? client)
       })
       .onNotification(on.session.cancel, ({ params }) => {
         this.received.push(`cancel ${params.sessionId}`)
@@ -304,7 +305,12 @@ export class ScriptedAgent {
       .onRequest(EXT.status, z.object({}), () => this.status)
   }
 
-  async #prompt(sessionId: string, text: string, meta: z.output<typeof promptMeta>, client: AgentContext) {
+  async #prompt(
+    sessionId: string,
+    { text, images }: { text: string; images: Pick<MessageImage, 'mimeType' | 'data'>[] },
+    meta: z.output<typeof promptMeta>,
+    client: AgentContext,
+  ) {
     const { user, requestId, unattended = false } = meta
     const known = requestId === undefined ? undefined : await this.store.findSubmission(user.id, requestId)
     if (known !== undefined) {
@@ -328,15 +334,19 @@ export class ScriptedAgent {
       type: 'prompt_started',
       ...(requestId === undefined ? {} : { requestId }),
     }
-    const message: SessionEvent = {
+    const message: EventOf<'user_message_chunk'> = {
       sessionUpdate: 'user_message_chunk',
       messageId: newId('m'),
       content: { type: 'text', text },
       _meta: makeMeta({ promptId }, at),
     }
+    const attached = images.map(({ mimeType, data }, index): SessionEvent => {
+      const content = { type: 'image', mimeType, data } as const
+      return { ...message, messageId: `${message.messageId}_${index + 1}`, content }
+    })
     const stored = await this.store.append(
       sessionId,
-      [makeSandlotEvent(started, { promptId }, at), message],
+      [makeSandlotEvent(started, { promptId }, at), message, ...attached],
       {
         runningPromptId: promptId,
         ...(requestId === undefined ? {} : { submission: { userId: user.id, requestId, promptId } }),

@@ -1,0 +1,66 @@
+/**
+ * Images of events. Readers get an event with the addresses of its images instead of their bytes: a chat with screenshots
+ * opens as fast as one without, and a browser loads what it shows.
+ */
+import type { ToolCallContent } from '@sandlot/shared/call'
+import { type SessionEvent, sandlotEventOf, seqOf } from '@sandlot/shared/events'
+import type { MessageImage } from '@sandlot/shared/images'
+
+/** The images of an event, in order. */
+export function imagesIn(event: SessionEvent): MessageImage[] {
+  const found: MessageImage[] = []
+  mapImages(event, (image) => {
+    found.push(image)
+    return image
+  })
+  return found
+}
+
+/** The same event, or a copy whose images have an address instead of bytes. A live event has no number, so no address. */
+export function withoutImageBytes(sessionId: string, event: SessionEvent): SessionEvent {
+  const seq = seqOf(event)
+  if (seq === undefined) return event
+  return mapImages(event, (image, index) => ({
+    ...image,
+    data: '',
+    uri: `/api/sessions/${encodeURIComponent(sessionId)}/images/${seq}/${index}`,
+  }))
+}
+
+type Change = <I extends MessageImage>(image: I, index: number) => I
+
+function mapImages(event: SessionEvent, change: Change): SessionEvent {
+  switch (event.sessionUpdate) {
+    case 'user_message_chunk':
+      return event.content.type === 'image' ? { ...event, content: change(event.content, 0) } : event
+    case 'tool_call':
+    case 'tool_call_update': {
+      const { content } = event
+      if (content === undefined || !content.some(isImage)) return event
+      let index = 0
+      return {
+        ...event,
+        content: content.map((part) =>
+          isImage(part) ? { ...part, content: change(part.content, index++) } : part,
+        ),
+      }
+    }
+    case 'session_info_update': {
+      const happened = sandlotEventOf(event)
+      if (happened?.type !== 'message_queued' || happened.images === undefined) return event
+      const { sandlot } = event._meta
+      const images = happened.images.map((image, index) => change(image, index))
+      return { ...event, _meta: { ...event._meta, sandlot: { ...sandlot, event: { ...happened, images } } } }
+    }
+    default:
+      return event
+  }
+}
+
+type ImagePart = Extract<ToolCallContent, { type: 'content' }> & {
+  content: MessageImage & { type: 'image' }
+}
+
+function isImage(part: ToolCallContent): part is ImagePart {
+  return part.type === 'content' && part.content.type === 'image'
+}

@@ -1,0 +1,70 @@
+/** Images: those that wait for their message, and those of one's own sessions. */
+import { SandlotError } from '@sandlot/shared/errors'
+import { seqOf } from '@sandlot/shared/events'
+import { type ImageType, MAX_IMAGE_BYTES, imageType } from '@sandlot/shared/images'
+import { Hono } from 'hono'
+import { bodyLimit } from 'hono/body-limit'
+import { imagesIn } from '../event-images.ts'
+import { tooLarge } from '../uploads.ts'
+import type { AppEnv, Ctx, Parts } from './context.ts'
+import { requireCaller } from './request.ts'
+
+/** `/api/images` */
+export function uploadRoutes(parts: Parts): Hono<AppEnv> {
+  const { uploads } = parts
+  return new Hono<AppEnv>()
+    .use(requireCaller(parts))
+    .post(
+      '/',
+      bodyLimit({
+        maxSize: MAX_IMAGE_BYTES,
+        onError: () => {
+          throw tooLarge()
+        },
+      }),
+      async (c) => {
+        // Other types can be sent across sites without asking.
+        if (!imageType.safeParse(c.req.header('content-type')).success)
+          throw new SandlotError(
+            'bad_request',
+            'Send an image as image/png, image/jpeg, image/gif or image/webp.',
+          )
+        const bytes = Buffer.from(await c.req.arrayBuffer())
+        return c.json(await uploads.add(c.var.caller.account.id, bytes), 201)
+      },
+    )
+    .get('/:id', async (c) => {
+      const { mimeType, bytes } = await uploads.read(c.var.caller.account.id, c.req.param('id'))
+      return sendImage(c, mimeType, bytes)
+    })
+}
+
+/** `/api/sessions/:id/images/:seq/:index`: of the event with that number. */
+export function sessionImageRoutes(parts: Parts): Hono<AppEnv> {
+  const { sessions } = parts
+  return new Hono<AppEnv>().get('/:id/images/:seq/:index', requireCaller(parts), async (c) => {
+    const { id, seq, index } = c.req.param()
+    await sessions.get(c.var.caller.account.id, id)
+    const number = /^[1-9]\d{0,14}$/.test(seq) ? Number(seq) : Number.NaN
+    if (Number.isNaN(number)) throw noImage()
+    const [event] = await (await sessions.reader()).readEvents(id, number - 1, 1)
+    const image = event === undefined || seqOf(event) !== number ? undefined : imagesIn(event)[Number(index)]
+    const known = imageType.safeParse(image?.mimeType)
+    if (image === undefined || !known.success) throw noImage()
+    return sendImage(c, known.data, Buffer.from(image.data, 'base64'))
+  })
+}
+
+/** An event never changes, and what waits is never another image under the same id. */
+function sendImage(c: Ctx, mimeType: ImageType, bytes: Buffer): Response {
+  return c.body(new Uint8Array(bytes), 200, {
+    'content-type': mimeType,
+    'x-content-type-options': 'nosniff',
+    'content-disposition': 'inline',
+    'cache-control': 'private, max-age=31536000, immutable',
+  })
+}
+
+function noImage(): SandlotError {
+  return new SandlotError('not_found', 'There is no such image.')
+}
