@@ -6,8 +6,15 @@
  * only after its consumer has stored the group, so nothing takes effect before it is in the log.
  */
 import { messageOf } from '@sandlot/shared/errors'
-import { type SessionEvent, makeSandlotEvent, metaOf, sandlotEventOf } from '@sandlot/shared/events'
+import {
+  type SessionEvent,
+  isOutcome,
+  makeSandlotEvent,
+  metaOf,
+  sandlotEventOf,
+} from '@sandlot/shared/events'
 import { newId } from '@sandlot/shared/ids'
+import { commandOf, runCommand } from './compaction/command.ts'
 import { makeRoomIfFull } from './compaction/make-room.ts'
 import { modelCallOf, turnsOf } from './history-items.ts'
 import { nextStep, pendingApproval, queuedMessages } from './history.ts'
@@ -40,6 +47,12 @@ const MOST_RESUMES = 3
 /** Run one prompt to its end. The last group contains `prompt_ended`. Throws only for bugs and a failing store. */
 export async function* runPrompt(ctx: LoopContext): AsyncGenerator<EventGroup, void> {
   if (ctx.resumed && (yield* countResume(ctx)) === 'given up') return
+  const command = commandOf(ctx.log(), ctx.promptId)
+  if (command !== undefined) {
+    const end = ctx.signal.aborted ? undefined : yield* runCommand(ctx, command)
+    ctx.leaving.throwIfAborted()
+    return yield [end === undefined || ctx.signal.aborted ? stopped(ctx) : end]
+  }
   const first = nextStep(ctx.log(), ctx.promptId, ctx.maxTurns)
   if (ctx.resumed && first.do === 'ask') yield withdrawCutOff(ctx, first.turn)
 
@@ -49,11 +62,9 @@ export async function* runPrompt(ctx: LoopContext): AsyncGenerator<EventGroup, v
       case 'run':
         yield* runTurn(ctx, step.turn, step.calls, [])
         break
-      case 'close': {
-        const ended = { type: 'turn_ended', callIds: step.callIds } as const
-        yield [makeSandlotEvent(ended, { promptId: ctx.promptId, turn: step.turn }, ctx.now())]
+      case 'close':
+        yield [turnEnded(ctx, step.turn, step.callIds)]
         break
-      }
       case 'ask': {
         if (ctx.signal.aborted) return yield [stopped(ctx)]
         // Before a message that waits is taken: it becomes the next prompt, with a budget of its own.
@@ -109,7 +120,7 @@ async function* countResume(ctx: LoopContext): AsyncGenerator<EventGroup, 'go on
 
 /**
  * Run a turn's calls. `answer` (the message that made them) and all announcements are one group, so that the log never
- * has a turn with a part of its calls.
+ * has a turn with a part of its calls. So are the last outcome and the turn's end: each group is a write to the disk.
  */
 async function* runTurn(
   ctx: LoopContext,
@@ -124,14 +135,16 @@ async function* runTurn(
   let announced = 0
 
   const turns = turnsOf(ctx.log(), ctx.promptId)
-  const whole = turns.find(({ number }) => number === turn)?.calls.map(({ call }) => modelCallOf(call))
+  const logged = turns.find(({ number }) => number === turn)?.calls.map(({ call }) => modelCallOf(call))
+  const whole = logged ?? calls
   const before = turns.filter(({ number }) => number < turn)
   // Decided from the log, so that a restart in the middle of the turn decides the same.
-  const noProgress = makeNoProgress(before, whole ?? calls)
+  const noProgress = makeNoProgress(before, whole)
   const running = ctx.runCalls(
     noProgress ? calls.map((call) => ({ ...call, noProgress })) : [...calls],
     batch,
   )
+  const open = new Set(calls.map(({ id }) => id))
   let finished = false
   try {
     for (;;) {
@@ -146,7 +159,12 @@ async function* runTurn(
       } else {
         if (announcing !== undefined) yield announcing
         announcing = undefined
-        yield [event]
+        const group = [event]
+        if (isOutcome(event) && open.delete(event.toolCallId) && open.size === 0) {
+          const callIds = whole.map(({ id }) => id)
+          group.push(turnEnded(ctx, turn, callIds))
+        }
+        yield group
       }
     }
     finished = true
@@ -160,6 +178,10 @@ async function* runTurn(
   // The scheduler gives every call an outcome. If it ever does not, the history must be valid all the same.
   for (const outcome of missingOutcomes(ctx.log(), ctx.promptId, ctx.signal.aborted, ctx.now()))
     yield [outcome]
+}
+
+function turnEnded(ctx: LoopContext, turn: number, callIds: string[]): SessionEvent {
+  return makeSandlotEvent({ type: 'turn_ended', callIds }, { promptId: ctx.promptId, turn }, ctx.now())
 }
 
 /** Keep with the announcement what the next request needs: it is rebuilt from the log. */
@@ -213,7 +235,7 @@ async function* sayEndedJobs(ctx: LoopContext): AsyncGenerator<EventGroup, void>
 
 /** Marks a turn in which the model said and called nothing. */
 function emptyTurn(ctx: LoopContext, turn: number): SessionEvent {
-  return makeSandlotEvent({ type: 'turn_ended', callIds: [] }, { promptId: ctx.promptId, turn }, ctx.now())
+  return turnEnded(ctx, turn, [])
 }
 
 function endOfAnswer(

@@ -44,6 +44,31 @@ test('the loop: model, tools, a log and a prompt', async () => {
   await provider.close()
 })
 
+test('an answer with its calls is one write, the last outcome with the turn’s end another', async () => {
+  const calls = [
+    { id: 'c1', name: 'weather', args: { city: 'Bern' } },
+    { id: 'c2', name: 'weather', args: { city: 'Rome' } },
+    { id: 'c3', name: 'wether', args: {} },
+  ]
+  const provider = await startFakeProvider([toolCalls(calls, { text: 'I look.' }), textAnswer('Rain.')])
+  const model = createOpenAIModel({ baseUrl: provider.baseUrl, apiKey: '', model: 'fake' })
+  const log = memoryLog()
+  const writes: string[][] = []
+  const append: typeof log.append = (events) => {
+    writes.push(events.map((event) => sandlotEventOf(event)?.type ?? event.sessionUpdate))
+    return log.append(events)
+  }
+  await finish({ model, tools: [weather], log: { ...log, append }, prompt: 'Where is it dry?' })
+  const turn = writes.filter((kinds) => kinds.some((kind) => /tool_call|turn_ended/.test(kind)))
+  const answer = ['agent_message_chunk', 'usage_update', 'tool_call', 'tool_call', 'tool_call']
+  expect(turn.at(0)).toEqual(answer)
+  expect(turn.at(-1)).toEqual(['tool_call_update', 'turn_ended'])
+  expect(turn.slice(1, -1)).toEqual(turn.slice(1, -1).map(() => ['tool_call_update']))
+  const ended = (await log.read()).map(sandlotEventOf).filter((event) => event?.type === 'turn_ended')
+  expect(ended).toEqual([{ type: 'turn_ended', callIds: ['c1', 'c2', 'c3'] }])
+  await provider.close()
+})
+
 test('the client: one request gives the whole message, or a classified error', async () => {
   const provider = await startFakeProvider([
     textAnswer('Hello.'),
