@@ -105,6 +105,9 @@ static bool shim_reported(struct command *c)
 {
     struct shim_report r;
     ssize_t n = recv(c->ctl, &r, sizeof r, MSG_DONTWAIT);
+    /* It ended with an order of ours unread, which is told first, and once. What it had said is still there. */
+    if (n < 0 && errno == ECONNRESET)
+        n = recv(c->ctl, &r, sizeof r, MSG_DONTWAIT);
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return false;
     if (n != sizeof r) {

@@ -64,6 +64,19 @@ export function endingTests({ it, sandbox, bench, fixture, ownProcesses }: Suite
     return { started, exit: rest }
   }
 
+  it('knows how it ended, also when an order crosses its end', async () => {
+    const ends: unknown[] = []
+    for (let n = 0; n < 10; n += 1) {
+      const command = 'read x; exit 4'
+      const ending = await sandbox().run({ id: newId(), command, stdin: true, autoAcknowledge: true })
+      const orders = Array.from({ length: 20 }, () => ending.signal('SIGCONT', 'tree'))
+      await Promise.all([ending.writeStdin(Buffer.from('\n')), ...orders])
+      const { cause, code } = await ending.exit
+      ends.push({ cause, code })
+    }
+    expect(ends).toEqual(ends.map(() => ({ cause: 'exited', code: 4 })))
+  })
+
   it('ends a command at its timeout', async () => {
     const m = marker()
     expect(await sh(sandbox(), `sleep ${m}`, { timeoutMs: 150 })).toMatchObject({
