@@ -30,6 +30,7 @@ import { openSandboxes } from './sandbox-backend.ts'
 import { RuleBook } from './rules/rule-book.ts'
 import { ruleSettings } from './rules/rules-config.ts'
 import { createScheduler } from './scheduler/scheduler.ts'
+import { sealingKeys } from './secrets/sealing-keys.ts'
 import { UserSecrets } from './secrets/user-secrets.ts'
 import { createVault } from './secrets/vault.ts'
 import { SessionManager } from './session-manager.ts'
@@ -105,7 +106,9 @@ export async function openAgent(
   }
   // Without tools for anybody there is nothing to start. A call that the model makes up finds nothing.
   const anyTools = offersAnything(offer)
-  const vault = createVault([keys.key])
+  const sealing = sealingKeys(config.dataFolder, keys.key)
+  if (sealing.length > 1) log.warn({}, 'a change of keys was cut off; ./sandlot keys rotate ends it')
+  const vault = createVault(sealing)
   const secrets = new UserSecrets({ rows: store.secrets, vault, hide, now: Date.now })
   const mcp = openMcp({
     specs: anyTools ? config.mcpServers : [],

@@ -3,6 +3,7 @@ import { bench } from './commands/bench.ts'
 import { dev } from './commands/dev.ts'
 import { doctor } from './commands/doctor.ts'
 import { down } from './commands/down.ts'
+import { keys } from './commands/keys.ts'
 import { replay } from './commands/replay.ts'
 import { sandbox } from './commands/sandbox.ts'
 import { test } from './commands/test.ts'
@@ -53,6 +54,12 @@ export const COMMANDS: Record<string, Listed> = {
     run: sandbox,
     usage: 'sandbox list|prune',
     summary: 'every workspace there is; remove those that are nobody’s, after asking',
+    stdout: 'data',
+  },
+  keys: {
+    run: keys,
+    usage: 'keys rotate',
+    summary: 'a new key for the secrets that people keep here; Sandlot must not be running',
     stdout: 'data',
   },
   replay: {

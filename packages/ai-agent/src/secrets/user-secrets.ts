@@ -67,10 +67,10 @@ export class UserSecrets {
   }
 
   /**
-   * Seal with the current key what an earlier one has sealed. Returns how many were, and the names of those that no key
-   * opens any more; they stay as they are.
+   * Seal with the current key what an earlier one has sealed; yields after each, when it is durable. Returns how many were, and
+   * `user/name` of those that no key opens any more; they stay as they are.
    */
-  async reseal(): Promise<{ resealed: number; lost: string[] }> {
+  async *reseal(): AsyncGenerator<void, { resealed: number; lost: string[] }> {
     const { rows, vault } = this.#parts
     const lost: string[] = []
     let resealed = 0
@@ -87,6 +87,7 @@ export class UserSecrets {
         }
         await rows.put(userId, { ...row, keyId: vault.keyId, sealed: vault.seal(label, text) })
         resealed++
+        yield
       }
     }
   }

@@ -20,6 +20,12 @@ const over = (
   hide = (): void => undefined,
 ) => new UserSecrets({ rows, vault: createVault(keys), hide, now: () => 7 })
 
+const all = async <T>(steps: AsyncGenerator<void, T>): Promise<T> => {
+  let next = await steps.next()
+  while (next.done !== true) next = await steps.next()
+  return next.value
+}
+
 /** Uses a secret, and says more about it than it should. */
 const careless: Tool = defineTool({
   id: 'careless',
@@ -78,9 +84,9 @@ describe('secrets of a user', () => {
     await over(store.secrets, [key(9)]).set('ann', 'LOST', 'x')
     for (let n = 0; n < 130; n++) await over(store.secrets).set('ann', `S${n}`, `value ${n}`)
     const moved = over(store.secrets, [key(2), key(1)])
-    expect(await moved.reseal()).toEqual({ resealed: 130, lost: ['ann/LOST'] })
+    expect(await all(moved.reseal())).toEqual({ resealed: 130, lost: ['ann/LOST'] })
     expect(await over(store.secrets, [key(2)]).get('ann', 'S129')).toBe('value 129')
-    expect(await moved.reseal()).toEqual({ resealed: 0, lost: ['ann/LOST'] })
+    expect(await all(moved.reseal())).toEqual({ resealed: 0, lost: ['ann/LOST'] })
     await expect(moved.get('ann', 'LOST')).rejects.toThrow(/another deployment key/)
   })
 

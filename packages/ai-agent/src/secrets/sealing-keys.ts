@@ -1,0 +1,65 @@
+/**
+ * The keys that seal people's secrets: `$SANDLOT_DATA/keys/secrets.json`, newest first. Until they are rotated for the first
+ * time there is no such file, and the deployment's own key seals. While a rotation is under way the old keys are there too, so that
+ * whatever has not been sealed again opens.
+ */
+import { closeSync, fsyncSync, openSync, readFileSync, renameSync, writeSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { z } from 'zod'
+
+/** The one that seals, then those that only open. 32 bytes each. */
+export type SealingKeys = readonly [Uint8Array, ...Uint8Array[]]
+
+const stored = z.strictObject({ keys: z.array(z.base64().length(44)).min(1) })
+
+function pathOf(dataFolder: string): string {
+  return join(dataFolder, 'keys', 'secrets.json')
+}
+
+/** Throws when the file cannot be read or is damaged; it is never replaced, since that would lose every secret. */
+export function sealingKeys(dataFolder: string, deploymentKey: Uint8Array): SealingKeys {
+  const path = pathOf(dataFolder)
+  let text: string
+  try {
+    text = readFileSync(path, 'utf8')
+  } catch (cause) {
+    if (cause instanceof Error && 'code' in cause && cause.code === 'ENOENT') return [deploymentKey]
+    throw new Error(`The keys of people's secrets cannot be read: ${path}.`, { cause })
+  }
+  const parsed = z
+    .string()
+    .transform((json, ctx): unknown => {
+      try {
+        return JSON.parse(json)
+      } catch {
+        ctx.addIssue({ code: 'custom', message: 'not JSON' })
+        return z.NEVER
+      }
+    })
+    .pipe(stored)
+    .safeParse(text)
+  const [first, ...rest] = (parsed.data?.keys ?? []).map((key) => new Uint8Array(Buffer.from(key, 'base64')))
+  if (first === undefined)
+    throw new Error(`${path} is damaged. Restore it from a backup: without it no secret can be opened.`)
+  return [first, ...rest]
+}
+
+/** Durable when it returns; at any moment the file holds either the earlier keys or these. */
+export function writeSealingKeys(dataFolder: string, keys: SealingKeys): void {
+  const path = pathOf(dataFolder)
+  const draft = `${path}.new`
+  const file = openSync(draft, 'w', 0o600)
+  try {
+    writeSync(file, `${JSON.stringify({ keys: keys.map((key) => Buffer.from(key).toString('base64')) })}\n`)
+    fsyncSync(file)
+  } finally {
+    closeSync(file)
+  }
+  renameSync(draft, path)
+  const folder = openSync(dirname(path), 'r')
+  try {
+    fsyncSync(folder)
+  } finally {
+    closeSync(folder)
+  }
+}
