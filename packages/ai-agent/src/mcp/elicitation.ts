@@ -1,5 +1,13 @@
 /** A server that asks the user for something in the middle of a call: the same question as the tool `ask_user` asks. */
-import { ANSWER_OPTION, DECLINE_OPTION, type Question, question } from '@sandlot/shared/question'
+import {
+  ANSWER_OPTION,
+  DECLINE_OPTION,
+  type Question,
+  type QuestionContent,
+  question,
+  questionContent,
+} from '@sandlot/shared/question'
+import { z } from 'zod'
 import type { ApprovalAnswer, ApprovalOption } from '../tools/tool.ts'
 
 export interface Elicitation {
@@ -31,10 +39,38 @@ export function questionOf(server: string, { message, schema }: Elicitation): Qu
     message: `${server} asks: ${message}`.toWellFormed(),
     requestedSchema: schema,
   })
-  return asked.success && JSON.stringify(asked.data).length <= MAX_CHARS ? asked.data : undefined
+  if (!asked.success || JSON.stringify(asked.data).length > MAX_CHARS) return undefined
+  const { properties, required = [] } = asked.data.requestedSchema
+  const defaults = defaultsOf(schema)
+  for (const [name, field] of Object.entries(properties)) {
+    if (!Object.hasOwn(defaults, name)) continue
+    const note = `If left empty: ${JSON.stringify(defaults[name])}`
+    field.description = field.description === undefined ? note : `${field.description} (${note})`
+  }
+  const still = required.filter((name) => !Object.hasOwn(defaults, name))
+  return { ...asked.data, requestedSchema: { type: 'object', properties, required: still } }
 }
 
-export function elicitationAnswer(answer: ApprovalAnswer): ElicitationAnswer {
-  if (answer.allowed) return { action: 'accept', content: answer.content ?? {} }
+/** What the user left empty has the value that the server's form has for it. */
+export function elicitationAnswer(answer: ApprovalAnswer, schema: unknown): ElicitationAnswer {
+  if (answer.allowed) {
+    const filled = Object.entries(answer.content ?? {}).filter(([, value]) => value !== '')
+    return { action: 'accept', content: { ...defaultsOf(schema), ...Object.fromEntries(filled) } }
+  }
   return { action: answer.by === 'user' ? 'decline' : 'cancel' }
+}
+
+const withDefaults = z.object({
+  properties: z.record(
+    z.string(),
+    z.object({ default: questionContent.valueType.optional().catch(undefined) }),
+  ),
+})
+
+function defaultsOf(schema: unknown): QuestionContent {
+  const properties = withDefaults.safeParse(schema).data?.properties ?? {}
+  const pairs = Object.entries(properties).map(([name, field]) => [name, field.default] as const)
+  return Object.fromEntries(
+    pairs.filter((pair): pair is [string, QuestionContent[string]] => pair[1] !== undefined),
+  )
 }

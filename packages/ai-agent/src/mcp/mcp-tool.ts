@@ -100,7 +100,7 @@ async function* run(
         // A call asks its user for one thing: for leave to run, or this.
         if (question === undefined || asking !== undefined || ctx.approval.state !== 'none')
           return Promise.resolve({ action: 'decline' })
-        asking = { question, told: false, answered: Promise.withResolvers() }
+        asking = { question, schema: asked.schema, told: false, answered: Promise.withResolvers() }
         reports.set({ done: 0 })
         return asking.answered.promise
       },
@@ -142,6 +142,8 @@ function progressOf({ message, done, total }: Report, title: string): ToolUpdate
 
 interface Asking {
   question: Question
+  /** As the server wrote it: with what is meant by nothing. */
+  schema: unknown
   told: boolean
   answered: PromiseWithResolvers<ElicitationAnswer>
 }
@@ -154,9 +156,9 @@ async function* askUser(
 ): AsyncGenerator<ToolUpdate, void> {
   asking.told = true
   const expiresAt = Date.now() + QUESTION_EXPIRES_MS
-  const { question } = asking
+  const { question, schema } = asking
   yield { type: 'approval_asked', options: [...QUESTION_OPTIONS], why: [], expiresAt, question }
-  const waiting = (ctx.answer?.() ?? ctx.approval.answer()).then(elicitationAnswer)
+  const waiting = (ctx.answer?.() ?? ctx.approval.answer()).then((given) => elicitationAnswer(given, schema))
   const gaveUp = over.then(() => undefined)
   const answer = await orAborted(Promise.race([waiting, gaveUp]), ctx.signal)
   if (answer !== undefined) asking.answered.resolve(answer)

@@ -1,12 +1,9 @@
-import { execFile, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createRequire } from 'node:module'
 import { type AddressInfo, createServer } from 'node:net'
 import { dirname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
 import { describe, expect, test } from 'vitest'
-import { sample } from '../../../../test/campaign.ts'
 import { batchOf, openMcpBench } from './mcp-bench.ts'
 
 const require = createRequire(import.meta.url)
@@ -60,44 +57,5 @@ describe('server-everything, a server of the first line', () => {
     } finally {
       server.kill('SIGKILL')
     }
-  })
-})
-
-/** What the suite checks of a client of tools. Some of sign-in ask for what is not configured here: see docs/mcp.md. */
-const SCENARIOS = [
-  'initialize',
-  'tools_call',
-  'sse-retry',
-  'auth/metadata-default',
-  'auth/metadata-var1',
-  'auth/metadata-var2',
-  'auth/metadata-var3',
-  'auth/scope-from-www-authenticate',
-  'auth/scope-from-scopes-supported',
-  'auth/scope-omitted-when-undefined',
-  'auth/token-endpoint-auth-basic',
-  'auth/token-endpoint-auth-post',
-  'auth/token-endpoint-auth-none',
-  'auth/scope-retry-limit',
-  'auth/resource-mismatch',
-  'auth/offline-access-scope',
-  'auth/2025-03-26-oauth-endpoint-fallback',
-]
-
-describe('the conformance suite', () => {
-  const client = fileURLToPath(new URL('conformance-client.ts', import.meta.url))
-  const run = promisify(execFile)
-
-  test.each(sample('mcp conformance', SCENARIOS, 2))('%s', async (scenario) => {
-    const command = `${process.execPath} --conditions=sandlot-source ${client}`
-    const { stdout } = await run(process.execPath, [
-      programOf('@modelcontextprotocol/conformance'),
-      'client',
-      '--command',
-      command,
-      '--scenario',
-      scenario,
-    ])
-    expect(stdout).not.toMatch(/[1-9]\d* failed/)
   })
 })
