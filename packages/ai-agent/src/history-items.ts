@@ -69,6 +69,8 @@ interface Fold {
   items: Item[]
   turns: Map<string, Turn>
   calls: Map<string, CallRecord>
+  /** Prompts that are commands: the model hears nothing of them. */
+  commands: Set<string | undefined>
   model: string | undefined
   /** Events that were read, and the last of them. */
   length: number
@@ -78,7 +80,7 @@ interface Fold {
 const foldsOf = new WeakMap<readonly SessionEvent[], Fold>()
 
 function newFold(): Fold {
-  return { items: [], turns: new Map(), calls: new Map(), model: undefined, length: 0, last: undefined }
+  return { items: [], turns: new Map(), calls: new Map(), commands: new Set(), model: undefined, length: 0, last: undefined }
 }
 
 function readOne(fold: Fold, event: SessionEvent, index: number): void {
@@ -101,7 +103,7 @@ function readOne(fold: Fold, event: SessionEvent, index: number): void {
   }
 
   if (event.sessionUpdate === 'user_message_chunk') {
-    addUser(items, event, seq)
+    if (!fold.commands.has(promptId)) addUser(items, event, seq)
   } else if (event.sessionUpdate === 'agent_message_chunk') {
     const turn = turnOf()
     if (turn !== undefined && event.content.type === 'text') turn.text = event.content.text
@@ -118,13 +120,14 @@ function readOne(fold: Fold, event: SessionEvent, index: number): void {
     const happened = sandlotEventOf(event)
     if (happened?.type === 'prompt_started' || happened?.type === 'model_changed') {
       fold.model = happened.model ?? fold.model
+      if (happened.type === 'prompt_started' && happened.command !== undefined) fold.commands.add(promptId)
     } else if (happened?.type === 'turn_ended') {
       const turn = turnOf()
       if (turn !== undefined) turn.ended = true
     } else if (happened?.type === 'background_ended') {
       if (happened.text !== undefined)
         items.push({ type: 'user', seq, promptId, text: happened.text, images: [] })
-    } else if (happened?.type === 'prompt_ended') {
+    } else if (happened?.type === 'prompt_ended' && !fold.commands.has(promptId)) {
       const { reason, text } = happened
       items.push({ type: 'end', seq, promptId: promptId ?? '', reason, text })
     }

@@ -8,7 +8,7 @@ import { costOf } from './model/prices.ts'
 /** Tokens in the context after this answer, and what it cost. Nothing when the provider did not count. */
 export function usageEvent(
   ctx: LoopContext,
-  turn: number,
+  turn: number | undefined,
   model: Model,
   usage: TokenUsage,
 ): SessionEvent | undefined {

@@ -18,6 +18,7 @@ import { newId } from '@sandlot/shared/ids'
 import { SandboxError } from '@sandlot/sandbox/errors'
 import type { Sandbox } from '@sandlot/sandbox/sandbox'
 import { runPrompt } from './agent-loop.ts'
+import { commandIn } from './compaction/command.ts'
 import { type PromptEnd, promptEndOf, queuedMessages, unfinishedPrompt } from './history.ts'
 import { turnsOf } from './history-items.ts'
 import type { Budgets } from './limits/budgets.ts'
@@ -161,14 +162,15 @@ function startOf(
     }
   }
   const { text, images = [], onError } = typeof given === 'string' ? { text: given } : given
+  const command = images.length > 0 ? undefined : commandIn(text)
   const messageId = newId('m')
   const promptId = promptIdOf(messageId)
   return {
     promptId,
     events: [
-      promptStarted(messageId, { model, ...(onError === undefined ? {} : { onError }) }, at),
+      promptStarted(messageId, { model, onError, command }, at),
       // What waited when an earlier prompt was stopped goes first.
-      ...waiting.flatMap((message) => sentMessage(message, promptId, at)),
+      ...(command === undefined ? waiting : []).flatMap((message) => sentMessage(message, promptId, at)),
       userMessage(messageId, text, promptId, at),
       ...imageMessages(messageId, images, promptId, at),
     ],

@@ -1,6 +1,7 @@
 /** The events by which a user's message enters a session. */
 import { type SessionEvent, makeSandlotEvent } from '@sandlot/shared/events'
 import { makeMeta } from '@sandlot/shared/event-meta'
+import type { Command } from '@sandlot/shared/sandlot-event'
 import type { QueuedMessage } from './history.ts'
 import type { OnError } from './limits/error-policy.ts'
 import type { ModelImage } from './model/model.ts'
@@ -20,17 +21,20 @@ export interface PromptStart {
   unattended?: boolean
   /** What a failed call means for the prompt; absent: `continue`. */
   onError?: OnError | undefined
+  /** The message is this command. */
+  command?: Command | undefined
 }
 
 /** `prompt_started` of the prompt that this message becomes. */
 export function promptStarted(messageId: string, start: PromptStart, at: number): SessionEvent {
-  const { model, requestId, unattended, onError } = start
+  const { model, requestId, unattended, onError, command } = start
   const event = {
     type: 'prompt_started',
     model,
     ...(requestId === undefined ? {} : { requestId }),
     ...(unattended === true ? { unattended } : {}),
     ...(onError === undefined ? {} : { onError }),
+    ...(command === undefined ? {} : { command }),
   } as const
   return makeSandlotEvent(event, { promptId: promptIdOf(messageId) }, at)
 }

@@ -3,7 +3,9 @@ import { SandlotError, messageOf } from '@sandlot/shared/errors'
 import type { Mode } from '@sandlot/shared/mode'
 import type { SessionEvent } from '@sandlot/shared/events'
 import { makeMeta } from '@sandlot/shared/event-meta'
+import type { Command } from '@sandlot/shared/sandlot-event'
 import { newId } from '@sandlot/shared/ids'
+import { commandIn } from './compaction/command.ts'
 import { type PromptEnd, type QueuedMessage, queuedMessages } from './history.ts'
 import type { OnError } from './limits/error-policy.ts'
 import type { ModelImage } from './model/model.ts'
@@ -60,7 +62,13 @@ export class Prompts {
       const known = await this.#submitted(options.requestId)
       if (known !== undefined) return this.#accepted(known, true)
       const { running } = this.#core
-      if (running === undefined) return this.#start(text, options)
+      const command = (options.images ?? []).length > 0 ? undefined : commandIn(text)
+      if (running === undefined) return this.#start(text, options, command)
+      if (command !== undefined)
+        throw new SandlotError(
+          'busy',
+          `The agent is still at work here. Send /${command.name} when it is done, or stop it.`,
+        )
       if (options.whenBusy === 'refuse') {
         throw new SandlotError('busy', 'The agent is still at work here. Wait until it is done, or stop it.')
       }
@@ -77,13 +85,13 @@ export class Prompts {
     throw new SandlotError('conflict', 'This request id was used for a message in another session.')
   }
 
-  async #start(text: string, options: PromptOptions): Promise<Accepted> {
+  async #start(text: string, options: PromptOptions, command: Command | undefined): Promise<Accepted> {
     const { requestId, unattended = false, onError, messageId = newId('m') } = options
     const { parts, journal, log } = this.#core
     const promptId = promptIdOf(messageId)
     const at = parts.now()
     const title: SessionEvent[] =
-      journal.title === null
+      journal.title === null && command === undefined
         ? [
             {
               sessionUpdate: 'session_info_update',
@@ -93,10 +101,10 @@ export class Prompts {
           ]
         : []
     await this.#core.store([
-      promptStarted(messageId, { model: parts.model.name, requestId, unattended, onError }, at),
+      promptStarted(messageId, { model: parts.model.name, requestId, unattended, onError, command }, at),
       ...title,
-      // What waited when an earlier prompt was stopped goes first.
-      ...queuedMessages(log).flatMap((message) => sentMessage(message, promptId, at)),
+      // What waited when an earlier prompt was stopped goes first; behind a command it is a prompt of its own.
+      ...(command === undefined ? queuedMessages(log) : []).flatMap((message) => sentMessage(message, promptId, at)),
       userMessage(messageId, text, promptId, at),
       ...imageMessages(messageId, options.images ?? [], promptId, at),
     ])

@@ -15,6 +15,14 @@ export const permissionOption = z.object({
 })
 export type PermissionOption = z.infer<typeof permissionOption>
 
+/** A message that is no message to the model, but something to do. */
+export const command = z.object({
+  name: z.literal('compact'),
+  /** What the summary must not lose, in the user's words. */
+  focus: z.string().optional(),
+})
+export type Command = z.infer<typeof command>
+
 /** Carried by a `session_info_update` without title. Foreign clients ignore it. */
 export const sandlotEvent = z.discriminatedUnion('type', [
   z.object({
@@ -25,6 +33,8 @@ export const sandlotEvent = z.discriminatedUnion('type', [
     unattended: z.boolean().optional(),
     /** What a failed call means for this prompt; absent: `continue`. */
     onError: z.enum(['continue', 'stop']).optional(),
+    /** The prompt's message is this command. */
+    command: command.optional(),
   }),
   /** The prompt was begun by an earlier process and is taken up, for the n-th time. Stored before anything else is done. */
   z.object({ type: z.literal('prompt_resumed'), times: z.number().int().positive() }),
@@ -83,8 +93,8 @@ export const sandlotEvent = z.discriminatedUnion('type', [
     upTo: z.number(),
     /** Number of the last event whose call's result is left out. */
     prunedUpTo: z.number().optional(),
-    /** `window`: the next request would have come near the window; `overflow`: the provider said that it was over it. */
-    why: z.enum(['window', 'overflow']).optional(),
+    /** `window`: the next request would have come near the window; `overflow`: the provider said that it was over it; `asked`: `/compact`. */
+    why: z.enum(['window', 'overflow', 'asked']).optional(),
   }),
   /** This prompt goes on with another model. */
   z.object({ type: z.literal('model_changed'), model: z.string(), why: z.string().optional() }),
@@ -108,6 +118,8 @@ export const sandlotEvent = z.discriminatedUnion('type', [
     reason: endReason,
     /** What the user reads when the model said nothing. */
     text: z.string().optional(),
+    /** What became of the command that the prompt was. */
+    command: z.object({ name: z.literal('compact'), did: z.enum(['done', 'nothing', 'failed']) }).optional(),
   }),
 ])
 export type SandlotEvent = z.infer<typeof sandlotEvent>

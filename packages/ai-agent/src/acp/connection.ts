@@ -82,6 +82,7 @@ export class ClientConnection {
           : wants?.terminal_output_delta === true
             ? 'terminal_output_delta'
             : undefined,
+      compaction: capabilities?.session?.compaction != null,
     }
     if (this.#ours && !wasOurs) void this.#sendChanges()
   }

@@ -15,6 +15,8 @@ const REPEAT_MS = 500
 export interface ForeignOptions {
   /** How the client wants live output: by `clientCapabilities._meta`. */
   terminal: 'terminal_output' | 'terminal_output_delta' | undefined
+  /** It shows where the conversation was made shorter for the model. */
+  compaction?: boolean
 }
 
 interface ForeignCall {
@@ -73,7 +75,7 @@ export function forForeignClient(
       return { state, updates: [stripped(event)] }
     case 'session_info_update':
       if (typeof event.title === 'string') return { state, updates: [titled(event)] }
-      return sandlotEvent(state, event)
+      return sandlotEvent(state, event, options)
     default:
       return { state, updates: [stripped(event)] }
   }
@@ -95,8 +97,17 @@ function message(state: ForeignState, event: Of<'agent_message_chunk' | 'agent_t
   return { state: { ...state, messages }, updates }
 }
 
-function sandlotEvent(state: ForeignState, event: SessionEvent): Translated {
+function sandlotEvent(state: ForeignState, event: SessionEvent, { compaction }: ForeignOptions): Translated {
   const happened = sandlotEventOf(event)
+  if (happened?.type === 'compacted' && compaction === true) {
+    const { summary } = happened
+    const told = summary === '' ? {} : { summary: [{ type: 'text' as const, text: summary }] }
+    const compactionId = `compaction_${metaOf(event).seq ?? 0}`
+    return {
+      state,
+      updates: [{ sessionUpdate: 'compaction_update', compactionId, status: 'completed', ...told }],
+    }
+  }
   if (happened?.type === 'message_withdrawn') {
     const shown = state.messages.get(happened.messageId) ?? 0
     const messages = new Map(state.messages)

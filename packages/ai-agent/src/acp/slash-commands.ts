@@ -1,6 +1,6 @@
 /**
  * What a foreign client's user may type instead of a message: done at once, without the model and without a trace in the
- * session. Our own page has buttons for these.
+ * session. Our own page has buttons for these. Only `/compact` is for everybody, and in the log.
  */
 import type { AvailableCommand } from '@agentclientprotocol/sdk'
 import { MODES, mode as modeShape } from '@sandlot/shared/mode'
@@ -48,8 +48,15 @@ const COMMANDS: readonly SlashCommand[] = [
   },
 ]
 
+/** Unlike the others it is a prompt: see `compaction/command.ts`. */
+const COMPACT: AvailableCommand = {
+  name: 'compact',
+  description: 'Make the conversation shorter for the model: a summary in place of what is older',
+  input: { hint: 'what the summary must not lose (may be left out)' },
+}
+
 /** For `available_commands_update`. */
-export const AVAILABLE_COMMANDS: AvailableCommand[] = COMMANDS.map(({ about }) => about)
+export const AVAILABLE_COMMANDS: AvailableCommand[] = [COMPACT, ...COMMANDS.map(({ about }) => about)]
 
 /** What is said about the command in this message; undefined when it is none. */
 export async function runSlashCommand(

@@ -24,7 +24,7 @@ const MECHANICAL = 0.1
 /** Requests for one summary. */
 const ATTEMPTS = 2
 
-type Why = 'window' | 'overflow'
+type Why = 'window' | 'overflow' | 'asked'
 type Compacted = Extract<
   NonNullable<EventOf<'session_info_update'>['_meta']['sandlot']['event']>,
   { type: 'compacted' }
@@ -83,6 +83,34 @@ export async function* makeRoom(
   return made
 }
 
+/**
+ * Because somebody asked: a summary of all but the last turn; where there is nothing for one, old results. What the model
+ * does not summarise stays as it is: nobody is in need of room. `focus`: what the summary must not lose.
+ */
+export async function* makeRoomNow(
+  ctx: LoopContext,
+  model: Model,
+  focus?: string,
+): AsyncGenerator<EventGroup, 'done' | 'nothing' | 'failed'> {
+  const upTo = planCut(ctx.log(), 0)
+  if (upTo !== undefined) {
+    const written = await askForSummary(ctx, undefined, model, model.contextWindow, focus)
+    if (written === undefined) return 'failed'
+    const summary = summaryText(written.text, ctx.log(), upTo)
+    const usage = usageEvent(ctx, undefined, model, written.usage)
+    yield [
+      ...(usage === undefined ? [] : [usage]),
+      compacted(ctx, undefined, { summary, upTo, why: 'asked' }),
+    ]
+  } else {
+    const prunedUpTo = planPruningOfAll(ctx.log())
+    if (prunedUpTo === undefined) return 'nothing'
+    yield [compacted(ctx, undefined, { summary: '', upTo: 0, prunedUpTo, why: 'asked' })]
+  }
+  yield* tellSize(ctx, undefined, model)
+  return 'done'
+}
+
 function sizeOf(ctx: LoopContext, model: Model): number {
   return contextSize(ctx.log(), ctx.system, ctx.tools, readerOf(model))
 }
@@ -91,12 +119,16 @@ function readerOf(model: Model): { model: string; contextWindow: number } {
   return { model: model.name, contextWindow: model.contextWindow }
 }
 
-function compacted(ctx: LoopContext, turn: number, what: Omit<Compacted, 'type'>): SessionEvent {
+function compacted(ctx: LoopContext, turn: number | undefined, what: Omit<Compacted, 'type'>): SessionEvent {
   return makeSandlotEvent({ type: 'compacted', ...what }, { promptId: ctx.promptId, turn }, ctx.now())
 }
 
 /** So that the screen shows how full the window is now. An estimate: nobody has counted. */
-async function* tellSize(ctx: LoopContext, turn: number, model: Model): AsyncGenerator<EventGroup, void> {
+async function* tellSize(
+  ctx: LoopContext,
+  turn: number | undefined,
+  model: Model,
+): AsyncGenerator<EventGroup, void> {
   const _meta = makeMeta({ promptId: ctx.promptId, turn }, ctx.now())
   yield [{ sessionUpdate: 'usage_update', used: sizeOf(ctx, model), size: model.contextWindow, _meta }]
 }
@@ -104,14 +136,15 @@ async function* tellSize(ctx: LoopContext, turn: number, model: Model): AsyncGen
 /** The model's summary, or undefined when it gives none: then there are other ways. */
 async function askForSummary(
   ctx: LoopContext,
-  turn: number,
+  turn: number | undefined,
   model: Model,
   window: number,
+  focus?: string,
 ): Promise<ModelAnswer | undefined> {
   const signal = AbortSignal.any([ctx.signal, ctx.leaving])
   const conversation = modelMessages(ctx.log(), ctx.system, readerOf(model))
   // The same tools as ever: without them providers refuse a history with calls, and forget what they cached of it.
-  const request = { messages: summaryMessages(conversation, window * FULL), tools: ctx.tools }
+  const request = { messages: summaryMessages(conversation, window * FULL, focus), tools: ctx.tools }
   for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
     try {
       const stream = model.stream(request, signal)

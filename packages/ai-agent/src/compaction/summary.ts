@@ -14,8 +14,17 @@ export const SUMMARY_REQUEST = `The conversation is about to outgrow your contex
 
 Only what is in the conversation. No greeting and no comment, at most 800 words.`
 
-/** The messages of the request for a summary. Where they would not fit into `most` tokens, the oldest turns are left out. */
-export function summaryMessages(messages: readonly ModelMessage[], most: number): ModelMessage[] {
+const FOCUS = 'The user asks you not to lose this: '
+
+/**
+ * The messages of the request for a summary. Where they would not fit into `most` tokens, the oldest turns are left out.
+ * `focus`: what it must not lose.
+ */
+export function summaryMessages(
+  messages: readonly ModelMessage[],
+  most: number,
+  focus?: string,
+): ModelMessage[] {
   const [system, ...rest] = messages
   let kept = rest
   while (messagesTokens(kept) > most) {
@@ -31,7 +40,10 @@ export function summaryMessages(messages: readonly ModelMessage[], most: number)
     ...(system === undefined ? [] : [system]),
     ...opening,
     ...kept,
-    { role: 'user', content: SUMMARY_REQUEST },
+    {
+      role: 'user',
+      content: focus === undefined ? SUMMARY_REQUEST : `${SUMMARY_REQUEST}\n\n${FOCUS}${focus}`,
+    },
   ]
 }
 

@@ -1,6 +1,7 @@
 /** The SDK's own client and our agent, joined by in-memory streams. */
 import {
   type AnyMessage,
+  type ClientCapabilities,
   type ClientConnection,
   PROTOCOL_VERSION,
   type RequestPermissionRequest,
@@ -28,6 +29,8 @@ export interface ClientOptions {
   parts?: Partial<AcpParts>
   takesImages?: boolean
   capabilities?: Record<string, unknown>
+  /** Beside `_meta`. */
+  clientCapabilities?: ClientCapabilities
   permission?: (request: RequestPermissionRequest) => Promise<RequestPermissionResponse>
 }
 
@@ -65,7 +68,10 @@ export async function connect(core: Core, options: ClientOptions = {}): Promise<
     connection.agent.request(method, params)
   await request(methods.agent.initialize, {
     protocolVersion: PROTOCOL_VERSION,
-    clientCapabilities: { _meta: options.capabilities ?? { sandlot: { version: 1 } } },
+    clientCapabilities: {
+      ...options.clientCapabilities,
+      _meta: options.capabilities ?? { sandlot: { version: 1 } },
+    },
   })
   return {
     connection,
