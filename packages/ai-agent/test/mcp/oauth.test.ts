@@ -1,14 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import { batchOf, openMcpBench } from './mcp-bench.ts'
+import { ADA, linkOf } from './oauth-bench.ts'
 import { startOAuthServer } from './oauth-server.ts'
 
-const ADA = 'u_ada'
 const BOB = 'u_bob'
-
-function linkOf(outcome: { content?: readonly object[] }): string {
-  const [first] = (outcome.content ?? []) as { content?: { uri?: string } }[]
-  return first?.content?.uri ?? ''
-}
 
 describe('a server that wants the user to sign in', () => {
   test('offers a way to connect; after that its tools are there, for that user alone', async () => {
