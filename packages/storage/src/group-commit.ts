@@ -15,11 +15,14 @@ interface Waiting<Schema> {
 
 export class GroupCommit<Schema> {
   readonly #db: Kysely<Schema>
+  readonly #written: () => void
   #waiting: Waiting<Schema>[] = []
   #writing: Promise<void> | undefined
 
-  constructor(db: Kysely<Schema>) {
+  /** `written` is called after each commit. */
+  constructor(db: Kysely<Schema>, written: () => void) {
     this.#db = db
+    this.#written = written
   }
 
   /**
@@ -66,6 +69,7 @@ export class GroupCommit<Schema> {
         return all
       })
       for (const tell of done) tell()
+      this.#written()
     } catch (error) {
       const [first, ...others] = group
       if (others.length === 0) first?.reject(error)

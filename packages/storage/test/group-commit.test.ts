@@ -1,5 +1,5 @@
 /** Writes that wait together share one commit, and nothing else: each keeps its own end and its own order. */
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { makeMeta } from '@sandlot/shared/event-meta'
@@ -86,6 +86,17 @@ test('one that fails undoes itself alone', async () => {
   expect(ends).toEqual(['stored', 'conflict', 'not_found', 'stored', 'not_owner', 'stored'])
   expect([await texts('a'), await texts('b')]).toEqual([['one', 'three'], ['two']])
   expect((await store.getSession('b'))?.lastSeq).toBe(1)
+})
+
+test('what was written moves into the file when nobody writes, not in the middle', async () => {
+  const text = 'x'.repeat(100_000)
+  const fileSize = (): number => statSync(path).size
+  const before = fileSize()
+  for (let n = 0; n < 60; n++) await store.append('a', [said(text)])
+  // 6 MB: SQLite would have done it by itself.
+  expect(fileSize()).toBe(before)
+  await expect.poll(fileSize, { timeout: 20_000 }).toBeGreaterThan(60 * text.length)
+  expect(await texts('a')).toHaveLength(60)
 })
 
 test('closing writes what waits', async () => {

@@ -1,6 +1,7 @@
 /** The sessions store on a SQLite file. */
 import { openReader, openWriter } from '../database.ts'
 import { GroupCommit } from '../group-commit.ts'
+import { Checkpoints } from './checkpoint.ts'
 import { storedLedger } from './ledger.ts'
 import { OutputWriter } from './output-writer.ts'
 import { sessionReads } from './reads.ts'
@@ -21,7 +22,8 @@ import { withTypedFailures } from '../typed-failures.ts'
 export async function openSessionStore(path: string): Promise<SessionStore> {
   const database = await openWriter<SessionsSchema>(path, sessionsMigrations)
   const { db } = database
-  const commits = new GroupCommit<SessionsSchema>(db)
+  const checkpoints = await Checkpoints.start(db)
+  const commits = new GroupCommit<SessionsSchema>(db, () => checkpoints.written())
   const output = new OutputWriter(commits)
   return withTypedFailures(path, {
     ...sessionReads(db),
@@ -36,6 +38,7 @@ export async function openSessionStore(path: string): Promise<SessionStore> {
     close: async () => {
       await output.flush()
       await commits.idle()
+      checkpoints.stop()
       await database.close()
     },
   })
