@@ -7,8 +7,9 @@ const common = {
 
 /** `unit` needs nothing; `engine` needs a Docker engine and the sandbox image; `e2e` also Chromium and a build. */
 export default defineConfig({
-  resolve: { conditions: ['sandlot-source', 'module', 'node', 'import', 'default'] },
-  ssr: { resolve: { conditions: ['sandlot-source', 'module', 'node', 'import', 'default'] } },
+  // Node adds `import` or `require` itself, by how a module is asked for: given here, a `require` inside a library got its ES module.
+  resolve: { conditions: ['sandlot-source', 'module', 'node'] },
+  ssr: { resolve: { conditions: ['sandlot-source', 'module', 'node'] } },
   test: {
     projects: [
       {

@@ -46,6 +46,6 @@ export async function addInstructions(db: Kysely<unknown>): Promise<void> {
     .createTable('instructions')
     .addColumn('user_id', 'text', (column) => column.primaryKey())
     .addColumn('text', 'text', (column) => column.notNull())
-    .addColumn('updated_at', 'integer', (column) => column.notNull())
+    .addColumn('updated_at', 'bigint', (column) => column.notNull())
     .execute()
 }

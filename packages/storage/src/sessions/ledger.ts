@@ -1,56 +1,32 @@
 /** The sandbox ledger in the sessions database: whose a sandbox is. */
 import { SandboxError } from '@sandlot/sandbox/errors'
 import type { LedgerSlot, SandboxLedger } from '@sandlot/sandbox/ledger'
-import { type Kysely, type Selectable, sql } from 'kysely'
+import { type Kysely, type Selectable, type Transaction, sql } from 'kysely'
 import { StorageError } from '../storage-error.ts'
 import type { SessionsSchema } from './schema.ts'
 
 export function storedLedger(db: Kysely<SessionsSchema>): SandboxLedger {
   return {
-    async find(userId) {
-      const row = await db
-        .selectFrom('sandbox_slots')
-        .selectAll()
-        .where('user_id', '=', userId)
-        .executeTakeFirst()
-      return row === undefined ? undefined : toSlot(row)
-    },
+    find: (userId) => findSlot(db, userId),
 
     async add(slot, mostWarm) {
-      if (slot.state === 'warm' && mostWarm !== undefined) await addWarm(db, slot, mostWarm)
+      if (slot.state === 'warm' && mostWarm !== undefined)
+        await db.transaction().execute((trx) => addWarm(trx, slot, mostWarm))
       else await addRow(db, slot)
     },
 
-    claim: (slot, userId) =>
-      db.transaction().execute(async (trx) => {
-        const existing = await trx
-          .selectFrom('sandbox_slots')
-          .selectAll()
-          .where('user_id', '=', userId)
-          .executeTakeFirst()
-        if (existing !== undefined) return toSlot(existing)
-        const claimed = await trx
-          .updateTable('sandbox_slots')
-          .set((query) => ({
-            state: 'claimed',
-            user_id: userId,
-            claimed_at: Date.now(),
-            generation: query('generation', '+', 1),
-          }))
-          .where('slot', '=', slot)
-          .where('state', '=', 'warm')
-          .returningAll()
-          .executeTakeFirst()
-        if (claimed !== undefined) return toSlot(claimed)
-        const row = await trx
-          .selectFrom('sandbox_slots')
-          .select('slot')
-          .where('slot', '=', slot)
-          .executeTakeFirst()
-        throw row === undefined
-          ? noSlot(slot)
-          : new SandboxError('exists', `Slot ${slot} is not warm: it can be nobody else's.`)
-      }),
+    async claim(slot, userId) {
+      try {
+        return await db.transaction().execute((trx) => claimSlot(trx, slot, userId))
+      } catch (error) {
+        if (error instanceof SandboxError) throw error
+        // On PostgreSQL two controllers may each claim a slot for this user at once. The second one is refused because a user
+        // has one slot; by then the first one's is there to be seen.
+        const winner = await findSlot(db, userId)
+        if (winner === undefined) throw error
+        return winner
+      }
+    },
 
     async condemn(slot) {
       await db
@@ -120,6 +96,47 @@ export function storedLedger(db: Kysely<SessionsSchema>): SandboxLedger {
   }
 }
 
+async function findSlot(db: Kysely<SessionsSchema>, userId: string): Promise<LedgerSlot | undefined> {
+  const row = await db
+    .selectFrom('sandbox_slots')
+    .selectAll()
+    .where('user_id', '=', userId)
+    .executeTakeFirst()
+  return row === undefined ? undefined : toSlot(row)
+}
+
+async function claimSlot(
+  trx: Transaction<SessionsSchema>,
+  slot: string,
+  userId: string,
+): Promise<LedgerSlot> {
+  const existing = await findSlot(trx, userId)
+  if (existing !== undefined) return existing
+  const claimed = await trx
+    .updateTable('sandbox_slots')
+    .set((query) => ({
+      state: 'claimed',
+      user_id: userId,
+      claimed_at: Date.now(),
+      generation: query('generation', '+', 1),
+    }))
+    .where('slot', '=', slot)
+    .where('state', '=', 'warm')
+    .returningAll()
+    .executeTakeFirst()
+  if (claimed !== undefined) return toSlot(claimed)
+  const row = await trx
+    .selectFrom('sandbox_slots')
+    .select(['slot', 'user_id'])
+    .where('slot', '=', slot)
+    .executeTakeFirst()
+  if (row === undefined) throw noSlot(slot)
+  // Claimed for the same user while this one waited for the row.
+  const mine = row.user_id === userId ? await findSlot(trx, userId) : undefined
+  if (mine !== undefined) return mine
+  throw new SandboxError('exists', `Slot ${slot} is not warm: it can be nobody else's.`)
+}
+
 async function addRow(db: Kysely<SessionsSchema>, slot: LedgerSlot): Promise<void> {
   const stored = await db
     .insertInto('sandbox_slots')
@@ -135,8 +152,17 @@ async function addRow(db: Kysely<SessionsSchema>, slot: LedgerSlot): Promise<voi
   }
 }
 
-/** The count and the insert are one statement: of two controllers that fill one pool none fills it too far. */
-async function addWarm(db: Kysely<SessionsSchema>, slot: LedgerSlot, mostWarm: number): Promise<void> {
+/** Of two controllers that fill one pool none fills it too far: they come one after the other. */
+async function addWarm(db: Transaction<SessionsSchema>, slot: LedgerSlot, mostWarm: number): Promise<void> {
+  // On PostgreSQL the row is locked until the end of the transaction, so that what is counted stays true; a SQLite file has
+  // one writer anyway.
+  await db
+    .insertInto('counters')
+    .values({ name: 'warm_slots_offered', value: 1 })
+    .onConflict((conflict) =>
+      conflict.column('name').doUpdateSet((query) => ({ value: query('counters.value', '+', 1) })),
+    )
+    .execute()
   const warm = sql<number | string>`(select count(*) from sandbox_slots where state = 'warm')`
   // The types are said because PostgreSQL takes a bare parameter of a select for text.
   const { rows } = await sql`

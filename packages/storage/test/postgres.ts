@@ -1,0 +1,84 @@
+/**
+ * A PostgreSQL of a test's own: a cluster in a temporary folder, reached only by a socket in it, gone afterwards. Debian's package
+ * `postgresql` has the programs; where they are not, tests that need them say so and are left out.
+ */
+import { execFile, spawn } from 'node:child_process'
+import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { delimiter, join } from 'node:path'
+import { promisify } from 'node:util'
+import { Kysely, PostgresDialect } from 'kysely'
+import { Client, Pool, types } from 'pg'
+
+const run = promisify(execFile)
+const DEBIAN = '/usr/lib/postgresql'
+/** PostgreSQL refuses to be root; Debian's `nobody` will do. */
+const NOBODY = { uid: 65_534, gid: 65_534 }
+const INT8 = 20
+
+// As the store will have it: epoch milliseconds and counts are numbers.
+types.setTypeParser(INT8, Number)
+
+/** The folder with `initdb` and `postgres`, undefined where there is none. */
+export const postgresPrograms = [
+  ...(process.env['PATH'] ?? '').split(delimiter),
+  ...(existsSync(DEBIAN) ? readdirSync(DEBIAN).map((version) => join(DEBIAN, version, 'bin')) : []),
+].find((folder) => existsSync(join(folder, 'initdb')) && existsSync(join(folder, 'postgres')))
+
+export interface Postgres {
+  /** Connections of one more client; destroy it when it is over. `schema`: where its tables are; default `public`. */
+  connect<Schema>(schema?: string): Kysely<Schema>
+  /** Ends the connections and the server, and removes everything. */
+  stop(): Promise<void>
+}
+
+export async function startPostgres(programs: string): Promise<Postgres> {
+  const folder = mkdtempSync(join(tmpdir(), 'sandlot-pg-'))
+  const isRoot = process.getuid?.() === 0
+  const as = isRoot ? NOBODY : {}
+  if (isRoot) chownSync(folder, NOBODY.uid, NOBODY.gid)
+  const data = join(folder, 'data')
+  const options = { ...as, cwd: folder, env: { PATH: programs, LC_ALL: 'C' } }
+  const made = ['-D', data, '-U', 'sandlot', '-A', 'trust', '--no-sync', '-E', 'UTF8']
+  await run(join(programs, 'initdb'), made, options)
+  const settings = ['fsync=off', 'max_connections=60', 'shared_buffers=16MB', 'listen_addresses=']
+  const server = spawn(
+    join(programs, 'postgres'),
+    ['-D', data, '-k', folder, ...settings.flatMap((one) => ['-c', one])],
+    { ...options, stdio: 'ignore' },
+  )
+  const ended = new Promise<void>((resolve) => void server.once('exit', () => resolve()))
+  const at = { host: folder, user: 'sandlot', database: 'postgres' }
+  await whenReady(at, server)
+  const clients: Kysely<unknown>[] = []
+  return {
+    connect<Schema>(schema = 'public') {
+      const pool = new Pool({ ...at, max: 8, options: `-c search_path=${schema}` })
+      // A connection that the server ends at its stop.
+      pool.on('error', () => {})
+      const client = new Kysely<Schema>({ dialect: new PostgresDialect({ pool }) })
+      clients.push(client as Kysely<unknown>)
+      return client
+    },
+    async stop() {
+      await Promise.all(clients.map((client) => client.destroy()))
+      server.kill('SIGINT')
+      await ended
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+async function whenReady(at: object, server: { exitCode: number | null }): Promise<void> {
+  for (;;) {
+    const client = new Client(at)
+    try {
+      await client.connect()
+      await client.end()
+      return
+    } catch (error) {
+      if (server.exitCode !== null) throw new Error('PostgreSQL did not start.', { cause: error })
+      await new Promise((resolve) => void setTimeout(resolve, 20))
+    }
+  }
+}
