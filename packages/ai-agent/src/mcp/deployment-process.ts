@@ -8,7 +8,7 @@ import { dirname } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type BytePipe, DoesNotRead, MAX_UNREAD } from './byte-pipe.ts'
 import { type ProcessGuard, REGISTERED } from './process-guard.ts'
-import { descendantsOf, killAll, signal } from './process-tree.ts'
+import { ended, killAll, processesOf, signal } from './process-tree.ts'
 import type { StderrLog } from './stderr-log.ts'
 
 export interface DeploymentProcess {
@@ -61,7 +61,7 @@ export async function startDeploymentProcess(options: DeploymentProcess): Promis
   })
   const end = async (): Promise<void> => {
     closed = running(child)
-    const early = descendantsOf(group)
+    const early = processesOf(group)
     stdin.end()
     await Promise.race([gone, sleep(GRACE_MS)])
     if (running(child)) {
@@ -69,9 +69,11 @@ export async function startDeploymentProcess(options: DeploymentProcess): Promis
       await Promise.race([gone, sleep(GRACE_MS)])
     }
     // Also those that left the group.
-    killAll([...early, ...descendantsOf(group)])
+    const left = [...early, ...processesOf(group)]
+    killAll(left)
     signal(-group, 'SIGKILL')
     await gone
+    await ended(left, GRACE_MS)
     stdout.destroy()
   }
   let ending: Promise<void> | undefined

@@ -1,4 +1,5 @@
 /** Puts one server together: where it runs, what it is given, how the user signs in. */
+import { createHash } from 'node:crypto'
 import { join } from 'node:path'
 import type { FetchLike } from '@modelcontextprotocol/client'
 import { makeScrubber } from '@sandlot/shared/scrub'
@@ -131,7 +132,11 @@ async function openStdio(
 
   const start = async (): Promise<BytePipe> => {
     if (config.where === 'deployment')
-      return startDeploymentProcess({ ...process, home: join(parts.folder, spec.place), guard: parts.guard })
+      return startDeploymentProcess({
+        ...process,
+        home: join(parts.folder, ...homeOf(spec, userId)),
+        guard: parts.guard,
+      })
     if (userId === undefined) throw new Error('a server in a sandbox needs a user')
     const sandbox = await parts.sandbox(userId, signal)
     return startSandboxProcess({ ...process, sandbox, server: spec.place })
@@ -146,4 +151,11 @@ async function openStdio(
     },
   })
   return { transport, ending: () => transport.ended }
+}
+
+/** A folder of its own, and for what works with one user's secrets one for each user: programs keep such things at home. */
+function homeOf({ name, place }: StdioSpec, userId: string | undefined): string[] {
+  if (userId === undefined || place !== name) return [place]
+  const plain = /^[A-Za-z0-9_-]{1,64}$/.test(userId)
+  return [name, 'users', plain ? userId : createHash('sha256').update(userId).digest('hex')]
 }

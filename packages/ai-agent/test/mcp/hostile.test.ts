@@ -4,7 +4,7 @@ import { createLineReader } from '../../src/mcp/line-reader.ts'
 import fc from 'fast-check'
 import { batchOf, openMcpBench, scripted } from './mcp-bench.ts'
 
-describe('a hostile server', () => {
+describe.concurrent('a hostile server', () => {
   test('bad tools cost themselves only; names, descriptions and schemas become legal', async () => {
     await using bench = openMcpBench({ s: scripted('bad-tools') })
     const tools = await bench.tools()

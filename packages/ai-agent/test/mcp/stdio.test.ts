@@ -5,7 +5,8 @@ import { isOutcome, metaOf } from '@sandlot/shared/events'
 import { describe, expect, test } from 'vitest'
 import { SCRIPT, batchOf, isAlive, openMcpBench, scripted, until } from './mcp-bench.ts'
 
-describe('a server of the deployment', () => {
+// Most of what they do is to wait.
+describe.concurrent('a server of the deployment', () => {
   test('runs with its declared environment and nothing of ours, in a folder of its own', async () => {
     const env = { TOKEN: '${SECRET_TOKEN}', PLAIN: 'x' }
     await using bench = openMcpBench({ s: scripted('', { env }) }, { env: { SECRET_TOKEN: 'abc-not-ours' } })
@@ -131,7 +132,7 @@ describe('a server of the deployment', () => {
     const config = { command: 'sh', args: ['-c', command], env: { T: '${secret:T}' } }
     await using bench = openMcpBench({ s: config })
     for (let prompt = 0; prompt < 3; prompt++) expect((await bench.tools()).listTools()).toEqual([])
-    writeFileSync(`${bench.folder}/s/well`, '')
+    writeFileSync(`${bench.folder}/s/users/u_test/well`, '')
     await until(async () => (await bench.tools()).has('s::say'))
     expect(await batchOf(await bench.tools()).call('say', { text: 'x' })).toMatchObject({ forModel: 'x' })
   })
@@ -180,6 +181,18 @@ describe('a server of the deployment', () => {
     )
   })
 
+  test('of each user has a home of their own: what it keeps there is not for others', async () => {
+    const config = scripted('', { env: { T: '${secret:T}' } })
+    await using bench = openMcpBench({ s: config })
+    const homes = []
+    for (const user of ['u_ada', '../u_bob']) {
+      const { forModel } = await batchOf(await bench.tools(user)).call('environment', {})
+      homes.push((JSON.parse(forModel) as { env: { HOME: string } }).env.HOME)
+    }
+    expect(homes[0]).toBe(`${bench.folder}/s/users/u_ada`)
+    expect(homes[1]).toMatch(new RegExp(`^${bench.folder}/s/users/[0-9a-f]{64}$`))
+  })
+
   test('what it prints to its stderr is logged, not all of it, and without its secrets', async () => {
     await using bench = openMcpBench(
       { s: scripted('', { env: { TOKEN: '${T}' } }) },
@@ -197,7 +210,7 @@ describe('a server of the deployment', () => {
   })
 })
 
-describe('nothing of a server stays', () => {
+describe.concurrent('nothing of a server stays', () => {
   test('when it is closed: not what it started, not what left its group', async () => {
     await using bench = openMcpBench({ s: scripted('stubborn') })
     const { forModel } = await batchOf(await bench.tools()).call('child', {})
