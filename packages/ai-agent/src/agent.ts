@@ -19,7 +19,7 @@ import { AgentMetrics } from './metrics/agent-metrics.ts'
 import { documentUrlOf } from './mcp/client-document.ts'
 import { openMcp } from './mcp/open-mcp.ts'
 import { createDemoModel } from './model/demo.ts'
-import type { Model } from './model/model.ts'
+import { type Model, takesImages } from './model/model.ts'
 import type { ModelSettings } from './model/settings.ts'
 import { createOpenAIModel } from './model/openai.ts'
 import { People } from './people/people.ts'
@@ -93,7 +93,7 @@ export async function openAgent(
     ofUsers: network.options,
     emailOf: (userId) => people.emailOf(userId),
   })
-  const { model, fallbacks } = createModels(config)
+  const { model, choices, fallbacks } = createModels(config)
   const leaving = new AbortController()
   // This process holds the agent's lock, so it is the one controller of the deployment. Never rejects.
   void sandboxes.maintain()
@@ -160,6 +160,7 @@ export async function openAgent(
     sandbox: (userId, signal) => sandboxes.acquire(userId, signal),
     lookAtJobs: lookAtJobs(sandboxes),
     endJobs: endJobs(sandboxes),
+    choices,
     fallbacks,
     maxTurns: config.limits.everybody.maxTurns,
     limitsOf: (userId) => ({
@@ -173,6 +174,7 @@ export async function openAgent(
   })
   const status = makeStatus({
     model,
+    choices,
     defaultMode: config.defaultMode,
     toolsEnabled: config.toolsEnabled,
     probeSandboxes: () => sandboxes.probe(),
@@ -181,11 +183,11 @@ export async function openAgent(
   const acp = {
     manager,
     defaultMode: config.defaultMode,
-    model: model.name,
-    takesImages: model.wire?.().profile.images ?? false,
+    takesImages: [model, ...choices].some(takesImages),
     finishSignIn: (userId: string, answer: URLSearchParams) => mcp.finishSignIn(userId, answer),
     secrets,
     ...(anyTools ? { clientServers } : {}),
+    requestFrame: (hash: string) => store.requestFrame(hash),
     metrics: () => prompts.report(metrics),
     instructions: store.instructions,
     saw: (user: AgentUser) => people.saw(user),
@@ -225,12 +227,18 @@ export async function openAgent(
   }
 }
 
-function createModels({ models }: AgentConfig): { model: Model; fallbacks: Model[] } {
-  if (models === undefined) return { model: createDemoModel(), fallbacks: [] }
-  const { main, fallbacks, ...timeouts } = models
-  const create = ({ name, ...about }: ModelSettings): Model =>
-    createOpenAIModel({ ...about, model: name, ...timeouts })
-  return { model: create(main), fallbacks: fallbacks.map(create) }
+function createModels({ models }: AgentConfig): { model: Model; choices: Model[]; fallbacks: Model[] } {
+  if (models === undefined) return { model: createDemoModel(), choices: [], fallbacks: [] }
+  const { main, choices, fallbacks, ...timeouts } = models
+  const made = new Map<ModelSettings, Model>()
+  // What an endpoint has taught one of them about itself the others know too, where they are the same.
+  const create = (settings: ModelSettings): Model => {
+    const { name, ...about } = settings
+    const model = made.get(settings) ?? createOpenAIModel({ ...about, model: name, ...timeouts })
+    made.set(settings, model)
+    return model
+  }
+  return { model: create(main), choices: choices.map(create), fallbacks: fallbacks.map(create) }
 }
 
 /** Wait, but not for ever; a shutdown goes on. */

@@ -1,20 +1,38 @@
 /**
  * One prompt as a record: what the model was told, what happened, how each call ended, what it used up. A pure function over
- * the log. Secrets are masked by shape (their values never enter a log), long texts are cut, outputs are references.
+ * the log and the frames of its requests. Secrets are masked by shape (their values never enter a log), long texts are cut,
+ * outputs are references.
  */
 import { type SessionEvent, isLive, metaOf, sandlotEventOf } from '@sandlot/shared/events'
-import type { TokenUsage } from '@sandlot/shared/event-meta'
+import type { RequestMark, TokenUsage } from '@sandlot/shared/event-meta'
 import { makeScrubber } from '@sandlot/shared/scrub'
 import { type ExecutionResult, executionResults, promptEndOf } from './history.ts'
 import { turnsOf } from './history-items.ts'
 import { modelMessages } from './history-messages.ts'
 import type { ModelMessage } from './model/model.ts'
+import { type RequestFrame, bodyOf, digestOf } from './replay/mark.ts'
+import { requestAt } from './replay/replay.ts'
 
 /** Characters of one text in the record. */
 const TEXT_CHARS = 20_000
 
+/** System prompts and tools by their digest, for those that are still stored. */
+export type RequestFrames = ReadonlyMap<string, RequestFrame>
+
+export interface ExportedRequest {
+  turn: number
+  /** The digest of its frame, which names it in `frames`. */
+  frame: string
+  /** SHA-256 of the body that was sent. */
+  body: string
+  /** What the model was told: so many of `messages` from the first on, or these, where its history was another one. */
+  messages: number | ModelMessage[]
+  /** Made again from this record alone (`bodiesOf`), it has the bytes that were sent: nothing in it was hidden or cut. */
+  verbatim: boolean
+}
+
 export interface PromptExport {
-  version: 1
+  version: 2
   promptId: string
   model?: string
   /** Epoch milliseconds. `endedAt` is null while it runs, as `reason` is. */
@@ -24,16 +42,32 @@ export interface PromptExport {
   /** Summed over the answers, as the provider counted; cost in US dollars, null where no price was known. */
   usage: TokenUsage
   cost: number | null
-  /** What the model had been told by the end, without the system prompt: of this prompt and of those before it. */
+  /** What the model had been told by the end, the system prompt first: of this prompt and of those before it. */
   messages: ModelMessage[]
+  /** What its requests had beside their messages, by digest: the tools with their schemas, the wire’s options, the window. */
+  frames: Record<string, Omit<RequestFrame, 'system'>>
+  /** Each that was answered, in order. Empty when none was. */
+  requests: ExportedRequest[]
   /** In the model's order. `outputUrl` refers to the whole output. */
   calls: (ExecutionResult & { turn: number })[]
   /** Settled events of the prompt, as stored. */
   events: SessionEvent[]
 }
 
-/** Undefined when the log has no such prompt. */
-export function exportPrompt(log: readonly SessionEvent[], promptId: string): PromptExport | undefined {
+/** The digests of the frames that `exportPrompt` wants. */
+export function framesOf(log: readonly SessionEvent[], promptId: string): string[] {
+  const marks = log
+    .filter((event) => metaOf(event).promptId === promptId)
+    .map((event) => metaOf(event).request)
+  return [...new Set(marks.flatMap((mark) => (mark === undefined ? [] : [mark.frame])))]
+}
+
+/** Undefined when the log has no such prompt. A frame that is not there takes its requests out of the record. */
+export function exportPrompt(
+  log: readonly SessionEvent[],
+  promptId: string,
+  frames: RequestFrames,
+): PromptExport | undefined {
   const events = log.filter((event) => !isLive(event) && metaOf(event).promptId === promptId)
   const [first] = events
   const last = log.findLastIndex((event) => metaOf(event).promptId === promptId)
@@ -41,8 +75,14 @@ export function exportPrompt(log: readonly SessionEvent[], promptId: string): Pr
   const begun = events.map(sandlotEventOf).find((event) => event?.type === 'prompt_started')
   const end = promptEndOf(log, promptId)
   const costs = events.flatMap((event) => metaOf(event).cost ?? [])
+  const scrub = makeScrubber([])
+  const asked = events.flatMap((event) => requestOf(log, event, frames))
+  const latest = asked.at(-1)
+  const told = modelMessages(log.slice(0, last + 1), latest?.frame.system ?? '', latest?.frame.reader)
+  const messages = masked(latest === undefined ? told.slice(1) : told, scrub) as ModelMessage[]
+  const used = new Map(asked.map(({ mark, frame: { system: _, ...rest } }) => [mark.frame, rest]))
   const record: PromptExport = {
-    version: 1,
+    version: 2,
     promptId,
     ...(begun?.type === 'prompt_started' && begun.model !== undefined ? { model: begun.model } : {}),
     startedAt: metaOf(first).at,
@@ -50,13 +90,64 @@ export function exportPrompt(log: readonly SessionEvent[], promptId: string): Pr
     reason: end?.reason ?? null,
     usage: usageOf(events),
     cost: costs.length === 0 ? null : costs.reduce((sum, one) => sum + one, 0),
-    messages: modelMessages(log.slice(0, last + 1), '').slice(1),
+    messages,
+    frames: hidden(Object.fromEntries(used), scrub) as PromptExport['frames'],
+    requests: [],
     calls: turnsOf(log, promptId).flatMap(({ number }) =>
       executionResults(log, { promptId, turn: number }).map((result) => ({ turn: number, ...result })),
     ),
     events,
   }
-  return masked(record, makeScrubber([])) as PromptExport
+  return {
+    ...(masked({ ...record, messages: [], frames: {} }, scrub) as PromptExport),
+    messages,
+    frames: record.frames,
+    requests: asked.map((one) => exported(one, record, scrub)),
+  }
+}
+
+/**
+ * The bodies of the requests, made again from the record alone; those that are `verbatim` have the bytes that were sent.
+ * Throws when the record does not have a frame that it names.
+ */
+export function bodiesOf({ requests, messages, frames }: PromptExport): string[] {
+  return requests.map((request) => {
+    const frame = frames[request.frame]
+    if (frame === undefined) throw new Error(`The record has no frame ${request.frame}.`)
+    const { messages: own } = request
+    return bodyOf(typeof own === 'number' ? messages.slice(0, own) : own, frame)
+  })
+}
+
+interface Asked {
+  turn: number
+  mark: RequestMark
+  frame: RequestFrame
+  messages: ModelMessage[]
+}
+
+function requestOf(log: readonly SessionEvent[], event: SessionEvent, frames: RequestFrames): Asked[] {
+  const { request: mark, turn = 0 } = metaOf(event)
+  const frame = mark === undefined ? undefined : frames.get(mark.frame)
+  if (mark === undefined || frame === undefined) return []
+  return [{ turn, mark, frame, messages: requestAt(log, mark.upTo, frame) }]
+}
+
+function exported(
+  { turn, mark, messages: told, frame: { system: _, ...frame } }: Asked,
+  { messages, frames }: PromptExport,
+  scrub: (text: string) => string,
+): ExportedRequest {
+  const clean = masked(told, scrub) as ModelMessage[]
+  const isBeginning = JSON.stringify(messages.slice(0, clean.length)) === JSON.stringify(clean)
+  const made = bodyOf(clean, frames[mark.frame] ?? frame)
+  return {
+    turn,
+    frame: mark.frame,
+    body: mark.body,
+    messages: isBeginning ? clean.length : clean,
+    verbatim: digestOf(made) === mark.body,
+  }
 }
 
 function usageOf(events: readonly SessionEvent[]): TokenUsage {
@@ -71,12 +162,15 @@ function usageOf(events: readonly SessionEvent[]): TokenUsage {
 
 /** The same with every text scrubbed, then cut. */
 function masked(value: unknown, scrub: (text: string) => string): unknown {
-  if (typeof value === 'string') return shortened(scrub(value))
-  if (Array.isArray(value)) return value.map((item) => masked(item, scrub))
+  return hidden(value, (text) => shortened(scrub(text)))
+}
+
+/** The same with `hide` done to every text and key. */
+function hidden(value: unknown, hide: (text: string) => string): unknown {
+  if (typeof value === 'string') return hide(value)
+  if (Array.isArray(value)) return value.map((item) => hidden(item, hide))
   if (typeof value !== 'object' || value === null) return value
-  return Object.fromEntries(
-    Object.entries(value).map(([key, field]) => [shortened(scrub(key)), masked(field, scrub)]),
-  )
+  return Object.fromEntries(Object.entries(value).map(([key, field]) => [hide(key), hidden(field, hide)]))
 }
 
 function shortened(text: string): string {

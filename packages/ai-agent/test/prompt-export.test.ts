@@ -1,8 +1,21 @@
 import { metaOf } from '@sandlot/shared/events'
 import { expect, test } from 'vitest'
-import { exportPrompt } from '../src/prompt-export.ts'
-import { AgentBench, ask, newSession } from './agent-fixture.ts'
+import { type PromptExport, bodiesOf, exportPrompt, framesOf } from '../src/prompt-export.ts'
+import { type RequestFrame, digestOf } from '../src/replay/mark.ts'
+import type { Session } from '../src/session.ts'
+import { AgentBench, type Core, ask, newSession } from './agent-fixture.ts'
 import { textAnswer, toolCalls } from './fake-provider.ts'
+
+async function exported(
+  { store }: Core,
+  { log }: Session,
+  promptId: string,
+): Promise<PromptExport | undefined> {
+  const frames = new Map<string, RequestFrame>()
+  for (const hash of framesOf(log, promptId))
+    frames.set(hash, JSON.parse((await store.requestFrame(hash)) ?? 'null') as RequestFrame)
+  return exportPrompt(log, promptId, frames)
+}
 
 test('a prompt is one record: messages, calls, events, usage, model and end, without secrets', async () => {
   await using bench = await AgentBench.start([
@@ -11,13 +24,14 @@ test('a prompt is one record: messages, calls, events, usage, model and end, wit
     textAnswer('done', { usage: { prompt_tokens: 10, completion_tokens: 4 } }),
     textAnswer('after'),
   ])
-  const session = await newSession(await bench.core())
+  const core = await bench.core()
+  const session = await newSession(core)
   await ask(session, 'first')
   const { promptId } = await ask(session, 'second')
   await ask(session, 'third')
-  const record = exportPrompt(session.log, promptId)
+  const record = await exported(core, session, promptId)
   expect(record).toMatchObject({
-    version: 1,
+    version: 2,
     promptId,
     model: 'fake',
     reason: 'completed',
@@ -27,6 +41,7 @@ test('a prompt is one record: messages, calls, events, usage, model and end, wit
     calls: [{ turn: 1, callId: 'c1', name: 'echo', status: 'completed', text: 'key [hidden]' }],
   })
   expect(record?.messages.map(({ role }) => role)).toEqual([
+    'system',
     'user',
     'assistant',
     'user',
@@ -38,14 +53,63 @@ test('a prompt is one record: messages, calls, events, usage, model and end, wit
   const text = JSON.stringify(record)
   expect(text).not.toContain('sk-abcdef')
   expect(text).not.toContain('third')
-  expect(exportPrompt(session.log, 'p_none')).toBeUndefined()
+  expect(exportPrompt(session.log, 'p_none', new Map())).toBeUndefined()
 })
 
 test('a long text is cut, and says how much is left out', async () => {
   await using bench = await AgentBench.start([textAnswer('ok')])
-  const session = await newSession(await bench.core())
+  const core = await bench.core()
+  const session = await newSession(core)
   const { promptId } = await ask(session, 'x'.repeat(50_000))
-  const text = JSON.stringify(exportPrompt(session.log, promptId))
+  const text = JSON.stringify(await exported(core, session, promptId))
   expect(text).toContain('[… 30000 more characters]')
   expect(text.length).toBeLessThan(80_000)
+})
+
+test('from the record alone every request is made again, byte for byte as it was sent', async () => {
+  await using bench = await AgentBench.start([
+    textAnswer('before'),
+    toolCalls([
+      { id: 'c1', name: 'echo', args: { text: 'one' } },
+      { id: 'c2', name: 'echo', args: { text: 'two' } },
+    ]),
+    toolCalls([{ id: 'c3', name: 'echo', args: { text: 'three' } }]),
+    textAnswer('done'),
+  ])
+  const core = await bench.core()
+  const session = await newSession(core)
+  await ask(session, 'first')
+  const { promptId } = await ask(session, 'second')
+  const record = await exported(core, session, promptId)
+  if (record === undefined) throw new Error('there is no record')
+  const passedOn = JSON.parse(JSON.stringify(record)) as PromptExport
+  const bodies = bodiesOf(passedOn)
+  expect(bodies).toEqual(bench.provider.requests.slice(1).map(({ raw }) => raw))
+  expect(passedOn.requests.map(({ body }) => body)).toEqual(bodies.map(digestOf))
+  expect(passedOn.requests).toMatchObject([
+    { turn: 1, verbatim: true, messages: 4 },
+    { turn: 2, verbatim: true, messages: 7 },
+    { turn: 3, verbatim: true, messages: 9 },
+  ])
+  expect(passedOn.messages[0]).toMatchObject({
+    role: 'system',
+    content: expect.stringContaining('You are a test'),
+  })
+  const [frame] = Object.values(passedOn.frames)
+  expect(frame?.tools.map(({ name }) => name)).toEqual(['echo'])
+  expect(JSON.stringify(frame)).toContain('"properties"')
+})
+
+test('a secret in the system prompt, a tool’s words or a message is hidden, and the record says that it is not verbatim', async () => {
+  const secret = 'sk-abcdefghijklmnopqrst'
+  await using bench = await AgentBench.start([textAnswer('ok'), textAnswer('ok')])
+  const core = await bench.core({ wrap: (parts) => ({ ...parts, system: `Use ${secret}.` }) })
+  const session = await newSession(core)
+  const { promptId } = await ask(session, 'hello')
+  const record = await exported(core, session, promptId)
+  expect(JSON.stringify(record)).not.toContain(secret)
+  expect(record?.messages[0]).toMatchObject({ content: expect.stringContaining('Use [hidden].') })
+  expect(record?.requests).toMatchObject([{ verbatim: false, messages: 2 }])
+  // It was sent: what is hidden is the record's.
+  expect(bench.provider.requests[0]?.raw).toContain(secret)
 })

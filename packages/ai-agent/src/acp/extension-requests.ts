@@ -9,7 +9,8 @@ import {
   forkParams,
 } from '@sandlot/shared/acp-meta'
 import { SandlotError } from '@sandlot/shared/errors'
-import { exportPrompt } from '../prompt-export.ts'
+import { exportPrompt, framesOf } from '../prompt-export.ts'
+import type { RequestFrame } from '../replay/mark.ts'
 import type { Session } from '../session.ts'
 import { parseParams } from './errors.ts'
 import type { Serving } from './serving.ts'
@@ -61,7 +62,13 @@ export function addExtensionRequests(app: AgentApp, serving: Serving): void {
       asItIs,
       handled(async ({ params }) => {
         const { user, sessionId, promptId } = parseParams(exportPromptParams, params, EXT.exportPrompt)
-        const record = exportPrompt((await sessionOf(user, sessionId)).log, promptId)
+        const { log } = await sessionOf(user, sessionId)
+        const frames: [string, RequestFrame][] = []
+        for (const hash of framesOf(log, promptId)) {
+          const json = await parts.requestFrame?.(hash)
+          if (json !== undefined) frames.push([hash, JSON.parse(json) as RequestFrame])
+        }
+        const record = exportPrompt(log, promptId, new Map(frames))
         if (record === undefined)
           throw new SandlotError('not_found', 'There is no such prompt in this session.')
         return record

@@ -16,9 +16,7 @@ export interface AcpParts {
   manager: SessionManager
   /** Of a new session that does not say. */
   defaultMode: Mode
-  /** The model's name, for people. */
-  model: string
-  /** Whether the configured model has image input. Absent: it has none. */
+  /** Whether any of the configured models has image input. Absent: it has none. */
   takesImages?: boolean
   /** What people have entrusted to the agent. Absent: nobody can. */
   secrets?: UserSecrets
@@ -32,6 +30,8 @@ export interface AcpParts {
   finishSignIn?: (userId: string, answer: URLSearchParams) => Promise<SignedIn>
   /** The MCP servers of clients. Absent: nobody has tools here, so there is no use for any. */
   clientServers?: ClientServers
+  /** What requests had beside their messages, as JSON, by its digest. Absent: nobody knows. */
+  requestFrame?: (hash: string) => Promise<string | undefined>
   /** What was counted since the start. Absent: nothing is. */
   metrics?: () => AgentMetricsReport
   status(): Promise<AgentStatus>
