@@ -219,7 +219,9 @@ export function readAgentConfig(toolNames: readonly string[], env: Environment =
     ),
     secrets: [
       ...(apiKey === undefined ? [] : [apiKey]),
-      ...(models?.fallbacks ?? []).map((model) => model.apiKey).filter((key) => key !== ''),
+      ...[...(models?.choices ?? []), ...(models?.fallbacks ?? [])]
+        .map((model) => model.apiKey)
+        .filter((key) => key !== ''),
       ...secretsOf(network),
       ...mcpSecrets,
     ],

@@ -7,6 +7,7 @@ import { secretName } from '@sandlot/shared/secrets'
 import type { SessionRow } from '@sandlot/storage/sessions/store'
 import { StorageError } from '@sandlot/storage/storage-error'
 import { type ForkPoint, forkedLog } from './fork.ts'
+import { choose } from './model-choice.ts'
 import { LatestByKey } from './latest-by-key.ts'
 import { RuleDesk } from './rules/rule-desk.ts'
 import { WORKSPACE } from './prompt.ts'
@@ -34,6 +35,9 @@ export interface NewSession {
   mode: Mode
   /** Chosen by the caller; absent: a new one. */
   sessionId?: string
+  /** Absent: the deployment's own. */
+  model?: string
+  thoughtLevel?: string
 }
 
 export class SessionManager {
@@ -54,11 +58,13 @@ export class SessionManager {
     return PAGE_SIZE
   }
 
-  /** Throws `conflict` when the id exists, whoever has it. */
-  async create({ userId, cwd, mode, sessionId }: NewSession): Promise<Session> {
+  /** Throws `conflict` when the id exists, whoever has it, and `bad_request` for a model that there is not. */
+  async create({ userId, cwd, mode, sessionId, ...chosen }: NewSession): Promise<Session> {
     const { store, now } = this.#parts
+    choose({ model: this.#parts.model.name }, chosen, this.#parts)
     const row = await store.createSession({ id: sessionId ?? newId('s'), userId, cwd, mode, at: now() })
     const session = await this.#load(row)
+    await session.chooseModel(chosen)
     this.#tell({ userId, summary: session.summary() })
     return session
   }

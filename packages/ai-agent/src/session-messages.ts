@@ -17,6 +17,8 @@ export function messageIdOf(promptId: string): string {
 
 export interface PromptStart {
   model: string
+  /** How hard it is told to think; absent: as it does by itself. */
+  thoughtLevel?: string | undefined
   requestId?: string | undefined
   unattended?: boolean
   /** What a failed call means for the prompt; absent: `continue`. */
@@ -27,10 +29,11 @@ export interface PromptStart {
 
 /** `prompt_started` of the prompt that this message becomes. */
 export function promptStarted(messageId: string, start: PromptStart, at: number): SessionEvent {
-  const { model, requestId, unattended, onError, command } = start
+  const { model, thoughtLevel, requestId, unattended, onError, command } = start
   const event = {
     type: 'prompt_started',
     model,
+    ...(thoughtLevel === undefined ? {} : { thoughtLevel }),
     ...(requestId === undefined ? {} : { requestId }),
     ...(unattended === true ? { unattended } : {}),
     ...(onError === undefined ? {} : { onError }),

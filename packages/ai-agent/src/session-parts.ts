@@ -18,6 +18,8 @@ import type { ToolLog, ToolOutcome } from './tools/tool.ts'
 export interface SessionParts {
   store: SessionStore
   model: Model
+  /** What a session may choose instead of it. */
+  choices?: readonly Model[]
   /** Asked in this order when the one before is overloaded, throttled or has no quota left. */
   fallbacks?: readonly Model[]
   /** The system prompt's own text, before what tools and people add. */

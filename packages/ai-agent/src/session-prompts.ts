@@ -9,6 +9,7 @@ import { commandIn } from './compaction/command.ts'
 import { type PromptEnd, type QueuedMessage, queuedMessages } from './history.ts'
 import type { OnError } from './limits/error-policy.ts'
 import type { ModelImage } from './model/model.ts'
+import { chosenIn } from './model-choice.ts'
 import type { SessionCore } from './session-core.ts'
 import {
   imageMessages,
@@ -101,10 +102,12 @@ export class Prompts {
           ]
         : []
     await this.#core.store([
-      promptStarted(messageId, { model: parts.model.name, requestId, unattended, onError, command }, at),
+      promptStarted(messageId, { ...chosenIn(log, parts), requestId, unattended, onError, command }, at),
       ...title,
       // What waited when an earlier prompt was stopped goes first; behind a command it is a prompt of its own.
-      ...(command === undefined ? queuedMessages(log) : []).flatMap((message) => sentMessage(message, promptId, at)),
+      ...(command === undefined ? queuedMessages(log) : []).flatMap((message) =>
+        sentMessage(message, promptId, at),
+      ),
       userMessage(messageId, text, promptId, at),
       ...imageMessages(messageId, options.images ?? [], promptId, at),
     ])

@@ -6,6 +6,7 @@ import { runPrompt } from './agent-loop.ts'
 import { type PromptEnd, queuedMessages, unfinishedPrompt } from './history.ts'
 import type { EventGroup } from './loop-context.ts'
 import { BUG_TEXT, endEvent, missingOutcomes } from './loop-endings.ts'
+import { chosenIn, levelOfPrompt, modelOfPrompt, told } from './model-choice.ts'
 import { MeasuredPrompt } from './metrics/measured-prompt.ts'
 import type { Model } from './model/model.ts'
 import { PromptWaiters } from './prompt-waiters.ts'
@@ -56,7 +57,7 @@ export class Runner {
   async #drive(running: Running, resumed: boolean): Promise<void> {
     const core = this.#core
     const { leaving } = core
-    const { log, leaving: _process, model, fallbacks, lookAtJobs, metrics, ...parts } = core.parts
+    const { log, leaving: _process, fallbacks, lookAtJobs, metrics, ...parts } = core.parts
     try {
       const signal = AbortSignal.any([running.stop.signal, leaving])
       const tools = await parts.tools(core.userId, signal, core.id)
@@ -70,12 +71,15 @@ export class Runner {
         now: core.parts.now,
       })
       const measured = metrics === undefined ? undefined : new MeasuredPrompt(metrics)
+      const level = levelOfPrompt(core.log, running.promptId)
       const watched = (one: Model): Model => measured?.model(one) ?? one
       const groups = runPrompt({
         ...parts,
         system: systemPrompt(parts.system, tools.listTools(), instructions),
-        model: watched(core.owned(model)),
-        ...(fallbacks === undefined ? {} : { fallbacks: fallbacks.map((one) => watched(core.owned(one))) }),
+        model: watched(core.owned(modelOfPrompt(core.log, running.promptId, core.parts))),
+        ...(fallbacks === undefined
+          ? {}
+          : { fallbacks: fallbacks.map((one) => watched(core.owned(told(one, level)))) }),
         ...parts.limitsOf?.(core.userId),
         tools: tools.modelTools(),
         ...(lookAtJobs === undefined
@@ -168,7 +172,7 @@ export class Runner {
       const promptId = promptIdOf(next.messageId)
       const at = core.parts.now()
       const { unattended = false } = next
-      const started = promptStarted(next.messageId, { model: core.parts.model.name, unattended }, at)
+      const started = promptStarted(next.messageId, { ...chosenIn(core.log, core.parts), unattended }, at)
       await core.store([...group, started, ...sentMessage(next, promptId, at)])
       this.launch(promptId, unattended, false)
     }

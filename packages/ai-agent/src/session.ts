@@ -10,6 +10,8 @@ import type { SessionSummary } from '@sandlot/shared/frames'
 import type { QuestionContent } from '@sandlot/shared/question'
 import type { Ownership, SessionRow } from '@sandlot/storage/sessions/store'
 import { unfinishedPrompt } from './history.ts'
+import { type ModelChoice, choose, chosenIn, modelsOf } from './model-choice.ts'
+import type { Model } from './model/model.ts'
 import { Answers } from './session-answers.ts'
 import { Approvals, type PendingApproval } from './session-approvals.ts'
 import type { Running } from './session-batch.ts'
@@ -164,6 +166,23 @@ export class Session {
     })
   }
 
+  /** All models that may be chosen, the deployment's own first, and what the next prompt gets. */
+  get models(): { all: readonly Model[]; chosen: ModelChoice } {
+    const { parts, log } = this.#core
+    return { all: modelsOf(parts), chosen: chosenIn(log, parts) }
+  }
+
+  /** From the next prompt on. `thoughtLevel` null: as the model does by itself. Throws `bad_request`. */
+  chooseModel(change: { model?: string; thoughtLevel?: string | null }): Promise<void> {
+    return this.#core.inTurn(async () => {
+      const { parts, log } = this.#core
+      const before = chosenIn(log, parts)
+      const chosen = choose(before, change, parts)
+      if (chosen.model === before.model && chosen.thoughtLevel === before.thoughtLevel) return
+      await this.#core.store([makeSandlotEvent({ type: 'model_chosen', ...chosen }, {}, parts.now())])
+    })
+  }
+
   // ── Approvals ─────────────────────────────────────────────────────────────────────────────────────────
 
   /**
@@ -205,7 +224,7 @@ export class Session {
 
   /** Resolves when no prompt runs any more, also none that waited behind another. */
   async settled(): Promise<void> {
-    for (let last: Running | undefined; last !== this.#core.running; ) {
+    for (let last: Running | undefined; last !== this.#core.running;) {
       last = this.#core.running
       await last?.driven
     }

@@ -1,13 +1,15 @@
 /** What the agent says about itself: whether it can work, and if not, why, in words for an operator. */
 import type { AgentStatus } from '@sandlot/shared/acp-meta'
 import type { Mode } from '@sandlot/shared/mode'
-import type { Model } from './model/model.ts'
+import { type Model, takesImages } from './model/model.ts'
 
 /** Milliseconds for which an answer about the sandboxes is reused. */
 const REUSED_MS = 2_000
 
 export interface StatusParts {
   model: Model
+  /** What a session may choose instead. */
+  choices?: readonly Model[]
   defaultMode: Mode
   toolsEnabled: boolean
   probeSandboxes: () => Promise<{ ok: boolean; message: string }>
@@ -16,7 +18,7 @@ export interface StatusParts {
 
 /** A function that tells the status. Degraded is not dead: without sandboxes chat still works, so `ready` stays true. */
 export function makeStatus(parts: StatusParts): () => Promise<AgentStatus> {
-  const { model, defaultMode, toolsEnabled, probeSandboxes, now } = parts
+  const { model, choices = [], defaultMode, toolsEnabled, probeSandboxes, now } = parts
   let last: { at: number; probed: Promise<{ ok: boolean; message: string }> } | undefined
   return async () => {
     if (last === undefined || now() - last.at > REUSED_MS) last = { at: now(), probed: probeSandboxes() }
@@ -36,7 +38,12 @@ export function makeStatus(parts: StatusParts): () => Promise<AgentStatus> {
           : [{ part: 'tools', ok: true, message: 'Tools are switched off (SANDLOT_TOOLS_ENABLED).' }]),
         { part: 'sandbox', ...sandbox },
       ],
-      model: { name: model.name, demo: model.demo, images: model.wire?.().profile.images ?? false },
+      model: { name: model.name, demo: model.demo, images: takesImages(model) },
+      models: [model, ...choices].map((one) => ({
+        name: one.name,
+        thoughtLevels: [...(one.thoughtLevels ?? [])],
+        images: takesImages(one),
+      })),
       defaultMode,
     }
   }

@@ -44,6 +44,7 @@ describe('configuration', () => {
     expect(problems({ OPENAI_BASE_URL: 'http://127.0.0.1:1/v1' })).toHaveLength(1)
     expect(read({ OPENAI_MODEL: 'm' }).models).toEqual({
       main: { baseUrl: 'https://api.openai.com/v1', apiKey: '', name: 'm' },
+      choices: [],
       fallbacks: [],
       idleTimeoutMs: 60_000,
       progressTimeoutMs: 120_000,

@@ -21,11 +21,26 @@ export const agentUser = z.object({
 })
 export type AgentUser = z.infer<typeof agentUser>
 
+/** One of the deployment's, by name, and one of its thought levels; absent: the deployment's own, as it does by itself. */
+export const modelChoice = {
+  model: z.string().max(200).optional(),
+  thoughtLevel: z.string().max(32).optional(),
+}
+
+/** A model that a session may choose. `images`: whether it takes them. */
+export const modelAbout = z.object({
+  name: z.string(),
+  thoughtLevels: z.array(z.string()),
+  images: z.boolean(),
+})
+export type ModelAbout = z.infer<typeof modelAbout>
+
 /** `_meta.sandlot` of `session/new`. */
 export const newSessionMeta = z.object({
   user: agentUser,
   sessionId: sessionId.optional(),
   mode: mode.optional(),
+  ...modelChoice,
 })
 /** `_meta.sandlot` of `session/load`: all settled events after `after`, what is in flight, then the live tail. */
 export const loadSessionMeta = z.object({ user: agentUser, after: z.number().int().nonnegative().default(0) })
@@ -104,6 +119,8 @@ export const agentStatus = z.object({
   reasons: z.array(z.object({ part: z.string(), ok: z.boolean(), message: z.string() })),
   /** `images`: whether it takes them. */
   model: z.object({ name: z.string(), demo: z.boolean(), images: z.boolean().optional() }),
+  /** All that a session may choose, the deployment's own first. */
+  models: z.array(modelAbout).optional(),
   defaultMode: mode,
 })
 export type AgentStatus = z.infer<typeof agentStatus>

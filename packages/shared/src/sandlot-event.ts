@@ -29,6 +29,8 @@ export const sandlotEvent = z.discriminatedUnion('type', [
     type: z.literal('prompt_started'),
     requestId: z.string().optional(),
     model: z.string().optional(),
+    /** How hard the model is told to think; absent: as it does by itself. */
+    thoughtLevel: z.string().optional(),
     /** Nobody can answer an approval of this prompt, so it is denied at once; also after a restart. */
     unattended: z.boolean().optional(),
     /** What a failed call means for this prompt; absent: `continue`. */
@@ -96,6 +98,8 @@ export const sandlotEvent = z.discriminatedUnion('type', [
     /** `window`: the next request would have come near the window; `overflow`: the provider said that it was over it; `asked`: `/compact`. */
     why: z.enum(['window', 'overflow', 'asked']).optional(),
   }),
+  /** What the session's prompts ask from the next one on. `thoughtLevel` as of `prompt_started`. */
+  z.object({ type: z.literal('model_chosen'), model: z.string(), thoughtLevel: z.string().optional() }),
   /** This prompt goes on with another model. */
   z.object({ type: z.literal('model_changed'), model: z.string(), why: z.string().optional() }),
   /** The provider refused the history; from here on it is sent in its plainest form. */

@@ -35,6 +35,8 @@ export interface Transcript {
   readonly seq: number
   readonly title: string | null
   readonly mode: Mode | null
+  /** What the session has chosen for its next prompt; null: nothing, so the deployment's own. */
+  readonly model: { readonly name: string; readonly thoughtLevel?: string | undefined } | null
   readonly entries: readonly Entry[]
   readonly plan: readonly PlanEntry[]
   /** The prompt that runs, if any. */
@@ -56,6 +58,7 @@ export function emptyTranscript(): Transcript {
     seq: 0,
     title: null,
     mode: null,
+    model: null,
     entries: [],
     plan: [],
     prompt: null,
@@ -191,6 +194,8 @@ function foldSandlotEvent(transcript: Transcript, event: SandlotEvent, meta: San
       }
       return { ...transcript, prompt: null, entries: [...transcript.entries.filter(isSettled), end] }
     }
+    case 'model_chosen':
+      return { ...transcript, model: { name: event.model, thoughtLevel: event.thoughtLevel } }
     case 'turn_ended':
     case 'prompt_resumed':
     case 'history_mended':

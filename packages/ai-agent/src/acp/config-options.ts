@@ -1,7 +1,8 @@
-/** What a client may choose for a session: its mode, as ACP's modes and as a config option, and the model. */
+/** What a client may choose for a session: its mode, as ACP's modes and as a config option, the model, and how hard it thinks. */
 import type { SessionConfigOption, SessionModeState } from '@agentclientprotocol/sdk'
 import { SandlotError } from '@sandlot/shared/errors'
 import { MODES, type Mode, mode as modeShape } from '@sandlot/shared/mode'
+import { z } from 'zod'
 import type { Session } from '../session.ts'
 import { parseParams } from './errors.ts'
 
@@ -23,12 +24,13 @@ export function modesOf(session: Session, ceiling: Mode | undefined): SessionMod
   }
 }
 
+/** The value that says: as the model does by itself. */
+const BY_ITSELF = 'default'
+
 /** The complete list, with what is chosen. */
-export function configOptionsOf(
-  session: Session,
-  ceiling: Mode | undefined,
-  model: string,
-): SessionConfigOption[] {
+export function configOptionsOf(session: Session, ceiling: Mode | undefined): SessionConfigOption[] {
+  const { all, chosen } = session.models
+  const levels = all.find(({ name }) => name === chosen.model)?.thoughtLevels ?? []
   return [
     {
       id: 'mode',
@@ -45,20 +47,36 @@ export function configOptionsOf(
     {
       id: 'model',
       name: 'Model',
-      description: 'Chosen by whoever runs this Sandlot.',
+      description:
+        all.length > 1 ? 'Asked from the next message on.' : 'Chosen by whoever runs this Sandlot.',
       category: 'model',
       type: 'select',
-      currentValue: model,
-      options: [{ value: model, name: model }],
+      currentValue: chosen.model,
+      options: all.map(({ name }) => ({ value: name, name })),
     },
+    ...(levels.length === 0 ? [] : [thoughtLevelOption(levels, chosen.thoughtLevel)]),
   ]
+}
+
+function thoughtLevelOption(levels: readonly string[], chosen: string | undefined): SessionConfigOption {
+  return {
+    id: 'thought_level',
+    name: 'Thought level',
+    description: 'How hard the model is told to think, from the next message on.',
+    category: 'thought_level',
+    type: 'select',
+    currentValue: chosen ?? BY_ITSELF,
+    options: [
+      { value: BY_ITSELF, name: 'Default', description: 'As the model does by itself.' },
+      ...levels.filter((level) => level !== BY_ITSELF).map((level) => ({ value: level, name: level })),
+    ],
+  }
 }
 
 /** Throws `bad_request` for what is no option or no value of it, `forbidden` above the ceiling. */
 export async function setConfigOption(
   session: Session,
   ceiling: Mode | undefined,
-  model: string,
   chosen: { configId: string; value: string | boolean },
 ): Promise<void> {
   const { configId, value } = chosen
@@ -66,12 +84,15 @@ export async function setConfigOption(
     case 'mode':
       return session.setMode(parseParams(modeShape, value, 'value'), ceiling)
     case 'model':
-      if (value === model) return
-      throw new SandlotError('bad_request', `There is one model here, “${model}”.`)
+      return session.chooseModel({ model: parseParams(z.string(), value, 'value') })
+    case 'thought_level': {
+      const level = parseParams(z.string(), value, 'value')
+      return session.chooseModel({ thoughtLevel: level === BY_ITSELF ? null : level })
+    }
     default:
       throw new SandlotError(
         'bad_request',
-        `There is no option “${configId}”; the options are mode and model.`,
+        `There is no option “${configId}”; the options are mode, model and thought_level.`,
       )
   }
 }

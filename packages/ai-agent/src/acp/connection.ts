@@ -36,7 +36,7 @@ interface Followed {
   notes: readonly string[]
 }
 
-type Parts = Pick<AcpParts, 'manager' | 'model' | 'log' | 'modeCeilingOf' | 'saw'>
+type Parts = Pick<AcpParts, 'manager' | 'log' | 'modeCeilingOf' | 'saw'>
 
 export class ClientConnection {
   readonly #client: AgentContext
@@ -223,14 +223,16 @@ export class ClientConnection {
     followed.foreign = state
     for (const update of updates)
       await this.#client.notify(methods.client.session.update, { sessionId, update })
-    if (event.sessionUpdate === 'current_mode_update') await this.#sendOptions(session)
-    if (sandlotEventOf(event)?.type === 'approval_asked') this.#askPending(session)
+    const happened = sandlotEventOf(event)?.type
+    if (event.sessionUpdate === 'current_mode_update' || happened === 'model_chosen')
+      await this.#sendOptions(session)
+    if (happened === 'approval_asked') this.#askPending(session)
     this.#withdrawQuestion(followed, event)
   }
 
   /** A mode is also a config option, and clients that know options may not look at modes. */
   async #sendOptions(session: Session): Promise<void> {
-    const configOptions = configOptionsOf(session, undefined, this.#parts.model)
+    const configOptions = configOptionsOf(session, undefined)
     const update = { sessionUpdate: 'config_option_update', configOptions } as const
     await this.#client.notify(methods.client.session.update, { sessionId: session.id, update })
   }

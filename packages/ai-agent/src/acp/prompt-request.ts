@@ -1,8 +1,9 @@
 /** `session/prompt`, pending until the prompt has ended, and `session/cancel`. */
 import { type AgentApp, methods } from '@agentclientprotocol/sdk'
 import { promptMeta } from '@sandlot/shared/acp-meta'
-import { messageOf } from '@sandlot/shared/errors'
+import { SandlotError, messageOf } from '@sandlot/shared/errors'
 import { newId } from '@sandlot/shared/ids'
+import { takesImages } from '../model/model.ts'
 import { promptContent } from './prompt-content.ts'
 import type { Serving } from './serving.ts'
 import { runSlashCommand } from './slash-commands.ts'
@@ -20,6 +21,13 @@ export function addPromptRequests(app: AgentApp, serving: Serving): void {
         const { text, images } = promptContent(params.prompt, parts.takesImages)
         const begun = await connection.admit(params.sessionId, async () => {
           const session = await manager.get(user.id, params.sessionId)
+          const { all, chosen } = session.models
+          const model = all.find(({ name }) => name === chosen.model)
+          if (images.length > 0 && model?.wire !== undefined && !takesImages(model))
+            throw new SandlotError(
+              'bad_request',
+              `${model.name} takes no images; choose another model, or send the message without them.`,
+            )
           connection.following(session)
           await connection.sayNotes(session)
           const said = connection.ours ? undefined : await runSlashCommand(session, text, parts)

@@ -16,7 +16,7 @@ export function addSessionRequests(app: AgentApp, serving: Serving): void {
 
   const settings = (session: Session, { modeCeiling }: AgentUser) => ({
     modes: modesOf(session, modeCeiling),
-    configOptions: configOptionsOf(session, modeCeiling, parts.model),
+    configOptions: configOptionsOf(session, modeCeiling),
   })
 
   app
@@ -28,7 +28,12 @@ export function addSessionRequests(app: AgentApp, serving: Serving): void {
         const meta = connection.meta(newSessionMeta, params._meta)
         const cwd = checkedCwd(params.cwd)
         const mode = modeOfNew(meta?.mode, parts.defaultMode, user.modeCeiling)
-        const chosen = meta?.sessionId === undefined ? {} : { sessionId: meta.sessionId }
+        const { sessionId, model, thoughtLevel } = meta ?? {}
+        const chosen = {
+          ...(sessionId === undefined ? {} : { sessionId }),
+          ...(model === undefined ? {} : { model }),
+          ...(thoughtLevel === undefined ? {} : { thoughtLevel }),
+        }
         const session = await manager.create({ userId: user.id, cwd, mode, ...chosen })
         connection.follow(session, 0)
         connection.greet(session, [
@@ -133,8 +138,8 @@ export function addSessionRequests(app: AgentApp, serving: Serving): void {
         const user = connection.user(params._meta)
         const configOptions = await connection.admit(params.sessionId, async () => {
           const session = await manager.get(user.id, params.sessionId)
-          await setConfigOption(session, user.modeCeiling, parts.model, params)
-          return configOptionsOf(session, user.modeCeiling, parts.model)
+          await setConfigOption(session, user.modeCeiling, params)
+          return configOptionsOf(session, user.modeCeiling)
         })
         return { configOptions }
       }),

@@ -140,10 +140,19 @@ export interface Model {
   readonly contextWindow: number
   /** What its tokens cost. Absent: nobody knows. */
   readonly price?: Price
+  /** How hard it may be told to think, by the provider's words, weakest first. Absent or empty: it cannot be told. */
+  readonly thoughtLevels?: readonly string[]
+  /** The same model, told so. `level`: one of `thoughtLevels`. */
+  atLevel?(level: string): Model
   /** How it makes a body of a request, for replays. Absent: it makes none. */
   wire?(): WireOptions
   /**
    * One attempt. Throws `ModelError`, or the signal's reason when aborted; retrying is the loop's business.
    */
   stream(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelChunk, ModelAnswer>
+}
+
+/** Whether it reads images. One that makes no bodies, like the demo, does not. */
+export function takesImages(model: Model): boolean {
+  return model.wire?.().profile.images ?? false
 }

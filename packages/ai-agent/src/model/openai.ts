@@ -66,17 +66,22 @@ export function createOpenAIModel(options: OpenAIModelOptions): Model {
   let { maxTokensName } = profile
   let includeUsage = true
 
-  const currentWire = (): WireOptions => ({
+  const currentWire = (effort: string | undefined): WireOptions => ({
     model: options.model,
     streaming,
     profile,
     maxTokensName,
     includeUsage,
+    ...(effort === undefined ? {} : { effort }),
   })
 
-  async function open(request: ModelRequest, signal: AbortSignal): Promise<ReadableStream<Uint8Array>> {
+  async function open(
+    request: ModelRequest,
+    effort: string | undefined,
+    signal: AbortSignal,
+  ): Promise<ReadableStream<Uint8Array>> {
     for (;;) {
-      const wire = currentWire()
+      const wire = currentWire(effort)
       try {
         return await post(requestBody(request, wire), signal)
       } catch (error) {
@@ -90,19 +95,21 @@ export function createOpenAIModel(options: OpenAIModelOptions): Model {
     }
   }
 
-  return {
+  const at = (effort: string | undefined): Model => ({
     name: options.label ?? options.model,
     ...(options.price === undefined ? {} : { price: options.price }),
     demo: false,
     contextWindow: options.contextWindow ?? 128_000,
-    wire: currentWire,
+    thoughtLevels: profile.thoughtLevels,
+    atLevel: at,
+    wire: () => currentWire(effort),
     async *stream(request, signal) {
       signal.throwIfAborted()
       const connection = new AbortController()
       const abort = (): void => connection.abort(signal.reason)
       signal.addEventListener('abort', abort, { once: true })
       try {
-        const body = await open(request, connection.signal)
+        const body = await open(request, effort, connection.signal)
         return yield* readAnswer(new BodyReader(body, limits), context, profile)
       } catch (error) {
         // Whatever an abort makes of the request, it is the abort.
@@ -114,7 +121,8 @@ export function createOpenAIModel(options: OpenAIModelOptions): Model {
         connection.abort()
       }
     },
-  }
+  })
+  return at(undefined)
 }
 
 /** An answer from its bytes: an event stream, or one JSON body under `stream: true`. */

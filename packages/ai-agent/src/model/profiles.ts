@@ -27,6 +27,8 @@ export interface Profile {
   images: boolean
   /** The name that this endpoint knows for the limit of the answer. */
   maxTokensName: 'max_tokens' | 'max_completion_tokens'
+  /** Words that the model takes for how hard to think (`reasoning_effort`), weakest first. Empty: it is told nothing. */
+  thoughtLevels: readonly string[]
 }
 
 /** What holds for an endpoint of which nothing is known: reasoning goes back with calls, as it came. */
@@ -37,6 +39,7 @@ export const DEFAULT_PROFILE: Profile = {
   extraContent: true,
   images: true,
   maxTokensName: 'max_tokens',
+  thoughtLevels: [],
 }
 
 interface Row {
@@ -83,6 +86,11 @@ const ROWS: readonly Row[] = [
         missing: { field: 'reasoning_content', text: '' },
       },
     },
+  },
+  {
+    // The words that all of a family take; what single ones know beside them is for the configuration to say.
+    model: /(?:^|\/)(?:gpt-5(?!\S*chat)|o1(?!-(?:mini|preview))|o[34]\b|gpt-oss|gemini-(?:2\.5|[3-9]))/i,
+    profile: { thoughtLevels: ['low', 'medium', 'high'] },
   },
   // ── Endpoints ──
   {

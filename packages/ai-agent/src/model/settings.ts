@@ -35,6 +35,7 @@ const profile = z.strictObject({
     .optional(),
   extraContent: z.boolean().optional(),
   maxTokensName: z.enum(['max_tokens', 'max_completion_tokens']).optional(),
+  thoughtLevels: z.array(z.string().min(1).max(32)).max(10).optional(),
 })
 
 const aboutModel = {
@@ -44,7 +45,7 @@ const aboutModel = {
   profile: profile.optional(),
 }
 
-const fallback = z.strictObject({
+const another = z.strictObject({
   name: z.string().min(1),
   /** How people and the log tell it from another model of the same name. */
   label: z.string().min(1).optional(),
@@ -56,12 +57,14 @@ const fallback = z.strictObject({
 })
 
 /**
- * The section `models`. `main`: about the model of OPENAI_MODEL; `fallbacks`: asked in this order when the one before is
- * overloaded, throttled or has no quota left.
+ * The section `models`. `main`: about the model of OPENAI_MODEL; `choices`: what a session may choose instead of it;
+ * `fallbacks`: asked in this order when the one before is overloaded, throttled or has no quota left. A fallback that is
+ * a name is one of the choices, or the main model.
  */
 export const modelsSection = z.strictObject({
   main: z.strictObject(aboutModel).optional(),
-  fallbacks: z.array(fallback).optional(),
+  choices: z.array(another).optional(),
+  fallbacks: z.array(z.union([z.string(), another], 'must be a model, or the name of a choice')).optional(),
 })
 
 /** One model as it is asked. */
@@ -77,6 +80,8 @@ export interface ModelSettings {
 
 export interface ModelsSettings {
   main: ModelSettings
+  choices: ModelSettings[]
+  /** One that is also the main model or a choice is the same object. */
   fallbacks: ModelSettings[]
   idleTimeoutMs: number
   progressTimeoutMs: number
@@ -95,7 +100,7 @@ export function readModels(
   problems: string[],
 ): Omit<ModelsSettings, 'idleTimeoutMs' | 'progressTimeoutMs'> {
   const own = prices as Record<string, Price>
-  const fallbacks = (models.fallbacks ?? []).map((one, place): ModelSettings => {
+  const read = (one: z.output<typeof another>, place: string): ModelSettings => {
     const baseUrl = one.baseUrl ?? main.baseUrl
     // The main key is for the main address, and goes nowhere else.
     let apiKey = baseUrl === main.baseUrl ? main.apiKey : ''
@@ -103,19 +108,32 @@ export function readModels(
       try {
         apiKey = readFile(one.apiKeyFile).trimEnd()
       } catch (error) {
-        problems.push(
-          `models.fallbacks.${place}.apiKeyFile: cannot read ${one.apiKeyFile} (${messageOf(error)})`,
-        )
+        problems.push(`models.${place}.apiKeyFile: cannot read ${one.apiKeyFile} (${messageOf(error)})`)
       }
     }
     const label = one.label === undefined ? {} : { label: one.label }
     return { baseUrl, apiKey, name: one.name, ...label, ...about(one, priceOf(one.name, own)) }
-  })
-  const names = [main.name, ...fallbacks.map(({ label, name }) => label ?? name)]
-  for (const name of new Set(names.filter((one, place) => names.indexOf(one) !== place))) {
-    problems.push(`models.fallbacks: two models are called ${name}; give one of them a label`)
   }
-  return { main: { ...main, ...about(models.main ?? {}, priceOf(main.name, own)) }, fallbacks }
+  const first = { ...main, ...about(models.main ?? {}, priceOf(main.name, own)) }
+  const choices = (models.choices ?? []).map((one, place) => read(one, `choices.${place}`))
+  const chosen = [first, ...choices]
+  const fallbacks = (models.fallbacks ?? []).flatMap((one, place) => {
+    if (typeof one !== 'string') return [read(one, `fallbacks.${place}`)]
+    const named = chosen.find((other) => called(other) === one)
+    if (named === undefined)
+      problems.push(
+        `models.fallbacks.${place}: there is no choice ${one}; name one of models.choices, or describe the model here`,
+      )
+    return named === undefined ? [] : [named]
+  })
+  const names = [...new Set([...chosen, ...fallbacks])].map(called)
+  for (const name of new Set(names.filter((one, place) => names.indexOf(one) !== place)))
+    problems.push(`models: two models are called ${name}; give one of them a label, or name it only once`)
+  return { main: first, choices, fallbacks }
+}
+
+function called({ label, name }: ModelSettings): string {
+  return label ?? name
 }
 
 function about(
@@ -134,8 +152,12 @@ function about(
 }
 
 /** What is wrong with a limit in dollars: models whose price nobody knows. */
-export function unpriced({ main, fallbacks }: Pick<ModelsSettings, 'main' | 'fallbacks'>): string[] {
-  return [main, ...fallbacks]
+export function unpriced({
+  main,
+  choices,
+  fallbacks,
+}: Pick<ModelsSettings, 'main' | 'choices' | 'fallbacks'>): string[] {
+  return [...new Set([main, ...choices, ...fallbacks])]
     .filter(({ price }) => price === undefined)
     .map(
       ({ name }) =>

@@ -14,6 +14,8 @@ export interface WireOptions {
   includeUsage: boolean
   /** The name that this endpoint knows for the limit of the answer. */
   maxTokensName: 'max_tokens' | 'max_completion_tokens'
+  /** How hard the model is told to think; absent: nothing is said. */
+  effort?: string
 }
 
 export function requestBody(request: ModelRequest, options: WireOptions): JsonObject {
@@ -34,6 +36,7 @@ export function requestBody(request: ModelRequest, options: WireOptions): JsonOb
     stream: options.streaming,
     ...(options.includeUsage && options.streaming ? { stream_options: { include_usage: true } } : {}),
     ...(request.maxTokens === undefined ? {} : { [options.maxTokensName]: request.maxTokens }),
+    ...(options.effort === undefined ? {} : { reasoning_effort: options.effort }),
   }
   return cleanJson(body) as JsonObject
 }

@@ -35,7 +35,6 @@ async function editor(
     {
       manager: core.manager,
       defaultMode: 'manual',
-      model: 'fake',
       status: () => Promise.reject(new Error('not asked here')),
       version: '0.0.0',
       log: { info: () => undefined, warn: () => undefined },

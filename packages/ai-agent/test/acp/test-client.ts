@@ -39,7 +39,6 @@ export async function connect(core: Core, options: ClientOptions = {}): Promise<
   const parts: AcpParts = {
     manager: core.manager,
     defaultMode: 'auto-edit',
-    model: 'fake',
     takesImages: options.takesImages ?? true,
     status: () =>
       Promise.resolve({

@@ -78,6 +78,42 @@ describe('models', () => {
     expect(secrets).toContain('sk-second')
   })
 
+  test('choices are models like others; a fallback that is a name is one of them, the same object', () => {
+    const { models, secrets } = read(
+      { OPENAI_MODEL: 'main', OPENAI_API_KEY: 'sk-first' },
+      {
+        models: {
+          choices: [
+            { name: 'big', apiKeyFile: key, profile: { thoughtLevels: ['low', 'high'] } },
+            { name: 'main', label: 'main elsewhere', baseUrl: 'http://127.0.0.1:8000/v1' },
+          ],
+          fallbacks: ['main elsewhere', 'main', { name: 'last' }],
+        },
+      },
+    )
+    expect(models?.choices).toMatchObject([
+      { name: 'big', apiKey: 'sk-second', profile: { thoughtLevels: ['low', 'high'] } },
+      { name: 'main', label: 'main elsewhere', apiKey: '' },
+    ])
+    expect(models?.fallbacks[0]).toBe(models?.choices[1])
+    expect(models?.fallbacks[1]).toBe(models?.main)
+    expect(models?.fallbacks[2]).toMatchObject({ name: 'last', apiKey: 'sk-first' })
+    expect(secrets).toContain('sk-second')
+    const env = { OPENAI_MODEL: 'm' }
+    expect(problems(env, { models: { fallbacks: ['n'] } })).toContain(
+      'models.fallbacks.0: there is no choice n',
+    )
+    expect(problems(env, { models: { choices: [{ name: 'm' }] } })).toContain('two models are called m')
+    expect(problems(env, { models: { choices: [{ name: 'n', imagse: true }] } })).toContain(
+      'choices.0.imagse',
+    )
+    expect(problems(env, { models: { fallbacks: [{ name: 'n', imagse: true }] } })).toContain('fallbacks.0')
+    const priced = { ...env, SANDLOT_MAX_COST: '1' }
+    expect(
+      problems(priced, { prices: { m: { input: 1, output: 1 } }, models: { choices: [{ name: 'n' }] } }),
+    ).toContain('no price of n')
+  })
+
   test('problems name their place: an unknown member, a missing key file, two models of one name', () => {
     const env = { OPENAI_MODEL: 'm' }
     expect(problems(env, { models: { fallback: [] } })).toContain('models.fallback is not a setting')

@@ -1,0 +1,249 @@
+/** A session chooses its model and how hard it thinks: over ACP, in the log, and from the next prompt on. */
+import { join } from 'node:path'
+import { methods } from '@agentclientprotocol/sdk'
+import { type SessionEvent, makeSandlotEvent } from '@sandlot/shared/events'
+import { openSessionReader } from '@sandlot/storage/sessions/sqlite'
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { choose, chosenIn, modelOfPrompt } from '../../src/model-choice.ts'
+import type { Model } from '../../src/model/model.ts'
+import { createOpenAIModel } from '../../src/model/openai.ts'
+import { record } from '../../src/replay/recording.ts'
+import type { SessionParts } from '../../src/session-parts.ts'
+import { promptStarted } from '../../src/session-messages.ts'
+import {
+  AgentBench,
+  ask,
+  happened,
+  newSession as plainSession,
+  whenEvent,
+  whenIdle,
+} from '../agent-fixture.ts'
+import { deltaChunk, sse, textAnswer } from '../fake-provider.ts'
+import { ADA, by, connect, newSession, text } from './test-client.ts'
+
+const LEVELS = ['low', 'medium', 'high']
+
+function models(bench: AgentBench): Required<Pick<SessionParts, 'model' | 'choices' | 'fallbacks'>> {
+  const create = (model: string, more: object = {}): Model =>
+    createOpenAIModel({ baseUrl: bench.provider.baseUrl, apiKey: '', model, ...more })
+  const small = create('small', { price: { input: 1, output: 1_000_000 }, profile: { images: false } })
+  return {
+    model: create('main'),
+    choices: [create('thinker', { profile: { thoughtLevels: LEVELS } }), small],
+    fallbacks: [small],
+  }
+}
+
+const asked = (bench: AgentBench) =>
+  bench.provider.requests.map(({ body }) => [body.model, body['reasoning_effort']])
+
+describe('a client', () => {
+  test('sees what there is, chooses, is told, and the next prompt asks that model; a running one goes on as it began', async () => {
+    const hanging = {
+      steps: [
+        sse(deltaChunk({ content: 'So far' })),
+        { delayMs: 150 },
+        sse(deltaChunk({ content: '.' }, 'stop')),
+      ],
+    }
+    await using bench = await AgentBench.start([hanging, textAnswer('two'), textAnswer('three')])
+    const core = await bench.core({ parts: models(bench) })
+    await using one = await connect(core, { capabilities: {} })
+    const made = await one.request(methods.agent.session.new, { cwd: '/workspace', mcpServers: [] })
+    const sessionId = String(made['sessionId'])
+    const option = (id: string, from: unknown) =>
+      (from as { id: string }[]).find((candidate) => candidate.id === id)
+    expect(option('model', made['configOptions'])).toMatchObject({
+      category: 'model',
+      currentValue: 'main',
+      options: [{ value: 'main' }, { value: 'thinker' }, { value: 'small' }],
+    })
+    expect(option('thought_level', made['configOptions'])).toBeUndefined()
+
+    const set = async (configId: string, value: string): Promise<unknown> =>
+      (await one.request(methods.agent.session.setConfigOption, { sessionId, configId, value }))[
+        'configOptions'
+      ]
+    const prompt = () => one.request(methods.agent.session.prompt, { sessionId, prompt: text('hi') })
+    const session = await core.manager.get('local', sessionId)
+    const first = prompt()
+    await whenEvent(session, ({ sessionUpdate }) => sessionUpdate === 'agent_message_chunk')
+    expect(option('thought_level', await set('model', 'thinker'))).toMatchObject({
+      category: 'thought_level',
+      currentValue: 'default',
+      options: [{ value: 'default' }, ...LEVELS.map((value) => ({ value }))],
+    })
+    await first
+    expect(option('thought_level', await set('thought_level', 'high'))).toMatchObject({
+      currentValue: 'high',
+    })
+    await prompt()
+    // A level goes with the model that has it.
+    expect(option('thought_level', await set('model', 'small'))).toBeUndefined()
+    await prompt()
+    expect(asked(bench)).toEqual([
+      ['main', undefined],
+      ['thinker', 'high'],
+      ['small', undefined],
+    ])
+    const told = one.updates.flatMap(({ update }) =>
+      update.sessionUpdate === 'config_option_update' ? [update.configOptions[1]?.currentValue] : [],
+    )
+    expect(told).toEqual(['thinker', 'thinker', 'small'])
+    // What it cost is counted by the price of the model that answered.
+    expect(session.log.findLast(({ sessionUpdate }) => sessionUpdate === 'usage_update')).toMatchObject({
+      cost: { currency: 'USD' },
+      _meta: { sandlot: { model: 'small' } },
+    })
+  })
+
+  test('that names what is not there gets a typed error that says what is', async () => {
+    await using bench = await AgentBench.start()
+    const core = await bench.core({ parts: models(bench) })
+    await using one = await connect(core)
+    const sessionId = await newSession(one)
+    const set = (configId: string, value: unknown) =>
+      one.request(methods.agent.session.setConfigOption, { sessionId, configId, value, ...by(ADA) })
+    const wrong = (words: string) => ({
+      code: -32_602,
+      message: expect.stringContaining(words),
+      data: { code: 'bad_request' },
+    })
+    await expect(set('model', 'gpt-9')).rejects.toMatchObject(wrong('main, thinker, small'))
+    await expect(set('thought_level', 'high')).rejects.toMatchObject(
+      wrong('main has no thought level “high”'),
+    )
+    await expect(set('colour', 'blue')).rejects.toMatchObject(wrong('no option “colour”'))
+    await set('model', 'thinker')
+    await expect(set('thought_level', 'utmost')).rejects.toMatchObject(wrong('low, medium, high'))
+    await expect(newSession(one, by(ADA, { model: 'gpt-9', sessionId: 'made' }))).rejects.toMatchObject(
+      wrong('gpt-9'),
+    )
+    await expect(core.manager.get('u_ada', 'made')).rejects.toMatchObject({ code: 'not_found' })
+    const chosen = await newSession(one, by(ADA, { model: 'thinker', thoughtLevel: 'low' }))
+    expect((await core.manager.get('u_ada', chosen)).models.chosen).toEqual({
+      model: 'thinker',
+      thoughtLevel: 'low',
+    })
+  })
+
+  test('cannot send images to a model that takes none, and can to another', async () => {
+    await using bench = await AgentBench.start([textAnswer('A dot.')])
+    const core = await bench.core({ parts: models(bench) })
+    await using one = await connect(core)
+    const sessionId = await newSession(one, by(ADA, { model: 'small' }))
+    const DOT =
+      'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
+    const prompt = [...text('See?'), { type: 'image', mimeType: 'image/png', data: DOT }]
+    const send = () => one.request(methods.agent.session.prompt, { sessionId, prompt, ...by(ADA) })
+    await expect(send()).rejects.toMatchObject({ message: expect.stringContaining('small takes no images') })
+    await one.request(methods.agent.session.setConfigOption, {
+      sessionId,
+      configId: 'model',
+      value: 'main',
+      ...by(ADA),
+    })
+    await send()
+    expect(JSON.stringify(bench.provider.requests[0]?.body)).toContain(DOT)
+  })
+})
+
+describe('what was chosen', () => {
+  test('holds over a restart, is what a prompt taken up goes on with, and replays byte for byte', async () => {
+    const cut = { steps: [sse(deltaChunk({ content: 'So f' }))], after: 'hang' as const }
+    await using bench = await AgentBench.start([cut, textAnswer('one'), textAnswer('two')])
+    const first = await bench.core({ parts: models(bench) })
+    const { id } = await plainSession(first)
+    const before = await first.manager.get('u_ada', id)
+    await before.chooseModel({ model: 'thinker', thoughtLevel: 'low' })
+    await before.prompt('go')
+    await whenEvent(before, ({ sessionUpdate }) => sessionUpdate === 'agent_message_chunk')
+    await before.chooseModel({ model: 'main' })
+    await first.leave()
+
+    const second = await bench.core({ parts: models(bench) })
+    await second.manager.resumeUnfinished()
+    const session = await second.manager.get('u_ada', id)
+    await whenIdle(session)
+    expect(session.models.chosen).toEqual({ model: 'main' })
+    await ask(session, 'more')
+    expect(asked(bench)).toEqual([
+      ['thinker', 'low'],
+      ['thinker', 'low'],
+      ['main', undefined],
+    ])
+    await second.leave()
+    const reader = await openSessionReader(join(bench.folder, 'sessions.db'))
+    const { checked } = await record(reader, id)
+    await reader.close()
+    expect(checked).toEqual({ requests: 2 })
+  })
+
+  test('has the fallbacks that everybody has; one that the configuration has not any more is not asked', async () => {
+    const busy = { status: 529, steps: ['{"error":{"message":"overloaded"}}'] }
+    await using bench = await AgentBench.start([
+      busy,
+      busy,
+      busy,
+      busy,
+      textAnswer('small here'),
+      textAnswer('main here'),
+    ])
+    const first = await bench.core({ parts: models(bench) })
+    const { id } = await plainSession(first)
+    const session = await first.manager.get('u_ada', id)
+    await session.chooseModel({ model: 'thinker', thoughtLevel: 'high' })
+    await ask(session, 'go')
+    expect(happened(session.log, 'model_changed')).toMatchObject([{ model: 'small', why: 'overloaded' }])
+    await first.leave()
+    const { choices: _gone, ...others } = models(bench)
+    const second = await bench.core({ parts: others })
+    const again = await second.manager.get('u_ada', id)
+    expect(again.models.chosen).toEqual({ model: 'main' })
+    await ask(again, 'go')
+    expect(asked(bench).slice(-2)).toEqual([
+      ['small', undefined],
+      ['main', undefined],
+    ])
+  })
+})
+
+test('property: whatever was chosen, the next prompt has a model and a level that there are, and the last choice wins', () => {
+  const model = (name: string, thoughtLevels: readonly string[]): Model => ({
+    name,
+    demo: false,
+    contextWindow: 1_000,
+    thoughtLevels,
+    atLevel: (level) => model(`${name} ${level}`, thoughtLevels),
+    stream: () => {
+      throw new Error('nobody asks')
+    },
+  })
+  const all = { model: model('a', []), choices: [model('b', LEVELS), model('c', ['low'])] }
+  const change = fc.record({
+    model: fc.option(fc.constantFrom('a', 'b', 'c', 'gone'), { nil: undefined }),
+    thoughtLevel: fc.option(fc.constantFrom(...LEVELS, 'odd', null), { nil: undefined }),
+  })
+  fc.assert(
+    fc.property(fc.array(change, { maxLength: 8 }), (changes) => {
+      const log: SessionEvent[] = []
+      let chosen = chosenIn(log, all)
+      for (const one of changes) {
+        try {
+          chosen = choose(chosen, one, all)
+        } catch {
+          continue
+        }
+        log.push(makeSandlotEvent({ type: 'model_chosen', ...chosen }, {}, 1))
+        expect(chosenIn(log, all)).toEqual(chosen)
+      }
+      const found = [all.model, ...all.choices].find(({ name }) => name === chosen.model)
+      expect(found).toBeDefined()
+      if (chosen.thoughtLevel !== undefined) expect(found?.thoughtLevels).toContain(chosen.thoughtLevel)
+      log.push(promptStarted('m_1', chosen, 1))
+      const told = chosen.thoughtLevel === undefined ? chosen.model : `${chosen.model} ${chosen.thoughtLevel}`
+      expect(modelOfPrompt(log, 'p_1', all).name).toBe(told)
+    }),
+  )
+})
