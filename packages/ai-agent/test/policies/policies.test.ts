@@ -48,7 +48,13 @@ describe('settle', () => {
       }
 
   // Behind settle and metrics; a policy that throws before metrics has seen the call is metrics itself, below.
-  test.each([2, 3, 4, 5, 6, 7, 8, 9])(
+  const behind = createPolicies({
+    metrics: createToolMetrics(),
+    toolTimeoutMs: 1,
+    outputLimitBytes: 1,
+    approvalTtlMs: 1,
+  })
+  test.each(behind.slice(1).map((_, place) => place + 2))(
     'a throw at place %i gives one outcome and one metrics record',
     async (place) => {
       const batch = new TestBatch({
@@ -102,6 +108,30 @@ describe('settle', () => {
     const outcome = await batch.call('t', {})
     expect([reasonOf(outcome), outcome.forModel]).toEqual([reason, expect.stringContaining(says)])
   })
+})
+
+test('a hook is a policy: it sees every call, may end it, and is told how it ended', async () => {
+  const seen: string[] = []
+  const hook: Policy = (next) =>
+    async function* hooked(call, ctx) {
+      if (call.args['text'] === 'never') throw new CallFailure('denied', 'The hook said no.')
+      let ended = 'thrown'
+      try {
+        const outcome = yield* next(call, ctx)
+        ended = outcome.status
+        return outcome
+      } finally {
+        seen.push(`${call.name} ${String(call.args['text'])}: ${ended}`)
+      }
+    }
+  // Behind settle and metrics, so that what it ends is an outcome and counted.
+  const batch = new TestBatch({ policies: (settings) => createPolicies(settings).toSpliced(2, 0, hook) })
+  const calls = ['one', 'never', 'two'].map((text, n) => ({ id: `c${n}`, name: 'echo', args: { text } }))
+  const outcomes = await batch.run([...calls, { id: 'c3', name: 'echo', args: { text: 3, more: 1 } }])
+  expect(outcomes.map(reasonOf)).toEqual(['completed', 'denied', 'completed', 'invalid_arguments'])
+  expect(outcomes[1]?.forModel).toContain('The hook said no.')
+  expect(seen.toSorted()).toEqual(['echo 3: thrown', 'echo one: completed', 'echo two: completed'])
+  expect(batch.metrics.getStats()).toMatchObject({ count: 4, outcomes: { denied: 1 } })
 })
 
 describe('metrics', () => {
