@@ -15,6 +15,13 @@ import { STREAM_ENDED } from './client-info.ts'
 import type { Challenge } from './server-access.ts'
 
 const SHOWN_CHARS = 500
+/** JSON-RPC codes with which servers refuse an `initialize` that they do not know. */
+const REFUSALS: readonly number[] = [
+  ProtocolErrorCode.MethodNotFound,
+  ProtocolErrorCode.InvalidRequest,
+  ProtocolErrorCode.InvalidParams,
+  ProtocolErrorCode.UnsupportedProtocolVersion,
+]
 
 /** The server cannot be used now. `message` says why, for a person and for the model. */
 export class ServerUnavailable extends Error {
@@ -46,6 +53,12 @@ export function challengeOf(error: unknown): Challenge | undefined {
 /** The server has forgotten our session; a new one may be begun. What was asked was not done. */
 export function isForgottenSession(error: unknown): boolean {
   return error instanceof SdkHttpError && error.status === 404
+}
+
+/** It answered the handshake with a no: it may speak another revision of the protocol. */
+export function refusesRevision(error: unknown): boolean {
+  if (error instanceof ProtocolError) return REFUSALS.includes(error.code)
+  return error instanceof Error && /protocol version|version negotiation/i.test(error.message)
 }
 
 export function isUnauthorized(error: unknown): boolean {

@@ -14,6 +14,7 @@ import {
   isForgottenSession,
   isUnauthorized,
   reasonOf,
+  refusesRevision,
 } from './mcp-error.ts'
 import { type Offered, type Opened, type ServerCall, type ServerParts, digest } from './server-parts.ts'
 import type { ServerSpec } from './server-spec.ts'
@@ -35,6 +36,8 @@ export class McpServer {
   #known: ReadTools | undefined
   #stale = false
   #why = 'it was not started yet'
+  /** It refused the handshake of the revisions before: asked anew, it is spoken to in the newest. */
+  #newest = false
   /** Those under way, and who answers a question in them. */
   readonly #calls = new Map<ServerCall, Elicit>()
   #idleTimer: NodeJS.Timeout | undefined
@@ -236,7 +239,9 @@ export class McpServer {
         const error = await this.#explained(thrown)
         if (error === 'again' && !again) continue
         if (error instanceof NeedsAuth) throw error
-        this.#failed(opened?.ending() ?? reasonOf(error === 'again' ? thrown : error))
+        // How it ended says more than that it did, but not more than why it was ended.
+        const ending = error instanceof ServerUnavailable ? undefined : opened?.ending()
+        this.#failed(ending ?? reasonOf(error === 'again' ? thrown : error))
         throw new ServerUnavailable(this.#why, { cause: thrown })
       }
     }
@@ -249,9 +254,17 @@ export class McpServer {
     } catch (explained) {
       return explained
     }
-    if (!isUnauthorized(error)) return error
-    const url = await this.#parts.access?.signInUrl()
-    return new NeedsAuth('the user has to sign in', { url, cause: error })
+    if (isUnauthorized(error)) {
+      const url = await this.#parts.access?.signInUrl()
+      return new NeedsAuth('the user has to sign in', { url, cause: error })
+    }
+    // A pipe cannot be asked twice: a server that takes a question it does not know for the end has ended.
+    const isPipe = this.spec.kind === 'stdio' && refusesRevision(error)
+    const tried = this.#newest
+    this.#newest = isPipe && !tried
+    if (!isPipe) return error
+    if (this.#newest) return 'again'
+    return new ServerUnavailable(`it speaks no revision of MCP that is known here (${reasonOf(error)})`)
   }
 
   /** The handshake and the first list of tools: a server that does not tell them is not there. */
@@ -260,7 +273,7 @@ export class McpServer {
     const is: Connection = await Connection.open(
       {
         transport: opened.transport,
-        negotiate: this.spec.kind === 'http',
+        negotiate: this.spec.kind === 'http' || this.#newest,
         startTimeoutMs,
         onToolsChanged: () => {
           this.#stale = true

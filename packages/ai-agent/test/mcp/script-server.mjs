@@ -196,6 +196,11 @@ lines.on('line', (line) => {
     return
   }
   if (habit === 'silent') return
+  if (habit === 'speaks-nothing' && id !== undefined)
+    return send({
+      id,
+      error: { code: -32022, message: 'Unsupported protocol version', data: { supported: ['2031-01-01'] } },
+    })
   if (method === 'initialize') {
     if (habit === 'garbage')
       process.stdout.write('Welcome to my server!\n{"half": \n\u0000\u0001\n[1,2]\n"text"\n')

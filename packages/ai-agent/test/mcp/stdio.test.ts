@@ -181,6 +181,19 @@ describe.concurrent('a server of the deployment', () => {
     )
   })
 
+  test('that speaks the newest revision only is spoken to in that; one that speaks none says so', async () => {
+    const modern = fileURLToPath(new URL('../../../../mcp/mcp-kit/test/modern-server.ts', import.meta.url))
+    const command = { command: 'node', args: ['--conditions=sandlot-source', modern] }
+    await using bench = openMcpBench({ s: command, t: scripted('speaks-nothing') })
+    const tools = await bench.tools()
+    expect(await batchOf(tools).call('say', { text: 'new' })).toMatchObject({ forModel: 'new' })
+    const [, state] = await bench.mcp.servers.states('u_test', new AbortController().signal)
+    expect(state).toMatchObject({
+      state: 'unavailable',
+      why: expect.stringContaining('it speaks no revision of MCP that is known here'),
+    })
+  })
+
   test('of each user has a home of their own: what it keeps there is not for others', async () => {
     const config = scripted('', { env: { T: '${secret:T}' } })
     await using bench = openMcpBench({ s: config })
