@@ -5,6 +5,7 @@ import { Route, Switch, useLocation } from 'wouter'
 import { useStore } from 'zustand'
 import { type ChatContext, ChatProvider, useChatState } from './chat/chat-context.ts'
 import { ChatPage } from './chat/chat-page.tsx'
+import { moveAttachments } from './chat/attachments.ts'
 import { moveDraft } from './chat/drafts.ts'
 import { Layout } from './layout.tsx'
 import { soon } from './lib/schedule.ts'
@@ -39,6 +40,7 @@ export default function SignedIn(props: { me: Me; onSignedOut: () => void; onSta
         // Only from the new chat: whoever has gone elsewhere meanwhile stays there.
         onSessionStarted: (sessionId) => {
           moveDraft(null, sessionId)
+          moveAttachments(null, sessionId)
           if (latest.current.path === '/') latest.current.navigate(`/s/${sessionId}`, { replace: true })
         },
         schedule: soon,

@@ -89,7 +89,7 @@ const texts = (chat: Chat, id: string) =>
 test('a first message makes a session, is followed there, and its optimistic copy goes', async () => {
   const started: string[] = []
   const chat = open(memoryStorage(), started)
-  const requestId = chat.send(null, 'hello', 'manual')
+  const requestId = chat.send(null, 'hello', { mode: 'manual' })
   expect(chat.store.getState().outbox).toHaveLength(1)
   expect(isBusy(chat.store.getState(), null)).toBe(true)
   await until(() => expect(texts(chat, 's_new')).toEqual(['hello']))

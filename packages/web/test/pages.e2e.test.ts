@@ -1,117 +1,16 @@
-/** The built app in a real browser, against the wire. What is looked at is also kept as pictures in test-results/. */
-import { mkdtemp, mkdir, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
-import { AxeBuilder } from '@axe-core/playwright'
-import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
-import { build } from 'vite'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
-import { sample } from '../../../test/campaign.ts'
-import { FixtureService, PERSON, SETUP_TOKEN } from './fixture/service.ts'
-import { addStories } from './fixture/stories.ts'
+/** The built app in a real browser, against the wire. */
+import { describe, expect, test } from 'vitest'
+import { card, lookAt, until, usePages } from './fixture/pages.ts'
+import { PERSON, SETUP_TOKEN } from './fixture/service.ts'
 
-const CHROMIUM = '/usr/bin/chromium'
-const ARGS = [
-  '--no-sandbox',
-  '--disable-gpu',
-  '--disable-background-networking',
-  '--disable-component-update',
-  '--disable-sync',
-]
-const WEB = fileURLToPath(new URL('..', import.meta.url))
-const PICTURES = fileURLToPath(new URL('../../../test-results/web', import.meta.url))
-const DESKTOP = { width: 1280, height: 800 }
-const PHONE = { width: 390, height: 844 }
-
-let browser: Browser
-let dist: string
-let service: FixtureService
-let url: string
-const contexts: BrowserContext[] = []
-/** Errors of pages; a test that expects one takes it out. */
-let complaints: string[]
-
-beforeAll(async () => {
-  await mkdir(PICTURES, { recursive: true })
-  dist = await mkdtemp(join(tmpdir(), 'sandlot-web-'))
-  await build({ root: WEB, logLevel: 'silent', build: { outDir: dist, emptyOutDir: true } })
-  browser = await chromium.launch({ executablePath: CHROMIUM, args: ARGS })
-})
-
-afterAll(async () => {
-  await browser?.close()
-  await rm(dist, { recursive: true, force: true })
-})
-
-beforeEach(async () => {
-  complaints = []
-  service = new FixtureService(dist)
-  url = await service.start()
-  addStories(service)
-})
-
-afterEach(async () => {
-  await Promise.all(contexts.splice(0).map((context) => context.close()))
-  await service.stop()
-  expect(complaints).toEqual([])
-})
-
-interface Look {
-  viewport?: { width: number; height: number }
-  theme?: 'light' | 'dark'
-}
-
-async function newPage(look: Look = {}): Promise<Page> {
-  const context = await browser.newContext({
-    viewport: look.viewport ?? DESKTOP,
-    colorScheme: look.theme ?? 'light',
-    reducedMotion: 'reduce',
-    permissions: ['clipboard-read', 'clipboard-write'],
-  })
-  contexts.push(context)
-  const page = await context.newPage()
-  page.on('pageerror', (error) => complaints.push(error.message))
-  page.on('console', (message) => {
-    // The 401 by which a page learns that nobody is signed in, and sockets that a test cuts.
-    if (message.type() === 'error' && !/401|WebSocket/.test(message.text())) complaints.push(message.text())
-  })
-  return page
-}
-
-async function signedIn(look: Look = {}): Promise<Page> {
-  const page = await newPage(look)
-  service.setupNeeded = false
-  await page.goto(`${url}/sign-in`)
-  await page.getByLabel('Email').fill(PERSON.email)
-  await page.getByLabel('Password').fill(PERSON.password)
-  await page.getByRole('button', { name: 'Sign in' }).click()
-  await page.getByTestId('composer').waitFor()
-  return page
-}
-
-async function openChat(page: Page, sessionId: string): Promise<void> {
-  await page.goto(`${url}/s/${sessionId}`)
-  await page.getByTestId('message-user').first().waitFor()
-}
-
-const card = (page: Page, callId: string) => page.locator(`[data-testid=tool-card][data-call-id=${callId}]`)
-const frames = (type: string) => service.received.filter((frame) => frame.type === type)
-const until = (check: () => void | Promise<void>) => vi.waitFor(check, { timeout: 15_000, interval: 50 })
-
-async function axe(page: Page): Promise<string[]> {
-  const { violations } = await new AxeBuilder({ page }).analyze()
-  return violations.map(
-    (violation) => `${violation.id}: ${violation.nodes.map((node) => node.html.slice(0, 140)).join(' | ')}`,
-  )
-}
+const { service, url, complaints, newPage, signedIn, openChat, frames } = usePages()
 
 describe('who is here', () => {
   test('the first visit sets up the administrator', async () => {
     const page = await newPage()
-    await page.goto(`${url}/`)
+    await page.goto(`${url()}/`)
     await page.getByLabel('Setup token').waitFor()
-    await page.goto(`${url}/setup?token=wrong`)
+    await page.goto(`${url()}/setup?token=wrong`)
     const fill = async () => {
       await page.getByLabel('Your name').fill(PERSON.name)
       await page.getByLabel('Email').fill(PERSON.email)
@@ -121,7 +20,7 @@ describe('who is here', () => {
     await fill()
     await page.getByRole('alert').getByText('not valid any more').waitFor()
     complaints.length = 0
-    await page.goto(`${url}/setup?token=${SETUP_TOKEN}`)
+    await page.goto(`${url()}/setup?token=${SETUP_TOKEN}`)
     await fill()
     await page.getByRole('heading', { name: 'What shall we do, Ada?' }).waitFor()
     expect(new URL(page.url()).pathname).toBe('/')
@@ -130,7 +29,7 @@ describe('who is here', () => {
   test('a chat’s own address survives the sign-in, and a wrong password is said', async () => {
     const page = await newPage()
     service.setupNeeded = false
-    await page.goto(`${url}/s/s_error`)
+    await page.goto(`${url()}/s/s_error`)
     await page.getByLabel('Email').fill(PERSON.email)
     await page.getByLabel('Password').fill('wrong password')
     await page.keyboard.press('Enter')
@@ -220,8 +119,7 @@ describe('a conversation', () => {
   })
 
   test('drafts are kept for each session, also across a reload', async () => {
-    const page = await signedIn()
-    await openChat(page, 's_fixed')
+    const page = await signedIn({ sessionId: 's_fixed' })
     await page.getByTestId('composer').fill('unfinished thought')
     await page
       .getByTestId('session-item')
@@ -230,7 +128,8 @@ describe('a conversation', () => {
       .click()
     await page.getByTestId('prompt-end').waitFor()
     expect(await page.getByTestId('composer').inputValue()).toBe('')
-    await openChat(page, 's_fixed')
+    await page.goto(`${url()}/s/s_fixed`)
+    await page.getByTestId('message-user').first().waitFor()
     expect(await page.getByTestId('composer').inputValue()).toBe('unfinished thought')
   })
 
@@ -260,7 +159,8 @@ describe('a conversation', () => {
 
     await openChat(page, 's_build')
     const other = await page.context().newPage()
-    await openChat(other, 's_build')
+    await other.goto(`${url()}/s/s_build`)
+    await other.getByTestId('message-user').first().waitFor()
     await other.getByTestId('stop').click()
     await until(() => expect(frames('ai_chat_cancel').at(-1)).toMatchObject({ sessionId: 's_build' }))
     const log = service.sessions.get('s_build')?.log
@@ -277,8 +177,7 @@ describe('a conversation', () => {
   })
 
   test('an error says what happened, and “Try again” sends the same words', async () => {
-    const page = await signedIn()
-    await openChat(page, 's_error')
+    const page = await signedIn({ sessionId: 's_error' })
     expect(await page.getByTestId('prompt-end').textContent()).toContain('refused the key (401)')
     await page.getByRole('button', { name: 'Try again' }).click()
     await until(() =>
@@ -288,21 +187,18 @@ describe('a conversation', () => {
   })
 
   test('the time between results and words has words', async () => {
-    const page = await signedIn()
-    await openChat(page, 's_reads')
+    const page = await signedIn({ sessionId: 's_reads' })
     await page.getByTestId('activity').getByText('Reading the results…').waitFor()
   })
 
   test('the connection is lost: it is said, a message waits, and goes out once as the same one', async () => {
-    const page = await signedIn()
-    await openChat(page, 's_fixed')
+    const page = await signedIn({ sessionId: 's_fixed' })
     service.drop({ refusing: true })
     await page.getByTestId('connection-state').getByText('Connection lost').waitFor()
     await page.getByTestId('composer').fill('meanwhile')
     await page.keyboard.press('Enter')
     await page.getByText('Sent when the connection is back').waitFor()
-    await page.screenshot({ path: join(PICTURES, 'offline.png') })
-    expect(await axe(page)).toEqual([])
+    expect(await lookAt(page, 'offline')).toEqual([])
     service.accept()
     await page.evaluate("window.dispatchEvent(new Event('online'))")
     await until(async () => expect(await page.locator('[data-pending]').count()).toBe(0))
@@ -312,8 +208,7 @@ describe('a conversation', () => {
   })
 
   test('the mode is changed for one session, and shown in all tabs', async () => {
-    const page = await signedIn()
-    await openChat(page, 's_fixed')
+    const page = await signedIn({ sessionId: 's_fixed' })
     await page.getByTestId('mode').click()
     await page.getByRole('menuitemradio', { name: /Manual/ }).click()
     await until(() =>
@@ -324,8 +219,7 @@ describe('a conversation', () => {
   })
 
   test('a chat is deleted after asking, and a chat that is gone says so', async () => {
-    const page = await signedIn()
-    await openChat(page, 's_error')
+    const page = await signedIn({ sessionId: 's_error' })
     const item = page.locator('[data-session-id=s_error]')
     await item.hover()
     await item.getByRole('button', { name: /More about/ }).click()
@@ -333,15 +227,14 @@ describe('a conversation', () => {
     await page.getByRole('button', { name: 'Delete', exact: true }).click()
     await page.getByRole('heading', { name: /What shall we do/ }).waitFor()
     expect(service.sessions.has('s_error')).toBe(false)
-    await page.goto(`${url}/s/s_error`)
+    await page.goto(`${url()}/s/s_error`)
     await page.getByRole('heading', { name: 'There is no such chat' }).waitFor()
   })
 })
 
 describe('tool cards', () => {
   test('the whole command, live coloured output, and nothing of what it tries beyond', async () => {
-    const page = await signedIn()
-    await openChat(page, 's_build')
+    const page = await signedIn({ sessionId: 's_build' })
     const running = card(page, 'c_build')
     expect(await running.getAttribute('data-status')).toBe('in_progress')
     expect(await running.getByTestId('tool-command').textContent()).toContain('tee "build-$package.log"')
@@ -368,8 +261,7 @@ describe('tool cards', () => {
   })
 
   test('done is folded, failed stays open with its reason, a long output leads to all of it', async () => {
-    const page = await signedIn()
-    await openChat(page, 's_fixed')
+    const page = await signedIn({ sessionId: 's_fixed' })
     expect(await card(page, 'c_read').getByRole('button').first().getAttribute('aria-expanded')).toBe('false')
     expect(await card(page, 'c_test').textContent()).toContain('Exit 1')
     await card(page, 'c_test').getByText('test_one_is_not_prime').waitFor()
@@ -390,8 +282,7 @@ describe('tool cards', () => {
   })
 
   test('the model’s markdown runs nothing, and its code can be copied', async () => {
-    const page = await signedIn()
-    await openChat(page, 's_fixed')
+    const page = await signedIn({ sessionId: 's_fixed' })
     await page.getByText('<script>window.hacked').waitFor()
     expect(await page.evaluate('window.hacked')).toBeUndefined()
     expect(await page.locator('[data-testid=message-assistant] img').count()).toBe(0)
@@ -400,8 +291,7 @@ describe('tool cards', () => {
   })
 
   test('approvals: nothing hidden, answered by the option’s id, by mouse and by keys, one and all', async () => {
-    const page = await signedIn()
-    await openChat(page, 's_approve')
+    const page = await signedIn({ sessionId: 's_approve' })
     expect(await page.title()).toMatch(/^\(4\) Approval needed/)
     const first = card(page, 'c_rm')
     expect(await first.getByTestId('tool-command').textContent()).toContain('U+202E')
@@ -458,8 +348,7 @@ describe('tool cards', () => {
 })
 
 test('notes: one quiet line each for what happened beside the conversation, and what the calls failed for', async () => {
-  const page = await signedIn()
-  await openChat(page, 's_notes')
+  const page = await signedIn({ sessionId: 's_notes' })
   expect(await page.getByTestId('note').allTextContents()).toEqual([
     'Earlier messages were summarised to make room',
     'Answered by fallback-large because the previous model was overloaded',
@@ -470,8 +359,7 @@ test('notes: one quiet line each for what happened beside the conversation, and 
 })
 
 test('questions: a choice, own words, a form, and what runs in the background', async () => {
-  const page = await signedIn()
-  await openChat(page, 's_ask')
+  const page = await signedIn({ sessionId: 's_ask' })
   await card(page, 'c_dev').getByText('In the background').waitFor()
   await card(page, 'c_test').getByText('Exit 1').waitFor()
   // A question is no request for leave: nothing answers several of them at once, and no key does.
@@ -498,8 +386,7 @@ test('questions: a choice, own words, a form, and what runs in the background', 
 })
 
 test('autoscroll follows, pauses when the reader scrolls up, and comes back', async () => {
-  const page = await signedIn()
-  await openChat(page, 's_fixed')
+  const page = await signedIn({ sessionId: 's_fixed' })
   const region = page.getByRole('group', { name: 'Messages' })
   const distance = () =>
     region.evaluate((element) => element.scrollHeight - element.scrollTop - element.clientHeight)
@@ -521,8 +408,7 @@ test('autoscroll follows, pauses when the reader scrolls up, and comes back', as
 })
 
 test('the keyboard alone: new chat, sidebar, settings, focus', async () => {
-  const page = await signedIn()
-  await openChat(page, 's_fixed')
+  const page = await signedIn({ sessionId: 's_fixed' })
   await page.keyboard.press('Control+Shift+S')
   await until(async () => expect(await page.getByTestId('session-item').count()).toBe(0))
   await page.keyboard.press('Control+Shift+S')
@@ -535,73 +421,4 @@ test('the keyboard alone: new chat, sidebar, settings, focus', async () => {
   expect(await page.evaluate('document.activeElement.id')).toBe('composer')
   await page.keyboard.press('Control+Shift+O')
   await page.getByRole('heading', { name: /What shall we do/ }).waitFor()
-})
-
-/** An ordinary run looks at one of them; a full run at all four. */
-const LOOKS = sample(
-  'looks',
-  [
-    ['desktop', 'light', DESKTOP],
-    ['phone', 'dark', PHONE],
-    ['desktop', 'dark', DESKTOP],
-    ['phone', 'light', PHONE],
-  ] as const,
-  1,
-)
-
-describe('every screen', () => {
-  test.each(LOOKS)(
-    'axe finds nothing on any screen, %s %s',
-    async (device, theme, viewport) => {
-      const found: string[] = []
-      const page = await newPage({ viewport, theme })
-      const look = async (name: string) => {
-        // Rows that were out of sight are painted a frame after they came in.
-        await page.evaluate('new Promise((done) => requestAnimationFrame(() => setTimeout(done, 100)))')
-        await page.screenshot({ path: join(PICTURES, `${device}-${theme}-${name}.png`) })
-        found.push(...(await axe(page)).map((violation) => `${name}: ${violation}`))
-        // Nothing is wider than the screen.
-        const overflow = await page.evaluate('document.documentElement.scrollWidth - window.innerWidth')
-        if (Number(overflow) > 0) found.push(`${name}: ${String(overflow)} px too wide`)
-      }
-      await page.goto(`${url}/setup?token=${SETUP_TOKEN}`)
-      await page.getByLabel('Your name').waitFor()
-      await look('setup')
-      service.setupNeeded = false
-      await page.goto(`${url}/sign-in`)
-      await page.getByLabel('Email').fill(PERSON.email)
-      await look('sign-in')
-      await page.getByLabel('Password').fill(PERSON.password)
-      await page.keyboard.press('Enter')
-      await page.getByRole('heading', { name: /What shall we do/ }).waitFor()
-      await look('empty')
-      for (const story of ['s_build', 's_approve', 's_ask', 's_error', 's_reads', 's_notes', 's_fixed']) {
-        await openChat(page, story)
-        await look(story)
-      }
-      const long = card(page, 'c_long')
-      await long.getByRole('button').first().click()
-      await long.getByText('in between are not shown').waitFor({ state: 'attached' })
-      await card(page, 'c_edit').getByRole('button').first().click()
-      await long.scrollIntoViewIfNeeded()
-      await look('truncated')
-      await card(page, 'c_edit').scrollIntoViewIfNeeded()
-      await look('diff')
-      await page.getByTestId('mode').click()
-      await page.getByRole('menu').waitFor()
-      await look('mode')
-      await page.keyboard.press('Escape')
-      if (device === 'phone') {
-        await page.getByRole('button', { name: 'Open chats' }).click()
-        await page.getByTestId('session-item').first().waitFor()
-        await look('drawer')
-      }
-      await page.getByRole('button', { name: /Settings$/ }).click()
-      await page.getByRole('heading', { name: 'Settings' }).waitFor()
-      await look('settings')
-      expect(found).toEqual([])
-      // Seventeen screens on a machine that may be busy with other tests.
-    },
-    300_000,
-  )
 })

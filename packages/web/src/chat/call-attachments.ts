@@ -1,4 +1,5 @@
 /** What a call gave to look at beside its text. Its maker is a tool or somebody's server: nothing is loaded or opened by itself. */
+import { imageSrc } from '../net/images.ts'
 import type { ToolCallContent } from '@sandlot/shared/call'
 
 export interface AttachedLink {
@@ -10,11 +11,9 @@ export interface AttachedLink {
 
 export interface Attachments {
   links: AttachedLink[]
-  /** As data URLs. */
+  /** What to load. */
   images: string[]
 }
-
-const IMAGE_TYPES = ['image/png', 'image/jpeg', 'image/gif', 'image/webp']
 
 export function attachmentsOf(content: readonly ToolCallContent[]): Attachments {
   const links: AttachedLink[] = []
@@ -26,8 +25,9 @@ export function attachmentsOf(content: readonly ToolCallContent[]): Attachments 
       const url = URL.parse(block.uri)
       if (url !== null && (url.protocol === 'https:' || url.protocol === 'http:'))
         links.push({ url: url.href, name: block.name, host: url.host })
-    } else if (block.type === 'image' && IMAGE_TYPES.includes(block.mimeType)) {
-      images.push(`data:${block.mimeType};base64,${block.data}`)
+    } else if (block.type === 'image') {
+      const src = imageSrc(block)
+      if (src !== undefined) images.push(src)
     }
   }
   return { links, images }

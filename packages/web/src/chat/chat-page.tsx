@@ -1,4 +1,5 @@
 import { pendingApprovals } from '@sandlot/shared/activity'
+import type { QueuedEntry } from '@sandlot/shared/transcript-entries'
 import type { Mode } from '@sandlot/shared/mode'
 import { SearchX } from 'lucide-react'
 import { useEffect, useMemo, useRef, useState } from 'react'
@@ -14,7 +15,10 @@ import { DemoBadge } from './demo-note.tsx'
 import { EmptyChat } from './empty-chat.tsx'
 import { PlanPanel } from './plan-panel.tsx'
 import { TranscriptView } from './transcript-view.tsx'
+import { useAttachments } from './attachments.ts'
+import { DropZone } from './drop-zone.tsx'
 import { useDraft } from './drafts.ts'
+import { imageSrc } from '../net/images.ts'
 import { useGlobalKeys } from './use-global-keys.ts'
 
 /** One session, or (null) the chat that does not exist yet. */
@@ -29,6 +33,11 @@ export function ChatPage(props: { sessionId: string | null }) {
   const knownMode = useChatState((state) => (sessionId === null ? null : modeOf(state, sessionId)))
   const [newMode, setNewMode] = useState<Mode>(me.defaultMode)
   const [draft, setDraft] = useDraft(sessionId)
+  const seesImages = me.model.images !== false
+  const attachments = useAttachments(
+    sessionId,
+    seesImages ? null : `${me.model.name} does not see images; ask without them.`,
+  )
   const composer = useRef<ComposerHandle>(null)
   const scroller = useRef<ScrollHandle>(null)
 
@@ -46,8 +55,10 @@ export function ChatPage(props: { sessionId: string | null }) {
   const lastSaid = useMemo(() => lastUserText(transcript.entries), [transcript.entries])
 
   const send = (text: string) => {
-    chat.send(sessionId, text, newMode)
+    const images = attachments.items.flatMap((item) => (item.state === 'there' ? [item] : []))
+    chat.send(sessionId, text, { mode: newMode, images })
     setDraft('')
+    attachments.clear()
     scroller.current?.toBottom()
   }
   useGlobalKeys((shortcut) => {
@@ -70,7 +81,7 @@ export function ChatPage(props: { sessionId: string | null }) {
   if (view.missing) return <NoSuchSession />
   const loading = sessionId !== null && empty && view.sync === 'loading'
   return (
-    <div className="flex min-h-0 flex-1 flex-col">
+    <DropZone sessionId={sessionId} onFiles={attachments.add}>
       {loading ? (
         <div role="status" className="flex flex-1 items-center justify-center gap-2.5 text-sm text-muted">
           <Spinner /> Opening the conversation…
@@ -109,6 +120,8 @@ export function ChatPage(props: { sessionId: string | null }) {
           mode={sessionId === null ? newMode : (knownMode ?? me.defaultMode)}
           onMode={(mode) => (sessionId === null ? setNewMode(mode) : chat.setMode(sessionId, mode))}
           lastSaid={lastSaid}
+          attachments={attachments}
+          takesImages={seesImages}
           note={
             me.model.demo ? <DemoBadge /> : <span className="truncate max-sm:hidden">{me.model.name}</span>
           }
@@ -121,18 +134,32 @@ export function ChatPage(props: { sessionId: string | null }) {
           }
         />
       </div>
-    </div>
+    </DropZone>
   )
 }
 
 /** Sent while a prompt runs, and not read by it yet. */
-function Queued(props: { messages: readonly { messageId: string; text: string }[] }) {
+function Queued(props: { messages: readonly QueuedEntry[] }) {
   if (props.messages.length === 0) return null
   return (
     <ul aria-label="Waiting to be read" data-testid="queued" className="border-b border-line px-4 py-2">
       {props.messages.map((message) => (
         <li key={message.messageId} className="flex gap-2 py-0.5 text-sm text-muted">
           <span className="shrink-0 text-xs leading-5 text-faint">Next</span>
+          {message.images.length > 0 && (
+            <span className="flex shrink-0 gap-1">
+              {message.images.map((image, index) => (
+                <img
+                  // The order is the person's, and the same image may be there twice.
+                  // oxlint-disable-next-line react/no-array-index-key
+                  key={index}
+                  src={imageSrc(image)}
+                  alt={`Image ${index + 1} of the waiting message`}
+                  className="size-5 rounded-sm object-cover"
+                />
+              ))}
+            </span>
+          )}
           <span className="truncate">{message.text}</span>
         </li>
       ))}

@@ -1,8 +1,10 @@
 /** Where a message is written. Enter sends, Shift+Enter makes a line; an input method's Enter does neither. */
 import type { Mode } from '@sandlot/shared/mode'
 import { MAX_MESSAGE_CHARS } from '@sandlot/shared/frames'
-import { ArrowUp, Square } from 'lucide-react'
+import { IMAGE_TYPES, MAX_IMAGE_BYTES, MAX_IMAGES } from '@sandlot/shared/images'
+import { ArrowUp, ImagePlus, Square } from 'lucide-react'
 import {
+  type ClipboardEvent,
   type KeyboardEvent,
   type ReactNode,
   type Ref,
@@ -11,6 +13,9 @@ import {
   useRef,
 } from 'react'
 import { cn } from '../lib/cn.ts'
+import { IconButton } from '../ui/button.tsx'
+import { AttachmentStrip } from './attachment-strip.tsx'
+import type { Attachments } from './attachments.ts'
 import { ModeMenu } from './mode-menu.tsx'
 
 export interface ComposerHandle {
@@ -32,6 +37,9 @@ export function Composer(props: {
   onMode: (mode: Mode) => void
   /** The last thing said; ↑ in an empty field brings it back. */
   lastSaid: string | null
+  attachments: Attachments
+  /** The model sees images, so there is a button for them. */
+  takesImages: boolean
   /** Above the field, inside its frame. */
   above?: ReactNode
   /** Beside the mode. */
@@ -48,9 +56,18 @@ export function Composer(props: {
   }, [props.text])
 
   const tooLong = props.text.length > MAX_MESSAGE_CHARS
-  const sendable = props.text.trim() !== '' && !tooLong
+  const { items, add } = props.attachments
+  const waiting = items.some(({ state }) => state !== 'there')
+  const sendable = (props.text.trim() !== '' || items.length > 0) && !tooLong && !waiting
   const send = () => {
     if (sendable) props.onSend(props.text.trim())
+  }
+  const onPaste = (event: ClipboardEvent<HTMLTextAreaElement>) => {
+    const { files } = event.clipboardData
+    // Office programs put a picture of the copied text beside it: the words are meant.
+    if (files.length === 0 || event.clipboardData.types.includes('text/plain')) return
+    event.preventDefault()
+    add([...files])
   }
   const onKeyDown = (event: KeyboardEvent<HTMLTextAreaElement>) => {
     // 229: some browsers report the Enter that ends a composition after it has ended.
@@ -67,6 +84,7 @@ export function Composer(props: {
   return (
     <div className="rounded-2xl border border-line-strong bg-raised shadow-2 focus-within:border-accent-line">
       {props.above}
+      <AttachmentStrip attachments={props.attachments} />
       <label htmlFor="composer" className="sr-only">
         Message
       </label>
@@ -80,9 +98,11 @@ export function Composer(props: {
         aria-invalid={tooLong}
         onChange={(event) => props.onText(event.target.value)}
         onKeyDown={onKeyDown}
+        onPaste={onPaste}
         className="block max-h-60 w-full resize-none bg-transparent px-4 pt-3.5 pb-1 text-base leading-6 outline-none placeholder:text-faint"
       />
       <div className="flex items-center gap-1 px-2 pb-2">
+        {props.takesImages && <AttachButton onFiles={add} />}
         <ModeMenu mode={props.mode} onChange={props.onMode} />
         <div className="flex min-w-0 flex-1 items-center gap-2 text-xs text-faint">{props.note}</div>
         {props.text.length > COUNT_FROM && (
@@ -108,7 +128,7 @@ export function Composer(props: {
             type="button"
             data-testid="send"
             aria-label="Send"
-            title="Send (Enter)"
+            title={waiting ? 'Wait for the images, or remove those that failed' : 'Send (Enter)'}
             disabled={!sendable}
             onClick={send}
             className="inline-flex size-9 items-center justify-center rounded-full bg-accent text-accent-ink hover:bg-accent-strong disabled:bg-active disabled:text-faint"
@@ -118,5 +138,36 @@ export function Composer(props: {
         )}
       </div>
     </div>
+  )
+}
+
+const LIMITS = `Up to ${MAX_IMAGES} images of ${MAX_IMAGE_BYTES / 1024 / 1024} MiB: PNG, JPEG, GIF, WebP. Or paste or drop them.`
+
+function AttachButton(props: { onFiles: (files: readonly File[]) => void }) {
+  const input = useRef<HTMLInputElement>(null)
+  return (
+    <>
+      <input
+        ref={input}
+        type="file"
+        accept={IMAGE_TYPES.join()}
+        multiple
+        hidden
+        data-testid="image-files"
+        onChange={(event) => {
+          props.onFiles([...(event.currentTarget.files ?? [])])
+          // The same file may be chosen again after it was removed.
+          event.currentTarget.value = ''
+        }}
+      />
+      <IconButton
+        label="Attach images"
+        title={LIMITS}
+        onClick={() => input.current?.click()}
+        className="max-md:size-9"
+      >
+        <ImagePlus aria-hidden />
+      </IconButton>
+    </>
   )
 }

@@ -1,28 +1,49 @@
+import type { MessageImage } from '@sandlot/shared/images'
 import type { MessageEntry } from '@sandlot/shared/transcript-entries'
 import { ChevronRight, CircleAlert, Clock } from 'lucide-react'
-import { memo, useState } from 'react'
+import { memo, useMemo, useState } from 'react'
 import { cn } from '../lib/cn.ts'
 import { Markdown } from '../markdown/markdown.tsx'
+import { waitingImageUrl } from '../net/images.ts'
 import type { PendingMessage } from '../state/outbox.ts'
 import { Button } from '../ui/button.tsx'
 import { CopyButton } from '../ui/copy-button.tsx'
 import { useChat } from './chat-context.ts'
 import { ForkButton } from './fork-button.tsx'
+import { MessageImages } from './message-images.tsx'
 
 const BUBBLE =
   'max-w-[85%] rounded-2xl rounded-br-md border border-transparent bg-bubble px-4 py-2.5 text-base leading-relaxed whitespace-pre-wrap [overflow-wrap:anywhere]'
 
+/** Images above the words, as they were attached. */
+function Said(props: { text: string; images: readonly MessageImage[] | undefined; failed?: boolean }) {
+  const { text, images = [] } = props
+  return (
+    <>
+      {images.length > 0 && (
+        <MessageImages
+          images={images}
+          what="attached to your message"
+          className={cn('max-w-[85%] justify-end', text !== '' && 'mb-2')}
+        />
+      )}
+      {text !== '' && <div className={cn(BUBBLE, props.failed === true && 'border-failed-line')}>{text}</div>}
+    </>
+  )
+}
+
 /** `fork`: the prompt that it belongs to, once that has ended. */
 export const UserMessage = memo(function UserMessage(props: {
   text: string
+  images: readonly MessageImage[] | undefined
   sessionId: string
   fork: string | undefined
 }) {
-  const { text, sessionId, fork } = props
+  const { text, images, sessionId, fork } = props
   return (
     <div data-testid="message-user" className="group/message flex flex-col items-end">
       <span className="sr-only">You: </span>
-      <div className={BUBBLE}>{text}</div>
+      <Said text={text} images={images} />
       {fork !== undefined && <ForkButton sessionId={sessionId} promptId={fork} />}
     </div>
   )
@@ -32,10 +53,14 @@ export const UserMessage = memo(function UserMessage(props: {
 export function PendingUserMessage(props: { message: PendingMessage; online: boolean }) {
   const { message } = props
   const { chat } = useChat()
+  const images = useMemo(
+    () => message.images?.map(({ id, mimeType }) => ({ mimeType, data: '', uri: waitingImageUrl(id) })),
+    [message.images],
+  )
   return (
     <div data-testid="message-user" data-pending="true" className="flex flex-col items-end gap-1.5">
       <span className="sr-only">You: </span>
-      <div className={cn(BUBBLE, message.problem !== undefined && 'border-failed-line')}>{message.text}</div>
+      <Said text={message.text} images={images} failed={message.problem !== undefined} />
       {message.problem !== undefined ? (
         <div
           role="alert"

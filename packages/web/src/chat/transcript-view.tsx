@@ -1,9 +1,12 @@
 /** The conversation, one memoised row for each entry; an entry that did not change is not drawn again. */
 import { activityOf, pendingApprovals } from '@sandlot/shared/activity'
-import type { Entry } from '@sandlot/shared/transcript-entries'
+import type { Entry, MessageEntry } from '@sandlot/shared/transcript-entries'
 import type { Transcript } from '@sandlot/shared/transcript'
+import { messageOf } from '@sandlot/shared/errors'
 import { X } from 'lucide-react'
 import { memo, useMemo } from 'react'
+import { uploadAgain } from '../net/images.ts'
+import type { Chat } from '../state/chat.ts'
 import type { Notice, SessionView } from '../state/chat-state.ts'
 import type { PendingMessage } from '../state/outbox.ts'
 import { Alert } from '../ui/alert.tsx'
@@ -26,7 +29,7 @@ export function TranscriptView(props: {
   const { transcript } = view
   const { chat } = useChat()
   const firstWaiting = useMemo(() => pendingApprovals(transcript)[0]?.id, [transcript])
-  const retryable = useMemo(() => lastPromptText(transcript), [transcript])
+  const retryable = useMemo(() => lastSaid(transcript), [transcript])
   const sending = props.outbox.some((message) => message.problem === undefined)
   return (
     <div
@@ -45,7 +48,7 @@ export function TranscriptView(props: {
           sessionId={sessionId ?? ''}
           firstWaiting={entry.id === firstWaiting}
           fork={forkOf(entry, transcript)}
-          retryText={index === transcript.entries.length - 1 ? retryable : null}
+          retry={index === transcript.entries.length - 1 ? retryable : null}
         />
       ))}
       {props.outbox.map((message) => (
@@ -76,9 +79,9 @@ const Row = memo(function Row(props: {
   firstWaiting: boolean
   /** The prompt after which a new chat may go on. */
   fork: string | undefined
-  retryText: string | null
+  retry: MessageEntry | null
 }) {
-  const { entry, retryText } = props
+  const { entry, retry } = props
   const { chat } = useChat()
   if (entry.type === 'end' && !hasWords(entry)) return null
   // Cards of one turn stand close together; everything else has room.
@@ -91,12 +94,12 @@ const Row = memo(function Row(props: {
       ) : entry.type === 'end' ? (
         <PromptEnd
           entry={entry}
-          onRetry={retryText === null ? null : () => void chat.send(props.sessionId, retryText)}
+          onRetry={retry === null ? null : () => void sayAgain(chat, props.sessionId, retry)}
         />
       ) : entry.type === 'note' ? (
         <NoteRow entry={entry} />
       ) : entry.role === 'user' ? (
-        <UserMessage text={entry.text} sessionId={props.sessionId} fork={props.fork} />
+        <UserMessage text={entry.text} images={entry.images} sessionId={props.sessionId} fork={props.fork} />
       ) : entry.role === 'assistant' ? (
         <AssistantMessage entry={entry} last={props.before === undefined || props.before === 'end'} />
       ) : (
@@ -127,10 +130,18 @@ function forkOf(entry: Entry, { prompt }: Transcript): string | undefined {
   return entry.promptId === prompt?.id ? undefined : entry.promptId
 }
 
-/** What the last prompt said, when it ended in an error and can be sent again. */
-function lastPromptText(transcript: Transcript): string | null {
+/** What was said last, when its prompt ended in an error and it can be sent again. */
+function lastSaid(transcript: Transcript): MessageEntry | null {
   const last = transcript.entries.at(-1)
   if (last?.type !== 'end' || last.reason !== 'error') return null
   const said = transcript.entries.findLast((entry) => entry.type === 'message' && entry.role === 'user')
-  return said?.type === 'message' ? said.text : null
+  return said?.type === 'message' ? said : null
+}
+
+async function sayAgain(chat: Chat, sessionId: string, { text, images = [] }: MessageEntry): Promise<void> {
+  try {
+    chat.send(sessionId, text, { images: await uploadAgain(images) })
+  } catch (error) {
+    chat.warn(sessionId, messageOf(error))
+  }
 }

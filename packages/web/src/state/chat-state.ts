@@ -184,7 +184,7 @@ function chase(state: ChatState, sessionId: string, view: SessionView, wishes: W
 
 let lastNotice = 0
 
-function withNotice(view: SessionView, problem: Omit<Notice, 'id'>): SessionView {
+export function withNotice(view: SessionView, problem: Omit<Notice, 'id'>): SessionView {
   const others = view.notices.filter((notice) => notice.message !== problem.message)
   return { ...view, notices: [...others.slice(-4), { id: ++lastNotice, ...problem }] }
 }

@@ -7,6 +7,7 @@ import type { Mode } from '@sandlot/shared/mode'
 import type { SessionList } from '@sandlot/shared/api'
 import { messageOf } from '@sandlot/shared/errors'
 import type { ClientFrame, ServerFrame } from '@sandlot/shared/frames'
+import type { UploadedImage } from '@sandlot/shared/images'
 import { newId } from '@sandlot/shared/ids'
 import { createStore, type StoreApi } from 'zustand/vanilla'
 import type { KeyValue } from '../lib/storage.ts'
@@ -19,6 +20,7 @@ import {
   initialState,
   mergeSessions,
   setView,
+  withNotice,
   type Wish,
 } from './chat-state.ts'
 import { frameOf, isUnanswered, loadOutbox, type PendingMessage, saveOutbox } from './outbox.ts'
@@ -36,6 +38,11 @@ export interface ChatParts {
   onSessionStarted(sessionId: string, requestId: string): void
   /** Run once, soon, before the next paint. */
   schedule(work: () => void): void
+}
+
+export interface SendOptions {
+  mode?: Mode
+  images?: readonly Pick<UploadedImage, 'id' | 'mimeType'>[]
 }
 
 /** Transcripts kept in memory beside the one on the screen. */
@@ -99,12 +106,14 @@ export class Chat {
     if (view === undefined || view.sync === 'stale') this.#resume(sessionId)
   }
 
-  /** Send a message. Answers its request id. `mode` only counts for a new session. */
-  send(sessionId: string | null, text: string, mode?: Mode): string {
+  /** Send a message. Answers its request id. `mode` only counts for a new session; `images` wait on the service. */
+  send(sessionId: string | null, text: string, options: SendOptions = {}): string {
+    const { mode, images = [] } = options
     const message: PendingMessage = {
       requestId: newId('r'),
       sessionId,
       text,
+      ...(images.length === 0 ? {} : { images: images.map(({ id, mimeType }) => ({ id, mimeType })) }),
       sentAt: Date.now(),
       ...(sessionId === null && mode !== undefined ? { mode } : {}),
     }
@@ -162,6 +171,11 @@ export class Chat {
 
   setMode(sessionId: string, modeId: Mode): void {
     this.#deliver({ type: 'ai_chat_mode', sessionId, modeId })
+  }
+
+  /** Say under the conversation what went wrong. */
+  warn(sessionId: string, message: string): void {
+    this.#set(changeView(this.#state, sessionId, (view) => withNotice(view, { code: 'page', message })))
   }
 
   dismissNotice(sessionId: string, id: number): void {

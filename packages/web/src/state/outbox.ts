@@ -4,6 +4,7 @@
  */
 import { type ClientFrame, MAX_MESSAGE_CHARS } from '@sandlot/shared/frames'
 import { type Mode, mode } from '@sandlot/shared/mode'
+import { uploadedImage } from '@sandlot/shared/images'
 import { requestId, sessionId } from '@sandlot/shared/ids'
 import type { Transcript } from '@sandlot/shared/transcript'
 import { z } from 'zod'
@@ -13,7 +14,10 @@ const pendingMessage = z.object({
   requestId,
   /** Null: the message begins a new session. Filled in when the service has accepted it. */
   sessionId: sessionId.nullable(),
-  text: z.string().min(1).max(MAX_MESSAGE_CHARS),
+  /** May be empty where there are images. */
+  text: z.string().max(MAX_MESSAGE_CHARS),
+  /** They wait on the service. */
+  images: z.array(uploadedImage.pick({ id: true, mimeType: true })).optional(),
   mode: mode.optional(),
   sentAt: z.number(),
   /** Known once the service has accepted it. */
@@ -49,6 +53,7 @@ export function frameOf(message: PendingMessage): ClientFrame {
     type: 'ai_chat',
     requestId: message.requestId,
     text: message.text,
+    ...(message.images === undefined ? {} : { images: message.images.map(({ id }) => id) }),
     whenBusy: 'steer',
     ...(message.sessionId === null ? {} : { sessionId: message.sessionId }),
     ...(message.mode === undefined ? {} : { mode: message.mode satisfies Mode }),

@@ -1,0 +1,81 @@
+import { CircleAlert, RotateCw, X } from 'lucide-react'
+import { formatBytes } from '../lib/format.ts'
+import { IconButton } from '../ui/button.tsx'
+import type { Attachment, Attachments } from './attachments.ts'
+
+/** The images of the message that is being written. */
+export function AttachmentStrip(props: { attachments: Attachments }) {
+  const { items, problem, remove, lost } = props.attachments
+  if (items.length === 0 && problem === null) return null
+  return (
+    <div className="flex flex-col gap-2 px-4 pt-4">
+      {items.length > 0 && (
+        <ul aria-label="Attached images" data-testid="attachments" className="flex flex-wrap gap-2.5">
+          {items.map((item) => (
+            <li key={item.key} data-state={item.state} className="group/image relative">
+              <Picture item={item} onLost={() => lost(item.key)} />
+              <button
+                type="button"
+                aria-label={`Remove ${item.name}`}
+                title={`Remove ${item.name}`}
+                onClick={() => remove(item.key)}
+                className="absolute -top-2 -right-2 inline-flex size-6 items-center justify-center rounded-full border border-line-strong bg-raised text-muted shadow-1 hover:bg-hover hover:text-ink pointer-coarse:size-8"
+              >
+                <X className="size-3.5" aria-hidden />
+              </button>
+            </li>
+          ))}
+        </ul>
+      )}
+      {items.map((item) =>
+        item.state === 'failed' ? (
+          <p key={item.key} role="alert" className="flex items-center gap-1.5 text-xs text-failed">
+            <CircleAlert className="size-3.5 shrink-0" aria-hidden />
+            <span className="min-w-0 [overflow-wrap:anywhere]">
+              {item.name}: {item.problem}
+            </span>
+            {item.again !== null && (
+              <IconButton label={`Send ${item.name} again`} className="-my-2 size-7" onClick={item.again}>
+                <RotateCw aria-hidden />
+              </IconButton>
+            )}
+          </p>
+        ) : null,
+      )}
+      {problem !== null && (
+        <p role="alert" className="flex items-center gap-1.5 text-xs text-failed">
+          <CircleAlert className="size-3.5 shrink-0" aria-hidden /> {problem}
+        </p>
+      )}
+    </div>
+  )
+}
+
+function Picture(props: { item: Attachment; onLost: () => void }) {
+  const { item } = props
+  const done = item.state === 'sending' ? Math.round(item.part * 100) : 100
+  return (
+    <div className="relative size-18 overflow-hidden rounded-xl border border-line-strong bg-panel">
+      <img
+        src={item.preview}
+        alt={`${item.name}, ${formatBytes(item.bytes)}`}
+        title={`${item.name}, ${formatBytes(item.bytes)}`}
+        onError={props.onLost}
+        className={`size-full object-cover ${item.state === 'there' ? '' : 'opacity-40'}`}
+      />
+      {item.state === 'sending' && (
+        <div
+          role="progressbar"
+          aria-label={`Sending ${item.name}`}
+          aria-valuenow={done}
+          className="absolute inset-x-2 bottom-2 h-1 overflow-hidden rounded-full bg-line-strong"
+        >
+          <div className="h-full bg-accent" style={{ width: `${done}%` }} />
+        </div>
+      )}
+      {item.state === 'failed' && (
+        <CircleAlert className="absolute inset-0 m-auto size-6 text-failed" aria-hidden />
+      )}
+    </div>
+  )
+}

@@ -1,0 +1,87 @@
+/** The images of a message, small; a click opens one as large as the window. */
+import { Dialog } from '@base-ui/react/dialog'
+import type { MessageImage } from '@sandlot/shared/images'
+import { ImageOff, X } from 'lucide-react'
+import { useState } from 'react'
+import { cn } from '../lib/cn.ts'
+import { imageSrc } from '../net/images.ts'
+import { IconButton } from '../ui/button.tsx'
+
+/** `what` completes the alternative text: “Image 1 of 2, attached to your message”. */
+export function MessageImages(props: { images: readonly MessageImage[]; what: string; className?: string }) {
+  const { images } = props
+  return (
+    <ul className={cn('flex flex-wrap gap-2', props.className)} data-testid="message-images">
+      {images.map((image, index) => (
+        // The order is the person's, and the same image may be there twice.
+        // oxlint-disable-next-line react/no-array-index-key
+        <li key={index} className="max-w-full">
+          <Thumbnail
+            src={imageSrc(image)}
+            alt={
+              images.length === 1
+                ? `Image, ${props.what}`
+                : `Image ${index + 1} of ${images.length}, ${props.what}`
+            }
+            alone={images.length === 1}
+          />
+        </li>
+      ))}
+    </ul>
+  )
+}
+
+function Thumbnail(props: { src: string | undefined; alt: string; alone: boolean }) {
+  const { src, alt } = props
+  const [broken, setBroken] = useState(false)
+  // A height of its own, so that nothing moves when the picture comes.
+  const size = props.alone ? 'h-48 max-w-full min-w-24' : 'size-32'
+  if (src === undefined || broken) {
+    return (
+      <span
+        className={cn(
+          'flex flex-col items-center justify-center gap-1.5 rounded-xl border border-line bg-panel px-4 text-xs text-muted',
+          props.alone ? 'h-28' : 'size-32',
+        )}
+      >
+        <ImageOff className="size-5" aria-hidden /> This image cannot be shown
+      </span>
+    )
+  }
+  return (
+    <Dialog.Root>
+      <Dialog.Trigger
+        aria-label={`Open ${alt}`}
+        className={cn('block overflow-hidden rounded-xl border border-line bg-panel', size)}
+      >
+        <img
+          src={src}
+          alt={alt}
+          loading="lazy"
+          onError={() => setBroken(true)}
+          className={cn('h-full object-cover', props.alone ? 'max-w-full' : 'w-full')}
+        />
+      </Dialog.Trigger>
+      <Dialog.Portal>
+        <Dialog.Backdrop className="backdrop fixed inset-0 z-40 bg-black/75" />
+        <Dialog.Popup
+          data-testid="large-image"
+          className="popup pointer-events-none fixed inset-0 z-50 flex items-center justify-center p-4 outline-none sm:p-10"
+        >
+          <Dialog.Title className="sr-only">{alt}</Dialog.Title>
+          <img
+            src={src}
+            alt={alt}
+            className="pointer-events-auto max-h-full max-w-full rounded-lg bg-panel object-contain shadow-3"
+          />
+          <Dialog.Close
+            render={<IconButton label="Close" />}
+            className="pointer-events-auto absolute top-3 right-3 size-11 bg-raised text-ink shadow-2"
+          >
+            <X aria-hidden />
+          </Dialog.Close>
+        </Dialog.Popup>
+      </Dialog.Portal>
+    </Dialog.Root>
+  )
+}

@@ -1,0 +1,70 @@
+/** Images on their way to the service, and where they are afterwards. */
+import { errorBody } from '@sandlot/shared/errors'
+import { IMAGE_TYPES, type MessageImage, type UploadedImage, uploadedImage } from '@sandlot/shared/images'
+import { ApiError } from './http.ts'
+
+/**
+ * Send one image. `onProgress` gets the part that is sent, 0 to 1: `fetch` cannot tell it. Throws `ApiError`, and an
+ * `AbortError` when `signal` aborts.
+ */
+export function uploadImage(
+  file: Blob,
+  mimeType: string,
+  options: { onProgress?: (part: number) => void; signal?: AbortSignal } = {},
+): Promise<UploadedImage> {
+  const { onProgress, signal } = options
+  return new Promise((resolve, reject) => {
+    const request = new XMLHttpRequest()
+    request.open('POST', '/api/images')
+    request.setRequestHeader('content-type', mimeType)
+    request.setRequestHeader('accept', 'application/json')
+    request.upload.addEventListener('progress', ({ loaded, total }) => onProgress?.(loaded / total))
+    request.addEventListener('load', () => {
+      const body = jsonOf(request.responseText)
+      const made = uploadedImage.safeParse(body)
+      if (request.status === 201 && made.success) return resolve(made.data)
+      const problem = errorBody.safeParse(body).data
+      if (problem !== undefined) return reject(new ApiError(problem.code, problem.message, problem.requestId))
+      reject(new ApiError('unexpected', `The service answered ${request.status}.`))
+    })
+    request.addEventListener('error', () =>
+      reject(new ApiError('network', 'The connection was lost. Try again.')),
+    )
+    request.addEventListener('abort', () => reject(new DOMException('The upload was stopped.', 'AbortError')))
+    signal?.addEventListener('abort', () => request.abort(), { once: true })
+    request.send(file)
+  })
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch (error) {
+    // Not ours: a proxy in between. The status is what there is to say.
+    return { unreadable: error }
+  }
+}
+
+/** Where an image that waits for its message is shown from. */
+export function waitingImageUrl(id: string): string {
+  return `/api/images/${encodeURIComponent(id)}`
+}
+
+/** What to load to show it; undefined for what is no image that a browser shows without running anything. */
+export function imageSrc({ mimeType, data, uri }: MessageImage): string | undefined {
+  if (!(IMAGE_TYPES as readonly string[]).includes(mimeType)) return undefined
+  if (data !== '') return `data:${mimeType};base64,${data}`
+  // Only from here: whatever else an address may be, nothing is loaded from there.
+  return uri?.startsWith('/api/') === true ? uri : undefined
+}
+
+/** Images of a message that was sent, once more for another one. Throws `ApiError`. */
+export async function uploadAgain(images: readonly MessageImage[]): Promise<UploadedImage[]> {
+  return Promise.all(
+    images.map(async (image) => {
+      const response = await fetch(imageSrc(image) ?? '', { credentials: 'same-origin' })
+      if (!response.ok) throw new ApiError('unexpected', 'An image of the message could not be read again.')
+      return uploadImage(await response.blob(), image.mimeType)
+    }),
+  )
+}
