@@ -12,7 +12,7 @@ const HIDDEN_FOLDERS =
   '/proc/scsi /proc/acpi /proc/asound /sys/firmware /sys/class/dmi /sys/devices/virtual/dmi /sys/devices/virtual/powercap /sys/kernel/debug /sys/kernel/tracing'
 
 /** Looks for these words in the environment, in every readable file, in what processes show, and in sockets' names. */
-const SEARCH = String.raw`
+export const SEARCH = String.raw`
 import os, sys
 needles = [bytes.fromhex(h) for h in sys.argv[1].split(',')]
 hits, seen = [], 0
