@@ -9,6 +9,7 @@ import {
 } from '@sandlot/shared/question'
 import { z } from 'zod'
 import type { ApprovalAnswer, ApprovalOption } from '../tools/tool.ts'
+import { visibleSchema, visibleText } from './visible-text.ts'
 
 export interface Elicitation {
   /** In the server's words. */
@@ -36,8 +37,8 @@ export const QUESTION_OPTIONS: readonly ApprovalOption[] = [
 /** What the user is asked; undefined when it is no form that can be shown. Says who asks: it is not us. */
 export function questionOf(server: string, { message, schema }: Elicitation): Question | undefined {
   const asked = question.safeParse({
-    message: `${server} asks: ${message}`.toWellFormed(),
-    requestedSchema: schema,
+    message: `${server} asks: ${visibleText(message)}`,
+    requestedSchema: visibleSchema(schema),
   })
   if (!asked.success || JSON.stringify(asked.data).length > MAX_CHARS) return undefined
   const { properties, required = [] } = asked.data.requestedSchema

@@ -20,6 +20,7 @@ import type { McpServer } from './server.ts'
 import type { ServerCall } from './server-parts.ts'
 import type { ToolDefinition } from './tool-definition.ts'
 import { type CallResult, outcomeOf } from './tool-result.ts'
+import { visibleText } from './visible-text.ts'
 
 /** Which agent process began a call: a server does not tell a later one how it ended. */
 const BOOT = `mcp-${randomUUID()}`
@@ -136,7 +137,7 @@ interface Report {
 }
 
 function progressOf({ message, done, total }: Report, title: string): ToolUpdate {
-  const said = (message ?? title).slice(0, TITLE_CHARS)
+  const said = visibleText(message ?? title).slice(0, TITLE_CHARS)
   return { type: 'progress', message: said, done, ...(total === undefined ? {} : { total }) }
 }
 

@@ -3,6 +3,7 @@
  * at the root and nothing there that chooses between several; the arguments are checked against the whole all the same.
  */
 import { propertiesOf } from '../tools/tool-input.ts'
+import { visibleSchema } from './visible-text.ts'
 
 /** Bytes of JSON. A schema goes out with every request. */
 const MAX_BYTES = 48 * 1024
@@ -32,7 +33,7 @@ export function modelSchema(schema: unknown): { parameters: Schema } | { problem
   const bytes = Buffer.byteLength(JSON.stringify(schema))
   if (bytes > MAX_BYTES)
     return { problem: `its input schema has ${bytes} bytes, and ${MAX_BYTES} are allowed` }
-  const root = withoutReference(schema)
+  const root = withoutReference(visibleSchema(schema) as Schema)
   if (root['type'] !== undefined && root['type'] !== 'object')
     return { problem: 'its input schema is not of type object' }
   const kept = Object.entries(root).filter(([key]) => !NOT_AT_ROOT.includes(key))

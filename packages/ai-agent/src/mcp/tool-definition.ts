@@ -1,11 +1,14 @@
 /** What a server announces, read one tool at a time: a bad one costs itself only. */
 import { z } from 'zod'
 import { modelSchema } from './model-schema.ts'
+import { visibleText } from './visible-text.ts'
 
 const MAX_NAME_CHARS = 256
 /** Goes out with every request. */
 const MAX_DESCRIPTION_CHARS = 4_000
 const MAX_OUTPUT_SCHEMA_CHARS = 256 * 1024
+/** Of all tools of a server together, as they go out with every request: a server must not fill a model's window. */
+const MAX_ALL_CHARS = 512 * 1024
 
 const announced = z.object({
   name: z.string(),
@@ -68,7 +71,23 @@ export function readToolDefinitions(
     if (!tools.has(name) && !twice.has(name))
       problems.push(`${shown(name)}: it is in the list of tools, but the server has no such tool`)
   }
-  return { tools: [...tools.values()].toSorted((a, b) => (a.name < b.name ? -1 : 1)), problems }
+  const sorted = [...tools.values()].toSorted((a, b) => (a.name < b.name ? -1 : 1))
+  return { tools: fitting(sorted, problems), problems }
+}
+
+function fitting(tools: readonly ToolDefinition[], problems: string[]): ToolDefinition[] {
+  let chars = 0
+  return tools.filter(({ name, description, parameters }) => {
+    const own = name.length + description.length + JSON.stringify(parameters).length
+    if (chars + own > MAX_ALL_CHARS) {
+      problems.push(
+        `${shown(name)}: the tools of this server have more than ${MAX_ALL_CHARS} characters together; name those that are wanted under tools`,
+      )
+      return false
+    }
+    chars += own
+    return true
+  })
 }
 
 function readOne(one: unknown, index: number): { tool: ToolDefinition } | { problem: string } {
@@ -82,10 +101,10 @@ function readOne(one: unknown, index: number): { tool: ToolDefinition } | { prob
     }
   const schema = modelSchema(inputSchema)
   if ('problem' in schema) return { problem: `${label}: ${schema.problem}` }
-  const said = description?.trim() ?? ''
+  const said = visibleText(description ?? '').trim()
   const tool: ToolDefinition = {
     name,
-    title: (title ?? annotations?.title ?? name).slice(0, 200),
+    title: visibleText(title ?? annotations?.title ?? name).slice(0, 200),
     description: cutText(said === '' ? `The tool ${name}.` : said, MAX_DESCRIPTION_CHARS),
     parameters: schema.parameters,
     inputSchema: inputSchema as Record<string, unknown>,
@@ -98,8 +117,7 @@ function readOne(one: unknown, index: number): { tool: ToolDefinition } | { prob
 }
 
 function cutText(text: string, chars: number): string {
-  const whole = text.toWellFormed().replaceAll('\0', '')
-  return whole.length <= chars ? whole : `${whole.slice(0, chars - 2).toWellFormed()} …`
+  return text.length <= chars ? text : `${text.slice(0, chars - 2).toWellFormed()} …`
 }
 
 function shown(name: string): string {

@@ -6,6 +6,7 @@ import { z } from 'zod'
 import { type CheckedImage, outcomeImages } from '../tools/image-content.ts'
 import type { ToolOutcome } from '../tools/tool.ts'
 import { checkSchema } from './schema-check.ts'
+import { visibleText } from './visible-text.ts'
 
 /** Read leniently: a block that nobody knows becomes a sentence, and does not cost the others. */
 export const callResult = z.looseObject({
@@ -127,7 +128,7 @@ function textOf(one: Block | undefined, image: CheckedImage | undefined): string
 }
 
 function oneLine(text: string): string {
-  return text.slice(0, 500).replaceAll(/\s+/g, ' ')
+  return visibleText(text.slice(0, 500)).replaceAll(/\s+/g, ' ')
 }
 
 function sizeOf(base64: string): string {

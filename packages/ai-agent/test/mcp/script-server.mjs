@@ -37,7 +37,8 @@ let tools = [
   },
   { name: 'everything', inputSchema: object() },
   { name: 'pictures', inputSchema: object({ data: { type: 'string' } }) },
-  { name: 'change', inputSchema: object() },
+  { name: 'change', inputSchema: object({ times: { type: 'integer' } }) },
+  { name: 'listed', inputSchema: object() },
   { name: 'child', inputSchema: object() },
   { name: 'stderr', inputSchema: object({ lines: { type: 'integer' } }) },
   { name: 'ask', inputSchema: object() },
@@ -157,8 +158,11 @@ function call(id, { name, arguments: args = {}, _meta = {} }) {
       })
     case 'change':
       tools = [...tools, { name: 'new-one', inputSchema: object() }]
-      send({ method: 'notifications/tools/list_changed' })
+      for (let told = 0; told < (args.times ?? 1); told++)
+        send({ method: 'notifications/tools/list_changed' })
       return answer(text('changed'))
+    case 'listed':
+      return answer(text(String(listed)))
     case 'child': {
       const child = spawn(process.execPath, ['-e', 'process.on("SIGTERM",()=>{});setInterval(()=>{},1000)'], {
         stdio: 'ignore',
@@ -186,6 +190,7 @@ function call(id, { name, arguments: args = {}, _meta = {} }) {
 }
 
 const cancelled = new Set()
+let listed = 0
 const lines = createInterface({ input: process.stdin })
 lines.on('line', (line) => {
   const message = JSON.parse(line)
@@ -213,6 +218,7 @@ lines.on('line', (line) => {
       },
     })
   } else if (method === 'tools/list') {
+    listed++
     if (habit === 'list-forever')
       send({
         id,
