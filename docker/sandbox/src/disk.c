@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "command.h"
@@ -50,7 +51,7 @@ bool disk_full(void) { return atomic_load(&disk.full) || disk_brim_full(); }
 
 bool disk_settling(uint64_t ended_us)
 {
-    if (!(atomic_load(&disk.no_growth) & DISK_OVER))
+    if (!(atomic_load(&disk.no_growth) & DISK_OVER) || now_us() - ended_us > DISK_PATIENCE_US)
         return false;
     pthread_mutex_lock(&disk.lock);
     bool waiting = disk.state.flags & DISK_OVER && disk.state.counted_us < ended_us;
@@ -65,14 +66,18 @@ int disk_refusal(void) { return disk_no_growth() ? EDQUOT : 0; }
 void disk_file_changed(void)
 {
     uint64_t now = now_us();
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += DISK_PATIENCE_US / 1000000;
     atomic_store(&disk.touched_us, now);
     pthread_mutex_lock(&disk.lock);
     if (disk.state.flags & DISK_OVER)
         poke();
     else if (atomic_load(&disk.asleep))
         pthread_cond_signal(&disk.wake);
-    while (disk.state.flags & DISK_OVER && disk.state.counted_us < now)
-        pthread_cond_wait(&disk.counted, &disk.lock);
+    int error = 0;
+    while (!error && disk.state.flags & DISK_OVER && disk.state.counted_us < now)
+        error = pthread_cond_timedwait(&disk.counted, &disk.lock, &until);
     pthread_mutex_unlock(&disk.lock);
 }
 
@@ -139,13 +144,14 @@ void disk_forget(void)
     pthread_mutex_unlock(&disk.lock);
 }
 
-static void end_writers(const pid_t *pids, size_t n)
+/* Everybody when it was none of these, unless it may have been somebody else's sandbox. */
+static void end_writers(const pid_t *pids, size_t n, bool only_these)
 {
     size_t shims_n;
     pid_t *shims = command_shims(&shims_n), writing[DISK_WRITERS_MAX];
     static uint64_t ended_us;
     /* Nobody is known because who wrote has just been ended: then nobody else is to blame. */
-    bool any = now_us() - ended_us < BLAME_US;
+    bool any = only_these || now_us() - ended_us < BLAME_US;
     /* Once for each: the way up may be as long as a command likes to make it. */
     for (size_t i = 0; shims && i < n; i++)
         writing[i] = disk_shim_of(pids[i], shims, shims_n);
@@ -170,7 +176,7 @@ void disk_event(void)
     pthread_mutex_lock(&disk.lock);
     struct buf done = disk.answers;
     disk.answers = (struct buf){0};
-    bool tell = disk.changed, end = disk.found_writers;
+    bool tell = disk.changed, end = disk.found_writers, only_these = disk.only_these;
     disk.changed = disk.found_writers = false;
     pid_t pids[DISK_WRITERS_MAX];
     size_t n = disk.writers_n;
@@ -178,7 +184,7 @@ void disk_event(void)
     uint64_t current = disk.session;
     pthread_mutex_unlock(&disk.lock);
     if (end)
-        end_writers(pids, n);
+        end_writers(pids, n, only_these);
     if (tell && welcomed)
         send_state(0);
     struct reader r = {done.p, done.len, false};

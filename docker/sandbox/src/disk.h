@@ -2,14 +2,15 @@
 #ifndef SBXD_DISK_H
 #define SBXD_DISK_H
 
+#include "sbxd.h"
+
 #include <pthread.h>
 #include <stdatomic.h>
-
-#include "sbxd.h"
 
 #define DISK_SLACK (256u << 10) /* growth above the budget that does not count as writing: directories, journals */
 #define DISK_SLACK_ENTRIES 64
 #define DISK_WRITERS_MAX 64
+#define DISK_PATIENCE_US 2000000 /* nobody waits longer for a count */
 
 /* Who counted. */
 enum disk_source {
@@ -43,9 +44,10 @@ struct disk_state {
 
 /*
  * Count allocated bytes and names below `root`, deleted files that are still open included, hard links once. Stops
- * early above `most` names (0: never). False when the tree changed so much meanwhile that the count is worthless.
+ * early above `most` names (0: never). False when the tree changed so much meanwhile that the count is worthless. Calls
+ * `meanwhile` after every thousand names or so.
  */
-bool disk_walk(int root, uint64_t most, struct disk_count *out);
+bool disk_walk(int root, uint64_t most, struct disk_count *out, void (*meanwhile)(void));
 
 /* disk_writers.c: who wrote since we last looked */
 
@@ -53,6 +55,9 @@ bool disk_walk(int root, uint64_t most, struct disk_count *out);
 size_t disk_writers(pid_t *pids, size_t max);
 /* The shim below which this process lives, or 0. */
 pid_t disk_shim_of(pid_t pid, const pid_t *shims, size_t n);
+
+/* disk_hiders.c: how many pids (at most `max`) may hold bytes of deleted files where disk_walk cannot see them. */
+size_t disk_hiders(pid_t *pids, size_t max);
 
 /* disk.c */
 
@@ -72,9 +77,11 @@ extern struct disk {
     /* Under the lock. */
     struct disk_state state;
     bool poked;             /* count now, whatever the free space says */
-    struct disk_count base; /* while writing is not allowed: what was in use */
+    struct disk_count base; /* while writing is not allowed: what was in use … */
+    uint64_t base_free;     /* … and how much room was left on the disk */
     bool base_known;
     bool found_writers;     /* for the loop: end these, or everybody if none are known */
+    bool only_these;        /* if it was none of them, it was somebody else's sandbox */
     pid_t writers[DISK_WRITERS_MAX];
     size_t writers_n;
     struct disk_request *requests, **last_request;
@@ -98,8 +105,12 @@ void *disk_watch(void *unused);
 
 /* `was`: it was too much before, so some room is wanted first. */
 bool disk_too_much(const struct disk_count *used, const struct disk_count *most, bool was);
-/* Take over a count that began then, and the processes that have written since the last one. */
-void disk_publish(const struct disk_count *used, enum disk_source source, uint64_t began, const pid_t *pids, size_t n);
+struct disk_suspects {
+    pid_t writers[DISK_WRITERS_MAX], hiders[DISK_WRITERS_MAX];
+    size_t writers_n, hiders_n;
+};
+/* Take over a count that began then, with so much room left on the disk, and those who could be to blame. */
+void disk_publish(const struct disk_count *used, enum disk_source source, uint64_t began, uint64_t room, const struct disk_suspects *s);
 
 /* disk_room.c: for any thread */
 

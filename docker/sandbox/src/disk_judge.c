@@ -15,26 +15,42 @@ bool disk_too_much(const struct disk_count *used, const struct disk_count *most,
     return (most->bytes && used->bytes > most->bytes - less) || (most->entries && used->entries > most->entries - fewer);
 }
 
-/* While nothing may grow: compare with what there was, and name who wrote. Under the lock. */
-static void judge_growth(const pid_t *pids, size_t n)
+static void blame(const pid_t *pids, size_t n, bool only_these)
+{
+    memcpy(disk.writers, pids, n * sizeof *pids);
+    disk.writers_n = n;
+    disk.only_these = only_these;
+    disk.found_writers = true;
+    /* Until they are gone they may write a little more, for which nobody else is to blame. */
+    disk.base_known = false;
+}
+
+/*
+ * While nothing may grow: compare with what there was, and name who wrote. Bytes can be hidden from the count, so while
+ * the host is short of disk and its room shrinks all the same, those who could hide some are ended.
+ */
+static void judge_growth(uint64_t room, const struct disk_suspects *s)
 {
     struct disk_count *used = &disk.state.used;
     if (disk.base_known && (used->bytes > disk.base.bytes + DISK_SLACK || used->entries > disk.base.entries + DISK_SLACK_ENTRIES)) {
-        memcpy(disk.writers, pids, n * sizeof *pids);
-        disk.writers_n = n;
-        disk.found_writers = true;
-        /* Until they are gone they may write a little more, for which nobody else is to blame. */
-        disk.base_known = false;
+        blame(s->writers, s->writers_n, false);
+        return;
+    }
+    bool short_of_disk = disk_was_low() || disk.state.flags & DISK_FROZEN;
+    if (disk.base_known && short_of_disk && room + DISK_SLACK < disk.base_free && s->hiders_n) {
+        blame(s->hiders, s->hiders_n, true);
         return;
     }
     if (!disk.base_known || used->bytes < disk.base.bytes)
         disk.base.bytes = used->bytes;
     if (!disk.base_known || used->entries < disk.base.entries)
         disk.base.entries = used->entries;
+    if (!disk.base_known || room > disk.base_free)
+        disk.base_free = room;
     disk.base_known = true;
 }
 
-void disk_publish(const struct disk_count *used, enum disk_source source, uint64_t began, const pid_t *pids, size_t n)
+void disk_publish(const struct disk_count *used, enum disk_source source, uint64_t began, uint64_t room, const struct disk_suspects *s)
 {
     bool was = disk.state.flags & DISK_OVER, first = !disk.state.counted_us;
     disk.state.used = *used;
@@ -42,17 +58,12 @@ void disk_publish(const struct disk_count *used, enum disk_source source, uint64
     disk.state.counted_us = began;
     bool over = disk_too_much(used, &disk.state.most, was);
     disk.state.flags = (uint8_t)((disk.state.flags & DISK_FROZEN) | (over ? DISK_OVER : 0));
-    if (!disk.state.flags && !disk_was_low()) {
+    if (!disk.state.flags && !disk_was_low())
         disk.base_known = false;
-    } else if (over && !was && !first && !(disk.state.flags & DISK_FROZEN)) {
-        /* It has just been passed: by whoever writes. */
-        memcpy(disk.writers, pids, n * sizeof *pids);
-        disk.writers_n = n;
-        disk.found_writers = true;
-        disk.base_known = false;
-    } else {
-        judge_growth(pids, n);
-    }
+    else if (over && !was && !first && !(disk.state.flags & DISK_FROZEN))
+        blame(s->writers, s->writers_n, false); /* it has just been passed: by whoever writes */
+    else
+        judge_growth(room, s);
     atomic_store(&disk.no_growth, disk.state.flags);
     disk.changed = disk.changed || over != was || disk.found_writers;
     pthread_cond_broadcast(&disk.counted);

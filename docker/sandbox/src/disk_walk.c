@@ -36,6 +36,7 @@ struct walk {
     dev_t dev;
     struct inodes linked;
     struct disk_count count;
+    void (*meanwhile)(void);
     char raw[RAW_BYTES] __attribute__((aligned(8)));
 };
 
@@ -153,6 +154,7 @@ static bool walk_all(struct walk *w, uint64_t most)
             continue;
         }
         piece = RAW_BYTES;
+        w->meanwhile();
         for (long at = 0; at < n;) {
             struct dirent64 *d = (struct dirent64 *)(void *)(w->raw + at);
             struct stat st;
@@ -190,13 +192,13 @@ static void count_if_deleted(struct walk *w, int fds, const char *name)
         w->count.bytes += (uint64_t)st.st_blocks * 512;
 }
 
-static void count_descriptors(void *walk, int proc, const char *pid)
+static void count_of_thread(void *walk, int tasks, const char *tid)
 {
     struct walk *w = walk;
     char path[32];
     long n;
-    snprintf(path, sizeof path, "%.20s/fd", pid);
-    int fds = openat(proc, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    snprintf(path, sizeof path, "%.20s/fd", tid);
+    int fds = openat(tasks, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     while (fds >= 0 && (n = syscall(SYS_getdents64, fds, w->raw, sizeof w->raw)) > 0)
         for (long at = 0; at < n;) {
             struct dirent64 *d = (struct dirent64 *)(void *)(w->raw + at);
@@ -208,7 +210,27 @@ static void count_descriptors(void *walk, int proc, const char *pid)
         close(fds);
 }
 
-bool disk_walk(int root, uint64_t most, struct disk_count *out)
+/* Outside a container most processes are not ours. */
+static bool is_below_us(pid_t pid)
+{
+    for (int hops = 0; pid > 1 && hops < 1024; hops++, pid = proc_parent(pid))
+        if (pid == getpid())
+            return true;
+    return false;
+}
+
+/* Every thread may have descriptors of its own, and the first one none any more. A program that runs is held as well. */
+static void count_of_process(void *walk, int proc, const char *pid)
+{
+    char path[32];
+    if (!is_init && !is_below_us(atoi(pid)))
+        return;
+    snprintf(path, sizeof path, "%.20s/exe", pid);
+    count_if_deleted(walk, proc, path);
+    proc_each_thread(proc, pid, count_of_thread, walk);
+}
+
+bool disk_walk(int root, uint64_t most, struct disk_count *out, void (*meanwhile)(void))
 {
     struct walk *w = calloc(1, sizeof *w);
     struct stat st;
@@ -216,6 +238,7 @@ bool disk_walk(int root, uint64_t most, struct disk_count *out)
     bool fine = w && top >= 0 && fstat(top, &st) == 0;
     if (fine) {
         w->dev = st.st_dev;
+        w->meanwhile = meanwhile;
         w->count.bytes = (uint64_t)st.st_blocks * 512;
         fine = push(w, top, st.st_ino, 0);
     }
@@ -227,7 +250,7 @@ bool disk_walk(int root, uint64_t most, struct disk_count *out)
             if (l->fd >= 0)
                 leave(l);
         }
-        proc_each(count_descriptors, w);
+        proc_each(count_of_process, w);
         *out = w->count;
     }
     if (top >= 0)

@@ -20,11 +20,53 @@
 #define URGENT_COST 2          /* a third, when the budget may be used up */
 #define WRITERS_US 1000000
 #define TOUCHED_US 1000000
+#define SLOW_US 100000
 
 static void notify(void)
 {
     uint64_t one = 1;
     (void)!write(disk.event_fd, &one, sizeof one);
+}
+
+/* ---- STAT ------------------------------------------------------------------------------------------------- */
+
+static uint64_t counting_since, notified_us;
+
+static void answer_requests(void)
+{
+    pthread_mutex_lock(&disk.lock);
+    struct disk_request *r = disk.requests;
+    disk.requests = NULL;
+    disk.last_request = &disk.requests;
+    pthread_mutex_unlock(&disk.lock);
+    while (r) {
+        struct disk_request *next = r->next;
+        struct buf b = {0};
+        stat_describe(&b, atomic_load(&disk.running_count));
+        pthread_mutex_lock(&disk.lock);
+        buf64(&disk.answers, r->session);
+        buf32(&disk.answers, r->channel);
+        buf32(&disk.answers, (uint32_t)b.len);
+        buf_bytes(&disk.answers, b.p, b.len);
+        pthread_mutex_unlock(&disk.lock);
+        free(b.p);
+        free(r);
+        r = next;
+        notify();
+    }
+}
+
+/* A count may take seconds: who asks hears the last one then, and who waits for this one is to look at the time. */
+static void while_counting(void)
+{
+    uint64_t now = now_us();
+    if (now - counting_since < SLOW_US)
+        return;
+    answer_requests();
+    if (now - notified_us >= SLOW_US) {
+        notified_us = now;
+        notify();
+    }
 }
 
 /* ---- counting --------------------------------------------------------------------------------------------- */
@@ -42,9 +84,11 @@ static void count(void)
     enum disk_source source = DISK_WALK;
     pthread_mutex_lock(&disk.lock);
     struct disk_count most = disk.state.most;
-    bool near = disk.state.flags || disk_was_low() || (most.bytes && disk.state.used.bytes > most.bytes / 4 * 3);
+    bool host_short = disk_was_low() || disk.state.flags & DISK_FROZEN;
+    bool near = disk.state.flags || host_short || (most.bytes && disk.state.used.bytes > most.bytes / 4 * 3);
     pthread_mutex_unlock(&disk.lock);
     uint64_t began = now_us();
+    counting_since = began;
     bool fine = disk_room(&room);
     if (disk_walled(most.bytes) && fine) {
         source = DISK_FILE_SYSTEM;
@@ -53,23 +97,24 @@ static void count(void)
     } else {
         atomic_store(&disk.full, false);
         for (int i = 0; i < 3; i++)
-            if (disk_walk(disk_root(), most.entries ? most.entries + most.entries / 4 + DISK_SLACK_ENTRIES : 0, &used))
+            if (disk_walk(disk_root(), most.entries ? most.entries + most.entries / 4 + DISK_SLACK_ENTRIES : 0, &used, while_counting))
                 break;
     }
-    pid_t pids[DISK_WRITERS_MAX];
-    size_t n = 0;
+    struct disk_suspects suspects = {.writers_n = 0};
     bool crossed = disk_too_much(&used, &most, false);
     if (near || crossed || began - last.writers_us > WRITERS_US) {
-        n = disk_writers(pids, DISK_WRITERS_MAX);
+        suspects.writers_n = disk_writers(suspects.writers, DISK_WRITERS_MAX);
         last.writers_us = began;
     }
+    if (host_short)
+        suspects.hiders_n = disk_hiders(suspects.hiders, DISK_WRITERS_MAX);
     last.at_us = began;
     last.cost_us = now_us() - began;
     last.free = room.bytes_free;
     last.files_free = room.files_free;
     last.known = true;
     pthread_mutex_lock(&disk.lock);
-    disk_publish(&used, source, began, pids, n);
+    disk_publish(&used, source, began, room.bytes_free, &suspects);
     pthread_mutex_unlock(&disk.lock);
     notify();
 }
@@ -113,25 +158,6 @@ static void wait_for_tick(void)
     pthread_cond_timedwait(&disk.wake, &disk.lock, &until);
 }
 
-static void answer_requests(struct disk_request *r)
-{
-    while (r) {
-        struct disk_request *next = r->next;
-        struct buf b = {0};
-        stat_describe(&b, atomic_load(&disk.running_count));
-        pthread_mutex_lock(&disk.lock);
-        buf64(&disk.answers, r->session);
-        buf32(&disk.answers, r->channel);
-        buf32(&disk.answers, (uint32_t)b.len);
-        buf_bytes(&disk.answers, b.p, b.len);
-        pthread_mutex_unlock(&disk.lock);
-        free(b.p);
-        free(r);
-        r = next;
-        notify();
-    }
-}
-
 /* A command runs, or a file request was answered a moment ago. */
 static bool is_active(void) { return atomic_load(&disk.running) || now_us() - atomic_load(&disk.touched_us) < TOUCHED_US; }
 
@@ -151,9 +177,7 @@ void *disk_watch(void *unused)
         }
         if (!disk.poked && !disk.requests)
             wait_for_tick();
-        struct disk_request *asked = disk.requests;
-        disk.requests = NULL;
-        disk.last_request = &disk.requests;
+        bool asked = disk.requests;
         bool now = disk.poked;
         disk.poked = false;
         struct disk_state seen = disk.state;
@@ -172,7 +196,7 @@ void *disk_watch(void *unused)
         }
         if (now || fresh || (limited && is_due(&seen)))
             count();
-        answer_requests(asked);
+        answer_requests();
     }
     return NULL;
 }

@@ -66,20 +66,9 @@ size_t disk_writers(pid_t *pids, size_t max)
     return found;
 }
 
-static pid_t parent_of(pid_t pid)
-{
-    char path[32], text[512];
-    snprintf(path, sizeof path, "/proc/%d/stat", pid);
-    if (proc_read(AT_FDCWD, path, text, sizeof text) <= 0)
-        return 0;
-    const char *end = strrchr(text, ')');
-    int parent;
-    return end && sscanf(end + 1, " %*c %d", &parent) == 1 ? parent : 0;
-}
-
 pid_t disk_shim_of(pid_t pid, const pid_t *shims, size_t n)
 {
-    for (int hops = 0; pid > 1 && hops < 1024; hops++, pid = parent_of(pid))
+    for (int hops = 0; pid > 1 && hops < 1024; hops++, pid = proc_parent(pid))
         for (size_t i = 0; i < n; i++)
             if (shims[i] == pid)
                 return pid;

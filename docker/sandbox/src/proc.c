@@ -24,20 +24,32 @@ struct tree {
     size_t n, cap;
 };
 
-void proc_each(void (*each)(void *context, int proc, const char *pid), void *context)
+/* Closes `dir`. */
+static void each_number(int dir, void (*each)(void *context, int dir, const char *number), void *context)
 {
     char raw[8192] __attribute__((aligned(8)));
     long n;
-    int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    while (proc >= 0 && (n = syscall(SYS_getdents64, proc, raw, sizeof raw)) > 0)
+    while (dir >= 0 && (n = syscall(SYS_getdents64, dir, raw, sizeof raw)) > 0)
         for (long at = 0; at < n;) {
             struct dirent64 *d = (struct dirent64 *)(void *)(raw + at);
             at += d->reclen;
             if (d->name[0] >= '1' && d->name[0] <= '9')
-                each(context, proc, d->name);
+                each(context, dir, d->name);
         }
-    if (proc >= 0)
-        close(proc);
+    if (dir >= 0)
+        close(dir);
+}
+
+void proc_each(void (*each)(void *context, int proc, const char *pid), void *context)
+{
+    each_number(open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC), each, context);
+}
+
+void proc_each_thread(int proc, const char *pid, void (*each)(void *context, int tasks, const char *tid), void *context)
+{
+    char path[32];
+    snprintf(path, sizeof path, "%.20s/task", pid);
+    each_number(openat(proc, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), each, context);
 }
 
 ssize_t proc_read(int at, const char *path, char *text, size_t size)
@@ -48,6 +60,17 @@ ssize_t proc_read(int at, const char *path, char *text, size_t size)
         close(fd);
     text[n > 0 ? n : 0] = 0;
     return n;
+}
+
+pid_t proc_parent(pid_t pid)
+{
+    char path[32], text[512];
+    snprintf(path, sizeof path, "/proc/%d/stat", pid);
+    if (proc_read(AT_FDCWD, path, text, sizeof text) <= 0)
+        return 0;
+    const char *end = strrchr(text, ')');
+    int parent;
+    return end && sscanf(end + 1, " %*c %d", &parent) == 1 ? parent : 0;
 }
 
 static void read_process(void *tree, int proc, const char *name)

@@ -97,6 +97,10 @@ void ring_free(struct ring *r);
 
 /* Calls `each` with every process that /proc shows: its number, and the descriptor of /proc that its files are below. */
 void proc_each(void (*each)(void *context, int proc, const char *pid), void *context);
+/* The same with every thread of a process, and the descriptor of its folder of threads. */
+void proc_each_thread(int proc, const char *pid, void (*each)(void *context, int tasks, const char *tid), void *context);
+/* 0 when there is no such process. */
+pid_t proc_parent(pid_t pid);
 /* Reads a small file of /proc as text, from `at` on, as for openat. Returns its length, or -1; the text always ends. */
 ssize_t proc_read(int at, const char *path, char *text, size_t size);
 
@@ -284,11 +288,11 @@ void disk_running(size_t commands_running);
 bool disk_no_growth(void);
 /* The workspace is a file system of its own, and full. */
 bool disk_full(void);
-/* Above the budget, and what ended at this time may have changed that: the count is not in yet. */
+/* Above the budget, and what ended at this time may have changed that: the count is not in yet. Not for long. */
 bool disk_settling(uint64_t ended_us);
 /* For the file thread: 0, or why nothing may be written. */
 int disk_refusal(void);
-/* For the file thread: bytes were freed or added. Waits for a new count while that decides what may be written. */
+/* For the file thread: bytes were freed or added. Waits, not for long, for a new count while that decides what may be written. */
 void disk_file_changed(void);
 
 /* ---- arguments.c --------------------------------------------------------------------------------------------------- */

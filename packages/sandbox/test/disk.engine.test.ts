@@ -4,8 +4,9 @@ import { extent } from '../../../test/campaign.ts'
 import { DEFAULT_LIMITS } from '../src/limits.ts'
 import type { Sandbox } from '../src/sandbox.ts'
 import type { Sandboxes } from '../src/sandboxes.ts'
-import { sh } from './contract/harness.ts'
+import { finish, newId, sh } from './contract/harness.ts'
 import { type DockerFixture, dockerFixture } from './docker-fixture.ts'
+import { buildHider, HIDING } from './hider.ts'
 import { type OwnEngine, startOwnEngine, whyNoOwnEngine } from './failures/own-engine.ts'
 
 const MiB = 1024 * 1024
@@ -88,6 +89,56 @@ describe('one sandbox', () => {
   })
 })
 
+/** A fifth of them in one directory. */
+const FILES = extent(20_000, 1_000_000)
+const MAKE_FILES = `
+import os
+def some(where, n):
+    os.mkdir(where)
+    for i in range(n): os.close(os.open(f"{where}/{i}", os.O_CREAT))
+some("flat", ${FILES / 5})
+for d in range(${(FILES / 5) * 4} // 1000): some(f"d{d}", 1000)
+`
+
+test(
+  `${FILES} files: STAT answers while they are counted, the budget holds, a list has an end, and stop, start and remove work`,
+  async () => {
+    const fixture = await dockerFixture()
+    try {
+      const sandboxes = fixture.controller({ limits: { ...DEFAULT_LIMITS, diskEntries: FILES + 2_000 } })
+      const sandbox = await sandboxes.acquire('tester')
+      const state = { made: false }
+      const making = sh(sandbox, ['python3', '-c', MAKE_FILES], { timeoutMs: 20 * FOREVER })
+      void making.finally(() => (state.made = true))
+      let asked = 0
+      for (; !state.made; asked += 1) expect((await sandbox.stat()).disk.over).toBe(false)
+      expect(await making).toMatchObject({ cause: 'exited', code: 0, err: '' })
+      expect(asked).toBeGreaterThan(1)
+      // Counting costs at most a part of the CPU, so of so many it is not counted at once.
+      const counted = async (): Promise<number> => (await sandbox.stat()).disk.entries
+      await expect.poll(counted, { timeout: FOREVER }).toBeGreaterThanOrEqual(FILES)
+
+      if (FILES / 5 > 100_000)
+        await expect(sandbox.files.list('flat')).rejects.toThrow('more than 100000 entries')
+      else expect(await sandbox.files.list('flat')).toHaveLength(FILES / 5)
+      const more = 'mkdir more; i=0; while :; do : >more/$((i++)); done'
+      expect((await sh(sandbox, more, { timeoutMs: FOREVER })).cause).toBe('disk_quota')
+      expect(await sh(sandbox, 'echo x >x')).toMatchObject({ cause: 'disk_quota' })
+      expect(await sh(sandbox, 'rm -r more d? d??')).toMatchObject({ cause: 'exited', code: 0 })
+      await expect.poll(async () => (await sandbox.stat()).disk.over, { timeout: FOREVER }).toBe(false)
+      expect(await sh(sandbox, 'echo x >x')).toMatchObject({ cause: 'exited', code: 0 })
+
+      await sandboxes.stop('tester')
+      const again = await sandboxes.acquire('tester')
+      await again.files.remove('flat', { recursive: true })
+      expect(await sh(again, 'ls -d flat x 2>/dev/null')).toMatchObject({ out: 'x\n' })
+    } finally {
+      await fixture.dispose()
+    }
+  },
+  extent(120_000, 1_800_000),
+)
+
 const reason = whyNoOwnEngine()
 describe.skipIf(reason !== undefined)(`a host that runs out of disk${reason ? ` (${reason})` : ''}`, () => {
   let engine: OwnEngine
@@ -100,6 +151,26 @@ describe.skipIf(reason !== undefined)(`a host that runs out of disk${reason ? ` 
     await fixture.dispose()
     await engine.dispose()
   })
+
+  test.each(Object.entries(HIDING))(
+    'below the floor nobody goes on writing unseen: %s',
+    async (_, script) => {
+      const floor = 128 * MiB
+      const sandboxes = fixture.controller({
+        limits: { ...DEFAULT_LIMITS, diskBytes: 2048 * MiB },
+        host: { diskFloor: { bytes: floor, files: 0 }, lookEveryMs: 100 },
+      })
+      const [hider, honest] = await Promise.all([sandboxes.acquire('hider'), sandboxes.acquire('honest')])
+      const reading = await honest.run({ id: newId(), command: 'read x; echo $x', stdin: true })
+      await hider.files.write('hider', await buildHider(fixture.folder))
+      const end = await sh(hider, `chmod 755 hider; ${script}`, { timeoutMs: FOREVER })
+      expect(end).toMatchObject({ cause: 'disk_quota', err: '' })
+      // Ended, it holds nothing any more.
+      await expect.poll(() => sandboxes.hostDisk().open, { timeout: 30_000 }).toBe(false)
+      await reading.writeStdin(Buffer.from('not me\n'))
+      expect((await finish(reading)).out).toBe('not me\n')
+    },
+  )
 
   test('R16 many write below their quota: all are stopped above the floor, and go on when there is space', async () => {
     const users = Array.from({ length: extent(4, 20) }, (_, n) => `user-${n}`)

@@ -9,6 +9,28 @@ const MiB = 1024 * 1024
 const BUDGET = { bytes: 16 * MiB, entries: 500 }
 const FOREVER = 60_000
 
+/** A thread with descriptors of its own writes; the first one, whose descriptors /proc shows for all, has ended. */
+const THREAD_HOLDS = `
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+static char bytes[1 << 16];
+static int writer(void *unused) {
+    int fd = open("hidden", O_RDWR | O_CREAT, 0600);
+    unlink("hidden");
+    for (;;) write(fd, bytes, sizeof bytes);
+}
+int main(void) {
+    char *stack = malloc(1 << 20);
+    clone(writer, stack + (1 << 20), CLONE_VM | CLONE_SIGHAND | CLONE_THREAD | CLONE_FS, NULL);
+    syscall(SYS_exit, 0);
+}
+`
+
 export function diskTests({ it, fixture, ownProcesses }: Suite): void {
   let made: Promise<{ bench: Bench; sandbox: ConnectedSandbox }> | undefined
   /** One sandbox for all of these, with an empty workspace and the budget above. */
@@ -96,6 +118,20 @@ export function diskTests({ it, fixture, ownProcesses }: Suite): void {
     const ended = await sh(sandbox, 'exec 3>gone; rm gone; cat /dev/zero >&3', { timeoutMs: FOREVER })
     expect(ended.cause).toBe('disk_quota')
     await counted(sandbox, (disk) => disk.bytes < MiB && !disk.over)
+  })
+
+  it('a deleted file counts that only a thread holds, or that is the program itself', async () => {
+    const sandbox = await limited()
+    await sandbox.files.write('thread.c', Buffer.from(THREAD_HOLDS))
+    expect(await sh(sandbox, 'gcc -w -pthread -o thread thread.c')).toMatchObject({ code: 0, err: '' })
+    const thread = await sh(sandbox, ['./thread'], { timeoutMs: FOREVER })
+    expect(thread).toMatchObject({ cause: 'disk_quota' })
+    await counted(sandbox, (disk) => disk.bytes < MiB && !disk.over)
+    const large = 'cp /bin/sleep large; head -c 6M /dev/zero >>large; ./large 100 & rm large; echo; wait'
+    const program = await sandbox.run({ id: newId(), command: large, autoAcknowledge: true })
+    await counted(sandbox, (disk) => disk.bytes > 6 * MiB)
+    await program.cancel(0)
+    await finish(program)
   })
 
   // Where others' processes are seen too, a deleted file is known by its path, and none is known as long as this.
