@@ -18,6 +18,7 @@ import type {
   DiskBudget,
   DiskState,
   KnownCommand,
+  OutputOptions,
   RunningCommand,
   RunRequest,
   Sandbox,
@@ -159,7 +160,7 @@ class RemoteSandbox implements ConnectedSandbox {
   async attach(
     id: CommandId,
     from: Partial<Record<CommandStream, number>> = {},
-    options: { autoAcknowledge?: boolean } = {},
+    options: OutputOptions = {},
   ): Promise<RunningCommand | undefined> {
     this.#link.check()
     const bytes = idBytes(id)
@@ -234,19 +235,14 @@ class RemoteSandbox implements ConnectedSandbox {
     return this.#link.rest(wake)
   }
 
-  #command(
-    id: string,
-    options: { autoAcknowledge?: boolean },
-    program: string,
-    cwd: string | undefined,
-  ): RemoteCommand {
-    const autoAcknowledge = options.autoAcknowledge ?? false
+  #command(id: string, options: OutputOptions, program: string, cwd: string | undefined): RemoteCommand {
     const egress = this.#egress?.user
     const command = new RemoteCommand(this.#link, {
       id,
       bootId: this.bootId,
       workspace: this.workspace,
-      autoAcknowledge,
+      autoAcknowledge: options.autoAcknowledge ?? false,
+      lend: options.lend ?? false,
       program,
       cwd,
       ...(egress ? { refusedHosts: () => egress.ended(id) } : {}),

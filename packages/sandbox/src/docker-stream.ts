@@ -1,6 +1,7 @@
 import { Duplex } from 'node:stream'
 
 import { SandboxError } from './errors.ts'
+import { type ByteLender, isByteLender } from './lent-bytes.ts'
 
 const HEADER_BYTES = 8
 
@@ -55,63 +56,95 @@ export interface UnframedOptions {
 
 /**
  * The raw socket of a Docker attach as a plain duplex: stdout without framing is read, writes go through as they are.
- * Back-pressure holds both ways, `end()` half-closes, and either side's destruction is the other's.
+ * Back-pressure holds both ways, `end()` half-closes, and either side's destruction is the other's. Where the socket
+ * lends its bytes, so does the duplex.
  */
-export function unframed(socket: Duplex, options: UnframedOptions = {}): Duplex {
-  const splitter = new DockerStreamSplitter()
-  let waiting: (() => void) | undefined
+export function unframed(socket: Duplex, options: UnframedOptions = {}): Duplex & ByteLender {
+  const stream = new UnframedStream(socket, options)
+  stream.begin()
+  return stream
+}
 
-  const duplex = new Duplex({
-    read() {
-      socket.resume()
-    },
-    write(chunk: Buffer, _encoding, done) {
-      send(() => socket.write(chunk), done)
-    },
-    writev(chunks, done) {
-      send(() => {
-        socket.cork()
-        let more = true
-        for (const { chunk } of chunks) more = socket.write(chunk)
-        socket.uncork()
-        return more
-      }, done)
-    },
-    final(done) {
-      socket.end(() => done())
-    },
-    destroy(error, done) {
-      socket.destroy()
-      waiting?.()
-      done(error)
-    },
-  })
+class UnframedStream extends Duplex implements ByteLender {
+  readonly #socket: Duplex
+  readonly #onStderr: ((bytes: Buffer) => void) | undefined
+  readonly #splitter = new DockerStreamSplitter()
+  #borrower: ((bytes: Buffer) => void) | undefined
+  /** The write that waits for the socket. */
+  #waiting: ((error?: Error | null) => void) | undefined
 
-  function send(write: () => boolean, done: (error?: Error | null) => void): void {
-    if (socket.destroyed) done(new SandboxError('sandbox_lost', 'The stream to the sandbox is closed'))
-    else if (write()) done()
-    else waiting = done
+  constructor(socket: Duplex, { onStderr }: UnframedOptions) {
+    super()
+    this.#socket = socket
+    this.#onStderr = onStderr
   }
 
-  socket.on('drain', () => {
-    const done = waiting
-    waiting = undefined
-    done?.()
-  })
-  socket.on('data', (chunk: Buffer) => {
+  begin(): void {
+    const socket = this.#socket
+    socket.on('drain', () => {
+      const done = this.#waiting
+      this.#waiting = undefined
+      done?.()
+    })
+    if (isByteLender(socket)) socket.lendTo((bytes) => this.#arrived(bytes, true))
+    else socket.on('data', (bytes: Buffer) => this.#arrived(bytes, false))
+    socket.on('end', () => this.push(null))
+    socket.on('error', (error) => this.destroy(error))
+    socket.on('close', () => {
+      if (!this.destroyed && !this.readableEnded && !socket.readableEnded) this.destroy()
+    })
+  }
+
+  lendTo(borrower: (bytes: Buffer) => void): void {
+    for (let bytes: unknown; Buffer.isBuffer((bytes = this.read()));) borrower(bytes)
+    this.#borrower = borrower
+    this.#socket.resume()
+  }
+
+  #arrived(raw: Buffer, lent: boolean): void {
     try {
-      splitter.push(chunk, (stream, bytes) => {
-        if (stream === 'stderr') options.onStderr?.(bytes)
-        else if (!duplex.push(bytes)) socket.pause()
+      this.#splitter.push(raw, (stream, bytes) => {
+        if (stream === 'stderr') this.#onStderr?.(bytes)
+        else if (this.#borrower) this.#borrower(bytes)
+        else if (!this.push(lent ? Buffer.from(bytes) : bytes)) this.#socket.pause()
       })
     } catch (error) {
-      duplex.destroy(error instanceof Error ? error : new Error(String(error)))
+      this.destroy(error instanceof Error ? error : new Error(String(error)))
     }
-  })
-  socket.on('end', () => duplex.push(null))
-  socket.on('error', (error) => duplex.destroy(error))
-  socket.on('close', () => {
-    if (!duplex.destroyed && !duplex.readableEnded && !socket.readableEnded) duplex.destroy()
-  })
-  return duplex
+  }
+
+  override _read(): void {
+    this.#socket.resume()
+  }
+
+  override _write(chunk: Buffer, _encoding: BufferEncoding, done: (error?: Error | null) => void): void {
+    this.#send(() => this.#socket.write(chunk), done)
+  }
+
+  override _writev(chunks: { chunk: Buffer }[], done: (error?: Error | null) => void): void {
+    const socket = this.#socket
+    this.#send(() => {
+      socket.cork()
+      let more = true
+      for (const { chunk } of chunks) more = socket.write(chunk)
+      socket.uncork()
+      return more
+    }, done)
+  }
+
+  override _final(done: () => void): void {
+    this.#socket.end(() => done())
+  }
+
+  override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
+    this.#socket.destroy()
+    this.#waiting?.()
+    done(error)
+  }
+
+  #send(write: () => boolean, done: (error?: Error | null) => void): void {
+    if (this.#socket.destroyed) done(new SandboxError('sandbox_lost', 'The stream to the sandbox is closed'))
+    else if (write()) done()
+    else this.#waiting = done
+  }
 }

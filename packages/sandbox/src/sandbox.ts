@@ -10,7 +10,7 @@ export type CommandId = string
 
 export type CommandStream = 'stdout' | 'stderr'
 
-export interface RunRequest {
+export interface RunRequest extends OutputOptions {
   id: CommandId
   /**
    * The boot that this request was prepared for. A sandbox that was restarted meanwhile refuses it with
@@ -59,11 +59,20 @@ export interface RunRequest {
    * the variables of `env` are for this command only, unless it changes them. 1 to 64 visible ASCII characters.
    */
   session?: string
+}
+
+/** How the output of a command is taken. */
+export interface OutputOptions {
   /**
    * Acknowledge on its own what was taken from `output`, and the end of the command. Without it a command stops after
    * 1 MiB that nobody acknowledged, and an ended one is kept (of 256) until it is. Default false.
    */
   autoAcknowledge?: boolean
+  /**
+   * The bytes of a chunk are lent: they are good until the next chunk is asked for, then their memory is used again. For
+   * very long outputs, which would keep the garbage collector busy otherwise. Default false: each chunk has its own.
+   */
+  lend?: boolean
 }
 
 /** In characters, each 1 to 65,535. */
@@ -274,7 +283,7 @@ export interface Sandbox {
   attach(
     id: CommandId,
     from?: Partial<Record<CommandStream, number>>,
-    options?: { autoAcknowledge?: boolean },
+    options?: OutputOptions,
   ): Promise<RunningCommand | undefined>
   /** Running commands and ended ones that were not acknowledged. */
   commands(): Promise<KnownCommand[]>

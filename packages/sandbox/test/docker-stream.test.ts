@@ -1,11 +1,18 @@
+import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { connect, createServer, type Socket } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { duplexPair } from 'node:stream'
 import { text } from 'node:stream/consumers'
+import { setImmediate as immediate } from 'node:timers/promises'
 
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 
 import { DockerStreamSplitter, unframed } from '../src/docker-stream.ts'
 import { SandboxError } from '../src/errors.ts'
+import { connectLender } from '../src/lent-bytes.ts'
 
 type Piece = [stream: 'stdout' | 'stderr', bytes: Uint8Array]
 
@@ -99,6 +106,56 @@ test('holds the engine back when nobody reads, and lets it go on', async () => {
   await writing
   expect(received).toBe(total)
 })
+
+test('lends what it reads, whatever waited before and however the bytes are cut', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(fc.uint8Array({ minLength: 1, maxLength: 3_000 }), { minLength: 1, maxLength: 12 }),
+      fc.array(fc.nat(), { maxLength: 20 }),
+      fc.nat({ max: 12 }),
+      async (pieces, places, borrowedAfter) => {
+        const bytes = Buffer.concat(pieces.map((piece) => framed(['stdout', piece])))
+        const cuts = [0, ...places.map((place) => place % bytes.length), bytes.length].toSorted(
+          (a, b) => a - b,
+        )
+        await using engine = await listening((socket) => void dribble(socket, bytes, cuts))
+        const socket = connectLender((onread) => connect({ path: engine.path, onread }))
+        socket.pause()
+        const stream = unframed(socket)
+        const seen: Buffer[] = []
+        for (let i = 0; i < borrowedAfter; i += 1) await immediate()
+        stream.lendTo((lent) => seen.push(Buffer.from(lent)))
+        stream.resume()
+        await once(stream, 'end')
+        expect(Buffer.concat(seen)).toEqual(Buffer.concat(pieces))
+      },
+    ),
+    { numRuns: 25 },
+  )
+})
+
+/** A server on a socket of its own. */
+async function listening(serve: (socket: Socket) => void): Promise<AsyncDisposable & { path: string }> {
+  const folder = await mkdtemp(join(tmpdir(), 'sandlot-lend-'))
+  const path = join(folder, 'engine.sock')
+  const server = createServer(serve).listen(path)
+  await once(server, 'listening')
+  return {
+    path,
+    async [Symbol.asyncDispose]() {
+      server.close()
+      await rm(folder, { recursive: true })
+    },
+  }
+}
+
+async function dribble(socket: Socket, bytes: Buffer, cuts: number[]): Promise<void> {
+  for (const [i, end] of cuts.slice(1).entries()) {
+    socket.write(bytes.subarray(cuts[i], end))
+    await immediate()
+  }
+  socket.end()
+}
 
 test('ends with a typed error when the framing breaks', async () => {
   const [ours, engine] = duplexPair()

@@ -39,7 +39,12 @@ export async function gigabyte({ sandboxes, docker }: BenchContext): Promise<Res
       name: 'Sandlot',
       once: () =>
         rate(async () => {
-          const command = await sandbox.run({ id: newId(), command: PRINT, autoAcknowledge: true })
+          const command = await sandbox.run({
+            id: newId(),
+            command: PRINT,
+            autoAcknowledge: true,
+            lend: true,
+          })
           let bytes = 0
           for await (const chunk of command.output) bytes += chunk.data.length
           await command.exit

@@ -28,6 +28,8 @@ export interface CommandOptions {
   bootId: string
   /** Acknowledge on its own what the consumer has taken. */
   autoAcknowledge: boolean
+  /** As in `OutputOptions`. */
+  lend: boolean
   /** For messages. */
   program: string
   cwd?: string | undefined
@@ -66,7 +68,7 @@ export class RemoteCommand implements RunningCommand, Channel {
     this.#link = link
     this.#options = options
     this.#channel = link.open(this)
-    this.#output = new OutputQueue((chunk) => this.#taken(chunk))
+    this.#output = new OutputQueue((stream, upto) => this.#taken(stream, upto), options.lend)
     this.#stdin = new StdinWriter(link, this.#channel)
     this.started = this.#settleStart.promise
     this.exit = this.#settleExit.promise
@@ -169,7 +171,7 @@ export class RemoteCommand implements RunningCommand, Channel {
     state.take(offset, bytes)
     if (this.#exit && state.received > this.#exit.bytes[stream])
       throw new SandboxError('protocol', 'sbxd sent more output than it counted')
-    this.#output.push({ stream, offset, data: bytes })
+    this.#output.push(stream, offset, bytes)
     this.#maybeFinish()
   }
 
@@ -224,12 +226,12 @@ export class RemoteCommand implements RunningCommand, Channel {
     else this.#settleStart.reject(startError(errno, stage, this.#options))
   }
 
-  #taken(chunk: OutputChunk): void {
-    const state = this.#streams[chunk.stream]
-    state.done(chunk.offset + chunk.data.length)
+  #taken(stream: CommandStream, upto: number): void {
+    const state = this.#streams[stream]
+    state.done(upto)
     if (this.#options.autoAcknowledge && this.#over)
       this.acknowledge({ stdout: this.#streams.stdout.taken, stderr: this.#streams.stderr.taken })
-    if (state.taken + this.#credit - state.limit < this.#credit / 4) return
+    if (state.taken + this.#credit - state.limit < this.#credit / 2) return
     if (state.taken >= 4 * this.#credit) this.#credit = Math.min(2 * this.#credit, MOST_CREDIT_BYTES)
     this.#grantMore()
   }

@@ -1,6 +1,7 @@
 import type { Duplex } from 'node:stream'
 
 import { SandboxError } from '../errors.ts'
+import { isByteLender } from '../lent-bytes.ts'
 import { FrameDecoder, type FrameSink } from '../protocol/decoder.ts'
 import { type CrcStarts, encodeFrame, type FrameHeader, FrameType } from '../protocol/frames.ts'
 import type { Welcome } from './handshake.ts'
@@ -9,6 +10,7 @@ import { Heartbeat } from './heartbeat.ts'
 /** What one channel does with its frames. Throwing a `SandboxError` closes the connection. */
 export interface Channel {
   frame(type: number, flags: number, payload: Buffer): void
+  /** The bytes are only valid during the call. */
   data(flags: number, offset: number, bytes: Buffer): void
   /** The connection is gone; nothing will come any more. */
   lost(error: SandboxError): void
@@ -67,13 +69,14 @@ export class Link implements FrameSink {
     this.closed = new Promise((resolve) => {
       this.#resolveClosed = resolve
     })
-    stream.on('data', (chunk: Buffer) => this.#receive(chunk))
     stream.on('end', () => this.#end(lost('The sandbox closed its stream')))
     stream.on('close', () => this.#end(lost('The stream to the sandbox was closed')))
     stream.on('error', (cause) => this.#end(lost('The stream to the sandbox broke', cause)))
     if (heartbeatMs > 0) this.#heartbeat = this.#beating(heartbeatMs)
     if (stream.destroyed) queueMicrotask(() => this.#end(lost('The stream to the sandbox was closed')))
     if (welcome.rest.length > 0) this.#receive(welcome.rest)
+    if (isByteLender(stream)) stream.lendTo((bytes) => this.#receive(bytes))
+    else stream.on('data', (bytes: Buffer) => this.#receive(bytes))
     stream.resume()
   }
 
@@ -225,6 +228,7 @@ export class Link implements FrameSink {
     this.#channels.set(channel, this.#inward(channel, payload))
   }
 
+  /** The bytes may be lent: whoever keeps some copies them. */
   #receive(chunk: Buffer): void {
     this.#heartbeat?.heard()
     if (this.#ended) return

@@ -1,67 +1,53 @@
 import type { CommandStream, OutputChunk } from '../sandbox.ts'
+import { ByteRing } from './byte-ring.ts'
 
-/** Above so many chunks small pieces are gathered, so that a flood of them costs no more than its bytes. */
+/** Above so many runs a stream's next bytes join its last run, so that a flood of tiny pieces costs no more than its bytes. */
 const MANY = 256
-const GATHERED = 16_384
-const SMALL = 4_096
+/** What is handed over at once. */
+const MOST_BYTES = 256 * 1024
 
-/** A chunk that still has room behind its data. */
-interface Gathering {
-  chunk: OutputChunk
-  buffer: Buffer
+/** Bytes of one stream that arrived one after the other and wait in its ring. */
+interface Run {
+  stream: CommandStream
+  offset: number
+  length: number
 }
 
 /**
  * A queue between the connection and whoever iterates. Bounded by the credit that was granted for it, so it has no
  * limit of its own. `onTaken` is called when the consumer comes for the next chunk, hence is done with this one. The
- * order is that of arrival, per stream always, between streams until more than `MANY` chunks wait.
+ * order is that of arrival, per stream always, between streams until more than `MANY` runs wait. With `lend` a chunk's
+ * bytes are the queue's own and are used again after `onTaken`; otherwise each chunk has its own.
  */
 export class OutputQueue implements AsyncIterable<OutputChunk> {
-  readonly #chunks: OutputChunk[] = []
-  readonly #gathering: Partial<Record<CommandStream, Gathering>> = {}
-  readonly #onTaken: (chunk: OutputChunk) => void
+  readonly #runs: Run[] = []
+  readonly #last: Partial<Record<CommandStream, Run>> = {}
+  readonly #rings: Record<CommandStream, ByteRing> = { stdout: new ByteRing(), stderr: new ByteRing() }
+  readonly #onTaken: (stream: CommandStream, upto: number) => void
+  readonly #lend: boolean
   #wake: (() => void) | undefined
   #ended = false
   #error: Error | undefined
   #iterated = false
 
-  constructor(onTaken: (chunk: OutputChunk) => void) {
+  constructor(onTaken: (stream: CommandStream, upto: number) => void, lend = false) {
     this.#onTaken = onTaken
+    this.#lend = lend
   }
 
-  push(chunk: OutputChunk): void {
-    if (this.#chunks.length > MANY && chunk.data.length < SMALL) this.#gather(chunk)
+  /** Copies the bytes. */
+  push(stream: CommandStream, offset: number, bytes: Uint8Array): void {
+    this.#rings[stream].add(bytes)
+    const last = this.#last[stream]
+    // Not over the gap of a cut output, and in front of what came meanwhile only when that is very much.
+    const joins = last !== undefined && last.offset + last.length === offset
+    if (joins && (last === this.#runs.at(-1) || this.#runs.length > MANY)) last.length += bytes.length
     else {
-      // What comes later must not get in front of this one.
-      delete this.#gathering[chunk.stream]
-      this.#chunks.push(chunk)
+      const run = { stream, offset, length: bytes.length }
+      this.#last[stream] = run
+      this.#runs.push(run)
     }
     this.#wake?.()
-  }
-
-  #gather({ stream, offset, data }: OutputChunk): void {
-    const last = this.#gathering[stream]
-    if (last) {
-      const { chunk, buffer } = last
-      const used = chunk.data.length
-      // Not after the gap of a cut output.
-      if (chunk.offset + used === offset && used + data.length <= buffer.length) {
-        buffer.set(data, used)
-        chunk.data = buffer.subarray(0, used + data.length)
-        return
-      }
-    }
-    const buffer = Buffer.allocUnsafe(GATHERED)
-    buffer.set(data)
-    const chunk = { stream, offset, data: buffer.subarray(0, data.length) }
-    this.#gathering[stream] = { chunk, buffer }
-    this.#chunks.push(chunk)
-  }
-
-  #next(): OutputChunk | undefined {
-    const chunk = this.#chunks.shift()
-    if (chunk && this.#gathering[chunk.stream]?.chunk === chunk) delete this.#gathering[chunk.stream]
-    return chunk
   }
 
   /** No more chunks; what is queued is still delivered, then the error is thrown, if any. */
@@ -75,10 +61,13 @@ export class OutputQueue implements AsyncIterable<OutputChunk> {
     if (this.#iterated) throw new Error('The output of a command can be iterated only once')
     this.#iterated = true
     for (;;) {
-      const chunk = this.#next()
-      if (chunk) {
-        yield chunk
-        this.#onTaken(chunk)
+      const run = this.#runs[0]
+      if (run) {
+        const { stream, offset } = run
+        const bytes = this.#rings[stream].front(Math.min(run.length, MOST_BYTES))
+        yield { stream, offset, data: this.#lend ? bytes : Buffer.from(bytes) }
+        this.#drop(run, bytes.length)
+        this.#onTaken(stream, offset + bytes.length)
       } else if (this.#ended) {
         if (this.#error) throw this.#error
         return
@@ -89,5 +78,14 @@ export class OutputQueue implements AsyncIterable<OutputChunk> {
         this.#wake = undefined
       }
     }
+  }
+
+  #drop(run: Run, bytes: number): void {
+    this.#rings[run.stream].drop(bytes)
+    run.offset += bytes
+    run.length -= bytes
+    if (run.length > 0) return
+    this.#runs.shift()
+    if (this.#last[run.stream] === run) delete this.#last[run.stream]
   }
 }

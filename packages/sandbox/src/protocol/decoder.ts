@@ -4,7 +4,7 @@ import { FrameType, type FrameHeader, HEADER_BYTES, readHeader } from './frames.
 export interface FrameSink {
   /** A whole frame, any type but DATA. `payload` is only valid during the call. */
   frame(header: FrameHeader, payload: Buffer): void
-  /** A piece of a DATA frame, as it arrived; a frame may come in several pieces, never with a gap. */
+  /** A piece of a DATA frame, as it arrived; a frame may come in several pieces, never with a gap. `bytes` is only valid during the call. */
   data(header: FrameHeader, offset: number, bytes: Buffer): void
 }
 

@@ -1,9 +1,11 @@
 import http, { type IncomingMessage } from 'node:http'
 import https from 'node:https'
-import type { Socket } from 'node:net'
+import { connect as connectNet, isIP, type Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
+import { connect as connectTls } from 'node:tls'
 
 import { SandboxError } from '../../errors.ts'
+import { type ByteLender, connectLender } from '../../lent-bytes.ts'
 import type { EngineAddress } from './connection.ts'
 
 /** An HTTP answer that is not the one asked for. Same fields as dockerode's errors, so one function reads both. */
@@ -45,7 +47,7 @@ export function pingVersion(address: EngineAddress, signal: AbortSignal): Promis
 
 /**
  * Attach to a container's stdin and stdout and hand over the raw socket of the upgrade, with Docker's own framing
- * still on what is read. Not through docker-modem, whose hijack sends its JSON options into the container's stdin and
+ * still on what is read; it can lend its bytes. Not through docker-modem, whose hijack sends its JSON options into the container's stdin and
  * whose duplex knows no back-pressure. `signal` ends only the opening; a stream that is open is its owner's.
  */
 export function attach(
@@ -53,18 +55,19 @@ export function attach(
   apiVersion: string,
   id: string,
   signal: AbortSignal,
-): Promise<Socket> {
+): Promise<Socket & ByteLender> {
   const path = `/v${apiVersion}/containers/${encodeURIComponent(id)}/attach?stream=1&stdin=1&stdout=1&stderr=1`
   return new Promise((resolve, reject) => {
-    const request = open(
-      address,
-      'POST',
+    const socket = connect(address)
+    const request = http.request({
+      method: 'POST',
       path,
-      { Connection: 'Upgrade', Upgrade: 'tcp', 'Content-Length': '0' },
+      headers: { Host: 'docker', Connection: 'Upgrade', Upgrade: 'tcp', 'Content-Length': '0' },
       signal,
-    )
+      createConnection: () => socket,
+    })
     request.on('error', reject)
-    request.on('upgrade', (_response: IncomingMessage, socket: Socket, head: Buffer) => {
+    request.on('upgrade', (_response: IncomingMessage, _socket: Socket, head: Buffer) => {
       if (head.length > 0) socket.unshift(head)
       socket.setTimeout(0)
       socket.setNoDelay(true)
@@ -75,6 +78,16 @@ export function attach(
       refusal(response).then(reject, reject)
     })
     request.end()
+  })
+}
+
+function connect(address: EngineAddress): Socket & ByteLender {
+  return connectLender((onread) => {
+    if (address.kind === 'unix') return connectNet({ path: address.socketPath, onread })
+    const { host, port, tls } = address
+    if (!tls) return connectNet({ host, port, onread })
+    const options = { host, port, ...(isIP(host) ? {} : { servername: host }), ...tls, onread }
+    return connectTls(options)
   })
 }
 

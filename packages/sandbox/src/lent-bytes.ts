@@ -1,0 +1,48 @@
+import type { Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
+
+/**
+ * A stream that can hand out what it reads without a buffer for each piece. Node makes one for every read, and what lies
+ * outside the heap has it collect garbage 25 times for a gigabyte.
+ */
+export interface ByteLender {
+  /**
+   * Once, instead of `data` events: what waits comes at once, what arrives later as it arrives, also when it was paused. The bytes are good
+   * during the call. There is no back-pressure: the borrower bounds what may come in another way.
+   */
+  lendTo(borrower: (bytes: Buffer) => void): void
+}
+
+export function isByteLender<S extends Duplex>(stream: S): stream is S & ByteLender {
+  return 'lendTo' in stream && typeof stream.lendTo === 'function'
+}
+
+/** Every socket reads into this: whatever arrives is dealt with before the next read of any. */
+const SHARED = Buffer.allocUnsafeSlow(256 * 1024)
+
+/** For `net.connect` and `tls.connect`. */
+interface OnRead {
+  buffer: Uint8Array
+  callback: (bytes: number, buffer: Uint8Array) => boolean
+}
+
+/** Connect a socket that can lend. Until `lendTo` is called it is like any other, so that an HTTP client can open an upgrade on it. */
+export function connectLender(connect: (onread: OnRead) => Socket): Socket & ByteLender {
+  let borrower: ((bytes: Buffer) => void) | undefined
+  const socket = connect({
+    buffer: SHARED,
+    callback(length) {
+      const bytes = SHARED.subarray(0, length)
+      if (!borrower) return socket.push(Buffer.from(bytes))
+      borrower(bytes)
+      return true
+    },
+  })
+  return Object.assign(socket, {
+    lendTo(take: (bytes: Buffer) => void) {
+      for (let bytes: unknown; Buffer.isBuffer((bytes = socket.read()));) take(bytes)
+      borrower = take
+      socket.resume()
+    },
+  })
+}
