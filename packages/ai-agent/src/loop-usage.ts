@@ -14,7 +14,9 @@ export function usageEvent(
 ): SessionEvent | undefined {
   if (usage.input === undefined && usage.output === undefined) return undefined
   const cost = costOf(usage, model.price)
-  const before = ctx.log().reduce((sum, event) => sum + (metaOf(event).cost ?? 0), 0)
+  const counted = ctx.log().filter((event) => metaOf(event).usage !== undefined)
+  const before = counted.reduce((sum, event) => sum + (metaOf(event).cost ?? 0), 0)
+  const allKnown = cost !== undefined && counted.every((event) => metaOf(event).cost !== undefined)
   const fields = {
     promptId: ctx.promptId,
     turn,
@@ -26,8 +28,8 @@ export function usageEvent(
     sessionUpdate: 'usage_update',
     used: (usage.input ?? 0) + (usage.output ?? 0),
     size: model.contextWindow,
-    // ACP means the whole session.
-    ...(cost === undefined ? {} : { cost: { amount: before + cost, currency: 'USD' } }),
+    // ACP means the whole session: a sum without what nobody knows would be too small.
+    ...(!allKnown ? {} : { cost: { amount: before + cost, currency: 'USD' } }),
     _meta: makeMeta(fields, ctx.now()),
   }
 }

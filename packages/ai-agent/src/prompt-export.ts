@@ -9,6 +9,7 @@ import { makeScrubber } from '@sandlot/shared/scrub'
 import { type ExecutionResult, executionResults, promptEndOf } from './history.ts'
 import { turnsOf } from './history-items.ts'
 import { modelMessages } from './history-messages.ts'
+import { spentBy } from './limits/budgets.ts'
 import type { ModelMessage } from './model/model.ts'
 import { type RequestFrame, bodyOf, digestOf } from './replay/mark.ts'
 import { requestAt } from './replay/replay.ts'
@@ -39,7 +40,7 @@ export interface PromptExport {
   startedAt: number
   endedAt: number | null
   reason: string | null
-  /** Summed over the answers, as the provider counted; cost in US dollars, null where no price was known. */
+  /** Summed over the answers, as the provider counted; cost in US dollars, null where that of an answer is not known. */
   usage: TokenUsage
   cost: number | null
   /** What the model had been told by the end, the system prompt first: of this prompt and of those before it. */
@@ -74,7 +75,7 @@ export function exportPrompt(
   if (first === undefined) return undefined
   const begun = events.map(sandlotEventOf).find((event) => event?.type === 'prompt_started')
   const end = promptEndOf(log, promptId)
-  const costs = events.flatMap((event) => metaOf(event).cost ?? [])
+  const spent = spentBy(log, promptId)
   const scrub = makeScrubber([])
   const asked = events.flatMap((event) => requestOf(log, event, frames))
   const latest = asked.at(-1)
@@ -89,7 +90,7 @@ export function exportPrompt(
     endedAt: end === undefined ? null : metaOf(log[last] ?? first).at,
     reason: end?.reason ?? null,
     usage: usageOf(events),
-    cost: costs.length === 0 ? null : costs.reduce((sum, one) => sum + one, 0),
+    cost: spent.unpriced > 0 || spent.tokens === 0 ? null : spent.cost,
     messages,
     frames: hidden(Object.fromEntries(used), scrub) as PromptExport['frames'],
     requests: [],

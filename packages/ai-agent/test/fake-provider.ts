@@ -151,8 +151,8 @@ async function play(answer: FakeAnswer, outgoing: ServerResponse): Promise<void>
 // ── Answers ─────────────────────────────────────────────────────────────────────────────────────────────
 
 export interface FakeUsage {
-  prompt_tokens: number
-  completion_tokens: number
+  prompt_tokens?: number
+  completion_tokens?: number
   [key: string]: unknown
 }
 

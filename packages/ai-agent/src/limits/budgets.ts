@@ -29,22 +29,37 @@ export interface Spent {
 
 export interface PromptSpent extends Spent {
   calls: number
+  /** Answers of which nobody knows what they cost. */
+  unpriced: number
   /** Epoch milliseconds; undefined when the log has no beginning of it. */
   startedAt: number | undefined
 }
 
 export function spentBy(log: readonly SessionEvent[], promptId: string): PromptSpent {
-  const spent: PromptSpent = { calls: 0, tokens: 0, cost: 0, startedAt: undefined }
+  const spent: PromptSpent = { calls: 0, tokens: 0, cost: 0, unpriced: 0, startedAt: undefined }
+  const priced = new Map<number | undefined, boolean>()
   for (const event of log) {
     const meta = metaOf(event)
     if (meta.promptId !== promptId) continue
+    if (isOfAnswer(event) && !priced.has(meta.turn)) priced.set(meta.turn, false)
     if (event.sessionUpdate === 'tool_call') spent.calls++
     if (sandlotEventOf(event)?.type === 'prompt_started') spent.startedAt = meta.at
-    if (event.sessionUpdate !== 'usage_update') continue
+    // Without counts it only says how full the window is.
+    if (event.sessionUpdate !== 'usage_update' || meta.usage === undefined) continue
+    priced.set(meta.turn, meta.cost !== undefined)
     spent.tokens += (meta.usage?.input ?? 0) + (meta.usage?.output ?? 0)
     spent.cost += meta.cost ?? 0
   }
+  spent.unpriced = [...priced.values()].filter((known) => !known).length
   return spent
+}
+
+function isOfAnswer({ sessionUpdate }: SessionEvent): boolean {
+  return (
+    sessionUpdate === 'agent_message_chunk' ||
+    sessionUpdate === 'agent_thought_chunk' ||
+    sessionUpdate === 'tool_call'
+  )
 }
 
 /** The sentence with which a prompt ends that has used up what it may, before its next request; else undefined. */
@@ -54,8 +69,15 @@ export function overBudget(spent: PromptSpent, budgets: Budgets, now: number): s
   if (tokens !== undefined && spent.tokens >= tokens)
     return ended(`${number(tokens)} tokens, the limit for one message`)
   if (cost !== undefined && spent.cost >= cost) return ended(`${dollars(cost)}, the limit for one message`)
+  // What is not known is not nothing: a limit that cannot be kept ends it too.
+  const most = cost ?? budgets.costPerDay
+  if (most !== undefined && spent.unpriced > 0) return unknownCost(most)
   if (promptMs !== undefined && isLate(spent, promptMs, now)) return ended(timeText(promptMs))
   return undefined
+}
+
+function unknownCost(most: number): string {
+  return `Stopped, because nobody knows what the last answer cost: the provider did not count its tokens, and there is a limit of ${dollars(most)}. Whoever runs Sandlot can limit calls or time instead.`
 }
 
 /** The same for what its user has used up today, in all sessions. */

@@ -30,12 +30,12 @@ export function priceOf(model: string, own: Record<string, Price> = {}): Price |
 }
 
 /**
- * US dollars of one answer, or undefined without a price or a count. Cached tokens are part of the input. Reasoning is part of the
+ * US dollars of one answer, or undefined without a price, or where not both input and output were counted. Cached tokens are part of the input. Reasoning is part of the
  * output where the provider counts it so; where it is more than the output, it was counted beside it.
  */
 export function costOf(usage: TokenUsage, price: Price | undefined): number | undefined {
-  if (price === undefined || (usage.input === undefined && usage.output === undefined)) return undefined
-  const { input = 0, output = 0 } = usage
+  const { input, output } = usage
+  if (price === undefined || input === undefined || output === undefined) return undefined
   const cached = Math.min(usage.cached ?? 0, input)
   const reasoning = usage.reasoning ?? 0
   const words = reasoning > output ? output : output - reasoning

@@ -3,11 +3,11 @@ import { makeSandlotEvent, type SessionEvent } from '@sandlot/shared/events'
 import { describe, expect, test } from 'vitest'
 import { callOverBudget, overBudget, overDay, spentBy, startOfDay } from '../../src/limits/budgets.ts'
 import { AgentBench, ask, happened, newSession } from '../agent-fixture.ts'
-import { textAnswer } from '../fake-provider.ts'
+import { textAnswer, toolCalls } from '../fake-provider.ts'
 import { play } from '../scripts/run-script.ts'
 import { call, calls, says, startOf } from '../scripts/words.ts'
 
-const spent = { calls: 3, tokens: 100, cost: 0.5, startedAt: 1_000 }
+const spent = { calls: 3, tokens: 100, cost: 0.5, unpriced: 0, startedAt: 1_000 }
 
 describe('budgets', () => {
   test.each([
@@ -53,7 +53,39 @@ describe('budgets', () => {
       usage('p'),
       usage('other', 9),
     ]
-    expect(spentBy(log, 'p')).toEqual({ calls: 0, tokens: 24, cost: 0.25, startedAt: 7 })
+    expect(spentBy(log, 'p')).toEqual({ calls: 0, tokens: 24, cost: 0.25, unpriced: 1, startedAt: 7 })
+  })
+
+  test('what nobody counted is not nothing: with a limit in dollars it ends the prompt, with a sentence', () => {
+    const unknown = { ...spent, cost: 0, unpriced: 1 }
+    expect(overBudget(unknown, { cost: 2 }, 0)).toMatch(/nobody knows.*\$2\.00.*limit calls or time/)
+    expect(overBudget(unknown, { costPerDay: 2 }, 0)).toMatch(/nobody knows/)
+    expect(overBudget(unknown, { calls: 100, tokens: 1_000 }, 0)).toBeUndefined()
+  })
+
+  test.each([
+    ['no counts', null, 'budget'],
+    ['only what came out', { completion_tokens: 4 }, 'budget'],
+    ['both', { prompt_tokens: 10, completion_tokens: 4 }, 'completed'],
+  ] as const)('a provider that says %s of an answer, and a limit in dollars', async (_, usage, reason) => {
+    const model = { name: 'priced', price: { input: 1, output: 1 } }
+    await using bench = await AgentBench.start([
+      toolCalls([{ id: 'c', name: 'echo', args: { text: 'x' } }], { usage }),
+      textAnswer('done', { usage: { prompt_tokens: 1, completion_tokens: 1 } }),
+    ])
+    const core = await bench.core({
+      wrap: (parts) => ({
+        ...parts,
+        model: { ...parts.model, ...model },
+        limitsOf: () => ({ maxTurns: 10, budgets: { cost: 5 } }),
+      }),
+    })
+    const session = await newSession(core)
+    await ask(session, 'go')
+    expect(happened(session.log, 'prompt_ended')).toMatchObject([{ reason }])
+    expect(JSON.stringify(session.log).includes('nobody knows what the last answer cost')).toBe(
+      reason === 'budget',
+    )
   })
 
   test('a day begins at midnight UTC', () => {
