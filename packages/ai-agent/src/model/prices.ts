@@ -3,8 +3,9 @@ import type { TokenUsage } from '@sandlot/shared/event-meta'
 import type { Price } from './model.ts'
 
 /**
- * US dollars for a million tokens, of the ordinary (not batch, not priority) service, as they were known in September 2025 and not
- * compared with the providers' pages since. Prices change: what matters to you, set yourself.
+ * US dollars for a million tokens, of the ordinary (not batch, not priority) service. In November 2026 they agreed with public tables
+ * that others had made between March and August 2026; nobody has compared them with the provider's own pages. Prices change:
+ * what matters to you, set yourself.
  */
 export const PRICES: Record<string, Price> = {
   'gpt-5': { input: 1.25, cached: 0.125, output: 10 },
