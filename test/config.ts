@@ -1,4 +1,5 @@
 import { randomInt } from 'node:crypto'
+import { join } from 'node:path'
 
 /** What a test run was started with. `./sandlot test` always gives a seed, the same for every file. */
 export function testConfig(): { seed: number; full: boolean } {
@@ -8,5 +9,16 @@ export function testConfig(): { seed: number; full: boolean } {
   return {
     seed: seed === undefined ? randomInt(2 ** 31 - 1) : Number(seed),
     full: process.env['SANDLOT_TEST_FULL'] === 'true',
+  }
+}
+
+/**
+ * What a Node process of a test gets of this environment, when it is started with nothing else of it. The cache of
+ * compiled sources halves what a start costs; Node knows by their bytes when they have changed.
+ */
+export function nodeEnvironment(): { PATH: string; NODE_COMPILE_CACHE: string } {
+  return {
+    PATH: process.env['PATH'] ?? '',
+    NODE_COMPILE_CACHE: join(import.meta.dirname, '../node_modules/.cache/node-compile'),
   }
 }

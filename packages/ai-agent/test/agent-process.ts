@@ -12,6 +12,7 @@ import {
   methods,
 } from '@agentclientprotocol/sdk'
 import type { SessionEvent } from '@sandlot/shared/events'
+import { nodeEnvironment } from '../../../test/config.ts'
 import { WebSocket } from 'ws'
 import { webSocketStream } from '../src/acp/web-socket-stream.ts'
 
@@ -58,7 +59,7 @@ export function agentCommand(
     command: process.execPath,
     args: ['--conditions=sandlot-source', MAIN, ...args],
     env: {
-      PATH: process.env['PATH'] ?? '',
+      ...nodeEnvironment(),
       SANDLOT_DATA: folder,
       DOCKER_HOST: NO_ENGINE,
       SANDLOT_SANDBOX_POOL: '0',

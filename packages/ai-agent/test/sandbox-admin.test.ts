@@ -7,6 +7,7 @@ import { promisify } from 'node:util'
 import { lockFile } from '@sandlot/storage/lock'
 import { openSessionStore } from '@sandlot/storage/sessions/sqlite'
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import { nodeEnvironment } from '../../../test/config.ts'
 import { deploymentKeys } from '../src/keys.ts'
 
 const program = join(import.meta.dirname, '../src/sandbox-admin.ts')
@@ -22,7 +23,7 @@ async function admin(...args: string[]): Promise<unknown> {
     process.execPath,
     ['--conditions=sandlot-source', program, ...args],
     {
-      env: { PATH: process.env['PATH'], SANDLOT_DATA: folder, SANDLOT_SANDBOX: 'local-process' },
+      env: { ...nodeEnvironment(), SANDLOT_DATA: folder, SANDLOT_SANDBOX: 'local-process' },
     },
   )
   return JSON.parse(stdout)

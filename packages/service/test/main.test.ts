@@ -5,6 +5,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import { nodeEnvironment } from '../../../test/config.ts'
 
 const MAIN = join(import.meta.dirname, '../src/main.ts')
 let folder: string
@@ -20,7 +21,7 @@ interface Running {
 
 function start(env: Record<string, string>): Running {
   const child = spawn(process.execPath, ['--conditions=sandlot-source', MAIN], {
-    env: { PATH: process.env['PATH'] ?? '', SANDLOT_DATA: folder, LOG_LEVEL: 'info', PORT: '0', ...env },
+    env: { ...nodeEnvironment(), SANDLOT_DATA: folder, LOG_LEVEL: 'info', PORT: '0', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   started.push(child)

@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
+import { nodeEnvironment } from '../../../../test/config.ts'
 import type { ChildTask } from './child.ts'
 
 const CHILD = join(import.meta.dirname, 'child.ts')
@@ -11,7 +12,7 @@ const CHILD = join(import.meta.dirname, 'child.ts')
 export async function liveAndDie(task: ChildTask): Promise<boolean> {
   const child = spawn(process.execPath, ['--conditions=sandlot-source', CHILD, JSON.stringify(task)], {
     stdio: ['ignore', 'ignore', 'pipe'],
-    env: { PATH: process.env['PATH'] },
+    env: nodeEnvironment(),
   })
   const [complaints, [code, signal]] = await Promise.all([text(child.stderr), once(child, 'close')])
   if (signal === 'SIGKILL') return true

@@ -3,6 +3,7 @@ import { execFile } from 'node:child_process'
 import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { nodeEnvironment } from '../../../../test/config.ts'
 import { AgentBench, ask, newSession } from '../agent-fixture.ts'
 import { textAnswer } from '../fake-provider.ts'
 
@@ -10,12 +11,17 @@ const PROGRAM = join(import.meta.dirname, '../../src/replay/program.ts')
 
 function run(...args: string[]): Promise<{ code: number; out: string }> {
   return new Promise((resolve) => {
-    execFile(process.execPath, ['--conditions=sandlot-source', PROGRAM, ...args], (error, stdout, stderr) => {
-      resolve({
-        code: typeof error?.code === 'number' ? error.code : error === null ? 0 : -1,
-        out: stdout + stderr,
-      })
-    })
+    execFile(
+      process.execPath,
+      ['--conditions=sandlot-source', PROGRAM, ...args],
+      { env: nodeEnvironment() },
+      (error, stdout, stderr) => {
+        resolve({
+          code: typeof error?.code === 'number' ? error.code : error === null ? 0 : -1,
+          out: stdout + stderr,
+        })
+      },
+    )
   })
 }
 

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import { nodeEnvironment } from '../../../../test/config.ts'
 import { openSqliteReader } from '../../src/sqlite-file.ts'
 import { openSessionStore } from '../../src/sessions/sqlite.ts'
 import { message } from './crash-message.ts'
@@ -21,6 +22,7 @@ afterEach(() => rmSync(folder, { recursive: true }))
 async function runAndKill(path: string, lines: number): Promise<{ event: number; output: number }> {
   const child = spawn(process.execPath, ['--conditions=sandlot-source', CHILD, path], {
     stdio: ['ignore', 'pipe', 'pipe'],
+    env: nodeEnvironment(),
   })
   let said = ''
   child.stdout.setEncoding('utf8').on('data', (data: string) => {
