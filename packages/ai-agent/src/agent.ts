@@ -40,7 +40,7 @@ import { lookAtJobs } from './tools/background/ends.ts'
 import { allowHost } from './tools/allow-host.ts'
 import { builtinTools } from './tools/builtin/index.ts'
 import { SHUTDOWN } from './tools/call-failure.ts'
-import { instructionsFor } from './tools-config/instructions.ts'
+import { TEAM, instructionsFor } from './tools-config/instructions.ts'
 import { offeredToolsOf } from './tools-config/offered-registry.ts'
 import { type ToolListing, listedTools } from './tools-config/tool-listing.ts'
 import { offeredTools, offersAnything } from './tools-config/tool-offer.ts'
@@ -154,6 +154,7 @@ export async function openAgent(
       instructionsFor(userId, {
         deployment: config.instructions,
         ofUser: (id) => store.instructions.get(id),
+        ofTeam: () => store.instructions.get(TEAM),
         awake: (id) => sandboxes.connected(id),
       }),
     runCalls: (calls, context) => scheduler.run(calls, context),
@@ -190,6 +191,7 @@ export async function openAgent(
     requestFrame: (hash: string) => store.requestFrame(hash),
     metrics: () => prompts.report(metrics),
     instructions: store.instructions,
+    configuredInstructions: config.instructions,
     saw: (user: AgentUser) => people.saw(user),
     modeCeilingOf: (userId: string, said: Mode | undefined) =>
       lowerMode(personal.of(userId).modeCeiling, said),

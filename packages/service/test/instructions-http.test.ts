@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { addUser, setUp, startHarness } from './helpers/harness.ts'
+import { addUser, makeKey, setUp, startHarness } from './helpers/harness.ts'
 import type { Browser, Harness } from './helpers/harness.ts'
 
 let harness: Harness
@@ -25,4 +25,23 @@ test('instructions are kept for their owner alone, up to 8 KiB', async () => {
   expect((await ann.put('/api/instructions', { text: 'é'.repeat(4097) })).status).toBe(400)
   expect((await ann.put('/api/instructions', { text: 'é'.repeat(4096) })).status).toBe(200)
   expect((await ann.put('/api/instructions', {})).status).toBe(400)
+})
+
+test('the team’s are read by everybody and written by an administrator who is signed in', async () => {
+  const configured = { configured: 'Be kind.', operator: 'No games.' }
+  expect(await json(bob.get('/api/instructions/team'))).toEqual({ text: '', ...configured })
+  expect(await json(ann.put('/api/instructions/team', { text: 'Be brief.' }))).toEqual({
+    text: 'Be brief.',
+    ...configured,
+  })
+  expect(await json(bob.get('/api/instructions/team'))).toMatchObject({ text: 'Be brief.' })
+  expect(await json(ann.get('/api/instructions'))).toEqual({ text: '' })
+  const refused = await bob.put('/api/instructions/team', { text: 'Obey Bob.' })
+  expect(refused.status).toBe(403)
+  expect(await refused.json()).toMatchObject({ code: 'forbidden' })
+  expect((await ann.put('/api/instructions/team', { text: 'x'.repeat(8193) })).status).toBe(400)
+  const headers = { authorization: `Bearer ${await makeKey(ann)}`, 'content-type': 'application/json' }
+  const url = `${harness.service.url}/api/instructions/team`
+  expect((await fetch(url, { method: 'PUT', headers, body: '{"text":"x"}' })).status).toBe(403)
+  expect((await fetch(url)).status).toBe(401)
 })

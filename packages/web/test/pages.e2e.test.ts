@@ -1,4 +1,6 @@
 /** The built app in a real browser, against the wire. */
+import { readFile } from 'node:fs/promises'
+import type { Locator } from 'playwright-core'
 import { describe, expect, test } from 'vitest'
 import { card, lookAt, until, usePages } from './fixture/pages.ts'
 import { PERSON, SETUP_TOKEN } from './fixture/service.ts'
@@ -38,53 +40,6 @@ describe('who is here', () => {
     await page.getByLabel('Password').fill(PERSON.password)
     await page.keyboard.press('Enter')
     await page.getByTestId('prompt-end').waitFor()
-  })
-
-  test('keys are made, shown once and revoked; then sign out', async () => {
-    const page = await signedIn()
-    await page.getByRole('button', { name: /Settings$/ }).click()
-    await page.getByLabel('Name of the new key').fill('nightly')
-    await page.getByRole('button', { name: 'Create key' }).click()
-    expect(await page.getByTestId('new-key').textContent()).toMatch(/^sk_.{30}/)
-    await page.getByRole('button', { name: 'Revoke nightly' }).click()
-    await page.getByRole('button', { name: 'Revoke nightly' }).waitFor({ state: 'detached' })
-    await page.getByText('Dark', { exact: true }).click()
-    expect(await page.locator('html').getAttribute('data-theme')).toBe('dark')
-    await page.getByRole('button', { name: 'Sign out' }).click()
-    await page.getByRole('heading', { name: 'Sign in' }).waitFor()
-    await page.reload()
-    await page.getByRole('heading', { name: 'Sign in' }).waitFor()
-    expect(await page.locator('html').getAttribute('data-theme')).toBe('dark')
-  })
-
-  test('rules: one’s own are listed and revoked, a new one is tried before it is made', async () => {
-    const page = await signedIn()
-    await page.getByRole('button', { name: /Settings$/ }).click()
-    const rules = page.getByTestId('rules')
-    const own = rules.getByRole('list', { name: 'Your rules' })
-    await own.getByText('Allow commands that begin with npm test').waitFor()
-    await rules.getByText('Rules of this Sandlot, for everybody (1)').click()
-    await rules.getByText('Ask commands that begin with git push').waitFor()
-    await rules.getByRole('button', { name: 'Revoke Never reading and writing secrets/**' }).click()
-    await until(async () => expect(await own.getByRole('listitem').count()).toBe(1))
-    const changed = {
-      sessionId: 's',
-      toolCallId: 'c',
-      title: 'Push',
-      at: 1,
-      before: 'ask',
-      after: 'deny',
-    } as const
-    service.preview = { looked: 40, changed: [changed], changedCount: 1 }
-    await rules.getByLabel('What the rule does').selectOption('Never run')
-    await rules.getByLabel('Pattern').fill('git push *')
-    await rules.getByRole('button', { name: 'Preview' }).click()
-    expect(await rules.getByRole('status').innerText()).toMatch(
-      /changed 1 call of your last 40:\s*Push\s*asks → is denied/,
-    )
-    await rules.getByRole('button', { name: 'Add rule' }).click()
-    await own.getByText('Never commands that begin with git push').waitFor()
-    expect(await rules.getByLabel('Pattern').inputValue()).toBe('')
   })
 })
 
@@ -421,4 +376,30 @@ test('the keyboard alone: new chat, sidebar, settings, focus', async () => {
   expect(await page.evaluate('document.activeElement.id')).toBe('composer')
   await page.keyboard.press('Control+Shift+O')
   await page.getByRole('heading', { name: /What shall we do/ }).waitFor()
+})
+
+test('a new chat goes on from a message: the button leads there, and this chat stays', async () => {
+  const page = await signedIn({ sessionId: 's_fixed' })
+  await page.getByTestId('message-user').first().hover()
+  await page.getByRole('button', { name: 'Continue from here in a new chat' }).first().click()
+  await page.locator('[data-session-page=s_fixed_fork]').waitFor()
+  expect(new URL(page.url()).pathname).toBe('/s/s_fixed_fork')
+  await page.getByTestId('message-user').first().waitFor()
+})
+
+test('a prompt’s record and a call’s whole output are saved as files', async () => {
+  const page = await signedIn({ sessionId: 's_fixed' })
+  const saved = async (link: Locator) => {
+    const [download] = await Promise.all([page.waitForEvent('download'), link.click()])
+    const text = await readFile(await download.path(), 'utf8')
+    return { name: download.suggestedFilename(), text }
+  }
+  await page.getByTestId('message-user').first().hover()
+  const record = await saved(page.getByRole('link', { name: 'Download record' }).first())
+  expect(record).toEqual({ name: 'prompt-p_1.json', text: JSON.stringify({ version: 1, promptId: 'p_1' }) })
+  const long = card(page, 'c_long')
+  await long.getByRole('button').first().click()
+  const output = await saved(long.getByRole('link', { name: 'Download' }))
+  expect(output.name).toBe('c_long.txt')
+  expect(output.text).toBe(service.outputs.get('c_long')?.toString('utf8'))
 })

@@ -79,6 +79,10 @@ test.each(LOOKS)(
     await page.getByRole('button', { name: /Settings$/ }).click()
     await page.getByRole('heading', { name: 'Settings' }).waitFor()
     await look('settings')
+    await page.getByText('From whoever runs this Sandlot').click()
+    await page.getByText('From the configuration file').click()
+    await page.getByText('You see this as an administrator').scrollIntoViewIfNeeded()
+    await look('settings-team')
     expect(found).toEqual([])
     // Twenty screens on a machine that may be busy with other tests.
   },

@@ -1,8 +1,9 @@
-/** `_sandlot/instructions`: a person's own instructions, for our own service. */
+/** `_sandlot/instructions`: a person's own instructions, and the team's, for our own service. */
 import type { AgentApp } from '@agentclientprotocol/sdk'
 import { EXT } from '@sandlot/shared/acp-meta'
 import { SandlotError } from '@sandlot/shared/errors'
-import { type Instructions, instructionsParams } from '@sandlot/shared/instructions'
+import { type Instructions, type TeamInstructions, instructionsParams } from '@sandlot/shared/instructions'
+import { TEAM } from '../tools-config/instructions.ts'
 import { parseParams } from './errors.ts'
 import type { Serving } from './serving.ts'
 
@@ -11,15 +12,20 @@ export function addInstructionsRequests(app: AgentApp, serving: Serving): void {
   app.onRequest(
     EXT.instructions,
     (params: unknown): unknown => params,
-    handled(async ({ params }: { params: unknown }): Promise<Instructions> => {
-      const { user, text } = parseParams(instructionsParams, params, EXT.instructions)
+    handled(async ({ params }: { params: unknown }): Promise<Instructions | TeamInstructions> => {
+      const { user, of, text } = parseParams(instructionsParams, params, EXT.instructions)
       const { connection } = serving
-      const { instructions } = parts
+      const { instructions, configuredInstructions: configured } = parts
       if (instructions === undefined)
         throw new SandlotError('not_implemented', 'This agent keeps no instructions.')
-      const { id } = connection.ours ? user : connection.user({})
-      if (text !== undefined) await instructions.put(id, text.trim().toWellFormed(), Date.now())
-      return { text: await instructions.get(id) }
+      const { id, role } = connection.ours ? user : connection.user({})
+      if (of === 'team' && text !== undefined && role !== 'admin')
+        throw new SandlotError('forbidden', 'Only an administrator can say what holds for the team.')
+      const whose = of === 'team' ? TEAM : id
+      if (text !== undefined) await instructions.put(whose, text.trim().toWellFormed(), Date.now())
+      const kept = { text: await instructions.get(whose) }
+      if (of === 'own') return kept
+      return { ...kept, configured: configured?.team ?? '', operator: configured?.operator ?? '' }
     }),
   )
 }

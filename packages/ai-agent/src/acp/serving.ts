@@ -7,6 +7,7 @@ import type { InstructionRows } from '@sandlot/storage/sessions/instructions'
 import type { SignedIn } from '../mcp/oauth-sign-ins.ts'
 import type { UserSecrets } from '../secrets/user-secrets.ts'
 import type { SessionManager } from '../session-manager.ts'
+import type { DeploymentInstructions } from '../tools-config/instructions.ts'
 import type { ToolLog } from '../tools/tool.ts'
 import type { ClientServers } from './client-servers.ts'
 import type { ClientConnection } from './connection.ts'
@@ -22,6 +23,8 @@ export interface AcpParts {
   secrets?: UserSecrets
   /** What people want the agent to keep to. Absent: nobody can say. */
   instructions?: InstructionRows
+  /** What the configuration says to everybody beside them. */
+  configuredInstructions?: DeploymentInstructions
   /** Somebody asks whom the service has let in. */
   saw?: (user: AgentUser) => void
   /** The highest mode that an administrator lets this user have, where the configuration says so. */

@@ -30,6 +30,9 @@ export const instructionsSection = z.union([
 ])
 export type InstructionsSection = z.output<typeof instructionsSection>
 
+/** Under whom the team's text is kept; no person has an empty id. */
+export const TEAM = ''
+
 export interface DeploymentInstructions {
   operator: string
   team: string
@@ -61,6 +64,8 @@ export function readInstructions(
 
 export interface InstructionSources {
   deployment: DeploymentInstructions
+  /** What an administrator has written for the team; it stands in place of the configuration's. */
+  ofTeam?: () => Promise<string>
   /** The user's own text. */
   ofUser: (userId: string) => Promise<string>
   /** The user's sandbox if it is awake; undefined rather than starting one. */
@@ -70,12 +75,16 @@ export interface InstructionSources {
 /** Everything that holds for this user, as one text; empty when there is nothing. */
 export async function instructionsFor(
   userId: string,
-  { deployment, ofUser, awake }: InstructionSources,
+  { deployment, ofTeam, ofUser, awake }: InstructionSources,
 ): Promise<string> {
-  const [own, agentsFile] = await Promise.all([ofUser(userId), withinPatience(readAgentsFile(userId, awake))])
+  const [team = '', own, agentsFile] = await Promise.all([
+    ofTeam?.(),
+    ofUser(userId),
+    withinPatience(readAgentsFile(userId, awake)),
+  ])
   const sections = [
     ['From whoever runs this Sandlot', deployment.operator],
-    ['From the team', deployment.team],
+    ['From the team', team === '' ? deployment.team : team],
     ['From the user, for all their conversations', own],
     ['From AGENTS.md in the workspace', agentsFile],
   ] as const

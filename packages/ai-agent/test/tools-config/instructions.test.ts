@@ -46,6 +46,14 @@ describe('the texts', () => {
     )
   })
 
+  test('what an administrator writes for the team stands in place of the configuration’s', async () => {
+    const deployment = { operator: '', team: 'Be kind.' }
+    const told = (written: string) =>
+      instructionsFor('u_new', sources({ deployment, ofTeam: async () => written }))
+    expect(await told('')).toBe('From the team:\n\nBe kind.')
+    expect(await told('Be brief.')).toBe('From the team:\n\nBe brief.')
+  })
+
   test('a sandbox that sleeps is not started for it', async () => {
     expect(await instructionsFor('u_never', sources())).toBe('')
     expect((await local.sandboxes.status('u_never')).state).toBe('absent')

@@ -49,6 +49,7 @@ export interface Turn {
   sessionId: string
   text: string
   unattended: boolean
+  onError: 'continue' | 'stop' | undefined
   /** Aborts on cancel. */
   cancelled: AbortSignal
   /** Store an event and send it. */
@@ -197,8 +198,9 @@ export class ScriptedAgent {
         return { protocolVersion: PROTOCOL_VERSION, agentCapabilities: { loadSession: true } }
       })
       .onRequest(on.session.new, async ({ params }) => {
-        const { user, sessionId = newId('s'), mode = 'auto-edit' } = withSandlot(newSessionMeta, params._meta)
-        this.received.push(`new ${sessionId} ${mode}`)
+        const meta = withSandlot(newSessionMeta, params._meta)
+        const { user, sessionId = newId('s'), mode = 'auto-edit', model, thoughtLevel } = meta
+        this.received.push(['new', sessionId, mode, model, thoughtLevel].filter(Boolean).join(' '))
         await guarded(() =>
           this.store.createSession({ id: sessionId, userId: user.id, cwd: params.cwd, mode, at: Date.now() }),
         )
@@ -215,6 +217,11 @@ export class ScriptedAgent {
           void client.notify(to.session.update, { sessionId: params.sessionId, update: wire(update) })
         this.#follow(params.sessionId, me())
         return {}
+      })
+      .onRequest(on.session.setConfigOption, async ({ params }) => {
+        await this.#owned(withSandlot(userMeta, params._meta).user.id, params.sessionId)
+        this.received.push(`option ${params.sessionId} ${params.configId} ${String(params.value)}`)
+        return { configOptions: [] }
       })
       .onRequest(on.session.setMode, async ({ params }) => {
         await this.#owned(withSandlot(userMeta, params._meta).user.id, params.sessionId)
@@ -282,9 +289,11 @@ export class ScriptedAgent {
         this.received.push(`mcp_sign_in ${user.id} ${answer}`)
         return answer.includes('code=') ? { server: 'calendar' } : { problem: 'It was <b>not</b> connected.' }
       })
-      .onRequest(EXT.instructions, instructionsParams, ({ params: { user, text } }) => {
-        if (text !== undefined) this.instructions.set(user.id, text)
-        return { text: this.instructions.get(user.id) ?? '' }
+      .onRequest(EXT.instructions, instructionsParams, ({ params: { user, of, text } }) => {
+        const whose = of === 'team' ? '' : user.id
+        if (text !== undefined) this.instructions.set(whose, text)
+        const kept = { text: this.instructions.get(whose) ?? '' }
+        return of === 'team' ? { ...kept, configured: 'Be kind.', operator: 'No games.' } : kept
       })
       .onRequest(EXT.secrets, secretsParams, ({ params: { user, ask } }) => {
         const own = this.secrets.get(user.id) ?? new Map<string, string>()
@@ -311,7 +320,7 @@ export class ScriptedAgent {
     meta: z.output<typeof promptMeta>,
     client: AgentContext,
   ) {
-    const { user, requestId, unattended = false } = meta
+    const { user, requestId, unattended = false, onError } = meta
     const known = requestId === undefined ? undefined : await this.store.findSubmission(user.id, requestId)
     if (known !== undefined) {
       const log = await this.store.readEvents(known.sessionId)
@@ -364,6 +373,7 @@ export class ScriptedAgent {
       sessionId,
       text,
       unattended,
+      onError,
       cancelled: stop.signal,
       settle: (event) => this.#settle(sessionId, event(meta_)),
       live: (event) =>

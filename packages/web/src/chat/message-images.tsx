@@ -72,7 +72,7 @@ function Thumbnail(props: { src: string | undefined; alt: string; alone: boolean
           <img
             src={src}
             alt={alt}
-            className="pointer-events-auto max-h-full max-w-full rounded-lg bg-panel object-contain shadow-3"
+            className="pointer-events-auto max-h-full max-w-full min-w-[min(24rem,80vw)] rounded-lg bg-panel object-contain shadow-3"
           />
           <Dialog.Close
             render={<IconButton label="Close" />}

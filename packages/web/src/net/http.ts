@@ -12,7 +12,6 @@ import {
   type SignInRequest,
 } from '@sandlot/shared/api'
 import { errorBody, messageOf, type ErrorCode } from '@sandlot/shared/errors'
-import { instructions } from '@sandlot/shared/instructions'
 import { z } from 'zod'
 
 /** `network`: no answer at all. `unexpected`: an answer that is none of ours, as from a proxy in between. */
@@ -123,14 +122,4 @@ export async function createKey(name: string): Promise<string> {
 
 export async function revokeKey(id: string): Promise<void> {
   await call(nothing, 'DELETE', `/api/keys/${encodeURIComponent(id)}`)
-}
-
-/** One's own instructions for the agent; empty when there are none. */
-export async function fetchInstructions(): Promise<string> {
-  return (await call(instructions, 'GET', '/api/instructions')).text
-}
-
-/** Answers what is kept. */
-export async function saveInstructions(text: string): Promise<string> {
-  return (await call(instructions, 'PUT', '/api/instructions', { text })).text
 }

@@ -1,5 +1,4 @@
 import type { ApiKey } from '@sandlot/shared/api'
-import { messageOf } from '@sandlot/shared/errors'
 import { type SubmitEvent, useEffect, useState } from 'react'
 import { formatDate } from '../lib/format.ts'
 import { createKey, fetchKeys, revokeKey } from '../net/http.ts'
@@ -7,33 +6,28 @@ import { Alert } from '../ui/alert.tsx'
 import { Button } from '../ui/button.tsx'
 import { CopyButton } from '../ui/copy-button.tsx'
 import { INPUT } from '../ui/field.tsx'
+import { useAttempt } from './use-attempt.ts'
 
 /** Keys for scripts. A new one is shown once, here, and never again. */
 export function ApiKeys() {
   const [keys, setKeys] = useState<ApiKey[] | null>(null)
   const [fresh, setFresh] = useState<string | null>(null)
   const [name, setName] = useState('')
-  const [problem, setProblem] = useState<string | null>(null)
-  const [busy, setBusy] = useState(false)
-
-  const attempt = async (work: () => Promise<void>) => {
-    setBusy(true)
-    setProblem(null)
-    try {
+  const { busy, problem, attempt } = useAttempt()
+  const reload = async () => setKeys(await fetchKeys())
+  const change = (work: () => Promise<void>) =>
+    attempt(async () => {
       await work()
-      setKeys(await fetchKeys())
-    } catch (error) {
-      setProblem(messageOf(error))
-    } finally {
-      setBusy(false)
-    }
-  }
+      await reload()
+    })
   useEffect(() => {
-    fetchKeys().then(setKeys, (error: unknown) => setProblem(messageOf(error)))
+    void attempt(reload)
+    // Once; both only set state.
+    // oxlint-disable-next-line react-hooks/exhaustive-deps
   }, [])
   const create = (event: SubmitEvent<HTMLFormElement>) => {
     event.preventDefault()
-    void attempt(async () => {
+    void change(async () => {
       setFresh(await createKey(name.trim()))
       setName('')
     })
@@ -70,7 +64,7 @@ export function ApiKeys() {
                 variant="danger"
                 disabled={busy}
                 aria-label={`Revoke ${key.name}`}
-                onClick={() => void attempt(() => revokeKey(key.id))}
+                onClick={() => void change(() => revokeKey(key.id))}
               >
                 Revoke
               </Button>

@@ -1,62 +1,61 @@
 import { MAX_INSTRUCTION_BYTES } from '@sandlot/shared/instructions'
-import { messageOf } from '@sandlot/shared/errors'
 import { type SubmitEvent, useEffect, useId, useState } from 'react'
+import { cn } from '../lib/cn.ts'
 import { formatBytes } from '../lib/format.ts'
-import { fetchInstructions, saveInstructions } from '../net/http.ts'
 import { Alert } from '../ui/alert.tsx'
 import { Button } from '../ui/button.tsx'
 import { INPUT } from '../ui/field.tsx'
-import { cn } from '../lib/cn.ts'
+import { useAttempt } from './use-attempt.ts'
 
-/** What the agent keeps to in all of a person's sessions. */
-export function InstructionsForm() {
+/** A text that the agent keeps to. `load` and `save` answer what is kept and must keep their identity. */
+export function InstructionsForm(props: {
+  label: string
+  placeholder: string
+  /** From when on it holds. */
+  hold: string
+  load: () => Promise<string>
+  save: (text: string) => Promise<string>
+}) {
+  const { load } = props
   const id = useId()
   const [saved, setSaved] = useState<string | null>(null)
   const [text, setText] = useState('')
-  const [problem, setProblem] = useState<string | null>(null)
-  const [busy, setBusy] = useState(false)
+  const { busy, problem, attempt } = useAttempt()
+  const keep = (kept: string) => {
+    setSaved(kept)
+    setText(kept)
+  }
   useEffect(() => {
-    fetchInstructions().then(
-      (known) => {
-        setSaved(known)
-        setText(known)
-      },
-      (error: unknown) => setProblem(messageOf(error)),
-    )
-  }, [])
+    void attempt(async () => keep(await load()))
+    // `attempt` only sets state.
+    // oxlint-disable-next-line react-hooks/exhaustive-deps
+  }, [load])
   const bytes = new TextEncoder().encode(text).length
   const tooLong = bytes > MAX_INSTRUCTION_BYTES
-  const save = (event: SubmitEvent<HTMLFormElement>) => {
+  const submit = (event: SubmitEvent<HTMLFormElement>) => {
     event.preventDefault()
-    setBusy(true)
-    setProblem(null)
-    saveInstructions(text)
-      .then(
-        (kept) => {
-          setSaved(kept)
-          setText(kept)
-        },
-        (error: unknown) => setProblem(messageOf(error)),
-      )
-      .finally(() => setBusy(false))
+    void attempt(async () => keep(await props.save(text)))
   }
   return (
-    <form className="flex flex-col gap-2" onSubmit={save}>
+    <form className="flex flex-col gap-2" onSubmit={submit}>
       {problem !== null && <Alert>{problem}</Alert>}
       <label htmlFor={id} className="sr-only">
-        Your instructions
+        {props.label}
       </label>
       <textarea
         id={id}
         className={cn(INPUT, 'h-28 resize-y py-2')}
         value={text}
         disabled={saved === null}
-        placeholder="For example: answer in German; use TypeScript; keep it short."
+        aria-invalid={tooLong}
+        aria-describedby={`${id}-help`}
+        placeholder={props.placeholder}
         onChange={(event) => setText(event.target.value)}
       />
       <div className="flex items-center gap-3">
-        <p className={cn('min-w-0 flex-1 text-xs', tooLong ? 'text-failed' : 'text-muted')}>
-          {formatBytes(bytes)} of {formatBytes(MAX_INSTRUCTION_BYTES)}. They hold from your next message on.
+        <p id={`${id}-help`} className={cn('min-w-0 flex-1 text-xs', tooLong ? 'text-failed' : 'text-muted')}>
+          {formatBytes(bytes)} of {formatBytes(MAX_INSTRUCTION_BYTES)}
+          {tooLong ? ': too long to be saved.' : `. ${props.hold}`}
         </p>
         <Button type="submit" size="sm" disabled={busy || tooLong || saved === null || text === saved}>
           Save

@@ -1,5 +1,4 @@
 /** A rule that one writes oneself, and what it would have answered to what has been. */
-import { messageOf } from '@sandlot/shared/errors'
 import type { RuleEffect, RuleMatch, Verdict } from '@sandlot/shared/rules'
 import type { RulePreview } from '@sandlot/shared/rules-api'
 import { type SubmitEvent, useId, useState } from 'react'
@@ -8,6 +7,7 @@ import { addRule, previewRule } from '../net/rules.ts'
 import { Alert } from '../ui/alert.tsx'
 import { Button } from '../ui/button.tsx'
 import { INPUT } from '../ui/field.tsx'
+import { useAttempt } from './use-attempt.ts'
 
 type Kind = 'shell' | 'file' | 'host' | 'tool'
 
@@ -26,21 +26,9 @@ export function NewRuleForm(props: { mayAllow: boolean; onAdded: () => void }) {
   const [kind, setKind] = useState<Kind>('shell')
   const [pattern, setPattern] = useState('')
   const [shown, setShown] = useState<RulePreview | null>(null)
-  const [problem, setProblem] = useState<string | null>(null)
-  const [busy, setBusy] = useState(false)
+  const { busy, problem, attempt } = useAttempt()
   const id = useId()
   const rule = { effect, match: matchOf(kind, pattern.trim()) }
-  const attempt = async (work: () => Promise<void>) => {
-    setBusy(true)
-    setProblem(null)
-    try {
-      await work()
-    } catch (error) {
-      setProblem(messageOf(error))
-    } finally {
-      setBusy(false)
-    }
-  }
   const add = (event: SubmitEvent<HTMLFormElement>) => {
     event.preventDefault()
     void attempt(async () => {

@@ -1,4 +1,3 @@
-import { messageOf } from '@sandlot/shared/errors'
 import { MAX_SECRET_CHARS, type SecretList, secretName } from '@sandlot/shared/secrets'
 import { type SubmitEvent, useEffect, useState } from 'react'
 import { formatDate } from '../lib/format.ts'
@@ -6,34 +5,29 @@ import { fetchSecrets, removeSecret, setSecret } from '../net/secrets.ts'
 import { Alert } from '../ui/alert.tsx'
 import { Button } from '../ui/button.tsx'
 import { INPUT } from '../ui/field.tsx'
+import { useAttempt } from './use-attempt.ts'
 
 /** Tokens that tools use for this person. A value goes in here and is never shown again, here or anywhere. */
 export function Secrets() {
   const [secrets, setSecrets] = useState<SecretList['secrets'] | null>(null)
   const [name, setName] = useState('')
   const [value, setValue] = useState('')
-  const [problem, setProblem] = useState<string | null>(null)
-  const [busy, setBusy] = useState(false)
-
-  const attempt = async (work: () => Promise<void>) => {
-    setBusy(true)
-    setProblem(null)
-    try {
+  const { busy, problem, attempt } = useAttempt()
+  const reload = async () => setSecrets(await fetchSecrets())
+  const change = (work: () => Promise<void>) =>
+    attempt(async () => {
       await work()
-      setSecrets(await fetchSecrets())
-    } catch (error) {
-      setProblem(messageOf(error))
-    } finally {
-      setBusy(false)
-    }
-  }
+      await reload()
+    })
   useEffect(() => {
-    fetchSecrets().then(setSecrets, (error: unknown) => setProblem(messageOf(error)))
+    void attempt(reload)
+    // Once; both only set state.
+    // oxlint-disable-next-line react-hooks/exhaustive-deps
   }, [])
   const misnamed = name !== '' && !secretName.safeParse(name).success
   const save = (event: SubmitEvent<HTMLFormElement>) => {
     event.preventDefault()
-    void attempt(async () => {
+    void change(async () => {
       await setSecret(name, value)
       setName('')
       setValue('')
@@ -55,7 +49,7 @@ export function Secrets() {
                 variant="danger"
                 disabled={busy}
                 aria-label={`Remove ${secret.name}`}
-                onClick={() => void attempt(() => removeSecret(secret.name))}
+                onClick={() => void change(() => removeSecret(secret.name))}
               >
                 Remove
               </Button>

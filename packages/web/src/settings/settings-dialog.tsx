@@ -9,10 +9,11 @@ import { Button, IconButton } from '../ui/button.tsx'
 import { ApiKeys } from './api-keys.tsx'
 import { Rules } from './rules.tsx'
 import { Secrets } from './secrets.tsx'
-import { InstructionsForm } from './instructions-form.tsx'
+import { OwnInstructions, TeamInstructions } from './instructions.tsx'
 import { ThemePicker } from './theme-picker.tsx'
 
 export function SettingsDialog(props: { open: boolean; onOpenChange: (open: boolean) => void }) {
+  const { me } = useChat()
   return (
     <Dialog.Root open={props.open} onOpenChange={props.onOpenChange}>
       <Dialog.Portal>
@@ -29,8 +30,16 @@ export function SettingsDialog(props: { open: boolean; onOpenChange: (open: bool
               <ThemePicker />
             </Section>
             <Section title="Instructions" text="What the agent keeps to in all your sessions.">
-              <InstructionsForm />
+              <OwnInstructions isAdministrator={me.role === 'admin'} />
             </Section>
+            {me.role === 'admin' && (
+              <Section
+                title="Team instructions"
+                text="What everybody’s agent keeps to, before their own. You see this as an administrator."
+              >
+                <TeamInstructions />
+              </Section>
+            )}
             <Section title="Rules" text="What may run without asking, in all your sessions.">
               <Rules />
             </Section>

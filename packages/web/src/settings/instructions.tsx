@@ -1,0 +1,75 @@
+/** The layers of what the agent is told: whoever runs this Sandlot, the team, the person. */
+import type { TeamInstructions as Told } from '@sandlot/shared/instructions'
+import { messageOf } from '@sandlot/shared/errors'
+import { useEffect, useState } from 'react'
+import {
+  fetchInstructions,
+  fetchTeamInstructions,
+  saveInstructions,
+  saveTeamInstructions,
+} from '../net/instructions.ts'
+import { Alert } from '../ui/alert.tsx'
+import { InstructionsForm } from './instructions-form.tsx'
+
+/** One's own, and what holds for everybody, to read. */
+export function OwnInstructions(props: { isAdministrator: boolean }) {
+  const [told, setTold] = useState<Told | null>(null)
+  const [problem, setProblem] = useState<string | null>(null)
+  useEffect(() => {
+    fetchTeamInstructions().then(setTold, (error: unknown) => setProblem(messageOf(error)))
+  }, [])
+  const team = told === null ? '' : told.text === '' ? told.configured : told.text
+  return (
+    <div className="flex flex-col gap-3">
+      <InstructionsForm
+        label="Your instructions"
+        placeholder="For example: answer in German; use TypeScript; keep it short."
+        hold="They hold from your next message on."
+        load={fetchInstructions}
+        save={saveInstructions}
+      />
+      {problem !== null && <Alert>{problem}</Alert>}
+      {told !== null && told.operator !== '' && (
+        <Layer title="From whoever runs this Sandlot" text={told.operator} />
+      )}
+      {/* Who writes them sees them below, in their own section. */}
+      {team !== '' && !props.isAdministrator && <Layer title="From your team" text={team} />}
+    </div>
+  )
+}
+
+function Layer(props: { title: string; text: string }) {
+  return (
+    <details className="rounded-lg border border-line text-sm">
+      <summary className="cursor-pointer px-3 py-2 text-muted">{props.title}</summary>
+      <p className="max-h-48 overflow-y-auto border-t border-line px-3 py-2 whitespace-pre-wrap [overflow-wrap:anywhere]">
+        {props.text}
+      </p>
+    </details>
+  )
+}
+
+/** What an administrator tells everybody's agent. */
+export function TeamInstructions() {
+  const [configured, setConfigured] = useState('')
+  // Made once: the form loads anew whenever it changes.
+  const [load] = useState(() => async () => {
+    const told = await fetchTeamInstructions()
+    setConfigured(told.configured)
+    return told.text
+  })
+  return (
+    <div className="flex flex-col gap-3">
+      <InstructionsForm
+        label="Instructions for the team"
+        placeholder="For example: our code is on git.example.org; never push to main."
+        hold="They hold from everybody’s next message on."
+        load={load}
+        save={saveTeamInstructions}
+      />
+      {configured !== '' && (
+        <Layer title="From the configuration file; holds while nothing is written above" text={configured} />
+      )}
+    </div>
+  )
+}

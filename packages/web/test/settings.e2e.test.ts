@@ -1,0 +1,106 @@
+/** Settings, in a real browser. */
+import type { Page } from 'playwright-core'
+import { expect, test } from 'vitest'
+import { until, usePages } from './fixture/pages.ts'
+
+const { service, signedIn } = usePages()
+
+async function settings(): Promise<Page> {
+  const page = await signedIn()
+  await page.getByRole('button', { name: /Settings$/ }).click()
+  return page
+}
+
+test('keys are made, shown once and revoked; then sign out', async () => {
+  const page = await settings()
+  await page.getByLabel('Name of the new key').fill('nightly')
+  await page.getByRole('button', { name: 'Create key' }).click()
+  expect(await page.getByTestId('new-key').textContent()).toMatch(/^sk_.{30}/)
+  await page.getByRole('button', { name: 'Revoke nightly' }).click()
+  await page.getByRole('button', { name: 'Revoke nightly' }).waitFor({ state: 'detached' })
+  await page.getByText('Dark', { exact: true }).click()
+  expect(await page.locator('html').getAttribute('data-theme')).toBe('dark')
+  await page.getByRole('button', { name: 'Sign out' }).click()
+  await page.getByRole('heading', { name: 'Sign in' }).waitFor()
+  await page.reload()
+  await page.getByRole('heading', { name: 'Sign in' }).waitFor()
+  expect(await page.locator('html').getAttribute('data-theme')).toBe('dark')
+})
+
+test('rules: one’s own are listed and revoked, a new one is tried before it is made', async () => {
+  const page = await settings()
+  const rules = page.getByTestId('rules')
+  const own = rules.getByRole('list', { name: 'Your rules' })
+  await own.getByText('Allow commands that begin with npm test').waitFor()
+  await rules.getByText('Rules of this Sandlot, for everybody (1)').click()
+  await rules.getByText('Ask commands that begin with git push').waitFor()
+  await rules.getByRole('button', { name: 'Revoke Never reading and writing secrets/**' }).click()
+  await until(async () => expect(await own.getByRole('listitem').count()).toBe(1))
+  const changed = {
+    sessionId: 's',
+    toolCallId: 'c',
+    title: 'Push',
+    at: 1,
+    before: 'ask',
+    after: 'deny',
+  } as const
+  service.preview = { looked: 40, changed: [changed], changedCount: 1 }
+  await rules.getByLabel('What the rule does').selectOption('Never run')
+  await rules.getByLabel('Pattern').fill('git push *')
+  await rules.getByRole('button', { name: 'Preview' }).click()
+  expect(await rules.getByRole('status').innerText()).toMatch(
+    /changed 1 call of your last 40:\s*Push\s*asks → is denied/,
+  )
+  await rules.getByRole('button', { name: 'Add rule' }).click()
+  await own.getByText('Never commands that begin with git push').waitFor()
+  expect(await rules.getByLabel('Pattern').inputValue()).toBe('')
+})
+
+test('secrets: a value goes in and is never shown; a name that is none is said; removed again', async () => {
+  const page = await settings()
+  const secrets = page.getByRole('region', { name: 'Secrets' })
+  const [name, value] = [secrets.getByLabel('Name of the secret'), secrets.getByLabel('Its value')]
+  const save = secrets.getByRole('button', { name: 'Save' })
+  await value.fill('ya29.do-not-show')
+  await name.fill('1 TOKEN')
+  await secrets.getByText('Letters, digits, “_”').waitFor()
+  expect(await save.isDisabled()).toBe(true)
+  await name.fill('CALENDAR_TOKEN')
+  await save.click()
+  await secrets.getByRole('listitem').getByText('CALENDAR_TOKEN').waitFor()
+  expect([...service.secretNames]).toEqual(['CALENDAR_TOKEN'])
+  expect(await value.inputValue()).toBe('')
+  expect(await value.getAttribute('type')).toBe('password')
+  expect(await page.content()).not.toContain('do-not-show')
+  await secrets.getByRole('button', { name: 'Remove CALENDAR_TOKEN' }).click()
+  await secrets.getByRole('listitem').waitFor({ state: 'detached' })
+  expect(service.secretNames.size).toBe(0)
+})
+
+test('instructions: one’s own and, for an administrator, the team’s; everybody reads what holds for them', async () => {
+  const page = await settings()
+  const own = page.getByLabel('Your instructions')
+  await until(async () => expect(await own.inputValue()).toContain('Answer in German'))
+  await own.fill('é'.repeat(4097))
+  await page.getByText('8.2 kB of 8.2 kB: too long to be saved.').waitFor()
+  const section = page.getByRole('region', { name: 'Instructions', exact: true })
+  expect(await section.getByRole('button', { name: 'Save' }).isDisabled()).toBe(true)
+  await own.fill('Keep it short.')
+  await section.getByRole('button', { name: 'Save' }).click()
+  await until(() => expect(service.instructions.own).toBe('Keep it short.'))
+  await section.getByText('From whoever runs this Sandlot').click()
+  await section.getByText('Never print what is in the environment.').waitFor()
+  const team = page.getByRole('region', { name: 'Team instructions' })
+  await team.getByText('From the configuration file').click()
+  await team.getByText('Write tests first.').waitFor()
+  await team.getByLabel('Instructions for the team').fill('Never push to main.')
+  await team.getByRole('button', { name: 'Save' }).click()
+  await until(() => expect(service.instructions.team).toBe('Never push to main.'))
+
+  service.role = 'user'
+  await page.reload()
+  await page.getByRole('button', { name: /Settings$/ }).click()
+  await section.getByText('From your team').click()
+  await section.getByText('Never push to main.').waitFor()
+  expect(await team.count()).toBe(0)
+})
