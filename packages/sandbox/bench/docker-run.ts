@@ -26,14 +26,14 @@ export const HARDENED = [
   '--ipc=private',
 ]
 
-/** A container of its own for one `true`, as most agents' sandboxes begin. */
+/** A container of its own for one `sh -c true`, as most agents' sandboxes begin. */
 export async function dockerRun(): Promise<void> {
   await promisify(execFile)('docker', [
     'run',
     '--rm',
     ...HARDENED,
     '--volume=/workspace',
-    '--entrypoint=/bin/bash',
+    '--entrypoint=sh',
     testConfig.image,
     '-c',
     'true',
