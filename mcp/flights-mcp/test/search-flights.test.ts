@@ -1,46 +1,21 @@
 /** The server as a process, a real MCP client on its stdin and stdout, and a local server that plays Duffel. */
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { type PlayingServer, playingServer } from '../../mcp-kit/test/playing-server.ts'
-import {
-  type RunningServer,
-  failureOf,
-  noticeOf,
-  startServer,
-  textOf,
-} from '../../mcp-kit/test/stdio-server.ts'
+import { describe, expect, test } from 'vitest'
+import { serverContract } from '../../mcp-kit/test/server-contract.ts'
+import { servedBeside } from '../../mcp-kit/test/served-beside.ts'
+import { failureOf, noticeOf, textOf } from '../../mcp-kit/test/stdio-server.ts'
 import { duffelErrors, offer, offerRequest } from './offers.ts'
 
 const TOKEN = 'duffel_test_Zm9yLXRlc3RzLW9ubHktMDEyMzQ1Njc4OQ'
 const MAIN = new URL('../src/main.ts', import.meta.url)
 
-let duffel: PlayingServer
-let server: RunningServer
-const started: RunningServer[] = []
-
-const start = async (env: Record<string, string> = {}): Promise<RunningServer> => {
-  const one = await startServer(MAIN, 'search-flights', {
-    DUFFEL_ACCESS_TOKEN: TOKEN,
-    DUFFEL_API_URL: duffel.url,
-    ...env,
-  })
-  started.push(one)
-  return one
-}
-
-beforeAll(async () => {
-  duffel = await playingServer()
-  server = await start({ FLIGHTS_PER_MINUTE: '1000' })
+const beside = servedBeside({
+  main: MAIN,
+  tool: 'search-flights',
+  env: (url) => ({ DUFFEL_ACCESS_TOKEN: TOKEN, DUFFEL_API_URL: url }),
+  first: { FLIGHTS_PER_MINUTE: '1000' },
+  usual: () => ({ status: 201, body: offerRequest([offer()]) }),
+  secrets: [TOKEN, /Bearer (?!\[hidden\])|a-client-key/],
 })
-afterAll(async () => {
-  for (const one of started) {
-    await one.close()
-    expect(one.printed()).not.toContain(TOKEN)
-    expect(one.printed()).not.toMatch(/Bearer (?!\[hidden\])|a-client-key/)
-  }
-  await duffel.close()
-})
-beforeEach(() => duffel.play({ status: 201, body: offerRequest([offer()]) }))
-afterEach(() => duffel.seen.splice(0))
 
 /** In the future, and another one each time: nothing comes from the cache by accident. */
 let day = 0
@@ -55,7 +30,7 @@ const dayAfter = (date: unknown, days: number): string =>
 
 describe('search-flights', () => {
   test('is announced with its arguments and defaults', async () => {
-    const { tools } = await server.client.listTools()
+    const { tools } = await beside.server.client.listTools()
     expect(tools.map(({ name }) => name)).toEqual(['search-flights'])
     expect(tools[0]?.annotations).toMatchObject({ readOnlyHint: true })
     expect(tools[0]?.inputSchema).toMatchObject({
@@ -76,7 +51,7 @@ describe('search-flights', () => {
 
   test('asks Duffel for an offer request and gives what a person compares', async () => {
     const search = trip()
-    const result = await server.call(search)
+    const result = await beside.server.call(search)
     expect(result.structuredContent).toEqual({
       flights: [
         {
@@ -112,7 +87,7 @@ describe('search-flights', () => {
       status: 'success',
     })
     expect(JSON.parse(textOf(result))).toEqual(result.structuredContent)
-    const [request] = duffel.seen
+    const [request] = beside.service.seen
     expect(request).toMatchObject({
       method: 'POST',
       url: '/air/offer_requests/?return_offers=true&supplier_timeout=8000',
@@ -128,13 +103,13 @@ describe('search-flights', () => {
   })
 
   test('a way back, more travellers, a cabin', async () => {
-    duffel.play({ status: 201, body: offerRequest([offer({ back: true, connections: 2 })]) })
+    beside.service.play({ status: 201, body: offerRequest([offer({ back: true, connections: 2 })]) })
     const search = trip({ adults: 2, cabin_class: 'business', max_connections: 1 })
-    const result = await server.call({ ...search, return_date: dayAfter(search['departure_date'], 7) })
+    const result = await beside.server.call({ ...search, return_date: dayAfter(search['departure_date'], 7) })
     expect(result.structuredContent).toMatchObject({
       flights: [{ ways: [{ connections: 2 }, { from: 'JFK', to: 'LHR', connections: 0 }] }],
     })
-    expect(JSON.parse(duffel.seen[0]?.body ?? '')).toEqual({
+    expect(JSON.parse(beside.service.seen[0]?.body ?? '')).toEqual({
       data: {
         slices: [
           { origin: 'LHR', destination: 'JFK', departure_date: search['departure_date'] },
@@ -148,8 +123,8 @@ describe('search-flights', () => {
   })
 
   test('no offer is an answer, not a failure', async () => {
-    duffel.play({ status: 201, body: offerRequest([]) })
-    expect((await server.call(trip())).structuredContent).toEqual({
+    beside.service.play({ status: 201, body: offerRequest([]) })
+    expect((await beside.server.call(trip())).structuredContent).toEqual({
       flights: [],
       count: 0,
       status: 'success',
@@ -158,8 +133,8 @@ describe('search-flights', () => {
 
   test('many offers: the cheapest, and a notice', async () => {
     const offers = Array.from({ length: 60 }, (_, n) => offer({ id: `off_${n}`, amount: `${900 - n}.10` }))
-    duffel.play({ status: 201, body: offerRequest([...offers, { id: 'off_of_another_shape' }]) })
-    const result = await server.call(trip())
+    beside.service.play({ status: 201, body: offerRequest([...offers, { id: 'off_of_another_shape' }]) })
+    const result = await beside.server.call(trip())
     const { flights, count, status } = result.structuredContent as {
       flights: { id: string }[]
       count: number
@@ -173,11 +148,11 @@ describe('search-flights', () => {
 
   test('the same search again is answered from memory, for another user too', async () => {
     const search = trip()
-    await server.call(search, { userId: 'ann' })
-    await server.call({ ...search, adults: 1, max_connections: 2 }, { userId: 'bob' })
-    expect(duffel.seen).toHaveLength(1)
-    await server.call({ ...search, adults: 2 })
-    expect(duffel.seen).toHaveLength(2)
+    await beside.server.call(search, { userId: 'ann' })
+    await beside.server.call({ ...search, adults: 1, max_connections: 2 }, { userId: 'bob' })
+    expect(beside.service.seen).toHaveLength(1)
+    await beside.server.call({ ...search, adults: 2 })
+    expect(beside.service.seen).toHaveLength(2)
   })
 })
 
@@ -191,10 +166,10 @@ describe('what is not searched', () => {
     ['too many connections', { max_connections: 3 }],
     ['an unknown argument', { budget: 100 }],
   ])('%s', async (_, wrong) => {
-    const result = await server.call(trip(wrong))
+    const result = await beside.server.call(trip(wrong))
     expect(result.isError).toBe(true)
     expect(textOf(result)).toContain(Object.keys(wrong)[0])
-    expect(duffel.seen).toEqual([])
+    expect(beside.service.seen).toEqual([])
   })
 
   test.each([
@@ -204,14 +179,14 @@ describe('what is not searched', () => {
     ['a way back before the way there', { return_date: '2020-01-01' }, 'is before departure_date'],
     ['a way back on a day that is none', { return_date: '2027-13-01' }, 'is not in the calendar'],
   ])('%s', async (_, wrong, words) => {
-    const result = await server.call(trip(wrong))
+    const result = await beside.server.call(trip(wrong))
     expect(failureOf(result)).toEqual({ code: 'invalid_arguments' })
     expect(textOf(result)).toContain(words)
-    expect(duffel.seen).toEqual([])
+    expect(beside.service.seen).toEqual([])
   })
 
   test('every problem is told at once', async () => {
-    const result = await server.call({
+    const result = await beside.server.call({
       origin: 'LHR',
       destination: 'LHR',
       departure_date: '2020-01-01',
@@ -278,8 +253,8 @@ describe('what Duffel may answer', () => {
       'not what it documents',
     ],
   ] as const)('%s', async (_, answer, code, words) => {
-    duffel.play(answer)
-    const result = await server.call(trip())
+    beside.service.play(answer)
+    const result = await beside.server.call(trip())
     expect(failureOf(result)).toEqual({ code })
     expect(textOf(result)).toContain(words)
     expect(textOf(result)).not.toContain(TOKEN)
@@ -289,77 +264,36 @@ describe('what Duffel may answer', () => {
     ['seconds', { 'retry-after': '12' }],
     ['a date', { 'ratelimit-reset': new Date(Date.now() + 12_000).toUTCString() }],
   ])('429 with %s to wait', async (_, headers) => {
-    duffel.play({ status: 429, headers, body: duffelErrors(429, 'rate_limit_exceeded', 'Too many') })
-    const failure = failureOf(await server.call(trip())) as { code: string; retryAfterSeconds: number }
+    beside.service.play({ status: 429, headers, body: duffelErrors(429, 'rate_limit_exceeded', 'Too many') })
+    const failure = failureOf(await beside.server.call(trip())) as { code: string; retryAfterSeconds: number }
     expect(failure.code).toBe('rate_limited')
     expect(Math.abs(failure.retryAfterSeconds - 12)).toBeLessThanOrEqual(2)
   })
 
   test('a failure is not remembered', async () => {
     const search = trip()
-    duffel.play({ status: 500, body: {} }, { status: 201, body: offerRequest([offer()]) })
-    expect((await server.call(search)).isError).toBe(true)
-    expect((await server.call(search)).structuredContent).toMatchObject({ count: 1 })
-  })
-
-  test('nothing within the time limit: said, and the connection is closed', async () => {
-    const impatient = await start({ FLIGHTS_TIMEOUT_MS: '200' })
-    duffel.play({ hang: true })
-    const result = await impatient.call(trip())
-    expect(failureOf(result)).toEqual({ code: 'timeout' })
-    expect(textOf(result)).toContain('within 0.2 seconds')
-    await duffel.seen[0]?.abandoned
-  })
-
-  test('a search that is cancelled closes its connection', async () => {
-    duffel.play({ hang: true })
-    const stop = new AbortController()
-    const search = server.call(trip(), { signal: stop.signal })
-    await expect.poll(() => duffel.seen.length).toBe(1)
-    stop.abort()
-    await expect(search).rejects.toThrow()
-    await duffel.seen[0]?.abandoned
+    beside.service.play({ status: 500, body: {} }, { status: 201, body: offerRequest([offer()]) })
+    expect((await beside.server.call(search)).isError).toBe(true)
+    expect((await beside.server.call(search)).structuredContent).toMatchObject({ count: 1 })
   })
 
   test('nobody there', async () => {
-    const alone = await start({ DUFFEL_API_URL: 'http://127.0.0.1:9' })
+    const alone = await beside.start({ DUFFEL_API_URL: 'http://127.0.0.1:9' })
     expect(failureOf(await alone.call(trip()))).toEqual({ code: 'unavailable' })
   })
 })
 
-describe('the process', () => {
-  test('without a token it starts, lists its tool, and says what is missing', async () => {
-    const poor = await start({ DUFFEL_ACCESS_TOKEN: '' })
-    expect((await poor.client.listTools()).tools).toHaveLength(1)
-    const result = await poor.call(trip())
-    expect(failureOf(result)).toEqual({ code: 'needs_auth' })
-    expect(textOf(result)).toContain('Set DUFFEL_ACCESS_TOKEN')
-    expect(duffel.seen).toEqual([])
-  })
-
-  test('searches of one user are limited by the minute; another user has a minute of their own', async () => {
-    const strict = await start({ FLIGHTS_PER_MINUTE: '2' })
-    for (let n = 0; n < 2; n++) expect((await strict.call(trip(), { userId: 'ann' })).isError).not.toBe(true)
-    const refused = await strict.call(trip(), { userId: 'ann' })
-    expect(failureOf(refused)).toMatchObject({ code: 'rate_limited' })
-    expect((await strict.call(trip(), { userId: 'bob' })).isError).not.toBe(true)
-    expect(duffel.seen).toHaveLength(3)
-  })
-
-  test('a wrong setting is told by name, without its value', async () => {
-    const wrong = startServer(MAIN, 'search-flights', {
-      DUFFEL_API_URL: 'http://api.example.org',
-      FLIGHTS_PER_MINUTE: 'many',
-    })
-    await expect(wrong).rejects.toThrow()
-  })
-
-  test('its log has one line for each search, and nothing of what was asked or found', async () => {
-    const lines = server
-      .log()
-      .split('\n')
-      .filter((line) => line.includes('"lookup ended"'))
-    expect(lines.length).toBeGreaterThan(10)
-    expect(lines.join('')).not.toMatch(/LHR|Example Air|off_/)
-  })
+serverContract(beside, {
+  main: MAIN,
+  fresh: () => trip(),
+  timeoutMs: 'FLIGHTS_TIMEOUT_MS',
+  perMinute: 'FLIGHTS_PER_MINUTE',
+  poor: { DUFFEL_ACCESS_TOKEN: '' },
+  missing: 'Set DUFFEL_ACCESS_TOKEN',
+  wrong: {
+    env: { DUFFEL_ACCESS_TOKEN: TOKEN, FLIGHTS_PER_MINUTE: 'many-a-time' },
+    says: 'FLIGHTS_PER_MINUTE',
+    hides: TOKEN,
+  },
+  unspoken: /LHR|Example Air|off_/,
 })

@@ -1,48 +1,26 @@
 /** The server as a process, a real MCP client on its stdin and stdout, and a local server that plays Google. */
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { type PlayingServer, playingServer } from '../../mcp-kit/test/playing-server.ts'
-import {
-  type RunningServer,
-  failureOf,
-  noticeOf,
-  startServer,
-  textOf,
-} from '../../mcp-kit/test/stdio-server.ts'
+import { describe, expect, test } from 'vitest'
+import { serverContract } from '../../mcp-kit/test/server-contract.ts'
+import { servedBeside } from '../../mcp-kit/test/served-beside.ts'
+import { failureOf, noticeOf, textOf } from '../../mcp-kit/test/stdio-server.ts'
 
 const ACCESS = 'ya29.access-token-for-tests-only'
 const REFRESH = '1//0g-refresh-token-for-tests-only'
 const CLIENT_SECRET = 'a-client-secret-for-tests-only'
 const MAIN = new URL('../src/main.ts', import.meta.url)
 
-let google: PlayingServer
-let server: RunningServer
-const started: RunningServer[] = []
-
-const start = async (env: Record<string, string> = {}): Promise<RunningServer> => {
-  const one = await startServer(MAIN, 'list-events', {
+const beside = servedBeside({
+  main: MAIN,
+  tool: 'list-events',
+  env: (url) => ({
     GOOGLE_ACCESS_TOKEN: ACCESS,
-    GOOGLE_CALENDAR_API_URL: google.url,
-    GOOGLE_TOKEN_URL: `${google.url}/token`,
-    ...env,
-  })
-  started.push(one)
-  return one
-}
-
-beforeAll(async () => {
-  google = await playingServer()
-  server = await start({ CALENDAR_PER_MINUTE: '1000' })
+    GOOGLE_CALENDAR_API_URL: url,
+    GOOGLE_TOKEN_URL: `${url}/token`,
+  }),
+  first: { CALENDAR_PER_MINUTE: '1000' },
+  usual: () => ({ body: page([event()]) }),
+  secrets: [ACCESS, REFRESH, CLIENT_SECRET, 'ya29.'],
 })
-afterAll(async () => {
-  for (const one of started) {
-    await one.close()
-    for (const secret of [ACCESS, REFRESH, CLIENT_SECRET, 'ya29.'])
-      expect(one.printed()).not.toContain(secret)
-  }
-  await google.close()
-})
-beforeEach(() => google.play({ body: page([event()]) }))
-afterEach(() => google.seen.splice(0))
 
 /** As Google documents it: fields that nobody asks about are there too. */
 function event(fields: Record<string, unknown> = {}): Record<string, unknown> {
@@ -92,7 +70,7 @@ const fresh = (more: Record<string, unknown> = {}): Record<string, unknown> => (
 
 describe('list-events', () => {
   test('is announced with its arguments and defaults', async () => {
-    const { tools } = await server.client.listTools()
+    const { tools } = await beside.server.client.listTools()
     expect(tools.map(({ name }) => name)).toEqual(['list-events'])
     expect(tools[0]?.annotations).toMatchObject({ readOnlyHint: true })
     expect(tools[0]?.inputSchema).toMatchObject({
@@ -110,7 +88,7 @@ describe('list-events', () => {
   })
 
   test('without arguments: 25 events of the primary calendar', async () => {
-    const result = await server.call({})
+    const result = await beside.server.call({})
     expect(result.structuredContent).toEqual({
       events: [
         {
@@ -128,21 +106,21 @@ describe('list-events', () => {
       status: 'success',
     })
     expect(JSON.parse(textOf(result))).toEqual(result.structuredContent)
-    const [request] = google.seen
+    const [request] = beside.service.seen
     expect(request?.url).toMatch(/^\/calendar\/v3\/calendars\/primary\/events\?/)
     expect(query(request?.url)).toEqual({ maxResults: '25', singleEvents: 'false' })
     expect(request?.headers.authorization).toBe(`Bearer ${ACCESS}`)
   })
 
   test('times go out in UTC, occurrences in order, the calendar’s id as one part of the path', async () => {
-    await server.call({
+    await beside.server.call({
       calendarId: 'a/b#c@group.calendar.google.com',
       timeMin: '2027-03-01T09:00:00+01:00',
       timeMax: '2027-03-08',
       maxResults: 2500,
       singleEvents: true,
     })
-    const [request] = google.seen
+    const [request] = beside.service.seen
     expect(request?.url).toContain('/calendars/a%2Fb%23c%40group.calendar.google.com/events?')
     expect(query(request?.url)).toEqual({
       timeMin: '2027-03-01T08:00:00.000Z',
@@ -155,14 +133,16 @@ describe('list-events', () => {
 
   test('an event with nothing but an id, a whole day, a long text, many guests, nulls', async () => {
     const guests = Array.from({ length: 80 }, (_, n) => ({ email: `g${n}@example.org` }))
-    google.play({
+    beside.service.play({
       body: page([
         { id: 'bare', kind: 'calendar#event' },
         event({ id: 'day', start: { date: '2027-03-01' }, end: { date: '2027-03-02' }, location: null }),
         event({ id: 'long', description: 'x'.repeat(5_000), attendees: guests }),
       ]),
     })
-    const { events } = (await server.call(fresh())).structuredContent as { events: Record<string, unknown>[] }
+    const { events } = (await beside.server.call(fresh())).structuredContent as {
+      events: Record<string, unknown>[]
+    }
     expect(events[0]).toEqual({ id: 'bare' })
     expect(events[1]).toMatchObject({ start: { date: '2027-03-01' } })
     expect(events[1]).not.toHaveProperty('location')
@@ -171,8 +151,8 @@ describe('list-events', () => {
   })
 
   test('no event is an answer, not a failure', async () => {
-    google.play({ body: page([]) })
-    expect((await server.call(fresh())).structuredContent).toEqual({
+    beside.service.play({ body: page([]) })
+    expect((await beside.server.call(fresh())).structuredContent).toEqual({
       events: [],
       count: 0,
       status: 'success',
@@ -182,14 +162,18 @@ describe('list-events', () => {
   test('pages are taken until there are enough; empty ones do not end it', async () => {
     const items = (from: number, to: number): unknown[] =>
       Array.from({ length: to - from }, (_, n) => event({ id: `e${from + n}` }))
-    google.play({ body: page(items(0, 3), 'A') }, { body: page([], 'B') }, { body: page(items(3, 9), 'C') })
-    const result = await server.call(fresh({ maxResults: 5, singleEvents: true }))
+    beside.service.play(
+      { body: page(items(0, 3), 'A') },
+      { body: page([], 'B') },
+      { body: page(items(3, 9), 'C') },
+    )
+    const result = await beside.server.call(fresh({ maxResults: 5, singleEvents: true }))
     const found = result.structuredContent as { events: { id: string }[]; count: number; status: string }
     expect(found.events.map(({ id }) => id)).toEqual(['e0', 'e1', 'e2', 'e3', 'e4'])
     expect({ count: found.count, status: found.status }).toEqual({ count: 5, status: 'partial' })
     expect(noticeOf(result)).toContain('go on with timeMin 2027-03-01T09:00:00+01:00')
     expect(
-      google.seen
+      beside.service.seen
         .map(({ url }) => query(url))
         .map(({ pageToken, maxResults }) => ({ pageToken, maxResults })),
     ).toEqual([
@@ -200,27 +184,27 @@ describe('list-events', () => {
   })
 
   test('exactly enough, and no more behind them, is a success', async () => {
-    google.play({ body: page([event(), event({ id: 'e2' })]) })
-    expect((await server.call(fresh({ maxResults: 2 }))).structuredContent).toMatchObject({
+    beside.service.play({ body: page([event(), event({ id: 'e2' })]) })
+    expect((await beside.server.call(fresh({ maxResults: 2 }))).structuredContent).toMatchObject({
       count: 2,
       status: 'success',
     })
   })
 
   test('pages that go round in a circle end in words', async () => {
-    google.play({ body: page([], 'A') })
-    const result = await server.call(fresh())
+    beside.service.play({ body: page([], 'A') })
+    const result = await beside.server.call(fresh())
     expect(failureOf(result)).toEqual({ code: 'bad_answer' })
-    expect(google.seen).toHaveLength(2)
+    expect(beside.service.seen).toHaveLength(2)
   })
 
   test('the same question again is answered from memory, but never to another user', async () => {
     const question = fresh()
-    await server.call(question, { userId: 'ann' })
-    await server.call({ ...question, maxResults: 25 }, { userId: 'ann' })
-    expect(google.seen).toHaveLength(1)
-    await server.call(question, { userId: 'bob' })
-    expect(google.seen).toHaveLength(2)
+    await beside.server.call(question, { userId: 'ann' })
+    await beside.server.call({ ...question, maxResults: 25 }, { userId: 'ann' })
+    expect(beside.service.seen).toHaveLength(1)
+    await beside.server.call(question, { userId: 'bob' })
+    expect(beside.service.seen).toHaveLength(2)
   })
 })
 
@@ -233,10 +217,10 @@ describe('what is not listed', () => {
     ['no calendar', { calendarId: '' }],
     ['an unknown argument', { q: 'lunch' }],
   ])('%s', async (_, wrong) => {
-    const result = await server.call(fresh(wrong))
+    const result = await beside.server.call(fresh(wrong))
     expect(result.isError).toBe(true)
     expect(textOf(result)).toContain(Object.keys(wrong)[0])
-    expect(google.seen).toEqual([])
+    expect(beside.service.seen).toEqual([])
   })
 
   test.each([
@@ -262,10 +246,10 @@ describe('what is not listed', () => {
       'timeMin soon is not a time in ISO 8601, or not in the calendar; timeMax later',
     ],
   ])('%s', async (_, wrong, words) => {
-    const result = await server.call(fresh(wrong))
+    const result = await beside.server.call(fresh(wrong))
     expect(failureOf(result)).toEqual({ code: 'invalid_arguments' })
     expect(textOf(result)).toContain(words)
-    expect(google.seen).toEqual([])
+    expect(beside.service.seen).toEqual([])
   })
 })
 
@@ -330,39 +314,24 @@ describe('what Google may answer', () => {
       'not what it documents',
     ],
   ] as const)('%s', async (_, answer, code, words) => {
-    google.play(answer)
-    const result = await server.call(fresh())
+    beside.service.play(answer)
+    const result = await beside.server.call(fresh())
     expect(failureOf(result)).toEqual({ code })
     expect(textOf(result)).toContain(words)
     // The library would try some of these again.
-    expect(google.seen).toHaveLength(1)
+    expect(beside.service.seen).toHaveLength(1)
   })
 
   test('429 with a time to wait', async () => {
-    google.play({
+    beside.service.play({
       status: 429,
       headers: { 'retry-after': '30' },
       body: googleError(429, 'rateLimitExceeded', 'x'),
     })
-    expect(failureOf(await server.call(fresh()))).toEqual({ code: 'rate_limited', retryAfterSeconds: 30 })
-  })
-
-  test('nothing within the time limit: said, and the connection is closed', async () => {
-    const impatient = await start({ CALENDAR_TIMEOUT_MS: '200' })
-    google.play({ hang: true })
-    const result = await impatient.call(fresh())
-    expect(failureOf(result)).toEqual({ code: 'timeout' })
-    await google.seen[0]?.abandoned
-  })
-
-  test('a listing that is cancelled closes its connection', async () => {
-    google.play({ hang: true })
-    const stop = new AbortController()
-    const listing = server.call(fresh(), { signal: stop.signal })
-    await expect.poll(() => google.seen.length).toBe(1)
-    stop.abort()
-    await expect(listing).rejects.toThrow()
-    await google.seen[0]?.abandoned
+    expect(failureOf(await beside.server.call(fresh()))).toEqual({
+      code: 'rate_limited',
+      retryAfterSeconds: 30,
+    })
   })
 })
 
@@ -375,30 +344,30 @@ describe('the process', () => {
   }
 
   test('with a refresh token it gets a token first, and uses it as long as it lasts', async () => {
-    const own = await start(refreshing)
-    google.play(
+    const own = await beside.start(refreshing)
+    beside.service.play(
       { body: { access_token: 'ya29.new-token-for-tests', expires_in: 3600, token_type: 'Bearer' } },
       { body: page([event()]) },
     )
     await own.call(fresh())
     await own.call(fresh())
-    expect(google.seen.map(({ url }) => url.split('?')[0]?.split('/')[1])).toEqual([
+    expect(beside.service.seen.map(({ url }) => url.split('?')[0]?.split('/')[1])).toEqual([
       'token',
       'calendar',
       'calendar',
     ])
-    expect(Object.fromEntries(new URLSearchParams(google.seen[0]?.body))).toEqual({
+    expect(Object.fromEntries(new URLSearchParams(beside.service.seen[0]?.body))).toEqual({
       refresh_token: REFRESH,
       client_id: 'client-1',
       client_secret: CLIENT_SECRET,
       grant_type: 'refresh_token',
     })
-    expect(google.seen[1]?.headers.authorization).toBe('Bearer ya29.new-token-for-tests')
+    expect(beside.service.seen[1]?.headers.authorization).toBe('Bearer ya29.new-token-for-tests')
   })
 
   test('a permission that was taken back needs a new one', async () => {
-    const own = await start(refreshing)
-    google.play({
+    const own = await beside.start(refreshing)
+    beside.service.play({
       status: 400,
       body: { error: 'invalid_grant', error_description: 'Token has been revoked.' },
     })
@@ -406,31 +375,16 @@ describe('the process', () => {
     expect(failureOf(result)).toEqual({ code: 'needs_auth' })
     expect(textOf(result)).toContain('the permission ended')
   })
+})
 
-  test('without a credential it starts, lists its tool, and says what is missing', async () => {
-    const poor = await start({ GOOGLE_ACCESS_TOKEN: '' })
-    expect((await poor.client.listTools()).tools).toHaveLength(1)
-    expect(failureOf(await poor.call({}))).toEqual({ code: 'needs_auth' })
-    expect(google.seen).toEqual([])
-  })
-
-  test('lookups of one user are limited by the minute', async () => {
-    const strict = await start({ CALENDAR_PER_MINUTE: '1' })
-    expect((await strict.call(fresh(), { userId: 'ann' })).isError).not.toBe(true)
-    expect(failureOf(await strict.call(fresh(), { userId: 'ann' }))).toMatchObject({ code: 'rate_limited' })
-    expect((await strict.call(fresh(), { userId: 'bob' })).isError).not.toBe(true)
-  })
-
-  test('a refresh token without its client is a wrong setting', async () => {
-    await expect(startServer(MAIN, 'list-events', { GOOGLE_REFRESH_TOKEN: REFRESH })).rejects.toThrow()
-  })
-
-  test('its log has one line for each lookup, and nothing of what was asked or found', async () => {
-    const lines = server
-      .log()
-      .split('\n')
-      .filter((line) => line.includes('"lookup ended"'))
-    expect(lines.length).toBeGreaterThan(10)
-    expect(lines.join('')).not.toMatch(/example\.org|Stand-up|2027-03/)
-  })
+serverContract(beside, {
+  main: MAIN,
+  fresh: () => fresh(),
+  timeoutMs: 'CALENDAR_TIMEOUT_MS',
+  perMinute: 'CALENDAR_PER_MINUTE',
+  poor: { GOOGLE_ACCESS_TOKEN: '' },
+  missing: 'Google Calendar is not connected yet',
+  // Without the client that it was made for.
+  wrong: { env: { GOOGLE_REFRESH_TOKEN: REFRESH }, says: 'GOOGLE_CLIENT_ID', hides: REFRESH },
+  unspoken: /example\.org|Stand-up|2027-03/,
 })
