@@ -80,7 +80,15 @@ interface Fold {
 const foldsOf = new WeakMap<readonly SessionEvent[], Fold>()
 
 function newFold(): Fold {
-  return { items: [], turns: new Map(), calls: new Map(), commands: new Set(), model: undefined, length: 0, last: undefined }
+  return {
+    items: [],
+    turns: new Map(),
+    calls: new Map(),
+    commands: new Set(),
+    model: undefined,
+    length: 0,
+    last: undefined,
+  }
 }
 
 function readOne(fold: Fold, event: SessionEvent, index: number): void {

@@ -4,6 +4,7 @@
  */
 import type { EndReason, FailureReason } from '@sandlot/shared/reasons'
 import { type SessionEvent, isOutcome, metaOf, sandlotEventOf, seqOf } from '@sandlot/shared/events'
+import type { OnError } from '@sandlot/shared/sandlot-event'
 import { type CallRecord, type Turn, isEmpty, modelCallOf, turnsOf } from './history-items.ts'
 import { toolMessage } from './history-messages.ts'
 import type { ModelCall, ModelImage, ToolMessage } from './model/model.ts'
@@ -156,6 +157,8 @@ export interface QueuedMessage {
   images?: ModelImage[] | undefined
   /** Nobody can answer an approval, should it become a prompt of its own. */
   unattended?: boolean | undefined
+  /** What a failed call means for it then. */
+  onError?: OnError | undefined
 }
 
 /** Messages that wait, oldest first. */

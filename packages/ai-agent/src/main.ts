@@ -54,7 +54,13 @@ interface Run {
 
 async function run({ config, log, hiding, lock, stdio }: Run): Promise<number> {
   const stopped = listenForStop()
-  const agent = await openAgent(config, log, [], (secret) => hiding.hide(secret), stdio ? config.ownEnvironment : undefined)
+  const agent = await openAgent(
+    config,
+    log,
+    [],
+    (secret) => hiding.hide(secret),
+    stdio ? config.ownEnvironment : undefined,
+  )
   const resumed = await agent.resume()
   const { serve, status, listTools } = agent
   const socket = await listenOnSocket({ path: config.socket, serve, status, listTools, log })

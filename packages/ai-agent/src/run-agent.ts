@@ -22,7 +22,7 @@ import { commandIn } from './compaction/command.ts'
 import { type PromptEnd, promptEndOf, queuedMessages, unfinishedPrompt } from './history.ts'
 import { turnsOf } from './history-items.ts'
 import type { Budgets } from './limits/budgets.ts'
-import type { OnError } from './limits/error-policy.ts'
+import type { OnError } from '@sandlot/shared/sandlot-event'
 import { RETRY_RULES, type RetryRules } from './loop-retry.ts'
 import type { Model, ModelAnswer, ModelChunk, ModelImage, ModelMessage, ModelTool } from './model/model.ts'
 import { type OpenAIModelOptions, createOpenAIModel } from './model/openai.ts'
@@ -158,7 +158,10 @@ function startOf(
     const promptId = promptIdOf(next.messageId)
     return {
       promptId,
-      events: [promptStarted(next.messageId, { model }, at), ...sentMessage(next, promptId, at)],
+      events: [
+        promptStarted(next.messageId, { model, onError: next.onError }, at),
+        ...sentMessage(next, promptId, at),
+      ],
     }
   }
   const { text, images = [], onError } = typeof given === 'string' ? { text: given } : given

@@ -3,7 +3,7 @@ import { type SessionEvent, makeSandlotEvent } from '@sandlot/shared/events'
 import { makeMeta } from '@sandlot/shared/event-meta'
 import type { Command } from '@sandlot/shared/sandlot-event'
 import type { QueuedMessage } from './history.ts'
-import type { OnError } from './limits/error-policy.ts'
+import type { OnError } from '@sandlot/shared/sandlot-event'
 import type { ModelImage } from './model/model.ts'
 
 /** A message becomes the prompt of the same name, so that the prompt's id is known while it waits. */

@@ -7,7 +7,7 @@ import type { Command } from '@sandlot/shared/sandlot-event'
 import { newId } from '@sandlot/shared/ids'
 import { commandIn } from './compaction/command.ts'
 import { type PromptEnd, type QueuedMessage, queuedMessages } from './history.ts'
-import type { OnError } from './limits/error-policy.ts'
+import type { OnError } from '@sandlot/shared/sandlot-event'
 import type { ModelImage } from './model/model.ts'
 import { chosenIn } from './model-choice.ts'
 import type { SessionCore } from './session-core.ts'
@@ -116,7 +116,7 @@ export class Prompts {
   }
 
   async #enqueue(runningId: string, text: string, options: PromptOptions): Promise<Accepted> {
-    const { requestId, unattended = false, messageId = newId('m'), images = [] } = options
+    const { requestId, unattended = false, onError, messageId = newId('m'), images = [] } = options
     const { userId, parts } = this.#core
     const as: QueuedMessage['as'] = options.whenBusy === 'queue' ? 'queue' : 'steer'
     const promptId = promptIdOf(messageId)
@@ -127,6 +127,7 @@ export class Prompts {
       as,
       ...(images.length === 0 ? {} : { images: [...images] }),
       ...(unattended ? { unattended } : {}),
+      ...(onError === undefined ? {} : { onError }),
     }
     await this.#core.store([queuedMessage(message, runningId, parts.now())], submission)
     return this.#accepted(promptId, false)

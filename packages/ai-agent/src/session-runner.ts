@@ -171,8 +171,9 @@ export class Runner {
       // In the same transaction: a crash in between would leave a message waiting for nothing.
       const promptId = promptIdOf(next.messageId)
       const at = core.parts.now()
-      const { unattended = false } = next
-      const started = promptStarted(next.messageId, { ...chosenIn(core.log, core.parts), unattended }, at)
+      const { unattended = false, onError } = next
+      const about = { ...chosenIn(core.log, core.parts), unattended, onError }
+      const started = promptStarted(next.messageId, about, at)
       await core.store([...group, started, ...sentMessage(next, promptId, at)])
       this.launch(promptId, unattended, false)
     }

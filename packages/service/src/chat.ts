@@ -11,6 +11,7 @@ import { SandlotError, toErrorBody } from '@sandlot/shared/errors'
 import { isLive, metaOf, sandlotEventOf, seqOf, sessionEvent } from '@sandlot/shared/events'
 import { stopReason } from '@sandlot/shared/reasons'
 import type { Mode } from '@sandlot/shared/mode'
+import type { OnError } from '@sandlot/shared/sandlot-event'
 import type { SessionEvent } from '@sandlot/shared/events'
 import type { StopReason } from '@sandlot/shared/reasons'
 import type { ClientFrame, ServerFrame } from '@sandlot/shared/frames'
@@ -50,6 +51,11 @@ export interface PromptRequest {
   create?: { mode?: Mode }
   /** Nobody can answer an approval. */
   unattended?: boolean
+  /** What a failed call means for the prompt. */
+  onError?: OnError | undefined
+  /** Of the session from now on. */
+  model?: string | undefined
+  thoughtLevel?: string | undefined
 }
 
 /** How a prompt ended, as the agent's answer repeats it. */
@@ -130,6 +136,8 @@ export class Chat {
         return this.#approve(frame)
       case 'ai_chat_mode':
         return this.#setMode(frame.sessionId, frame.modeId)
+      case 'ai_chat_model':
+        return this.#setModel(frame.sessionId, frame)
     }
   }
 
@@ -151,6 +159,7 @@ export class Chat {
       requestId: request.requestId,
       whenBusy: request.whenBusy,
       ...(request.unattended === true ? { unattended: true } : {}),
+      ...(request.onError === undefined ? {} : { onError: request.onError }),
     }
     try {
       const answer = await connection.request(methods.agent.session.prompt, {
@@ -235,17 +244,38 @@ export class Chat {
     await connection.request(methods.agent.session.setMode, { sessionId, modeId, _meta: { sandlot } })
   }
 
+  /** The model first: which levels there are is the model's. */
+  async #setModel(
+    sessionId: string,
+    { model, thoughtLevel }: { model?: string | undefined; thoughtLevel?: string | null | undefined },
+  ): Promise<void> {
+    const connection = await this.#connection.get()
+    const _meta = { sandlot: { user: this.#options.user } }
+    const set = (configId: string, value: string): Promise<unknown> =>
+      connection.request(methods.agent.session.setConfigOption, { sessionId, configId, value, _meta })
+    if (model !== undefined) await set('model', model)
+    if (thoughtLevel !== undefined) await set('thought_level', thoughtLevel ?? 'default')
+  }
+
   /** The id of the session to prompt: there already, or made now. */
   async #sessionFor(connection: AgentConnection, request: PromptRequest): Promise<string> {
     const wanted = request.sessionId
     if (wanted !== undefined && request.create === undefined) {
       if (request.mode !== undefined) await this.#setMode(wanted, request.mode)
+      await this.#setModel(wanted, request)
       return wanted
     }
     // The same submission names the same session, so that a client that did not hear the answer can ask again.
     const sessionId = wanted ?? sessionIdOf(this.#options.user.id, request.requestId)
     const mode = request.mode ?? request.create?.mode
-    const sandlot = { user: this.#options.user, sessionId, ...(mode === undefined ? {} : { mode }) }
+    const { model, thoughtLevel } = request
+    const sandlot = {
+      user: this.#options.user,
+      sessionId,
+      ...(mode === undefined ? {} : { mode }),
+      ...(model === undefined ? {} : { model }),
+      ...(thoughtLevel === undefined ? {} : { thoughtLevel }),
+    }
     try {
       const made = newResult.parse(
         await connection.request(methods.agent.session.new, { cwd: CWD, mcpServers: [], _meta: { sandlot } }),
@@ -257,6 +287,7 @@ export class Chat {
       // The client that asks again for its new session has seen nothing of it.
       if (wanted === undefined && !this.#sessions.has(sessionId)) await this.resume(sessionId, 0)
       if (wanted !== undefined && request.mode !== undefined) await this.#setMode(sessionId, request.mode)
+      if (wanted !== undefined) await this.#setModel(sessionId, request)
       return sessionId
     }
   }

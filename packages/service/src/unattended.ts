@@ -6,9 +6,10 @@ import type { Mode } from '@sandlot/shared/mode'
 import type { SessionEvent } from '@sandlot/shared/events'
 import type { ServerFrame } from '@sandlot/shared/frames'
 import { Chat } from './chat.ts'
-import type { ChatEnd, ChatOptions } from './chat.ts'
+import type { ChatEnd, ChatOptions, PromptRequest } from './chat.ts'
 
-export interface UnattendedOptions extends Omit<ChatOptions, 'send'> {
+export interface UnattendedOptions
+  extends Omit<ChatOptions, 'send'>, Pick<PromptRequest, 'onError' | 'model' | 'thoughtLevel'> {
   requestId: string
   sessionId: string | undefined
   text: string
@@ -90,7 +91,7 @@ export async function runPrompt(options: UnattendedOptions): Promise<PromptRef> 
   try {
     if (both.aborted) leave()
     if (submitted !== undefined) await chat.resume(submitted.sessionId, submitted.after)
-    const { sessionId, text, images, mode, create } = options
+    const { sessionId, text, images, mode, create, onError, model, thoughtLevel } = options
     const submission = {
       requestId,
       sessionId,
@@ -98,6 +99,9 @@ export async function runPrompt(options: UnattendedOptions): Promise<PromptRef> 
       images,
       mode,
       create,
+      onError,
+      model,
+      thoughtLevel,
       whenBusy: 'refuse',
       unattended: true,
     } as const

@@ -148,6 +148,27 @@ describe('as JSON', () => {
     expect(harness.agent.received[0]).toBe(`new ${sessionId} auto-edit`)
   })
 
+  test('says which model, how hard it thinks, and what a failed call means', async () => {
+    const wishes: unknown[] = []
+    harness.agent.script = async (turn) => {
+      wishes.push(turn.onError)
+      return 'completed'
+    }
+    const wish = { sessionId: 'mine', model: 'big', thoughtLevel: 'high' }
+    await answerOf(await chat({ message: 'one', ...wish, onError: 'stop' }))
+    await answerOf(await chat({ message: 'two', ...wish }))
+    expect(wishes).toEqual(['stop', undefined])
+    expect(harness.agent.received.filter((line) => !line.startsWith('load'))).toEqual([
+      'new mine yolo big high',
+      'prompt mine one',
+      'new mine yolo big high',
+      'option mine model big',
+      'option mine thought_level high',
+      'prompt mine two',
+    ])
+    expect((await chat({ message: 'three', onError: 'explode' })).status).toBe(400)
+  })
+
   test('the same requestId is the same prompt: while it runs, and when it has ended', async () => {
     const go = Promise.withResolvers<void>()
     harness.agent.script = async (turn) => {
@@ -248,7 +269,7 @@ describe('refusals', () => {
   test.each([
     ['no message', {}, 400, 'bad_request'],
     ['an empty message', { message: '' }, 400, 'bad_request'],
-    ['an unknown field', { message: 'x', model: 'y' }, 400, 'bad_request'],
+    ['an unknown field', { message: 'x', colour: 'blue' }, 400, 'bad_request'],
     ['a bad session id', { message: 'x', sessionId: '../x' }, 400, 'bad_request'],
     ['a bad mode', { message: 'x', mode: 'root' }, 400, 'bad_request'],
     ['a message that is too long', { message: 'x'.repeat(200_001) }, 400, 'bad_request'],

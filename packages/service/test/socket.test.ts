@@ -139,6 +139,7 @@ describe('bad frames', () => {
     ['a missing field', '{"type":"ai_chat","requestId":"r1"}', 'invalid_frame'],
     ['a session id with a path', '{"type":"ai_chat_resume","sessionId":"../x","after":0}', 'invalid_frame'],
     ['a negative cursor', '{"type":"ai_chat_resume","sessionId":"x","after":-1}', 'invalid_frame'],
+    ['a model that is a number', '{"type":"ai_chat_model","sessionId":"x","model":1}', 'invalid_frame'],
     ['an unknown mode', '{"type":"ai_chat_mode","sessionId":"x","modeId":"root"}', 'invalid_frame'],
     ['an empty message', '{"type":"ai_chat","requestId":"r1","text":""}', 'invalid_frame'],
   ])('answers %s with an error and goes on', async (_what, text, code) => {
@@ -331,6 +332,7 @@ describe('another user', () => {
       (sessionId: string) => ({ type: 'ai_chat_approve', sessionId, toolCallId: 'c1', optionId: 'allow' }),
     ],
     ['mode', (sessionId: string) => ({ type: 'ai_chat_mode', sessionId, modeId: 'yolo' })],
+    ['model', (sessionId: string) => ({ type: 'ai_chat_model', sessionId, model: 'big' })],
   ])('%s: not found, and nothing happens', async (_what, frame) => {
     const hers = await open()
     const sessionId = await talk(hers)

@@ -8,6 +8,8 @@ import { ERROR_CODES } from './errors.ts'
 import { mode } from './mode.ts'
 import { sessionSummary } from './frames.ts'
 import { requestId, sessionId } from './ids.ts'
+import { onError } from './sandlot-event.ts'
+import { modelAbout, modelChoice } from './model-choice.ts'
 import { questionContent } from './question.ts'
 
 /** Who asks. On every session request of a client that the socket trusts. */
@@ -21,20 +23,6 @@ export const agentUser = z.object({
 })
 export type AgentUser = z.infer<typeof agentUser>
 
-/** One of the deployment's, by name, and one of its thought levels; absent: the deployment's own, as it does by itself. */
-export const modelChoice = {
-  model: z.string().max(200).optional(),
-  thoughtLevel: z.string().max(32).optional(),
-}
-
-/** A model that a session may choose. `images`: whether it takes them. */
-export const modelAbout = z.object({
-  name: z.string(),
-  thoughtLevels: z.array(z.string()),
-  images: z.boolean(),
-})
-export type ModelAbout = z.infer<typeof modelAbout>
-
 /** `_meta.sandlot` of `session/new`. */
 export const newSessionMeta = z.object({
   user: agentUser,
@@ -44,12 +32,20 @@ export const newSessionMeta = z.object({
 })
 /** `_meta.sandlot` of `session/load`: all settled events after `after`, what is in flight, then the live tail. */
 export const loadSessionMeta = z.object({ user: agentUser, after: z.number().int().nonnegative().default(0) })
-/** `_meta.sandlot` of `session/prompt`. `unattended`: nobody can answer an approval, so it is denied at once. */
+/**
+ * `_meta.sandlot` of `session/prompt`. `unattended`: nobody can answer an approval, so it is denied at once. `onError`: what a
+ * failed call means, default `continue`; any client may say it.
+ */
 export const promptMeta = z.object({
   user: agentUser,
   requestId: requestId.optional(),
   whenBusy: z.enum(['steer', 'queue', 'refuse']).default('steer'),
   unattended: z.boolean().optional(),
+  onError: onError.optional(),
+})
+/** What `session/prompt` of a client that is not ours may say: `_meta.sandlot`. Its answer then carries the reason. */
+export const foreignPromptMeta = z.looseObject({
+  sandlot: z.looseObject({ onError: onError.optional() }).optional(),
 })
 /** `_meta.sandlot` of every other session request and of `session/cancel`. */
 export const userMeta = z.object({ user: agentUser })

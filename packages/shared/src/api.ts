@@ -4,6 +4,8 @@ import { failureReason, stopReason } from './reasons.ts'
 import { mode } from './mode.ts'
 import { tokenUsage } from './event-meta.ts'
 import { requestId, sessionId } from './ids.ts'
+import { modelAbout, modelChoice } from './model-choice.ts'
+import { onError } from './sandlot-event.ts'
 import { imageId, MAX_IMAGES } from './images.ts'
 import { MAX_MESSAGE_CHARS, sessionSummary } from './frames.ts'
 
@@ -14,6 +16,10 @@ export const chatRequest = z.strictObject({
   sessionId: sessionId.optional(),
   /** Default of an API key: `yolo`. */
   mode: mode.optional(),
+  /** Of the session from now on: one of `Me.models`, by name, and one of its thought levels. */
+  ...modelChoice,
+  /** `stop`: the prompt ends with the first call that fails. Default `continue`. */
+  onError: onError.optional(),
   requestId: requestId.optional(),
   /** Ids of images that were sent before, by `POST /api/images`. */
   images: z.array(imageId).max(MAX_IMAGES).optional(),
@@ -55,6 +61,8 @@ export const me = z.object({
   role: z.enum(['admin', 'user']),
   /** The model's name for people, whether it is the demo model, and whether it sees images (absent: not known). */
   model: z.object({ name: z.string(), demo: z.boolean(), images: z.boolean().optional() }),
+  /** All that a session may choose, the deployment's own first. */
+  models: z.array(modelAbout).optional(),
   defaultMode: mode,
 })
 export type Me = z.infer<typeof me>

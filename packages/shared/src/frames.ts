@@ -9,6 +9,8 @@ import { sessionEvent } from './events.ts'
 import { stopReason } from './reasons.ts'
 import { imageId, MAX_IMAGES } from './images.ts'
 import { requestId, sessionId } from './ids.ts'
+import { modelChoice } from './model-choice.ts'
+import { onError } from './sandlot-event.ts'
 import { questionContent } from './question.ts'
 
 /** Bytes. A larger frame is answered with `too_large`. */
@@ -34,6 +36,10 @@ export const clientFrame = z.discriminatedUnion('type', [
       mode: mode.optional(),
       /** What to do while a prompt runs: add to it, wait for its end, or refuse. */
       whenBusy: z.enum(['steer', 'queue', 'refuse']).default('steer'),
+      /** What a failed call means for the prompt; default `continue`. */
+      onError: onError.optional(),
+      /** Of the session from now on. */
+      ...modelChoice,
     })
     .refine(({ text, images = [] }) => text !== '' || images.length > 0, 'a message has words or an image'),
   /** Stop the running prompt, or only one of its calls. */
@@ -48,6 +54,13 @@ export const clientFrame = z.discriminatedUnion('type', [
     content: questionContent.optional(),
   }),
   z.object({ type: z.literal('ai_chat_mode'), sessionId, modeId: mode }),
+  /** From the next message on. `thoughtLevel` null: as the model does by itself. */
+  z.object({
+    type: z.literal('ai_chat_model'),
+    sessionId,
+    model: modelChoice.model,
+    thoughtLevel: modelChoice.thoughtLevel.nullable(),
+  }),
   /** Everything after `after` (0 = from the start), then what is in flight, then live. Subscribes this socket. */
   z.object({ type: z.literal('ai_chat_resume'), sessionId, after: z.number().int().nonnegative() }),
 ])

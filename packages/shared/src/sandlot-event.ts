@@ -15,6 +15,10 @@ export const permissionOption = z.object({
 })
 export type PermissionOption = z.infer<typeof permissionOption>
 
+/** What a failed call means for its prompt: the model hears of it and goes on, or the prompt ends. */
+export const onError = z.enum(['continue', 'stop'])
+export type OnError = z.infer<typeof onError>
+
 /** A message that is no message to the model, but something to do. */
 export const command = z.object({
   name: z.literal('compact'),
@@ -34,7 +38,7 @@ export const sandlotEvent = z.discriminatedUnion('type', [
     /** Nobody can answer an approval of this prompt, so it is denied at once; also after a restart. */
     unattended: z.boolean().optional(),
     /** What a failed call means for this prompt; absent: `continue`. */
-    onError: z.enum(['continue', 'stop']).optional(),
+    onError: onError.optional(),
     /** The prompt's message is this command. */
     command: command.optional(),
   }),
@@ -76,6 +80,7 @@ export const sandlotEvent = z.discriminatedUnion('type', [
     images: z.array(messageImage).optional(),
     /** As of `prompt_started`, should it become a prompt of its own. */
     unattended: z.boolean().optional(),
+    onError: onError.optional(),
   }),
   z.object({
     type: z.literal('message_unqueued'),

@@ -125,20 +125,23 @@ test('a message written while there is no service is sent when it is back, once,
   chat.stopPrompt('s_other')
   chat.setMode('s_1', 'manual')
   chat.setMode('s_1', 'yolo')
+  chat.setModel('s_1', { model: 'big', thoughtLevel: 'high' })
+  chat.setModel('s_1', { model: 'small', thoughtLevel: null })
   await until(() => expect(chat.store.getState().connection.status).toBe('waiting'))
   await listen(port)
   chat.wake()
   await until(() => expect(texts(chat, 's_1')).toEqual(['later']))
   const said = received.filter((frame) => frame.type === 'ai_chat')
   expect(said.map((frame) => frame.requestId)).toEqual([requestId])
-  // First what was missed, then what was not said; of two choices of mode only the last.
+  // First what was missed, then what was not said; of two choices of mode, or of a model, only the last.
   expect(received.map((frame) => frame.type)).toEqual([
     'ai_chat_resume',
     'ai_chat',
     'ai_chat_cancel',
     'ai_chat_mode',
+    'ai_chat_model',
   ])
-  expect(received.at(-1)).toMatchObject({ modeId: 'yolo' })
+  expect(received.slice(-2)).toMatchObject([{ modeId: 'yolo' }, { model: 'small', thoughtLevel: null }])
 })
 
 test('a message whose answer got lost is sent again with its id, also after a reload', async () => {

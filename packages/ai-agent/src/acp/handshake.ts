@@ -31,7 +31,9 @@ function capabilities({ version, takesImages = false, clientServers }: AcpParts)
       promptCapabilities: { image: takesImages, audio: false, embeddedContext: true },
       mcpCapabilities: { http: clientServers !== undefined, sse: false },
       sessionCapabilities: { list: {}, resume: {}, close: {}, delete: {} },
-      _meta: { sandlot: { version: 1, extensions: [EXT.approve, EXT.cancelCall, EXT.status] } },
+      _meta: {
+        sandlot: { version: 1, extensions: [EXT.approve, EXT.cancelCall, EXT.status], prompt: ['onError'] },
+      },
     },
     authMethods: [],
     agentInfo: { name: 'sandlot', title: 'Sandlot', version },

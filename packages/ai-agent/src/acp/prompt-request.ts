@@ -1,10 +1,11 @@
 /** `session/prompt`, pending until the prompt has ended, and `session/cancel`. */
 import { type AgentApp, methods } from '@agentclientprotocol/sdk'
-import { promptMeta } from '@sandlot/shared/acp-meta'
+import { foreignPromptMeta, promptMeta } from '@sandlot/shared/acp-meta'
 import { SandlotError, messageOf } from '@sandlot/shared/errors'
 import { newId } from '@sandlot/shared/ids'
 import { takesImages } from '../model/model.ts'
 import { promptContent } from './prompt-content.ts'
+import { parseParams } from './errors.ts'
 import type { Serving } from './serving.ts'
 import { runSlashCommand } from './slash-commands.ts'
 
@@ -18,6 +19,10 @@ export function addPromptRequests(app: AgentApp, serving: Serving): void {
         const { connection } = serving
         const user = connection.user(params._meta)
         const meta = connection.meta(promptMeta, params._meta)
+        const foreign = connection.ours
+          ? undefined
+          : parseParams(foreignPromptMeta, params._meta ?? {}, '_meta')
+        const onError = meta?.onError ?? foreign?.sandlot?.onError
         const { text, images } = promptContent(params.prompt, parts.takesImages)
         const begun = await connection.admit(params.sessionId, async () => {
           const session = await manager.get(user.id, params.sessionId)
@@ -43,6 +48,7 @@ export function addPromptRequests(app: AgentApp, serving: Serving): void {
             ...(meta?.requestId === undefined ? {} : { requestId: meta.requestId }),
             ...(meta?.whenBusy === undefined ? {} : { whenBusy: meta.whenBusy }),
             ...(meta?.unattended === undefined ? {} : { unattended: meta.unattended }),
+            ...(onError === undefined ? {} : { onError }),
             ...(user.modeCeiling === undefined ? {} : { modeCeiling: user.modeCeiling }),
           })
           return { session, accepted }
@@ -65,7 +71,9 @@ export function addPromptRequests(app: AgentApp, serving: Serving): void {
           // The answer comes behind the last update of the prompt.
           await connection.sentThrough(accepted.sessionId, end.seq)
           const { stopReason, promptId, reason } = end
-          if (!connection.ours) return { stopReason }
+          // One that knows this word of ours hears the reason too; others get what is in the protocol.
+          if (!connection.ours)
+            return { stopReason, ...(onError === undefined ? {} : { _meta: { sandlot: { reason } } }) }
           const duplicate = accepted.duplicate ? { duplicate: true } : {}
           return { stopReason, _meta: { sandlot: { promptId, reason, ...duplicate } } }
         } finally {

@@ -2,9 +2,8 @@
  * What a failed call means for its prompt. Ordinarily nothing: the model hears of it and goes on. A prompt may ask to stop at
  * the first failure, and a tool may say that nothing goes without it. Pure functions over the log.
  */
+import type { OnError } from '@sandlot/shared/sandlot-event'
 import { type SessionEvent, isOutcome, metaOf, sandlotEventOf } from '@sandlot/shared/events'
-
-export type OnError = 'continue' | 'stop'
 
 /** The prompt's own wish, as it was submitted. */
 export function onErrorOf(log: readonly SessionEvent[], promptId: string): OnError {

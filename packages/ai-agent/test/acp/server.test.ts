@@ -8,8 +8,8 @@ import { EXT, approveResult, promptAccepted, sessionChanged } from '@sandlot/sha
 import { type SessionEvent, metaOf } from '@sandlot/shared/events'
 import { describe, expect, test } from 'vitest'
 import { AgentBench, heldTool, whenIdle } from '../agent-fixture.ts'
-import { deltaChunk, sse, textAnswer, toolCalls } from '../fake-provider.ts'
-import { ADA, BOB, type TestClient, by, connect, newSession, text } from './test-client.ts'
+import { type FakeAnswer, deltaChunk, sse, textAnswer, toolCalls } from '../fake-provider.ts'
+import { ADA, BOB, type TestClient, by, connect, newSession, said, text } from './test-client.ts'
 
 /** A PNG of one pixel. */
 const DOT = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
@@ -370,5 +370,60 @@ describe('a foreign client', () => {
       await one.request(methods.agent.session.prompt, { sessionId, prompt: text('again') }),
     ).toMatchObject({ stopReason: 'end_turn' })
     expect(change.begun).toEqual([])
+  })
+})
+
+describe('a prompt that ends with the first failed call', () => {
+  const fails = (): FakeAnswer => toolCalls([{ id: 'c', name: 'nobody_has_this', args: {} }])
+
+  test('by its own wish or by our page’s, in the log and with words; other prompts go on', async () => {
+    await using bench = await AgentBench.start([fails(), fails(), textAnswer('So be it.'), fails()])
+    const core = await bench.core()
+    await using editor = await connect(core, { capabilities: {} })
+    const sessionId = await newSession(editor, {})
+    const prompt = (more: object = {}) =>
+      editor.request(methods.agent.session.prompt, { sessionId, prompt: text('go'), ...more })
+    expect(await prompt({ _meta: { sandlot: { onError: 'stop' } } })).toEqual({
+      stopReason: 'end_turn',
+      _meta: { sandlot: { reason: 'error' } },
+    })
+    expect(said(editor, sessionId)).toContain('Stopped because a call failed: Unknown tool nobody_has_this (unknown tool)')
+    expect(await prompt()).toEqual({ stopReason: 'end_turn' })
+    expect(said(editor, sessionId)).toMatch(/So be it\.$/)
+    await expect(prompt({ _meta: { sandlot: { onError: 'panic' } } })).rejects.toMatchObject({
+      data: { code: 'bad_request' },
+    })
+
+    await using ours = await connect(core)
+    const mine = await newSession(ours)
+    const params = { sessionId: mine, prompt: text('go'), ...by(ADA, { onError: 'stop' }) }
+    expect(await ours.request(methods.agent.session.prompt, params)).toMatchObject({
+      _meta: { sandlot: { reason: 'error' } },
+    })
+    const { log } = await core.manager.get('u_ada', mine)
+    expect(
+      log.map((event) => metaOf(event).event).find((one) => one?.type === 'prompt_started'),
+    ).toMatchObject({
+      onError: 'stop',
+    })
+  })
+
+  test('also one that had to wait', async () => {
+    const slow = heldTool('slow', true)
+    const first = toolCalls([{ id: 'a', name: 'slow', args: { key: 'k' } }])
+    await using bench = await AgentBench.start([first, textAnswer('first'), fails()])
+    const core = await bench.core({ tools: [slow.tool] })
+    await using ours = await connect(core)
+    const sessionId = await newSession(ours)
+    const prompt = (more: object) =>
+      ours.request(methods.agent.session.prompt, { sessionId, prompt: text('go'), ...by(ADA, more) })
+    const running = prompt({})
+    await slow.whenBegun(1)
+    const waiting = prompt({ whenBusy: 'queue', onError: 'stop' })
+    const session = await core.manager.get('u_ada', sessionId)
+    await expect.poll(() => session.log.map((event) => metaOf(event).event?.type)).toContain('message_queued')
+    slow.release('k')
+    await running
+    expect(await waiting).toMatchObject({ _meta: { sandlot: { reason: 'error' } } })
   })
 })

@@ -22,11 +22,12 @@ export function accountsRoutes(parts: Parts): Hono<AppEnv> {
   const me = async ({ id, name, email, role }: Account): Promise<Me> => {
     const status = await agent.lastStatus()
     // Before the agent was ever reachable nobody knows its model; the page says that the agent is away.
-    const { model, defaultMode } = status ?? {
+    const { model, models, defaultMode } = status ?? {
       model: { name: 'unknown', demo: false },
+      models: [],
       defaultMode: 'auto-edit',
     }
-    return { id, name, email, role, model, defaultMode }
+    return { id, name, email, role, model, ...(models === undefined ? {} : { models }), defaultMode }
   }
 
   const signIn = async (c: Ctx, email: string, password: string): Promise<SignedIn> => {

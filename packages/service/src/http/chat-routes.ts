@@ -116,6 +116,9 @@ async function optionsOf(c: Ctx, parts: Parts, request: ChatRequest): Promise<Ru
     images: request.images,
     uploads: parts.uploads,
     mode: request.mode,
+    model: request.model,
+    thoughtLevel: request.thoughtLevel,
+    onError: request.onError,
     // Whoever holds a key has a script that cannot be asked; the sandbox is the limit. A browser keeps its default.
     create: via === 'key' ? { mode: 'yolo' } : {},
     submitted:

@@ -13,6 +13,8 @@ import { useChat, useChatState } from './chat-context.ts'
 import { Composer, type ComposerHandle } from './composer.tsx'
 import { DemoBadge } from './demo-note.tsx'
 import { EmptyChat } from './empty-chat.tsx'
+import { type ModelChoice, aboutModel, hasChoice, modelOf } from './model-choice.ts'
+import { ModelMenu } from './model-menu.tsx'
 import { PlanPanel } from './plan-panel.tsx'
 import { TranscriptView } from './transcript-view.tsx'
 import { useAttachments } from './attachments.ts'
@@ -33,10 +35,12 @@ export function ChatPage(props: { sessionId: string | null }) {
   const knownMode = useChatState((state) => (sessionId === null ? null : modeOf(state, sessionId)))
   const [newMode, setNewMode] = useState<Mode>(me.defaultMode)
   const [draft, setDraft] = useDraft(sessionId)
-  const seesImages = me.model.images !== false
+  const [newModel, setNewModel] = useState<ModelChoice>({ model: me.model.name, thoughtLevel: null })
+  const chosen = sessionId === null ? newModel : modelOf(view.transcript, me)
+  const seesImages = (aboutModel(me, chosen.model) ?? me.model).images !== false
   const attachments = useAttachments(
     sessionId,
-    seesImages ? null : `${me.model.name} does not see images; ask without them.`,
+    seesImages ? null : `${chosen.model} does not see images; ask without them.`,
   )
   const composer = useRef<ComposerHandle>(null)
   const scroller = useRef<ScrollHandle>(null)
@@ -56,7 +60,7 @@ export function ChatPage(props: { sessionId: string | null }) {
 
   const send = (text: string) => {
     const images = attachments.items.flatMap((item) => (item.state === 'there' ? [item] : []))
-    chat.send(sessionId, text, { mode: newMode, images })
+    chat.send(sessionId, text, { mode: newMode, ...(hasChoice(me) ? newModel : {}), images })
     setDraft('')
     attachments.clear()
     scroller.current?.toBottom()
@@ -123,7 +127,19 @@ export function ChatPage(props: { sessionId: string | null }) {
           attachments={attachments}
           takesImages={seesImages}
           note={
-            me.model.demo ? <DemoBadge /> : <span className="truncate max-sm:hidden">{me.model.name}</span>
+            me.model.demo ? (
+              <DemoBadge />
+            ) : hasChoice(me) ? (
+              <ModelMenu
+                me={me}
+                choice={chosen}
+                onChange={(choice) =>
+                  sessionId === null ? setNewModel(choice) : chat.setModel(sessionId, choice)
+                }
+              />
+            ) : (
+              <span className="truncate max-sm:hidden">{me.model.name}</span>
+            )
           }
           above={
             <>

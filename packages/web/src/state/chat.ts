@@ -42,6 +42,8 @@ export interface ChatParts {
 
 export interface SendOptions {
   mode?: Mode
+  model?: string
+  thoughtLevel?: string | null
   images?: readonly Pick<UploadedImage, 'id' | 'mimeType'>[]
 }
 
@@ -106,9 +108,9 @@ export class Chat {
     if (view === undefined || view.sync === 'stale') this.#resume(sessionId)
   }
 
-  /** Send a message. Answers its request id. `mode` only counts for a new session; `images` wait on the service. */
+  /** Send a message. Answers its request id. `mode` and model only count for a new session; `images` wait on the service. */
   send(sessionId: string | null, text: string, options: SendOptions = {}): string {
-    const { mode, images = [] } = options
+    const { mode, model, thoughtLevel, images = [] } = options
     const message: PendingMessage = {
       requestId: newId('r'),
       sessionId,
@@ -116,6 +118,8 @@ export class Chat {
       ...(images.length === 0 ? {} : { images: images.map(({ id, mimeType }) => ({ id, mimeType })) }),
       sentAt: Date.now(),
       ...(sessionId === null && mode !== undefined ? { mode } : {}),
+      ...(sessionId === null && model !== undefined ? { model } : {}),
+      ...(sessionId === null && thoughtLevel != null ? { thoughtLevel } : {}),
     }
     this.#setOutbox([...this.#state.outbox, message])
     this.#connection.send(frameOf(message))
@@ -171,6 +175,11 @@ export class Chat {
 
   setMode(sessionId: string, modeId: Mode): void {
     this.#deliver({ type: 'ai_chat_mode', sessionId, modeId })
+  }
+
+  /** From the next message on. `thoughtLevel` null: as the model does by itself. */
+  setModel(sessionId: string, choice: { model: string; thoughtLevel: string | null }): void {
+    this.#deliver({ type: 'ai_chat_model', sessionId, ...choice })
   }
 
   /** Say under the conversation what went wrong. */
@@ -321,6 +330,8 @@ function keyOf(frame: ClientFrame): string {
       return `cancel ${frame.sessionId} ${frame.toolCallId ?? ''}`
     case 'ai_chat_mode':
       return `mode ${frame.sessionId}`
+    case 'ai_chat_model':
+      return `model ${frame.sessionId}`
     case 'ai_chat_resume':
       return `resume ${frame.sessionId}`
     case 'ai_chat':

@@ -7,6 +7,7 @@ import { type Mode, mode } from '@sandlot/shared/mode'
 import { uploadedImage } from '@sandlot/shared/images'
 import { requestId, sessionId } from '@sandlot/shared/ids'
 import type { Transcript } from '@sandlot/shared/transcript'
+import { modelChoice } from '@sandlot/shared/model-choice'
 import { z } from 'zod'
 import type { KeyValue } from '../lib/storage.ts'
 
@@ -19,6 +20,7 @@ const pendingMessage = z.object({
   /** They wait on the service. */
   images: z.array(uploadedImage.pick({ id: true, mimeType: true })).optional(),
   mode: mode.optional(),
+  ...modelChoice,
   sentAt: z.number(),
   /** Known once the service has accepted it. */
   promptId: z.string().optional(),
@@ -57,6 +59,8 @@ export function frameOf(message: PendingMessage): ClientFrame {
     whenBusy: 'steer',
     ...(message.sessionId === null ? {} : { sessionId: message.sessionId }),
     ...(message.mode === undefined ? {} : { mode: message.mode satisfies Mode }),
+    ...(message.model === undefined ? {} : { model: message.model }),
+    ...(message.thoughtLevel === undefined ? {} : { thoughtLevel: message.thoughtLevel }),
   }
 }
 

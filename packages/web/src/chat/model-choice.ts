@@ -1,0 +1,35 @@
+/** Which model answers a session, as the page knows it. */
+import type { Me } from '@sandlot/shared/api'
+import type { ModelAbout } from '@sandlot/shared/model-choice'
+import type { Transcript } from '@sandlot/shared/transcript'
+
+export interface ModelChoice {
+  model: string
+  /** Null: as the model does by itself. */
+  thoughtLevel: string | null
+}
+
+/** What is known about the model of this name; for the deployment's own also where the agent tells no list. */
+export function aboutModel(me: Me, name: string): ModelAbout | undefined {
+  return me.models?.find((model) => model.name === name)
+}
+
+/** What the session has chosen for its next message; a model that is not there any more counts as none. */
+export function modelOf({ model }: Pick<Transcript, 'model'>, me: Me): ModelChoice {
+  const there = model !== null && aboutModel(me, model.name) !== undefined
+  return there
+    ? { model: model.name, thoughtLevel: model.thoughtLevel ?? null }
+    : { model: me.model.name, thoughtLevel: null }
+}
+
+/** There is more than one model, or one that can be told how hard to think. */
+export function hasChoice({ models = [] }: Me): boolean {
+  return models.length > 1 || models.some(({ thoughtLevels }) => thoughtLevels.length > 0)
+}
+
+/** The choice with another model: a level stays where that has it too. */
+export function withModel(me: Me, choice: ModelChoice, model: string): ModelChoice {
+  const levels = aboutModel(me, model)?.thoughtLevels ?? []
+  const kept = choice.thoughtLevel !== null && levels.includes(choice.thoughtLevel)
+  return { model, thoughtLevel: kept ? choice.thoughtLevel : null }
+}
