@@ -26,6 +26,8 @@ export default defineConfig({
           exclude: ['**/*.engine.test.ts', '**/*.e2e.test.ts', '**/node_modules/**'],
           testTimeout: 60_000,
           hookTimeout: 120_000,
+          // The default leaves one core out, which of two is the half.
+          maxWorkers: '100%',
         },
       },
       {
