@@ -5,6 +5,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 
+import { type ExpectStatic, test } from 'vitest'
+
 import type { SandboxBackend, SandboxSpec } from '../src/backend.ts'
 import { createDockerBackend, type DockerBackendOptions } from '../src/backends/docker/backend.ts'
 import { createFileLedger } from '../src/file-ledger.ts'
@@ -104,14 +106,37 @@ export async function dockerFixture(options: DockerFixtureOptions = {}): Promise
     volumes,
     async dispose() {
       for (const controller of controllers) await controller.close()
-      const ids = await containers()
-      if (ids.length > 0) await on('rm', '-f', ...ids)
-      const names = await volumes()
-      if (names.length > 0) await on('volume', 'rm', '-f', ...names)
+      await Promise.all((await backend.list({})).map(({ id }) => backend.remove(id)))
+      const left = await containers() // whatever it is that the backend does not see
+      if (left.length > 0) await on('rm', '-f', ...left)
+      await Promise.all((await backend.listVolumes()).map(({ name }) => backend.removeVolume(name)))
       await backend.close()
       await rm(folder, { recursive: true, force: true })
     },
   }
+}
+
+/**
+ * A test with a deployment of its own, which runs while others of its file do: most of its time it waits for the engine.
+ * Its `expect` is the one that is given.
+ */
+export function deployed(
+  title: string,
+  body: (given: { fixture: DockerFixture; expect: ExpectStatic }) => Promise<void>,
+  timeoutMs?: number,
+): void {
+  test.concurrent(
+    title,
+    async ({ expect }) => {
+      const fixture = await dockerFixture()
+      try {
+        await body({ fixture, expect })
+      } finally {
+        await fixture.dispose()
+      }
+    },
+    timeoutMs,
+  )
 }
 
 export interface ShellResult {

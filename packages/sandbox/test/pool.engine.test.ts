@@ -1,21 +1,13 @@
-import { afterEach, beforeEach, expect, test } from 'vitest'
-
 import { LABEL } from '../src/labels.ts'
 import { DEFAULT_LIMITS } from '../src/limits.ts'
 import { ownerTag, parseName } from '../src/names.ts'
 import type { Sandboxes, SandboxesOptions } from '../src/sandboxes.ts'
 import { testConfig } from './config.ts'
-import { docker, dockerFixture, shell, type DockerFixture } from './docker-fixture.ts'
+import { deployed, docker, shell, type DockerFixture } from './docker-fixture.ts'
 
 const POOL = { size: 3, everyMs: 1, delayMs: 0 } as const
 
-let fixture: DockerFixture
-beforeEach(async () => {
-  fixture = await dockerFixture()
-})
-afterEach(() => fixture.dispose())
-
-async function filled(change: Partial<SandboxesOptions> = {}): Promise<Sandboxes> {
+async function filled(fixture: DockerFixture, change: Partial<SandboxesOptions> = {}): Promise<Sandboxes> {
   const sandboxes = fixture.controller({ pool: POOL, ...change })
   await sandboxes.maintain()
   await sandboxes.poolFilled()
@@ -31,45 +23,50 @@ async function timed(work: () => Promise<unknown>): Promise<number> {
   return performance.now() - from
 }
 
-test('the first command of a new user takes a small part of a docker run, and runs under their own name', async () => {
-  const sandboxes = await filled({ lookEveryMs: 500, pool: { ...POOL, everyMs: 250 } })
-  const states = async () => (await fixture.backend.list({})).map(({ state }) => state).toSorted()
-  // The next one to go is awake.
-  await expect.poll(states, { timeout: 60_000 }).toEqual(['paused', 'paused', 'running'])
+deployed(
+  'the first command of a new user takes a small part of a docker run, and runs under their own name',
+  async ({ fixture, expect }) => {
+    const sandboxes = await filled(fixture, { lookEveryMs: 500, pool: { ...POOL, everyMs: 250 } })
+    const states = async () => (await fixture.backend.list({})).map(({ state }) => state).toSorted()
+    // The next one to go is awake.
+    await expect.poll(states, { timeout: 60_000 }).toEqual(['paused', 'paused', 'running'])
 
-  const hits: number[] = []
-  const runs: number[] = []
-  for (const user of ['ann', 'bob', 'cid', 'dan', 'eve']) {
-    await sandboxes.poolFilled()
-    const warm = (await fixture.ledger.list()).filter(({ state }) => state === 'warm')
-    expect(warm).toHaveLength(POOL.size)
-    hits.push(
-      await timed(async () =>
-        expect((await shell(await sandboxes.acquire(user), 'echo hi')).output).toBe('hi\n'),
-      ),
+    const hits: number[] = []
+    const runs: number[] = []
+    for (const user of ['ann', 'bob', 'cid', 'dan', 'eve']) {
+      await sandboxes.poolFilled()
+      const warm = (await fixture.ledger.list()).filter(({ state }) => state === 'warm')
+      expect(warm).toHaveLength(POOL.size)
+      hits.push(
+        await timed(async () =>
+          expect((await shell(await sandboxes.acquire(user), 'echo hi')).output).toBe('hi\n'),
+        ),
+      )
+      const slot = await fixture.ledger.find(user)
+      expect(warm.map((row) => row.slot)).toContain(slot?.slot)
+      const container = await fixture.backend.inspect((await sandboxes.acquire(user)).id)
+      expect(parseName(fixture.deployment, container?.name ?? '')).toEqual({
+        kind: 'claimed',
+        slot: slot?.slot,
+        owner: ownerTag(fixture.deploymentKey, user),
+        generation: 1,
+      })
+      runs.push(
+        await timed(() =>
+          docker('run', '--rm', '--network=none', '--entrypoint=/bin/true', testConfig.image),
+        ),
+      )
+    }
+    console.log(
+      `first command after a pool hit: ${median(hits).toFixed(1)} ms; docker run: ${median(runs).toFixed(0)} ms`,
     )
-    const slot = await fixture.ledger.find(user)
-    expect(warm.map((row) => row.slot)).toContain(slot?.slot)
-    const container = await fixture.backend.inspect((await sandboxes.acquire(user)).id)
-    expect(parseName(fixture.deployment, container?.name ?? '')).toEqual({
-      kind: 'claimed',
-      slot: slot?.slot,
-      owner: ownerTag(fixture.deploymentKey, user),
-      generation: 1,
-    })
-    runs.push(
-      await timed(() => docker('run', '--rm', '--network=none', '--entrypoint=/bin/true', testConfig.image)),
-    )
-  }
-  console.log(
-    `first command after a pool hit: ${median(hits).toFixed(1)} ms; docker run: ${median(runs).toFixed(0)} ms`,
-  )
-  expect(median(hits)).toBeLessThan(median(runs) / 3)
-})
+    expect(median(hits)).toBeLessThan(median(runs) / 3)
+  },
+)
 
-test('two controllers that cross never give one sandbox to two users', async () => {
-  const one = await filled()
-  const two = await filled()
+deployed('two controllers that cross never give one sandbox to two users', async ({ fixture, expect }) => {
+  const one = await filled(fixture)
+  const two = await filled(fixture)
   const users = ['ann', 'bob', 'cid', 'dan', 'eve', 'fay']
   await Promise.all(
     users.map(async (user, n) => shell(await (n % 2 ? one : two).acquire(user), `echo ${user} >> mine`)),
@@ -85,20 +82,23 @@ test('two controllers that cross never give one sandbox to two users', async () 
   expect(warm.length).toBeLessThanOrEqual(POOL.size)
 })
 
-test('a warm sandbox that was made differently is drained with its volume; a claimed one stays', async () => {
-  const before = await filled()
-  const kept = await before.acquire('ann')
-  await before.poolFilled()
-  const old = (await fixture.ledger.list()).filter(({ state }) => state === 'warm').map(({ slot }) => slot)
-  await before.close()
-  const after = await filled({ limits: { ...DEFAULT_LIMITS, pids: 100 } })
-  const now = await fixture.ledger.list()
-  expect(now.filter(({ state }) => state === 'warm')).toHaveLength(POOL.size)
-  for (const slot of old) expect(now.map((row) => row.slot)).not.toContain(slot)
-  expect((await after.acquire('ann')).id).toBe(kept.id)
-  const volumes = await fixture.backend.listVolumes()
-  expect(new Set(volumes.map(({ labels }) => labels[LABEL.slot]))).toEqual(
-    new Set(now.map(({ slot }) => slot)),
-  )
-  expect(volumes).toHaveLength(now.length)
-})
+deployed(
+  'a warm sandbox that was made differently is drained with its volume; a claimed one stays',
+  async ({ fixture, expect }) => {
+    const before = await filled(fixture)
+    const kept = await before.acquire('ann')
+    await before.poolFilled()
+    const old = (await fixture.ledger.list()).filter(({ state }) => state === 'warm').map(({ slot }) => slot)
+    await before.close()
+    const after = await filled(fixture, { limits: { ...DEFAULT_LIMITS, pids: 100 } })
+    const now = await fixture.ledger.list()
+    expect(now.filter(({ state }) => state === 'warm')).toHaveLength(POOL.size)
+    for (const slot of old) expect(now.map((row) => row.slot)).not.toContain(slot)
+    expect((await after.acquire('ann')).id).toBe(kept.id)
+    const volumes = await fixture.backend.listVolumes()
+    expect(new Set(volumes.map(({ labels }) => labels[LABEL.slot]))).toEqual(
+      new Set(now.map(({ slot }) => slot)),
+    )
+    expect(volumes).toHaveLength(now.length)
+  },
+)

@@ -1,87 +1,85 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 
-import { afterEach, beforeEach, expect, test } from 'vitest'
-
 import { extent } from '../../../test/campaign.ts'
 import { claimedName, ownerTag, poolName } from '../src/names.ts'
 import { listWorkspaces, ownerlessVolumes, pruneVolumes, purgeAll } from '../src/workspaces.ts'
 import { testConfig } from './config.ts'
-import { docker, dockerFixture, shell, type DockerFixture } from './docker-fixture.ts'
+import { deployed, docker, shell } from './docker-fixture.ts'
 
-let fixture: DockerFixture
-beforeEach(async () => {
-  fixture = await dockerFixture()
-})
-afterEach(() => fixture.dispose())
+deployed(
+  'what is nobody’s goes after a grace time, volumes and what is somebody’s or foreign never',
+  async ({ fixture, expect }) => {
+    const { backend, ledger, deployment, deploymentKey } = fixture
+    const stray = fixture.spec()
+    const strayContainer = await backend.create({ ...stray, name: poolName(deployment, stray.slot) })
+    const owned = fixture.spec()
+    const ownedName = claimedName(deployment, owned.slot, ownerTag(deploymentKey, 'ann'), 3)
+    const ownedContainer = await backend.create({ ...owned, name: ownedName })
+    // Named like one of ours, without a label.
+    const foreign = await docker('create', '--name', poolName(deployment, 'zzzzzzzz'), testConfig.image)
+    try {
+      const patient = fixture.controller({ graceMs: 3_600_000, lookEveryMs: 50 })
+      await patient.maintain()
+      await patient.close()
+      expect((await backend.list({})).map(({ id }) => id).toSorted()).toEqual(
+        [strayContainer.id, ownedContainer.id].toSorted(),
+      )
+      const hasty = fixture.controller({ graceMs: 0 })
+      await hasty.maintain()
+      expect((await backend.list({})).map(({ id }) => id)).toEqual([ownedContainer.id])
+      expect(await docker('inspect', '-f', '{{.State.Status}}', foreign)).toBe('created')
 
-test('what is nobody’s goes after a grace time, volumes and what is somebody’s or foreign never', async () => {
-  const { backend, ledger, deployment, deploymentKey } = fixture
-  const stray = fixture.spec()
-  const strayContainer = await backend.create({ ...stray, name: poolName(deployment, stray.slot) })
-  const owned = fixture.spec()
-  const ownedName = claimedName(deployment, owned.slot, ownerTag(deploymentKey, 'ann'), 3)
-  const ownedContainer = await backend.create({ ...owned, name: ownedName })
-  // Named like one of ours, without a label.
-  const foreign = await docker('create', '--name', poolName(deployment, 'zzzzzzzz'), testConfig.image)
-  try {
-    const patient = fixture.controller({ graceMs: 3_600_000, lookEveryMs: 50 })
-    await patient.maintain()
-    await patient.close()
-    expect((await backend.list({})).map(({ id }) => id).toSorted()).toEqual(
-      [strayContainer.id, ownedContainer.id].toSorted(),
-    )
-    const hasty = fixture.controller({ graceMs: 0 })
-    await hasty.maintain()
-    expect((await backend.list({})).map(({ id }) => id)).toEqual([ownedContainer.id])
-    expect(await docker('inspect', '-f', '{{.State.Status}}', foreign)).toBe('created')
+      expect((await ownerlessVolumes({ backend, ledger })).map(({ name }) => name)).toEqual([stray.volume])
+      expect(await listWorkspaces({ backend, ledger })).toContainEqual(
+        expect.objectContaining({ volume: owned.volume, owner: 'claimed' }),
+      )
+      // Its owner comes, and gets their slot and their files.
+      await shell(await hasty.acquire('ann'), 'echo kept > file')
+      expect((await ledger.find('ann'))?.slot).toBe(owned.slot)
+      expect(await pruneVolumes([stray.volume, owned.volume], { backend, ledger })).toEqual([stray.volume])
+      expect((await shell(await hasty.acquire('ann'), 'cat file')).output).toBe('kept\n')
+      await hasty.close()
+      expect(await purgeAll({ backend, ledger })).toEqual({ containers: 1, volumes: 1 })
+      expect(await backend.listVolumes()).toEqual([])
+      expect(await ledger.list()).toEqual([])
+    } finally {
+      await docker('rm', '-f', foreign)
+    }
+  },
+)
 
-    expect((await ownerlessVolumes({ backend, ledger })).map(({ name }) => name)).toEqual([stray.volume])
-    expect(await listWorkspaces({ backend, ledger })).toContainEqual(
-      expect.objectContaining({ volume: owned.volume, owner: 'claimed' }),
-    )
-    // Its owner comes, and gets their slot and their files.
-    await shell(await hasty.acquire('ann'), 'echo kept > file')
-    expect((await ledger.find('ann'))?.slot).toBe(owned.slot)
-    expect(await pruneVolumes([stray.volume, owned.volume], { backend, ledger })).toEqual([stray.volume])
-    expect((await shell(await hasty.acquire('ann'), 'cat file')).output).toBe('kept\n')
-    await hasty.close()
-    expect(await purgeAll({ backend, ledger })).toEqual({ containers: 1, volumes: 1 })
-    expect(await backend.listVolumes()).toEqual([])
-    expect(await ledger.list()).toEqual([])
-  } finally {
-    await docker('rm', '-f', foreign)
-  }
-})
+deployed(
+  'an extended image: whoever runs keeps theirs, and moves with their files at the next start',
+  async ({ fixture, expect }) => {
+    const image = `sandlot-test-extended:${fixture.deployment}`
+    const build = async (version: number): Promise<void> => {
+      const lines = [`FROM ${testConfig.image}`, 'USER 0', `RUN echo ${version} > /etc/extended`]
+      await writeFile(join(fixture.folder, 'Dockerfile'), lines.join('\n'))
+      await docker('build', '-q', '--network=none', '-t', image, fixture.folder)
+    }
+    try {
+      await build(1)
+      const sandboxes = fixture.controller({ image })
+      const first = await sandboxes.acquire('ann')
+      expect((await shell(first, 'cat /etc/extended; echo kept > file')).output).toBe('1\n')
+      await build(2)
+      expect((await shell(await sandboxes.acquire('ann'), 'cat /etc/extended')).output).toBe('1\n')
+      await sandboxes.stop('ann')
+      const moved = await sandboxes.acquire('ann')
+      expect((await shell(moved, 'cat /etc/extended file')).output).toBe('2\nkept\n')
+      expect(await fixture.containers()).toEqual([moved.id])
+    } finally {
+      const ids = await fixture.containers()
+      if (ids.length > 0) await docker('rm', '-f', ...ids)
+      await docker('rmi', '-f', image)
+    }
+  },
+)
 
-test('an extended image: whoever runs keeps theirs, and moves with their files at the next start', async () => {
-  const image = `sandlot-test-extended:${fixture.deployment}`
-  const build = async (version: number): Promise<void> => {
-    const lines = [`FROM ${testConfig.image}`, 'USER 0', `RUN echo ${version} > /etc/extended`]
-    await writeFile(join(fixture.folder, 'Dockerfile'), lines.join('\n'))
-    await docker('build', '-q', '--network=none', '-t', image, fixture.folder)
-  }
-  try {
-    await build(1)
-    const sandboxes = fixture.controller({ image })
-    const first = await sandboxes.acquire('ann')
-    expect((await shell(first, 'cat /etc/extended; echo kept > file')).output).toBe('1\n')
-    await build(2)
-    expect((await shell(await sandboxes.acquire('ann'), 'cat /etc/extended')).output).toBe('1\n')
-    await sandboxes.stop('ann')
-    const moved = await sandboxes.acquire('ann')
-    expect((await shell(moved, 'cat /etc/extended file')).output).toBe('2\nkept\n')
-    expect(await fixture.containers()).toEqual([moved.id])
-  } finally {
-    const ids = await fixture.containers()
-    if (ids.length > 0) await docker('rm', '-f', ...ids)
-    await docker('rmi', '-f', image)
-  }
-})
-
-test(
+deployed(
   'everybody is attached to again soon after a controller was killed, and what ran runs on',
-  async () => {
+  async ({ fixture, expect }) => {
     const count = extent(10, 200)
     const users = Array.from({ length: count }, (_, n) => `user-${n}`)
     const before = fixture.controller()

@@ -4,7 +4,7 @@ import { type AddressInfo, connect, createServer } from 'node:net'
 import { join } from 'node:path'
 import type { Duplex } from 'node:stream'
 
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { describe } from 'vitest'
 
 import type { SandboxBackend } from '../src/backend.ts'
 import { createDockerBackend } from '../src/backends/docker/backend.ts'
@@ -14,19 +14,17 @@ import { DEFAULT_LIMITS } from '../src/limits.ts'
 import { claimedName, ownerTag } from '../src/names.ts'
 import type { OutputChunk } from '../src/sandbox.ts'
 import { sh } from './contract/harness.ts'
-import { docker, dockerFixture, shell, type DockerFixture } from './docker-fixture.ts'
+import { deployed, docker, shell, type DockerFixture } from './docker-fixture.ts'
 
-let fixture: DockerFixture
-beforeEach(async () => {
-  fixture = await dockerFixture()
-})
-afterEach(() => fixture.dispose())
-
-const say = async (text: string, controller = fixture.controller(), user = 'ann'): Promise<string> =>
-  (await shell(await controller.acquire(user), text)).output.trim()
+const say = async (
+  fixture: DockerFixture,
+  text: string,
+  controller = fixture.controller(),
+  user = 'ann',
+): Promise<string> => (await shell(await controller.acquire(user), text)).output.trim()
 
 describe('acquire', () => {
-  test('a hundred at once get one container, one volume and one sandbox', async () => {
+  deployed('a hundred at once get one container, one volume and one sandbox', async ({ fixture, expect }) => {
     const sandboxes = fixture.controller()
     const got = await Promise.all(Array.from({ length: 100 }, () => sandboxes.acquire('ann')))
     expect(new Set(got).size).toBe(1)
@@ -35,54 +33,66 @@ describe('acquire', () => {
     expect((await shell(got[0] ?? expect.fail(), 'echo hi')).output).toBe('hi\n')
   })
 
-  test('different users get different containers, volumes and uids, and do not see each other', async () => {
-    const sandboxes = fixture.controller()
-    const users = ['ann', 'bob', 'cid']
-    await Promise.all(users.map((user) => say(`echo ${user} > mine; touch /tmp/${user}`, sandboxes, user)))
-    for (const user of users) expect(await say('cat mine; ls /tmp', sandboxes, user)).toBe(`${user}\n${user}`)
-    expect(await fixture.containers()).toHaveLength(3)
-    const slots = await fixture.ledger.list()
-    expect(new Set(slots.map((slot) => slot.uid)).size).toBe(3)
-    expect(new Set(slots.map((slot) => slot.volume)).size).toBe(3)
-  })
+  deployed(
+    'different users get different containers, volumes and uids, and do not see each other',
+    async ({ fixture, expect }) => {
+      const sandboxes = fixture.controller()
+      const users = ['ann', 'bob', 'cid']
+      await Promise.all(
+        users.map((user) => say(fixture, `echo ${user} > mine; touch /tmp/${user}`, sandboxes, user)),
+      )
+      for (const user of users)
+        expect(await say(fixture, 'cat mine; ls /tmp', sandboxes, user)).toBe(`${user}\n${user}`)
+      expect(await fixture.containers()).toHaveLength(3)
+      const slots = await fixture.ledger.list()
+      expect(new Set(slots.map((slot) => slot.uid)).size).toBe(3)
+      expect(new Set(slots.map((slot) => slot.volume)).size).toBe(3)
+    },
+  )
 
-  test('names and labels say whose it is only to who has the key', async () => {
+  deployed('names and labels say whose it is only to who has the key', async ({ fixture, expect }) => {
     const sandbox = await fixture.controller().acquire('ann')
     const slot = await fixture.ledger.find('ann')
     const name = claimedName(fixture.deployment, slot?.slot ?? '', ownerTag(fixture.deploymentKey, 'ann'), 1)
     expect(await docker('inspect', '-f', '{{.Name}}', sandbox.id)).toBe(`/${name}`)
   })
 
-  test('another controller, as after a restart, finds the same container, its files and its running command', async () => {
-    const first = fixture.controller()
-    const sandbox = await first.acquire('ann')
-    const id = '0'.repeat(31) + '1'
-    await shell(sandbox, 'echo kept > file')
-    await sandbox.run({ id, command: 'sleep 1; echo late' })
-    await first.close()
+  deployed(
+    'another controller, as after a restart, finds the same container, its files and its running command',
+    async ({ fixture, expect }) => {
+      const first = fixture.controller()
+      const sandbox = await first.acquire('ann')
+      const id = '0'.repeat(31) + '1'
+      await shell(sandbox, 'echo kept > file')
+      await sandbox.run({ id, command: 'sleep 1; echo late' })
+      await first.close()
 
-    const again = await fixture.controller().acquire('ann')
-    expect(again.id).toBe(sandbox.id)
-    expect(again.bootId).toBe(sandbox.bootId)
-    expect((await shell(again, 'cat file')).output).toBe('kept\n')
-    const command = await again.attach(id)
-    let output = ''
-    for await (const chunk of command?.output ?? []) output += Buffer.from(chunk.data).toString()
-    expect(output).toBe('late\n')
-    expect((await command?.exit)?.code).toBe(0)
-  })
+      const again = await fixture.controller().acquire('ann')
+      expect(again.id).toBe(sandbox.id)
+      expect(again.bootId).toBe(sandbox.bootId)
+      expect((await shell(again, 'cat file')).output).toBe('kept\n')
+      const command = await again.attach(id)
+      let output = ''
+      for await (const chunk of command?.output ?? []) output += Buffer.from(chunk.data).toString()
+      expect(output).toBe('late\n')
+      expect((await command?.exit)?.code).toBe(0)
+    },
+  )
 
-  test('a second controller takes over; the first is fenced and does not fight back', async () => {
-    const old = await fixture.controller().acquire('ann')
-    const second = fixture.controller()
-    expect((await second.acquire('ann')).id).toBe(old.id)
-    await expect(shell(old, 'echo mine')).rejects.toMatchObject({ name: 'SandboxError' })
-    // A frame that the first sent before it knew may cost the second its connection, once.
-    await expect.poll(() => say('echo mine', second).catch(String)).toBe('mine')
-    expect(await say('echo still mine', second)).toBe('still mine')
-  })
+  deployed(
+    'a second controller takes over; the first is fenced and does not fight back',
+    async ({ fixture, expect }) => {
+      const old = await fixture.controller().acquire('ann')
+      const second = fixture.controller()
+      expect((await second.acquire('ann')).id).toBe(old.id)
+      await expect(shell(old, 'echo mine')).rejects.toMatchObject({ name: 'SandboxError' })
+      // A frame that the first sent before it knew may cost the second its connection, once.
+      await expect.poll(() => say(fixture, 'echo mine', second).catch(String)).toBe('mine')
+      expect(await say(fixture, 'echo still mine', second)).toBe('still mine')
+    },
+  )
 
-  test('who stops waiting is let go, and the others get it', async () => {
+  deployed('who stops waiting is let go, and the others get it', async ({ fixture, expect }) => {
     const sandboxes = fixture.controller()
     const impatient = sandboxes.acquire('ann', AbortSignal.timeout(1))
     const patient = sandboxes.acquire('ann')
@@ -91,14 +101,15 @@ describe('acquire', () => {
     await expect(sandboxes.acquire('ann', AbortSignal.abort())).resolves.toBe(await patient)
   })
 
-  test.each(['', 'x'.repeat(257)])('a user id of %# is refused', async (user) => {
-    await expect(fixture.controller().acquire(user)).rejects.toMatchObject({ code: 'invalid_arguments' })
-  })
+  for (const user of ['', 'x'.repeat(257)])
+    deployed(`a user id of ${user.length} characters is refused`, async ({ fixture, expect }) => {
+      await expect(fixture.controller().acquire(user)).rejects.toMatchObject({ code: 'invalid_arguments' })
+    })
 })
 
 describe('a stream that drops while the container runs', () => {
   /** The same backend, with a hand on the streams it opens. */
-  function cuttable() {
+  function cuttable(fixture: DockerFixture) {
     const streams: Duplex[] = []
     const backend: SandboxBackend = {
       ...fixture.backend,
@@ -111,8 +122,8 @@ describe('a stream that drops while the container runs', () => {
     return { controller: fixture.controller({ backend }), cut: () => streams.at(-1)?.destroy(), streams }
   }
 
-  test('is opened again without anybody asking', async () => {
-    const { controller, cut, streams } = cuttable()
+  deployed('is opened again without anybody asking', async ({ fixture, expect }) => {
+    const { controller, cut, streams } = cuttable(fixture)
     const before = await controller.acquire('ann')
     cut()
     await expect.poll(() => streams.length, { timeout: 10_000 }).toBe(2)
@@ -122,73 +133,76 @@ describe('a stream that drops while the container runs', () => {
     expect(after.bootId).toBe(before.bootId)
   })
 
-  test('costs a running command nothing: its output goes on where it was', async () => {
-    const { controller, cut } = cuttable()
-    const id = 'd'.repeat(32)
-    const first = await (
-      await controller.acquire('ann')
-    ).run({ id, command: 'seq 1 200000; sleep 0.5; echo end' })
-    const lost = expect(first.exit).rejects.toMatchObject({ code: 'sandbox_lost' })
-    let text = ''
-    const read = async (chunks: AsyncIterable<OutputChunk>, until: () => boolean): Promise<void> => {
-      for await (const chunk of chunks) {
-        text += Buffer.from(chunk.data).toString()
-        if (until()) return
-      }
-    }
-    await read(first.output, () => text.length > 100_000)
-    cut()
-    await lost
-    const again = await (await controller.acquire('ann')).attach(id, { stdout: text.length })
-    again?.acknowledge({ stdout: text.length })
-    await read(
-      (async function* acknowledging() {
-        for await (const chunk of again?.output ?? []) {
-          yield chunk
-          again?.acknowledge({ stdout: chunk.offset + chunk.data.length })
+  deployed(
+    'costs a running command nothing: its output goes on where it was',
+    async ({ fixture, expect }) => {
+      const { controller, cut } = cuttable(fixture)
+      const id = 'd'.repeat(32)
+      const first = await (
+        await controller.acquire('ann')
+      ).run({ id, command: 'seq 1 200000; sleep 0.5; echo end' })
+      const lost = expect(first.exit).rejects.toMatchObject({ code: 'sandbox_lost' })
+      let text = ''
+      const read = async (chunks: AsyncIterable<OutputChunk>, until: () => boolean): Promise<void> => {
+        for await (const chunk of chunks) {
+          text += Buffer.from(chunk.data).toString()
+          if (until()) return
         }
-      })(),
-      () => false,
-    )
-    expect((await again?.exit)?.code).toBe(0)
-    const all = `${Array.from({ length: 200_000 }, (_, n) => `${n + 1}\n`).join('')}end\n`
-    expect(text.length).toBe(all.length)
-    expect(text === all).toBe(true)
-  })
+      }
+      await read(first.output, () => text.length > 100_000)
+      cut()
+      await lost
+      const again = await (await controller.acquire('ann')).attach(id, { stdout: text.length })
+      again?.acknowledge({ stdout: text.length })
+      await read(
+        (async function* acknowledging() {
+          for await (const chunk of again?.output ?? []) {
+            yield chunk
+            again?.acknowledge({ stdout: chunk.offset + chunk.data.length })
+          }
+        })(),
+        () => false,
+      )
+      expect((await again?.exit)?.code).toBe(0)
+      const all = `${Array.from({ length: 200_000 }, (_, n) => `${n + 1}\n`).join('')}end\n`
+      expect(text.length).toBe(all.length)
+      expect(text === all).toBe(true)
+    },
+  )
 })
 
 describe('a container changed behind our back', () => {
-  test('removed: the next acquire makes another round the same files', async () => {
+  deployed('removed: the next acquire makes another round the same files', async ({ fixture, expect }) => {
     const sandboxes = fixture.controller()
     const before = await sandboxes.acquire('ann')
     await shell(before, 'echo kept > file')
     await docker('rm', '-f', before.id)
-    expect(await say('cat file', sandboxes)).toBe('kept')
+    expect(await say(fixture, 'cat file', sandboxes)).toBe('kept')
     expect((await sandboxes.status('ann')).id).not.toBe(before.id)
     expect(await fixture.volumes()).toHaveLength(1)
   })
 
-  test('killed, stopped: it is started again', async () => {
+  deployed('killed, stopped: it is started again', async ({ fixture, expect }) => {
     const sandboxes = fixture.controller()
     const { id, bootId } = await sandboxes.acquire('ann')
     await docker('kill', id)
-    expect(await say('echo one', sandboxes)).toBe('one')
+    expect(await say(fixture, 'echo one', sandboxes)).toBe('one')
     await docker('stop', id)
-    expect(await say('echo two', sandboxes)).toBe('two')
+    expect(await say(fixture, 'echo two', sandboxes)).toBe('two')
     const now = await sandboxes.acquire('ann')
     expect(now.id).toBe(id)
     expect(now.bootId).not.toBe(bootId)
   })
 
-  test('paused: another controller resumes it', async () => {
+  deployed('paused: another controller resumes it', async ({ fixture, expect }) => {
     const sandboxes = fixture.controller()
     const { id } = await sandboxes.acquire('ann')
     await sandboxes.close()
     await docker('pause', id)
-    expect(await say('echo awake')).toBe('awake')
+    expect(await say(fixture, 'echo awake')).toBe('awake')
   })
 
-  test('a running command whose container goes away ends as lost', async () => {
+  deployed('a running command whose container goes away ends as lost', async ({ fixture, expect }) => {
     const sandbox = await fixture.controller().acquire('ann')
     const command = await sandbox.run({ id: 'b'.repeat(32), command: 'sleep 300' })
     const exit = expect(command.exit).rejects.toMatchObject({ code: 'sandbox_lost' })
@@ -198,88 +212,97 @@ describe('a container changed behind our back', () => {
 })
 
 describe('what is kept', () => {
-  test('a ledger that was lost: the engine still knows whose the files are', async () => {
-    const sandboxes = fixture.controller()
-    await say('echo kept > file', sandboxes)
-    const before = await fixture.ledger.find('ann')
-    await sandboxes.close()
-    const empty = createFileLedger(join(fixture.folder, 'other', 'ledger.json'))
-    const again = fixture.controller({ ledger: empty })
-    expect(await say('cat file', again)).toBe('kept')
-    expect(await empty.find('ann')).toMatchObject({
-      slot: before?.slot,
-      uid: before?.uid,
-      volume: before?.volume,
-    })
-  })
+  deployed(
+    'a ledger that was lost: the engine still knows whose the files are',
+    async ({ fixture, expect }) => {
+      const sandboxes = fixture.controller()
+      await say(fixture, 'echo kept > file', sandboxes)
+      const before = await fixture.ledger.find('ann')
+      await sandboxes.close()
+      const empty = createFileLedger(join(fixture.folder, 'other', 'ledger.json'))
+      const again = fixture.controller({ ledger: empty })
+      expect(await say(fixture, 'cat file', again)).toBe('kept')
+      expect(await empty.find('ann')).toMatchObject({
+        slot: before?.slot,
+        uid: before?.uid,
+        volume: before?.volume,
+      })
+    },
+  )
 
-  test('a new image: a running sandbox stays, a stopped one moves with its files', async () => {
-    const sandboxes = fixture.controller()
-    const before = await sandboxes.acquire('ann')
-    await sh(before, 'mkdir -p a/b; cd a/b; echo kept > file; export A=1', { session: 'one' })
-    await sandboxes.close()
-    // Any difference of the spec counts: a smaller memory limit stands for another image.
-    const limits = {
-      memoryBytes: 3 * 2 ** 30,
-      cpus: 1,
-      pids: 256,
-      tmpBytes: 2 ** 26,
-      diskBytes: 2 ** 32,
-      openFiles: 2048,
-    }
-    const changed = fixture.controller({ limits })
-    expect((await changed.acquire('ann')).id).toBe(before.id)
-    await changed.stop('ann')
-    const after = await changed.acquire('ann')
-    expect(after.id).not.toBe(before.id)
-    const { out } = await sh(after, 'cat file; ulimit -n; echo $A', { session: 'one' })
-    expect(out).toBe('kept\n2048\n1\n')
-    expect(await fixture.containers()).toEqual([after.id])
-  })
+  deployed(
+    'a new image: a running sandbox stays, a stopped one moves with its files',
+    async ({ fixture, expect }) => {
+      const sandboxes = fixture.controller()
+      const before = await sandboxes.acquire('ann')
+      await sh(before, 'mkdir -p a/b; cd a/b; echo kept > file; export A=1', { session: 'one' })
+      await sandboxes.close()
+      // Any difference of the spec counts: a smaller memory limit stands for another image.
+      const limits = {
+        memoryBytes: 3 * 2 ** 30,
+        cpus: 1,
+        pids: 256,
+        tmpBytes: 2 ** 26,
+        diskBytes: 2 ** 32,
+        openFiles: 2048,
+      }
+      const changed = fixture.controller({ limits })
+      expect((await changed.acquire('ann')).id).toBe(before.id)
+      await changed.stop('ann')
+      const after = await changed.acquire('ann')
+      expect(after.id).not.toBe(before.id)
+      const { out } = await sh(after, 'cat file; ulimit -n; echo $A', { session: 'one' })
+      expect(out).toBe('kept\n2048\n1\n')
+      expect(await fixture.containers()).toEqual([after.id])
+    },
+  )
 
-  test('a supervisor that does not understand us is replaced only by an upgrade, with the files', async () => {
-    const sandboxes = fixture.controller()
-    const before = await sandboxes.acquire('ann')
-    await shell(before, 'echo kept > file')
-    await sandboxes.stop('ann')
-    // Another key in it stands for another version: sbxd refuses both for good.
-    await fixture.backend.start(before.id)
-    const stream = await fixture.backend.openStream(before.id)
-    await (await connectSandbox({ id: before.id, stream, key: randomBytes(32), epoch: 1 })).close()
-    await expect(fixture.controller().acquire('ann')).rejects.toMatchObject({ code: 'protocol' })
-    expect(await fixture.containers()).toContain(before.id)
-    const upgraded = fixture.controller({ limits: { ...DEFAULT_LIMITS, pids: 100 } })
-    expect(await say('cat file', upgraded)).toBe('kept')
-    expect(await fixture.containers()).not.toContain(before.id)
-  })
+  deployed(
+    'a supervisor that does not understand us is replaced only by an upgrade, with the files',
+    async ({ fixture, expect }) => {
+      const sandboxes = fixture.controller()
+      const before = await sandboxes.acquire('ann')
+      await shell(before, 'echo kept > file')
+      await sandboxes.stop('ann')
+      // Another key in it stands for another version: sbxd refuses both for good.
+      await fixture.backend.start(before.id)
+      const stream = await fixture.backend.openStream(before.id)
+      await (await connectSandbox({ id: before.id, stream, key: randomBytes(32), epoch: 1 })).close()
+      await expect(fixture.controller().acquire('ann')).rejects.toMatchObject({ code: 'protocol' })
+      expect(await fixture.containers()).toContain(before.id)
+      const upgraded = fixture.controller({ limits: { ...DEFAULT_LIMITS, pids: 100 } })
+      expect(await say(fixture, 'cat file', upgraded)).toBe('kept')
+      expect(await fixture.containers()).not.toContain(before.id)
+    },
+  )
 
-  test('stop keeps the files; stopAll stops everybody; status tells', async () => {
+  deployed('stop keeps the files; stopAll stops everybody; status tells', async ({ fixture, expect }) => {
     const sandboxes = fixture.controller()
     expect(await sandboxes.status('ann')).toEqual({ state: 'absent', connected: false })
-    await say('echo kept > file', sandboxes)
-    await say('true', sandboxes, 'bob')
+    await say(fixture, 'echo kept > file', sandboxes)
+    await say(fixture, 'true', sandboxes, 'bob')
     expect(await sandboxes.status('ann')).toMatchObject({ state: 'running', connected: true })
     await sandboxes.stop('ann')
     expect(await sandboxes.status('ann')).toMatchObject({ state: 'stopped', connected: false })
     await sandboxes.stop('ann')
-    expect(await say('cat file', sandboxes)).toBe('kept')
+    expect(await say(fixture, 'cat file', sandboxes)).toBe('kept')
     await sandboxes.stopAll()
     expect(await docker('ps', '-q', '--filter', `label=sandlot.deployment=${fixture.deployment}`)).toBe('')
     expect(await sandboxes.status('bob')).toMatchObject({ state: 'stopped', connected: false })
   })
 
-  test('reset kills everything and empties /tmp; the workspace stays', async () => {
+  deployed('reset kills everything and empties /tmp; the workspace stays', async ({ fixture, expect }) => {
     const sandboxes = fixture.controller()
     const sandbox = await sandboxes.acquire('ann')
     await sandbox.run({ id: 'c'.repeat(32), command: 'touch /tmp/x; echo kept > file; exec sleep 3000' })
-    await expect.poll(() => say('cat file', sandboxes)).toBe('kept')
+    await expect.poll(() => say(fixture, 'cat file', sandboxes)).toBe('kept')
     await sandboxes.reset('ann')
-    expect(await say('ls -A /tmp; cat file; pgrep -c sleep', sandboxes)).toBe('kept\n0')
+    expect(await say(fixture, 'ls -A /tmp; cat file; pgrep -c sleep', sandboxes)).toBe('kept\n0')
   })
 
-  test('close leaves containers running', async () => {
+  deployed('close leaves containers running', async ({ fixture, expect }) => {
     const sandboxes = fixture.controller()
-    await say('true', sandboxes)
+    await say(fixture, 'true', sandboxes)
     await sandboxes.close()
     expect(await docker('ps', '-q', '--filter', `label=sandlot.deployment=${fixture.deployment}`)).not.toBe(
       '',
@@ -288,7 +311,7 @@ describe('what is kept', () => {
   })
 })
 
-test('an engine on a TCP address works the same', async () => {
+deployed('an engine on a TCP address works the same', async ({ fixture, expect }) => {
   const proxy = createServer((client) => {
     const engine = connect('/var/run/docker.sock')
     client.pipe(engine).pipe(client)
@@ -304,7 +327,7 @@ test('an engine on a TCP address works the same', async () => {
   const sandboxes = fixture.controller({ backend })
   try {
     expect((await backend.capabilities()).apiVersion).toMatch(/^1\./)
-    expect(await say('seq 1 100000 | tail -1', sandboxes)).toBe('100000')
+    expect(await say(fixture, 'seq 1 100000 | tail -1', sandboxes)).toBe('100000')
   } finally {
     await sandboxes.close()
     proxy.close()
@@ -312,35 +335,41 @@ test('an engine on a TCP address works the same', async () => {
 })
 
 describe('what is not ours, or not there', () => {
-  test('an engine that is down: a typed error that says what to do, at once, and nothing in the ledger', async () => {
-    const backend = createDockerBackend({
-      deployment: fixture.deployment,
-      dockerHost: 'unix:///nowhere/docker.sock',
-    })
-    const sandboxes = fixture.controller({ backend })
-    await expect(sandboxes.acquire('ann')).rejects.toMatchObject({
-      code: 'engine_unavailable',
-      message: expect.stringMatching(/nowhere.*DOCKER_HOST/),
-    })
-    expect(await fixture.ledger.list()).toEqual([])
-  })
+  deployed(
+    'an engine that is down: a typed error that says what to do, at once, and nothing in the ledger',
+    async ({ fixture, expect }) => {
+      const backend = createDockerBackend({
+        deployment: fixture.deployment,
+        dockerHost: 'unix:///nowhere/docker.sock',
+      })
+      const sandboxes = fixture.controller({ backend })
+      await expect(sandboxes.acquire('ann')).rejects.toMatchObject({
+        code: 'engine_unavailable',
+        message: expect.stringMatching(/nowhere.*DOCKER_HOST/),
+      })
+      expect(await fixture.ledger.list()).toEqual([])
+    },
+  )
 
-  test('an image that is missing is named, and the next acquire with the right one works', async () => {
-    await expect(fixture.controller({ image: 'sandlot/none:1' }).acquire('ann')).rejects.toMatchObject({
-      code: 'engine_unavailable',
-      message: expect.stringMatching(/sandlot\/none:1.*build-images\.sh/),
-    })
-    expect(await say('echo fine')).toBe('fine')
-  })
+  deployed(
+    'an image that is missing is named, and the next acquire with the right one works',
+    async ({ fixture, expect }) => {
+      await expect(fixture.controller({ image: 'sandlot/none:1' }).acquire('ann')).rejects.toMatchObject({
+        code: 'engine_unavailable',
+        message: expect.stringMatching(/sandlot\/none:1.*build-images\.sh/),
+      })
+      expect(await say(fixture, 'echo fine')).toBe('fine')
+    },
+  )
 
-  test('creates of one name at once make one container', async () => {
+  deployed('creates of one name at once make one container', async ({ fixture, expect }) => {
     const spec = fixture.spec()
     const made = await Promise.all(Array.from({ length: 5 }, () => fixture.backend.create(spec)))
     expect(new Set(made.map(({ id }) => id)).size).toBe(1)
     expect(await fixture.containers()).toHaveLength(1)
   })
 
-  test('a container without our label is neither seen nor touched', async () => {
+  deployed('a container without our label is neither seen nor touched', async ({ fixture, expect }) => {
     const foreign = fixture.spec()
     const other = createDockerBackend({ deployment: `${fixture.deployment}-other` })
     const { id } = await other.create(foreign)

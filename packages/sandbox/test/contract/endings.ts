@@ -1,5 +1,6 @@
 import { expect } from 'vitest'
 
+import { extent } from '../../../../test/campaign.ts'
 import type { Suite } from '../contract.ts'
 import { Bench, finish, marker, newId, sh, survivors } from './harness.ts'
 
@@ -245,13 +246,16 @@ export function endingTests({ it, sandbox, bench, fixture, ownProcesses }: Suite
       expect(Number(out)).toBeGreaterThanOrEqual(5)
     })
 
+    /** A bomb of as many processes as there may be costs the machine of the tests seconds. */
+    const bombed = () => ({ limits: { ...bench().spec.limits, pids: extent(160, 512) } })
+
     it('clears a fork bomb and works on', async () => {
-      const { bench: mine, sandbox: own } = await Bench.start(fixture())
+      const { bench: mine, sandbox: own } = await Bench.start(fixture(), bombed())
       const bomb = await own.run({
         id: newId(),
         command: 'b() { b | b & }; b; while :; do sleep 1; done',
         merge: true,
-        timeoutMs: 1_500,
+        timeoutMs: extent(700, 1_500),
         autoAcknowledge: true,
       })
       expect((await finish(bomb)).cause).toBe('timeout')
@@ -281,13 +285,13 @@ export function endingTests({ it, sandbox, bench, fixture, ownProcesses }: Suite
     })
 
     it('clears a bomb of processes and threads', async () => {
-      const { bench: mine, sandbox: own } = await Bench.start(fixture())
+      const { bench: mine, sandbox: own } = await Bench.start(fixture(), bombed())
       await own.files.write('flood.c', Buffer.from(FLOOD))
       expect(await sh(own, 'gcc -pthread -o flood flood.c')).toMatchObject({ code: 0 })
       const bomb = await own.run({
         id: newId(),
         command: ['./flood'],
-        timeoutMs: 1_500,
+        timeoutMs: extent(700, 1_500),
         autoAcknowledge: true,
       })
       expect((await finish(bomb)).cause).toBe('timeout')
