@@ -73,7 +73,7 @@ export async function startSandlot(options: SandlotOptions = {}): Promise<Runnin
     return child
   }
   const startAgent = (): ChildProcess =>
-    start('ai-agent', 'packages/ai-agent/src/main.ts', options.agent ?? {})
+    start('ai-agent', 'packages/ai-agent/src/main.ts', { PORT: String(port), ...options.agent })
 
   let agent = startAgent()
   const service = start('service', 'packages/service/src/main.ts', {

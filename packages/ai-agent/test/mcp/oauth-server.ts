@@ -84,6 +84,14 @@ export async function startOAuthServer(): Promise<OAuthServer> {
       server.registrations++
       return send(201, { client_id, redirect_uris: ['http://localhost:8002/oauth/mcp'] })
     }
+    if (pathname === '/authorize') {
+      // Somebody at a browser, who agrees at once.
+      const link = `${http.origin}${request.url ?? ''}`
+      const back = new URL(new URL(link).searchParams.get('redirect_uri') ?? '')
+      back.search = agree(link).toString()
+      response.writeHead(302, { location: back.href }).end()
+      return true
+    }
     if (pathname === '/token') {
       const { authorization } = request.headers
       const form = new URLSearchParams(body)
