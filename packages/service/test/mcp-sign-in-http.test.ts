@@ -36,3 +36,19 @@ test('somebody who is not signed in here, or an API key, finishes nothing', asyn
   expect((await fetch(url, { headers: { authorization: `Bearer ${key}` } })).status).toBe(403)
   expect(harness.agent.received.filter((line) => line.startsWith('mcp_sign_in'))).toEqual([])
 })
+
+test('authorization servers may fetch what this Sandlot says about itself, from its public address alone', async () => {
+  const publicUrl = 'https://sandlot.example.org'
+  const open = await startHarness({ publicUrl }, {}, false)
+  const port = /"port":(\d+)/.exec(open.logLines.join('\n'))?.[1] ?? ''
+  const answer = await fetch(`http://127.0.0.1:${port}/oauth/mcp/client.json`)
+  expect(answer.headers.get('content-type')).toContain('application/json')
+  expect(await answer.json()).toMatchObject({
+    client_id: `${publicUrl}/oauth/mcp/client.json`,
+    redirect_uris: [`${publicUrl}/oauth/mcp`],
+    token_endpoint_auth_method: 'none',
+  })
+  await open.close()
+  // Nobody has told this one where it is.
+  expect((await fetch(`${harness.service.url}/oauth/mcp/client.json`)).ok).toBe(false)
+})
