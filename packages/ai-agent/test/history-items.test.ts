@@ -82,3 +82,32 @@ test('a log that became another one is read anew', () => {
   log[0] = user('other')
   expect(readItems(log)).toMatchObject([{ text: 'other' }])
 })
+
+test('the first outcome of a call counts, and live events count for nothing', () => {
+  const call: SessionEvent = {
+    sessionUpdate: 'tool_call',
+    toolCallId: 'a',
+    title: 't',
+    name: 'n',
+    kind: 'other',
+    status: 'pending',
+    rawInput: {},
+    _meta: makeMeta({ promptId: 'p_1', turn: 1 }, 1),
+  }
+  const outcome = (forModel: string): SessionEvent => ({
+    sessionUpdate: 'tool_call_update',
+    toolCallId: 'a',
+    status: 'completed',
+    rawOutput: { forModel },
+    _meta: makeMeta({ promptId: 'p_1', turn: 1 }, 1),
+  })
+  const said: SessionEvent = {
+    sessionUpdate: 'agent_message_chunk',
+    messageId: 'm',
+    content: { type: 'text', text: 'Half a w' },
+    _meta: makeMeta({ promptId: 'p_1', turn: 1, live: true, offset: 0 }, 1),
+  }
+  const [turn, ...others] = readItems([call, said, outcome('one'), outcome('two')])
+  expect(others).toEqual([])
+  expect(turn).toMatchObject({ turn: { text: '', calls: [{ outcome: { rawOutput: { forModel: 'one' } } }] } })
+})

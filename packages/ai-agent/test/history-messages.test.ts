@@ -1,4 +1,4 @@
-import { type SessionEvent, makeSandlotEvent } from '@sandlot/shared/events'
+import { type SessionEvent, makeSandlotEvent, metaOf } from '@sandlot/shared/events'
 import { makeMeta } from '@sandlot/shared/event-meta'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
@@ -7,8 +7,7 @@ import { textTokens } from '../src/limits/tokens.ts'
 
 /** One turn whose calls gave these texts, as it is stored. */
 function turnWith(texts: readonly string[]): SessionEvent[] {
-  let seq = 1
-  const meta = (): SessionEvent['_meta'] => makeMeta({ promptId: 'p', turn: 1, seq: ++seq }, 1)
+  const _meta = makeMeta({ promptId: 'p', turn: 1 }, 1)
   const calls = texts.map((_, n): SessionEvent => ({
     sessionUpdate: 'tool_call',
     toolCallId: `c${n}`,
@@ -17,16 +16,20 @@ function turnWith(texts: readonly string[]): SessionEvent[] {
     kind: 'read',
     status: 'pending',
     rawInput: {},
-    _meta: meta(),
+    _meta,
   }))
   const outcomes = texts.map((forModel, n): SessionEvent => ({
     sessionUpdate: 'tool_call_update',
     toolCallId: `c${n}`,
     status: 'completed',
     rawOutput: { forModel },
-    _meta: meta(),
+    _meta,
   }))
-  return [makeSandlotEvent({ type: 'prompt_started' }, { promptId: 'p', seq: 1 }, 1), ...calls, ...outcomes]
+  const started = makeSandlotEvent({ type: 'prompt_started' }, { promptId: 'p' }, 1)
+  return [started, ...calls, ...outcomes].map((event, index) => {
+    const sandlot = { ...metaOf(event), seq: index + 1 }
+    return { ...event, _meta: { sandlot } }
+  })
 }
 
 function results(texts: readonly string[], contextWindow?: number): string[] {
@@ -59,4 +62,18 @@ test('a window that nobody knows cuts nothing', () => {
   const long = 'word '.repeat(50_000)
   // Not compared as texts: a difference of 250 kB would be shown.
   expect(results([long]).map((sent) => sent === long)).toEqual([true])
+})
+
+test('what a provider put on a call goes back to its own model alone', () => {
+  const log = turnWith(['one'])
+  const signed = log.map((event): SessionEvent => {
+    if (event.sessionUpdate !== 'tool_call') return event
+    const sandlot = { ...event._meta.sandlot, forProvider: { call: { extra_content: 'signature' } } }
+    return { ...event, _meta: { sandlot } }
+  })
+  const started = makeSandlotEvent({ type: 'prompt_started', model: 'first' }, { promptId: 'p' }, 1)
+  const sentTo = (model: string): string =>
+    JSON.stringify(modelMessages([started, ...signed.slice(1)], 'system', { model }))
+  expect(sentTo('first')).toContain('signature')
+  expect(sentTo('second')).not.toContain('signature')
 })

@@ -1,5 +1,5 @@
 /** The model client and the loop as plain functions: no Docker, no database, no session. Also an example of their use. */
-import { sandlotEventOf } from '@sandlot/shared/events'
+import { type SessionEvent, isLive, sandlotEventOf } from '@sandlot/shared/events'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { ModelError } from '../src/model/model.ts'
@@ -66,6 +66,48 @@ test('an answer with its calls is one write, the last outcome with the turn’s 
   expect(turn.slice(1, -1)).toEqual(turn.slice(1, -1).map(() => ['tool_call_update']))
   const ended = (await log.read()).map(sandlotEventOf).filter((event) => event?.type === 'turn_ended')
   expect(ended).toEqual([{ type: 'turn_ended', callIds: ['c1', 'c2', 'c3'] }])
+  await provider.close()
+})
+
+test('a turn whose end an older version did not store with its last outcome is ended first', async () => {
+  const provider = await startFakeProvider([asksWeather, textAnswer('Rain.')])
+  const model = createOpenAIModel({ baseUrl: provider.baseUrl, apiKey: '', model: 'fake' })
+  const run = runAgent({ model, tools: [weather], log: memoryLog(), prompt: 'Bern?' })
+  const until: SessionEvent[] = []
+  for await (const event of run) {
+    if (sandlotEventOf(event)?.type === 'turn_ended') break
+    if (!isLive(event)) until.push(event)
+  }
+  const log = memoryLog(until)
+  expect(await finish({ model, tools: [weather], log })).toMatchObject({ reason: 'completed', text: 'Rain.' })
+  const ended = (await log.read()).map(sandlotEventOf).filter((event) => event?.type === 'turn_ended')
+  expect(ended).toEqual([{ type: 'turn_ended', callIds: ['c1'] }])
+  await provider.close()
+})
+
+test('a consumer that goes away in the middle of a call: the call hears of it', async () => {
+  const both = ['c1', 'c2'].map((id) => ({ id, name: 'weather', args: {} }))
+  const provider = await startFakeProvider([toolCalls(both)])
+  const model = createOpenAIModel({ baseUrl: provider.baseUrl, apiKey: '', model: 'fake' })
+  const told = Promise.withResolvers<void>()
+  const slow = plainTool({
+    name: 'weather',
+    description: 'Takes its time.',
+    parameters: { type: 'object', properties: { city: { type: 'string' } } },
+    readOnly: true,
+    execute: (_, signal) =>
+      new Promise((_resolve, reject) => {
+        signal.addEventListener('abort', () => {
+          told.resolve()
+          reject(new Error('over'))
+        })
+      }),
+  })
+  for await (const event of runAgent({ model, tools: [slow], log: memoryLog(), prompt: 'Bern?' })) {
+    // The second one: the first has been let run.
+    if (event.sessionUpdate === 'tool_call_update' && event.toolCallId === 'c2') break
+  }
+  await told.promise
   await provider.close()
 })
 

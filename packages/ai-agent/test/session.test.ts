@@ -280,6 +280,12 @@ describe('approvals', () => {
     await session.prompt('go')
     await whenHappened(session, 'approval_asked')
     await core.leave()
+    // A prompt that dies again and again is given up; this one only waits.
+    for (let n = 0; n < 4; n++) {
+      const again = await bench.core({ tools: [change.tool] })
+      expect(await again.manager.resumeUnfinished()).toBe(1)
+      await again.leave()
+    }
 
     const restarted = await bench.core({ tools: [change.tool] })
     expect(await restarted.manager.resumeUnfinished()).toBe(1)

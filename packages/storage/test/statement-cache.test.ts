@@ -26,8 +26,8 @@ test('a statement is compiled once', () => {
 test('one whose rows are being read is left alone', () => {
   const sql = 'select n from t order by n'
   const seen: unknown[] = []
-  for (const row of cached.prepare(sql).iterate()) {
-    const inner = cached.prepare(sql).all()
+  for (const row of cached.prepare(sql).iterate([])) {
+    const inner = cached.prepare(sql).all([])
     seen.push([row, inner.length])
   }
   expect(seen).toEqual([
@@ -51,7 +51,7 @@ test('the least lately used goes when there are too many, and long ones are not 
 
 test('a column that came later is there', () => {
   const sql = 'select * from t where n = 1'
-  expect(cached.prepare(sql).get()).toEqual({ n: 1 })
+  expect(cached.prepare(sql).get([])).toEqual({ n: 1 })
   file.exec('alter table t add column later text')
-  expect(cached.prepare(sql).get()).toEqual({ n: 1, later: null })
+  expect(cached.prepare(sql).get([])).toEqual({ n: 1, later: null })
 })

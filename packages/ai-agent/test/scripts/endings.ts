@@ -113,6 +113,17 @@ export const ENDINGS: readonly Script[] = [
     requests: 2,
   },
   {
+    name: 'chanting: the request is closed though its answer has no end',
+    answers: [
+      { ...stream([{ content: 'I will do it. '.repeat(600) }], null, []), after: 'hang' },
+      says('Done.'),
+    ],
+    ends: ['completed'],
+    check: ({ requests }) => {
+      if (requests[0]?.aborted !== true) throw new Error('the provider goes on')
+    },
+  },
+  {
     name: 'chanting twice ends the prompt',
     answers: [says('I will do it. '.repeat(600)), says('I will do it. '.repeat(600)), says('Yes.')],
     steps: twice,

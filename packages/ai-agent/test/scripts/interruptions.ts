@@ -1,4 +1,6 @@
 /** What breaks into a prompt: a Stop, a message, the death of the process. The history stays valid and nothing runs twice. */
+import { type SessionEvent, sandlotEventOf } from '@sandlot/shared/events'
+import { toolCalls } from '../fake-provider.ts'
 import type { Script, Step } from './run-script.ts'
 import {
   announced,
@@ -57,6 +59,17 @@ export const INTERRUPTIONS: readonly Script[] = [
     steps: afterStop(happens('turn_ended')),
     ends: ['cancelled', 'completed'],
     roles: 'suatau',
+  },
+  {
+    name: 'Stop after words and their calls: there is a sentence all the same',
+    answers: [toolCalls([call('a', 'hang')], { text: 'I look.' }), says('Yes.')],
+    steps: [{ say: 'go', stopAt: startOf('a') }],
+    ends: ['cancelled'],
+    text: /^(?!I look)/,
+    check: ({ log }) => {
+      const end = sandlotEventOf(log.at(-1) as SessionEvent)
+      if (end?.type !== 'prompt_ended' || end.text === undefined) throw new Error('the end says nothing')
+    },
   },
   {
     name: 'Stop while it speaks: what was shown stays',
@@ -178,6 +191,17 @@ export const INTERRUPTIONS: readonly Script[] = [
     ],
     ends: ['error', 'completed'],
     roles: 'suau',
+  },
+  {
+    name: 'poison prompt: a call that it dies in has its outcome when it is given up',
+    answers: [calls(call('a', 'hang'), echo('b')), says('Yes.')],
+    steps: [
+      ...Array.from({ length: 4 }, (_, n) => ({ ...(n === 0 ? { say: 'go' } : {}), dieAt: startOf('a') })),
+      {},
+      { say: 'and now?' },
+    ],
+    ends: ['error', 'completed'],
+    outcomes: ['failed interrupted', 'failed interrupted'],
   },
 ]
 

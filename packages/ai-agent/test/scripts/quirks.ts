@@ -70,6 +70,10 @@ export const QUIRKS: readonly Script[] = [
     answers: [calls(echo('i'.repeat(1_000))), done],
     ends: ['completed'],
     roles: 'suat',
+    check: ({ requests }) => {
+      const id = requests[1]?.body.messages.at(-1)?.tool_call_id
+      if (typeof id !== 'string' || id.length > 256) throw new Error(`the id is ${String(id)}`)
+    },
   },
   {
     name: 'bug 6: arguments as an object',
