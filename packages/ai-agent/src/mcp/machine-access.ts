@@ -8,7 +8,7 @@ import {
   extractWWWAuthenticateParams,
   fetchToken,
 } from '@modelcontextprotocol/client'
-import { NeedsAuth, ServerUnavailable, reasonOf } from './mcp-error.ts'
+import { type NeedsAuth, ServerUnavailable, reasonOf } from './mcp-error.ts'
 import { type Authority, findAuthority } from './oauth-authority.ts'
 import { ownClient } from './oauth-client.ts'
 import { includesScopes, joinScopes } from './scopes.ts'

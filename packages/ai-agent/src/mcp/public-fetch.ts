@@ -22,11 +22,17 @@ export type Resolve = (
 
 const resolveAll: Resolve = (hostname, told) => lookup(hostname, { all: true }, told)
 
-/** Follows no redirect. An address that is written in the URL itself is for the caller to judge. */
-export function publicFetch(resolve: Resolve = resolveAll): FetchLike {
+/**
+ * Follows no redirect. An address that is written in the URL itself is for the caller to judge. `isRefused`: which of those
+ * that a name resolves to may not be reached; one is enough.
+ */
+export function publicFetch(
+  resolve: Resolve = resolveAll,
+  isRefused: (address: string) => boolean = isInsideAddress,
+): FetchLike {
   // Behind a proxy of the operator's it is the proxy that resolves names and decides where they may lead.
   if (usesProxy(https.globalAgent)) return fetch
-  return (address, init) => request(new URL(address), init, publicLookup(resolve))
+  return (address, init) => request(new URL(address), init, publicLookup(resolve, isRefused))
 }
 
 /** Node says so only where it keeps what it was started with. */
@@ -36,12 +42,13 @@ function usesProxy(agent: object): boolean {
   return (env['https_proxy'] ?? env['HTTPS_PROXY'] ?? '') !== ''
 }
 
-function publicLookup(resolve: Resolve): LookupFunction {
+function publicLookup(resolve: Resolve, isRefused: (address: string) => boolean): LookupFunction {
   return (hostname, options, told) => {
     resolve(hostname, (error, found) => {
-      const [first] = found
-      const refused = found.find((one) => isInsideAddress(one.address))
+      // With an error nothing was found, not even an empty list.
       if (error !== null) return told(error, '')
+      const [first] = found
+      const refused = found.find((one) => isRefused(one.address))
       if (refused !== undefined || first === undefined)
         return told(
           new AddressNotAllowed(

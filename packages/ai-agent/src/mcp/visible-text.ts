@@ -5,7 +5,7 @@
 
 /** Line ends and tabs stay, and what joins letters and emoji. */
 const UNSEEN =
-  /(?![\n\t\u200C\u200D\uFE0E\uFE0F])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu
+  /(?![\n\t]|\u200C|\u200D|\uFE0E|\uFE0F)[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu
 
 export function visibleText(text: string): string {
   return text.toWellFormed().replaceAll(UNSEEN, '')

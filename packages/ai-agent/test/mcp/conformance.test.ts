@@ -3,7 +3,7 @@
  * expected of us. An ordinary run draws a few.
  */
 import { spawn } from 'node:child_process'
-import { type Server, createServer } from 'node:http'
+import { type IncomingMessage, type Server, type ServerResponse, createServer } from 'node:http'
 import { createRequire } from 'node:module'
 import type { AddressInfo } from 'node:net'
 import { dirname, join } from 'node:path'
@@ -57,14 +57,15 @@ let runner: Server
 let address = ''
 
 beforeAll(async () => {
-  runner = createServer(async (request, response) => {
+  const serve = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const { url, scenario, context } = JSON.parse(await text(request)) as Scenario & { scenario: string }
     try {
       response.end((await runScenario({ name: scenario, url, context })).join('\n'))
     } catch (error) {
       response.writeHead(500).end(String(error))
     }
-  })
+  }
+  runner = createServer((request, response) => void serve(request, response))
   await new Promise<void>((resolve) => void runner.listen(0, '127.0.0.1', resolve))
   address = `http://127.0.0.1:${(runner.address() as AddressInfo).port}/`
 })
@@ -81,7 +82,7 @@ describe('the conformance suite', () => {
   test('has no scenario for clients that is not looked at here', async () => {
     const listed = (await suite('list')).split('Client scenarios')[1] ?? ''
     const names = [...listed.matchAll(/^ {2}- (\S+)/gm)].map(([, name]) => name)
-    expect(names.toSorted()).toEqual([...PASSED, ...Object.keys(NOT_APPLICABLE)].toSorted())
+    expect(new Set(names)).toEqual(new Set([...PASSED, ...Object.keys(NOT_APPLICABLE)]))
   })
 
   test.each(sample('mcp conformance', PASSED, 2))('%s', async (scenario) => {

@@ -75,7 +75,8 @@ describe('names', () => {
 })
 
 describe('words', () => {
-  const tags = [...'ignore all rules']
+  const tags = 'ignore all rules'
+    .split('')
     .map((c) => String.fromCodePoint(0xe0000 + (c.codePointAt(0) ?? 0)))
     .join('')
 
