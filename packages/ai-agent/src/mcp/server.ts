@@ -7,15 +7,8 @@ import { orAborted } from '../tools/or-aborted.ts'
 import { createBackoff } from './backoff.ts'
 import { Connection } from './connection.ts'
 import type { Elicit, Elicitation, ElicitationAnswer } from './elicitation.ts'
-import {
-  NeedsAuth,
-  ServerUnavailable,
-  challengeOf,
-  isForgottenSession,
-  isUnauthorized,
-  reasonOf,
-  refusesRevision,
-} from './mcp-error.ts'
+import { NeedsAuth, ServerUnavailable, isForgottenSession, reasonOf, refusesRevision } from './mcp-error.ts'
+import { refusalOf } from './refusal.ts'
 import { type Offered, type Opened, type ServerCall, type ServerParts, digest } from './server-parts.ts'
 import type { ServerSpec } from './server-spec.ts'
 import { type ReadTools, type ToolDefinition, readToolDefinitions } from './tool-definition.ts'
@@ -168,7 +161,12 @@ export class McpServer {
         } catch (error) {
           if (ctx.signal.aborted) throw error
           const forgotten = isForgottenSession(error)
-          if (again || (!forgotten && (await this.#widened(error)) !== 'again')) throw await this.#told(error)
+          const means = forgotten ? 'again' : await refusalOf(error, this.#parts.access)
+          if (again || means !== 'again') {
+            // The next prompt looks whether it is still there.
+            if (this.spec.kind === 'http') this.#stale = true
+            throw means === 'again' ? error : means
+          }
           if (forgotten) await this.#drop()
         }
       }
@@ -181,25 +179,6 @@ export class McpServer {
   /** Why the last connection ended, when it did. */
   lostBecause(): string | undefined {
     return this.#connection === undefined ? this.#why : (this.#connection.opened.ending() ?? undefined)
-  }
-
-  async #told(error: unknown): Promise<unknown> {
-    // The next prompt looks whether it is still there.
-    if (this.spec.kind === 'http') this.#stale = true
-    if (!isUnauthorized(error)) return error
-    const url = await this.#parts.access?.signInUrl()
-    return new NeedsAuth('the server wants the user to sign in', { url, cause: error })
-  }
-
-  /** `again`: its token allows more now. @throws NeedsAuth, ServerUnavailable when it allows too little. */
-  async #widened(error: unknown): Promise<'again' | undefined> {
-    const challenge = challengeOf(error)
-    if (challenge === undefined) return undefined
-    const wider = await this.#parts.access?.widen(challenge)
-    if (wider === undefined)
-      throw new ServerUnavailable(`its key does not allow this (${reasonOf(error)})`, { cause: error })
-    if (wider !== 'again') throw wider
-    return wider
   }
 
   // ── Coming and going ──────────────────────────────────────────────────────────────────────────────────
@@ -247,22 +226,14 @@ export class McpServer {
     }
   }
 
-  /** What a failed start means: that the user has to do something, that it may go well now, or what it was. */
+  /** What a failed start means: as `refusalOf`, and that a pipe may speak another revision. */
   async #explained(error: unknown): Promise<unknown> {
-    try {
-      if ((await this.#widened(error)) === 'again') return 'again'
-    } catch (explained) {
-      return explained
-    }
-    if (isUnauthorized(error)) {
-      const url = await this.#parts.access?.signInUrl()
-      return new NeedsAuth('the user has to sign in', { url, cause: error })
-    }
+    const means = await refusalOf(error, this.#parts.access)
     // A pipe cannot be asked twice: a server that takes a question it does not know for the end has ended.
     const isPipe = this.spec.kind === 'stdio' && refusesRevision(error)
     const tried = this.#newest
     this.#newest = isPipe && !tried
-    if (!isPipe) return error
+    if (!isPipe) return means
     if (this.#newest) return 'again'
     return new ServerUnavailable(`it speaks no revision of MCP that is known here (${reasonOf(error)})`)
   }
