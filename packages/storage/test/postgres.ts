@@ -14,10 +14,8 @@ const run = promisify(execFile)
 const DEBIAN = '/usr/lib/postgresql'
 /** PostgreSQL refuses to be root; Debian's `nobody` will do. */
 const NOBODY = { uid: 65_534, gid: 65_534 }
-const INT8 = 20
-
 // As the store will have it: epoch milliseconds and counts are numbers.
-types.setTypeParser(INT8, Number)
+types.setTypeParser(types.builtins.INT8, Number)
 
 /** The folder with `initdb` and `postgres`, undefined where there is none. */
 export const postgresPrograms = [

@@ -5,14 +5,22 @@ import { type Kysely, type Selectable, type Transaction, sql } from 'kysely'
 import { StorageError } from '../storage-error.ts'
 import type { SessionsSchema } from './schema.ts'
 
-export function storedLedger(db: Kysely<SessionsSchema>): SandboxLedger {
+/** `postgres`: several controllers may share the database, each with connections of its own. A SQLite file has one writer. */
+export function storedLedger(
+  db: Kysely<SessionsSchema>,
+  dialect: 'sqlite' | 'postgres' = 'sqlite',
+): SandboxLedger {
   return {
     find: (userId) => findSlot(db, userId),
 
     async add(slot, mostWarm) {
-      if (slot.state === 'warm' && mostWarm !== undefined)
-        await db.transaction().execute((trx) => addWarm(trx, slot, mostWarm))
-      else await addRow(db, slot)
+      if (slot.state !== 'warm' || mostWarm === undefined) return addRow(db, slot)
+      if (dialect === 'sqlite') return addWarm(db, slot, mostWarm)
+      await db.transaction().execute(async (trx) => {
+        // Two that insert at once would not see one another's row in what they count.
+        await sql`select pg_advisory_xact_lock(hashtext('sandlot warm slots'))`.execute(trx)
+        await addWarm(trx, slot, mostWarm)
+      })
     },
 
     async claim(slot, userId) {
@@ -152,17 +160,8 @@ async function addRow(db: Kysely<SessionsSchema>, slot: LedgerSlot): Promise<voi
   }
 }
 
-/** Of two controllers that fill one pool none fills it too far: they come one after the other. */
-async function addWarm(db: Transaction<SessionsSchema>, slot: LedgerSlot, mostWarm: number): Promise<void> {
-  // On PostgreSQL the row is locked until the end of the transaction, so that what is counted stays true; a SQLite file has
-  // one writer anyway.
-  await db
-    .insertInto('counters')
-    .values({ name: 'warm_slots_offered', value: 1 })
-    .onConflict((conflict) =>
-      conflict.column('name').doUpdateSet((query) => ({ value: query('counters.value', '+', 1) })),
-    )
-    .execute()
+/** The count and the insert are one statement: of two controllers that fill one pool none fills it too far. */
+async function addWarm(db: Kysely<SessionsSchema>, slot: LedgerSlot, mostWarm: number): Promise<void> {
   const warm = sql<number | string>`(select count(*) from sandbox_slots where state = 'warm')`
   // The types are said because PostgreSQL takes a bare parameter of a select for text.
   const { rows } = await sql`
