@@ -81,7 +81,7 @@ export function exportPrompt(
   const latest = asked.at(-1)
   const told = modelMessages(log.slice(0, last + 1), latest?.frame.system ?? '', latest?.frame.reader)
   const messages = masked(latest === undefined ? told.slice(1) : told, scrub) as ModelMessage[]
-  const used = new Map(asked.map(({ mark, frame: { system: _, ...rest } }) => [mark.frame, rest]))
+  const used = Object.fromEntries(asked.map(({ mark, frame }) => [mark.frame, besideMessages(frame)]))
   const record: PromptExport = {
     version: 2,
     promptId,
@@ -92,7 +92,7 @@ export function exportPrompt(
     usage: usageOf(events),
     cost: spent.unpriced > 0 || spent.tokens === 0 ? null : spent.cost,
     messages,
-    frames: hidden(Object.fromEntries(used), scrub) as PromptExport['frames'],
+    frames: hidden(used, scrub) as PromptExport['frames'],
     requests: [],
     calls: turnsOf(log, promptId).flatMap(({ number }) =>
       executionResults(log, { promptId, turn: number }).map((result) => ({ turn: number, ...result })),
@@ -134,14 +134,19 @@ function requestOf(log: readonly SessionEvent[], event: SessionEvent, frames: Re
   return [{ turn, mark, frame, messages: requestAt(log, mark.upTo, frame) }]
 }
 
+/** The system prompt is the first message. */
+function besideMessages({ tools, wire, reader, maxTokens }: RequestFrame): Omit<RequestFrame, 'system'> {
+  return { tools, wire, reader, ...(maxTokens === undefined ? {} : { maxTokens }) }
+}
+
 function exported(
-  { turn, mark, messages: told, frame: { system: _, ...frame } }: Asked,
+  { turn, mark, messages: told, frame }: Asked,
   { messages, frames }: PromptExport,
   scrub: (text: string) => string,
 ): ExportedRequest {
   const clean = masked(told, scrub) as ModelMessage[]
   const isBeginning = JSON.stringify(messages.slice(0, clean.length)) === JSON.stringify(clean)
-  const made = bodyOf(clean, frames[mark.frame] ?? frame)
+  const made = bodyOf(clean, frames[mark.frame] ?? besideMessages(frame))
   return {
     turn,
     frame: mark.frame,

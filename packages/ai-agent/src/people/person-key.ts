@@ -35,7 +35,7 @@ export function byPerson<S extends z.ZodType>(settings: S) {
           : undefined
         : key.error.issues[0]?.message
       if (message !== undefined) ctx.addIssue({ code: 'custom', message, path: [written] })
-      if (key.success) people[key.data] = value as z.output<S>
+      if (key.success) people[key.data] = value
     }
     return people
   })

@@ -33,7 +33,7 @@ export interface ConnectionRecord {
 export interface ServeOptions {
   policy: Pick<EgressPolicy, 'budgets' | 'addresses' | 'credential'>
   /** Throws `EgressRefused`. Answers the rule that let it through, if it was one. */
-  decide(authority: Authority): Promise<string | undefined>
+  decide: (authority: Authority) => Promise<string | undefined>
   /** Called before it is decided; `end` ends the connection at any time. What it answers is called when it is over. */
   onOpen(authority: Authority, end: (why: unknown) => void): () => void
   budget: UserBudget
