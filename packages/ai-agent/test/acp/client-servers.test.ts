@@ -28,7 +28,7 @@ interface Editor extends AsyncDisposable {
 /** The agent as an editor starts it: programs run beside it. */
 async function editor(
   script: readonly Scripted[],
-  options: { servers?: Record<string, object>; rules?: object; beside?: Record<string, string> } = {},
+  options: { servers?: Record<string, object>; rules?: object; inSandbox?: true } = {},
 ): Promise<Editor> {
   const bench = await AgentBench.start(script)
   const { deployment } = ruleSettings(rulesSection.parse(options.rules ?? {}))
@@ -39,7 +39,7 @@ async function editor(
   const servers = new ClientServers({
     mcp: mcp.mcp,
     hide: (secret) => void hidden.push(secret),
-    beside: options.beside ?? { PATH: process.env['PATH'] ?? '' },
+    ...(options.inSandbox ? {} : { beside: { PATH: process.env['PATH'] ?? '' } }),
   })
   const core = await bench.core({ parts: { tools: (...asked) => servers.toolsOf(...asked) } })
   return {
@@ -181,6 +181,15 @@ describe('MCP servers of an editor', () => {
     expect(third).toContain('- gone: cannot be used; its command /no/such/program was not found')
   })
 
+  test('a program is started in the user’s sandbox by an agent that was not started by the editor', async () => {
+    await using its = await editor([textAnswer('done')], { inSandbox: true })
+    await using one = await its.client()
+    const sessionId = await newSession(one, { cwd: CWD, mcpServers: [program('mine')] })
+    await prompt(one, sessionId)
+    // The bench has none, and says so when it is asked for one.
+    expect(said(one, sessionId)).toContain('“mine” cannot be used: There is no sandbox here.')
+  })
+
   test('reach the internet and this machine, but no private network and no host that a rule denies', async () => {
     await using web = await startHttpServer()
     const { port } = new URL(web.url)
@@ -202,6 +211,34 @@ describe('MCP servers of an editor', () => {
     expect(words).toMatch(/“denied” cannot be used: [^\n]*a rule denies/)
     expect(words).not.toContain('“here”')
     expect(its.offered(0)).toContain('look')
+  })
+
+  test('a name is looked up once, for the connection, and one private address among its own is enough', async () => {
+    await using web = await startHttpServer()
+    const { port } = new URL(web.url)
+    const looks: string[] = []
+    const answers: Record<string, string[]> = {
+      'turns.example': ['127.0.0.1'],
+      'inside.example': ['127.0.0.1', '10.1.2.3'],
+      'metadata.example': ['169.254.169.254'],
+    }
+    const fetch = guardedFetch(
+      async () => undefined,
+      (name, told) => {
+        looks.push(name)
+        const found = (answers[name] ?? []).map((address) => ({ address, family: 4 }))
+        // The second time it would be another: nobody asks.
+        answers[name] = ['10.9.9.9']
+        if (name === 'nowhere.example') told(new Error('no such name'), undefined as never)
+        else told(null, found)
+      },
+    )
+    const get = (host: string) => fetch(`http://${host}:${port}/mcp`)
+    expect((await get('turns.example')).status).toBe(405)
+    for (const host of ['inside.example', 'metadata.example']) await expect(get(host)).rejects.toThrow()
+    await expect(get('nowhere.example')).rejects.toThrow('fetch failed')
+    expect(looks).toEqual(['turns.example', 'inside.example', 'metadata.example', 'nowhere.example'])
+    expect(web.seen).toHaveLength(1)
   })
 
   test('what they are given comes back in no event, no message to the model and no word to the client', async () => {

@@ -13,6 +13,7 @@ import {
   textAnswer,
   toolCalls,
 } from '../fake-provider.ts'
+import { SCRIPT } from '../mcp/mcp-bench.ts'
 import { type RawClient, initialized, newSession, overSocket, overStdio, text } from './raw-client.ts'
 
 /** An editor that could do everything, so that what is not asked of it is not asked by choice. */
@@ -79,6 +80,7 @@ describe.each(['stdio', 'socket'] as const)('ACP v1 over %s', { timeout: 60_000 
       agentCapabilities: {
         loadSession: true,
         promptCapabilities: { image: true, audio: false, embeddedContext: true },
+        mcpCapabilities: { http: true, sse: false },
         sessionCapabilities: { list: {}, resume: {}, close: {}, delete: {} },
       },
     })
@@ -115,17 +117,41 @@ describe.each(['stdio', 'socket'] as const)('ACP v1 over %s', { timeout: 60_000 
     expect(await code('session/new', { cwd: '/home/ada' })).toBe(-32_602)
   })
 
-  test('session/new: an editor’s folder and servers are recorded, and the first answer says that they are not used', async () => {
+  test('session/new: an editor’s folder is recorded, and the first answer says that it is not seen, and which MCP server cannot be used', async () => {
     provider.add(textAnswer('Hello.'), textAnswer('Again.'))
-    const servers = [{ name: 'files', command: '/bin/files', args: [], env: [] }]
+    const servers = [
+      { type: 'sse', name: 'old', url: 'http://127.0.0.1:9/', headers: [] },
+      { type: 'http', name: 'files', url: 'http://127.0.0.1:9/', headers: [] },
+    ]
     const sessionId = await newSession(client, { cwd: '/home/ada/x', mcpServers: servers })
     await prompt(sessionId)
-    expect(client.said(sessionId)).toMatch(/^\([^)]*\/home\/ada\/x\. [^)]*\(files\)[^)]*\)\n\nHello\.$/)
+    expect(client.said(sessionId)).toMatch(
+      /^\([^)]*\/home\/ada\/x\. [^)]*“old” cannot be used[^)]*\)\n\n\([^\n]*“files” cannot be used: [^\n]*\)\n\nHello\.$/,
+    )
     await prompt(sessionId)
     expect(client.said(sessionId)).toMatch(/Hello\.Again\.$/)
     const { sessions } = await client.request('session/list', { cwd: '/home/ada/x' })
     expect(sessions).toMatchObject([{ sessionId, cwd: '/home/ada/x' }])
   })
+
+  test.runIf(wire === 'stdio')(
+    'session/new: a program of the editor runs beside it, as if the editor had started it',
+    async () => {
+      const env = [{ name: 'KEY', value: 'a-key-of-the-editor' }]
+      const mcpServers = [{ name: 'mine', command: 'node', args: [SCRIPT], env }]
+      const sessionId = await newSession(client, { cwd: folder.path, mcpServers })
+      provider.add(toolCalls([{ id: 'e', name: 'environment', args: {} }]), textAnswer('Done.'))
+      await client.request('session/set_mode', { sessionId, modeId: 'yolo' })
+      await prompt(sessionId)
+      const result = JSON.stringify(provider.requests.at(-1)?.body.messages.at(-1))
+      expect(result).toContain(`\\"cwd\\":\\"${folder.path}`)
+      expect(result).toContain('\\"KEY\\":\\"[hidden]')
+      expect(result).toContain('\\"PATH\\":')
+      await prompt(sessionId, '/mcp')
+      expect(client.said(sessionId)).toContain('- mine: ready; ')
+      await client.request('session/close', { sessionId })
+    },
+  )
 
   test('session/load: the whole conversation again, all of it before the response', async () => {
     provider.add(
@@ -392,14 +418,20 @@ describe.each(['stdio', 'socket'] as const)('ACP v1 over %s', { timeout: 60_000 
     const answer = client.received.findIndex((message) => message.id === id && message.method === undefined)
     expect(client.received.indexOf(told)).toBeGreaterThan(answer)
     const commands: { name: string; description: string }[] = told.params.update.availableCommands
-    expect(commands.map(({ name }) => name)).toEqual(expect.arrayContaining(['mode', 'usage']))
+    expect(commands.map(({ name }) => name)).toEqual(
+      expect.arrayContaining(['mode', 'usage', 'mcp', 'compact']),
+    )
 
     const asked = provider.requests.length
     expect(await prompt(sessionId, '/mode')).toMatchObject({ stopReason: 'end_turn' })
     await prompt(sessionId, '/mode yolo')
     await prompt(sessionId, '/mode wild')
     await prompt(sessionId, '/usage')
-    expect(client.said(sessionId)).toMatch(/auto-edit.*The mode is yolo\..*no mode “wild”.*tokens/s)
+    await prompt(sessionId, '/mcp')
+    await prompt(sessionId, '/compact')
+    expect(client.said(sessionId)).toMatch(
+      /auto-edit.*The mode is yolo\..*no mode “wild”.*tokens.*no MCP servers.*nothing to compact/s,
+    )
     expect(client.kinds(sessionId)).toContain('config_option_update')
     expect(provider.requests.length).toBe(asked)
     provider.add(textAnswer('A path.'))

@@ -387,7 +387,9 @@ describe('a prompt that ends with the first failed call', () => {
       stopReason: 'end_turn',
       _meta: { sandlot: { reason: 'error' } },
     })
-    expect(said(editor, sessionId)).toContain('Stopped because a call failed: Unknown tool nobody_has_this (unknown tool)')
+    expect(said(editor, sessionId)).toContain(
+      'Stopped because a call failed: Unknown tool nobody_has_this (unknown tool)',
+    )
     expect(await prompt()).toEqual({ stopReason: 'end_turn' })
     expect(said(editor, sessionId)).toMatch(/So be it\.$/)
     await expect(prompt({ _meta: { sandlot: { onError: 'panic' } } })).rejects.toMatchObject({
