@@ -35,15 +35,8 @@ test('the older owner stops at its next write, asks the model no more, and ends 
   expect(bench.provider.requests).toHaveLength(2)
 })
 
-test('the older owner’s answer that is on its way is not stored', async () => {
-  const gate = Promise.withResolvers<void>()
-  await using bench = await AgentBench.start([
-    async () => {
-      await gate.promise
-      return { steps: [sse(deltaChunk({ content: 'Old' }, 'stop')), sse('[DONE]')] }
-    },
-    textAnswer('New'),
-  ])
+/** While the older agent waits for its model, a newer one takes its prompt over and ends it. `heard`: the older one knows. */
+async function takenOver(bench: AgentBench) {
   const older = await bench.core()
   const session = await newSession(older)
   const { done } = await session.prompt('go')
@@ -53,11 +46,24 @@ test('the older owner’s answer that is on its way is not stored', async () => 
   await newer.manager.resumeUnfinished()
   const taken = await newer.manager.get('u_ada', session.id)
   await whenIdle(taken)
+  return { store: older.store, taken, heard }
+}
+
+test('the older owner’s answer that is on its way is not stored', async () => {
+  const gate = Promise.withResolvers<void>()
+  await using bench = await AgentBench.start([
+    async () => {
+      await gate.promise
+      return { steps: [sse(deltaChunk({ content: 'Old' }, 'stop')), sse('[DONE]')] }
+    },
+    textAnswer('New'),
+  ])
+  const { store, taken, heard } = await takenOver(bench)
   gate.resolve()
   await heard
   const said = taken.log.filter((event) => event.sessionUpdate === 'agent_message_chunk')
   expect(said).toMatchObject([{ content: { text: 'New' } }])
-  expect(await older.store.readEvents(session.id)).toEqual(taken.log)
+  expect(await store.readEvents(taken.id)).toEqual(taken.log)
 })
 
 test('the older owner whose request failed does not ask again', async () => {
@@ -69,14 +75,7 @@ test('the older owner whose request failed does not ask again', async () => {
     },
     textAnswer('New'),
   ])
-  const older = await bench.core()
-  const session = await newSession(older)
-  const { done } = await session.prompt('go')
-  const heard = expect(done).rejects.toMatchObject({ code: 'not_owner' })
-  await expect.poll(() => bench.provider.requests.length).toBe(1)
-  const newer = await bench.core({ parts: { store: older.store } })
-  await newer.manager.resumeUnfinished()
-  await whenIdle(await newer.manager.get('u_ada', session.id))
+  const { heard } = await takenOver(bench)
   gate.resolve()
   await heard
   expect(bench.provider.requests).toHaveLength(2)

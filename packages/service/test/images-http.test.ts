@@ -2,9 +2,10 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { MAX_IMAGE_BYTES, uploadedImage } from '@sandlot/shared/images'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { openUploads } from '../src/uploads.ts'
-import { type Browser, type Harness, Tab, addUser, setUp, startHarness } from './helpers/harness.ts'
+import { Tab, addUser } from './helpers/harness.ts'
+import { useHarness } from './helpers/use-harness.ts'
 
 /** The smallest whole PNG. */
 const PNG = Buffer.from(
@@ -12,19 +13,11 @@ const PNG = Buffer.from(
   'base64',
 )
 
-let harness: Harness
-let ann: Browser
+const here = useHarness()
 
-beforeEach(async () => {
-  harness = await startHarness()
-  ann = await setUp(harness)
-})
-afterEach(async () => {
-  await harness.close()
-})
-
-const send = (body: Buffer, headers: Record<string, string> = {}): Promise<Response> =>
-  fetch(`${harness.service.url}/api/images`, {
+const send = (body: Buffer, headers: Record<string, string> = {}): Promise<Response> => {
+  const { harness, ann } = here()
+  return fetch(`${harness.service.url}/api/images`, {
     method: 'POST',
     body: new Uint8Array(body),
     headers: {
@@ -34,8 +27,10 @@ const send = (body: Buffer, headers: Record<string, string> = {}): Promise<Respo
       ...headers,
     },
   })
+}
 
 test('an image is sent, goes with its message to the agent, and comes back as an address with its bytes', async () => {
+  const { harness, ann } = here()
   const { id } = uploadedImage.parse(await (await send(PNG)).json())
   const tab = await Tab.of(ann, harness.service.url)
   tab.send({ type: 'ai_chat', requestId: 'r1', text: 'what is this?', images: [id] })
@@ -68,6 +63,7 @@ test('an image is sent, goes with its message to the agent, and comes back as an
 })
 
 test('a message may be images alone; one that names an image that is not there is refused', async () => {
+  const { harness, ann } = here()
   const { id } = uploadedImage.parse(await (await send(PNG)).json())
   const bob = await addUser(harness, ann, 'bob@example.org')
   const tab = await Tab.of(ann, harness.service.url)

@@ -1,23 +1,14 @@
-import { afterEach, beforeEach, expect, test } from 'vitest'
-import { addUser, makeKey, setUp, startHarness } from './helpers/harness.ts'
-import type { Browser, Harness } from './helpers/harness.ts'
+import { expect, test } from 'vitest'
+import { addUser, makeKey } from './helpers/harness.ts'
+import { useHarness } from './helpers/use-harness.ts'
 
-let harness: Harness
-let ann: Browser
-let bob: Browser
-
-beforeEach(async () => {
-  harness = await startHarness()
-  ann = await setUp(harness)
-  bob = await addUser(harness, ann, 'bob@example.org')
-})
-afterEach(async () => {
-  await harness.close()
-})
+const here = useHarness()
 
 const json = async (response: Promise<Response>): Promise<unknown> => (await response).json()
 
 test('instructions are kept for their owner alone, up to 8 KiB', async () => {
+  const { harness, ann } = here()
+  const bob = await addUser(harness, ann, 'bob@example.org')
   expect(await json(ann.get('/api/instructions'))).toEqual({ text: '' })
   expect(await json(ann.put('/api/instructions', { text: 'Be brief.' }))).toEqual({ text: 'Be brief.' })
   expect(await json(ann.get('/api/instructions'))).toEqual({ text: 'Be brief.' })
@@ -28,6 +19,8 @@ test('instructions are kept for their owner alone, up to 8 KiB', async () => {
 })
 
 test('the team’s are read by everybody and written by an administrator who is signed in', async () => {
+  const { harness, ann } = here()
+  const bob = await addUser(harness, ann, 'bob@example.org')
   const configured = { configured: 'Be kind.', operator: 'No games.' }
   expect(await json(bob.get('/api/instructions/team'))).toEqual({ text: '', ...configured })
   expect(await json(ann.put('/api/instructions/team', { text: 'Be brief.' }))).toEqual({

@@ -1,19 +1,11 @@
-import { afterEach, beforeEach, expect, test } from 'vitest'
-import { setUp, startHarness } from './helpers/harness.ts'
-import type { Browser, Harness } from './helpers/harness.ts'
+import { expect, test } from 'vitest'
+import { startHarness } from './helpers/harness.ts'
+import { useHarness } from './helpers/use-harness.ts'
 
-let harness: Harness
-let ann: Browser
-
-beforeEach(async () => {
-  harness = await startHarness()
-  ann = await setUp(harness)
-})
-afterEach(async () => {
-  await harness.close()
-})
+const here = useHarness()
 
 test('who is back from a sign-in at an MCP server brings the answer to the agent, as themselves, and reads how it went', async () => {
+  const { harness, ann } = here()
   const page = await ann.get('/oauth/mcp?code=c1&state=s1')
   expect(page.status).toBe(200)
   expect(page.headers.get('content-type')).toContain('text/html')
@@ -24,12 +16,14 @@ test('who is back from a sign-in at an MCP server brings the answer to the agent
 })
 
 test('what went wrong is told as text', async () => {
+  const { ann } = here()
   const page = await ann.get('/oauth/mcp?error=access_denied&state=s1')
   expect(page.status).toBe(400)
   expect(await page.text()).toContain('It was &lt;b&gt;not&lt;/b&gt; connected.')
 })
 
 test('somebody who is not signed in here, or an API key, finishes nothing', async () => {
+  const { harness, ann } = here()
   const url = `${harness.service.url}/oauth/mcp?code=c1&state=s1`
   expect((await fetch(url)).status).toBe(401)
   const { key } = (await (await ann.post('/api/keys', { name: 'script' })).json()) as { key: string }
@@ -38,6 +32,7 @@ test('somebody who is not signed in here, or an API key, finishes nothing', asyn
 })
 
 test('authorization servers may fetch what this Sandlot says about itself, from its public address alone', async () => {
+  const { harness } = here()
   const publicUrl = 'https://sandlot.example.org'
   const open = await startHarness({ publicUrl }, {}, false)
   const port = /"port":(\d+)/.exec(open.logLines.join('\n'))?.[1] ?? ''

@@ -1,23 +1,15 @@
 import { rule } from '@sandlot/shared/rules'
 import { ruleList } from '@sandlot/shared/rules-api'
-import { afterEach, beforeEach, expect, test } from 'vitest'
-import { type Browser, type Harness, addUser, makeKey, setUp, startHarness } from './helpers/harness.ts'
+import { expect, test } from 'vitest'
+import { type Browser, addUser, makeKey } from './helpers/harness.ts'
+import { useHarness } from './helpers/use-harness.ts'
 
-let harness: Harness
-let ann: Browser
-
-beforeEach(async () => {
-  harness = await startHarness()
-  ann = await setUp(harness)
-})
-
-afterEach(async () => {
-  await harness.close()
-})
+const here = useHarness()
 
 const own = async (someone: Browser) => ruleList.parse(await (await someone.get('/api/rules')).json()).rules
 
 test('rules are made, listed, tried and revoked by their owner alone', async () => {
+  const { harness, ann } = here()
   const bob = await addUser(harness, ann, 'bob@example.org')
   const wanted = { effect: 'deny', match: { shell: 'git push *' } }
   const made = await ann.post('/api/rules', wanted)
@@ -36,6 +28,7 @@ test('rules are made, listed, tried and revoked by their owner alone', async () 
 })
 
 test('without a sign-in nothing; a key reads, and leaves no rule behind; a body that is none is refused', async () => {
+  const { harness, ann } = here()
   const { url } = harness.service
   expect((await fetch(`${url}/api/rules`)).status).toBe(401)
   const headers = { authorization: `Bearer ${await makeKey(ann)}`, 'content-type': 'application/json' }

@@ -1,25 +1,16 @@
-import { afterEach, beforeEach, expect, test } from 'vitest'
-import { addUser, setUp, startHarness } from './helpers/harness.ts'
-import type { Browser, Harness } from './helpers/harness.ts'
+import { expect, test } from 'vitest'
+import { addUser } from './helpers/harness.ts'
+import { useHarness } from './helpers/use-harness.ts'
 
 const VALUE = 'a-token-that-nobody-sees-again'
 
-let harness: Harness
-let ann: Browser
-let bob: Browser
-
-beforeEach(async () => {
-  harness = await startHarness()
-  ann = await setUp(harness)
-  bob = await addUser(harness, ann, 'bob@example.org')
-})
-afterEach(async () => {
-  await harness.close()
-})
+const here = useHarness()
 
 const json = async (response: Promise<Response>): Promise<unknown> => (await response).json()
 
 test('a secret is set, listed by its name alone, replaced and removed, by its owner', async () => {
+  const { harness, ann } = here()
+  const bob = await addUser(harness, ann, 'bob@example.org')
   expect(await json(ann.get('/api/secrets'))).toEqual({ secrets: [] })
   expect((await ann.put('/api/secrets/TOKEN', { value: VALUE })).status).toBe(204)
   expect((await ann.put('/api/secrets/TOKEN', { value: VALUE })).status).toBe(204)
@@ -34,6 +25,7 @@ test('a secret is set, listed by its name alone, replaced and removed, by its ow
 })
 
 test('what is not a name or a value is refused, without saying it', async () => {
+  const { ann } = here()
   for (const [name, body] of [
     ['1', { value: VALUE }],
     ['a%20b', { value: VALUE }],
@@ -49,6 +41,7 @@ test('what is not a name or a value is refused, without saying it', async () => 
 })
 
 test('an API key may look at names, and sets or removes nothing', async () => {
+  const { harness, ann } = here()
   const { key } = (await json(ann.post('/api/keys', { name: 'script' }))) as { key: string }
   const url = `${harness.service.url}/api/secrets`
   const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' }

@@ -6,6 +6,7 @@ import { Alert } from '../ui/alert.tsx'
 import { Button } from '../ui/button.tsx'
 import { CopyButton } from '../ui/copy-button.tsx'
 import { INPUT } from '../ui/field.tsx'
+import { KeptLine } from './kept-line.tsx'
 import { useAttempt } from './use-attempt.ts'
 
 /** Keys for scripts. A new one is shown once, here, and never again. */
@@ -49,26 +50,22 @@ export function ApiKeys() {
       {keys !== null && keys.length > 0 && (
         <ul className="divide-y divide-line rounded-lg border border-line">
           {keys.map((key) => (
-            <li key={key.id} className="flex items-center gap-3 py-2 pr-2 pl-3">
-              <span className="min-w-0 flex-1">
-                <span className="block truncate text-sm font-medium">{key.name}</span>
-                <span className="block text-xs text-muted">
+            <KeptLine
+              key={key.id}
+              name={key.name}
+              title={<span className="block truncate text-sm font-medium">{key.name}</span>}
+              detail={
+                <>
                   <code>{key.prefix}…</code> made {formatDate(key.createdAt)}
                   {typeof key.lastUsedAt === 'number'
                     ? `, last used ${formatDate(key.lastUsedAt)}`
                     : ', never used'}
-                </span>
-              </span>
-              <Button
-                size="sm"
-                variant="danger"
-                disabled={busy}
-                aria-label={`Revoke ${key.name}`}
-                onClick={() => void change(() => revokeKey(key.id))}
-              >
-                Revoke
-              </Button>
-            </li>
+                </>
+              }
+              act="Revoke"
+              busy={busy}
+              onAct={() => void change(() => revokeKey(key.id))}
+            />
           ))}
         </ul>
       )}

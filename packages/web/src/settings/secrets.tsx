@@ -5,6 +5,7 @@ import { fetchSecrets, removeSecret, setSecret } from '../net/secrets.ts'
 import { Alert } from '../ui/alert.tsx'
 import { Button } from '../ui/button.tsx'
 import { INPUT } from '../ui/field.tsx'
+import { KeptLine } from './kept-line.tsx'
 import { useAttempt } from './use-attempt.ts'
 
 /** Tokens that tools use for this person. A value goes in here and is never shown again, here or anywhere. */
@@ -39,21 +40,15 @@ export function Secrets() {
       {secrets !== null && secrets.length > 0 && (
         <ul className="divide-y divide-line rounded-lg border border-line">
           {secrets.map((secret) => (
-            <li key={secret.name} className="flex items-center gap-3 py-2 pr-2 pl-3">
-              <span className="min-w-0 flex-1">
-                <code className="block truncate text-sm font-medium">{secret.name}</code>
-                <span className="block text-xs text-muted">set {formatDate(secret.updatedAt)}</span>
-              </span>
-              <Button
-                size="sm"
-                variant="danger"
-                disabled={busy}
-                aria-label={`Remove ${secret.name}`}
-                onClick={() => void change(() => removeSecret(secret.name))}
-              >
-                Remove
-              </Button>
-            </li>
+            <KeptLine
+              key={secret.name}
+              name={secret.name}
+              title={<code className="block truncate text-sm font-medium">{secret.name}</code>}
+              detail={`set ${formatDate(secret.updatedAt)}`}
+              act="Remove"
+              busy={busy}
+              onAct={() => void change(() => removeSecret(secret.name))}
+            />
           ))}
         </ul>
       )}
