@@ -76,6 +76,22 @@ describe('cache', () => {
     expect((await batch.call('t', {})).forModel).toBe('now')
   })
 
+  test('a failure that a tool returns is not kept either', async () => {
+    let asked = 0
+    const tool: Tool = {
+      ...counting('t', { cache: {} }),
+      // oxlint-disable-next-line require-yield
+      async *execute() {
+        return ++asked === 1
+          ? { status: 'failed', reason: 'tool_error', forModel: 'not now' }
+          : { status: 'completed', forModel: 'now' }
+      },
+    }
+    const batch = new TestBatch({ tools: [tool] })
+    expect((await batch.call('t', {})).status).toBe('failed')
+    expect((await batch.call('t', {})).forModel).toBe('now')
+  })
+
   test('a result is kept as long as its tool says', async () => {
     const tool = counting('t', { cache: { ttlMs: 30 } })
     const batch = new TestBatch({ tools: [tool] })

@@ -340,6 +340,32 @@ describe('approve', () => {
   })
 })
 
+describe('a call that was begun before a restart', () => {
+  class OverBudget extends TestBatch {
+    over = false
+    override context(): ReturnType<TestBatch['context']> {
+      const refusal = { reason: 'cancelled', message: 'The budget is used up.' } as const
+      return { ...super.context(), refusal: () => (this.over ? refusal : undefined) }
+    }
+  }
+
+  test('is neither asked about, nor refused, nor counted again', async () => {
+    const begins: Run = async function* () {
+      yield { type: 'started', attempt: { n: 1, boot: 'b' } }
+      return { status: 'completed', forModel: 'ran' }
+    }
+    const limits = { repeatable: true, rateLimit: { calls: 1, perMs: 60_000 } } as const
+    const batch = new OverBudget({ tools: [tool('t', limits, begins)] })
+    await batch.run([{ id: 'a', name: 't' }], (event) => event.sessionUpdate !== 'tool_call_update')
+    expect(batch.story()).toEqual(['announced a', 'in_progress a'])
+    // What holds now would not let it begin.
+    batch.mode = 'manual'
+    batch.over = true
+    expect((await batch.run([{ id: 'a', name: 't' }])).map(reasonOf)).toEqual(['completed'])
+    expect(batch.story().some((word) => word.startsWith('asked'))).toBe(false)
+  })
+})
+
 describe('save-output', () => {
   const printing = (...parts: [number, string][]): Run =>
     // oxlint-disable-next-line require-yield
@@ -356,6 +382,30 @@ describe('save-output', () => {
       outputInfo: { bytes: 14, lines: 3, truncated: true, url: '/api/sessions/s_test/outputs/a' },
     })
     expect(batch.outputs.get('a')?.toString()).toBe('one\ntwo\nth')
+  })
+
+  test('the outcome comes behind the output that its tool did not wait for', async () => {
+    class SlowStore extends TestBatch {
+      override context(): ReturnType<TestBatch['context']> {
+        const context = super.context()
+        const appendOutput: typeof context.appendOutput = async (...piece) => {
+          for (let n = 0; n < 5; n++) await new Promise((resolve) => setImmediate(resolve))
+          await context.appendOutput(...piece)
+        }
+        return { ...context, appendOutput }
+      }
+    }
+    // oxlint-disable-next-line require-yield
+    const hasty: Run = async function* (_args, ctx) {
+      void ctx.saveOutput(0, Buffer.from('all of it'))
+      return { status: 'completed', forModel: 'ok' }
+    }
+    const batch = new SlowStore({ tools: [tool('t', {}, hasty)] })
+    const stored: (string | undefined)[] = []
+    await batch.run([{ id: 'a', name: 't' }], (event) => {
+      if (isOutcome(event)) stored.push(batch.outputs.get('a')?.toString())
+    })
+    expect(stored).toEqual(['all of it'])
   })
 
   test('a hole is an error, not silently a hole', async () => {

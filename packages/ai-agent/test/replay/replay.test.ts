@@ -53,6 +53,19 @@ describe('a replay', () => {
     expect(recording.checked).toEqual({ requests: 3 })
   })
 
+  test('a mark has only what is new since the one before', async () => {
+    await using bench = await AgentBench.start(script())
+    const { recording } = await recorded(bench)
+    const marks = recording.events.flatMap((event) => metaOf(event).request ?? [])
+    expect(marks).toHaveLength(3)
+    let told = 0
+    for (const { from, digests } of marks) {
+      expect(from).toBe(told)
+      told += digests.length
+    }
+    expect(told).toBe(JSON.parse(bench.provider.requests.at(-1)?.raw ?? '').messages.length)
+  })
+
   test('names the first message that differs', async () => {
     await using bench = await AgentBench.start(script())
     const { recording } = await recorded(bench)
