@@ -21,6 +21,8 @@ export type Declare = (title: string, body: () => Promise<void>) => void
 /** What every group of tests gets. The sandbox is shared: a test leaves it usable, or takes one of its own. */
 export interface Suite {
   it: Declare
+  /** For a test that makes its own sandbox: runs while others of its group do. No `expect.poll` in it. */
+  apart: Declare
   fixture: () => BackendFixture
   bench: () => Bench
   sandbox: () => ConnectedSandbox
@@ -39,12 +41,16 @@ export function testBackend(options: SuiteOptions): void {
     afterAll(async () => {
       await fixture.dispose()
     }, 60_000)
-    const suite: Suite = {
-      it(title, body) {
+    const declare =
+      (how: typeof test | typeof test.concurrent): Declare =>
+      (title, body) => {
         const reason = options.skips?.[title]
-        if (reason === undefined) test(title, body, options.timeoutMs ?? extent(120_000, 1_800_000))
+        if (reason === undefined) how(title, body, options.timeoutMs ?? extent(120_000, 1_800_000))
         else test.skip(`${title} (${reason})`, body)
-      },
+      }
+    const suite: Suite = {
+      it: declare(test),
+      apart: declare(test.concurrent),
       fixture: () => fixture,
       bench: () => shared.bench,
       sandbox: () => shared.sandbox,

@@ -24,6 +24,7 @@ describe('the contract of files', () => {
   afterAll(() => fixture.dispose(), 60_000)
   fileTests({
     it: test,
+    apart: test.concurrent,
     fixture: () => fixture,
     bench: () => shared.bench,
     sandbox: () => shared.sandbox,

@@ -18,10 +18,10 @@ import {
 } from '../../src/protocol/frames.ts'
 import { Bench, finish, newId, sh } from './harness.ts'
 
-export function connectionTests({ it, fixture }: Suite): void {
+export function connectionTests({ apart, fixture }: Suite): void {
   /** A sandbox of the test's own, removed afterwards. */
   function alone(title: string, body: (own: Awaited<ReturnType<typeof Bench.start>>) => Promise<void>): void {
-    it(title, async () => {
+    apart(title, async () => {
       const own = await Bench.start(fixture())
       try {
         await body(own)

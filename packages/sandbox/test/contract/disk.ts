@@ -127,7 +127,8 @@ export function diskTests({ it, fixture, ownProcesses }: Suite): void {
     const thread = await sh(sandbox, ['./thread'], { timeoutMs: FOREVER })
     expect(thread).toMatchObject({ cause: 'disk_quota' })
     await counted(sandbox, (disk) => disk.bytes < MiB && !disk.over)
-    const large = 'cp /bin/sleep large; head -c 6M /dev/zero >>large; ./large 100 & rm large; echo; wait'
+    const large = `cp /bin/sleep large; head -c 6M /dev/zero >>large; ./large 100 &
+      until [ "$(readlink /proc/$!/exe)" = "$PWD/large" ]; do sleep 0.01; done; rm large; wait`
     const program = await sandbox.run({ id: newId(), command: large, autoAcknowledge: true })
     await counted(sandbox, (disk) => disk.bytes > 6 * MiB)
     await program.cancel(0)

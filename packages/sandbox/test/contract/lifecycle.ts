@@ -3,13 +3,13 @@ import { expect } from 'vitest'
 import type { Suite } from '../contract.ts'
 import { Bench, sh } from './harness.ts'
 
-export function lifecycleTests({ it, fixture }: Suite): void {
-  it('says what it can do', async () => {
+export function lifecycleTests({ apart, fixture }: Suite): void {
+  apart('says what it can do', async () => {
     const capabilities = await fixture().backend.capabilities()
     expect(capabilities.isolates || capabilities.warnings.length > 0).toBe(true)
   })
 
-  it('creates once per name, and finds by id, name and label', async () => {
+  apart('creates once per name, and finds by id, name and label', async () => {
     const { backend } = fixture()
     const spec = fixture().spec()
     const made = await backend.create({ ...spec, labels: { ...spec.labels, 'sandlot.contract': spec.slot } })
@@ -28,7 +28,7 @@ export function lifecycleTests({ it, fixture }: Suite): void {
     expect(await backend.inspect(made.id)).toBeUndefined()
   })
 
-  it('stops, starts again with the same files and another boot, and is idempotent', async () => {
+  apart('stops, starts again with the same files and another boot, and is idempotent', async () => {
     const { backend } = fixture()
     const { bench, sandbox } = await Bench.start(fixture())
     await sh(sandbox, 'echo kept > file')
@@ -45,7 +45,7 @@ export function lifecycleTests({ it, fixture }: Suite): void {
     await bench.remove()
   })
 
-  it('pauses, where it can, and answers again after a resume; both are idempotent', async () => {
+  apart('pauses, where it can, and answers again after a resume; both are idempotent', async () => {
     const { backend } = fixture()
     if (!(await backend.capabilities()).pause) return
     const { bench, sandbox } = await Bench.start(fixture())
@@ -67,7 +67,7 @@ export function lifecycleTests({ it, fixture }: Suite): void {
     await bench.remove()
   })
 
-  it('lists the volumes it made, with their slot, and not those it removed', async () => {
+  apart('lists the volumes it made, with their slot, and not those it removed', async () => {
     const { backend } = fixture()
     const spec = fixture().spec()
     const made = await backend.create({ ...spec, labels: { ...spec.labels, 'sandlot.slot': spec.slot } })
@@ -78,7 +78,7 @@ export function lifecycleTests({ it, fixture }: Suite): void {
     expect((await backend.listVolumes()).map(({ name }) => name)).not.toContain(spec.volume)
   })
 
-  it('keeps the volume when the sandbox is removed', async () => {
+  apart('keeps the volume when the sandbox is removed', async () => {
     const { backend } = fixture()
     const first = await Bench.start(fixture())
     await first.sandbox.files.write('kept', Buffer.from('x'))
@@ -90,7 +90,7 @@ export function lifecycleTests({ it, fixture }: Suite): void {
     await second.bench.remove()
   })
 
-  it('reports what does not exist', async () => {
+  apart('reports what does not exist', async () => {
     const { backend } = fixture()
     expect(await backend.inspect('no-such-sandbox')).toBeUndefined()
     await backend.remove('no-such-sandbox')
