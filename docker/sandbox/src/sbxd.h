@@ -181,7 +181,7 @@ extern bool welcomed;      /* a controller has said HELLO */
 extern uint64_t frames_in; /* good frames received, for the lease */
 extern uint8_t boot_id[ID_BYTES];
 
-/* ---- commands.c ------------------------------------------------------------------------------------------------- */
+/* ---- commands: what the loop and the wire call; the rest, by file, is in command.h ---------------------------------- */
 
 struct command;
 enum source_kind { SRC_STDIN_FRAMES, SRC_STDOUT_FRAMES, SRC_FILES, SRC_DISK, SRC_SIGNALS, SRC_SPOOL, SRC_CMD_OUT, SRC_CMD_IN, SRC_CMD_CTL, SRC_EGRESS_LISTENER, SRC_EGRESS };
@@ -253,7 +253,7 @@ int files_open_spool(const char *name);
 /* The thread has got on. */
 void spool_progress(void);
 
-/* ---- egress.c: connections of programs inside, carried to the controller ------------------------------------------- */
+/* ---- egress.c, connections.c: connections of programs inside, carried to the controller ------------------------------------------- */
 
 void egress_event(struct source *src, uint32_t events);
 /* Bytes of connections to the wire, fairly, as far as there is room and credit. */
@@ -272,7 +272,7 @@ void egress_credit(uint32_t channel, const uint8_t *p, size_t n);
 void egress_eof(uint32_t channel, const uint8_t *p, size_t n);
 void egress_close(uint32_t channel);
 
-/* ---- disk.c: how much the workspace holds, and the budget for it ------------------------------------------------- */
+/* ---- disk.c (the rest is in disk.h): how much the workspace holds, and the budget for it ------------------------------------------------- */
 
 void disk_init(void);
 int disk_eventfd(void);

@@ -44,15 +44,19 @@ static bool due, asked;    /* it is not written yet; the file thread knows */
 
 static void add_text(struct buf *b, const char *text) { buf_bytes(b, text, strlen(text) + 1); }
 
+/* One that is where it began, with nothing changed, is not worth a file in the workspace. */
 static void add_session(struct buf *b, const struct session *s)
 {
-    size_t name = strlen(s->name);
+    size_t name = strlen(s->name), before = b->len;
     buf8(b, (uint8_t)name);
     buf_bytes(b, s->name, name);
     size_t length_at = b->len;
     buf32(b, 0);
     add_text(b, s->cwd);
+    size_t entries_at = b->len;
     for (char **e = s->env; *e; e++) {
+        if (strncmp(*e, "PWD=", 4) == 0 && strcmp(*e + 4, s->cwd) == 0)
+            continue; /* every bash finds it out by itself */
         const char *own = session_same_name(environ, *e);
         if (!own || strcmp(own, *e) != 0)
             add_text(b, *e);
@@ -63,18 +67,22 @@ static void add_session(struct buf *b, const struct session *s)
             buf8(b, 0);
         }
     put32(b->p + length_at, (uint32_t)(b->len - length_at - 4));
+    if (b->len == entries_at && strcmp(s->cwd, workspace_path) == 0)
+        b->len = before;
 }
 
+/* Empty when there is nothing to keep. */
 static struct buf as_file(void)
 {
     struct buf b = {0};
-    if (!sessions)
-        return b;
     buf_bytes(&b, magic, sizeof magic);
     buf32(&b, 0);
     for (const struct session *s = sessions; s; s = s->next)
         add_session(&b, s);
-    put32(b.p + sizeof magic, crc32c(CRC_START, b.p + HEAD_BYTES, b.len - HEAD_BYTES));
+    if (b.len == HEAD_BYTES)
+        b.len = 0;
+    else
+        put32(b.p + sizeof magic, crc32c(CRC_START, b.p + HEAD_BYTES, b.len - HEAD_BYTES));
     return b;
 }
 

@@ -97,6 +97,14 @@ test('what a session changed is written as a difference, for its owner only, and
   await expect.poll(() => readFileSync(file).includes('SECRET')).toBe(false)
 })
 
+test('a session that changed nothing leaves nothing in the workspace', async () => {
+  await current.reset()
+  await run('true')
+  await run('cd /; cd - >/dev/null; unset OLDPWD', 'two')
+  await restart()
+  expect((await current.files.list('')).map(({ path }) => path)).not.toContain('.tool-outputs')
+})
+
 test('the one that is asked for last is written, and an ordinary end loses nothing', async () => {
   for (let n = 0; n < 20; n += 1) await run(`export N=${n}`)
   await restart()
