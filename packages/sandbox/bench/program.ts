@@ -1,0 +1,97 @@
+/** What every bench does: read its arguments, measure its goals one after another, print each, keep what was measured. */
+import { writeFile } from 'node:fs/promises'
+import { parseArgs } from 'node:util'
+import { type Result, asText, type describeMachine } from './report.ts'
+
+export interface Goal<Context> {
+  /** As they are chosen with `--only`. */
+  ids: readonly string[]
+  measure: (context: Context) => Promise<Result[]>
+}
+
+export interface BenchArguments<Context> {
+  /** Samples of what takes milliseconds. */
+  samples: number
+  /** How many where a goal is about many. */
+  many: number
+  chosen: readonly Goal<Context>[]
+  /** A file for everything that was measured. */
+  json: string | undefined
+  /** A page whose chapter is written anew. */
+  markdown: string | undefined
+}
+
+/** `--samples`, `--<many>`, `--only`, `--json`, `--markdown`. Throws for what is none of them, and for an unknown goal. */
+export function readArguments<Context>(
+  goals: readonly Goal<Context>[],
+  { samples, many }: { samples: number; many: 'sandboxes' | 'prompts' },
+): BenchArguments<Context> {
+  const { values } = parseArgs({
+    options: {
+      samples: { type: 'string', default: String(samples) },
+      [many]: { type: 'string', default: '200' },
+      only: { type: 'string' },
+      json: { type: 'string' },
+      markdown: { type: 'string' },
+    },
+  })
+  const text = (name: string): string | undefined => {
+    const value = values[name]
+    return typeof value === 'string' ? value : undefined
+  }
+  return {
+    samples: count('--samples', text('samples')),
+    many: count(`--${many}`, text(many)),
+    chosen: choose(goals, text('only')),
+    json: text('json'),
+    markdown: text('markdown'),
+  }
+}
+
+/** A goal that cannot be measured is said, sets the exit code, and ends nothing. */
+export async function measureGoals<Context>(
+  chosen: readonly Goal<Context>[],
+  context: Context,
+): Promise<Result[]> {
+  const results: Result[] = []
+  for (const { ids, measure } of chosen) {
+    try {
+      for (const result of await measure(context)) {
+        results.push(result)
+        console.log(`${asText(result)}\n`)
+      }
+    } catch (error) {
+      process.exitCode = 1
+      console.error(`${ids.join(', ')} could not be measured:`, error)
+    }
+  }
+  return results
+}
+
+export async function writeResults(
+  file: string | undefined,
+  machine: ReturnType<typeof describeMachine>,
+  results: readonly Result[],
+): Promise<void> {
+  if (file !== undefined) await writeFile(file, `${JSON.stringify({ machine, results }, undefined, 2)}\n`)
+}
+
+function count(name: string, text: string | undefined): number {
+  const number = Number(text)
+  if (!Number.isInteger(number) || number < 1)
+    throw new Error(`${name} must be a whole number from 1, not "${text}"`)
+  return number
+}
+
+function choose<Context>(
+  goals: readonly Goal<Context>[],
+  only: string | undefined,
+): readonly Goal<Context>[] {
+  if (only === undefined) return goals
+  const wanted = only.split(',')
+  const known = goals.flatMap(({ ids }) => ids)
+  const unknown = wanted.filter((id) => !known.includes(id))
+  if (unknown.length > 0)
+    throw new Error(`There is no goal ${unknown.join(', ')}. Known: ${known.join(', ')}`)
+  return goals.filter(({ ids }) => ids.some((id) => wanted.includes(id)))
+}
