@@ -280,12 +280,6 @@ describe('approvals', () => {
     await session.prompt('go')
     await whenHappened(session, 'approval_asked')
     await core.leave()
-    // A prompt that dies again and again is given up; this one only waits.
-    for (let n = 0; n < 4; n++) {
-      const again = await bench.core({ tools: [change.tool] })
-      expect(await again.manager.resumeUnfinished()).toBe(1)
-      await again.leave()
-    }
 
     const restarted = await bench.core({ tools: [change.tool] })
     expect(await restarted.manager.resumeUnfinished()).toBe(1)
@@ -295,6 +289,8 @@ describe('approvals', () => {
     expect(await loaded.answer('call_w', 'allow_once')).toEqual({ answered: true, by: 'user' })
     await whenIdle(loaded)
     expect(happened(loaded.log, 'approval_asked')).toHaveLength(1)
+    // It only waited: that is not one of the few times that a prompt is taken up before it is given up.
+    expect(happened(loaded.log, 'prompt_resumed')).toEqual([])
     expect(change.begun).toEqual(['w'])
     expect(outcomes(loaded.log)).toEqual({ call_w: ['completed'] })
     expect(happened(loaded.log, 'prompt_ended')).toMatchObject([{ reason: 'completed' }])
