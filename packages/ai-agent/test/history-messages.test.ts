@@ -58,6 +58,12 @@ test('no single result takes more than a quarter of the window, those of a turn 
   )
 })
 
+test('what is too long for the window keeps its end, and fills its share', () => {
+  const [sent = ''] = results([`${'word '.repeat(20_000)}and so it went.`], 8_000)
+  expect(sent.endsWith('and so it went.')).toBe(true)
+  expect(textTokens(sent)).toBeGreaterThan(1_900)
+})
+
 test('a window that nobody knows cuts nothing', () => {
   const long = 'word '.repeat(50_000)
   // Not compared as texts: a difference of 250 kB would be shown.

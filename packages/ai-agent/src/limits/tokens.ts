@@ -43,6 +43,12 @@ export function atMostTokens(
   most: number,
   cut: (text: string, chars: number) => string,
 ): string {
-  const tokens = textTokens(text)
-  return tokens <= most ? text : cut(text, Math.max(0, Math.floor((text.length * most) / tokens)))
+  let chars = text.length
+  let shown = text
+  // What is kept may have more bytes in a character than what is left out.
+  for (let tokens = textTokens(text); tokens > most && chars > 1; tokens = textTokens(shown)) {
+    chars = Math.max(1, Math.min(chars - 1, Math.floor((chars * most) / tokens)))
+    shown = cut(text, chars)
+  }
+  return shown
 }

@@ -76,7 +76,9 @@ export function createOutputKeeper(maxChars: number = MAX_CHARS): OutputKeeper {
       const lineRoom = Math.max(0, maxLines - 1)
       const headLines = Math.floor(lineRoom * share)
       const begin = firstPart(head, headRoom, headLines)
-      const end = lastPart(tail, room - headRoom, lineRoom - headLines)
+      // Without a limit of lines neither part has one: infinite less infinite would be none at all.
+      const tailLines = Number.isFinite(lineRoom) ? lineRoom - headLines : lineRoom
+      const end = lastPart(tail, room - headRoom, tailLines)
       return { text: [begin, notice, end].filter((part) => part !== '').join('\n'), truncated: true }
     },
   }
