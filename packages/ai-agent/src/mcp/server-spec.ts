@@ -53,7 +53,12 @@ export function readServerSpecs(
         )
       const read = (text: string, at: string): Template =>
         readTemplate(text, `mcpServers.${name}.${at}`, from, problems, secrets)
-      return specOf(name, config, read)
+      const spec = specOf(name, config, read)
+      // Also where it was written into the file itself.
+      if (spec.kind === 'http')
+        for (const own of [spec.clientSecret, spec.privateKey])
+          if (own !== undefined && own !== '' && !secrets.includes(own)) secrets.push(own)
+      return spec
     })
 }
 

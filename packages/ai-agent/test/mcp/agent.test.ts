@@ -18,7 +18,8 @@ function withServers(mcp: McpBench): { parts: Pick<SessionParts, 'tools'> } {
   }
 }
 
-describe('a model that calls a server’s tool', () => {
+// Each has a model, a store and servers of its own, and mostly waits.
+describe.concurrent('a model that calls a server’s tool', () => {
   test('gets its result, in one prompt with built-in tools', async () => {
     await using mcp = openMcpBench({ s: scripted('', { tools: ['say'] }) }, { builtin: [echoTool()] })
     await using bench = await AgentBench.start([
@@ -111,7 +112,7 @@ describe('a model that calls a server’s tool', () => {
   })
 })
 
-describe('a server that asks the user something in the middle of a call', () => {
+describe.concurrent('a server that asks the user something in the middle of a call', () => {
   test('gets what they fill in; their thinking is not the call’s time', async () => {
     await using mcp = openMcpBench({ s: scripted('', { readOnly: ['ask'], timeoutMs: 1_000 }) })
     await using bench = await AgentBench.start([
@@ -132,7 +133,7 @@ describe('a server that asks the user something in the middle of a call', () => 
   })
 })
 
-describe('policies', () => {
+describe.concurrent('policies', () => {
   test('a result may be used again, a failure that may pass is tried again, and calls are limited', async () => {
     const toolSettings = {
       user: { cacheMs: 60_000 },

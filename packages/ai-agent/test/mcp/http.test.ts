@@ -4,7 +4,7 @@ import { batchOf, openMcpBench } from './mcp-bench.ts'
 
 const calls = (seen: readonly { rpc?: string }[]): string[] => seen.flatMap(({ rpc }) => rpc ?? [])
 
-describe('a server over HTTP', () => {
+describe.concurrent('a server over HTTP', () => {
   test('is greeted once, called in its session with the operator’s headers, and left at the end', async () => {
     await using server = await startHttpServer()
     await using bench = openMcpBench(

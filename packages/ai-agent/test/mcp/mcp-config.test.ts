@@ -128,6 +128,38 @@ describe('references', () => {
     expect(problems).toEqual([expect.stringMatching(/^mcpServers\.s: no secret may be in a sandbox/)])
   })
 
+  test('what the deployment signs in with is one thing, is hidden in logs, and is no user’s', () => {
+    const url = 'https://a.example'
+    const auth = { type: 'client-credentials', clientId: 'us' }
+    const of = (more: object): string[] => problemsOf({ s: { url, auth: more } })
+    expect(of({ type: 'oauth', clientSecret: 'x' })).toEqual([
+      'mcpServers.s.auth.clientSecret: needs the clientId that it belongs to',
+    ])
+    for (const both of [{}, { clientSecret: 'x', privateKey: 'y' }])
+      expect(of({ ...auth, ...both })).toEqual([
+        'mcpServers.s.auth.clientSecret: or privateKey is needed, and only one of them',
+      ])
+    expect(of({ type: 'basic' })).toEqual([
+      expect.stringContaining('mcpServers.s.auth.type: must say its type'),
+    ])
+    expect(of({ ...auth, clientSecret: 'x', issuer: 'login' })).toEqual([
+      expect.stringContaining('mcpServers.s.auth.issuer: must be an address'),
+    ])
+    const read = specsOf(
+      {
+        s: { url, auth: { ...auth, privateKey: '${KEY}' } },
+        t: { url, auth: { ...auth, clientSecret: '${secret:MINE}' } },
+        u: { url, auth: { ...auth, clientSecret: 'written as it is' } },
+      },
+      { KEY: 'a private key' },
+    )
+    expect(read.secrets).toEqual(['a private key', 'written as it is'])
+    expect(read.problems).toEqual([
+      "mcpServers.t: auth is the deployment's, so no secret of a user may stand in it; use ${NAME}",
+    ])
+    expect(read.specs.map(({ perUser }) => perUser)).toEqual([false, false, false])
+  })
+
   test('what was put in is hidden in logs; a server that is off needs nothing', () => {
     const { secrets, problems, specs } = specsOf(
       {

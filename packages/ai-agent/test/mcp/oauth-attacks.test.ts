@@ -17,7 +17,7 @@ const why = async (bench: ReturnType<typeof openMcpBench>, user = ADA): Promise<
   (await bench.mcp.servers.states(user, new AbortController().signal))[0]?.why
 const exchanges = ({ tokenRequests }: OAuthServer): number => tokenRequests.length
 
-describe('the way back', () => {
+describe.concurrent('the way back', () => {
   test('works once, also when it comes twice at the same moment; the code is shown once', async () => {
     await using server = await startOAuthServer()
     await using bench = openMcpBench(cal(server.url))
@@ -96,7 +96,7 @@ describe('the way back', () => {
   })
 })
 
-describe('what a server says about signing in', () => {
+describe.concurrent('what a server says about signing in', () => {
   test('tokens for another resource are not asked for: it could use them there', async () => {
     await using server = await startOAuthServer()
     server.resourceSays = { resource: 'https://bank.example.org/mcp' }
@@ -217,7 +217,7 @@ describe('what a server says about signing in', () => {
   })
 })
 
-describe('our description of ourselves', () => {
+describe.concurrent('our description of ourselves', () => {
   const documentUrl = 'https://sandlot.example.org/oauth/mcp/client.json'
 
   test('is our name where it can be fetched; nobody registers us then', async () => {
@@ -238,7 +238,7 @@ describe('our description of ourselves', () => {
   })
 })
 
-describe('a server to which the deployment itself signs in', () => {
+describe.concurrent('a server to which the deployment itself signs in', () => {
   const machine = (url: string, more: object = {}): Record<string, object> => ({
     cal: { url, auth: { type: 'client-credentials', clientId: 'ours', clientSecret: SECRET, ...more } },
   })

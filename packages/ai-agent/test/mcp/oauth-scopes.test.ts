@@ -9,7 +9,7 @@ const cal = (url: string): Record<string, object> => ({
   cal: { url, auth: { type: 'oauth' }, readOnly: ['look', 'other'] },
 })
 
-describe('a tool that needs more than was allowed', () => {
+describe.concurrent('a tool that needs more than was allowed', () => {
   test('is answered with one link for all calls that meet it, which says what for; after that it works', async () => {
     await using server = await startOAuthServer()
     await using bench = openMcpBench(cal(server.url))

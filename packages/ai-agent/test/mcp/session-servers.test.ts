@@ -13,7 +13,7 @@ const script = (name: string, env: Record<string, string> = {}): BroughtServer =
   where: 'deployment',
 })
 
-describe('servers that an editor brings for a session', () => {
+describe.concurrent('servers that an editor brings for a session', () => {
   test('have their tools in that session of that user, beside the deployment’s, and are ended with it', async () => {
     await using web = await startHttpServer()
     await using bench = openMcpBench({ notes: { url: web.url, tools: ['look'] } }, { env: { KEY: 'ours' } })
