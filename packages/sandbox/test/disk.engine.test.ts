@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 
-import { extent } from '../../../test/campaign.ts'
+import { extent, sample } from '../../../test/campaign.ts'
 import { DEFAULT_LIMITS } from '../src/limits.ts'
 import type { Sandbox } from '../src/sandbox.ts'
 import type { Sandboxes } from '../src/sandboxes.ts'
@@ -152,7 +152,7 @@ describe.skipIf(reason !== undefined)(`a host that runs out of disk${reason ? ` 
     await engine.dispose()
   })
 
-  test.each(Object.entries(HIDING))(
+  test.each(sample('hiding', Object.entries(HIDING), 2))(
     'below the floor nobody goes on writing unseen: %s',
     async (_, script) => {
       const floor = 128 * MiB

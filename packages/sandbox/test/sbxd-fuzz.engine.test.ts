@@ -62,7 +62,7 @@ test.skipIf(noFuzzer)(
 )
 
 test('the analyser has nothing to say', async () => {
-  await analyse(sample('analyser', await cFiles(), 4))
+  await analyse(sample('analyser', await cFiles(), 3))
 }, 600_000)
 
 if (noFuzzer) test.skip(`a sanitized sbxd (${noFuzzer})`)
