@@ -76,7 +76,7 @@ export class SessionManager {
   async createSession(
     userId: string,
     credentials: Readonly<Record<string, string>> = {},
-    { cwd = WORKSPACE, mode = 'auto-edit', sessionId }: Partial<Omit<NewSession, 'userId'>> = {},
+    { cwd = WORKSPACE, mode = 'auto-edit', ...chosen }: Partial<Omit<NewSession, 'userId'>> = {},
   ): Promise<Session> {
     const { secrets } = this.#parts
     const names = Object.keys(credentials)
@@ -85,7 +85,7 @@ export class SessionManager {
         throw new SandlotError('bad_request', `The secret “${name}” cannot be kept: ${nameHelp(secrets)}.`)
     }
     for (const name of names) await secrets?.set(userId, name, credentials[name])
-    return this.create({ userId, cwd, mode, ...(sessionId === undefined ? {} : { sessionId }) })
+    return this.create({ userId, cwd, mode, ...chosen })
   }
 
   /** This user's session. Throws `not_found`, also for another user's. */

@@ -3,7 +3,7 @@
  * waits for them; the mark goes into the log together with the answer.
  */
 import { setImmediate as afterThis } from 'node:timers/promises'
-import { type SessionEvent, metaOf } from '@sandlot/shared/events'
+import { type SessionEvent, metaOf, sandlotEventOf } from '@sandlot/shared/events'
 import type { Effects } from '@sandlot/storage/sessions/store'
 import type { EventGroup } from './loop-context.ts'
 import type { Model, ModelRequest } from './model/model.ts'
@@ -39,6 +39,8 @@ export class RequestMarks {
 
   /** The group with the mark on the answer that it brings, if it brings one. Call `kept` once it is stored. */
   onAnswer(group: EventGroup): { events: EventGroup; effects: Effects; kept: () => void } {
+    // A summary was asked for behind the conversation: that request is not made from the log alone.
+    if (group.some((event) => sandlotEventOf(event)?.type === 'compacted')) this.#asked = undefined
     const asked = this.#asked
     const place = group.findIndex(isAnswer)
     const event = group[place]
