@@ -103,6 +103,11 @@ export const session: fc.Arbitrary<SessionEvent[]> = fc
       const promptId = `p${p}`
       recorder.happened({ type: 'prompt_started', requestId: `r${p}` }, { promptId })
       recorder.settled(text('user_message_chunk', `u${p}`, `prompt ${p}`, { promptId }))
+      for (let n = 1; n <= p % 3; n++) {
+        const content = { type: 'image', mimeType: 'image/png', data: '', uri: `/${p}/${n}` } as const
+        const image = text('user_message_chunk', `u${p}_${n}`, '', { promptId })
+        recorder.settled((at) => ({ ...image(at), content }) as SessionEvent)
+      }
       turns.forEach((one, t) => {
         const fields = { promptId, turn: t + 1 }
         const stream = (

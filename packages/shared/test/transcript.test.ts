@@ -2,6 +2,8 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { isLive, isOutcome, metaOf, seqOf, sessionEvent, type SessionEvent, textOf } from '../src/events.ts'
 import { activityOf, pendingApprovals } from '../src/activity.ts'
+import { makeMeta } from '../src/event-meta.ts'
+import { WITHOUT_WORDS } from '../src/images.ts'
 import type { CallEntry } from '../src/transcript-entries.ts'
 import { emptyTranscript, foldAll, foldTranscript, leavesHole } from '../src/transcript.ts'
 import { call, callUpdate, outcome, Recorder, session, text } from './scripts.ts'
@@ -232,4 +234,28 @@ describe('the fold', () => {
     })
     expect(entry.reason).toBeUndefined()
   })
+})
+
+test('images stand with their message, in order, and what stands for words is not shown; alone they are a message', () => {
+  const recorder = new Recorder()
+  const image = (id: string, uri: string) =>
+    recorder.settled((at) => ({
+      sessionUpdate: 'user_message_chunk',
+      messageId: id,
+      content: { type: 'image', mimeType: 'image/png', data: '', uri },
+      _meta: makeMeta({}, at),
+    }))
+  recorder.settled(text('user_message_chunk', 'm_a', 'look'))
+  image('m_a_1', '/1')
+  image('m_a_2', '/2')
+  recorder.settled(text('user_message_chunk', 'm_b', WITHOUT_WORDS))
+  image('m_b_1', '/3')
+  recorder.settled(text('agent_message_chunk', 'm_c', 'seen'))
+  image('m_d_1', '/4')
+  expect(foldAll(emptyTranscript(), recorder.events).entries).toMatchObject([
+    { text: 'look', images: [{ uri: '/1' }, { uri: '/2' }] },
+    { text: '', images: [{ uri: '/3' }] },
+    { role: 'assistant', text: 'seen' },
+    { role: 'user', text: '', images: [{ uri: '/4' }] },
+  ])
 })

@@ -89,25 +89,30 @@ test('what does not fit is said; what could not be sent is tried again; Send wai
   await page.getByRole('alert').getByText('A message takes 10 images.').waitFor()
   for (let n = 0; n < 10; n++) await page.getByRole('button', { name: `Remove ${n}.png` }).click()
 
-  let answer = (): void => undefined
-  service.beforeUpload = () => new Promise((resolve) => (answer = resolve))
+  const [begun, answered] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  service.beforeUpload = () => {
+    begun.resolve()
+    return answered.promise
+  }
   await files.setInputFiles([file('slow.png')])
   await page.getByRole('progressbar', { name: 'Sending slow.png' }).waitFor()
+  await begun.promise
   expect(await page.getByTestId('send').isDisabled()).toBe(true)
   service.beforeUpload = () => Promise.reject(new Error('the disk is full'))
-  answer()
+  answered.resolve()
   await page.locator('[data-state=there]').waitFor()
   await page.getByRole('button', { name: 'Remove slow.png' }).click()
   await files.setInputFiles([file('late.png')])
   const again = page.getByRole('button', { name: 'Send late.png again' })
   await again.waitFor()
   expect(await page.getByTestId('send').isDisabled()).toBe(true)
-  complaints.length = 0
   service.beforeUpload = () => Promise.resolve()
   await again.click()
   await page.locator('[data-state=there]').waitFor()
   await page.getByTestId('send').click()
   await until(() => expect(frames('ai_chat')).toMatchObject([{ text: 'look', images: [expect.any(String)] }]))
+  // The answer 500 that the browser tells of.
+  complaints.length = 0
 })
 
 test('while the agent works an image waits in line; “Try again” brings the images of the message; a blind model says so', async () => {
