@@ -3,8 +3,11 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
+import { lockFile } from '@sandlot/storage/lock'
+import { openSessionStore } from '@sandlot/storage/sessions/sqlite'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { sample } from '../../../../test/campaign.ts'
+import { happened } from '../agent-fixture.ts'
 import { AgentFolder, type AgentProcess, agentCommand } from '../agent-process.ts'
 import { type FakeProvider, deltaChunk, sse, startFakeProvider, textAnswer } from '../fake-provider.ts'
 import { type RawClient, initialized, newSession, overStdio, text } from './raw-client.ts'
@@ -48,14 +51,16 @@ async function begun(): Promise<Begun> {
 }
 
 /** The prompt is over for its model and for the store, and the folder is free for the next agent. */
-async function expectOver({ folder, provider }: Begun): Promise<void> {
+async function expectOver({ folder, provider, sessionId }: Begun): Promise<void> {
   await expect.poll(() => provider.requests[0]?.aborted, { timeout: 10_000 }).toBe(true)
   expect(existsSync(folder.socket)).toBe(false)
-  const next = folder.start(modelEnv(provider), ['--stdio'])
-  await next.logged('the agent is ready')
-  expect(next.stderr).toContain('"resumed":0')
-  next.child.stdin?.end()
-  expect(await next.ended).toBe(0)
+  const lock = lockFile(join(folder.path, 'run', 'agent.lock'))
+  expect(lock).toBeDefined()
+  lock?.release()
+  const store = await openSessionStore(join(folder.path, 'sessions.db'))
+  expect(await store.unfinished()).toEqual([])
+  expect(happened(await store.readEvents(sessionId), 'prompt_ended')).toHaveLength(1)
+  await store.close()
 }
 
 describe('with a prompt running', { timeout: 90_000 }, () => {
