@@ -71,6 +71,8 @@ export function testRules(store: () => SessionStore): void {
     expect(await ids()).toEqual(['once', 'session', 'always'])
     await start(null)
     expect(await ids()).toEqual(['session', 'always'])
+    // It is really gone, or its id would be taken.
+    await rules.add('ann', once)
     // Begun late, as by a call that outlived its prompt.
     await rules.add('ann', rule('late', { createdAt: 4, endsWith: { sessionId: 's', promptId: 'p1' } }))
     expect(await ids()).toEqual(['session', 'always'])
