@@ -10,7 +10,7 @@ import { dirname, join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { sample } from '../../../../test/campaign.ts'
+import { campaign, sample } from '../../../../test/campaign.ts'
 import { type Scenario, runScenario } from './conformance-client.ts'
 
 const SUITE = join(
@@ -85,7 +85,10 @@ describe('the conformance suite', () => {
     expect(new Set(names)).toEqual(new Set([...PASSED, ...Object.keys(NOT_APPLICABLE)]))
   })
 
-  test.each(sample('mcp conformance', PASSED, 2))('%s', async (scenario) => {
+  // Its checks have a clock of their own, which a busy machine does not keep.
+  const drawn = PASSED.filter((scenario) => campaign.full || scenario !== 'sse-retry')
+
+  test.each(sample('mcp conformance', drawn, 2))('%s', async (scenario) => {
     const command = `${process.execPath} ${COMMAND} ${address}`
     const said = await suite('client', '--command', command, '--scenario', scenario)
     expect(said).toMatch(/Passed: (\d+)\/\1, 0 failed, 0 warnings/)
