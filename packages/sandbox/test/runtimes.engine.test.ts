@@ -38,6 +38,7 @@ const SMALL_ENGINE = {
   'ends a process whose first thread has ended': NO_COMPILER,
   'clears a bomb of processes and threads': NO_COMPILER,
   'needs no more memory for a forged state than for an honest one': NO_COMPILER,
+  'a deleted file counts that only a thread holds, or that is the program itself': NO_COMPILER,
 }
 const NO_LIMITS = 'it runs with --ignore-cgroups: no limits'
 /* What gVisor of 2022 lacks, seen by hand and in its sources. */
