@@ -192,7 +192,9 @@ function tell({ names, said, bringer, secrets }: Held, states: readonly ServerSt
 }
 
 function wordsFor(name: string, { state, why, problems }: ServerStanding): string {
-  if (state === 'unavailable') return cannot(name, why ?? 'nobody knows why')
+  // When it is tried again changes all the time, and is no news.
+  if (state === 'unavailable')
+    return cannot(name, why?.replace(/; it is tried again in \d+ s$/, '') ?? 'nobody knows why')
   if (state === 'needs_auth') return cannot(name, 'it wants a sign-in; give it a token in its headers')
   const [problem, ...others] = problems
   if (problem === undefined) return ''
