@@ -38,7 +38,8 @@ export const CONFIG_NAMES: Record<string, string> = {
   SANDLOT_HOST_FILES_FREE: 'the same for free inodes; 0 = never (default 10000)',
   SANDLOT_SANDBOX_RUNTIME: 'OCI runtime, for example runsc (default: the engine’s)',
   SANDLOT_SANDBOX_PROFILE: 'default | debug; debug: strace and gdb work in every sandbox (default default)',
-  SANDLOT_SANDBOX_DEBUG_USERS: 'comma-separated ids or e-mail addresses of the users for whom strace and gdb work',
+  SANDLOT_SANDBOX_DEBUG_USERS:
+    'comma-separated ids or e-mail addresses of the users for whom strace and gdb work',
   SANDLOT_SANDBOX_POOL:
     'auto | 0–100; sandboxes kept ready for new users (default auto: 2 or more; 0 = none)',
   SANDLOT_SANDBOX_PAUSE_AFTER_MS: 'an idle sandbox is paused after this time; 0 = never (default 60000)',

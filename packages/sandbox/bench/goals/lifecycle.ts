@@ -115,9 +115,7 @@ export async function allAtOnce({ deployment, many }: BenchContext): Promise<Res
   const created = performance.now() - from
   const runFrom = performance.now()
   await Promise.all(
-    users.map(async (user) =>
-      runToEnd(await sandboxes.acquire(user), { command: SH }).catch(() => errors++),
-    ),
+    users.map(async (user) => runToEnd(await sandboxes.acquire(user), { command: SH }).catch(() => errors++)),
   )
   const ran = performance.now() - runFrom
   const sequentialFrom = performance.now()
