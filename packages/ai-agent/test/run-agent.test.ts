@@ -89,6 +89,7 @@ test('a consumer that goes away in the middle of a call: the call hears of it', 
   const both = ['c1', 'c2'].map((id) => ({ id, name: 'weather', args: {} }))
   const provider = await startFakeProvider([toolCalls(both)])
   const model = createOpenAIModel({ baseUrl: provider.baseUrl, apiKey: '', model: 'fake' })
+  const begun = Promise.withResolvers<void>()
   const told = Promise.withResolvers<void>()
   const slow = plainTool({
     name: 'weather',
@@ -101,11 +102,14 @@ test('a consumer that goes away in the middle of a call: the call hears of it', 
           told.resolve()
           reject(new Error('over'))
         })
+        begun.resolve()
       }),
   })
   for await (const event of runAgent({ model, tools: [slow], log: memoryLog(), prompt: 'Bern?' })) {
     // The second one: the first has been let run.
-    if (event.sessionUpdate === 'tool_call_update' && event.toolCallId === 'c2') break
+    if (event.sessionUpdate !== 'tool_call_update' || event.toolCallId !== 'c2') continue
+    await begun.promise
+    break
   }
   await told.promise
   await provider.close()
