@@ -37,18 +37,3 @@ test('whatever is cancelled meanwhile, no place is lost and none is made', async
     { numRuns: 15 },
   )
 })
-
-test('a turn that comes together with a cancel is passed on', async () => {
-  // However many steps lie between them: somewhere among these the cancel meets the turn.
-  for (let steps = 0; steps < 40; steps++) {
-    const slow = heldTool('slow', true)
-    const batch = new TestBatch({ tools: [{ ...slow.tool, concurrency: 1 }] })
-    const running = batch.run(calls(['a', 'b']))
-    await slow.whenBegun(1)
-    for (const key of ['a', 'b', 'f']) slow.release(key)
-    for (let n = 0; n < steps; n++) await Promise.resolve()
-    batch.cancelOf('c_b').abort('cancelled')
-    await running
-    expect((await batch.run(calls(['f'])))[0]?.status).toBe('completed')
-  }
-})
