@@ -9,21 +9,30 @@ import { deploymentKeys } from './keys.ts'
 import { type Rotated, rotateKeys } from './secrets/rotate-keys.ts'
 import { builtinTools } from './tools/builtin/index.ts'
 
+/** `folder`: absolute; where keys were looked for. */
+type Answer =
+  | ({ rotated: true } & Rotated)
+  | { rotated: false; reason: 'no_keys' | 'running'; folder: string }
+
+/** Exit code where nothing was changed; the reason is in the answer. */
+const NOTHING_CHANGED = 3
+
 /** `rotate`. Each durable step is a line on stderr: whoever watches knows how far it is. */
-async function main([act = '']: readonly string[]): Promise<Rotated> {
+async function main([act = '']: readonly string[]): Promise<Answer> {
   if (act !== 'rotate') throw new Error(`There is nothing to do called "${act}".`)
   const { dataFolder, deployment } = readAgentConfig(builtinTools().map((tool) => tool.name))
-  // Before the first start there is nothing, and nothing is made by asking.
-  if (!existsSync(join(dataFolder, 'keys', 'deployment.json'))) return { resealed: 0, lost: [] }
+  const folder = join(dataFolder, 'keys')
+  // Before the first start, or with another SANDLOT_DATA than Sandlot's: nothing is made by asking.
+  if (!existsSync(join(folder, 'deployment.json'))) return { rotated: false, reason: 'no_keys', folder }
   mkdirSync(join(dataFolder, 'run'), { recursive: true, mode: 0o770 })
   const lock = lockFile(join(dataFolder, 'run', 'agent.lock'))
-  if (lock === undefined) throw new Error('Sandlot is running. Stop it with ./sandlot down first.')
+  if (lock === undefined) return { rotated: false, reason: 'running', folder }
   const store = await openSessionStore(join(dataFolder, 'sessions.db'))
   try {
     const rotating = rotateKeys(dataFolder, deploymentKeys(dataFolder, deployment).key, store.secrets)
     let next = await rotating.next()
     for (; next.done !== true; next = await rotating.next()) process.stderr.write(`${next.value}\n`)
-    return next.value
+    return { rotated: true, ...next.value }
   } finally {
     await store.close()
     lock.release()
@@ -32,7 +41,9 @@ async function main([act = '']: readonly string[]): Promise<Rotated> {
 
 if (import.meta.main) {
   try {
-    process.stdout.write(`${JSON.stringify(await main(process.argv.slice(2)))}\n`)
+    const answer = await main(process.argv.slice(2))
+    process.stdout.write(`${JSON.stringify(answer)}\n`)
+    if (!answer.rotated) process.exitCode = NOTHING_CHANGED
   } catch (error) {
     process.stderr.write(`${messageOf(error)}\n`)
     process.exitCode = 1

@@ -16,13 +16,15 @@ export interface RunOptions {
   signal?: AbortSignal
   /** Called for every line that it prints. */
   onLine?: (line: string) => void
+  /** Exit codes beside 0 that are answers and no failures. */
+  alsoGood?: readonly number[]
 }
 
 const TAIL_LINES = 25
 
 /**
  * Run a command to its end without showing its output. Answers its stdout.
- * @throws StepError with its last lines, where it does not end with 0.
+ * @throws StepError with its last lines, where it does not end with 0 or one of `alsoGood`.
  */
 export async function run(command: string, args: string[], options: RunOptions): Promise<string> {
   options.signal?.throwIfAborted()
@@ -59,7 +61,8 @@ export async function run(command: string, args: string[], options: RunOptions):
   try {
     const code = await ended(child)
     options.signal?.throwIfAborted()
-    if (code !== 0) {
+    const good: readonly (number | string)[] = [0, ...(options.alsoGood ?? [])]
+    if (!good.includes(code)) {
       throw new StepError(
         `${command} ended with ${code}. All of its output is in ${options.log}`,
         options.fix,

@@ -134,13 +134,22 @@ test.each(sample('key rotation', steps, 1))(
   60_000,
 )
 
-test('beside a running agent nothing is done', async () => {
+test('beside a running agent nothing is done, and the answer says so', async () => {
   mkdirSync(join(folder, 'run'))
   const lock = lockFile(join(folder, 'run', 'agent.lock'))
   const child = start()
-  const [said] = await Promise.all([text(child.stderr), once(child, 'exit')])
-  expect(said).toContain('Stop it with ./sandlot down first')
-  expect(child.exitCode).toBe(1)
+  const [said] = await Promise.all([text(child.stdout), once(child, 'exit')])
+  expect(JSON.parse(said)).toEqual({ rotated: false, reason: 'running', folder: join(folder, 'keys') })
+  expect(child.exitCode).toBe(3)
   expect(sealingKeys(folder, deploymentKey)).toEqual([deploymentKey])
   lock?.release()
+}, 60_000)
+
+test('where no keys are, none are made, and the answer says where they were looked for', async () => {
+  rmSync(join(folder, 'keys'), { recursive: true })
+  const child = start()
+  const [said] = await Promise.all([text(child.stdout), once(child, 'exit')])
+  expect(JSON.parse(said)).toEqual({ rotated: false, reason: 'no_keys', folder: join(folder, 'keys') })
+  expect(child.exitCode).toBe(3)
+  expect(readdirSync(folder)).toEqual([])
 }, 60_000)

@@ -6,7 +6,13 @@ import type { Command } from '../context.ts'
 import { run } from '../run.ts'
 import { StepError } from '../steps.ts'
 
-const rotated = z.object({ resealed: z.int(), lost: z.array(z.string()) })
+/** What ai-agent's key-admin prints. */
+const answer = z.discriminatedUnion('rotated', [
+  z.object({ rotated: z.literal(true), resealed: z.int(), lost: z.array(z.string()) }),
+  z.object({ rotated: z.literal(false), reason: z.enum(['no_keys', 'running']), folder: z.string() }),
+])
+/** Its exit code where nothing was changed; the answer says why. */
+const NOTHING_CHANGED = 3
 
 /** `keys rotate`: a new key for the secrets that people keep here; every one of them is sealed again. */
 export const keys: Command = async ({ config, args, print }) => {
@@ -22,10 +28,33 @@ export const keys: Command = async ({ config, args, print }) => {
     environment: childEnvironment('ai-agent', config.environment),
     log: join(config.data, 'log', 'keys.log'),
     fix: 'Nothing is lost: whatever was done so far stands. Run the same command again.',
+    alsoGood: [NOTHING_CHANGED],
   })
-  const { resealed, lost } = rotated.parse(JSON.parse(printed))
+  return tell(printed, print)
+}
+
+/**
+ * Say what came of it, from the one line that key-admin printed. Answers the exit code.
+ * @throws StepError where nothing was changed, with what to do about that.
+ */
+export function tell(printed: string, print: (line: string) => void): number {
+  const said = answer.parse(JSON.parse(printed))
+  if (!said.rotated) throw nothingChanged(said)
+  const { resealed, lost } = said
   print(`The key is new; ${resealed} secret${resealed === 1 ? ' was' : 's were'} sealed with it.`)
   for (const name of lost)
     print(`${name} cannot be opened with any key that is here. It has to be set again.`)
   return lost.length === 0 ? 0 : 1
+}
+
+function nothingChanged({ reason, folder }: { reason: 'no_keys' | 'running'; folder: string }): StepError {
+  if (reason === 'running')
+    return new StepError(
+      'Sandlot is running; nothing was changed.',
+      'End it with ./sandlot down, then run this again.',
+    )
+  return new StepError(
+    `There are no keys in ${folder}; nothing was changed.`,
+    'Set SANDLOT_DATA to the data folder of your Sandlot. One that was never started has no keys yet.',
+  )
 }

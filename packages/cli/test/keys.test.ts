@@ -1,0 +1,68 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { tell } from '../src/commands/keys.ts'
+import { run } from '../src/run.ts'
+import { failureLines, StepError } from '../src/steps.ts'
+
+/** What `./sandlot keys rotate` shows, and its exit code. */
+function shown(answer: unknown): { lines: string[]; code: number } {
+  const lines: string[] = []
+  try {
+    return { lines, code: tell(`${JSON.stringify(answer)}\n`, (line) => void lines.push(line)) }
+  } catch (error) {
+    if (!(error instanceof StepError)) throw error
+    return { lines: failureLines(error), code: 1 }
+  }
+}
+
+test('a new key is told only where there is one', () => {
+  expect(shown({ rotated: true, resealed: 1, lost: [] })).toEqual({
+    lines: ['The key is new; 1 secret was sealed with it.'],
+    code: 0,
+  })
+  expect(shown({ rotated: true, resealed: 0, lost: ['ada/TOKEN'] })).toEqual({
+    lines: [
+      'The key is new; 0 secrets were sealed with it.',
+      'ada/TOKEN cannot be opened with any key that is here. It has to be set again.',
+    ],
+    code: 1,
+  })
+})
+
+test('where nothing was changed, what to do is what helps against that', () => {
+  const folder = '/srv/sandlot/keys'
+  expect(shown({ rotated: false, reason: 'no_keys', folder })).toEqual({
+    lines: [
+      `  There are no keys in ${folder}; nothing was changed.`,
+      '  → Set SANDLOT_DATA to the data folder of your Sandlot. One that was never started has no keys yet.',
+    ],
+    code: 1,
+  })
+  expect(shown({ rotated: false, reason: 'running', folder })).toEqual({
+    lines: [
+      '  Sandlot is running; nothing was changed.',
+      '  → End it with ./sandlot down, then run this again.',
+    ],
+    code: 1,
+  })
+})
+
+test('an exit code that is an answer is no failure, any other is one', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'sandlot-run-'))
+  const options = { cwd: folder, environment: {}, log: join(folder, 'run.log'), fix: 'nothing' }
+  const ends = (code: number, alsoGood?: number[]): Promise<string> =>
+    run(process.execPath, ['-e', `process.stdout.write('said'); process.exitCode = ${code}`], {
+      ...options,
+      ...(alsoGood === undefined ? {} : { alsoGood }),
+    })
+  try {
+    await expect(ends(3, [3])).resolves.toBe('said')
+    await expect(ends(0, [3])).resolves.toBe('said')
+    await expect(ends(1, [3])).rejects.toThrow('ended with 1')
+    await expect(ends(3)).rejects.toThrow('ended with 3')
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+})
