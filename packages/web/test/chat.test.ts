@@ -5,7 +5,7 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { type WebSocket, WebSocketServer } from 'ws'
 import { type KeyValue, memoryStorage } from '../src/lib/storage.ts'
 import { Chat } from '../src/state/chat.ts'
-import { isBusy } from '../src/state/chat-state.ts'
+import { isBusy, modeOf } from '../src/state/chat-state.ts'
 import { SessionLog } from './fixture/session-log.ts'
 
 let server: WebSocketServer
@@ -125,23 +125,27 @@ test('a message written while there is no service is sent when it is back, once,
   chat.stopPrompt('s_other')
   chat.setMode('s_1', 'manual')
   chat.setMode('s_1', 'yolo')
-  chat.setModel('s_1', { model: 'big', thoughtLevel: 'high' })
-  chat.setModel('s_1', { model: 'small', thoughtLevel: null })
+  chat.setModel('s_1', { model: 'big', thoughtLevel: null })
+  chat.setModel('s_1', { model: 'small' })
+  chat.setModel('s_1', { thoughtLevel: 'high' })
+  chat.setModel('s_1', {})
+  // They are shown before the service knows of them.
+  expect(modeOf(chat.store.getState(), 's_1')).toBe('yolo')
   await until(() => expect(chat.store.getState().connection.status).toBe('waiting'))
   await listen(port)
   chat.wake()
   await until(() => expect(texts(chat, 's_1')).toEqual(['later']))
   const said = received.filter((frame) => frame.type === 'ai_chat')
   expect(said.map((frame) => frame.requestId)).toEqual([requestId])
-  // First what was missed, then what was not said; of two choices of mode, or of a model, only the last.
-  expect(received.map((frame) => frame.type)).toEqual([
-    'ai_chat_resume',
-    'ai_chat',
-    'ai_chat_cancel',
-    'ai_chat_mode',
-    'ai_chat_model',
+  // First what was missed, then how the message is to be answered, the message, and a Stop. Of two choices the last, part by part.
+  expect(received).toMatchObject([
+    { type: 'ai_chat_resume' },
+    { type: 'ai_chat_mode', modeId: 'yolo' },
+    { type: 'ai_chat_model', model: 'small', thoughtLevel: 'high' },
+    { type: 'ai_chat', text: 'later' },
+    { type: 'ai_chat_cancel', sessionId: 's_other' },
   ])
-  expect(received.slice(-2)).toMatchObject([{ modeId: 'yolo' }, { model: 'small', thoughtLevel: null }])
+  expect(chat.store.getState().waiting).toEqual([])
 })
 
 test('a message whose answer got lost is sent again with its id, also after a reload', async () => {

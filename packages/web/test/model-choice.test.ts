@@ -3,7 +3,7 @@ import { me as meShape } from '@sandlot/shared/api'
 import { emptyTranscript, foldTranscript } from '@sandlot/shared/transcript'
 import { makeSandlotEvent } from '@sandlot/shared/events'
 import { expect, test } from 'vitest'
-import { hasChoice, modelOf, withModel } from '../src/chat/model-choice.ts'
+import { changeOf, hasChoice, modelOf, withModel } from '../src/chat/model-choice.ts'
 import { frameOf } from '../src/state/outbox.ts'
 
 const about = (name: string, thoughtLevels: string[] = []) => ({ name, thoughtLevels, images: true })
@@ -33,6 +33,20 @@ test('what the log says was chosen is shown, and the deployment’s own when it 
   expect(modelOf(emptyTranscript(), me)).toEqual({ model: 'main', thoughtLevel: null })
   expect(chosen('thinker', 'high')).toEqual({ model: 'thinker', thoughtLevel: 'high' })
   expect(chosen('gone', 'high')).toEqual({ model: 'main', thoughtLevel: null })
+})
+
+test('what waits to be told is shown, and only what is different is told', () => {
+  const high = { model: 'thinker', thoughtLevel: 'high' }
+  const none = emptyTranscript()
+  expect(modelOf(none, me, { model: 'thinker' })).toEqual({ model: 'thinker', thoughtLevel: null })
+  expect(modelOf({ model: { name: 'thinker', thoughtLevel: 'high' } }, me, { thoughtLevel: null })).toEqual({
+    model: 'thinker',
+    thoughtLevel: null,
+  })
+  expect(changeOf(high, { ...high, thoughtLevel: 'low' })).toEqual({ thoughtLevel: 'low' })
+  expect(changeOf(high, { ...high, model: 'other' })).toEqual({ model: 'other' })
+  expect(changeOf(high, withModel(me, high, 'main'))).toEqual({ model: 'main', thoughtLevel: null })
+  expect(changeOf(high, high)).toEqual({})
 })
 
 test('another model keeps the level where it has it', () => {

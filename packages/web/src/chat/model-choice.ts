@@ -14,12 +14,29 @@ export function aboutModel(me: Me, name: string): ModelAbout | undefined {
   return me.models?.find((model) => model.name === name)
 }
 
-/** What the session has chosen for its next message; a model that is not there any more counts as none. */
-export function modelOf({ model }: Pick<Transcript, 'model'>, me: Me): ModelChoice {
+/**
+ * What the session has chosen for its next message, with what waits to be told to the service; a model that is not there
+ * any more counts as none.
+ */
+export function modelOf(
+  { model }: Pick<Transcript, 'model'>,
+  me: Me,
+  waiting: { model?: string | undefined; thoughtLevel?: string | null | undefined } = {},
+): ModelChoice {
   const there = model !== null && aboutModel(me, model.name) !== undefined
-  return there
+  const told = there
     ? { model: model.name, thoughtLevel: model.thoughtLevel ?? null }
     : { model: me.model.name, thoughtLevel: null }
+  const { model: name = told.model, thoughtLevel = told.thoughtLevel } = waiting
+  return { model: name, thoughtLevel }
+}
+
+/** What is to be told of it: only what is different, so that it fits whatever else was chosen on the way. */
+export function changeOf(before: ModelChoice, after: ModelChoice): Partial<ModelChoice> {
+  return {
+    ...(after.model === before.model ? {} : { model: after.model }),
+    ...(after.thoughtLevel === before.thoughtLevel ? {} : { thoughtLevel: after.thoughtLevel }),
+  }
 }
 
 /** There is more than one model, or one that can be told how hard to think. */

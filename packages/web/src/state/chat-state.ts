@@ -4,10 +4,11 @@
  */
 import { sandlotEventOf } from '@sandlot/shared/events'
 import type { Mode } from '@sandlot/shared/mode'
-import type { ServerFrame, SessionSummary } from '@sandlot/shared/frames'
+import type { ClientFrame, ServerFrame, SessionSummary } from '@sandlot/shared/frames'
 import { emptyTranscript, foldTranscript, leavesHole, type Transcript } from '@sandlot/shared/transcript'
 import type { ConnectionState } from '../net/connection.ts'
 import { isInTranscript, type PendingMessage } from './outbox.ts'
+import { waitingMode } from './waiting-frames.ts'
 
 export interface Notice {
   readonly id: number
@@ -41,6 +42,8 @@ export interface ChatState {
   readonly views: Readonly<Record<string, SessionView>>
   /** In order of sending. */
   readonly outbox: readonly PendingMessage[]
+  /** Everything but messages that waits for a socket. */
+  readonly waiting: readonly ClientFrame[]
   /** The session on the screen; null: the new chat. */
   readonly activeId: string | null
 }
@@ -62,6 +65,7 @@ export function initialState(outbox: readonly PendingMessage[]): ChatState {
     nextPage: null,
     views: {},
     outbox,
+    waiting: [],
     activeId: null,
   }
 }
@@ -250,10 +254,11 @@ export function changeView(
 
 // ── What the screen asks ────────────────────────────────────────────────────────────────────────────────
 
-/** The mode that counts: the log's, else the list's, else nothing is known. */
+/** The mode that counts: one that waits to be told, else the log's, else the list's, else nothing is known. */
 export function modeOf(state: ChatState, sessionId: string): Mode | null {
   const summary = state.sessions?.find((known) => known.sessionId === sessionId)
-  return state.views[sessionId]?.transcript.mode ?? summary?.mode ?? null
+  const told = state.views[sessionId]?.transcript.mode ?? summary?.mode ?? null
+  return waitingMode(state.waiting, sessionId) ?? told
 }
 
 /** True while a prompt runs or a message is on its way: there is something to stop. */

@@ -1,7 +1,4 @@
-/**
- * The chat of one signed-in user in one tab: the store, the connection, and what the user can do. Frames are gathered
- * and applied once per frame of the screen, so that a fast model costs one render and not one per token.
- */
+/** The chat of one signed-in user in one tab: the store, the connection, and what the user can do. */
 import type { QuestionContent } from '@sandlot/shared/question'
 import type { Mode } from '@sandlot/shared/mode'
 import type { SessionList } from '@sandlot/shared/api'
@@ -12,6 +9,7 @@ import { newId } from '@sandlot/shared/ids'
 import { createStore, type StoreApi } from 'zustand/vanilla'
 import type { KeyValue } from '../lib/storage.ts'
 import { Connection, type ConnectionState } from '../net/connection.ts'
+import { toFollow, withOpened, withoutViews, withStaleViews } from './catching-up.ts'
 import {
   applyFrames,
   changeView,
@@ -23,12 +21,14 @@ import {
   withNotice,
   type Wish,
 } from './chat-state.ts'
+import { FrameBatch } from './frame-batch.ts'
 import { frameOf, isUnanswered, loadOutbox, type PendingMessage, saveOutbox } from './outbox.ts'
+import { aroundMessages, withWaiting } from './waiting-frames.ts'
 
 export interface ChatParts {
   /** `ws://…/ws` */
   url: string
-  /** Where unsent messages survive a reload: this tab only. */
+  /** Where unsent messages survive a reload: of this person, in this tab only. */
   storage: KeyValue
   /** A page of the list; `before` is the `next` of the one before. */
   fetchSessions(before?: number): Promise<SessionList>
@@ -47,25 +47,23 @@ export interface SendOptions {
   images?: readonly Pick<UploadedImage, 'id' | 'mimeType'>[]
 }
 
-/** Transcripts kept in memory beside the one on the screen. */
-const KEPT_VIEWS = 8
-
 export class Chat {
   readonly store: StoreApi<ChatState>
   readonly #parts: ChatParts
   readonly #connection: Connection
-  #frames: ServerFrame[] = []
-  #scheduled = false
-  /** Everything but messages, waiting for a socket. */
-  #waiting: ClientFrame[] = []
+  readonly #frames: FrameBatch
   /** Least recently opened first. */
-  #opened: string[] = []
+  #opened: readonly string[] = []
 
   constructor(parts: ChatParts) {
     this.#parts = parts
     this.store = createStore<ChatState>(() => initialState(loadOutbox(parts.storage)))
+    this.#frames = new FrameBatch(
+      (work) => parts.schedule(work),
+      (frames) => this.#apply(frames),
+    )
     this.#connection = new Connection(parts.url, {
-      onFrame: (frame) => this.#gather(frame),
+      onFrame: (frame) => this.#frames.add(frame),
       onState: (state) => this.#onConnection(state),
       onRefused: () => parts.onRefused(),
       onNonsense: (problem) =>
@@ -101,8 +99,9 @@ export class Chat {
   show(sessionId: string | null): void {
     this.#set({ ...this.#state, activeId: sessionId })
     if (sessionId === null) return
-    this.#opened = [...this.#opened.filter((id) => id !== sessionId), sessionId]
-    this.#forgetOldViews()
+    const { opened, old } = withOpened(this.#opened, sessionId)
+    this.#opened = opened
+    this.#set(withoutViews(this.#state, old))
     const view = this.#state.views[sessionId]
     if (view === undefined) this.#set(setView(this.#state, sessionId, EMPTY_VIEW))
     if (view === undefined || view.sync === 'stale') this.#resume(sessionId)
@@ -177,9 +176,10 @@ export class Chat {
     this.#deliver({ type: 'ai_chat_mode', sessionId, modeId })
   }
 
-  /** From the next message on. `thoughtLevel` null: as the model does by itself. */
-  setModel(sessionId: string, choice: { model: string; thoughtLevel: string | null }): void {
-    this.#deliver({ type: 'ai_chat_model', sessionId, ...choice })
+  /** From the next message on; what is absent stays. `thoughtLevel` null: as the model does by itself. */
+  setModel(sessionId: string, change: { model?: string; thoughtLevel?: string | null }): void {
+    if (change.model === undefined && change.thoughtLevel === undefined) return
+    this.#deliver({ type: 'ai_chat_model', sessionId, ...change })
   }
 
   /** Say under the conversation what went wrong. */
@@ -235,29 +235,19 @@ export class Chat {
   #onConnection(connection: ConnectionState): void {
     this.#set({ ...this.#state, connection, everOpen: this.#state.everOpen || connection.status === 'open' })
     if (connection.status === 'open') this.#reconnected()
-    else if (connection.status !== 'connecting') this.#lost()
+    else if (connection.status !== 'connecting') this.#set(withStaleViews(this.#state))
   }
 
-  /** Nothing comes any more on the old socket: what is on the screen may be behind. */
-  #lost(): void {
-    const views = Object.entries(this.#state.views).map(([id, view]) => [
-      id,
-      { ...view, sync: 'stale' as const },
-    ])
-    this.#set({ ...this.#state, views: Object.fromEntries(views) })
-  }
-
-  /** First hear what was missed, then say what was not said. */
+  /** First hear what was missed, then say how to go on, then say what was not said, and last what is about that. */
   #reconnected(): void {
-    this.#apply()
-    this.#lost()
-    const { activeId, outbox, views } = this.#state
-    const wanted = new Set([activeId, ...outbox.map((message) => message.sessionId)])
-    for (const id of wanted) if (id !== null && views[id] !== undefined) this.#resume(id)
+    this.#frames.flush()
+    const { before, behind } = aroundMessages(this.#state.waiting)
+    this.#set({ ...withStaleViews(this.#state), waiting: [] })
+    const { outbox } = this.#state
+    for (const id of toFollow(this.#state)) this.#resume(id)
+    for (const frame of before) this.#deliver(frame)
     for (const message of outbox) if (isUnanswered(message)) this.#connection.send(frameOf(message))
-    const waiting = this.#waiting
-    this.#waiting = []
-    for (const frame of waiting) this.#deliver(frame)
+    for (const frame of behind) this.#deliver(frame)
     this.#parts.fetchSessions().then(
       ({ sessions, next }) =>
         this.#set({ ...this.#state, sessions: mergeSessions([], sessions), nextPage: next }),
@@ -266,11 +256,10 @@ export class Chat {
     )
   }
 
-  /** Send, or keep until there is a socket. A later choice of mode, or a second Stop, replaces the earlier one. */
+  /** Send, or keep until there is a socket. */
   #deliver(frame: ClientFrame): void {
     if (this.#connection.send(frame)) return
-    const key = keyOf(frame)
-    this.#waiting = [...this.#waiting.filter((other) => keyOf(other) !== key), frame]
+    this.#set({ ...this.#state, waiting: withWaiting(this.#state.waiting, frame) })
   }
 
   /** Not kept when there is no socket: every new one resumes anyway. */
@@ -280,18 +269,7 @@ export class Chat {
     if (sent) this.#set(setView(this.#state, sessionId, { ...view, sync: 'loading' }))
   }
 
-  #gather(frame: ServerFrame): void {
-    this.#frames.push(frame)
-    if (this.#scheduled) return
-    this.#scheduled = true
-    this.#parts.schedule(() => this.#apply())
-  }
-
-  #apply(): void {
-    this.#scheduled = false
-    const frames = this.#frames
-    if (frames.length === 0) return
-    this.#frames = []
+  #apply(frames: readonly ServerFrame[]): void {
     const before = this.#state
     const { state, wishes } = applyFrames(before, frames)
     this.#set(state)
@@ -311,30 +289,5 @@ export class Chat {
       const message = before.outbox.find((pending) => pending.requestId === frame.requestId)
       if (message?.sessionId === null) this.#parts.onSessionStarted(frame.sessionId, frame.requestId)
     }
-  }
-
-  #forgetOldViews(): void {
-    const old = this.#opened.slice(0, Math.max(0, this.#opened.length - KEPT_VIEWS))
-    if (old.length === 0) return
-    this.#opened = this.#opened.slice(old.length)
-    const views = Object.entries(this.#state.views).filter(([id]) => !old.includes(id))
-    this.#set({ ...this.#state, views: Object.fromEntries(views) })
-  }
-}
-
-function keyOf(frame: ClientFrame): string {
-  switch (frame.type) {
-    case 'ai_chat_approve':
-      return `approve ${frame.sessionId} ${frame.toolCallId}`
-    case 'ai_chat_cancel':
-      return `cancel ${frame.sessionId} ${frame.toolCallId ?? ''}`
-    case 'ai_chat_mode':
-      return `mode ${frame.sessionId}`
-    case 'ai_chat_model':
-      return `model ${frame.sessionId}`
-    case 'ai_chat_resume':
-      return `resume ${frame.sessionId}`
-    case 'ai_chat':
-      return `chat ${frame.requestId}`
   }
 }

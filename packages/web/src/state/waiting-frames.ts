@@ -1,0 +1,61 @@
+/**
+ * What the person chose, answered and stopped while there was no socket. Messages wait in the outbox, which survives a
+ * reload; these are of the moment.
+ */
+import type { ClientFrame } from '@sandlot/shared/frames'
+import type { Mode } from '@sandlot/shared/mode'
+
+type ModelFrame = Extract<ClientFrame, { type: 'ai_chat_model' }>
+
+/**
+ * `waiting` and one frame more. A later one about the same thing replaces the earlier one; of two choices of a model the
+ * later says only what it changed, so they are one choice.
+ */
+export function withWaiting(waiting: readonly ClientFrame[], frame: ClientFrame): ClientFrame[] {
+  const key = keyOf(frame)
+  const before = waiting.find((other) => keyOf(other) === key)
+  const both = frame.type === 'ai_chat_model' && before?.type === 'ai_chat_model'
+  return [...waiting.filter((other) => other !== before), both ? { ...before, ...frame } : frame]
+}
+
+/** Before the messages goes what says how they are to be answered; behind them, what is about what they began. */
+export function aroundMessages(waiting: readonly ClientFrame[]): {
+  before: ClientFrame[]
+  behind: ClientFrame[]
+} {
+  const { before = [], behind = [] } = Object.groupBy(waiting, ({ type }) =>
+    type === 'ai_chat_mode' || type === 'ai_chat_model' ? 'before' : 'behind',
+  )
+  return { before, behind }
+}
+
+/** The mode that waits to be told for this session. */
+export function waitingMode(waiting: readonly ClientFrame[], sessionId: string): Mode | undefined {
+  return waiting.flatMap((frame) =>
+    frame.type === 'ai_chat_mode' && frame.sessionId === sessionId ? [frame.modeId] : [],
+  )[0]
+}
+
+/** What waits to be told of this session's model. */
+export function waitingModel(waiting: readonly ClientFrame[], sessionId: string): ModelFrame | undefined {
+  return waiting.find(
+    (frame): frame is ModelFrame => frame.type === 'ai_chat_model' && frame.sessionId === sessionId,
+  )
+}
+
+function keyOf(frame: ClientFrame): string {
+  switch (frame.type) {
+    case 'ai_chat_approve':
+      return `approve ${frame.sessionId} ${frame.toolCallId}`
+    case 'ai_chat_cancel':
+      return `cancel ${frame.sessionId} ${frame.toolCallId ?? ''}`
+    case 'ai_chat_mode':
+      return `mode ${frame.sessionId}`
+    case 'ai_chat_model':
+      return `model ${frame.sessionId}`
+    case 'ai_chat_resume':
+      return `resume ${frame.sessionId}`
+    case 'ai_chat':
+      return `chat ${frame.requestId}`
+  }
+}
