@@ -1,6 +1,6 @@
 import type { EndEntry } from '@sandlot/shared/transcript-entries'
 import { CircleAlert, CircleSlash, RotateCcw } from 'lucide-react'
-import { memo } from 'react'
+import { memo, useState } from 'react'
 import { cn } from '../lib/cn.ts'
 import { Button } from '../ui/button.tsx'
 import { END_WORDS, failuresSentence } from './end-words.ts'
@@ -12,10 +12,19 @@ export function hasWords(entry: EndEntry): boolean {
 
 /**
  * How a prompt ended, when there is something to say about it. `onRetry` is there for the last prompt only: it sends the same
- * words again.
+ * words again, resolves when they are on their way, and does not reject.
  */
-export const PromptEnd = memo(function PromptEnd(props: { entry: EndEntry; onRetry: (() => void) | null }) {
-  const { entry } = props
+export const PromptEnd = memo(function PromptEnd(props: {
+  entry: EndEntry
+  onRetry: (() => Promise<void>) | null
+}) {
+  const { entry, onRetry } = props
+  const [again, setAgain] = useState(false)
+  const retry = async (): Promise<void> => {
+    setAgain(true)
+    await onRetry?.()
+    setAgain(false)
+  }
   const failures = failuresSentence(entry)
   if (entry.reason === 'completed') {
     return (
@@ -47,8 +56,8 @@ export const PromptEnd = memo(function PromptEnd(props: { entry: EndEntry; onRet
         )}
         {failures !== undefined && <p className="mt-0.5 text-sm text-muted">{failures}</p>}
       </div>
-      {props.onRetry !== null && (
-        <Button size="sm" onClick={props.onRetry}>
+      {onRetry !== null && (
+        <Button size="sm" disabled={again} onClick={() => void retry()}>
           <RotateCcw className="size-3.5" aria-hidden />
           Try again
         </Button>

@@ -48,7 +48,8 @@ export function TranscriptView(props: {
           sessionId={sessionId ?? ''}
           firstWaiting={entry.id === firstWaiting}
           fork={forkOf(entry, transcript)}
-          retry={index === transcript.entries.length - 1 ? retryable : null}
+          // What is on its way is the next try.
+          retry={index === transcript.entries.length - 1 && !sending ? retryable : null}
         />
       ))}
       {props.outbox.map((message) => (
@@ -94,7 +95,7 @@ const Row = memo(function Row(props: {
       ) : entry.type === 'end' ? (
         <PromptEnd
           entry={entry}
-          onRetry={retry === null ? null : () => void sayAgain(chat, props.sessionId, retry)}
+          onRetry={retry === null ? null : () => sayAgain(chat, props.sessionId, retry)}
         />
       ) : entry.type === 'note' ? (
         <NoteRow entry={entry} />
@@ -140,7 +141,11 @@ function lastSaid(transcript: Transcript): MessageEntry | null {
 
 async function sayAgain(chat: Chat, sessionId: string, { text, images = [] }: MessageEntry): Promise<void> {
   try {
-    chat.send(sessionId, text, { images: await uploadAgain(images) })
+    const { sent, left } = await uploadAgain(images)
+    if (text === '' && sent.length === 0)
+      return chat.warn(sessionId, 'The images of this message cannot be sent from here.')
+    chat.send(sessionId, text, { images: sent })
+    if (left > 0) chat.warn(sessionId, 'Sent again without images that cannot be sent from here.')
   } catch (error) {
     chat.warn(sessionId, messageOf(error))
   }

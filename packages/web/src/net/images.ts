@@ -1,7 +1,8 @@
 /** Images on their way to the service, and where they are afterwards. */
-import { errorBody } from '@sandlot/shared/errors'
+import { errorBody, messageOf } from '@sandlot/shared/errors'
 import { IMAGE_TYPES, type MessageImage, type UploadedImage, uploadedImage } from '@sandlot/shared/images'
-import { ApiError } from './http.ts'
+import { z } from 'zod'
+import { ApiError, call } from './http.ts'
 
 /**
  * Send one image. `onProgress` gets the part that is sent, 0 to 1: `fetch` cannot tell it. Throws `ApiError`, and an
@@ -50,6 +51,16 @@ export function waitingImageUrl(id: string): string {
   return `/api/images/${encodeURIComponent(id)}`
 }
 
+/** It need not wait any longer. Does not reject: what stays is removed by the service after a day. */
+export async function discardImage(id: string): Promise<void> {
+  try {
+    await call(z.unknown(), 'DELETE', waitingImageUrl(id))
+  } catch (error) {
+    if (error instanceof ApiError && error.code === 'not_found') return
+    console.warn(`An image that was removed stays on the service for a day: ${messageOf(error)}`)
+  }
+}
+
 /** What to load to show it; undefined for what is no image that a browser shows without running anything. */
 export function imageSrc({ mimeType, data, uri }: MessageImage): string | undefined {
   if (!(IMAGE_TYPES as readonly string[]).includes(mimeType)) return undefined
@@ -58,13 +69,23 @@ export function imageSrc({ mimeType, data, uri }: MessageImage): string | undefi
   return uri?.startsWith('/api/') === true ? uri : undefined
 }
 
-/** Images of a message that was sent, once more for another one. Throws `ApiError`. */
-export async function uploadAgain(images: readonly MessageImage[]): Promise<UploadedImage[]> {
-  return Promise.all(
-    images.map(async (image) => {
-      const response = await fetch(imageSrc(image) ?? '', { credentials: 'same-origin' })
+/**
+ * Images of a message that was sent, once more for another one. `left` counts those that no message of ours can have: of
+ * another type, or from elsewhere. Throws `ApiError`.
+ */
+export async function uploadAgain(
+  images: readonly MessageImage[],
+): Promise<{ sent: UploadedImage[]; left: number }> {
+  const known = images.flatMap((image) => {
+    const src = imageSrc(image)
+    return src === undefined ? [] : [{ src, mimeType: image.mimeType }]
+  })
+  const sent = await Promise.all(
+    known.map(async ({ src, mimeType }) => {
+      const response = await fetch(src, { credentials: 'same-origin' })
       if (!response.ok) throw new ApiError('unexpected', 'An image of the message could not be read again.')
-      return uploadImage(await response.blob(), image.mimeType)
+      return uploadImage(await response.blob(), mimeType)
     }),
   )
+  return { sent, left: images.length - sent.length }
 }
