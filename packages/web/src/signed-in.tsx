@@ -5,12 +5,13 @@ import { Route, Switch, useLocation } from 'wouter'
 import { useStore } from 'zustand'
 import { type ChatContext, ChatProvider, useChatState } from './chat/chat-context.ts'
 import { ChatPage } from './chat/chat-page.tsx'
-import { moveAttachments } from './chat/attachments.ts'
 import { moveDraft } from './chat/drafts.ts'
 import { Layout } from './layout.tsx'
 import { soon } from './lib/schedule.ts'
-import { browserStorage } from './lib/storage.ts'
+import { browserStorage, storageOfPerson, unsentStorage } from './lib/storage.ts'
 import { ApiError, fetchMe, fetchSessions } from './net/http.ts'
+import { discardImage, uploadImage } from './net/images.ts'
+import { Attachments } from './state/attachments.ts'
 import { Chat } from './state/chat.ts'
 import { waitingCount } from './state/chat-state.ts'
 
@@ -26,11 +27,15 @@ export default function SignedIn(props: { me: Me; onSignedOut: () => void; onSta
   useEffect(() => {
     latest.current = { path, navigate, onSignedOut }
   })
+  const [unsent] = useState(() => unsentStorage(browserStorage('local'), browserStorage('session'), me.id))
+  const [attachments] = useState(
+    () => new Attachments({ storageOf: unsent, upload: uploadImage, discard: discardImage }),
+  )
   const [chat] = useState(
     () =>
       new Chat({
         url: `${location.origin.replace(/^http/, 'ws')}/ws`,
-        storage: browserStorage('session'),
+        storage: storageOfPerson(browserStorage('session'), me.id),
         fetchSessions,
         onRefused: () => {
           fetchMe().catch((error: unknown) => {
@@ -39,16 +44,23 @@ export default function SignedIn(props: { me: Me; onSignedOut: () => void; onSta
         },
         // Only from the new chat: whoever has gone elsewhere meanwhile stays there.
         onSessionStarted: (sessionId) => {
-          moveDraft(null, sessionId)
-          moveAttachments(null, sessionId)
+          moveDraft(unsent, sessionId)
+          attachments.started(sessionId)
           if (latest.current.path === '/') latest.current.navigate(`/s/${sessionId}`, { replace: true })
         },
         schedule: soon,
       }),
   )
   useEffect(() => watchBrowser(chat), [chat])
+  useEffect(() => {
+    attachments.start()
+    return () => attachments.stop()
+  }, [attachments])
   useModelName(chat, me, props.onStale)
-  const context = useMemo<ChatContext>(() => ({ chat, me, onSignedOut }), [chat, me, onSignedOut])
+  const context = useMemo<ChatContext>(
+    () => ({ chat, attachments, unsent, me, onSignedOut }),
+    [chat, attachments, unsent, me, onSignedOut],
+  )
   return (
     <ChatProvider value={context}>
       <DocumentTitle />

@@ -39,7 +39,9 @@ test('images are chosen, pasted and dropped, removed, kept over a reload, sent, 
   // Words that were copied with a picture of them are meant as words.
   await give(page, 'paste', 'picture-of-words.png', 'words')
   await until(async () => expect(await attached.and(page.locator('[data-state=there]')).count()).toBe(4))
+  const kept = service.uploads.size
   await page.getByRole('button', { name: 'Remove two.png' }).click()
+  await until(() => expect(service.uploads.size).toBe(kept - 1))
   await page.reload()
   await attached.nth(2).waitFor()
   expect(
@@ -98,6 +100,10 @@ test('what does not fit is said; what could not be sent is tried again; Send wai
   await page.getByRole('progressbar', { name: 'Sending slow.png' }).waitFor()
   await begun.promise
   expect(await page.getByTestId('send').isDisabled()).toBe(true)
+  // Whoever looks at another chat meanwhile finds it going on.
+  await openChat(page, 's_fixed')
+  await openChat(page, 's_error')
+  await page.getByRole('progressbar', { name: 'Sending slow.png' }).waitFor()
   service.beforeUpload = () => Promise.reject(new Error('the disk is full'))
   answered.resolve()
   await page.locator('[data-state=there]').waitFor()
@@ -134,12 +140,23 @@ test('while the agent works an image waits in line; “Try again” brings the i
     log.happened({ type: 'message_unqueued', messageId: 'm_q', why: 'sent' }),
     log.text('user_message_chunk', 'like this', 'm_q'),
     log.image(uri, 'm_q'),
+    log.image('https://elsewhere.example/track.png', 'm_q'),
     log.end('error', 'The provider was overloaded.'),
   ])
-  await page.getByRole('button', { name: 'Try again' }).click()
+  const [begun, answered] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  service.beforeUpload = () => {
+    begun.resolve()
+    return answered.promise
+  }
+  const again = page.getByRole('button', { name: 'Try again' })
+  await again.click()
+  await begun.promise
+  expect(await again.isDisabled()).toBe(true)
+  answered.resolve()
   await until(() =>
     expect(frames('ai_chat')).toMatchObject([{ text: 'like this', images: [expect.any(String)] }]),
   )
+  await page.getByText('Sent again without images that cannot be sent from here.').waitFor()
 
   service.demo = true
   await page.goto(`${url()}/s/s_error`)

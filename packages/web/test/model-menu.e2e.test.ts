@@ -1,6 +1,7 @@
 /** The menu for the model, in a real browser. */
 import { expect, test } from 'vitest'
 import { lookAt, until, usePages } from './fixture/pages.ts'
+import { pictureOf } from './fixture/picture.ts'
 
 const { service, signedIn, frames } = usePages()
 
@@ -20,8 +21,16 @@ test('a new chat begins with the chosen model; in a chat it is the log that says
   }
   expect(await menu.textContent()).toBe('qwen3-vl')
   await page.getByRole('button', { name: 'Attach images' }).waitFor()
+  await page
+    .getByTestId('image-files')
+    .setInputFiles([{ name: 'one.png', mimeType: 'image/png', buffer: pictureOf(20, 20) }])
+  await page.locator('[data-state=there]').waitFor()
   await choose('thinker')
-  // It takes no images.
+  // It takes no images: the one that is there cannot be sent to it, and nothing is cleared.
+  await page.getByRole('alert').getByText('thinker does not see images; ask without them.').waitFor()
+  await page.getByTestId('composer').press('Enter')
+  expect(await page.getByTestId('send').isDisabled()).toBe(true)
+  await page.getByRole('button', { name: 'Remove one.png' }).click()
   await page.getByRole('button', { name: 'Attach images' }).waitFor({ state: 'detached' })
   await menu.click()
   await page.getByRole('menuitemradio', { name: 'low' }).waitFor()
@@ -39,7 +48,8 @@ test('a new chat begins with the chosen model; in a chat it is the log that says
   await choose('qwen3-vl')
   await until(async () => expect(await menu.textContent()).toBe('qwen3-vl'))
   expect(frames('ai_chat_model')).toMatchObject([
-    { model: 'thinker', thoughtLevel: 'high' },
+    { thoughtLevel: 'high' },
     { model: 'qwen3-vl', thoughtLevel: null },
   ])
+  expect(frames('ai_chat_model')[0]).not.toHaveProperty('model')
 })

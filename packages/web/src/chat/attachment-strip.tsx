@@ -1,10 +1,11 @@
 import { CircleAlert, RotateCw, X } from 'lucide-react'
 import { formatBytes } from '../lib/format.ts'
 import { IconButton } from '../ui/button.tsx'
-import type { Attachment, Attachments } from './attachments.ts'
+import type { Attachment } from '../state/attachments.ts'
+import type { ComposerImages } from './use-attachments.ts'
 
 /** The images of the message that is being written. */
-export function AttachmentStrip(props: { attachments: Attachments }) {
+export function AttachmentStrip(props: { attachments: ComposerImages }) {
   const { items, problem, remove, lost } = props.attachments
   if (items.length === 0 && problem === null) return null
   return (

@@ -2,11 +2,17 @@
 import type { Me } from '@sandlot/shared/api'
 import { createContext, useContext } from 'react'
 import { useStore } from 'zustand'
+import type { UnsentStorage } from '../lib/storage.ts'
+import type { Attachments } from '../state/attachments.ts'
 import type { Chat } from '../state/chat.ts'
 import type { ChatState } from '../state/chat-state.ts'
 
 export interface ChatContext {
   chat: Chat
+  /** Images that wait in the composers. */
+  attachments: Attachments
+  /** Where drafts are kept. */
+  unsent: UnsentStorage
   me: Me
   /** Forget the person in this tab and show the sign-in page. */
   onSignedOut: () => void

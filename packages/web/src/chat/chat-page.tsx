@@ -5,6 +5,7 @@ import { SearchX } from 'lucide-react'
 import { useEffect, useMemo, useRef, useState } from 'react'
 import { useLocation } from 'wouter'
 import { EMPTY_VIEW, isBusy, modeOf } from '../state/chat-state.ts'
+import { waitingModel } from '../state/waiting-frames.ts'
 import { Button } from '../ui/button.tsx'
 import { Spinner } from '../ui/spinner.tsx'
 import { type ScrollHandle, Scroller } from './scroller.tsx'
@@ -13,11 +14,11 @@ import { useChat, useChatState } from './chat-context.ts'
 import { Composer, type ComposerHandle } from './composer.tsx'
 import { DemoBadge } from './demo-note.tsx'
 import { EmptyChat } from './empty-chat.tsx'
-import { type ModelChoice, aboutModel, hasChoice, modelOf } from './model-choice.ts'
+import { type ModelChoice, aboutModel, changeOf, hasChoice, modelOf } from './model-choice.ts'
 import { ModelMenu } from './model-menu.tsx'
 import { PlanPanel } from './plan-panel.tsx'
 import { TranscriptView } from './transcript-view.tsx'
-import { useAttachments } from './attachments.ts'
+import { useAttachments } from './use-attachments.ts'
 import { DropZone } from './drop-zone.tsx'
 import { useDraft } from './drafts.ts'
 import { imageSrc } from '../net/images.ts'
@@ -36,7 +37,10 @@ export function ChatPage(props: { sessionId: string | null }) {
   const [newMode, setNewMode] = useState<Mode>(me.defaultMode)
   const [draft, setDraft] = useDraft(sessionId)
   const [newModel, setNewModel] = useState<ModelChoice>({ model: me.model.name, thoughtLevel: null })
-  const chosen = sessionId === null ? newModel : modelOf(view.transcript, me)
+  const untold = useChatState((state) =>
+    sessionId === null ? undefined : waitingModel(state.waiting, sessionId),
+  )
+  const chosen = sessionId === null ? newModel : modelOf(view.transcript, me, untold)
   const seesImages = (aboutModel(me, chosen.model) ?? me.model).images !== false
   const attachments = useAttachments(
     sessionId,
@@ -134,7 +138,9 @@ export function ChatPage(props: { sessionId: string | null }) {
                 me={me}
                 choice={chosen}
                 onChange={(choice) =>
-                  sessionId === null ? setNewModel(choice) : chat.setModel(sessionId, choice)
+                  sessionId === null
+                    ? setNewModel(choice)
+                    : chat.setModel(sessionId, changeOf(chosen, choice))
                 }
               />
             ) : (

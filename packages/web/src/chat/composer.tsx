@@ -15,7 +15,7 @@ import {
 import { cn } from '../lib/cn.ts'
 import { IconButton } from '../ui/button.tsx'
 import { AttachmentStrip } from './attachment-strip.tsx'
-import type { Attachments } from './attachments.ts'
+import type { ComposerImages } from './use-attachments.ts'
 import { ModeMenu } from './mode-menu.tsx'
 
 export interface ComposerHandle {
@@ -37,7 +37,7 @@ export function Composer(props: {
   onMode: (mode: Mode) => void
   /** The last thing said; ↑ in an empty field brings it back. */
   lastSaid: string | null
-  attachments: Attachments
+  attachments: ComposerImages
   /** The model sees images, so there is a button for them. */
   takesImages: boolean
   /** Above the field, inside its frame. */
@@ -56,9 +56,8 @@ export function Composer(props: {
   }, [props.text])
 
   const tooLong = props.text.length > MAX_MESSAGE_CHARS
-  const { items, add } = props.attachments
-  const waiting = items.some(({ state }) => state !== 'there')
-  const sendable = (props.text.trim() !== '' || items.length > 0) && !tooLong && !waiting
+  const { items, add, blocked } = props.attachments
+  const sendable = (props.text.trim() !== '' || items.length > 0) && !tooLong && blocked === null
   const send = () => {
     if (sendable) props.onSend(props.text.trim())
   }
@@ -128,7 +127,7 @@ export function Composer(props: {
             type="button"
             data-testid="send"
             aria-label="Send"
-            title={waiting ? 'Wait for the images, or remove those that failed' : 'Send (Enter)'}
+            title={blocked ?? 'Send (Enter)'}
             disabled={!sendable}
             onClick={send}
             className="inline-flex size-9 items-center justify-center rounded-full bg-accent text-accent-ink hover:bg-accent-strong disabled:bg-active disabled:text-faint"

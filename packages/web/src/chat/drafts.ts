@@ -1,28 +1,34 @@
 /** What is typed and not sent, per session, kept across a reload. */
 import { useState } from 'react'
-import { browserStorage } from '../lib/storage.ts'
+import type { UnsentStorage } from '../lib/storage.ts'
+import { useChat } from './chat-context.ts'
 
 const keyOf = (sessionId: string | null) => `sandlot.draft.${sessionId ?? 'new'}`
 
-function keep(sessionId: string | null, text: string): void {
-  if (text === '') browserStorage('local').remove(keyOf(sessionId))
-  else browserStorage('local').set(keyOf(sessionId), text)
+export function draftOf(unsent: UnsentStorage, sessionId: string | null): string {
+  return unsent(sessionId).get(keyOf(sessionId)) ?? ''
+}
+
+export function keepDraft(unsent: UnsentStorage, sessionId: string | null, text: string): void {
+  if (text === '') unsent(sessionId).remove(keyOf(sessionId))
+  else unsent(sessionId).set(keyOf(sessionId), text)
 }
 
 /** The page is made anew for each session, so the draft is read once. */
 export function useDraft(sessionId: string | null): [string, (text: string) => void] {
-  const [draft, setDraft] = useState(() => browserStorage('local').get(keyOf(sessionId)) ?? '')
+  const { unsent } = useChat()
+  const [draft, setDraft] = useState(() => draftOf(unsent, sessionId))
   const change = (text: string) => {
     setDraft(text)
-    keep(sessionId, text)
+    keepDraft(unsent, sessionId, text)
   }
   return [draft, change]
 }
 
 /** What was typed while a new chat got its session belongs to that session. */
-export function moveDraft(from: string | null, to: string | null): void {
-  const text = browserStorage('local').get(keyOf(from)) ?? ''
+export function moveDraft(unsent: UnsentStorage, sessionId: string): void {
+  const text = draftOf(unsent, null)
   if (text === '') return
-  keep(to, text)
-  keep(from, '')
+  keepDraft(unsent, sessionId, text)
+  keepDraft(unsent, null, '')
 }

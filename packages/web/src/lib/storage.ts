@@ -18,6 +18,25 @@ export function memoryStorage(): KeyValue {
   }
 }
 
+/** The part of `storage` that is this person's: whoever signs in next on the same browser finds nothing of it. */
+export function storageOfPerson(storage: KeyValue, userId: string): KeyValue {
+  const own = (key: string) => `${key}.of.${userId}`
+  return {
+    get: (key) => storage.get(own(key)),
+    set: (key, value) => storage.set(own(key), value),
+    remove: (key) => storage.remove(own(key)),
+  }
+}
+
+/** Where what is not sent yet is kept, for this session or (null) for a new chat. */
+export type UnsentStorage = (sessionId: string | null) => KeyValue
+
+/** A session's is the same in all tabs. A new chat belongs to its tab: in each, another one may begin. */
+export function unsentStorage(local: KeyValue, tab: KeyValue, userId: string): UnsentStorage {
+  const [ofSessions, ofNewChat] = [storageOfPerson(local, userId), storageOfPerson(tab, userId)]
+  return (sessionId) => (sessionId === null ? ofNewChat : ofSessions)
+}
+
 /** `kind`: `local` is shared by all tabs and stays; `session` belongs to one tab. */
 export function browserStorage(kind: 'local' | 'session'): KeyValue {
   try {

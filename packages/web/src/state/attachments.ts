@@ -1,0 +1,249 @@
+/**
+ * Images that wait in the composers of this tab. Each is sent to the service at once, so that sending the message is
+ * immediate; those that have arrived are kept with the draft, across a reload. They live outside the page of a session,
+ * so that going elsewhere stops nothing.
+ */
+import { messageOf } from '@sandlot/shared/errors'
+import {
+  imageId,
+  imageType,
+  imageTypeOf,
+  MAX_IMAGE_BYTES,
+  MAX_IMAGES,
+  MAX_MESSAGE_IMAGE_BYTES,
+  type UploadedImage,
+} from '@sandlot/shared/images'
+import { z } from 'zod'
+import type { KeyValue } from '../lib/storage.ts'
+import { waitingImageUrl } from '../net/images.ts'
+
+const keptImage = z.object({ id: imageId, name: z.string(), bytes: z.number(), mimeType: imageType })
+type KeptImage = z.infer<typeof keptImage>
+
+export type Attachment = { key: string; name: string; bytes: number; preview: string } & (
+  | { state: 'sending'; part: number }
+  | { state: 'there'; id: string; mimeType: KeptImage['mimeType'] }
+  | { state: 'failed'; problem: string; again: (() => void) | null }
+)
+
+/** What one composer holds. */
+export interface Attached {
+  readonly items: readonly Attachment[]
+  /** Why something was not taken. */
+  readonly problem: string | null
+}
+
+export interface AttachmentParts {
+  /** Where what has arrived is kept, for this session or (null) for the new chat. */
+  storageOf(sessionId: string | null): KeyValue
+  /** `onProgress` gets the part that is sent, 0 to 1. Rejects with what can be shown. */
+  upload(
+    file: Blob,
+    mimeType: string,
+    options: { onProgress: (part: number) => void; signal: AbortSignal },
+  ): Promise<UploadedImage>
+  /** The service need not keep it any more. Does not reject. */
+  discard(id: string): Promise<void>
+}
+
+/** Where an image belongs. The new chat's becomes its session's, and what is on its way there follows. */
+interface Place {
+  sessionId: string | null
+}
+
+const keyOf = (sessionId: string | null) => `sandlot.images.${sessionId ?? 'new'}`
+
+export class Attachments {
+  readonly #parts: AttachmentParts
+  readonly #attached = new Map<string, Attached>()
+  readonly #uploads = new Map<string, AbortController>()
+  readonly #readers = new Set<() => void>()
+  #newChat: Place = { sessionId: null }
+  #stopped = false
+
+  constructor(parts: AttachmentParts) {
+    this.#parts = parts
+  }
+
+  start(): void {
+    this.#stopped = false
+  }
+
+  /** Nobody is signed in any more: nothing is sent on. */
+  stop(): void {
+    this.#stopped = true
+    for (const { items } of this.#attached.values()) items.forEach((item) => this.#letGo(item))
+  }
+
+  /** `changed` is called after every change. Answers how to stop that. */
+  readonly subscribe = (changed: () => void): (() => void) => {
+    this.#readers.add(changed)
+    return () => this.#readers.delete(changed)
+  }
+
+  /** What the composer of this session (null: of the new chat) holds; the same object until it changes. */
+  of(sessionId: string | null): Attached {
+    const key = keyOf(sessionId)
+    const known = this.#attached.get(key)
+    if (known !== undefined) return known
+    const kept = { items: load(this.#parts.storageOf(sessionId), key), problem: null }
+    this.#attached.set(key, kept)
+    return kept
+  }
+
+  /** `refusal`: why this chat takes no images; null: it takes them. Resolves when all were looked at; they may still be on their way. */
+  async add(sessionId: string | null, files: readonly File[], refusal: string | null): Promise<void> {
+    const place = sessionId === null ? this.#newChat : { sessionId }
+    this.#change(place, { problem: refusal })
+    if (refusal !== null) return
+    for (const file of files) await this.#take(place, file)
+  }
+
+  /** Out of the composer, and off the service. */
+  remove(sessionId: string | null, key: string): void {
+    const { items } = this.of(sessionId)
+    for (const item of items) {
+      if (item.key !== key) continue
+      this.#letGo(item)
+      if (item.state === 'there') void this.#parts.discard(item.id)
+    }
+    this.#change({ sessionId }, { items: items.filter((item) => item.key !== key), problem: null })
+  }
+
+  /** Their message is sent: forget them. */
+  clear(sessionId: string | null): void {
+    this.of(sessionId).items.forEach((item) => this.#letGo(item))
+    this.#change({ sessionId }, { items: [], problem: null })
+  }
+
+  /** Its picture could not be shown: it does not wait on the service any more. */
+  lost(sessionId: string | null, key: string): void {
+    const item = this.of(sessionId).items.find((other) => other.key === key)
+    if (item?.state !== 'there') return
+    const problem = 'Not kept any more. Attach it again.'
+    this.#replace({ sessionId }, { ...item, state: 'failed', problem, again: null })
+  }
+
+  /** What was attached while a new chat got its session belongs to that session, also what is still on its way. */
+  started(sessionId: string): void {
+    const { items, problem } = this.of(null)
+    const place = this.#newChat
+    this.#newChat = { sessionId: null }
+    this.#change({ sessionId: null }, { items: [], problem: null })
+    place.sessionId = sessionId
+    this.#change(place, { items: [...this.of(sessionId).items, ...items], problem })
+  }
+
+  async #take(place: Place, file: File): Promise<void> {
+    const { name, size: bytes } = file
+    const type = await typeOf(file)
+    if (this.#stopped) return
+    const why =
+      type === 'unreadable'
+        ? `“${name}” cannot be read. Attach files, not folders.`
+        : type === undefined
+          ? `“${name}” is not a PNG, JPEG, GIF or WebP.`
+          : tooMuch(file, this.of(place.sessionId).items)
+    if (type === 'unreadable' || type === undefined || why !== null)
+      return this.#change(place, { problem: why })
+    const base = { key: crypto.randomUUID(), name, bytes, preview: URL.createObjectURL(file) }
+    const { items } = this.of(place.sessionId)
+    this.#change(place, { items: [...items, { ...base, state: 'sending', part: 0 }] })
+    this.#send(place, base, file, type)
+  }
+
+  #send(
+    place: Place,
+    base: Pick<Attachment, 'key' | 'name' | 'bytes' | 'preview'>,
+    file: File,
+    type: string,
+  ) {
+    const stop = new AbortController()
+    this.#uploads.set(base.key, stop)
+    this.#replace(place, { ...base, state: 'sending', part: 0 })
+    const onProgress = (part: number) => this.#replace(place, { ...base, state: 'sending', part })
+    this.#parts.upload(file, type, { onProgress, signal: stop.signal }).then(
+      ({ id, mimeType }) => {
+        this.#uploads.delete(base.key)
+        this.#replace(place, { ...base, state: 'there', id, mimeType })
+      },
+      (error: unknown) => {
+        this.#uploads.delete(base.key)
+        if (stop.signal.aborted) return
+        const again = () => this.#send(place, base, file, type)
+        this.#replace(place, { ...base, state: 'failed', problem: messageOf(error), again })
+      },
+    )
+  }
+
+  #replace(place: Place, item: Attachment): void {
+    const { items } = this.of(place.sessionId)
+    this.#change(place, { items: items.map((other) => (other.key === item.key ? item : other)) })
+  }
+
+  #letGo(item: Attachment): void {
+    this.#uploads.get(item.key)?.abort()
+    if (item.preview.startsWith('blob:')) URL.revokeObjectURL(item.preview)
+  }
+
+  #change({ sessionId }: Place, change: Partial<Attached>): void {
+    const before = this.of(sessionId)
+    const next = { ...before, ...change }
+    this.#attached.set(keyOf(sessionId), next)
+    if (next.items !== before.items) keep(this.#parts.storageOf(sessionId), keyOf(sessionId), next.items)
+    for (const changed of this.#readers) changed()
+  }
+}
+
+/** By its bytes. A folder that was dropped has none, and its name says nothing about that. */
+async function typeOf(file: File): Promise<ReturnType<typeof imageTypeOf> | 'unreadable'> {
+  try {
+    return imageTypeOf(new Uint8Array(await file.slice(0, 12).arrayBuffer()))
+  } catch (error) {
+    console.warn(`“${file.name}” could not be read.`, error)
+    return 'unreadable'
+  }
+}
+
+/** Why this file is one too many, in words; null when it fits. */
+function tooMuch(file: { name: string; size: number }, items: readonly { bytes: number }[]): string | null {
+  const mib = (bytes: number) => `${bytes / 1024 / 1024} MiB`
+  if (file.size > MAX_IMAGE_BYTES) return `“${file.name}” is larger than ${mib(MAX_IMAGE_BYTES)}.`
+  if (items.length >= MAX_IMAGES) return `A message takes ${MAX_IMAGES} images.`
+  const all = items.reduce((sum, { bytes }) => sum + bytes, file.size)
+  if (all > MAX_MESSAGE_IMAGE_BYTES)
+    return `The images of a message have at most ${mib(MAX_MESSAGE_IMAGE_BYTES)} together.`
+  return null
+}
+
+/** Why a message with these cannot be sent now, in words; null when it can. */
+export function blockedBy(items: readonly Attachment[], refusal: string | null): string | null {
+  if (items.length > 0 && refusal !== null) return refusal
+  return items.some(({ state }) => state !== 'there')
+    ? 'Wait for the images, or remove those that failed'
+    : null
+}
+
+function load(storage: KeyValue, key: string): Attachment[] {
+  const text = storage.get(key)
+  if (text === null) return []
+  try {
+    return z
+      .array(keptImage)
+      .parse(JSON.parse(text))
+      .map((image) => ({ ...image, key: image.id, preview: waitingImageUrl(image.id), state: 'there' }))
+  } catch (error) {
+    console.warn('Attached images of an older version were dropped.', error)
+    return []
+  }
+}
+
+function keep(storage: KeyValue, key: string, items: readonly Attachment[]): void {
+  const there = items.flatMap((item): KeptImage[] => {
+    if (item.state !== 'there') return []
+    const { id, name, bytes, mimeType } = item
+    return [{ id, name, bytes, mimeType }]
+  })
+  if (there.length === 0) storage.remove(key)
+  else storage.set(key, JSON.stringify(there))
+}
