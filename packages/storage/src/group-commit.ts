@@ -3,13 +3,16 @@
  * sessions write at once, one wait serves all of them.
  */
 import { setImmediate as afterThis } from 'node:timers/promises'
-import type { Kysely, Transaction } from 'kysely'
+import { type Kysely, type Transaction, sql } from 'kysely'
 
 /** Writes in one transaction. The process does nothing else meanwhile, so a long row of them is written in pieces. */
 const MOST_WRITES = 64
 
+/** Tells whoever waits what became of the write. */
+type Tell = () => void
+
 interface Waiting<Schema> {
-  write: (trx: Transaction<Schema>) => Promise<() => void>
+  write: (trx: Transaction<Schema>) => Promise<Tell>
   reject: (error: unknown) => void
 }
 
@@ -19,7 +22,7 @@ export class GroupCommit<Schema> {
   #waiting: Waiting<Schema>[] = []
   #writing: Promise<void> | undefined
 
-  /** `written` is called after each commit. */
+  /** `written` is called after each commit; must not throw. */
   constructor(db: Kysely<Schema>, written: () => void) {
     this.#db = db
     this.#written = written
@@ -28,7 +31,7 @@ export class GroupCommit<Schema> {
   /**
    * Do `write` in a transaction, in the order of the calls. Resolves once it is on the disk; when it throws, or the disk
    * fails, rejects and leaves nothing, whatever became of the others. It may be called twice, the first time undone: it must
-   * do nothing but use `trx`.
+   * do nothing but use `trx`, and begin no transaction in it.
    */
   run<T>(write: (trx: Transaction<Schema>) => Promise<T>): Promise<T> {
     const { promise, resolve, reject } = Promise.withResolvers<T>()
@@ -60,20 +63,45 @@ export class GroupCommit<Schema> {
     }
   }
 
-  /** Never rejects. When one of several fails, each gets a transaction of its own: the others did nothing wrong. */
+  /** Never rejects. */
   async #writeGroup(group: readonly Waiting<Schema>[]): Promise<void> {
+    const done = await this.#commit(group)
+    for (const tell of done) tell()
+    if (done.length > 0) this.#written()
+  }
+
+  /** What to tell those whose fate was committed. When the disk fails several, each gets a transaction of its own. */
+  async #commit(group: readonly Waiting<Schema>[]): Promise<Tell[]> {
     try {
-      const done = await this.#db.transaction().execute(async (trx) => {
-        const all: (() => void)[] = []
-        for (const { write } of group) all.push(await write(trx))
-        return all
-      })
-      for (const tell of done) tell()
-      this.#written()
+      return await this.#db.transaction().execute((trx) => writeEach(trx, group))
     } catch (error) {
       const [first, ...others] = group
       if (others.length === 0) first?.reject(error)
       else for (const one of group) await this.#writeGroup([one])
+      return []
     }
   }
+}
+
+/** A write that throws is undone, and told so only with the others: what it conflicts with may be of this very commit. */
+async function writeEach<Schema>(
+  trx: Transaction<Schema>,
+  group: readonly Waiting<Schema>[],
+): Promise<Tell[]> {
+  const [first, ...others] = group
+  // The transaction alone undoes a single one.
+  if (first !== undefined && others.length === 0) return [await first.write(trx)]
+  const done: Tell[] = []
+  for (const { write, reject } of group) {
+    await sql`savepoint one_write`.execute(trx)
+    try {
+      done.push(await write(trx))
+    } catch (error) {
+      // Throws where the database has ended the whole transaction by itself, as SQLite may on a full disk.
+      await sql`rollback to savepoint one_write`.execute(trx)
+      done.push(() => reject(error))
+    }
+    await sql`release savepoint one_write`.execute(trx)
+  }
+  return done
 }

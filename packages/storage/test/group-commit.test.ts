@@ -72,6 +72,7 @@ test('a long row is written in pieces, in order', async () => {
 
 test('one that fails undoes itself alone', async () => {
   const submission = { userId: 'u', requestId: 'r', promptId: 'p' }
+  const before = commits()
   const took = await Promise.allSettled([
     store.append('a', [said('one')], { submission }),
     store.append('b', [said('again')], { submission }),
@@ -80,6 +81,7 @@ test('one that fails undoes itself alone', async () => {
     store.append('a', [said('late')], {}, 7),
     store.append('a', [said('three')]),
   ])
+  expect(commits() - before).toBe(1)
   const ends = took.map((one) =>
     one.status === 'fulfilled' ? 'stored' : (one.reason as { code: string }).code,
   )
