@@ -51,7 +51,8 @@ export class OutputWriter {
     const { promise, resolve, reject } = Promise.withResolvers<void>()
     const key = `${sessionId} ${callId}`
     const call = this.#pending.get(key) ?? { sessionId, callId, pieces: [] }
-    call.pieces.push({ offset, epoch, bytes: bytes.slice(), resolve, reject })
+    // Not `slice`: a Buffer's is a view of the same memory.
+    call.pieces.push({ offset, epoch, bytes: new Uint8Array(bytes), resolve, reject })
     this.#pending.set(key, call)
     this.#pendingBytes += bytes.length
     if (this.#pendingBytes >= FLUSH_AT_BYTES) void this.flush()
