@@ -3,7 +3,7 @@
  * time there is no such file, and the deployment's own key seals. While a rotation is under way the old keys are there too, so that
  * whatever has not been sealed again opens.
  */
-import { closeSync, fsyncSync, openSync, readFileSync, renameSync, writeSync } from 'node:fs'
+import { closeSync, fsyncSync, openSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { z } from 'zod'
 
@@ -50,7 +50,10 @@ export function writeSealingKeys(dataFolder: string, keys: SealingKeys): void {
   const draft = `${path}.new`
   const file = openSync(draft, 'w', 0o600)
   try {
-    writeSync(file, `${JSON.stringify({ keys: keys.map((key) => Buffer.from(key).toString('base64')) })}\n`)
+    writeFileSync(
+      file,
+      `${JSON.stringify({ keys: keys.map((key) => Buffer.from(key).toString('base64')) })}\n`,
+    )
     fsyncSync(file)
   } finally {
     closeSync(file)
