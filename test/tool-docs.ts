@@ -18,12 +18,7 @@ Which tools there are is set by \`SANDLOT_TOOLS_ENABLED\` and \`SANDLOT_BUILTIN_
         "echo": { "enabled": false },
         "search_text": { "timeoutMs": 60000, "concurrency": 4, "rateLimit": { "calls": 30, "perMs": 60000 } },
         "weather::forecast": { "cacheTtlMs": 60000 }
-      },
-      "users": {
-        "ada@example.org": { "tools": { "run_shell_command": false }, "modeCeiling": "manual" },
-        "<another>": { "tools": false }
-      },
-      "instructions": { "operator": { "file": "house-rules.md" }, "team": "We write TypeScript." }
+      }
     }
 
 What is set for a [person or a team](people.md) wins over everything else. A tool's time limit is at least 1 second and at most 300; after it the
