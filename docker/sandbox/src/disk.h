@@ -44,7 +44,7 @@ struct disk_state {
 
 /*
  * Count allocated bytes and names below `root`, deleted files that are still open included, hard links once. Stops
- * early above `most` names (0: never). False when the tree changed so much meanwhile that the count is worthless. Calls
+ * early above `most` names (0: never), and of descriptors those that a second is enough for. False when the tree changed so much meanwhile that the count is worthless. Calls
  * `meanwhile` after every thousand names or so.
  */
 bool disk_walk(int root, uint64_t most, struct disk_count *out, void (*meanwhile)(void));
@@ -56,8 +56,15 @@ size_t disk_writers(pid_t *pids, size_t max);
 /* The shim below which this process lives, or 0. */
 pid_t disk_shim_of(pid_t pid, const pid_t *shims, size_t n);
 
-/* disk_hiders.c: how many pids (at most `max`) may hold bytes of deleted files where disk_walk cannot see them. */
-size_t disk_hiders(pid_t *pids, size_t max);
+/* disk_hiders.c */
+
+/*
+ * How many pids (at most `max`) may hold bytes of deleted files where disk_walk cannot see them, in this look and the one
+ * before: a process that has just begun looks like one that hides. Takes a second at most; calls `meanwhile` meanwhile.
+ */
+size_t disk_hiders(pid_t *pids, size_t max, void (*meanwhile)(void));
+/* There was nothing to look for: the next look is a first one. */
+void disk_hiders_forget(void);
 
 /* disk.c */
 
@@ -106,11 +113,16 @@ void *disk_watch(void *unused);
 /* `was`: it was too much before, so some room is wanted first. */
 bool disk_too_much(const struct disk_count *used, const struct disk_count *most, bool was);
 struct disk_suspects {
-    pid_t writers[DISK_WRITERS_MAX], hiders[DISK_WRITERS_MAX];
-    size_t writers_n, hiders_n;
+    pid_t writers[DISK_WRITERS_MAX];
+    size_t writers_n;
 };
-/* Take over a count that began then, with so much room left on the disk, and those who could be to blame. */
-void disk_publish(const struct disk_count *used, enum disk_source source, uint64_t began, uint64_t room, const struct disk_suspects *s);
+/*
+ * Take over a count that began then, with so much room left on the disk, and those who could be to blame. Returns whether
+ * somebody may hide bytes from it: the host is short of disk and its room shrinks, though nothing grows that is counted.
+ */
+bool disk_publish(const struct disk_count *used, enum disk_source source, uint64_t began, uint64_t room, const struct disk_suspects *s);
+/* These may be who. */
+void disk_blame_hiders(const pid_t *pids, size_t n);
 
 /* disk_room.c: for any thread */
 

@@ -3,6 +3,8 @@
  * ways to hold one unseen. A process that does not let itself be looked at (PR_SET_DUMPABLE, or a program without
  * permission to read); a mapping without a descriptor, whose length says nothing about the file; a descriptor on its way
  * through a Unix socket. Each leaves a trace that tells who, though not how much.
+ *
+ * Whoever makes the look long hides as well: one process is looked at for so long only, and all of them together.
  */
 #include "disk.h"
 
@@ -14,28 +16,56 @@
 
 #include "files.h"
 
+#define MAPS_BYTES (512u << 10) /* of /proc/<pid>/maps: thousands of mappings */
+#define PROCESS_US 100000
+#define ALL_US 1000000
+#define SETTLE_US 20000 /* a process that is about to exec may be ours in this moment, and closed to us like all of ours */
+
+/* ---- one process -------------------------------------------------------------------------------------------- */
+
 struct search {
-    bool found;
+    uint64_t until_us;
+    void (*meanwhile)(void);
+    bool found, mapped; /* mapped: the memory, which all threads share, has been looked at */
 };
 
-/* Lines of /proc/<pid>/maps: whether one is a deleted file of the workspace. */
-static bool maps_deleted(int thread)
+static bool is_late(const struct search *s)
 {
-    static const char end[] = " (deleted)\n";
-    int fd = openat(thread, "maps", O_RDONLY | O_CLOEXEC);
-    FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
-    char *line = NULL;
-    size_t size = 0, prefix = strlen(workspace_path);
-    ssize_t n;
-    bool found = false;
-    while (f && !found && (n = getline(&line, &size, f)) > 0) {
-        const char *path = strchr(line, '/');
-        found = path && n > (ssize_t)sizeof end && strcmp(line + n - (sizeof end - 1), end) == 0 && strncmp(path, workspace_path, prefix) == 0;
+    s->meanwhile();
+    return now_us() >= s->until_us;
+}
+
+/* Whether one of these lines is about a deleted file of the workspace. */
+static bool names_deleted(const char *lines)
+{
+    static const char end[] = " (deleted)";
+    for (const char *line = lines; *line;) {
+        const char *stop = strchrnul(line, '\n'), *path = memchr(line, '/', (size_t)(stop - line));
+        if (path && stop - path > (ptrdiff_t)(sizeof end - 1) && memcmp(stop - (sizeof end - 1), end, sizeof end - 1) == 0 &&
+            strncmp(path, workspace_path, strlen(workspace_path)) == 0)
+            return true;
+        line = *stop ? stop + 1 : stop;
     }
-    free(line);
-    if (f)
-        fclose(f);
-    return found;
+    return false;
+}
+
+static void look_at_maps(struct search *s, int thread)
+{
+    static char text[32768]; /* the kernel gives whole lines as long as one fits, and the longest has a path of 4 KiB */
+    int fd = openat(thread, "maps", O_RDONLY | O_CLOEXEC);
+    size_t all = 0, kept = 0;
+    ssize_t n;
+    while (fd >= 0 && !s->found && (n = read(fd, text + kept, sizeof text - 1 - kept)) > 0) {
+        s->mapped = true;
+        all += (size_t)n;
+        text[kept + (size_t)n] = 0;
+        char *last = strrchr(text, '\n');
+        s->found = names_deleted(text) || all > MAPS_BYTES || is_late(s) || (!last && kept + (size_t)n == sizeof text - 1);
+        kept = last ? strlen(last + 1) : kept + (size_t)n;
+        memmove(text, last ? last + 1 : text, kept);
+    }
+    if (fd >= 0)
+        close(fd);
 }
 
 static bool sends_descriptors(int thread, const char *fd)
@@ -48,23 +78,36 @@ static bool sends_descriptors(int thread, const char *fd)
     return at && atoi(at + 9) > 0;
 }
 
-static bool socket_holds(int thread)
+/* Its memory may be gone before its number is: until it is reaped, the kernel gives its files to root. */
+static bool is_ending(int thread)
+{
+    enum { PF_EXITING = 4 };
+    char text[512], state;
+    unsigned flags;
+    const char *end = proc_read(thread, "stat", text, sizeof text) > 0 ? strrchr(text, ')') : NULL;
+    if (!end || sscanf(end + 1, " %c %*d %*d %*d %*d %*d %u", &state, &flags) != 2)
+        return true;
+    return state == 'Z' || state == 'X' || flags & PF_EXITING;
+}
+
+static void look_at_sockets(struct search *s, int thread)
 {
     char raw[4096] __attribute__((aligned(8)));
     int fds = openat(thread, "fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     /* In a container nobody is somebody else's: who cannot be looked at has made himself so. */
-    bool found = fds < 0 && errno == EACCES && is_init;
+    s->found = fds < 0 && errno == EACCES && is_init && !is_ending(thread);
     long n;
-    while (fds >= 0 && !found && (n = syscall(SYS_getdents64, fds, raw, sizeof raw)) > 0)
-        for (long at = 0; at < n && !found;) {
+    while (fds >= 0 && !s->found && (n = syscall(SYS_getdents64, fds, raw, sizeof raw)) > 0) {
+        s->found = is_late(s);
+        for (long at = 0; at < n && !s->found;) {
             struct dirent64 *d = (struct dirent64 *)(void *)(raw + at);
             char target[16] = {0};
             at += d->reclen;
-            found = readlinkat(fds, d->name, target, sizeof target - 1) > 0 && strncmp(target, "socket:", 7) == 0 && sends_descriptors(thread, d->name);
+            s->found = readlinkat(fds, d->name, target, sizeof target - 1) > 0 && strncmp(target, "socket:", 7) == 0 && sends_descriptors(thread, d->name);
         }
+    }
     if (fds >= 0)
         close(fds);
-    return found;
 }
 
 static void look_at_thread(void *search, int tasks, const char *tid)
@@ -73,30 +116,64 @@ static void look_at_thread(void *search, int tasks, const char *tid)
     int thread = s->found ? -1 : openat(tasks, tid, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (thread < 0)
         return;
-    s->found = socket_holds(thread) || maps_deleted(thread);
+    look_at_sockets(s, thread);
+    if (!s->found && !s->mapped)
+        look_at_maps(s, thread);
     close(thread);
 }
 
-struct list {
-    pid_t *pids;
-    size_t n, max;
+/* ---- all of them -------------------------------------------------------------------------------------------- */
+
+struct suspect {
+    pid_t pid;
+    uint64_t since_us;
 };
 
-static void look_at_process(void *list, int proc, const char *pid)
+/* Of the last look. Only the watcher uses it. */
+static struct suspect before[DISK_WRITERS_MAX];
+static size_t before_n;
+
+struct list {
+    struct suspect found[DISK_WRITERS_MAX];
+    size_t n;
+    uint64_t until_us;
+    void (*meanwhile)(void);
+};
+
+static uint64_t suspected_since(pid_t pid)
 {
-    struct list *l = list;
-    struct search s = {false};
-    /* Neither we nor our shims let anybody look. */
-    if (l->n == l->max || atoi(pid) == getpid() || proc_parent(atoi(pid)) == getpid())
-        return;
-    proc_each_thread(proc, pid, look_at_thread, &s);
-    if (s.found)
-        l->pids[l->n++] = atoi(pid);
+    for (size_t i = 0; i < before_n; i++)
+        if (before[i].pid == pid)
+            return before[i].since_us;
+    return now_us();
 }
 
-size_t disk_hiders(pid_t *pids, size_t max)
+static void look_at_process(void *list, int proc, const char *name)
 {
-    struct list l = {pids, 0, max};
+    struct list *l = list;
+    uint64_t now = now_us();
+    pid_t pid = atoi(name);
+    /* Neither we nor our shims let anybody look. */
+    if (l->n == DISK_WRITERS_MAX || pid == getpid() || proc_parent(pid) == getpid())
+        return;
+    struct search s = {.until_us = now + PROCESS_US < l->until_us ? now + PROCESS_US : l->until_us, .meanwhile = l->meanwhile};
+    proc_each_thread(proc, name, look_at_thread, &s);
+    if (s.found)
+        l->found[l->n++] = (struct suspect){pid, suspected_since(pid)};
+}
+
+void disk_hiders_forget(void) { before_n = 0; }
+
+size_t disk_hiders(pid_t *pids, size_t max, void (*meanwhile)(void))
+{
+    struct list l = {.until_us = now_us() + ALL_US, .meanwhile = meanwhile};
+    size_t n = 0;
     proc_each(look_at_process, &l);
-    return l.n;
+    uint64_t now = now_us();
+    for (size_t i = 0; i < l.n && n < max; i++)
+        if (now - l.found[i].since_us >= SETTLE_US)
+            pids[n++] = l.found[i].pid;
+    memcpy(before, l.found, l.n * sizeof *before);
+    before_n = l.n;
+    return n;
 }

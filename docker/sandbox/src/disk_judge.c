@@ -26,21 +26,18 @@ static void blame(const pid_t *pids, size_t n, bool only_these)
 }
 
 /*
- * While nothing may grow: compare with what there was, and name who wrote. Bytes can be hidden from the count, so while
- * the host is short of disk and its room shrinks all the same, those who could hide some are ended.
+ * While nothing may grow: compare with what there was, and name who wrote. Bytes can be hidden from the count: returns
+ * whether the host is short of disk and its room shrinks all the same.
  */
-static void judge_growth(uint64_t room, const struct disk_suspects *s)
+static bool judge_growth(uint64_t room, const struct disk_suspects *s)
 {
     struct disk_count *used = &disk.state.used;
     if (disk.base_known && (used->bytes > disk.base.bytes + DISK_SLACK || used->entries > disk.base.entries + DISK_SLACK_ENTRIES)) {
         blame(s->writers, s->writers_n, false);
-        return;
+        return false;
     }
     bool short_of_disk = disk_was_low() || disk.state.flags & DISK_FROZEN;
-    if (disk.base_known && short_of_disk && room + DISK_SLACK < disk.base_free && s->hiders_n) {
-        blame(s->hiders, s->hiders_n, true);
-        return;
-    }
+    bool shrinks = disk.base_known && short_of_disk && room + DISK_SLACK < disk.base_free;
     if (!disk.base_known || used->bytes < disk.base.bytes)
         disk.base.bytes = used->bytes;
     if (!disk.base_known || used->entries < disk.base.entries)
@@ -48,11 +45,12 @@ static void judge_growth(uint64_t room, const struct disk_suspects *s)
     if (!disk.base_known || room > disk.base_free)
         disk.base_free = room;
     disk.base_known = true;
+    return shrinks;
 }
 
-void disk_publish(const struct disk_count *used, enum disk_source source, uint64_t began, uint64_t room, const struct disk_suspects *s)
+bool disk_publish(const struct disk_count *used, enum disk_source source, uint64_t began, uint64_t room, const struct disk_suspects *s)
 {
-    bool was = disk.state.flags & DISK_OVER, first = !disk.state.counted_us;
+    bool was = disk.state.flags & DISK_OVER, first = !disk.state.counted_us, hidden = false;
     disk.state.used = *used;
     disk.state.source = source;
     disk.state.counted_us = began;
@@ -63,8 +61,15 @@ void disk_publish(const struct disk_count *used, enum disk_source source, uint64
     else if (over && !was && !first && !(disk.state.flags & DISK_FROZEN))
         blame(s->writers, s->writers_n, false); /* it has just been passed: by whoever writes */
     else
-        judge_growth(room, s);
+        hidden = judge_growth(room, s);
     atomic_store(&disk.no_growth, disk.state.flags);
     disk.changed = disk.changed || over != was || disk.found_writers;
     pthread_cond_broadcast(&disk.counted);
+    return hidden;
+}
+
+void disk_blame_hiders(const pid_t *pids, size_t n)
+{
+    if (n && disk.base_known)
+        blame(pids, n, true);
 }

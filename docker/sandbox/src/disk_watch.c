@@ -77,6 +77,16 @@ static struct {
     bool known;
 } last;
 
+static void look_for_hiders(void)
+{
+    pid_t hiders[DISK_WRITERS_MAX];
+    size_t n = disk_hiders(hiders, DISK_WRITERS_MAX, while_counting);
+    pthread_mutex_lock(&disk.lock);
+    disk_blame_hiders(hiders, n);
+    pthread_mutex_unlock(&disk.lock);
+    notify();
+}
+
 static void count(void)
 {
     struct disk_count used = {0};
@@ -106,17 +116,20 @@ static void count(void)
         suspects.writers_n = disk_writers(suspects.writers, DISK_WRITERS_MAX);
         last.writers_us = began;
     }
-    if (host_short)
-        suspects.hiders_n = disk_hiders(suspects.hiders, DISK_WRITERS_MAX);
+    pthread_mutex_lock(&disk.lock);
+    bool hidden = disk_publish(&used, source, began, room.bytes_free, &suspects);
+    pthread_mutex_unlock(&disk.lock);
+    notify();
+    /* Only now, because whom it looks at can make it long. */
+    if (hidden)
+        look_for_hiders();
+    else
+        disk_hiders_forget();
     last.at_us = began;
     last.cost_us = now_us() - began;
     last.free = room.bytes_free;
     last.files_free = room.files_free;
     last.known = true;
-    pthread_mutex_lock(&disk.lock);
-    disk_publish(&used, source, began, room.bytes_free, &suspects);
-    pthread_mutex_unlock(&disk.lock);
-    notify();
 }
 
 /* ---- when to count ---------------------------------------------------------------------------------------- */

@@ -161,7 +161,10 @@ describe.skipIf(reason !== undefined)(`a host that runs out of disk${reason ? ` 
         host: { diskFloor: { bytes: floor, files: 0 }, lookEveryMs: 100 },
       })
       const [hider, honest] = await Promise.all([sandboxes.acquire('hider'), sandboxes.acquire('honest')])
-      const reading = await honest.run({ id: newId(), command: 'read x; echo $x', stdin: true })
+      // Nobody waits for the dead, and there is always somebody who has just begun: neither hides.
+      const others = '(sleep 0 & exec sleep 1000) & (while :; do /bin/true; done) &'
+      const command = `${others} read x; echo $x`
+      const reading = await honest.run({ id: newId(), command, stdin: true })
       await hider.files.write('hider', await buildHider(fixture.folder))
       const end = await sh(hider, `chmod 755 hider; ${script}`, { timeoutMs: FOREVER })
       expect(end).toMatchObject({ cause: 'disk_quota', err: '' })

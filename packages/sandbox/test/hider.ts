@@ -7,11 +7,13 @@ import { promisify } from 'node:util'
 const HIDER = `
 #define _GNU_SOURCE
 #include <fcntl.h>
+#include <pthread.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #define PIECE (1 << 20)
 #define FILE_BYTES (64 << 20)
@@ -54,12 +56,22 @@ static void only_mapped(void) {
         }
     }
 }
+static void *wait_for_ever(void *unused) { for (;;) pause(); }
+static void behind_mappings(void) {
+    pthread_t thread;
+    int fd = open("/proc/self/exe", O_RDONLY);
+    for (int i = 0; i < 60000; i++) mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, fd, 0);
+    for (int i = 0; i < 300; i++) pthread_create(&thread, NULL, wait_for_ever, NULL);
+    if (fork() == 0) only_mapped();
+    wait(NULL);
+}
 int main(int argc, char **argv) {
     memset(bytes, 1, sizeof bytes);
     if (strcmp(argv[1], "not dumpable") == 0) prctl(PR_SET_DUMPABLE, 0), write_on(hidden());
     if (strcmp(argv[1], "unreadable") == 0) write_on(3);
     if (strcmp(argv[1], "socket") == 0) through_a_socket();
     if (strcmp(argv[1], "mapped") == 0) only_mapped();
+    if (strcmp(argv[1], "many") == 0) behind_mappings();
     write(2, "full", 4);
 }
 `
@@ -70,12 +82,13 @@ export const HIDING: Record<string, string> = {
   'a program that nobody may read': 'chmod 111 hider; exec 3>hidden; rm hidden; ./hider unreadable',
   'a descriptor on its way through a socket': './hider socket',
   'a file that is only mapped': './hider mapped',
+  'behind more mappings in more threads than there is time for': './hider many',
 }
 
 /** The program, which needs nothing of the image. It says `full` when it was stopped by nothing but the end of the disk. */
 export async function buildHider(folder: string): Promise<Uint8Array> {
   const source = join(folder, 'hider.c')
   await writeFile(source, HIDER)
-  await promisify(execFile)('gcc', ['-w', '-O1', '-static', '-o', join(folder, 'hider'), source])
+  await promisify(execFile)('gcc', ['-w', '-O1', '-static', '-pthread', '-o', join(folder, 'hider'), source])
   return readFile(join(folder, 'hider'))
 }
