@@ -32,6 +32,8 @@ int walk_beneath(int root, const char *path, uint64_t flags, mode_t mode, bool n
 int open_parent(char *path, const char **name);
 int make_directories(char *path);
 int staging_dir(bool make);
+/* The one that is there, its permissions mended where a command has closed it to us. */
+int staging_dir_opened(void);
 int create_staged(const char *name);
 /* Remove the staging directory if it is empty: a workspace without long outputs stays clean. */
 void staging_leave(void);

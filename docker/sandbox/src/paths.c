@@ -79,6 +79,21 @@ int staging_dir(bool make)
     return open_beneath(workspace_fd, STAGING_DIR, O_RDONLY | O_DIRECTORY, 0, RESOLVE_NO_SYMLINKS);
 }
 
+int staging_dir_opened(void)
+{
+    struct stat st;
+    int dir = staging_dir(false), error = errno;
+    /* By name where it cannot be opened: whatever else may stand there by then, its owner could have done the same. */
+    if (dir < 0 && error == EACCES && fstatat(workspace_fd, STAGING_DIR, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode)) {
+        fchmodat(workspace_fd, STAGING_DIR, (st.st_mode & 07777) | 0700, 0);
+        return staging_dir(false);
+    }
+    if (dir >= 0 && fstat(dir, &st) == 0 && (st.st_mode & 0700) != 0700)
+        fchmod(dir, (st.st_mode & 07777) | 0700);
+    errno = error;
+    return dir;
+}
+
 /* A new file in the staging directory, or -1. The end of another write may remove the directory in between. */
 int create_staged(const char *name)
 {

@@ -26,6 +26,7 @@ extern char **environ;
 
 #define FILE_NAME ".sessions"
 #define STAGED_NAME STAGING_PREFIX "sessions"
+#define LAST_NAME STAGING_PREFIX "sessions-last"
 #define IGNORE_NAME ".gitignore" /* what is exported is often a secret: it is not to be committed by accident */
 #define FILE_MAX (SESSIONS_BYTES + (1u << 20))
 #define ENTRIES_MAX 8192
@@ -35,17 +36,19 @@ static const char magic[16] = "sbxd sessions 1\n";
 #define CRC_START 0x5E551045u
 #define HEAD_BYTES (sizeof magic + 4)
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER, writing = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER, placing = PTHREAD_MUTEX_INITIALIZER;
 /* Under the lock. */
-static struct buf pending; /* the file to write; nothing: none is wanted */
-static bool due, asked;    /* it is not written yet; the file thread knows */
+static struct buf pending;    /* the file to write; nothing: none is wanted */
+static bool due, asked, busy; /* it is not written yet; the file thread knows; it is at it */
+/* While placing. */
+static bool ended; /* the last words are there: nothing older takes their place */
 
 /* ---- as bytes ----------------------------------------------------------------------------------------------- */
 
 static void add_text(struct buf *b, const char *text) { buf_bytes(b, text, strlen(text) + 1); }
 
-/* One that is where it began, with nothing changed, is not worth a file in the workspace. */
-static void add_session(struct buf *b, const struct session *s)
+/* One that is where it began, with nothing changed, is not worth a file in the workspace: nothing is added. */
+static void add_record(struct buf *b, const struct session *s)
 {
     size_t name = strlen(s->name), before = b->len;
     buf8(b, (uint8_t)name);
@@ -71,18 +74,20 @@ static void add_session(struct buf *b, const struct session *s)
         b->len = before;
 }
 
-/* Empty when there is nothing to keep. */
+/* Without its checksum, which whoever writes it has the time for. Empty when there is nothing to keep. */
 static struct buf as_file(void)
 {
     struct buf b = {0};
     buf_bytes(&b, magic, sizeof magic);
     buf32(&b, 0);
-    for (const struct session *s = sessions; s; s = s->next)
-        add_session(&b, s);
+    for (struct session *s = sessions; s; s = s->next) {
+        if (!s->recorded)
+            add_record(&s->record, s);
+        s->recorded = true;
+        buf_bytes(&b, s->record.p, s->record.len);
+    }
     if (b.len == HEAD_BYTES)
         b.len = 0;
-    else
-        put32(b.p + sizeof magic, crc32c(CRC_START, b.p + HEAD_BYTES, b.len - HEAD_BYTES));
     return b;
 }
 
@@ -158,15 +163,31 @@ void sessions_load(void)
     free(p);
 }
 
-static void remove_file(void)
+/* One like ours; another is the user's, and stays. */
+static bool is_our_ignore(int dir)
 {
-    int dir = staging_dir(false);
+    struct stat st;
+    char text[4];
+    int fd = openat(dir, IGNORE_NAME, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    bool ours = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && read(fd, text, sizeof text) == 2 && memcmp(text, "*\n", 2) == 0;
+    if (fd >= 0)
+        close(fd);
+    return ours;
+}
+
+/* Whether no such file is there any more. */
+static bool remove_file(void)
+{
+    int dir = staging_dir_opened();
     if (dir < 0)
-        return;
-    if (unlinkat(dir, FILE_NAME, 0) == 0)
+        return errno == ENOENT;
+    bool removed = unlinkat(dir, FILE_NAME, 0) == 0;
+    bool gone = removed || errno == ENOENT;
+    if (removed && is_our_ignore(dir))
         unlinkat(dir, IGNORE_NAME, 0);
     close(dir);
     staging_leave();
+    return gone;
 }
 
 static void ignore_in_git(int dir)
@@ -178,51 +199,71 @@ static void ignore_in_git(int dir)
     close(fd);
 }
 
-/* Not fsynced: who loses the power loses at most the last moments, and half a file is none by its checksum. */
-static bool write_file(const struct buf *b)
+/* Beside the old one. `synced`: on the disk before this returns, so that not even a power cut puts half of it in its place. */
+static bool stage(const char *name, const struct buf *b, bool synced)
 {
     if (disk_refusal())
         return false;
-    int fd = create_staged(STAGED_NAME);
+    int folder = staging_dir_opened();
+    if (folder >= 0)
+        close(folder);
+    int fd = create_staged(name);
     if (fd < 0)
         return false;
     size_t done = 0;
     ssize_t n = 1;
     fchmod(fd, 0600);
+    put32(b->p + sizeof magic, crc32c(CRC_START, b->p + HEAD_BYTES, b->len - HEAD_BYTES));
     while (done < b->len && n > 0) {
         n = write(fd, b->p + done, b->len - done);
         done += n > 0 ? (size_t)n : 0;
     }
+    bool good = done == b->len && (!synced || fdatasync(fd) == 0);
     close(fd);
+    return good;
+}
+
+/* In place of the old one, or away when it is not whole. */
+static bool place(const char *name, bool whole)
+{
     int dir = staging_dir(false);
     if (dir < 0)
         return false;
-    bool good = done == b->len && renameat(dir, STAGED_NAME, dir, FILE_NAME) == 0;
+    bool good = whole && renameat(dir, name, dir, FILE_NAME) == 0;
     if (good)
         ignore_in_git(dir);
     else
-        unlinkat(dir, STAGED_NAME, 0);
+        unlinkat(dir, name, 0);
     close(dir);
     return good;
 }
 
 /* ---- when --------------------------------------------------------------------------------------------------- */
 
-/* `writing` is ours. */
-static void write_pending(void)
+/* The last words do not wait for the disk: there is little time. */
+static bool write_out(const struct buf *b, bool last)
+{
+    const char *name = last ? LAST_NAME : STAGED_NAME;
+    bool staged = b->len && stage(name, b, !last);
+    pthread_mutex_lock(&placing);
+    bool late = ended && !last;
+    bool written = b->len ? place(name, staged && !late) : late || remove_file();
+    ended = ended || last;
+    pthread_mutex_unlock(&placing);
+    return written;
+}
+
+void sessions_write(void)
 {
     pthread_mutex_lock(&lock);
     struct buf b = pending;
-    bool wanted = due;
+    bool wanted = busy = due;
     pending = (struct buf){0};
     due = asked = false;
     pthread_mutex_unlock(&lock);
-    bool written = true;
-    if (wanted && b.len)
-        written = write_file(&b);
-    else if (wanted)
-        remove_file();
+    bool written = !wanted || write_out(&b, false);
     pthread_mutex_lock(&lock);
+    busy = false;
     if (!written && !due) { /* no room now: with the next change, or at the end */
         pending = b;
         due = true;
@@ -232,26 +273,29 @@ static void write_pending(void)
     free(b.p);
 }
 
-void sessions_write(void)
+static void *write_last(void *file)
 {
-    pthread_mutex_lock(&writing);
-    write_pending();
-    pthread_mutex_unlock(&writing);
+    write_out(file, true);
+    return NULL;
 }
 
 void sessions_flush(void)
 {
+    static struct buf b; /* for whoever is still at it when we end */
     struct timespec until;
+    pthread_t thread;
     pthread_mutex_lock(&lock);
-    bool wanted = due || asked;
+    bool wanted = due || busy;
     pthread_mutex_unlock(&lock);
+    if (!wanted)
+        return;
+    b = as_file();
     clock_gettime(CLOCK_MONOTONIC, &until);
     until.tv_sec += PATIENCE_S; /* whoever stops us does not wait for a disk that hangs */
-    if (pthread_mutex_clocklock(&writing, CLOCK_MONOTONIC, &until) != 0)
-        return;
-    if (wanted)
-        write_pending();
-    pthread_mutex_unlock(&writing);
+    if (pthread_create(&thread, NULL, write_last, &b) == 0)
+        pthread_clockjoin_np(thread, NULL, CLOCK_MONOTONIC, &until);
+    else
+        write_last(&b);
 }
 
 void sessions_save(void)

@@ -54,6 +54,7 @@ static void forget(struct session *s)
     if (s) {
         free(s->env);
         free(s->text);
+        free(s->record.p);
     }
     free(s);
 }

@@ -16,6 +16,8 @@ struct session {
     char *cwd;  /* "" when it was removed under the shell */
     char **env; /* complete, ended by NULL */
     size_t bytes;
+    struct buf record; /* what session_store.c writes of it, made once: a session never changes */
+    bool recorded;
 };
 
 /* What became of the state that a command may leave. */

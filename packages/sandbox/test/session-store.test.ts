@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process'
 import {
+  existsSync,
   mkdirSync,
   mkdtempSync,
   readFileSync,
@@ -95,6 +96,15 @@ test('what a session changed is written as a difference, for its owner only, and
   expect((await run('stat -c %a .tool-outputs/.sessions; git status --porcelain')).out).toBe('600\n')
   await run('rm -rf .git; unset SECRET')
   await expect.poll(() => readFileSync(file).includes('SECRET')).toBe(false)
+})
+
+test('a folder that says to git what the user wants keeps saying it', async () => {
+  await run('mkdir -p .tool-outputs; echo mine >.tool-outputs/.gitignore; export A=1')
+  await expect.poll(() => existsSync(file)).toBe(true)
+  await current.reset()
+  await expect.poll(() => existsSync(file)).toBe(false)
+  expect(readFileSync(join(dirname(file), '.gitignore'), 'utf8')).toBe('mine\n')
+  rmSync(dirname(file), { recursive: true })
 })
 
 test('a session that changed nothing leaves nothing in the workspace', async () => {

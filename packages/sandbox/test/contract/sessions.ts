@@ -173,6 +173,8 @@ export function sessionTests({ it, sandbox, fixture }: Suite): void {
     const lang = (await sh(own, 'echo ${LANG-unset}')).out
     expect(await at('one')).toEqual([`${own.workspace}/project x\ny none unset\n`, false])
     expect(await at('two')).toEqual([`${own.workspace} none 1 ${lang}`, true])
+    // Closed, so that what harms every command stays: the file belongs to whom the folder does.
+    await sh(own, 'chmod 555 .tool-outputs')
     await own.reset()
     expect((await own.files.list('')).map(({ path }) => path)).not.toContain('.tool-outputs')
     expect(await at('one')).toEqual([`${own.workspace} none none ${lang}`, false])
