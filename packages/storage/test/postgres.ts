@@ -8,14 +8,12 @@ import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { promisify } from 'node:util'
 import { Kysely, PostgresDialect } from 'kysely'
-import { Client, Pool, types } from 'pg'
+import { Client, Pool } from 'pg'
 
 const run = promisify(execFile)
 const DEBIAN = '/usr/lib/postgresql'
 /** PostgreSQL refuses to be root; Debian's `nobody` will do. */
 const NOBODY = { uid: 65_534, gid: 65_534 }
-// As the store will have it: epoch milliseconds and counts are numbers.
-types.setTypeParser(types.builtins.INT8, Number)
 
 /** The folder with `initdb` and `postgres`, undefined where there is none. */
 export const postgresPrograms = [

@@ -1,7 +1,7 @@
 /** The sandbox ledger in the sessions database: whose a sandbox is. */
 import { SandboxError } from '@sandlot/sandbox/errors'
 import type { LedgerSlot, SandboxLedger } from '@sandlot/sandbox/ledger'
-import { type Kysely, type Selectable, type Transaction, sql } from 'kysely'
+import { type Insertable, type Kysely, type Selectable, type Transaction, sql } from 'kysely'
 import { StorageError } from '../storage-error.ts'
 import type { SessionsSchema } from './schema.ts'
 
@@ -66,7 +66,7 @@ export function storedLedger(
         .returning('generation')
         .executeTakeFirst()
       if (row === undefined) throw noSlot(slot)
-      return row.generation
+      return Number(row.generation)
     },
 
     async release(slot) {
@@ -99,7 +99,7 @@ export function storedLedger(
         )
         .returning('value')
         .executeTakeFirstOrThrow()
-      return row.value
+      return Number(row.value)
     },
   }
 }
@@ -182,7 +182,7 @@ function noSlot(slot: string): SandboxError {
   return new SandboxError('not_found', `The ledger has no slot ${slot}.`)
 }
 
-function toRow(slot: LedgerSlot): SessionsSchema['sandbox_slots'] {
+function toRow(slot: LedgerSlot): Insertable<SessionsSchema['sandbox_slots']> {
   return {
     slot: slot.slot,
     state: slot.state,
@@ -206,8 +206,8 @@ function toSlot(row: Selectable<SessionsSchema['sandbox_slots']>): LedgerSlot {
     ...(row.user_id === null ? {} : { userId: row.user_id }),
     uid: row.uid,
     volume: row.volume,
-    generation: row.generation,
-    createdAt: row.created_at,
-    ...(row.claimed_at === null ? {} : { claimedAt: row.claimed_at }),
+    generation: Number(row.generation),
+    createdAt: Number(row.created_at),
+    ...(row.claimed_at === null ? {} : { claimedAt: Number(row.claimed_at) }),
   }
 }

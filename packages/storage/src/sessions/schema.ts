@@ -94,15 +94,18 @@ interface OutcomesTable {
   wait_ms: number
 }
 
+/** PostgreSQL’s client reads it as text, so what is reckoned from one may be text too. */
+type Bigint = ColumnType<number | string, number, number | string>
+
 interface SandboxSlotsTable {
   slot: string
   state: string
   user_id: string | null
   uid: number
   volume: string
-  generation: number
-  created_at: number
-  claimed_at: number | null
+  generation: Bigint
+  created_at: Bigint
+  claimed_at: Bigint | null
 }
 
 /** What requests to the model had beside their messages, under its digest: one row for all that had the same. */
@@ -114,7 +117,7 @@ interface RequestFramesTable {
 /** Numbers that only grow. */
 interface CountersTable {
   name: string
-  value: number
+  value: Bigint
 }
 
 export interface SessionsSchema {
