@@ -49,11 +49,15 @@ async function echo(): Promise<number> {
   return server.port
 }
 
-/** Rules that a test changes while connections are open. */
+/** Rules that a test changes while connections are open, and which cannot be read the next `failing` times. */
 function changing(first: Record<string, HostRuling> = {}) {
-  const state = { rules: first, broken: false }
+  const state = { rules: first, failing: 0, read: 0 }
   const rulesOf: NonNullable<EgressOptions['rulesOf']> = async () => {
-    if (state.broken) throw new Error('the store does not answer')
+    if (state.failing > 0) {
+      state.failing -= 1
+      throw new Error('the store does not answer')
+    }
+    state.read += 1
     const { rules } = state
     return ({ host }) => rules[host]
   }
@@ -137,16 +141,34 @@ test('a rule that is revoked while the server is being reached lets nothing thro
   resolved.resolve(['127.0.0.1'])
 })
 
-test('when the rules cannot be read nothing new is reached, and what is open goes on', async () => {
+test('while the rules cannot be read nothing new is reached', async () => {
+  const port = await echo()
+  const { rulesOf, state } = changing()
+  const { egress, tunnel } = await open({ allow: [`listed.test:${port}`], rulesOf })
+  state.failing = Infinity
+  expect((await tunnel(`listed.test:${port}`)).status).toBe(502)
+  await expect.poll(() => egress.audits, WAIT).toMatchObject([{ decision: 'failed', reason: 'broken' }])
+})
+
+test('rules that cannot be read for a few looks cost nobody a connection; for five in a row, all that are open', async () => {
   const port = await echo()
   const { rulesOf, state } = changing()
   const { egress, tunnel } = await open({ allow: [`listed.test:${port}`], rulesOf })
   const { socket } = await tunnel(`listed.test:${port}`)
-  state.broken = true
-  expect((await tunnel(`listed.test:${port}`)).status).toBe(502)
-  await expect.poll(() => egress.audits, WAIT).toMatchObject([{ decision: 'failed', reason: 'broken' }])
-  socket.end('still here')
-  expect(await text(socket)).toBe('still here')
+  for (let round = 0; round < 3; round += 1) {
+    const read = state.read
+    state.failing = 4
+    await expect.poll(() => state.read, WAIT).toBeGreaterThan(read)
+  }
+  socket.write('still here')
+  expect(String((await once(socket, 'data'))[0])).toBe('still here')
+  expect(egress.audits).toEqual([])
+  const closed = once(socket, 'close')
+  state.failing = Infinity
+  await closed
+  await expect
+    .poll(() => egress.audits, WAIT)
+    .toMatchObject([{ decision: 'failed', reason: 'broken', host: 'listed.test' }])
 })
 
 test('a list of one’s own counts in place of everybody’s; whom the network is closed to reaches nothing', async () => {

@@ -1,27 +1,44 @@
 import type { Authority } from './host.ts'
+import { EgressRefused } from './refusal.ts'
 import type { UserPolicy } from './user-rules.ts'
+
+interface Open {
+  authority: Authority
+  end: (why: unknown) => void
+  /** Looks in a row at which the rules could not be read. */
+  unread: number
+}
+
+/** At so many a connection is ended: a rule that denies it may be among what nobody can read. */
+const MOST_UNREAD = 5
 
 /**
  * The connections of one user that are open. They are looked at again from time to time: one that would not be let through
- * any more (a rule was revoked, or made, or is over) is ended with that reason.
+ * any more (a rule was revoked, or made, or is over) is ended with that reason, and all when the rules cannot be read for
+ * `MOST_UNREAD` looks.
  */
 export function createOpenConnections(policy: UserPolicy, everyMs: number) {
-  const open = new Set<{ authority: Authority; end: (why: unknown) => void }>()
+  const open = new Set<Open>()
   let timer: NodeJS.Timeout | undefined
 
   const look = async (): Promise<void> => {
     let decide: (authority: Authority) => unknown
     try {
       decide = await policy.decide()
-    } catch {
-      // Whoever keeps the rules does not answer: new connections are refused, what was let through stays until it does.
+    } catch (cause) {
+      // New connections are refused at once. A hiccup of whoever keeps the rules need not cost those that were let through.
+      for (const one of open) {
+        one.unread += 1
+        if (one.unread >= MOST_UNREAD) one.end(unreadable(cause))
+      }
       return
     }
-    for (const { authority, end } of open) {
+    for (const one of open) {
+      one.unread = 0
       try {
-        decide(authority)
+        decide(one.authority)
       } catch (error) {
-        end(error)
+        one.end(error)
       }
     }
   }
@@ -37,10 +54,14 @@ export function createOpenConnections(policy: UserPolicy, everyMs: number) {
   return {
     /** From before it is decided on, so that what is revoked meanwhile is seen. Call what it answers when it is over. */
     add(authority: Authority, end: (why: unknown) => void): () => void {
-      const one = { authority, end }
+      const one = { authority, end, unread: 0 }
       open.add(one)
       schedule()
       return () => void open.delete(one)
     },
   }
+}
+
+function unreadable(cause: unknown): EgressRefused {
+  return new EgressRefused('broken', 'the rules of this sandbox cannot be read.', { cause })
 }
