@@ -61,7 +61,11 @@ export async function startService(config: ServiceConfig, deps: ServiceDeps = {}
     const sockets = new Sockets(metrics.sockets)
     const stopping = new AbortController()
 
-    const uploads = await openUploads(join(config.dataFolder, 'uploads'))
+    const uploads = await openUploads(join(config.dataFolder, 'uploads'), {
+      onProblem: (error) =>
+        log.warn({ err: error }, 'old images could not be removed; the next hour tries again'),
+    })
+    undo.push(async () => uploads.close())
     const sessions = openSessions(join(config.dataFolder, 'sessions.db'))
     undo.push(() => sessions.close())
     const agent = new AgentLink({

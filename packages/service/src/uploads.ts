@@ -14,30 +14,62 @@ import {
   imageId,
   imageTypeOf,
 } from '@sandlot/shared/images'
+import { InOrder } from './in-order.ts'
 
 /** How long an image waits. */
 const KEPT_MS = 24 * 60 * 60 * 1000
 /** Bytes of one person's images that wait. */
 const MAX_WAITING_BYTES = 200 * 1024 * 1024
+/** One person's images that wait. Small ones would fill a disk with files long before they fill it with bytes. */
+const MAX_WAITING = 200
+/** Uploads of one person that are under way: each is in memory. */
+const MAX_AT_ONCE = 32
+const SWEEP_EVERY_MS = 60 * 60 * 1000
 
 export interface Uploads {
-  /** Throws `bad_request` for what is no image, `too_large`. */
+  /** Throws `bad_request` for what is no image, `too_large`, and `rate_limited` for too many. */
   add(userId: string, bytes: Buffer): Promise<UploadedImage>
   /** Of this person only. Throws `not_found`. */
   read(userId: string, id: string): Promise<{ mimeType: ImageType; bytes: Buffer }>
+  /** It waits no longer. Of this person only. Throws `not_found`. */
+  remove(userId: string, id: string): Promise<void>
+  close(): void
 }
 
-/** `folder` is made. What is too old in it is removed, now and with each upload. `limits`: for tests. */
-export async function openUploads(
-  folder: string,
-  limits: { keptMs?: number; maxWaitingBytes?: number } = {},
-): Promise<Uploads> {
-  const { keptMs = KEPT_MS, maxWaitingBytes = MAX_WAITING_BYTES } = limits
+export interface UploadsOptions {
+  /** A sweep that nobody waits for has failed; the next one tries again. */
+  onProblem: (error: unknown) => void
+  /** What tests set to see a limit without reaching it. */
+  keptMs?: number
+  maxWaitingBytes?: number
+  maxWaiting?: number
+  sweepEveryMs?: number
+}
+
+/** `folder` is made. What is too old in it is removed, now, every hour, and with each upload. */
+export async function openUploads(folder: string, options: UploadsOptions): Promise<Uploads> {
+  const { onProblem, keptMs = KEPT_MS, sweepEveryMs = SWEEP_EVERY_MS } = options
+  const { maxWaitingBytes = MAX_WAITING_BYTES, maxWaiting = MAX_WAITING } = options
   await mkdir(folder, { recursive: true, mode: 0o700 })
   // A person's id comes from their account; a digest is a file name whatever it looks like.
   const folderOf = (userId: string): string =>
     join(folder, createHash('sha256').update(userId).digest('hex').slice(0, 32))
-  for (const own of await readdir(folder)) await sweep(join(folder, own), keptMs)
+  const sweepAll = async (): Promise<void> => {
+    for (const own of await readdir(folder, { withFileTypes: true }))
+      if (own.isDirectory()) await sweep(join(folder, own.name), keptMs)
+  }
+  await sweepAll()
+  const sweeping = setInterval(() => void sweepAll().catch(onProblem), sweepEveryMs).unref()
+  const adding = new InOrder(MAX_AT_ONCE)
+
+  /** Where an image that still waits is. Throws `not_found`. */
+  const find = async (userId: string, id: string): Promise<string> => {
+    if (!imageId.safeParse(id).success) throw gone()
+    const path = join(folderOf(userId), id)
+    const { mtimeMs } = await stat(path)
+    if (isOld(mtimeMs, keptMs)) throw gone()
+    return path
+  }
 
   return {
     async add(userId, bytes) {
@@ -46,34 +78,48 @@ export async function openUploads(
       if (mimeType === undefined)
         throw new SandlotError('bad_request', 'This is no image. Attach a PNG, JPEG, GIF or WebP.')
       const own = folderOf(userId)
-      await mkdir(own, { recursive: true, mode: 0o700 })
-      if ((await sweep(own, keptMs)) + bytes.length > maxWaitingBytes)
-        throw new SandlotError(
-          'too_large',
-          'You have attached as many images as fit in a day. Try again later.',
-        )
-      const id = newId('i')
-      await writeFile(join(own, id), bytes, { mode: 0o600 })
-      return { id, mimeType, bytes: bytes.length }
+      // One after another: several at once would all be counted before the first is there to be counted.
+      return adding.run(own, async () => {
+        await mkdir(own, { recursive: true, mode: 0o700 })
+        const waiting = await sweep(own, keptMs)
+        if (waiting.bytes + bytes.length > maxWaitingBytes) throw noRoom('too_large')
+        if (waiting.count >= maxWaiting) throw noRoom('rate_limited')
+        const id = newId('i')
+        await writeFile(join(own, id), bytes, { mode: 0o600 })
+        return { id, mimeType, bytes: bytes.length }
+      })
     },
     async read(userId, id) {
-      if (!imageId.safeParse(id).success) throw gone()
       try {
-        const bytes = await readFile(join(folderOf(userId), id))
+        const bytes = await readFile(await find(userId, id))
         const mimeType = imageTypeOf(bytes)
         if (mimeType === undefined) throw gone()
         return { mimeType, bytes }
       } catch (error) {
-        if (isMissing(error)) throw gone()
-        throw error
+        throw isMissing(error) ? gone() : error
       }
     },
+    async remove(userId, id) {
+      try {
+        await rm(await find(userId, id))
+      } catch (error) {
+        throw isMissing(error) ? gone() : error
+      }
+    },
+    close: () => clearInterval(sweeping),
   }
 }
 
 /** What an upload is refused with before it is read whole. */
 export function tooLarge(): SandlotError {
   return new SandlotError('too_large', `An image has at most ${MAX_IMAGE_BYTES / 1024 / 1024} MiB.`)
+}
+
+function noRoom(code: 'too_large' | 'rate_limited'): SandlotError {
+  return new SandlotError(
+    code,
+    'You have attached as many images as fit in a day. Remove some that you do not send, or try again later.',
+  )
 }
 
 function gone(): SandlotError {
@@ -83,21 +129,30 @@ function gone(): SandlotError {
   )
 }
 
-/** Removes what has waited too long. Answers the bytes of the rest. */
-async function sweep(own: string, keptMs: number): Promise<number> {
-  let left = 0
-  for (const name of await readdir(own)) {
-    const path = join(own, name)
+/** Removes what has waited too long. Answers what is left. */
+async function sweep(own: string, keptMs: number): Promise<{ bytes: number; count: number }> {
+  const left = { bytes: 0, count: 0 }
+  for (const entry of await readdir(own, { withFileTypes: true })) {
+    if (!entry.isFile()) continue
+    const path = join(own, entry.name)
     try {
       const { size, mtimeMs } = await stat(path)
-      if (Date.now() - mtimeMs > keptMs) await rm(path, { force: true })
-      else left += size
+      if (isOld(mtimeMs, keptMs)) {
+        await rm(path, { force: true })
+        continue
+      }
+      left.bytes += size
+      left.count++
     } catch (error) {
-      // Another upload of the same person has just removed it.
+      // Another sweep, or its sender, has just removed it.
       if (!isMissing(error)) throw error
     }
   }
   return left
+}
+
+function isOld(mtimeMs: number, keptMs: number): boolean {
+  return Date.now() - mtimeMs > keptMs
 }
 
 function isMissing(error: unknown): boolean {

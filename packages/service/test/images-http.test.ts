@@ -1,17 +1,8 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { MAX_IMAGE_BYTES, uploadedImage } from '@sandlot/shared/images'
 import { expect, test } from 'vitest'
-import { openUploads } from '../src/uploads.ts'
 import { Tab, addUser } from './helpers/harness.ts'
+import { PNG } from './helpers/png.ts'
 import { useHarness } from './helpers/use-harness.ts'
-
-/** The smallest whole PNG. */
-const PNG = Buffer.from(
-  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
-  'base64',
-)
 
 const here = useHarness()
 
@@ -52,8 +43,14 @@ test('an image is sent, goes with its message to the agent, and comes back as an
     'content-type': 'image/png',
     'x-content-type-options': 'nosniff',
     'content-security-policy': "default-src 'none'; sandbox",
-    'cache-control': expect.stringContaining('private'),
+    'cache-control': 'private, no-cache',
   })
+  // Each time it is asked who asks; the bytes travel once.
+  const etag = got.headers.get('etag') ?? ''
+  const again = await ann.get(uri, { 'if-none-match': etag })
+  expect([again.status, await again.text(), again.headers.get('etag')]).toEqual([304, '', etag])
+  expect(again.headers.get('cache-control')).toBe('private, no-cache')
+  expect((await ann.get(uri, { 'if-none-match': '"another"' })).status).toBe(200)
   const bob = await addUser(harness, ann, 'bob@example.org')
   expect((await bob.get(uri)).status).toBe(404)
   expect((await fetch(harness.service.url + uri)).status).toBe(401)
@@ -101,16 +98,41 @@ test('what is no image, too large, of no stated type, or from another page is re
   expect((await send(Buffer.concat([PNG, Buffer.alloc(MAX_IMAGE_BYTES - PNG.length)]))).status).toBe(201)
 })
 
-test('uploads are bounded, and nobody’s wait for ever', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'sandlot-uploads-'))
-  const full = await openUploads(folder, { maxWaitingBytes: 2 * PNG.length })
-  const { id } = await full.add('ann', PNG)
-  await full.add('ann', PNG)
-  await expect(full.add('ann', PNG)).rejects.toMatchObject({ code: 'too_large' })
-  await full.add('bob', PNG)
-  expect((await (await openUploads(folder)).read('ann', id)).bytes).toEqual(PNG)
-  await expect(full.read('ann', '../bob')).rejects.toMatchObject({ code: 'not_found' })
-  const late = await openUploads(folder, { keptMs: -1 })
-  await expect(late.read('ann', id)).rejects.toMatchObject({ code: 'not_found' })
-  await rm(folder, { recursive: true })
+test('one that waits is shown as it is now, until its sender removes it', async () => {
+  const { harness, ann } = here()
+  const { id } = uploadedImage.parse(await (await send(PNG)).json())
+  const bob = await addUser(harness, ann, 'bob@example.org')
+  const path = `/api/images/${id}`
+  const shown = await ann.get(path)
+  expect([shown.status, shown.headers.get('cache-control')]).toEqual([200, 'no-store'])
+  const from = async (headers: Record<string, string>): Promise<number> =>
+    (await fetch(harness.service.url + path, { method: 'DELETE', headers })).status
+  expect(await from({ origin: harness.service.url })).toBe(401)
+  expect(await from({ cookie: ann.cookie, origin: 'https://evil.example' })).toBe(403)
+  expect((await bob.delete(path)).status).toBe(404)
+  expect((await ann.get(path)).status).toBe(200)
+  expect((await ann.delete(path)).status).toBe(204)
+  expect((await ann.get(path)).status).toBe(404)
+  expect((await ann.delete(path)).status).toBe(404)
+  expect((await ann.delete('/api/images/..%2Fx')).status).toBe(404)
+})
+
+test('images that are too large together are refused before the agent hears of them', async () => {
+  const { harness, ann } = here()
+  const large = Buffer.concat([PNG, Buffer.alloc(MAX_IMAGE_BYTES - PNG.length)])
+  const sent = await Promise.all([large, large, large, PNG].map((image) => send(image)))
+  const images = await Promise.all(
+    sent.map(async (response) => uploadedImage.parse(await response.json()).id),
+  )
+  const tab = await Tab.of(ann, harness.service.url)
+  tab.send({ type: 'ai_chat', requestId: 'r1', text: 'compare', images })
+  expect(await tab.get('ai_chat_error')).toMatchObject({
+    code: 'too_large',
+    requestId: 'r1',
+    message: expect.stringContaining('15 MiB'),
+  })
+  expect(harness.agent.received).toEqual([])
+  tab.send({ type: 'ai_chat', requestId: 'r2', text: 'this one', images: images.slice(3) })
+  await tab.get('ai_chat_done')
+  await tab.close()
 })

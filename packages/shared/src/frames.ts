@@ -1,6 +1,6 @@
 /**
  * The chat frames between browser and service: one JSON object per WebSocket text message, at most 1 MiB.
- * Events pass through unchanged.
+ * Events pass through unchanged, but for the bytes of images: an address stands in their place (`MessageImage`).
  */
 import { z } from 'zod'
 import { ERROR_CODES } from './errors.ts'

@@ -4,6 +4,7 @@ import { seqOf } from '@sandlot/shared/events'
 import { type ImageType, MAX_IMAGE_BYTES, imageType } from '@sandlot/shared/images'
 import { Hono } from 'hono'
 import { bodyLimit } from 'hono/body-limit'
+import { etag } from 'hono/etag'
 import { imagesIn } from '../event-images.ts'
 import { tooLarge } from '../uploads.ts'
 import type { AppEnv, Ctx, Parts } from './context.ts'
@@ -35,14 +36,19 @@ export function uploadRoutes(parts: Parts): Hono<AppEnv> {
     )
     .get('/:id', async (c) => {
       const { mimeType, bytes } = await uploads.read(c.var.caller.account.id, c.req.param('id'))
-      return sendImage(c, mimeType, bytes)
+      // It may be removed, or wait no longer: the page is to hear so instead of showing a copy.
+      return sendImage(c, mimeType, bytes, 'no-store')
+    })
+    .delete('/:id', async (c) => {
+      await uploads.remove(c.var.caller.account.id, c.req.param('id'))
+      return c.body(null, 204)
     })
 }
 
 /** `/api/sessions/:id/images/:seq/:index`: of the event with that number. */
 export function sessionImageRoutes(parts: Parts): Hono<AppEnv> {
   const { sessions } = parts
-  return new Hono<AppEnv>().get('/:id/images/:seq/:index', requireCaller(parts), async (c) => {
+  return new Hono<AppEnv>().get('/:id/images/:seq/:index', requireCaller(parts), etag(), async (c) => {
     const { id, seq, index } = c.req.param()
     await sessions.get(c.var.caller.account.id, id)
     const number = /^[1-9]\d{0,14}$/.test(seq) ? Number(seq) : Number.NaN
@@ -51,17 +57,17 @@ export function sessionImageRoutes(parts: Parts): Hono<AppEnv> {
     const image = event === undefined || seqOf(event) !== number ? undefined : imagesIn(event)[Number(index)]
     const known = imageType.safeParse(image?.mimeType)
     if (image === undefined || !known.success) throw noImage()
-    return sendImage(c, known.data, Buffer.from(image.data, 'base64'))
+    // An id can be a session's again after it was deleted, and whoever asks is asked who they are each time.
+    return sendImage(c, known.data, Buffer.from(image.data, 'base64'), 'private, no-cache')
   })
 }
 
-/** An event never changes, and what waits is never another image under the same id. */
-function sendImage(c: Ctx, mimeType: ImageType, bytes: Buffer): Response {
+function sendImage(c: Ctx, mimeType: ImageType, bytes: Buffer, caching: string): Response {
   return c.body(new Uint8Array(bytes), 200, {
     'content-type': mimeType,
     'x-content-type-options': 'nosniff',
     'content-disposition': 'inline',
-    'cache-control': 'private, max-age=31536000, immutable',
+    'cache-control': caching,
   })
 }
 
