@@ -16,12 +16,14 @@ import type { SessionEvent } from '@sandlot/shared/events'
 import type { StopReason } from '@sandlot/shared/reasons'
 import type { ClientFrame, ServerFrame } from '@sandlot/shared/frames'
 import { sessionId as sessionIdShape } from '@sandlot/shared/ids'
+import { MAX_MESSAGE_IMAGE_BYTES } from '@sandlot/shared/images'
 import { z } from 'zod'
 import type { AgentConnection } from './agent/agent-client.ts'
 import type { AgentLink } from './agent/agent-link.ts'
 import { ReaderConnection } from './agent/reader-connection.ts'
 import { Cursor } from './cursor.ts'
 import { withoutImageBytes } from './event-images.ts'
+import { InOrder } from './in-order.ts'
 import type { Logger } from './log.ts'
 import type { Uploads } from './uploads.ts'
 
@@ -34,6 +36,8 @@ export interface ChatOptions {
   /** Whether the user has this session. Asked before what the agent would not answer. */
   owns: (sessionId: string) => Promise<boolean>
   uploads: Uploads
+  /** Awaited before each prompt is passed on; what it throws refuses the prompt. */
+  beforePrompt?: () => Promise<void>
 }
 
 /** A prompt as the chat's owner wants it; what `ai_chat` is for a browser. */
@@ -64,6 +68,9 @@ export interface ChatEnd {
   stopReason: StopReason
 }
 
+/** As ACP has it. */
+type PromptContent = ({ type: 'text'; text: string } | { type: 'image'; mimeType: string; data: string })[]
+
 interface OpenSession {
   cursor: Cursor
   /** Loads of one session go one after another, so that the last one decides. */
@@ -74,9 +81,12 @@ interface Prompt {
   /** Known once it is accepted. */
   promptId?: string
   done: boolean
+  onAccepted: () => void
 }
 
 const CWD = '/workspace'
+/** What one session may have waiting here. A person does not get there. */
+const MAX_WAITING_FRAMES = 64
 
 const updateParams = z.object({ sessionId: z.string(), update: z.unknown() })
 const newResult = z.object({ sessionId: sessionIdShape })
@@ -88,6 +98,8 @@ export class Chat {
   readonly #sessions = new Map<string, OpenSession>()
   /** By request id, until answered. */
   readonly #prompts = new Map<string, Prompt>()
+  /** By session: what a reader says about one is passed on in the order in which they said it. */
+  readonly #order = new InOrder(MAX_WAITING_FRAMES)
 
   constructor(options: ChatOptions) {
     this.#options = options
@@ -131,13 +143,15 @@ export class Chat {
       case 'ai_chat_resume':
         return this.resume(frame.sessionId, frame.after)
       case 'ai_chat_cancel':
-        return this.cancel(frame.sessionId, frame.toolCallId)
+        return frame.toolCallId === undefined
+          ? this.#order.run(frame.sessionId, () => this.cancel(frame.sessionId))
+          : this.#cancelCall(frame.sessionId, frame.toolCallId)
       case 'ai_chat_approve':
         return this.#approve(frame)
       case 'ai_chat_mode':
-        return this.#setMode(frame.sessionId, frame.modeId)
+        return this.#order.run(frame.sessionId, () => this.#setMode(frame.sessionId, frame.modeId))
       case 'ai_chat_model':
-        return this.#setModel(frame.sessionId, frame)
+        return this.#order.run(frame.sessionId, () => this.#setModel(frame.sessionId, frame))
     }
   }
 
@@ -146,10 +160,29 @@ export class Chat {
    * error: it answers undefined, and the events come after the reconnect.
    */
   async prompt(request: PromptRequest): Promise<ChatEnd | undefined> {
-    const content = await this.#contentOf(request)
-    const connection = await this.#connection.get()
-    const sessionId = await this.#sessionFor(connection, request)
-    const prompt: Prompt = { done: false }
+    const session = request.sessionId ?? sessionIdOf(this.#options.user.id, request.requestId)
+    const { end } = await this.#order.run(session, async () => {
+      await this.#options.beforePrompt?.()
+      const content = await this.#contentOf(request)
+      const connection = await this.#connection.get()
+      const sessionId = await this.#sessionFor(connection, request)
+      const taken = Promise.withResolvers<void>()
+      const end = this.#submit(connection, sessionId, content, request, taken.resolve)
+      // What reaches the agent at once, it begins side by side. Once it has the prompt, the next need not wait for the end.
+      await Promise.race([taken.promise, end])
+      return { end }
+    })
+    return end
+  }
+
+  async #submit(
+    connection: AgentConnection,
+    sessionId: string,
+    content: PromptContent,
+    request: PromptRequest,
+    onAccepted: () => void,
+  ): Promise<ChatEnd | undefined> {
+    const prompt: Prompt = { done: false, onAccepted }
     this.#prompts.set(request.requestId, prompt)
     const known = this.#sessions.has(sessionId)
     if (!known) this.#open(sessionId, new Cursor())
@@ -184,15 +217,18 @@ export class Chat {
     }
   }
 
-  async #contentOf({ text, images = [] }: PromptRequest) {
+  /** Throws `not_found` and `too_large`: a message that the agent could not take whole would cost the connection to it. */
+  async #contentOf({ text, images = [] }: PromptRequest): Promise<PromptContent> {
     const { uploads, user } = this.#options
-    const found = await Promise.all(images.map((id) => uploads.read(user.id, id)))
-    return [
-      ...(text === '' ? [] : [{ type: 'text' as const, text }]),
-      ...found.map(({ mimeType, bytes }) => {
-        return { type: 'image' as const, mimeType, data: bytes.toString('base64') }
-      }),
-    ]
+    const content: PromptContent = text === '' ? [] : [{ type: 'text', text }]
+    let size = 0
+    for (const id of images) {
+      const { mimeType, bytes } = await uploads.read(user.id, id)
+      size += bytes.length
+      if (size > MAX_MESSAGE_IMAGE_BYTES) throw tooMuchAttached()
+      content.push({ type: 'image', mimeType, data: bytes.toString('base64') })
+    }
+    return content
   }
 
   /** Everything settled after `after`, what is in flight, then live. Resolves when caught up. */
@@ -212,14 +248,15 @@ export class Chat {
     }
   }
 
-  /** Stops the running prompt, or one of its calls. */
-  async cancel(sessionId: string, toolCallId?: string): Promise<void> {
+  async #cancelCall(sessionId: string, toolCallId: string): Promise<void> {
+    const connection = await this.#connection.get()
+    await connection.request(EXT.cancelCall, { user: this.#options.user, sessionId, toolCallId })
+  }
+
+  /** Stops the running prompt. */
+  async cancel(sessionId: string): Promise<void> {
     const { user, owns } = this.#options
     const connection = await this.#connection.get()
-    if (toolCallId !== undefined) {
-      await connection.request(EXT.cancelCall, { user, sessionId, toolCallId })
-      return
-    }
     // A notification: a foreign session would be ignored without a word.
     if (!(await owns(sessionId))) throw new SandlotError('not_found', 'There is no such session.')
     await connection.notify(methods.agent.session.cancel, { sessionId, _meta: { sandlot: { user } } })
@@ -374,6 +411,7 @@ export class Chat {
     const prompt = this.#prompts.get(requestId)
     if (prompt === undefined || prompt.promptId !== undefined) return
     prompt.promptId = promptId
+    prompt.onAccepted()
     this.#options.send({ type: 'ai_chat_accepted', requestId, sessionId, promptId })
   }
 
@@ -385,6 +423,14 @@ export class Chat {
       this.#options.send({ type: 'ai_chat_done', sessionId, promptId, stopReason: reason })
     }
   }
+}
+
+function tooMuchAttached(): SandlotError {
+  const most = `${MAX_MESSAGE_IMAGE_BYTES / 1024 / 1024} MiB`
+  return new SandlotError(
+    'too_large',
+    `The images of a message may have ${most} together. Send some with the next one.`,
+  )
 }
 
 /** The session that a submission without one makes. */

@@ -5,6 +5,7 @@ import { metaOf, sandlotEventOf } from '@sandlot/shared/events'
 import type { Mode } from '@sandlot/shared/mode'
 import type { SessionEvent } from '@sandlot/shared/events'
 import type { ServerFrame } from '@sandlot/shared/frames'
+import { WITHOUT_WORDS } from '@sandlot/shared/images'
 import { Chat } from './chat.ts'
 import type { ChatEnd, ChatOptions, PromptRequest } from './chat.ts'
 
@@ -91,7 +92,12 @@ export async function runPrompt(options: UnattendedOptions): Promise<PromptRef> 
   try {
     if (both.aborted) leave()
     if (submitted !== undefined) await chat.resume(submitted.sessionId, submitted.after)
-    const { sessionId, text, images, mode, create, onError, model, thoughtLevel } = options
+    const { sessionId, mode, create, onError, model, thoughtLevel } = options
+    // The agent has the message of an earlier submission; its images may have been swept since.
+    const { text, images } =
+      submitted === undefined
+        ? options
+        : { text: options.text === '' ? WITHOUT_WORDS : options.text, images: [] }
     const submission = {
       requestId,
       sessionId,

@@ -1,10 +1,14 @@
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
 import { chatResponse } from '@sandlot/shared/api'
 import { errorBody } from '@sandlot/shared/errors'
 import { serverFrame } from '@sandlot/shared/frames'
+import { uploadedImage } from '@sandlot/shared/images'
 import type { ServerFrame } from '@sandlot/shared/frames'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { addUser, makeKey, setUp, startHarness, waitFor } from './helpers/harness.ts'
 import type { Browser, Harness } from './helpers/harness.ts'
+import { PNG } from './helpers/png.ts'
 import type { Script } from './helpers/scripted-agent.ts'
 
 let harness: Harness
@@ -263,6 +267,29 @@ describe('as JSON', () => {
     if (response.status === 200) expect((await answerOf(response)).text).toBe('still')
     else expect((await errorOf(response)).code).toBe('agent_unavailable')
   })
+})
+
+describe('with images', () => {
+  const upload = async (): Promise<string> => {
+    const headers = { authorization, 'content-type': 'image/png' }
+    const body = new Uint8Array(PNG)
+    const sent = await fetch(`${harness.service.url}/api/images`, { method: 'POST', headers, body })
+    return uploadedImage.parse(await sent.json()).id
+  }
+
+  test.each(['what is this?', ''])(
+    '“%s” is a message, and is answered again when its image is gone',
+    async (message) => {
+      const body = { message, images: [await upload()], requestId: 'k1' }
+      const first = await answerOf(await chat(body))
+      const stored = await harness.agent.store.readEvents(first.sessionId)
+      expect(JSON.stringify(stored)).toContain(PNG.toString('base64'))
+      await rm(join(harness.folder, 'uploads'), { recursive: true })
+      expect(await answerOf(await chat(body))).toEqual(first)
+      // Another submission needs it.
+      expect((await errorOf(await chat({ ...body, requestId: 'k2' }))).code).toBe('not_found')
+    },
+  )
 })
 
 describe('refusals', () => {

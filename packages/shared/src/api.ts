@@ -10,20 +10,26 @@ import { imageId, MAX_IMAGES } from './images.ts'
 import { MAX_MESSAGE_CHARS, sessionSummary } from './frames.ts'
 
 /** `POST /api/chat` */
-export const chatRequest = z.strictObject({
-  message: z.string().min(1).max(MAX_MESSAGE_CHARS),
-  /** Chosen by the caller; created for that user where it does not exist. */
-  sessionId: sessionId.optional(),
-  /** Default of an API key: `yolo`. */
-  mode: mode.optional(),
-  /** Of the session from now on: one of `Me.models`, by name, and one of its thought levels. */
-  ...modelChoice,
-  /** `stop`: the prompt ends with the first call that fails. Default `continue`. */
-  onError: onError.optional(),
-  requestId: requestId.optional(),
-  /** Ids of images that were sent before, by `POST /api/images`. */
-  images: z.array(imageId).max(MAX_IMAGES).optional(),
-})
+export const chatRequest = z
+  .strictObject({
+    /** May be empty where there are images. */
+    message: z.string().max(MAX_MESSAGE_CHARS),
+    /** Chosen by the caller; created for that user where it does not exist. */
+    sessionId: sessionId.optional(),
+    /** Default of an API key: `yolo`. */
+    mode: mode.optional(),
+    /** Of the session from now on: one of `Me.models`, by name, and one of its thought levels. */
+    ...modelChoice,
+    /** `stop`: the prompt ends with the first call that fails. Default `continue`. */
+    onError: onError.optional(),
+    requestId: requestId.optional(),
+    /** Ids of images that were sent before, by `POST /api/images`. */
+    images: z.array(imageId).max(MAX_IMAGES).optional(),
+  })
+  .refine(
+    ({ message, images = [] }) => message !== '' || images.length > 0,
+    'a message has words or an image',
+  )
 export type ChatRequest = z.infer<typeof chatRequest>
 
 export const toolResult = z.object({

@@ -1,7 +1,6 @@
 /** One browser's WebSocket: frames in and out, and the two ways a peer can misbehave (too large, too slow). */
 import { MAX_FRAME_BYTES } from '@sandlot/shared/frames'
 import type { ServerFrame } from '@sandlot/shared/frames'
-import { toErrorBody } from '@sandlot/shared/errors'
 import { WebSocket } from 'ws'
 import type { Caller } from '../caller.ts'
 import { Chat } from '../chat.ts'
@@ -62,7 +61,12 @@ export function serveChatSocket(socket: WebSocket, options: ChatSocketOptions): 
     socket.send(JSON.stringify(frame))
   }
   const { id, role, email } = caller.account
-  const chat = new Chat({ ...options, send, user: { id, role, email } })
+  const chat = new Chat({
+    ...options,
+    send,
+    user: { id, role, email },
+    beforePrompt: () => limits.prompt(id),
+  })
   const leave = sockets.add({ caller, send, close })
 
   const onText = async (text: string): Promise<void> => {
@@ -73,22 +77,6 @@ export function serveChatSocket(socket: WebSocket, options: ChatSocketOptions): 
     }
     metrics.frameIn(frame.type)
     if (frame.type === 'ai_chat_resume') metrics.resumed()
-    if (frame.type === 'ai_chat') {
-      try {
-        await limits.prompt(id)
-      } catch (error) {
-        const { code, message } = toErrorBody(error)
-        const { requestId, sessionId } = frame
-        send({
-          type: 'ai_chat_error',
-          requestId,
-          ...(sessionId === undefined ? {} : { sessionId }),
-          code,
-          message,
-        })
-        return
-      }
-    }
     await chat.handle(frame)
   }
 

@@ -40,6 +40,7 @@ import { instructionsParams } from '@sandlot/shared/instructions'
 import { secretsParams } from '@sandlot/shared/secrets'
 import { openSessionStore } from '@sandlot/storage/sessions/sqlite'
 import type { SessionStore } from '@sandlot/storage/sessions/store'
+import { InOrder } from '../../src/in-order.ts'
 import { WebSocketServer } from 'ws'
 import type { WebSocket } from 'ws'
 import { z } from 'zod'
@@ -100,6 +101,8 @@ export class ScriptedAgent {
   readonly #clients = new Set<AgentContext>()
   readonly #running = new Map<string, AbortController>()
   readonly #answers = new Map<string, (optionId: string) => void>()
+  /** As ai-agent does: what is asked of one session takes effect in the order in which it was asked. */
+  readonly #admitted = new InOrder(1000)
 
   private constructor(store: SessionStore, socketPath: string) {
     this.store = store
@@ -219,14 +222,18 @@ export class ScriptedAgent {
         return {}
       })
       .onRequest(on.session.setConfigOption, async ({ params }) => {
-        await this.#owned(withSandlot(userMeta, params._meta).user.id, params.sessionId)
-        this.received.push(`option ${params.sessionId} ${params.configId} ${String(params.value)}`)
+        const { user } = withSandlot(userMeta, params._meta)
+        await this.#admit(
+          user.id,
+          params.sessionId,
+          `option ${params.sessionId} ${params.configId} ${String(params.value)}`,
+        )
         return { configOptions: [] }
       })
       .onRequest(on.session.setMode, async ({ params }) => {
-        await this.#owned(withSandlot(userMeta, params._meta).user.id, params.sessionId)
+        const { user } = withSandlot(userMeta, params._meta)
         const currentModeId: Mode = mode.parse(params.modeId)
-        this.received.push(`mode ${params.sessionId} ${currentModeId}`)
+        await this.#admit(user.id, params.sessionId, `mode ${params.sessionId} ${currentModeId}`)
         await this.#settle(params.sessionId, {
           sessionUpdate: 'current_mode_update',
           currentModeId,
@@ -243,14 +250,15 @@ export class ScriptedAgent {
       })
       .onRequest(on.session.prompt, async ({ params, client }) => {
         const meta = withSandlot(promptMeta, params._meta)
-        await this.#owned(meta.user.id, params.sessionId)
         const text = params.prompt.flatMap((block) => (block.type === 'text' ? [block.text] : [])).join()
         const images = params.prompt.filter((block) => block.type === 'image')
-        this.received.push(`prompt ${params.sessionId} ${text}`)
+        if (text === '' && images.length === 0) throw refusal('bad_request', 'The message is empty.')
+        await this.#admit(meta.user.id, params.sessionId, `prompt ${params.sessionId} ${text}`)
         return this.#prompt(params.sessionId, { text, images }, meta, me() ?? client)
       })
-      .onNotification(on.session.cancel, ({ params }) => {
-        this.received.push(`cancel ${params.sessionId}`)
+      .onNotification(on.session.cancel, async ({ params }) => {
+        const { user } = withSandlot(userMeta, params._meta)
+        await this.#admit(user.id, params.sessionId, `cancel ${params.sessionId}`)
         this.#running.get(params.sessionId)?.abort()
       })
       .onRequest(EXT.cancelCall, cancelCallParams, async ({ params }) => {
@@ -412,6 +420,14 @@ export class ScriptedAgent {
     })
     this.#send(sessionId, end)
     return { stopReason, _meta: { sandlot: { promptId, reason } } }
+  }
+
+  /** Notes what came, when everything before it is noted. Throws `not_found`. */
+  async #admit(userId: string, sessionId: string, what: string): Promise<void> {
+    await this.#admitted.run(sessionId, async () => {
+      await this.#owned(userId, sessionId)
+      this.received.push(what)
+    })
   }
 
   async #owned(userId: string, sessionId: string): Promise<void> {
