@@ -28,7 +28,8 @@ export type UserRule = Omit<Rule, 'origin'>
 export interface RuleStore {
   /**
    * All of this user, also expired ones, in the order in which they were made. Without those whose prompt is not the one
-   * that runs, or whose session is gone.
+   * that runs, or whose session is gone. A damaged one that allows is left out: then there is only less that may be done.
+   * Rejects with `corrupt` when one is damaged that denies or asks, or that may.
    */
   list(userId: string): Promise<Rule[]>
   /** Rejects with `conflict` when the id exists, with `too_large` when there are `MAX_RULES`. */
@@ -37,7 +38,16 @@ export interface RuleStore {
   revoke(userId: string, id: string): Promise<boolean>
 }
 
-export function storedRules(db: Kysely<SessionsSchema>): RuleStore {
+/** `leftOut` hears of every damaged rule that is left out, once; must not throw. */
+export function storedRules(
+  db: Kysely<SessionsSchema>,
+  leftOut: (why: StorageError) => void = () => undefined,
+): RuleStore {
+  const told = new Set<string>()
+  const leaveOut = (why: StorageError, id: string): void => {
+    if (!told.has(id)) leftOut(why)
+    told.add(id)
+  }
   return {
     async list(userId) {
       const rows = await db
@@ -64,7 +74,14 @@ export function storedRules(db: Kysely<SessionsSchema>): RuleStore {
         .orderBy('created_at')
         .orderBy('id')
         .execute()
-      return rows.map(toRule)
+      return rows.flatMap((row) => {
+        const rule = toRule(row)
+        if (!(rule instanceof StorageError)) return rule
+        // Left out, it could be one that denies.
+        if (row.effect !== 'allow') throw rule
+        leaveOut(rule, row.id)
+        return []
+      })
     },
     async add(userId, rule) {
       await db.transaction().execute((trx) => insertRules(trx, userId, [rule]))
@@ -128,7 +145,8 @@ export async function endRules(
     .execute()
 }
 
-function toRule(row: Selectable<RulesTable>): Rule {
+/** The error when it is damaged. */
+function toRule(row: Selectable<RulesTable>): Rule | StorageError {
   try {
     return {
       id: row.id,
@@ -147,8 +165,8 @@ function toRule(row: Selectable<RulesTable>): Rule {
           }),
     }
   } catch (cause) {
-    // Left out, it could be one that denies.
-    throw new StorageError('corrupt', `The rule ${row.id} is damaged: ${messageOf(cause)}`, { cause })
+    const words = `The rule ${row.id} is damaged; revoke it and write it anew: ${messageOf(cause)}`
+    return new StorageError('corrupt', words, { cause })
   }
 }
 

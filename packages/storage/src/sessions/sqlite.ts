@@ -13,13 +13,17 @@ import { storedPeople } from './people.ts'
 import { storedSecrets } from './secrets.ts'
 import type { SessionReader, SessionStore } from './store.ts'
 import { sessionWrites } from './writes.ts'
+import type { StorageError } from '../storage-error.ts'
 import { withTypedFailures } from '../typed-failures.ts'
 
 /**
- * Open `sessions.db` for its one writing process (ai-agent), creating and migrating it.
+ * Open `sessions.db` for its one writing process (ai-agent), creating and migrating it. `leftOut`: as of `storedRules`.
  * Throws `StorageError`: cannot_open, locked, newer_schema, migration_failed.
  */
-export async function openSessionStore(path: string): Promise<SessionStore> {
+export async function openSessionStore(
+  path: string,
+  options: { leftOut?: (why: StorageError) => void } = {},
+): Promise<SessionStore> {
   const database = await openWriter<SessionsSchema>(path, sessionsMigrations)
   const { db } = database
   const checkpoints = await Checkpoints.start(db)
@@ -29,7 +33,7 @@ export async function openSessionStore(path: string): Promise<SessionStore> {
     ...sessionReads(db),
     ...sessionWrites(db, commits),
     ledger: withTypedFailures(path, storedLedger(db)),
-    rules: withTypedFailures(path, storedRules(db)),
+    rules: withTypedFailures(path, storedRules(db, options.leftOut)),
     secrets: withTypedFailures(path, storedSecrets(db)),
     instructions: withTypedFailures(path, storedInstructions(db)),
     people: withTypedFailures(path, storedPeople(db)),
