@@ -34,6 +34,11 @@ export function isInsideAddress(address: string): boolean {
   return isIP(address) === 6 ? inside6.check(address, 'ipv6') : inside4.check(address, 'ipv4')
 }
 
+/** Whether a URL's hostname is this machine, by its looks alone. */
+export function isThisMachine(hostname: string): boolean {
+  return hostname === 'localhost' || hostname === '[::1]' || /^127\.\d+\.\d+\.\d+$/.test(hostname)
+}
+
 /** Of a URL's hostname, by its looks alone: a name that resolves to an address inside is not seen here. */
 export function isInsideHost(hostname: string): boolean {
   const host = hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '')

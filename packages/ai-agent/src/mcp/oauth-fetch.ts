@@ -4,7 +4,7 @@
  */
 import type { FetchLike } from '@modelcontextprotocol/client'
 import { boundedFetch } from './bounded-fetch.ts'
-import { isInsideHost } from './inside-addresses.ts'
+import { isInsideHost, isThisMachine } from './inside-addresses.ts'
 import { AddressNotAllowed, publicFetch } from './public-fetch.ts'
 
 const MAX_BYTES = 1024 * 1024
@@ -25,14 +25,14 @@ export function oauthFetch({ named, toPublic, toNamed }: OAuthFetchOptions): Fet
   const everywhere = boundedFetch(MAX_BYTES, () => undefined, toNamed ?? fetch)
   const outside = boundedFetch(MAX_BYTES, () => undefined, toPublic ?? publicFetch())
   // A server on this machine is tried out here, with a sign-in that is here too.
-  const fromHere = hosts.some(isInsideHost)
+  const fromHere = hosts.every(isThisMachine)
   return async (address, init) => {
     const url = new URL(address)
     const timeout = AbortSignal.timeout(TIMEOUT_MS)
     const signal = init?.signal == null ? timeout : AbortSignal.any([init.signal, timeout])
     // A redirect could lead anywhere; the SDK follows those within the origin itself, each through here again.
     const request = { ...init, signal, redirect: 'manual' as const }
-    if (hosts.includes(url.hostname) || (fromHere && isInsideHost(url.hostname)))
+    if (hosts.includes(url.hostname) || (fromHere && isThisMachine(url.hostname)))
       return everywhere(address, request)
     try {
       if (url.protocol !== 'https:' || isInsideHost(url.hostname))

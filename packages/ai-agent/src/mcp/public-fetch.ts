@@ -30,16 +30,34 @@ export function publicFetch(
   resolve: Resolve = resolveAll,
   isRefused: (address: string) => boolean = isInsideAddress,
 ): FetchLike {
-  // Behind a proxy of the operator's it is the proxy that resolves names and decides where they may lead.
-  if (usesProxy(https.globalAgent)) return fetch
-  return (address, init) => request(new URL(address), init, publicLookup(resolve, isRefused))
+  const goesThroughProxy = proxyRule(https.globalAgent)
+  // What `request` throws is a rejection, as of any `fetch`.
+  return async (address, init) => {
+    const url = new URL(address)
+    // There it is the operator's proxy that resolves names and decides where they may lead.
+    if (goesThroughProxy(url)) return fetch(url, { ...init, redirect: 'manual' })
+    return request(url, init, publicLookup(resolve, isRefused))
+  }
 }
 
-/** Node says so only where it keeps what it was started with. */
-function usesProxy(agent: object): boolean {
+/**
+ * Whether `fetch` would certainly send a request for this URL to the operator's proxy, by what this process was started with
+ * (Node keeps it only where it heeds it). In doubt it would not: then we connect, and look.
+ */
+function proxyRule(agent: object): (url: URL) => boolean {
   const options = 'options' in agent ? (agent.options as { proxyEnv?: Record<string, string> }) : {}
   const env = options.proxyEnv ?? {}
-  return (env['https_proxy'] ?? env['HTTPS_PROXY'] ?? '') !== ''
+  // The small letters count where both are there, also when they say nothing.
+  const secure = env['https_proxy'] ?? env['HTTPS_PROXY'] ?? ''
+  const plain = env['http_proxy'] ?? env['HTTP_PROXY'] ?? ''
+  const direct = `${env['no_proxy'] ?? ''} ${env['NO_PROXY'] ?? ''}`
+    .toLowerCase()
+    .split(/[\s,]+/)
+    .filter((entry) => entry !== '')
+    // `*.corp`, `.corp` and `corp` are read differently by different programs: for us each is all that ends so, `*` is all.
+    .map((entry) => entry.replace(/:\d+$/, '').replace(/^\*?\.?/, ''))
+  return ({ protocol, hostname }) =>
+    (protocol === 'https:' ? secure : plain) !== '' && !direct.some((entry) => hostname.endsWith(entry))
 }
 
 function publicLookup(resolve: Resolve, isRefused: (address: string) => boolean): LookupFunction {
@@ -77,14 +95,23 @@ function request(url: URL, init: RequestInit = {}, lookup: LookupFunction): Prom
     },
     ...(signal == null ? {} : { signal }),
   })
-  asked.on('response', (answer) => resolve(responseOf(answer)))
-  asked.on('error', (error) => {
-    // As `fetch` fails, so that what stands above it need not know the difference.
-    const { cause } = error
-    reject(
-      error instanceof AddressNotAllowed ? error : new TypeError('fetch failed', { cause: cause ?? error }),
-    )
+  // As `fetch` fails, so that what stands above it need not know the difference.
+  const failed = (cause: unknown): void => reject(new TypeError('fetch failed', { cause }))
+  asked.on('response', (answer) => {
+    try {
+      resolve(responseOf(answer))
+    } catch (error) {
+      // A status or a text that the parser lets through and a `Response` cannot have. Nobody stands above a listener.
+      answer.destroy()
+      failed(error)
+    }
   })
+  asked.on('error', (error) => {
+    if (error instanceof AddressNotAllowed) reject(error)
+    else failed(error.cause ?? error)
+  })
+  // An answer that is none, like a change of protocol, ends the connection without any of the two.
+  asked.on('close', () => failed(new Error('the connection ended without an answer')))
   asked.end(text)
   return promise
 }

@@ -1,5 +1,7 @@
+import { execFile } from 'node:child_process'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, createServer as createTcpServer } from 'node:net'
+import { promisify } from 'node:util'
 import { describe, expect, test } from 'vitest'
 import { isInsideAddress } from '../../src/mcp/inside-addresses.ts'
 import { oauthFetch } from '../../src/mcp/oauth-fetch.ts'
@@ -44,6 +46,79 @@ describe('where a server may send our requests', () => {
       'http://login.corp:8080/token',
     ])
   })
+
+  test('from this machine to this machine, and not to what is inside besides', async () => {
+    const reached: string[] = []
+    const toNamed = async (url: string | URL): Promise<Response> => {
+      reached.push(String(url))
+      return new Response('{}')
+    }
+    const here = oauthFetch({ named: ['http://127.0.0.1:1/mcp'], toPublic: record, toNamed })
+    const inside = oauthFetch({ named: ['http://mcp.internal/mcp'], toPublic: record, toNamed })
+    await here('http://localhost:2/token')
+    for (const url of ['http://169.254.169.254/token', 'http://10.0.0.1/', 'http://login.internal/'])
+      for (const fetch of [here, inside]) await expect(fetch(url)).rejects.toThrow('which is not allowed')
+    await expect(inside('http://127.0.0.1:2/')).rejects.toThrow('which is not allowed')
+    expect(reached).toEqual(['http://localhost:2/token'])
+  })
+})
+
+test.each([
+  'HTTP/1.1 600 x',
+  'HTTP/1.1 999 x',
+  'HTTP/1.1 099 x',
+  'HTTP/1.1 101 x\r\nUpgrade: x\r\nConnection: upgrade',
+])(
+  'an answer that no `Response` can be (%j) is a failure of the request, and of nothing else',
+  async (head) => {
+    const server = createTcpServer((socket) => {
+      socket.on('error', () => undefined)
+      socket.on('data', () => socket.write(`${head}\r\n\r\n`))
+    }).listen(0, '127.0.0.1')
+    await new Promise((resolve) => server.once('listening', resolve))
+    const { port } = server.address() as AddressInfo
+    await expect(publicFetch()(`http://127.0.0.1:${port}/`)).rejects.toThrow('fetch failed')
+    const odd = publicFetch()('ftp://127.0.0.1/')
+    await expect(odd).rejects.toThrow('ftp:')
+    await new Promise((resolve) => server.close(resolve))
+  },
+)
+
+test('behind a proxy only what goes through it is not looked at here', async () => {
+  const through: string[] = []
+  const proxy = createServer().listen(0, '127.0.0.1')
+  proxy.on('connect', (request, socket) => {
+    through.push(request.url ?? '')
+    socket.end('HTTP/1.1 502 no\r\n\r\n')
+  })
+  await new Promise((resolve) => proxy.once('listening', resolve))
+  const asked = [
+    'https://far.example',
+    'http://far.example',
+    'https://a.corp',
+    'https://b.sub.corp',
+    'https://c.lan:8443',
+  ]
+  const script = `
+    const { publicFetch } = await import(${JSON.stringify(new URL('../../src/mcp/public-fetch.ts', import.meta.url).href)})
+    const looked = []
+    const fetch = publicFetch((name, told) => {
+      looked.push(name)
+      told(null, [{ address: '169.254.169.254', family: 4 }])
+    })
+    for (const url of ${JSON.stringify(asked)}) await fetch(url).catch(() => undefined)
+    console.log(JSON.stringify(looked))`
+  const env = {
+    PATH: process.env['PATH'],
+    NODE_USE_ENV_PROXY: '1',
+    HTTPS_PROXY: `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`,
+    NO_PROXY: '*.corp, c.lan:8443',
+  }
+  const options = ['--conditions=sandlot-source', '--input-type=module', '--eval', script]
+  const { stdout } = await promisify(execFile)(process.execPath, options, { env })
+  expect(JSON.parse(stdout)).toEqual(['far.example', 'a.corp', 'b.sub.corp', 'c.lan'])
+  expect(through).toEqual(['far.example:443'])
+  await new Promise((resolve) => proxy.close(resolve))
 })
 
 test('which addresses are inside', () => {
