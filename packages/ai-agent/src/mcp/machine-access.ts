@@ -74,7 +74,12 @@ export class MachineAccess implements ServerAccess {
     const wanted = joinScopes(challenge.scope)
     const before = this.#token?.scope
     if (wanted === undefined || includesScopes(before, wanted)) throw refused(wanted)
-    const { scope } = await this.#get({ ...challenge, scope: joinScopes(before, wanted) })
+    // Whoever is asking already may ask for something else, and may be refused it.
+    while (this.#getting !== undefined) {
+      await Promise.allSettled([this.#getting])
+      if (includesScopes(this.#token?.scope, wanted)) return 'again'
+    }
+    const { scope } = await this.#get({ ...challenge, scope: joinScopes(this.#token?.scope, wanted) })
     if (!includesScopes(scope, wanted)) throw refused(wanted)
     return 'again'
   }

@@ -49,6 +49,8 @@ export interface OAuthAccessOptions {
 
 /** A link to sign in is good for this long. */
 const LINK_MS = 600_000
+/** With less left it is not given to anybody again: signing in takes a while. */
+const LEFT_MS = 120_000
 /** Links that are good at the same time, each for what was wanted when it was made. */
 const MAX_LINKS = 4
 /** So often is a user asked for the same: also once after they said yes, because one can leave out boxes there. */
@@ -189,7 +191,10 @@ export class OAuthAccess implements ServerAccess {
   #link(challenge: Challenge): Promise<string> {
     return this.#queue.run(async () => {
       const alive = [...this.#flows.values()].filter(({ endsAt }) => this.#options.now() < endsAt)
-      const known = alive.findLast(({ scope }) => includesScopes(scope, challenge.scope))
+      const known = alive.findLast(
+        ({ scope, endsAt }) =>
+          this.#options.now() + LEFT_MS < endsAt && includesScopes(scope, challenge.scope),
+      )
       if (known !== undefined) return known.url
       const flow = await this.#begin(challenge, alive)
       this.#flows.set(flow.state, flow)

@@ -94,8 +94,9 @@ export class UserTokens {
     const refreshToken = known?.tokens.refresh_token
     if (refreshToken === undefined) return false
     const { authority, client } = await find()
-    // The server sends to another authority now. What the first one gave is not shown to it.
-    if (known?.issuer !== undefined && !sameIssuer(known.issuer, authority.issuer)) return false
+    // The server sends to another authority now, or to one of which nobody knows whether it is another: what the first one
+    // gave is not shown to it.
+    if (known?.issuer === undefined || !sameIssuer(known.issuer, authority.issuer)) return false
     try {
       const tokens = await refreshAuthorization(authority.url, {
         ...(authority.metadata === undefined ? {} : { metadata: authority.metadata }),
@@ -106,7 +107,7 @@ export class UserTokens {
       })
       // Somebody who signed in meanwhile has better ones.
       if ((await this.#read())?.tokens.refresh_token === refreshToken)
-        await this.save(tokens, authority.issuer, known?.tokens.scope)
+        await this.save(tokens, authority.issuer, known.tokens.scope)
       return true
     } catch (error) {
       if (error instanceof OAuthError && OVER.includes(error.code)) {

@@ -256,6 +256,18 @@ describe.concurrent('a server to which the deployment itself signs in', () => {
     expect(JSON.stringify(bench.logged)).not.toContain(SECRET)
   })
 
+  test('two calls that want different things at the same moment both get them', async () => {
+    await using server = await startOAuthServer()
+    server.clients.set('ours', SECRET)
+    const servers = machine(server.url)
+    await using bench = openMcpBench({ cal: { ...servers['cal'], readOnly: ['look', 'other'] } })
+    const batch = batchOf(await bench.tools(ADA))
+    server.needs = (tool) => `to-${tool}`
+    const outcomes = await batch.run(['look', 'other'].map((name) => ({ id: name, name, args: {} })))
+    expect(outcomes.map(({ status }) => status)).toEqual(['completed', 'completed'])
+    expect(server.tokenRequests.map(({ form }) => form.get('scope')?.split(' ').length)).toEqual([1, 2, 3])
+  })
+
   test('that does not know us says so, and whoever asks for what is not given gets a reason', async () => {
     await using server = await startOAuthServer()
     await using bench = openMcpBench(machine(server.url))

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { OAuthAccess } from '../../src/mcp/oauth-access.ts'
 import { batchOf, openMcpBench } from './mcp-bench.ts'
 import { ADA, linkOf } from './oauth-bench.ts'
 import { startOAuthServer } from './oauth-server.ts'
@@ -73,6 +74,42 @@ describe('a server that wants the user to sign in', () => {
     const outcome = await batch.call('look', {})
     expect(outcome).toMatchObject({ status: 'failed', reason: 'needs_auth' })
     expect(linkOf(outcome)).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/authorize\?/)
+  })
+
+  test('tokens of which nobody wrote down who gave them are not renewed: one signs in again', async () => {
+    await using server = await startOAuthServer()
+    await using bench = openMcpBench({ cal: { url: server.url, auth: { type: 'oauth' } } })
+    const link = linkOf(await batchOf(await bench.tools(ADA)).call('connect_cal', {}))
+    await bench.mcp.finishSignIn(ADA, server.agree(link))
+    const batch = batchOf(await bench.tools(ADA))
+    server.valid.clear()
+    for (const [name, value] of bench.secrets)
+      if (name.endsWith('.tokens')) bench.secrets.set(name, value.replace(/"issuer":"[^"]+",/, ''))
+    expect(await batch.call('look', {})).toMatchObject({ status: 'failed', reason: 'needs_auth' })
+    expect(server.refreshes).toBe(0)
+  })
+
+  test('a link that is about to end is not given out again', async () => {
+    await using server = await startOAuthServer()
+    let now = 0
+    const access = new OAuthAccess({
+      userId: ADA,
+      server: 'cal',
+      url: server.url,
+      redirectUrl: 'http://localhost:8002/oauth/mcp',
+      documentUrl: undefined,
+      own: undefined,
+      issuer: undefined,
+      scope: undefined,
+      secrets: { get: async () => undefined, set: async () => undefined },
+      fetch,
+      now: () => now,
+    })
+    const first = await access.signInUrl()
+    now = 470_000
+    expect(await access.signInUrl()).toBe(first)
+    now = 490_000
+    expect(await access.signInUrl()).not.toBe(first)
   })
 
   test('somebody who says no is told so', async () => {
