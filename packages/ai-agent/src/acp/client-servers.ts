@@ -13,6 +13,7 @@ import { withoutSecrets } from '../secrets/call-secrets.ts'
 import type { Session } from '../session.ts'
 import { type ToolRegistry, createRegistry } from '../tools/registry.ts'
 import type { Tool, ToolOutcome } from '../tools/tool.ts'
+import { secretsOf } from './client-secrets.ts'
 
 export interface ClientServersParts {
   mcp: Pick<Mcp, 'bring' | 'leaveSession' | 'toolsOf' | 'standing' | 'states'>
@@ -21,8 +22,8 @@ export interface ClientServersParts {
    * environment, and they run there. Absent: they run in the user's sandbox.
    */
   beside?: Readonly<Record<string, string>>
-  /** Hears every value that the log must not show. */
-  hide: (secret: string) => void
+  /** Hears every value that the log must not show, and of which session. */
+  hide: (secret: string, sessionId: string) => void
 }
 
 /** The client that names them. */
@@ -48,11 +49,9 @@ interface Held {
 
 /** Bytes of all that a client says about its servers. */
 const MAX_BYTES = 256 * 1024
+/** Values to hide: every word that comes back is compared with each. */
+const MAX_SECRETS = 100
 const SHOWN_NAME = 80
-/** Shorter values are in too many ordinary words. */
-const SECRET_CHARS = 6
-/** Variables whose values nobody else may see. Others are as often a folder or a word, which results may name. */
-const SECRET_NAME = /key|token|secret|passw|pwd|auth|cred|cookie|signature|dsn|database_url|connection/i
 
 export class ClientServers {
   readonly #parts: ClientServersParts
@@ -71,7 +70,12 @@ export class ClientServers {
     if (Buffer.byteLength(JSON.stringify(servers)) > MAX_BYTES)
       throw new SandlotError('too_large', `mcpServers may have ${MAX_BYTES} bytes; name fewer servers.`)
     const secrets = [...new Set(servers.flatMap(secretsOf))]
-    for (const secret of secrets) hide(secret)
+    if (secrets.length > MAX_SECRETS)
+      throw new SandlotError(
+        'too_large',
+        `mcpServers may have ${MAX_SECRETS} secrets together (values of headers and variables that look like one), not ${secrets.length}; name fewer servers.`,
+      )
+    for (const secret of secrets) hide(secret, session.id)
     this.#held.get(session.id)?.over.abort()
     this.#held.delete(session.id)
     const usable = servers.filter((server) => !isSse(server))
@@ -79,6 +83,8 @@ export class ClientServers {
       session.userId,
       session.id,
       usable.map((server) => this.#described(server, session)),
+      // A call of the prompt that runs may be with one of those before.
+      () => session.settled(),
     )
     const names = new Map(brought.flatMap((one) => ('as' in one ? [[one.as, one.name] as const] : [])))
     if (names.size > 0) this.#hold(session, { names, bringer, secrets })
@@ -103,8 +109,9 @@ export class ClientServers {
     const held = this.#held.get(id)
     const states = await this.#parts.mcp.states(userId, signal, id)
     if (held === undefined) return states
-    const scrub = makeScrubber(held.secrets)
-    return states.map(({ why, ...state }) => (why === undefined ? state : { ...state, why: scrub(why) }))
+    return states.map(({ why, ...state }) =>
+      why === undefined ? state : { ...state, why: hidden(why, held.secrets) },
+    )
   }
 
   /** This user's session is closed or deleted: its servers end. Never rejects. */
@@ -128,7 +135,9 @@ export class ClientServers {
     this.#held.set(session.id, held)
     const { closed } = about.bringer
     const gone = (): void => void this.#outlive(session, held)
-    closed.addEventListener('abort', gone, { once: true, signal: held.over.signal })
+    // One that has left while its session was loaded does not leave again.
+    if (closed.aborted) gone()
+    else closed.addEventListener('abort', gone, { once: true, signal: held.over.signal })
   }
 
   /** Its client is gone: what runs may finish with them. Never rejects. */
@@ -145,7 +154,7 @@ export class ClientServers {
     const { beside } = this.#parts
     if (beside === undefined) return { name, command, args, env, where: 'sandbox' }
     const folder = isFolder(cwd) ? { cwd } : {}
-    return { name, command, args, env: { ...beside, ...env }, ...folder, where: 'deployment' }
+    return { name, command, args, env, around: beside, ...folder, where: 'deployment' }
   }
 }
 
@@ -157,38 +166,26 @@ function record(pairs: readonly { name: string; value: string }[]): Record<strin
   return Object.fromEntries(pairs.map(({ name, value }) => [name, value]))
 }
 
-/** A header is often a word like `Bearer` and the secret: each is hidden, together and alone. */
-function secretsOf(server: McpServer): string[] {
-  if ('url' in server)
-    return server.headers
-      .flatMap(({ value }) => [value, ...value.split(' ')])
-      .filter((value) => value.length >= SECRET_CHARS && !/^(bearer|basic|token)$/i.test(value))
-  return server.env
-    .filter(
-      ({ name, value }) => value.length >= SECRET_CHARS && (SECRET_NAME.test(name) || isLikeSecret(value)),
-    )
-    .map(({ value }) => value)
-}
-
-function isLikeSecret(value: string): boolean {
-  return /^[\w+/=.~-]{20,}$/.test(value) && /\d/.test(value) && !value.startsWith('/')
-}
-
 function isFolder(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true
 }
 
 function tell({ names, said, bringer, secrets }: Held, states: readonly ServerStanding[]): void {
-  const scrub = makeScrubber(secrets)
   for (const state of states) {
     const name = names.get(state.name)
     if (name === undefined) continue
-    const words = scrub(wordsFor(name, state))
+    const words = hidden(wordsFor(name, state), secrets)
     if (words !== '' && words !== said.get(name)) bringer.say(words)
     if (words === '' && said.has(name)) bringer.say(`The MCP server ${shown(name)} can be used again.`)
     if (words === '') said.delete(name)
     else said.set(name, words)
   }
+}
+
+const looksSecret = makeScrubber([])
+
+function hidden(text: string, secrets: readonly string[]): string {
+  return looksSecret(withoutSecrets(text, secrets))
 }
 
 function wordsFor(name: string, { state, why, problems }: ServerStanding): string {

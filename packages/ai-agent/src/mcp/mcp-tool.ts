@@ -31,7 +31,7 @@ const TITLE_CHARS = 120
 
 /** `name`: what the model calls it. */
 export function mcpTool(server: McpServer, definition: ToolDefinition, name: string): Tool {
-  const { config } = server.spec
+  const { config, ruledAs } = server.spec
   const settings = config.toolSettings[definition.name] ?? {}
   const readOnly =
     config.readOnly === 'as-announced'
@@ -44,6 +44,7 @@ export function mcpTool(server: McpServer, definition: ToolDefinition, name: str
   return {
     id: toolId({ server: server.name, tool: definition.name }),
     name,
+    ...(ruledAs === undefined ? {} : { ruledAs: toolId({ server: ruledAs, tool: definition.name }) }),
     description: definition.description,
     kind: 'other',
     input: inputOf(definition),

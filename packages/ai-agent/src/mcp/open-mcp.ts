@@ -41,10 +41,15 @@ export interface Mcp {
   standing(userId: string, sessionId: string): ServerStanding[]
   /**
    * Connect the servers that a client brought for a session: from its next prompt on it has their tools, beside the
-   * deployment's, in place of what it brought before. Answers for each what it is called here, or why it cannot be used;
-   * whether it can be reached shows with the prompt (`states`). Never throws.
+   * deployment's, in place of what it brought before, which ends when `unused` resolves. Answers for each what it is called
+   * here, or why it cannot be used; whether it can be reached shows with the prompt (`states`). Never throws.
    */
-  bring(userId: string, sessionId: string, servers: readonly BroughtServer[]): Brought[]
+  bring(
+    userId: string,
+    sessionId: string,
+    servers: readonly BroughtServer[],
+    unused?: () => Promise<void>,
+  ): Brought[]
   /** The session is closed or deleted: end what it brought. Never rejects. */
   leaveSession(sessionId: string): Promise<void>
   /** A user is back from an authorization server. Never rejects. */
@@ -93,7 +98,7 @@ export function openMcp(options: OpenMcpOptions): Mcp {
             ? []
             : [{ name, state: last.state, problems, ...('why' in last ? { why: last.why } : {}) }],
         ),
-    bring: (userId, sessionId, brought) => sessions.bring(userId, sessionId, brought),
+    bring: (...brought) => sessions.bring(...brought),
     leaveSession: (sessionId) => sessions.leave(sessionId),
     finishSignIn: (userId, answer) => signIns.finish(userId, answer),
     async close() {

@@ -9,6 +9,8 @@ interface Common {
   perUser: boolean
   /** Tells its folder and its processes from those of every other server: its name, or that of its session before it. */
   place: string
+  /** In place of its name in the rules that allow its tools. */
+  ruledAs?: string
 }
 
 export interface StdioSpec extends Common {
@@ -63,8 +65,12 @@ export function readServerSpecs(
 }
 
 /** One that a client brought for a session: nothing is put into its texts, and it is that session's alone. */
-export function broughtSpec(name: string, config: McpServerConfig, place: string): ServerSpec {
-  return { ...specOf(name, config, (text) => [text]), perUser: true, place }
+export function broughtSpec(
+  name: string,
+  config: McpServerConfig,
+  own: { place: string; ruledAs: string },
+): ServerSpec {
+  return { ...specOf(name, config, (text) => [text]), perUser: true, ...own }
 }
 
 function specOf(

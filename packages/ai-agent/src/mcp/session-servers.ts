@@ -2,6 +2,7 @@
  * Servers that a client (an editor) brings for one session, beside those of the deployment. They work for the session's
  * user in that session only, are started by its next prompt, and are gone when the session is left or the agent ends.
  */
+import { createHash } from 'node:crypto'
 import { type McpServerConfig, mcpServersSection } from './mcp-config.ts'
 import type { McpServer } from './server.ts'
 import { type ServerSpec, broughtSpec } from './server-spec.ts'
@@ -13,6 +14,8 @@ export type BroughtServer =
       command: string
       args: readonly string[]
       env: Readonly<Record<string, string>>
+      /** What every program there gets of its environment; `env` goes before. */
+      around?: Readonly<Record<string, string>>
       /** Absolute; in a sandbox also relative to the workspace. */
       cwd?: string
       /** `deployment` runs it as the agent's own user: only for a client that could do that itself. */
@@ -34,6 +37,8 @@ const MAX_SERVERS = 32
 /** Sessions whose servers are remembered; the one that was left longest ago has to bring them again. */
 const MAX_SESSIONS = 1_000
 const NAME_CHARS = 40
+/** 96 bits. */
+const DIGEST_CHARS = 16
 
 interface Held {
   userId: string
@@ -47,20 +52,29 @@ export class SessionServers {
   readonly #parts: SessionServersParts
   /** In the order of their last use. */
   readonly #held = new Map<string, Held>()
+  /** Whose place others have taken, while calls of theirs may still run. */
+  readonly #leaving = new Set<McpServer>()
 
   constructor(parts: SessionServersParts) {
     this.#parts = parts
   }
 
   /**
-   * From the next prompt on the session has these, in place of those it had. Nothing is started; bringing the same again
-   * (an editor that reconnects) ends nothing either. Never throws: what is wrong with one is its `problem`.
+   * From the next prompt on the session has these, in place of those it had, which end when `unused` resolves (it never
+   * rejects). Nothing is started; bringing the same again (an editor that reconnects) ends nothing either. Never throws: what
+   * is wrong with one is its `problem`.
    */
-  bring(userId: string, sessionId: string, servers: readonly BroughtServer[]): Brought[] {
+  bring(
+    userId: string,
+    sessionId: string,
+    servers: readonly BroughtServer[],
+    unused: () => Promise<void> = () => Promise.resolve(),
+  ): Brought[] {
     const as = JSON.stringify(servers)
     const before = this.#held.get(sessionId)
     if (before?.as === as && before.userId === userId) return before.brought
-    void this.leave(sessionId)
+    this.#held.delete(sessionId)
+    void this.#retire(before?.servers ?? [], unused)
     if (servers.length === 0) return []
     const taken = new Set(this.#parts.reserved.map(folded))
     const read = servers.map((server, index) => this.#read(server, index, sessionId, taken))
@@ -90,24 +104,68 @@ export class SessionServers {
 
   /** End all of them. Never rejects. */
   async close(): Promise<void> {
-    await Promise.all([...this.#held.keys()].map((sessionId) => this.leave(sessionId)))
+    const leaving = [...this.#leaving].map((server) => server.close())
+    await Promise.all([...leaving, ...[...this.#held.keys()].map((sessionId) => this.leave(sessionId))])
+  }
+
+  /** Never rejects. */
+  async #retire(servers: readonly McpServer[], unused: () => Promise<void>): Promise<void> {
+    for (const server of servers) this.#leaving.add(server)
+    await unused()
+    await Promise.all(servers.map((server) => server.close()))
+    for (const server of servers) this.#leaving.delete(server)
   }
 
   #read(
-    { name, ...server }: BroughtServer,
+    server: BroughtServer,
     index: number,
     sessionId: string,
     taken: Set<string>,
   ): { name: string; spec: ServerSpec } | { name: string; problem: string } {
+    const { name } = server
     if (index >= MAX_SERVERS) return { name, problem: `a session has at most ${MAX_SERVERS} servers` }
     const as = freeName(name, taken)
-    const read = mcpServersSection.safeParse({ [as]: server })
+    const read = mcpServersSection.safeParse({ [as]: configured(server) })
     const config: McpServerConfig | undefined = read.data?.[as]
     if (config === undefined)
       return { name, problem: read.error?.issues.map(({ message }) => message).join('; ') ?? '' }
     taken.add(folded(as))
-    return { name, spec: broughtSpec(as, config, `sessions/${sessionId}/${as}`) }
+    const place = this.#freePlace(`sessions/${sessionId}/${as}`)
+    return { name, spec: broughtSpec(as, config, { place, ruledAs: `${as}@${digest(server)}` }) }
   }
+
+  /** Starting a server ends what is left of one at its place: not what still works there. */
+  #freePlace(wanted: string): string {
+    const used = new Set([...this.#leaving].map(({ spec }) => spec.place))
+    let place = wanted
+    for (let number = 2; used.has(place); number++) place = `${wanted}~${number}`
+    return place
+  }
+}
+
+/**
+ * What answers about its tools are remembered for: another program or address under the same name is asked about anew. Of a
+ * program all that its client says, of an address the address.
+ */
+function digest(server: BroughtServer): string {
+  const about =
+    'url' in server
+      ? [server.url]
+      : [
+          server.command,
+          server.args,
+          Object.entries(server.env).toSorted(([a], [b]) => (a < b ? -1 : 1)),
+          server.cwd,
+          server.where,
+        ]
+  return createHash('sha256').update(JSON.stringify(about)).digest('base64url').slice(0, DIGEST_CHARS)
+}
+
+/** As the configuration would describe it. */
+function configured(server: BroughtServer): object {
+  if ('url' in server) return { url: server.url, headers: server.headers }
+  const { command, args, env, around, cwd, where } = server
+  return { command, args, env: { ...around, ...env }, ...(cwd === undefined ? {} : { cwd }), where }
 }
 
 /** A legal name, and nobody else's. */

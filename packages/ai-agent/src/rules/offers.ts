@@ -63,7 +63,7 @@ function isOrders({ subject }: Part): boolean {
 /** This very call; undefined when it cannot be shown whole. */
 function exactly(request: CallRequest, open: readonly Part[]): RuleMatch[] | undefined {
   const [ask] = request.asks
-  if (ask === undefined) return [{ tool: request.tool }]
+  if (ask === undefined) return [{ tool: request.ruledAs ?? request.tool }]
   if (request.asks.length > 1) return undefined
   switch (ask.kind) {
     case 'shell': {

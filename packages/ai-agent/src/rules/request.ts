@@ -19,6 +19,8 @@ export type RuleRequest =
 export interface CallRequest {
   /** The tool's id. */
   tool: string
+  /** What rules that allow call it, where that is not its id (`Tool.ruledAs`). */
+  ruledAs?: string
   kind: ToolKind
   /** The tool says of itself that it changes nothing. */
   readOnly: boolean
@@ -28,6 +30,7 @@ export interface CallRequest {
 
 /** What a call asks; its arguments have been checked. */
 export function callRequest({ tool, args }: Pick<ToolCall, 'tool' | 'args'>): CallRequest {
-  const { id, kind, readOnly } = tool
-  return { tool: id, kind, readOnly, asks: tool.requests?.(args) ?? [] }
+  const { id, ruledAs, kind, readOnly } = tool
+  const asks = tool.requests?.(args) ?? []
+  return { tool: id, ...(ruledAs === undefined ? {} : { ruledAs }), kind, readOnly, asks }
 }

@@ -206,6 +206,8 @@ export type Policy = (next: Execute) => Execute
 export interface Tool<Input extends z.ZodObject = z.ZodObject> {
   /** `name` for built-ins, `server::tool` for MCP. */
   id: string
+  /** In place of the id in rules that allow: where the id may be another program's next time. Those that deny or ask know both. */
+  ruledAs?: string
   /** The name the model uses: `[A-Za-z0-9_-]{1,64}`. */
   name: string
   description: string

@@ -31,7 +31,8 @@ async function editor(
   options: { servers?: Record<string, object>; rules?: object; inSandbox?: true } = {},
 ): Promise<Editor> {
   const bench = await AgentBench.start(script)
-  const { deployment } = ruleSettings(rulesSection.parse(options.rules ?? {}))
+  const rules = rulesSection.parse(options.rules ?? {})
+  const { deployment } = ruleSettings(rules)
   const mcp = openMcpBench(options.servers ?? {}, {
     broughtFetch: () => guardedFetch(async (host, port) => hostRefusal(deployment, host, port)),
   })
@@ -41,7 +42,7 @@ async function editor(
     hide: (secret) => void hidden.push(secret),
     ...(options.inSandbox ? {} : { beside: { PATH: process.env['PATH'] ?? '' } }),
   })
-  const core = await bench.core({ parts: { tools: (...asked) => servers.toolsOf(...asked) } })
+  const core = await bench.core({ rules, parts: { tools: (...asked) => servers.toolsOf(...asked) } })
   return {
     bench,
     core,
@@ -253,20 +254,100 @@ describe('MCP servers of an editor', () => {
     await using its = await editor(script)
     await using one = await its.client()
     const env = { API_TOKEN: 'hunter2-hunter2', ID: 'AKx81LmnoPq29vTzW0aB', FOLDER: '/srv/data/of/ada/2026' }
-    const mcpServers = [program('mine', env), http('web', web.url, { Authorization: 'Bearer wally-wally' })]
+    const mcpServers = [
+      program('mine', env, { args: [SCRIPT, '--pin', 'nobody', '--api-key', 'k3y-77'] }),
+      http('web', web.url, { Authorization: 'Bearer wally7', Accept: 'application/json' }),
+    ]
     const sessionId = await newSession(one, { cwd: '/workspace', mcpServers })
     await yolo(one, sessionId)
     await prompt(one, sessionId)
     const { log } = await its.core.manager.get('local', sessionId)
     const told = [...log, ...one.updates, ...its.bench.provider.requests.slice(1, 2)]
     const everything = JSON.stringify(told.filter((part) => !JSON.stringify(part).includes('again: ')))
-    for (const secret of ['hunter2-hunter2', 'AKx81LmnoPq29vTzW0aB', 'wally-wally']) {
+    for (const secret of ['hunter2-hunter2', 'AKx81LmnoPq29vTzW0aB', 'wally7', 'k3y-77']) {
       expect(everything).not.toContain(secret)
       expect(its.hidden).toContain(secret)
     }
     expect(said(one, sessionId)).toContain('“web” cannot be used: it answered 403: nobody knows [hidden]')
     // A folder is no secret.
     expect(everything).toContain('/srv/data/of/ada/2026')
+  })
+
+  test('what is allowed for good, or for a session, is not allowed to another program of that name', async () => {
+    for (const optionId of ['allow_session', 'allow_always_exact']) {
+      await using its = await editor(
+        Array.from({ length: 4 }, () => [call('say', { text: 'x' }), textAnswer('done')]).flat(),
+      )
+      const asked: string[] = []
+      await using one = await connect(its.core, {
+        ...FOREIGN,
+        parts: { clientServers: its.servers },
+        permission: async ({ options }) => {
+          asked.push(sessionId)
+          expect(options.map((option) => option.optionId)).toContain(optionId)
+          return { outcome: { outcome: 'selected', optionId } }
+        },
+      })
+      const [first, other] = [program('fs'), program('fs', {}, { args: [SCRIPT, 'of-another-project'] })]
+      let sessionId = await newSession(one, { cwd: CWD, mcpServers: [first] })
+      await prompt(one, sessionId)
+      expect(asked).toHaveLength(1)
+      await prompt(one, sessionId)
+      expect(asked).toHaveLength(1)
+      if (optionId === 'allow_session')
+        await one.request(methods.agent.session.load, { sessionId, cwd: CWD, mcpServers: [other] })
+      else sessionId = await newSession(one, { cwd: CWD, mcpServers: [other] })
+      await prompt(one, sessionId)
+      expect(asked).toHaveLength(2)
+    }
+  })
+
+  test('a rule that allows has to mean the program, one that denies only its name', async () => {
+    const rules = { allow: [{ tool: 'fs::*' }], deny: [{ tool: 'bad::*' }] }
+    const both = toolCalls(['fs_say', 'bad_say'].map((name) => ({ id: name, name, args: { text: 'x' } })))
+    await using its = await editor([both, textAnswer('done')], { rules })
+    const asked: string[] = []
+    await using one = await connect(its.core, {
+      ...FOREIGN,
+      parts: { clientServers: its.servers },
+      permission: async ({ toolCall }) => {
+        asked.push(toolCall.toolCallId)
+        return { outcome: { outcome: 'selected', optionId: 'reject_once' } }
+      },
+    })
+    const mcpServers = [program('fs'), program('bad')]
+    const sessionId = await newSession(one, { cwd: CWD, mcpServers })
+    await prompt(one, sessionId)
+    const { log } = await its.core.manager.get('local', sessionId)
+    expect(outcomes(log)).toEqual({ fs_say: ['failed denied'], bad_say: ['failed denied'] })
+    expect(asked).toHaveLength(1)
+    expect(asked[0]).toContain('fs_say')
+  })
+
+  test('a call that runs is not cut when another window names others for its session', async () => {
+    const script = [call('progress', { steps: 20, everyMs: 20 }), textAnswer('done')]
+    await using its = await editor(script)
+    await using one = await its.client()
+    const sessionId = await newSession(one, { cwd: CWD, mcpServers: [program('mine')] })
+    await yolo(one, sessionId)
+    const over = prompt(one, sessionId)
+    await until(() => JSON.stringify(one.updates).includes('in_progress'))
+    await using two = await its.client()
+    await two.request(methods.agent.session.load, { sessionId, cwd: CWD, mcpServers: [] })
+    await over
+    const { log } = await its.core.manager.get('local', sessionId)
+    expect(outcomes(log)).toEqual({ c_progress: ['completed'] })
+  })
+
+  test('of a client that has left while its session was loaded, they end', async () => {
+    await using its = await editor([])
+    await using one = await its.client()
+    const sessionId = await newSession(one, { cwd: CWD })
+    const session = await its.core.manager.get('local', sessionId)
+    const mine = { name: 'mine', command: 'node', args: [SCRIPT], env: [] }
+    its.servers.bring(session, [mine], { closed: AbortSignal.abort(), say: () => undefined })
+    const signal = new AbortController().signal
+    await until(async () => (await its.servers.toolsOf('local', signal, sessionId)).listTools().length === 0)
   })
 
   test('end with the session, and when their client is gone and nothing runs any more', async () => {
@@ -318,6 +399,9 @@ describe('MCP servers of an editor', () => {
     const forbidden = newSession(ours, { ...by(ADA), mcpServers: [program('mine')] })
     await expect(forbidden).rejects.toMatchObject({ data: { code: 'forbidden' } })
     await using one = await its.client()
+    const many = Object.fromEntries(Array.from({ length: 101 }, (_, n) => [`KEY_${n}`, `value-${n}`]))
+    const secretive = newSession(one, { cwd: CWD, mcpServers: [program('mine', many)] })
+    await expect(secretive).rejects.toMatchObject({ data: { code: 'too_large' } })
     const large = newSession(one, { cwd: CWD, mcpServers: [program('mine', { X: 'x'.repeat(300_000) })] })
     await expect(large).rejects.toMatchObject({ data: { code: 'too_large' } })
     const answer = await one.request(methods.agent.initialize, { protocolVersion: 1, clientCapabilities: {} })

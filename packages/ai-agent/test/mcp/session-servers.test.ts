@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { BroughtServer } from '../../src/mcp/session-servers.ts'
 import { startHttpServer } from './http-server.ts'
-import { SCRIPT, batchOf, isAlive, openMcpBench, scripted } from './mcp-bench.ts'
+import { SCRIPT, batchOf, isAlive, openMcpBench, scripted, until } from './mcp-bench.ts'
 
 const ADA = 'u_ada'
 const patience = new AbortController().signal
@@ -68,6 +68,25 @@ describe.concurrent('servers that an editor brings for a session', () => {
     bench.mcp.bring(ADA, 's_1', [script('b')])
     const tools = await bench.mcp.toolsOf(ADA, patience, 's_1')
     expect([tools.has('a::say'), tools.has('b::say')]).toEqual([false, true])
+  })
+
+  test('those whose place others take end when nothing uses them any more, and at the latest with the agent', async () => {
+    await using bench = openMcpBench({})
+    const child = async (): Promise<number> => {
+      const batch = batchOf(await bench.mcp.toolsOf(ADA, patience, 's_1'))
+      return (JSON.parse((await batch.call('child', {})).forModel) as number[])[0] ?? 0
+    }
+    bench.mcp.bring(ADA, 's_1', [script('a')])
+    const [unused, first] = [Promise.withResolvers<void>(), await child()]
+    bench.mcp.bring(ADA, 's_1', [script('a', { NEW: '1' })], () => unused.promise)
+    const second = await child()
+    expect([isAlive(first), second === first]).toEqual([true, false])
+    unused.resolve()
+    await until(() => !isAlive(first))
+    bench.mcp.bring(ADA, 's_1', [], () => new Promise(() => undefined))
+    expect(isAlive(second)).toBe(true)
+    await bench.mcp.close()
+    expect(isAlive(second)).toBe(false)
   })
 
   test('one that cannot be started has no tools and says why; the others are there', async () => {
