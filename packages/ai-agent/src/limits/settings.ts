@@ -46,10 +46,12 @@ export interface PromptLimits {
   budgets: Budgets
 }
 
+type Written = z.output<typeof personLimits>
+
 export interface LimitSettings {
   everybody: PromptLimits
-  /** By user id or e-mail address. */
-  users: ReadonlyMap<string, PromptLimits>
+  /** As they were written: for everybody, and by user id or e-mail address. */
+  written: { everybody: Written; users: ReadonlyMap<string, Written> }
 }
 
 export function readBudgets(
@@ -65,22 +67,21 @@ export function readBudgets(
     tokensPerDay: read.SANDLOT_MAX_TOKENS_PER_DAY,
     costPerDay: read.SANDLOT_MAX_COST_PER_DAY,
   }
-  const users = Object.entries(section?.users ?? {}).map(
-    ([userId, own]) => [userId, promptLimits({ ...all, ...own })] as const,
-  )
-  return { everybody: promptLimits(all), users: new Map(users) }
+  const users = new Map(Object.entries(section?.users ?? {}))
+  return { everybody: promptLimits(all), written: { everybody: all, users } }
 }
 
-/** What holds for one person: what stands under the id, else under the address, else everybody's. */
+/** What holds for one person, each limit by itself: what stands under the id, else under the address, else everybody's. */
 export function limitsFor(
-  { users, everybody }: LimitSettings,
+  { written: { everybody, users } }: LimitSettings,
   userId: string,
   email: string | undefined,
 ): PromptLimits {
-  return users.get(userId) ?? (email === undefined ? undefined : users.get(email)) ?? everybody
+  const byAddress = email === undefined ? undefined : users.get(email)
+  return promptLimits({ ...everybody, ...byAddress, ...users.get(userId) })
 }
 
-function promptLimits(set: z.output<typeof personLimits>): PromptLimits {
+function promptLimits(set: Written): PromptLimits {
   const limit = (name: keyof Budgets, value: number | undefined): Partial<Budgets> =>
     value === undefined || value === 0 ? {} : { [name]: value }
   return {
@@ -97,8 +98,6 @@ function promptLimits(set: z.output<typeof personLimits>): PromptLimits {
 }
 
 /** True when anybody has a limit in dollars, which means nothing for a model without a price. */
-export function limitsCost({ everybody, users }: LimitSettings): boolean {
-  return [everybody, ...users.values()].some(
-    ({ budgets }) => budgets.cost !== undefined || budgets.costPerDay !== undefined,
-  )
+export function limitsCost({ written: { everybody, users } }: LimitSettings): boolean {
+  return [everybody, ...users.values()].some(({ cost = 0, costPerDay = 0 }) => cost > 0 || costPerDay > 0)
 }

@@ -24,12 +24,11 @@ export function offeredTools(userId: string, tools: readonly Tool[], settings: O
     const listed = id.includes('::') || builtinTools === 'all' || builtinTools.includes(name)
     const enabled = Object.hasOwn(section, id) ? (section[id]?.enabled ?? listed) : listed
     // Somebody for whom tools were switched on has the ones that everybody would have.
-    return enabled && (toolsEnabled || own === true)
+    return enabled && (own?.all ?? toolsEnabled)
   }
   const offered = (tool: Tool): boolean => {
     if (tool.offeredTo?.(userId) === false) return false
-    const said = typeof own === 'object' && Object.hasOwn(own, tool.id) ? own[tool.id] : undefined
-    return said ?? forEverybody(tool)
+    return own?.single.get(tool.id) ?? forEverybody(tool)
   }
   return tools.filter(offered).map((tool) => configuredTool(tool, section))
 }
@@ -37,7 +36,7 @@ export function offeredTools(userId: string, tools: readonly Tool[], settings: O
 /** False for a user who has no tools, whichever there are. */
 export function hasAnyTools(userId: string, { toolsEnabled, personal }: OfferSettings): boolean {
   const own = personal?.of(userId).tools
-  return typeof own === 'boolean' ? own : toolsEnabled || own !== undefined
+  return (own?.all ?? toolsEnabled) || [...(own?.single.values() ?? [])].includes(true)
 }
 
 /** Whether this user is offered something else than everybody. */

@@ -1,6 +1,7 @@
 /**
  * The sections `users` and `teams` of the configuration file: what an administrator sets for single people and for groups of
- * them. It wins over everything else; what is said of the person over what is said of their team.
+ * them. It wins over everything else; what is said of the person over what is said of their team, one setting at a time, so
+ * that a word about one thing never gives back another.
  */
 import { messageOf } from '@sandlot/shared/errors'
 import { type Mode, MODES, mode } from '@sandlot/shared/mode'
@@ -45,7 +46,7 @@ export type UserSettings = z.output<typeof userSettings>
 export const usersSection = byPerson(userSettings)
 export type UsersSection = z.output<typeof usersSection>
 
-/** By a name of the operator's own. Nobody is in two. */
+/** By a name of the operator's own. Nobody is in two; who is under two names is found by `two-teams.ts`. */
 export const teamsSection = z
   .record(z.string().min(1).max(100), z.strictObject({ members: z.array(personKey).min(1), ...settings }))
   .superRefine((teams, ctx) => {
@@ -64,9 +65,19 @@ export const teamsSection = z
   })
 export type TeamsSection = z.output<typeof teamsSection>
 
+/** What is set about one person's tools, by everything that speaks of them together. */
+export interface OwnTools {
+  /** False: they have none but those of `single`; true: those that everybody would have. Undefined: as everybody. */
+  all?: boolean
+  /** By tool id; wins over `all`. */
+  single: ReadonlyMap<string, boolean>
+}
+
+export type OwnSettings = Omit<UserSettings, 'tools'> & { tools?: OwnTools }
+
 /** What is set for single people, looked up by user id. */
 export interface PersonalSettings {
-  of(userId: string): UserSettings
+  of(userId: string): OwnSettings
   /** Everything that is set for anybody. */
   readonly all: readonly UserSettings[]
 }
@@ -80,12 +91,17 @@ export function personalSettings(
   return {
     all,
     of(userId) {
+      // The last wins: team, then person; of each what stands under the address, then what stands under the id.
       const keys = [emailOf(userId), userId].filter((key) => key !== undefined)
-      const team = Object.values(teams).find(({ members }) => members.some((key) => keys.includes(key)))
+      const inTeams = keys.map((key) => Object.values(teams).find(({ members }) => members.includes(key)))
       const own = keys.map((key) => (Object.hasOwn(users, key) ? users[key] : undefined))
-      const said = [team, ...own].filter((one) => one !== undefined)
-      const { tools, modeCeiling } = Object.assign({}, ...said) as UserSettings
+      const said = [...inTeams, ...own].filter((one) => one !== undefined)
+      const { modeCeiling } = Object.assign({}, ...said) as UserSettings
       const reach = Object.assign({}, ...said.map((one) => one.network)) as UserSettings['network']
+      const tools = said.reduce<OwnTools | undefined>(
+        (before, one) => withTools(before, one.tools),
+        undefined,
+      )
       return {
         ...(tools === undefined ? {} : { tools }),
         ...(modeCeiling === undefined ? {} : { modeCeiling }),
@@ -93,6 +109,15 @@ export function personalSettings(
       }
     },
   }
+}
+
+/** A word about all tools leaves standing what was taken away singly: only a word about that tool gives it back. */
+function withTools(before: OwnTools | undefined, said: UserSettings['tools']): OwnTools | undefined {
+  if (said === undefined) return before
+  const known = [...(before?.single ?? [])]
+  if (typeof said === 'boolean')
+    return { all: said, single: new Map(said ? known : known.filter(([, given]) => !given)) }
+  return { ...before, single: new Map([...known, ...Object.entries(said)]) }
 }
 
 /** The lower of what the service says and what the administrator has set here. Undefined: no ceiling. */

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { ConfigError } from '@sandlot/shared/config'
 import { afterAll, describe, expect, test } from 'vitest'
 import { readAgentConfig } from '../../src/config.ts'
+import { limitsFor } from '../../src/limits/settings.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'sandlot-limits-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
@@ -37,7 +38,23 @@ describe('budgets', () => {
       maxTurns: 100,
       budgets: { calls: 50, tokensPerDay, promptMs: 90_000 },
     })
-    expect(limits.users.get('u_ada')).toEqual({ maxTurns: 5, budgets: { tokensPerDay, promptMs: 10_000 } })
+    expect(limitsFor(limits, 'u_ada', undefined)).toEqual({
+      maxTurns: 5,
+      budgets: { tokensPerDay, promptMs: 10_000 },
+    })
+  })
+
+  test('a limit under the address holds beside others under the id', () => {
+    const users = {
+      'ada@example.org': { cost: 2, calls: 7 },
+      u_ada: { turns: 9, calls: 8 },
+    }
+    const { limits } = read({ SANDLOT_MAX_TOKENS: '500' }, { limits: { users } })
+    expect(limitsFor(limits, 'u_ada', 'ada@example.org')).toEqual({
+      maxTurns: 9,
+      budgets: { cost: 2, calls: 8, tokens: 500 },
+    })
+    expect(limitsFor(limits, 'u_bob', 'bob@example.org')).toEqual(limits.everybody)
   })
 
   test('a limit in dollars wants a price for every model', () => {

@@ -3,7 +3,7 @@ import { AgentBench, ask, echoTool, newSession, outcomes } from '../agent-fixtur
 import { textAnswer, toolCalls } from '../fake-provider.ts'
 import { offeredToolsOf } from '../../src/tools-config/offered-registry.ts'
 import { type OfferSettings, offeredTools, unknownToolProblems } from '../../src/tools-config/tool-offer.ts'
-import { lowerMode, personalSettings } from '../../src/tools-config/user-settings.ts'
+import { type UserSettings, lowerMode, personalSettings } from '../../src/tools-config/user-settings.ts'
 import { builtinTools } from '../../src/tools/builtin/index.ts'
 import { createRegistry } from '../../src/tools/registry.ts'
 import type { Tool } from '../../src/tools/tool.ts'
@@ -55,6 +55,38 @@ describe('who is offered what', () => {
     ])
     expect(names('some', { toolsEnabled: false, builtinTools: 'all', personal }, both)).toEqual(['echo'])
     expect(names('constructor', { ...EVERYTHING, personal }, both)).toEqual(['echo', 'look'])
+  })
+
+  test('what a team has lost, a word about another tool does not give back', () => {
+    const both = [echoTool(), remote]
+    const of = (team: UserSettings['tools'], address: UserSettings['tools'], id: UserSettings['tools']) => {
+      const section = (tools: UserSettings['tools']) => (tools === undefined ? {} : { tools })
+      const personal = personalSettings(
+        {
+          teams: { t: { members: ['a@example.org'], ...section(team) } },
+          users: { 'a@example.org': section(address), a: section(id) },
+        },
+        () => 'a@example.org',
+      )
+      return names('a', { ...EVERYTHING, personal }, both)
+    }
+    expect(of(undefined, undefined, undefined)).toEqual(['echo', 'look'])
+    expect(of({ echo: false }, undefined, { 'srv::look': true })).toEqual(['look'])
+    expect(of(false, undefined, { echo: false })).toEqual([])
+    expect(of(false, { 'srv::look': true }, { echo: false })).toEqual(['look'])
+    expect(of({ echo: false }, undefined, true)).toEqual(['look'])
+    expect(of({ echo: false }, false, true)).toEqual(['look'])
+    expect(of({ echo: true }, false, { 'srv::look': true })).toEqual(['look'])
+    expect(of({ echo: false }, undefined, { echo: true })).toEqual(['echo', 'look'])
+  })
+
+  test('of tools that are off for everybody, single ones can be given at two places', () => {
+    const personal = personalSettings(
+      { users: { 'a@example.org': { tools: { echo: true } }, a: { tools: { 'srv::look': false } } } },
+      () => 'a@example.org',
+    )
+    const off = { ...EVERYTHING, toolsEnabled: false, personal }
+    expect(names('a', off, [echoTool(), remote])).toEqual(['echo'])
   })
 
   test('a built-in tool that there is not is named, with the one that was meant', () => {
