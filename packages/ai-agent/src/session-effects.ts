@@ -1,6 +1,7 @@
 /** What else changes in the transaction that stores an event: derived from the event, so that the log stays the truth. */
 import { type SessionEvent, isOutcome, metaOf, sandlotEventOf } from '@sandlot/shared/events'
 import type { Effects } from '@sandlot/storage/sessions/store'
+import { isUncountedAnswer } from './limits/uncounted.ts'
 
 export interface EffectsContext {
   userId: string
@@ -14,6 +15,11 @@ export interface EffectsContext {
 export function effectsOf(events: readonly SessionEvent[], context: EffectsContext): Effects {
   const effects: Effects = {}
   for (const event of events) Object.assign(effects, effectsOfOne(event, context))
+  const [first] = events
+  if (first !== undefined && isUncountedAnswer(events)) {
+    const { promptId = '', at } = metaOf(first)
+    effects.usage = { promptId, model: context.model, input: 0, output: 0, cached: 0, reasoning: 0, at }
+  }
   return effects
 }
 

@@ -23,35 +23,43 @@ export interface Budgets {
 /** What was used up. */
 export interface Spent {
   tokens: number
-  /** US dollars; what no price is known of counts nothing. */
+  /** US dollars of the answers of which they are known. */
   cost: number
+  /** Answers of which nobody knows what they cost. */
+  unpriced: number
 }
 
 export interface PromptSpent extends Spent {
   calls: number
-  /** Answers of which nobody knows what they cost. */
-  unpriced: number
   /** Epoch milliseconds; undefined when the log has no beginning of it. */
   startedAt: number | undefined
 }
 
 export function spentBy(log: readonly SessionEvent[], promptId: string): PromptSpent {
   const spent: PromptSpent = { calls: 0, tokens: 0, cost: 0, unpriced: 0, startedAt: undefined }
-  const priced = new Map<number | undefined, boolean>()
-  for (const event of log) {
+  const answered = new Set<number | undefined>()
+  const counted = new Set<number | undefined>()
+  for (const [place, event] of log.entries()) {
     const meta = metaOf(event)
     if (meta.promptId !== promptId) continue
-    if (isOfAnswer(event) && !priced.has(meta.turn)) priced.set(meta.turn, false)
+    if (isOfAnswer(event)) answered.add(meta.turn)
     if (event.sessionUpdate === 'tool_call') spent.calls++
     if (sandlotEventOf(event)?.type === 'prompt_started') spent.startedAt = meta.at
     // Without counts it only says how full the window is.
     if (event.sessionUpdate !== 'usage_update' || meta.usage === undefined) continue
-    priced.set(meta.turn, meta.cost !== undefined)
+    if (meta.cost === undefined) spent.unpriced++
+    if (!isOfSummary(log[place + 1])) counted.add(meta.turn)
     spent.tokens += (meta.usage?.input ?? 0) + (meta.usage?.output ?? 0)
     spent.cost += meta.cost ?? 0
   }
-  spent.unpriced = [...priced.values()].filter((known) => !known).length
+  // What was not counted at all has no usage of its own.
+  spent.unpriced += [...answered].filter((turn) => !counted.has(turn)).length
   return spent
+}
+
+/** What a summary took is stored right before it, in the turn whose answer comes after it. */
+function isOfSummary(next: SessionEvent | undefined): boolean {
+  return next !== undefined && sandlotEventOf(next)?.type === 'compacted'
 }
 
 function isOfAnswer({ sessionUpdate }: SessionEvent): boolean {
@@ -80,6 +88,11 @@ function unknownCost(most: number): string {
   return `Stopped, because nobody knows what the last answer cost: the provider did not count its tokens, and there is a limit of ${dollars(most)}. Whoever runs Sandlot can limit calls or time instead.`
 }
 
+function unknownToday(most: number, answers: number): string {
+  const which = answers === 1 ? 'one of today’s answers' : `${number(answers)} of today’s answers`
+  return `Nobody knows what ${which} cost: the provider did not count their tokens, and you have a limit of ${dollars(most)} a day. It starts again at midnight UTC; whoever runs Sandlot can limit tokens, calls or time instead.`
+}
+
 /** The same for what its user has used up today, in all sessions. */
 export function overDay(spent: Spent, { tokensPerDay, costPerDay }: Budgets): string | undefined {
   const again = 'It starts again at midnight UTC; until then an administrator can raise it.'
@@ -87,6 +100,8 @@ export function overDay(spent: Spent, { tokensPerDay, costPerDay }: Budgets): st
     return `Your limit of ${number(tokensPerDay)} tokens for today is used up. ${again}`
   if (costPerDay !== undefined && spent.cost >= costPerDay)
     return `Your limit of ${dollars(costPerDay)} for today is used up. ${again}`
+  // As for one message: else each would have one answer for nothing.
+  if (costPerDay !== undefined && spent.unpriced > 0) return unknownToday(costPerDay, spent.unpriced)
   return undefined
 }
 

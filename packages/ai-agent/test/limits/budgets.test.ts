@@ -1,9 +1,10 @@
 /** Row "budgets": per prompt and per user and day, checked before each request and each call. */
 import { makeSandlotEvent, type SessionEvent } from '@sandlot/shared/events'
+import { makeMeta } from '@sandlot/shared/event-meta'
 import { describe, expect, test } from 'vitest'
 import { callOverBudget, overBudget, overDay, spentBy, startOfDay } from '../../src/limits/budgets.ts'
-import { AgentBench, ask, happened, newSession } from '../agent-fixture.ts'
-import { textAnswer, toolCalls } from '../fake-provider.ts'
+import { AgentBench, ask, happened, newSession, whenEvent } from '../agent-fixture.ts'
+import { deltaChunk, sse, textAnswer, toolCalls } from '../fake-provider.ts'
 import { play } from '../scripts/run-script.ts'
 import { call, calls, says, startOf } from '../scripts/words.ts'
 
@@ -23,7 +24,7 @@ describe('budgets', () => {
   test('without budgets nothing ends', () => {
     expect(overBudget(spent, {}, 1e15)).toBeUndefined()
     expect(callOverBudget(1_000, spent, {}, 1e15)).toBeUndefined()
-    expect(overDay({ tokens: 1e12, cost: 1e6 }, {})).toBeUndefined()
+    expect(overDay({ tokens: 1e12, cost: 1e6, unpriced: 3 }, {})).toBeUndefined()
   })
 
   test('a call is judged by its place and by the time', () => {
@@ -54,6 +55,72 @@ describe('budgets', () => {
       usage('other', 9),
     ]
     expect(spentBy(log, 'p')).toEqual({ calls: 0, tokens: 24, cost: 0.25, unpriced: 1, startedAt: 7 })
+  })
+
+  test('a summary that was counted does not count the answer of its turn, nor the other way round', () => {
+    const meta = { promptId: 'p', turn: 2 }
+    const usage = (cost: object): SessionEvent => ({
+      sessionUpdate: 'usage_update',
+      used: 1,
+      size: 1,
+      _meta: makeMeta({ ...meta, usage: { input: 1, output: 1 }, ...cost }, 5),
+    })
+    const answer: SessionEvent = {
+      sessionUpdate: 'agent_message_chunk',
+      messageId: 'm',
+      content: { type: 'text', text: 'So.' },
+      _meta: makeMeta(meta, 5),
+    }
+    const compacted = makeSandlotEvent(
+      { type: 'compacted', summary: 'It was so.', upTo: 1, why: 'window' },
+      meta,
+      5,
+    )
+    const unpriced = (...log: SessionEvent[]): number => spentBy(log, 'p').unpriced
+    expect(unpriced(usage({ cost: 1 }), compacted, answer)).toBe(1)
+    expect(unpriced(usage({}), compacted, answer, usage({ cost: 1 }))).toBe(1)
+    expect(unpriced(usage({ cost: 1 }), compacted, answer, usage({ cost: 1 }))).toBe(0)
+  })
+
+  test('a provider that does not count has one answer of a day that is limited in dollars, not one of each message', async () => {
+    const counts = { prompt_tokens: 1, completion_tokens: 1 }
+    await using bench = await AgentBench.start([
+      textAnswer('Counted.', { usage: counts }),
+      textAnswer('Not counted.', { usage: null }),
+    ])
+    const core = await bench.core({
+      wrap: (parts) => ({
+        ...parts,
+        model: { ...parts.model, price: { input: 1, output: 1 } },
+        limitsOf: (userId) => ({
+          maxTurns: 10,
+          budgets: { costPerDay: 5 },
+          spentToday: () => parts.store.spentSince(userId, 0),
+        }),
+      }),
+    })
+    for (const reason of ['completed', 'completed', 'budget', 'budget']) {
+      const session = await newSession(core)
+      await ask(session, 'go')
+      expect(happened(session.log, 'prompt_ended')).toMatchObject([{ reason }])
+      if (reason === 'budget')
+        expect(happened(session.log, 'prompt_ended')[0]?.text).toMatch(
+          /^Nobody knows what one of today’s answers/,
+        )
+    }
+    expect(bench.provider.requests).toHaveLength(2)
+  })
+
+  test('an answer that was stopped does not end the day', async () => {
+    const hanging = { steps: [sse(deltaChunk({ content: 'So far' }))], after: 'hang' } as const
+    await using bench = await AgentBench.start([hanging])
+    const core = await bench.core()
+    const session = await newSession(core)
+    const { done } = await session.prompt('go')
+    await whenEvent(session, ({ sessionUpdate }) => sessionUpdate === 'agent_message_chunk')
+    await session.cancel()
+    expect(await done).toMatchObject({ reason: 'cancelled' })
+    expect(await core.store.spentSince('u_ada', 0)).toEqual({ tokens: 0, cost: 0, unpriced: 0 })
   })
 
   test('what nobody counted is not nothing: with a limit in dollars it ends the prompt, with a sentence', () => {
@@ -116,7 +183,7 @@ describe('budgets', () => {
     await using bench = await AgentBench.start([textAnswer('one')])
     const core = await bench.core()
     await ask(await newSession(core), 'first')
-    expect(await core.store.spentSince('u_ada', 0)).toEqual({ tokens: 15, cost: 0 })
+    expect(await core.store.spentSince('u_ada', 0)).toEqual({ tokens: 15, cost: 0, unpriced: 1 })
     await core.leave()
 
     const limited = await bench.core({

@@ -7,22 +7,28 @@ export async function addUsageCost({ schema }: Kysely<unknown>): Promise<void> {
   await schema.alterTable('usage').addColumn('cost', 'double precision').execute()
 }
 
-/** Tokens (in and out) and US dollars of a user since `at` (epoch milliseconds), in all sessions. */
+/** As `SessionStore.spentSince`. */
 export async function spentSince(
   db: Kysely<SessionsSchema>,
   userId: string,
   at: number,
-): Promise<{ tokens: number; cost: number }> {
+): Promise<{ tokens: number; cost: number; unpriced: number }> {
   const row = await db
     .selectFrom('usage')
     .select(({ fn }) => [
       fn.sum<number | string | null>('input').as('input'),
       fn.sum<number | string | null>('output').as('output'),
       fn.sum<number | string | null>('cost').as('cost'),
+      fn.countAll<number | string>().as('answers'),
+      fn.count<number | string>('cost').as('priced'),
     ])
     .where('user_id', '=', userId)
     .where('at', '>=', at)
     .executeTakeFirst()
-  // PostgreSQL sums bigints into text.
-  return { tokens: Number(row?.input ?? 0) + Number(row?.output ?? 0), cost: Number(row?.cost ?? 0) }
+  // PostgreSQL sums and counts into text.
+  return {
+    tokens: Number(row?.input ?? 0) + Number(row?.output ?? 0),
+    cost: Number(row?.cost ?? 0),
+    unpriced: Number(row?.answers ?? 0) - Number(row?.priced ?? 0),
+  }
 }
