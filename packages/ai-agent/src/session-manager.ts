@@ -1,5 +1,6 @@
 /** All sessions by id: whose they are, which are loaded, which prompts a start takes up again. */
 import { SandlotError, messageOf } from '@sandlot/shared/errors'
+import { makeSandlotEvent } from '@sandlot/shared/events'
 import type { Mode } from '@sandlot/shared/mode'
 import type { SessionSummary } from '@sandlot/shared/frames'
 import { newId } from '@sandlot/shared/ids'
@@ -60,11 +61,14 @@ export class SessionManager {
 
   /** Throws `conflict` when the id exists, whoever has it, and `bad_request` for a model that there is not. */
   async create({ userId, cwd, mode, sessionId, ...chosen }: NewSession): Promise<Session> {
-    const { store, now } = this.#parts
-    choose({ model: this.#parts.model.name }, chosen, this.#parts)
-    const row = await store.createSession({ id: sessionId ?? newId('s'), userId, cwd, mode, at: now() })
+    const { store, now, model } = this.#parts
+    const choice = choose({ model: model.name }, chosen, this.#parts)
+    const at = now()
+    const isDefault = choice.model === model.name && choice.thoughtLevel === undefined
+    // With the row, in one transaction: nobody finds the session without what was chosen for it.
+    const first = isDefault ? [] : [makeSandlotEvent({ type: 'model_chosen', ...choice }, {}, at)]
+    const row = await store.createSession({ id: sessionId ?? newId('s'), userId, cwd, mode, at }, first)
     const session = await this.#load(row)
-    await session.chooseModel(chosen)
     this.#tell({ userId, summary: session.summary() })
     return session
   }

@@ -135,8 +135,11 @@ export interface SessionStore extends SessionReader {
   readonly secrets: SecretRows
   readonly instructions: InstructionRows
   readonly people: PeopleRows
-  /** Rejects with `conflict` if the id exists. */
-  createSession(row: { id: string; userId: string; cwd: string; mode: Mode; at: number }): Promise<SessionRow>
+  /** With these settled events, numbered from 1, in one transaction. Rejects with `conflict` if the id exists. */
+  createSession(
+    row: { id: string; userId: string; cwd: string; mode: Mode; at: number },
+    events?: readonly SessionEvent[],
+  ): Promise<SessionRow>
   /**
    * A new session with these events (numbered from 1) and with copies of the outputs of the calls in them, read from the
    * source; all in one transaction. Rejects with `conflict` if the id exists.
@@ -180,6 +183,9 @@ export interface SessionStore extends SessionReader {
   /** Sessions whose prompt has started and not ended: what a restart resumes. */
   unfinished(): Promise<SessionRow[]>
   approval(sessionId: string, toolCallId: string): Promise<ApprovalRow | undefined>
-  /** Tokens (in and out) and US dollars of a user since `at` (epoch milliseconds), in all sessions, also deleted ones. */
-  spentSince(userId: string, at: number): Promise<{ tokens: number; cost: number }>
+  /**
+   * Tokens (in and out), US dollars, and answers of which nobody knows what they cost, of a user since `at` (epoch
+   * milliseconds), in all sessions, also deleted ones.
+   */
+  spentSince(userId: string, at: number): Promise<{ tokens: number; cost: number; unpriced: number }>
 }

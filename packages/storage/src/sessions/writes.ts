@@ -23,9 +23,9 @@ type Writes = Omit<
 
 export function sessionWrites(db: Kysely<SessionsSchema>, commits: GroupCommit<SessionsSchema>): Writes {
   return {
-    async createSession({ id, userId, cwd, mode, at }) {
-      const row = await commits.run((trx) =>
-        trx
+    async createSession({ id, userId, cwd, mode, at }, events = []) {
+      const row = await commits.run(async (trx) => {
+        const made = await trx
           .insertInto('sessions')
           .values({
             id,
@@ -41,10 +41,13 @@ export function sessionWrites(db: Kysely<SessionsSchema>, commits: GroupCommit<S
           })
           .onConflict((conflict) => conflict.column('id').doNothing())
           .returningAll()
-          .executeTakeFirst(),
-      )
+          .executeTakeFirst()
+        if (made !== undefined && events.length > 0) await appendAll(trx, id, events, {}, undefined)
+        return made
+      })
       if (row === undefined) throw new SandlotError('conflict', `There is a session ${id} already.`)
-      return toSessionRow({ ...row, waiting: 0 })
+      const updated_at = events.reduce((latest, event) => Math.max(latest, metaOf(event).at), at)
+      return toSessionRow({ ...row, last_seq: events.length, updated_at, waiting: 0 })
     },
 
     forkSession: (sourceId, fork, events) => forkSession(db, sourceId, fork, events),

@@ -66,6 +66,16 @@ export function testSessionStore(name: string, open: () => Promise<OpenedStore>)
         expect(await store.getSession('none')).toBeUndefined()
       })
 
+      test('begins with the events that it was made with', async () => {
+        const row = { id: 'with', userId: 'ann', cwd: '/workspace', mode: 'manual', at: AT } as const
+        const made = await store.createSession(row, [message('one'), message('two')])
+        expect(made).toMatchObject({ id: 'with', lastSeq: 2 })
+        expect(await store.getSession('with')).toEqual(made)
+        expect((await store.readEvents('with')).map(seqOf)).toEqual([1, 2])
+        await expect(store.createSession(row, [message('three')])).rejects.toMatchObject({ code: 'conflict' })
+        expect(await store.readEvents('with')).toHaveLength(2)
+      })
+
       test('an id is taken once, whoever asks', async () => {
         const again = store.createSession({ id: 's', userId: 'bob', cwd: '/', mode: 'yolo', at: AT })
         await expect(again).rejects.toMatchObject({ code: 'conflict' })
@@ -111,7 +121,7 @@ export function testSessionStore(name: string, open: () => Promise<OpenedStore>)
         expect(await store.findSubmission('ann', 'r-s')).toBeUndefined()
         expect(await store.readEvents('t')).toHaveLength(1)
         // What was spent was spent, also in a session that is gone.
-        expect(await store.spentSince('ann', AT)).toEqual({ tokens: 4, cost: 0 })
+        expect(await store.spentSince('ann', AT)).toEqual({ tokens: 4, cost: 0, unpriced: 2 })
         expect(text(await store.readOutput('t', 'c', 0, 10))).toBe('out')
         expect(await store.findSubmission('ann', 'r-t')).toEqual({ sessionId: 't', promptId: 'p' })
         await store.createSession({ id: 's', userId: 'bob', cwd: '/', mode: 'yolo', at: AT })
@@ -409,9 +419,9 @@ export function testSessionStore(name: string, open: () => Promise<OpenedStore>)
       await store.append('s', [message('a')], { usage: { ...usage, cost: 0.25, at: AT } })
       await store.append('s', [message('b')], { usage: { ...usage, at: AT + 1 } })
       await store.append('t', [message('c')], { usage: { ...usage, cost: 0.5, at: AT + 2 } })
-      expect(await store.spentSince('ann', AT)).toEqual({ tokens: 45, cost: 0.75 })
-      expect(await store.spentSince('ann', AT + 1)).toEqual({ tokens: 30, cost: 0.5 })
-      expect(await store.spentSince('bob', AT)).toEqual({ tokens: 0, cost: 0 })
+      expect(await store.spentSince('ann', AT)).toEqual({ tokens: 45, cost: 0.75, unpriced: 1 })
+      expect(await store.spentSince('ann', AT + 1)).toEqual({ tokens: 30, cost: 0.5, unpriced: 1 })
+      expect(await store.spentSince('bob', AT)).toEqual({ tokens: 0, cost: 0, unpriced: 0 })
     })
 
     test('a reader sees what is stored, and events keep what is private to them', async () => {
