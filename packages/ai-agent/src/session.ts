@@ -10,7 +10,7 @@ import type { SessionSummary } from '@sandlot/shared/frames'
 import type { QuestionContent } from '@sandlot/shared/question'
 import type { Ownership, SessionRow } from '@sandlot/storage/sessions/store'
 import { unfinishedPrompt } from './history.ts'
-import { type ModelChoice, choose, chosenIn, modelsOf } from './model-choice.ts'
+import { type ModelChoice, choose, chosenIn, modelOfPrompt, modelsOf } from './model-choice.ts'
 import type { Model } from './model/model.ts'
 import { Answers } from './session-answers.ts'
 import { Approvals, type PendingApproval } from './session-approvals.ts'
@@ -166,10 +166,14 @@ export class Session {
     })
   }
 
-  /** All models that may be chosen, the deployment's own first, and what the next prompt gets. */
-  get models(): { all: readonly Model[]; chosen: ModelChoice } {
-    const { parts, log } = this.#core
-    return { all: modelsOf(parts), chosen: chosenIn(log, parts) }
+  /** All models that may be chosen, the deployment's own first; what the next prompt gets; what the running one asks. */
+  get models(): { all: readonly Model[]; chosen: ModelChoice; running: Model | undefined } {
+    const { parts, log, running } = this.#core
+    return {
+      all: modelsOf(parts),
+      chosen: chosenIn(log, parts),
+      running: running === undefined ? undefined : modelOfPrompt(log, running.promptId, parts),
+    }
   }
 
   /** From the next prompt on. `thoughtLevel` null: as the model does by itself. Throws `bad_request`. */

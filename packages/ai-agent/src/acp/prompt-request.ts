@@ -7,6 +7,8 @@ import { takesImages } from '../model/model.ts'
 import { promptContent } from './prompt-content.ts'
 import { parseParams } from './errors.ts'
 import type { Serving } from './serving.ts'
+import type { Session } from '../session.ts'
+import type { PromptOptions } from '../session-prompts.ts'
 import { runSlashCommand } from './slash-commands.ts'
 
 export function addPromptRequests(app: AgentApp, serving: Serving): void {
@@ -26,13 +28,7 @@ export function addPromptRequests(app: AgentApp, serving: Serving): void {
         const { text, images } = promptContent(params.prompt, parts.takesImages)
         const begun = await connection.admit(params.sessionId, async () => {
           const session = await manager.get(user.id, params.sessionId)
-          const { all, chosen } = session.models
-          const model = all.find(({ name }) => name === chosen.model)
-          if (images.length > 0 && model?.wire !== undefined && !takesImages(model))
-            throw new SandlotError(
-              'bad_request',
-              `${model.name} takes no images; choose another model, or send the message without them.`,
-            )
+          if (images.length > 0) refuseImages(session, meta?.whenBusy)
           connection.following(session)
           await connection.sayNotes(session)
           const said = connection.ours ? undefined : await runSlashCommand(session, text, parts)
@@ -93,4 +89,19 @@ export function addPromptRequests(app: AgentApp, serving: Serving): void {
         log.warn({ sessionId: params.sessionId, error: messageOf(error) }, 'a cancel had no effect')
       }
     })
+}
+
+/** Throws `bad_request` when a model that the message goes to takes no images. */
+function refuseImages({ models }: Session, whenBusy: PromptOptions['whenBusy']): void {
+  const { all, chosen, running } = models
+  const next = all.find(({ name }) => name === chosen.model)
+  // One that joins the running prompt is read by its model; by the next one's where that prompt ends before.
+  const reading = whenBusy === 'queue' ? [next] : [next, running]
+  const blind = reading.find((model) => model?.wire !== undefined && !takesImages(model))
+  if (blind === undefined) return
+  const instead = blind === next ? '; choose another model' : ', and it is still answering; wait for its end'
+  throw new SandlotError(
+    'bad_request',
+    `${blind.name} takes no images${instead}, or send the message without them.`,
+  )
 }

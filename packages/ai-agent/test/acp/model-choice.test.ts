@@ -17,12 +17,14 @@ import {
   happened,
   newSession as plainSession,
   whenEvent,
+  whenHappened,
   whenIdle,
 } from '../agent-fixture.ts'
 import { deltaChunk, sse, textAnswer } from '../fake-provider.ts'
 import { ADA, by, connect, newSession, text } from './test-client.ts'
 
 const LEVELS = ['low', 'medium', 'high']
+const DOT = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
 
 function models(bench: AgentBench): Required<Pick<SessionParts, 'model' | 'choices' | 'fallbacks'>> {
   const create = (model: string, more: object = {}): Model =>
@@ -127,13 +129,65 @@ describe('a client', () => {
     })
   })
 
+  test('has chosen its model as soon as there is a session, whatever comes right behind', async () => {
+    await using bench = await AgentBench.start()
+    const leaving = new AbortController()
+    const dying = await bench.core({
+      parts: { ...models(bench), leaving: leaving.signal },
+      wrap: (parts) => ({
+        ...parts,
+        store: {
+          ...parts.store,
+          createSession: async (...row) => {
+            const made = await parts.store.createSession(...row)
+            // From here on nothing is stored.
+            leaving.abort()
+            return made
+          },
+        },
+      }),
+    })
+    const model = { model: 'thinker', thoughtLevel: 'low' }
+    const about = { userId: 'u_ada', cwd: '/workspace', mode: 'yolo', sessionId: 's_kept', ...model } as const
+    await Promise.allSettled([dying.manager.create(about)])
+    await dying.leave()
+    const next = await bench.core({ parts: models(bench) })
+    expect((await next.manager.get('u_ada', 's_kept')).models.chosen).toEqual(model)
+  })
+
+  test('cannot send an image into a prompt whose model takes none, whatever the next one asks; behind it, it can', async () => {
+    const open = Promise.withResolvers<void>()
+    const held = async () => {
+      await open.promise
+      return textAnswer('One.')
+    }
+    await using bench = await AgentBench.start([held, textAnswer('Two.')])
+    const core = await bench.core({ parts: models(bench) })
+    await using one = await connect(core)
+    const sessionId = await newSession(one, by(ADA, { model: 'small' }))
+    const first = one.request(methods.agent.session.prompt, { sessionId, prompt: text('hi'), ...by(ADA) })
+    await expect.poll(() => bench.provider.requests.length).toBe(1)
+    const session = await core.manager.get('u_ada', sessionId)
+    await session.chooseModel({ model: 'main' })
+    const prompt = [...text('See?'), { type: 'image', mimeType: 'image/png', data: DOT }]
+    const send = (whenBusy: string) =>
+      one.request(methods.agent.session.prompt, { sessionId, prompt, ...by(ADA, { whenBusy }) })
+    await expect(send('steer')).rejects.toMatchObject({
+      message: expect.stringContaining('small takes no images, and it is still answering'),
+    })
+    const second = send('queue')
+    await whenHappened(session, 'message_queued')
+    open.resolve()
+    await Promise.all([first, second])
+    expect(bench.provider.requests[1]?.body.model).toBe('main')
+    expect(JSON.stringify(bench.provider.requests[1]?.body)).toContain(DOT)
+  })
+
   test('cannot send images to a model that takes none, and can to another', async () => {
     await using bench = await AgentBench.start([textAnswer('A dot.')])
     const core = await bench.core({ parts: models(bench) })
     await using one = await connect(core)
     const sessionId = await newSession(one, by(ADA, { model: 'small' }))
-    const DOT =
-      'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
     const prompt = [...text('See?'), { type: 'image', mimeType: 'image/png', data: DOT }]
     const send = () => one.request(methods.agent.session.prompt, { sessionId, prompt, ...by(ADA) })
     await expect(send()).rejects.toMatchObject({ message: expect.stringContaining('small takes no images') })
