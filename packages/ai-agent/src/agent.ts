@@ -2,6 +2,7 @@
 import { join } from 'node:path'
 import type { AgentConnection, Stream } from '@agentclientprotocol/sdk'
 import type { AgentStatus, AgentUser } from '@sandlot/shared/acp-meta'
+import { ConfigError } from '@sandlot/shared/config'
 import { messageOf } from '@sandlot/shared/errors'
 import type { Mode } from '@sandlot/shared/mode'
 import { MCP_SIGN_IN_PATH } from '@sandlot/shared/mcp-client'
@@ -27,6 +28,7 @@ import { createPolicies } from './policies/index.ts'
 import { createToolMetrics } from './policies/tool-metrics.ts'
 import { SYSTEM_PROMPT } from './prompt.ts'
 import { openSandboxes } from './sandbox-backend.ts'
+import { withCachedRules } from './rules/cached-rules.ts'
 import { RuleBook } from './rules/rule-book.ts'
 import { ruleSettings } from './rules/rules-config.ts'
 import { createScheduler } from './scheduler/scheduler.ts'
@@ -44,6 +46,7 @@ import { TEAM, instructionsFor } from './tools-config/instructions.ts'
 import { offeredToolsOf } from './tools-config/offered-registry.ts'
 import { type ToolListing, listedTools } from './tools-config/tool-listing.ts'
 import { offeredTools, offersAnything } from './tools-config/tool-offer.ts'
+import { twoTeamsProblem } from './tools-config/two-teams.ts'
 import { lowerMode, personalSettings } from './tools-config/user-settings.ts'
 import type { Tool, ToolLog } from './tools/tool.ts'
 import { userNetwork } from './user-network.ts'
@@ -72,19 +75,29 @@ export interface Agent {
 }
 
 /**
- * Call only while holding the agent's lock. `moreTools` are registered beside the built-in ones. `hide` hears every secret of a
- * user that is read or set: the log must not show it. `beside`: as of `ClientServersParts`.
+ * Call only while holding the agent's lock. Throws `ConfigError` for what only shows with the stored data. `moreTools` are
+ * registered beside the built-in ones. `hide` hears every secret of a user that is read or set, and those that a client brings
+ * with a session: the log must not show them. `beside`: as of `ClientServersParts`.
  */
 export async function openAgent(
   config: AgentConfig,
   log: ToolLog,
   moreTools: readonly Tool[] = [],
-  hide: (secret: string) => void = () => undefined,
+  hide: (secret: string, sessionId?: string) => void = () => undefined,
   beside?: Readonly<Record<string, string>>,
 ): Promise<Agent> {
   const keys = deploymentKeys(config.dataFolder, config.deployment)
-  const store = await openSessionStore(join(config.dataFolder, 'sessions.db'))
+  const database = await openSessionStore(join(config.dataFolder, 'sessions.db'), {
+    leftOut: (err) => log.warn({ err }, 'a rule that allows something is damaged and does not count'),
+  })
+  const store = withCachedRules(database)
   const people = await People.open(store.people, log)
+  const { teams } = config.file
+  const inTwoTeams = [...people.all].flatMap(([id, email]) => twoTeamsProblem(teams, id, email) ?? [])
+  if (inTwoTeams.length > 0) {
+    await store.close()
+    throw new ConfigError(inTwoTeams)
+  }
   const personal = personalSettings(config.file, (userId) => people.emailOf(userId))
   const rules = new RuleBook(store.rules, ruleSettings(config.file.rules), Date.now)
   const asksForHosts = config.file.rules?.hosts === 'ask'
@@ -192,7 +205,15 @@ export async function openAgent(
     metrics: () => prompts.report(metrics),
     instructions: store.instructions,
     configuredInstructions: config.instructions,
-    saw: (user: AgentUser) => people.saw(user),
+    saw: (user: AgentUser) => {
+      if (!people.saw(user)) return
+      const problem = twoTeamsProblem(teams, user.id, people.emailOf(user.id))
+      if (problem !== undefined)
+        log.warn(
+          { userId: user.id },
+          `${problem}. Until then the team of the id wins; the next start refuses it.`,
+        )
+    },
     modeCeilingOf: (userId: string, said: Mode | undefined) =>
       lowerMode(personal.of(userId).modeCeiling, said),
     status,

@@ -27,16 +27,22 @@ export class People {
     return this.#known.get(userId)
   }
 
-  /** Somebody who was let in. Holds at once. */
-  saw({ id, email }: { id: string; email?: string | undefined }): void {
+  /** Addresses by user id. */
+  get all(): ReadonlyMap<string, string> {
+    return this.#known
+  }
+
+  /** Somebody who was let in. Holds at once. True when the address is news. */
+  saw({ id, email }: { id: string; email?: string | undefined }): boolean {
     const said = email?.toLowerCase()
-    if (said === undefined || this.#known.get(id) === said) return
+    if (said === undefined || this.#known.get(id) === said) return false
     this.#known.set(id, said)
     this.#kept = this.#kept
       .then(() => this.#rows.put(id, said))
       .catch((error: unknown) => {
         this.#log.warn({ userId: id, error: messageOf(error) }, 'an e-mail address could not be kept')
       })
+    return true
   }
 
   /** Resolves when everything that was said is kept, or cannot be. Never rejects. */

@@ -2,9 +2,11 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { type AnyMessage, PROTOCOL_VERSION, client, methods } from '@agentclientprotocol/sdk'
 import { ConfigError } from '@sandlot/shared/config'
 import { openSessionStore } from '@sandlot/storage/sessions/sqlite'
 import { afterAll, describe, expect, test } from 'vitest'
+import { openAgent } from '../../src/agent.ts'
 import { readAgentConfig } from '../../src/config.ts'
 import { limitsFor } from '../../src/limits/settings.ts'
 import { People } from '../../src/people/people.ts'
@@ -36,6 +38,7 @@ function problems(file: unknown, env: Record<string, string> = {}): string {
   }
   return ''
 }
+const ADA = { id: 'id1', email: 'Ada@Example.org' }
 const emails: Record<string, string> = { id1: 'ada@example.org', id2: 'bob@example.org' }
 const emailOf = (userId: string): string | undefined => emails[userId]
 
@@ -59,6 +62,51 @@ describe('who is meant', () => {
     expect(of('id3')).toEqual({})
     expect(of('constructor')).toEqual({})
     expect(of('__proto__')).toEqual({})
+  })
+
+  describe('somebody who is in one team by id and in another by address', () => {
+    const teams = {
+      byAddress: { members: ['ada@example.org'], modeCeiling: 'manual', network: { ask: false } },
+      byId: { members: ['id1', 'bob@example.org'], network: { mode: 'none' } },
+    }
+
+    test.each([teams, Object.fromEntries(Object.entries(teams).toReversed())])(
+      'has what both say, the id’s team first, in whatever order they stand',
+      (both) => {
+        const { of } = personalSettings(read({ teams: both }).file, emailOf)
+        expect(of('id1')).toEqual({ modeCeiling: 'manual', network: { mode: 'none', ask: false } })
+        expect(of('id2')).toEqual({ network: { mode: 'none' } })
+      },
+    )
+
+    test('the start is refused when the address is known; when it becomes known, a warning says so', async () => {
+      const data = mkdtempSync(join(folder, 'agent-'))
+      const config = read({ teams }, { SANDLOT_DATA: data, SANDLOT_SANDBOX: 'local-process' })
+      const warnings: string[] = []
+      const agent = await openAgent(config, { ...log, warn: (_, message) => void warnings.push(message) })
+      const there = new TransformStream<AnyMessage, AnyMessage>()
+      const back = new TransformStream<AnyMessage, AnyMessage>()
+      agent.serve({ readable: there.readable, writable: back.writable })
+      const { agent: asked } = client({ name: 'test' })
+        .onNotification('*', () => undefined)
+        .connect({ readable: back.readable, writable: there.writable })
+      await asked.request(methods.agent.initialize, {
+        protocolVersion: PROTOCOL_VERSION,
+        clientCapabilities: { _meta: { sandlot: { version: 1 } } },
+      })
+      for (const user of [{ id: 'id2', email: 'bob@example.org' }, ADA, ADA])
+        await asked.request(methods.agent.session.list, { _meta: { sandlot: { user } } })
+      const words =
+        'teams: id1 in byId and ada@example.org in byAddress are the same person; a person is in one team'
+      expect(warnings.filter((warning) => warning.startsWith('teams: '))).toEqual([
+        expect.stringContaining(words),
+      ])
+      await agent.leave()
+
+      const refused = await openAgent(config, log).catch((error: unknown) => error)
+      expect(refused).toBeInstanceOf(ConfigError)
+      expect(refused).toMatchObject({ problems: [expect.stringContaining(words)] })
+    })
   })
 
   test('limits too', () => {
