@@ -3,20 +3,15 @@
  * `POST /api/chat`. Opened when first needed; when it is lost, every session that was open is loaded again from the last
  * number sent. Knows nothing of WebSockets or HTTP.
  */
-import { createHash } from 'node:crypto'
 import { methods } from '@agentclientprotocol/sdk'
 import { EXT, approveResult, promptAccepted, promptResultMeta } from '@sandlot/shared/acp-meta'
 import type { AgentUser } from '@sandlot/shared/acp-meta'
 import { SandlotError, toErrorBody } from '@sandlot/shared/errors'
 import { isLive, metaOf, sandlotEventOf, seqOf, sessionEvent } from '@sandlot/shared/events'
 import { stopReason } from '@sandlot/shared/reasons'
-import type { Mode } from '@sandlot/shared/mode'
-import type { OnError } from '@sandlot/shared/sandlot-event'
 import type { SessionEvent } from '@sandlot/shared/events'
 import type { StopReason } from '@sandlot/shared/reasons'
 import type { ClientFrame, ServerFrame } from '@sandlot/shared/frames'
-import { sessionId as sessionIdShape } from '@sandlot/shared/ids'
-import { MAX_MESSAGE_IMAGE_BYTES } from '@sandlot/shared/images'
 import { z } from 'zod'
 import type { AgentConnection } from './agent/agent-client.ts'
 import type { AgentLink } from './agent/agent-link.ts'
@@ -25,6 +20,10 @@ import { Cursor } from './cursor.ts'
 import { withoutImageBytes } from './event-images.ts'
 import { InOrder } from './in-order.ts'
 import type { Logger } from './log.ts'
+import { OpenSessions } from './open-sessions.ts'
+import { PendingPrompts } from './pending-prompts.ts'
+import { contentOf, sessionFor, sessionIdOf, setMode, setModel } from './submission.ts'
+import type { PromptContent, PromptRequest } from './submission.ts'
 import type { Uploads } from './uploads.ts'
 
 export interface ChatOptions {
@@ -40,75 +39,39 @@ export interface ChatOptions {
   beforePrompt?: () => Promise<void>
 }
 
-/** A prompt as the chat's owner wants it; what `ai_chat` is for a browser. */
-export interface PromptRequest {
-  requestId: string
-  /** Absent: a new session. */
-  sessionId?: string | undefined
-  text: string
-  /** Ids of images that were sent before. */
-  images?: readonly string[] | undefined
-  /** Of the session from now on. */
-  mode?: Mode | undefined
-  whenBusy: 'steer' | 'queue' | 'refuse'
-  /** Make the session if there is none of this id; without `mode` in the given mode, or else in the agent's default. */
-  create?: { mode?: Mode }
-  /** Nobody can answer an approval. */
-  unattended?: boolean
-  /** What a failed call means for the prompt. */
-  onError?: OnError | undefined
-  /** Of the session from now on. */
-  model?: string | undefined
-  thoughtLevel?: string | undefined
-}
-
 /** How a prompt ended, as the agent's answer repeats it. */
 export interface ChatEnd {
   promptId: string
   stopReason: StopReason
 }
 
-/** As ACP has it. */
-type PromptContent = ({ type: 'text'; text: string } | { type: 'image'; mimeType: string; data: string })[]
-
-interface OpenSession {
-  cursor: Cursor
-  /** Loads of one session go one after another, so that the last one decides. */
-  loading: Promise<void>
-}
-
-interface Prompt {
-  /** Known once it is accepted. */
-  promptId?: string
-  done: boolean
-  onAccepted: () => void
-}
-
-const CWD = '/workspace'
 /** What one session may have waiting here. A person does not get there. */
 const MAX_WAITING_FRAMES = 64
 
 const updateParams = z.object({ sessionId: z.string(), update: z.unknown() })
-const newResult = z.object({ sessionId: sessionIdShape })
 const promptResult = z.object({ stopReason, _meta: z.object({ sandlot: promptResultMeta }) })
 
 export class Chat {
   readonly #options: ChatOptions
   readonly #connection: ReaderConnection
-  readonly #sessions = new Map<string, OpenSession>()
-  /** By request id, until answered. */
-  readonly #prompts = new Map<string, Prompt>()
+  readonly #sessions: OpenSessions
+  readonly #prompts: PendingPrompts
   /** By session: what a reader says about one is passed on in the order in which they said it. */
   readonly #order = new InOrder(MAX_WAITING_FRAMES)
 
   constructor(options: ChatOptions) {
+    const { user, agent, log, send } = options
+    const sessions = new OpenSessions({ user, send })
     this.#options = options
+    this.#sessions = sessions
+    this.#prompts = new PendingPrompts(send)
     this.#connection = new ReaderConnection({
-      agent: options.agent,
-      log: options.log,
+      agent,
+      log,
       onNotification: (method, params) => this.#onNotification(method, params),
-      wanted: () => this.#sessions.size > 0,
-      onBack: (connection) => this.#loadAgain(connection),
+      wanted: () => sessions.any,
+      onBack: (connection) =>
+        sessions.loadAgain(connection, (error, sessionId) => this.#refuse(error, { sessionId })),
     })
   }
 
@@ -137,6 +100,7 @@ export class Chat {
   }
 
   async #dispatch(frame: ClientFrame): Promise<void> {
+    const { user } = this.#options
     switch (frame.type) {
       case 'ai_chat':
         return void (await this.prompt(frame))
@@ -149,9 +113,13 @@ export class Chat {
       case 'ai_chat_approve':
         return this.#approve(frame)
       case 'ai_chat_mode':
-        return this.#order.run(frame.sessionId, () => this.#setMode(frame.sessionId, frame.modeId))
+        return this.#order.run(frame.sessionId, async () =>
+          setMode(await this.#connection.get(), user, frame.sessionId, frame.modeId),
+        )
       case 'ai_chat_model':
-        return this.#order.run(frame.sessionId, () => this.#setModel(frame.sessionId, frame))
+        return this.#order.run(frame.sessionId, async () =>
+          setModel(await this.#connection.get(), user, frame.sessionId, frame),
+        )
     }
   }
 
@@ -160,18 +128,24 @@ export class Chat {
    * error: it answers undefined, and the events come after the reconnect.
    */
   async prompt(request: PromptRequest): Promise<ChatEnd | undefined> {
-    const session = request.sessionId ?? sessionIdOf(this.#options.user.id, request.requestId)
-    const { end } = await this.#order.run(session, async () => {
-      await this.#options.beforePrompt?.()
-      const content = await this.#contentOf(request)
-      const connection = await this.#connection.get()
-      const sessionId = await this.#sessionFor(connection, request)
-      const taken = Promise.withResolvers<void>()
-      const end = this.#submit(connection, sessionId, content, request, taken.resolve)
-      // What reaches the agent at once, it begins side by side. Once it has the prompt, the next need not wait for the end.
-      await Promise.race([taken.promise, end])
-      return { end }
-    })
+    const { user, uploads, beforePrompt } = this.#options
+    const { end } = await this.#order.run(
+      request.sessionId ?? sessionIdOf(user.id, request.requestId),
+      async () => {
+        await beforePrompt?.()
+        const content = await contentOf(uploads, user.id, request)
+        const connection = await this.#connection.get()
+        const { sessionId, was } = await sessionFor(connection, user, request)
+        if (was === 'made') this.#sessions.open(sessionId, new Cursor(0))
+        // The client that asks again for its new session has seen nothing of it.
+        if (was === 'made before' && !this.#sessions.has(sessionId)) await this.resume(sessionId, 0)
+        const taken = Promise.withResolvers<void>()
+        const end = this.#submit(connection, sessionId, content, request, taken.resolve)
+        // What reaches the agent at once, it begins side by side. Once it has the prompt, the next need not wait for the end.
+        await Promise.race([taken.promise, end])
+        return { end }
+      },
+    )
     return end
   }
 
@@ -182,17 +156,16 @@ export class Chat {
     request: PromptRequest,
     onAccepted: () => void,
   ): Promise<ChatEnd | undefined> {
-    const prompt: Prompt = { done: false, onAccepted }
-    this.#prompts.set(request.requestId, prompt)
+    const { requestId, whenBusy, unattended, onError } = request
+    const prompt = this.#prompts.add(requestId, onAccepted)
     const known = this.#sessions.has(sessionId)
-    if (!known) this.#open(sessionId, new Cursor())
-    const { user } = this.#options
+    if (!known) this.#sessions.open(sessionId, new Cursor())
     const sandlot = {
-      user,
-      requestId: request.requestId,
-      whenBusy: request.whenBusy,
-      ...(request.unattended === true ? { unattended: true } : {}),
-      ...(request.onError === undefined ? {} : { onError: request.onError }),
+      user: this.#options.user,
+      requestId,
+      whenBusy,
+      ...(unattended === true ? { unattended } : {}),
+      ...(onError === undefined ? {} : { onError }),
     }
     try {
       const answer = await connection.request(methods.agent.session.prompt, {
@@ -201,56 +174,25 @@ export class Chat {
         _meta: { sandlot },
       })
       const { stopReason, _meta } = promptResult.parse(answer)
-      this.#accepted(request.requestId, _meta.sandlot.promptId, sessionId)
+      const { promptId, duplicate } = _meta.sandlot
+      this.#prompts.accepted(requestId, promptId, sessionId)
       // Of a submission that was made before, the end may be long past, or yet to come: a resume tells.
-      if (_meta.sandlot.duplicate !== true) this.#done(sessionId, _meta.sandlot.promptId, stopReason)
-      return { promptId: _meta.sandlot.promptId, stopReason }
+      if (duplicate !== true) this.#prompts.answered(sessionId, promptId, stopReason)
+      return { promptId, stopReason }
     } catch (error) {
       const lostOnTheWay = error instanceof SandlotError && error.code === 'agent_unavailable'
       if (lostOnTheWay && prompt.promptId !== undefined) return undefined
-      // Of a session that the agent refuses nothing will come, so it is not asked for after a reconnect.
       const refused = error instanceof SandlotError && error.code === 'not_found'
-      if (refused && !known) this.#sessions.delete(sessionId)
+      if (refused && !known) this.#sessions.forget(sessionId)
       throw error
     } finally {
-      this.#prompts.delete(request.requestId)
+      this.#prompts.remove(requestId, prompt)
     }
-  }
-
-  /** Throws `not_found` and `too_large`: a message that the agent could not take whole would cost the connection to it. */
-  async #contentOf({ text, images = [] }: PromptRequest): Promise<PromptContent> {
-    const { uploads, user } = this.#options
-    const content: PromptContent = text === '' ? [] : [{ type: 'text', text }]
-    let size = 0
-    for (const id of images) {
-      const { mimeType, bytes } = await uploads.read(user.id, id)
-      size += bytes.length
-      if (size > MAX_MESSAGE_IMAGE_BYTES) throw tooMuchAttached()
-      content.push({ type: 'image', mimeType, data: bytes.toString('base64') })
-    }
-    return content
   }
 
   /** Everything settled after `after`, what is in flight, then live. Resolves when caught up. */
-  async resume(sessionId: string, after: number): Promise<void> {
-    const known = this.#sessions.get(sessionId)
-    known?.cursor.restart(after)
-    const session = known ?? this.#open(sessionId, new Cursor(after))
-    try {
-      const connection = await this.#connection.get()
-      await this.#load(connection, sessionId, session, after)
-    } catch (error) {
-      // Of a session that the agent refuses nothing will come. Of one that it could not answer for, after the reconnect.
-      const later = error instanceof SandlotError && error.code === 'agent_unavailable'
-      if (later) this.#connection.restore()
-      else if (known === undefined) this.#sessions.delete(sessionId)
-      throw error
-    }
-  }
-
-  async #cancelCall(sessionId: string, toolCallId: string): Promise<void> {
-    const connection = await this.#connection.get()
-    await connection.request(EXT.cancelCall, { user: this.#options.user, sessionId, toolCallId })
+  resume(sessionId: string, after: number): Promise<void> {
+    return this.#sessions.resume(this.#connection, sessionId, after)
   }
 
   /** Stops the running prompt. */
@@ -260,6 +202,11 @@ export class Chat {
     // A notification: a foreign session would be ignored without a word.
     if (!(await owns(sessionId))) throw new SandlotError('not_found', 'There is no such session.')
     await connection.notify(methods.agent.session.cancel, { sessionId, _meta: { sandlot: { user } } })
+  }
+
+  async #cancelCall(sessionId: string, toolCallId: string): Promise<void> {
+    const connection = await this.#connection.get()
+    await connection.request(EXT.cancelCall, { user: this.#options.user, sessionId, toolCallId })
   }
 
   async #approve(frame: Extract<ClientFrame, { type: 'ai_chat_approve' }>): Promise<void> {
@@ -275,168 +222,32 @@ export class Chat {
     )
   }
 
-  async #setMode(sessionId: string, modeId: Mode): Promise<void> {
-    const connection = await this.#connection.get()
-    const sandlot = { user: this.#options.user }
-    await connection.request(methods.agent.session.setMode, { sessionId, modeId, _meta: { sandlot } })
-  }
-
-  /** The model first: which levels there are is the model's. */
-  async #setModel(
-    sessionId: string,
-    { model, thoughtLevel }: { model?: string | undefined; thoughtLevel?: string | null | undefined },
-  ): Promise<void> {
-    const connection = await this.#connection.get()
-    const _meta = { sandlot: { user: this.#options.user } }
-    const set = (configId: string, value: string): Promise<unknown> =>
-      connection.request(methods.agent.session.setConfigOption, { sessionId, configId, value, _meta })
-    if (model !== undefined) await set('model', model)
-    if (thoughtLevel !== undefined) await set('thought_level', thoughtLevel ?? 'default')
-  }
-
-  /** The id of the session to prompt: there already, or made now. */
-  async #sessionFor(connection: AgentConnection, request: PromptRequest): Promise<string> {
-    const wanted = request.sessionId
-    if (wanted !== undefined && request.create === undefined) {
-      if (request.mode !== undefined) await this.#setMode(wanted, request.mode)
-      await this.#setModel(wanted, request)
-      return wanted
-    }
-    // The same submission names the same session, so that a client that did not hear the answer can ask again.
-    const sessionId = wanted ?? sessionIdOf(this.#options.user.id, request.requestId)
-    const mode = request.mode ?? request.create?.mode
-    const { model, thoughtLevel } = request
-    const sandlot = {
-      user: this.#options.user,
-      sessionId,
-      ...(mode === undefined ? {} : { mode }),
-      ...(model === undefined ? {} : { model }),
-      ...(thoughtLevel === undefined ? {} : { thoughtLevel }),
-    }
-    try {
-      const made = newResult.parse(
-        await connection.request(methods.agent.session.new, { cwd: CWD, mcpServers: [], _meta: { sandlot } }),
-      )
-      this.#open(made.sessionId, new Cursor(0))
-      return made.sessionId
-    } catch (error) {
-      if (!(error instanceof SandlotError) || error.code !== 'conflict') throw error
-      // The client that asks again for its new session has seen nothing of it.
-      if (wanted === undefined && !this.#sessions.has(sessionId)) await this.resume(sessionId, 0)
-      if (wanted !== undefined && request.mode !== undefined) await this.#setMode(sessionId, request.mode)
-      if (wanted !== undefined) await this.#setModel(sessionId, request)
-      return sessionId
-    }
-  }
-
-  #open(sessionId: string, cursor: Cursor): OpenSession {
-    const session = { cursor, loading: Promise.resolve() }
-    this.#sessions.set(sessionId, session)
-    return session
-  }
-
-  async #load(
-    connection: AgentConnection,
-    sessionId: string,
-    session: OpenSession,
-    after: number,
-  ): Promise<void> {
-    const sandlot = { user: this.#options.user, after }
-    const mine = session.loading.then(async () => {
-      await connection.request(methods.agent.session.load, {
-        sessionId,
-        cwd: CWD,
-        mcpServers: [],
-        _meta: { sandlot },
-      })
-      this.#options.send({ type: 'ai_chat_caught_up', sessionId, seq: session.cursor.upTo })
-    })
-    session.loading = mine.catch(() => undefined)
-    return mine
-  }
-
-  /** Loads every open session from where its reader stands. Rejects when the agent is lost again. */
-  async #loadAgain(connection: AgentConnection): Promise<void> {
-    for (const [sessionId, session] of this.#sessions) {
-      try {
-        await this.#load(connection, sessionId, session, session.cursor.upTo)
-      } catch (error) {
-        if (error instanceof SandlotError && error.code === 'agent_unavailable') throw error
-        this.#sessions.delete(sessionId)
-        this.#refuse(error, { sessionId })
-      }
-    }
-  }
-
   #onNotification(method: string, params: unknown): void {
     if (this.#connection.closed) return
     if (method === methods.client.session.update) this.#onUpdate(params)
     else if (method === EXT.promptAccepted) {
-      const accepted = promptAccepted.safeParse(params)
-      if (accepted.success && accepted.data.requestId !== undefined) {
-        this.#accepted(accepted.data.requestId, accepted.data.promptId, accepted.data.sessionId)
-      }
+      const { data } = promptAccepted.safeParse(params)
+      if (data?.requestId !== undefined) this.#prompts.accepted(data.requestId, data.promptId, data.sessionId)
     }
   }
 
   #onUpdate(params: unknown): void {
     const { data } = updateParams.safeParse(params)
-    const session = data === undefined ? undefined : this.#sessions.get(data.sessionId)
-    if (data === undefined || session === undefined) return
+    const cursor = data === undefined ? undefined : this.#sessions.cursorOf(data.sessionId)
+    if (data === undefined || cursor === undefined) return
     const parsed = sessionEvent.safeParse(data.update)
     if (!parsed.success) {
       this.#options.log.warn({ problem: parsed.error.message }, 'the agent sent an event that we do not know')
       return
     }
     const seq = seqOf(parsed.data)
-    if (seq !== undefined && !isLive(parsed.data) && !session.cursor.take(seq)) return
+    if (seq !== undefined && !isLive(parsed.data) && !cursor.take(seq)) return
     // The event as it came, not as parsed: parsing drops what a newer agent may have added.
     const event = withoutImageBytes(data.sessionId, data.update as SessionEvent)
     this.#options.send({ type: 'ai_chat_event', sessionId: data.sessionId, event })
     const { promptId } = metaOf(event)
     const inner = sandlotEventOf(event)
-    if (inner?.type === 'prompt_ended' && promptId !== undefined) {
-      for (const prompt of this.#prompts.values()) if (prompt.promptId === promptId) prompt.done = true
-      this.#options.send({
-        type: 'ai_chat_done',
-        sessionId: data.sessionId,
-        promptId,
-        stopReason: inner.stopReason,
-      })
-    }
+    if (inner?.type === 'prompt_ended' && promptId !== undefined)
+      this.#prompts.ended(data.sessionId, promptId, inner.stopReason)
   }
-
-  /** Once for each submission, whether the agent says so at once or only with the end. */
-  #accepted(requestId: string, promptId: string, sessionId: string): void {
-    const prompt = this.#prompts.get(requestId)
-    if (prompt === undefined || prompt.promptId !== undefined) return
-    prompt.promptId = promptId
-    prompt.onAccepted()
-    this.#options.send({ type: 'ai_chat_accepted', requestId, sessionId, promptId })
-  }
-
-  /** The answer repeats the end; should it come first, or alone, this is what says it. */
-  #done(sessionId: string, promptId: string, reason: z.infer<typeof stopReason>): void {
-    for (const prompt of this.#prompts.values()) {
-      if (prompt.promptId !== promptId || prompt.done) continue
-      prompt.done = true
-      this.#options.send({ type: 'ai_chat_done', sessionId, promptId, stopReason: reason })
-    }
-  }
-}
-
-function tooMuchAttached(): SandlotError {
-  const most = `${MAX_MESSAGE_IMAGE_BYTES / 1024 / 1024} MiB`
-  return new SandlotError(
-    'too_large',
-    `The images of a message may have ${most} together. Send some with the next one.`,
-  )
-}
-
-/** The session that a submission without one makes. */
-export function sessionIdOf(userId: string, requestId: string): string {
-  const digest = createHash('sha256')
-    .update(JSON.stringify([userId, requestId]))
-    .digest('hex')
-  return `s_${digest.slice(0, 26)}`
 }

@@ -7,7 +7,8 @@ import type { SessionEvent } from '@sandlot/shared/events'
 import type { ServerFrame } from '@sandlot/shared/frames'
 import { WITHOUT_WORDS } from '@sandlot/shared/images'
 import { Chat } from './chat.ts'
-import type { ChatEnd, ChatOptions, PromptRequest } from './chat.ts'
+import type { ChatEnd, ChatOptions } from './chat.ts'
+import type { PromptRequest } from './submission.ts'
 
 export interface UnattendedOptions
   extends Omit<ChatOptions, 'send'>, Pick<PromptRequest, 'onError' | 'model' | 'thoughtLevel'> {
