@@ -32,7 +32,7 @@ function ofVariable({ name, value }: Named): string[] {
   return SECRET_NAME.test(name) || isLikeSecret(value) ? [value, ...ofUrl(value)] : ofUrl(value)
 }
 
-/** `--api-key value`, `--api-key=value`, addresses with a password, and what looks like a key. */
+/** `--api-key value`, `--api-key=value`, `Authorization: Bearer value`, addresses with a password, and what looks like a key. */
 function ofArguments(args: readonly string[]): string[] {
   return args.flatMap((arg, index) => {
     const before = args[index - 1] ?? ''
@@ -43,7 +43,12 @@ function ofArguments(args: readonly string[]): string[] {
     const isNamed =
       SECRET_NAME.test(name ?? '') && (name !== before || (before.startsWith('-') && !arg.startsWith('-')))
     const own = value ?? arg
-    return isNamed || isLikeKey(own) ? [own, ...ofUrl(own)] : ofUrl(own)
+    const header = /^(?<name>[\w-]+):\s*(?!\/\/)(?<value>\S.*)$/s.exec(own)?.groups
+    const inside = [
+      ...ofUrl(own),
+      ...(header === undefined ? [] : ofHeader({ name: header['name'] ?? '', value: header['value'] ?? '' })),
+    ]
+    return isNamed || isLikeKey(own) ? [own, ...inside] : inside
   })
 }
 

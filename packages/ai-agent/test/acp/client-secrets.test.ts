@@ -33,6 +33,8 @@ test('arguments: after a name, behind its =, in an address, by their looks; pack
   expect(program('API_KEY=abcdef')).toEqual(['abcdef'])
   expect(program('postgres://ada:hunter2@db.example/x')).toContain('hunter2')
   expect(program('run', KEY)).toEqual([KEY])
+  expect(program('--header', 'Authorization: Bearer abcdef')).toContain('abcdef')
+  expect(program('--header=X-Api-Key:abcdef')).toContain('abcdef')
   expect(
     program(
       '-y',
