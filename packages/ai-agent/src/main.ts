@@ -58,7 +58,7 @@ async function run({ config, log, hiding, lock, stdio }: Run): Promise<number> {
     config,
     log,
     [],
-    (secret) => hiding.hide(secret),
+    (secret, owner) => hiding.hide(secret, owner),
     stdio ? config.ownEnvironment : undefined,
   )
   const resumed = await agent.resume()
