@@ -106,14 +106,22 @@ export async function dockerFixture(options: DockerFixtureOptions = {}): Promise
     volumes,
     async dispose() {
       for (const controller of controllers) await controller.close()
-      await Promise.all((await backend.list({})).map(({ id }) => backend.remove(id)))
+      // Two hundred at once keep an engine from answering until its breaker opens.
+      for (const ids of groups(await backend.list({})))
+        await Promise.all(ids.map(({ id }) => backend.remove(id)))
       const left = await containers() // whatever it is that the backend does not see
       if (left.length > 0) await on('rm', '-f', ...left)
-      await Promise.all((await backend.listVolumes()).map(({ name }) => backend.removeVolume(name)))
+      for (const volumes of groups(await backend.listVolumes()))
+        await Promise.all(volumes.map(({ name }) => backend.removeVolume(name)))
       await backend.close()
       await rm(folder, { recursive: true, force: true })
     },
   }
+}
+
+function groups<T>(all: readonly T[]): T[][] {
+  const SIZE = 12
+  return Array.from({ length: Math.ceil(all.length / SIZE) }, (_, i) => all.slice(i * SIZE, (i + 1) * SIZE))
 }
 
 /**
