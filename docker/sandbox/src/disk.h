@@ -60,7 +60,7 @@ pid_t disk_shim_of(pid_t pid, const pid_t *shims, size_t n);
 
 /*
  * How many pids (at most `max`) may hold bytes of deleted files where disk_walk cannot see them, in this look and the one
- * before: a process that has just begun looks like one that hides. Takes a second at most; calls `meanwhile` meanwhile.
+ * before: a process that has just begun looks like one that hides. Takes half a second of CPU at most; calls `meanwhile` meanwhile.
  */
 size_t disk_hiders(pid_t *pids, size_t max, void (*meanwhile)(void));
 /* There was nothing to look for: the next look is a first one. */

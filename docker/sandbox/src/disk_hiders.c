@@ -12,27 +12,42 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "files.h"
 
 #define MAPS_BYTES (512u << 10) /* of /proc/<pid>/maps: thousands of mappings */
-#define PROCESS_US 100000
-#define ALL_US 1000000
+/* Of CPU. By the clock it may be so many times as long: who has to wait for a CPU does not hide. */
+#define PROCESS_US 50000
+#define ALL_US 500000
+#define WAITING 10
 #define SETTLE_US 20000 /* a process that is about to exec may be ours in this moment, and closed to us like all of ours */
 
 /* ---- one process -------------------------------------------------------------------------------------------- */
 
+struct moment {
+    uint64_t cpu_us, clock_us;
+};
+
 struct search {
-    uint64_t until_us;
+    struct moment until;
     void (*meanwhile)(void);
     bool found, mapped; /* mapped: the memory, which all threads share, has been looked at */
 };
 
+static struct moment in(uint64_t us)
+{
+    struct timespec cpu;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu);
+    return (struct moment){(uint64_t)cpu.tv_sec * 1000000 + (uint64_t)cpu.tv_nsec / 1000 + us, now_us() + us * WAITING};
+}
+
 static bool is_late(const struct search *s)
 {
     s->meanwhile();
-    return now_us() >= s->until_us;
+    struct moment now = in(0);
+    return now.cpu_us >= s->until.cpu_us || now.clock_us >= s->until.clock_us;
 }
 
 /* Whether one of these lines is about a deleted file of the workspace. */
@@ -136,7 +151,7 @@ static size_t before_n;
 struct list {
     struct suspect found[DISK_WRITERS_MAX];
     size_t n;
-    uint64_t until_us;
+    struct moment until;
     void (*meanwhile)(void);
 };
 
@@ -151,12 +166,14 @@ static uint64_t suspected_since(pid_t pid)
 static void look_at_process(void *list, int proc, const char *name)
 {
     struct list *l = list;
-    uint64_t now = now_us();
+    struct moment until = in(PROCESS_US);
     pid_t pid = atoi(name);
     /* Neither we nor our shims let anybody look. */
     if (l->n == DISK_WRITERS_MAX || pid == getpid() || proc_parent(pid) == getpid())
         return;
-    struct search s = {.until_us = now + PROCESS_US < l->until_us ? now + PROCESS_US : l->until_us, .meanwhile = l->meanwhile};
+    if (until.cpu_us > l->until.cpu_us || until.clock_us > l->until.clock_us)
+        until = l->until;
+    struct search s = {.until = until, .meanwhile = l->meanwhile};
     proc_each_thread(proc, name, look_at_thread, &s);
     if (s.found)
         l->found[l->n++] = (struct suspect){pid, suspected_since(pid)};
@@ -166,7 +183,7 @@ void disk_hiders_forget(void) { before_n = 0; }
 
 size_t disk_hiders(pid_t *pids, size_t max, void (*meanwhile)(void))
 {
-    struct list l = {.until_us = now_us() + ALL_US, .meanwhile = meanwhile};
+    struct list l = {.until = in(ALL_US), .meanwhile = meanwhile};
     size_t n = 0;
     proc_each(look_at_process, &l);
     uint64_t now = now_us();
