@@ -65,7 +65,7 @@ export async function startService(config: ServiceConfig, deps: ServiceDeps = {}
       onProblem: (error) =>
         log.warn({ err: error }, 'old images could not be removed; the next hour tries again'),
     })
-    undo.push(async () => uploads.close())
+    undo.push(() => uploads.close())
     const sessions = openSessions(join(config.dataFolder, 'sessions.db'))
     undo.push(() => sessions.close())
     const agent = new AgentLink({

@@ -33,7 +33,8 @@ export interface Uploads {
   read(userId: string, id: string): Promise<{ mimeType: ImageType; bytes: Buffer }>
   /** It waits no longer. Of this person only. Throws `not_found`. */
   remove(userId: string, id: string): Promise<void>
-  close(): void
+  /** Resolves when nothing is swept any more. */
+  close(): Promise<void>
 }
 
 export interface UploadsOptions {
@@ -59,7 +60,10 @@ export async function openUploads(folder: string, options: UploadsOptions): Prom
       if (own.isDirectory()) await sweep(join(folder, own.name), keptMs)
   }
   await sweepAll()
-  const sweeping = setInterval(() => void sweepAll().catch(onProblem), sweepEveryMs).unref()
+  let swept: Promise<void> = Promise.resolve()
+  const sweeping = setInterval(() => {
+    swept = swept.then(sweepAll).catch(onProblem)
+  }, sweepEveryMs).unref()
   const adding = new InOrder(MAX_AT_ONCE)
 
   /** Where an image that still waits is. Throws `not_found`. */
@@ -106,7 +110,10 @@ export async function openUploads(folder: string, options: UploadsOptions): Prom
         throw isMissing(error) ? gone() : error
       }
     },
-    close: () => clearInterval(sweeping),
+    async close() {
+      clearInterval(sweeping)
+      await swept
+    },
   }
 }
 

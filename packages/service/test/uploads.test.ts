@@ -15,7 +15,7 @@ beforeEach(async () => {
 })
 
 afterEach(async () => {
-  for (const uploads of opened.splice(0)) uploads.close()
+  for (const uploads of opened.splice(0)) await uploads.close()
   await rm(folder, { recursive: true })
 })
 
