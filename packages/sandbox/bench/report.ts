@@ -44,6 +44,7 @@ function ratio(share: number): string {
 }
 
 function short(value: number): string {
+  if (Number.isNaN(value)) return '–' // no sample: it always failed
   return Math.abs(value) >= 100
     ? value.toFixed(0)
     : Math.abs(value) >= 10
