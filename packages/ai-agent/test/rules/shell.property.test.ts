@@ -44,7 +44,8 @@ test('a command with another is never more permissive than the stricter of both'
     (a, b) => `${a}; ${b}`,
     (a, b) => `${a} && ${b}`,
     (a, b) => `${a} || ${b}`,
-    (a, b) => `${a} | ${b}`,
+    // Bash takes no `!` right behind a `|`.
+    (a, b) => (b.startsWith('!') ? `${a} | { ${b}; }` : `${a} | ${b}`),
     (a, b) => `${a} & ${b}`,
     (a, b) => `${a}\n${b}`,
     (a, b) => `( ${a} ); { ${b}; }`,
