@@ -183,6 +183,9 @@ static bool remove_file(void)
         return errno == ENOENT;
     bool removed = unlinkat(dir, FILE_NAME, 0) == 0;
     bool gone = removed || errno == ENOENT;
+    /* What could not be put in place because the user had closed the folder just then. */
+    unlinkat(dir, STAGED_NAME, 0);
+    unlinkat(dir, LAST_NAME, 0);
     if (removed && is_our_ignore(dir))
         unlinkat(dir, IGNORE_NAME, 0);
     close(dir);
