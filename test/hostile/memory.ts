@@ -39,7 +39,10 @@ export const rows: Row[] = [
     async run({ me }) {
       const { output } = await me.shell('head -c 2G /dev/zero > /tmp/full; stat -c %s /tmp/full')
       expect(output).toMatch(/No space left/)
-      expect(Number(output.trim().split('\n').at(-1))).toBe(STAGE_LIMITS.tmpBytes)
+      const bytes = Number(output.trim().split('\n').at(-1))
+      // What an earlier row has left there is a part of it.
+      expect(bytes).toBeGreaterThan(STAGE_LIMITS.tmpBytes * 0.9)
+      expect(bytes).toBeLessThanOrEqual(STAGE_LIMITS.tmpBytes)
       expect((await me.shell('seq 1000 | sort -rn | tail -1; rm /tmp/full')).output).toBe('1\n')
     },
   },
