@@ -35,7 +35,7 @@ export function promptContent(blocks: readonly ContentBlock[], takesImages = fal
       'too_large',
       `A message may have ${MAX_IMAGES} images; this one has ${images.length}.`,
     )
-  const bytes = images.reduce((sum, { data }) => sum + Math.floor((data.length * 3) / 4), 0)
+  const bytes = images.reduce((sum, { data }) => sum + Buffer.byteLength(data, 'base64'), 0)
   if (bytes > MAX_MESSAGE_IMAGE_BYTES) {
     const [most, is] = [MAX_MESSAGE_IMAGE_BYTES, bytes].map((n) => `${(n / 1024 / 1024).toFixed(1)} MiB`)
     throw new SandlotError(
