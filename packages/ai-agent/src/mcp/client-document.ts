@@ -1,7 +1,7 @@
 /** How we describe ourselves to those who let people in to MCP servers: sent when registering, or fetched from our address. */
 import type { OAuthClientMetadata } from '@modelcontextprotocol/client'
 import { MCP_CLIENT_PATH, mcpClientDocument } from '@sandlot/shared/mcp-client'
-import { isInsideHost } from './inside-addresses.ts'
+import { isInsideHost } from './inside-hosts.ts'
 
 /** For a registration. */
 export function clientMetadata(redirectUrl: string, scope: string | undefined): OAuthClientMetadata {

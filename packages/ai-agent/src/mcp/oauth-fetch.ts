@@ -4,7 +4,7 @@
  */
 import type { FetchLike } from '@modelcontextprotocol/client'
 import { boundedFetch } from './bounded-fetch.ts'
-import { isInsideHost, isThisMachine } from './inside-addresses.ts'
+import { isInsideHost, isThisMachine } from './inside-hosts.ts'
 import { AddressNotAllowed, publicFetch } from './public-fetch.ts'
 
 const MAX_BYTES = 1024 * 1024

@@ -8,7 +8,7 @@ import * as https from 'node:https'
 import type { LookupFunction } from 'node:net'
 import { Readable } from 'node:stream'
 import type { FetchLike } from '@modelcontextprotocol/client'
-import { isInsideAddress } from './inside-addresses.ts'
+import { isPublicAddress } from '@sandlot/sandbox/egress/addresses'
 
 /** A request was led to where it may not go. */
 export class AddressNotAllowed extends Error {
@@ -28,7 +28,7 @@ const resolveAll: Resolve = (hostname, told) => lookup(hostname, { all: true }, 
  */
 export function publicFetch(
   resolve: Resolve = resolveAll,
-  isRefused: (address: string) => boolean = isInsideAddress,
+  isRefused: (address: string) => boolean = (address) => !isPublicAddress(address),
 ): FetchLike {
   const goesThroughProxy = proxyRule(https.globalAgent)
   // What `request` throws is a rejection, as of any `fetch`.

@@ -3,7 +3,7 @@ import { createServer } from 'node:http'
 import { type AddressInfo, createServer as createTcpServer } from 'node:net'
 import { promisify } from 'node:util'
 import { describe, expect, test } from 'vitest'
-import { isInsideAddress } from '../../src/mcp/inside-addresses.ts'
+import { isInsideHost } from '../../src/mcp/inside-hosts.ts'
 import { oauthFetch } from '../../src/mcp/oauth-fetch.ts'
 import { publicFetch } from '../../src/mcp/public-fetch.ts'
 
@@ -124,9 +124,9 @@ test('behind a proxy only what goes through it is not looked at here', async () 
 test('which addresses are inside', () => {
   const inside = ['10.1.2.3', '127.9.9.9', '100.64.1.1', '192.168.0.1', '0.0.0.0', '255.255.255.255']
   const inside6 = ['::1', '::', 'fd12::1', 'fe80::1', '::ffff:8.8.8.8', '2002:7f00:1::', '64:ff9b::a00:1']
-  const outside = ['8.8.8.8', '203.0.113.7', '100.128.0.1', '172.32.0.1', '2606:4700::1111', '2a00:1450::1']
-  expect([...inside, ...inside6].filter((address) => !isInsideAddress(address))).toEqual([])
-  expect(outside.filter(isInsideAddress)).toEqual([])
+  const outside = ['8.8.8.8', '93.184.215.14', '100.128.0.1', '172.32.0.1', '2606:4700::1111', '2a00:1450::1']
+  expect([...inside, ...inside6].filter((address) => !isInsideHost(address))).toEqual([])
+  expect(outside.filter(isInsideHost)).toEqual([])
 })
 
 describe('a name that leads inside', () => {
@@ -138,7 +138,7 @@ describe('a name that leads inside', () => {
     server.on('connection', () => connections++)
     const { port } = server.address() as AddressInfo
     // Public when somebody looks first, this machine when it is used.
-    const addresses = ['203.0.113.7', '127.0.0.1', '127.0.0.1']
+    const addresses = ['93.184.215.14', '127.0.0.1', '127.0.0.1']
     const rebinding = publicFetch((_name, told) => {
       const address = addresses[asked++] ?? ''
       told(null, [{ address, family: 4 }])
@@ -155,7 +155,7 @@ describe('a name that leads inside', () => {
   test('is refused when only one of its addresses does', async () => {
     const mixed = publicFetch((_name, told) =>
       told(null, [
-        { address: '203.0.113.7', family: 4 },
+        { address: '93.184.215.14', family: 4 },
         { address: 'fd00::7', family: 6 },
       ]),
     )
