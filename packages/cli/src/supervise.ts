@@ -49,6 +49,11 @@ export function supervise(spec: ChildSpec, events: SupervisorEvents): Supervised
 
   async function runOnce(): Promise<string> {
     const log = openLog(spec.log)
+    // Without a listener a full disk would end the launcher, and with it everything that it watches.
+    log.on('error', (error) => events.problem(`Its log cannot be written: ${error.message}`))
+    const written = new Promise<void>((resolve) => {
+      log.once('close', resolve)
+    })
     // A group of its own, so that Ctrl-C in the terminal reaches only the launcher, which ends things in order.
     const running = spawn(spec.command, spec.args, {
       cwd: spec.cwd,
@@ -84,6 +89,8 @@ export function supervise(spec: ChildSpec, events: SupervisorEvents): Supervised
     out.end()
     err.end()
     log.end()
+    // The file is opened when it can be, not at once: until it is closed, something of it is still to come.
+    await written
     return end
   }
 

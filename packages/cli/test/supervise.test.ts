@@ -1,4 +1,6 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createReadStream, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
@@ -12,7 +14,7 @@ beforeEach(() => {
 afterEach(() => rmSync(folder, { recursive: true }))
 
 /** A supervised `node -e script`, and what was heard of it. */
-function watch(script: string) {
+function watch(script: string, log = join(folder, 'log', 'child.log')) {
   const heard: string[] = []
   const marks: ProcessMark[] = []
   const listeners: (() => void)[] = []
@@ -27,7 +29,7 @@ function watch(script: string) {
       args: ['-e', script],
       cwd: folder,
       environment: { ONLY: 'this' },
-      log: join(folder, 'log', 'child.log'),
+      log,
     },
     {
       started: (mark) => void marks.push(mark),
@@ -89,15 +91,33 @@ describe('a supervised process', () => {
     expect(await waitForEnd(grandchild, 10_000)).toBe(true)
   })
 
-  test('that cannot be started says why', async () => {
+  test('that cannot be started says why, when nothing is still on its way to its log', async () => {
     const missing = join(folder, 'missing')
+    // A pipe is opened for writing when somebody opens it for reading.
+    const log = join(folder, 'x.log')
+    execFileSync('mkfifo', [log])
+    const order: string[] = []
     const child = supervise(
-      { name: 'x', command: missing, args: [], cwd: folder, environment: {}, log: join(folder, 'x.log') },
-      { started() {}, said() {}, problem() {}, died() {} },
+      { name: 'x', command: missing, args: [], cwd: folder, environment: {}, log },
+      { started() {}, said() {}, problem() {}, died: () => void order.push('told') },
     )
+    // One that was started later has failed by now.
+    await once(spawn(missing), 'error')
+    order.push('read')
+    createReadStream(log).resume()
     expect(await child.firstDeath).toContain('ENOENT')
     await child.stop('SIGTERM', 100)
+    expect(order).toEqual(['read', 'told'])
     expect(existsSync(missing)).toBe(false)
+  })
+
+  test('whose log cannot be written goes on, and it is said', async () => {
+    // A folder is where the file should be.
+    const { child, heard, until } = watch('console.log("up"); setInterval(() => {}, 1000)', folder)
+    await until('problem Its log cannot be written')
+    await until('said up')
+    await child.stop('SIGTERM', 10_000)
+    expect(heard).toEqual([expect.stringContaining('EISDIR'), 'said up'])
   })
 
   test('waits longer after each death in a row, at most 30 seconds', () => {
