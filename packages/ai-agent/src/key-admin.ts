@@ -9,10 +9,10 @@ import { deploymentKeys } from './keys.ts'
 import { type Rotated, rotateKeys } from './secrets/rotate-keys.ts'
 import { builtinTools } from './tools/builtin/index.ts'
 
-/** `folder`: absolute; where keys were looked for. */
+/** `folder`: absolute; the data folder that was looked at. */
 type Answer =
   | ({ rotated: true } & Rotated)
-  | { rotated: false; reason: 'no_keys' | 'running'; folder: string }
+  | { rotated: false; reason: 'no_deployment' | 'running'; folder: string }
 
 /** Exit code where nothing was changed; the reason is in the answer. */
 const NOTHING_CHANGED = 3
@@ -21,12 +21,12 @@ const NOTHING_CHANGED = 3
 async function main([act = '']: readonly string[]): Promise<Answer> {
   if (act !== 'rotate') throw new Error(`There is nothing to do called "${act}".`)
   const { dataFolder, deployment } = readAgentConfig(builtinTools().map((tool) => tool.name))
-  const folder = join(dataFolder, 'keys')
   // Before the first start, or with another SANDLOT_DATA than Sandlot's: nothing is made by asking.
-  if (!existsSync(join(folder, 'deployment.json'))) return { rotated: false, reason: 'no_keys', folder }
+  if (!existsSync(join(dataFolder, 'keys', 'deployment.json')))
+    return { rotated: false, reason: 'no_deployment', folder: dataFolder }
   mkdirSync(join(dataFolder, 'run'), { recursive: true, mode: 0o770 })
   const lock = lockFile(join(dataFolder, 'run', 'agent.lock'))
-  if (lock === undefined) return { rotated: false, reason: 'running', folder }
+  if (lock === undefined) return { rotated: false, reason: 'running', folder: dataFolder }
   const store = await openSessionStore(join(dataFolder, 'sessions.db'))
   try {
     const rotating = rotateKeys(dataFolder, deploymentKeys(dataFolder, deployment).key, store.secrets)

@@ -1,10 +1,13 @@
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { tell } from '../src/commands/keys.ts'
+import { keys, tell } from '../src/commands/keys.ts'
+import { sandbox } from '../src/commands/sandbox.ts'
+import { parseCliConfig } from '../src/config.ts'
+import type { Command } from '../src/context.ts'
 import { run } from '../src/run.ts'
-import { failureLines, StepError } from '../src/steps.ts'
+import { createSteps, failureLines, StepError } from '../src/steps.ts'
 
 /** What `./sandlot keys rotate` shows, and its exit code. */
 function shown(answer: unknown): { lines: string[]; code: number } {
@@ -32,11 +35,11 @@ test('a new key is told only where there is one', () => {
 })
 
 test('where nothing was changed, what to do is what helps against that', () => {
-  const folder = '/srv/sandlot/keys'
-  expect(shown({ rotated: false, reason: 'no_keys', folder })).toEqual({
+  const folder = '/srv/sandlot'
+  expect(shown({ rotated: false, reason: 'no_deployment', folder })).toEqual({
     lines: [
-      `  There are no keys in ${folder}; nothing was changed.`,
-      '  → Set SANDLOT_DATA to the data folder of your Sandlot. One that was never started has no keys yet.',
+      `  There is no Sandlot in ${folder}; nothing was done.`,
+      '  → Set SANDLOT_DATA to the data folder of yours. It is there once ./sandlot up has run.',
     ],
     code: 1,
   })
@@ -47,6 +50,23 @@ test('where nothing was changed, what to do is what helps against that', () => {
     ],
     code: 1,
   })
+})
+
+test.each<[string, Command, string[]]>([
+  ['keys rotate', keys, ['rotate']],
+  ['sandbox list', sandbox, ['list']],
+  ['sandbox prune', sandbox, ['prune', '--yes']],
+])('%s in a folder that is no Sandlot’s says so, and makes nothing there', async (_name, command, args) => {
+  const folder = mkdtempSync(join(tmpdir(), 'sandlot-nobodys-'))
+  try {
+    const config = parseCliConfig({ SANDLOT_DATA: folder })
+    const steps = createSteps({ write: () => undefined, live: false })
+    const ran = command({ config, args, steps, print: () => undefined })
+    await expect(ran).rejects.toThrow(`There is no Sandlot in ${folder}`)
+    expect(readdirSync(folder)).toEqual([])
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
 })
 
 test('an exit code that is an answer is no failure, any other is one', async () => {

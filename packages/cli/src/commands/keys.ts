@@ -3,13 +3,14 @@ import { join } from 'node:path'
 import { z } from 'zod'
 import { childEnvironment } from '../child-env.ts'
 import type { Command } from '../context.ts'
+import { noDeployment, requireDeployment } from '../deployment.ts'
 import { run } from '../run.ts'
 import { StepError } from '../steps.ts'
 
 /** What ai-agent's key-admin prints. */
 const answer = z.discriminatedUnion('rotated', [
   z.object({ rotated: z.literal(true), resealed: z.int(), lost: z.array(z.string()) }),
-  z.object({ rotated: z.literal(false), reason: z.enum(['no_keys', 'running']), folder: z.string() }),
+  z.object({ rotated: z.literal(false), reason: z.enum(['no_deployment', 'running']), folder: z.string() }),
 ])
 /** Its exit code where nothing was changed; the answer says why. */
 const NOTHING_CHANGED = 3
@@ -20,6 +21,7 @@ export const keys: Command = async ({ config, args, print }) => {
     print('Usage: ./sandlot keys rotate')
     return 2
   }
+  requireDeployment(config.data)
   const program = join(config.root, 'packages', 'ai-agent', 'dist', 'key-admin.js')
   if (!existsSync(program))
     throw new StepError('Sandlot has not been built yet.', 'Run ./sandlot up once; it builds what is needed.')
@@ -47,14 +49,16 @@ export function tell(printed: string, print: (line: string) => void): number {
   return lost.length === 0 ? 0 : 1
 }
 
-function nothingChanged({ reason, folder }: { reason: 'no_keys' | 'running'; folder: string }): StepError {
-  if (reason === 'running')
-    return new StepError(
-      'Sandlot is running; nothing was changed.',
-      'End it with ./sandlot down, then run this again.',
-    )
+function nothingChanged({
+  reason,
+  folder,
+}: {
+  reason: 'no_deployment' | 'running'
+  folder: string
+}): StepError {
+  if (reason === 'no_deployment') return noDeployment(folder)
   return new StepError(
-    `There are no keys in ${folder}; nothing was changed.`,
-    'Set SANDLOT_DATA to the data folder of your Sandlot. One that was never started has no keys yet.',
+    'Sandlot is running; nothing was changed.',
+    'End it with ./sandlot down, then run this again.',
   )
 }

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { Command, Context } from '../context.ts'
+import { requireDeployment } from '../deployment.ts'
 import { confirmed, sandboxAdmin } from '../sandbox-admin.ts'
 
 const listed = z.array(
@@ -15,10 +16,12 @@ const listed = z.array(
 /** `sandbox list` shows every workspace, `sandbox prune` removes those that are nobody's. */
 export const sandbox: Command = async (context) => {
   const [act] = context.args
-  if (act === 'list') return list(context)
-  if (act === 'prune') return prune(context)
-  context.print('Usage: ./sandlot sandbox list [--json] | ./sandlot sandbox prune [--yes]')
-  return 2
+  if (act !== 'list' && act !== 'prune') {
+    context.print('Usage: ./sandlot sandbox list [--json] | ./sandlot sandbox prune [--yes]')
+    return 2
+  }
+  requireDeployment(context.config.data)
+  return act === 'list' ? list(context) : prune(context)
 }
 
 async function list(context: Context): Promise<number> {
