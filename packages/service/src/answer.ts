@@ -2,12 +2,12 @@
 import type { ChatResponse, ToolResult } from '@sandlot/shared/api'
 import { isLive, isOutcome, metaOf, sandlotEventOf, textOf } from '@sandlot/shared/events'
 import type { SessionEvent } from '@sandlot/shared/events'
-import type { StopReason } from '@sandlot/shared/reasons'
+import type { EndReason, StopReason } from '@sandlot/shared/reasons'
 import type { TokenUsage } from '@sandlot/shared/event-meta'
 
 /**
  * Undefined while the prompt has not ended. `text` is what the model said after its last calls, or what the prompt's end
- * says where the model said nothing.
+ * says where the model said nothing; `message` is what the end says in any case, so no error hides behind half an answer.
  */
 export function answerOf(
   sessionId: string,
@@ -19,7 +19,7 @@ export function answerOf(
   const withdrawn = new Set<string>()
   const said = new Map<string, string>()
   const usage: TokenUsage = {}
-  let end: { stopReason: StopReason; text?: string | undefined } | undefined
+  let end: { stopReason: StopReason; reason: EndReason; text?: string | undefined } | undefined
 
   for (const event of log) {
     const meta = metaOf(event)
@@ -48,6 +48,8 @@ export function answerOf(
     sessionId,
     text: text === '' ? (end.text ?? '') : text,
     stopReason: end.stopReason,
+    reason: end.reason,
+    ...(end.text === undefined ? {} : { message: end.text }),
     toolResults,
     usage,
   }

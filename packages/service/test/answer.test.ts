@@ -43,7 +43,23 @@ test('the end speaks where the model did not', () => {
     reason: 'error',
     text: 'The model said 401.',
   })
-  expect(answerOf('s', 'p1', [end])).toMatchObject({ text: 'The model said 401.' })
+  expect(answerOf('s', 'p1', [end])).toMatchObject({ text: 'The model said 401.', reason: 'error' })
+})
+
+test('what went wrong is told beside what the model had said', () => {
+  const end = happened({
+    type: 'prompt_ended',
+    stopReason: 'end_turn',
+    reason: 'error',
+    text: 'The model said 401.',
+  })
+  expect(answerOf('s', 'p1', [said('m1', 'First I look.'), end])).toMatchObject({
+    text: 'First I look.',
+    stopReason: 'end_turn',
+    reason: 'error',
+    message: 'The model said 401.',
+  })
+  expect(answerOf('s', 'p1', [said('m1', 'Done.'), ended])).not.toHaveProperty('message')
 })
 
 test('a submission is found by its request id, with all of its prompt', () => {

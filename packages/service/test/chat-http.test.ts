@@ -101,6 +101,7 @@ describe('as JSON', () => {
     expect(answer).toEqual({
       sessionId: 'mine',
       text: 'Done.',
+      reason: 'completed',
       stopReason: 'end_turn',
       toolResults: [
         {

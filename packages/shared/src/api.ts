@@ -1,6 +1,6 @@
 /** Bodies of the HTTP API that more than one package reads. */
 import { z } from 'zod'
-import { failureReason, stopReason } from './reasons.ts'
+import { endReason, failureReason, stopReason } from './reasons.ts'
 import { mode } from './mode.ts'
 import { tokenUsage } from './event-meta.ts'
 import { requestId, sessionId } from './ids.ts'
@@ -45,8 +45,13 @@ export type ToolResult = z.infer<typeof toolResult>
 
 export const chatResponse = z.object({
   sessionId,
+  /** What the model said after its last calls; where that is nothing, `message`. */
   text: z.string(),
   stopReason,
+  /** Why the prompt ended; `error` beside a `text` too. */
+  reason: endReason,
+  /** What is to be said about that, whether or not the model had said something before. */
+  message: z.string().optional(),
   toolResults: z.array(toolResult),
   usage: tokenUsage,
 })
