@@ -22,8 +22,11 @@ export interface PromptRequest {
   /** Of the session from now on. */
   mode?: Mode | undefined
   whenBusy: 'steer' | 'queue' | 'refuse'
-  /** Make the session if there is none of this id; without `mode` in the given mode, or else in the agent's default. */
-  create?: { mode?: Mode }
+  /**
+   * Make the session if there is none of this id; without `mode` in `defaultMode`, or else in the agent's own, each as far as
+   * the user's ceiling permits.
+   */
+  create?: { defaultMode?: Mode }
   /** Nobody can answer an approval. */
   unattended?: boolean
   /** What a failed call means for the prompt. */
@@ -77,12 +80,13 @@ export async function sessionFor(
   if (wanted !== undefined && request.create === undefined) return asWanted(connection, user, wanted, request)
   // The same submission names the same session, so that a client that did not hear the answer can ask again.
   const sessionId = wanted ?? sessionIdOf(user.id, request.requestId)
-  const mode = request.mode ?? request.create?.mode
-  const { model, thoughtLevel } = request
+  const { mode, model, thoughtLevel } = request
+  const defaultMode = request.create?.defaultMode
   const sandlot = {
     user,
     sessionId,
     ...(mode === undefined ? {} : { mode }),
+    ...(defaultMode === undefined ? {} : { defaultMode }),
     ...(model === undefined ? {} : { model }),
     ...(thoughtLevel === undefined ? {} : { thoughtLevel }),
   }

@@ -17,7 +17,7 @@ export interface UnattendedOptions
   text: string
   images?: readonly string[] | undefined
   mode: Mode | undefined
-  create: { mode?: Mode }
+  create: { defaultMode?: Mode }
   /** Where this was submitted before: deliver what is settled after this number. */
   submitted: { sessionId: string; after: number } | undefined
   /** Aborts when the client went away. */

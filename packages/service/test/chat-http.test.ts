@@ -125,14 +125,14 @@ describe('as JSON', () => {
     })
   })
 
-  test('makes the caller’s session in mode yolo, and goes on in it as it is', async () => {
+  test('makes the caller’s session in mode yolo or as near as they may, and goes on in it as it is', async () => {
     await answerOf(await chat({ message: 'one', sessionId: 'mine' }))
     await answerOf(await chat({ message: 'two', sessionId: 'mine' }))
     await answerOf(await chat({ message: 'three', sessionId: 'mine', mode: 'manual' }))
     expect(harness.agent.received.filter((line) => !line.startsWith('load'))).toEqual([
-      'new mine yolo',
+      'new mine default yolo',
       'prompt mine one',
-      'new mine yolo',
+      'new mine default yolo',
       'prompt mine two',
       'new mine manual',
       'mode mine manual',
@@ -164,9 +164,9 @@ describe('as JSON', () => {
     await answerOf(await chat({ message: 'two', ...wish }))
     expect(wishes).toEqual(['stop', undefined])
     expect(harness.agent.received.filter((line) => !line.startsWith('load'))).toEqual([
-      'new mine yolo big high',
+      'new mine default yolo big high',
       'prompt mine one',
-      'new mine yolo big high',
+      'new mine default yolo big high',
       'option mine model big',
       'option mine thought_level high',
       'prompt mine two',

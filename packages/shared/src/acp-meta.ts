@@ -27,7 +27,10 @@ export type AgentUser = z.infer<typeof agentUser>
 export const newSessionMeta = z.object({
   user: agentUser,
   sessionId: sessionId.optional(),
+  /** What was asked for: refused above the ceiling. */
   mode: mode.optional(),
+  /** What a caller that names no mode gets, in place of the deployment's default: lowered to the ceiling. */
+  defaultMode: mode.optional(),
   ...modelChoice,
 })
 /** `_meta.sandlot` of `session/load`: all settled events after `after`, what is in flight, then the live tail. */

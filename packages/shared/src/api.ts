@@ -16,7 +16,7 @@ export const chatRequest = z
     message: z.string().max(MAX_MESSAGE_CHARS),
     /** Chosen by the caller; created for that user where it does not exist. */
     sessionId: sessionId.optional(),
-    /** Default of an API key: `yolo`. */
+    /** Default of an API key: `yolo`, or the highest that its owner may have. */
     mode: mode.optional(),
     /** Of the session from now on: one of `Me.models`, by name, and one of its thought levels. */
     ...modelChoice,

@@ -27,7 +27,7 @@ export function addSessionRequests(app: AgentApp, serving: Serving): void {
         const user = connection.user(params._meta)
         const meta = connection.meta(newSessionMeta, params._meta)
         const cwd = checkedCwd(params.cwd)
-        const mode = modeOfNew(meta?.mode, parts.defaultMode, user.modeCeiling)
+        const mode = modeOfNew(meta?.mode, meta?.defaultMode ?? parts.defaultMode, user.modeCeiling)
         const { sessionId, model, thoughtLevel } = meta ?? {}
         const chosen = {
           ...(sessionId === undefined ? {} : { sessionId }),

@@ -214,6 +214,26 @@ describe('our own client', () => {
     ).rejects.toMatchObject({ data: { code: 'not_found' } })
   })
 
+  test('without a mode a new session is in the default of whoever asks, as far as the ceiling permits', async () => {
+    await using bench = await AgentBench.start()
+    const core = await bench.core()
+    await using one = await connect(core)
+    const modeOf = async (modeCeiling: string | undefined, asked: object): Promise<string> => {
+      const sessionId = await newSession(one, by({ ...ADA, ...(modeCeiling && { modeCeiling }) }, asked))
+      return (await core.manager.get('u_ada', sessionId)).summary().mode
+    }
+    expect([
+      await modeOf(undefined, { defaultMode: 'yolo' }),
+      await modeOf('auto-edit', { defaultMode: 'yolo' }),
+      await modeOf('manual', { defaultMode: 'yolo' }),
+      await modeOf('manual', {}),
+      await modeOf('auto-edit', { defaultMode: 'yolo', mode: 'manual' }),
+    ]).toEqual(['yolo', 'auto-edit', 'manual', 'manual', 'manual'])
+    await expect(modeOf('auto-edit', { defaultMode: 'yolo', mode: 'yolo' })).rejects.toMatchObject({
+      data: { code: 'forbidden' },
+    })
+  })
+
   test('what is wrong is a typed error with a safe text', async () => {
     await using bench = await AgentBench.start()
     const core = await bench.core()

@@ -120,7 +120,7 @@ async function optionsOf(c: Ctx, parts: Parts, request: ChatRequest): Promise<Ru
     thoughtLevel: request.thoughtLevel,
     onError: request.onError,
     // Whoever holds a key has a script that cannot be asked; the sandbox is the limit. A browser keeps its default.
-    create: via === 'key' ? { mode: 'yolo' } : {},
+    create: via === 'key' ? { defaultMode: 'yolo' } : {},
     submitted:
       request.requestId === undefined ? undefined : await submittedBefore(c, parts, request, requestId),
     stopping: parts.stopping,

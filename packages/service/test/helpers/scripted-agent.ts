@@ -202,8 +202,10 @@ export class ScriptedAgent {
       })
       .onRequest(on.session.new, async ({ params }) => {
         const meta = withSandlot(newSessionMeta, params._meta)
-        const { user, sessionId = newId('s'), mode = 'auto-edit', model, thoughtLevel } = meta
-        this.received.push(['new', sessionId, mode, model, thoughtLevel].filter(Boolean).join(' '))
+        const { user, sessionId = newId('s'), defaultMode = 'auto-edit', model, thoughtLevel } = meta
+        const mode = meta.mode ?? defaultMode
+        const saidMode = meta.mode === undefined && meta.defaultMode !== undefined ? `default ${mode}` : mode
+        this.received.push(['new', sessionId, saidMode, model, thoughtLevel].filter(Boolean).join(' '))
         await guarded(() =>
           this.store.createSession({ id: sessionId, userId: user.id, cwd: params.cwd, mode, at: Date.now() }),
         )
