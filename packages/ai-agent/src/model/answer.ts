@@ -21,6 +21,8 @@ export class AnswerAssembler {
   readonly #tags: ThinkTags
   readonly #reasoning: Reasoning
   readonly #calls = new CallAssembler()
+  /** Of the choice that is the answer. */
+  #number: number | undefined
   #severalCalls = false
   #finish: ModelAnswer['finish'] | undefined
   #wentOn = false
@@ -46,11 +48,7 @@ export class AnswerAssembler {
 
   /** Add one parsed chunk. Returns what may be shown. Whatever it does not know is ignored. */
   push(chunk: unknown): ModelChunk[] {
-    const choices = member(chunk, 'choices')
-    // Several choices were never asked for: the first is the answer.
-    const choice = Array.isArray(choices)
-      ? choices.find((each) => (numberMember(each, 'index') ?? 0) === 0)
-      : undefined
+    const choice = this.#choiceOf(member(chunk, 'choices'))
     this.#usage = usageIn(chunk, choice) ?? this.#usage
     if (choice === undefined) return []
 
@@ -66,6 +64,21 @@ export class AnswerAssembler {
     const word = textMember(choice, 'finish_reason') ?? textMember(delta, 'finish_reason')
     this.#finish = (word === undefined ? undefined : finishOf(word)) ?? this.#finish
     return shown
+  }
+
+  /** Several choices were never asked for: the first is the answer. The only one is, whatever number it has. */
+  #choiceOf(choices: unknown): JsonObject | undefined {
+    if (!Array.isArray(choices)) return undefined
+    const known = choices.filter(isObject)
+    const numbers = known.map((each) => numberMember(each, 'index') ?? 0)
+    this.#number ??= numbers.includes(0) ? 0 : numbers[0]
+    const choice = known.find((_, place) => numbers[place] === this.#number)
+    const message = choice?.['message']
+    if (choice === undefined || !isObject(message) || callsIn(message).length > 0) return choice
+    // Copilot gives Claude's text in one choice and its calls in another (zeroclaw-labs/zeroclaw#2136).
+    const others = known.map((each) => (isObject(each['message']) ? callsIn(each['message']) : []))
+    const tool_calls = others.find((calls) => calls.length > 0)
+    return tool_calls === undefined ? choice : { ...choice, message: { ...message, tool_calls } }
   }
 
   /** What was held back because it might have become something else. */

@@ -8,7 +8,7 @@ export type ReadArguments = Pick<ModelCall, 'args' | 'invalid'>
 /** Gathers pieces of text, or an object where the provider sends one. */
 export class ArgumentsBuffer {
   #pieces: string[] = []
-  readonly #scanner = new JsonScanner()
+  #scanner = new JsonScanner()
   #object: Record<string, unknown> | undefined
   #other: unknown
 
@@ -22,12 +22,24 @@ export class ArgumentsBuffer {
     return this.#object !== undefined || this.#scanner.complete
   }
 
+  /** True when what arrived is an empty object, which may stand for arguments that are still to come. */
+  get empty(): boolean {
+    if (this.#object !== undefined) return isEmptyObject(this.#object)
+    return this.#pieces.length === 1 && /^\s*\{\s*\}\s*$/.test(this.#pieces[0] ?? '')
+  }
+
   get text(): string {
     return this.#pieces.join('')
   }
 
   /** `piece` as it stood in the stream: text, an object, null, or a mistake. */
   push(piece: unknown): void {
+    if (piece === '') return
+    if ((isObject(piece) || (typeof piece === 'string' && /^\s*\{/.test(piece))) && this.empty) {
+      this.#object = undefined
+      this.#pieces = []
+      this.#scanner = new JsonScanner()
+    }
     if (typeof piece === 'string') {
       this.#pieces.push(piece)
       this.#scanner.push(piece)
@@ -67,23 +79,46 @@ export class ArgumentsBuffer {
     if (whole !== undefined) return readArguments(whole, cut)
     const { end } = this.#scanner
     const fenced = text.trimStart().startsWith('```')
-    if (end === undefined || fenced || text.slice(end).trim() === '') return readArguments(text, cut)
-    // Two values: the same one flushed twice in pieces, or an empty object as a placeholder.
-    const first = parseJson(text.slice(0, end))
-    const second = parseJson(text.slice(end))
-    if (first.ok && second.ok) {
-      if (sameJson(first.value, second.value) || isEmptyObject(second.value))
-        return readArguments(text.slice(0, end), cut)
-      if (isEmptyObject(first.value)) return readArguments(text.slice(end), cut)
-    }
-    return { args: text, invalid: cut && !second.ok ? 'truncated' : 'malformed' }
+    if (end === undefined || fenced || (text.slice(end).trim() === '' && !PLACEHOLDER.test(text)))
+      return readArguments(text, cut)
+    const only = onlyValue(text)
+    return only === undefined
+      ? { args: text, invalid: cut ? 'truncated' : 'malformed' }
+      : readArguments(only, cut)
   }
+}
+
+/** The text `null` before a value. */
+const PLACEHOLDER = /^\s*null\s*(?=\S)/
+
+/**
+ * The one value of a text in which something follows it: the same value flushed again, a value behind a placeholder
+ * (`{}`, `""`, `null`), or one before what can be no part of it (a bracket too many, a control token, a remark). Undefined
+ * when there are two values, or when more of the value may follow.
+ */
+function onlyValue(text: string): string | undefined {
+  let only: { text: string; value: unknown } | undefined
+  let rest = text.trim()
+  while (rest !== '' && (only === undefined || /["{[]/.test(rest))) {
+    rest = rest.replace(PLACEHOLDER, '')
+    const scanner = new JsonScanner()
+    scanner.push(rest)
+    const next = rest.slice(0, scanner.end)
+    const parsed = parseJson(next)
+    if (!parsed.ok) return undefined
+    rest = rest.slice(next.length).trim()
+    if (only === undefined || isPlaceholder(only.value)) only = { text: next, value: parsed.value }
+    else if (!isPlaceholder(parsed.value) && !sameJson(only.value, parsed.value)) return undefined
+  }
+  return only?.text
 }
 
 /** Arguments as one text. Never throws; what must not run is flagged and keeps its text. */
 export function readArguments(text: string, cut: boolean): ReadArguments {
   // Some models put their arguments into a block of code.
   const trimmed = /^```(?:json)?\s*\n([^]*?)\n?\s*```$/.exec(text.trim())?.[1]?.trim() ?? text.trim()
+  // What servers in Python and JavaScript make of no arguments at all.
+  if (/^(?:None|undefined)$/.test(trimmed)) return { args: {} }
   if (trimmed === '') return cut ? { args: text, invalid: 'truncated' } : { args: {} }
   const parsed = parseJson(trimmed)
   if (parsed.ok) return fromValue(parsed.value, text)
@@ -120,6 +155,10 @@ function repair(text: string): unknown {
 
 function isEmptyObject(value: unknown): boolean {
   return isObject(value) && Object.keys(value).length === 0
+}
+
+function isPlaceholder(value: unknown): boolean {
+  return value === '' || isEmptyObject(value)
 }
 
 function sameJson(a: unknown, b: unknown): boolean {

@@ -28,8 +28,13 @@ interface Delta {
 /** What a provider puts on a call and wants back with it: Gemini's signatures, straight or through a proxy. */
 const KEPT_MEMBERS = ['extra_content', 'provider_specific_fields', 'thought_signature']
 
+/** Where the arguments stand; all but the first are of models and proxies that mix the forms. */
+const ARGUMENTS_MEMBERS = ['arguments', 'parameters', 'args', 'input']
+
 export class CallAssembler {
   #calls: PartialCall[] = []
+  /** The calls that the last delta with several elements named. */
+  #row: readonly PartialCall[] = []
 
   /** Calls have come, and the arguments of each are whole. */
   get complete(): boolean {
@@ -39,7 +44,14 @@ export class CallAssembler {
   /** The elements of one delta's `tool_calls`. Returns the names of calls that have just become known, for the screen. */
   push(elements: readonly unknown[]): string[] {
     const named: PartialCall[] = []
-    return elements.flatMap((element) => this.#push(element, named) ?? [])
+    const several = elements.length > 1
+    const names = elements.flatMap((element, place) => {
+      // Elements that say nothing of themselves are known by their places.
+      const placed = several ? this.#row[place] : undefined
+      return this.#push(element, named, placed) ?? []
+    })
+    if (several && named.length > 0) this.#row = named
+    return names
   }
 
   /** Whole calls: each element is one, whatever ids and indexes say, and what came before was only a part of them. */
@@ -57,10 +69,11 @@ export class CallAssembler {
   }
 
   /** `named`: calls that this delta has named already; two of its elements are never one call. */
-  #push(element: unknown, named: PartialCall[]): string | undefined {
+  #push(element: unknown, named: PartialCall[], placed: PartialCall | undefined): string | undefined {
     if (!isObject(element)) return undefined
     const delta = readDelta(element)
-    const call = this.#callOf(delta, named)
+    const nameless = delta.id === undefined && delta.index === undefined && delta.name === undefined
+    const call = (nameless ? placed : undefined) ?? this.#callOf(delta, named)
     if (delta.name !== undefined) named.push(call)
     call.id ??= delta.id
     call.index ??= delta.index
@@ -107,7 +120,8 @@ export class CallAssembler {
       const sameId = this.#calls.findLast((call) => call.id === id)
       // The index counts something else, or two calls share an id; `beginsAnother` tells.
       if (sameId !== undefined) return sameId
-      const here = index === undefined && name === undefined ? last : byIndex
+      const more = name === undefined || (last !== undefined && goesOn(last, delta))
+      const here = index === undefined && more ? last : byIndex
       // An id that comes late belongs to the call at its index; one that changes in mid-arguments means nothing.
       if (here === undefined || here.id === undefined) return here
       return goesOn(here, delta) ? here : undefined
@@ -126,13 +140,17 @@ export class CallAssembler {
   }
 
   /** True when this delta cannot be more of `call`. */
-  #beginsAnother(call: PartialCall, { name, args, index }: Delta): boolean {
+  #beginsAnother(call: PartialCall, { id, name, args, index }: Delta): boolean {
     if (name !== undefined && index !== undefined && call.index !== undefined && index !== call.index)
       return true
     if (!call.args.complete) return false
+    // An empty object stood for arguments that were still to come.
+    if (id !== undefined && id === call.id && name === call.name && call.args.empty) return false
     const renamed = name !== undefined && call.name !== '' && name !== call.name
     if (!hasArguments(args) || call.args.repeats(args)) return renamed
-    return name !== undefined || call.named
+    // What begins like no value is a remark behind this call's arguments.
+    const begins = typeof args !== 'string' || /^\s*[{["]/.test(args)
+    return renamed || ((name !== undefined || call.named) && begins)
   }
 
   #addName(call: PartialCall, name: string | undefined): void {
@@ -167,14 +185,20 @@ function readDelta(element: Record<string, unknown>): Delta {
   return {
     id: textMember(element, 'id'),
     index: numberMember(element, 'index'),
-    name: textMember(body, 'name'),
-    args: member(body, 'arguments'),
+    name: cleanName(textMember(body, 'name')),
+    args: ARGUMENTS_MEMBERS.map((name) => member(body, name)).find((args) => args !== undefined),
     extra: Object.fromEntries(
       KEPT_MEMBERS.flatMap((name) =>
         element[name] === undefined || element[name] === null ? [] : [[name, element[name]]],
       ),
     ),
   }
+}
+
+/** Without white space, and without the control tokens that templates of open models leave behind it. */
+function cleanName(name: string | undefined): string | undefined {
+  const clean = name?.replace(/<\|.*$/s, '').trim()
+  return clean === '' ? undefined : clean
 }
 
 function hasArguments(args: unknown): boolean {

@@ -4,12 +4,13 @@ import { describe, expect, test } from 'vitest'
 import { ModelError } from '../../src/model/model.ts'
 import { profileFor } from '../../src/model/profiles.ts'
 import { CLOUDS } from './recorded/clouds.ts'
+import { GATEWAYS } from './recorded/gateways.ts'
 import { HOSTED } from './recorded/hosted.ts'
 import { LOCAL } from './recorded/local.ts'
 import type { Recording } from './recorded/recording.ts'
 import { readPieces } from './read-stream.ts'
 
-const ALL = Object.entries({ ...CLOUDS, ...HOSTED, ...LOCAL }).map(
+const ALL = Object.entries({ ...CLOUDS, ...GATEWAYS, ...HOSTED, ...LOCAL }).map(
   ([name, recording]) => [`row ${recording.rows.join(', ')}: ${name}`, recording] as const,
 )
 const encoder = new TextEncoder()
