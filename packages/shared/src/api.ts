@@ -100,6 +100,13 @@ export const signInRequest = z.strictObject({
 })
 export type SignInRequest = z.infer<typeof signInRequest>
 
+/** `PUT /api/password` → 204. All other sign-ins of this person end; their API keys stay. */
+export const newPasswordRequest = z.strictObject({
+  current: z.string().min(1).max(MAX_PASSWORD_CHARS),
+  password,
+})
+export type NewPasswordRequest = z.infer<typeof newPasswordRequest>
+
 /** `POST /api/users` (administrators) → 201 with an `Account`. */
 export const newUserRequest = z.strictObject({
   name,

@@ -1,9 +1,10 @@
 /** Settings, in a real browser. */
 import type { Page } from 'playwright-core'
 import { expect, test } from 'vitest'
-import { until, usePages } from './fixture/pages.ts'
+import { lookAt, until, usePages } from './fixture/pages.ts'
+import { PERSON } from './fixture/service.ts'
 
-const { service, signedIn } = usePages()
+const { complaints, service, signedIn } = usePages()
 
 async function settings(): Promise<Page> {
   const page = await signedIn()
@@ -25,6 +26,25 @@ test('keys are made, shown once and revoked; then sign out', async () => {
   await page.reload()
   await page.getByRole('heading', { name: 'Sign in' }).waitFor()
   expect(await page.locator('html').getAttribute('data-theme')).toBe('dark')
+})
+
+test('a password is changed with the current one, which a wrong guess does not hide', async () => {
+  const page = await settings()
+  const account = page.getByRole('region', { name: 'Account' })
+  await account.getByRole('button', { name: 'Change password' }).click()
+  const form = account.getByRole('form', { name: 'Change password' })
+  await form.getByLabel('Current password').fill('a guess')
+  await form.getByLabel('New password').fill('another good one')
+  await form.getByRole('button', { name: 'Change password' }).click()
+  expect(await form.getByRole('alert').textContent()).toBe('That is not your current password.')
+  complaints.length = 0 // the 403
+  await form.scrollIntoViewIfNeeded()
+  expect(await lookAt(page, 'settings-password')).toEqual([])
+  await form.getByLabel('Current password').fill(PERSON.password)
+  await form.getByRole('button', { name: 'Change password' }).click()
+  await account.getByText('Your password is changed.').waitFor()
+  expect(await form.count()).toBe(0)
+  expect(service.password).toBe('another good one')
 })
 
 test('rules: one’s own are listed and revoked, a new one is tried before it is made', async () => {

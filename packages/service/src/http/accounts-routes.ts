@@ -1,5 +1,11 @@
 /** Set-up, sign-in, who am I, users, API keys. */
-import { newKeyRequest, newUserRequest, setupRequest, signInRequest } from '@sandlot/shared/api'
+import {
+  newKeyRequest,
+  newPasswordRequest,
+  newUserRequest,
+  setupRequest,
+  signInRequest,
+} from '@sandlot/shared/api'
 import type { Account, Me } from '@sandlot/shared/api'
 import { SandlotError } from '@sandlot/shared/errors'
 import type { SignedIn } from '@sandlot/storage/accounts/store'
@@ -80,6 +86,20 @@ export function accountsRoutes(parts: Parts): Hono<AppEnv> {
       return c.body(null, 204)
     })
     .get('/me', signedInOnly, async (c) => c.json(await me(c.var.caller.account)))
+    .put('/password', signedInOnly, async (c) => {
+      const caller = requireSignIn(c)
+      const { id, email } = caller.account
+      const change = await readBody(c, newPasswordRequest)
+      // A sign-in that somebody else got hold of is no place to guess the password from.
+      const address = addressOf(c, config.publicUrl)
+      await limits.beforeSignIn(address, email)
+      const after = await accounts.changePassword(c.req.header('cookie') ?? '', change)
+      await limits.signInSucceeded(address, email)
+      c.set('caller', { ...after, via: 'sign-in' })
+      sockets.signInsEnded(id, { was: caller.signInId, is: after.signInId })
+      log.info({ user: id, requestId: c.var.requestId }, 'changed their password')
+      return c.body(null, 204)
+    })
     .post('/users', signedInOnly, async (c) => {
       requireSignIn(c)
       requireAdministrator(c)

@@ -4,6 +4,7 @@ import type { MiddlewareHandler } from 'hono'
 import { createMiddleware } from 'hono/factory'
 import type { z } from 'zod'
 import { findCaller } from '../caller.ts'
+import type { Caller } from '../caller.ts'
 import { problemsOf } from '../socket/frame.ts'
 import type { AppEnv, Ctx, Parts } from './context.ts'
 
@@ -15,8 +16,10 @@ export function requireCaller({ accounts, isOurs }: Parts): MiddlewareHandler<Ap
     const caller = await findCaller(accounts, isOurs, credentialsOf(c), !SAFE_METHODS.has(c.req.method))
     c.set('caller', caller)
     await next()
-    if (caller.via === 'sign-in') {
-      for (const cookie of caller.setCookies) c.header('set-cookie', cookie, { append: true })
+    // The handler may have begun another sign-in in place of this one.
+    const after = c.var.caller
+    if (after.via === 'sign-in') {
+      for (const cookie of after.setCookies) c.header('set-cookie', cookie, { append: true })
     }
   })
 }
@@ -38,8 +41,9 @@ export function requireAdministrator(c: Ctx): void {
 }
 
 /** A key acts as its owner in chats, but makes no keys and no users: a leaked one must not outlive its deletion. */
-export function requireSignIn(c: Ctx): void {
-  if (c.var.caller.via === 'sign-in') return
+export function requireSignIn(c: Ctx): Extract<Caller, { via: 'sign-in' }> {
+  const { caller } = c.var
+  if (caller.via === 'sign-in') return caller
   throw new SandlotError('forbidden', 'An API key cannot do this. Sign in on the page.')
 }
 

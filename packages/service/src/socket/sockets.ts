@@ -3,7 +3,8 @@ import type { ServerFrame } from '@sandlot/shared/frames'
 import type { Caller } from '../caller.ts'
 
 export interface OpenSocket {
-  readonly caller: Caller
+  /** A sign-in may go on under another id. */
+  caller: Caller
   send(frame: ServerFrame): void
   close(code: number, reason: string): void
 }
@@ -53,6 +54,18 @@ export class Sockets {
 
   signInEnded(signInId: string): void {
     this.#closeWhere((caller) => caller.via === 'sign-in' && caller.signInId === signInId)
+  }
+
+  /** All sign-ins of this person have ended but one, which goes on under another id. */
+  signInsEnded(userId: string, goesOn: { was: string; is: string }): void {
+    for (const socket of this.#open.get(userId) ?? []) {
+      const { caller } = socket
+      if (caller.via === 'sign-in' && caller.signInId === goesOn.was)
+        socket.caller = { ...caller, signInId: goesOn.is }
+    }
+    this.#closeWhere(
+      (caller) => caller.account.id === userId && caller.via === 'sign-in' && caller.signInId !== goesOn.is,
+    )
   }
 
   keyDeleted(keyId: string): void {

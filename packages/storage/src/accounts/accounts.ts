@@ -36,6 +36,7 @@ export async function openAccounts(path: string, options: AuthOptions): Promise<
       const signedIn = await auth.find(cookie)
       return { signInId: signedIn?.signInId, setCookies: await auth.signOut(cookie) }
     },
+    changePassword: (cookie, change) => auth.changePassword(cookie, change),
     findBySession: (cookie) => auth.find(cookie),
     findByKey: (secret) => findByKey(db, secret),
     createKey: (userId, name) => createKey(db, userId, name),

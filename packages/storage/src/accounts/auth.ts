@@ -67,6 +67,7 @@ export interface Auth {
   createUser(user: NewUser): Promise<Account>
   signIn(credentials: { email: string; password: string }, from: Origin): Promise<SignedIn>
   signOut(cookie: string): Promise<string[]>
+  changePassword(cookie: string, change: { current: string; password: string }): Promise<SignedIn>
   find(cookie: string): Promise<SignedIn | undefined>
 }
 
@@ -86,6 +87,14 @@ export function makeAuth(db: Kysely<AccountsSchema>, options: AuthOptions): Auth
     }
   }
 
+  /** The sign-in that an answer with these headers has begun. */
+  const begun = async (headers: Headers): Promise<SignedIn> => {
+    const setCookies = headers.getSetCookie()
+    const signedIn = await find(cookieOf(setCookies))
+    if (signedIn === undefined) throw new Error('accounts: a sign-in that just began is not there')
+    return { ...signedIn, setCookies }
+  }
+
   return {
     find,
     async createUser(user) {
@@ -102,12 +111,21 @@ export function makeAuth(db: Kysely<AccountsSchema>, options: AuthOptions): Auth
       if (from.userAgent !== undefined) headers.set('user-agent', from.userAgent.slice(0, 500))
       try {
         const answer = await api.signInEmail({ body: credentials, headers, returnHeaders: true })
-        const setCookies = answer.headers.getSetCookie()
-        const signedIn = await find(cookieOf(setCookies))
-        if (signedIn === undefined) throw new Error('accounts: a sign-in that just began is not there')
-        return { ...signedIn, setCookies }
+        return await begun(answer.headers)
       } catch (error) {
         throw translate(error)
+      }
+    },
+    async changePassword(cookie, { current, password }) {
+      try {
+        const answer = await api.changePassword({
+          body: { currentPassword: current, newPassword: password, revokeOtherSessions: true },
+          headers: new Headers({ cookie }),
+          returnHeaders: true,
+        })
+        return await begun(answer.headers)
+      } catch (error) {
+        throw translatePasswordChange(error)
       }
     },
     async signOut(cookie) {
@@ -138,11 +156,24 @@ function translate(error: unknown): unknown {
   if (error.statusCode === 401 || error.statusCode === 403) {
     return new SandlotError('unauthenticated', 'That address and password do not belong together.')
   }
-  const code: unknown = error.body?.['code']
-  if (typeof code === 'string' && code.startsWith('USER_ALREADY_EXISTS')) {
+  if (codeOf(error).startsWith('USER_ALREADY_EXISTS')) {
     return new SandlotError('conflict', 'This email address has an account already.')
   }
   return new SandlotError('bad_request', error.body?.message ?? 'The account data was refused.', {
     cause: error,
   })
+}
+
+/** Not `unauthenticated` for a wrong password: who asks is signed in, and stays so. */
+function translatePasswordChange(error: unknown): unknown {
+  if (!(error instanceof APIError)) return error
+  if (error.statusCode === 401) return new SandlotError('unauthenticated', 'Sign in first.')
+  if (codeOf(error) === 'INVALID_PASSWORD')
+    return new SandlotError('forbidden', 'That is not your current password.')
+  return translate(error)
+}
+
+function codeOf(error: APIError): string {
+  const code: unknown = error.body?.['code']
+  return typeof code === 'string' ? code : ''
 }

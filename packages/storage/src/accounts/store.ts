@@ -36,6 +36,11 @@ export interface AccountsStore {
   signIn(credentials: { email: string; password: string }, from: Origin): Promise<SignedIn>
   /** Ends the sign-in of this `Cookie` header, if it is one. Answers whose it was, and the cookies that remove it. */
   signOut(cookie: string): Promise<{ signInId: string | undefined; setCookies: string[] }>
+  /**
+   * Whoever this `Cookie` header signs in has another password from now on. All of their sign-ins end; what is answered is a new
+   * one in place of this. Throws `unauthenticated` (no such sign-in), `forbidden` (`current` is not the password), `bad_request`.
+   */
+  changePassword(cookie: string, change: { current: string; password: string }): Promise<SignedIn>
   /** By a `Cookie` header. Undefined: none, forged, ended or expired. */
   findBySession(cookie: string): Promise<SignedIn | undefined>
   /** By the secret of an API key. */

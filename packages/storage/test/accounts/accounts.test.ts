@@ -131,6 +131,28 @@ describe('sign-ins', () => {
     expect(await accounts.findBySession(cookie)).toBeUndefined()
   })
 
+  test('a new password ends every sign-in but a new one in place of the one that asked', async () => {
+    await accounts.createUser(ann)
+    const [here, there] = [await accounts.signIn(ann, {}), await accounts.signIn(ann, {})]
+    const key = await accounts.createKey(here.account.id, 'laptop')
+    const change = { current: ann.password, password: 'battery staple' }
+    const wrong = accounts.changePassword(cookieOf(here), { ...change, current: 'wrong password' })
+    await expect(wrong).rejects.toMatchObject({ code: 'forbidden' })
+    const short = accounts.changePassword(cookieOf(here), { ...change, password: 'short' })
+    await expect(short).rejects.toMatchObject({ code: 'bad_request' })
+    await expect(accounts.changePassword('', change)).rejects.toMatchObject({ code: 'unauthenticated' })
+    expect(await accounts.findBySession(cookieOf(there))).toBeDefined()
+
+    const after = await accounts.changePassword(cookieOf(here), change)
+    expect(after.account).toEqual(here.account)
+    expect(after.signInId).not.toBe(here.signInId)
+    expect(await accounts.findBySession(cookieOf(after))).toMatchObject({ signInId: after.signInId })
+    for (const old of [here, there]) expect(await accounts.findBySession(cookieOf(old))).toBeUndefined()
+    await expect(accounts.signIn(ann, {})).rejects.toMatchObject({ code: 'unauthenticated' })
+    await expect(accounts.signIn({ ...ann, password: change.password }, {})).resolves.toBeDefined()
+    expect(await accounts.findByKey(key.key)).toBeDefined()
+  })
+
   test('cookies are Secure behind https', async () => {
     await accounts.close()
     accounts = await openAccounts(join(folder, 'accounts.db'), {

@@ -5,6 +5,7 @@ import {
   me,
   type Me,
   newApiKey,
+  type NewPasswordRequest,
   type SessionList,
   sessionList,
   setupState,
@@ -100,6 +101,11 @@ export async function signIn(form: SignInRequest): Promise<void> {
 
 export async function signOut(): Promise<void> {
   await call(nothing, 'POST', '/api/sign-out')
+}
+
+/** The other sign-ins of this person end. */
+export async function changePassword(change: NewPasswordRequest): Promise<void> {
+  await call(nothing, 'PUT', '/api/password', change)
 }
 
 /** A page of the list, newest first; `before` is the `next` of the page before it. */

@@ -1,11 +1,9 @@
 import { Dialog } from '@base-ui/react/dialog'
-import { messageOf } from '@sandlot/shared/errors'
-import { LogOut, X } from 'lucide-react'
-import { type ReactNode, useState } from 'react'
+import { X } from 'lucide-react'
+import type { ReactNode } from 'react'
 import { useChat } from '../chat/chat-context.ts'
-import { signOut } from '../net/http.ts'
-import { Alert } from '../ui/alert.tsx'
-import { Button, IconButton } from '../ui/button.tsx'
+import { IconButton } from '../ui/button.tsx'
+import { Account } from './account.tsx'
 import { ApiKeys } from './api-keys.tsx'
 import { Rules } from './rules.tsx'
 import { Secrets } from './secrets.tsx'
@@ -49,7 +47,9 @@ export function SettingsDialog(props: { open: boolean; onOpenChange: (open: bool
             <Section title="API keys" text="For scripts that call POST /api/chat. A key acts as you.">
               <ApiKeys />
             </Section>
-            <Account />
+            <Section title="Account">
+              <Account />
+            </Section>
           </div>
         </Dialog.Popup>
       </Dialog.Portal>
@@ -66,32 +66,5 @@ function Section(props: { title: string; text?: string; children: ReactNode }) {
       </div>
       {props.children}
     </section>
-  )
-}
-
-function Account() {
-  const { me, onSignedOut } = useChat()
-  const [problem, setProblem] = useState<string | null>(null)
-  return (
-    <Section title="Account">
-      {problem !== null && <Alert>{problem}</Alert>}
-      <div className="flex items-center gap-3 rounded-lg border border-line py-2.5 pr-2.5 pl-3">
-        <div className="min-w-0 flex-1">
-          <p className="truncate text-sm font-medium">
-            {me.name}
-            {me.role === 'admin' && (
-              <span className="ml-2 text-xs font-normal text-muted">Administrator</span>
-            )}
-          </p>
-          <p className="truncate text-xs text-muted">{me.email}</p>
-        </div>
-        <Button
-          size="sm"
-          onClick={() => void signOut().then(onSignedOut, (error: unknown) => setProblem(messageOf(error)))}
-        >
-          <LogOut className="size-3.5" aria-hidden /> Sign out
-        </Button>
-      </div>
-    </Section>
   )
 }
