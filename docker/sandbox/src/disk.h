@@ -60,11 +60,21 @@ pid_t disk_shim_of(pid_t pid, const pid_t *shims, size_t n);
 
 /*
  * How many pids (at most `max`) may hold bytes of deleted files where disk_walk cannot see them, in this look and the one
- * before: a process that has just begun looks like one that hides. Takes half a second of CPU at most; calls `meanwhile` meanwhile.
+ * before: a process that has just begun looks like one that hides. Of those, the ones that did something, or `sleepers` as
+ * well. Takes half a second of CPU at most; calls `meanwhile` meanwhile.
  */
-size_t disk_hiders(pid_t *pids, size_t max, void (*meanwhile)(void));
+size_t disk_hiders(pid_t *pids, size_t max, bool sleepers, void (*meanwhile)(void));
 /* There was nothing to look for: the next look is a first one. */
 void disk_hiders_forget(void);
+
+/* disk_acts.c: who did what could take room, while the host is short of disk. Only the watcher uses it. */
+
+void disk_acts_look(void);
+/* Nothing is hidden so far: only what is done after the last look matters. */
+void disk_acts_forget(void);
+bool disk_acted(pid_t pid);
+/* Somebody of this sandbox did, or may have before he ended. */
+bool disk_anybody_acted(void);
 
 /* disk.c */
 
@@ -116,11 +126,14 @@ struct disk_suspects {
     pid_t writers[DISK_WRITERS_MAX];
     size_t writers_n;
 };
-/*
- * Take over a count that began then, with so much room left on the disk, and those who could be to blame. Returns whether
- * somebody may hide bytes from it: the host is short of disk and its room shrinks, though nothing grows that is counted.
- */
-bool disk_publish(const struct disk_count *used, enum disk_source source, uint64_t began, uint64_t room, const struct disk_suspects *s);
+/* How much the room of a host that is short of disk has shrunk, though nothing grows that is counted. */
+enum disk_hidden {
+    HIDDEN_NOTHING,
+    HIDDEN_SOME, /* enough to end who may have done it himself */
+    HIDDEN_MUCH, /* enough to end who may hold it for somebody else */
+};
+/* Take over a count that began then, with so much room left on the disk, and those who could be to blame. */
+enum disk_hidden disk_publish(const struct disk_count *used, enum disk_source source, uint64_t began, uint64_t room, const struct disk_suspects *s);
 /* These may be who. */
 void disk_blame_hiders(const pid_t *pids, size_t n);
 
@@ -128,6 +141,8 @@ void disk_blame_hiders(const pid_t *pids, size_t n);
 
 void disk_room_init(void);
 int disk_root(void);
+/* /proc/<pid>/io counts what is written to the workspace. */
+bool disk_writes_counted(void);
 bool disk_room(struct disk_room *out);
 /* The file system that everybody shares is to keep this free; 0 = nothing. */
 void disk_floor(uint64_t bytes, uint64_t files);

@@ -5,6 +5,9 @@
  * through a Unix socket. Each leaves a trace that tells who, though not how much.
  *
  * Whoever makes the look long hides as well: one process is looked at for so long only, and all of them together.
+ *
+ * Honest programs do these things too, an ssh-agent the first. One that has done nothing (disk_acts.c) has taken no room,
+ * so it is left alone, unless so much is missing that somebody may have handed it to one who only keeps it.
  */
 #include "disk.h"
 
@@ -33,7 +36,7 @@ struct moment {
 struct search {
     struct moment until;
     void (*meanwhile)(void);
-    bool found, mapped; /* mapped: the memory, which all threads share, has been looked at */
+    bool found, late, mapped; /* mapped: the memory, which all threads share, has been looked at */
 };
 
 static struct moment in(uint64_t us)
@@ -43,11 +46,12 @@ static struct moment in(uint64_t us)
     return (struct moment){(uint64_t)cpu.tv_sec * 1000000 + (uint64_t)cpu.tv_nsec / 1000 + us, now_us() + us * WAITING};
 }
 
-static bool is_late(const struct search *s)
+static bool is_late(struct search *s)
 {
     s->meanwhile();
     struct moment now = in(0);
-    return now.cpu_us >= s->until.cpu_us || now.clock_us >= s->until.clock_us;
+    s->late = now.cpu_us >= s->until.cpu_us || now.clock_us >= s->until.clock_us;
+    return s->late;
 }
 
 /* Whether one of these lines is about a deleted file of the workspace. */
@@ -75,7 +79,8 @@ static void look_at_maps(struct search *s, int thread)
         all += (size_t)n;
         text[kept + (size_t)n] = 0;
         char *last = strrchr(text, '\n');
-        s->found = names_deleted(text) || all > MAPS_BYTES || is_late(s) || (!last && kept + (size_t)n == sizeof text - 1);
+        s->late = all > MAPS_BYTES || (!last && kept + (size_t)n == sizeof text - 1);
+        s->found = s->late || names_deleted(text) || is_late(s);
         kept = last ? strlen(last + 1) : kept + (size_t)n;
         memmove(text, last ? last + 1 : text, kept);
     }
@@ -151,6 +156,7 @@ static size_t before_n;
 struct list {
     struct suspect found[DISK_WRITERS_MAX];
     size_t n;
+    bool sleepers;
     struct moment until;
     void (*meanwhile)(void);
 };
@@ -175,15 +181,16 @@ static void look_at_process(void *list, int proc, const char *name)
         until = l->until;
     struct search s = {.until = until, .meanwhile = l->meanwhile};
     proc_each_thread(proc, name, look_at_thread, &s);
-    if (s.found)
+    /* Who takes up the time is a suspect whatever he does, or the others would never be looked at. */
+    if (s.found && (s.late || l->sleepers || disk_acted(pid)))
         l->found[l->n++] = (struct suspect){pid, suspected_since(pid)};
 }
 
 void disk_hiders_forget(void) { before_n = 0; }
 
-size_t disk_hiders(pid_t *pids, size_t max, void (*meanwhile)(void))
+size_t disk_hiders(pid_t *pids, size_t max, bool sleepers, void (*meanwhile)(void))
 {
-    struct list l = {.until = in(ALL_US), .meanwhile = meanwhile};
+    struct list l = {.sleepers = sleepers, .until = in(ALL_US), .meanwhile = meanwhile};
     size_t n = 0;
     proc_each(look_at_process, &l);
     uint64_t now = now_us();

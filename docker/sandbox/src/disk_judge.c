@@ -3,6 +3,9 @@
 
 #define MiB (1ull << 20)
 #define RECOVER_MAX (16 * MiB) /* how far below the budget writing is allowed again, at most */
+/* Of the floor, or so much where the controller knows the floor and we do not: as much as another sandbox may take before it is ended. */
+#define MUCH_OF_FLOOR 8
+#define MUCH (64 * MiB)
 
 bool disk_too_much(const struct disk_count *used, const struct disk_count *most, bool was)
 {
@@ -25,19 +28,17 @@ static void blame(const pid_t *pids, size_t n, bool only_these)
     disk.base_known = false;
 }
 
-/*
- * While nothing may grow: compare with what there was, and name who wrote. Bytes can be hidden from the count: returns
- * whether the host is short of disk and its room shrinks all the same.
- */
-static bool judge_growth(uint64_t room, const struct disk_suspects *s)
+/* While nothing may grow: compare with what there was, and name who wrote. Bytes can be hidden from the count. */
+static enum disk_hidden judge_growth(uint64_t room, const struct disk_suspects *s)
 {
     struct disk_count *used = &disk.state.used;
     if (disk.base_known && (used->bytes > disk.base.bytes + DISK_SLACK || used->entries > disk.base.entries + DISK_SLACK_ENTRIES)) {
         blame(s->writers, s->writers_n, false);
-        return false;
+        return HIDDEN_NOTHING;
     }
     bool short_of_disk = disk_was_low() || disk.state.flags & DISK_FROZEN;
-    bool shrinks = disk.base_known && short_of_disk && room + DISK_SLACK < disk.base_free;
+    uint64_t shrunk = disk.base_known && short_of_disk && room < disk.base_free ? disk.base_free - room : 0;
+    uint64_t much = disk_floor_bytes() ? disk_floor_bytes() / MUCH_OF_FLOOR + DISK_SLACK : MUCH;
     if (!disk.base_known || used->bytes < disk.base.bytes)
         disk.base.bytes = used->bytes;
     if (!disk.base_known || used->entries < disk.base.entries)
@@ -45,12 +46,13 @@ static bool judge_growth(uint64_t room, const struct disk_suspects *s)
     if (!disk.base_known || room > disk.base_free)
         disk.base_free = room;
     disk.base_known = true;
-    return shrinks;
+    return shrunk > much ? HIDDEN_MUCH : shrunk > DISK_SLACK ? HIDDEN_SOME : HIDDEN_NOTHING;
 }
 
-bool disk_publish(const struct disk_count *used, enum disk_source source, uint64_t began, uint64_t room, const struct disk_suspects *s)
+enum disk_hidden disk_publish(const struct disk_count *used, enum disk_source source, uint64_t began, uint64_t room, const struct disk_suspects *s)
 {
-    bool was = disk.state.flags & DISK_OVER, first = !disk.state.counted_us, hidden = false;
+    bool was = disk.state.flags & DISK_OVER, first = !disk.state.counted_us;
+    enum disk_hidden hidden = HIDDEN_NOTHING;
     disk.state.used = *used;
     disk.state.source = source;
     disk.state.counted_us = began;

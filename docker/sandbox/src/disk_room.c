@@ -12,30 +12,43 @@
 #include <unistd.h>
 
 static int root = -1;
-static bool own_file_system;
+static bool own_file_system, writes_counted;
 static atomic_bool low;
 static atomic_ullong floor_bytes, floor_files; /* of the shared file system, 0 = none */
 static atomic_bool walled;                     /* statfs tells of the workspace alone */
 
 /*
+ * The kernel counts what a process makes dirty in the page cache. In memory nothing becomes dirty, what another process
+ * or machine keeps is written there, and with data=journal it is the journal's thread that writes.
+ */
+static bool counts_writes(const char *type)
+{
+    static const char *const known[] = {" - ext4 ", " - xfs ", " - btrfs ", " - f2fs "};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (strncmp(type, known[i], strlen(known[i])) == 0)
+            return !strstr(type, "data=journal");
+    return false;
+}
+
+/*
  * Mounted as a whole: what its file system holds is the workspace's. Not so 9p, as gVisor shows whatever it passes on:
  * its top is the directory that is passed on, and statfs tells of the disk below.
  */
-static bool is_mounted_whole(void)
+static void look_at_mount(void)
 {
     FILE *f = fopen("/proc/self/mountinfo", "re");
     static char line[16384];
-    bool whole = false;
     while (f && fgets(line, sizeof line, f)) {
         char top[4096], point[4096];
         const char *type = strstr(line, " - ");
         /* The last one mounted there is the one that is seen. Names with blanks are escaped and do not match: we walk. */
-        if (sscanf(line, "%*s %*s %*s %4095s %4095s", top, point) == 2 && strcmp(point, workspace_path) == 0)
-            whole = strcmp(top, "/") == 0 && type && strncmp(type, " - 9p ", 6) != 0;
+        if (!type || sscanf(line, "%*s %*s %*s %4095s %4095s", top, point) != 2 || strcmp(point, workspace_path) != 0)
+            continue;
+        own_file_system = strcmp(top, "/") == 0 && strncmp(type, " - 9p ", 6) != 0;
+        writes_counted = counts_writes(type);
     }
     if (f)
         fclose(f);
-    return whole;
 }
 
 /* struct fsxattr and its request, as in linux/fs.h: which project quota a directory belongs to. */
@@ -105,6 +118,8 @@ bool disk_brim_full(void)
     return own_file_system && disk_room(&room) && room.bytes_free < DISK_SLACK;
 }
 
+bool disk_writes_counted(void) { return writes_counted; }
+
 int disk_root(void) { return root; }
 
 void disk_room_init(void)
@@ -112,5 +127,5 @@ void disk_room_init(void)
     root = openat(workspace_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (root < 0)
         die("cannot open the workspace");
-    own_file_system = is_mounted_whole();
+    look_at_mount();
 }

@@ -77,10 +77,10 @@ static struct {
     bool known;
 } last;
 
-static void look_for_hiders(void)
+static void look_for_hiders(enum disk_hidden hidden)
 {
     pid_t hiders[DISK_WRITERS_MAX];
-    size_t n = disk_hiders(hiders, DISK_WRITERS_MAX, while_counting);
+    size_t n = disk_hiders(hiders, DISK_WRITERS_MAX, hidden == HIDDEN_MUCH && disk_anybody_acted(), while_counting);
     pthread_mutex_lock(&disk.lock);
     disk_blame_hiders(hiders, n);
     pthread_mutex_unlock(&disk.lock);
@@ -99,6 +99,9 @@ static void count(void)
     pthread_mutex_unlock(&disk.lock);
     uint64_t began = now_us();
     counting_since = began;
+    /* Before the look at the room: whatever takes some of it after that is seen in the next one. */
+    if (host_short)
+        disk_acts_look();
     bool fine = disk_room(&room);
     if (disk_walled(most.bytes) && fine) {
         source = DISK_FILE_SYSTEM;
@@ -117,14 +120,16 @@ static void count(void)
         last.writers_us = began;
     }
     pthread_mutex_lock(&disk.lock);
-    bool hidden = disk_publish(&used, source, began, room.bytes_free, &suspects);
+    enum disk_hidden hidden = disk_publish(&used, source, began, room.bytes_free, &suspects);
     pthread_mutex_unlock(&disk.lock);
     notify();
     /* Only now, because whom it looks at can make it long. */
-    if (hidden)
-        look_for_hiders();
-    else
+    if (hidden) {
+        look_for_hiders(hidden);
+    } else {
         disk_hiders_forget();
+        disk_acts_forget();
+    }
     last.at_us = began;
     last.cost_us = now_us() - began;
     last.free = room.bytes_free;

@@ -6,7 +6,7 @@ import type { Sandbox } from '../src/sandbox.ts'
 import type { Sandboxes } from '../src/sandboxes.ts'
 import { finish, newId, sh } from './contract/harness.ts'
 import { type DockerFixture, dockerFixture } from './docker-fixture.ts'
-import { buildHider, HIDING } from './hider.ts'
+import { buildHider, HIDING, HONEST } from './hider.ts'
 import { type OwnEngine, startOwnEngine, whyNoOwnEngine } from './failures/own-engine.ts'
 
 const MiB = 1024 * 1024
@@ -160,18 +160,29 @@ describe.skipIf(reason !== undefined)(`a host that runs out of disk${reason ? ` 
         limits: { ...DEFAULT_LIMITS, diskBytes: 2048 * MiB },
         host: { diskFloor: { bytes: floor, files: 0 }, lookEveryMs: 100 },
       })
-      const [hider, honest] = await Promise.all([sandboxes.acquire('hider'), sandboxes.acquire('honest')])
+      const [hider, honest, agent] = await Promise.all(
+        ['hider', 'honest', 'agent'].map((user) => sandboxes.acquire(user)),
+      )
+      if (!hider || !honest || !agent) throw new Error('three were asked for')
+      const program = await buildHider(fixture.folder)
+      await Promise.all([hider, agent].map((sandbox) => sandbox.files.write('hider', program)))
+      const sleeping = await agent.run({
+        id: newId(),
+        command: `chmod 755 hider; exec ${HONEST}`,
+        stdin: true,
+      })
       // Nobody waits for the dead, and there is always somebody who has just begun: neither hides.
       const others = '(sleep 0 & exec sleep 1000) & (while :; do /bin/true; done) &'
       const command = `${others} read x; echo $x`
       const reading = await honest.run({ id: newId(), command, stdin: true })
-      await hider.files.write('hider', await buildHider(fixture.folder))
       const end = await sh(hider, `chmod 755 hider; ${script}`, { timeoutMs: FOREVER })
       expect(end).toMatchObject({ cause: 'disk_quota', err: '' })
       // Ended, it holds nothing any more.
       await expect.poll(() => sandboxes.hostDisk().open, { timeout: 30_000 }).toBe(false)
       await reading.writeStdin(Buffer.from('not me\n'))
       expect((await finish(reading)).out).toBe('not me\n')
+      await sleeping.writeStdin(Buffer.from('?'))
+      expect(await finish(sleeping)).toMatchObject({ cause: 'exited', out: 'on\nstill on\n' })
     },
   )
 

@@ -4,10 +4,11 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 
 /** Writes without end to files that no name leads to any more, and holds them where nobody can count them. */
-const HIDER = `
+export const HIDER = `
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -26,26 +27,43 @@ static int hidden(void) {
 static void write_on(int fd) {
     while (write(fd, bytes, PIECE) > 0) usleep(1000);
 }
+static char space[CMSG_SPACE(sizeof(int))], byte;
+static struct iovec one = {&byte, 1};
+static struct msghdr m = {.msg_iov = &one, .msg_iovlen = 1, .msg_control = space, .msg_controllen = sizeof space};
+static int send_on(int to, int fd) {
+    struct cmsghdr *c = CMSG_FIRSTHDR(&m);
+    c->cmsg_level = SOL_SOCKET, c->cmsg_type = SCM_RIGHTS, c->cmsg_len = CMSG_LEN(sizeof fd);
+    memcpy(CMSG_DATA(c), &fd, sizeof fd);
+    return sendmsg(to, &m, MSG_DONTWAIT);
+}
 static void through_a_socket(void) {
     int pair[2], fd = hidden();
-    char space[CMSG_SPACE(sizeof fd)] = {0}, byte = 0;
-    struct iovec one = {&byte, 1};
-    struct msghdr m = {.msg_iov = &one, .msg_iovlen = 1, .msg_control = space, .msg_controllen = sizeof space};
-    struct cmsghdr *c = CMSG_FIRSTHDR(&m);
     socketpair(AF_UNIX, SOCK_DGRAM, 0, pair);
     for (;;) {
         for (int i = 0; i < 8; i++) if (write(fd, bytes, PIECE) <= 0) return;
-        c->cmsg_level = SOL_SOCKET, c->cmsg_type = SCM_RIGHTS, c->cmsg_len = CMSG_LEN(sizeof fd);
-        memcpy(CMSG_DATA(c), &fd, sizeof fd);
-        sendmsg(pair[0], &m, 0);
+        send_on(pair[0], fd);
         close(fd);
         usleep(20000);
         recvmsg(pair[1], &m, 0);
-        memcpy(&fd, CMSG_DATA(c), sizeof fd);
+        memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&m)), sizeof fd);
     }
 }
-static void only_mapped(void) {
-    for (;;) {
+#define KEPT 16
+static void for_one_who_sleeps(void) {
+    int pairs[KEPT][2], status = 0;
+    for (int i = 0; i < KEPT; i++) socketpair(AF_UNIX, SOCK_STREAM, 0, pairs[i]);
+    if (fork() == 0) for (prctl(PR_SET_DUMPABLE, 0);;) pause();
+    for (int i = 0; i < KEPT; i++) close(pairs[i][1]);
+    for (int i = 0; !status; i++) {
+        if (fork() == 0) {
+            int fd = hidden();
+            _exit(write(fd, bytes, PIECE / 8) <= 0 || send_on(pairs[i % KEPT][0], fd) < 0);
+        }
+        wait(&status);
+    }
+}
+static void only_mapped(long most) {
+    for (long done = 0; !most || done < most; done += FILE_BYTES) {
         int fd = hidden();
         ftruncate(fd, FILE_BYTES);
         char *p = mmap(NULL, FILE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -62,16 +80,25 @@ static void behind_mappings(void) {
     int fd = open("/proc/self/exe", O_RDONLY);
     for (int i = 0; i < 60000; i++) mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, fd, 0);
     for (int i = 0; i < 300; i++) pthread_create(&thread, NULL, wait_for_ever, NULL);
-    if (fork() == 0) only_mapped();
+    if (fork() == 0) only_mapped(0);
     wait(NULL);
+}
+static void answer_once(void) {
+    prctl(PR_SET_DUMPABLE, 0);
+    write(1, "on\\n", 3);
+    read(0, &byte, 1);
+    write(1, "still on\\n", 9);
+    exit(0);
 }
 int main(int argc, char **argv) {
     memset(bytes, 1, sizeof bytes);
+    if (strcmp(argv[1], "agent") == 0) answer_once();
     if (strcmp(argv[1], "not dumpable") == 0) prctl(PR_SET_DUMPABLE, 0), write_on(hidden());
     if (strcmp(argv[1], "unreadable") == 0) write_on(3);
     if (strcmp(argv[1], "socket") == 0) through_a_socket();
-    if (strcmp(argv[1], "mapped") == 0) only_mapped();
+    if (strcmp(argv[1], "mapped") == 0) only_mapped(argc > 2 ? atol(argv[2]) : 0);
     if (strcmp(argv[1], "many") == 0) behind_mappings();
+    if (strcmp(argv[1], "kept") == 0) for_one_who_sleeps();
     write(2, "full", 4);
 }
 `
@@ -82,8 +109,15 @@ export const HIDING: Record<string, string> = {
   'a program that nobody may read': 'chmod 111 hider; exec 3>hidden; rm hidden; ./hider unreadable',
   'a descriptor on its way through a socket': './hider socket',
   'a file that is only mapped': './hider mapped',
+  'by many, for one who only keeps it and sleeps': './hider kept',
   'behind more mappings in more threads than there is time for': './hider many',
 }
+
+/** Ends by itself after so many bytes. */
+export const mapping = (bytes: number): string => `./hider mapped ${bytes}`
+
+/** Hides like an ssh-agent: lets nobody look at it, writes nothing, sleeps until it is asked. Says `on`, and `still on`. */
+export const HONEST = './hider agent'
 
 /** The program, which needs nothing of the image. It says `full` when it was stopped by nothing but the end of the disk. */
 export async function buildHider(folder: string): Promise<Uint8Array> {
