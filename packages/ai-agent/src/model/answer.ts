@@ -11,7 +11,7 @@ import type { Profile } from './profiles.ts'
 import { Reasoning } from './reasoning.ts'
 import { ThinkTags } from './think-tags.ts'
 import type { Told } from './think-tags.ts'
-import { usageIn } from './usage.ts'
+import { latestUsage, usageIn } from './usage.ts'
 
 export class AnswerAssembler {
   readonly #profile: Profile
@@ -49,7 +49,7 @@ export class AnswerAssembler {
   /** Add one parsed chunk. Returns what may be shown. Whatever it does not know is ignored. */
   push(chunk: unknown): ModelChunk[] {
     const choice = this.#choiceOf(member(chunk, 'choices'))
-    this.#usage = usageIn(chunk, choice) ?? this.#usage
+    this.#usage = latestUsage(this.#usage, usageIn(chunk, choice))
     if (choice === undefined) return []
 
     const delta = member(choice, 'delta')
@@ -136,8 +136,8 @@ export class AnswerAssembler {
   /** `marked`: the provider says that this is a thought; it may still put it between tags. */
   #readContent(content: unknown, marked: boolean, shown: ModelChunk[]): void {
     for (const part of Array.isArray(content) ? (content as unknown[]) : [content]) {
-      const thinking = member(part, 'type') === 'thinking'
-      const text = joinedText(member(part, 'thinking') ?? member(part, 'text') ?? part)
+      const thinking = THINKING_PARTS.has(textMember(part, 'type') ?? '')
+      const text = joinedText(PART_TEXTS.map((name) => member(part, name)).find(isText) ?? part)
       if (text === '') continue
       if (thinking || (marked && !this.#tags.takes(text))) this.#think(text, shown)
       else this.#tell(this.#tags.push(this.#increments.take(text)), shown)
@@ -174,6 +174,15 @@ export class AnswerAssembler {
 function callsIn({ tool_calls, function_call }: JsonObject): unknown[] {
   const calls: unknown[] = Array.isArray(tool_calls) ? tool_calls : isObject(tool_calls) ? [tool_calls] : []
   return calls.length === 0 && isObject(function_call) ? [{ index: 0, function: function_call }] : calls
+}
+
+/** Types of parts that are thoughts: Mistral's and Claude's, Databricks'. */
+const THINKING_PARTS = new Set(['thinking', 'reasoning'])
+/** Where the text of a part stands; a summary of thoughts is a list of parts again. */
+const PART_TEXTS = ['thinking', 'text', 'summary', 'refusal']
+
+function isText(value: unknown): boolean {
+  return value !== undefined && value !== null
 }
 
 /** A text, or the texts of a list of parts. */

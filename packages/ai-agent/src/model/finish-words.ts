@@ -9,10 +9,16 @@ const WORDS: readonly [Finish, RegExp][] = [
   ['tool_calls', /^(?:tool_?calls?|tool_use|function_call)$/],
   [
     'content_filter',
-    /content_filter|^safety$|recitation|prohibited|blocklist|^spii$|^refusal$|^sensitive$|guardrail/,
+    /content_filter|safety|toxic|recitation|prohibited|blocklist|^blocked$|^spii$|^language$|^refusal$|^sensitive$|guardrail/,
   ],
-  ['length', /^length$|max_(?:output_|completion_)?tokens|model_length|max_length|context_window_exceeded/],
-  ['stop', /^(?:stop|stop_sequence|eos|eos_token|end_turn|end|complete|completed|finish|finished|done)$/],
+  [
+    'length',
+    /^(?:length|limit|truncated|error_limit)$|max_(?:output_|completion_)?tokens|model_length|max_length|context_window_exceeded/,
+  ],
+  [
+    'stop',
+    /^(?:stop|stop_sequence|stop_token|matched_stop|eos|eos_token|end_turn|end|complete|completed|finish|finished|done|normal)$/,
+  ],
 ]
 
 /** Words that only say "not yet". DashScope sends the text `null`. */
@@ -21,21 +27,31 @@ const NOT_YET = new Set(['null', 'none', 'undefined', 'finish_reason_unspecified
 /** Words that say that the provider broke off. The value is what it is classified by. */
 const BROKEN: readonly [RegExp, string][] = [
   [/malformed_function_call|unexpected_tool_call|too_many_tool_calls/, 'malformed_function_call'],
-  [/^error$|^failed$/, 'error'],
-  [/^(?:network_error|server_error|internal_error)$/, 'network_error'],
+  [/^(?:unknown_)?error$|^failed$/, 'error'],
+  [/^(?:network|server|internal|engine)_error$/, 'network_error'],
+  [/^timeout$/, 'timeout'],
   [/insufficient_system_resource|^overloaded$/, 'insufficient_system_resource'],
   [/^(?:abort|aborted|cancelled|canceled)$/, 'aborted'],
 ]
 
 /** Ours for the provider's word: `unknown` for one never seen, undefined for one that says nothing. */
 export function finishOf(word: string): Finish | undefined {
-  const native = word.trim().toLowerCase()
+  const native = inSnakeCase(word)
   if (native === '' || NOT_YET.has(native)) return undefined
   return WORDS.find(([, pattern]) => pattern.test(native))?.[0] ?? 'unknown'
 }
 
 /** The code of a failure that hides in a finish word. */
 export function failureWord(word: string): string | undefined {
-  const native = word.trim().toLowerCase()
+  const native = inSnakeCase(word)
   return BROKEN.find(([pattern]) => pattern.test(native))?.[1]
+}
+
+/** `toolUse` and `tool-use` are `tool_use`. */
+function inSnakeCase(word: string): string {
+  return word
+    .trim()
+    .replaceAll(/([a-z])([A-Z])/g, '$1_$2')
+    .replaceAll(/[-\s]+/g, '_')
+    .toLowerCase()
 }

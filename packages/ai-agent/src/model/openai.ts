@@ -6,6 +6,7 @@ import { modelError, toModelError } from './errors.ts'
 import type { ErrorContext } from './errors.ts'
 import { failureInChunk } from './failure.ts'
 import { isObject, member, parseJson } from './json.ts'
+import { isDone, looseJson } from './loose-json.ts'
 import { ModelError } from './model.ts'
 import type { Model, ModelAnswer, ModelChunk, ModelRequest, Price } from './model.ts'
 import { DEFAULT_PROFILE, profileFor } from './profiles.ts'
@@ -235,8 +236,8 @@ function* readJsonBody(text: string, events: EventReader): Generator<ModelChunk>
     yield* events.read({ event: '', data: trimmed, complete: false })
     return
   }
+  yield* events.readChunk(parsed.value, false)
   const whole: unknown = Array.isArray(parsed.value) ? parsed.value[0] : parsed.value
-  yield* events.readChunk(whole, false)
   const choices = member(whole, 'choices')
   if (choices === null || (Array.isArray(choices) && choices.length === 0)) {
     throw modelError('provider_error', 'The model provider sent a completion without an answer.')
@@ -262,36 +263,43 @@ class EventReader {
     this.#context = context
   }
 
-  /** True for what counts as progress: not for pings. */
+  /** True for what counts as progress: not for pings, whether as an event or in words. */
   isData({ event, data }: SseEvent): boolean {
-    return event !== 'ping' && data.length > 2
+    return event !== 'ping' && data.length > 2 && /^\s*[{[]/.test(data)
   }
 
   *read({ event, data, complete }: SseEvent): Generator<ModelChunk> {
     const inErrorEvent = event === 'error'
     const parsed = parseJson(data)
-    if (parsed.ok) {
-      yield* this.readChunk(parsed.value, inErrorEvent)
-      return
-    }
-    const lines = data.split('\n').map((line) => line.trim())
-    // Some put no blank line between events, so that several arrive as one.
-    if (lines.length > 1 && lines.every((line) => isDone(line) || parseJson(line).ok || !complete)) {
-      for (const line of lines) {
-        const chunk = parseJson(line)
-        if (isDone(line)) this.done = true
-        else if (chunk.ok) yield* this.readChunk(chunk.value, inErrorEvent)
-      }
-    } else if (isDone(data)) {
+    if (isDone(data)) {
       this.done = true
-    } else if (inErrorEvent || /^\s*(?:\[ERROR\]|error\b)/i.test(data)) {
+    } else if (parsed.ok) {
+      yield* this.readChunk(parsed.value, inErrorEvent)
+    } else if (/^\s*[{[]/.test(data) && !/^\s*\[ERROR\]/i.test(data)) {
+      yield* this.#readLoosely(data, inErrorEvent, complete)
+    } else if (inErrorEvent || IN_WORDS.test(data)) {
       this.#fail(data)
-    } else if (complete && data.trimStart().startsWith('{')) {
-      throw new ModelError('protocol', 'The model provider sent an event that is not JSON.', {
-        retryable: true,
-      })
     }
-    // Anything else is a sign of life ("ping"), or the cut end of a stream that the caller finds unfinished.
+    // Anything else is a sign of life ("ping").
+  }
+
+  *#readLoosely(data: string, inErrorEvent: boolean, complete: boolean): Generator<ModelChunk> {
+    const loose = looseJson(data)
+    for (const value of loose?.values ?? []) yield* this.readChunk(value, inErrorEvent)
+    if (loose?.done === true) this.done = true
+    // The cut end of a stream is for the caller, who finds it unfinished.
+    if (loose !== undefined && !(loose.cut && complete)) return
+    // An error may stand on a line of its own behind an event that it cut off.
+    for (const line of data.split('\n')) {
+      const value = parseJson(line)
+      const failure = value.ok ? failureInChunk(value.value, false) : undefined
+      if (failure !== undefined) throw toModelError(failure, this.#context)
+    }
+    if (inErrorEvent) this.#fail(data)
+    if (!complete) return
+    throw new ModelError('protocol', 'The model provider sent an event that is not JSON.', {
+      retryable: true,
+    })
   }
 
   *readChunk(chunk: unknown, inErrorEvent: boolean): Generator<ModelChunk> {
@@ -307,6 +315,6 @@ class EventReader {
   }
 }
 
-function isDone(text: string): boolean {
-  return text.trim().toUpperCase() === '[DONE]'
-}
+/** A failure that some proxies write into a stream as it is; text never comes like this. */
+const IN_WORDS =
+  /\berror\b|exception|\bfail(?:ed|ure)\b|unavailable|overloaded|timed? ?out|too many requests|bad gateway/i

@@ -5,7 +5,14 @@ import type { JsonObject } from './json.ts'
 import type { Profile } from './profiles.ts'
 
 /** Where reasoning comes as text. Some send the same under two names; the first of a message counts. */
-const TEXT_FIELDS = ['reasoning_content', 'reasoning', 'reasoning_text', 'thinking']
+const TEXT_FIELDS = [
+  'reasoning_content',
+  'reasoning',
+  'reasoning_text',
+  'thinking',
+  'thinking_content',
+  'thought',
+]
 /** Where it comes in blocks with signatures. */
 const BLOCK_FIELDS = ['reasoning_details', 'thinking_blocks']
 

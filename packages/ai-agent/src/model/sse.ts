@@ -1,6 +1,7 @@
 /**
  * Server-sent events, as providers really send them: any chunking, comments, `data:` without a space, bare `data`, a BOM,
- * CR, LF or CRLF, several data lines, no blank line at the end, `error:` as a field, and lines of plain JSON.
+ * CR, LF or CRLF, several data lines, no blank line at the end, field names in capitals or behind spaces, `error:` as a field,
+ * and plain JSON.
  */
 
 export interface SseEvent {
@@ -31,6 +32,8 @@ export class SseParser {
   #afterCr = false
   #event = ''
   #data: string[] = []
+  /** The data is plain JSON without a field name, of which the next lines may be more. */
+  #plain = false
   #dataChars = 0
 
   constructor(limit = MAX_EVENT_CHARS) {
@@ -81,10 +84,13 @@ export class SseParser {
     this.#lineChars = 0
     if (line === '') return this.#dispatch(events, true)
     if (line.startsWith(':')) return
-    // Some proxies drop into plain JSON, mostly to report an error.
-    if (line.startsWith('{') || line.trim() === '[DONE]') return this.#addData(line)
+    // Some proxies drop into plain JSON, mostly to report an error, and print it over several lines.
+    if (line.startsWith('{') || line.trim() === '[DONE]') {
+      this.#plain = true
+      return this.#addData(line)
+    }
     const colon = line.indexOf(':')
-    const field = colon === -1 ? line : line.slice(0, colon)
+    const field = (colon === -1 ? line : line.slice(0, colon)).trim().toLowerCase()
     const value = colon === -1 ? '' : line.slice(line[colon + 1] === ' ' ? colon + 2 : colon + 1)
     // A proxy that wraps a stream in another one sends `data: data: …`.
     if (field === 'data') this.#addData(value.replace(/^(?:data: ?)+/, ''))
@@ -92,7 +98,7 @@ export class SseParser {
     else if (field === 'error') {
       this.#event = 'error'
       this.#addData(value)
-    }
+    } else if (this.#plain && field !== 'id' && field !== 'retry') this.#addData(line)
   }
 
   #addData(value: string): void {
@@ -106,6 +112,7 @@ export class SseParser {
     this.#data = []
     this.#dataChars = 0
     this.#event = ''
+    this.#plain = false
     if (data !== '') events.push({ event, data, complete })
   }
 }

@@ -17,12 +17,20 @@ export function usageIn(chunk: unknown, choice: unknown): TokenUsage | undefined
   return readTimings(member(chunk, 'timings'))
 }
 
+/** What is known after more was reported: the last count of each kind, but no zero takes the place of one. */
+export function latestUsage(known: TokenUsage, reported: TokenUsage | undefined): TokenUsage {
+  const counts = Object.entries(reported ?? {}).filter(
+    ([kind, count]) => count !== 0 || known[kind as keyof TokenUsage] === undefined,
+  )
+  return { ...known, ...Object.fromEntries(counts) }
+}
+
 function readUsage(usage: unknown): TokenUsage | undefined {
   if (!isObject(usage)) return undefined
   const first = (...readings: (number | undefined)[]): number | undefined =>
     readings.find((reading) => reading !== undefined)
   const details = usage['prompt_tokens_details'] ?? usage['input_tokens_details']
-  const input = first(numberMember(usage, 'prompt_tokens'), numberMember(usage, 'input_tokens'))
+  const input = first(numberMember(usage, 'prompt_tokens'), inputTokens(usage))
   const output = first(numberMember(usage, 'completion_tokens'), numberMember(usage, 'output_tokens'))
   const cached = first(
     numberMember(details, 'cached_tokens'),
@@ -43,6 +51,14 @@ function readUsage(usage: unknown): TokenUsage | undefined {
     ...(cached === undefined ? {} : { cached }),
     ...(reasoning === undefined ? {} : { reasoning }),
   }
+}
+
+/** Under Claude's own names what came from its cache, or went there, is counted beside the input. */
+function inputTokens(usage: object): number | undefined {
+  const input = numberMember(usage, 'input_tokens')
+  if (input === undefined) return undefined
+  const beside = ['cache_read_input_tokens', 'cache_creation_input_tokens']
+  return beside.reduce((sum, name) => sum + (numberMember(usage, name) ?? 0), input)
 }
 
 /** llama.cpp counts here when it was not asked for usage; its prompt count leaves out what was cached. */

@@ -7,10 +7,11 @@ import { CLOUDS } from './recorded/clouds.ts'
 import { GATEWAYS } from './recorded/gateways.ts'
 import { HOSTED } from './recorded/hosted.ts'
 import { LOCAL } from './recorded/local.ts'
+import { ODD_BYTES } from './recorded/odd-bytes.ts'
 import type { Recording } from './recorded/recording.ts'
 import { readPieces } from './read-stream.ts'
 
-const ALL = Object.entries({ ...CLOUDS, ...GATEWAYS, ...HOSTED, ...LOCAL }).map(
+const ALL = Object.entries({ ...CLOUDS, ...GATEWAYS, ...HOSTED, ...LOCAL, ...ODD_BYTES }).map(
   ([name, recording]) => [`row ${recording.rows.join(', ')}: ${name}`, recording] as const,
 )
 const encoder = new TextEncoder()

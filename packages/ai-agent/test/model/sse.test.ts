@@ -34,6 +34,8 @@ describe('bug 15: event streams as they are', () => {
     ],
     ['an error field', 'error: {"code":500}\n\n', [{ event: 'error', data: '{"code":500}', complete: true }]],
     ['plain JSON', '{"a":1}\n\n', data('{"a":1}')],
+    ['plain JSON over several lines', '{\n  "a": 1\n}\n\nb\n\n', data('{\n  "a": 1\n}')],
+    ['capitals and spaces', 'DATA: a\n  data:b\n\n', data('a\nb')],
     ['no last blank line', 'data: a\n\ndata: b', [...data('a'), { event: '', data: 'b', complete: false }]],
     ['nothing', '', []],
   ])('%s', (_, text, expected) => {
@@ -51,6 +53,8 @@ describe('bug 15: event streams as they are', () => {
         '',
         'data: \u2028',
         'error: e',
+        '{"x":',
+        ' 1}',
       ),
       fc.string({ unit: 'grapheme', maxLength: 6 }).map((text) => `data: ${text.replaceAll(/[\r\n]/g, '')}`),
     )

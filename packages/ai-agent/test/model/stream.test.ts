@@ -228,6 +228,12 @@ describe('bug 16: errors inside a 200 stream', () => {
       '{"error":{"message":"insufficient_quota"}}\n\n',
       { class: 'quota', retryable: false },
     ],
+    ['a timeout', sse({ choices: [{ delta: {}, finish_reason: 'timeout' }] }), { class: 'timeout' }],
+    [
+      'the engine',
+      sse({ choices: [{ delta: {}, finish_reason: 'engine_error' }] }),
+      { class: 'server_error', retryable: true },
+    ],
     ['only a word', sse({ choices: [{ delta: {}, finish_reason: 'error' }] }), { class: 'provider_error' }],
     [
       'a word for a call that went wrong',
@@ -326,6 +332,12 @@ test('finish words', async () => {
     ['MAX_TOKENS', 'length'],
     ['tool_use', 'tool_calls'],
     ['SAFETY', 'content_filter'],
+    ['IMAGE_SAFETY', 'content_filter'],
+    ['ERROR_TOXIC', 'content_filter'],
+    ['ERROR_LIMIT', 'length'],
+    ['toolUse', 'tool_calls'],
+    ['tool-calls', 'tool_calls'],
+    ['stop_token', 'stop'],
     ['sauce', 'unknown'],
   ] as const) {
     expect((await readText(streamOf(deltas([{ content: 'a' }], word)))).answer.finish).toBe(finish)
