@@ -137,6 +137,14 @@ int __wrap_epoll_wait(int fd, struct epoll_event *events, int most, int ms)
     return __real_epoll_wait(fd, events, most, 0);
 }
 
+/* The clock stands still, so a flood would never end. */
+int __wrap_usleep(useconds_t us);
+int __wrap_usleep(useconds_t us)
+{
+    (void)us;
+    return 0;
+}
+
 int __real_bind(int fd, const struct sockaddr *at, socklen_t length);
 int __wrap_bind(int fd, const struct sockaddr *at, socklen_t length);
 int __wrap_bind(int fd, const struct sockaddr *at, socklen_t length)

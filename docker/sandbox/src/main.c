@@ -177,6 +177,7 @@ bool loop_round(uint64_t now)
     watched = watch_if(wire_wants_read(), &reading, 0, &frames, EPOLLIN) && watched;
     if (!watched && (wait < 0 || wait > RETRY_MS))
         wait = RETRY_MS;
+    flood_rest();
     struct epoll_event events[64];
     bool signalled = false;
     int n = epoll_wait(epoll_fd, events, 64, wait < 0 || wait > 1000 ? 1000 : wait);

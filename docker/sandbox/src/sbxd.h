@@ -93,6 +93,13 @@ int ring_slice(const struct ring *r, uint64_t from, size_t n, struct iovec out[2
 void ring_drop(struct ring *r, uint64_t upto);
 void ring_free(struct ring *r);
 
+/* ---- flood.c: batches when much is written ------------------------------------------------------------------ */
+
+/* Bytes of commands that were read or sent. */
+void flood_moved(size_t bytes);
+/* Called before each wait of the loop; waits a moment in a flood. */
+void flood_rest(void);
+
 /* ---- proc.c: who descends from whom, and signals to them ---------------------------------------------------- */
 
 /* Calls `each` with every process that /proc shows: its number, and the descriptor of /proc that its files are below. */

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #define PIPE_MOST (1 << 20) /* what a pipe holds, unless the administrator of the host allows more */
+#define PIPE_AFTER (256u << 10)
 
 bool poll_add(int fd, uint32_t events, struct source *src)
 {
@@ -89,8 +90,9 @@ void stream_drain(struct command *c, struct stream *s)
         total += (size_t)r;
         s->rest -= c->state == GONE ? (size_t)r : 0;
         output_drop(c, s);
+        flood_moved((size_t)r);
         /* A heavy writer gets a pipe of 1 MiB; asking for it always would cost every short command. */
-        if (r >= 65536 && from < 65536 * 4)
+        if (from < PIPE_AFTER && s->total >= PIPE_AFTER)
             fcntl(s->fd, F_SETPIPE_SZ, PIPE_MOST);
         if ((size_t)r < room && c->state != GONE)
             return;

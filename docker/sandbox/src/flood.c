@@ -1,0 +1,36 @@
+/*
+ * A command that writes as fast as it can and a reader that wakes for each of its pieces spend their time on waking each
+ * other, and so does everybody behind them: sbxd, the engine's copiers, the controller. In a flood the loop rests a moment
+ * in each round, so that all of them find long runs: the pipes hold what comes meanwhile.
+ */
+#include "sbxd.h"
+
+#include <unistd.h>
+
+#define FLOOD_BYTES (128u << 10) /* so many in … */
+#define FLOOD_US 1000            /* … so short a time are a flood … */
+#define LASTS_US 5000            /* … and without that many more it is over */
+#define REST_US 300
+
+static size_t moved;
+static uint64_t since, until;
+
+void flood_moved(size_t bytes)
+{
+    moved += bytes;
+    if (moved < FLOOD_BYTES)
+        return;
+    uint64_t now = now_us();
+    if (now - since < FLOOD_US)
+        until = now + LASTS_US;
+    since = now;
+    moved = 0;
+}
+
+void flood_rest(void)
+{
+    if (until && now_us() < until)
+        usleep(REST_US);
+    else
+        until = 0;
+}
