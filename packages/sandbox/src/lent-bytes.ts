@@ -1,6 +1,8 @@
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 
+import { ReadPace } from './read-pace.ts'
+
 /**
  * A stream that can hand out what it reads without a buffer for each piece. Node makes one for every read, and what lies
  * outside the heap has it collect garbage 25 times for a gigabyte.
@@ -20,14 +22,20 @@ export function isByteLender<S extends Duplex>(stream: S): stream is S & ByteLen
 /** Every socket reads into this: whatever arrives is dealt with before the next read of any. */
 const SHARED = Buffer.allocUnsafeSlow(256 * 1024)
 
+const REST_MS = 1
+
 /** For `net.connect` and `tls.connect`. */
 interface OnRead {
   buffer: Uint8Array
   callback: (bytes: number, buffer: Uint8Array) => boolean
 }
 
-/** Connect a socket that can lend. Until `lendTo` is called it is like any other, so that an HTTP client can open an upgrade on it. */
+/**
+ * Connect a socket that can lend. Until `lendTo` is called it is like any other, so that an HTTP client can open an upgrade on it.
+ * While it lends it reads a flood in long runs (`ReadPace`).
+ */
 export function connectLender(connect: (onread: OnRead) => Socket): Socket & ByteLender {
+  const pace = new ReadPace()
   let borrower: ((bytes: Buffer) => void) | undefined
   const socket = connect({
     buffer: SHARED,
@@ -35,9 +43,14 @@ export function connectLender(connect: (onread: OnRead) => Socket): Socket & Byt
       const bytes = SHARED.subarray(0, length)
       if (!borrower) return socket.push(Buffer.from(bytes))
       borrower(bytes)
-      return true
+      if (!pace.restsAfter(length, performance.now())) return true
+      setTimeout(goOn, REST_MS)
+      return false
     },
   })
+  const goOn = (): void => {
+    if (!socket.isPaused()) socket.resume()
+  }
   return Object.assign(socket, {
     lendTo(take: (bytes: Buffer) => void) {
       for (let bytes: unknown; Buffer.isBuffer((bytes = socket.read()));) take(bytes)

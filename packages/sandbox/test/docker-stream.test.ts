@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { connect, createServer, type Socket } from 'node:net'
@@ -132,6 +133,20 @@ test('lends what it reads, whatever waited before and however the bytes are cut'
     ),
     { numRuns: 25 },
   )
+})
+
+test('lends a flood whole and in order, though it rests between reads', async () => {
+  const bytes = Buffer.alloc(32 * 1024 * 1024)
+  for (let at = 0; at < bytes.length; at += 4) bytes.writeUInt32LE(at, at)
+  await using engine = await listening((socket) => {
+    for (let at = 0; at < bytes.length; at += 8_192) socket.write(bytes.subarray(at, at + 8_192))
+    socket.end()
+  })
+  const socket = connectLender((onread) => connect({ path: engine.path, onread }))
+  const hash = createHash('sha256')
+  socket.lendTo((lent) => hash.update(lent))
+  await once(socket, 'end')
+  expect(hash.digest('hex')).toBe(createHash('sha256').update(bytes).digest('hex'))
 })
 
 /** A server on a socket of its own. */
