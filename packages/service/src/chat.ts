@@ -139,11 +139,8 @@ export class Chat {
         if (was === 'made') this.#sessions.open(sessionId, new Cursor(0))
         // The client that asks again for its new session has seen nothing of it.
         if (was === 'made before' && !this.#sessions.has(sessionId)) await this.resume(sessionId, 0)
-        const taken = Promise.withResolvers<void>()
-        const end = this.#submit(connection, sessionId, content, request, taken.resolve)
-        // What reaches the agent at once, it begins side by side. Once it has the prompt, the next need not wait for the end.
-        await Promise.race([taken.promise, end])
-        return { end }
+        // On its way to the agent, which keeps the order of what comes to it: the next need not wait for the end.
+        return { end: this.#submit(connection, sessionId, content, request) }
       },
     )
     return end
@@ -154,10 +151,9 @@ export class Chat {
     sessionId: string,
     content: PromptContent,
     request: PromptRequest,
-    onAccepted: () => void,
   ): Promise<ChatEnd | undefined> {
     const { requestId, whenBusy, unattended, onError } = request
-    const prompt = this.#prompts.add(requestId, onAccepted)
+    const prompt = this.#prompts.add(requestId)
     const known = this.#sessions.has(sessionId)
     if (!known) this.#sessions.open(sessionId, new Cursor())
     const sandlot = {

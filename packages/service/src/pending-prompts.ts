@@ -6,7 +6,6 @@ export interface PendingPrompt {
   /** Known once it is accepted. */
   promptId?: string
   done: boolean
-  onAccepted: () => void
 }
 
 export class PendingPrompts {
@@ -19,9 +18,8 @@ export class PendingPrompts {
     this.#send = send
   }
 
-  /** `onAccepted` is called when the agent has it. */
-  add(requestId: string, onAccepted: () => void): PendingPrompt {
-    const prompt: PendingPrompt = { done: false, onAccepted }
+  add(requestId: string): PendingPrompt {
+    const prompt: PendingPrompt = { done: false }
     this.#pending.set(requestId, prompt)
     return prompt
   }
@@ -36,7 +34,6 @@ export class PendingPrompts {
     const prompt = this.#pending.get(requestId)
     if (prompt === undefined || prompt.promptId !== undefined) return
     prompt.promptId = promptId
-    prompt.onAccepted()
     this.#send({ type: 'ai_chat_accepted', requestId, sessionId, promptId })
   }
 

@@ -103,7 +103,9 @@ export class ClientConnection {
 
   /**
    * Requests are handled side by side, but what a client asks of one session takes effect in the order in which it asked:
-   * a Stop right behind a prompt must find it. `work` begins when all admitted before it are done.
+   * a Stop right behind a prompt must find it. `work` begins when all admitted before it are done, so it must end where its
+   * request has taken effect: what waits for the model or for a person comes behind it. A handler calls this before it waits
+   * for anything else; handlers begin in the order of their messages (`one-a-turn.ts`).
    */
   admit<T>(sessionId: string, work: () => Promise<T>): Promise<T> {
     const before = this.#admitting.get(sessionId) ?? Promise.resolve()
@@ -165,14 +167,15 @@ export class ClientConnection {
     await this.#followed.get(sessionId)?.pump.sentThrough(seq)
   }
 
-  /**
-   * For a foreign client that has just got a session: `notes` go with its first message, and what it may type follows
-   * the answer that is being made.
-   */
-  greet(session: Session, notes: readonly string[]): void {
+  /** What a foreign client that gets this session is told with its first message. */
+  noteFirst(session: Session, notes: readonly string[]): void {
     const followed = this.#followed.get(session.id)
-    if (this.#ours || followed === undefined) return
-    followed.notes = [...followed.notes, ...notes]
+    if (followed !== undefined && !this.#ours) followed.notes = [...followed.notes, ...notes]
+  }
+
+  /** What a foreign client may type in this session follows the answer that is being made. */
+  offerCommands(session: Session): void {
+    if (this.#ours || !this.#followed.has(session.id)) return
     const update = {
       sessionUpdate: 'available_commands_update',
       availableCommands: AVAILABLE_COMMANDS,

@@ -19,10 +19,15 @@ const asItIs = (params: unknown): unknown => params
 
 export function addExtensionRequests(app: AgentApp, serving: Serving): void {
   const { parts, handled } = serving
-  /** A foreign client is the local user, whatever it says. */
-  const sessionOf = (user: AgentUser, sessionId: string): Promise<Session> => {
+  /** In its turn among what is asked of the session. A foreign client is the local user, whatever it says. */
+  const inSession = <T>(
+    user: AgentUser,
+    sessionId: string,
+    work: (session: Session) => T | Promise<T>,
+  ): Promise<T> => {
     const { connection } = serving
-    return parts.manager.get(connection.ours ? user.id : connection.user({}).id, sessionId)
+    const { id } = connection.ours ? user : connection.user({})
+    return connection.admit(sessionId, async () => work(await parts.manager.get(id, sessionId)))
   }
   app
     .onRequest(
@@ -34,7 +39,7 @@ export function addExtensionRequests(app: AgentApp, serving: Serving): void {
           params,
           EXT.approve,
         )
-        return (await sessionOf(user, sessionId)).answer(toolCallId, optionId, reason, content)
+        return inSession(user, sessionId, (session) => session.answer(toolCallId, optionId, reason, content))
       }),
     )
     .onRequest(
@@ -42,7 +47,7 @@ export function addExtensionRequests(app: AgentApp, serving: Serving): void {
       asItIs,
       handled(async ({ params }) => {
         const { user, sessionId, toolCallId } = parseParams(cancelCallParams, params, EXT.cancelCall)
-        await (await sessionOf(user, sessionId)).cancelCall(toolCallId)
+        await inSession(user, sessionId, (session) => session.cancelCall(toolCallId))
         return {}
       }),
     )
@@ -51,9 +56,9 @@ export function addExtensionRequests(app: AgentApp, serving: Serving): void {
       asItIs,
       handled(async ({ params }) => {
         const { user, sessionId, promptId, where } = parseParams(forkParams, params, EXT.fork)
-        const { connection } = serving
-        const { id } = connection.ours ? user : connection.user({})
-        const fork = await parts.manager.fork(id, sessionId, { promptId, where })
+        const fork = await inSession(user, sessionId, ({ userId }) =>
+          parts.manager.fork(userId, sessionId, { promptId, where }),
+        )
         return { sessionId: fork.id }
       }),
     )
@@ -62,7 +67,7 @@ export function addExtensionRequests(app: AgentApp, serving: Serving): void {
       asItIs,
       handled(async ({ params }) => {
         const { user, sessionId, promptId } = parseParams(exportPromptParams, params, EXT.exportPrompt)
-        const { log } = await sessionOf(user, sessionId)
+        const log = await inSession(user, sessionId, (session) => session.log)
         const frames: [string, RequestFrame][] = []
         for (const hash of framesOf(log, promptId)) {
           const json = await parts.requestFrame?.(hash)

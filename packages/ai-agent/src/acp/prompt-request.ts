@@ -9,7 +9,7 @@ import { parseParams } from './errors.ts'
 import type { Serving } from './serving.ts'
 import type { Session } from '../session.ts'
 import type { PromptOptions } from '../session-prompts.ts'
-import { runSlashCommand } from './slash-commands.ts'
+import { beginSlashCommand } from './slash-commands.ts'
 
 export function addPromptRequests(app: AgentApp, serving: Serving): void {
   const { parts, handled } = serving
@@ -31,11 +31,8 @@ export function addPromptRequests(app: AgentApp, serving: Serving): void {
           if (images.length > 0) refuseImages(session, meta?.whenBusy)
           connection.following(session)
           await connection.sayNotes(session)
-          const said = connection.ours ? undefined : await runSlashCommand(session, text, parts)
-          if (said !== undefined) {
-            await connection.say(session.id, said)
-            return undefined
-          }
+          const command = connection.ours ? undefined : await beginSlashCommand(session, text, parts)
+          if (command !== undefined) return command
           const messageId = newId('m')
           connection.owns(session.id, messageId)
           const accepted = await manager.prompt(user.id, session.id, text, {
@@ -49,7 +46,10 @@ export function addPromptRequests(app: AgentApp, serving: Serving): void {
           })
           return { session, accepted }
         })
-        if (begun === undefined) return { stopReason: 'end_turn' as const }
+        if ('said' in begun) {
+          await connection.say(params.sessionId, await begun.said)
+          return { stopReason: 'end_turn' as const }
+        }
         const { session, accepted } = begun
         await connection.accepted(accepted.sessionId, accepted.promptId, meta?.requestId)
         // `$/cancel_request` is a Stop; a connection that closes is not.

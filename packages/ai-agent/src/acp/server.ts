@@ -8,6 +8,7 @@ import { addPromptRequests } from './prompt-request.ts'
 import { addRulesRequests } from './rules-requests.ts'
 import { addMcpRequests } from './mcp-requests.ts'
 import { addSecretsRequests } from './secrets-requests.ts'
+import { oneATurn } from './one-a-turn.ts'
 import { type AcpParts, makeServing } from './serving.ts'
 import { addSessionRequests } from './session-requests.ts'
 
@@ -27,5 +28,5 @@ export function serveAcp(stream: Stream, parts: AcpParts): AgentConnection {
   addSecretsRequests(app, serving)
   addMcpRequests(app, serving)
   addInstructionsRequests(app, serving)
-  return app.connect(stream)
+  return app.connect({ readable: oneATurn(stream.readable), writable: stream.writable })
 }

@@ -3,6 +3,7 @@ import { isAbsolute } from 'node:path/posix'
 import { type AgentApp, type McpServer, methods } from '@agentclientprotocol/sdk'
 import { type AgentUser, loadSessionMeta, newSessionMeta } from '@sandlot/shared/acp-meta'
 import { SandlotError } from '@sandlot/shared/errors'
+import { newId } from '@sandlot/shared/ids'
 import { type Mode, mode as modeShape } from '@sandlot/shared/mode'
 import { WORKSPACE } from '../prompt.ts'
 import type { Session } from '../session.ts'
@@ -18,6 +19,11 @@ export function addSessionRequests(app: AgentApp, serving: Serving): void {
     modes: modesOf(session, modeCeiling),
     configOptions: configOptionsOf(session, modeCeiling),
   })
+  const begin = (session: Session, servers: readonly McpServer[] | null | undefined): void =>
+    serving.connection.noteFirst(session, [
+      ...firstNotes(session),
+      ...bringServers(serving, session, servers),
+    ])
 
   app
     .onRequest(
@@ -28,19 +34,19 @@ export function addSessionRequests(app: AgentApp, serving: Serving): void {
         const meta = connection.meta(newSessionMeta, params._meta)
         const cwd = checkedCwd(params.cwd)
         const mode = modeOfNew(meta?.mode, meta?.defaultMode ?? parts.defaultMode, user.modeCeiling)
-        const { sessionId, model, thoughtLevel } = meta ?? {}
+        const { sessionId = newId('s'), model, thoughtLevel } = meta ?? {}
         const chosen = {
-          ...(sessionId === undefined ? {} : { sessionId }),
           ...(model === undefined ? {} : { model }),
           ...(thoughtLevel === undefined ? {} : { thoughtLevel }),
         }
-        const session = await manager.create({ userId: user.id, cwd, mode, ...chosen })
-        connection.follow(session, 0)
-        connection.greet(session, [
-          ...firstNotes(session),
-          ...bringServers(serving, session, params.mcpServers),
-        ])
-        return { sessionId: session.id, ...settings(session, user) }
+        const session = await connection.admit(sessionId, async () => {
+          const made = await manager.create({ userId: user.id, cwd, mode, sessionId, ...chosen })
+          connection.follow(made, 0)
+          begin(made, params.mcpServers)
+          return made
+        })
+        connection.offerCommands(session)
+        return { sessionId, ...settings(session, user) }
       }),
     )
     .onRequest(
@@ -50,12 +56,15 @@ export function addSessionRequests(app: AgentApp, serving: Serving): void {
         const user = connection.user(params._meta)
         const after = connection.meta(loadSessionMeta, params._meta)?.after ?? 0
         checkedCwd(params.cwd)
-        const session = await manager.get(user.id, params.sessionId)
-        const seq = await connection.follow(session, after).ready
-        connection.greet(session, [
-          ...firstNotes(session),
-          ...bringServers(serving, session, params.mcpServers),
-        ])
+        const { session, pump } = await connection.admit(params.sessionId, async () => {
+          const found = await manager.get(user.id, params.sessionId)
+          const pump = connection.follow(found, after)
+          begin(found, params.mcpServers)
+          return { session: found, pump }
+        })
+        // At the client's pace; what it asks of the session meanwhile need not wait for that.
+        const seq = await pump.ready
+        connection.offerCommands(session)
         return { ...settings(session, user), ...(connection.ours ? { _meta: { sandlot: { seq } } } : {}) }
       }),
     )
@@ -65,12 +74,13 @@ export function addSessionRequests(app: AgentApp, serving: Serving): void {
         const { connection } = serving
         const user = connection.user(params._meta)
         checkedCwd(params.cwd)
-        const session = await manager.get(user.id, params.sessionId)
-        connection.following(session)
-        connection.greet(session, [
-          ...firstNotes(session),
-          ...bringServers(serving, session, params.mcpServers),
-        ])
+        const session = await connection.admit(params.sessionId, async () => {
+          const found = await manager.get(user.id, params.sessionId)
+          connection.following(found)
+          begin(found, params.mcpServers)
+          return found
+        })
+        connection.offerCommands(session)
         return settings(session, user)
       }),
     )
@@ -97,13 +107,13 @@ export function addSessionRequests(app: AgentApp, serving: Serving): void {
       handled(async ({ params }) => {
         const { connection } = serving
         const user = connection.user(params._meta)
-        const session = await connection.admit(params.sessionId, () =>
-          manager.close(user.id, params.sessionId),
-        )
-        // How the calls of a prompt that this has stopped ended.
-        await connection.sentThrough(session.id, session.seq)
-        connection.unfollow(session.id)
-        await parts.clientServers?.leave(user.id, session.id)
+        await connection.admit(params.sessionId, async () => {
+          const session = await manager.close(user.id, params.sessionId)
+          // How the calls of a prompt that this has stopped ended.
+          await connection.sentThrough(session.id, session.seq)
+          connection.unfollow(session.id)
+          await parts.clientServers?.leave(user.id, session.id)
+        })
         return {}
       }),
     )
@@ -112,9 +122,11 @@ export function addSessionRequests(app: AgentApp, serving: Serving): void {
       handled(async ({ params }) => {
         const { connection } = serving
         const user = connection.user(params._meta)
-        await connection.admit(params.sessionId, () => manager.delete(user.id, params.sessionId))
-        connection.unfollow(params.sessionId)
-        await parts.clientServers?.leave(user.id, params.sessionId)
+        await connection.admit(params.sessionId, async () => {
+          await manager.delete(user.id, params.sessionId)
+          connection.unfollow(params.sessionId)
+          await parts.clientServers?.leave(user.id, params.sessionId)
+        })
         return {}
       }),
     )

@@ -15,6 +15,8 @@ export interface CommandParts {
 
 interface SlashCommand {
   about: AvailableCommand
+  /** It changes the session: what is asked of the session next comes after it. */
+  changes?: true
   /** Answers what is said about it. */
   run: (session: Session, argument: string, parts: CommandParts) => Promise<string>
 }
@@ -29,6 +31,7 @@ const COMMANDS: readonly SlashCommand[] = [
       description: 'Say or change what runs without asking',
       input: { hint: MODES.join(' | ') },
     },
+    changes: true,
     run: async (session, argument) => {
       if (argument === '') return `The mode is ${session.mode}. There are: ${MODES.join(', ')}.`
       const wanted = modeShape.safeParse(argument)
@@ -58,15 +61,21 @@ const COMPACT: AvailableCommand = {
 /** For `available_commands_update`. */
 export const AVAILABLE_COMMANDS: AvailableCommand[] = [COMPACT, ...COMMANDS.map(({ about }) => about)]
 
-/** What is said about the command in this message; undefined when it is none. */
-export async function runSlashCommand(
+/**
+ * Begins the command in this message; undefined when it is none. Resolves when what it changes is changed; `said` resolves with
+ * what is said about it, which may take longer.
+ */
+export async function beginSlashCommand(
   session: Session,
   text: string,
   parts: CommandParts = {},
-): Promise<string | undefined> {
+): Promise<{ said: Promise<string> } | undefined> {
   const [, name, argument = ''] = /^\/([a-z]+)(?:\s+([^\n]*))?$/.exec(text.trim()) ?? []
   const command = COMMANDS.find(({ about }) => about.name === name)
-  return command?.run(session, argument.trim(), parts)
+  if (command === undefined) return undefined
+  const said = command.run(session, argument.trim(), parts)
+  if (command.changes === true) await said
+  return { said }
 }
 
 function usageText(log: readonly SessionEvent[]): string {

@@ -34,9 +34,9 @@ export interface ClientOptions {
   permission?: (request: RequestPermissionRequest) => Promise<RequestPermissionResponse>
 }
 
-/** A client and the agent, joined by in-memory streams. */
-export async function connect(core: Core, options: ClientOptions = {}): Promise<TestClient> {
-  const parts: AcpParts = {
+/** What an agent with this core serves its clients with. */
+export function acpParts(core: Core, options: Pick<ClientOptions, 'parts' | 'takesImages'> = {}): AcpParts {
+  return {
     manager: core.manager,
     defaultMode: 'auto-edit',
     takesImages: options.takesImages ?? true,
@@ -51,6 +51,11 @@ export async function connect(core: Core, options: ClientOptions = {}): Promise<
     log: { info: () => undefined, warn: (fields, message) => void core.warnings.push({ fields, message }) },
     ...options.parts,
   }
+}
+
+/** A client and the agent, joined by in-memory streams. */
+export async function connect(core: Core, options: ClientOptions = {}): Promise<TestClient> {
+  const parts = acpParts(core, options)
   const there = new TransformStream<AnyMessage, AnyMessage>()
   const back = new TransformStream<AnyMessage, AnyMessage>()
   const agent = serveAcp({ readable: there.readable, writable: back.writable }, parts)

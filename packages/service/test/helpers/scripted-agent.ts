@@ -6,6 +6,7 @@ import { createServer } from 'node:http'
 import type { Server } from 'node:http'
 import { mkdir, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
+import { setImmediate as turn } from 'node:timers/promises'
 import { PROTOCOL_VERSION, RequestError, agent, methods } from '@agentclientprotocol/sdk'
 import type { AgentContext, AnyMessage } from '@agentclientprotocol/sdk'
 import {
@@ -173,7 +174,15 @@ export class ScriptedAgent {
         socket.on('message', (data: Buffer) => controller.enqueue(JSON.parse(data.toString()) as AnyMessage))
         socket.once('close', () => controller.close())
       },
-    })
+    }).pipeThrough(
+      // As the real one: handlers begin in the order of the messages.
+      new TransformStream<AnyMessage, AnyMessage>({
+        async transform(message, controller) {
+          controller.enqueue(message)
+          await turn()
+        },
+      }),
+    )
     const writable = new WritableStream<AnyMessage>({
       write: (message) => {
         if (socket.readyState === socket.OPEN) socket.send(JSON.stringify(message))
