@@ -52,6 +52,8 @@ const SERVER_SIDE: readonly ModelErrorClass[] = [
   'overloaded',
   'tool_use_failed',
   'malformed_tool_call',
+  // llama.cpp says 500 when the model's template refuses the messages.
+  'invalid_history',
   'content_filter',
 ]
 

@@ -1,7 +1,7 @@
 /** What a provider said when it failed, from wherever it said it: an HTTP answer, or somewhere inside a 200 stream. */
 import { failureWord } from './finish-words.ts'
 import { isObject, member, numberMember, parseJson, textMember } from './json.ts'
-import { retryInfo, waitFromHeaders, waitFromWords } from './wait.ts'
+import { resetFromHeaders, retryInfo, waitFromHeaders, waitFromWords } from './wait.ts'
 
 /** What a provider told us, before it is classified. */
 export interface ProviderFailure {
@@ -23,7 +23,11 @@ export function failureOfResponse(status: number, headers: Headers, body: string
     status,
     code: said?.code ?? '',
     message,
-    waitMs: waitFromHeaders(headers) ?? said?.waitMs ?? waitFromWords(message),
+    waitMs:
+      waitFromHeaders(headers) ??
+      said?.waitMs ??
+      waitFromWords(message) ??
+      (status === 429 ? resetFromHeaders(headers) : undefined),
   }
 }
 
@@ -77,10 +81,15 @@ function looksLikeError(chunk: unknown): boolean {
 function readFailure(value: unknown): ProviderFailure {
   const list = firstOf(value)
   const inner = firstOf(
-    [member(list, 'error'), member(list, 'errors')].find((found) => isError(found)) ?? list,
+    ['error', 'errors', 'base_resp'].map((name) => member(list, name)).find(isError) ?? list,
   )
   if (typeof inner === 'string') {
-    return { status: statusOf(list), code: '', message: plainText(inner), waitMs: waitFromWords(inner) }
+    return {
+      status: statusOf(list),
+      code: '',
+      message: plainText(inner),
+      waitMs: retryInfo(list) ?? waitFromWords(inner),
+    }
   }
   const codes = ['code', 'type', 'status', 'error_code'].flatMap((name) => {
     const found = member(inner, name) ?? member(list, name)
@@ -93,7 +102,8 @@ function readFailure(value: unknown): ProviderFailure {
     status: statusOf(inner) ?? statusOf(list),
     code: codes.join(' '),
     message: plainText(raw === undefined ? message : `${message}: ${raw}`),
-    waitMs: retryInfo(inner) ?? waitFromWords(raw === undefined ? message : `${message} ${raw}`),
+    waitMs:
+      retryInfo(inner) ?? retryInfo(list) ?? waitFromWords(raw === undefined ? message : `${message} ${raw}`),
   }
 }
 

@@ -12,7 +12,33 @@ export function waitFromHeaders(headers: Headers): number | undefined {
   return Number.isNaN(date) ? durationMs(after) : Math.max(0, date - Date.now())
 }
 
-/** Google's `details[].retryDelay: "34s"`, OpenRouter's inner headers, and plain members. */
+/**
+ * When the limit that is used up is given back, from headers like `x-ratelimit-reset-tokens`: a duration, seconds, or a
+ * moment. The longest, where several are used up; one of which something remains is not the reason.
+ */
+export function resetFromHeaders(headers: Headers): number | undefined {
+  const waits = [...headers].flatMap(([name, value]) => {
+    if (!/ratelimit-(?:.+-)?reset(?:-|$)/.test(name)) return []
+    const remaining = headers.get(name.replace('reset', 'remaining'))
+    if (remaining !== null && Number(remaining) > 0) return []
+    return untilReset(value.trim()) ?? []
+  })
+  return waits.length === 0 ? undefined : Math.max(...waits)
+}
+
+function untilReset(value: string): number | undefined {
+  if (!NUMBER.test(value)) {
+    const moment = /^\d{4}-\d\d-\d\dT/.test(value) ? Date.parse(value) : Number.NaN
+    return Number.isNaN(moment) ? durationMs(value) : Math.max(0, moment - Date.now())
+  }
+  const number = Number(value)
+  // Milliseconds since 1970, seconds since 1970, or seconds from now.
+  if (number > 1e11) return Math.max(0, Math.round(number - Date.now()))
+  if (number > 1e9) return Math.max(0, Math.round(number * 1_000 - Date.now()))
+  return Math.round(number * 1_000)
+}
+
+/** Google's `details[].retryDelay: "34s"`, OpenRouter's inner headers, Hugging Face's `estimated_time` of a model that loads, and plain members. */
 export function retryInfo(error: unknown): number | undefined {
   const details = member(error, 'details')
   for (const detail of Array.isArray(details) ? (details as unknown[]) : []) {
@@ -21,7 +47,9 @@ export function retryInfo(error: unknown): number | undefined {
   }
   const ms = numberMember(error, 'retry_after_ms')
   if (ms !== undefined) return ms
-  const seconds = numberMember(error, 'retry_after') ?? numberMember(error, 'retry_after_seconds')
+  const seconds = ['retry_after', 'retry_after_seconds', 'estimated_time']
+    .map((name) => numberMember(error, name))
+    .find((found) => found !== undefined)
   if (seconds !== undefined) return Math.round(seconds * 1_000)
   const reset = numberMember(member(member(error, 'metadata'), 'headers'), 'X-RateLimit-Reset')
   // A moment since 1970, in milliseconds.

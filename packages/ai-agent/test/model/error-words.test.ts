@@ -1,0 +1,175 @@
+/** More failures in the words of their providers, as public threads and documentation give them, one row each. */
+import { describe, expect, test } from 'vitest'
+import { toModelError } from '../../src/model/errors.ts'
+import { failureOfResponse } from '../../src/model/failure.ts'
+import type { ModelError, ModelErrorClass } from '../../src/model/model.ts'
+
+const CONTEXT = { model: 'm', baseUrl: 'https://api.example/v1', apiKey: 'sk-abcdef' }
+
+function errorOf(status: number, body: unknown, headers: Record<string, string> = {}): ModelError {
+  const text = typeof body === 'string' ? body : JSON.stringify(body)
+  return toModelError(failureOfResponse(status, new Headers(headers), text), CONTEXT)
+}
+const said = (message: string, code = '') => ({ error: { message, code } })
+
+/** Status, provider, words, and the provider's code where it counts. */
+type Row = [number, string, string, string?]
+
+const ROWS: Partial<Record<ModelErrorClass, Row[]>> = {
+  context_overflow: [
+    [400, 'Copilot', 'prompt token count of 140000 exceeds the limit of 128000'],
+    [400, 'Copilot, by its code', 'no', 'model_max_prompt_tokens_exceeded'],
+    [422, 'TGI', 'Input validation error: `inputs` must have less than 4095 tokens. Given: 5000'],
+    [400, 'Mistral', 'Prompt too large. Max tokens for this model are 32768'],
+    [400, 'GLM', 'messages 参数非法。请检查文档。 Prompt 超长', '1261'],
+    [
+      400,
+      'Triton',
+      'The sum of prompt length (41000.0), query length (0) should not exceed max_num_tokens (40960)',
+    ],
+    [400, 'Volcengine', 'Total tokens of image and text exceed max message tokens.'],
+    [
+      400,
+      'Fireworks',
+      'The provided prompt is 33000 tokens long, but the maximum supported sequence length is 32768!',
+    ],
+    [
+      413,
+      'GitHub Models',
+      'Request body too large for gpt-4o model. Max size: 8000 tokens.',
+      'tokens_limit_reached',
+    ],
+    [400, 'Bedrock', "The number of tokens in the prompt exceeds the model's maximum number of tokens."],
+    [400, 'Vertex', 'the input token count is 33000 but model only supports up to 32768.'],
+    [400, 'Together', 'Input prompt (5000 tokens) is too long and exceeds limit of 4096'],
+    [400, 'Qianfan', '输入长度超过模型最大上下文限制'],
+    [400, 'vLLM, nothing left for the answer', 'max_tokens must be at least 1, got -512.'],
+  ],
+  quota: [
+    [
+      403,
+      'xAI',
+      'Your team has either used all available credits or reached its monthly spending limit.',
+      'The caller does not have permission',
+    ],
+    [403, 'OpenRouter, a key', 'Key limit exceeded (total limit).', '403'],
+    [
+      400,
+      'Anthropic',
+      'You have reached your specified API usage limits. You will regain access on 2026-12-01.',
+    ],
+    [400, 'LiteLLM', 'ExceededBudget: User=x over budget. Spend=10, Budget=10'],
+    [429, 'Cloudflare', 'AiError: you have used up your daily free allocation of 10,000 neurons'],
+    [403, 'new-api', '该令牌额度已用尽', 'pre_consume_token_quota_failed'],
+    [429, 'GLM, a plan', '已达到 5 小时的使用上限。您的限额将在 2026-01-20 10:00:00 重置。', '1308'],
+  ],
+  rate_limit: [
+    [429, 'GLM', '您的账户已达到速率限制，请您控制请求频率', '1302'],
+    [400, 'Bedrock', 'An error occurred (ThrottlingException) when calling the ConverseStream operation'],
+  ],
+  overloaded: [
+    [429, 'Cerebras', "We're experiencing high traffic right now! Please try again soon.", 'queue_exceeded'],
+    [429, 'Cloudflare', 'AiError: Capacity temporarily exceeded, please try again.'],
+    [429, 'Mistral', 'Service tier capacity exceeded for this model.', '3505'],
+  ],
+  auth: [
+    [400, 'Gemini', 'API key expired. Please renew the API key.'],
+    [403, 'AWS', 'The security token included in the request is invalid.'],
+  ],
+  content_filter: [
+    [400, 'DeepSeek', 'Content Exists Risk'],
+    [400, 'OpenAI', 'Invalid prompt: your prompt was flagged as potentially violating our usage policy.'],
+    [403, 'xAI', 'Content violates usage guidelines. Failed check: SAFETY_CHECK_TYPE_BIO'],
+    [400, 'Anthropic', 'Output blocked by content filtering policy'],
+    [446, 'a gateway', 'Guardrail blocked'],
+  ],
+  invalid_history: [
+    [400, 'MiniMax', "invalid params, tool result's tool id(call_x) not found (2013)"],
+    [400, 'MiniMax, order', 'invalid params, tool call result does not follow tool call (2013)'],
+    [400, 'Anthropic', 'messages: text content blocks must be non-empty'],
+    [400, 'Anthropic, thoughts', 'Expected `thinking` or `redacted_thinking`, but found `tool_use`.'],
+    [400, 'Anthropic, signature', 'messages.1.content.0: Invalid `signature` in `thinking` block'],
+    [400, 'DeepSeek', 'Missing `reasoning_content` field in the assistant message at message index 3.'],
+    [400, 'OpenAI, an id', "Invalid 'messages[3].tool_calls[0].id': string too long."],
+    [400, 'Mistral, an id', 'Tool call id was call_x but must be a-z, A-Z, 0-9, with a length of 9.'],
+    [400, 'Bedrock', 'Expected toolResult blocks at messages.2.content for the following Ids: tooluse_x'],
+    [400, 'vLLM', 'Cannot set `add_generation_prompt` to True when the last message is from the assistant.'],
+    [400, 'Claude', 'This model does not support assistant message prefill.'],
+    [500, 'llama.cpp', 'Conversation roles must alternate user/assistant/user/assistant/...'],
+  ],
+  malformed_tool_call: [
+    [500, 'Ollama', "error parsing tool call: raw='{', err=unexpected end of JSON input"],
+  ],
+  request_too_large: [[400, 'Gemini', 'Request payload size exceeds the limit: 20971520 bytes.']],
+  invalid_request: [
+    [
+      400,
+      'OpenAI, an answer that would be too long',
+      'max_tokens is too large: 100000. This model supports at most 16384 completion tokens.',
+    ],
+    [400, 'DeepSeek', 'Model Not Exist'],
+    [404, 'OpenRouter', 'No endpoints found that support tool use.'],
+    [400, 'Ollama', 'registry.ollama.ai/library/gemma:2b does not support tools'],
+    [400, 'vLLM', '"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set'],
+    [400, 'OpenAI, streaming', 'Your organization must be verified to stream this model.'],
+    [400, 'Claude', 'Could not process image'],
+    [400, 'vLLM, images', 'At most 0 image(s) may be provided in one request.'],
+  ],
+}
+
+describe.each(Object.entries(ROWS))('%s', (errorClass, rows) => {
+  test.each(rows)('%i %s: %s %s', (status, _, message, code) => {
+    expect(errorOf(status, said(message, code)).class).toBe(errorClass)
+  })
+})
+
+test.each([
+  [1002, 'rate limit', 'rate_limit'],
+  [1004, 'login fail: Please carry the API secret key', 'auth'],
+  [1008, 'insufficient balance', 'quota'],
+  [1026, 'input new_sensitive', 'content_filter'],
+])("MiniMax's base_resp: %i %s", (status_code, status_msg, errorClass) => {
+  expect(errorOf(400, { base_resp: { status_code, status_msg } }).class).toBe(errorClass)
+})
+
+describe('bug 19: the moment at which a limit is given back', () => {
+  const soon = (unit: number): string => String(Math.round((Date.now() + 30_000) / unit))
+  test.each<[string, Record<string, string>, number | undefined]>([
+    ['OpenAI', { 'x-ratelimit-reset-requests': '6m0s', 'x-ratelimit-remaining-requests': '0' }, 360_000],
+    [
+      'only what is used up counts',
+      {
+        'x-ratelimit-reset-requests': '1h',
+        'x-ratelimit-remaining-requests': '10',
+        'x-ratelimit-reset-tokens': '1.5s',
+        'x-ratelimit-remaining-tokens': '0',
+      },
+      1_500,
+    ],
+    ['Cerebras, in seconds', { 'x-ratelimit-reset-requests-day': '3000.5' }, 3_000_500],
+    ['seconds, as the standard has it', { 'ratelimit-reset': '30' }, 30_000],
+    ['a moment in seconds', { 'x-ratelimit-reset': soon(1_000) }, 30_000],
+    ['a moment in milliseconds', { 'x-ratelimit-reset': soon(1) }, 30_000],
+    [
+      'Anthropic',
+      { 'anthropic-ratelimit-tokens-reset': new Date(Date.now() + 30_000).toISOString() },
+      30_000,
+    ],
+    ['Retry-After says more', { 'retry-after': '2', 'x-ratelimit-reset': '30' }, 2_000],
+    ['nonsense', { 'x-ratelimit-reset': 'soon' }, undefined],
+  ])('%s', (_, headers, expected) => {
+    const { waitMs } = errorOf(429, said('Rate limit'), headers)
+    if (expected === undefined) expect(waitMs).toBeUndefined()
+    // Moments are counted from now, and the clock goes on.
+    else expect(Math.abs((waitMs ?? 0) - expected)).toBeLessThan(10_000)
+  })
+
+  test('a server that fails is not waited for by its limits', () => {
+    expect(errorOf(500, said('no'), { 'x-ratelimit-reset': '30' }).waitMs).toBeUndefined()
+  })
+
+  test('Hugging Face loads a model', () => {
+    const error = errorOf(503, { error: 'Model x is currently loading', estimated_time: 20.5 })
+    expect(error).toMatchObject({ class: 'overloaded', retryable: true, waitMs: 20_500 })
+  })
+})
