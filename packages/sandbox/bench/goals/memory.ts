@@ -46,7 +46,8 @@ export async function idleMemory({ deployment, many }: BenchContext): Promise<Re
   inside.values.sort((one, other) => one - other)
   await sandboxes.close()
   await run('docker', ['rm', '-f', ...(await fixture.containers())], { maxBuffer: MiB })
-  const agent = await nodeAgents()
+  const agent = await inContainers('node', '-e', 'process.stdin.resume()')
+  const empty = await inContainers('sleep', 'infinity')
   return [
     {
       goal: 'G14',
@@ -55,6 +56,7 @@ export async function idleMemory({ deployment, many }: BenchContext): Promise<Re
       series: [
         single('Sandlot', perSandbox),
         single(`an idle node process as the agent, of ${AGENTS}`, agent),
+        single(`sleep, of ${AGENTS}: what the engine, its shim and the kernel take`, empty),
       ],
       verdicts: [
         below('≤ 12 MiB', perSandbox, 12, 'MiB'),
@@ -73,8 +75,8 @@ export async function idleMemory({ deployment, many }: BenchContext): Promise<Re
   ]
 }
 
-/** The same containers with a resident node program that waits on its stdin, as others' agents do. */
-async function nodeAgents(): Promise<number> {
+/** MiB of one of the same containers with this resident program in it. */
+async function inContainers(program: string, ...args: string[]): Promise<number> {
   const before = await settled()
   const ids: string[] = []
   try {
@@ -84,10 +86,9 @@ async function nodeAgents(): Promise<number> {
         '-d',
         '-i',
         ...HARDENED,
-        '--entrypoint=node',
+        `--entrypoint=${program}`,
         testConfig.image,
-        '-e',
-        'process.stdin.resume()',
+        ...args,
       ])
       ids.push(stdout.trim())
     }
