@@ -1,9 +1,14 @@
 import { defineConfig } from 'vitest/config'
 
+import { testConfig } from './test/config.ts'
+
 const common = {
   environment: 'node' as const,
   setupFiles: ['./test/setup.ts'],
 }
+
+/** A full run draws hundreds of samples where an ordinary one draws a few: what hangs is only found later. */
+const patience = testConfig().full ? 30 : 1
 
 /** `unit` needs nothing; `engine` needs a Docker engine and the sandbox image; `e2e` also Chromium and a build. */
 export default defineConfig({
@@ -24,7 +29,7 @@ export default defineConfig({
             'test/**/*.test.ts',
           ],
           exclude: ['**/*.engine.test.ts', '**/*.e2e.test.ts', '**/node_modules/**'],
-          testTimeout: 60_000,
+          testTimeout: 60_000 * patience,
           hookTimeout: 120_000,
           // The default leaves one core out, which of two is the half.
           maxWorkers: '100%',
@@ -36,7 +41,7 @@ export default defineConfig({
           ...common,
           name: 'engine',
           include: ['packages/*/test/**/*.engine.test.ts', 'test/**/*.engine.test.ts'],
-          testTimeout: 120_000,
+          testTimeout: 120_000 * patience,
           hookTimeout: 120_000,
           fileParallelism: false,
         },
@@ -47,7 +52,7 @@ export default defineConfig({
           ...common,
           name: 'e2e',
           include: ['packages/*/test/**/*.e2e.test.ts', 'test/**/*.e2e.test.ts'],
-          testTimeout: 120_000,
+          testTimeout: 120_000 * patience,
           hookTimeout: 180_000,
           fileParallelism: false,
         },
