@@ -171,6 +171,8 @@ async function* mended(
 
 function answered(ctx: LoopContext, turn: number, model: Model, speech: Speech, answer: ModelAnswer): Asked {
   const settled = speech.settled(answer)
+  // What was shown as text turned out to be thoughts: the message is settled as an empty one.
+  if (speech.text !== '' && answer.text === '') settled.push(speech.carrier())
   if (answer.replay !== undefined) {
     if (settled.length === 0) settled.push(speech.carrier())
     const [first, ...rest] = settled

@@ -44,6 +44,27 @@ test('the loop: model, tools, a log and a prompt', async () => {
   await provider.close()
 })
 
+test('thoughts that were shown as text, because their tag stood in the prompt, are settled as thoughts', async () => {
+  const before = textAnswer('I need the weather.\n</think>\n\n')
+  const provider = await startFakeProvider([
+    { steps: [...before.steps.slice(0, -2), ...asksWeather.steps] },
+    textAnswer('It rains, so\n</think>\n\nTake an umbrella.'),
+  ])
+  const model = createOpenAIModel({ baseUrl: provider.baseUrl, apiKey: '', model: 'qwen3-thinking' })
+  const log = memoryLog()
+  const result = await finish({ model, tools: [weather], log, prompt: 'Bern?' })
+  expect(result.text).toBe('Take an umbrella.')
+  const said = (await log.read()).filter((event) => /^agent_/.test(event.sessionUpdate))
+  expect(said).toMatchObject([
+    { sessionUpdate: 'agent_thought_chunk', content: { text: 'I need the weather.\n' } },
+    { sessionUpdate: 'agent_message_chunk', content: { text: '' } },
+    { sessionUpdate: 'agent_thought_chunk', content: { text: 'It rains, so\n' } },
+    { sessionUpdate: 'agent_message_chunk', content: { text: 'Take an umbrella.' } },
+  ])
+  expect(JSON.stringify(provider.requests[1]?.body)).not.toContain('</think>')
+  await provider.close()
+})
+
 test('an answer with its calls is one write, the last outcome with the turn’s end another', async () => {
   const calls = [
     { id: 'c1', name: 'weather', args: { city: 'Bern' } },

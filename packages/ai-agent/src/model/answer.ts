@@ -96,8 +96,7 @@ export class AnswerAssembler {
     const replay = this.#reasoning.replay(this.#profile, calls.length > 0)
     if (Object.keys(this.#extraContent).length > 0) replay['extra_content'] = this.#extraContent
     return {
-      text: this.#text,
-      thought: this.#thought,
+      ...(this.#tags.retold(this.#text) ?? { text: this.#text, thought: this.#thought }),
       calls,
       finish,
       usage: this.#usage,

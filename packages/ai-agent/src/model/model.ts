@@ -74,7 +74,10 @@ export interface ModelRequest {
   maxTokens?: number
 }
 
-/** What arrives while the model speaks. Offsets are implied: pieces follow one another. */
+/**
+ * What arrives while the model speaks. Offsets are implied: pieces follow one another. They are what the answer says, but for
+ * one case: a text may turn out to have been thoughts at its beginning, which only the answer can tell.
+ */
 export type ModelChunk =
   | { type: 'text'; text: string }
   | { type: 'thought'; text: string }

@@ -11,7 +11,12 @@ export interface Told {
 export class ThinkTags {
   readonly #pairs: readonly TagPair[]
   #state: 'start' | 'opened' | 'thought' | 'after' | 'text'
+  #open = ''
   #close = ''
+  /** The provider tells thoughts apart: no tag opens, but its closing one may have slipped through. */
+  #apart = false
+  /** The text began without a tag. */
+  #unopened = false
   /** What may still become a tag. */
   #held = ''
 
@@ -22,7 +27,9 @@ export class ThinkTags {
 
   /** The provider tells thoughts apart itself: from here on, text is text. Returns what was held. */
   noTags(): Told[] {
-    return this.#state === 'start' ? this.end() : []
+    if (this.#state !== 'start') return []
+    this.#apart = true
+    return this.#held === '' ? [] : this.end()
   }
 
   /** True if `piece` stands between tags, or opens one. */
@@ -44,10 +51,37 @@ export class ThinkTags {
     if (this.#state === 'after') {
       // The line ends between thoughts and answer belong to neither.
       rest = rest.trimStart()
-      if (rest !== '') this.#state = 'text'
+      if (rest === '') return told
+      if (rest.startsWith(this.#open)) {
+        // It thinks once more.
+        this.#state = 'opened'
+        return [...told, ...this.push(rest.slice(this.#open.length))]
+      }
+      if (this.#open.startsWith(rest)) {
+        this.#held = rest
+        return told
+      }
+      this.#state = 'text'
     }
     if (this.#state === 'text' && rest !== '') told.push({ type: 'text', text: rest })
     return told
+  }
+
+  /**
+   * What a whole text says in which thoughts end that never began: the opening tag stood in the prompt, as the templates of
+   * many open models have it. Undefined for any other text, also for one that only mentions the tag.
+   */
+  retold(text: string): { text: string; thought: string } | undefined {
+    if (!this.#unopened) return undefined
+    for (const [open, close] of this.#pairs) {
+      const at = text.indexOf(close)
+      const before = text.slice(0, at)
+      const after = text.slice(at + close.length)
+      const alone = /(?:^|\n)[ \t]*$/.test(before) || /^[ \t]*(?:\n|$)/.test(after)
+      if (at !== -1 && alone && !before.includes(open))
+        return { thought: before.trimStart(), text: after.trimStart() }
+    }
+    return undefined
   }
 
   /** The text is over. */
@@ -62,17 +96,22 @@ export class ThinkTags {
   /** Returns what stands behind the tag, or everything when there is none. */
   #start(text: string): string {
     const begun = text.trimStart()
-    const pair = this.#pairs.find(([open]) => begun.startsWith(open))
-    if (pair !== undefined) {
-      this.#state = 'opened'
-      this.#close = pair[1]
-      return begun.slice(pair[0].length)
+    const opening = this.#apart ? undefined : this.#pairs.find(([open]) => begun.startsWith(open))
+    const closing = this.#pairs.find(([, close]) => begun.startsWith(close))
+    const [open, close] = opening ?? closing ?? ['', '']
+    if (open !== '') {
+      this.#state = opening === undefined ? 'after' : 'opened'
+      this.#open = open
+      this.#close = close
+      return begun.slice(opening === undefined ? close.length : open.length)
     }
-    if (this.#pairs.some(([open]) => open.startsWith(begun))) {
+    const tags = this.#apart ? this.#pairs.map((pair) => pair[1]) : this.#pairs.flat()
+    if (tags.some((tag) => tag.startsWith(begun))) {
       this.#held = text
       return ''
     }
     this.#state = 'text'
+    this.#unopened = !this.#apart
     return text
   }
 

@@ -35,6 +35,11 @@ describe('bug 13: think tags, only by profile, only at the start', () => {
     ['  x <think>y</think>', '', '  x <think>y</think>'],
     ['', '', ''],
     ['  ', '', '  '],
+    ['<think>a</think>\n<think>b</think>\n\nc', 'ab', 'c'],
+    ['<think>a</think><thinx', 'a', '<thinx'],
+    ['<think>a</think> <thin', 'a', '<thin'],
+    ['</think>\n\nb', '', 'b'],
+    ['</thinker>', '', '</thinker>'],
   ]
   test.each(CASES)('%j', (whole, thought, text) => {
     expect(tell([whole])).toEqual({ thought, text })
@@ -52,6 +57,39 @@ describe('bug 13: think tags, only by profile, only at the start', () => {
         },
       ),
     )
+  })
+
+  // SharpAI/SwiftLM#115, mudler/LocalAI#11790: templates put the opening tag into the prompt.
+  test.each<[string, string, string]>([
+    ['I see.\n</think>\n\nb', 'I see.\n', 'b'],
+    ['\nI see.</think>\nb', 'I see.', 'b'],
+    ['I see.\n</think>{"a":1}', 'I see.\n', '{"a":1}'],
+    ['I see.</think>', 'I see.', ''],
+    ['Write `</think>` at its end.', '', 'Write `</think>` at its end.'],
+    ['Like this:\n<think>\nx\n</think>\ny', '', 'Like this:\n<think>\nx\n</think>\ny'],
+  ])('thoughts that never began: %j', async (whole, thought, text) => {
+    const profile = { ...DEFAULT_PROFILE, thinkTags: PAIRS }
+    const pieces = Array.from(whole, (content) => ({ content }))
+    const { answer, chunks } = await readText(streamOf(deltas(pieces, 'stop')), profile)
+    expect(answer).toMatchObject({ thought, text })
+    expect(chunks.map((chunk) => ('text' in chunk ? chunk.text : '')).join('')).toContain(whole.trim())
+    expect((await readText(streamOf(deltas(pieces, 'stop')))).answer).toMatchObject({ text: whole })
+  })
+
+  test('a closing tag that slipped through behind thoughts that were told apart', async () => {
+    const profile = { ...DEFAULT_PROFILE, thinkTags: PAIRS }
+    const pieces = [
+      { reasoning_content: 'hm' },
+      { content: '</th' },
+      { content: 'ink>\n\n' },
+      { content: 'b' },
+    ]
+    const { answer, chunks } = await readText(streamOf(deltas(pieces, 'stop')), profile)
+    expect(answer).toMatchObject({ thought: 'hm', text: 'b' })
+    expect(chunks).toEqual([
+      { type: 'thought', text: 'hm' },
+      { type: 'text', text: 'b' },
+    ])
   })
 
   test('without a profile it is text', async () => {
