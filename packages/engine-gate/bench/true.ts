@@ -1,6 +1,6 @@
 /**
- * What the gate adds: one `true`, and a stream of many bytes, through a gate of its own and straight to the engine,
- * interleaved in one process, so that a busy moment hits both alike.
+ * What the gate adds: one `true`, and a stream of many bytes, through a gate of its own, which is a process as in a deployment, and straight to
+ * the engine, in turns, so that a busy moment hits both alike.
  *
  *   node --conditions=sandlot-source packages/engine-gate/bench/true.ts [samples, default 300] [MiB, default 1024]
  *
@@ -8,22 +8,24 @@
  */
 import { randomBytes } from 'node:crypto'
 import { loadavg } from 'node:os'
+import { join } from 'node:path'
 
 import { createDockerBackend } from '@sandlot/sandbox/backends/docker/backend'
-import { readSeccompProfile } from '@sandlot/sandbox/backends/docker/seccomp'
 import type { Sandbox } from '@sandlot/sandbox/sandbox'
 import { testConfig } from '../../sandbox/test/config.ts'
 import { dockerFixture } from '../../sandbox/test/docker-fixture.ts'
-import { startGate } from '../test/gate-fixture.ts'
+import { killGate, startGateProcess } from '../test/gate-process.ts'
 
 const [samples, mebibytes] = [Number(process.argv[2] ?? 300), Number(process.argv[3] ?? 1024)]
 if (!(samples >= 1 && mebibytes >= 1)) throw new Error('usage: true.ts [samples] [MiB]')
 
 const fixture = await dockerFixture()
-const gate = await startGate(testConfig.dockerHost, {
-  deployment: fixture.deployment,
-  image: testConfig.image,
-  seccompProfile: await readSeccompProfile(),
+const socket = join(fixture.folder, 'run', 'engine', 'docker.sock')
+const gate = await startGateProcess(socket, {
+  SANDLOT_DATA: fixture.folder,
+  SANDLOT_DEPLOYMENT: fixture.deployment,
+  SANDLOT_SANDBOX_IMAGE: testConfig.image,
+  ...(testConfig.dockerHost === undefined ? {} : { DOCKER_HOST: testConfig.dockerHost }),
 })
 
 async function run(sandbox: Sandbox, command: string): Promise<number> {
@@ -37,7 +39,7 @@ async function run(sandbox: Sandbox, command: string): Promise<number> {
 }
 
 try {
-  const backend = createDockerBackend({ deployment: fixture.deployment, dockerHost: gate.dockerHost })
+  const backend = createDockerBackend({ deployment: fixture.deployment, dockerHost: `unix://${socket}` })
   const ways = {
     direct: await fixture.controller().acquire('direct'),
     gate: await fixture.controller({ backend }).acquire('gate'),
@@ -65,7 +67,7 @@ try {
   console.log(
     `\`true\` ${samples} times and ${mebibytes} MiB thrice, load ${loadavg()
       .map((load) => load.toFixed(1))
-      .join(' ')}; the gate runs in the measuring process`,
+      .join(' ')}`,
   )
   console.log(`${'way'.padEnd(10)}${'p50 ms'.padStart(9)}${'p99 ms'.padStart(9)}${'MiB/s'.padStart(9)}`)
   for (const { name, p50, p99, mebibytesPerSecond } of rows)
@@ -75,5 +77,5 @@ try {
   console.log(JSON.stringify({ bench: 'gate-true', samples, mebibytes, load: loadavg(), rows }))
 } finally {
   await fixture.dispose()
-  await gate.close()
+  await killGate(gate, 'SIGTERM')
 }
