@@ -1,19 +1,9 @@
-import { MAX_IMAGE_BYTES, MAX_IMAGES } from '@sandlot/shared/images'
 /** Which images go to a model: known by their bytes, whole, bounded. */
+import { MAX_IMAGE_BYTES, MAX_IMAGES } from '@sandlot/shared/images'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { beginsLikeImage, checkImage, outcomeImages } from '../../src/tools/image-content.ts'
-
-/** One pixel. */
-const PNG = Buffer.from(
-  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==',
-  'base64',
-)
-
-/** The pixel with zeros before its end, so that it has this many bytes. */
-function pngOf(bytes: number): Buffer {
-  return Buffer.concat([PNG.subarray(0, -12), Buffer.alloc(bytes - PNG.length), PNG.subarray(-12)])
-}
+import { PNG, pngOf } from './png.ts'
 
 test('the limit of one image is in decoded bytes, to the byte, from bytes and from base64', () => {
   for (const bytes of [MAX_IMAGE_BYTES - 1, MAX_IMAGE_BYTES, MAX_IMAGE_BYTES + 1]) {
