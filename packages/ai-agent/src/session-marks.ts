@@ -53,7 +53,8 @@ export class RequestMarks {
     return { events, effects: { requestFrame: asked.frame }, kept: asked.kept }
   }
 
-  #note(model: Model, { messages, tools = [], maxTokens }: ModelRequest, upTo: number): void {
+  #note(model: Model, request: ModelRequest, upTo: number): void {
+    const { messages, tools = [], maxTokens } = request
     const wire = model.wire?.()
     const [system] = messages
     if (wire === undefined || system?.role !== 'system') return
@@ -64,7 +65,7 @@ export class RequestMarks {
       reader: { model: model.name, contextWindow: model.contextWindow },
       ...(maxTokens === undefined ? {} : { maxTokens }),
     }
-    this.#asked = this.#marker.mark(messages, frame, upTo)
+    this.#asked = this.#marker.mark(request, frame, upTo)
   }
 }
 

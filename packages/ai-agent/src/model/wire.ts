@@ -1,4 +1,5 @@
 /** The body of a Chat Completions request. The same request gives the same bytes: members are in a fixed order. */
+import { isDeepStrictEqual } from 'node:util'
 import { cleanJson } from './clean.ts'
 import type { JsonObject } from './json.ts'
 import { isObject } from './json.ts'
@@ -18,7 +19,19 @@ export interface WireOptions {
   effort?: string
 }
 
+/** The last body of each request: one that was sent is marked in the log a moment later, and a long one takes its time. */
+const made = new WeakMap<ModelRequest, { options: WireOptions; body: JsonObject }>()
+
+/** Neither the request nor the body may be changed: the same object answers for the same request in the same options. */
 export function requestBody(request: ModelRequest, options: WireOptions): JsonObject {
+  const known = made.get(request)
+  if (known !== undefined && isDeepStrictEqual(known.options, options)) return known.body
+  const body = makeBody(request, options)
+  made.set(request, { options, body })
+  return body
+}
+
+function makeBody(request: ModelRequest, options: WireOptions): JsonObject {
   const tools = request.tools ?? []
   const body = {
     model: options.model,

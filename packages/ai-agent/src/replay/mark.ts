@@ -25,11 +25,17 @@ export function digestOf(text: string): string {
   return createHash('sha256').update(text).digest('hex')
 }
 
+/** The request that was made of these messages and what stood beside them. */
+export function requestOf(
+  messages: readonly ModelMessage[],
+  { tools, maxTokens }: Pick<RequestFrame, 'tools' | 'maxTokens'>,
+): ModelRequest {
+  return { messages, tools, ...(maxTokens === undefined ? {} : { maxTokens }) }
+}
+
 /** The body as the wire sends it. */
 export function bodyOf(messages: readonly ModelMessage[], frame: Omit<RequestFrame, 'system'>): string {
-  const { tools, maxTokens, wire } = frame
-  const request: ModelRequest = { messages, tools, ...(maxTokens === undefined ? {} : { maxTokens }) }
-  return JSON.stringify(requestBody(request, wire))
+  return JSON.stringify(requestBody(requestOf(messages, frame), frame.wire))
 }
 
 export function messageDigests(messages: readonly ModelMessage[]): string[] {
@@ -42,18 +48,18 @@ export class RequestMarker {
 
   /** `upTo`: number of the last event that the request was made from. Counts as the one before once it is `kept`. */
   mark(
-    messages: readonly ModelMessage[],
+    request: ModelRequest,
     frame: RequestFrame,
     upTo: number,
   ): { mark: RequestMark; frame: { hash: string; json: string }; kept: () => void } {
-    const digests = messageDigests(messages)
+    const digests = messageDigests(request.messages)
     const from = sameUpTo(this.#last, digests)
     const json = JSON.stringify(frame)
     const hash = digestOf(json)
     const mark = {
       upTo,
       frame: hash,
-      body: digestOf(bodyOf(messages, frame)),
+      body: digestOf(JSON.stringify(requestBody(request, frame.wire))),
       from,
       digests: digests.slice(from),
     }

@@ -4,7 +4,7 @@ import type { SessionEvent } from '@sandlot/shared/events'
 import { SandlotError } from '@sandlot/shared/errors'
 import type { SessionReader } from '@sandlot/storage/sessions/store'
 import { z } from 'zod'
-import { type RequestFrame, RequestMarker } from './mark.ts'
+import { type RequestFrame, RequestMarker, requestOf } from './mark.ts'
 import { type ReplayResult, replay, requestAt } from './replay.ts'
 
 export const recordingShape = z.object({
@@ -87,7 +87,7 @@ function masked(recording: Recording, scrub: (text: string) => string): Recordin
       continue
     }
     const clean = everyText(frame, scrub) as RequestFrame
-    const made = marker.mark(requestAt(events, old.upTo, clean), clean, old.upTo)
+    const made = marker.mark(requestOf(requestAt(events, old.upTo, clean), clean), clean, old.upTo)
     made.kept()
     frames[made.frame.hash] = clean
     const sandlot = { ...event._meta.sandlot, request: made.mark }
