@@ -16,7 +16,8 @@ import { SerialQueue } from '../serial-queue.ts'
 import { clientMetadata } from './client-document.ts'
 import { NeedsAuth, ServerUnavailable } from './mcp-error.ts'
 import { type Authority, findAuthority } from './oauth-authority.ts'
-import { type OwnClient, clientFor } from './oauth-client.ts'
+import { type OwnClient, clientFor, ownClient } from './oauth-client.ts'
+import { type Flow, Flows } from './oauth-flows.ts'
 import { UserTokens } from './oauth-tokens.ts'
 import { includesScopes, joinScopes } from './scopes.ts'
 import { type Challenge, RefusedTokens, type ServerAccess } from './server-access.ts'
@@ -51,8 +52,6 @@ export interface OAuthAccessOptions {
 const LINK_MS = 600_000
 /** With less left it is not given to anybody again: signing in takes a while. */
 const LEFT_MS = 120_000
-/** Links that are good at the same time, each for what was wanted when it was made. */
-const MAX_LINKS = 4
 /** So often is a user asked for the same: also once after they said yes, because one can leave out boxes there. */
 const MAX_ASKED = 2
 /** After this long they may be asked again: somebody may have mended it. Milliseconds. */
@@ -60,34 +59,30 @@ const ASKED_MS = 3_600_000
 /** Different things that a server may want more of. */
 const MAX_WANTED = 32
 
-/** A sign-in that is under way: with all that its end needs, so that nothing is asked or found again then. */
-interface Flow {
-  state: string
-  url: string
-  verifier: string
-  authority: Authority
-  client: OAuthClientInformationMixed
-  scope: string | undefined
-  endsAt: number
-}
+type Kept = 'tokens' | 'client' | 'sign-ins'
 
 export class OAuthAccess implements ServerAccess {
   readonly #options: OAuthAccessOptions
   readonly #tokens: UserTokens
   readonly #refused = new RefusedTokens()
-  /** By state, the newest last. */
-  readonly #flows = new Map<string, Flow>()
+  readonly #flows: Flows
   readonly #queue = new SerialQueue()
   /** By scope: how often the user came back from being asked for it. */
   readonly #asked = new Map<string, { times: number; since: number }>()
 
   constructor(options: OAuthAccessOptions) {
     this.#options = options
-    const { fetch, now } = options
+    const { url, redirectUrl, issuer, own, fetch, now } = options
+    this.#flows = new Flows({
+      read: () => this.#read('sign-ins'),
+      keep: (flows) => this.#keep('sign-ins', flows),
+      about: JSON.stringify([url, redirectUrl, issuer, own?.clientId]),
+      now,
+    })
     this.#tokens = new UserTokens({
       read: () => this.#read('tokens'),
       keep: (tokens) => this.#keep('tokens', tokens),
-      url: options.url,
+      url,
       fetch,
       now,
     })
@@ -136,29 +131,24 @@ export class OAuthAccess implements ServerAccess {
     return new NeedsAuth(`the user has to allow ${shortened(wanted)}`, { url, wanted: shortened(wanted) })
   }
 
-  /** True when this came out of our own sign-in. */
-  isOurs(state: string): boolean {
-    const flow = this.#flows.get(state)
-    return flow !== undefined && this.#options.now() < flow.endsAt
+  /** The sign-in of this state, if it is under way: for the only time, however it ends, also over a restart of the agent. */
+  take(state: string): Promise<Flow | undefined> {
+    return this.#flows.take(state)
   }
 
   /**
-   * The user is back. Each link can be used once, however it ends. Rejects when the answer is not from where they were
-   * sent, or is not accepted; undefined when all is well, else what the authority says.
+   * The user is back from this sign-in. Rejects when the answer is not from where they were sent, or is not accepted;
+   * undefined when all is well, else what the authority says.
    */
-  async finish(answer: URLSearchParams): Promise<string | undefined> {
-    const state = answer.get('state') ?? ''
-    const flow = this.isOurs(state) ? this.#flows.get(state) : undefined
-    this.#flows.delete(state)
-    if (flow === undefined) throw new Error('this sign-in is not under way')
-    const { authority, client, verifier, scope } = flow
+  async finish(flow: Flow, answer: URLSearchParams): Promise<string | undefined> {
+    const { authority, verifier, scope } = flow
     const { metadata, url, resource } = authority
     const iss = answer.get('iss') ?? undefined
     // Before anything of it is used, or shown: another authority's answer must not be taken for this one's.
     validateAuthorizationResponseIssuer({
       iss,
       expectedIssuer: metadata?.issuer,
-      issParameterSupported: metadata?.['authorization_response_iss_parameter_supported'] === true,
+      issParameterSupported: metadata?.authorization_response_iss_parameter_supported === true,
     })
     const code = answer.get('code')
     if (code === null) return answer.get('error_description') ?? answer.get('error') ?? 'no reason was given'
@@ -167,7 +157,7 @@ export class OAuthAccess implements ServerAccess {
       ...(metadata === undefined ? {} : { metadata }),
       ...(resource === undefined ? {} : { resource }),
       ...(iss === undefined ? {} : { iss }),
-      clientInformation: client,
+      clientInformation: flow.client ?? this.#ownClient(authority),
       authorizationCode: code,
       codeVerifier: verifier,
       redirectUri: redirectUrl,
@@ -190,23 +180,21 @@ export class OAuthAccess implements ServerAccess {
   /** One at a time; a link that asks for at least as much is given again. */
   #link(challenge: Challenge): Promise<string> {
     return this.#queue.run(async () => {
-      const alive = [...this.#flows.values()].filter(({ endsAt }) => this.#options.now() < endsAt)
+      const alive = await this.#flows.alive()
       const known = alive.findLast(
         ({ scope, endsAt }) =>
           this.#options.now() + LEFT_MS < endsAt && includesScopes(scope, challenge.scope),
       )
       if (known !== undefined) return known.url
       const flow = await this.#begin(challenge, alive)
-      this.#flows.set(flow.state, flow)
-      const [oldest] = this.#flows.keys()
-      if (this.#flows.size > MAX_LINKS && oldest !== undefined) this.#flows.delete(oldest)
+      await this.#flows.add(flow)
       return flow.url
     })
   }
 
   async #begin(challenge: Challenge, alive: readonly Flow[]): Promise<Flow> {
     const { authority, client } = await this.#parties(challenge)
-    const { scope: configured, redirectUrl, now } = this.#options
+    const { scope: configured, redirectUrl, own, now } = this.#options
     const first = configured ?? challenge.scope ?? authority.scope
     // What another call waits for is asked for as well: one yes is enough for both.
     const scope = withRefresh(
@@ -223,7 +211,15 @@ export class OAuthAccess implements ServerAccess {
       state,
     })
     const url = authorizationUrl.href
-    return { state, url, verifier: codeVerifier, authority, client, scope, endsAt: now() + LINK_MS }
+    const endsAt = now() + LINK_MS
+    const begun = { state, url, verifier: codeVerifier, authority, scope, endsAt }
+    return own === undefined ? { ...begun, client } : begun
+  }
+
+  #ownClient(authority: Flow['authority']): OAuthClientInformationMixed {
+    const { own, url: serverUrl, issuer } = this.#options
+    if (own === undefined) throw new Error('this sign-in was begun as another client')
+    return ownClient(authority, own, { serverUrl, issuer })
   }
 
   async #parties({
@@ -248,18 +244,20 @@ export class OAuthAccess implements ServerAccess {
 
   // ── Kept ──────────────────────────────────────────────────────────────────────────────────────────────
 
-  #read(what: 'tokens' | 'client'): Promise<string | undefined> {
+  #read(what: Kept): Promise<string | undefined> {
     const { secrets, userId } = this.#options
     return secrets.get(userId, this.#name(what))
   }
 
-  async #keep(what: 'tokens' | 'client', value: string | undefined): Promise<void> {
+  async #keep(what: Kept, value: string | undefined): Promise<void> {
     const { secrets, userId } = this.#options
     await secrets.set(userId, this.#name(what), value)
   }
 
-  #name(what: 'tokens' | 'client'): string {
-    return `mcp.${this.#options.server}.${what}`
+  #name(what: Kept): string {
+    const { server } = this.#options
+    // No person can name a secret like that: where a code is shown, and our own secret with it, must be nobody's word.
+    return what === 'sign-ins' ? `mcp:${server}:${what}` : `mcp.${server}.${what}`
   }
 }
 

@@ -67,7 +67,7 @@ export async function clientFor(
 
 /** A secret goes where the operator said, or to the server's own host: not where a server says. @throws ServerUnavailable */
 export function ownClient(
-  authority: Authority,
+  authority: { issuer: string; url: string; metadata?: { token_endpoint: string } | undefined },
   { clientId, clientSecret }: OwnClient,
   { serverUrl, issuer }: { serverUrl: string; issuer: string | undefined },
 ): OAuthClientInformationMixed {

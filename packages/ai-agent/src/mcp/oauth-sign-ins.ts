@@ -1,4 +1,4 @@
-/** The sign-ins that are under way, by user: where somebody who comes back from an authorization server belongs. */
+/** Users' accesses to servers that want OAuth: where somebody who comes back from an authorization server belongs. */
 import type { ToolLog } from '../tools/tool.ts'
 import { reasonOf } from './mcp-error.ts'
 import { OAuthAccess, type SecretStore } from './oauth-access.ts'
@@ -6,6 +6,8 @@ import { oauthFetch } from './oauth-fetch.ts'
 import type { HttpSpec } from './server-spec.ts'
 
 export interface SignInsParts {
+  /** Servers that people sign in to: also of those that nobody has asked for since the start somebody may come back. */
+  specs: readonly HttpSpec[]
   secrets: SecretStore
   redirectUrl: string
   /** Where our description of ourselves is published; undefined when nobody outside could read it. */
@@ -13,7 +15,7 @@ export interface SignInsParts {
   log: ToolLog
 }
 
-/** Users times servers that are remembered; one that was forgotten only needs its link again. */
+/** Users times servers that are remembered; one that was forgotten is made again from what is kept. */
 const MAX_ACCESSES = 10_000
 
 export type SignedIn = { server: string } | { problem: string }
@@ -57,30 +59,27 @@ export class SignIns {
   /** What the authorization server sent the user back with. Never rejects; only that user's own sign-in is finished. */
   async finish(userId: string, answer: URLSearchParams): Promise<SignedIn> {
     const state = answer.get('state') ?? ''
-    const found = [...this.#accesses].find(
-      ([key, access]) => ownerOf(key).userId === userId && access.isOurs(state),
-    )
-    if (found === undefined)
-      return {
-        problem:
-          'This sign-in is not known any more. Ask for the link again in the chat: each is good for one sign-in, for ten minutes.',
+    for (const spec of this.#parts.specs) {
+      const server = spec.name
+      try {
+        const access = this.access(spec, userId)
+        const flow = await access.take(state)
+        if (flow === undefined) continue
+        const refused = await access.finish(flow, answer)
+        if (refused !== undefined)
+          return {
+            problem: `${server} was not connected: ${refused.replaceAll(/\p{C}/gu, ' ').slice(0, 200)}`,
+          }
+        this.#parts.log.info({ server, userId }, 'a user has connected an MCP server')
+        return { server }
+      } catch (error) {
+        this.#parts.log.warn({ server, error: reasonOf(error) }, 'a sign-in to an MCP server failed')
+        return { problem: `${server} did not accept the sign-in. Ask for a new link in the chat.` }
       }
-    const [key, access] = found
-    const { server } = ownerOf(key)
-    try {
-      const refused = await access.finish(answer)
-      if (refused !== undefined)
-        return { problem: `${server} was not connected: ${refused.replaceAll(/\p{C}/gu, ' ').slice(0, 200)}` }
-      this.#parts.log.info({ server, userId }, 'a user has connected an MCP server')
-      return { server }
-    } catch (error) {
-      this.#parts.log.warn({ server, error: reasonOf(error) }, 'a sign-in to an MCP server failed')
-      return { problem: `${server} did not accept the sign-in. Ask for a new link in the chat.` }
+    }
+    return {
+      problem:
+        'This sign-in is not known any more. Ask for the link again in the chat: each is good for one sign-in, for ten minutes.',
     }
   }
-}
-
-function ownerOf(key: string): { userId: string; server: string } {
-  const [userId = '', server = ''] = JSON.parse(key) as string[]
-  return { userId, server }
 }

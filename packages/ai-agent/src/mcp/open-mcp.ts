@@ -9,7 +9,7 @@ import { type SignedIn, SignIns } from './oauth-sign-ins.ts'
 import { makeServer } from './open-server.ts'
 import { createProcessGuard } from './process-guard.ts'
 import type { McpServer } from './server.ts'
-import type { ServerSpec } from './server-spec.ts'
+import type { HttpSpec, ServerSpec } from './server-spec.ts'
 import { type Brought, type BroughtServer, SessionServers } from './session-servers.ts'
 
 export interface OpenMcpOptions {
@@ -62,7 +62,7 @@ export interface Mcp {
 export function openMcp(options: OpenMcpOptions): Mcp {
   const { specs, builtin, folder, secrets, redirectUrl, documentUrl, sandbox, log } = options
   const guard = createProcessGuard()
-  const signIns = new SignIns({ secrets, redirectUrl, documentUrl, log })
+  const signIns = new SignIns({ specs: specs.filter(isSignedInTo), secrets, redirectUrl, documentUrl, log })
   const parts = {
     folder,
     guard,
@@ -106,4 +106,9 @@ export function openMcp(options: OpenMcpOptions): Mcp {
       await Promise.allSettled([guard.close()])
     },
   }
+}
+
+/** By each user, at the authority of the server. */
+function isSignedInTo(spec: ServerSpec): spec is HttpSpec {
+  return spec.kind === 'http' && spec.config.auth?.type === 'oauth'
 }

@@ -40,6 +40,8 @@ describe('a server that wants the user to sign in', () => {
       'u_ada mcp.cal.client',
       'u_ada mcp.cal.tokens',
       'u_bob mcp.cal.client',
+      // Ada's is used up.
+      'u_bob mcp:cal:sign-ins',
     ])
     const token = [...server.valid][0] ?? 'no token'
     expect(JSON.stringify(bench.logged)).not.toContain(token)
@@ -92,6 +94,7 @@ describe('a server that wants the user to sign in', () => {
   test('a link that is about to end is not given out again', async () => {
     await using server = await startOAuthServer()
     let now = 0
+    const secrets = new Map<string, string>()
     const access = new OAuthAccess({
       userId: ADA,
       server: 'cal',
@@ -101,7 +104,10 @@ describe('a server that wants the user to sign in', () => {
       own: undefined,
       issuer: undefined,
       scope: undefined,
-      secrets: { get: async () => undefined, set: async () => undefined },
+      secrets: {
+        get: async (_user, name) => secrets.get(name),
+        set: async (_user, name, value) => void secrets.set(name, value ?? ''),
+      },
       fetch,
       now: () => now,
     })
