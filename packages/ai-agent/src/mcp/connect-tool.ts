@@ -15,7 +15,7 @@ export function connectTool(server: McpServer, name: string): Tool {
   return {
     id: toolId({ server: server.name, tool: CONNECT }),
     name,
-    description: `Shows the user the link to connect ${server.name}. Its tools are there with the next message after the user has done that.`,
+    description: `${server.spec.signIn === undefined ? `Shows the user the link to connect ${server.name}` : `Says what the user has to do to connect ${server.name}`}. Its tools are there with the next message after the user has done that.`,
     kind: 'other',
     input: { parameters: { type: 'object', properties: {} }, check: () => [] },
     readOnly: true,

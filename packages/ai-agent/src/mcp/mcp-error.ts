@@ -31,6 +31,8 @@ export class ServerUnavailable extends Error {
 /** What a person has to do: at `url`, or where access to the server is set up. `wanted`: they have signed in, and this is more. */
 export interface Connecting {
   url?: string | undefined
+  /** Where there is no link: what they can do. */
+  how?: string | undefined
   wanted?: string | undefined
 }
 
@@ -158,12 +160,9 @@ export class NeedsAuthFailure extends CallFailure {
   readonly server: string
   readonly connecting: Connecting
   constructor(server: string, connecting: Connecting, options: ErrorOptions) {
-    const { url, wanted } = connecting
+    const { url, wanted, how: inWords = 'They can do that where its access is set up.' } = connecting
     const what = wanted === undefined ? `connect ${server} first` : `allow ${server} more first: ${wanted}`
-    const how =
-      url === undefined
-        ? 'They can do that where its access is set up.'
-        : 'A link to do so is shown to them with this call.'
+    const how = url === undefined ? inWords : 'A link to do so is shown to them with this call.'
     super('needs_auth', `The user has to ${what}. ${how} Say so, and try again once they have.`, options)
     this.server = server
     this.connecting = connecting

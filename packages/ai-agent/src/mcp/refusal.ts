@@ -2,8 +2,15 @@
 import { NeedsAuth, ServerUnavailable, challengeOf, isUnauthorized, reasonOf } from './mcp-error.ts'
 import type { ServerAccess } from './server-access.ts'
 
-/** `again`, or the error to go on with: `error` itself when it is no refusal. Never rejects. */
-export async function refusalOf(error: unknown, access: ServerAccess | undefined): Promise<unknown> {
+/**
+ * `again`, or the error to go on with: `error` itself when it is no refusal. `how`: what a user can do who gets no link. Never
+ * rejects.
+ */
+export async function refusalOf(
+  error: unknown,
+  access: ServerAccess | undefined,
+  how: string | undefined,
+): Promise<unknown> {
   const challenge = challengeOf(error)
   if (challenge !== undefined) {
     try {
@@ -15,5 +22,5 @@ export async function refusalOf(error: unknown, access: ServerAccess | undefined
     }
   }
   if (!isUnauthorized(error)) return error
-  return new NeedsAuth('the user has to sign in', { url: await access?.signInUrl(), cause: error })
+  return new NeedsAuth('the user has to sign in', { url: await access?.signInUrl(), how, cause: error })
 }

@@ -11,6 +11,8 @@ interface Common {
   place: string
   /** In place of its name in the rules that allow its tools. */
   ruledAs?: string
+  /** What its user can do where it wants a sign-in and there is no link to show. Absent: that is nobody's to say here. */
+  signIn?: string
 }
 
 export interface StdioSpec extends Common {
@@ -64,13 +66,19 @@ export function readServerSpecs(
     })
 }
 
+/**
+ * A client may be all there is: an agent on its stdin and stdout has no address to which a browser could come back with a code.
+ */
+const SIGN_IN_OF_BROUGHT =
+  'It has no sign-in by a link here: they have to give it a token in its headers where their client names it (Authorization), or whoever runs this Sandlot names it in its configuration with auth.'
+
 /** One that a client brought for a session: nothing is put into its texts, and it is that session's alone. */
 export function broughtSpec(
   name: string,
   config: McpServerConfig,
   own: { place: string; ruledAs: string },
 ): ServerSpec {
-  return { ...specOf(name, config, (text) => [text]), perUser: true, ...own }
+  return { ...specOf(name, config, (text) => [text]), perUser: true, signIn: SIGN_IN_OF_BROUGHT, ...own }
 }
 
 function specOf(

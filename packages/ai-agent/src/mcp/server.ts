@@ -161,7 +161,7 @@ export class McpServer {
         } catch (error) {
           if (ctx.signal.aborted) throw error
           const forgotten = isForgottenSession(error)
-          const means = forgotten ? 'again' : await refusalOf(error, this.#parts.access)
+          const means = forgotten ? 'again' : await refusalOf(error, this.#parts.access, this.spec.signIn)
           if (again || means !== 'again') {
             // The next prompt looks whether it is still there.
             if (this.spec.kind === 'http') this.#stale = true
@@ -228,7 +228,7 @@ export class McpServer {
 
   /** What a failed start means: as `refusalOf`, and that a pipe may speak another revision. */
   async #explained(error: unknown): Promise<unknown> {
-    const means = await refusalOf(error, this.#parts.access)
+    const means = await refusalOf(error, this.#parts.access, this.spec.signIn)
     // A pipe cannot be asked twice: a server that takes a question it does not know for the end has ended.
     const isPipe = this.spec.kind === 'stdio' && refusesRevision(error)
     const tried = this.#newest

@@ -8,6 +8,7 @@ import { ruleSettings, rulesSection } from '../../src/rules/rules-config.ts'
 import { AgentBench, type Core, newSession as plainSession, outcomes, whenIdle } from '../agent-fixture.ts'
 import { type Scripted, textAnswer, toolCalls } from '../fake-provider.ts'
 import { startHttpServer } from '../mcp/http-server.ts'
+import { startOAuthServer } from '../mcp/oauth-server.ts'
 import { type McpBench, SCRIPT, isAlive, openMcpBench, scripted, until } from '../mcp/mcp-bench.ts'
 import { ADA, type TestClient, by, connect, newSession, said, text } from './test-client.ts'
 
@@ -137,6 +138,43 @@ describe('MCP servers of an editor', () => {
     expect(outcomes((await its.core.manager.get('local', sessionId)).log)).toEqual({
       c_say: ['failed denied'],
     })
+  })
+
+  test('one that wants a sign-in is told of, and whoever calls it hears what to do; nothing is registered for it', async () => {
+    await using guarded = await startOAuthServer()
+    guarded.valid.add('a-token-of-the-editor')
+    await using its = await editor([
+      call('connect_open'),
+      textAnswer('No.'),
+      (request) => {
+        // In the middle of a prompt that began with its tools.
+        guarded.valid.clear()
+        expect(request.body.tools).toMatchObject([{ function: { name: 'look' } }, {}])
+        return call('look')
+      },
+      textAnswer('No.'),
+    ])
+    await using one = await its.client()
+    const whatToDo =
+      /The user has to connect \w+ first\. It has no sign-in by a link here: .*a token in its headers/
+    const open = await newSession(one, { cwd: CWD, mcpServers: [http('open', guarded.url)] })
+    await prompt(one, open)
+    expect(said(one, open)).toContain(
+      'The MCP server “open” cannot be used: it wants a sign-in; give it a token in its headers.',
+    )
+    const bearer = { Authorization: 'Bearer a-token-of-the-editor' }
+    const ended = await newSession(one, { cwd: CWD, mcpServers: [http('ended', guarded.url, bearer)] })
+    await one.request(methods.agent.session.setMode, { sessionId: ended, modeId: 'yolo' })
+    await prompt(one, ended)
+    for (const [sessionId, callId] of [
+      [open, 'c_connect_open'],
+      [ended, 'c_look'],
+    ] as const) {
+      const { log } = await its.core.manager.get('local', sessionId)
+      expect(outcomes(log)).toEqual({ [callId]: ['failed needs_auth'] })
+      expect(JSON.stringify(log)).toMatch(whatToDo)
+    }
+    expect(guarded.registrations).toBe(0)
   })
 
   test('one that cannot be used is told with the prompt, once, and again when it changes; the rest works', async () => {
