@@ -2,6 +2,7 @@
  * A server's input schema as a model gets it: as the server wrote it, but legal for every provider. They want an object
  * at the root and nothing there that chooses between several; the arguments are checked against the whole all the same.
  */
+import { deeperThan } from '../json-depth.ts'
 import { propertiesOf } from '../tools/tool-input.ts'
 import { visibleSchema } from './visible-text.ts'
 
@@ -65,10 +66,4 @@ function legalProperty(property: unknown): unknown {
 
 function isSchema(value: unknown): value is Schema {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
-/** Looks no deeper than `depth`, so that no nesting is too deep to be looked at. */
-function deeperThan(value: unknown, depth: number): boolean {
-  if (typeof value !== 'object' || value === null) return false
-  return depth === 0 || Object.values(value).some((member) => deeperThan(member, depth - 1))
 }

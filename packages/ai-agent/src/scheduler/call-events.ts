@@ -1,7 +1,7 @@
 /** What a tool yields and returns → the events of its call. The scheduler adds whose call it was; nothing is renamed. */
 import { makeMeta, type MetaFields } from '@sandlot/shared/event-meta'
 import { makeSandlotEvent, type SessionEvent } from '@sandlot/shared/events'
-import type { ToolLocation } from '@sandlot/shared/call'
+import { type ToolLocation, toolLocation } from '@sandlot/shared/call'
 import type { ToolCall, ToolLog, ToolOutcome, ToolUpdate } from '../tools/tool.ts'
 
 /** Where a call belongs. */
@@ -103,7 +103,7 @@ function describe(
 ): { title: string; locations?: ToolLocation[] } {
   try {
     const title = call.tool.title(args).trim().slice(0, TITLE_LENGTH).toWellFormed()
-    const locations = call.tool.locations?.(args)
+    const locations = toolLocation.array().optional().parse(call.tool.locations?.(args))
     return { title: title === '' ? call.name : title, ...(locations === undefined ? {} : { locations }) }
   } catch (error) {
     log.warn({ err: error, tool: call.tool.id }, 'a tool could not describe its arguments')

@@ -16,6 +16,7 @@ import { announcedEvent, outcomeEvent, updateEvent, type CallStamp } from './cal
 import { CallOrder } from './call-order.ts'
 import { cleanOutcome, shortenOutcome } from './clean-outcome.ts'
 import { refusedCall } from './refused-tool.ts'
+import { outcomeSaid, updateSaid } from './said-by-tool.ts'
 import { isRefused, normalizeBatch, rawArguments, type RawToolCall } from './tool-request-adapter.ts'
 
 export interface ToolScheduler {
@@ -176,16 +177,13 @@ async function* runTool(call: ToolCall, ctx: CallContext): AsyncGenerator<ToolUp
   let finished = false
   try {
     let step = await running.next()
-    const said = first || ctx.resumed !== undefined || (step.done !== true && step.value.type === 'started')
-    if (!said) yield { type: 'started' }
-    if (first && step.done !== true && step.value.type === 'started' && step.value.attempt === undefined)
-      step = await running.next()
-    while (step.done !== true) {
-      yield step.value
-      step = await running.next()
-    }
+    const begins = step.done === true ? undefined : updateSaid(step.value)
+    const starts = begins?.type === 'started' ? begins : undefined
+    if (!first && ctx.resumed === undefined && starts === undefined) yield { type: 'started' }
+    if (first && starts !== undefined && starts.attempt === undefined) step = await running.next()
+    for (; step.done !== true; step = await running.next()) yield updateSaid(step.value)
     finished = true
-    return step.value
+    return outcomeSaid(step.value)
   } finally {
     if (!finished) await running.return(NOBODY_WAITS)
   }
