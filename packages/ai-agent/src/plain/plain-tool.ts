@@ -1,14 +1,16 @@
 /** A tool from a plain function, for programs that use the loop by itself. */
 import type { ToolKind } from '@sandlot/shared/call'
+import { messageOf } from '@sandlot/shared/errors'
+import { checkSchema } from '../mcp/schema-check.ts'
 import { CallFailure } from '../tools/call-failure.ts'
+import { orAborted } from '../tools/or-aborted.ts'
 import type { Tool } from '../tools/tool.ts'
-import { argumentNames } from '../tools/tool-input.ts'
 
 export interface PlainTool {
   /** `[A-Za-z0-9_-]{1,64}` */
   name: string
   description: string
-  /** JSON Schema of type `object`. Required and unknown arguments are checked here, types are left to the function. */
+  /** JSON Schema of type `object`. The function sees only arguments that fit it. */
   parameters: Record<string, unknown>
   /** Runs together with other reads. Default false: alone, in the model's order. */
   readOnly?: boolean
@@ -18,8 +20,11 @@ export interface PlainTool {
   timeoutMs?: number
   /** The prompt ends when it fails. */
   fatal?: boolean
-  /** Returns what the model reads; throwing is a failed call, whose message the model reads. */
-  execute(args: Record<string, unknown>, signal: AbortSignal): Promise<string> | string
+  /**
+   * Returns, or resolves to, what the model reads: a text as it is, anything else as JSON, bytes as the UTF-8 that they are.
+   * What is thrown is a failed call, whose message the model reads.
+   */
+  execute(args: Record<string, unknown>, signal: AbortSignal): unknown
 }
 
 export function plainTool(tool: PlainTool): Tool {
@@ -36,38 +41,53 @@ export function plainTool(tool: PlainTool): Tool {
     title: () => name,
     // oxlint-disable-next-line require-yield
     async *execute(args, ctx) {
-      try {
-        return {
-          status: 'completed',
-          forModel: await untilAborted(tool.execute(args, ctx.signal), ctx.signal),
-        }
-      } catch (error) {
-        ctx.signal.throwIfAborted()
-        const message = error instanceof Error ? error.message : String(error)
-        throw new CallFailure('tool_error', message, { cause: error })
-      }
+      const result = await resultOf(tool, args, ctx.signal)
+      return { status: 'completed', forModel: textOf(name, result) }
     },
   }
 }
 
-function problemsOf(parameters: Record<string, unknown>, args: Record<string, unknown>): string[] {
-  const known = argumentNames({ parameters, check: () => [] })
-  const required = Array.isArray(parameters['required']) ? (parameters['required'] as unknown[]) : []
-  const missing = required.filter((name) => typeof name === 'string' && !Object.hasOwn(args, name))
-  const closed = parameters['additionalProperties'] === false
-  const unknown = closed ? Object.keys(args).filter((name) => !known.includes(name)) : []
-  return [
-    ...missing.map((name) => `${String(name)}: is missing`),
-    ...unknown.map((name) => `there is no argument ${JSON.stringify(name)}`),
-  ]
+async function resultOf(
+  tool: PlainTool,
+  args: Record<string, unknown>,
+  signal: AbortSignal,
+): Promise<unknown> {
+  try {
+    return await orAborted(Promise.resolve(tool.execute(args, signal)), signal)
+  } catch (error) {
+    signal.throwIfAborted()
+    throw new CallFailure('tool_error', messageOf(error), { cause: error })
+  }
 }
 
-/** A function that does not look at the signal is left behind. */
-function untilAborted(work: Promise<string> | string, signal: AbortSignal): Promise<string> {
-  const { promise, resolve, reject } = Promise.withResolvers<string>()
-  const abort = (): void => reject(signal.reason instanceof Error ? signal.reason : new Error('aborted'))
-  if (signal.aborted) abort()
-  signal.addEventListener('abort', abort, { once: true })
-  void Promise.resolve(work).then(resolve, reject)
-  return promise.finally(() => signal.removeEventListener('abort', abort))
+/** What the model reads of a result. */
+function textOf(name: string, result: unknown): string {
+  if (typeof result === 'string') return result
+  try {
+    if (result instanceof Uint8Array) return new TextDecoder('utf-8', { fatal: true }).decode(result)
+    const json = JSON.stringify(result, null, 2) as string | undefined
+    if (json !== undefined || result === undefined) return json ?? ''
+  } catch (error) {
+    throw unreadable(name, result, error)
+  }
+  throw unreadable(name, result)
+}
+
+function unreadable(name: string, result: unknown, cause?: unknown): CallFailure {
+  const what =
+    result instanceof Uint8Array
+      ? `${result.length} bytes that are no text`
+      : `a value of type ${typeof result} that is not JSON`
+  const why = cause === undefined ? '' : ` (${messageOf(cause)})`
+  return new CallFailure(
+    'invalid_output',
+    `${name} ran and returned ${what}${why}, so its result is lost.`,
+    cause === undefined ? {} : { cause },
+  )
+}
+
+/** A schema that we cannot read checks nothing: the function has to. */
+function problemsOf(parameters: Record<string, unknown>, args: Record<string, unknown>): string[] {
+  const checked = checkSchema(parameters, args)
+  return checked.fits === 'no' ? checked.problems : []
 }
