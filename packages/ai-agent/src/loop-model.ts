@@ -16,7 +16,9 @@ import { changeOfModel, modelOf } from './loop-models.ts'
 import { pause, retryVerdict } from './loop-retry.ts'
 import { Speech, withdrawnFor } from './loop-speech.ts'
 import { type Model, type ModelAnswer, type ModelCall, ModelError, type ModelMessage } from './model/model.ts'
+import { soundAnswer } from './model/sound-answer.ts'
 import { usageEvent } from './loop-usage.ts'
+import { orAborted } from './tools/or-aborted.ts'
 
 export type Asked =
   | {
@@ -118,10 +120,10 @@ async function* listen(
   let whole = false
   try {
     for (;;) {
-      const next = await stream.next()
+      const next = await orAborted(stream.next(), signal)
       if (next.done === true) {
         whole = true
-        return next.value
+        return soundAnswer(next.value)
       }
       const chunk = next.value
       if (chunk.type === 'call_started') continue
@@ -129,8 +131,9 @@ async function* listen(
       if (watches[chunk.type].add(chunk.text)) throw new Chanting()
     }
   } finally {
-    // Closes the request: the provider must not go on at our cost.
-    if (!whole) await stream.return(NOTHING)
+    // Closes the request: the provider must not go on at our cost. A client that does not hear the Stop is left behind.
+    const closed = whole || Promise.allSettled([stream.return(NOTHING)])
+    if (!signal.aborted) await closed
   }
 }
 

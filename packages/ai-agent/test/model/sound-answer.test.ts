@@ -1,0 +1,67 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import type { ModelAnswer } from '../../src/model/model.ts'
+import { soundAnswer } from '../../src/model/sound-answer.ts'
+import { memoryLog } from '../../src/plain/log-store.ts'
+import { runAgent } from '../../src/run-agent.ts'
+import { scriptedModel } from '../scripted-model.ts'
+
+const deep = JSON.parse(`{"a":${'['.repeat(3_000)}${']'.repeat(3_000)}}`) as unknown
+const circle: Record<string, unknown> = {}
+circle['self'] = circle
+
+test('what a client leaves out is empty; a whole answer is left as it is', () => {
+  expect(soundAnswer({ text: 'Hi' })).toEqual({
+    text: 'Hi',
+    thought: '',
+    calls: [],
+    finish: 'unknown',
+    usage: {},
+  })
+  const whole: ModelAnswer = {
+    text: 'a',
+    thought: 'b',
+    calls: [{ id: 'c', name: 'd', args: { e: [1] }, replay: { f: 1 } }],
+    finish: 'tool_calls',
+    usage: { input: 1 },
+    replay: { g: 1 },
+  }
+  expect(soundAnswer(whole)).toEqual(whole)
+  expect(() => soundAnswer(undefined)).toThrow('no answer')
+})
+
+test('property: whatever a client returns, the prompt ends with a reason, and its calls have one outcome each', async () => {
+  const anything = fc.oneof(fc.anything({ withBigInt: true }), fc.constantFrom(deep, circle))
+  const call = fc.record({ id: anything, name: anything, args: anything }, { requiredKeys: [] })
+  const answer = fc.record(
+    {
+      text: fc.oneof(fc.string(), anything),
+      calls: fc.oneof({ weight: 4, arbitrary: fc.array(call) }, { weight: 1, arbitrary: anything }),
+      usage: fc.oneof(fc.constant({}), anything),
+    },
+    { requiredKeys: [] },
+  )
+  await fc.assert(
+    fc.asyncProperty(fc.oneof(answer, anything), async (first) => {
+      const model = {
+        ...scriptedModel([]),
+        // oxlint-disable-next-line require-yield
+        async *stream() {
+          const asked = model.times++
+          return (asked === 0 ? first : { text: 'Done.' }) as ModelAnswer
+        },
+        times: 0,
+      }
+      const log = memoryLog()
+      const run = runAgent({ model, tools: [], log, prompt: 'go' })
+      let step = await run.next()
+      while (step.done !== true) step = await run.next()
+      expect(['completed', 'error']).toContain(step.value.reason)
+      const events = await log.read()
+      const made = events.filter(({ sessionUpdate }) => sessionUpdate === 'tool_call').length
+      const ended = events.filter((event) => 'status' in event && event.status === 'failed').length
+      expect(ended).toBe(made)
+    }),
+    { numRuns: 200 },
+  )
+})
