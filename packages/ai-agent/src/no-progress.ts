@@ -19,9 +19,10 @@ interface AskedCall {
   args?: unknown
 }
 
-/** Whether these calls, made after the turns `before`, only go on with a circle. */
-export function makeNoProgress(before: readonly Turn[], calls: readonly AskedCall[]): boolean {
+/** Whether these calls, made after the turns `turns`, only go on with a circle. */
+export function makeNoProgress(turns: readonly Turn[], calls: readonly AskedCall[]): boolean {
   if (calls.length === 0) return false
+  const before = withCalls(turns)
   const asked = askedText(calls)
   const last = before.at(-1)
   if (last !== undefined && wasRefused(last))
@@ -39,15 +40,17 @@ export function makeNoProgress(before: readonly Turn[], calls: readonly AskedCal
 
 /** It was told once and went on: the prompt is over. */
 export function isStuck(turns: readonly Turn[]): boolean {
-  const [one, other] = turns.slice(-2)
+  const [one, other] = withCalls(turns).slice(-2)
   return one !== undefined && other !== undefined && wasRefused(one) && wasRefused(other)
 }
 
+/** An empty answer between two rounds is no way out. */
+function withCalls(turns: readonly Turn[]): Turn[] {
+  return turns.filter(({ calls }) => calls.length > 0)
+}
+
 function wasRefused({ calls }: Turn): boolean {
-  return (
-    calls.length > 0 &&
-    calls.every(({ outcome }) => outcome !== undefined && metaOf(outcome).reason === 'no_progress')
-  )
+  return calls.every(({ outcome }) => outcome !== undefined && metaOf(outcome).reason === 'no_progress')
 }
 
 function callsOf({ calls }: Turn): AskedCall[] {
@@ -58,9 +61,9 @@ function askedText(calls: readonly AskedCall[]): string {
   return JSON.stringify(calls.map(({ name, args }) => [name, canonical(decoded(args))]))
 }
 
-/** Calls and how they ended; empty for a turn that made none or is not over. */
+/** Calls and how they ended; empty for a turn that is not over. */
 function resultText(turn: Turn): string {
-  if (turn.calls.length === 0 || turn.calls.some(({ outcome }) => outcome === undefined)) return ''
+  if (turn.calls.some(({ outcome }) => outcome === undefined)) return ''
   const results = turn.calls.map(({ outcome }) => [outcome?.status, outcome?.rawOutput?.forModel])
   return JSON.stringify([askedText(callsOf(turn)), results])
 }

@@ -5,10 +5,13 @@ import { z } from 'zod'
 import type { SessionEvent } from '@sandlot/shared/events'
 import { type Turn, turnsOf } from '../src/history-items.ts'
 import { isStuck, makeNoProgress } from '../src/no-progress.ts'
+import { memoryLog } from '../src/plain/log-store.ts'
+import { runAgent } from '../src/run-agent.ts'
 import { defineTool } from '../src/tools/define-tool.ts'
 import type { Tool } from '../src/tools/tool.ts'
 import { AgentBench, ask, happened, newSession, outcomes } from './agent-fixture.ts'
 import { type Scripted, textAnswer, toolCalls } from './fake-provider.ts'
+import { type ScriptedModel, scriptedModel } from './scripted-model.ts'
 
 /** Answers what `result` says for this call. */
 function tool(result: (nth: number) => string): Tool {
@@ -160,3 +163,27 @@ test('two refusals in a row end it, one does not', () => {
   expect(isStuck([refused(1), turn(2, [['x', {}, 'r']])])).toBe(false)
   expect(isStuck([refused(1)])).toBe(false)
 })
+
+test('a circle through calls of a tool that does not exist, or through empty answers, ends it as any other', async () => {
+  const unknown = scriptedModel((place) => ({ calls: [{ id: `c${place}`, name: 'none', args: {} }] }))
+  expect(await endOf(unknown)).toBe('loop')
+  expect(unknown.requests).toHaveLength(5)
+  const silent = scriptedModel((place) =>
+    place % 2 === 0 ? { calls: [{ id: `c${place}`, name: 'look', args: { at: 'a' } }] } : {},
+  )
+  expect(await endOf(silent)).toBe('loop')
+  expect(silent.requests).toHaveLength(9)
+})
+
+async function endOf(model: ScriptedModel): Promise<string> {
+  const run = runAgent({
+    model,
+    tools: [tool(() => 'the same')],
+    log: memoryLog(),
+    prompt: 'go',
+    maxTurns: 30,
+  })
+  let step = await run.next()
+  while (step.done !== true) step = await run.next()
+  return step.value.reason
+}

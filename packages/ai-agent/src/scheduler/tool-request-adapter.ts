@@ -45,13 +45,14 @@ export function normalizeBatch(
 ): AdaptedToolRequest[] {
   return calls.map((call) => {
     const request = { callId: call.id, name: call.name }
+    // First: that there is no such tool has been said before, and did not help.
+    if (call.noProgress === true)
+      return { ...request, refusal: { reason: 'no_progress', message: NO_PROGRESS } }
     const tool = registry.getTool(call.name)
     if (tool === undefined) {
       const names = registry.listTools().map((tool) => tool.name)
       return { ...request, refusal: { reason: 'unknown_tool', message: unknownToolText(call.name, names) } }
     }
-    if (call.noProgress === true)
-      return { ...request, refusal: { reason: 'no_progress', message: NO_PROGRESS } }
     const args =
       call.invalid === undefined ? readArguments(rawArguments(call)) : { problem: INVALID_TEXT[call.invalid] }
     if ('problem' in args) {
