@@ -3,14 +3,23 @@
  * part of the conversation. What is decided becomes a `compacted` event, so that every later request, also after a
  * restart, is computed from the log; the events that it stands for stay where they are.
  */
-import { type EventOf, type SessionEvent, makeSandlotEvent } from '@sandlot/shared/events'
+import {
+  type EventOf,
+  type SessionEvent,
+  makeSandlotEvent,
+  metaOf,
+  sandlotEventOf,
+} from '@sandlot/shared/events'
 import { makeMeta } from '@sandlot/shared/event-meta'
 import { messageOf } from '@sandlot/shared/errors'
 import { modelMessages } from '../history-messages.ts'
 import type { EventGroup, LoopContext } from '../loop-context.ts'
 import { pause, retryVerdict } from '../loop-retry.ts'
 import { usageEvent } from '../loop-usage.ts'
+import { messagesTokens } from '../limits/tokens.ts'
 import { type Model, type ModelAnswer, ModelError } from '../model/model.ts'
+import { soundAnswer } from '../model/sound-answer.ts'
+import { orAborted } from '../tools/or-aborted.ts'
 import { contextSize } from './context-size.ts'
 import { planCut, planPruning, planPruningOfAll } from './plan.ts'
 import { mechanicalSummary, summaryMessages, summaryText } from './summary.ts'
@@ -19,7 +28,9 @@ import { mechanicalSummary, summaryMessages, summaryText } from './summary.ts'
 const FULL = 0.8
 /** Leaving out results is enough when it brings the request below this share. */
 const ROOMY = 0.6
-/** Tokens of the window that a summary which was not written by a model may take. */
+/** Share of the window that a summary may take: one that does not end would leave no room at all. */
+const SUMMARY = 0.2
+/** The same of one that was not written by a model. */
 const MECHANICAL = 0.1
 /** Requests for one summary. */
 const ATTEMPTS = 2
@@ -36,7 +47,26 @@ export async function* makeRoomIfFull(
   turn: number,
   model: Model,
 ): AsyncGenerator<EventGroup, void> {
-  if (sizeOf(ctx, model) > model.contextWindow * FULL) yield* makeRoom(ctx, turn, model, 'window')
+  if (sizeOf(ctx, model) <= model.contextWindow * FULL || justMadeRoom(ctx, model)) return
+  yield* makeRoom(ctx, turn, model, 'window')
+}
+
+/**
+ * Room was made in this prompt and not much has come since. What is left (system prompt, tools, the last turn) is then too
+ * large by itself: to summarise again before every request would cost as much as the work. An overflow still makes room.
+ */
+function justMadeRoom(ctx: LoopContext, model: Model): boolean {
+  const log = ctx.log()
+  const made = log.findLastIndex(
+    (event) => sandlotEventOf(event)?.type === 'compacted' && metaOf(event).promptId === ctx.promptId,
+  )
+  if (made === -1) return false
+  // Another model has another window.
+  if (log.slice(made).some((event) => sandlotEventOf(event)?.type === 'model_changed')) return false
+  const tokensOf = (events: readonly SessionEvent[]): number =>
+    messagesTokens(modelMessages(events, ctx.system, readerOf(model)))
+  const since = tokensOf(log) - tokensOf(log.slice(0, made + 1))
+  return since < model.contextWindow * (FULL - ROOMY)
 }
 
 /** Make room now. Returns whether there was anything to leave out. Stops early when the prompt is stopped. */
@@ -61,7 +91,7 @@ export async function* makeRoom(
     const written = await askForSummary(ctx, turn, model, window)
     if (ctx.signal.aborted || ctx.leaving.aborted) return made
     if (written !== undefined) {
-      const summary = summaryText(written.text, ctx.log(), upTo)
+      const summary = summaryText(written.text, ctx.log(), upTo, window * SUMMARY)
       const usage = usageEvent(ctx, turn, model, written.usage)
       yield [...(usage === undefined ? [] : [usage]), compacted(ctx, turn, { summary, upTo, why })]
       yield* tellSize(ctx, turn, model)
@@ -76,7 +106,9 @@ export async function* makeRoom(
   }
   if (upTo !== undefined && sizeOf(ctx, model) > window * FULL) {
     const words = mechanicalSummary(ctx.log(), upTo, window * MECHANICAL)
-    yield [compacted(ctx, turn, { summary: summaryText(words, ctx.log(), upTo), upTo, why })]
+    yield [
+      compacted(ctx, turn, { summary: summaryText(words, ctx.log(), upTo, window * SUMMARY), upTo, why }),
+    ]
     made = true
   }
   if (made) yield* tellSize(ctx, turn, model)
@@ -96,7 +128,7 @@ export async function* makeRoomNow(
   if (upTo !== undefined) {
     const written = await askForSummary(ctx, undefined, model, model.contextWindow, focus)
     if (written === undefined) return 'failed'
-    const summary = summaryText(written.text, ctx.log(), upTo)
+    const summary = summaryText(written.text, ctx.log(), upTo, model.contextWindow * SUMMARY)
     const usage = usageEvent(ctx, undefined, model, written.usage)
     yield [
       ...(usage === undefined ? [] : [usage]),
@@ -148,9 +180,10 @@ async function askForSummary(
   for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
     try {
       const stream = model.stream(request, signal)
-      let next = await stream.next()
-      while (next.done !== true) next = await stream.next()
-      if (next.value.text.trim() !== '' && next.value.calls.length === 0) return next.value
+      let next = await orAborted(stream.next(), signal)
+      while (next.done !== true) next = await orAborted(stream.next(), signal)
+      const answer = soundAnswer(next.value)
+      if (answer.text.trim() !== '' && answer.calls.length === 0) return answer
       ctx.warn({ promptId: ctx.promptId, turn, attempt }, 'the model gave no summary')
     } catch (error) {
       if (signal.aborted) return undefined

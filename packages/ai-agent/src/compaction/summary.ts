@@ -47,12 +47,26 @@ export function summaryMessages(
   ]
 }
 
-/** The summary as it is stored: the model's words, and the list of changed files, which nobody may forget. */
-export function summaryText(words: string, log: readonly SessionEvent[], upTo: number): string {
+/**
+ * The summary as it is stored: words, and the list of changed files, which nobody may forget. Each of the two takes at most
+ * half of `most` tokens; of a longer list the files that were changed last are in it.
+ */
+export function summaryText(words: string, log: readonly SessionEvent[], upTo: number, most: number): string {
+  const said = words.trim().toWellFormed()
+  const short = atMostTokens(said, most / 2, (long, chars) => `${long.slice(0, chars).toWellFormed()}…`)
   const files = changedFiles(upToSeq(log, upTo))
-  const list =
-    files.length === 0 ? '' : `\n\nFiles changed so far:\n${files.map((file) => `- ${file}`).join('\n')}`
-  return `${words.trim().toWellFormed()}${list}`
+  if (files.length === 0) return short
+  const list = atMostTokens(
+    files.map((file) => `- ${file}`).join('\n'),
+    most / 2,
+    (long, chars) => `- …\n${afterLine(long.slice(-chars))}`,
+  )
+  return `${short}\n\nFiles changed so far:\n${list}`
+}
+
+/** Without the line in which it begins. */
+function afterLine(text: string): string {
+  return text.slice(text.indexOf('\n') + 1)
 }
 
 /** Without a model's summary: what was asked and answered, shortened, and nothing of what the calls gave. */

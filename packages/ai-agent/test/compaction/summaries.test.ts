@@ -1,0 +1,92 @@
+/** Summaries that would leave no room: too long, or asked for again and again although they do not help. */
+import { type SessionEvent, makeSandlotEvent } from '@sandlot/shared/events'
+import { makeMeta } from '@sandlot/shared/event-meta'
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { SUMMARY_REQUEST, summaryText } from '../../src/compaction/summary.ts'
+import { messagesTokens, textTokens } from '../../src/limits/tokens.ts'
+import { ModelError, type ModelRequest } from '../../src/model/model.ts'
+import { memoryLog } from '../../src/plain/log-store.ts'
+import { plainTool } from '../../src/plain/plain-tool.ts'
+import { runAgent } from '../../src/run-agent.ts'
+import { type ScriptedModel, scriptedModel } from '../scripted-model.ts'
+
+const WINDOW = 10_000
+const words = (count: number): string => Array.from({ length: count }, (_, place) => `w${place}`).join(' ')
+const isForSummary = ({ messages }: ModelRequest): boolean => messages.at(-1)?.content === SUMMARY_REQUEST
+
+/** Talks and calls for ever; refuses what its window does not hold. */
+function talker(summary: string): ScriptedModel {
+  return scriptedModel(
+    (place) => (request) => {
+      if (isForSummary(request)) return { text: summary, usage: {} }
+      if (messagesTokens(request.messages.slice(1)) > WINDOW)
+        throw new ModelError('context_overflow', 'It is too long.', { retryable: false })
+      const calls = [{ id: `c${place}`, name: 'step', args: {} }]
+      return { text: `${place} ${words(500)}`, calls, usage: {} }
+    },
+    { contextWindow: WINDOW },
+  )
+}
+
+async function run(model: ScriptedModel, system: string): Promise<string> {
+  let nth = 0
+  const step = plainTool({
+    name: 'step',
+    description: 'For tests.',
+    parameters: { type: 'object', properties: {} },
+    execute: () => ++nth,
+  })
+  const running = runAgent({ model, tools: [step], log: memoryLog(), prompt: 'go', system, maxTurns: 40 })
+  let next = await running.next()
+  while (next.done !== true) next = await running.next()
+  return next.value.reason
+}
+
+test('a summary that does not end is cut, and the work goes on', async () => {
+  const model = talker(words(100_000))
+  expect(await run(model, 's')).toBe('max_turns')
+  const summaries = model.requests.filter(isForSummary).length
+  expect(summaries).toBeGreaterThan(1)
+  expect(summaries).toBeLessThan(8)
+})
+
+test('where a summary cannot make room it is not asked for before every request', async () => {
+  const model = talker('Short.')
+  // The system prompt alone is near the limit at which room is made.
+  expect(await run(model, words(4_700))).toBe('max_turns')
+  const asked = model.requests.length
+  const summaries = model.requests.filter(isForSummary).length
+  expect(summaries).toBeGreaterThan(0)
+  expect(summaries * 3).toBeLessThan(asked)
+})
+
+test('property: words and changed files keep within what they may take; the files changed last are named', () => {
+  const edits = (paths: readonly string[]): SessionEvent[] =>
+    paths.flatMap((path, n): SessionEvent[] => {
+      const at = { toolCallId: `c${n}`, _meta: makeMeta({ promptId: 'p', turn: 1 }, 1) }
+      return [
+        {
+          sessionUpdate: 'tool_call',
+          title: 'Edit',
+          name: 'edit',
+          kind: 'edit',
+          status: 'pending',
+          rawInput: {},
+          locations: [{ path }],
+          ...at,
+        },
+        { sessionUpdate: 'tool_call_update', status: 'completed', rawOutput: { forModel: 'x' }, ...at },
+      ]
+    })
+  fc.assert(
+    fc.property(fc.nat(3_000), fc.nat(300), fc.integer({ min: 200, max: 4_000 }), (said, files, most) => {
+      const paths = Array.from({ length: files }, (_, n) => `/workspace/a/b/c/file-${n}.ts`)
+      const log = [makeSandlotEvent({ type: 'prompt_started' }, { promptId: 'p' }, 1), ...edits(paths)]
+      const text = summaryText(words(said), log, Number.MAX_SAFE_INTEGER, most)
+      expect(textTokens(text)).toBeLessThan(most + 20)
+      if (files > 0) expect(text).toContain(`- ${paths.at(-1) ?? ''}`)
+      if (textTokens(words(said)) < most / 2) expect(text).toContain(words(said))
+    }),
+  )
+})
