@@ -2,7 +2,7 @@
 import { type SessionEvent, sandlotEventOf, seqOf } from '@sandlot/shared/events'
 import { compactionOf, openingText, PRUNED, type Compaction } from './compaction/compaction.ts'
 import { type CallRecord, type Item, type Turn, isEmpty, modelCallOf, readItems } from './history-items.ts'
-import { plainHistory } from './history-plain.ts'
+import { bareCall, foreignId, plainHistory } from './history-plain.ts'
 import { atMostTokens } from './limits/tokens.ts'
 import type { AssistantMessage, ModelImage, ModelMessage, ToolMessage } from './model/model.ts'
 import { truncateToolOutput } from './tools/truncate-output.ts'
@@ -74,7 +74,7 @@ function addItem(messages: ModelMessage[], item: Item, compaction: Compaction, r
     const { calls } = item.turn
     const most = mostTokens(reader, calls.length)
     const results = calls.map((record) => toolMessage(record, compaction.prunedUpTo, most))
-    messages.push(assistantMessage(item.turn, reader), ...results)
+    messages.push(...forReader(item.turn, assistantMessage(item.turn), results, reader))
   } else if (item.turn.ended && messages.at(-1)?.content !== NUDGE) {
     // Once, also where the answer to it was empty too.
     messages.push({ role: 'user', content: NUDGE })
@@ -85,15 +85,26 @@ function isAnswer(message: ModelMessage | undefined): boolean {
   return message?.role === 'assistant' && message.calls.length === 0
 }
 
-function assistantMessage(turn: Turn, { model }: Reader): AssistantMessage {
-  const own = model === undefined || turn.model === undefined || turn.model === model
-  const calls = turn.calls.map(({ call }) => {
-    const { replay, ...made } = modelCallOf(call)
-    return own && replay !== undefined ? { ...made, replay } : made
-  })
+function assistantMessage(turn: Turn): AssistantMessage {
+  const calls = turn.calls.map(({ call }) => modelCallOf(call))
   const message: AssistantMessage = { role: 'assistant', content: turn.text, calls }
-  if (own && turn.answerForProvider !== undefined) message.replay = turn.answerForProvider
+  if (turn.answerForProvider !== undefined) message.replay = turn.answerForProvider
   return message
+}
+
+/** Another model gets neither what only the one that answered understands, nor ids that only its provider takes. */
+function forReader(
+  turn: Turn,
+  answer: AssistantMessage,
+  results: readonly ToolMessage[],
+  { model }: Reader,
+): ModelMessage[] {
+  if (model === undefined || turn.model === undefined || turn.model === model) return [answer, ...results]
+  const { role, content, calls } = answer
+  return [
+    { role, content, calls: calls.map((call) => bareCall(call, foreignId(call.id))) },
+    ...results.map((result) => ({ ...result, callId: foreignId(result.callId) })),
+  ]
 }
 
 /** The result of one call, as the model gets it. */

@@ -12,6 +12,11 @@ export const CLASS_BY_WORDS: readonly [ModelErrorClass, RegExp][] = [
     'rate_limit',
     /rate[ _-]?limit|call rate|limit_requests|limit_burst_rate|too many requests|throttl|tokens? per (?:minute|day|min)\b|requests? per (?:minute|day|min)\b|\b[TR]P[MD]\b|too many tokens, please wait|resource_exhausted|resource has been exhausted|concurrency limit|allocated quota exceeded|请求过于频繁|速率限制|达到速率限制|请求过多/i,
   ],
+  // An id that another provider gave. Before overflow, whose code `string_above_max_length` it shares.
+  [
+    'invalid_history',
+    /(?:tool_calls\[\d+\]\.id|call_id|tool_use\.id|tool_use_id)\W{1,4}string (?:too long|should match|does not match)|tool call id was .{0,300} but must be/i,
+  ],
   [
     'context_overflow',
     /context_?length_?exceeded|context_?window_?exceeded|exceed_context_size|maximum context length|max(?:imum)? context size|context (?:window|length|limit|size)[^.]{0,60}(?:exceed|overflow|full|of only|too small)|(?:exceed|overflow|greater than|larger than|longer than|beyond|outside|too large for)[^.]{0,80}context|context overflows|prompt(?: is)? too long|input(?: is)? too long|input token count[^.]*exceeds|reduce the length of the (?:messages|prompt|input)|maximum prompt length|maximum prompt limit|exceeded model token limit|range of input length should be|too many (?:input )?tokens|tokens in request more than max|max_new_tokens[^.]*must be|prompt exceeds max length|input length[^.]*exceed|string_above_max_length|request exceeds the (?:maximum )?number of tokens|maximum (?:input|allowed) (?:length|tokens)|input is longer than|上下文长度|超出最大长度|max_prompt_tokens_exceeded|must have less than \d+ tokens|prompt(?: is)? too large|prompt 超长|max_num_tokens|max message tokens|maximum (?:supported )?sequence length|max_seq_len|conversation (?:is )?too long|tokens_limit_reached|number of tokens[^.]{0,60}exceed|token count[^.]{0,40}(?:exceeds|only supports)|(?:prompt|input) \(\d+ tokens\) is too long|max_tokens must be at least 1, got -|最大上下文/i,

@@ -147,6 +147,39 @@ test.each<[ModelErrorClass, boolean, string, number, unknown]>([
   [
     'invalid_history',
     false,
+    'OpenAI, an id of another provider',
+    400,
+    said(
+      "Invalid 'messages[2].tool_calls[0].id': string too long. Expected a string with maximum length 40, but got a string with length 43 instead.",
+      { code: 'string_above_max_length' },
+    ),
+  ],
+  [
+    'invalid_history',
+    false,
+    'OpenAI, an id of another provider, through a proxy',
+    400,
+    said(
+      "litellm.BadRequestError: OpenAIException - Invalid 'input[3].call_id': string too long. Expected a string with maximum length 64.",
+    ),
+  ],
+  [
+    'invalid_history',
+    false,
+    'Anthropic, an id of another provider',
+    400,
+    said("messages.1.content.0.tool_use.id: String should match pattern '^[a-zA-Z0-9_-]+$'"),
+  ],
+  [
+    'invalid_history',
+    false,
+    'Mistral, an id of another provider',
+    400,
+    said('Tool call id was call_1 but must be a-z, A-Z, 0-9, with a length of 9.'),
+  ],
+  [
+    'invalid_history',
+    false,
     'DeepSeek',
     400,
     said('An assistant message with tool_calls: insufficient tool messages following tool_calls message'),
