@@ -2,11 +2,14 @@
  * Puts the time limit into the context and is the backstop: two seconds after the limit, or after a cancel, the call is
  * over whether its tool noticed or not. Time spent waiting for the sandbox to wake is not the call's time.
  */
-import { abortedOutcome, isShutdown } from '../tools/call-failure.ts'
+import { setImmediate } from 'node:timers/promises'
+import { SHUTDOWN, abortedOutcome, isShutdown } from '../tools/call-failure.ts'
 import { orAborted } from '../tools/or-aborted.ts'
 import type { Policy, ToolCall, ToolOutcome, ToolUpdate } from '../tools/tool.ts'
 
 export const BACKSTOP_MS = 2000
+/** So long a tool may speak without a pause. */
+const BREATH_MS = 20
 const MIN_MS = 1000
 const MAX_MS = 300_000
 const GAVE_UP = Symbol('gave up')
@@ -31,6 +34,8 @@ export function timeout(defaultMs: number): Policy {
       })
       try {
         const outcome = yield* withBackstop(running, signal)
+        // At a shutdown a tool lets go by itself; one that does not is left behind without an outcome.
+        if (outcome === undefined && isShutdown(signal)) throw SHUTDOWN
         return outcome ?? timedOutText(abortedOutcome(signal), limitMs)
       } catch (thrown) {
         // Only our own limit ends here; every other abort is `settle`'s business.
@@ -54,7 +59,7 @@ function timedOutText(outcome: ToolOutcome, limitMs: number): ToolOutcome {
   return { ...outcome, forModel: `The call did not end within its limit of ${limitMs} ms and was ended.` }
 }
 
-/** Passes `running` on; undefined when it did not end in time after an abort. A shutdown has no such time. */
+/** Passes `running` on; undefined when it did not end in time after an abort. */
 async function* withBackstop(
   running: AsyncGenerator<ToolUpdate, ToolOutcome>,
   signal: AbortSignal,
@@ -62,10 +67,11 @@ async function* withBackstop(
   const gaveUp = new AbortController()
   let timer: NodeJS.Timeout | undefined
   const onAbort = (): void => {
-    if (!isShutdown(signal)) timer = setTimeout(() => gaveUp.abort(GAVE_UP), BACKSTOP_MS)
+    timer = setTimeout(() => gaveUp.abort(GAVE_UP), BACKSTOP_MS)
   }
   signal.addEventListener('abort', onAbort, { once: true })
   let finished = false
+  let breathed = performance.now()
   try {
     for (;;) {
       const step = await orAborted(running.next(), gaveUp.signal)
@@ -74,6 +80,10 @@ async function* withBackstop(
         return step.value
       }
       yield step.value
+      // One that never waits for anything would keep everybody else waiting, our own timers and a Stop among them.
+      if (performance.now() - breathed < BREATH_MS) continue
+      await setImmediate()
+      breathed = performance.now()
     }
   } catch (thrown) {
     if (thrown !== GAVE_UP) throw thrown
