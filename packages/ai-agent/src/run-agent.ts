@@ -19,14 +19,15 @@ import { SandboxError } from '@sandlot/sandbox/errors'
 import type { Sandbox } from '@sandlot/sandbox/sandbox'
 import { runPrompt } from './agent-loop.ts'
 import { commandIn } from './compaction/command.ts'
-import { type PromptEnd, promptEndOf, queuedMessages, unfinishedPrompt } from './history.ts'
+import { type PromptEnd, promptEndOf, promptUnder, queuedMessages, unfinishedPrompt } from './history.ts'
 import { turnsOf } from './history-items.ts'
 import type { Budgets } from './limits/budgets.ts'
 import type { OnError } from '@sandlot/shared/sandlot-event'
 import { RETRY_RULES, type RetryRules } from './loop-retry.ts'
 import type { Model, ModelAnswer, ModelChunk, ModelImage, ModelMessage, ModelTool } from './model/model.ts'
 import { type OpenAIModelOptions, createOpenAIModel } from './model/openai.ts'
-import type { LogStore } from './plain/log-store.ts'
+import { type LogStore, numbered } from './plain/log-store.ts'
+import { type Outputs, MAX_OUTPUT_BYTES, createOutputs } from './plain/outputs.ts'
 import { createPolicies } from './policies/index.ts'
 import { createToolMetrics } from './policies/tool-metrics.ts'
 import { SYSTEM_PROMPT } from './prompt.ts'
@@ -40,7 +41,7 @@ import {
   sentMessage,
   userMessage,
 } from './session-messages.ts'
-import { createRegistry } from './tools/registry.ts'
+import { type ToolRegistry, createRegistry } from './tools/registry.ts'
 import type { Tool, ToolLog } from './tools/tool.ts'
 
 /**
@@ -74,8 +75,11 @@ export interface RunOptions {
   tools: readonly Tool[]
   /** The session. What an earlier run left unfinished in it is finished first. */
   log: LogStore
-  /** Absent: only what is unfinished is finished. */
-  prompt?: string | { text: string; images?: readonly ModelImage[]; onError?: OnError }
+  /**
+   * Absent: only what is unfinished is finished. `requestId`: yours, one for each prompt of the log. A prompt that the log has
+   * under this id is not made again: when it is finished, its end is what there is to return.
+   */
+  prompt?: string | { text: string; images?: readonly ModelImage[]; onError?: OnError; requestId?: string }
   inbox?: Inbox
   /** Aborted with reason `'cancelled'` (default) it is a Stop: every call gets its outcome, the history stays valid. */
   signal?: AbortSignal
@@ -83,7 +87,8 @@ export interface RunOptions {
   fallbacks?: readonly Model[]
   /** Model answers a prompt. Default 100. */
   maxTurns?: number
-  budgets?: Budgets
+  /** Of one prompt: a day and its user are known to a session only. */
+  budgets?: Omit<Budgets, 'tokensPerDay' | 'costPerDay'>
   retry?: RetryRules
   /** 1–10, default 10. */
   maxConcurrentTools?: number
@@ -102,21 +107,37 @@ export type RunResult = Omit<PromptEnd, 'text'> & { text: string }
 /**
  * Run a prompt, and those that wait behind it, to their ends. Yields every event, live and settled; a settled one is stored
  * before it is yielded. Ending the generator early is a crash: the next run on the same log goes on from there. Throws when there is
- * neither a prompt nor anything unfinished, and what the store throws.
+ * neither a prompt nor anything unfinished, `ToolDefinitionError` for tools that cannot be used (before anything is stored), and
+ * what the store throws: also when another run has written to the log.
  */
 export async function* runAgent(options: RunOptions): AsyncGenerator<SessionEvent, RunResult> {
   const { log: store, now = Date.now, inbox = new Inbox() } = options
   const events: SessionEvent[] = [...(await store.read())]
+  const outputs = createOutputs()
   const append = async (group: readonly SessionEvent[]): Promise<readonly SessionEvent[]> => {
-    const stored = await store.append(group)
+    const stored = numbered(group, events.length)
+    await store.append(stored, events.length)
     events.push(...stored)
     return stored
   }
-  let end: RunResult | undefined
+  // What is sent is in the log as soon as anything is, so that it outlives this process.
+  const takeIn = async (promptId?: string): Promise<readonly SessionEvent[]> => {
+    const messages = inbox.take().map((message) => {
+      const messageId = newId('m')
+      return queuedMessage({ ...message, messageId }, promptId ?? promptIdOf(messageId), now())
+    })
+    return messages.length === 0 ? [] : append(messages)
+  }
+  let last: string | undefined
   let resumed = true
   let running = unfinishedPrompt(events)?.promptId
-  let prompt = options.prompt
+  const known = promptUnder(events, requestIdOf(options.prompt))
+  if (known !== undefined && running === undefined) return resultOf(events, known)
+  let prompt = known === undefined ? options.prompt : undefined
+  yield* await takeIn(running)
   for (;;) {
+    const registry = createRegistry()
+    registry.register(...options.tools)
     if (running === undefined) {
       const started = startOf(events, prompt, options.model.name, now())
       if (started === undefined) break
@@ -126,22 +147,24 @@ export async function* runAgent(options: RunOptions): AsyncGenerator<SessionEven
       yield* await append(started.events)
     }
     const promptId = running
-    for await (const group of loopOn(options, events, promptId, resumed, now)) {
-      const waiting = inbox.take().map((message) => {
-        const queued = { ...message, messageId: newId('m') }
-        return queuedMessage(queued, promptId, now())
-      })
-      if (waiting.length > 0) yield* await append(waiting)
+    for await (const group of loopOn(options, registry, outputs, events, promptId, resumed, now)) {
+      yield* await takeIn(promptId)
       const [first] = group
       if (first !== undefined && isLive(first)) yield first
       else yield* await append(group)
     }
-    end = resultOf(events, promptId)
+    yield* await takeIn(promptId)
+    last = promptId
     running = undefined
-    if (end.reason === 'cancelled' || end.reason === 'interrupted') break
+    const { reason } = resultOf(events, promptId)
+    if (reason === 'cancelled' || reason === 'interrupted') break
   }
-  if (end === undefined) throw new TypeError('There is no prompt to run, and none to go on with.')
-  return end
+  if (last === undefined) throw new TypeError('There is no prompt to run, and none to go on with.')
+  return resultOf(events, known ?? last)
+}
+
+function requestIdOf(prompt: RunOptions['prompt']): string | undefined {
+  return typeof prompt === 'object' ? prompt.requestId : undefined
 }
 
 /** The beginning of the next prompt: the one that was given, else the first that waits. */
@@ -164,14 +187,14 @@ function startOf(
       ],
     }
   }
-  const { text, images = [], onError } = typeof given === 'string' ? { text: given } : given
+  const { text, images = [], onError, requestId } = typeof given === 'string' ? { text: given } : given
   const command = images.length > 0 ? undefined : commandIn(text)
   const messageId = newId('m')
   const promptId = promptIdOf(messageId)
   return {
     promptId,
     events: [
-      promptStarted(messageId, { model, onError, command }, at),
+      promptStarted(messageId, { model, requestId, onError, command }, at),
       // What waited when an earlier prompt was stopped goes first.
       ...(command === undefined ? waiting : []).flatMap((message) => sentMessage(message, promptId, at)),
       userMessage(messageId, text, promptId, at),
@@ -189,19 +212,19 @@ function resultOf(events: readonly SessionEvent[], promptId: string): RunResult 
 /** The loop with everything that it works with. */
 function loopOn(
   options: RunOptions,
+  registry: ToolRegistry,
+  outputs: Outputs,
   events: readonly SessionEvent[],
   promptId: string,
   resumed: boolean,
   now: () => number,
 ): ReturnType<typeof runPrompt> {
-  const registry = createRegistry()
-  registry.register(...options.tools)
   const scheduler = createScheduler({
     maxConcurrent: options.maxConcurrentTools ?? 10,
     policies: createPolicies({
       metrics: createToolMetrics(),
       toolTimeoutMs: options.toolTimeoutMs ?? 60_000,
-      outputLimitBytes: 256 * 1024 * 1024,
+      outputLimitBytes: MAX_OUTPUT_BYTES,
       approvalTtlMs: 86_400_000,
     }),
   })
@@ -222,7 +245,8 @@ function loopOn(
     signal,
     leaving,
     runCalls: (calls, context) => scheduler.run(calls, context),
-    batchContext: (turn) => batchContext({ ...options, warnings }, registry, events, promptId, turn, signal),
+    batchContext: (turn) =>
+      batchContext({ ...options, warnings }, registry, outputs, events, promptId, turn, signal),
     now,
     warn: (fields, message) => warnings.warn(fields, message),
   })
@@ -234,12 +258,12 @@ const SILENT: ToolLog = { info: () => undefined, warn: () => undefined }
 function batchContext(
   { sandbox, warnings }: Pick<RunOptions, 'sandbox'> & { warnings: ToolLog },
   tools: BatchContext['tools'],
+  outputs: Outputs,
   events: readonly SessionEvent[],
   promptId: string,
   turn: number,
   signal: AbortSignal,
 ): BatchContext {
-  const outputs = new Map<string, Uint8Array>()
   const begun = new Set(events.flatMap(begunCall))
   const never = new AbortController().signal
   const nobody = { allowed: false, by: 'unattended' }
@@ -260,13 +284,8 @@ function batchContext(
     begunBefore: (callId) => begun.has(callId),
     announced: (callId) =>
       events.some((event) => event.sessionUpdate === 'tool_call' && event.toolCallId === callId),
-    appendOutput: (callId, offset, bytes) => {
-      const before = outputs.get(callId) ?? new Uint8Array()
-      outputs.set(callId, new Uint8Array(Buffer.concat([before.subarray(0, offset), bytes])))
-      return Promise.resolve()
-    },
-    readOutput: (callId, from, to) =>
-      Promise.resolve((outputs.get(callId) ?? new Uint8Array()).subarray(from, to)),
+    appendOutput: (callId, offset, bytes) => outputs.append(callId, offset, bytes),
+    readOutput: (callId, from, to) => outputs.read(callId, from, to),
     events: () => events,
     log: warnings,
   }

@@ -75,9 +75,9 @@ test('an answer with its calls is one write, the last outcome with the turn’s 
   const model = createOpenAIModel({ baseUrl: provider.baseUrl, apiKey: '', model: 'fake' })
   const log = memoryLog()
   const writes: string[][] = []
-  const append: typeof log.append = (events) => {
+  const append: typeof log.append = (events, after) => {
     writes.push(events.map((event) => sandlotEventOf(event)?.type ?? event.sessionUpdate))
-    return log.append(events)
+    return log.append(events, after)
   }
   await finish({ model, tools: [weather], log: { ...log, append }, prompt: 'Where is it dry?' })
   const turn = writes.filter((kinds) => kinds.some((kind) => /tool_call|turn_ended/.test(kind)))
