@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { isOutcome, metaOf } from '@sandlot/shared/events'
+import { cache } from '../../src/policies/cache.ts'
 import { rateLimit } from '../../src/policies/rate-limit.ts'
 import { CallFailure } from '../../src/tools/call-failure.ts'
 import { defineTool } from '../../src/tools/define-tool.ts'
@@ -64,6 +65,27 @@ describe('cache', () => {
     const batch = new TestBatch({ tools: [tool, write] })
     for (const name of ['t', 't', 'w', 't', 't']) await batch.call(name, {})
     expect([tool.runs, write.runs]).toEqual([2, 1])
+  })
+
+  test('each user has results of their own, and only their own changes drop them', async () => {
+    const tool = counting('t', { cache: {} })
+    const write = counting('w', { readOnly: false })
+    const known = cache()
+    const ask = async (userId: string, asked: Tool): Promise<string> => {
+      const execute = known((call, ctx) => call.tool.execute(call.args, { ...ctx, call }))
+      const call: ToolCall = { callId: 'c', name: asked.name, args: {}, tool: asked }
+      const running = execute(call, { userId } as CallContext)
+      let step = await running.next()
+      while (step.done !== true) step = await running.next()
+      return step.value.forModel
+    }
+    expect([await ask('ann', tool), await ask('bob', tool), await ask('ann', tool)]).toEqual([
+      'run 1',
+      'run 2',
+      'run 1',
+    ])
+    await ask('bob', write)
+    expect([await ask('ann', tool), await ask('bob', tool)]).toEqual(['run 1', 'run 3'])
   })
 
   test('failures are not kept', async () => {

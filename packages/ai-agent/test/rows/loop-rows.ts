@@ -11,18 +11,24 @@ export const LOOP_ROWS: Record<string, Record<string, readonly string[]>> = {
       'packages/ai-agent/test/agent-loop.test.ts :: onAllToolCallsComplete: two requests, the second only after all outcomes',
       'packages/ai-agent/test/history-check.test.ts :: property: it says what a strict provider would say of the bytes',
     ],
-    'loop until no calls': ['packages/ai-agent/test/scripts/quirks.ts :: three rounds'],
+    'loop until no calls': [
+      'packages/ai-agent/test/scripts/quirks.ts :: bug 8: stop although calls came',
+      'packages/ai-agent/test/scripts/quirks.ts :: three rounds',
+    ],
     'event order': [
       'packages/ai-agent/test/agent-loop.test.ts :: the whole message is settled before its calls are announced, and all calls before one runs',
       'packages/ai-agent/test/scheduler/scheduler.test.ts :: any batch: one announcement, one outcome, and the start between them, for every call',
     ],
     'mid-stream call': [
+      'packages/ai-agent/test/plain/endings.test.ts :: a call whose arguments are whole does not run before the whole message is',
       'packages/ai-agent/test/model/openai.test.ts :: mid-stream tool call interruption: broken, silent, or only kept alive, no call comes out',
     ],
     'accumulated text': [
+      'packages/ai-agent/test/plain/endings.test.ts :: property: the text of every turn is kept with it, and the prompt’s answer is that of the last',
       'packages/service/test/chat-http.test.ts :: answers with the last text, the results in the model’s order, and the usage',
     ],
     'guaranteed answer': [
+      'packages/ai-agent/test/plain/endings.test.ts :: guaranteed answer: %s, %s',
       'packages/ai-agent/test/agent-loop.test.ts :: still empty: a sentence that names what failed',
       'packages/ai-agent/test/scripts/endings.ts :: bug 2: empty after a failure names what failed',
     ],
@@ -40,6 +46,7 @@ export const LOOP_ROWS: Record<string, Record<string, readonly string[]>> = {
       'packages/ai-agent/test/tools-config/tool-offer.test.ts :: no `tools` member, no word about tools, and a call that the model makes up finds nothing',
     ],
     steering: [
+      'packages/ai-agent/test/plain/run-agent.test.ts :: %s: right behind the end it is a prompt of its own',
       'packages/ai-agent/test/session.test.ts :: steer: joins behind the results of the round, before the next request',
       'packages/ai-agent/test/session.test.ts :: is kept over a Stop and goes with the next prompt',
     ],
@@ -53,6 +60,8 @@ export const LOOP_ROWS: Record<string, Record<string, readonly string[]>> = {
       'packages/ai-agent/test/scheduler/scheduler.test.ts :: nothing of a call comes after its outcome',
     ],
     pipeline: [
+      'packages/ai-agent/test/scheduler/said-by-tool.test.ts :: property: whatever a tool says, its call has one outcome, its siblings theirs, and every event can be stored and read',
+      'packages/ai-agent/test/plain/plain-tool.test.ts :: only arguments that fit; the model reads what does not',
       'packages/ai-agent/test/policies/policies.test.ts :: a throw at place %i gives one outcome and one metrics record',
       'packages/ai-agent/test/policies/policies.test.ts :: every problem is listed with its place',
     ],
@@ -65,10 +74,12 @@ export const LOOP_ROWS: Record<string, Record<string, readonly string[]>> = {
       'packages/ai-agent/test/scheduler/questions.test.ts :: a denied call cancels none of its siblings, and nobody waits for it',
     ],
     cancel: [
+      'packages/ai-agent/test/plain/left-behind.test.ts :: a model that does not hear a Stop',
       'packages/ai-agent/test/agent-loop.test.ts :: in the middle of parallel calls: one outcome each, at once usable',
       'packages/ai-agent/test/tools/sandboxed-tool-executor.test.ts :: Stop ends it and everything it started, and keeps what it printed',
     ],
     timeout: [
+      'packages/ai-agent/test/plain/left-behind.test.ts :: a tool that speaks without a pause is ended at its limit, and does not keep others from speaking',
       'packages/ai-agent/test/policies/limits-by-kind.test.ts :: file tools 5 s, handlers 10 s, the shell 120 s unless the call says otherwise',
       'packages/ai-agent/test/tools/sandboxed-tool-executor.test.ts :: at its limit it is ended with everything it started, and keeps what it printed',
     ],
@@ -76,6 +87,7 @@ export const LOOP_ROWS: Record<string, Record<string, readonly string[]>> = {
       'packages/ai-agent/test/policies/cache-retry-rate.test.ts :: once, where the tool declares it and the failure may pass; reported in the result',
     ],
     cache: [
+      'packages/ai-agent/test/policies/cache-retry-rate.test.ts :: each user has results of their own, and only their own changes drop them',
       'packages/ai-agent/test/policies/cache-retry-rate.test.ts :: the same arguments give the same result, marked in the event and in the metrics',
       'packages/ai-agent/test/policies/cache-retry-rate.test.ts :: a write or a command drops what was known',
     ],
@@ -90,6 +102,7 @@ export const LOOP_ROWS: Record<string, Record<string, readonly string[]>> = {
       'packages/service/test/socket.test.ts :: is accepted, its events pass unchanged and in order, and it is done',
     ],
     outcome: [
+      'packages/ai-agent/test/scheduler/said-by-tool.test.ts :: what cannot be used ends invalid_output, and says what was wrong with it',
       'packages/ai-agent/test/mcp/stdio.test.ts :: what it returns is text for the model and things for the screen; its failures are failures',
       'packages/ai-agent/test/scheduler/scheduler.test.ts :: are those of the vocabulary, carry prompt, turn and time, and live ones are marked',
     ],
@@ -117,6 +130,7 @@ export const LOOP_ROWS: Record<string, Record<string, readonly string[]>> = {
       'packages/ai-agent/test/tools/builtin-tools.test.ts :: a link out of the workspace leads nowhere',
     ],
     'user isolation': [
+      'packages/ai-agent/test/policies/cache-retry-rate.test.ts :: each user has results of their own, and only their own changes drop them',
       'packages/ai-agent/test/session.test.ts :: another user’s session is not found; one’s own is listed, changed and deleted',
       'packages/ai-agent/test/policies/cache-retry-rate.test.ts :: each user and each tool has its own bucket',
     ],
@@ -191,6 +205,7 @@ export const LOOP_ROWS: Record<string, Record<string, readonly string[]>> = {
     ],
     quirks: ['packages/ai-agent/test/bugs.test.ts :: each of the thirty bugs has a test with its number'],
     'no provider knowledge needed': [
+      'packages/ai-agent/test/call-ids.test.ts :: property: its own model gets each id back as it was, another one such as every provider takes, pairs kept',
       'packages/ai-agent/test/model/think-tags.test.ts :: without a profile it is text',
     ],
     'invalid calls': [
@@ -237,6 +252,7 @@ export const LOOP_ROWS: Record<string, Record<string, readonly string[]>> = {
       'packages/storage/test/group-commit.test.ts :: property: whatever comes together, each session has what it was told was stored, in order',
     ],
     'crash resume': [
+      'packages/ai-agent/test/plain/readme.test.ts :: killed while the model answers it goes on where it stood, without making the call again',
       'packages/ai-agent/test/session.test.ts :: a prompt that a process left is taken up: finished calls are not run again, the cut text is withdrawn',
       'packages/ai-agent/test/scripts/interruptions.ts :: bug 28: death in the middle of a write is reported, not repeated',
     ],
@@ -249,9 +265,11 @@ export const LOOP_ROWS: Record<string, Record<string, readonly string[]>> = {
       'packages/ai-agent/test/session.test.ts :: waits over a restart, is asked once, and runs once',
     ],
     'idempotent submission': [
+      'packages/ai-agent/test/plain/run-agent.test.ts :: is made once: sent again, whatever its text, it gives the same end, and asks nobody',
       'packages/ai-agent/test/session.test.ts :: is one prompt, however often it is sent, also to another session and after a restart',
     ],
     'one owner': [
+      'packages/ai-agent/test/plain/run-agent.test.ts :: property: however their steps fall, every call has one outcome, the prompt one end, and nothing runs twice',
       'packages/ai-agent/test/session-owner.test.ts :: the older owner stops at its next write, asks the model no more, and ends no command of the newer one',
     ],
     'poison prompt': [
@@ -284,11 +302,14 @@ export const LOOP_ROWS: Record<string, Record<string, readonly string[]>> = {
       'packages/ai-agent/test/limits/budgets.test.ts :: budgets, a user’s day: from storage, over all sessions',
     ],
     'loop detection': [
+      'packages/ai-agent/test/no-progress.test.ts :: a circle through calls of a tool that does not exist, or through empty answers, ends it as any other',
       'packages/ai-agent/test/no-progress.test.ts :: property: any circle of one to five turns is seen in its fourth round, and not before its third is over',
       'packages/ai-agent/test/no-progress.test.ts :: polling with new results is no circle',
       'packages/ai-agent/test/limits/chanting.test.ts :: property: however it is cut, a long run of anything with words is heard; its first round stays',
     ],
     compaction: [
+      'packages/ai-agent/test/compaction/summaries.test.ts :: a summary that does not end is cut, and the work goes on',
+      'packages/ai-agent/test/compaction/summaries.test.ts :: where a summary cannot make room it is not asked for before every request',
       'packages/ai-agent/test/compaction/compaction.test.ts :: near the window old results go first, then a summary stands for the rest; the original stays in the log',
       'packages/ai-agent/test/compaction/compaction.test.ts :: after an overflow error room is made once, with the same tools, and the request goes again',
       'packages/ai-agent/test/compaction/compaction.test.ts :: a summary that fails falls back to leaving out results',
