@@ -54,7 +54,7 @@ test('thoughts that were shown as text, because their tag stood in the prompt, a
   const log = memoryLog()
   const result = await finish({ model, tools: [weather], log, prompt: 'Bern?' })
   expect(result.text).toBe('Take an umbrella.')
-  const said = (await log.read()).filter((event) => /^agent_/.test(event.sessionUpdate))
+  const said = (await log.read()).filter((event) => event.sessionUpdate.startsWith('agent_'))
   expect(said).toMatchObject([
     { sessionUpdate: 'agent_thought_chunk', content: { text: 'I need the weather.\n' } },
     { sessionUpdate: 'agent_message_chunk', content: { text: '' } },
