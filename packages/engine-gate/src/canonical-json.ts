@@ -9,12 +9,15 @@ import { forbidden } from './refusal.ts'
  */
 export function parseCanonical(text: string): unknown {
   let value: unknown
+  let canonical: string | undefined
   try {
     value = JSON.parse(text)
-  } catch {
-    throw forbidden('the body is not JSON')
+    canonical = JSON.stringify(value)
+  } catch (error) {
+    // What is parsed without a stack may be too deep to be written with one.
+    throw forbidden(error instanceof RangeError ? 'the body is nested too deep' : 'the body is not JSON')
   }
-  if (JSON.stringify(value) !== text)
+  if (canonical !== text)
     throw forbidden(
       'the body is not canonical JSON: a key is there twice, or it is not as JSON.stringify writes it',
     )

@@ -231,6 +231,11 @@ describe('one text has one reading', () => {
     ['white space', JSON.stringify(template(), undefined, 1)],
     ['another number', text.replace('"PidsLimit":512', '"PidsLimit":5.12e2')],
     ['a byte order mark', `\uFEFF${text}`],
+    ['nested beyond any stack', `${'['.repeat(20_000)}1${']'.repeat(20_000)}`],
+    [
+      'nested beyond any stack, in a place of its own',
+      `${cut},"Odd":${'{"a":'.repeat(20_000)}1${'}'.repeat(20_001)}`,
+    ],
     ['nothing', ''],
     ['null', 'null'],
     ['a list', `[${text}]`],
