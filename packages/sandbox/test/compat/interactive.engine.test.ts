@@ -102,6 +102,35 @@ const SITTINGS: readonly Sitting[] = [
     },
   },
   {
+    title: 'bash: a job goes on in the background, and a shell within the shell',
+    command: ['env', 'PS1=ready> ', 'HISTFILE=', 'bash', '--norc', '--noprofile', '-i'],
+    async use(screen) {
+      await screen.sees('ready> ')
+      await screen.type('until test -e go; do sleep 0.05; done; echo be""came free\n')
+      await screen.type(CTRL.z)
+      await screen.sees('Stopped')
+      await screen.type('rm -f go; (until test -e go; do sleep 0.05; done; echo was wait""ing) &\n')
+      await screen.type('bg %1 2>/dev/null; jobs | wc -l; PS1="inner> " bash --norc --noprofile -i\n')
+      await screen.sees('inner> ')
+      await screen.type('touch go; exit\n')
+      await screen.sees('was waiting')
+      await screen.type('wait; echo all d""one; exit 0\n')
+      await screen.sees('all done')
+    },
+  },
+  {
+    title: 'sqlite3: a prompt, a statement over two lines and a table',
+    command: 'rm -f s.db; sqlite3 s.db',
+    async use(screen) {
+      await screen.sees('sqlite> ')
+      await screen.type('create table t(n);\ninsert into t\n')
+      await screen.sees('...>')
+      await screen.type('values (20), (22);\nselect sum(n) from t;\n')
+      await screen.sees('42')
+      await screen.type('.quit\n')
+    },
+  },
+  {
     title: 'read -s: a secret is not shown',
     command: 'read -rsp "Password: " secret; echo; test "$secret" = hidden-word && echo accepted',
     async use(screen) {

@@ -34,6 +34,123 @@ const WORK: readonly Work[] = [
       echo xy >f; git add f; git commit -qm merged; git show --stat HEAD^2`,
   },
   {
+    title: 'git: submodules, worktrees and shallow clones of file://, hooks, a bisection',
+    script: `
+      git init -q lib; (cd lib; for i in 1 2 3 4 5; do echo $i >n; git add n; git commit -qm $i; done)
+      git init -q app; cd app; git -c protocol.file.allow=always submodule --quiet add "file://$PWD/../lib" lib; git commit -qm lib
+      git worktree add -q -b side ../side; echo s >../side/s; git -C ../side add s; git -C ../side commit -qm s; git merge -q --no-edit side
+      git worktree remove ../side; git -c protocol.file.allow=always clone -q --recurse-submodules "file://$PWD" ../copy; test "$(cat ../copy/lib/n)" = 5
+      git clone -q --depth 1 "file://$PWD/../lib" ../shallow; test "$(git -C ../shallow rev-list --count HEAD)" = 1
+      printf '#!/bin/sh\\necho hooked >../hooked\\n' >.git/hooks/pre-commit; chmod +x .git/hooks/pre-commit; git commit -q --allow-empty -m h; grep -q hooked ../hooked
+      cd ../lib; git bisect start HEAD HEAD~4 >/dev/null; git bisect run sh -c 'test "$(cat n)" -lt 3' | grep 'is the first bad commit' >/dev/null`,
+  },
+  {
+    title: 'keys: an ssh-agent holds one and signs with it',
+    script: `
+      eval "$(ssh-agent -a "$PWD/agent")" >/dev/null; trap 'ssh-agent -k >/dev/null' EXIT
+      ssh-keygen -q -t ed25519 -N '' -f key; ssh-add -q key; rm key; ssh-add -l | grep -q ED25519
+      echo text >t; ssh-keygen -q -Y sign -f key.pub -n file t; ssh-keygen -q -Y check-novalidate -n file -s t.sig <t
+      git init -q; git -c gpg.format=ssh -c user.signingkey="$PWD/key.pub" commit -qS --allow-empty -m signed; git cat-file commit HEAD | grep -q 'SSH SIGNATURE'`,
+  },
+  {
+    title: 'what is not there and what is not allowed says so in plain words, and a script goes on',
+    script: `
+      for name in cargo go pnpm yarn tmux docker sudo systemctl; do
+        if said=$("$name" --version 2>&1); then exit 1; else code=$?; fi; test $code = 127; grep -q 'not found' <<<"$said"
+      done
+      refused() { if said=$("$@" 2>&1); then exit 1; fi; grep -qiE 'not permitted|denied|read-only|superuser' <<<"$said"; }
+      refused unshare -Ur true; refused unshare -n true; refused mount -t tmpfs none /mnt; refused chown 0 .; refused mknod x c 1 3
+      refused nice -n -5 sh -c 'nice | grep -qx -- -5 || { echo not permitted; exit 1; }'; refused touch /usr/bin/x; refused chroot . /bin/true
+      if curl -sS --max-time 3 http://10.0.0.1/ 2>said; then exit 1; fi; test -s said; if python3 -m pip download -q nothing 2>/dev/null; then exit 1; fi; echo on`,
+  },
+  {
+    title: 'python: asyncio with pipes and signals, a manager, queues and spawned workers',
+    script: `
+      cat >work.py <<'END'
+import asyncio, multiprocessing as mp, os, signal, sys
+def worker(jobs, done):
+    for n in iter(jobs.get, None): done.put((n, n * n, os.getpid()))
+async def main():
+    cat = await asyncio.create_subprocess_exec('cat', stdin=-1, stdout=-1)
+    out, _ = await cat.communicate(b'x' * 1_000_000); assert len(out) == 1_000_000
+    many = await asyncio.gather(*(asyncio.create_subprocess_shell(f'exit {n}') for n in range(20)))
+    assert [await p.wait() for p in many] == list(range(20))
+    slow = await asyncio.create_subprocess_exec('sleep', '100'); slow.terminate(); assert await slow.wait() == -signal.SIGTERM
+    try: await asyncio.wait_for(asyncio.sleep(100), 0.05); assert False
+    except asyncio.TimeoutError: pass
+    got = asyncio.Event(); asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, got.set)
+    os.kill(os.getpid(), signal.SIGUSR1); await got.wait()
+    server = await asyncio.start_server(lambda r, w: (w.write(b'hi'), w.close()), '127.0.0.1', 0)
+    reader, _ = await asyncio.open_connection(*server.sockets[0].getsockname()); assert await reader.read() == b'hi'; server.close()
+if __name__ == '__main__':
+    mp.set_start_method('spawn'); jobs, done = mp.Queue(), mp.Queue()
+    workers = [mp.Process(target=worker, args=(jobs, done)) for _ in range(2)]
+    for w in workers: w.start()
+    for n in range(30): jobs.put(n)
+    for _ in workers: jobs.put(None)
+    assert sorted(done.get()[:2] for _ in range(30)) == [(n, n * n) for n in range(30)]
+    for w in workers: w.join(); assert w.exitcode == 0
+    with mp.Manager() as manager: shared = manager.dict(a=1); shared['b'] = 2; assert dict(shared) == {'a': 1, 'b': 2}
+    asyncio.run(main())
+END
+      python3 work.py; python3 -m unittest -q <<<'' 2>&1 | grep -q Ran`,
+  },
+  {
+    title: 'time limits and helpers in the background: timeout, nohup, wait, traps, loops that sleep',
+    script: `
+      ended() { local code=0; "$@" || code=$?; echo $code; }
+      test "$(ended timeout 0.2 sleep 30)" = 124; test "$(ended timeout -s KILL 0.2 sleep 30)" = 137; test "$(ended timeout 20 false)" = 1
+      nohup sh -c 'sleep 0.2; echo from nohup' >nohup.out 2>&1 & wait $!; grep -qx 'from nohup' nohup.out
+      (sleep 0.1; exit 3) & (sleep 30) & code=0; wait -n || code=$?; test $code = 3; kill %2; wait %2 2>/dev/null || true
+      (trap 'echo cleaned >cleaned' EXIT; exit 0); grep -q cleaned cleaned; set -m; sleep 30 & kill -STOP $!; kill -CONT $!; kill $!; set +m
+      for i in 1 2 3; do date +%s%N >>ticks; sleep 0.1; done; test "$(sort -u ticks | wc -l)" = 3
+      setsid sh -c 'sleep 0.1; echo session >session'; until test -s session; do sleep 0.05; done; time -p true`,
+  },
+  {
+    title: 'files of every kind: sparse, many names, pipes, locks, watches, attributes, owners, dates',
+    script: `
+      truncate -s 300M sparse; echo end >>sparse; cp --sparse=always sparse copy; cmp sparse copy; test "$(du -k copy | cut -f1)" -lt 1000; rm sparse copy
+      mkdir tree; seq 100 >tree/a; ln tree/a tree/b; cp -al tree linked; test "$(stat -c %h tree/a)" = 4; ln -s tree/a way; test "$(readlink -f way)" = "$PWD/tree/a"
+      mkfifo pipe; (seq 1000 >pipe) & test "$(wc -l <pipe)" = 1000; wait; touch -d '1969-07-20 20:17 UTC' moon; test "$(date -u -r moon +%Y)" = 1969
+      install -m 750 -D way bin/tool; test "$(stat -c %a bin/tool)" = 750; umask 077; : >private; test "$(stat -c %a private)" = 600; mv -n private p; test -e p
+      (flock 9; sleep 0.2; echo one >>order) 9>lock & sleep 0.05; (flock 9; echo two >>order) 9>lock; wait; test "$(tr '\\n' ' ' <order)" = 'one two '
+      python3 - <<'END'
+import ctypes, fcntl, os, struct
+libc = ctypes.CDLL(None, use_errno=True); watch = libc.inotify_init1(0); assert libc.inotify_add_watch(watch, b'tree', 0x100 | 0x200 | 0x80) > 0
+open('tree/new', 'w').close(); os.rename('tree/new', 'tree/newer'); os.unlink('tree/newer')
+assert b'newer' in os.read(watch, 4096)
+with open('locked', 'w') as f: fcntl.lockf(f, fcntl.LOCK_EX, 10); os.posix_fadvise(f.fileno(), 0, 0, 0); f.write('x' * 100); f.flush(); os.fsync(f.fileno())
+os.setxattr('locked', 'user.note', b'kept'); assert os.getxattr('locked', 'user.note') == b'kept'
+END`,
+  },
+  {
+    title: 'large data: rg, jq, sort, awk, split and a hash over a hundred thousand lines',
+    script: `
+      seq 100000 | awk '{ printf "{\\"n\\":%d,\\"name\\":\\"row %d\\",\\"even\\":%s}\\n", $1, $1, $1 % 2 ? "false" : "true" }' >rows
+      test "$(jq -c 'select(.even and .n > 99990) | .n' rows | tr '\\n' ' ')" = '99992 99994 99996 99998 100000 '; test "$(jq -s 'map(.n) | add' rows)" = 5000050000
+      test "$(rg -c '"even":true' rows)" = 50000; test "$(rg --json 'row 99999"' rows | jq -r 'select(.type == "match") | .data.line_number')" = 99999
+      split -l 1000 -d -a 3 rows part-; test "$(ls part-* | wc -l)" = 100; test "$(cat part-* | sha256sum)" = "$(sha256sum <rows)"
+      sort -t: -k2,2nr -S 2M -T . -o sorted rows; head -n 1 sorted | grep -q '"n":100000'; cut -d, -f2 rows | sort -u --parallel=4 | wc -l | grep -qx 100000; find . -name 'part-*' -print0 | xargs -0 -P 8 gzip -k; zcat part-*.gz | cmp - rows`,
+  },
+  {
+    title: 'make: a parallel build of many files whose parts share their job slots',
+    script: `
+      for i in $(seq 60); do echo "int f$i(void) { return $i; }" >f$i.c; done
+      { for i in $(seq 60); do echo "int f$i(void);"; done; echo 'int main(void) { return ('; seq 60 | sed 's/.*/f&() +/'; echo '0) == 1830 ? 0 : 1; }'; } >main.c
+      mkdir sub; printf 'all: a b c\\n%%:\\n\\tsleep 0.05; touch $@\\n' >sub/Makefile
+      printf 'OBJECTS = $(patsubst %%.c,%%.o,$(wildcard *.c))\\nall: program parts\\nprogram: $(OBJECTS)\\n\\t$(CC) -o $@ $^\\nparts:\\n\\t+$(MAKE) -s -C sub\\n.PHONY: parts\\n' >Makefile
+      make -s -j8 2>complaints; test ! -s complaints; ./program; test -e sub/c; make -q program; if make -s -j4 nothing 2>/dev/null; then exit 1; fi`,
+  },
+  {
+    title: 'npm: workspaces and a lock file without a network',
+    script: `
+      mkdir -p packages/one packages/two; echo '{"private":true,"workspaces":["packages/*"]}' >package.json
+      echo '{"name":"one","version":"1.0.0","main":"m.js","scripts":{"test":"node -e 0"}}' >packages/one/package.json; echo 'module.exports = 1' >packages/one/m.js
+      echo '{"name":"two","version":"1.0.0","dependencies":{"one":"^1.0.0"},"scripts":{"test":"node -p \\"require(\\u0027one\\u0027)\\""}}' >packages/two/package.json
+      npm install --silent --offline; test -L node_modules/one; npm test --silent --workspaces | grep -qx 1; npm ci --silent --offline; npm ls --silent --all
+      code=0; npm install --silent --offline left-pad 2>said || code=$?; test $code != 0`,
+  },
+  {
     title: 'python: a virtual environment and a wheel from a local index',
     slow: true,
     script: `${SERVE}
