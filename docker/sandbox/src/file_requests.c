@@ -12,12 +12,22 @@
 
 #define READ_MAX (MAX_PAYLOAD - 64)
 
+/* Milliseconds since 1970 that the other side can count with: a file may have any date. */
+static uint64_t modified_ms(const struct stat *st)
+{
+    const int64_t latest_s = (1ll << 53) / 1000 - 1;
+    if (st->st_mtim.tv_sec < 0)
+        return 0;
+    int64_t s = st->st_mtim.tv_sec < latest_s ? st->st_mtim.tv_sec : latest_s;
+    return (uint64_t)s * 1000 + (uint64_t)st->st_mtim.tv_nsec / 1000000;
+}
+
 static void put_stat(struct buf *b, const struct stat *st)
 {
     buf8(b, S_ISREG(st->st_mode) ? 1 : S_ISDIR(st->st_mode) ? 2 : S_ISLNK(st->st_mode) ? 3 : 4);
     buf32(b, st->st_mode & 07777);
     buf64(b, (uint64_t)st->st_size);
-    buf64(b, (uint64_t)st->st_mtim.tv_sec * 1000 + (uint64_t)st->st_mtim.tv_nsec / 1000000);
+    buf64(b, modified_ms(st));
 }
 
 static int do_stat(const char *path, struct buf *out)

@@ -208,7 +208,7 @@ export interface FileStat {
   path: string
   kind: FileKind
   size: number
-  /** Epoch milliseconds. */
+  /** Epoch milliseconds; 0 for a date before 1970. */
   modifiedAt: number
   mode: number
 }

@@ -21,6 +21,18 @@ export function fileTests({ it, sandbox, fixture }: Suite): void {
     expect(await files.stat('')).toMatchObject({ path: '', kind: 'directory' })
   })
 
+  it('tells about files of any date', async () => {
+    const { files } = sandbox()
+    const dates = { early: '1901-12-14', before: '1969-12-31 23:59:59.5 UTC', late: '2446-05-10' }
+    for (const [name, date] of Object.entries(dates))
+      expect(await sh(sandbox(), ['touch', '-d', date, `dates-${name}`])).toMatchObject({ code: 0 })
+    expect(await files.stat('dates-early')).toMatchObject({ size: 0, modifiedAt: 0 })
+    expect(await files.stat('dates-before')).toMatchObject({ modifiedAt: 0 })
+    expect((await files.stat('dates-late')).modifiedAt).toBeGreaterThan(Date.parse('2038-01-01'))
+    const listed = (await files.list('')).map(({ path }) => path)
+    expect(listed).toEqual(expect.arrayContaining(['dates-before', 'dates-early', 'dates-late']))
+  })
+
   it('writes and reads files of any size', async () => {
     const { files } = sandbox()
     for (const size of [0, 1, 57_344, 57_345, 65_472, 65_473, 3_000_000]) {
