@@ -287,8 +287,8 @@ export function createSandboxes(options: SandboxesOptions): Sandboxes {
 }
 
 function checkUser(userId: string): void {
-  if (userId.length === 0 || userId.length > 256)
-    throw new SandboxError('invalid_arguments', 'A user id has 1 to 256 characters.')
+  if (userId.length === 0 || userId.length > 256 || !userId.isWellFormed())
+    throw new SandboxError('invalid_arguments', 'A user id has 1 to 256 well-formed characters.')
 }
 
 function closedError(): SandboxError {

@@ -70,3 +70,17 @@ test('a stream that drops while its user is being stopped does not start the san
   expect(await sandboxes.status('ada')).toMatchObject({ state: 'stopped', connected: false })
   await sandboxes.close()
 })
+
+test('who has no name of 1 to 256 characters that can be written down gets no sandbox, and nobody else’s', async () => {
+  const sandboxes = createSandboxes({
+    backend: local,
+    ledger: createFileLedger(join(directory, 'names.json')),
+    deploymentKey: randomBytes(32),
+    deploymentId: 'names',
+    image: 'none',
+  })
+  // In UTF-8, as it is signed and stored, half a pair is the same as any other half.
+  for (const userId of ['', 'x'.repeat(257), '\ud800', 'ann\udc00'])
+    await expect(sandboxes.acquire(userId)).rejects.toMatchObject({ code: 'invalid_arguments' })
+  await sandboxes.close()
+})
