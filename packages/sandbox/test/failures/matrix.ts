@@ -94,6 +94,15 @@ export const matrix: Row[] = [
     },
   },
   {
+    id: 'disk-hangs',
+    inject:
+      'the disk below one workspace hangs: whoever writes to it is held by the kernel, also when killed',
+    during: 'a command writing, a session to be kept, stop',
+    expected: 'the stop ends while the disk still hangs, nobody else waits, all is back with the disk',
+    tests: { [`${here}/hanging-disk.engine.test.ts`]: ['a stop has an end'] },
+    not: 'A disk that hangs for reading as well, and one below the engine’s data root: then the engine hangs too, as in the row of the one that is frozen.',
+  },
+  {
     id: 'clock-jump',
     inject: 'the wall clock jumps an hour on or back',
     during: 'timeouts running',
