@@ -10,6 +10,7 @@ import { shell } from '../../packages/sandbox/test/docker-fixture.ts'
 import { extent } from '../campaign.ts'
 import { all, closed, EPERM, prints, type Row, systemCalls } from './row.ts'
 import type { Stage } from './stage.ts'
+import { rows as streams } from './streams.ts'
 
 /** A struct siginfo with this code, for rt_sigqueueinfo. */
 const SIGINFO = String.raw`sub info { my ($signal, $code) = @_; pack("iiiiii", $signal, 0, $code, 0, 0, 0) . "\0" x 104 }`
@@ -42,6 +43,7 @@ const OTHER_PROCESS =
   '/proc/1/environ /proc/1/mem /proc/1/maps /proc/1/smaps /proc/1/pagemap /proc/1/stack /proc/1/syscall /proc/1/auxv /proc/1/io /proc/1/personality /proc/1/patch_state /proc/1/task/1/mem /proc/1/task/1/environ /proc/1/timers /proc/1/map_files /proc/1/root /proc/1/cwd /proc/1/fd /proc/1/fdinfo /proc/1/ns/mnt'
 
 export const rows: Row[] = [
+  ...streams,
   survives(
     'P01',
     'every signal by kill',

@@ -146,6 +146,29 @@ export const rows: Row[] = [
       ).toBe('1\n')
     },
   },
+  {
+    id: 'X-R10',
+    what: 'all room for pipes that a uid may have: other commands get the least there is, and work',
+    async run({ me, neighbour }) {
+      const hog = await begun(
+        me,
+        `exec python3 -c 'import fcntl, os, time
+keep = []
+try:
+  while len(keep) < 2000:
+    keep.append(os.pipe()); fcntl.fcntl(keep[-1][1], fcntl.F_SETPIPE_SZ, 1 << 20)
+except OSError: pass
+print(len(keep), flush=True); time.sleep(300)'`,
+      )
+      const work =
+        'head -c 3000000 /dev/zero | cat | wc -c; head -c 3000000 /dev/zero >&2; seq 1000 | tail -n 1'
+      const [mine, theirs] = [await me.shell(work), await neighbour.shell(work)]
+      hog.cancel()
+      expect(Number((await hog.ended).output)).toBeLessThan(2_000)
+      for (const { code, bytes } of [mine, theirs])
+        expect({ code, bytes }).toEqual({ code: 0, bytes: 3_000_000 + '3000000\n1000\n'.length })
+    },
+  },
   systemCalls('X-R5', 'no real-time class, no higher priority, no deadline; limits do not go up', {
     ...all('141,0,0,-20', 13),
     ...all('160,8,page 160,7,page', EPERM),

@@ -201,6 +201,44 @@ export const rows: Row[] = [
     },
   },
   {
+    id: 'X-F3',
+    what: 'dates that no calendar has do not hide the files beside them',
+    async run({ me }) {
+      await me.shell(
+        `mkdir dates; cd dates; touch plain; python3 -c 'import os
+for name, date in (("early", -(2 ** 31)), ("before", -1), ("late", 2 ** 62)):
+  open(name, "w").close(); os.utime(name, (date, date))'`,
+      )
+      const { status, forModel } = await me.call('list_directory', { path: 'dates' })
+      expect({ status, names: forModel.match(/early|before|late|plain/g)?.toSorted() }).toEqual({
+        status: 'completed',
+        names: ['before', 'early', 'late', 'plain'],
+      })
+      await me.shell('rm -r dates')
+    },
+  },
+  {
+    id: 'X-F4',
+    what: 'a file that another process holds a lease on is written and removed at once, and read after it',
+    async run({ me, sandbox }) {
+      const { files } = await sandbox()
+      await files.write('leased', Buffer.from('old'))
+      const holder = await begun(
+        me,
+        `exec python3 -c 'import fcntl, signal, time
+signal.signal(signal.SIGIO, signal.SIG_IGN)
+file = open("leased", "r+"); fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_WRLCK); print("held", flush=True); time.sleep(300)'`,
+      )
+      // The kernel would have an open wait for 45 seconds; nobody behind it in the line waits either.
+      await expect(files.read('leased')).rejects.toMatchObject({ code: 'limit_reached' })
+      await files.write('leased', Buffer.from('new'))
+      expect(Buffer.from(await files.read('leased')).toString()).toBe('new')
+      await files.remove('leased')
+      holder.cancel()
+      expect((await holder.ended).reason).toBe('cancelled')
+    },
+  },
+  {
     id: 'X-F2',
     what: 'a tree far deeper than a path may be long is listed, reset and removed',
     heavy: true,

@@ -116,6 +116,19 @@ export const rows: Row[] = [
       expect((await me.shell('ps -e -o args= | grep -c "[s]leep 9999"')).output.trim()).toBe('0')
     },
   })),
+  {
+    id: 'R23',
+    what: 'none is left of processes whose names look like lines of /proc, or that have a subreaper and a will of their own',
+    async run({ me }) {
+      const names = [') S 0 0 0', 'a) R 1 1 1 (', ')'.repeat(15), '\\n\\n) Z 1', 'sbxd) S 1 1']
+      await me.shell(
+        `perl -MPOSIX -e 'for my $n (${names.map((name) => `"${name}"`).join(', ')}) { if (!fork) { syscall(157, 15, my $x = $n); setpgrp; sleep 9999 } }'`,
+      )
+      const own = `perl -MPOSIX -e 'syscall(157, 36, 1, 0, 0, 0); for (1 .. 20) { if (!fork) { setsid(); if (!fork) { $SIG{TERM} = "IGNORE"; sleep 9999 } exit } } sleep 9999'`
+      expect((await me.shell(own, { timeoutMs: 1_000 })).reason).toBe('timeout')
+      expect((await me.shell('ps -e -o args= | grep -c "[s]leep 9999"')).output.trim()).toBe('0')
+    },
+  },
   ...[
     'mkfifo p; cat p',
     'read -r line < /dev/tty || sleep 300',
@@ -154,6 +167,34 @@ export const rows: Row[] = [
       }
       expect(Math.min(...durations)).toBeGreaterThanOrEqual(999)
       expect(Math.min(...durations)).toBeLessThan(1_500)
+    },
+  },
+  {
+    id: 'X-R11',
+    what: 'a reset again and again while commands begin and files are written: each ends with a word, and all works after',
+    async run({ me, sandbox, controller }) {
+      const box = await sandbox()
+      const state = { over: false }
+      const said = new Set<string>()
+      const note = (error: unknown): unknown =>
+        said.add(error instanceof SandboxError ? error.code : String(error))
+      const again = async (work: () => Promise<unknown>): Promise<void> => {
+        while (!state.over) await work().catch(note)
+      }
+      const going = [1, 2, 3, 4].map(() =>
+        again(async () => {
+          const id = randomBytes(16).toString('hex')
+          const running = await box.run({ id, command: 'sleep 0.05; echo on', autoAcknowledge: true })
+          for await (const { data } of running.output) expect(data.length).toBe(3)
+          expect(['exited', 'cancel', 'shim_killed']).toContain((await running.exit).cause)
+        }),
+      )
+      going.push(again(() => box.files.write('again', Buffer.alloc(100_000))))
+      for (let i = 0; i < 10; i += 1) await controller.reset('attacker').catch(note)
+      state.over = true
+      await Promise.all(going)
+      for (const word of said) expect(word).toMatch(/^(cancelled|limit_reached|pids_exhausted)$/)
+      expect((await me.shell('wc -c <again; rm again')).output).toBe('100000\n')
     },
   },
   {
