@@ -29,7 +29,8 @@ async function savedText(
   limitBytes: number,
 ): Promise<ToolOutcome> {
   const { callId } = call
-  const { text, truncated } = truncateToolOutput(outcome.forModel, { ...WITH_OWN_WORDS, callId })
+  const rest = ctx.outputsReadable ? { callId } : {}
+  const { text, truncated } = truncateToolOutput(outcome.forModel, { ...WITH_OWN_WORDS, ...rest })
   if (!truncated) return outcome
   const bytes = Buffer.from(outcome.forModel.toWellFormed())
   await ctx.saveOutput(0, bytes.subarray(0, limitBytes))

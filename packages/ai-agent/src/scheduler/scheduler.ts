@@ -161,6 +161,7 @@ function callContext(
     readOutput: (from, to) => ctx.readOutput(callId, from, to),
     refusal: () => ctx.refusal?.(callId),
     events: () => ctx.events(),
+    outputsReadable: ctx.tools.listTools().some(({ readsOutputs }) => readsOutputs === true),
     secret: (name) => scheduled.secrets.secret(name),
     readOutputOf: (earlier, from, to) => ctx.readOutput(earlier, from, to),
     log: ctx.log,

@@ -184,6 +184,8 @@ export interface CallContext {
   readOutput(from: number, to: number): Promise<Uint8Array>
   /** Every settled event of the session so far: for tools that look back. */
   events(): readonly SessionEvent[]
+  /** The model has a tool that reads them: then a result that is cut may say so. */
+  outputsReadable: boolean
   /** Stored output bytes `[from, to)` of any call of the session; shorter where fewer are stored. */
   readOutputOf(callId: string, from: number, to: number): Promise<Uint8Array>
   /**
@@ -223,6 +225,8 @@ export interface Tool<Input extends z.ZodObject = z.ZodObject> {
   concurrency?: number
   /** False for users who have nothing of it; absent: it is for everybody. Asked at each prompt's start. */
   offeredTo?: (userId: string) => boolean
+  /** It reads what earlier calls printed: what a result left out can be had where there is such a tool. */
+  readsOutputs?: true
   /** One line for the system prompt, where the tool is there. */
   hint?: string
   /** Only for a read-only tool: the same arguments give the same result for this long (default 300,000 ms). `version` changes when results do. */

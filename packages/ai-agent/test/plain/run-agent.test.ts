@@ -7,7 +7,9 @@ import { type LogStore, memoryLog } from '../../src/plain/log-store.ts'
 import { createOutputs, MAX_OUTPUT_BYTES } from '../../src/plain/outputs.ts'
 import { plainTool } from '../../src/plain/plain-tool.ts'
 import { Inbox, type RunOptions, type RunResult, runAgent } from '../../src/run-agent.ts'
+import { readToolOutput } from '../../src/tools/builtin/read-tool-output.ts'
 import { defineTool } from '../../src/tools/define-tool.ts'
+import type { Tool } from '../../src/tools/tool.ts'
 import { type ScriptedModel, scriptedModel } from '../scripted-model.ts'
 
 const nothing = { description: 'For tests.', parameters: { type: 'object', properties: {} } }
@@ -199,6 +201,17 @@ describe('what calls printed', () => {
     ])
     await finish({ model, tools: [prints, reads], log: memoryLog(), prompt: 'go' })
     expect(seen).toEqual(['the end'])
+  })
+
+  test('is named in a result that is cut, where the model has a tool that reads it', async () => {
+    const told = async (...more: Tool[]): Promise<unknown> => {
+      const model = scriptedModel([{ calls: [{ id: 'a', name: 'print', args: {} }] }, { text: 'Done.' }])
+      const prints = plainTool({ name: 'print', ...nothing, execute: () => 'x'.repeat(50_000) })
+      await finish({ model, tools: [prints, ...more], log: memoryLog(), prompt: 'go' })
+      return model.requests[1]?.messages.at(-1)?.content
+    }
+    expect(await told(readToolOutput)).toContain('read_tool_output (call_id "a"')
+    expect(await told()).toContain('To see the rest, ask for less at a time.')
   })
 
   test('is bounded: the oldest are forgotten first, and what was forgotten does not begin in the middle', async () => {

@@ -45,6 +45,7 @@ export const readToolOutput = defineTool({
   kind: 'read',
   input,
   readOnly: true,
+  readsOutputs: true,
   hint: 'Long results are cut. The notice says where all of it is, a file or a call for read_tool_output; read the part you need from there.',
   timeoutMs: 10_000,
   title: (args) => {
