@@ -40,7 +40,7 @@ export const LOOP_ROWS: Record<string, Record<string, readonly string[]>> = {
       'packages/ai-agent/test/agent-loop.test.ts :: a second prompt extends the first: every request begins with the bytes of the one before',
     ],
     'stop reasons': [
-      'packages/ai-agent/test/acp/conformance.test.ts :: stop reasons: end_turn, max_tokens, max_turn_requests, refusal; a broken model is end_turn with a sentence',
+      'packages/ai-agent/test/acp/conformance/prompts.test.ts :: stop reasons: end_turn, max_tokens, max_turn_requests, refusal; a broken model is end_turn with a sentence',
     ],
     'tools off': [
       'packages/ai-agent/test/tools-config/tool-offer.test.ts :: no `tools` member, no word about tools, and a call that the model makes up finds nothing',

@@ -52,7 +52,7 @@ test('no row was lost', () => {
     updates: 10,
     'calls, permission, ends': 4,
     transports: 4,
-    'what bites': 7,
+    'what bites': 8,
     'editors and foreign clients': 7,
   })
 })
