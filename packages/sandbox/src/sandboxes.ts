@@ -88,6 +88,11 @@ export interface Sandboxes {
   reset(userId: string): Promise<void>
   /** Stop this user's container; its files stay, and the next `acquire` starts it again. */
   stop(userId: string): Promise<void>
+  /**
+   * On the word of a person: remove this user's container, whatever runs in it, and with `purge` their files for good. What was
+   * kept the next `acquire` finds again. To be repeated when it was cut off.
+   */
+  remove(userId: string, files: 'keep' | 'purge'): Promise<void>
   /** Stop every container of this deployment, also those that this controller has no stream to. */
   stopAll(): Promise<void>
   /**
@@ -252,6 +257,11 @@ export function createSandboxes(options: SandboxesOptions): Sandboxes {
     async stop(userId) {
       checkUser(userId)
       await tenants.stop(userId)
+    },
+
+    async remove(userId, files) {
+      checkUser(userId)
+      await tenants.remove(userId, files)
     },
 
     async stopAll() {

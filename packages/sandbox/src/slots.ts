@@ -16,6 +16,19 @@ export interface SlotsOptions {
  * one, in the ledger before anything of it exists on the engine.
  */
 export async function slotFor(userId: string, options: SlotsOptions): Promise<LedgerSlot> {
+  return find(userId, options, (containers) => fresh(userId, containers, options))
+}
+
+/** The same without making one: undefined when there is none. What the engine alone knew is in the ledger afterwards. */
+export async function knownSlot(userId: string, options: SlotsOptions): Promise<LedgerSlot | undefined> {
+  return find(userId, options, () => Promise.resolve(undefined))
+}
+
+async function find<None extends LedgerSlot | undefined>(
+  userId: string,
+  options: SlotsOptions,
+  otherwise: (containers: BackendSandbox[]) => Promise<None>,
+): Promise<LedgerSlot | None> {
   const { backend, ledger } = options
   for (let attempt = 0; attempt < 5; attempt += 1) {
     const known = await ledger.find(userId)
@@ -25,8 +38,8 @@ export async function slotFor(userId: string, options: SlotsOptions): Promise<Le
     try {
       // An older ledger says that it is still warm; the engine knows better.
       if (theirs && (await isWarm(theirs.slot, ledger))) return await ledger.claim(theirs.slot, userId)
-      const slot = theirs ?? (await fresh(userId, containers, options))
-      await ledger.add(slot)
+      const slot = theirs ?? (await otherwise(containers))
+      if (slot !== undefined) await ledger.add(slot)
       return slot
     } catch (error) {
       // Another controller was first, with this user or this uid: look again.

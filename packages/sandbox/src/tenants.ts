@@ -13,7 +13,7 @@ import type { LedgerSlot } from './ledger.ts'
 import { ownerTag } from './names.ts'
 import type { Pool } from './pool.ts'
 import type { DiskBudget, SandboxStat } from './sandbox.ts'
-import { slotFor } from './slots.ts'
+import { knownSlot, slotFor } from './slots.ts'
 
 /** When a stream drops, the waits in milliseconds before each try to open a new one. */
 const RECONNECT_AFTER = [50, 250, 1_000, 4_000, 15_000]
@@ -55,6 +55,8 @@ export interface Tenants {
   reattach(slot: LedgerSlot, container: BackendSandbox, epoch: number, seenAt: number): Promise<void>
   /** Not if anything happened to it after `unchangedSince`. */
   stop(userId: string, unchangedSince?: number): Promise<void>
+  /** Its container goes, and with `files` its volume and its row in the ledger. Goes on where it was cut off. */
+  remove(userId: string, files: 'keep' | 'purge'): Promise<void>
   /** Stop it if nothing runs in it, nobody asked for it since, and nothing else is being done with it just now. */
   stopIdle(idler: Idler): Promise<boolean>
   idlers(): Idler[]
@@ -257,6 +259,21 @@ export function createTenants(context: TenantsContext): Tenants {
           if (container.state === 'running' || container.state === 'paused') await backend.stop(container.id)
         }
         changedAt.set(userId, performance.now())
+      }),
+
+    remove: (userId, files) =>
+      lock.run(userId, async () => {
+        await letGo(userId, new SandboxError('sandbox_lost', 'The sandbox was removed.'))
+        const slot = await knownSlot(userId, context)
+        if (!slot) return
+        const containers = await containersOf(slot.slot, context)
+        checkOwner(containers, slot, context)
+        for (const { id } of containers) await backend.remove(id)
+        changedAt.set(userId, performance.now())
+        if (files === 'keep') return
+        // The row last: while it is there, it is known whose what is left was.
+        await backend.removeVolume(slot.volume)
+        await ledger.release(slot.slot)
       }),
 
     stopIdle: async ({ userId, sandbox, usedAt }) => {

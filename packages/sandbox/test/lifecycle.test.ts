@@ -198,6 +198,57 @@ describe('a crash', () => {
   }
 })
 
+describe('somebody leaves', () => {
+  const gone = async (user: string): Promise<boolean> =>
+    (await fixture.ledger.find(user)) === undefined && (await slotsOnEngine(fixture, user)).length === 0
+
+  test('without their container, but not without their files unless that is said', async () => {
+    const { sandboxes } = await settled()
+    await visit(sandboxes, 'ann')
+    await visit(sandboxes, 'bob')
+    await sandboxes.remove('ann', 'keep')
+    expect(await sandboxes.status('ann')).toMatchObject({ state: 'absent', connected: false })
+    expect(await visit(sandboxes, 'ann')).toBe('known')
+    await sandboxes.remove('ann', 'purge')
+    expect(await gone('ann')).toBe(true)
+    expect(await fixture.problems(2)).toEqual([])
+    expect(await visit(sandboxes, 'ann')).toBe('new')
+    expect(await visit(sandboxes, 'bob')).toBe('known')
+    await sandboxes.remove('nobody', 'purge')
+  })
+
+  test('whom the engine alone knew: what is kept is theirs in the ledger', async () => {
+    const { sandboxes, hands } = fixture.start()
+    await visit(sandboxes, 'ann')
+    hands.crash()
+    await rm(fixture.ledgerFile, { force: true })
+    const { sandboxes: later } = fixture.start()
+    await later.remove('ann', 'keep')
+    expect(await slotsOnEngine(fixture, 'ann')).toEqual([])
+    expect(await visit(later, 'ann')).toBe('known')
+  })
+
+  test('and what is cut off at any step is ended by doing it again', async () => {
+    // remove, removeVolume, release
+    for (const count of [1, 2, 3]) {
+      for (const when of ['before', 'after'] as const) {
+        await fixture.dispose()
+        fixture = await fakeFixture()
+        const first = fixture.start()
+        await visit(first.sandboxes, 'ann')
+        await first.sandboxes.close()
+        const { sandboxes, hands } = fixture.start({}, (step) => (step.count === count ? when : undefined))
+        await expect(sandboxes.remove('ann', 'purge')).rejects.toThrow()
+        expect(hands.dead()).toBe(true)
+        const { sandboxes: later } = fixture.start()
+        await later.remove('ann', 'purge')
+        expect(await gone('ann'), `${when} ${count}`).toBe(true)
+        expect(await fixture.problems(0), `${when} ${count}`).toEqual([])
+      }
+    }
+  })
+})
+
 describe('whatever happens in whatever order', () => {
   type Act =
     | { do: 'visit'; user: string }
@@ -205,6 +256,7 @@ describe('whatever happens in whatever order', () => {
     | { do: 'restart' }
     | { do: 'crash'; inSteps: number; when: 'before' | 'after' }
     | { do: 'remove'; user: string }
+    | { do: 'leave'; user: string; files: 'keep' | 'purge' }
     | { do: 'lose the ledger' }
 
   const user = fc.constantFrom('ann', 'bob', 'cid')
@@ -221,6 +273,14 @@ describe('whatever happens in whatever order', () => {
       }),
     },
     { weight: 1, arbitrary: fc.record({ do: fc.constant('remove' as const), user }) },
+    {
+      weight: 1,
+      arbitrary: fc.record({
+        do: fc.constant('leave' as const),
+        user,
+        files: fc.constantFrom('keep' as const, 'purge' as const),
+      }),
+    },
     { weight: 1, arbitrary: fc.record({ do: fc.constant('lose the ledger' as const) }) },
   )
 
@@ -252,6 +312,12 @@ describe('whatever happens in whatever order', () => {
       now = next()
       await now.sandboxes.maintain()
     }
+    /** To be repeated when it is cut off. */
+    let leaving: Extract<Act, { do: 'leave' }> | undefined
+    const left = ({ user, files }: Extract<Act, { do: 'leave' }>): void => {
+      leaving = undefined
+      if (files === 'purge') known.delete(user)
+    }
     for (const one of acts) {
       try {
         if (one.do === 'visit') {
@@ -269,6 +335,11 @@ describe('whatever happens in whatever order', () => {
           const { id } = await now.sandboxes.status(one.user)
           if (id !== undefined) await own.engine.backend.remove(id)
         }
+        if (one.do === 'leave') {
+          leaving = one
+          await now.sandboxes.remove(one.user, one.files)
+          left(one)
+        }
         if (one.do === 'lose the ledger') {
           now.hands.crash()
           for (const user of known) if ((await slotsOnEngine(own, user)).length === 0) known.delete(user)
@@ -278,6 +349,9 @@ describe('whatever happens in whatever order', () => {
       } catch (error) {
         if (!now.hands.dead()) throw error
         await renew()
+        if (leaving === undefined) continue
+        await now.sandboxes.remove(leaving.user, leaving.files)
+        left(leaving)
       }
     }
     if (!now.hands.dead()) await now.sandboxes.close()
@@ -289,7 +363,7 @@ describe('whatever happens in whatever order', () => {
       await last.sandboxes.poolFilled()
       await last.sandboxes.close()
     }
-    const left = await own.problems(2)
-    expect(left.filter((text) => !text.endsWith('nobody’s'))).toEqual([])
+    const found = await own.problems(2)
+    expect(found.filter((text) => !text.endsWith('nobody’s'))).toEqual([])
   }
 })
