@@ -1,7 +1,10 @@
 /** One running agent, put together: store, sandboxes, model, tools, sessions. Owns what it opens and closes it. */
 import { join } from 'node:path'
 import type { AgentConnection, Stream } from '@agentclientprotocol/sdk'
+import { SandboxError } from '@sandlot/sandbox/errors'
+import type { Sandbox } from '@sandlot/sandbox/sandbox'
 import type { AgentStatus, AgentUser } from '@sandlot/shared/acp-meta'
+import type { RemovedData } from '@sandlot/shared/api'
 import { ConfigError } from '@sandlot/shared/config'
 import { messageOf } from '@sandlot/shared/errors'
 import type { Mode } from '@sandlot/shared/mode'
@@ -24,6 +27,7 @@ import { type Model, takesImages } from './model/model.ts'
 import type { ModelSettings } from './model/settings.ts'
 import { createOpenAIModel } from './model/openai.ts'
 import { People } from './people/people.ts'
+import { Removals } from './people/removal.ts'
 import { createPolicies } from './policies/index.ts'
 import { createToolMetrics } from './policies/tool-metrics.ts'
 import { SYSTEM_PROMPT } from './prompt.ts'
@@ -92,6 +96,7 @@ export async function openAgent(
   })
   const store = withCachedRules(database)
   const people = await People.open(store.people, log)
+  const removals = new Removals(await store.people.removed())
   const { teams } = config.file
   const inTwoTeams = [...people.all].flatMap(([id, email]) => twoTeamsProblem(teams, id, email) ?? [])
   if (inTwoTeams.length > 0) {
@@ -123,6 +128,10 @@ export async function openAgent(
   if (sealing.length > 1) log.warn({}, 'a change of keys was cut off; ./sandlot keys rotate ends it')
   const vault = createVault(sealing)
   const secrets = new UserSecrets({ rows: store.secrets, vault, hide, now: Date.now })
+  const acquire = (userId: string, signal: AbortSignal): Promise<Sandbox> =>
+    removals.has(userId)
+      ? Promise.reject(new SandboxError('cancelled', 'The account of this user was removed.'))
+      : sandboxes.acquire(userId, signal)
   const mcp = openMcp({
     specs: anyTools ? config.mcpServers : [],
     builtin: anyTools
@@ -136,7 +145,7 @@ export async function openAgent(
     secrets,
     redirectUrl: `${config.publicUrl}${MCP_SIGN_IN_PATH}`,
     documentUrl: documentUrlOf(config.publicUrl),
-    sandbox: (userId, signal) => sandboxes.acquire(userId, signal),
+    sandbox: acquire,
     broughtFetch: (userId) =>
       guardedFetch(async (host, port) => hostRefusal(await rules.of(userId), host, port)),
     log,
@@ -171,9 +180,10 @@ export async function openAgent(
         awake: (id) => sandboxes.connected(id),
       }),
     runCalls: (calls, context) => scheduler.run(calls, context),
-    sandbox: (userId, signal) => sandboxes.acquire(userId, signal),
+    sandbox: acquire,
     lookAtJobs: lookAtJobs(sandboxes),
     endJobs: endJobs(sandboxes),
+    isRemoved: (userId) => removals.has(userId),
     choices,
     fallbacks,
     maxTurns: config.limits.everybody.maxTurns,
@@ -206,13 +216,24 @@ export async function openAgent(
     instructions: store.instructions,
     configuredInstructions: config.instructions,
     saw: (user: AgentUser) => {
-      if (!people.saw(user)) return
+      if (removals.has(user.id) || !people.saw(user)) return
       const problem = twoTeamsProblem(teams, user.id, people.emailOf(user.id))
       if (problem !== undefined)
         log.warn(
           { userId: user.id },
           `${problem}. Until then the team of the id wins; the next start refuses it.`,
         )
+    },
+    removePerson: async (userId: string, data: RemovedData) => {
+      await removals.remove(userId, data, {
+        rows: store.people,
+        endSessions: (id, what) => manager.endAllOf(id, what),
+        endServers: (id, what) => mcp.leaveUser(id, what),
+        removeSandbox: (id, what) => sandboxes.remove(id, what),
+        now: Date.now,
+      })
+      people.forget(userId)
+      log.info({ userId, data }, 'a person was removed')
     },
     modeCeilingOf: (userId: string, said: Mode | undefined) =>
       lowerMode(personal.of(userId).modeCeiling, said),

@@ -1,4 +1,5 @@
 /** All sessions by id: whose they are, which are loaded, which prompts a start takes up again. */
+import type { RemovedData } from '@sandlot/shared/api'
 import { SandlotError, messageOf } from '@sandlot/shared/errors'
 import { makeSandlotEvent } from '@sandlot/shared/events'
 import type { Mode } from '@sandlot/shared/mode'
@@ -62,6 +63,7 @@ export class SessionManager {
   /** Throws `conflict` when the id exists, whoever has it, and `bad_request` for a model that there is not. */
   async create({ userId, cwd, mode, sessionId, ...chosen }: NewSession): Promise<Session> {
     const { store, now, model } = this.#parts
+    if (this.#isRemoved(userId)) throw new SandlotError('forbidden', 'This account was removed.')
     const choice = choose({ model: model.name }, chosen, this.#parts)
     const at = now()
     const isDefault = choice.model === model.name && choice.thoughtLevel === undefined
@@ -94,7 +96,7 @@ export class SessionManager {
 
   /** This user's session. Throws `not_found`, also for another user's. */
   async get(userId: string, sessionId: string): Promise<Session> {
-    const session = await this.#find(sessionId)
+    const session = this.#isRemoved(userId) ? undefined : await this.#find(sessionId)
     if (session === undefined || session.userId !== userId) {
       throw new SandlotError('not_found', 'There is no such session.')
     }
@@ -168,10 +170,27 @@ export class SessionManager {
     this.#tell({ userId, summary: { ...line, deleted: true } })
   }
 
+  /**
+   * Of somebody who is removed: stop what runs, and with `purge` delete every session. What runs in the background ends with their
+   * sandbox.
+   */
+  async endAllOf(userId: string, data: RemovedData): Promise<void> {
+    const { store } = this.#parts
+    const running = (await store.unfinished()).filter((row) => row.userId === userId)
+    for (const { id } of running) await (await this.#findReadable(id))?.stopAll()
+    if (data === 'keep') return
+    for (;;) {
+      const some = await store.listSessions(userId, { limit: PAGE_SIZE })
+      if (some.length === 0) return
+      for (const { id } of some) await this.delete(userId, id)
+    }
+  }
+
   /** Only its log knows its background commands. Where they cannot be ended they end at their greatest age, so it goes all the same. */
   async #endJobs({ id: sessionId, userId, log }: Session): Promise<void> {
     const jobs = openJobsOf(log)
-    if (jobs.length === 0) return
+    // Of somebody who was removed the sandbox goes, and must not be started for this.
+    if (jobs.length === 0 || this.#isRemoved(userId)) return
     try {
       await this.#parts.endJobs?.(userId, jobs)
     } catch (error) {
@@ -207,6 +226,8 @@ export class SessionManager {
   async resumeUnfinished(): Promise<number> {
     let resumed = 0
     for (const row of await this.#parts.store.unfinished()) {
+      // Whoever removes them stops it, when they go on with that.
+      if (this.#isRemoved(row.userId)) continue
       try {
         await this.#load(row)
         resumed++
@@ -231,6 +252,10 @@ export class SessionManager {
     this.#sessions.clear()
     for (const listener of this.#listeners) listener.end()
     this.#listeners.clear()
+  }
+
+  #isRemoved(userId: string): boolean {
+    return this.#parts.isRemoved?.(userId) === true
   }
 
   async #loaded(): Promise<Session[]> {

@@ -43,6 +43,8 @@ export interface SessionParts {
   rules: RuleBook
   /** What people have entrusted to the agent. Absent: nobody can. */
   secrets?: Pick<UserSecrets, 'get' | 'set'>
+  /** Whether this user was removed: nothing of theirs begins or is taken up. Absent: nobody was. */
+  isRemoved?: (userId: string) => boolean
   /** Where prompts are counted. */
   metrics?: AgentMetrics
   maxTurns: number

@@ -4,6 +4,7 @@
  * stream as it is.
  */
 import { z } from 'zod'
+import { removedData } from './api.ts'
 import { ERROR_CODES } from './errors.ts'
 import { mode } from './mode.ts'
 import { sessionSummary } from './frames.ts'
@@ -75,6 +76,8 @@ export const EXT = {
   mcpSignIn: '_sandlot/mcp_sign_in',
   /** What a person wants the agent to keep to (`instructions.ts`): `{user, text?}` → `{text}`. */
   instructions: '_sandlot/instructions',
+  /** Everything of a person ends; with `purge` their chats and files go: `{userId, data}` → `{}`. Idempotent. */
+  removePerson: '_sandlot/remove_person',
   /** One prompt as a record: `{sessionId, promptId, user}` → a JSON document; `not_found` when there is none. */
   exportPrompt: '_sandlot/export_prompt',
   /** `{}` → what was counted since the agent started (`agent-metrics.ts`). */
@@ -90,6 +93,8 @@ export const EXT = {
 /** `answer`: the query of the address that they were sent back to. */
 export const mcpSignInParams = z.object({ user: agentUser, answer: z.string().max(8_192) })
 export const mcpSignInResult = z.union([z.object({ server: z.string() }), z.object({ problem: z.string() })])
+
+export const removePersonParams = z.object({ userId: z.string().min(1).max(128), data: removedData })
 
 export const approveParams = z.object({
   user: agentUser,

@@ -123,6 +123,27 @@ export const account = z.object({
 })
 export type Account = z.infer<typeof account>
 
+/** What becomes of a removed person's files and chats. */
+export const removedData = z.enum(['keep', 'purge'])
+export type RemovedData = z.infer<typeof removedData>
+
+/** `DELETE /api/users/:id?data=keep|purge` (administrators) → 202. */
+export const removal = z.object({
+  id: z.string(),
+  name: z.string(),
+  email: z.string(),
+  data: removedData,
+  /** Epoch milliseconds. */
+  removedAt: z.number(),
+  /** False: the account has ended, and the rest is under way. */
+  done: z.boolean(),
+})
+export type Removal = z.infer<typeof removal>
+
+/** `GET /api/users` (administrators). `removed`: newest first, without those of whom nothing is left. */
+export const userList = z.object({ users: z.array(account), removed: z.array(removal) })
+export type UserList = z.infer<typeof userList>
+
 /** `POST /api/keys` → 201 with a `NewApiKey`. */
 export const newKeyRequest = z.strictObject({ name })
 export const apiKey = z.object({

@@ -5,6 +5,7 @@ import { addExtensionRequests } from './extension-requests.ts'
 import { addHandshake } from './handshake.ts'
 import { addInstructionsRequests } from './instructions-requests.ts'
 import { addPromptRequests } from './prompt-request.ts'
+import { addRemovalRequests } from './removal-requests.ts'
 import { addRulesRequests } from './rules-requests.ts'
 import { addMcpRequests } from './mcp-requests.ts'
 import { addSecretsRequests } from './secrets-requests.ts'
@@ -28,5 +29,6 @@ export function serveAcp(stream: Stream, parts: AcpParts): AgentConnection {
   addSecretsRequests(app, serving)
   addMcpRequests(app, serving)
   addInstructionsRequests(app, serving)
+  addRemovalRequests(app, serving)
   return app.connect({ readable: oneATurn(stream.readable), writable: stream.writable })
 }

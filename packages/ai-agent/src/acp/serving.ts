@@ -1,6 +1,7 @@
 /** What the handlers of one client's requests work with. */
 import type { AgentStatus, AgentUser } from '@sandlot/shared/acp-meta'
 import type { AgentMetricsReport } from '@sandlot/shared/agent-metrics'
+import type { RemovedData } from '@sandlot/shared/api'
 import { messageOf } from '@sandlot/shared/errors'
 import type { Mode } from '@sandlot/shared/mode'
 import type { InstructionRows } from '@sandlot/storage/sessions/instructions'
@@ -31,6 +32,8 @@ export interface AcpParts {
   modeCeilingOf?: (userId: string, said: Mode | undefined) => Mode | undefined
   /** A person is back from where an MCP server let them sign in. Absent: there are no such servers. */
   finishSignIn?: (userId: string, answer: URLSearchParams) => Promise<SignedIn>
+  /** Everything of this person ends (`people/removal.ts`). Absent: nobody is removed here. */
+  removePerson?: (userId: string, data: RemovedData) => Promise<void>
   /** The MCP servers of clients. Absent: nobody has tools here, so there is no use for any. */
   clientServers?: ClientServers
   /** What requests had beside their messages, as JSON, by its digest. Absent: nobody knows. */

@@ -103,6 +103,13 @@ export class McpServers {
     }))
   }
 
+  /** End those that work for this user alone. Never rejects. */
+  async leave(userId: string): Promise<void> {
+    const theirs = this.#ofUsers.get(userId) ?? []
+    this.#ofUsers.delete(userId)
+    await Promise.all(theirs.map((server) => server.close()))
+  }
+
   /** End all of them. Never rejects. */
   async close(): Promise<void> {
     const all = [...this.#shared, ...[...this.#ofUsers.values()].flat()]

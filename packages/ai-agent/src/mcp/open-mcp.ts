@@ -1,4 +1,7 @@
 /** The servers of a deployment, put together from their parts; owned and closed by the agent. */
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { RemovedData } from '@sandlot/shared/api'
 import type { FetchLike } from '@modelcontextprotocol/client'
 import type { Sandbox } from '@sandlot/sandbox/sandbox'
 import type { ToolRegistry } from '../tools/registry.ts'
@@ -6,7 +9,7 @@ import type { Tool, ToolLog } from '../tools/tool.ts'
 import { McpServers, type ServerStanding, type ServerState } from './mcp-servers.ts'
 import type { SecretStore } from './oauth-access.ts'
 import { type SignedIn, SignIns } from './oauth-sign-ins.ts'
-import { makeServer } from './open-server.ts'
+import { homesOf, makeServer } from './open-server.ts'
 import { createProcessGuard } from './process-guard.ts'
 import type { McpServer } from './server.ts'
 import type { HttpSpec, ServerSpec } from './server-spec.ts'
@@ -52,6 +55,8 @@ export interface Mcp {
   ): Brought[]
   /** The session is closed or deleted: end what it brought. Never rejects. */
   leaveSession(sessionId: string): Promise<void>
+  /** This user was removed: their servers end, and with `purge` what those keep at home goes. */
+  leaveUser(userId: string, data: RemovedData): Promise<void>
   /** A user is back from an authorization server. Never rejects. */
   finishSignIn(userId: string, answer: URLSearchParams): Promise<SignedIn>
   /** End every server. Never rejects. */
@@ -100,6 +105,11 @@ export function openMcp(options: OpenMcpOptions): Mcp {
         ),
     bring: (...brought) => sessions.bring(...brought),
     leaveSession: (sessionId) => sessions.leave(sessionId),
+    async leaveUser(userId, data) {
+      await servers.leave(userId)
+      const homes = data === 'purge' ? homesOf(specs, userId) : []
+      for (const home of homes) await rm(join(folder, ...home), { recursive: true, force: true })
+    },
     finishSignIn: (userId, answer) => signIns.finish(userId, answer),
     async close() {
       await Promise.all([servers.close(), sessions.close()])

@@ -159,3 +159,10 @@ function homeOf({ name, place }: StdioSpec, userId: string | undefined): string[
   const plain = /^[A-Za-z0-9_-]{1,64}$/.test(userId)
   return [name, 'users', plain ? userId : createHash('sha256').update(userId).digest('hex')]
 }
+
+/** The folders that servers keep for this user alone, below the folder of all homes. */
+export function homesOf(specs: readonly ServerSpec[], userId: string): string[][] {
+  return specs.flatMap((spec) =>
+    spec.perUser && 'args' in spec && spec.place === spec.name ? [homeOf(spec, userId)] : [],
+  )
+}

@@ -45,6 +45,11 @@ export class People {
     return true
   }
 
+  /** Nobody is named by their address any more. */
+  forget(userId: string): void {
+    this.#known.delete(userId)
+  }
+
   /** Resolves when everything that was said is kept, or cannot be. Never rejects. */
   settled(): Promise<void> {
     return this.#kept

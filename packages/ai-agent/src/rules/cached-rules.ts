@@ -8,7 +8,7 @@ import type { SessionStore } from '@sandlot/storage/sessions/store'
 /** People whose rules are kept. With more the oldest are read again. */
 const MOST_PEOPLE = 1_000
 
-type Cached = Pick<SessionStore, 'append' | 'deleteSession' | 'rules'>
+type Cached = Pick<SessionStore, 'append' | 'deleteSession' | 'rules' | 'people'>
 
 /** The same store. Once a change of it has resolved, or failed, whoever asks for rules reads them anew. */
 export function withCachedRules<Store extends Cached>(store: Store): Store {
@@ -30,6 +30,10 @@ export function withCachedRules<Store extends Cached>(store: Store): Store {
       return changes ? forgetAfter(appended) : appended
     },
     deleteSession: (id) => forgetAfter(store.deleteSession(id)),
+    people: {
+      ...store.people,
+      remove: (userId, at) => forgetAfter(store.people.remove(userId, at)),
+    },
     rules: {
       ...store.rules,
       list(userId) {

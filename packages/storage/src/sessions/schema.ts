@@ -8,7 +8,7 @@ import type { Migrations } from '../database.ts'
 import { type InstructionsTable, addInstructions } from './instructions.ts'
 import { type RulesTable, addRuleEnds, addRules } from './rules.ts'
 import { type SecretsTable, addSecrets } from './secrets.ts'
-import { type PeopleTable, addPeople } from './people.ts'
+import { type PeopleTable, type RemovedPeopleTable, addPeople, addRemovedPeople } from './people.ts'
 import { addUsageCost } from './usage.ts'
 
 interface SessionsTable {
@@ -136,6 +136,7 @@ export interface SessionsSchema {
   secrets: SecretsTable
   instructions: InstructionsTable
   people: PeopleTable
+  removed_people: RemovedPeopleTable
 }
 
 export const sessionsMigrations: Migrations = {
@@ -148,6 +149,7 @@ export const sessionsMigrations: Migrations = {
   '007_instructions': { up: addInstructions },
   '008_rule_ends': { up: addRuleEnds },
   '009_people': { up: addPeople },
+  '010_removed_people': { up: addRemovedPeople },
 }
 
 async function createTables(db: Kysely<unknown>): Promise<void> {

@@ -48,6 +48,29 @@ export function testSessionStore(name: string, open: () => Promise<OpenedStore>)
       await opened.remove()
     })
 
+    test('who is removed is known as that, and leaves nothing but sessions and what was spent', async () => {
+      const rule = { id: 'r', effect: 'allow', match: { shell: 'ls *' }, createdAt: AT } as const
+      const secret = { name: 'TOKEN', keyId: 'k', sealed: bytes('x'), updatedAt: AT }
+      for (const user of ['ann', 'bob']) {
+        await store.people.put(user, `${user}@example.org`)
+        await store.rules.add(user, { ...rule, id: `r-${user}` })
+        await store.secrets.put(user, secret)
+        await store.instructions.put(user, 'Be brief.', AT)
+      }
+      await store.people.remove('ann', AT)
+      await store.people.remove('ann', AT + 1)
+      const left = async (user: string) => [
+        (await store.people.all()).get(user),
+        (await store.rules.list(user)).length,
+        (await store.secrets.names(user)).length,
+        await store.instructions.get(user),
+      ]
+      expect(await left('ann')).toEqual([undefined, 0, 0, ''])
+      expect(await left('bob')).toEqual(['bob@example.org', 1, 1, 'Be brief.'])
+      expect(await store.people.removed()).toEqual(new Set(['ann']))
+      expect(await store.getSession('s')).toMatchObject({ userId: 'ann' })
+    })
+
     describe('sessions', () => {
       test('a new session has no events and nothing that runs', async () => {
         expect(await store.getSession('s')).toEqual({

@@ -1,0 +1,21 @@
+/** `_sandlot/remove_person`: only our own service knows who may ask for it. */
+import type { AgentApp } from '@agentclientprotocol/sdk'
+import { EXT, removePersonParams } from '@sandlot/shared/acp-meta'
+import { SandlotError } from '@sandlot/shared/errors'
+import { parseParams } from './errors.ts'
+import type { Serving } from './serving.ts'
+
+export function addRemovalRequests(app: AgentApp, serving: Serving): void {
+  const { parts, handled } = serving
+  app.onRequest(
+    EXT.removePerson,
+    (params: unknown): unknown => params,
+    handled(async ({ params }: { params: unknown }) => {
+      const { userId, data } = parseParams(removePersonParams, params, EXT.removePerson)
+      if (!serving.connection.ours || parts.removePerson === undefined)
+        throw new SandlotError('not_implemented', 'People are not removed from here.')
+      await parts.removePerson(userId, data)
+      return {}
+    }),
+  )
+}

@@ -1,0 +1,136 @@
+/** Somebody is removed: with a real store, a real sandbox and prompts that run. */
+import { EXT } from '@sandlot/shared/acp-meta'
+import type { RemovedData } from '@sandlot/shared/api'
+import { expect, test } from 'vitest'
+import { Removals, type RemovalParts } from '../../src/people/removal.ts'
+import { ADA, by, connect, newSession as asked, text } from '../acp/test-client.ts'
+import { AgentBench, type Core, type Held, heldTool } from '../agent-fixture.ts'
+import { textAnswer, toolCalls } from '../fake-provider.ts'
+import { openLocalSandboxes } from '../tools/local-sandboxes.ts'
+import { methods } from '@agentclientprotocol/sdk'
+
+const ID = ADA.id
+const held = (key: string) => toolCalls([{ id: `c_${key}`, name: 'held', args: { key } }])
+
+async function openCore(bench: AgentBench, tool: Held): Promise<{ core: Core; removals: Removals }> {
+  let removals = new Removals(new Set())
+  const core = await bench.core({
+    tools: [tool.tool],
+    parts: { isRemoved: (userId) => removals.has(userId) },
+  })
+  removals = new Removals(await core.store.people.removed())
+  return { core, removals }
+}
+
+const partsFor = (core: Core, steps: string[] = [], failsAt?: string): RemovalParts => {
+  const step = async (name: string, work: () => Promise<void>): Promise<void> => {
+    steps.push(name)
+    if (name === failsAt) throw new Error(`cut off at ${name}`)
+    await work()
+  }
+  return {
+    rows: { remove: (id, at) => step('rows', () => core.store.people.remove(id, at)) },
+    endSessions: (id, data) => step('sessions', () => core.manager.endAllOf(id, data)),
+    endServers: () => step('servers', () => Promise.resolve()),
+    removeSandbox: () => step('sandbox', () => Promise.resolve()),
+    now: () => 1,
+  }
+}
+
+test('what runs is stopped, and nothing of theirs begins any more; others go on', async () => {
+  await using bench = await AgentBench.start([held('a'), textAnswer('not seen'), textAnswer('hello bob')])
+  const tool = heldTool('held', false)
+  const { core, removals } = await openCore(bench, tool)
+  const session = await core.manager.create({ userId: ID, cwd: '/workspace', mode: 'yolo' })
+  const { done } = await session.prompt('go')
+  await tool.whenBegun(1)
+  await removals.remove(ID, 'keep', partsFor(core))
+  expect(await done).toMatchObject({ reason: 'cancelled' })
+  expect(await core.store.unfinished()).toEqual([])
+  // Kept, for whoever runs this Sandlot.
+  expect((await core.store.getSession(session.id))?.userId).toBe(ID)
+  await expect(core.manager.get(ID, session.id)).rejects.toMatchObject({ code: 'not_found' })
+  await expect(core.manager.prompt(ID, session.id, 'more', {})).rejects.toMatchObject({ code: 'not_found' })
+  const another = core.manager.create({ userId: ID, cwd: '/workspace', mode: 'yolo' })
+  await expect(another).rejects.toMatchObject({ code: 'forbidden' })
+  await expect(
+    core.manager.create({ userId: 'u_bob', cwd: '/workspace', mode: 'yolo' }),
+  ).resolves.toBeDefined()
+})
+
+test('with purge every session goes, however many there are', async () => {
+  await using bench = await AgentBench.start([held('a')])
+  const tool = heldTool('held', false)
+  const { core, removals } = await openCore(bench, tool)
+  for (let n = 0; n < 230; n += 1)
+    await core.store.createSession({ id: `s${n}`, userId: ID, cwd: '/workspace', mode: 'yolo', at: 5 })
+  await core.store.createSession({ id: 'bobs', userId: 'u_bob', cwd: '/workspace', mode: 'yolo', at: 5 })
+  await (await core.manager.get(ID, 's7')).prompt('go')
+  await tool.whenBegun(1)
+  await removals.remove(ID, 'purge', partsFor(core))
+  expect(await core.store.listSessions(ID)).toEqual([])
+  expect(await core.store.listSessions('u_bob')).toHaveLength(1)
+})
+
+test('cut off anywhere it is ended by doing it again, and a start in between takes up nothing of theirs', async () => {
+  const order = ['rows', 'sessions', 'servers', 'sandbox', 'sessions', 'rows']
+  for (const failsAt of ['rows', 'sessions', 'servers', 'sandbox']) {
+    for (const data of ['keep', 'purge'] satisfies RemovedData[]) {
+      await using bench = await AgentBench.start([held('a'), held('b')])
+      const first = heldTool('held', false)
+      const before = await openCore(bench, first)
+      const { id } = await before.core.manager.create({ userId: ID, cwd: '/workspace', mode: 'yolo' })
+      await before.core.manager.prompt(ID, id, 'go', {})
+      await first.whenBegun(1)
+      const cut = before.removals.remove(ID, data, partsFor(before.core, [], failsAt))
+      await expect(cut).rejects.toThrow('cut off')
+      await before.core.leave()
+
+      const { core, removals } = await openCore(bench, heldTool('held', false))
+      const resumed = await core.manager.resumeUnfinished()
+      // Only what was never stored as removed, or what had not been stopped, is unfinished; of the latter nothing is taken up.
+      expect(resumed, failsAt).toBe(failsAt === 'rows' ? 1 : 0)
+      const steps: string[] = []
+      await removals.remove(ID, data, partsFor(core, steps))
+      expect(steps).toEqual(order)
+      expect(await core.store.unfinished()).toEqual([])
+      expect(await core.store.listSessions(ID)).toHaveLength(data === 'purge' ? 0 : 1)
+    }
+  }
+})
+
+test('only our own service may say so', async () => {
+  await using bench = await AgentBench.start()
+  const { core, removals } = await openCore(bench, heldTool('held', false))
+  const parts = {
+    removePerson: (userId: string, data: RemovedData) => removals.remove(userId, data, partsFor(core)),
+  }
+  await using editor = await connect(core, { parts, capabilities: {} })
+  const ask = { userId: ID, data: 'purge' }
+  await expect(editor.request(EXT.removePerson, ask)).rejects.toMatchObject({
+    data: { code: 'not_implemented' },
+  })
+  await using service = await connect(core, { parts })
+  const sessionId = await asked(service)
+  expect(await service.request(EXT.removePerson, ask)).toEqual({})
+  await expect(
+    service.request(methods.agent.session.prompt, { sessionId, prompt: text('hi'), ...by(ADA) }),
+  ).rejects.toMatchObject({ data: { code: 'not_found' } })
+})
+
+test('their sandbox is gone for good, and their files where that is said', async () => {
+  await using bench = await AgentBench.start()
+  const local = await openLocalSandboxes()
+  try {
+    const { core, removals } = await openCore(bench, heldTool('held', false))
+    const { sandboxes } = local
+    const parts = { ...partsFor(core), removeSandbox: sandboxes.remove.bind(sandboxes) }
+    await (await sandboxes.acquire(ID)).files.write('kept', Buffer.from('x'))
+    await removals.remove(ID, 'keep', parts)
+    expect(await sandboxes.status(ID)).toMatchObject({ state: 'absent', slot: expect.any(String) })
+    await removals.remove(ID, 'purge', parts)
+    expect(await sandboxes.status(ID)).toEqual({ state: 'absent', connected: false })
+  } finally {
+    await local.dispose()
+  }
+})
