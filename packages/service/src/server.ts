@@ -15,6 +15,7 @@ import { makeLog } from './log.ts'
 import { makeMetrics } from './metrics.ts'
 import { originRule } from './origin.ts'
 import { makeScrubber } from '@sandlot/shared/scrub'
+import { Removals } from './removals.ts'
 import { openSessions } from './sessions.ts'
 import { prepareSetup } from './setup.ts'
 import { SLOW_READER_BYTES } from './socket/chat-socket.ts'
@@ -27,6 +28,7 @@ export interface ServiceDeps {
   writeLog?: (line: string) => void
   rates?: LimitRates
   slowReaderBytes?: number
+  removalRetryMs?: number
   agentPauses?: NonNullable<AgentLinkOptions['pauses']>
 }
 
@@ -78,6 +80,16 @@ export async function startService(config: ServiceConfig, deps: ServiceDeps = {}
     })
     undo.push(() => agent.close())
 
+    const removals = new Removals({
+      accounts,
+      agent,
+      sockets,
+      uploads,
+      log,
+      retryMs: deps.removalRetryMs,
+    })
+    undo.push(() => removals.close())
+
     const { slowReaderBytes = SLOW_READER_BYTES } = deps
     const parts = {
       slowReaderBytes,
@@ -88,6 +100,7 @@ export async function startService(config: ServiceConfig, deps: ServiceDeps = {}
       uploads,
       agent,
       sockets,
+      removals,
       limits,
       metrics,
       setup,

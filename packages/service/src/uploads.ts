@@ -33,6 +33,8 @@ export interface Uploads {
   read(userId: string, id: string): Promise<{ mimeType: ImageType; bytes: Buffer }>
   /** It waits no longer. Of this person only. Throws `not_found`. */
   remove(userId: string, id: string): Promise<void>
+  /** All of this person's. */
+  removeAll(userId: string): Promise<void>
   /** Resolves when nothing is swept any more. */
   close(): Promise<void>
 }
@@ -109,6 +111,9 @@ export async function openUploads(folder: string, options: UploadsOptions): Prom
       } catch (error) {
         throw isMissing(error) ? gone() : error
       }
+    },
+    async removeAll(userId) {
+      await rm(folderOf(userId), { recursive: true, force: true })
     },
     async close() {
       clearInterval(sweeping)

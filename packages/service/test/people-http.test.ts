@@ -1,7 +1,21 @@
+import { readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { userList } from '@sandlot/shared/api'
 import { errorBody } from '@sandlot/shared/errors'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { DEFAULT_RATES } from '../src/limits.ts'
-import { ANN, Tab, browser, cookieOf, makeKey, setUp, startHarness, waitFor } from './helpers/harness.ts'
+import {
+  ANN,
+  Tab,
+  addUser,
+  browser,
+  cookieOf,
+  makeKey,
+  setUp,
+  startHarness,
+  waitFor,
+} from './helpers/harness.ts'
+import { PNG } from './helpers/png.ts'
 import type { Browser, Harness } from './helpers/harness.ts'
 
 let harness: Harness
@@ -68,5 +82,95 @@ describe('another password', () => {
     expect(await codeOf(await page.put('/api/password', guess))).toBe('forbidden')
     expect(await codeOf(await page.put('/api/password', change))).toBe('rate_limited')
     expect((await page.get('/api/me')).status).toBe(200)
+  })
+})
+
+describe('somebody is removed', () => {
+  let bob: Browser
+  let bobsId: string
+
+  beforeEach(async () => {
+    bob = await addUser(harness, ann, 'bob@example.org')
+    bobsId = ((await (await bob.get('/api/me')).json()) as { id: string }).id
+  })
+
+  const people = async (by = ann) => userList.parse(await (await by.get('/api/users')).json())
+  const remove = (by: Browser, id: string, data = 'keep') => by.delete(`/api/users/${id}?data=${data}`)
+  const asked = () => harness.agent.received.filter((line) => line.startsWith('remove '))
+
+  test('everything of theirs ends at once; the agent and the disk follow', async () => {
+    const key = await makeKey(bob)
+    const tabs = [await Tab.of(bob, url), await Tab.open(url, { authorization: `Bearer ${key}` })]
+    const mine = await Tab.of(ann, url)
+    await fetch(`${url}/api/images`, {
+      method: 'POST',
+      headers: { cookie: bob.cookie, origin: url, 'content-type': 'image/png' },
+      body: new Uint8Array(PNG),
+    })
+    const answer = await remove(ann, bobsId)
+    expect(answer.status).toBe(202)
+    expect(await answer.json()).toMatchObject({
+      id: bobsId,
+      email: 'bob@example.org',
+      data: 'keep',
+      done: false,
+    })
+    for (const tab of tabs) await waitFor(() => tab.closed?.code === 4401)
+    expect((await bob.get('/api/me')).status).toBe(401)
+    const withKey = await fetch(`${url}/api/me`, { headers: { authorization: `Bearer ${key}` } })
+    expect(withKey.status).toBe(401)
+    await waitFor(async () => (await people()).removed[0]?.done === true)
+    expect(asked()).toEqual([`remove ${bobsId} keep`])
+    expect(await readdir(join(harness.folder, 'uploads'))).toEqual([])
+    await mine.settle()
+    expect(mine.closed).toBeUndefined()
+    expect((await people()).users.map(({ email }) => email)).toEqual([ANN.email])
+
+    await remove(ann, bobsId, 'purge')
+    await waitFor(async () => (await people()).removed.length === 0)
+    expect(asked()).toEqual([`remove ${bobsId} keep`, `remove ${bobsId} purge`])
+  })
+
+  test('while the agent is away the account ends all the same, and the rest is done when it is back, once', async () => {
+    await harness.agent.drop()
+    expect((await remove(ann, bobsId, 'purge')).status).toBe(202)
+    expect((await bob.get('/api/me')).status).toBe(401)
+    expect((await people()).removed).toMatchObject([{ id: bobsId, done: false }])
+    await harness.restart()
+    ann = browser(harness.service.url, ann.cookie)
+    await harness.agent.listen()
+    await waitFor(async () => (await people()).removed.length === 0)
+    expect(asked()).toEqual([`remove ${bobsId} purge`])
+  })
+
+  test('what the agent could not do is tried again, and a stop does not wait for it', async () => {
+    await harness.restart({ removalRetryMs: 20 })
+    ann = browser(harness.service.url, ann.cookie)
+    let failures = 2
+    harness.agent.beforeRemoval = async () => {
+      if (failures-- > 0) throw new Error('the engine is away')
+      await new Promise(() => undefined)
+    }
+    await remove(ann, bobsId)
+    await waitFor(() => asked().length === 3)
+    harness.agent.beforeRemoval = () => Promise.resolve()
+    await harness.restart()
+    ann = browser(harness.service.url, ann.cookie)
+    await waitFor(async () => (await people()).removed[0]?.done === true)
+  })
+
+  test('only by an administrator who is signed in, who says what becomes of the files, and not by themselves', async () => {
+    const me = ((await (await ann.get('/api/me')).json()) as { id: string }).id
+    expect(await codeOf(await remove(bob, me))).toBe('forbidden')
+    expect(await codeOf(await bob.get('/api/users'))).toBe('forbidden')
+    const key = { authorization: `Bearer ${await makeKey(ann)}` }
+    const byKey = await fetch(`${url}/api/users/${bobsId}?data=purge`, { method: 'DELETE', headers: key })
+    expect(await codeOf(byKey)).toBe('forbidden')
+    expect(await codeOf(await ann.delete(`/api/users/${bobsId}`))).toBe('bad_request')
+    expect(await codeOf(await remove(ann, bobsId, 'all'))).toBe('bad_request')
+    expect(await codeOf(await remove(ann, me))).toBe('forbidden')
+    expect(await codeOf(await remove(ann, 'nobody'))).toBe('not_found')
+    expect(asked()).toEqual([])
+    expect((await people()).users).toHaveLength(2)
   })
 })

@@ -1,7 +1,7 @@
 /** Settings, in a real browser. */
 import type { Page } from 'playwright-core'
 import { expect, test } from 'vitest'
-import { lookAt, until, usePages } from './fixture/pages.ts'
+import { PHONE, lookAt, until, usePages } from './fixture/pages.ts'
 import { PERSON } from './fixture/service.ts'
 
 const { complaints, service, signedIn } = usePages()
@@ -123,4 +123,62 @@ test('instructions: one’s own and, for an administrator, the team’s; everybo
   await section.getByText('From your team').click()
   await section.getByText('Never push to main.').waitFor()
   expect(await team.count()).toBe(0)
+})
+
+test('people: one is added, one removed by name with an explicit choice, and their files deleted later', async () => {
+  const page = await settings()
+  const section = page.getByRole('region', { name: 'People' })
+  const people = section.getByRole('list', { name: 'People', exact: true })
+  await people.getByText('ada@example.org · Administrator · you').waitFor()
+  // Oneself not.
+  expect(await people.getByRole('button').count()).toBe(1)
+  await section.getByRole('button', { name: 'Add a person' }).click()
+  const add = section.getByRole('form', { name: 'Add a person' })
+  await add.getByLabel('Name').fill('Cid')
+  await add.getByLabel('Email').fill('cid@example.org')
+  await add.getByLabel('First password').fill('a first password')
+  await add.getByRole('button', { name: 'Add' }).click()
+  await people.getByText('cid@example.org').waitFor()
+
+  await people.getByRole('button', { name: 'Remove Bob' }).click()
+  const form = section.getByRole('form', { name: 'Remove Bob' })
+  const remove = form.getByRole('button', { name: 'Remove this person' })
+  await form.getByLabel('Type “Bob” to confirm').fill('Bob')
+  expect(await remove.isDisabled()).toBe(true)
+  await form.getByLabel('Keep files and chats').check()
+  await form.getByLabel('Type “Bob” to confirm').fill('Rob')
+  expect(await remove.isDisabled()).toBe(true)
+  await form.scrollIntoViewIfNeeded()
+  expect(await lookAt(page, 'settings-remove-person')).toEqual([])
+  await form.getByLabel('Type “Bob” to confirm').fill('Bob')
+  await remove.click()
+  const removed = section.getByRole('list', { name: 'Removed people' })
+  await removed.getByText('what ran is being ended').waitFor()
+  expect(await people.getByText('bob@example.org').count()).toBe(0)
+  service.removed = service.removed.map((one) => ({ ...one, done: true }))
+  await removed.getByRole('button', { name: 'Delete files of Bob' }).click()
+  await form.getByLabel('Type “Bob” to confirm').fill('Bob')
+  await form.getByRole('button', { name: 'Delete their files' }).click()
+  await until(() => expect(service.removed).toMatchObject([{ id: 'u_bob', data: 'purge' }]))
+  service.removed = []
+  await removed.waitFor({ state: 'detached' })
+})
+
+test('people on a phone in the dark; and nothing of it for who is no administrator', async () => {
+  const page = await signedIn({ viewport: PHONE, theme: 'dark' })
+  const open = async () => {
+    await page.getByRole('button', { name: 'Open chats' }).click()
+    await page.getByRole('button', { name: /Settings$/ }).click()
+  }
+  await open()
+  const section = page.getByRole('region', { name: 'People' })
+  await section.getByRole('button', { name: 'Remove Bob' }).click()
+  await section.getByRole('form', { name: 'Remove Bob' }).getByLabel('Delete files and chats').check()
+  await section.getByRole('button', { name: 'Remove this person' }).scrollIntoViewIfNeeded()
+  expect(await lookAt(page, 'settings-remove-person-phone-dark')).toEqual([])
+  service.role = 'user'
+  await page.reload()
+  await open()
+  await page.getByRole('region', { name: 'Account' }).waitFor()
+  expect(await section.count()).toBe(0)
 })

@@ -1,24 +1,11 @@
-/** Set-up, sign-in, who am I, users, API keys. */
-import {
-  newKeyRequest,
-  newPasswordRequest,
-  newUserRequest,
-  setupRequest,
-  signInRequest,
-} from '@sandlot/shared/api'
+/** Set-up, sign-in, who am I, one's password, API keys. */
+import { newKeyRequest, newPasswordRequest, setupRequest, signInRequest } from '@sandlot/shared/api'
 import type { Account, Me } from '@sandlot/shared/api'
 import { SandlotError } from '@sandlot/shared/errors'
 import type { SignedIn } from '@sandlot/storage/accounts/store'
 import { Hono } from 'hono'
 import type { AppEnv, Ctx, Parts } from './context.ts'
-import {
-  addressOf,
-  readBody,
-  requireAdministrator,
-  requireCaller,
-  requireOurOrigin,
-  requireSignIn,
-} from './request.ts'
+import { addressOf, readBody, requireCaller, requireOurOrigin, requireSignIn } from './request.ts'
 
 export function accountsRoutes(parts: Parts): Hono<AppEnv> {
   const { accounts, agent, config, limits, metrics, setup, sockets, log } = parts
@@ -99,13 +86,6 @@ export function accountsRoutes(parts: Parts): Hono<AppEnv> {
       sockets.signInsEnded(id, { was: caller.signInId, is: after.signInId })
       log.info({ user: id, requestId: c.var.requestId }, 'changed their password')
       return c.body(null, 204)
-    })
-    .post('/users', signedInOnly, async (c) => {
-      requireSignIn(c)
-      requireAdministrator(c)
-      const made = await accounts.createUser(await readBody(c, newUserRequest))
-      log.info({ user: made.id, by: c.var.caller.account.id }, 'made a user')
-      return c.json(made, 201)
     })
     .get('/keys', signedInOnly, async (c) =>
       c.json({ keys: await accounts.listKeys(c.var.caller.account.id) }),

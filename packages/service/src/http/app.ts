@@ -14,6 +14,7 @@ import { sessionImageRoutes, uploadRoutes } from './images-routes.ts'
 import { healthRoutes } from './health-routes.ts'
 import { instructionsRoutes } from './instructions-routes.ts'
 import { mcpRoutes } from './mcp-routes.ts'
+import { peopleRoutes } from './people-routes.ts'
 import { rulesRoutes } from './rules-routes.ts'
 import { secretsRoutes } from './secrets-routes.ts'
 import { sessionsRoutes } from './sessions-routes.ts'
@@ -59,6 +60,7 @@ export function makeApp(parts: Parts): Hono<AppEnv> {
     )
     .route('/', healthRoutes(parts))
     .route('/api', accountsRoutes(parts))
+    .route('/api/users', peopleRoutes(parts))
     .route('/api', chatRoutes(parts))
     .route('/api/sessions', sessionsRoutes(parts))
     .route('/api/sessions', sessionImageRoutes(parts))

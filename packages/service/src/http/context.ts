@@ -9,6 +9,7 @@ import type { Limits } from '../limits.ts'
 import type { Logger } from '../log.ts'
 import type { Metrics } from '../metrics.ts'
 import type { OriginRule } from '../origin.ts'
+import type { Removals } from '../removals.ts'
 import type { Sessions } from '../sessions.ts'
 import type { Setup } from '../setup.ts'
 import type { Sockets } from '../socket/sockets.ts'
@@ -22,6 +23,7 @@ export interface Parts {
   uploads: Uploads
   agent: AgentLink
   sockets: Sockets
+  removals: Removals
   limits: Limits
   metrics: Metrics
   setup: Setup

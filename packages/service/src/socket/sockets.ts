@@ -68,6 +68,10 @@ export class Sockets {
     )
   }
 
+  personRemoved(userId: string): void {
+    this.#closeWhere((caller) => caller.account.id === userId)
+  }
+
   keyDeleted(keyId: string): void {
     this.#closeWhere((caller) => caller.via === 'key' && caller.keyId === keyId)
   }

@@ -14,6 +14,7 @@ import {
   approveParams,
   cancelCallParams,
   exportPromptParams,
+  removePersonParams,
   forkParams,
   mcpSignInParams,
   loadSessionMeta,
@@ -91,6 +92,8 @@ export class ScriptedAgent {
   readonly received: string[] = []
   /** Undefined: it does not count. */
   metrics: AgentMetricsReport | undefined
+  /** Awaited before a removal is answered; what it throws refuses it. */
+  beforeRemoval: () => Promise<void> = () => Promise.resolve()
   /** By user, then by name. */
   readonly instructions = new Map<string, string>()
   readonly secrets = new Map<string, Map<string, string>>()
@@ -325,6 +328,11 @@ export class ScriptedAgent {
       .onRequest(EXT.exportPrompt, exportPromptParams, async ({ params: { user, sessionId, promptId } }) => {
         await this.#owned(user.id, sessionId)
         return { promptId, events: await this.store.readEvents(sessionId) }
+      })
+      .onRequest(EXT.removePerson, removePersonParams, async ({ params: { userId, data } }) => {
+        this.received.push(`remove ${userId} ${data}`)
+        await this.beforeRemoval()
+        return {}
       })
       .onRequest(EXT.metrics, z.object({}), () => {
         if (this.metrics === undefined) throw new RequestError(-32_601, 'unknown method')

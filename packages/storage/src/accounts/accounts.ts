@@ -1,16 +1,34 @@
 /** accounts.db: opens it for its one writing process and answers `AccountsStore`. */
+import { account as accountShape } from '@sandlot/shared/api'
+import type { Account, Removal } from '@sandlot/shared/api'
 import { SandlotError } from '@sandlot/shared/errors'
-import { openWriter } from '../database.ts'
+import { randomText } from '@sandlot/shared/ids'
+import type { Kysely } from 'kysely'
+import { openReader, openWriter } from '../database.ts'
+import { waitForLock } from '../lock.ts'
 import { makeAuth } from './auth.ts'
 import type { AuthOptions } from './auth.ts'
 import { createKey, deleteKey, findByKey, listKeys } from './keys.ts'
 import { accountsMigrations } from './schema.ts'
+import { listRemovals, removalDone, removeUser } from './removals.ts'
 import type { AccountsSchema } from './schema.ts'
 import type { AccountsStore } from './store.ts'
 
-/** Throws `StorageError` as `openWriter` does. */
-export async function openAccounts(path: string, options: AuthOptions): Promise<AccountsStore> {
-  const { db, close } = await openWriter<AccountsSchema>(path, accountsMigrations)
+/** Random letters and digits: nobody guesses them, and one can still type them. */
+const NEW_PASSWORD_CHARS = 20
+
+export interface AccountsOptions extends AuthOptions {
+  /** How long another process that has them open is waited for, in milliseconds. Default 10,000. */
+  waitMs?: number
+}
+
+/** Throws `StorageError` as `openWriter` does; `locked` also while another process has them open. */
+export async function openAccounts(path: string, options: AccountsOptions): Promise<AccountsStore> {
+  const lock = await waitForLock(`${path}.writing`, options.waitMs ?? 10_000)
+  const { db, close } = await openWriter<AccountsSchema>(path, accountsMigrations).catch((error: unknown) => {
+    lock.release()
+    throw error
+  })
   const auth = makeAuth(db, options)
   const hasUsers = async (): Promise<boolean> =>
     (await db.selectFrom('auth_user').select('id').limit(1).executeTakeFirst()) !== undefined
@@ -31,6 +49,17 @@ export async function openAccounts(path: string, options: AuthOptions): Promise<
       )
       return mine
     },
+    listUsers: () => listUsers(db),
+    removeUser: (userId, data) => removeUser(db, userId, data),
+    removals: () => listRemovals(db),
+    removalDone: (removal) => removalDone(db, removal),
+    async resetPassword(userId) {
+      const found = await db.selectFrom('auth_user').select('id').where('id', '=', userId).executeTakeFirst()
+      if (found === undefined) throw new SandlotError('not_found', 'There is no such person.')
+      const password = randomText(NEW_PASSWORD_CHARS)
+      await auth.setPassword(userId, password)
+      return password
+    },
     signIn: (credentials, from) => auth.signIn(credentials, from),
     async signOut(cookie) {
       const signedIn = await auth.find(cookie)
@@ -45,6 +74,29 @@ export async function openAccounts(path: string, options: AuthOptions): Promise<
     async ping() {
       await db.selectFrom('auth_user').select('id').limit(1).execute()
     },
-    close,
+    async close() {
+      await close()
+      lock.release()
+    },
   }
+}
+
+/** What of the accounts can be read beside the process that writes them. Throws `StorageError` as `openReader` does. */
+export async function readAccounts(path: string): Promise<{ users: Account[]; removed: Removal[] }> {
+  const { db, close } = await openReader<AccountsSchema>(path, accountsMigrations, { waitMs: 0 })
+  try {
+    return { users: await listUsers(db), removed: await listRemovals(db) }
+  } finally {
+    await close()
+  }
+}
+
+async function listUsers(db: Kysely<AccountsSchema>): Promise<Account[]> {
+  const rows = await db
+    .selectFrom('auth_user')
+    .select(['id', 'name', 'email', 'role'])
+    .orderBy('name')
+    .orderBy('id')
+    .execute()
+  return rows.map((row) => accountShape.parse({ ...row, role: row.role ?? 'user' }))
 }

@@ -68,11 +68,13 @@ export interface Auth {
   signIn(credentials: { email: string; password: string }, from: Origin): Promise<SignedIn>
   signOut(cookie: string): Promise<string[]>
   changePassword(cookie: string, change: { current: string; password: string }): Promise<SignedIn>
+  /** Without being asked for the one before. Their sign-ins end. */
+  setPassword(userId: string, password: string): Promise<void>
   find(cookie: string): Promise<SignedIn | undefined>
 }
 
 export function makeAuth(db: Kysely<AccountsSchema>, options: AuthOptions): Auth {
-  const { api } = betterAuth(authOptions(db, options))
+  const { api, $context } = betterAuth(authOptions(db, options))
 
   const find = async (cookie: string): Promise<SignedIn | undefined> => {
     const { headers, response } = await api.getSession({
@@ -127,6 +129,11 @@ export function makeAuth(db: Kysely<AccountsSchema>, options: AuthOptions): Auth
       } catch (error) {
         throw translatePasswordChange(error)
       }
+    },
+    async setPassword(userId, password) {
+      const { internalAdapter, password: passwords } = await $context
+      await internalAdapter.updatePassword(userId, await passwords.hash(password))
+      await internalAdapter.deleteUserSessions(userId)
     },
     async signOut(cookie) {
       const { headers } = await api.signOut({ headers: new Headers({ cookie }), returnHeaders: true })

@@ -1,7 +1,12 @@
-/** The tables of accounts.db that our own queries touch. The `auth_*` tables are written through better-auth alone. */
+/**
+ * The tables of accounts.db that our own queries touch. The `auth_*` tables are written through better-auth alone, but for a removal,
+ * which has to be one transaction.
+ */
+import type { RemovedData } from '@sandlot/shared/api'
 import type { Migrations } from '../database.ts'
 import { authTables } from './migrations/001-auth-tables.ts'
 import { apiKeys } from './migrations/002-api-keys.ts'
+import { removals } from './migrations/003-removals.ts'
 
 export interface AccountsSchema {
   auth_user: { id: string; name: string; email: string; role: string | null }
@@ -16,9 +21,20 @@ export interface AccountsSchema {
     createdAt: number
     lastUsedAt: number | null
   }
+  removal: {
+    userId: string
+    name: string
+    email: string
+    /** What becomes of files and chats. */
+    data: RemovedData
+    removedAt: number
+    /** 1 when nothing is left to do. One with `purge` goes then. */
+    done: number
+  }
 }
 
 export const accountsMigrations: Migrations = {
   '001_auth_tables': authTables,
   '002_api_keys': apiKeys,
+  '003_removals': removals,
 }

@@ -2,7 +2,7 @@
  * Who may come in: users, their sign-ins, their API keys. One writing process (the service). Passwords are kept as
  * argon2id, API keys as SHA-256 of 206 random bits; neither can be read back.
  */
-import type { Account, ApiKey, NewApiKey } from '@sandlot/shared/api'
+import type { Account, ApiKey, NewApiKey, Removal, RemovedData } from '@sandlot/shared/api'
 
 export interface NewUser {
   name: string
@@ -32,6 +32,19 @@ export interface AccountsStore {
   createUser(user: NewUser): Promise<Account>
   /** As `createUser`, only while there is no user; of several at once one wins. Throws `conflict`. */
   createFirstAdministrator(user: Omit<NewUser, 'role'>): Promise<Account>
+  /** By name. */
+  listUsers(): Promise<Account[]>
+  /**
+   * The account ends at once, with its sign-ins and API keys; the rest is a removal that is not done. Of somebody who was removed
+   * before it may still be said that their data goes. Throws `not_found`, and `conflict` for the last administrator.
+   */
+  removeUser(userId: string, data: RemovedData): Promise<Removal>
+  /** Newest first. */
+  removals(): Promise<Removal[]>
+  /** What it asked for is done. */
+  removalDone(removal: Pick<Removal, 'id' | 'data'>): Promise<void>
+  /** Their sign-ins end. Answers the new password, which is kept nowhere else. Throws `not_found`. */
+  resetPassword(userId: string): Promise<string>
   /** Throws `unauthenticated`, the same for an unknown address and a wrong password. */
   signIn(credentials: { email: string; password: string }, from: Origin): Promise<SignedIn>
   /** Ends the sign-in of this `Cookie` header, if it is one. Answers whose it was, and the cookies that remove it. */

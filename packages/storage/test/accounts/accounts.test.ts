@@ -165,6 +165,77 @@ describe('sign-ins', () => {
   })
 })
 
+describe('somebody is removed', () => {
+  const admin = { ...ann, role: 'admin' as const }
+
+  test('with their sign-ins and keys, in one step; what is left to do is known until it is done', async () => {
+    const [one, other] = [
+      await accounts.createUser(ann),
+      await accounts.createUser({ ...admin, email: 'bob@example.org' }),
+    ]
+    const cookie = cookieOf(await accounts.signIn(ann, {}))
+    const { key } = await accounts.createKey(one.id, 'laptop')
+    const removal = await accounts.removeUser(one.id, 'keep')
+    expect(removal).toMatchObject({ id: one.id, name: 'Ann', email: ann.email, data: 'keep', done: false })
+    expect(await accounts.findBySession(cookie)).toBeUndefined()
+    expect(await accounts.findByKey(key)).toBeUndefined()
+    await expect(accounts.signIn(ann, {})).rejects.toMatchObject({ code: 'unauthenticated' })
+    expect(await accounts.listUsers()).toEqual([other])
+    await accounts.close()
+    accounts = await openAccounts(join(folder, 'accounts.db'), options)
+    expect(await accounts.removals()).toEqual([removal])
+    await accounts.removalDone(removal)
+    expect(await accounts.removals()).toEqual([{ ...removal, done: true }])
+    const again = await accounts.createUser(ann)
+    expect(again.id).not.toBe(one.id)
+  })
+
+  test('their files may be purged later; what is being purged is not kept any more', async () => {
+    const { id } = await accounts.createUser(ann)
+    await accounts.removeUser(id, 'keep')
+    await accounts.removalDone({ id, data: 'keep' })
+    expect(await accounts.removeUser(id, 'keep')).toMatchObject({ data: 'keep', done: true })
+    expect(await accounts.removeUser(id, 'purge')).toMatchObject({ data: 'purge', done: false })
+    expect(await accounts.removeUser(id, 'keep')).toMatchObject({ data: 'purge', done: false })
+    // What was asked for before is done, and no more.
+    await accounts.removalDone({ id, data: 'keep' })
+    expect(await accounts.removals()).toMatchObject([{ data: 'purge', done: false }])
+    await accounts.removalDone({ id, data: 'purge' })
+    expect(await accounts.removals()).toEqual([])
+    await expect(accounts.removeUser(id, 'purge')).rejects.toMatchObject({ code: 'not_found' })
+  })
+
+  test('but not the last administrator, also when two remove each other', async () => {
+    const [one, other] = [
+      await accounts.createUser(admin),
+      await accounts.createUser({ ...admin, email: 'bob@example.org' }),
+    ]
+    const tries = await Promise.allSettled([one, other].map(({ id }) => accounts.removeUser(id, 'purge')))
+    expect(tries.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected'])
+    expect(tries).toContainEqual(
+      expect.objectContaining({ reason: expect.objectContaining({ code: 'conflict' }) }),
+    )
+    expect(await accounts.listUsers()).toHaveLength(1)
+  })
+})
+
+test('a password that is reset is new, and ends the sign-ins', async () => {
+  const { id } = await accounts.createUser(ann)
+  const cookie = cookieOf(await accounts.signIn(ann, {}))
+  const password = await accounts.resetPassword(id)
+  expect(await accounts.findBySession(cookie)).toBeUndefined()
+  await expect(accounts.signIn(ann, {})).rejects.toMatchObject({ code: 'unauthenticated' })
+  await expect(accounts.signIn({ ...ann, password }, {})).resolves.toBeDefined()
+  await expect(accounts.resetPassword('nobody')).rejects.toMatchObject({ code: 'not_found' })
+})
+
+test('one process at a time has them open', async () => {
+  const path = join(folder, 'accounts.db')
+  await expect(openAccounts(path, { ...options, waitMs: 0 })).rejects.toMatchObject({ code: 'locked' })
+  await accounts.close()
+  accounts = await openAccounts(path, { ...options, waitMs: 0 })
+})
+
 describe('API keys', () => {
   test('is shown once, hashed at rest, found by its secret, and gone when deleted', async () => {
     const user = await accounts.createUser(ann)

@@ -5,6 +5,7 @@ import { useChat } from '../chat/chat-context.ts'
 import { IconButton } from '../ui/button.tsx'
 import { Account } from './account.tsx'
 import { ApiKeys } from './api-keys.tsx'
+import { People } from './people.tsx'
 import { Rules } from './rules.tsx'
 import { Secrets } from './secrets.tsx'
 import { OwnInstructions, TeamInstructions } from './instructions.tsx'
@@ -47,6 +48,11 @@ export function SettingsDialog(props: { open: boolean; onOpenChange: (open: bool
             <Section title="API keys" text="For scripts that call POST /api/chat. A key acts as you.">
               <ApiKeys />
             </Section>
+            {me.role === 'admin' && (
+              <Section title="People" text="Who may sign in. You see this as an administrator.">
+                <People />
+              </Section>
+            )}
             <Section title="Account">
               <Account />
             </Section>

@@ -1,0 +1,73 @@
+/**
+ * Removing a person, as far as sign-in goes: in one transaction the account ends, with its sign-ins and API keys, and it is written
+ * down what is left to do elsewhere. That stays until it is done, over restarts.
+ */
+import type { Removal, RemovedData } from '@sandlot/shared/api'
+import { SandlotError } from '@sandlot/shared/errors'
+import type { Kysely, Selectable, Transaction } from 'kysely'
+import type { AccountsSchema } from './schema.ts'
+
+export async function removeUser(
+  db: Kysely<AccountsSchema>,
+  userId: string,
+  data: RemovedData,
+): Promise<Removal> {
+  return db.transaction().execute(async (trx) => {
+    const user = await trx
+      .selectFrom('auth_user')
+      .select(['id', 'name', 'email', 'role'])
+      .where('id', '=', userId)
+      .executeTakeFirst()
+    if (user === undefined) return removedBefore(trx, userId, data)
+    if (user.role === 'admin') await refuseLast(trx)
+    const { name, email } = user
+    const row = { userId, name, email, data, removedAt: Date.now(), done: 0 }
+    await trx.insertInto('removal').values(row).execute()
+    await trx.deleteFrom('auth_user').where('id', '=', userId).execute()
+    return toRemoval(row)
+  })
+}
+
+/** What was kept may be purged later; what is being purged cannot be kept any more. */
+async function removedBefore(
+  trx: Transaction<AccountsSchema>,
+  userId: string,
+  data: RemovedData,
+): Promise<Removal> {
+  const before = await trx.selectFrom('removal').selectAll().where('userId', '=', userId).executeTakeFirst()
+  if (before === undefined) throw new SandlotError('not_found', 'There is no such person.')
+  if (data === before.data || data === 'keep') return toRemoval(before)
+  const changed = { data, done: 0 }
+  await trx.updateTable('removal').set(changed).where('userId', '=', userId).execute()
+  return toRemoval({ ...before, ...changed })
+}
+
+async function refuseLast(trx: Transaction<AccountsSchema>): Promise<void> {
+  const admins = await trx.selectFrom('auth_user').select('id').where('role', '=', 'admin').limit(2).execute()
+  if (admins.length < 2)
+    throw new SandlotError('conflict', 'This is the last administrator. Add another one first.')
+}
+
+export async function listRemovals(db: Kysely<AccountsSchema>): Promise<Removal[]> {
+  const rows = await db.selectFrom('removal').selectAll().orderBy('removedAt', 'desc').execute()
+  return rows.map(toRemoval)
+}
+
+/** Nothing is left to do of it, unless more was asked for meanwhile. */
+export async function removalDone(
+  db: Kysely<AccountsSchema>,
+  { id, data }: Pick<Removal, 'id' | 'data'>,
+): Promise<void> {
+  if (data === 'purge') await db.deleteFrom('removal').where('userId', '=', id).execute()
+  else
+    await db
+      .updateTable('removal')
+      .set({ done: 1 })
+      .where('userId', '=', id)
+      .where('data', '=', data)
+      .execute()
+}
+
+function toRemoval({ userId, done, ...row }: Selectable<AccountsSchema['removal']>): Removal {
+  return { ...row, id: userId, done: done === 1 }
+}
