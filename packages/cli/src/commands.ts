@@ -4,6 +4,7 @@ import { dev } from './commands/dev.ts'
 import { doctor } from './commands/doctor.ts'
 import { down } from './commands/down.ts'
 import { keys } from './commands/keys.ts'
+import { people } from './commands/people.ts'
 import { replay } from './commands/replay.ts'
 import { sandbox } from './commands/sandbox.ts'
 import { test } from './commands/test.ts'
@@ -54,6 +55,13 @@ export const COMMANDS: Record<string, Listed> = {
     run: sandbox,
     usage: 'sandbox list|prune',
     summary: 'every workspace there is; remove those that are nobody’s, after asking',
+    stdout: 'data',
+  },
+  people: {
+    run: people,
+    usage: 'people list|password|remove',
+    summary:
+      'who may sign in; a new password for whoever is locked out, or an account’s end, while Sandlot is down',
     stdout: 'data',
   },
   keys: {

@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process'
-import { createWriteStream, mkdirSync } from 'node:fs'
+import { createWriteStream, mkdirSync, type WriteStream } from 'node:fs'
 import { dirname } from 'node:path'
 import type { Environment } from '@sandlot/shared/config'
 import { once } from 'node:events'
@@ -8,8 +8,8 @@ import { StepError } from './steps.ts'
 export interface RunOptions {
   cwd: string
   environment: Environment
-  /** Everything that the command prints is appended here. */
-  log: string
+  /** Everything that the command prints is appended here; absent where that holds what nobody may keep. */
+  log?: string
   /** What to do when it fails; shown with its last lines. */
   fix: string
   /** Ends the command and everything that it started. */
@@ -28,9 +28,8 @@ const TAIL_LINES = 25
  */
 export async function run(command: string, args: string[], options: RunOptions): Promise<string> {
   options.signal?.throwIfAborted()
-  mkdirSync(dirname(options.log), { recursive: true, mode: 0o700 })
-  const log = createWriteStream(options.log, { flags: 'a' })
-  log.write(`\n$ ${[command, ...args].join(' ')}\n`)
+  const log = options.log === undefined ? undefined : openLog(options.log)
+  log?.write(`\n$ ${[command, ...args].join(' ')}\n`)
   // A group of its own: when it has to be ended, what it started ends with it.
   const child = spawn(command, args, {
     cwd: options.cwd,
@@ -45,7 +44,7 @@ export async function run(command: string, args: string[], options: RunOptions):
   let stdout = ''
   const tail: string[] = []
   const gather = (text: string): void => {
-    log.write(text)
+    log?.write(text)
     for (const line of text.split(/\r?\n|\r/)) {
       if (line.trim() === '') continue
       tail.push(line)
@@ -64,7 +63,7 @@ export async function run(command: string, args: string[], options: RunOptions):
     const good: readonly (number | string)[] = [0, ...(options.alsoGood ?? [])]
     if (!good.includes(code)) {
       throw new StepError(
-        `${command} ended with ${code}. All of its output is in ${options.log}`,
+        `${command} ended with ${code}.${options.log === undefined ? '' : ` All of its output is in ${options.log}`}`,
         options.fix,
         {
           details: tail.join('\n'),
@@ -74,9 +73,14 @@ export async function run(command: string, args: string[], options: RunOptions):
     return stdout
   } finally {
     options.signal?.removeEventListener('abort', stop)
-    log.end()
-    await once(log, 'close')
+    log?.end()
+    if (log !== undefined) await once(log, 'close')
   }
+}
+
+function openLog(path: string): WriteStream {
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+  return createWriteStream(path, { flags: 'a' })
 }
 
 /** The exit code, or the name of the signal; `not found` and the like when it could not be started. */

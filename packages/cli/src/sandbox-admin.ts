@@ -32,11 +32,15 @@ function engine(environment: Environment): Environment {
 }
 
 /** Whether a person at the terminal, or `--yes`, says yes. Without either: no. */
-export async function confirmed(question: string, args: readonly string[]): Promise<boolean> {
+export async function confirmed(
+  question: string,
+  args: readonly string[],
+  what = 'This removes files for good',
+): Promise<boolean> {
   if (args.includes('--yes')) return true
   if (!process.stdin.isTTY) {
     throw new StepError(
-      'This removes files for good, and there is nobody at the terminal to ask.',
+      `${what}, and there is nobody at the terminal to ask.`,
       'Add --yes if that is what you want.',
     )
   }

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { keys, tell } from '../src/commands/keys.ts'
+import { people } from '../src/commands/people.ts'
 import { sandbox } from '../src/commands/sandbox.ts'
 import { parseCliConfig } from '../src/config.ts'
 import type { Command } from '../src/context.ts'
@@ -54,6 +55,9 @@ test('where nothing was changed, what to do is what helps against that', () => {
 
 test.each<[string, Command, string[]]>([
   ['keys rotate', keys, ['rotate']],
+  ['people list', people, ['list']],
+  ['people password', people, ['password', 'ada@example.org']],
+  ['people remove', people, ['remove', 'ada@example.org', '--purge', '--yes']],
   ['sandbox list', sandbox, ['list']],
   ['sandbox prune', sandbox, ['prune', '--yes']],
 ])('%s in a folder that is no Sandlot’s says so, and makes nothing there', async (_name, command, args) => {

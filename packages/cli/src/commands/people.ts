@@ -1,0 +1,127 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { account, removal, userList } from '@sandlot/shared/api'
+import { z } from 'zod'
+import { childEnvironment } from '../child-env.ts'
+import type { Command, Context } from '../context.ts'
+import { noDeployment, requireDeployment } from '../deployment.ts'
+import { run } from '../run.ts'
+import { confirmed } from '../sandbox-admin.ts'
+import { StepError } from '../steps.ts'
+
+/** What service's people-admin prints. */
+const answer = z.discriminatedUnion('did', [
+  userList.extend({ did: z.literal('list') }),
+  z.object({ did: z.literal('password'), person: account, password: z.string() }),
+  z.object({ did: z.literal('remove'), removal }),
+  z.object({
+    did: z.literal('nothing'),
+    reason: z.enum(['no_deployment', 'running', 'no_such_person', 'refused']),
+    message: z.string(),
+  }),
+])
+/** Its exit code where nothing was changed; the answer says why. */
+const NOTHING_CHANGED = 3
+
+const USAGE = [
+  'Usage: ./sandlot people list [--json]',
+  '       ./sandlot people password <address or id>',
+  '       ./sandlot people remove <address or id> --keep|--purge [--yes]',
+]
+
+/** Accounts without being signed in: for an operator whom nobody can let in any more. */
+export const people: Command = async (context) => {
+  const { args, config, print } = context
+  const [act = '', who = ''] = args
+  const data = args.includes('--purge') ? 'purge' : 'keep'
+  const chosen = args.includes('--purge') !== args.includes('--keep')
+  const named = who !== '' && !who.startsWith('--')
+  if (act !== 'list' && !(named && (act === 'password' || (act === 'remove' && chosen)))) {
+    for (const line of USAGE) print(line)
+    return 2
+  }
+  requireDeployment(config.data)
+  if (act === 'remove') {
+    const files = data === 'purge' ? 'delete their files and chats for good' : 'keep their files and chats'
+    const question = `End the account of ${who}, and ${files}?`
+    if (!(await confirmed(question, args, 'This ends an account'))) {
+      print('Nothing was changed.')
+      return 1
+    }
+  }
+  const printed = await peopleAdmin(
+    act === 'list' ? [act] : act === 'remove' ? [act, who, data] : [act, who],
+    context,
+  )
+  if (act === 'list' && args.includes('--json')) {
+    print(printed.trim())
+    return 0
+  }
+  for (const line of told(printed)) print(line)
+  return 0
+}
+
+async function peopleAdmin(args: string[], { config }: Context): Promise<string> {
+  const program = join(config.root, 'packages', 'service', 'dist', 'people-admin.js')
+  if (!existsSync(program))
+    throw new StepError('Sandlot has not been built yet.', 'Run ./sandlot up once; it builds what is needed.')
+  return run(process.execPath, ['--enable-source-maps', program, ...args], {
+    cwd: config.root,
+    environment: childEnvironment('service', config.environment),
+    // No log: its stdout may hold a password, which is for the person at the terminal only.
+    fix: 'Nothing is half done: run the same command again.',
+    alsoGood: [NOTHING_CHANGED],
+  })
+}
+
+/**
+ * What came of it, from the one line that people-admin printed, as lines for a person.
+ * @throws StepError where nothing was changed, with what to do about that.
+ */
+export function told(printed: string): string[] {
+  const said = answer.parse(JSON.parse(printed))
+  switch (said.did) {
+    case 'list':
+      return [
+        ...said.users.map(
+          ({ id, name, email, role }) =>
+            `${id}  ${email}  ${name}${role === 'admin' ? '  (administrator)' : ''}`,
+        ),
+        ...said.removed.map(
+          ({ id, name, email, done }) =>
+            `${id}  ${email}  ${name}  (removed, ${done ? 'files and chats kept' : 'under way'})`,
+        ),
+      ]
+    case 'password':
+      return [
+        `The new password of ${said.person.name} (${said.person.email}) is: ${said.password}`,
+        'It is shown this once. They are signed out everywhere, and change it in Settings → Account.',
+      ]
+    case 'remove':
+      return [
+        `${said.removal.name} (${said.removal.email}) cannot sign in any more.`,
+        `The rest (what runs, the sandbox${said.removal.data === 'purge' ? ', files and chats' : ''}) ends when Sandlot starts next.`,
+      ]
+    case 'nothing':
+      throw nothingDone(said)
+  }
+}
+
+function nothingDone({ reason, message }: Extract<z.infer<typeof answer>, { did: 'nothing' }>): StepError {
+  switch (reason) {
+    case 'no_deployment':
+      return noDeployment(message)
+    case 'running':
+      return new StepError(
+        'Sandlot is running; nothing was changed.',
+        'Administrators do this in Settings → People. Or end Sandlot with ./sandlot down, then run this again.',
+      )
+    case 'no_such_person':
+      return new StepError(
+        `Nobody has the address or the id ${message}.`,
+        './sandlot people list shows everybody.',
+      )
+    case 'refused':
+      return new StepError(message, 'Nothing was changed. ./sandlot people list shows everybody.')
+  }
+}

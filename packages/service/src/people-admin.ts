@@ -1,0 +1,83 @@
+/**
+ * What an operator does to people by `./sandlot people`, as a process in place of the service: nobody has to be signed in for it.
+ * Prints one line of JSON. A removal goes as far as sign-in goes; the rest follows when the service starts next.
+ */
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { removedData } from '@sandlot/shared/api'
+import type { Account, Removal, UserList } from '@sandlot/shared/api'
+import { SandlotError, messageOf } from '@sandlot/shared/errors'
+import { openAccounts, readAccounts } from '@sandlot/storage/accounts/accounts'
+import type { AccountsStore } from '@sandlot/storage/accounts/store'
+import { StorageError } from '@sandlot/storage/storage-error'
+import { readServiceConfig } from './config.ts'
+import { keptSecret } from './keys.ts'
+
+type Answer =
+  | ({ did: 'list' } & UserList)
+  | { did: 'password'; person: Account; password: string }
+  | { did: 'remove'; removal: Removal }
+  | { did: 'nothing'; reason: 'no_deployment' | 'running' | 'no_such_person' | 'refused'; message: string }
+
+/** Exit code where nothing was changed; the reason is in the answer. */
+const NOTHING_CHANGED = 3
+
+/** `list`, `password <who>` or `remove <who> keep|purge`; `who` is an id or an e-mail address. */
+async function main([act = '', who = '', data]: readonly string[]): Promise<Answer> {
+  const { dataFolder, publicUrl } = readServiceConfig()
+  const path = join(dataFolder, 'accounts.db')
+  // Before the first start, or with another SANDLOT_DATA than Sandlot's: nothing is made by asking.
+  if (!existsSync(path)) return { did: 'nothing', reason: 'no_deployment', message: dataFolder }
+  if (act === 'list') return { did: 'list', ...(await readAccounts(path)) }
+  const secret = await keptSecret(join(dataFolder, 'keys'), 'service-cookies')
+  const accounts = await opened(path, { secret, publicUrl: publicUrl ?? 'http://127.0.0.1' })
+  if (accounts === undefined) return { did: 'nothing', reason: 'running', message: dataFolder }
+  try {
+    const person = await find(accounts, who)
+    if (person === undefined) return { did: 'nothing', reason: 'no_such_person', message: who }
+    if (act === 'remove')
+      return { did: 'remove', removal: await accounts.removeUser(person.id, removedData.parse(data)) }
+    if (act !== 'password' || !('role' in person))
+      return { did: 'nothing', reason: 'no_such_person', message: who }
+    return { did: 'password', person, password: await accounts.resetPassword(person.id) }
+  } catch (error) {
+    if (!(error instanceof SandlotError)) throw error
+    return { did: 'nothing', reason: 'refused', message: error.message }
+  } finally {
+    await accounts.close()
+  }
+}
+
+/** Undefined while the service has them. */
+async function opened(
+  path: string,
+  options: { secret: string; publicUrl: string },
+): Promise<AccountsStore | undefined> {
+  try {
+    return await openAccounts(path, { ...options, waitMs: 0 })
+  } catch (error) {
+    if (error instanceof StorageError && error.code === 'locked') return undefined
+    throw error
+  }
+}
+
+/** By address only whoever still has an account: of those before, several may have had it. */
+async function find(accounts: AccountsStore, who: string): Promise<Account | Removal | undefined> {
+  const users = await accounts.listUsers()
+  const removed = await accounts.removals()
+  return (
+    users.find(({ id, email }) => id === who || email === who.toLowerCase()) ??
+    removed.find(({ id }) => id === who)
+  )
+}
+
+if (import.meta.main) {
+  try {
+    const answer = await main(process.argv.slice(2))
+    process.stdout.write(`${JSON.stringify(answer)}\n`)
+    if (answer.did === 'nothing') process.exitCode = NOTHING_CHANGED
+  } catch (error) {
+    process.stderr.write(`${messageOf(error)}\n`)
+    process.exitCode = 1
+  }
+}

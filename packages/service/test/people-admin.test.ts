@@ -1,0 +1,77 @@
+/** `./sandlot people`, as the process that it starts. */
+import { execFile } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { mkdtemp, readdir, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { ANN, addUser, browser, setUp, startHarness, waitFor } from './helpers/harness.ts'
+import type { Browser, Harness } from './helpers/harness.ts'
+
+const PROGRAM = fileURLToPath(new URL('../src/people-admin.ts', import.meta.url))
+let harness: Harness
+let ann: Browser
+
+beforeEach(async () => {
+  harness = await startHarness()
+  ann = await setUp(harness)
+  await addUser(harness, ann, 'bob@example.org')
+})
+
+afterEach(async () => {
+  await harness.close()
+})
+
+async function admin(args: string[], folder = harness.folder): Promise<unknown> {
+  const env = { PATH: process.env['PATH'], SANDLOT_DATA: folder }
+  const ran = promisify(execFile)(process.execPath, ['--conditions=sandlot-source', PROGRAM, ...args], {
+    env,
+  })
+  const { stdout } = await ran.catch((error: { code: number; stdout: string }) => {
+    if (error.code === 3) return error
+    throw error
+  })
+  return JSON.parse(stdout)
+}
+
+test('while the service runs everybody is listed, and nothing is changed', async () => {
+  expect(await admin(['list'])).toMatchObject({
+    did: 'list',
+    users: [{ email: ANN.email, role: 'admin' }, { email: 'bob@example.org' }],
+    removed: [],
+  })
+  for (const args of [
+    ['password', ANN.email],
+    ['remove', 'bob@example.org', 'purge'],
+  ])
+    expect(await admin(args)).toMatchObject({ did: 'nothing', reason: 'running' })
+})
+
+test('a password is set for whoever is locked out, and an account ended; the next start does the rest', async () => {
+  await harness.service.close()
+  const { password } = (await admin(['password', 'ANN@example.org'])) as { password: string }
+  expect(await admin(['remove', ANN.email, 'keep'])).toMatchObject({ did: 'nothing', reason: 'refused' })
+  expect(await admin(['remove', 'nobody', 'keep'])).toMatchObject({ reason: 'no_such_person' })
+  const removed = await admin(['remove', 'bob@example.org', 'purge'])
+  expect(removed).toMatchObject({ did: 'remove', removal: { name: 'Bob', data: 'purge', done: false } })
+  await harness.restart()
+  const { url } = harness.service
+  expect((await browser(url, ann.cookie).get('/api/me')).status).toBe(401)
+  const signIn = (secret: string) =>
+    browser(url, '').post('/api/sign-in', { email: ANN.email, password: secret })
+  expect((await signIn(ANN.password)).status).toBe(401)
+  expect((await signIn(password)).status).toBe(200)
+  const { id } = (removed as { removal: { id: string } }).removal
+  await waitFor(() => harness.agent.received.includes(`remove ${id} purge`))
+})
+
+test('in a folder that is no Sandlot’s it makes nothing', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'sandlot-nobodys-'))
+  try {
+    expect(await admin(['password', ANN.email], folder)).toMatchObject({ reason: 'no_deployment' })
+    expect(await readdir(folder)).toEqual([])
+  } finally {
+    await rm(folder, { recursive: true })
+  }
+})
