@@ -60,7 +60,8 @@ export class AnswerAssembler {
     if (isObject(message)) this.#readWholeMessage(message, shown)
     // The member of the older completions, from proxies that mix them.
     if (!isObject(delta) && !isObject(message)) this.#readContent(member(choice, 'text'), false, shown)
-    if (shown.length > 0 && this.finished) this.#wentOn = true
+    const said = shown.length > 0 || (isObject(delta) && callsIn(delta).length > 0)
+    if (said && this.finished) this.#wentOn = true
     const word = textMember(choice, 'finish_reason') ?? textMember(delta, 'finish_reason')
     this.#finish = (word === undefined ? undefined : finishOf(word)) ?? this.#finish
     return shown

@@ -19,7 +19,7 @@ export const CLASS_BY_WORDS: readonly [ModelErrorClass, RegExp][] = [
   ],
   [
     'context_overflow',
-    /context_?length_?exceeded|context_?window_?exceeded|exceed_context_size|maximum context length|max(?:imum)? context size|context (?:window|length|limit|size)[^.]{0,60}(?:exceed|overflow|full|of only|too small)|(?:exceed|overflow|greater than|larger than|longer than|beyond|outside|too large for)[^.]{0,80}context|context overflows|prompt(?: is)? too long|input(?: is)? too long|input token count[^.]*exceeds|reduce the length of the (?:messages|prompt|input)|maximum prompt length|maximum prompt limit|exceeded model token limit|range of input length should be|too many (?:input )?tokens|tokens in request more than max|max_new_tokens[^.]*must be|prompt exceeds max length|input length[^.]*exceed|string_above_max_length|request exceeds the (?:maximum )?number of tokens|maximum (?:input|allowed) (?:length|tokens)|input is longer than|上下文长度|超出最大长度|max_prompt_tokens_exceeded|must have less than \d+ tokens|prompt(?: is)? too large|prompt 超长|max_num_tokens|max message tokens|maximum (?:supported )?sequence length|max_seq_len|conversation (?:is )?too long|tokens_limit_reached|number of tokens[^.]{0,60}exceed|token count[^.]{0,40}(?:exceeds|only supports)|(?:prompt|input) \(\d+ tokens\) is too long|max_tokens must be at least 1, got -|最大上下文/i,
+    /context_?length_?exceeded|context_?window_?exceeded|exceed_context_size|maximum context length|max(?:imum)? context size|context (?:window|length|limit|size)[^.]{0,60}(?:exceed|overflow|full|of only|too small)|(?:exceed|overflow|greater than|larger than|longer than|beyond|outside|too large for)[^.]{0,80}context|context overflows|prompt(?: is)? too long|input(?: is)? too long|input token count[^.]*exceeds|reduce the length of the (?:messages|prompt|input)|maximum prompt length|maximum prompt limit|exceeded model token limit|range of input length should be|too many (?:input )?tokens|tokens in request more than max|max_new_tokens[^.]*must be|prompt exceeds max length|input length[^.]*exceed|string_above_max_length|request exceeds the (?:maximum )?number of tokens|maximum (?:input|allowed) (?:length|tokens)|input is longer than|上下文长度|超出最大长度|max_prompt_tokens_exceeded|must have less than \d+ tokens|prompt(?: is)? too large|prompt 超长|max_num_tokens|max input characters|max message tokens|maximum (?:supported )?sequence length|max_seq_len|conversation (?:is )?too long|tokens_limit_reached|number of tokens[^.]{0,60}exceed|token count[^.]{0,40}(?:exceeds|only supports)|(?:prompt|input) \(\d+ tokens\) is too long|max_tokens must be at least 1, got -|最大上下文/i,
   ],
   ['tool_use_failed', /tool_use_failed|failed to call a function|failed_generation/i],
   [
@@ -32,7 +32,7 @@ export const CLASS_BY_WORDS: readonly [ModelErrorClass, RegExp][] = [
   ],
   [
     'content_filter',
-    /content_?filter|content[ _]management[ _]policy|data_inspection_failed|datainspection|content_policy|contentpolicyviolation|responsible ?ai ?policy|flagged by|requires moderation|inappropriate content|prompt was blocked|prohibited_content|safety (?:system|filter)|内容安全|敏感|content[ -]filter|flagged as|violat\w+ (?:our )?usage (?:policy|guidelines)|content exists risk|new_sensitive|guardrail|safety_check/i,
+    /content_?filter|content[ _]management[ _]policy|data_inspection_failed|datainspection|content_policy|contentpolicyviolation|responsible ?ai ?policy|flagged by|requires moderation|inappropriate content|prompt was blocked|prohibited_content|safety (?:system|filter)|内容安全|敏感|content[ -]filter|flagged as|(?:input|prompt|request) was flagged|violat\w+ (?:our )?usage (?:policy|guidelines)|content exists risk|new_sensitive|guardrail|safety_check/i,
   ],
   [
     'auth',
@@ -44,7 +44,7 @@ export const CLASS_BY_WORDS: readonly [ModelErrorClass, RegExp][] = [
   ],
   [
     'overloaded',
-    /overload|over capacity|at capacity|capacity exceeded|(?:server|system|service)(?: is)? busy|insufficient_system_resource|no available (?:server|instance|channel)|model is (?:currently )?loading|loading model|service_?unavailable|temporarily unavailable|try again later|负载已饱和|无可用渠道|系统繁忙|capacity temporarily exceeded|queue_exceeded|high (?:traffic|demand)/i,
+    /overload|over capacity|at capacity|capacity exceeded|(?:server|system|service)(?: is)?(?: really)? busy|insufficient_system_resource|no available (?:server|instance|channel)|model is (?:currently )?loading|loading model|service_?unavailable|temporarily unavailable|try again later|负载已饱和|无可用渠道|系统繁忙|capacity temporarily exceeded|queue_exceeded|high (?:traffic|demand)/i,
   ],
   ['timeout', /timed? ?out|deadline[_ ]exceeded/i],
   [
@@ -57,7 +57,7 @@ export const CLASS_BY_WORDS: readonly [ModelErrorClass, RegExp][] = [
   ],
   [
     'invalid_request',
-    /invalid_request|invalid_parameter|invalidparameter|invalid_argument|bad_?request|not_?found_?error|model_not_found|unsupported/i,
+    /invalid_request|invalid_parameter|invalidparameter|invalid_argument|bad_?request|not_?found_?error|model_not_found|model.{0,60} not exist|unsupported/i,
   ],
 ]
 

@@ -1,6 +1,7 @@
 /** What a provider said when it failed, from wherever it said it: an HTTP answer, or somewhere inside a 200 stream. */
 import { failureWord } from './finish-words.ts'
 import { isObject, member, numberMember, parseJson, textMember } from './json.ts'
+import type { JsonObject } from './json.ts'
 import { resetFromHeaders, retryInfo, waitFromHeaders, waitFromWords } from './wait.ts'
 
 /** What a provider told us, before it is classified. */
@@ -51,9 +52,11 @@ export function failureInChunk(chunk: unknown, inErrorEvent: boolean): ProviderF
   if (code !== undefined) {
     return { status: undefined, code, message: `The provider broke off: ${code}.`, waitMs: undefined }
   }
-  if (first !== undefined) return undefined
   const minimax = numberMember(member(chunk, 'base_resp'), 'status_code')
   if (minimax !== undefined && minimax !== 0) return readFailure(member(chunk, 'base_resp'))
+  if (first !== undefined) return undefined
+  const thrown = exceptionIn(chunk)
+  if (thrown !== undefined) return readFailure(thrown)
   if (inErrorEvent || looksLikeError(chunk)) return readFailure(chunk)
   return undefined
 }
@@ -62,8 +65,20 @@ export function failureInChunk(chunk: unknown, inErrorEvent: boolean): ProviderF
 function isError(error: unknown): boolean {
   if (isObject(error)) return Object.keys(error).length > 0
   if (Array.isArray(error)) return error.length > 0
+  if (typeof error === 'number') return error >= 400
   return typeof error === 'string' && error !== ''
 }
+
+/** An exception of AWS under its own name, or the fault of a gateway, as the only member. */
+function exceptionIn(chunk: unknown): JsonObject | undefined {
+  const [[name, inner] = ['', undefined], ...others] = isObject(chunk) ? Object.entries(chunk) : []
+  if (others.length > 0 || !/exception$|^fault$/i.test(name) || !isObject(inner)) return undefined
+  return { type: name, message: messageIn(inner) ?? textMember(inner, 'faultstring') ?? name }
+}
+
+/** Codes and states with which nothing is wrong: iFlytek's success on every frame, a proxy's place in the queue. */
+const FINE =
+  /^(?:0+|2\d\d|success|ok|ping|heartbeat|queued|pending|started|running|processing|in_?progress)$/i
 
 /** A chunk without choices that talks about itself. */
 function looksLikeError(chunk: unknown): boolean {
@@ -73,16 +88,23 @@ function looksLikeError(chunk: unknown): boolean {
   if (chunk['error'] === true || chunk['success'] === false) return true
   if (!WORD_MEMBERS.some((name) => textMember(chunk, name) !== undefined)) return false
   // A type alone may be a notice ("status", "queue").
-  if (/error|exception|fail|invalid|limit|overload/i.test(textMember(chunk, 'type') ?? '')) return true
-  return ['code', 'status', 'status_code', 'error_code'].some((name) => chunk[name] !== undefined)
+  const type = textMember(chunk, 'type') ?? textMember(chunk, '__type') ?? ''
+  if (/error|exception|fail|invalid|limit|overload/i.test(type)) return true
+  return ['code', 'status', 'status_code', 'error_code'].some((name) => {
+    const code = chunk[name]
+    return (typeof code === 'string' || typeof code === 'number') && !FINE.test(String(code))
+  })
 }
 
 /** Codes and words from an error in any of its shapes: `{error: …}`, `{message, code}`, `{detail}`, a text. */
 function readFailure(value: unknown): ProviderFailure {
   const list = firstOf(value)
-  const inner = firstOf(
+  const outer = firstOf(
     ['error', 'errors', 'base_resp'].map((name) => member(list, name)).find(isError) ?? list,
   )
+  // A proxy that wraps an error in one of its own.
+  const inner = outer !== list && isError(member(outer, 'error')) ? member(outer, 'error') : outer
+  if (typeof inner === 'number') return { status: inner, code: '', message: '', waitMs: retryInfo(list) }
   if (typeof inner === 'string') {
     return {
       status: statusOf(list),
@@ -91,7 +113,7 @@ function readFailure(value: unknown): ProviderFailure {
       waitMs: retryInfo(list) ?? waitFromWords(inner),
     }
   }
-  const codes = ['code', 'type', 'status', 'error_code'].flatMap((name) => {
+  const codes = ['code', 'type', '__type', 'status', 'error_code'].flatMap((name) => {
     const found = member(inner, name) ?? member(list, name)
     return typeof found === 'string' || typeof found === 'number' ? [String(found)] : []
   })
@@ -111,7 +133,7 @@ function firstOf(value: unknown): unknown {
   return Array.isArray(value) ? (value as unknown[])[0] : value
 }
 
-const WORD_MEMBERS = ['message', 'msg', 'detail', 'status_msg', 'error_msg', 'error_message']
+const WORD_MEMBERS = ['message', 'msg', 'detail', 'status_msg', 'error_msg', 'error_message', 'title']
 
 function messageIn(value: unknown): string | undefined {
   for (const name of WORD_MEMBERS) {
