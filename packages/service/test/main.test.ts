@@ -74,7 +74,8 @@ test('says where to go, without an agent too, and stops in good order', async ()
 test('a port that is taken and a wrong setting are said in words, and end it', async () => {
   const first = start({})
   const port = new URL((await first.line(/^Sandlot is ready: /)).slice('Sandlot is ready: '.length)).port
-  const second = start({ PORT: port })
+  // Of the same data there is one at a time, whatever the port.
+  const second = start({ PORT: port, SANDLOT_DATA: join(folder, 'another') })
   const wrong = start({ PORT: 'many', SANDLOT_PUBLIK_URL: 'x' })
   expect(await second.ended).toBe(1)
   expect(second.output()).toMatch(/Another program listens there; stop it, or set PORT\./)
