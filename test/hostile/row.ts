@@ -15,12 +15,27 @@ export interface Row {
   skip?(stage: Stage): string | undefined
 }
 
+/** A row that the filter alone decides, so that it is played outside of any container as well. */
+export interface FilterRow extends Row {
+  run(place: FilterPlace): Promise<void>
+  skip?(place: FilterPlace): string | undefined
+  /** What its system calls must answer, as {@link systemCalls} has them. */
+  calls?: Record<string, SystemCallAnswer>
+}
+
+/** Where such a row is played: a sandbox, or this machine behind the filter. */
+export interface FilterPlace {
+  me: { shell(command: string): Promise<Pick<ToolResult, 'code' | 'signal' | 'output'>> }
+  /** `uname -m` of it. */
+  architecture: string
+}
+
 /** The words of a kernel that refuses. */
 const REFUSAL =
   /not permitted|denied|Read-only|superuser|must be root|busy|not implemented|No such|failed|Invalid argument|Function not/i
 
 /** Shell text that must fail with a refusal. */
-export function closed(id: string, command: string, words: RegExp = REFUSAL): Row {
+export function closed(id: string, command: string, words: RegExp = REFUSAL): FilterRow {
   return {
     id,
     what: `closed: ${command.length > 90 ? `${command.slice(0, 90)}…` : command}`,
@@ -55,10 +70,11 @@ export const ENOSYS = 38
  * System calls by number (x86-64), and what each must answer. Arguments are chosen so that a kernel without the filter
  * answers something else (sandbox.md has the list): a pass is the filter's work, not an accident.
  */
-export function systemCalls(id: string, what: string, calls: Record<string, SystemCallAnswer>): Row {
+export function systemCalls(id: string, what: string, calls: Record<string, SystemCallAnswer>): FilterRow {
   return {
     id,
     what,
+    calls,
     skip: (stage) => (stage.architecture === 'x86_64' ? undefined : 'the numbers are those of x86-64'),
     async run({ me }) {
       const answers = parseCalls(await me.shell(callText(Object.keys(calls))))
@@ -83,7 +99,7 @@ export function callText(calls: readonly string[]): string {
   return `perl -e '${PROGRAM}' ${calls.join(' ')}`
 }
 
-function parseCalls({ output }: ToolResult): Record<string, SystemCallAnswer> {
+function parseCalls({ output }: Pick<ToolResult, 'output'>): Record<string, SystemCallAnswer> {
   const lines = output.trim().split('\n')
   return Object.fromEntries(
     lines.map((line) => {

@@ -85,14 +85,15 @@ export const test: Command = async ({ config, args, steps, print }) => {
 }
 
 /**
- * Chromium for the browser tests, a compiler for sbxd’s own, git for the rules of the repository, ripgrep for the
- * search tools on local-process. Only what is missing.
+ * Chromium for the browser tests, a compiler for sbxd’s own, libseccomp to compile the system call profile, git for the
+ * rules of the repository, ripgrep for the search tools on local-process. Only what is missing.
  */
 async function installTestPrograms(config: CliConfig, packages: SystemPackages, step: Step): Promise<void> {
   const has = (program: string): boolean => findProgram(program, config.environment) !== undefined
   const missing = [
     ...(has('chromium') || has('chromium-browser') || has('google-chrome') ? [] : ['chromium']),
     ...(has('gcc') && existsSync('/usr/include/stdlib.h') ? [] : ['gcc', 'libc6-dev']),
+    ...(existsSync('/usr/include/seccomp.h') ? [] : ['libseccomp-dev']),
     ...['make', 'git', 'clang'].filter((program) => !has(program)),
     ...(has('rg') ? [] : ['ripgrep']),
   ]
