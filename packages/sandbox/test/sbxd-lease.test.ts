@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Duplex } from 'node:stream'
@@ -31,16 +31,22 @@ afterEach(async () => {
 })
 afterAll(() => rm(directory, { recursive: true, force: true }))
 
+interface Started {
+  sandbox: ConnectedSandbox
+  pid: number
+  ended: Promise<unknown>
+  running: () => boolean
+}
+
 /** An sbxd with a short lease, and a controller that says nothing unless it sends pings. */
-async function start(
-  heartbeatMs: number,
-): Promise<{ sandbox: ConnectedSandbox; ended: Promise<unknown>; running: () => boolean }> {
-  const args = ['--workspace', directory, '--lease', String(LEASE_MS / 1_000)]
+async function start(heartbeatMs: number, leaseMs = LEASE_MS): Promise<Started> {
+  const args = ['--workspace', directory, '--lease', String(leaseMs / 1_000)]
   const process = spawn(binary, args, { stdio: ['pipe', 'pipe', 'ignore'] })
   child = process
   const stream = Duplex.from({ readable: process.stdout, writable: process.stdin })
   const sandbox = await connectSandbox({ id: 'lease', stream, key: randomBytes(32), epoch: 1, heartbeatMs })
-  return { sandbox, ended: once(process, 'exit'), running: () => process.exitCode === null }
+  const { pid = 0 } = process
+  return { sandbox, pid, ended: once(process, 'exit'), running: () => process.exitCode === null }
 }
 
 const newId = (): string => randomBytes(16).toString('hex')
@@ -55,6 +61,27 @@ test('without a word from a controller for the length of the lease it ends, with
   }
   expect(await ended).toEqual([0, null])
   expect(() => process.kill(pid, 0)).toThrow('ESRCH')
+})
+
+/** How often it has gone to sleep until something is to be done; NaN when it is not there any more. */
+async function rounds(pid: number): Promise<number> {
+  const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '')
+  return Number(/^voluntary_ctxt_switches:\t(\d+)$/m.exec(status)?.[1])
+}
+
+test('a pause that is longer than the lease does not use it up, and what is left of it runs on after', async () => {
+  const leaseMs = 5 * LEASE_MS
+  const { sandbox, pid, ended, running } = await start(0, leaseMs)
+  await sandbox.run({ id: newId(), command: 'sleep 300' })
+  process.kill(pid, 'SIGSTOP')
+  await sleep(leaseMs + 2 * LEASE_MS)
+  const before = await rounds(pid)
+  process.kill(pid, 'SIGCONT')
+  // It looks at its lease before it sleeps again: a word from here must not come first, or that would renew it.
+  await expect.poll(() => rounds(pid), { timeout: 30_000 }).not.toBe(before)
+  expect(running()).toBe(true)
+  expect(await sandbox.commands()).toHaveLength(1)
+  expect(await ended).toEqual([0, null])
 })
 
 test('a controller that says something now and then keeps it', async () => {
