@@ -5,8 +5,10 @@ import { join } from 'node:path'
 
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 
+import { createDockerBackend } from '../src/backends/docker/backend.ts'
 import { parseDockerHost } from '../src/backends/docker/connection.ts'
 import { createEngine } from '../src/backends/docker/engine.ts'
+import { DEFAULT_LIMITS } from '../src/limits.ts'
 
 describe('DOCKER_HOST', () => {
   test.each([
@@ -97,6 +99,25 @@ describe('an engine that is not as it should be', () => {
       code: 'engine_unavailable',
       message: expect.stringMatching(expected),
     })
+  })
+
+  test('an engine that enforces no limits, as a rootless one on cgroup v1, is given no sandbox to make', async () => {
+    const asked: string[] = []
+    const said = { NCPU: 2, MemoryLimit: false, PidsLimit: false, CpuCfsQuota: false, Id: 'sha256:0' }
+    await answerWith(
+      pinging((request, response) => {
+        asked.push(`${request.method} ${request.url}`)
+        response.setHeader('Content-Type', 'application/json').end(JSON.stringify(said))
+      }),
+    )
+    const backend = createDockerBackend({ deployment: 'test', dockerHost: `unix://${socketPath}` })
+    const spec = { name: 'x', slot: 'x', uid: 30_000, volume: 'x', image: 'x', limits: DEFAULT_LIMITS }
+    await expect(backend.create({ ...spec, labels: {} })).rejects.toMatchObject({
+      code: 'unsafe_host',
+      message: expect.stringMatching(/no limits of memory, processes, CPU.*cgroup v2/),
+    })
+    await backend.close()
+    expect(asked.filter((request) => request.startsWith('POST'))).toEqual([])
   })
 
   test('a failure is not remembered: the engine may come up later', async () => {

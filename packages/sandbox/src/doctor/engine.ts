@@ -1,4 +1,5 @@
 /** What an engine says about itself, as findings. */
+import { unlimited } from '../backends/docker/capabilities.ts'
 import { check, type Finding, report } from './finding.ts'
 import { judgeVersions } from './versions.ts'
 
@@ -15,7 +16,6 @@ export interface EngineDescription {
     MemoryLimit?: boolean
     PidsLimit?: boolean
     CpuCfsQuota?: boolean
-    CPUCfsQuota?: boolean
     DefaultRuntime?: string
     Runtimes?: Record<string, unknown> | null
     Driver?: string
@@ -55,11 +55,7 @@ export function judgeEngine(description: EngineDescription, runtime?: string): F
   const componentVersion = (name: string): string | undefined =>
     version.Components?.find(({ Name }) => Name === name)?.Version
   const known = architecture(description)
-  const limits = [
-    info.MemoryLimit === false ? 'memory' : '',
-    info.PidsLimit === false ? 'processes' : '',
-    (info.CpuCfsQuota ?? info.CPUCfsQuota) === false ? 'CPU' : '',
-  ].filter((name) => name !== '')
+  const limits = unlimited(info)
   return [
     report(
       'engine-kind',

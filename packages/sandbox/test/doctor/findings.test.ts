@@ -203,6 +203,16 @@ test.each([
   expect(failed(judgeEngine(engine(info), runtime))).toContain(id)
 })
 
+test('a rootless engine without cgroup v2 enforces no limit at all, and is refused', () => {
+  const none = { MemoryLimit: false, PidsLimit: false, CpuCfsQuota: false, SwapLimit: false }
+  const findings = judgeEngine(engine({ ...none, CgroupVersion: '1', SecurityOptions: ['name=rootless'] }))
+  expect(findings.find(({ id }) => id === 'limits')).toMatchObject({
+    group: 'must',
+    state: 'failed',
+    message: expect.stringContaining('memory, processes, CPU'),
+  })
+})
+
 test('the kernel of a remote engine is not that of this machine', async () => {
   const findings = await judgeHost(false)
   expect(findings.length).toBeGreaterThan(5)

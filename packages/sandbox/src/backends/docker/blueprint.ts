@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto'
 
 import type { SandboxSpec } from '../../backend.ts'
+import { SandboxError } from '../../errors.ts'
 import { absentIf404 } from './answers.ts'
-import type { EngineInfo } from './capabilities.ts'
+import { type EngineInfo, unlimited } from './capabilities.ts'
 import { createTemplate, type CreateBody, engineFacts } from './create-template.ts'
 import { debugProfile } from './debug-profile.ts'
 import { DEADLINE, type Engine } from './engine.ts'
@@ -23,18 +24,26 @@ export function createDraughtsman(
   seccompFile?: string,
 ): (spec: SandboxSpec, signal?: AbortSignal) => Promise<Blueprint> {
   const profile = once(() => readSeccompProfile(seccompFile))
-  const info = once(() =>
-    engine.call('tell about itself', DEADLINE.read, (docker): Promise<EngineInfo> => docker.info()),
-  )
+  const facts = once(async () => {
+    const info = await engine.call('tell about itself', DEADLINE.read, (docker): Promise<EngineInfo> =>
+      docker.info(),
+    )
+    requireLimits(info)
+    return engineFacts(info)
+  })
 
   return async (spec, signal) => {
-    const [ordinary, facts, imageId] = await Promise.all([profile(), info(), imageIdOf(spec.image, signal)])
+    const [ordinary, engineNow, imageId] = await Promise.all([
+      profile(),
+      facts(),
+      imageIdOf(spec.image, signal),
+    ])
     const input = {
       deployment,
       spec,
       imageId,
       seccompProfile: spec.profile === 'debug' ? debugProfile(ordinary) : ordinary,
-      engine: engineFacts(facts),
+      engine: engineNow,
     }
     const { Labels: _perContainer, ...rest } = createTemplate({ ...input, fingerprint: '' })
     const fingerprint = createHash('sha256').update(JSON.stringify(rest)).digest('hex').slice(0, 32)
@@ -51,6 +60,16 @@ export function createDraughtsman(
     if (!image) throw missingImage(reference)
     return image.Id
   }
+}
+
+/** Throws `unsafe_host` where one sandbox could take all of the host: rootless on cgroup v1, or a kernel without them. */
+function requireLimits(info: EngineInfo): void {
+  const missing = unlimited(info)
+  if (missing.length === 0) return
+  throw new SandboxError(
+    'unsafe_host',
+    `The Docker engine enforces no limits of ${missing.join(', ')} here, so no sandbox is made. Turn the cgroup controllers on (kernel command line: cgroup_enable=memory), or, where the engine is rootless, use cgroup v2 and delegate them to its user.`,
+  )
 }
 
 /** Compute once; a failure is not remembered. */

@@ -19,6 +19,12 @@ export interface EngineInfo {
   LiveRestoreEnabled?: boolean
 }
 
+/** Of `memory`, `processes` and `CPU`, what the engine says it cannot limit. It makes containers all the same, without. */
+export function unlimited(info: Pick<EngineInfo, 'MemoryLimit' | 'PidsLimit' | 'CpuCfsQuota'>): string[] {
+  const limits = { memory: info.MemoryLimit, processes: info.PidsLimit, CPU: info.CpuCfsQuota }
+  return Object.entries(limits).flatMap(([name, enforced]) => (enforced === false ? [name] : []))
+}
+
 /** What this engine can do, and what an operator should know about it, one plain sentence each. */
 export function capabilitiesFrom(
   info: EngineInfo,
@@ -31,9 +37,8 @@ export function capabilitiesFrom(
   const warnings: string[] = []
   if (!has('seccomp'))
     warnings.push('The Docker engine has no seccomp: sandboxes would run without a system call filter.')
-  if (info.MemoryLimit === false) warnings.push('The host does not enforce memory limits.')
-  if (info.PidsLimit === false) warnings.push('The host does not enforce process limits.')
-  if (info.CpuCfsQuota === false) warnings.push('The host does not enforce CPU limits.')
+  const missing = unlimited(info)
+  if (missing.length > 0) warnings.push(`The host does not enforce limits of ${missing.join(', ')}.`)
   if (info.SwapLimit === false)
     warnings.push('The host does not account swap: a sandbox may use swap beyond its memory limit.')
   if (!has('apparmor') && !has('selinux'))
