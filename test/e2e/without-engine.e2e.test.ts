@@ -1,11 +1,13 @@
-/** What works without a Docker engine, and what says that it does not. One Sandlot for all of it. */
+/** What works without a Docker engine, and what says that it does not. */
+import { once } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { createServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
 import { textAnswer, toolCalls } from '../../packages/ai-agent/test/fake-provider.ts'
 import { startOAuthServer } from '../../packages/ai-agent/test/mcp/oauth-server.ts'
-import { useWorld } from './fixture.ts'
+import { useWorld, type World } from './fixture.ts'
 
 const calendar = await startOAuthServer()
 const folder = await mkdtemp(join(tmpdir(), 'sandlot-e2e-config-'))
@@ -19,13 +21,19 @@ afterAll(async () => {
   await rm(folder, { recursive: true })
 })
 
-describe('a Docker engine that is down', () => {
-  const world = useWorld({
-    SANDLOT_DEFAULT_MODE: 'yolo',
-    SANDLOT_CONFIG: config,
-    DOCKER_HOST: 'unix:///nonexistent/docker.sock',
-  })
+// As a frozen engine: its kernel takes connections, and nobody answers them.
+const held = new Set<Socket>()
+const frozen = createServer((socket) => held.add(socket.on('error', () => {}))).listen(
+  join(folder, 'frozen.sock'),
+)
+await once(frozen, 'listening')
+afterAll(() => {
+  for (const socket of held) socket.destroy()
+  frozen.close()
+})
 
+/** In this world there is no engine, and whoever needs one hears it. */
+function saysSo(world: () => World): void {
   test('the chat says so, the model is told, nothing hangs', async () => {
     const { ada, script, sandlot } = world()
     const { requests } = script(
@@ -42,6 +50,19 @@ describe('a Docker engine that is down', () => {
     }
     expect(ready.reasons).toContainEqual(expect.objectContaining({ part: 'sandbox', ok: false }))
   })
+}
+
+describe('a Docker engine that does not answer', () => {
+  saysSo(useWorld({ SANDLOT_DEFAULT_MODE: 'yolo', DOCKER_HOST: `unix://${join(folder, 'frozen.sock')}` }))
+})
+
+describe('a Docker engine that is down', () => {
+  const world = useWorld({
+    SANDLOT_DEFAULT_MODE: 'yolo',
+    SANDLOT_CONFIG: config,
+    DOCKER_HOST: 'unix:///nonexistent/docker.sock',
+  })
+  saysSo(world)
 
   test('an MCP server that wants a sign-in: the card leads there, the person agrees, and its tool works', async () => {
     const { ada, script } = world()
