@@ -171,8 +171,7 @@ export function connectionTests({ apart, fixture }: Suite): void {
   )
 
   alone(
-    // P08 of the table of hostile inputs.
-    'runs once and loses nothing when cut at any byte of a session, in either direction',
+    'P08 runs once and loses nothing when cut at any byte of a session, in either direction',
     async ({ sandbox, bench }) => {
       await sandbox.close()
       let lines = 0

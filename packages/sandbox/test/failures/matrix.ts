@@ -9,6 +9,8 @@ export interface Row {
   expected: string
   /** File below `packages/` → words of the titles of its tests. */
   tests: Record<string, string[]>
+  /** Words of the cases by which one of its tests is told apart, as they stand there in the code. */
+  cases?: string[]
   /** What of the row is not tested, and why. */
   not?: string
 }
@@ -44,8 +46,9 @@ export const matrix: Row[] = [
         'silent while idle',
       ],
       'sandbox/test/heartbeat.test.ts': ['silence is given up once', 'standing still'],
+      'engine-gate/test/gate.engine.test.ts': ['a gate that is killed while a command streams'],
     },
-    not: 'A gate that is killed is a reset for the controller. Silence is made by a proxy on a Unix socket, not by dropping packets: the engine then holds every stream of that container up after a megabyte, until its kernel gives the silent one up, and no call of its API can hurry that.',
+    not: 'Silence is made by a proxy on a Unix socket, not by dropping packets: the engine then holds every stream of that container up after a megabyte, until its kernel gives the silent one up, and no call of its API can hurry that.',
   },
   {
     id: 'dockerd-killed',
@@ -67,21 +70,28 @@ export const matrix: Row[] = [
     inject: 'SIGKILL of the containerd shim of one sandbox',
     during: 'running',
     expected: 'that sandbox only: sandbox_lost, made again',
-    tests: { [`${here}/operator.engine.test.ts`]: ['the containerd shim', 'SIGKILL of $who'] },
+    tests: { [`${here}/operator.engine.test.ts`]: ['SIGKILL of $who'] },
+    cases: ["who: 'the containerd shim'"],
   },
   {
     id: 'operator',
     inject: 'docker kill, docker rm -f, docker pause behind our back',
     during: 'running, running a command, paused, stopped',
     expected: 'a typed error to who waits, then healed',
-    tests: { [`${here}/operator.engine.test.ts`]: ['docker $action while $state'] },
+    tests: {
+      [`${here}/operator.engine.test.ts`]: [
+        'docker $action while $state',
+        'docker $action while somebody waits',
+      ],
+    },
   },
   {
     id: 'init-killed',
     inject: 'SIGKILL of PID 1 from the host',
     during: 'running',
     expected: 'the same',
-    tests: { [`${here}/operator.engine.test.ts`]: ["who: 'PID 1'", 'SIGKILL of $who'] },
+    tests: { [`${here}/operator.engine.test.ts`]: ['SIGKILL of $who'] },
+    cases: ["who: 'PID 1'"],
   },
   {
     id: 'disk-full',
@@ -113,7 +123,8 @@ export const matrix: Row[] = [
     id: 'engine-frozen',
     inject: 'SIGSTOP of dockerd, seconds in an ordinary run, 25 s in a full one',
     during: 'everything',
-    expected: 'calls fail at once, the line is bounded, the state is known, well again after',
+    expected:
+      'calls fail at once, the line is bounded, the state is known, people are told, well again after',
     tests: {
       [`${here}/engine.engine.test.ts`]: ['frozen: every call'],
       'sandbox/test/circuit-breaker.test.ts': [
@@ -121,6 +132,7 @@ export const matrix: Row[] = [
         'the line is bounded',
         'never more at once',
       ],
+      '../test/e2e/without-engine.e2e.test.ts': ['the chat says so, the model is told, nothing hangs'],
     },
   },
   {
@@ -160,7 +172,8 @@ export const matrix: Row[] = [
     inject: 'loss of power: everything ends, runtime state is gone, the data root stays',
     during: 'running',
     expected: 'files kept, the ledger and the engine agree',
-    tests: { [`${here}/engine.engine.test.ts`]: ["'loss of power'", '%s: commands are interrupted'] },
+    tests: { [`${here}/engine.engine.test.ts`]: ['%s: commands are interrupted'] },
+    cases: ["'loss of power'"],
   },
   {
     id: 'other-runtimes',
@@ -168,8 +181,10 @@ export const matrix: Row[] = [
     during: 'the contract suite',
     expected: 'it passes, or a skip says why',
     tests: {
-      'sandbox/test/runtimes.engine.test.ts': ["name: 'crun'", "name: 'userns-remap'", "name: 'runsc'"],
+      'sandbox/test/runtimes.engine.test.ts': ['on ${each.name}', 'the setting chooses it'],
+      'sandbox/test/docker-connection.test.ts': ['an engine that enforces no limits'],
     },
-    not: 'cgroup v2 is a matter of the host: the whole suite runs on whatever it has. Rootless engines need a user with its own systemd session. Podman’s socket (4.3) takes a system call filter only as the path of a file on its host, so it cannot be given ours, and says so. Debian’s runsc of 2022 skips single tests, each with its reason there: it has no subreapers, and no limits with --ignore-cgroups.',
+    cases: ["name: 'crun'", "name: 'userns-remap'", "name: 'runsc'"],
+    not: 'cgroup v2 is a matter of the host: the whole suite runs on whatever it has. A rootless engine on cgroup v1 enforces no limits at all and says so, hence no sandbox is made on it; on cgroup v2 it would need a user with its own systemd session, which a test cannot make. Podman’s socket (4.3) takes a system call filter only as the path of a file on its host, so it cannot be given ours, and says so. Debian’s runsc of 2022 skips single tests, each with its reason there: it has no subreapers, and no limits with --ignore-cgroups.',
   },
 ]

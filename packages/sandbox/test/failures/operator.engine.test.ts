@@ -35,9 +35,6 @@ describe.skipIf(reason !== undefined)(`behind our back${reason ? ` (${reason})` 
   }
   const states = {
     running: async () => {},
-    'running a command': async () => {
-      await sandbox.run({ id: 'c'.repeat(32), command: 'sleep 300' })
-    },
     paused: async () => void (await engine.docker('pause', sandbox.id)),
     stopped: () => sandboxes.stop('ann'),
   }
@@ -54,6 +51,31 @@ describe.skipIf(reason !== undefined)(`behind our back${reason ? ` (${reason})` 
       expect(await say(sandboxes, 'cat file')).toBe('kept')
       expect(await fixture.containers()).toHaveLength(1)
       expect(await fixture.volumes()).toHaveLength(1)
+    },
+  )
+
+  const waits = [
+    { action: 'kill', goesOn: false },
+    { action: 'rm -f', goesOn: false },
+    { action: 'pause', goesOn: true },
+  ] as const
+  test.each(sample('operator while somebody waits', waits, 1))(
+    'docker $action while somebody waits for a command: a typed error, or its end where it goes on',
+    async ({ action, goesOn }) => {
+      const id = 'c'.repeat(32)
+      const command = await sandbox.run({ id, command: 'until test -e go; do sleep 0.02; done' })
+      // Of a pause that is longer than the heartbeats allow they hear as well.
+      const outcome = command.exit.catch((error: unknown) => error)
+      await actions[action](sandbox.id)
+      if (!goesOn) expect(await outcome).toMatchObject({ name: 'SandboxError', code: 'sandbox_lost' })
+      await usable(sandboxes)
+      const after = await sandboxes.acquire('ann')
+      const found = after === sandbox ? command : await after.attach(id)
+      if (goesOn) {
+        await shell(after, 'touch go')
+        expect(await found?.exit).toMatchObject({ cause: 'exited', code: 0 })
+      } else expect(found).toBeUndefined()
+      expect(await say(sandboxes, 'cat file')).toBe('kept')
     },
   )
 
