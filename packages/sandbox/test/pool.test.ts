@@ -1,0 +1,52 @@
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+
+import type { SandboxBackend } from '../src/backend.ts'
+import { SandboxError } from '../src/errors.ts'
+import { compiledSbxd, type FakeFixture, fakeFixture, removeSbxd } from './fake-fixture.ts'
+
+const EVERY_MS = 20
+
+let fixture: FakeFixture
+beforeAll(async () => {
+  await compiledSbxd()
+}, 120_000)
+afterAll(removeSbxd)
+beforeEach(async () => {
+  fixture = await fakeFixture()
+}, 120_000)
+afterEach(() => fixture.dispose(), 120_000)
+
+test('without an image it waits twice as long after each try, leaves nothing, says so once, and fills up when there is one', async () => {
+  let missing = true
+  const tries: number[] = []
+  const said: string[] = []
+  const backend: SandboxBackend = {
+    ...fixture.engine.backend,
+    close: async () => {},
+    async create(spec, signal) {
+      tries.push(performance.now())
+      if (missing) throw new SandboxError('engine_unavailable', 'The image is not there.')
+      return fixture.engine.backend.create(spec, signal)
+    },
+  }
+  const { sandboxes } = fixture.start({
+    backend,
+    pool: { size: 1, everyMs: EVERY_MS, delayMs: 0 },
+    log: (message) => said.push(message),
+  })
+  const warm = async (): Promise<number> => (await fixture.ledger.list()).length
+
+  for (let failures = 1; failures <= 5; failures++) {
+    await sandboxes.poolFilled()
+    expect(tries).toHaveLength(failures)
+    expect(await warm()).toBe(0)
+  }
+  const waits = tries.slice(1).map((at, place) => at - (tries[place] ?? 0))
+  for (const [place, ms] of waits.entries()) expect(ms).toBeGreaterThanOrEqual(EVERY_MS * 2 ** (place + 1))
+  expect(said).toEqual(['a warm sandbox could not be made'])
+
+  missing = false
+  await sandboxes.poolFilled()
+  expect(await warm()).toBe(1)
+  expect(await fixture.problems(1)).toEqual([])
+}, 120_000)
