@@ -34,5 +34,5 @@ export const ELSEWHERE: Record<string, string> = {
 /** Rows that no test plays, and why. */
 export const DECLARED: Record<string, string> = {
   F15: 'The product unpacks nothing: a folder goes out as tar and files come in one by one.',
-  T07: 'There is no rule yet that hides secrets in what a command prints; logs are scrubbed.',
+  T07: 'Optional, and not wanted: what a command prints goes to the person whose files it comes from and to the model that asked for it, which needs it whole (a hidden value that it writes back destroys a file); a pattern misses a secret in base64 or in two parts, so hiding would promise what it cannot hold. Logs, which go to others, are scrubbed.',
 }
