@@ -237,6 +237,17 @@ static void forget_start(void)
     madvise((void *)from, ((uintptr_t)&etext - from) & ~(page - 1), MADV_DONTNEED);
 }
 
+/*
+ * No core files, and no program of the host for a crash: where kernel.core_pattern is a pipe, a limit of 1 is the only
+ * one that the kernel obeys. As a file, a dump that may have one byte is not begun. A container comes with this limit.
+ */
+static void no_core_dumps(void)
+{
+    struct rlimit one = {1, 1}, none = {0, 0};
+    if (setrlimit(RLIMIT_CORE, &one) < 0)
+        setrlimit(RLIMIT_CORE, &none);
+}
+
 int main(int argc, char **argv)
 {
     frugal_memory();
@@ -247,8 +258,7 @@ int main(int argc, char **argv)
     is_init = getpid() == 1;
     prctl(PR_SET_NAME, "sbxd");
     read_arguments(argc, argv);
-    struct rlimit no_core = {0, 0};
-    setrlimit(RLIMIT_CORE, &no_core);
+    no_core_dumps();
     int signal_fd = signals_init();
     if (!is_init)
         prctl(PR_SET_CHILD_SUBREAPER, 1);

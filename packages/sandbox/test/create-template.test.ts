@@ -79,7 +79,7 @@ describe('the create template, control by control of the hardening checklist', (
   test('C13 descriptors, file size, core dumps; never nproc', () => {
     const limits = Object.fromEntries(host().Ulimits.map(({ Name, Soft, Hard }) => [Name, [Soft, Hard]]))
     expect(limits).toEqual({
-      core: [0, 0],
+      core: [1, 1],
       nofile: [4096, 4096],
       fsize: [2 ** 32, 2 ** 32],
       memlock: [65536, 65536],

@@ -151,6 +151,22 @@ describe('escape and privilege', () => {
     expect(signal).toBe('SIGSEGV')
     expect(await sh('ls -A; ulimit -Hc')).toBe('0')
   })
+
+  test('E30 the limit of cores is the one at which no program of the host is started, whatever a command sets', async () => {
+    const limit = 'grep "Max core" /proc/self/limits | tr -s " " | cut -d " " -f 5,6'
+    expect(
+      await sh(
+        `${limit}; ulimit -c 0; ${limit}; ulimit -c unlimited; ${limit}; prlimit --core=0 bash -c '${limit}'`,
+      ),
+    ).toBe(Array(4).fill('1 1').join('\n'))
+    expect(
+      await sh(
+        `python3 -c 'import resource as r; r.setrlimit(r.RLIMIT_CORE, (0, 0)); print(r.getrlimit(r.RLIMIT_CORE))'`,
+      ),
+    ).toBe('(1, 1)')
+    // Programs that refuse to run where they cannot forbid cores.
+    expect(await sh('ssh-agent true && echo started')).toBe('started')
+  })
 })
 
 describe('the supervisor', () => {

@@ -43,16 +43,18 @@ static uint32_t architecture(const char *name)
     return found;
 }
 
-/* 0 allows, anything else is the errno. */
-static uint32_t action(unsigned number)
+/* "allow", or the errno; the errno 0 is success without the call. */
+static uint32_t action(const char *answer)
 {
-    return number == 0 ? SCMP_ACT_ALLOW : SCMP_ACT_ERRNO(number);
+    return strcmp(answer, "allow") == 0 ? SCMP_ACT_ALLOW : SCMP_ACT_ERRNO((uint32_t)atoi(answer));
 }
 
 static enum scmp_compare comparison(const char *name)
 {
     if (strcmp(name, "SCMP_CMP_EQ") == 0)
         return SCMP_CMP_EQ;
+    if (strcmp(name, "SCMP_CMP_NE") == 0)
+        return SCMP_CMP_NE;
     if (strcmp(name, "SCMP_CMP_MASKED_EQ") == 0)
         return SCMP_CMP_MASKED_EQ;
     fprintf(stderr, "no rule of ours compares with %s\n", name);
@@ -62,8 +64,9 @@ static enum scmp_compare comparison(const char *name)
 /* The rest of one line: after the name the answer and how many conditions, then each of them. */
 static void add_rule(scmp_filter_ctx filter, const char *call)
 {
-    unsigned answer, conditions;
-    if (scanf("%u %u", &answer, &conditions) != 2 || conditions > MOST_ARGUMENTS)
+    char answer[8];
+    unsigned conditions;
+    if (scanf("%7s %u", answer, &conditions) != 2 || conditions > MOST_ARGUMENTS)
         fail("a rule");
     struct scmp_arg_cmp compared[MOST_ARGUMENTS];
     for (unsigned i = 0; i < conditions; i++) {
@@ -82,8 +85,8 @@ static scmp_filter_ctx read_filter(const char *rules, uint32_t wanted)
 {
     if (freopen(rules, "re", stdin) == NULL)
         fail(rules);
-    unsigned refusal;
-    if (scanf("default %u", &refusal) != 1 || refusal == 0)
+    char refusal[8];
+    if (scanf("default %7s", refusal) != 1)
         fail("the default");
     scmp_filter_ctx filter = seccomp_init(action(refusal));
     if (filter == NULL)

@@ -28,14 +28,14 @@ export const profileSchema = z.strictObject({
       comment: z.string().optional(),
       names: z.array(z.string()),
       action: z.enum(['SCMP_ACT_ALLOW', 'SCMP_ACT_ERRNO']),
-      errnoRet: z.int().positive().optional(),
+      errnoRet: z.int().nonnegative().optional(),
       args: z
         .array(
           z.strictObject({
             index: z.int(),
             value: z.number(),
             valueTwo: z.number(),
-            op: z.enum(['SCMP_CMP_MASKED_EQ', 'SCMP_CMP_EQ']),
+            op: z.enum(['SCMP_CMP_MASKED_EQ', 'SCMP_CMP_EQ', 'SCMP_CMP_NE']),
           }),
         )
         .optional(),
@@ -175,7 +175,7 @@ function rulesOf(profile: string, architecture: Architecture): string {
   const lines = syscalls
     .filter(({ includes }) => includes?.arches.includes(ARCHITECTURES[architecture]) ?? true)
     .flatMap(({ names, action, errnoRet, args = [] }) => {
-      const answer = action === 'SCMP_ACT_ALLOW' ? 0 : (errnoRet ?? defaultErrnoRet)
+      const answer = action === 'SCMP_ACT_ALLOW' ? 'allow' : (errnoRet ?? defaultErrnoRet)
       const conditions = args.map(({ index, op, value, valueTwo }) => `${index} ${op} ${value} ${valueTwo}`)
       return names.map((name) => [name, answer, args.length, ...conditions].join(' '))
     })

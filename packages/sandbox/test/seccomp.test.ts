@@ -57,12 +57,30 @@ const RISCV = 0xc00000f3
 const X32 = 0x40000000
 const upperHalf = fc.bigInt({ min: 0n, max: 0xffffffffn }).map((half) => half << 32n)
 
+const RLIMIT_CORE = 4n
+const resource = fc.bigInt({ min: 0n, max: 15n })
+const pointer = fc.bigInt({ min: 4096n, max: 2n ** 47n - 1n })
+const SUCCESS = 0
+
 test('limits: one’s own, never another process’s, whatever the upper half says', () => {
   fc.assert(
-    fc.property(upperHalf, fc.bigInt({ min: 1n, max: 0xffffffffn }), (upper, pid) => {
-      expect(decide('prlimit64', upper)).toBe('allow')
-      expect(decide('prlimit64', upper | pid)).toBe(EPERM)
+    fc.property(upperHalf, fc.bigInt({ min: 1n, max: 0xffffffffn }), resource, (upper, pid, which) => {
+      expect(decide('prlimit64', upper, which, 0n, 4096n)).toBe('allow')
+      expect(decide('prlimit64', upper | pid, which, 0n, 4096n)).toBe(EPERM)
     }),
+  )
+})
+
+test('every limit can be set but that of core files, which stays as it is and says nothing', () => {
+  fc.assert(
+    fc.property(upperHalf, resource, pointer, pointer, (upper, which, wanted, was) => {
+      const core = which === RLIMIT_CORE
+      expect(decide('setrlimit', upper | which, wanted)).toBe(core ? SUCCESS : 'allow')
+      expect(decide('prlimit64', upper, upper | which, wanted, 0n)).toBe(core ? SUCCESS : 'allow')
+      expect(decide('prlimit64', upper, upper | which, wanted, was)).toBe(core ? EPERM : 'allow')
+      expect(decide('prlimit64', upper, upper | which, 0n, was)).toBe('allow')
+    }),
+    { examples: [0n, 1n << 32n].map((upper) => [upper, RLIMIT_CORE, 4096n, 8192n]) },
   )
 })
 

@@ -26,9 +26,12 @@ const SETTINGS: readonly Setting[] = [
     id: 'core-pattern',
     name: 'Core dumps',
     path: '/proc/sys/kernel/core_pattern',
-    holds: (text) => !text.startsWith('|'),
-    ok: 'no program of the host is started for a crash',
-    bad: (text) => `a crash starts a program of the host as root (${text.slice(0, 60)}); sandboxes make none`,
+    holds: (text) => !/^[|@]/.test(text),
+    ok: 'no program of the host hears of a crash',
+    bad: (text) =>
+      text.startsWith('@')
+        ? `a crash is sent to a program of the host (${text.slice(0, 60)}), one in a sandbox too: no limit forbids that`
+        : `a crash starts a program of the host as root (${text.slice(0, 60)}); those of sandboxes do not, by their limit`,
     fix: 'sysctl kernel.core_pattern=core',
   },
   {
@@ -130,11 +133,19 @@ const SETTINGS: readonly Setting[] = [
 const FLOOR_BYTES = 2 * 1024 ** 3
 const FLOOR_SHARE = 0.05
 
+/** What the text of one setting means, by its id. */
+export function judgeSetting(id: string, text: string): Finding {
+  const setting = SETTINGS.find((each) => each.id === id)
+  if (setting === undefined) throw new TypeError(`There is no setting ${id}.`)
+  const { name, ok, bad, fix, holds } = setting
+  return check('warn', id, name, holds(text), { ok, bad: bad(text), fix })
+}
+
 /** The kernel's settings. `local`: whether the engine is on this machine; another one's kernel cannot be read from here. */
 export async function judgeHost(local: boolean): Promise<Finding[]> {
   return Promise.all(
     SETTINGS.map(async (setting): Promise<Finding> => {
-      const { id, name, path, ok, fix, absent } = setting
+      const { id, name, path, absent } = setting
       if (!local) return unknown('warn', id, name, 'the engine is on another machine')
       const text = await readFile(path, 'utf8').then(
         (all) => all.trim(),
@@ -144,7 +155,7 @@ export async function judgeHost(local: boolean): Promise<Finding[]> {
         return absent === undefined
           ? unknown('warn', id, name, `${path} cannot be read`)
           : { id, group: 'warn', name, message: absent, state: 'ok' }
-      return check('warn', id, name, setting.holds(text), { ok, bad: setting.bad(text), fix })
+      return judgeSetting(id, text)
     }),
   )
 }

@@ -179,7 +179,9 @@ export function createTemplate({
       OomScoreAdj: 0,
       // Never nproc: it counts per uid over the whole host.
       Ulimits: [
-        ulimit('core', 0),
+        // Not 0, which the kernel does not obey where a crash starts a program of the host (core(5)). One byte is too
+        // little for a file, and the filter keeps it at that.
+        ulimit('core', 1),
         ulimit('nofile', limits.openFiles),
         ulimit('fsize', limits.diskBytes),
         ulimit('memlock', 64 * 1024),
