@@ -126,7 +126,11 @@ async function* listen(
         return soundAnswer(next.value)
       }
       const chunk = next.value
-      if (chunk.type === 'call_started') continue
+      if (chunk.type === 'call') {
+        const drafted = speech.draft(chunk)
+        if (drafted !== undefined) yield [drafted]
+        continue
+      }
       yield [speech.add(chunk.type, chunk.text)]
       if (watches[chunk.type].add(chunk.text)) throw new Chanting()
     }

@@ -1,8 +1,9 @@
 /** What the model says in one attempt: live while it arrives, settled when it is whole, withdrawn when it broke off. */
 import { type EventOf, type SessionEvent, makeSandlotEvent, sandlotEventOf } from '@sandlot/shared/events'
+import { draftText } from '@sandlot/shared/call-drafts'
 import { makeMeta } from '@sandlot/shared/event-meta'
 import type { EventGroup, LoopContext } from './loop-context.ts'
-import type { ModelAnswer } from './model/model.ts'
+import type { ModelAnswer, ModelChunk } from './model/model.ts'
 
 /** After a crash: the message that was on its way when the process died is withdrawn, whether or not anybody saw it. */
 export function withdrawCutOff(ctx: LoopContext, turn: number): EventGroup {
@@ -42,6 +43,9 @@ export function withdrawnFor(ctx: LoopContext, turn: number, why: string): numbe
 
 type Kind = 'text' | 'thought'
 
+/** Milliseconds between two looks at a call that is being written. */
+const DRAFT_MS = 100
+
 /** What the model has said so far in one attempt. */
 export class Speech {
   text = ''
@@ -49,6 +53,8 @@ export class Speech {
   readonly #ctx: LoopContext
   readonly #turn: number
   readonly #ids: { message: string; thought: string }
+  /** By place: when a call was shown last. */
+  readonly #drafted = new Map<number, number>()
 
   constructor(ctx: LoopContext, turn: number) {
     this.#ctx = ctx
@@ -61,6 +67,21 @@ export class Speech {
     const offset = this[kind].length
     this[kind] += piece
     return this.#chunk(kind, piece, { live: true, offset })
+  }
+
+  /** The live event of a call that is being written; undefined when it was shown a moment ago. */
+  draft({ place, name, args }: Extract<ModelChunk, { type: 'call' }>): SessionEvent | undefined {
+    const at = this.#ctx.now()
+    const last = this.#drafted.get(place)
+    if (last !== undefined && Math.abs(at - last) < DRAFT_MS) return undefined
+    this.#drafted.set(place, at)
+    const text = draftText(args)
+    const messageId = this.#ids.message
+    return makeSandlotEvent(
+      { type: 'call_drafted', messageId, place, name, chars: args.length, text },
+      { promptId: this.#ctx.promptId, turn: this.#turn, live: true },
+      at,
+    )
   }
 
   /** The whole messages: what was said so far, or the answer's own text. Empty ones are left out. */
@@ -78,7 +99,7 @@ export class Speech {
 
   /** Takes back what was shown. Nothing to do when nothing was. */
   async *withdraw(why: string): AsyncGenerator<EventGroup, void> {
-    if (this.text === '' && this.thought === '') return
+    if (this.text === '' && this.thought === '' && this.#drafted.size === 0) return
     const at = this.#ctx.now()
     const meta = { promptId: this.#ctx.promptId, turn: this.#turn }
     const ids = this.thought === '' ? [this.#ids.message] : [this.#ids.thought, this.#ids.message]

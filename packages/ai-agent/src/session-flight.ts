@@ -1,9 +1,10 @@
 /**
- * What is in flight in a running prompt: the text so far of each message and the last output of each call. Live events
+ * What is in flight in a running prompt: the text so far of each message, the calls that are being written, and the last output of each call. Live events
  * are not stored, so this is all that a late joiner can get of them.
  */
 import type { OutputPiece } from '@sandlot/shared/call'
 import { type SessionEvent, isOutcome, metaOf, sandlotEventOf, textOf } from '@sandlot/shared/events'
+import { draftOf, endsDrafts } from '@sandlot/shared/call-drafts'
 import { EMPTY_OUTPUT, type LiveOutput, addPiece } from '@sandlot/shared/live-output'
 
 /** Raw bytes of a running call's output that a late joiner gets. The rest is fetched by range. */
@@ -19,9 +20,14 @@ export class InFlight {
     { last: CallEvent; output: LiveOutput; progress: SessionProgress | undefined }
   >()
 
+  /** By place. */
+  readonly #drafts = new Map<number, SessionEvent>()
+
   /** A live event is being shown. */
   show(event: SessionEvent): void {
     const meta = metaOf(event)
+    const draft = draftOf(event)
+    if (draft !== undefined) this.#drafts.set(draft.place, event)
     if (event.sessionUpdate === 'agent_message_chunk' || event.sessionUpdate === 'agent_thought_chunk') {
       const text = this.#texts.get(event.messageId)?.text ?? ''
       const offset = meta.offset ?? text.length
@@ -46,6 +52,7 @@ export class InFlight {
     } else if (isOutcome(event)) {
       this.#calls.delete(event.toolCallId)
     }
+    if (endsDrafts(event)) this.#drafts.clear()
     const happened = sandlotEventOf(event)
     if (happened?.type === 'message_withdrawn') this.#texts.delete(happened.messageId)
     if (happened?.type === 'prompt_ended') {
@@ -75,7 +82,7 @@ export class InFlight {
         },
       }
     })
-    return [...texts, ...calls]
+    return [...texts, ...this.#drafts.values(), ...calls]
   }
 }
 

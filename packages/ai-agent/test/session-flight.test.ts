@@ -37,3 +37,19 @@ test('what was withdrawn, settled or ended is not in flight any more', () => {
   flight.settle(makeSandlotEvent(ended, { promptId: 'p' }, 1))
   expect(flight.snapshot()).toEqual([])
 })
+
+test('a call that is being written is there as it stands, until its message is whole', () => {
+  const flight = new InFlight()
+  const draft = (chars: number) =>
+    makeSandlotEvent(
+      { type: 'call_drafted', messageId: 'm', place: 0, name: 'write_file', chars, text: '{' },
+      { promptId: 'p', turn: 1, live: true },
+      1,
+    )
+  flight.show(draft(1))
+  flight.show(draft(7))
+  expect(flight.snapshot()).toEqual([draft(7)])
+  const withdrawn = { type: 'message_withdrawn', messageId: 'm', why: 'error' } as const
+  flight.settle(makeSandlotEvent(withdrawn, { promptId: 'p', turn: 1 }, 1))
+  expect(flight.snapshot()).toEqual([])
+})

@@ -30,6 +30,7 @@ export function activityOf(transcript: Transcript): Activity | null {
   ).length
   if (open > waiting) return { doing: 'running', calls: open - waiting }
   if (waiting > 0) return { doing: 'waiting', calls: waiting }
+  if (transcript.drafts.length > 0) return { doing: 'writing' }
   const last = transcript.entries.at(-1)
   if (last?.type === 'message' && last.role !== 'user' && !last.settled) return { doing: 'writing' }
   if (last?.type === 'call') return { doing: 'reading_results', since: last.endedAt ?? last.announcedAt }

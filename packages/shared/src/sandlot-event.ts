@@ -48,6 +48,20 @@ export const sandlotEvent = z.discriminatedUnion('type', [
   z.object({ type: z.literal('turn_ended'), callIds: z.array(z.string()) }),
   /** The text shown live under this id was the first part of an answer that broke off; it is asked again. */
   z.object({ type: z.literal('message_withdrawn'), messageId: z.string(), why: z.string() }),
+  /** Only live: a call that the model is writing. Nothing of it runs before it is announced as a `tool_call`. */
+  z.object({
+    type: z.literal('call_drafted'),
+    /** The message that it is a part of: withdrawn with it. */
+    messageId: z.string(),
+    /** Which of the message's calls, from 0. */
+    place: z.number().int().nonnegative(),
+    /** The tool's name as the model knows it. */
+    name: z.string(),
+    /** Characters of arguments so far. */
+    chars: z.number().int().nonnegative(),
+    /** The arguments so far, the model's own text; of long ones the beginning and the end. */
+    text: z.string(),
+  }),
   z.object({
     type: z.literal('approval_asked'),
     toolCallId: z.string(),

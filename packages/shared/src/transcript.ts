@@ -10,6 +10,7 @@
  * - a settled value replaces what its id had gathered live, and live pieces that come later are ignored;
  * - the end of a prompt removes whatever of it was only ever live.
  */
+import { type DraftedCall, draftOf, endsDrafts, withDraft } from './call-drafts.ts'
 import type { PlanEntry, SessionEvent } from './events.ts'
 import { type EventOf, isLive, metaOf, seqOf, textOf } from './events.ts'
 import type { SandlotMeta } from './event-meta.ts'
@@ -45,6 +46,8 @@ export interface Transcript {
     readonly requestId?: string | undefined
     readonly startedAt: number
   } | null
+  /** Calls that the model is writing, in its order. */
+  readonly drafts: readonly DraftedCall[]
   /** Messages sent while a prompt runs that it has not read yet. */
   readonly queued: readonly QueuedEntry[]
   /** Tokens in the context and its size, as of the last answer. */
@@ -62,6 +65,7 @@ export function emptyTranscript(): Transcript {
     entries: [],
     plan: [],
     prompt: null,
+    drafts: [],
     queued: [],
     context: null,
     withdrawn: [],
@@ -79,7 +83,8 @@ export function foldTranscript(transcript: Transcript, event: SessionEvent): Tra
   if (isLive(event)) return foldLive(transcript, event)
   const seq = seqOf(event)
   if (seq === undefined || seq <= transcript.seq || leavesHole(transcript, event)) return transcript
-  return { ...foldSettled(transcript, event), seq }
+  const folded = foldSettled(transcript, event)
+  return { ...folded, drafts: endsDrafts(event) ? [] : folded.drafts, seq }
 }
 
 /** Fold many. */
@@ -196,6 +201,7 @@ function foldSandlotEvent(transcript: Transcript, event: SandlotEvent, meta: San
     }
     case 'model_chosen':
       return { ...transcript, model: { name: event.model, thoughtLevel: event.thoughtLevel } }
+    case 'call_drafted':
     case 'turn_ended':
     case 'prompt_resumed':
     case 'history_mended':
@@ -222,9 +228,27 @@ function foldLive(transcript: Transcript, event: SessionEvent): Transcript {
         if (output === call.output && progress === call.progress) return call
         return { ...call, output, ...(progress === undefined ? {} : { progress }) }
       })
+    case 'session_info_update':
+      return foldDraft(transcript, event)
     default:
       return transcript
   }
+}
+
+/** A draft whose message is known to be whole, or withdrawn, is late. */
+function foldDraft(transcript: Transcript, event: SessionEvent): Transcript {
+  const { promptId, turn } = metaOf(event)
+  const draft = draftOf(event)
+  if (draft === undefined || transcript.prompt === null || transcript.prompt.id !== promptId)
+    return transcript
+  const late = transcript.entries.some(
+    (entry) =>
+      (entry.type === 'call' && entry.promptId === promptId && entry.turn === turn) ||
+      (entry.type === 'message' && entry.id === draft.messageId && entry.settled),
+  )
+  if (late || transcript.withdrawn.includes(draft.messageId)) return transcript
+  const drafts = withDraft(transcript.drafts, draft)
+  return drafts === transcript.drafts ? transcript : { ...transcript, drafts }
 }
 
 function foldLiveText(

@@ -74,6 +74,24 @@ export function outcome(
   )
 }
 
+/** A call that is being written, so long by now. */
+export function draft(
+  messageId: string,
+  place: number,
+  chars: number,
+  fields: MetaFields = {},
+): (at: number) => SessionEvent {
+  const event = {
+    type: 'call_drafted',
+    messageId,
+    place,
+    name: 'run_shell_command',
+    chars,
+    text: 'x'.repeat(chars),
+  } as const
+  return (at) => makeSandlotEvent(event, { ...fields, live: true }, at)
+}
+
 const piece = fc.string({ minLength: 1, maxLength: 6, unit: 'grapheme' })
 
 const note = fc.constantFrom<SandlotEvent>(
@@ -89,7 +107,12 @@ const turn = fc.record({
   withdrawn: fc.boolean(),
   answer: fc.array(piece, { maxLength: 4 }),
   calls: fc.array(
-    fc.record({ output: fc.array(piece, { maxLength: 4 }), asks: fc.boolean(), fails: fc.boolean() }),
+    fc.record({
+      output: fc.array(piece, { maxLength: 4 }),
+      drafts: fc.nat({ max: 2 }),
+      asks: fc.boolean(),
+      fails: fc.boolean(),
+    }),
     { maxLength: 3 },
   ),
 })
@@ -121,9 +144,15 @@ export const session: fc.Arbitrary<SessionEvent[]> = fc
             offset += part.length
           }
         }
+        const write = (messageId: string): void => {
+          one.calls.forEach(({ drafts }, place) => {
+            for (let n = 1; n <= drafts; n++) recorder.live(draft(messageId, place, n, fields))
+          })
+        }
         for (const happened of one.notes) recorder.happened(happened, fields)
         if (one.withdrawn && one.answer.length > 0) {
           stream('agent_message_chunk', `m${p}.${t}.a`, one.answer)
+          write(`m${p}.${t}.a`)
           recorder.happened({ type: 'message_withdrawn', messageId: `m${p}.${t}.a`, why: 'cut off' }, fields)
         }
         for (const [kind, id, pieces] of [
@@ -132,8 +161,10 @@ export const session: fc.Arbitrary<SessionEvent[]> = fc
         ] as const) {
           if (pieces.length === 0) continue
           stream(kind, id, pieces)
+          if (kind === 'agent_message_chunk') write(id)
           recorder.settled(text(kind, id, pieces.join(''), fields))
         }
+        if (one.answer.length === 0) write(`m${p}.${t}`)
         const ids = one.calls.map((_, c) => `c${p}.${t}.${c}`)
         for (const id of ids) recorder.settled(call(id, fields))
         one.calls.forEach((made, c) => {

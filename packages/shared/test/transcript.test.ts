@@ -2,11 +2,12 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { isLive, isOutcome, metaOf, seqOf, sessionEvent, type SessionEvent, textOf } from '../src/events.ts'
 import { activityOf, pendingApprovals } from '../src/activity.ts'
+import { draftOf, draftText, endsDrafts } from '../src/call-drafts.ts'
 import { makeMeta } from '../src/event-meta.ts'
 import { WITHOUT_WORDS } from '../src/images.ts'
 import type { CallEntry } from '../src/transcript-entries.ts'
 import { emptyTranscript, foldAll, foldTranscript, leavesHole } from '../src/transcript.ts'
-import { call, callUpdate, outcome, Recorder, session, text } from './scripts.ts'
+import { call, callUpdate, draft, outcome, Recorder, session, text } from './scripts.ts'
 
 /** What a resume after `after` sends when the stream stands at `position`: settled, snapshots, then the live tail. */
 function resume(events: readonly SessionEvent[], after: number, position: number): SessionEvent[] {
@@ -22,8 +23,12 @@ function resume(events: readonly SessionEvent[], after: number, position: number
   }
   const texts = new Map<string, SessionEvent>()
   const outputs = new Map<string, SessionEvent>()
+  const drafts = new Map<string, SessionEvent>()
   for (const event of past) {
+    if (endsDrafts(event)) drafts.clear()
     if (!isLive(event)) continue
+    const drafted = draftOf(event)
+    if (drafted !== undefined) drafts.set(`${drafted.messageId} ${drafted.place}`, event)
     if (event.sessionUpdate === 'agent_message_chunk' || event.sessionUpdate === 'agent_thought_chunk') {
       if (closed.has(event.messageId)) continue
       const before = texts.get(event.messageId)
@@ -49,7 +54,7 @@ function resume(events: readonly SessionEvent[], after: number, position: number
       })
     }
   }
-  return [...settled, ...texts.values(), ...outputs.values(), ...events.slice(position)]
+  return [...settled, ...texts.values(), ...drafts.values(), ...outputs.values(), ...events.slice(position)]
 }
 
 /** The state without what may differ while something is in flight: how live output is cut into pieces, and when it began. */
@@ -69,6 +74,59 @@ function shown(events: Iterable<SessionEvent>): unknown {
     ),
   }
 }
+
+describe('a call that is being written', () => {
+  const fields = { promptId: 'p', turn: 1 }
+  function writing(): Recorder {
+    const recorder = new Recorder()
+    recorder.happened({ type: 'prompt_started' }, { promptId: 'p' })
+    recorder.live(text('agent_message_chunk', 'm', 'I write it.', { ...fields, live: true, offset: 0 }))
+    recorder.live(draft('m', 1, 5, fields))
+    recorder.live(draft('m', 0, 300, fields))
+    recorder.live(draft('m', 0, 20, fields))
+    return recorder
+  }
+  const draftsOf = ({ events }: Recorder) =>
+    foldAll(emptyTranscript(), events).drafts.map(({ place, chars }) => [place, chars])
+
+  test('is shown while it grows, in the order of the calls; an older state changes nothing', () => {
+    const recorder = writing()
+    expect(draftsOf(recorder)).toEqual([
+      [0, 300],
+      [1, 5],
+    ])
+    expect(activityOf(foldAll(emptyTranscript(), recorder.events))).toEqual({ doing: 'writing' })
+  })
+
+  test('is gone once its message is whole, or taken back, or its prompt has ended; a late one is not shown', () => {
+    const ends: ((recorder: Recorder) => void)[] = [
+      (recorder) => recorder.settled(call('c', fields)),
+      (recorder) => recorder.settled(text('agent_message_chunk', 'm', 'I write it.', fields)),
+      (recorder) => recorder.happened({ type: 'message_withdrawn', messageId: 'm', why: 'broken' }, fields),
+      (recorder) =>
+        recorder.happened({ type: 'prompt_ended', stopReason: 'cancelled', reason: 'cancelled' }, fields),
+    ]
+    for (const end of ends) {
+      const recorder = writing()
+      end(recorder)
+      expect(draftsOf(recorder)).toEqual([])
+      recorder.live(draft('m', 0, 900, fields))
+      expect(draftsOf(recorder)).toEqual([])
+    }
+  })
+
+  test('of long arguments the beginning and the end are shown', () => {
+    fc.assert(
+      fc.property(fc.string({ maxLength: 3_000, unit: 'grapheme' }), (args) => {
+        const shown = draftText(args)
+        expect(shown.length).toBeLessThanOrEqual(1_250)
+        expect(shown.isWellFormed()).toBe(true)
+        if (args.length <= 1_200) expect(shown).toBe(args)
+        else expect(args.startsWith(shown.slice(0, 199)) && args.endsWith(shown.slice(-998))).toBe(true)
+      }),
+    )
+  })
+})
 
 describe('the fold', () => {
   test('every event of a session passes the schema', () => {

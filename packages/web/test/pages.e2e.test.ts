@@ -141,6 +141,21 @@ describe('a conversation', () => {
     await page.getByTestId('activity').getByText('Thinking…').waitFor()
   })
 
+  test('calls are seen while the model writes them, and give way to their cards', async () => {
+    const page = await signedIn({ sessionId: 's_writes' })
+    const [write, shell] = [page.getByTestId('draft-card').nth(0), page.getByTestId('draft-card').nth(1)]
+    await expect.poll(() => write.innerText()).toMatch(/write_file\s*site\/prices\.html/)
+    expect(await write.locator('pre').innerText()).toContain('<li data-plan="89">Plan 89: 1068 €</li>')
+    expect(await shell.innerText()).toMatch(/run_shell_command\s*ls -la site\/ol/)
+    expect(await page.getByTestId('tool-card').count()).toBe(0)
+    const { log } = service.sessions.get('s_writes') ?? {}
+    if (log === undefined) throw new Error('the story is not there')
+    service.emit('s_writes', [
+      log.text('agent_message_chunk', 'I write the page and look for the old one.', 'm_2'),
+    ])
+    await expect.poll(() => page.getByTestId('draft-card').count()).toBe(0)
+  })
+
   test('the time between results and words has words', async () => {
     const page = await signedIn({ sessionId: 's_reads' })
     await page.getByTestId('activity').getByText('Reading the results…').waitFor()

@@ -45,6 +45,7 @@ test.each(LOOKS)(
       's_ask',
       's_error',
       's_reads',
+      's_writes',
       's_notes',
       's_images',
       's_fixed',
@@ -81,7 +82,7 @@ test.each(LOOKS)(
     await look('settings')
     await page.getByText('From whoever runs this Sandlot').click()
     await page.getByText('From the configuration file').click()
-    await page.getByText('You see this as an administrator').scrollIntoViewIfNeeded()
+    await page.getByText('What everybody’s agent keeps to').scrollIntoViewIfNeeded()
     await look('settings-team')
     expect(found).toEqual([])
     // Twenty screens on a machine that may be busy with other tests.

@@ -5,6 +5,7 @@ import type { CallEntry, EndEntry, NoteEntry } from '@sandlot/shared/transcript-
 import { describe, expect, test } from 'vitest'
 import { failureSentence, phaseOf, statusWord } from '../src/chat/call-words.ts'
 import { failuresSentence } from '../src/chat/end-words.ts'
+import { draftSubject, draftTail } from '../src/chat/draft-words.ts'
 import { noteWords } from '../src/chat/note-words.ts'
 import { shownArguments } from '../src/chat/call-arguments.ts'
 import { ageGroup, formatBytes, formatDuration } from '../src/lib/format.ts'
@@ -178,4 +179,23 @@ test('waits double up to 15 s and spread over their second half', () => {
     500, 1000, 2000, 15_000, 15_000,
   ])
   expect(backoffMs(3, () => 0)).toBe(1000)
+})
+
+describe('a call that is being written', () => {
+  test('says what it is about as soon as that can be read', () => {
+    expect(['', '{', '{"pa', '{"path":', '{"path":"'].map(draftSubject)).toEqual(Array(5).fill(undefined))
+    expect(draftSubject('{"path":"src/a')).toBe('src/a')
+    expect(draftSubject('{ "command" : "echo \\"hi\\" \\u00fc","x":1')).toBe('echo "hi" ü')
+    expect(draftSubject('{"todos":[{"content":"x"}]}')).toBeUndefined()
+  })
+
+  test('its end is readable wherever it was cut', () => {
+    const whole = JSON.stringify({ content: 'a\n\tb "c" \\ d \u0001é'.repeat(3) })
+    for (let end = 0; end <= whole.length; end++) {
+      const shown = draftTail(whole.slice(0, end), 2)
+      expect(shown).not.toMatch(/\\[nu"]/)
+      expect(shown.split('\n').length).toBeLessThanOrEqual(2)
+    }
+    expect(draftTail('{"content":"one\\ntwo\\nthree', 2)).toBe('two\nthree')
+  })
 })

@@ -1,6 +1,6 @@
 /** A whole answer, put together from Chat Completions chunks (or from one whole completion). */
 import type { TokenUsage } from '@sandlot/shared/event-meta'
-import { CallAssembler } from './assembler.ts'
+import { CallAssembler, type ShownCall } from './assembler.ts'
 import { finishOf } from './finish-words.ts'
 import { Increments } from './increments.ts'
 import { isObject, member, numberMember, textMember } from './json.ts'
@@ -121,8 +121,8 @@ export class AnswerAssembler {
     this.#announce(this.#calls.push(calls), shown)
   }
 
-  #announce(names: readonly string[], shown: ModelChunk[]): void {
-    for (const name of names) shown.push({ type: 'call_started', name })
+  #announce(calls: readonly ShownCall[], shown: ModelChunk[]): void {
+    for (const call of calls) shown.push({ type: 'call', ...call })
   }
 
   #readSpeech(message: JsonObject, shown: ModelChunk[]): void {

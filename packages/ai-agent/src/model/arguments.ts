@@ -8,6 +8,7 @@ export type ReadArguments = Pick<ModelCall, 'args' | 'invalid'>
 /** Gathers pieces of text, or an object where the provider sends one. */
 export class ArgumentsBuffer {
   #pieces: string[] = []
+  #length = 0
   #scanner = new JsonScanner()
   #object: Record<string, unknown> | undefined
   #other: unknown
@@ -32,16 +33,29 @@ export class ArgumentsBuffer {
     return this.#pieces.join('')
   }
 
+  /** Characters of `text`. */
+  get length(): number {
+    return this.#length
+  }
+
+  /** What there is, as text, whatever it was sent as. */
+  get shown(): string {
+    const whole = this.#object ?? this.#other
+    return whole === undefined ? this.text : JSON.stringify(whole)
+  }
+
   /** `piece` as it stood in the stream: text, an object, null, or a mistake. */
   push(piece: unknown): void {
     if (piece === '') return
     if ((isObject(piece) || (typeof piece === 'string' && /^\s*\{/.test(piece))) && this.empty) {
       this.#object = undefined
       this.#pieces = []
+      this.#length = 0
       this.#scanner = new JsonScanner()
     }
     if (typeof piece === 'string') {
       this.#pieces.push(piece)
+      this.#length += piece.length
       this.#scanner.push(piece)
     } else if (isObject(piece)) {
       this.#object = piece

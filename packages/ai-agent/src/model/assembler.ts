@@ -14,7 +14,15 @@ interface PartialCall {
   /** The name came again after the arguments were complete: if more arguments come, they are another call's. */
   named: boolean
   extra: Record<string, unknown>
-  announced: boolean
+  /** Characters of arguments when it was shown last; undefined: not yet. */
+  shownAt: number | undefined
+}
+
+/** A call as far as it has come. `place`: which one, from 0. */
+export interface ShownCall {
+  place: number
+  name: string
+  args: string
 }
 
 interface Delta {
@@ -27,6 +35,10 @@ interface Delta {
 
 /** What a provider puts on a call and wants back with it: Gemini's signatures, straight or through a proxy. */
 const KEPT_MEMBERS = ['extra_content', 'provider_specific_fields', 'thought_signature']
+
+/** It is shown again when it has grown by so many characters, or by a part of what is there if that is more. */
+const GROWN_CHARS = 256
+const GROWN_PART = 1 / 64
 
 /** Where the arguments stand; all but the first are of models and proxies that mix the forms. */
 const ARGUMENTS_MEMBERS = ['arguments', 'parameters', 'args', 'input']
@@ -41,35 +53,43 @@ export class CallAssembler {
     return this.#calls.length > 0 && this.#calls.every((call) => call.args.complete)
   }
 
-  /** The elements of one delta's `tool_calls`. Returns the names of calls that have just become known, for the screen. */
-  push(elements: readonly unknown[]): string[] {
+  /** The elements of one delta's `tool_calls`. Returns the calls that have just become known, or longer, for the screen. */
+  push(elements: readonly unknown[]): ShownCall[] {
     const named: PartialCall[] = []
     const several = elements.length > 1
-    const names = elements.flatMap((element, place) => {
+    const shown = elements.flatMap((element, place) => {
       // Elements that say nothing of themselves are known by their places.
       const placed = several ? this.#row[place] : undefined
-      return this.#push(element, named, placed) ?? []
+      const call = this.#push(element, named, placed)
+      return call === undefined ? [] : this.#show(call)
     })
     if (several && named.length > 0) this.#row = named
-    return names
+    return shown
   }
 
   /** Whole calls: each element is one, whatever ids and indexes say, and what came before was only a part of them. */
-  replace(elements: readonly unknown[]): string[] {
-    const known = new Set(this.#calls.filter((call) => call.announced).map((call) => call.name))
+  replace(elements: readonly unknown[]): ShownCall[] {
     this.#calls = []
-    const names = elements.filter(isObject).flatMap((element) => {
+    return elements.filter(isObject).flatMap((element) => {
       const delta = readDelta(element)
       const call = newCall(delta, delta.name ?? '')
       this.#calls.push(call)
       call.args.push(delta.args)
-      return call.name === '' ? [] : [call.name]
+      return this.#show(call)
     })
-    return names.filter((name) => !known.has(name))
+  }
+
+  /** Nothing when it is not known yet, or hardly longer than when it was shown last. */
+  #show(call: PartialCall): ShownCall[] {
+    if (call.name === '' || !call.args.begun) return []
+    const { length, shown } = { length: call.args.length, shown: call.shownAt }
+    if (shown !== undefined && length - shown < Math.max(GROWN_CHARS, shown * GROWN_PART)) return []
+    call.shownAt = length
+    return [{ place: this.#calls.indexOf(call), name: call.name, args: call.args.shown }]
   }
 
   /** `named`: calls that this delta has named already; two of its elements are never one call. */
-  #push(element: unknown, named: PartialCall[], placed: PartialCall | undefined): string | undefined {
+  #push(element: unknown, named: PartialCall[], placed: PartialCall | undefined): PartialCall | undefined {
     if (!isObject(element)) return undefined
     const delta = readDelta(element)
     const nameless = delta.id === undefined && delta.index === undefined && delta.name === undefined
@@ -81,9 +101,7 @@ export class CallAssembler {
     if (hasArguments(delta.args) && call.args.repeats(delta.args)) return undefined
     this.#addName(call, delta.name)
     call.args.push(delta.args)
-    if (call.announced || call.name === '' || !call.args.begun) return undefined
-    call.announced = true
-    return call.name
+    return call
   }
 
   /** `cut`: the answer was cut by its length, so the last call may be incomplete. */
@@ -163,7 +181,15 @@ export class CallAssembler {
 }
 
 function newCall({ id, index, extra }: Delta, name: string): PartialCall {
-  return { id, index, name, args: new ArgumentsBuffer(), named: false, extra: { ...extra }, announced: false }
+  return {
+    id,
+    index,
+    name,
+    args: new ArgumentsBuffer(),
+    named: false,
+    extra: { ...extra },
+    shownAt: undefined,
+  }
 }
 
 /** True for a delta with an id of its own that is still plainly more of `call`: some make a new id for every delta. */

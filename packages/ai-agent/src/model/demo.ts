@@ -30,7 +30,8 @@ export function createDemoModel(options: DemoModelOptions = {}): Model {
       const words = answer.text.match(/\s*\S+|\s+$/g) ?? []
       const between = Math.min(pace, LONGEST_MS / Math.max(1, words.length))
       yield* speak(words, between, pace * 10, signal)
-      for (const call of answer.calls) yield { type: 'call_started', name: call.name }
+      for (const [place, { name, args }] of answer.calls.entries())
+        yield { type: 'call', place, name, args: JSON.stringify(args) }
       return wholeAnswer(request, answer)
     },
   }

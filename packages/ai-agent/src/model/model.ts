@@ -81,8 +81,11 @@ export interface ModelRequest {
 export type ModelChunk =
   | { type: 'text'; text: string }
   | { type: 'thought'; text: string }
-  /** A call has begun to arrive; only for the screen. */
-  | { type: 'call_started'; name: string }
+  /**
+   * A call has begun, or has grown noticeably; only for the screen. `place`: which of the answer's calls, from 0. `args`: its
+   * arguments as far as they have come, as the model wrote them. A later one of the same place says it anew.
+   */
+  | { type: 'call'; place: number; name: string; args: string }
 
 export interface ModelAnswer {
   text: string

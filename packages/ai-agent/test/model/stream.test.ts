@@ -376,13 +376,49 @@ test('the member of the older completions', async () => {
   expect((await readText(streamOf(chunks))).answer.text).toBe('ab')
 })
 
-test('a call is announced once, when its arguments begin', async () => {
+test('a call is shown when its arguments begin, and again when it has grown', async () => {
   const pieces = ['', '{"x', '":1', '}'].map((args, index) => ({
     tool_calls: [
       { index: 0, ...(index === 0 ? { id: 'a' } : {}), function: { name: 'one', arguments: args } },
     ],
   }))
   const { chunks } = await readText(streamOf(deltas(pieces)))
-  expect(chunks).toEqual([{ type: 'call_started', name: 'one' }])
+  expect(chunks).toEqual([{ type: 'call', place: 0, name: 'one', args: '{"x' }])
   expect(await callsOf([{ index: 0, id: 'a', function: { name: 'one' } }])).toHaveLength(1)
+})
+
+test('what is shown of a call is what has come of it, however it is cut, and costs no more than its length', async () => {
+  const piece = fc.tuple(fc.nat({ max: 1 }), fc.string({ minLength: 1, maxLength: 200 }))
+  await fc.assert(
+    fc.asyncProperty(fc.array(piece, { minLength: 1, maxLength: 60 }), async (pieces) => {
+      const values = [0, 1].map((place) => pieces.filter(([of]) => of === place).map(([, text]) => text))
+      const whole = values.map((texts) => JSON.stringify({ text: texts.join('') }))
+      // Both at once, each in as many deltas as it has pieces.
+      const rows = Array.from({ length: pieces.length + 1 }, (_, step) => ({
+        tool_calls: [0, 1].map((place) => {
+          const text = whole[place] ?? ''
+          const from = Math.floor((text.length * step) / (pieces.length + 1))
+          const to = Math.floor((text.length * (step + 1)) / (pieces.length + 1))
+          const begins = step === 0 ? { id: `c${place}`, type: 'function' } : {}
+          return {
+            index: place,
+            ...begins,
+            function: { ...(step === 0 ? { name: `tool${place}` } : {}), arguments: text.slice(from, to) },
+          }
+        }),
+      }))
+      const { chunks, answer } = await readText(streamOf(deltas(rows)))
+      expect(answer.calls.map(({ args }) => JSON.stringify(args))).toEqual(whole)
+      for (const place of [0, 1]) {
+        const shown = chunks.flatMap((chunk) =>
+          chunk.type === 'call' && chunk.place === place ? [chunk] : [],
+        )
+        expect(shown[0]).toMatchObject({ name: `tool${place}` })
+        for (const [i, { args }] of shown.entries()) {
+          expect(whole[place]?.startsWith(args)).toBe(true)
+          expect(args.length - (shown[i - 1]?.args.length ?? -256)).toBeGreaterThanOrEqual(256)
+        }
+      }
+    }),
+  )
 })

@@ -13,6 +13,7 @@ import { Alert } from '../ui/alert.tsx'
 import { IconButton } from '../ui/button.tsx'
 import { ActivityLine } from './activity-line.tsx'
 import { useChat } from './chat-context.ts'
+import { DraftCard } from './draft-card.tsx'
 import { AssistantMessage, PendingUserMessage, Thought, UserMessage } from './message-rows.tsx'
 import { NoteRow } from './note-row.tsx'
 import { hasWords, PromptEnd } from './prompt-end.tsx'
@@ -51,6 +52,11 @@ export function TranscriptView(props: {
           // What is on its way is the next try.
           retry={index === transcript.entries.length - 1 && !sending ? retryable : null}
         />
+      ))}
+      {transcript.drafts.map((draft) => (
+        <div key={`${draft.messageId} ${draft.place}`} className={draft.place === 0 ? 'pt-4' : 'pt-1.5'}>
+          <DraftCard draft={draft} />
+        </div>
       ))}
       {props.outbox.map((message) => (
         <div key={message.requestId} className="pt-6">
