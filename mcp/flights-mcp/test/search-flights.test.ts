@@ -29,26 +29,6 @@ const dayAfter = (date: unknown, days: number): string =>
   new Date(Date.parse(String(date)) + days * 86_400_000).toISOString().slice(0, 10)
 
 describe('search-flights', () => {
-  test('is announced with its arguments and defaults', async () => {
-    const { tools } = await beside.server.client.listTools()
-    expect(tools.map(({ name }) => name)).toEqual(['search-flights'])
-    expect(tools[0]?.annotations).toMatchObject({ readOnlyHint: true })
-    expect(tools[0]?.inputSchema).toMatchObject({
-      type: 'object',
-      additionalProperties: false,
-      properties: {
-        origin: { type: 'string', pattern: '^[A-Z]{3}$' },
-        destination: { type: 'string', pattern: '^[A-Z]{3}$' },
-        departure_date: { type: 'string' },
-        return_date: { type: 'string' },
-        adults: { type: 'integer', default: 1 },
-        cabin_class: { enum: ['economy', 'premium_economy', 'business', 'first'] },
-        max_connections: { type: 'integer', default: 2 },
-      },
-    })
-    expect(tools[0]?.outputSchema).toMatchObject({ required: ['flights', 'count', 'status'] })
-  })
-
   test('asks Duffel for an offer request and gives what a person compares', async () => {
     const search = trip()
     const result = await beside.server.call(search)

@@ -69,24 +69,6 @@ const fresh = (more: Record<string, unknown> = {}): Record<string, unknown> => (
 })
 
 describe('list-events', () => {
-  test('is announced with its arguments and defaults', async () => {
-    const { tools } = await beside.server.client.listTools()
-    expect(tools.map(({ name }) => name)).toEqual(['list-events'])
-    expect(tools[0]?.annotations).toMatchObject({ readOnlyHint: true })
-    expect(tools[0]?.inputSchema).toMatchObject({
-      type: 'object',
-      additionalProperties: false,
-      properties: {
-        calendarId: { type: 'string', default: 'primary' },
-        timeMin: { type: 'string' },
-        timeMax: { type: 'string' },
-        maxResults: { type: 'integer', default: 25, minimum: 1, maximum: 2500 },
-        singleEvents: { type: 'boolean', default: false },
-      },
-    })
-    expect(tools[0]?.outputSchema).toMatchObject({ required: ['events', 'count', 'status'] })
-  })
-
   test('without arguments: 25 events of the primary calendar', async () => {
     const result = await beside.server.call({})
     expect(result.structuredContent).toEqual({

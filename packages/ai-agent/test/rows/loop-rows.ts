@@ -188,8 +188,8 @@ export const LOOP_ROWS: Record<string, Record<string, readonly string[]>> = {
     ],
     'argument defaults': [
       'packages/ai-agent/test/policies/policies.test.ts :: numbers, booleans and lists that came as text are read, and the result says so',
-      'mcp/flights-mcp/test/search-flights.test.ts :: is announced with its arguments and defaults',
-      'mcp/google-calendar-mcp/test/list-events.test.ts :: is announced with its arguments and defaults',
+      'mcp/flights-mcp/test/announced.test.ts :: is announced with its arguments and defaults',
+      'mcp/google-calendar-mcp/test/announced.test.ts :: is announced with its arguments and defaults',
     ],
     'MCP, built-in, provider tools': [
       'packages/ai-agent/test/mcp/agent.test.ts :: gets its result, in one prompt with built-in tools',
