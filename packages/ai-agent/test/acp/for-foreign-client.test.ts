@@ -136,20 +136,26 @@ describe('for a client that is not ours', () => {
     }
   })
 
-  test('with the terminal convention: a terminal, its data, its exit', () => {
-    const updates = translate(
-      [call('execute'), output(0, 'one\n', 1_000), output(4, 'two\n', 1_001), outcome('one\ntwo\n')],
-      TERMINAL,
-    )
-    expect(updates).toMatchObject([
-      { content: [{ type: 'terminal', terminalId: 'c1' }], _meta: { terminal_info: { terminal_id: 'c1' } } },
-      { _meta: { terminal_output: { terminal_id: 'c1', data: 'one\n' } } },
-      { _meta: { terminal_output: { terminal_id: 'c1', data: 'two\n' } } },
-      { status: 'completed', _meta: { terminal_exit: { terminal_id: 'c1', exit_code: 3, signal: null } } },
-    ])
-    const quick = translate([call('execute'), outcome('all of it')], TERMINAL)
-    expect(quick.at(-1)).toMatchObject({ _meta: { terminal_output: { data: 'all of it' } } })
-  })
+  test.each(['terminal_output', 'terminal_output_delta'] as const)(
+    'with the convention %s: a terminal, its data, its exit',
+    (terminal) => {
+      const updates = translate(
+        [call('execute'), output(0, 'one\n', 1_000), output(4, 'two\n', 1_001), outcome('one\ntwo\n')],
+        { terminal },
+      )
+      expect(updates).toMatchObject([
+        {
+          content: [{ type: 'terminal', terminalId: 'c1' }],
+          _meta: { terminal_info: { terminal_id: 'c1' } },
+        },
+        { _meta: { [terminal]: { terminal_id: 'c1', data: 'one\n' } } },
+        { _meta: { [terminal]: { terminal_id: 'c1', data: 'two\n' } } },
+        { status: 'completed', _meta: { terminal_exit: { terminal_id: 'c1', exit_code: 3, signal: null } } },
+      ])
+      const quick = translate([call('execute'), outcome('all of it')], { terminal })
+      expect(quick.at(-1)).toMatchObject({ _meta: { [terminal]: { data: 'all of it' } } })
+    },
+  )
 
   test('without it: bounded text, repeated at most twice a second, and the result at the end', () => {
     const updates = translate([

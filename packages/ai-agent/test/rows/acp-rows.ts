@@ -22,6 +22,7 @@ export const ACP_ROWS: Record<string, Record<string, readonly string[]>> = {
     'session/resume': [`${SESSIONS} :: session/resume: as load without replay, mcpServers optional`],
     'session/list': [
       `${SESSIONS} :: session/list: by folder, a folder that nobody used is empty, a cursor of ours only`,
+      `${SESSIONS} :: session/list: what is more than a page comes in several, each session once`,
     ],
     'session/close': [
       `${SESSIONS} :: session/close: cancels a running prompt as session/cancel does, then frees the session`,
@@ -131,7 +132,7 @@ export const ACP_ROWS: Record<string, Record<string, readonly string[]>> = {
       'packages/ai-agent/test/acp/server.test.ts :: is the local user, gets no metadata of ours, no copy of what was streamed, and is told about its folder',
     ],
     'live shell output, terminal': [
-      `${FOREIGN} :: with the terminal convention: a terminal, its data, its exit`,
+      `${FOREIGN} :: with the convention %s: a terminal, its data, its exit`,
     ],
     'live shell output, text': [
       `${FOREIGN} :: without it: bounded text, repeated at most twice a second, and the result at the end`,

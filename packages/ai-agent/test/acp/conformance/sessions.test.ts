@@ -166,6 +166,22 @@ overBothWires((its, wire) => {
     expect(await code('session/list', { cursor: '../x' })).toBe(-32_602)
   })
 
+  test('session/list: what is more than a page comes in several, each session once', async () => {
+    const cwd = '/home/ada/many'
+    const made = await Promise.all(Array.from({ length: 101 }, () => newSession(its.client, { cwd })))
+    const listed: string[] = []
+    let pages = 0
+    for (let cursor: string | null | undefined = ''; cursor != null && pages < 10; pages++) {
+      const params = cursor === '' ? { cwd } : { cwd, cursor }
+      const page: { sessions: { sessionId: string }[]; nextCursor?: string | null } =
+        await its.client.request('session/list', params)
+      listed.push(...page.sessions.map(({ sessionId }) => sessionId))
+      cursor = page.nextCursor
+    }
+    expect(pages).toBe(2)
+    expect(listed.toSorted()).toEqual(made.toSorted())
+  })
+
   test('session/close: cancels a running prompt as session/cancel does, then frees the session', async () => {
     its.provider.add(hang)
     const sessionId = await newSession(its.client)
