@@ -249,6 +249,32 @@ describe('a prompt', () => {
     await tab.get('ai_chat_done')
   })
 
+  test('an answer of the agent that is none of the protocol ends it with an error, and is not passed on', async () => {
+    const tab = await open()
+    const { agent } = harness
+    try {
+      for (const strange of [{ stopReason: 'bored' }, { stopReason: null }, {}, { _meta: null }]) {
+        const belongs = agent.answered
+        agent.answered = (result) => {
+          agent.answered = belongs
+          return 'stopReason' in strange || '_meta' in strange ? { ...result, ...strange } : strange
+        }
+        const requestId = newId('r')
+        tab.send({ type: 'ai_chat', requestId, text: 'hello' })
+        const mine = (frame: { requestId?: string | undefined }): boolean => frame.requestId === requestId
+        expect(await tab.get('ai_chat_error', mine)).toMatchObject({ code: 'internal' })
+        // The stored end is the end; what the answer said is nowhere.
+        const { promptId } = await tab.get('ai_chat_accepted', mine)
+        const done = await tab.get('ai_chat_done', (frame) => frame.promptId === promptId)
+        expect(done).toMatchObject({ stopReason: 'end_turn' })
+      }
+      expect(tab.texts.join()).not.toContain('bored')
+    } finally {
+      agent.answered = (result) => result
+    }
+    await talk(tab)
+  })
+
   test('can be stopped, also from another tab, also one call of it', async () => {
     const tab = await open()
     harness.agent.script = (turn) =>

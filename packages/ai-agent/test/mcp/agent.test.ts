@@ -81,7 +81,7 @@ describe.concurrent('a model that calls a server’s tool', () => {
     expect(outcomes(session.log)).toEqual({ r: ['completed'], w: ['failed denied'] })
   })
 
-  test('the tools of a prompt are the same bytes in all its requests, whatever a server says meanwhile', async () => {
+  test('bug 26: the tools of a prompt are the same bytes in all its requests, whatever a server says meanwhile', async () => {
     await using mcp = openMcpBench({ s: scripted('', { readOnly: ['say', 'change'] }) })
     await using bench = await AgentBench.start([
       toolCalls([{ id: 'a', name: 'change', args: {} }]),

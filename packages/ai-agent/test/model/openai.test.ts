@@ -75,7 +75,7 @@ describe('the request', () => {
     { name: 'a_tool', description: 'A', parameters: { type: 'object' } },
   ]
 
-  test('is on the wire exactly so, byte for byte the same each time', async () => {
+  test('bug 26: is on the wire exactly so, byte for byte the same each time', async () => {
     provider.add(textAnswer('ok'), textAnswer('ok'))
     await ask({ messages: history, tools, maxTokens: 99 })
     await ask({ messages: history, tools: tools.toReversed(), maxTokens: 99 })

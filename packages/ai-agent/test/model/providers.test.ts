@@ -66,6 +66,26 @@ describe('property: any cut of the bytes gives the same answer', () => {
   })
 })
 
+test.each([
+  'OpenAI',
+  'Azure',
+  'DashScope',
+  'DeepSeek',
+  'Kimi',
+  'Mistral',
+  'vLLM',
+  'Ollama',
+  'llama.cpp',
+  'LM Studio',
+  'OpenRouter',
+  'Groq',
+  'Gemini',
+  'LiteLLM',
+  'one-api',
+])('%s has a recording', (family) => {
+  expect(ALL.filter(([name]) => name.includes(`: ${family}: `)).length).toBeGreaterThan(0)
+})
+
 test('every row of the stream has a recording', () => {
   const rows = new Set(ALL.flatMap(([, recording]) => recording.rows))
   for (const row of [3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 19, 20, 22]) {

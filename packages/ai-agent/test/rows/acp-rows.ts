@@ -68,6 +68,9 @@ export const ACP_ROWS: Record<string, Record<string, readonly string[]>> = {
     ],
     session_info_update: [`${UPDATES} :: session_info_update: the title and the time`],
     usage_update: [`${UPDATES} :: usage_update: tokens in the context, and the size of the window`],
+    'compaction_update, compaction_summary_chunk': [
+      'packages/ai-agent/test/compaction/command.test.ts :: an editor’s user may type it; a client that knows compactions is shown one',
+    ],
     'every event is one of the schema': [
       'packages/ai-agent/test/acp/types.test.ts :: every event that we emit is a SessionUpdate of the SDK, as JSON has it',
     ],
@@ -106,6 +109,9 @@ export const ACP_ROWS: Record<string, Record<string, readonly string[]>> = {
     'order of updates': [`${PROMPTS} :: 2.1 updates are in order and all before the response`],
     'order of messages': [`${ORDER} :: over %s effects are in the order of the messages`],
     'private data in _meta only': [`${FOREIGN} :: nothing of ours is on the wire`],
+    'answers that nobody checks': [
+      'packages/service/test/socket.test.ts :: an answer of the agent that is none of the protocol ends it with an error, and is not passed on',
+    ],
     'typed errors': [
       'packages/ai-agent/test/acp/server.test.ts :: what is wrong is a typed error with a safe text',
     ],
@@ -131,9 +137,7 @@ export const ACP_ROWS: Record<string, Record<string, readonly string[]>> = {
     'an editor’s folder': [
       'packages/ai-agent/test/acp/server.test.ts :: is the local user, gets no metadata of ours, no copy of what was streamed, and is told about its folder',
     ],
-    'live shell output, terminal': [
-      `${FOREIGN} :: with the convention %s: a terminal, its data, its exit`,
-    ],
+    'live shell output, terminal': [`${FOREIGN} :: with the convention %s: a terminal, its data, its exit`],
     'live shell output, text': [
       `${FOREIGN} :: without it: bounded text, repeated at most twice a second, and the result at the end`,
     ],

@@ -285,7 +285,7 @@ export const QUIRKS: readonly Script[] = [
     requests: 1,
   },
   {
-    name: 'a connection that breaks in the middle of a call',
+    name: 'mid-stream tool call interruption: a connection that breaks in the middle of a call',
     answers: [
       broken([toolDelta({ index: 0, id: 'a', function: fn('write', '{"text":"ha') })]),
       calls(call('a', 'write', { text: 'whole' })),

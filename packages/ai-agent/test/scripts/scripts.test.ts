@@ -4,13 +4,9 @@
  */
 import { type SessionEvent, isOutcome, metaOf } from '@sandlot/shared/events'
 import { describe, expect, test } from 'vitest'
-import { ENDINGS } from './endings.ts'
-import { INTERRUPTIONS } from './interruptions.ts'
-import { QUIRKS } from './quirks.ts'
-import { type Played, type Script, ends, play } from './run-script.ts'
+import { SCRIPTS } from './all.ts'
+import { type Played, ends, play } from './run-script.ts'
 import { wireProblems } from './wire-problems.ts'
-
-const SCRIPTS: readonly Script[] = [...QUIRKS, ...ENDINGS, ...INTERRUPTIONS]
 
 describe('scripts', () => {
   test.each(SCRIPTS.map((script) => [script.name, script] as const))('%s', async (_, script) => {

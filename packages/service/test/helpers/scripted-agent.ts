@@ -80,6 +80,8 @@ const withSandlot = <S extends z.ZodType>(shape: S, meta: unknown): z.output<S> 
 
 export class ScriptedAgent {
   script: Script = answering
+  /** What a prompt's request is answered with, in place of what belongs there: the SDK sends whatever it is. */
+  answered: (result: object) => object = (result) => result
   /** Awaited before a load is answered. */
   beforeLoad: () => Promise<void> = () => Promise.resolve()
   status: AgentStatus = {
@@ -438,7 +440,8 @@ export class ScriptedAgent {
       runningPromptId: null,
     })
     this.#send(sessionId, end)
-    return { stopReason, _meta: { sandlot: { promptId, reason } } }
+    const result = { stopReason, _meta: { sandlot: { promptId, reason } } }
+    return this.answered(result) as typeof result
   }
 
   /** Notes what came, when everything before it is noted. Throws `not_found`. */
