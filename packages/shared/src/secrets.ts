@@ -4,10 +4,20 @@ import { agentUser } from './acp-meta.ts'
 
 export const MAX_SECRET_CHARS = 16_384
 
+/**
+ * How earlier versions called what they kept of a sign-in to an MCP server. It is taken over from there, so nobody may put
+ * something in its place.
+ */
+const isFormerSignIn = (name: string): boolean => /^mcp\..+\.(?:tokens|client)$/.test(name)
+
 /** As people call one, and as `${secret:NAME}` names it in the configuration. */
 export const secretName = z
   .string()
   .regex(/^[A-Za-z_][A-Za-z0-9_.-]{0,127}$/, 'must be letters, digits, _ . -, at most 128, not a digit first')
+  .refine(
+    (name) => !isFormerSignIn(name),
+    'must not be mcp.….tokens or mcp.….client: the agent keeps sign-ins there',
+  )
 
 /** `PUT /api/secrets/:name` → 204. */
 export const secretValue = z.strictObject({ value: z.string().min(1).max(MAX_SECRET_CHARS) })

@@ -69,6 +69,7 @@ export class OAuthAccess implements ServerAccess {
   readonly #queue = new SerialQueue()
   /** By scope: how often the user came back from being asked for it. */
   readonly #asked = new Map<string, { times: number; since: number }>()
+  readonly #taken = new Map<Kept, Promise<void>>()
 
   constructor(options: OAuthAccessOptions) {
     this.#options = options
@@ -244,20 +245,41 @@ export class OAuthAccess implements ServerAccess {
 
   // ── Kept ──────────────────────────────────────────────────────────────────────────────────────────────
 
-  #read(what: Kept): Promise<string | undefined> {
+  async #read(what: Kept): Promise<string | undefined> {
     const { secrets, userId } = this.#options
+    await this.#takenOver(what)
     return secrets.get(userId, this.#name(what))
   }
 
   async #keep(what: Kept, value: string | undefined): Promise<void> {
     const { secrets, userId } = this.#options
+    await this.#takenOver(what)
     await secrets.set(userId, this.#name(what), value)
   }
 
+  /** No person can name a secret like that: where a token is shown, and our own secret with it, must be nobody's word. */
   #name(what: Kept): string {
-    const { server } = this.#options
-    // No person can name a secret like that: where a code is shown, and our own secret with it, must be nobody's word.
-    return what === 'sign-ins' ? `mcp:${server}:${what}` : `mcp.${server}.${what}`
+    return `mcp:${this.#options.server}:${what}`
+  }
+
+  /** What was kept under a name that a person could give gets its own, before anything is read or written. */
+  #takenOver(what: Kept): Promise<void> {
+    const known = this.#taken.get(what) ?? this.#takeOver(what)
+    this.#taken.set(what, known)
+    // What could not be read or written now may be the next time.
+    known.catch(() => this.#taken.delete(what))
+    return known
+  }
+
+  async #takeOver(what: Kept): Promise<void> {
+    if (what === 'sign-ins') return
+    const { secrets, userId, server } = this.#options
+    const former = `mcp.${server}.${what}`
+    const value = await secrets.get(userId, former)
+    if (value === undefined) return
+    if ((await secrets.get(userId, this.#name(what))) === undefined)
+      await secrets.set(userId, this.#name(what), value)
+    await secrets.set(userId, former, undefined)
   }
 }
 

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { MAX_SECRET_CHARS } from '@sandlot/shared/secrets'
+import { MAX_SECRET_CHARS, secretName } from '@sandlot/shared/secrets'
 import { openSessionStore } from '@sandlot/storage/sessions/sqlite'
 import type { SessionStore } from '@sandlot/storage/sessions/store'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
@@ -157,10 +157,37 @@ test('the operator’s client secret is not in what is kept, and is used all the
 test('where no key opens it any more one gets a new link', async () => {
   const answer = await sentAway()
   key = randomBytes(32)
-  await store.secrets.remove(ADA, 'mcp.cal.client')
+  await store.secrets.remove(ADA, 'mcp:cal:client')
   await using bench = started()
   expect(await bench.mcp.finishSignIn(ADA, answer)).toHaveProperty('problem')
   expect(await bench.mcp.finishSignIn(ADA, server.agree(await link(bench)))).toEqual({ server: 'cal' })
+})
+
+test('what an earlier version kept under names that people could give is taken over, once', async () => {
+  const kept = ['tokens', 'client'] as const
+  {
+    await using bench = started()
+    expect(await bench.mcp.finishSignIn(ADA, server.agree(await link(bench)))).toEqual({ server: 'cal' })
+    for (const what of kept) {
+      const value = await userSecrets().get(ADA, `mcp:cal:${what}`)
+      expect(value).toBeDefined()
+      await userSecrets().set(ADA, `mcp.cal.${what}`, value)
+      await userSecrets().set(ADA, `mcp:cal:${what}`, undefined)
+    }
+  }
+  await using bench = started()
+  // It has to be renewed, by the client that was registered before.
+  server.valid.clear()
+  const batch = batchOf(await bench.tools(ADA))
+  expect(await batch.call('look', {})).toMatchObject({ status: 'completed' })
+  expect([server.registrations, server.refreshes]).toEqual([1, 1])
+  for (const what of kept) {
+    expect(await store.secrets.get(ADA, `mcp.cal.${what}`)).toBeUndefined()
+    expect(await store.secrets.get(ADA, `mcp:cal:${what}`)).toBeDefined()
+    for (const name of [`mcp.cal.${what}`, `mcp:cal:${what}`, `mcp.a.b.${what}`])
+      expect(secretName.safeParse(name).success, name).toBe(false)
+    expect(secretName.safeParse(`mcp.cal.${what}2`).success).toBe(true)
+  }
 })
 
 test('what an authority says beyond what a code’s exchange needs is not kept', async () => {

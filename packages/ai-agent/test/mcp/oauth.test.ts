@@ -37,9 +37,9 @@ describe('a server that wants the user to sign in', () => {
     expect(await batchOf(tools).call('look', {})).toMatchObject({ status: 'completed' })
     expect((await bench.tools(BOB)).has('cal::look')).toBe(false)
     expect([...bench.secrets.keys()].toSorted()).toEqual([
-      'u_ada mcp.cal.client',
-      'u_ada mcp.cal.tokens',
-      'u_bob mcp.cal.client',
+      'u_ada mcp:cal:client',
+      'u_ada mcp:cal:tokens',
+      'u_bob mcp:cal:client',
       // Ada's is used up.
       'u_bob mcp:cal:sign-ins',
     ])
@@ -71,7 +71,7 @@ describe('a server that wants the user to sign in', () => {
     const batch = batchOf(await bench.tools(ADA))
     server.valid.clear()
     for (const [name, value] of bench.secrets)
-      if (name.endsWith('.tokens'))
+      if (name.endsWith(':tokens'))
         bench.secrets.set(name, value.replace(/"refresh_token":"[^"]+"/, '"refresh_token":"old"'))
     const outcome = await batch.call('look', {})
     expect(outcome).toMatchObject({ status: 'failed', reason: 'needs_auth' })
@@ -86,7 +86,7 @@ describe('a server that wants the user to sign in', () => {
     const batch = batchOf(await bench.tools(ADA))
     server.valid.clear()
     for (const [name, value] of bench.secrets)
-      if (name.endsWith('.tokens')) bench.secrets.set(name, value.replace(/"issuer":"[^"]+",/, ''))
+      if (name.endsWith(':tokens')) bench.secrets.set(name, value.replace(/"issuer":"[^"]+",/, ''))
     expect(await batch.call('look', {})).toMatchObject({ status: 'failed', reason: 'needs_auth' })
     expect(server.refreshes).toBe(0)
   })
