@@ -132,6 +132,11 @@ export class Session {
     })
   }
 
+  /** As `cancel`, where this is the prompt that runs. One that waits, has ended, or has gone into another is left alone. */
+  async cancelPrompt(promptId: string): Promise<void> {
+    if (this.#core.running?.promptId === promptId) await this.cancel()
+  }
+
   /** Stop whatever runs, also what begins while it is being stopped. Resolves when nothing runs. */
   async stopAll(reason: 'cancelled' | 'interrupted' = 'cancelled'): Promise<void> {
     for (;;) {

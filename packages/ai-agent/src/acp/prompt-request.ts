@@ -52,11 +52,11 @@ export function addPromptRequests(app: AgentApp, serving: Serving): void {
         }
         const { session, accepted } = begun
         await connection.accepted(accepted.sessionId, accepted.promptId, meta?.requestId)
-        // `$/cancel_request` is a Stop; a connection that closes is not.
+        // `$/cancel_request` is a Stop of what this request began, and of nothing else; a connection that closes is none.
         const stop = (): void => {
           if (connection.closed.aborted) return
           session
-            .cancel()
+            .cancelPrompt(accepted.promptId)
             .catch((error: unknown) => log.warn({ error: messageOf(error) }, 'a prompt could not be stopped'))
         }
         signal.addEventListener('abort', stop, { once: true })

@@ -48,7 +48,10 @@ export const ACP_ROWS: Record<string, Record<string, readonly string[]>> = {
     elicitation: [
       'packages/ai-agent/test/acp/elicitation.test.ts :: an editor that shows forms gets the form, and its answer is the user’s',
     ],
-    '$/cancel_request': [`${PROMPTS} :: $/cancel_request: a prompt is answered with a valid result`],
+    '$/cancel_request': [
+      `${PROMPTS} :: $/cancel_request: a prompt is answered with a valid result`,
+      `${PROMPTS} :: $/cancel_request: of a prompt that waits behind another one, which goes on`,
+    ],
     _anything: [`${SESSIONS} :: _anything: an unknown request is -32601, an unknown notification is ignored`],
   },
   updates: {

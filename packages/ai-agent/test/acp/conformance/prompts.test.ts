@@ -83,6 +83,27 @@ overBothWires((its) => {
     expect(await its.client.response(running)).toMatchObject({ result: { stopReason: 'cancelled' } })
   })
 
+  test('$/cancel_request: of a prompt that waits behind another one, which goes on', async () => {
+    const asked = Promise.withResolvers<void>()
+    const goOn = Promise.withResolvers<void>()
+    its.provider.add(async () => {
+      asked.resolve()
+      await goOn.promise
+      return textAnswer('The first is done.')
+    }, textAnswer('And the second.'))
+    const sessionId = await newSession(its.client)
+    const first = its.client.begin('session/prompt', { sessionId, prompt: text('first') })
+    await asked.promise
+    const second = its.client.begin('session/prompt', { sessionId, prompt: text('second') })
+    its.client.notify('$/cancel_request', { requestId: second })
+    // Answered behind both: a session’s messages take effect in their order.
+    await its.client.request('session/set_mode', { sessionId, modeId: 'manual' })
+    goOn.resolve()
+    expect(await its.client.response(first)).toMatchObject({ result: { stopReason: 'end_turn' } })
+    expect(its.client.said(sessionId)).toContain('The first is done.')
+    expect(await its.client.response(second)).toMatchObject({ result: { stopReason: expect.any(String) } })
+  })
+
   test('session/request_permission: the call as it is and options by id; what is selected is done', async () => {
     its.provider.add(shell('a1'), textAnswer('not done'))
     const sessionId = await newSession(its.client)
