@@ -1,6 +1,6 @@
 /** docs/tools.md: the reference of the built-in tools, written from the tools themselves. */
 import { builtinTools } from '../packages/ai-agent/src/tools/builtin/index.ts'
-import { toolParameters } from '../packages/ai-agent/src/tools/tool-schema.ts'
+import { dataSchema, toolParameters } from '../packages/ai-agent/src/tools/tool-schema.ts'
 import type { Tool } from '../packages/ai-agent/src/tools/tool.ts'
 
 const OPENING = `# The built-in tools
@@ -51,13 +51,35 @@ function sectionOf(tool: Tool): string {
     '',
     tool.description,
     '',
-    `${capitalised(facts.join(', '))}.`,
+    `${capitalised(facts.join(', '))}.${dataOf(tool)}`,
     '',
     '| argument | type | meaning |',
     '| --- | --- | --- |',
     ...rows,
     '',
   ].join('\n')
+}
+
+/** What a completed call has for the screen, by its names; one with `?` may be absent. */
+function dataOf({ output }: Tool): string {
+  if (output === undefined) return ''
+  const shape = namesOf(dataSchema(output))
+  return ` Its \`data\`${output.isOptional() ? ', where it has any' : ''}: \`${shape}\`.`
+}
+
+function namesOf(schema: JsonSchema): string {
+  if (schema.anyOf !== undefined) return schema.anyOf.map(namesOf).join('` or `')
+  const names = Object.entries(schema.properties ?? {}).map(([name, inner]) => {
+    const mark = schema.required?.includes(name) === true ? '' : '?'
+    return `${name}${mark}${inner.properties === undefined ? '' : `: ${namesOf(inner)}`}`
+  })
+  return `{ ${names.join(', ')} }`
+}
+
+interface JsonSchema {
+  anyOf?: JsonSchema[]
+  properties?: Record<string, JsonSchema>
+  required?: string[]
 }
 
 function typeOf(schema: Record<string, unknown>): string {

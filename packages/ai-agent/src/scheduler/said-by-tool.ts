@@ -5,6 +5,7 @@
 import { type SessionEvent, sessionEvent } from '@sandlot/shared/events'
 import { messageOf } from '@sandlot/shared/errors'
 import { failureReason } from '@sandlot/shared/reasons'
+import type { z } from 'zod'
 import { deeperThan } from '../json-depth.ts'
 import { CallFailure } from '../tools/call-failure.ts'
 import type { ToolOutcome, ToolUpdate } from '../tools/tool.ts'
@@ -21,13 +22,17 @@ export function updateSaid(said: ToolUpdate): ToolUpdate {
   return update
 }
 
-/** The outcome as JSON has it. Throws `CallFailure` with `invalid_output`. */
-export function outcomeSaid(said: ToolOutcome): ToolOutcome {
+/** The outcome as JSON has it; a completed one has the `data` that its tool declares. Throws `CallFailure` with `invalid_output`. */
+export function outcomeSaid(said: ToolOutcome, output?: z.ZodType): ToolOutcome {
   // Its text may be very long, and is a text or nothing.
   const { forModel, ...rest } = objectOf(said)
   const outcome = { ...asJson(rest), forModel }
   check(() => outcomeEvent(outcome, ANY_CALL))
-  if (outcome.status === 'completed') return outcome
+  if (outcome.status === 'completed') {
+    const [first] = output?.safeParse(outcome.data).error?.issues ?? []
+    if (first !== undefined) throw invalid(`${['data', ...first.path].join('.')}: ${first.message}`)
+    return outcome
+  }
   if (outcome.status === 'failed' && failureReason.safeParse(outcome.reason).success) return outcome
   throw invalid('it says neither that the call succeeded nor why it failed')
 }

@@ -184,7 +184,7 @@ async function* runTool(call: ToolCall, ctx: CallContext): AsyncGenerator<ToolUp
     if (first && starts !== undefined && starts.attempt === undefined) step = await running.next()
     for (; step.done !== true; step = await running.next()) yield updateSaid(step.value)
     finished = true
-    return outcomeSaid(step.value)
+    return outcomeSaid(step.value, call.tool.output)
   } finally {
     if (!finished) await running.return(NOBODY_WAITS)
   }

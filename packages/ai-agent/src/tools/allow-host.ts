@@ -27,6 +27,7 @@ export function allowHost(rules: RuleBook, mayAsk: (userId: string) => boolean =
       'Asks the user to let their sandbox reach a host on the internet. Use it when a command says that the network refused a host that is needed, then run the command again.',
     kind: 'fetch',
     input,
+    output: z.strictObject({ host: z.string(), port: z.int() }),
     readOnly: false,
     repeatable: true,
     offeredTo: mayAsk,

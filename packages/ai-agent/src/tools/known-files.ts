@@ -1,6 +1,10 @@
 /** What the session has seen of the workspace's files: a fold of its log, so that it is the same after a restart. */
 import { createHash } from 'node:crypto'
 import { type SessionEvent, isOutcome } from '@sandlot/shared/events'
+import { z } from 'zod'
+
+/** A `contentHash`. */
+export const contentHashSchema = z.string().regex(/^[0-9a-f]{64}$/)
 
 /** Of a file's whole content, as tools put it into their outcome's `data.hash`. */
 export function contentHash(bytes: Uint8Array): string {

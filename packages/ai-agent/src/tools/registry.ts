@@ -1,5 +1,6 @@
 /** The tools there are, found by id or by the name that the model uses. */
 import { toolKind } from '@sandlot/shared/call'
+import { z } from 'zod'
 import type { ModelTool } from '../model/model.ts'
 import type { Tool } from './tool.ts'
 import { type ToolInput, isZodInput } from './tool-input.ts'
@@ -63,6 +64,7 @@ function problemsOf(tool: Tool): string[] {
   check(tool.cache === undefined || tool.readOnly, 'only a read-only tool can have its results cached')
   const { calls = 1, perMs = 1 } = tool.rateLimit ?? {}
   check(calls >= 1 && perMs >= 1, 'its rateLimit must allow at least one call in at least one millisecond')
+  check(tool.output === undefined || tool.output instanceof z.ZodType, 'its output is not a zod schema')
   const timeout = tool.timeoutMs ?? 1000
   check(timeout >= 1000 && timeout <= 300_000, 'its timeoutMs must be 1000–300000')
   if (!isZodInput(tool.input) && typeof tool.input?.check !== 'function')

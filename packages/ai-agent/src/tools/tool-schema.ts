@@ -26,6 +26,12 @@ export function toolParameters(input: ToolInput): Record<string, unknown> {
   return parameters
 }
 
+/** The JSON Schema of what a tool declares as its `data`, for those who read about it. @throws if zod cannot express it. */
+export function dataSchema(output: z.ZodType): Record<string, unknown> {
+  const { $schema: _, ...schema } = z.toJSONSchema(output, { target: 'draft-7' })
+  return orderKeywords(schema)
+}
+
 function fromZod(input: z.ZodObject): Record<string, unknown> {
   const { $schema: _, ...schema } = z.toJSONSchema(input, { io: 'input', target: 'draft-7' })
   return schema

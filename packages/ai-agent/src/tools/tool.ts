@@ -216,6 +216,8 @@ export interface Tool<Input extends z.ZodObject = z.ZodObject> {
   kind: ToolKind
   /** What it takes. A server's tool has the JSON Schema that the server gave. */
   input: Input | JsonSchemaInput
+  /** The `data` of a completed call, as JSON; one that does not fit ends `invalid_output`. Absent: anything. A failure's `data` is its own. */
+  output?: z.ZodType
   /** Runs together with other reads, and needs no approval. */
   readOnly: boolean
   /** Milliseconds; absent: the configured default. The model may ask for less, or more up to the maximum, by `timeout_ms` where the tool has it. */

@@ -110,6 +110,30 @@ test('what cannot be used ends invalid_output, and says what was wrong with it',
   })
 })
 
+test('a completed call has the data that its tool declares, or ends invalid_output; a failure says what it likes', async () => {
+  const ends = async (outcome: unknown, output: z.ZodType): Promise<ToolOutcome> => {
+    const batch = new TestBatch({ tools: [{ ...saying([], outcome), output }] })
+    return batch.call('odd', {})
+  }
+  const words = z.strictObject({ words: z.int(), at: z.iso.datetime().optional() })
+  const said = (data?: unknown) => ({ status: 'completed', forModel: 'x', data })
+  const invalid = (why: RegExp) => ({
+    status: 'failed',
+    reason: 'invalid_output',
+    forModel: expect.stringMatching(why) as string,
+  })
+  const at = new Date(0)
+  // As JSON: what the log will hold is what is checked.
+  expect(await ends(said({ words: 3, at }), words)).toMatchObject({ status: 'completed', data: { words: 3 } })
+  expect(await ends(said({ words: 'three' }), words)).toMatchObject(invalid(/data\.words: .*number/))
+  expect(await ends(said({ words: 3, more: 1 }), words)).toMatchObject(invalid(/data: .*more/))
+  expect(await ends(said(), words)).toMatchObject(invalid(/data: /))
+  expect(await ends(said(), words.optional())).toMatchObject({ status: 'completed' })
+  expect(
+    await ends({ status: 'failed', reason: 'tool_error', forModel: 'x', data: { conflict: true } }, words),
+  ).toMatchObject({ reason: 'tool_error', data: { conflict: true } })
+})
+
 test('where a tool says that it works is left out when it is no list of places', async () => {
   const odd = { ...saying([], { status: 'completed', forModel: 'x' }), locations: () => 'here' as never }
   const batch = new TestBatch({ tools: [odd] })

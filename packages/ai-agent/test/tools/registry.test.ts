@@ -21,6 +21,20 @@ describe('registry', () => {
     expect(registry.modelTools().map(({ name }) => name)).not.toContain('echo')
   })
 
+  test('every built-in tool that makes data for the screen declares it', () => {
+    const declared = builtinTools().flatMap(({ name, output }) => (output === undefined ? [] : [name]))
+    expect(declared).toEqual([
+      'run_shell_command',
+      'read_output',
+      'stop',
+      'read_file',
+      'write_file',
+      'edit_file',
+      'list_directory',
+      'ask_user',
+    ])
+  })
+
   test('a tool of a server is found by both of its names', () => {
     const registry = createRegistry()
     const tool = make({ id: 'flights-mcp::search-flights', name: 'search_flights' })
@@ -37,6 +51,7 @@ describe('registry', () => {
       make({ id: 'two', name: 'two', description: ' ', timeoutMs: 5 }),
       make({ id: 'three', name: 'three', input: untyped }),
       make({ id: 'two', name: 'four' }),
+      make({ id: 'five', name: 'five', output: { type: 'object' } as never }),
     ])
     expect(problems).toEqual([
       'bad name: its id must be a name, or server::tool',
@@ -46,6 +61,7 @@ describe('registry', () => {
       'three: its argument a has no type',
       'three: its argument a has no description',
       'three: its argument b has no description',
+      'five: its output is not a zod schema',
       'two: 2 tools have this id',
     ])
   })

@@ -22,6 +22,16 @@ const backgroundData = z.object({
   }),
 })
 
+const { background } = backgroundData.shape
+/** What the call has as `data` that started one. */
+export const startedData = z.strictObject({
+  background: background.pick({ id: true, command: true, boot: true, line: true }).required().strict(),
+})
+/** What a call has as `data` that looked at one, or ended it. */
+export const seenData = z.strictObject({
+  background: background.pick({ id: true, next: true, ended: true }).strict(),
+})
+
 /** One background command of a session. */
 export interface Job {
   /** As the model names it: bg1, bg2 … */

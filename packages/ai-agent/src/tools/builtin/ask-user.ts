@@ -4,6 +4,7 @@ import {
   type Question,
   type QuestionContent,
   type QuestionField,
+  questionContent,
 } from '@sandlot/shared/question'
 import { z } from 'zod'
 import { CallFailure } from '../call-failure.ts'
@@ -39,6 +40,8 @@ const input = z.strictObject({
     .optional()
     .describe('A small form, in place of choices, where several things are needed at once.'),
 })
+/** Absent when the user chose not to answer. */
+const output = z.strictObject({ content: questionContent }).optional()
 
 /** After this nobody answers any more; a day, as for approvals. */
 const EXPIRES_MS = 86_400_000
@@ -51,6 +54,7 @@ export const askUser = defineTool({
     'what you can find out yourself is not asked.',
   kind: 'other',
   input,
+  output,
   // It changes nothing, and asking for leave to ask would be absurd.
   readOnly: true,
   hint: 'When only the user can decide something and a guess would be costly, ask with ask_user; otherwise decide and say what you assumed.',

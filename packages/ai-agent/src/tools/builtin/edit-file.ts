@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { CallFailure } from '../call-failure.ts'
 import { defineTool, textArg } from '../define-tool.ts'
 import { diffContent } from '../file-diff.ts'
-import { contentHash, knownHash } from '../known-files.ts'
+import { contentHash, contentHashSchema, knownHash } from '../known-files.ts'
 import { type TextEdit, applyEdits, placesOf } from '../text-edit.ts'
 import type { CallContext, ToolOutcome } from '../tool.ts'
 import { grouped } from '../truncate-output.ts'
@@ -46,6 +46,7 @@ export const editFile = defineTool({
     'A file that was changed since you read it is not edited.',
   kind: 'edit',
   input,
+  output: z.strictObject({ path: z.string(), replaced: z.int(), hash: contentHashSchema }),
   readOnly: false,
   repeatable: true,
   timeoutMs: 5000,

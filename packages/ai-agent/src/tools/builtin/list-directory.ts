@@ -21,6 +21,7 @@ export const listDirectory = defineTool({
     'For files further down use glob.',
   kind: 'read',
   input,
+  output: z.strictObject({ entries: z.int() }),
   readOnly: true,
   timeoutMs: 5000,
   title: (args) => `List ${textArg(args, 'path') ?? WORKSPACE}`,

@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { CallFailure } from '../call-failure.ts'
 import { defineTool, textArg } from '../define-tool.ts'
 import { beginsLikeImage, checkImage } from '../image-content.ts'
-import { contentHash } from '../known-files.ts'
+import { contentHash, contentHashSchema } from '../known-files.ts'
 import { type CutLine, createLineCutter } from '../line-cutter.ts'
 import type { ToolOutcome } from '../tool.ts'
 import { MAX_LINE_CHARS, type Page, readPage } from '../line-page.ts'
@@ -21,6 +21,23 @@ const input = z.strictObject({
     .describe('Number of the first line to read; the first line of a file is 1.'),
   limit: z.int().min(1).max(MAX_LINES).default(MAX_LINES).describe('How many lines to read at most.'),
 })
+/** Of a page of text, or of an image. */
+const output = z.union([
+  z.strictObject({
+    path: z.string(),
+    size: z.int(),
+    from: z.int(),
+    lines: z.int(),
+    hash: contentHashSchema.optional(),
+  }),
+  z.strictObject({
+    path: z.string(),
+    size: z.int(),
+    mimeType: z.string(),
+    width: z.int(),
+    height: z.int(),
+  }),
+])
 
 const RANGE_BYTES = 256 * 1024
 /** A file up to this size is read at once, and its content remembered by its hash. */
@@ -36,6 +53,7 @@ export const readFile = defineTool({
     'file comes in pages: the notice at the end says with which offset to go on. PNG, JPEG, GIF and WebP files are shown as images.',
   kind: 'read',
   input,
+  output,
   readOnly: true,
   timeoutMs: 5000,
   title: (args) => `Read ${textArg(args, 'path') ?? 'a file'}`,

@@ -5,7 +5,7 @@ import { z } from 'zod'
 import { createTerminalCleaner } from '../ansi-text.ts'
 import { findJob } from '../background/find-job.ts'
 import { type JobState, endWords, jobState } from '../background/job-state.ts'
-import { type Job, jobsOf, logPath } from '../background/jobs.ts'
+import { type Job, jobsOf, logPath, seenData } from '../background/jobs.ts'
 import { defineTool, textArg } from '../define-tool.ts'
 import { PAGE_CHARS } from '../line-page.ts'
 import { acquireSandbox } from '../sandboxed-tool-executor.ts'
@@ -50,6 +50,7 @@ export const readOutput = defineTool({
     'Shows what a background command has printed since it was last looked at, and whether it still runs. Waits for more where wait_ms says so.',
   kind: 'read',
   input,
+  output: seenData.optional(),
   readOnly: true,
   timeoutMs: MAX_WAIT_MS + 10_000,
   title: (args) => {

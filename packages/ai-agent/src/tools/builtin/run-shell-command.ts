@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { startedData } from '../background/jobs.ts'
 import { startInBackground } from '../background/start.ts'
 import { defineTool, firstLine, textArg } from '../define-tool.ts'
 import type { RefusedHost } from '@sandlot/sandbox/egress/egress'
@@ -36,6 +37,21 @@ const input = z.strictObject({
       'Return at once and let it go on, for servers and long jobs: read_output shows what it prints, stop ends it.',
     ),
 })
+/** What it used up, as measured in the sandbox; or what goes on in the background. */
+const output = z
+  .union([
+    z.strictObject({
+      durationMs: z.number(),
+      userMs: z.number(),
+      systemMs: z.number(),
+      maxRssKb: z.number(),
+      refusedHosts: z
+        .array(z.strictObject({ host: z.string(), port: z.int(), reason: z.string() }))
+        .optional(),
+    }),
+    startedData,
+  ])
+  .optional()
 
 export const runShellCommand = defineTool({
   id: 'run_shell_command',
@@ -46,6 +62,7 @@ export const runShellCommand = defineTool({
     'use flags that do not ask (such as -y). Long output is cut in the middle and the notice says where all of it is.',
   kind: 'execute',
   input,
+  output,
   readOnly: false,
   repeatable: true,
   hint: 'Prefer the file tools for reading and changing files, and run_shell_command for everything else. What runs on (a server, a watcher) is started with background.',

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { findJob } from '../background/find-job.ts'
 import { endWords, jobState } from '../background/job-state.ts'
+import { seenData } from '../background/jobs.ts'
 import { defineTool, textArg } from '../define-tool.ts'
 import { orAborted } from '../or-aborted.ts'
 import { acquireSandbox } from '../sandboxed-tool-executor.ts'
@@ -18,6 +19,7 @@ export const stop = defineTool({
   description: 'Ends a background command of this conversation and everything that it has started.',
   kind: 'execute',
   input,
+  output: seenData,
   // It can only end what this conversation was allowed to start.
   readOnly: true,
   timeoutMs: 10_000,

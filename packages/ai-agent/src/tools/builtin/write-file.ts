@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { CallFailure } from '../call-failure.ts'
 import { defineTool, textArg } from '../define-tool.ts'
 import { diffContent } from '../file-diff.ts'
-import { contentHash } from '../known-files.ts'
+import { contentHash, contentHashSchema } from '../known-files.ts'
 import { WORKSPACE, openWorkspace, pathLocations, shownPath } from '../workspace-path.ts'
 import { binaryKind, decodeExactly, statIfExists } from '../workspace-files.ts'
 
@@ -25,6 +25,7 @@ export const writeFile = defineTool({
     'Writes a file of the workspace, new or over an existing one, as UTF-8 text. The content is the whole file; to change a part of an existing file use edit_file.',
   kind: 'edit',
   input,
+  output: z.strictObject({ path: z.string(), bytes: z.int(), created: z.boolean(), hash: contentHashSchema }),
   readOnly: false,
   repeatable: true,
   timeoutMs: 5000,
