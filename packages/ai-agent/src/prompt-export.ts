@@ -4,7 +4,7 @@
  * outputs are references.
  */
 import { type SessionEvent, isLive, metaOf, sandlotEventOf } from '@sandlot/shared/events'
-import type { RequestMark, TokenUsage } from '@sandlot/shared/event-meta'
+import type { PromptTiming, RequestMark, TokenUsage } from '@sandlot/shared/event-meta'
 import { makeScrubber } from '@sandlot/shared/scrub'
 import { type ExecutionResult, executionResults, promptEndOf } from './history.ts'
 import { turnsOf } from './history-items.ts'
@@ -43,6 +43,8 @@ export interface PromptExport {
   /** Summed over the answers, as the provider counted; cost in US dollars, null where that of an answer is not known. */
   usage: TokenUsage
   cost: number | null
+  /** Of its end, where it was measured: what each is stands at `promptTiming`. */
+  timing: PromptTiming
   /** What the model had been told by the end, the system prompt first: of this prompt and of those before it. */
   messages: ModelMessage[]
   /** What its requests had beside their messages, by digest: the tools with their schemas, the wire’s options, the window. */
@@ -91,6 +93,7 @@ export function exportPrompt(
     reason: end?.reason ?? null,
     usage: usageOf(events),
     cost: spent.unpriced > 0 || spent.tokens === 0 ? null : spent.cost,
+    timing: timingOf(events),
     messages,
     frames: hidden(used, scrub) as PromptExport['frames'],
     requests: [],
@@ -154,6 +157,11 @@ function exported(
     messages: isBeginning ? clean.length : clean,
     verbatim: digestOf(made) === mark.body,
   }
+}
+
+function timingOf(events: readonly SessionEvent[]): PromptTiming {
+  const end = events.find((event) => sandlotEventOf(event)?.type === 'prompt_ended')
+  return end === undefined ? {} : (metaOf(end).promptTiming ?? {})
 }
 
 function usageOf(events: readonly SessionEvent[]): TokenUsage {

@@ -118,6 +118,11 @@ export class Runner {
         if (resumed) await endWhatRunsOn(core, group)
         await core.inTurn(() => this.#store(group))
       }
+      if (measured?.ended !== undefined)
+        log.info(
+          { event: 'prompt_ended', sessionId: core.id, promptId: running.promptId, ...measured.ended },
+          'a prompt ended',
+        )
     } catch (error) {
       if (leaving.aborted) return
       const fields = { sessionId: core.id, promptId: running.promptId, error: messageOf(error) }

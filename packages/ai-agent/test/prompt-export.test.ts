@@ -2,6 +2,7 @@ import { metaOf } from '@sandlot/shared/events'
 import { expect, test } from 'vitest'
 import { type PromptExport, bodiesOf, exportPrompt, framesOf } from '../src/prompt-export.ts'
 import { type RequestFrame, digestOf } from '../src/replay/mark.ts'
+import { AgentMetrics } from '../src/metrics/agent-metrics.ts'
 import type { Session } from '../src/session.ts'
 import { AgentBench, type Core, ask, newSession } from './agent-fixture.ts'
 import { textAnswer, toolCalls } from './fake-provider.ts'
@@ -54,6 +55,41 @@ test('a prompt is one record: messages, calls, events, usage, model and end, wit
   expect(text).not.toContain('sk-abcdef')
   expect(text).not.toContain('third')
   expect(exportPrompt(session.log, 'p_none', new Map())).toBeUndefined()
+})
+
+test('the record and one line of the log say how long a prompt took, and nothing that was said', async () => {
+  await using bench = await AgentBench.start([
+    toolCalls([{ id: 'c1', name: 'echo', args: { text: 'quiet words' } }]),
+    textAnswer('done', { usage: { prompt_tokens: 10, completion_tokens: 4 } }),
+  ])
+  const lines: { fields: Record<string, unknown>; message: string }[] = []
+  const core = await bench.core({
+    parts: {
+      metrics: new AgentMetrics(),
+      log: {
+        info: (fields, message) => void lines.push({ fields, message }),
+        warn: () => undefined,
+      },
+    },
+  })
+  const session = await newSession(core)
+  const { promptId } = await ask(session, 'go')
+  const record = await exported(core, session, promptId)
+  const ended = (): typeof lines => lines.filter(({ message }) => message === 'a prompt ended')
+  await expect.poll(ended).toHaveLength(1)
+  const [line] = ended()
+  const { firstTokenMs, continuationMs } = record?.timing ?? {}
+  expect([typeof firstTokenMs, typeof continuationMs]).toEqual(['number', 'number'])
+  expect(line?.fields).toMatchObject({
+    event: 'prompt_ended',
+    sessionId: session.id,
+    promptId,
+    reason: 'completed',
+    turns: 2,
+    firstTokenMs,
+    continuationMs,
+  })
+  expect(JSON.stringify(line)).not.toContain('quiet words')
 })
 
 test('a long text is cut, and says how much is left out', async () => {

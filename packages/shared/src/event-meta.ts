@@ -37,6 +37,15 @@ export const requestMark = z.object({
 })
 export type RequestMark = z.infer<typeof requestMark>
 
+/** How long a prompt kept people waiting, in milliseconds. After a restart: what was measured since. */
+export const promptTiming = z.object({
+  /** From the prompt's first request that was answered to the first piece of that answer. Absent: none was. */
+  firstTokenMs: z.number().optional(),
+  /** From the last outcome of a turn to the next request, of the turn where it took longest. Absent: no turn went on. */
+  continuationMs: z.number().optional(),
+})
+export type PromptTiming = z.infer<typeof promptTiming>
+
 export const sandlotMeta = z.object({
   v: z.literal(1),
   /** Dense per session from 1; assigned by the store. */
@@ -81,6 +90,8 @@ export const sandlotMeta = z.object({
   forProvider: forProvider.optional(),
   /** On the first settled event of an answer. */
   request: requestMark.optional(),
+  /** On `prompt_ended`, where it was measured. */
+  promptTiming: promptTiming.optional(),
   event: sandlotEvent.optional(),
 })
 export type SandlotMeta = z.infer<typeof sandlotMeta>

@@ -1,16 +1,18 @@
 /** What the agent measures of prompts and of its own part in them, in bounded memory. Tools are counted in `policies/`. */
 import { END_REASONS, type EndReason } from '@sandlot/shared/reasons'
-import type { TokenUsage } from '@sandlot/shared/event-meta'
+import type { PromptTiming, TokenUsage } from '@sandlot/shared/event-meta'
 import type { AgentMetricsReport } from '@sandlot/shared/agent-metrics'
 import type { ToolMetrics } from '../policies/tool-metrics.ts'
 import { Histogram } from './histogram.ts'
 
-/** What one prompt used up. */
-export interface PromptRecord {
+/** What one prompt used up, and how long it took. */
+export interface PromptRecord extends PromptTiming {
   reason: EndReason
   turns: number
   /** US dollars; null: no price was known. */
   cost: number | null
+  /** Summed over its answers, as providers counted. */
+  tokens: { input: number; output: number; cached: number; reasoning: number }
 }
 
 export class AgentMetrics {

@@ -1,8 +1,11 @@
-/** Watches one running prompt from outside: its requests as a model, its events as they pass. Changes neither. */
-import { isLive, isOutcome, metaOf, sandlotEventOf } from '@sandlot/shared/events'
+/** Watches one running prompt from outside: its requests as a model, its events as they pass. Its end gets the times. */
+import type { PromptTiming } from '@sandlot/shared/event-meta'
+import { type SessionEvent, isLive, isOutcome, metaOf, sandlotEventOf } from '@sandlot/shared/events'
 import type { EventGroup } from '../loop-context.ts'
 import type { Model } from '../model/model.ts'
-import type { AgentMetrics } from './agent-metrics.ts'
+import type { AgentMetrics, PromptRecord } from './agent-metrics.ts'
+
+const USED = ['input', 'output', 'cached', 'reasoning'] as const
 
 export class MeasuredPrompt {
   readonly #into: AgentMetrics
@@ -13,6 +16,9 @@ export class MeasuredPrompt {
   #answerAt: number | undefined
   #turns = 0
   #cost: number | null = null
+  readonly #tokens = { input: 0, output: 0, cached: 0, reasoning: 0 }
+  readonly #timing: PromptTiming = {}
+  #ended: PromptRecord | undefined
 
   /** `now`: milliseconds on a clock that never jumps. */
   constructor(into: AgentMetrics, now: () => number = () => performance.now()) {
@@ -20,17 +26,22 @@ export class MeasuredPrompt {
     this.#now = now
   }
 
+  /** What it used up and how long it took, once its end has passed. */
+  get ended(): PromptRecord | undefined {
+    return this.#ended
+  }
+
   /** The same model; its requests are noted. */
   model(model: Model): Model {
     return { ...model, stream: (request, signal) => this.#noted(model.stream(request, signal)) }
   }
 
-  /** The same groups; its times are noted when whoever takes it has stored it. */
+  /** The same groups, the last with what was measured; times are noted when whoever takes a group has stored it. */
   async *groups(groups: AsyncIterable<EventGroup>): AsyncGenerator<EventGroup, void> {
     for await (const group of groups) {
       // Before it is stored: whoever waits for the end then finds it counted.
       this.#count(group)
-      yield group
+      yield this.#ended === undefined ? group : group.map((event) => this.#timed(event))
       this.#note(group)
     }
   }
@@ -38,14 +49,22 @@ export class MeasuredPrompt {
   async *#noted(answer: ReturnType<Model['stream']>): ReturnType<Model['stream']> {
     const began = this.#now()
     this.#into.request()
-    if (this.#outcomeAt !== undefined) this.#into.continuation.add(began - this.#outcomeAt)
+    if (this.#outcomeAt !== undefined) {
+      const waited = began - this.#outcomeAt
+      this.#into.continuation.add(waited)
+      this.#timing.continuationMs = Math.max(waited, this.#timing.continuationMs ?? 0)
+    }
     this.#outcomeAt = undefined
     let first = true
     let finished = false
     try {
       for (;;) {
         const step = await answer.next()
-        if (first) this.#into.firstToken.add(this.#now() - began)
+        if (first) {
+          const waited = this.#now() - began
+          this.#into.firstToken.add(waited)
+          this.#timing.firstTokenMs ??= waited
+        }
         first = false
         if (step.done === true) {
           finished = true
@@ -84,11 +103,25 @@ export class MeasuredPrompt {
       this.#turns = Math.max(this.#turns, turn)
       if (event.sessionUpdate === 'usage_update' && usage !== undefined) {
         this.#into.usage(usage)
+        for (const kind of USED) this.#tokens[kind] += usage[kind] ?? 0
         if (cost !== undefined) this.#cost = (this.#cost ?? 0) + cost
       }
       const happened = sandlotEventOf(event)
-      if (happened?.type === 'prompt_ended')
-        this.#into.prompt({ reason: happened.reason, turns: this.#turns, cost: this.#cost })
+      if (happened?.type !== 'prompt_ended') continue
+      this.#ended = {
+        reason: happened.reason,
+        turns: this.#turns,
+        cost: this.#cost,
+        tokens: this.#tokens,
+        ...this.#timing,
+      }
+      this.#into.prompt(this.#ended)
     }
+  }
+
+  #timed(event: SessionEvent): SessionEvent {
+    if (sandlotEventOf(event)?.type !== 'prompt_ended') return event
+    const meta = { ...metaOf(event), promptTiming: { ...this.#timing } }
+    return { ...event, _meta: { ...event._meta, sandlot: meta } }
   }
 }

@@ -28,7 +28,6 @@ test('a prompt is counted once, with its turns, tokens, requests and our own del
     tools: [],
   })
   expect(report.firstTokenMs.count).toBe(3)
-  for (const { sum } of [report.continuationMs, report.callStartMs]) expect(sum).toBeGreaterThanOrEqual(0)
 })
 
 test('tokens are summed as providers counted them; a prompt that fails is an end too', async () => {
