@@ -11,10 +11,14 @@ const MAX_ENTRIES = 1_000
 const MAX_CHARS = 20_000_000
 const MAX_USERS = 10_000
 
-export function cache(): Policy {
+/** `now`: milliseconds on a clock that never jumps. */
+export function cache(now: () => number = () => performance.now()): Policy {
   const outcomes = new LRUCache<string, ToolOutcome>({
     max: MAX_ENTRIES,
     maxSize: MAX_CHARS,
+    perf: { now },
+    // The clock is asked each time: it costs less than a look into the cache.
+    ttlResolution: 0,
     sizeCalculation: (outcome, key) => key.length + JSON.stringify(outcome).length,
   })
   /** What a user has seen since their last change. A number is given once, so that a forgotten user finds nothing old. */

@@ -67,6 +67,36 @@ describe('cache', () => {
     expect([tool.runs, write.runs]).toEqual([2, 1])
   })
 
+  test('another version of a tool is another key', async () => {
+    const tool = counting('t', { cache: { version: '1' } })
+    const batch = new TestBatch({ tools: [tool] })
+    const texts: string[] = []
+    for (const version of ['1', '1', '2', '1']) {
+      tool.cache = { version }
+      texts.push((await batch.call('t', {})).forModel)
+    }
+    expect(texts).toEqual(['run 1', 'run 1', 'run 2', 'run 1'])
+  })
+
+  test('a result is kept for 300 seconds where its tool says nothing', async () => {
+    const tool = counting('t', { cache: {} })
+    let at = 1
+    const known = cache(() => at)
+    const ask = async (): Promise<string> => {
+      const execute = known((call, ctx) => call.tool.execute(call.args, { ...ctx, call }))
+      const running = execute({ callId: 'c', name: 't', args: {}, tool }, { userId: 'ann' } as CallContext)
+      let step = await running.next()
+      while (step.done !== true) step = await running.next()
+      return step.value.forModel
+    }
+    const texts = [await ask()]
+    for (const ms of [299_999, 2]) {
+      at += ms
+      texts.push(await ask())
+    }
+    expect(texts).toEqual(['run 1', 'run 1', 'run 2'])
+  })
+
   test('each user has results of their own, and only their own changes drop them', async () => {
     const tool = counting('t', { cache: {} })
     const write = counting('w', { readOnly: false })
