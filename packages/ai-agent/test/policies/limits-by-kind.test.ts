@@ -8,9 +8,12 @@ import { TestBatch } from '../scheduler/test-batch.ts'
 
 const byName = new Map(builtinTools().map((tool) => [tool.name, tool]))
 
-test('file tools 5 s, handlers 10 s, the shell 120 s unless the call says otherwise', () => {
+test('file tools 5 s, searches 30 s, handlers 10 s, the shell 120 s unless the call says otherwise', () => {
   for (const name of ['read_file', 'write_file', 'edit_file', 'list_directory'])
     expect([name, byName.get(name)?.timeoutMs]).toEqual([name, 5000])
+  // No file tools: they go through the whole workspace, however large it is.
+  for (const name of ['glob', 'search_text'])
+    expect([name, byName.get(name)?.timeoutMs]).toEqual([name, 30_000])
   expect(readAgentConfig([], { SANDLOT_DATA: '/tmp/none' }).toolTimeoutMs).toBe(10_000)
   const shell = byName.get('run_shell_command')?.input as z.ZodObject
   expect(shell.parse({ command: 'true' })).toMatchObject({ timeout_ms: 120_000 })
