@@ -5,7 +5,7 @@ import type { CallRequest, RuleRequest } from './request.ts'
 import { shellParts } from './shell/shell-parts.ts'
 import type { ShellPart } from './shell/parts.ts'
 
-/** What a part does where no rule says anything: `read` always runs, `edit` in auto-edit, `act` in yolo only, `open` never. */
+/** What a part does where no rule says anything: `read` (and what needs no leave) always runs, `edit` in auto-edit, `act` in yolo only, `open` never. */
 export type Usual = 'read' | 'edit' | 'act' | 'open'
 
 export interface Part {
@@ -25,8 +25,8 @@ export interface Part {
 
 export function partsOf(request: CallRequest): Part[] {
   if (request.asks.length > 0) return request.asks.flatMap((ask) => partsOfOne(ask, request))
-  const { kind, readOnly, tool } = request
-  const usual = readOnly ? 'read' : kind === 'edit' ? 'edit' : 'act'
+  const { kind, readOnly, withoutLeave = false, tool } = request
+  const usual = readOnly || withoutLeave ? 'read' : kind === 'edit' ? 'edit' : 'act'
   const because = usual === 'edit' ? 'changes files' : 'is a tool that may do more than read'
   return [{ text: tool, subject: { type: 'tool' }, usual, because }]
 }

@@ -24,13 +24,22 @@ export interface CallRequest {
   kind: ToolKind
   /** The tool says of itself that it changes nothing. */
   readOnly: boolean
+  /** It changes only what its session was allowed before. */
+  withoutLeave?: true
   /** Empty: the tool itself is all there is to judge. */
   asks: readonly RuleRequest[]
 }
 
 /** What a call asks; its arguments have been checked. */
 export function callRequest({ tool, args }: Pick<ToolCall, 'tool' | 'args'>): CallRequest {
-  const { id, ruledAs, kind, readOnly } = tool
+  const { id, ruledAs, kind, readOnly, withoutLeave } = tool
   const asks = tool.requests?.(args) ?? []
-  return { tool: id, ...(ruledAs === undefined ? {} : { ruledAs }), kind, readOnly, asks }
+  return {
+    tool: id,
+    ...(ruledAs === undefined ? {} : { ruledAs }),
+    kind,
+    readOnly,
+    ...(withoutLeave === undefined ? {} : { withoutLeave }),
+    asks,
+  }
 }

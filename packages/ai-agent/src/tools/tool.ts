@@ -218,8 +218,10 @@ export interface Tool<Input extends z.ZodObject = z.ZodObject> {
   input: Input | JsonSchemaInput
   /** The `data` of a completed call, as JSON; one that does not fit ends `invalid_output`. Absent: anything. A failure's `data` is its own. */
   output?: z.ZodType
-  /** Runs together with other reads, and needs no approval. */
+  /** It changes nothing: it runs together with other reads, needs no approval, and leaves what is cached as it is. */
   readOnly: boolean
+  /** It may change something, but only what its session was allowed before: it runs alone, in order, and nobody is asked. */
+  withoutLeave?: true
   /** Milliseconds; absent: the configured default. The model may ask for less, or more up to the maximum, by `timeout_ms` where the tool has it. */
   timeoutMs?: number
   rateLimit?: RateLimit

@@ -20,8 +20,10 @@ export const stop = defineTool({
   kind: 'execute',
   input,
   output: seenData,
-  // It can only end what this conversation was allowed to start.
-  readOnly: true,
+  readOnly: false,
+  // It can only end what this conversation was allowed to start, and twice is as good as once.
+  withoutLeave: true,
+  repeatable: true,
   timeoutMs: 10_000,
   title: (args) => `Stop ${textArg(args, 'id') ?? 'a background command'}`,
   async *execute(args, ctx) {
