@@ -65,6 +65,8 @@ const LOCAL_USER_ID = 'local'
 
 export interface Agent {
   readonly model: { name: string; demo: boolean }
+  /** Of our own whose definitions were checked; 0 where nobody is offered any. Servers tell theirs later. */
+  readonly tools: number
   /** Serve one client. */
   serve: (stream: Stream) => AgentConnection
   status: () => Promise<AgentStatus>
@@ -132,15 +134,16 @@ export async function openAgent(
     removals.has(userId)
       ? Promise.reject(new SandboxError('cancelled', 'The account of this user was removed.'))
       : sandboxes.acquire(userId, signal)
+  const builtin = anyTools
+    ? [
+        ...builtinTools(),
+        ...(network.asksAnybody ? [allowHost(rules, (userId) => network.mayAsk(userId))] : []),
+        ...moreTools,
+      ]
+    : []
   const mcp = openMcp({
     specs: anyTools ? config.mcpServers : [],
-    builtin: anyTools
-      ? [
-          ...builtinTools(),
-          ...(network.asksAnybody ? [allowHost(rules, (userId) => network.mayAsk(userId))] : []),
-          ...moreTools,
-        ]
-      : [],
+    builtin,
     folder: join(config.dataFolder, 'mcp'),
     secrets,
     redirectUrl: `${config.publicUrl}${MCP_SIGN_IN_PATH}`,
@@ -252,6 +255,7 @@ export async function openAgent(
   }
   return {
     model: { name: model.name, demo: model.demo },
+    tools: builtin.length,
     serve: (stream) => serveAcp(stream, acp),
     status,
     listTools: async () => {

@@ -65,7 +65,13 @@ async function run({ config, log, hiding, lock, stdio }: Run): Promise<number> {
   const { serve, status, listTools } = agent
   const socket = await listenOnSocket({ path: config.socket, serve, status, listTools, log })
   log.info(
-    { socket: config.socket, model: agent.model.name, demo: agent.model.demo, resumed },
+    {
+      socket: config.socket,
+      model: agent.model.name,
+      demo: agent.model.demo,
+      tools: agent.tools,
+      resumed,
+    },
     'the agent is ready',
   )
 

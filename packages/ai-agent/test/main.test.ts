@@ -7,6 +7,7 @@ import { agentStatus } from '@sandlot/shared/acp-meta'
 import { type SessionEvent, isLive, seqOf } from '@sandlot/shared/events'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
+import { builtinTools } from '../src/tools/builtin/index.ts'
 import { happened, outcomes } from './agent-fixture.ts'
 import { AgentFolder, type AgentProcess, type SocketClient, connectTo } from './agent-process.ts'
 import { deltaChunk, sse, startFakeProvider, textAnswer, toolCalls } from './fake-provider.ts'
@@ -111,7 +112,9 @@ describe('the agent as a process', { timeout: 90_000 }, () => {
       textAnswer('There is no sandbox now.'),
     ])
     await using folder = new AgentFolder()
-    await folder.listening(modelEnv(provider))
+    const agent = await folder.listening(modelEnv(provider))
+    const ready = agent.stderr.split('\n').find((line) => line.includes('the agent is ready')) ?? ''
+    expect(JSON.parse(ready)).toMatchObject({ model: 'fake', tools: builtinTools().length })
     const said = agentStatus.parse(await status(folder))
     expect(said).toMatchObject({
       ready: true,
