@@ -135,6 +135,7 @@ export const ACP_ROWS: Record<string, Record<string, readonly string[]>> = {
   },
   'editors and foreign clients': {
     acpx: [
+      'packages/ai-agent/test/acp/launcher.engine.test.ts :: acpx: a command runs in a real sandbox; interrupted, neither gate nor agent is left',
       'packages/ai-agent/test/acp/acpx.test.ts :: beside a running agent: sessions made, prompted, resumed, set, listed, closed',
     ],
     'an editor’s folder': [
