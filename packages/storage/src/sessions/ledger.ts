@@ -104,6 +104,14 @@ export function storedLedger(
   }
 }
 
+/** Who uses sandboxes knows `SandboxError` alone: a database that cannot be used is a ledger that cannot. */
+export function ledgerFailure(failure: unknown): unknown {
+  if (!(failure instanceof StorageError)) return failure
+  return new SandboxError('ledger', `The sandbox ledger cannot be used: ${failure.message}`, {
+    cause: failure,
+  })
+}
+
 async function findSlot(db: Kysely<SessionsSchema>, userId: string): Promise<LedgerSlot | undefined> {
   const row = await db
     .selectFrom('sandbox_slots')

@@ -2,7 +2,7 @@
 import { openReader, openWriter } from '../database.ts'
 import { GroupCommit } from '../group-commit.ts'
 import { Checkpoints } from './checkpoint.ts'
-import { storedLedger } from './ledger.ts'
+import { ledgerFailure, storedLedger } from './ledger.ts'
 import { OutputWriter } from './output-writer.ts'
 import { sessionReads } from './reads.ts'
 import { storedRules } from './rules.ts'
@@ -32,7 +32,7 @@ export async function openSessionStore(
   return withTypedFailures(path, {
     ...sessionReads(db),
     ...sessionWrites(db, commits),
-    ledger: withTypedFailures(path, storedLedger(db)),
+    ledger: withTypedFailures(path, storedLedger(db), ledgerFailure),
     rules: withTypedFailures(path, storedRules(db, options.leftOut)),
     secrets: withTypedFailures(path, storedSecrets(db)),
     instructions: withTypedFailures(path, storedInstructions(db)),
