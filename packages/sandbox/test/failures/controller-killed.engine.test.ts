@@ -147,6 +147,21 @@ describe('SIGKILL of the controller', () => {
     },
   )
 
+  test('writing a file: it is the old or the new one whole, and nothing half written stays', async () => {
+    const bytes = 4_000_000
+    const random = randomFrom(`${campaign.seed} kill while writing`)
+    for (let round = 0; round < extent(3, 30); round += 1) {
+      const first = controllerProcess({ write: { path: 'whole', bytes } })
+      await first.saw('written')
+      await new Promise((resolve) => setTimeout(resolve, random() * 200))
+      await first.kill()
+      const sandbox = await fixture.controller().acquire('ann')
+      const content = await sandbox.files.read('whole')
+      expect([content.length, new Set(content).size]).toEqual([bytes, 1])
+      expect((await shell(sandbox, 'find . -type f')).output).toBe('./whole\n')
+    }
+  })
+
   const instants = Array.from({ length: 40 }, (_, place) => place)
   test.each(sample('instants of a controller’s life', instants, 1))(
     'at any instant of its life (%i): one container, one volume, the command runs once',

@@ -1,6 +1,6 @@
 /**
  * A controller as a process of its own, to be killed: acquires sandboxes, runs a command in each, stores the output in
- * a file per user, then acknowledges it. Tells where it is on stdout, one word a line.
+ * a file per user, then acknowledges it; or writes a file in each for ever. Tells where it is on stdout, one word a line.
  */
 import { openSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
@@ -20,6 +20,8 @@ export interface ControllerOrders {
   users: string[]
   /** Run in each; none for an idle controller. */
   command?: { id: string; text: string }
+  /** Write this file in each over and over, as many bytes of one letter, the next letter each time. */
+  write?: { path: string; bytes: number }
   /** Where outputs are stored, one file per user. */
   folder: string
   /** Kill itself so many turns of the event loop after START was handed over. */
@@ -62,6 +64,14 @@ if (command) {
       say('ended')
     }),
   )
+}
+if (orders.write) {
+  const { path, bytes } = orders.write
+  for (let n = 0; ; n += 1) {
+    const content = Buffer.alloc(bytes, String.fromCharCode(97 + (n % 26)))
+    await Promise.all(got.map(({ files }) => files.write(path, content)))
+    if (n === 0) say('written')
+  }
 }
 // Wait to be killed.
 setInterval(() => {}, 60_000)

@@ -21,7 +21,7 @@ export const matrix: Row[] = [
   {
     id: 'controller-killed',
     inject: 'SIGKILL of the controller',
-    during: 'idle, running, streaming 100 MB, between START and its answer, any instant',
+    during: 'idle, running, streaming 100 MB, between START and its answer, writing a file, any instant',
     expected: 'taken over within 2 s for 200 sandboxes, checksum equal, at most once',
     tests: {
       [`${here}/controller-killed.engine.test.ts`]: [
@@ -29,6 +29,7 @@ export const matrix: Row[] = [
         'running: the command goes on',
         'streaming: not a byte',
         'between START and its answer',
+        'writing a file',
         'at any instant of its life',
         'many sandboxes are taken over',
       ],
@@ -88,9 +89,12 @@ export const matrix: Row[] = [
   {
     id: 'init-killed',
     inject: 'SIGKILL of PID 1 from the host',
-    during: 'running',
-    expected: 'the same',
-    tests: { [`${here}/operator.engine.test.ts`]: ['SIGKILL of $who'] },
+    during: 'running, writing a file',
+    expected: 'the same; the file is the old or the new one whole',
+    tests: {
+      [`${here}/operator.engine.test.ts`]: ['SIGKILL of $who'],
+      'sandbox/test/sbxd-killed-writing.test.ts': ['with half of it there', 'at any instant'],
+    },
     cases: ["who: 'PID 1'"],
   },
   {
