@@ -6,6 +6,8 @@
  */
 #include "command.h"
 
+#include <limits.h>
+
 /* Bytes that nobody will see are read to here. */
 static uint8_t scratch[256u << 10];
 
@@ -13,6 +15,14 @@ static uint64_t left_of_limit(const struct command *c)
 {
     uint64_t all = c->out[0].total + c->out[1].total;
     return c->policy.kind != POLICY_LIMIT ? UINT64_MAX : all < c->policy.limit ? c->policy.limit - all : 0;
+}
+
+/* How many of the next bytes go into the ring, where it has room. */
+static uint64_t kept_of(const struct command *c, const struct stream *s)
+{
+    if (c->policy.kind != POLICY_CUT)
+        return left_of_limit(c);
+    return s->total < c->policy.head ? c->policy.head - s->total : 0;
 }
 
 static int into_scratch(struct iovec v[2])
@@ -33,15 +43,27 @@ int output_shorten(struct iovec v[2], int n, uint64_t most)
 
 int output_room(struct command *c, struct stream *s, struct iovec v[2])
 {
-    uint64_t most = left_of_limit(c);
-    if (c->policy.kind == POLICY_CUT) {
-        if (s->total >= c->policy.head)
-            return into_scratch(v);
-        most = c->policy.head - s->total;
+    uint64_t most = kept_of(c, s);
+    int n = most ? ring_room(&s->ring, v) : 0;
+    /* A writer may have its writes read as packets (O_DIRECT): of one that does not fit the kernel throws the rest away. */
+    if (most && (n ? v[0].iov_len : 0) + (n > 1 ? v[1].iov_len : 0) < PIPE_BUF)
+        return 0;
+    return most < PIPE_BUF ? into_scratch(v) : output_shorten(v, n, most);
+}
+
+/* There is room. */
+static void append(struct ring *ring, const uint8_t *p, size_t n)
+{
+    while (n) {
+        struct iovec v[2];
+        if (ring_room(ring, v) == 0)
+            die("no room for an output"); /* cannot be: a window is never smaller than CUT_MAX */
+        size_t take = v[0].iov_len < n ? v[0].iov_len : n;
+        memcpy(v[0].iov_base, p, take);
+        ring->end += take;
+        p += take;
+        n -= take;
     }
-    if (most == 0)
-        return into_scratch(v);
-    return output_shorten(v, ring_room(&s->ring, v), most);
 }
 
 static void keep_tail(struct command *c, struct stream *s, const uint8_t *p, size_t n)
@@ -57,37 +79,49 @@ static void keep_tail(struct command *c, struct stream *s, const uint8_t *p, siz
     }
     if (t->end + n - t->base > c->policy.tail)
         t->base = t->end + n - c->policy.tail;
-    while (n) {
-        struct iovec v[2];
-        if (ring_room(t, v) == 0)
-            die("no room for the end of an output"); /* cannot be: a window is never smaller than CUT_MAX */
-        size_t take = v[0].iov_len < n ? v[0].iov_len : n;
-        memcpy(v[0].iov_base, p, take);
-        t->end += take;
-        p += take;
-        n -= take;
-    }
+    append(t, p, n);
 }
 
-void output_took(struct command *c, struct stream *s, const struct iovec v[2], size_t n)
+/* Bytes that are kept as they are, beside the ring. */
+static void copy_on(struct command *c, struct stream *s, const uint8_t *p, size_t n)
 {
-    bool kept = v[0].iov_base != scratch;
-    if (!kept && c->policy.kind == POLICY_LIMIT) {
+    sha256_add(&s->hash, p, n);
+    spool_add(c, p, n);
+}
+
+/* What was read into the scratch: what still belongs into the ring, then a tail, or bytes beyond the limit. */
+static void sort_out(struct command *c, struct stream *s, size_t n)
+{
+    uint64_t most = kept_of(c, s);
+    size_t kept = n < most ? n : (size_t)most;
+    append(&s->ring, scratch, kept);
+    copy_on(c, s, scratch, kept);
+    s->total += kept;
+    if (kept == n)
+        return;
+    if (c->policy.kind == POLICY_LIMIT) {
         if (!c->cause)
             c->cause = CAUSE_OUTPUT_LIMIT;
         command_begin_end(c, CAUSE_OUTPUT_LIMIT, 0);
         return;
     }
+    copy_on(c, s, scratch + kept, n - kept);
+    keep_tail(c, s, scratch + kept, n - kept);
+    s->total += n - kept;
+}
+
+void output_took(struct command *c, struct stream *s, const struct iovec v[2], size_t n)
+{
+    if (v[0].iov_base == scratch) {
+        sort_out(c, s, n);
+        return;
+    }
     for (size_t i = 0, left = n; left; i++) {
         size_t piece = left < v[i].iov_len ? left : v[i].iov_len;
-        sha256_add(&s->hash, v[i].iov_base, piece);
-        spool_add(c, v[i].iov_base, piece);
+        copy_on(c, s, v[i].iov_base, piece);
         left -= piece;
     }
-    if (kept)
-        s->ring.end += n;
-    else
-        keep_tail(c, s, scratch, n);
+    s->ring.end += n;
     s->total += n;
 }
 

@@ -2,6 +2,7 @@
 #include "command.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -94,7 +95,8 @@ void stream_drain(struct command *c, struct stream *s)
         /* A heavy writer gets a pipe of 1 MiB; asking for it always would cost every short command. */
         if (from < PIPE_AFTER && s->total >= PIPE_AFTER)
             fcntl(s->fd, F_SETPIPE_SZ, PIPE_MOST);
-        if ((size_t)r < room && c->state != GONE)
+        /* A whole packet may have others behind it. */
+        if ((size_t)r < room && r != PIPE_BUF && c->state != GONE)
             return;
     }
 }

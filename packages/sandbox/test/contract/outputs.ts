@@ -37,6 +37,26 @@ export function outputTests({ it, sandbox, fixture }: Suite): void {
     expect(result.err).toBe(errors.slice(0, 1_000) + errors.slice(-4_000))
   })
 
+  it('takes every byte of a program whose writes are packets, wherever an output is cut or limited', async () => {
+    const box = sandbox()
+    const [count, length] = [1_200, 2_999]
+    const line = `${'packet'.repeat(500).slice(0, length - 1)}\n`
+    const all = line.repeat(count)
+    // A kernel that knows no packets refuses, and writes as ever.
+    const write = `import fcntl, os
+try: fcntl.fcntl(1, fcntl.F_SETFL, fcntl.fcntl(1, fcntl.F_GETFL) | os.O_DIRECT)
+except OSError: pass
+for _ in range(${count}): os.write(1, (b"packet" * 500)[:${length - 1}] + b"\\n")`
+    const command = ['python3', '-c', write]
+    expect(await sh(box, command)).toMatchObject({ code: 0, sha256: { stdout: sha(all) } })
+    const [head, tail] = [4_100, 5_000]
+    const cut = await sh(box, command, { policy: { kind: 'cut', head, tail } })
+    expect(cut).toMatchObject({ bytes: { stdout: all.length }, sha256: { stdout: sha(all) } })
+    expect(cut.out).toBe(all.slice(0, head) + all.slice(-tail))
+    const limited = await sh(box, command, { policy: { kind: 'limit', bytes: 10_000 } })
+    expect(limited).toMatchObject({ cause: 'output_limit', out: all.slice(0, 10_000) })
+  })
+
   it('cuts nothing from an output that fits, and everything where nothing is kept', async () => {
     const box = sandbox()
     for (const [head, tail] of [
