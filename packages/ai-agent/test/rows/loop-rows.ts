@@ -86,7 +86,7 @@ export const LOOP_ROWS: Record<string, Record<string, readonly string[]>> = {
     ],
     timeout: [
       'packages/ai-agent/test/plain/left-behind.test.ts :: a tool that speaks without a pause is ended at its limit, and does not keep others from speaking',
-      'packages/ai-agent/test/policies/limits-by-kind.test.ts :: file tools 5 s, handlers 10 s, the shell 120 s unless the call says otherwise',
+      'packages/ai-agent/test/policies/limits-by-kind.test.ts :: file tools 5 s, searches 30 s, handlers 10 s, the shell 120 s unless the call says otherwise',
       'packages/ai-agent/test/tools/sandboxed-tool-executor.test.ts :: at its limit it is ended with everything it started, and keeps what it printed',
     ],
     retries: [
