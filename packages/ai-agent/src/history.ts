@@ -4,7 +4,7 @@
  */
 import type { EndReason, FailureReason } from '@sandlot/shared/reasons'
 import { type SessionEvent, isOutcome, metaOf, sandlotEventOf, seqOf } from '@sandlot/shared/events'
-import type { OnError } from '@sandlot/shared/sandlot-event'
+import type { OnError, SandlotEvent } from '@sandlot/shared/sandlot-event'
 import { type CallRecord, type Turn, isEmpty, modelCallOf, turnsOf } from './history-items.ts'
 import { toolMessage } from './history-messages.ts'
 import type { ModelCall, ModelImage, ToolMessage } from './model/model.ts'
@@ -186,17 +186,22 @@ export function queuedMessages(log: readonly SessionEvent[]): QueuedMessage[] {
   return [...queued.values()]
 }
 
-/** The prompt that took this queued message, if one did. */
-export function promptThatTook(log: readonly SessionEvent[], messageId: string): string | undefined {
+/** How a queued message came to wait no more. */
+export interface Unqueued {
+  /** `sent`: a prompt took it. `withdrawn`: its person took it back; no prompt ever has it. */
+  why: Extract<SandlotEvent, { type: 'message_unqueued' }>['why']
+  /** The prompt that took it, or, withdrawn, the one that it would have become. */
+  promptId: string
+  /** Number of the event that says so. */
+  seq: number
+}
+
+/** Undefined while the message waits, and for one that never did. */
+export function unqueued(log: readonly SessionEvent[], messageId: string): Unqueued | undefined {
   for (const event of log) {
     const happened = sandlotEventOf(event)
-    if (
-      happened?.type === 'message_unqueued' &&
-      happened.messageId === messageId &&
-      happened.why === 'sent'
-    ) {
-      return metaOf(event).promptId
-    }
+    if (happened?.type !== 'message_unqueued' || happened.messageId !== messageId) continue
+    return { why: happened.why, promptId: metaOf(event).promptId ?? '', seq: seqOf(event) ?? 0 }
   }
   return undefined
 }

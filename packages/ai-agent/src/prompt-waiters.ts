@@ -1,6 +1,6 @@
 /** Who waits for the end of which prompt. */
 import type { SessionEvent } from '@sandlot/shared/events'
-import { type PromptEnd, promptEndOf, promptThatTook } from './history.ts'
+import { type PromptEnd, promptEndOf, unqueued } from './history.ts'
 import { messageIdOf } from './session-messages.ts'
 
 interface Waiter {
@@ -18,7 +18,10 @@ export interface PromptState {
 export class PromptWaiters {
   readonly #waiters = new Set<Waiter>()
 
-  /** The end of the prompt with this id, or of the one that took the message which would have become it. */
+  /**
+   * The end of the prompt with this id, or of the one that took the message which would have become it. A message that was
+   * withdrawn ends there, cancelled.
+   */
   wait(promptId: string, state: PromptState): Promise<PromptEnd> {
     const known = endOf(promptId, state)
     if (known !== undefined) return Promise.resolve(known)
@@ -27,7 +30,7 @@ export class PromptWaiters {
     return ended.promise
   }
 
-  /** Call after each end. `failed`: the running prompt's end could not be stored. */
+  /** Call after each end, and after a message was withdrawn. `failed`: the running prompt's end could not be stored. */
   tell(state: PromptState, failed?: unknown): void {
     for (const waiter of this.#waiters) {
       const end = failed === undefined ? endOf(waiter.promptId, state) : undefined
@@ -40,8 +43,10 @@ export class PromptWaiters {
 }
 
 function endOf(promptId: string, { events, seq, running }: PromptState): PromptEnd | undefined {
-  const taker = promptThatTook(events, messageIdOf(promptId))
-  const end = promptEndOf(events, taker ?? promptId)
+  const waited = unqueued(events, messageIdOf(promptId))
+  if (waited?.why === 'withdrawn')
+    return { promptId, stopReason: 'cancelled', reason: 'cancelled', seq: waited.seq }
+  const end = promptEndOf(events, waited?.promptId ?? promptId)
   if (end !== undefined || running) return end
   // A message that a Stop left waiting: it goes with the next prompt, whenever that is.
   return { promptId, stopReason: 'cancelled', reason: 'cancelled', seq }

@@ -81,3 +81,9 @@ export function sentMessage(message: QueuedMessage, promptId: string, at: number
     ...imageMessages(messageId, images, promptId, at),
   ]
 }
+
+/** A message that waited was taken back by its person. Under the id of the prompt that it would have become. */
+export function withdrawnMessage(messageId: string, at: number): SessionEvent {
+  const event = { type: 'message_unqueued', messageId, why: 'withdrawn' } as const
+  return makeSandlotEvent(event, { promptId: promptIdOf(messageId) }, at)
+}

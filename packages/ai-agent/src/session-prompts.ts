@@ -6,7 +6,7 @@ import { makeMeta } from '@sandlot/shared/event-meta'
 import type { Command } from '@sandlot/shared/sandlot-event'
 import { newId } from '@sandlot/shared/ids'
 import { commandIn } from './compaction/command.ts'
-import { type PromptEnd, type QueuedMessage, queuedMessages } from './history.ts'
+import { type PromptEnd, type QueuedMessage, type Unqueued, queuedMessages, unqueued } from './history.ts'
 import type { OnError } from '@sandlot/shared/sandlot-event'
 import type { ModelImage } from './model/model.ts'
 import { chosenIn } from './model-choice.ts'
@@ -18,6 +18,7 @@ import {
   queuedMessage,
   sentMessage,
   userMessage,
+  withdrawnMessage,
 } from './session-messages.ts'
 import type { Runner } from './session-runner.ts'
 import { titleOf } from './session-title.ts'
@@ -38,7 +39,10 @@ export interface PromptOptions {
   modeCeiling?: Mode
 }
 
-/** A stored prompt. `done` resolves when the prompt that took the message has ended; it rejects only if the store fails. */
+/**
+ * A stored prompt. `done` resolves when the prompt that took the message has ended, or the message was withdrawn; it rejects
+ * only if the store fails.
+ */
 export interface Accepted {
   sessionId: string
   promptId: string
@@ -74,6 +78,20 @@ export class Prompts {
         throw new SandlotError('busy', 'The agent is still at work here. Wait until it is done, or stop it.')
       }
       return this.#enqueue(running.promptId, text, options)
+    })
+  }
+
+  /** As `Session.withdraw`. */
+  withdraw(messageId: string): Promise<Unqueued['why']> {
+    return this.#core.inTurn(async () => {
+      const { log, parts } = this.#core
+      const before = unqueued(log, messageId)
+      if (before !== undefined) return before.why
+      if (!queuedMessages(log).some((message) => message.messageId === messageId))
+        throw new SandlotError('not_found', 'No such message waits in this session.')
+      await this.#core.store([withdrawnMessage(messageId, parts.now())])
+      this.#runner.tellWaiters()
+      return 'withdrawn'
     })
   }
 

@@ -1,9 +1,9 @@
 /** Runs the prompts of one session, one after another: drives the loop and stores what it yields. */
 import { messageOf } from '@sandlot/shared/errors'
-import { isLive, sandlotEventOf } from '@sandlot/shared/events'
+import { type SessionEvent, isLive, sandlotEventOf } from '@sandlot/shared/events'
 import { notOwner } from '@sandlot/storage/storage-error'
 import { runPrompt } from './agent-loop.ts'
-import { type PromptEnd, queuedMessages, unfinishedPrompt } from './history.ts'
+import { type PromptEnd, queuedMessages, unfinishedPrompt, unqueued } from './history.ts'
 import type { EventGroup } from './loop-context.ts'
 import { BUG_TEXT, endEvent, missingOutcomes } from './loop-endings.ts'
 import { chosenIn, levelOfPrompt, modelOfPrompt, told } from './model-choice.ts'
@@ -31,6 +31,11 @@ export class Runner {
   /** As `PromptWaiters.wait`. */
   ended(promptId: string): Promise<PromptEnd> {
     return this.#waiters.wait(promptId, this.#core.state())
+  }
+
+  /** Something ended without a prompt: a message that waited was withdrawn. */
+  tellWaiters(): void {
+    this.#waiters.tell(this.#core.state())
   }
 
   /**
@@ -161,6 +166,7 @@ export class Runner {
     const core = this.#core
     const end = group.map(sandlotEventOf).find((event) => event?.type === 'prompt_ended')
     if (end?.type !== 'prompt_ended') {
+      if (takesWhatWaitsNoMore(core.log, group)) return
       await core.store(group)
       const asked = group.some((event) => sandlotEventOf(event)?.type === 'approval_asked')
       if (asked) await this.#answers.denyWhatNobodyAnswers()
@@ -184,4 +190,11 @@ export class Runner {
     }
     this.#waiters.tell(core.state())
   }
+}
+
+/** The loop takes a message that was withdrawn after it had looked at the log: who wrote first has it. */
+function takesWhatWaitsNoMore(log: readonly SessionEvent[], group: EventGroup): boolean {
+  const [first] = group
+  const taken = first === undefined ? undefined : sandlotEventOf(first)
+  return taken?.type === 'message_unqueued' && unqueued(log, taken.messageId) !== undefined
 }

@@ -9,7 +9,7 @@ import { makeMeta } from '@sandlot/shared/event-meta'
 import type { SessionSummary } from '@sandlot/shared/frames'
 import type { QuestionContent } from '@sandlot/shared/question'
 import type { Ownership, SessionRow } from '@sandlot/storage/sessions/store'
-import { unfinishedPrompt } from './history.ts'
+import { type Unqueued, unfinishedPrompt } from './history.ts'
 import { type ModelChoice, choose, chosenIn, modelOfPrompt, modelsOf } from './model-choice.ts'
 import type { Model } from './model/model.ts'
 import { Answers } from './session-answers.ts'
@@ -108,6 +108,15 @@ export class Session {
    */
   prompt(text: string, options: PromptOptions = {}): Promise<Accepted> {
     return this.#prompts.submit(text, options)
+  }
+
+  /**
+   * Take back a message that waits behind a prompt. Answers why it waits no more: `withdrawn`, or `sent` when the agent had
+   * it already. Resolves when that is stored; the same again answers the same. Throws `not_found` (no such message ever
+   * waited here).
+   */
+  withdraw(messageId: string): Promise<Unqueued['why']> {
+    return this.#prompts.withdraw(messageId)
   }
 
   /** Take up the prompt that was begun and has no end. Nothing to do when there is none. */

@@ -8,8 +8,8 @@ import { removedData } from './api.ts'
 import { ERROR_CODES } from './errors.ts'
 import { mode } from './mode.ts'
 import { sessionSummary } from './frames.ts'
-import { requestId, sessionId } from './ids.ts'
-import { onError } from './sandlot-event.ts'
+import { messageId, requestId, sessionId } from './ids.ts'
+import { onError, unqueuedWhy } from './sandlot-event.ts'
 import { modelAbout, modelChoice } from './model-choice.ts'
 import { questionContent } from './question.ts'
 
@@ -66,6 +66,8 @@ export const EXT = {
   approve: '_sandlot/approve',
   /** Cancel one call of a running prompt: `{sessionId, toolCallId, user}` → `{}`. */
   cancelCall: '_sandlot/cancel_call',
+  /** Take back a message that waits: `{sessionId, messageId, user}` → `{why}`; `sent`: the agent had read it. Idempotent. */
+  unqueue: '_sandlot/unqueue',
   /** Go on from a prompt in a new session: `{sessionId, promptId, where, user}` → `{sessionId}`. */
   fork: '_sandlot/fork',
   /** A person's own rules: list, add, revoke, preview (`rules-api.ts`): `{user, ask}`. */
@@ -107,6 +109,8 @@ export const approveParams = z.object({
 /** `answered: false` when an earlier answer won; `by` says whose. */
 export const approveResult = z.object({ answered: z.boolean(), by: z.string().optional() })
 export const cancelCallParams = z.object({ user: agentUser, sessionId, toolCallId: z.string() })
+export const unqueueParams = z.object({ user: agentUser, sessionId, messageId })
+export const unqueueResult = z.object({ why: unqueuedWhy })
 export const exportPromptParams = z.object({ user: agentUser, sessionId, promptId: z.string().max(200) })
 /** `before`: without the prompt. `after` (default): with its answer. */
 export const forkParams = z.object({

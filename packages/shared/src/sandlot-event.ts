@@ -19,6 +19,9 @@ export type PermissionOption = z.infer<typeof permissionOption>
 export const onError = z.enum(['continue', 'stop'])
 export type OnError = z.infer<typeof onError>
 
+/** Why a queued message waits no more: a prompt took it, or its person took it back. */
+export const unqueuedWhy = z.enum(['sent', 'withdrawn'])
+
 /** A message that is no message to the model, but something to do. */
 export const command = z.object({
   name: z.literal('compact'),
@@ -99,7 +102,7 @@ export const sandlotEvent = z.discriminatedUnion('type', [
   z.object({
     type: z.literal('message_unqueued'),
     messageId: z.string(),
-    why: z.enum(['sent', 'withdrawn']),
+    why: unqueuedWhy,
   }),
   /** A person stopped the running prompt. Its end follows, also after a restart. */
   z.object({ type: z.literal('stop_asked') }),

@@ -7,6 +7,7 @@ import {
   cancelCallParams,
   exportPromptParams,
   forkParams,
+  unqueueParams,
 } from '@sandlot/shared/acp-meta'
 import { SandlotError } from '@sandlot/shared/errors'
 import { exportPrompt, framesOf } from '../prompt-export.ts'
@@ -49,6 +50,14 @@ export function addExtensionRequests(app: AgentApp, serving: Serving): void {
         const { user, sessionId, toolCallId } = parseParams(cancelCallParams, params, EXT.cancelCall)
         await inSession(user, sessionId, (session) => session.cancelCall(toolCallId))
         return {}
+      }),
+    )
+    .onRequest(
+      EXT.unqueue,
+      asItIs,
+      handled(async ({ params }) => {
+        const { user, sessionId, messageId } = parseParams(unqueueParams, params, EXT.unqueue)
+        return { why: await inSession(user, sessionId, (session) => session.withdraw(messageId)) }
       }),
     )
     .onRequest(

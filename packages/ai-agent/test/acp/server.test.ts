@@ -42,6 +42,40 @@ describe('our own client', () => {
       )
   })
 
+  test('a message that waits is taken back by its person, and its `session/prompt` is answered', async () => {
+    const slow = heldTool('slow', true)
+    await using bench = await AgentBench.start([
+      toolCalls([{ id: 'a', name: 'slow', args: { key: 'k' } }]),
+      textAnswer('ok'),
+    ])
+    const core = await bench.core({ tools: [slow.tool] })
+    await using one = await connect(core)
+    await using other = await connect(core)
+    const sessionId = await newSession(one)
+    const prompt = (words: string) =>
+      one.request(methods.agent.session.prompt, { sessionId, prompt: text(words), ...by(ADA) })
+    const running = prompt('go')
+    await slow.whenBegun(1)
+    const waiting = prompt('never mind')
+    const { log } = await core.manager.get('u_ada', sessionId)
+    const queued = () =>
+      log.map((event) => metaOf(event).event).find((event) => event?.type === 'message_queued')
+    await expect.poll(queued).toBeDefined()
+    const messageId = queued()?.messageId
+    const unqueue = (more: object) => other.request(EXT.unqueue, { sessionId, messageId, user: ADA, ...more })
+    await expect(unqueue({ user: BOB })).rejects.toMatchObject({ data: { code: 'not_found' } })
+    await expect(unqueue({ messageId: '' })).rejects.toMatchObject({ data: { code: 'bad_request' } })
+    await expect(unqueue({ messageId: 'm_none' })).rejects.toMatchObject({ data: { code: 'not_found' } })
+    expect(await unqueue({})).toEqual({ why: 'withdrawn' })
+    expect(await waiting).toMatchObject({
+      stopReason: 'cancelled',
+      _meta: { sandlot: { reason: 'cancelled' } },
+    })
+    slow.release('k')
+    expect(await running).toMatchObject({ stopReason: 'end_turn' })
+    expect(said(one, sessionId)).not.toContain('never mind')
+  })
+
   test('initialize tells what we can', async () => {
     await using bench = await AgentBench.start()
     await using one = await connect(await bench.core())
