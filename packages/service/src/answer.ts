@@ -5,6 +5,13 @@ import type { SessionEvent } from '@sandlot/shared/events'
 import type { EndReason, StopReason } from '@sandlot/shared/reasons'
 import type { TokenUsage } from '@sandlot/shared/event-meta'
 
+/** A message that waited, and was withdrawn before a prompt took it. */
+const TAKEN_BACK = {
+  stopReason: 'cancelled',
+  reason: 'cancelled',
+  text: 'The message was taken back before the agent read it.',
+} as const
+
 /**
  * Undefined while the prompt has not ended. `text` is what the model said after its last calls, or what the prompt's end
  * says where the model said nothing; `message` is what the end says in any case, so no error hides behind half an answer.
@@ -37,6 +44,7 @@ export function answerOf(
     const inner = sandlotEventOf(event)
     if (inner?.type === 'message_withdrawn') withdrawn.add(inner.messageId)
     if (inner?.type === 'prompt_ended') end = inner
+    if (inner?.type === 'message_unqueued' && inner.why === 'withdrawn') end = TAKEN_BACK
   }
   if (end === undefined) return undefined
   for (const messageId of withdrawn) said.delete(messageId)

@@ -4,7 +4,7 @@
  * number sent. Knows nothing of WebSockets or HTTP.
  */
 import { methods } from '@agentclientprotocol/sdk'
-import { EXT, approveResult, promptAccepted, promptResultMeta } from '@sandlot/shared/acp-meta'
+import { EXT, approveResult, promptAccepted, promptResultMeta, unqueueResult } from '@sandlot/shared/acp-meta'
 import type { AgentUser } from '@sandlot/shared/acp-meta'
 import { SandlotError, toErrorBody } from '@sandlot/shared/errors'
 import { isLive, metaOf, sandlotEventOf, seqOf, sessionEvent } from '@sandlot/shared/events'
@@ -110,6 +110,8 @@ export class Chat {
         return frame.toolCallId === undefined
           ? this.#order.run(frame.sessionId, () => this.cancel(frame.sessionId))
           : this.#cancelCall(frame.sessionId, frame.toolCallId)
+      case 'ai_chat_unqueue':
+        return this.#order.run(frame.sessionId, () => this.#unqueue(frame.sessionId, frame.messageId))
       case 'ai_chat_approve':
         return this.#approve(frame)
       case 'ai_chat_mode':
@@ -203,6 +205,15 @@ export class Chat {
   async #cancelCall(sessionId: string, toolCallId: string): Promise<void> {
     const connection = await this.#connection.get()
     await connection.request(EXT.cancelCall, { user: this.#options.user, sessionId, toolCallId })
+  }
+
+  async #unqueue(sessionId: string, messageId: string): Promise<void> {
+    const connection = await this.#connection.get()
+    const { why } = unqueueResult.parse(
+      await connection.request(EXT.unqueue, { user: this.#options.user, sessionId, messageId }),
+    )
+    if (why === 'sent')
+      throw new SandlotError('conflict', 'The agent had read this message before you took it back.')
   }
 
   async #approve(frame: Extract<ClientFrame, { type: 'ai_chat_approve' }>): Promise<void> {

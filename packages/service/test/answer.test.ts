@@ -62,6 +62,18 @@ test('what went wrong is told beside what the model had said', () => {
   expect(answerOf('s', 'p1', [said('m1', 'Done.'), ended])).not.toHaveProperty('message')
 })
 
+test('a message that was taken back before a prompt had it has that for an end', () => {
+  const withdrawn = happened({ type: 'message_unqueued', messageId: 'm1', why: 'withdrawn' })
+  expect(answerOf('s', 'p1', [withdrawn])).toMatchObject({
+    text: 'The message was taken back before the agent read it.',
+    stopReason: 'cancelled',
+    reason: 'cancelled',
+  })
+  // A prompt that took another message goes on.
+  const sent = happened({ type: 'message_unqueued', messageId: 'm1', why: 'sent' })
+  expect(answerOf('s', 'p1', [sent])).toBeUndefined()
+})
+
 test('a submission is found by its request id, with all of its prompt', () => {
   const title: SessionEvent = {
     sessionUpdate: 'session_info_update',

@@ -139,6 +139,7 @@ describe('bad frames', () => {
     ['a missing field', '{"type":"ai_chat","requestId":"r1"}', 'invalid_frame'],
     ['a session id with a path', '{"type":"ai_chat_resume","sessionId":"../x","after":0}', 'invalid_frame'],
     ['a negative cursor', '{"type":"ai_chat_resume","sessionId":"x","after":-1}', 'invalid_frame'],
+    ['a message without id', '{"type":"ai_chat_unqueue","sessionId":"x","messageId":""}', 'invalid_frame'],
     ['a model that is a number', '{"type":"ai_chat_model","sessionId":"x","model":1}', 'invalid_frame'],
     ['an unknown mode', '{"type":"ai_chat_mode","sessionId":"x","modeId":"root"}', 'invalid_frame'],
     ['an empty message', '{"type":"ai_chat","requestId":"r1","text":""}', 'invalid_frame'],
@@ -290,6 +291,18 @@ describe('a prompt', () => {
     expect(await tab.get('ai_chat_done')).toMatchObject({ stopReason: 'cancelled' })
   })
 
+  test('a message that waits is taken back from any tab; one that was read is a conflict', async () => {
+    const tab = await open()
+    const sessionId = await talk(tab)
+    const other = await open()
+    other.send({ type: 'ai_chat_unqueue', sessionId, messageId: 'm_read' })
+    expect(await other.get('ai_chat_error')).toMatchObject({ code: 'conflict', sessionId })
+    other.send({ type: 'ai_chat_unqueue', sessionId, messageId: 'm_waits' })
+    await waitFor(() => harness.agent.received.includes(`unqueue ${sessionId} m_waits`))
+    await talk(other)
+    expect(other.frames.filter((one) => one.type === 'ai_chat_error')).toHaveLength(1)
+  })
+
   test('an approval is answered from any tab; a second answer hears of the first', async () => {
     const tab = await open()
     harness.agent.script = async (turn) => {
@@ -357,6 +370,7 @@ describe('another user', () => {
       'approve',
       (sessionId: string) => ({ type: 'ai_chat_approve', sessionId, toolCallId: 'c1', optionId: 'allow' }),
     ],
+    ['take back', (sessionId: string) => ({ type: 'ai_chat_unqueue', sessionId, messageId: 'm_1' })],
     ['mode', (sessionId: string) => ({ type: 'ai_chat_mode', sessionId, modeId: 'yolo' })],
     ['model', (sessionId: string) => ({ type: 'ai_chat_model', sessionId, model: 'big' })],
   ])('%s: not found, and nothing happens', async (_what, frame) => {

@@ -8,7 +8,7 @@ import { mode } from './mode.ts'
 import { sessionEvent } from './events.ts'
 import { stopReason } from './reasons.ts'
 import { imageId, MAX_IMAGES } from './images.ts'
-import { requestId, sessionId } from './ids.ts'
+import { messageId, requestId, sessionId } from './ids.ts'
 import { modelChoice } from './model-choice.ts'
 import { onError } from './sandlot-event.ts'
 import { questionContent } from './question.ts'
@@ -44,6 +44,8 @@ export const clientFrame = z.discriminatedUnion('type', [
     .refine(({ text, images = [] }) => text !== '' || images.length > 0, 'a message has words or an image'),
   /** Stop the running prompt, or only one of its calls. */
   z.object({ type: z.literal('ai_chat_cancel'), sessionId, toolCallId: callId.optional() }),
+  /** Take back a message that waits behind the running prompt. One that was read already is answered with `conflict`. */
+  z.object({ type: z.literal('ai_chat_unqueue'), sessionId, messageId }),
   z.object({
     type: z.literal('ai_chat_approve'),
     sessionId,

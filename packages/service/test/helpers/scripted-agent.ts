@@ -20,6 +20,7 @@ import {
   loadSessionMeta,
   newSessionMeta,
   promptMeta,
+  unqueueParams,
   userMeta,
 } from '@sandlot/shared/acp-meta'
 import type { AgentStatus } from '@sandlot/shared/acp-meta'
@@ -281,6 +282,11 @@ export class ScriptedAgent {
         await this.#owned(params.user.id, params.sessionId)
         this.received.push(`cancel_call ${params.sessionId} ${params.toolCallId}`)
         return {}
+      })
+      .onRequest(EXT.unqueue, unqueueParams, async ({ params }) => {
+        await this.#owned(params.user.id, params.sessionId)
+        this.received.push(`unqueue ${params.sessionId} ${params.messageId}`)
+        return { why: params.messageId === 'm_read' ? 'sent' : 'withdrawn' }
       })
       .onRequest(EXT.approve, approveParams, async ({ params }) => {
         await this.#owned(params.user.id, params.sessionId)

@@ -49,6 +49,8 @@ function keyOf(frame: ClientFrame): string {
       return `approve ${frame.sessionId} ${frame.toolCallId}`
     case 'ai_chat_cancel':
       return `cancel ${frame.sessionId} ${frame.toolCallId ?? ''}`
+    case 'ai_chat_unqueue':
+      return `unqueue ${frame.sessionId} ${frame.messageId}`
     case 'ai_chat_mode':
       return `mode ${frame.sessionId}`
     case 'ai_chat_model':
