@@ -1,5 +1,6 @@
 /** The chat of one tab against a real WebSocket server on the loopback. */
 import type { AddressInfo } from 'node:net'
+import type { SessionEvent } from '@sandlot/shared/events'
 import { type ClientFrame, clientFrame, type ServerFrame } from '@sandlot/shared/frames'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { type WebSocket, WebSocketServer } from 'ws'
@@ -286,4 +287,40 @@ test('another’s or a deleted session is said to be missing, and an unreadable 
   await until(() => expect(chat.store.getState().views['s_1']?.missing).toBe(true))
   expect(complaints).toHaveBeenCalledTimes(2)
   complaints.mockRestore()
+})
+
+test('a queued message that was taken back comes to the tab that asked; its optimistic copy goes everywhere', async () => {
+  const chat = open()
+  const other = open()
+  log.prompt('go')
+  for (const one of [chat, other]) one.show('s_1')
+  const viewOf = (one: Chat) => one.store.getState().views['s_1']
+  await until(() => expect([chat, other].map((one) => viewOf(one)?.sync)).toEqual(['fresh', 'fresh']))
+  const tell = (event: SessionEvent) => {
+    for (const socket of sockets) send(socket, { type: 'ai_chat_event', sessionId: 's_1', event })
+  }
+  answer = (socket, frame) => {
+    if (frame.type === 'ai_chat') {
+      // Another device has taken it back before this one hears that it was accepted.
+      tell(log.happened({ type: 'message_queued', messageId: 'm_9', text: frame.text, as: 'steer' }))
+      tell(log.happened({ type: 'message_unqueued', messageId: 'm_9', why: 'withdrawn' }, 'p_9'))
+      const { requestId } = frame
+      send(socket, { type: 'ai_chat_accepted', requestId, sessionId: 's_1', promptId: 'p_9' })
+    } else if (frame.type === 'ai_chat_unqueue') {
+      tell(log.happened({ type: 'message_unqueued', messageId: frame.messageId, why: 'withdrawn' }))
+    } else serve(socket, frame)
+  }
+  other.send('s_1', 'never mind')
+  await until(() => expect(viewOf(other)?.back.gone).toEqual(['p_9']))
+  await until(() => expect(other.store.getState().outbox).toEqual([]))
+
+  tell(log.happened({ type: 'message_queued', messageId: 'm_10', text: 'in blue', as: 'steer' }))
+  await until(() => expect(viewOf(chat)?.transcript.queued).toHaveLength(1))
+  chat.takeBack('s_1', 'm_10')
+  expect(viewOf(chat)?.back.asked).toEqual(['m_10'])
+  await until(() => expect(viewOf(other)?.transcript.queued).toEqual([]))
+  await until(() => expect(viewOf(chat)?.back).toMatchObject({ asked: [], got: [{ text: 'in blue' }] }))
+  expect(viewOf(other)?.back.got).toEqual([])
+  chat.tookOver('s_1')
+  expect(viewOf(chat)?.back.got).toEqual([])
 })

@@ -56,6 +56,7 @@ export const LOOP_ROWS: Record<string, Record<string, readonly string[]>> = {
       'packages/ai-agent/test/session.test.ts :: steer: joins behind the results of the round, before the next request',
       'packages/ai-agent/test/session.test.ts :: is kept over a Stop and goes with the next prompt',
       'packages/ai-agent/test/session-withdraw.test.ts :: property: withdrawn or read, as it was answered, in any order and over a death',
+      'packages/web/test/queued.e2e.test.ts :: a message that waits is taken back into the composer, and vanishes from every tab',
     ],
     'concurrent prompts': [
       'packages/ai-agent/test/session.test.ts :: steer during the final answer, and queue: they become the next prompts, in order',

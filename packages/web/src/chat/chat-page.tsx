@@ -1,5 +1,4 @@
 import { pendingApprovals } from '@sandlot/shared/activity'
-import type { QueuedEntry } from '@sandlot/shared/transcript-entries'
 import type { Mode } from '@sandlot/shared/mode'
 import { SearchX } from 'lucide-react'
 import { useEffect, useMemo, useRef, useState } from 'react'
@@ -17,11 +16,12 @@ import { EmptyChat } from './empty-chat.tsx'
 import { type ModelChoice, aboutModel, changeOf, hasChoice, modelOf } from './model-choice.ts'
 import { ModelMenu } from './model-menu.tsx'
 import { PlanPanel } from './plan-panel.tsx'
+import { Queued } from './queued.tsx'
 import { TranscriptView } from './transcript-view.tsx'
 import { useAttachments } from './use-attachments.ts'
 import { DropZone } from './drop-zone.tsx'
 import { useDraft } from './drafts.ts'
-import { imageSrc } from '../net/images.ts'
+import { useGotBack } from './use-got-back.ts'
 import { useGlobalKeys } from './use-global-keys.ts'
 
 /** One session, or (null) the chat that does not exist yet. */
@@ -51,9 +51,14 @@ export function ChatPage(props: { sessionId: string | null }) {
 
   useEffect(() => {
     chat.show(sessionId)
-    // On a phone the keyboard would cover what the user came to read.
-    if (!matchMedia('(pointer: coarse)').matches) composer.current?.focus()
+    if (!isTouch()) composer.current?.focus()
   }, [chat, sessionId])
+
+  useGotBack(sessionId, view.back.got, {
+    isEmpty: draft === '' && attachments.items.length === 0,
+    onText: setDraft,
+    onImages: attachments.add,
+  })
 
   const { transcript } = view
   const ours = useMemo(() => outbox.filter((message) => message.sessionId === sessionId), [outbox, sessionId])
@@ -151,7 +156,17 @@ export function ChatPage(props: { sessionId: string | null }) {
             <>
               {sessionId !== null && <ApprovalBar chat={chat} sessionId={sessionId} waiting={waiting} />}
               <PlanPanel plan={transcript.plan} running={transcript.prompt !== null} />
-              <Queued messages={transcript.queued} />
+              {sessionId !== null && (
+                <Queued
+                  messages={transcript.queued}
+                  asked={view.back.asked}
+                  onTakeBack={(messageId) => {
+                    chat.takeBack(sessionId, messageId)
+                    // The button goes with its message.
+                    if (!isTouch()) composer.current?.focus()
+                  }}
+                />
+              )}
             </>
           }
         />
@@ -160,34 +175,8 @@ export function ChatPage(props: { sessionId: string | null }) {
   )
 }
 
-/** Sent while a prompt runs, and not read by it yet. */
-function Queued(props: { messages: readonly QueuedEntry[] }) {
-  if (props.messages.length === 0) return null
-  return (
-    <ul aria-label="Waiting to be read" data-testid="queued" className="border-b border-line px-4 py-2">
-      {props.messages.map((message) => (
-        <li key={message.messageId} className="flex gap-2 py-0.5 text-sm text-muted">
-          <span className="shrink-0 text-xs leading-5 text-faint">Next</span>
-          {message.images.length > 0 && (
-            <span className="flex shrink-0 gap-1">
-              {message.images.map((image, index) => (
-                <img
-                  // The order is the person's, and the same image may be there twice.
-                  // oxlint-disable-next-line react/no-array-index-key
-                  key={index}
-                  src={imageSrc(image)}
-                  alt={`Image ${index + 1} of the waiting message`}
-                  className="size-5 rounded-sm object-cover"
-                />
-              ))}
-            </span>
-          )}
-          <span className="truncate">{message.text}</span>
-        </li>
-      ))}
-    </ul>
-  )
-}
+/** There the keyboard would cover what the user came to read. */
+const isTouch = () => matchMedia('(pointer: coarse)').matches
 
 function NoSuchSession() {
   const [, navigate] = useLocation()

@@ -9,7 +9,7 @@ import { uploadAgain } from '../net/images.ts'
 import type { Chat } from '../state/chat.ts'
 import type { Notice, SessionView } from '../state/chat-state.ts'
 import type { PendingMessage } from '../state/outbox.ts'
-import { Alert } from '../ui/alert.tsx'
+import { Alert, Hint } from '../ui/alert.tsx'
 import { IconButton } from '../ui/button.tsx'
 import { ActivityLine } from './activity-line.tsx'
 import { useChat } from './chat-context.ts'
@@ -117,16 +117,17 @@ const Row = memo(function Row(props: {
 })
 
 function NoticeRow(props: { notice: Notice; onDismiss: () => void }) {
+  const Frame = props.notice.code === 'conflict' ? Hint : Alert
   return (
     <div className="pt-4">
-      <Alert>
+      <Frame>
         <div className="flex items-start justify-between gap-3">
           <span>{props.notice.message}</span>
           <IconButton label="Dismiss" onClick={props.onDismiss} className="-my-1.5">
             <X aria-hidden />
           </IconButton>
         </div>
-      </Alert>
+      </Frame>
     </div>
   )
 }

@@ -69,6 +69,22 @@ export function imageSrc({ mimeType, data, uri }: MessageImage): string | undefi
   return uri?.startsWith('/api/') === true ? uri : undefined
 }
 
+/** The images of a message that was sent, as files: those that a message of ours can have. Throws `ApiError`. */
+export function readAgain(images: readonly MessageImage[]): Promise<File[]> {
+  return Promise.all(
+    images.flatMap((image, index) => {
+      const src = imageSrc(image)
+      return src === undefined ? [] : [fileAt(src, image.mimeType, `Image ${index + 1}`)]
+    }),
+  )
+}
+
+async function fileAt(src: string, type: string, name: string): Promise<File> {
+  const response = await fetch(src, { credentials: 'same-origin' })
+  if (!response.ok) throw new ApiError('unexpected', 'An image of the message could not be read again.')
+  return new File([await response.blob()], name, { type })
+}
+
 /**
  * Images of a message that was sent, once more for another one. `left` counts those that no message of ours can have: of
  * another type, or from elsewhere. Throws `ApiError`.
@@ -76,16 +92,7 @@ export function imageSrc({ mimeType, data, uri }: MessageImage): string | undefi
 export async function uploadAgain(
   images: readonly MessageImage[],
 ): Promise<{ sent: UploadedImage[]; left: number }> {
-  const known = images.flatMap((image) => {
-    const src = imageSrc(image)
-    return src === undefined ? [] : [{ src, mimeType: image.mimeType }]
-  })
-  const sent = await Promise.all(
-    known.map(async ({ src, mimeType }) => {
-      const response = await fetch(src, { credentials: 'same-origin' })
-      if (!response.ok) throw new ApiError('unexpected', 'An image of the message could not be read again.')
-      return uploadImage(await response.blob(), mimeType)
-    }),
-  )
+  const files = await readAgain(images)
+  const sent = await Promise.all(files.map((file) => uploadImage(file, file.type)))
   return { sent, left: images.length - sent.length }
 }

@@ -8,6 +8,7 @@ import type { ClientFrame, ServerFrame, SessionSummary } from '@sandlot/shared/f
 import { emptyTranscript, foldTranscript, leavesHole, type Transcript } from '@sandlot/shared/transcript'
 import type { ConnectionState } from '../net/connection.ts'
 import { isInTranscript, type PendingMessage } from './outbox.ts'
+import { NOTHING_BACK, type TakingBack, withUnqueued } from './taking-back.ts'
 import { waitingMode } from './waiting-frames.ts'
 
 export interface Notice {
@@ -23,6 +24,7 @@ export interface SessionView {
   readonly sync: 'loading' | 'fresh' | 'stale'
   /** Asked to stop; until the prompt has ended. */
   readonly stopping: boolean
+  readonly back: TakingBack
   /** No such session, or not ours. */
   readonly missing: boolean
   /** What the service refused about this session. */
@@ -52,6 +54,7 @@ export const EMPTY_VIEW: SessionView = {
   transcript: emptyTranscript(),
   sync: 'loading',
   stopping: false,
+  back: NOTHING_BACK,
   missing: false,
   notices: [],
   chasedFrom: null,
@@ -125,9 +128,14 @@ function applyEvent(state: ChatState, frame: FrameOf<'ai_chat_event'>, wishes: W
     next = withPromptId(next, told.requestId, sessionId, event._meta.sandlot.promptId)
   }
   if (transcript === view.transcript) return next
+  const { queued } = view.transcript
   return setView(next, sessionId, {
     ...view,
     transcript,
+    back:
+      told?.type === 'message_unqueued'
+        ? withUnqueued(view.back, told, queued, event._meta.sandlot.promptId)
+        : view.back,
     stopping: view.stopping && transcript.prompt !== null,
   })
 }
@@ -204,7 +212,11 @@ function refused(state: ChatState, frame: FrameOf<'ai_chat_error'>): ChatState {
   if (frame.code === 'not_found' && view.transcript.seq === 0) {
     return setView(state, sessionId, { ...view, missing: true, sync: 'fresh' })
   }
-  return setView(state, sessionId, withNotice({ ...view, stopping: false }, problem))
+  return setView(
+    state,
+    sessionId,
+    withNotice({ ...view, stopping: false, back: { ...view.back, asked: [] } }, problem),
+  )
 }
 
 function listChanged(state: ChatState, changed: readonly SessionSummary[]): ChatState {
@@ -215,11 +227,13 @@ function listChanged(state: ChatState, changed: readonly SessionSummary[]): Chat
   return next
 }
 
-/** Drop optimistic copies of what the transcript shows by now. */
+/** Drop optimistic copies of what the transcript shows by now, or will never show. */
 function settleOutbox(state: ChatState): ChatState {
   const left = state.outbox.filter((message) => {
     const view = message.sessionId === null ? undefined : state.views[message.sessionId]
-    return view === undefined || !isInTranscript(message, view.transcript)
+    if (view === undefined) return true
+    const gone = message.promptId !== undefined && view.back.gone.includes(message.promptId)
+    return !gone && !isInTranscript(message, view.transcript)
   })
   return left.length === state.outbox.length ? state : { ...state, outbox: left }
 }

@@ -23,6 +23,7 @@ import {
 } from './chat-state.ts'
 import { FrameBatch } from './frame-batch.ts'
 import { frameOf, isUnanswered, loadOutbox, type PendingMessage, saveOutbox } from './outbox.ts'
+import { type TakingBack, withAsked } from './taking-back.ts'
 import { aroundMessages, withWaiting } from './waiting-frames.ts'
 
 export interface ChatParts {
@@ -153,6 +154,17 @@ export class Chat {
     this.#deliver({ type: 'ai_chat_cancel', sessionId, toolCallId })
   }
 
+  /** Ask for a queued message back. It stays on the screen until the log says what became of it. */
+  takeBack(sessionId: string, messageId: string): void {
+    this.#changeBack(sessionId, (back) => withAsked(back, messageId))
+    this.#deliver({ type: 'ai_chat_unqueue', sessionId, messageId })
+  }
+
+  /** The composer has taken over what came back, or has no room for it. */
+  tookOver(sessionId: string): void {
+    this.#changeBack(sessionId, (back) => ({ ...back, got: [] }))
+  }
+
   /** Answer an approval by the option's id, as the event named it. */
   approve(
     sessionId: string,
@@ -225,6 +237,10 @@ export class Chat {
 
   #set(state: ChatState): void {
     this.store.setState(state, true)
+  }
+
+  #changeBack(sessionId: string, change: (back: TakingBack) => TakingBack): void {
+    this.#set(changeView(this.#state, sessionId, (view) => ({ ...view, back: change(view.back) })))
   }
 
   #setOutbox(outbox: readonly PendingMessage[]): void {
