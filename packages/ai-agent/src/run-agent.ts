@@ -246,7 +246,7 @@ function loopOn(
     leaving,
     runCalls: (calls, context) => scheduler.run(calls, context),
     batchContext: (turn) =>
-      batchContext({ ...options, warnings }, registry, outputs, events, promptId, turn, signal),
+      batchContext({ ...options, now, warnings }, registry, outputs, events, promptId, turn, signal),
     now,
     warn: (fields, message) => warnings.warn(fields, message),
   })
@@ -256,7 +256,7 @@ const SILENT: ToolLog = { info: () => undefined, warn: () => undefined }
 
 /** Everything is allowed, nothing waits for a person, outputs stay in memory. */
 function batchContext(
-  { sandbox, warnings }: Pick<RunOptions, 'sandbox'> & { warnings: ToolLog },
+  { sandbox, now, warnings }: Pick<RunOptions, 'sandbox'> & { now: () => number; warnings: ToolLog },
   tools: BatchContext['tools'],
   outputs: Outputs,
   events: readonly SessionEvent[],
@@ -287,6 +287,7 @@ function batchContext(
     appendOutput: (callId, offset, bytes) => outputs.append(callId, offset, bytes),
     readOutput: (callId, from, to) => outputs.read(callId, from, to),
     events: () => events,
+    now,
     log: warnings,
   }
 }

@@ -52,12 +52,12 @@ export interface BatchSource {
   appendOutput: BatchContext['appendOutput']
   /** Aborted when this process lets go of the session. */
   leaving: AbortSignal
-  parts: Pick<SessionParts, 'store' | 'sandbox' | 'rules' | 'secrets' | 'log'>
+  parts: Pick<SessionParts, 'store' | 'sandbox' | 'rules' | 'secrets' | 'log' | 'now'>
 }
 
 export function batchContext(source: BatchSource): BatchContext {
   const { sessionId, userId, running, turn, tools, events, approvals, mode, appendOutput, leaving } = source
-  const { store, sandbox, rules, secrets, log } = source.parts
+  const { store, sandbox, rules, secrets, now, log } = source.parts
   // As of now: what this process begins does not count.
   const begun = new Set(events.flatMap(begunCall))
   return {
@@ -84,6 +84,7 @@ export function batchContext(source: BatchSource): BatchContext {
     readOutput: (callId, from, to) => store.readOutput(sessionId, callId, from, to),
     events: () => events,
     ...(secrets === undefined ? {} : { secret: (name: string) => secrets.get(userId, name) }),
+    now,
     log,
   }
 }

@@ -157,7 +157,7 @@ async function* askUser(
   over: Promise<unknown>,
 ): AsyncGenerator<ToolUpdate, void> {
   asking.told = true
-  const expiresAt = Date.now() + QUESTION_EXPIRES_MS
+  const expiresAt = ctx.now() + QUESTION_EXPIRES_MS
   const { question, schema } = asking
   yield { type: 'approval_asked', options: [...QUESTION_OPTIONS], why: [], expiresAt, question }
   const waiting = (ctx.answer?.() ?? ctx.approval.answer()).then((given) => elicitationAnswer(given, schema))

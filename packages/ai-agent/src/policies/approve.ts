@@ -14,7 +14,7 @@ export function approve(ttlMs: number): Policy {
       if (ruling?.verdict === 'deny' || ruling?.verdict === 'block') return forbiddenOutcome(ruling)
       if (ruling !== undefined) {
         const { options, why } = ruling
-        yield { type: 'approval_asked', options, why, expiresAt: Date.now() + ttlMs }
+        yield { type: 'approval_asked', options, why, expiresAt: ctx.now() + ttlMs }
       }
       const answer = await ctx.clock.wait(orAborted(ctx.approval.answer(), ctx.signal))
       return answer.allowed ? yield* next(call, ctx) : deniedOutcome(answer)

@@ -45,5 +45,7 @@ export interface BatchContext {
   events(): readonly SessionEvent[]
   /** The user's secret of that name, if they have set one. Absent: nobody keeps any. */
   secret?(name: string): Promise<string | undefined>
+  /** Epoch milliseconds. */
+  now: () => number
   log: ToolLog
 }

@@ -19,6 +19,7 @@ export function announcedEvent(
   rawInput: unknown,
   stamp: CallStamp,
   log: ToolLog,
+  at: number,
 ): SessionEvent {
   const args = rawArguments(rawInput)
   const about = describe(call, args, log)
@@ -31,13 +32,14 @@ export function announcedEvent(
     status: 'pending',
     rawInput,
     ...(about.locations === undefined ? {} : { locations: about.locations }),
-    _meta: makeMeta(fieldsOf(stamp), Date.now()),
+    _meta: makeMeta(fieldsOf(stamp), at),
   }
 }
 
-export function updateEvent(update: ToolUpdate, stamp: CallStamp): SessionEvent {
+/** `at`: epoch milliseconds. */
+export function updateEvent(update: ToolUpdate, stamp: CallStamp, at: number): SessionEvent {
   const event = (fields: MetaFields = {}) => ({
-    _meta: makeMeta({ ...fieldsOf(stamp), ...fields }, Date.now()),
+    _meta: makeMeta({ ...fieldsOf(stamp), ...fields }, at),
   })
   const base = { sessionUpdate: 'tool_call_update', toolCallId: stamp.callId } as const
   switch (update.type) {
@@ -61,13 +63,18 @@ export function updateEvent(update: ToolUpdate, stamp: CallStamp): SessionEvent 
       return { sessionUpdate: 'plan', entries: update.entries, ...event() }
     case 'approval_asked': {
       const asked = { ...update, toolCallId: stamp.callId }
-      return makeSandlotEvent(asked, fieldsOf(stamp), Date.now())
+      return makeSandlotEvent(asked, fieldsOf(stamp), at)
     }
   }
 }
 
 /** The settled end of a call. `fatal`: the prompt ends when it failed. */
-export function outcomeEvent(outcome: ToolOutcome, stamp: CallStamp, fatal = false): SessionEvent {
+export function outcomeEvent(
+  outcome: ToolOutcome,
+  stamp: CallStamp,
+  at: number,
+  fatal = false,
+): SessionEvent {
   const { exit, outputInfo, timing, content, forModel, data } = outcome
   const fields: MetaFields = {
     ...fieldsOf(stamp),
@@ -83,7 +90,7 @@ export function outcomeEvent(outcome: ToolOutcome, stamp: CallStamp, fatal = fal
     status: outcome.status,
     ...(content === undefined ? {} : { content }),
     rawOutput: { forModel, ...(data === undefined ? {} : { data }) },
-    _meta: makeMeta(fields, Date.now()),
+    _meta: makeMeta(fields, at),
   }
 }
 

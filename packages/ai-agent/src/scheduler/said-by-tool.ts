@@ -18,7 +18,7 @@ const ANY_CALL = { callId: 'c', promptId: 'p', turn: 1 }
 /** The update as JSON has it. Throws `CallFailure` with `invalid_output`. */
 export function updateSaid(said: ToolUpdate): ToolUpdate {
   const update = asJson(objectOf(said))
-  check(() => updateEvent(update, ANY_CALL))
+  check(() => updateEvent(update, ANY_CALL, 0))
   return update
 }
 
@@ -27,7 +27,7 @@ export function outcomeSaid(said: ToolOutcome, output?: z.ZodType): ToolOutcome 
   // Its text may be very long, and is a text or nothing.
   const { forModel, ...rest } = objectOf(said)
   const outcome = { ...asJson(rest), forModel }
-  check(() => outcomeEvent(outcome, ANY_CALL))
+  check(() => outcomeEvent(outcome, ANY_CALL, 0))
   if (outcome.status === 'completed') {
     const [first] = output?.safeParse(outcome.data).error?.issues ?? []
     if (first !== undefined) throw invalid(`${['data', ...first.path].join('.')}: ${first.message}`)

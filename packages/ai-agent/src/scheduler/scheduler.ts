@@ -53,7 +53,7 @@ export function createScheduler(parts: SchedulerParts): ToolScheduler {
     async *run(calls, ctx) {
       const batch = scheduleAll(calls, ctx)
       for (const { call, rawInput, stamp } of batch) {
-        if (!ctx.announced(stamp.callId)) yield announcedEvent(call, rawInput, stamp, ctx.log)
+        if (!ctx.announced(stamp.callId)) yield announcedEvent(call, rawInput, stamp, ctx.log, ctx.now())
       }
       // A consumer that goes away takes nothing down: the calls let go of what they run, as for a shutdown.
       const left = new AbortController()
@@ -67,7 +67,7 @@ export function createScheduler(parts: SchedulerParts): ToolScheduler {
           runCall(scheduled, execute, share, callContext(scheduled, left.signal, ctx, order, at)),
       )
       yield* abandonable(releasing(running, order), left)
-      yield* settleHeld(batch)
+      yield* settleHeld(batch, ctx.now)
       return batch.flatMap(({ outcome }) => outcome ?? [])
     },
   }
@@ -105,30 +105,33 @@ async function* runCall(
         scheduled.outcome = cleanOutcome(secrets.without(step.value))
         break
       }
-      yield updateEvent(secrets.without(step.value), stamp)
+      yield updateEvent(secrets.without(step.value), stamp, ctx.now())
     }
   } finally {
     if (scheduled.outcome === undefined) await running.return(NOBODY_WAITS)
   }
   if (scheduled.outcome.forModel.length > share) scheduled.held = true
-  else yield* settleCall(scheduled)
+  else yield* settleCall(scheduled, ctx.now)
 }
 
 /** What a generator is ended with whose consumer has gone. */
 const NOBODY_WAITS: ToolOutcome = { status: 'failed', reason: 'interrupted', forModel: '' }
 
-async function* settleCall(scheduled: ScheduledCall): AsyncGenerator<SessionEvent, void> {
+async function* settleCall(scheduled: ScheduledCall, now: () => number): AsyncGenerator<SessionEvent, void> {
   if (scheduled.outcome === undefined) return
-  yield outcomeEvent(scheduled.outcome, scheduled.stamp, scheduled.call.tool.fatal)
+  yield outcomeEvent(scheduled.outcome, scheduled.stamp, now(), scheduled.call.tool.fatal)
   scheduled.settled.resolve()
 }
 
 /** Now that all lengths are known, shorten the longest as far as the batch needs it. */
-async function* settleHeld(batch: readonly ScheduledCall[]): AsyncGenerator<SessionEvent, void> {
+async function* settleHeld(
+  batch: readonly ScheduledCall[],
+  now: () => number,
+): AsyncGenerator<SessionEvent, void> {
   const limit = lengthLimit(batch.map(({ outcome }) => outcome?.forModel.length ?? 0))
   for (const scheduled of batch.filter(({ held }) => held === true)) {
     if (scheduled.outcome !== undefined) scheduled.outcome = shortenOutcome(scheduled.outcome, limit)
-    yield* settleCall(scheduled)
+    yield* settleCall(scheduled, now)
   }
 }
 
@@ -149,6 +152,7 @@ function callContext(
     turn: ctx.turn,
     signal,
     clock: createCallClock(scheduled.announcedAt),
+    now: ctx.now,
     settled: scheduled.settled.promise,
     sandbox: () => ctx.sandbox(signal),
     ...(resumed === undefined ? {} : { resumed }),

@@ -154,6 +154,8 @@ export interface CallContext {
   /** Milliseconds until the limit; waiting for the sandbox does not use it up. Set by the timeout policy. */
   remainingMs?(): number
   clock: CallClock
+  /** Epoch milliseconds, as in the log. */
+  now: () => number
   /** Resolves when the outcome of this call is stored: only then may anybody forget how it ended. */
   settled: Promise<void>
   /** Acquires (and starts, or wakes) the user's sandbox. */

@@ -1,5 +1,5 @@
 /** Several calls of one turn that ask: the questions go out together, the calls run in the order of the model. */
-import { sandlotEventOf } from '@sandlot/shared/events'
+import { metaOf, sandlotEventOf } from '@sandlot/shared/events'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { defineTool } from '../../src/tools/define-tool.ts'
@@ -23,6 +23,21 @@ function recording(name: string, readOnly: boolean, ran: string[]): Tool {
     },
   })
 }
+
+test('every event of a call, and the time limit of its question, are by the clock that is given', async () => {
+  const batch = new TestBatch({
+    tools: [recording('change', false, [])],
+    mode: 'manual',
+    now: () => 5000,
+    answer: () => ({ allowed: true, by: 'user' }),
+  })
+  await batch.call('change', {}, 'a')
+  expect(batch.story()).toEqual(['announced a', 'asked a', 'in_progress a', 'completed a'])
+  expect(new Set(batch.events.map((event) => metaOf(event).at))).toEqual(new Set([5000]))
+  expect(batch.log.map(sandlotEventOf).find((event) => event?.type === 'approval_asked')).toMatchObject({
+    expiresAt: 65_000,
+  })
+})
 
 function setup(): {
   ran: string[]

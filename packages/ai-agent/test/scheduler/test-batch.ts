@@ -24,6 +24,8 @@ export interface TestBatchOptions {
   maxConcurrent?: number
   policies?: (settings: PolicySettings) => Policy[]
   settings?: Partial<PolicySettings>
+  /** Epoch milliseconds. Default `Date.now`. */
+  now?: () => number
   /** Who answers an approval. Default: nobody is asked, because the mode is yolo. */
   answer?: (callId: string) => Promise<ApprovalAnswer> | ApprovalAnswer
 }
@@ -137,6 +139,7 @@ export class TestBatch {
       readOutput: async (callId, from, to) =>
         this.outputs.get(callId)?.subarray(from, to) ?? new Uint8Array(),
       events: () => this.log,
+      now: this.#options.now ?? Date.now,
       log: {
         info: (fields, message) => void this.logged.push({ level: 'info', fields, message }),
         warn: (fields, message) => void this.logged.push({ level: 'warn', fields, message }),

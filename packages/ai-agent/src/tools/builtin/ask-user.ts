@@ -62,7 +62,7 @@ export const askUser = defineTool({
   async *execute(args, ctx) {
     const question = questionOf(args)
     if (ctx.approval.state === 'none') {
-      const expiresAt = Date.now() + EXPIRES_MS
+      const expiresAt = ctx.now() + EXPIRES_MS
       yield { type: 'approval_asked', options: optionsOf(args.choices), why: [], expiresAt, question }
     }
     const waiting = ctx.answer?.() ?? ctx.approval.answer()
