@@ -9,6 +9,8 @@ import type { Sandbox } from '@sandlot/sandbox/sandbox'
 import { type Sandboxes, createSandboxes } from '@sandlot/sandbox/sandboxes'
 import type { SessionStore } from '@sandlot/storage/sessions/store'
 import { openSessionStore } from '@sandlot/storage/sessions/sqlite'
+import type { Model } from '../../src/model/model.ts'
+import { createOpenAIModel } from '../../src/model/openai.ts'
 import { builtinTools } from '../../src/tools/builtin/index.ts'
 import { openCore } from '../agent-fixture.ts'
 import { type FakeProvider, startFakeProvider } from '../fake-provider.ts'
@@ -58,7 +60,8 @@ export async function live(script: CrashScript, world: World, life: Life): Promi
   let sandboxes: Sandboxes | undefined
   const core = await openCore(world.folder, world, {
     tools: [...builtinTools(), ...crashTools(life, files)],
-    wrap: (parts) => {
+    wrap: (given) => {
+      const parts = script.fallback === true ? { ...given, fallbacks: [otherModel(world)] } : given
       sandboxes = world.sandboxes?.(parts.store)
       if (sandboxes === undefined) return mortal(parts, life)
       const { acquire } = sandboxes
@@ -92,6 +95,10 @@ export async function live(script: CrashScript, world: World, life: Life): Promi
   if (how === 'done') await core.leave()
   else await core.store.close()
   return how
+}
+
+function otherModel({ baseUrl }: World): Model {
+  return createOpenAIModel({ baseUrl, apiKey: 'sk-test', model: 'other' })
 }
 
 function saysLate(sandbox: Sandbox, ms: number | undefined, life: Life): Sandbox {

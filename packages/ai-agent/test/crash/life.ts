@@ -64,11 +64,12 @@ const NEVER = new Promise<never>(() => undefined)
 
 /** What sessions work with, as long as the life lasts. */
 export function mortal(parts: SessionParts, life: Life): SessionParts {
-  const { runCalls, sandbox } = parts
+  const { runCalls, sandbox, fallbacks } = parts
   return {
     ...parts,
     store: mortalStore(parts.store, life),
     model: mortalModel(parts.model, life),
+    ...(fallbacks === undefined ? {} : { fallbacks: fallbacks.map((model) => mortalModel(model, life)) }),
     async *runCalls(calls, context) {
       const running = runCalls(calls, context)
       for (;;) {

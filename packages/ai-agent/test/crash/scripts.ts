@@ -9,7 +9,7 @@ import { type SessionEvent, isOutcome, metaOf } from '@sandlot/shared/events'
 import type { Session } from '../../src/session.ts'
 import type { PromptOptions } from '../../src/session-prompts.ts'
 import { happened } from '../agent-fixture.ts'
-import { type FakeAnswer, deltaChunk, sse, textAnswer, toolCalls } from '../fake-provider.ts'
+import { type FakeAnswer, deltaChunk, errorAnswer, sse, textAnswer, toolCalls } from '../fake-provider.ts'
 
 export interface CrashClient {
   session: Session
@@ -21,6 +21,12 @@ export interface CrashClient {
   release(): void
 }
 
+/** What a request says, as far as a script looks at it. */
+export interface AskedFor {
+  model?: string
+  messages: readonly { role: string; content?: unknown }[]
+}
+
 export interface CrashScript {
   name: string
   mode: 'manual' | 'yolo'
@@ -30,8 +36,10 @@ export interface CrashScript {
   wakesIn?: number
   /** Its word that a command runs takes so long. */
   saysIn?: number
-  /** By the number of assistant messages in the request, and how often it was asked with so many. */
-  answer(assistants: number, asked: number): FakeAnswer
+  /** There is another model for when this one cannot serve. */
+  fallback?: true
+  /** By the number of assistant messages in the request, how often it was asked with so many, and the request itself. */
+  answer(assistants: number, asked: number, request: AskedFor): FakeAnswer
   /** What the user does. The messages are sent, and all prompts waited for, in any case. */
   client(client: CrashClient): Promise<void>
   /** Lines that the journal must have exactly once. */
@@ -146,6 +154,35 @@ export const SCRIPTS: readonly CrashScript[] = [
         : textAnswer('All of it.', { pieceLength: 4 }),
     client: ({ send }) => send('r1', 'say'),
     once: [],
+  },
+  {
+    name: 'a question to the user',
+    mode: 'manual',
+    answer: thenWords(
+      toolCalls([
+        call('c_q', 'ask_user', { question: 'Which colour?', choices: ['red', 'blue'] }),
+        call('c_l', 'look', { key: 'l' }),
+      ]),
+    ),
+    async client({ send, session, until }) {
+      await send('r1', 'paint')
+      await until((log) => happened(log, 'approval_asked').length > 0)
+      await session.answer('c_q', 'choice_2')
+    },
+    once: [],
+    atLeastOnce: ['look l'],
+  },
+  {
+    name: 'another model where the first cannot serve',
+    mode: 'yolo',
+    fallback: true,
+    answer: (assistants, _asked, { model }) =>
+      model === 'fake'
+        ? errorAnswer(529, { error: { type: 'overloaded_error', message: 'Overloaded' } })
+        : thenWords(toolCalls([call('c_c', 'change', { key: 'c' })]))(assistants),
+    client: ({ send }) => send('r1', 'change'),
+    once: ['change c'],
+    mayBeUnknown: ['c_c'],
   },
   {
     name: 'Stop while it holds',
@@ -277,14 +314,12 @@ export async function playClient(script: CrashScript, session: Session, untilFil
 }
 
 /** The answers of a script as one function of the request. */
-export function answersOf(
-  script: CrashScript,
-): (request: { body: { messages: readonly { role: string }[] } }) => FakeAnswer {
+export function answersOf(script: CrashScript): (request: { body: AskedFor }) => FakeAnswer {
   const asked = new Map<number, number>()
   return ({ body }) => {
     const assistants = body.messages.filter(({ role }) => role === 'assistant').length
     const times = (asked.get(assistants) ?? 0) + 1
     asked.set(assistants, times)
-    return script.answer(assistants, times)
+    return script.answer(assistants, times, body)
   }
 }
