@@ -34,6 +34,14 @@ export function check(
     : { id, group, name, message: texts.bad, state: 'failed', fix: texts.fix }
 }
 
+export function failed(group: Group, id: string, name: string, message: string, fix: string): Finding {
+  return { id, group, name, message, state: 'failed', fix }
+}
+
+export function ok(group: Group, id: string, name: string, message: string): Finding {
+  return { id, group, name, message, state: 'ok' }
+}
+
 export function report(id: string, name: string, message: string): Finding {
   return { id, group: 'report', name, message, state: 'ok' }
 }

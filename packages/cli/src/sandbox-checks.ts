@@ -1,0 +1,79 @@
+/** What the doctor finds out about sandboxes: their engine, what stands between, and whose their volumes are. */
+import { readFileSync } from 'node:fs'
+import { check, type Finding, ok, unknown } from '@sandlot/sandbox/doctor/finding'
+import { examineMachine } from '@sandlot/sandbox/doctor/machine'
+import { messageOf } from '@sandlot/shared/errors'
+import { z } from 'zod'
+import { recordFile } from './children.ts'
+import type { CliConfig } from './config.ts'
+import { deploymentOf, gateSocket } from './gate.ts'
+import { DEFAULT_IMAGE } from './images.ts'
+import { readRecord } from './pid-file.ts'
+import { isRunning } from './processes.ts'
+import { sandboxAdmin } from './sandbox-admin.ts'
+
+/** Where commands run: the engine, its host, and a sandbox that is made to prove itself. */
+export async function sandboxes(config: CliConfig): Promise<Finding[]> {
+  if (config.backend !== 'docker') {
+    return [
+      check('warn', 'isolation', 'Isolation', false, {
+        ok: '',
+        bad: 'SANDLOT_SANDBOX=local-process isolates nothing: commands run as you, on this machine',
+        fix: 'Unset SANDLOT_SANDBOX; it is for tests and for machines without an engine.',
+      }),
+      await ownerless(config),
+    ]
+  }
+  const runtime = config.environment['SANDLOT_SANDBOX_RUNTIME']
+  return [
+    gate(config),
+    await ownerless(config),
+    ...(await examineMachine({
+      image: config.sandboxImage ?? DEFAULT_IMAGE,
+      ...(config.dockerHost === undefined ? {} : { dockerHost: config.dockerHost }),
+      ...(runtime === undefined || runtime === '' ? {} : { runtime }),
+    })),
+  ]
+}
+
+/** Whether the agent that runs has only the gate's socket; read from what the process was really started with. */
+function gate(config: CliConfig): Finding {
+  const [id, name] = ['engine-gate', 'Engine gate']
+  const record = readRecord(recordFile(config))
+  const agent = record?.children['ai-agent']
+  if (agent === undefined || !isRunning(agent))
+    return unknown('warn', id, name, 'Sandlot does not run; its processes are looked at while they do')
+  const host = environmentOf(agent.pid)?.get('DOCKER_HOST')
+  if (host === undefined) return unknown('warn', id, name, `process ${agent.pid} cannot be looked at`)
+  return check('warn', id, name, host === `unix://${gateSocket(config)}`, {
+    ok: 'only the gate holds the engine’s socket',
+    bad: `the agent reaches the engine itself, at ${host}`,
+    fix: 'Start Sandlot by ./sandlot up or by docker/compose.yaml: both put the gate between them.',
+  })
+}
+
+/** What a process was started with; undefined for somebody else's, or one that has ended. */
+function environmentOf(pid: number): Map<string, string> | undefined {
+  try {
+    const pairs = readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0')
+    return new Map(pairs.map((pair) => [pair.split('=', 1)[0] ?? '', pair.slice(pair.indexOf('=') + 1)]))
+  } catch {
+    return undefined
+  }
+}
+
+/** Volumes are never removed by themselves; one that nobody can name the owner of takes its room until a person says. */
+async function ownerless(config: CliConfig): Promise<Finding> {
+  const [id, name] = ['ownerless-volumes', 'Workspaces of nobody']
+  try {
+    if (deploymentOf(config) === undefined) return ok('warn', id, name, 'none: nothing was started here yet')
+    const volumes = z.array(z.string()).parse(await sandboxAdmin(['ownerless'], { config }))
+    return check('warn', id, name, volumes.length === 0, {
+      ok: 'none',
+      bad: `neither the ledger nor the engine knows whose ${volumes.join(', ')} ${volumes.length === 1 ? 'is' : 'are'}`,
+      fix: './sandlot sandbox prune removes them with all files in them, after a question. After a loss of the database restore that first.',
+    })
+  } catch (error) {
+    return unknown('warn', id, name, `they cannot be asked for: ${messageOf(error).replace(/\.$/, '')}`)
+  }
+}
