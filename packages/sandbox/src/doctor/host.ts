@@ -1,4 +1,5 @@
 /** Settings of the kernel that all sandboxes share, read from /proc and /sys of this machine. */
+import type { StatsFs } from 'node:fs'
 import { readFile, statfs } from 'node:fs/promises'
 
 import { check, type Finding, report, unknown } from './finding.ts'
@@ -163,7 +164,13 @@ export async function judgeHost(local: boolean): Promise<Finding[]> {
 /** Room where the engine keeps volumes. `folder`: its data root, where that is on this machine. */
 export async function judgeDisk(folder: string | undefined): Promise<Finding[]> {
   const facts = folder === undefined ? undefined : await statfs(folder).catch(() => undefined)
-  if (!facts) return [unknown('warn', 'disk', 'The engine’s disk', 'it cannot be seen from here')]
+  return facts
+    ? judgeRoom(facts)
+    : [unknown('warn', 'disk', 'The engine’s disk', 'it cannot be seen from here')]
+}
+
+/** What statfs(2) says of a file system. One that has no fixed number of `files` says 0. */
+export function judgeRoom(facts: Pick<StatsFs, 'bavail' | 'bsize' | 'files' | 'ffree' | 'type'>): Finding[] {
   const free = facts.bavail * facts.bsize
   const gibibytes = (free / 1024 ** 3).toFixed(1)
   const entries = facts.files === 0 ? 1 : facts.ffree / facts.files

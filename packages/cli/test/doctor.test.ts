@@ -1,0 +1,93 @@
+/** `./sandlot doctor` as people and scripts meet it, on a machine without sandboxes. */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { once } from 'node:events'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Environment } from '@sandlot/shared/config'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { nodeEnvironment } from '../../../test/config.ts'
+import { doctor } from '../src/commands/doctor.ts'
+import { parseCliConfig } from '../src/config.ts'
+import { createSteps } from '../src/steps.ts'
+
+interface Printed {
+  ok: boolean
+  checks: { number: number; id: string; group: string; state: string; message: string; fix?: string }[]
+}
+
+let folder: string
+let port: number
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'sandlot-doctor-'))
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const address = server.address()
+  port = typeof address === 'object' && address !== null ? address.port : 0
+  server.close()
+  await once(server, 'close')
+})
+afterEach(() => rmSync(folder, { recursive: true }))
+
+async function run(args: string[], settings: Environment = {}): Promise<{ code: number; lines: string[] }> {
+  const lines: string[] = []
+  const environment = { ...nodeEnvironment(), PORT: String(port), SANDLOT_SANDBOX: 'local-process' }
+  const code = await doctor({
+    config: parseCliConfig({ ...environment, ...settings }, folder),
+    args,
+    steps: createSteps({ live: false, write: () => undefined }),
+    print: (text) => lines.push(...text.split('\n')),
+  })
+  return { code, lines }
+}
+
+/** A key without a model is a mistake; without either the demo model answers. */
+const MISTAKE = { OPENAI_API_KEY: 'key' }
+
+test('where all holds that must, the exit code is 0 and warnings are counted', async () => {
+  const { code, lines } = await run([])
+  expect(code).toBe(0)
+  expect(lines.at(-1)).toBe('Everything that must hold holds; 1 could be better.')
+})
+
+test.each<[string, Environment]>([
+  ['as it is', {}],
+  ['with a mistake', MISTAKE],
+])(
+  '%s: checks are numbered from 1 without a gap, and each failure is followed by what mends it',
+  async (_what, settings) => {
+    const { lines } = await run([], settings)
+    const checks = lines.filter((line) => /^ *\d+\. /.test(line))
+    expect(checks.map((line) => Number.parseInt(line, 10))).toEqual(checks.map((_, place) => place + 1))
+    const failed = checks.filter((line) => /^ *\d+\. [✗!]/.test(line))
+    expect(failed.length).toBeGreaterThan(0)
+    const fixes = lines.flatMap((line, place) => (/^ +→ \S/.test(line) ? [lines[place - 1]] : []))
+    expect(fixes).toEqual(failed)
+  },
+)
+
+test('what must hold and does not ends with exit code 1, for scripts too', async () => {
+  expect((await run([], MISTAKE)).code).toBe(1)
+  const { code, lines } = await run(['--json'], MISTAKE)
+  const { ok, checks } = JSON.parse(lines.join('\n')) as Printed
+  expect({ code, ok }).toEqual({ code: 1, ok: false })
+  expect(checks.find(({ id }) => id === 'model')).toMatchObject({ group: 'must', state: 'failed' })
+})
+
+test('for scripts everything has its number and its id, and what failed what mends it', async () => {
+  const { code, lines } = await run(['--json'])
+  const { ok, checks } = JSON.parse(lines.join('\n')) as Printed
+  expect({ code, ok }).toEqual({ code: 0, ok: true })
+  expect(checks.map(({ number }) => number)).toEqual(checks.map((_, place) => place + 1))
+  expect(new Set(checks.map(({ id }) => id)).size).toBe(checks.length)
+  const order = ['must', 'warn', 'report']
+  const groups = checks.map(({ group }) => order.indexOf(group))
+  expect(groups).toEqual(groups.toSorted((one, other) => one - other))
+  for (const { state, fix } of checks) expect(fix !== undefined).toBe(state === 'failed')
+})
+
+test('an argument that it does not know is answered with its usage and exit code 2', async () => {
+  const { code, lines } = await run(['--jason'])
+  expect(code).toBe(2)
+  expect(lines).toEqual(['doctor knows no "--jason". Usage: ./sandlot doctor [--json]'])
+})
