@@ -36,16 +36,22 @@ export async function sandboxes(config: CliConfig): Promise<Finding[]> {
   ]
 }
 
-/** Whether the agent that runs has only the gate's socket; read from what the process was really started with. */
-function gate(config: CliConfig): Finding {
+/**
+ * Whether the agent that runs has only the gate's socket; read from what the process was really started with. A must
+ * where a gate runs beside it: past that gate nothing is looked at. Without one there is none to pass by.
+ */
+export function gate(config: CliConfig): Finding {
   const [id, name] = ['engine-gate', 'Engine gate']
   const record = readRecord(recordFile(config))
   const agent = record?.children['ai-agent']
   if (agent === undefined || !isRunning(agent))
     return unknown('warn', id, name, 'Sandlot does not run; its processes are looked at while they do')
-  const host = environmentOf(agent.pid)?.get('DOCKER_HOST')
-  if (host === undefined) return unknown('warn', id, name, `process ${agent.pid} cannot be looked at`)
-  return check('warn', id, name, host === `unix://${gateSocket(config)}`, {
+  const beside = record?.children['engine-gate']
+  const group = beside !== undefined && isRunning(beside) ? 'must' : 'warn'
+  const environment = environmentOf(agent.pid)
+  if (environment === undefined) return unknown(group, id, name, `process ${agent.pid} cannot be looked at`)
+  const host = environment.get('DOCKER_HOST') ?? 'its usual socket'
+  return check(group, id, name, host === `unix://${gateSocket(config)}`, {
     ok: 'only the gate holds the engine’s socket',
     bad: `the agent reaches the engine itself, at ${host}`,
     fix: 'Start Sandlot by ./sandlot up or by docker/compose.yaml: both put the gate between them.',

@@ -3,7 +3,7 @@ import { runChecks } from '../checks.ts'
 import type { Command } from '../context.ts'
 
 const TITLES: Record<Group, string> = {
-  must: 'Without these nothing runs',
+  must: 'These must hold',
   warn: 'With these there is more between a sandbox and the host',
   report: 'Worth knowing',
 }
@@ -38,7 +38,7 @@ export const doctor: Command = async ({ config, args, print }) => {
   print(
     failed === 0
       ? `Everything that must hold holds${warnings === 0 ? '' : `; ${warnings} could be better`}.`
-      : `${failed} of ${findings.length} checks failed: no command runs in a sandbox here until they are mended.`,
+      : `${failed} of ${findings.length} checks failed that must hold; each says what mends it.`,
   )
   return failed === 0 ? 0 : 1
 }
