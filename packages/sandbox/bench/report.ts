@@ -35,7 +35,11 @@ export function atLeast(text: string, first: number, other: number, share: numbe
 
 /** A figure of its own, not a share of another one. */
 export function below(text: string, figure: number, most: number, unit: string): Verdict {
-  return { text, figure: `${short(figure)} ${unit}`, reached: figure <= most }
+  return {
+    text,
+    figure: Number.isNaN(figure) ? 'no figure' : `${short(figure)} ${unit}`,
+    reached: figure <= most,
+  }
 }
 
 function ratio(share: number): string {
