@@ -1,11 +1,11 @@
 /** What an operator can set for the agent. The only file here that reads the environment. */
-import { existsSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { ConfigError, type Environment, flag, readConfig, wholeNumber } from '@sandlot/shared/config'
 import { nearest } from '@sandlot/shared/config-names'
-import { messageOf } from '@sandlot/shared/errors'
 import { type Mode, mode } from '@sandlot/shared/mode'
 import type { SandboxLimits, SandboxProfile } from '@sandlot/sandbox/backend'
+import { readEngineTls } from '@sandlot/sandbox/backends/docker/tls-settings'
 import { readLimits } from '@sandlot/sandbox/limit-settings'
 import type { HostOptions } from '@sandlot/sandbox/host-guard'
 import { z } from 'zod'
@@ -145,7 +145,7 @@ export function readAgentConfig(toolNames: readonly string[], env: Environment =
       `SANDLOT_DATA: ${dataFolder} is too long; the socket below it may have ${SOCKET_PATH_BYTES} bytes in its path`,
     )
   }
-  const tls = readTls(read.DOCKER_CERT_PATH, read.DOCKER_TLS_VERIFY, problems)
+  const tls = readEngineTls(read, problems)
   const builtinTools = readToolNames(read.SANDLOT_BUILTIN_TOOLS, toolNames, problems)
   const limits = readLimits(read, problems)
   const configPath = resolve(read.SANDLOT_CONFIG ?? join(dataFolder, 'sandlot.json'))
@@ -235,26 +235,6 @@ function placed<S>(section: string, settings: Readonly<Record<string, S>> = {}):
 
 function secretsOf(network: NetworkConfig): string[] {
   return network === 'none' ? [] : Object.values(network.egress.credentials).map(({ value }) => value)
-}
-
-/** As the docker command reads them: certificates of an engine behind TLS. */
-function readTls(
-  folder: string | undefined,
-  verify: string | undefined,
-  problems: string[],
-): SandboxConfig['tls'] {
-  if (folder === undefined || verify === undefined || verify === '' || verify === '0') return undefined
-  if (!existsSync(folder)) {
-    problems.push(`DOCKER_CERT_PATH: there is no folder ${folder}`)
-    return undefined
-  }
-  try {
-    const read = (name: string): Buffer => readFileSync(join(folder, name))
-    return { ca: read('ca.pem'), cert: read('cert.pem'), key: read('key.pem') }
-  } catch (error) {
-    problems.push(`DOCKER_CERT_PATH: it must hold ca.pem, cert.pem and key.pem (${messageOf(error)})`)
-    return undefined
-  }
 }
 
 function readToolNames(

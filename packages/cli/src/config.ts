@@ -1,7 +1,9 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { type Environment, readConfig, wholeNumber } from '@sandlot/shared/config'
+import type { EngineTls } from '@sandlot/sandbox/backends/docker/connection'
+import { readEngineTls } from '@sandlot/sandbox/backends/docker/tls-settings'
+import { ConfigError, type Environment, readConfig, wholeNumber } from '@sandlot/shared/config'
 import { z } from 'zod'
 
 /** The checkout that this launcher belongs to, wherever it was called from. */
@@ -12,6 +14,8 @@ const schema = z.object({
   HOST: z.string().default('127.0.0.1'),
   PORT: wholeNumber(1, 65_535).default(8002),
   DOCKER_HOST: z.string().optional(),
+  DOCKER_CERT_PATH: z.string().optional(),
+  DOCKER_TLS_VERIFY: z.string().optional(),
   SANDLOT_SANDBOX: z.enum(['docker', 'local-process']).default('docker'),
   SANDLOT_SANDBOX_IMAGE: z.string().optional(),
   SANDLOT_TEST_SEED: wholeNumber(0, 2 ** 31 - 1).optional(),
@@ -26,6 +30,8 @@ export interface CliConfig {
   host: string
   port: number
   dockerHost: string | undefined
+  /** For an engine behind TLS. */
+  tls: EngineTls | undefined
   backend: 'docker' | 'local-process'
   /** An image that the operator chose; undefined: the one that we build. */
   sandboxImage: string | undefined
@@ -41,6 +47,9 @@ export interface CliConfig {
  */
 export function parseCliConfig(environment: Environment, root: string = ROOT): CliConfig {
   const values = readConfig(schema, environment, (path) => readFileSync(path, 'utf8'))
+  const problems: string[] = []
+  const tls = readEngineTls(values, problems)
+  if (problems.length > 0) throw new ConfigError(problems)
   const data = resolve(root, values.SANDLOT_DATA)
   return {
     root,
@@ -48,12 +57,21 @@ export function parseCliConfig(environment: Environment, root: string = ROOT): C
     host: values.HOST,
     port: values.PORT,
     dockerHost: values.DOCKER_HOST,
+    tls,
     backend: values.SANDLOT_SANDBOX,
     sandboxImage: values.SANDLOT_SANDBOX_IMAGE,
     testSeed: values.SANDLOT_TEST_SEED,
     environment: { ...environment, SANDLOT_DATA: data },
     ci: environment['CI'] === 'true',
   }
+}
+
+/** Where the engine is and what it wants to see, for whatever talks to it. */
+export function engineOf({ dockerHost, tls }: Pick<CliConfig, 'dockerHost' | 'tls'>): {
+  dockerHost?: string
+  tls?: EngineTls
+} {
+  return { ...(dockerHost === undefined ? {} : { dockerHost }), ...(tls === undefined ? {} : { tls }) }
 }
 
 /** Read `.env` of the checkout (what is set already wins) and this process's environment. */

@@ -6,7 +6,7 @@ import { createDockerBackend } from '@sandlot/sandbox/backends/docker/backend'
 import { messageOf } from '@sandlot/shared/errors'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { SystemPackages } from './apt.ts'
-import type { CliConfig } from './config.ts'
+import { type CliConfig, engineOf } from './config.ts'
 import { findProgram } from './find-program.ts'
 import { isRunning, markOf } from './processes.ts'
 import { run } from './run.ts'
@@ -17,10 +17,7 @@ const ENGINE_PID_FILE = '/var/run/docker.pid'
 
 /** What the engine says about itself, or why it does not. Asks once; creates nothing. */
 export async function askEngine(config: CliConfig): Promise<BackendCapabilities | Error> {
-  const backend = createDockerBackend({
-    deployment: 'launcher',
-    ...(config.dockerHost === undefined ? {} : { dockerHost: config.dockerHost }),
-  })
+  const backend = createDockerBackend({ deployment: 'launcher', ...engineOf(config) })
   try {
     return await backend.capabilities()
   } catch (error) {

@@ -1,16 +1,18 @@
 /** What the doctor finds out about sandboxes: their engine, what stands between, and whose their volumes are. */
 import { readFileSync } from 'node:fs'
-import { check, type Finding, ok, unknown } from '@sandlot/sandbox/doctor/finding'
+import { check, failed, type Finding, ok, unknown } from '@sandlot/sandbox/doctor/finding'
 import { examineMachine } from '@sandlot/sandbox/doctor/machine'
+import { ConfigError } from '@sandlot/shared/config'
 import { messageOf } from '@sandlot/shared/errors'
 import { z } from 'zod'
 import { recordFile } from './children.ts'
-import type { CliConfig } from './config.ts'
+import { type CliConfig, engineOf } from './config.ts'
 import { deploymentOf, gateSocket } from './gate.ts'
 import { DEFAULT_IMAGE } from './images.ts'
 import { readRecord } from './pid-file.ts'
 import { isRunning } from './processes.ts'
 import { sandboxAdmin } from './sandbox-admin.ts'
+import { readSandboxSettings, type SandboxSettings } from './sandbox-settings.ts'
 
 /** Where commands run: the engine, its host, and a sandbox that is made to prove itself. */
 export async function sandboxes(config: CliConfig): Promise<Finding[]> {
@@ -24,15 +26,24 @@ export async function sandboxes(config: CliConfig): Promise<Finding[]> {
       await ownerless(config),
     ]
   }
-  const runtime = config.environment['SANDLOT_SANDBOX_RUNTIME']
+  return [gate(config), await ownerless(config), ...(await configuredSandbox(config))]
+}
+
+/** The sandbox that people would get, and not one of the defaults. */
+async function configuredSandbox(config: CliConfig): Promise<Finding[]> {
+  const [id, name] = ['settings', 'Settings of sandboxes']
+  let settings: SandboxSettings
+  try {
+    settings = readSandboxSettings(config.environment)
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error
+    const fix = 'Set them right in .env or in the environment; the README says what they may be.'
+    return [failed('must', id, name, error.problems.join('; '), fix)]
+  }
+  const image = config.sandboxImage ?? DEFAULT_IMAGE
   return [
-    gate(config),
-    await ownerless(config),
-    ...(await examineMachine({
-      image: config.sandboxImage ?? DEFAULT_IMAGE,
-      ...(config.dockerHost === undefined ? {} : { dockerHost: config.dockerHost }),
-      ...(runtime === undefined || runtime === '' ? {} : { runtime }),
-    })),
+    ok('must', id, name, 'they go together'),
+    ...(await examineMachine({ ...settings, ...engineOf(config), image })),
   ]
 }
 

@@ -1,5 +1,5 @@
 import { createDockerBackend } from '@sandlot/sandbox/backends/docker/backend'
-import type { CliConfig } from './config.ts'
+import { type CliConfig, engineOf } from './config.ts'
 import { deploymentOf } from './gate.ts'
 
 /**
@@ -9,10 +9,7 @@ import { deploymentOf } from './gate.ts'
 export async function stopSandboxes(config: CliConfig): Promise<number> {
   const deployment = deploymentOf(config)
   if (config.backend !== 'docker' || deployment === undefined) return 0
-  const backend = createDockerBackend({
-    deployment,
-    ...(config.dockerHost === undefined ? {} : { dockerHost: config.dockerHost }),
-  })
+  const backend = createDockerBackend({ deployment, ...engineOf(config) })
   try {
     const running = (await backend.list({})).filter(({ state }) => state === 'running' || state === 'paused')
     await Promise.all(running.map(({ id }) => backend.stop(id)))

@@ -35,6 +35,15 @@ describe('configuration of the launcher', () => {
     }
   })
 
+  test('certificates of an engine that are asked for and are not there are a problem', () => {
+    const folder = { DOCKER_CERT_PATH: '/nonexistent' }
+    expect(parseCliConfig(folder).tls).toBeUndefined()
+    expect(parseCliConfig({ ...folder, DOCKER_TLS_VERIFY: '0' }).tls).toBeUndefined()
+    expect(() => parseCliConfig({ ...folder, DOCKER_TLS_VERIFY: '1' })).toThrow(
+      /DOCKER_CERT_PATH: there is no/,
+    )
+  })
+
   test.each([
     ['127.0.0.1', 8002, 'http://127.0.0.1:8002'],
     ['0.0.0.0', 80, 'http://127.0.0.1:80'],

@@ -1,10 +1,11 @@
 /** What an operator can set for the gate. The only file here that reads the environment. */
-import { existsSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { ConfigError, type Environment, readConfig, wholeNumber } from '@sandlot/shared/config'
 import { messageOf } from '@sandlot/shared/errors'
 import type { SandboxLimits } from '@sandlot/sandbox/backend'
 import { type EngineAddress, parseDockerHost } from '@sandlot/sandbox/backends/docker/connection'
+import { readEngineTls } from '@sandlot/sandbox/backends/docker/tls-settings'
 import { limitVariables, readLimits } from '@sandlot/sandbox/limit-settings'
 import { isDeploymentId } from '@sandlot/sandbox/names'
 import { z } from 'zod'
@@ -83,17 +84,9 @@ function readEngine(
   read: Pick<z.infer<typeof variables>, 'DOCKER_HOST' | 'DOCKER_CERT_PATH' | 'DOCKER_TLS_VERIFY'>,
   problems: string[],
 ): EngineAddress | undefined {
-  const { DOCKER_CERT_PATH: folder, DOCKER_TLS_VERIFY: verify } = read
+  const tls = readEngineTls(read, problems)
   try {
-    if (folder === undefined || verify === undefined || verify === '0')
-      return parseDockerHost(read.DOCKER_HOST)
-    if (!existsSync(folder)) throw new Error(`DOCKER_CERT_PATH: there is no folder ${folder}`)
-    const pem = (name: string): Buffer => readFileSync(join(folder, name))
-    return parseDockerHost(read.DOCKER_HOST, {
-      ca: pem('ca.pem'),
-      cert: pem('cert.pem'),
-      key: pem('key.pem'),
-    })
+    return parseDockerHost(read.DOCKER_HOST, tls)
   } catch (error) {
     problems.push(messageOf(error))
     return undefined

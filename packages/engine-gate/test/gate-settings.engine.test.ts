@@ -1,20 +1,15 @@
 /** The gate as a process with settings that most do not have: an engine behind TLS, and the debug profile. */
-import { execFileSync } from 'node:child_process'
-import { once } from 'node:events'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { type AddressInfo, connect, type Socket } from 'node:net'
+import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createServer, type Server } from 'node:tls'
-import { readFileSync } from 'node:fs'
 
 import { createDockerBackend } from '@sandlot/sandbox/backends/docker/backend'
-import { parseDockerHost } from '@sandlot/sandbox/backends/docker/connection'
 import { LABEL } from '@sandlot/sandbox/labels'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 
 import { testConfig } from '../../sandbox/test/config.ts'
 import { docker, dockerFixture, type DockerFixture, shell } from '../../sandbox/test/docker-fixture.ts'
+import { engineBehindTls, makeCertificates } from '../../sandbox/test/tls-engine.ts'
 import { type GateProcess, killGate, startGateProcess } from './gate-process.ts'
 import { raw, requestText } from './raw-client.ts'
 
@@ -51,60 +46,18 @@ function behindGate() {
   return backend
 }
 
-/** A certificate authority with a certificate for 127.0.0.1 and one for a client: `ca.pem`, `server.*`, `cert.pem`, `key.pem`. */
-async function makeCertificates(name: string): Promise<string> {
+/** A folder of certificates, as `DOCKER_CERT_PATH`. */
+function certificates(name: string): string {
   const folder = join(data, name)
-  const openssl = (...args: string[]): unknown =>
-    execFileSync('openssl', args, { cwd: folder, stdio: 'pipe' })
-  execFileSync('mkdir', [folder])
-  await writeFile(join(folder, 'san'), 'subjectAltName=IP:127.0.0.1')
-  const key = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes']
-  openssl('req', '-x509', ...key, '-subj', `/CN=${name}`, '-days', '2', '-keyout', 'ca.key', '-out', 'ca.pem')
-  for (const [who, file] of [
-    ['server', 'server'],
-    ['client', 'cert'],
-  ] as const) {
-    const keyFile = who === 'server' ? 'server.key' : 'key.pem'
-    openssl('req', ...key, '-subj', `/CN=${who}`, '-keyout', keyFile, '-out', `${who}.csr`)
-    const signed = ['-CA', 'ca.pem', '-CAkey', 'ca.key', '-CAcreateserial', '-days', '2', '-extfile', 'san']
-    openssl('x509', '-req', '-in', `${who}.csr`, ...signed, '-out', `${file}.pem`)
-  }
+  makeCertificates(folder)
   return folder
 }
 
-/** The machine's engine as a remote one would be reached: by TCP, and only with a certificate of this folder. */
-async function behindTls(folder: string): Promise<string> {
-  const engine = parseDockerHost(testConfig.dockerHost)
-  if (engine.kind !== 'unix') throw new Error('the engine of the tests has no Unix socket')
-  const pem = (name: string): Buffer => readFileSync(join(folder, name))
-  const options = { ca: pem('ca.pem'), cert: pem('server.pem'), key: pem('server.key') }
-  const open = new Set<Socket>()
-  const server: Server = createServer(
-    { ...options, requestCert: true, rejectUnauthorized: true, ALPNProtocols: ['http/1.1'] },
-    (client) => {
-      const inner = connect({ path: engine.socketPath, allowHalfOpen: true })
-      for (const one of [client, inner]) {
-        open.add(one)
-        one.on('error', () => one.destroy()).on('close', () => open.delete(one))
-      }
-      client.pipe(inner)
-      inner.pipe(client)
-      client.on('close', () => inner.destroy())
-    },
-  )
-  server.on('tlsClientError', () => {})
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  cleanups.push(async () => {
-    for (const one of open) one.destroy()
-    server.close()
-  })
-  return `tcp://127.0.0.1:${(server.address() as AddressInfo).port}`
-}
-
 test('before an engine behind TLS: with its certificates a sandbox works, with others nothing is reached', async () => {
-  const folder = await makeCertificates('right')
-  const DOCKER_HOST = await behindTls(folder)
+  const folder = certificates('right')
+  const engine = await engineBehindTls(folder)
+  cleanups.push(async () => engine.close())
+  const DOCKER_HOST = engine.address
   const right = await start({ DOCKER_HOST, DOCKER_TLS_VERIFY: '1', DOCKER_CERT_PATH: folder })
   const sandbox = await fixture.controller({ backend: behindGate() }).acquire('ann')
   const text = 'seq 200000 | sha256sum; echo through TLS'
@@ -113,7 +66,7 @@ test('before an engine behind TLS: with its certificates a sandbox works, with o
   expect(await sandbox.files.read('large')).toHaveLength(3_000_000)
   await killGate(right, 'SIGTERM')
 
-  const strangers = await makeCertificates('other')
+  const strangers = certificates('other')
   await start({ DOCKER_HOST, DOCKER_TLS_VERIFY: '1', DOCKER_CERT_PATH: strangers })
   const refused = await raw(socket, requestText('GET', '/v1.41/info'))
   expect(refused.status).toBe(502)

@@ -4,7 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-import type { SandboxLimits } from '../backend.ts'
+import type { SandboxLimits, SandboxProfile } from '../backend.ts'
 import { createDockerBackend } from '../backends/docker/backend.ts'
 import type { EngineTls } from '../backends/docker/connection.ts'
 import { describeEngine } from '../backends/docker/describe.ts'
@@ -23,6 +23,8 @@ export interface MachineOptions {
   image: string
   limits?: SandboxLimits
   runtime?: string
+  /** Default `default`. */
+  profile?: SandboxProfile
 }
 
 /** Every finding, `must` first. Never rejects: what cannot be asked is a finding. */
@@ -64,6 +66,7 @@ async function probe(
     image: options.image,
     ...(options.limits === undefined ? {} : { limits: options.limits }),
     ...(options.runtime === undefined ? {} : { runtime: options.runtime }),
+    profileFor: () => options.profile ?? 'default',
   })
   try {
     const { quota, pause } = await backend.capabilities()
@@ -78,7 +81,7 @@ async function probe(
         bad: '',
         fix: '',
       }),
-      ...judgeProof(proof),
+      ...judgeProof(proof, options.profile),
       check('warn', 'quota', 'Disk budget', quota === 'hard', {
         ok: 'a wall: the file system enforces it',
         bad: 'watched: a fast writer can pass it by what the disk writes in a moment',
