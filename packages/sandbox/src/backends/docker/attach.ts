@@ -120,8 +120,12 @@ function open(
   headers: Record<string, string>,
   signal: AbortSignal,
 ): http.ClientRequest {
-  const common = { method, path, headers: { Host: 'docker', ...headers }, signal, agent: false as const }
-  if (address.kind === 'unix') return http.request({ ...common, socketPath: address.socketPath })
+  const common = { method, path, headers, signal, agent: false as const }
+  if (address.kind === 'unix') {
+    const named = { Host: 'docker', ...headers }
+    return http.request({ ...common, headers: named, socketPath: address.socketPath })
+  }
+  // No name of ours here: Node holds a certificate to the header, where there is one, and not to the address.
   const target = { ...common, host: address.host, port: address.port }
   return address.tls ? https.request({ ...target, ...address.tls }) : http.request(target)
 }
