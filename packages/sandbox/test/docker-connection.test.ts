@@ -75,6 +75,34 @@ describe('an engine that is not as it should be', () => {
   const info = (deadlineMs = 5_000, signal?: AbortSignal) =>
     engine().call('tell about itself', deadlineMs, (docker) => docker.info(), signal)
 
+  test.each(['task 0a1b: already exists: unknown', 'id already in use'])(
+    'a container that it can never start again (%s) is taken away, so that another takes its place',
+    async (message) => {
+      const id = 'a'.repeat(64)
+      const asked: string[] = []
+      const labels = { 'sandlot.deployment': 'dep', 'sandlot.role': 'sandbox' }
+      await answerWith(
+        pinging((request, response) => {
+          asked.push(`${request.method} ${request.url?.replace(/^\/v[\d.]+|\?.*$/g, '')}`)
+          const [status, body] =
+            request.method === 'DELETE'
+              ? [204, undefined]
+              : request.method === 'POST'
+                ? [500, { message }]
+                : [200, { Id: id, Name: '/x', State: { Status: 'created' }, Config: { Labels: labels } }]
+          response.writeHead(status, { 'Content-Type': 'application/json' }).end(body && JSON.stringify(body))
+        }),
+      )
+      const backend = createDockerBackend({ deployment: 'dep', dockerHost: `unix://${socketPath}` })
+      await expect(backend.start(id)).rejects.toMatchObject({
+        code: 'sandbox_lost',
+        message: /the files stay/,
+      })
+      expect(asked).toContain(`DELETE /containers/${id}`)
+      await backend.close()
+    },
+  )
+
   test('no socket: says where it looked and what to do', async () => {
     await expect(info()).rejects.toMatchObject({
       name: 'SandboxError',

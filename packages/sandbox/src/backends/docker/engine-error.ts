@@ -102,10 +102,13 @@ function shorten(message: string): string {
   return message.length <= most ? message : `${message.slice(0, most)} …`
 }
 
+/** What 20.10 says of a task that containerd still has, and of one whose making a crash cut off: at each try the same. */
+const FORGOTTEN = /\btask [0-9a-f]+: already exists|\bid already in use\b/i
+
 /** Whether a start failed because containerd still has the container that the engine thinks has ended. */
 export function isForgottenTask(error: unknown): boolean {
   const answer = engineAnswer(error)
-  return answer?.statusCode === 500 && /\btask [0-9a-f]+: already exists/i.test(answer.message)
+  return answer?.statusCode === 500 && FORGOTTEN.test(answer.message)
 }
 
 /** The sandbox image is not on the engine. */
