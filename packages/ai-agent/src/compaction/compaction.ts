@@ -60,16 +60,15 @@ export function changedFiles(log: readonly SessionEvent[]): string[] {
   return [...changed]
 }
 
-/** Whether the provider has said in this turn that the window is full, and room was made. */
+/**
+ * Whether the provider has said in this turn that the window is full, and room was made to the end: the new size is told
+ * last, so a process that died between two steps leaves the rest of them to the next one.
+ */
 export function overflowedBefore(log: readonly SessionEvent[], promptId: string, turn: number): boolean {
-  return log.some((event) => {
+  const ofTurn = log.filter((event) => metaOf(event).promptId === promptId && metaOf(event).turn === turn)
+  const made = ofTurn.findIndex((event) => {
     const happened = sandlotEventOf(event)
-    const meta = metaOf(event)
-    return (
-      happened?.type === 'compacted' &&
-      happened.why === 'overflow' &&
-      meta.promptId === promptId &&
-      meta.turn === turn
-    )
+    return happened?.type === 'compacted' && happened.why === 'overflow'
   })
+  return made !== -1 && ofTurn.slice(made).some((event) => event.sessionUpdate === 'usage_update')
 }

@@ -84,7 +84,10 @@ export async function* makeRoom(
   if (prunedUpTo !== undefined) {
     yield [compacted(ctx, turn, { summary: '', upTo: 0, prunedUpTo, why })]
     made = true
-    if (sizeOf(ctx, model) <= window * ROOMY) return true
+    if (sizeOf(ctx, model) <= window * ROOMY) {
+      yield* tellSize(ctx, turn, model)
+      return true
+    }
   }
   const upTo = planCut(ctx.log(), window)
   if (upTo !== undefined) {
@@ -155,7 +158,7 @@ function compacted(ctx: LoopContext, turn: number | undefined, what: Omit<Compac
   return makeSandlotEvent({ type: 'compacted', ...what }, { promptId: ctx.promptId, turn }, ctx.now())
 }
 
-/** So that the screen shows how full the window is now. An estimate: nobody has counted. */
+/** So that the screen shows how full the window is now, and the last of the steps. An estimate: nobody has counted. */
 async function* tellSize(
   ctx: LoopContext,
   turn: number | undefined,

@@ -6,6 +6,7 @@
 import { writeFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type SessionEvent, isOutcome, metaOf } from '@sandlot/shared/events'
+import { SUMMARY_REQUEST } from '../../src/compaction/summary.ts'
 import type { Session } from '../../src/session.ts'
 import type { PromptOptions } from '../../src/session-prompts.ts'
 import { happened } from '../agent-fixture.ts'
@@ -183,6 +184,21 @@ export const SCRIPTS: readonly CrashScript[] = [
     client: ({ send }) => send('r1', 'change'),
     once: ['change c'],
     mayBeUnknown: ['c_c'],
+  },
+  {
+    name: 'a window that is full in the middle of a prompt',
+    mode: 'yolo',
+    // By what the request holds: it is refused until what it was made from is shorter.
+    answer(assistants, _asked, { messages }) {
+      const last = JSON.stringify(messages.at(-1))
+      if (last.includes(SUMMARY_REQUEST.slice(0, 60))) return textAnswer('The summary.', { pieceLength: 4 })
+      if (JSON.stringify(messages).includes('The summary.')) return textAnswer('That is all of it.')
+      return assistants < 4
+        ? toolCalls([call(`c_${assistants}`, 'echo', { text: `${assistants} ${'words '.repeat(700)}` })])
+        : errorAnswer(400, { error: { message: 'This model has a maximum context length of 4096 tokens' } })
+    },
+    client: ({ send }) => send('r1', 'go'),
+    once: [],
   },
   {
     name: 'Stop while it holds',
