@@ -1,3 +1,6 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { CONFIG_NAMES } from '@sandlot/shared/config-names'
 import { childEnvironment, type ChildName, namesFor } from '../src/child-env.ts'
@@ -65,11 +68,13 @@ describe('what each process may know', () => {
     })
   })
 
-  test('the agent of a launcher knows the gate, and only the gate knows the engine', () => {
+  test('the agent of a launcher knows the gate, and only the gate knows the engine', async () => {
+    const certificates = await mkdtemp(join(tmpdir(), 'sandlot-certificates-'))
+    for (const name of ['ca.pem', 'cert.pem', 'key.pem']) await writeFile(join(certificates, name), 'x')
     const config = parseCliConfig({
       SANDLOT_DATA: '/somewhere',
       DOCKER_HOST: 'tcp://engine.example:2376',
-      DOCKER_CERT_PATH: '/certs',
+      DOCKER_CERT_PATH: certificates,
       DOCKER_TLS_VERIFY: '1',
     })
     const known = (name: ChildName): string[] =>
@@ -80,9 +85,10 @@ describe('what each process may know', () => {
     expect(known('ai-agent')).toEqual(['DOCKER_HOST=unix:///somewhere/run/engine/docker.sock'])
     expect(known('engine-gate')).toEqual([
       'DOCKER_HOST=tcp://engine.example:2376',
-      'DOCKER_CERT_PATH=/certs',
+      `DOCKER_CERT_PATH=${certificates}`,
       'DOCKER_TLS_VERIFY=1',
     ])
+    await rm(certificates, { recursive: true })
   })
 
   test('every setting reaches somebody, or is one of the command line', () => {
