@@ -7,24 +7,24 @@
 
 #include <unistd.h>
 
-#define FLOOD_BYTES (128u << 10) /* so many in … */
-#define FLOOD_US 1000            /* … so short a time are a flood … */
-#define LASTS_US 5000            /* … and without that many more it is over */
+#define FLOOD_BYTES (64u << 10) /* so many in … */
+#define FLOOD_US 1000           /* … so short a time are a flood … */
+#define LASTS_US 5000           /* … and without that many more it is over */
 #define REST_US 300
 
-static size_t moved;
+static size_t taken;
 static uint64_t since, until;
 
-void flood_moved(size_t bytes)
+void flood_read(size_t bytes)
 {
-    moved += bytes;
-    if (moved < FLOOD_BYTES)
+    taken += bytes;
+    if (taken < FLOOD_BYTES)
         return;
     uint64_t now = now_us();
     if (now - since < FLOOD_US)
         until = now + LASTS_US;
     since = now;
-    moved = 0;
+    taken = 0;
 }
 
 void flood_rest(void)

@@ -45,8 +45,9 @@ int output_room(struct command *c, struct stream *s, struct iovec v[2])
 {
     uint64_t most = kept_of(c, s);
     int n = most ? ring_room(&s->ring, v) : 0;
+    size_t room = (n ? v[0].iov_len : 0) + (n > 1 ? v[1].iov_len : 0);
     /* A writer may have its writes read as packets (O_DIRECT): of one that does not fit the kernel throws the rest away. */
-    if (most && (n ? v[0].iov_len : 0) + (n > 1 ? v[1].iov_len : 0) < PIPE_BUF)
+    if (room < PIPE_BUF && room < most)
         return 0;
     return most < PIPE_BUF ? into_scratch(v) : output_shorten(v, n, most);
 }

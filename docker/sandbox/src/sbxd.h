@@ -95,8 +95,8 @@ void ring_free(struct ring *r);
 
 /* ---- flood.c: batches when much is written ------------------------------------------------------------------ */
 
-/* Bytes of commands that were read or sent. */
-void flood_moved(size_t bytes);
+/* Bytes that a command wrote were read. */
+void flood_read(size_t bytes);
 /* Called before each wait of the loop; waits a moment in a flood. */
 void flood_rest(void);
 

@@ -91,7 +91,7 @@ void stream_drain(struct command *c, struct stream *s)
         total += (size_t)r;
         s->rest -= c->state == GONE ? (size_t)r : 0;
         output_drop(c, s);
-        flood_moved((size_t)r);
+        flood_read((size_t)r);
         /* A heavy writer gets a pipe of 1 MiB; asking for it always would cost every short command. */
         if (from < PIPE_AFTER && s->total >= PIPE_AFTER)
             fcntl(s->fd, F_SETPIPE_SZ, PIPE_MOST);

@@ -116,7 +116,6 @@ static bool write_some(void)
         v[n++] = (struct iovec){h, DATA_PREFIX};
         n += ring_slice(ring, s->sent, len, v + n);
         s->sent += len;
-        flood_moved(len);
         s->sent_us = now;
         total += DATA_PREFIX + len;
         commands_sent(c);

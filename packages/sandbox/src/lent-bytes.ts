@@ -32,10 +32,14 @@ interface OnRead {
 
 /**
  * Connect a socket that can lend. Until `lendTo` is called it is like any other, so that an HTTP client can open an upgrade on it.
- * While it lends it reads a flood in long runs (`ReadPace`).
+ * While it lends and is `paced` it reads a flood in long runs (`ReadPace`).
  */
-export function connectLender(connect: (onread: OnRead) => Socket): Socket & ByteLender {
-  const pace = new ReadPace()
+export function connectLender(
+  connect: (onread: OnRead) => Socket,
+  /** TLS hands out records of at most 16 KiB, however many there are: from them nobody can tell how much waits. */
+  { paced }: { paced: boolean },
+): Socket & ByteLender {
+  const pace = paced ? new ReadPace() : undefined
   let borrower: ((bytes: Buffer) => void) | undefined
   const socket = connect({
     buffer: SHARED,
@@ -43,7 +47,7 @@ export function connectLender(connect: (onread: OnRead) => Socket): Socket & Byt
       const bytes = SHARED.subarray(0, length)
       if (!borrower) return socket.push(Buffer.from(bytes))
       borrower(bytes)
-      if (!pace.restsAfter(length, performance.now())) return true
+      if (pace?.restsAfter(length, performance.now()) !== true) return true
       setTimeout(goOn, REST_MS)
       return false
     },

@@ -120,7 +120,7 @@ test('lends what it reads, whatever waited before and however the bytes are cut'
           (a, b) => a - b,
         )
         await using engine = await listening((socket) => void dribble(socket, bytes, cuts))
-        const socket = connectLender((onread) => connect({ path: engine.path, onread }))
+        const socket = connectLender((onread) => connect({ path: engine.path, onread }), { paced: true })
         socket.pause()
         const stream = unframed(socket)
         const seen: Buffer[] = []
@@ -142,7 +142,7 @@ test('lends a flood whole and in order, though it rests between reads', async ()
     for (let at = 0; at < bytes.length; at += 8_192) socket.write(bytes.subarray(at, at + 8_192))
     socket.end()
   })
-  const socket = connectLender((onread) => connect({ path: engine.path, onread }))
+  const socket = connectLender((onread) => connect({ path: engine.path, onread }), { paced: true })
   const hash = createHash('sha256')
   socket.lendTo((lent) => hash.update(lent))
   await once(socket, 'end')

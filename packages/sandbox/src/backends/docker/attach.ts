@@ -82,13 +82,16 @@ export function attach(
 }
 
 function connect(address: EngineAddress): Socket & ByteLender {
-  return connectLender((onread) => {
-    if (address.kind === 'unix') return connectNet({ path: address.socketPath, onread })
-    const { host, port, tls } = address
-    if (!tls) return connectNet({ host, port, onread })
-    const options = { host, port, ...(isIP(host) ? {} : { servername: host }), ...tls, onread }
-    return connectTls(options)
-  })
+  return connectLender(
+    (onread) => {
+      if (address.kind === 'unix') return connectNet({ path: address.socketPath, onread })
+      const { host, port, tls } = address
+      if (!tls) return connectNet({ host, port, onread })
+      const options = { host, port, ...(isIP(host) ? {} : { servername: host }), ...tls, onread }
+      return connectTls(options)
+    },
+    { paced: address.kind === 'unix' || address.tls === undefined },
+  )
 }
 
 async function refusal(response: IncomingMessage): Promise<Error> {
