@@ -19,8 +19,8 @@ export const rows: Row[] = [
   prints(
     'R08',
     'limits of one process, which it cannot raise',
-    'ulimit -Hn; ulimit -Hc; ulimit -Hl; ulimit -Hi; ulimit -Hq; ulimit -n 5000 2>/dev/null || echo no; ulimit -c 1 2>/dev/null || echo no',
-    '4096\n0\n64\n1024\n262144\nno\nno',
+    'ulimit -Hn; ulimit -Hc; ulimit -Hl; ulimit -Hi; ulimit -Hq; ulimit -n 5000 2>/dev/null || echo no; ulimit -c unlimited; awk "/core/ { print \\$5, \\$6 }" /proc/self/limits',
+    '4096\n0\n64\n1024\n262144\nno\n1 1',
   ),
   {
     id: 'R09',
