@@ -57,35 +57,36 @@ export class Removals {
     while (!signal.aborted) {
       // Before the look: what is asked for after it wakes us.
       this.#more = Promise.withResolvers()
-      const left = await this.#anyLeft()
-      if (left === 'nothing') {
+      const left = await this.#left()
+      if (left?.length === 0) {
         await orAborted(this.#more.promise, signal)
         continue
       }
       // It rejects only when nobody waits any more.
       const reached = agent.whenConnected(signal).catch(() => undefined)
       if ((await orAborted(reached, signal)) === 'aborted') return
-      if (left === 'unknown' || !(await this.#finishAll()))
+      if (left === undefined || !(await this.#finishAll()))
         await orAborted(sleep(retryMs, undefined, { ref: false }), signal)
     }
   }
 
-  async #anyLeft(): Promise<'something' | 'nothing' | 'unknown'> {
+  /** What is not done yet; undefined when that could not be read. Never rejects: nobody would hear of it. */
+  async #left(): Promise<Removal[] | undefined> {
     const { accounts, log } = this.#parts
     try {
-      return (await accounts.removals()).some(({ done }) => !done) ? 'something' : 'nothing'
+      return (await accounts.removals()).filter(({ done }) => !done)
     } catch (error) {
       log.warn({ error: messageOf(error) }, 'it could not be read who is to be removed; it is tried again')
-      return 'unknown'
+      return undefined
     }
   }
 
   /** False when something is left. */
   async #finishAll(): Promise<boolean> {
-    const { accounts, log } = this.#parts
-    let all = true
-    for (const removal of await accounts.removals()) {
-      if (removal.done) continue
+    const { log } = this.#parts
+    const left = await this.#left()
+    let all = left !== undefined
+    for (const removal of left ?? []) {
       const { id: user, data } = removal
       try {
         if ((await orAborted(this.#finish(removal), this.#ended.signal)) === 'aborted') return false
