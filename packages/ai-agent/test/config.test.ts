@@ -81,6 +81,9 @@ describe('configuration', () => {
       expect.stringContaining('too long'),
     ])
     expect(problems({ DOCKER_TLS_VERIFY: '1', DOCKER_CERT_PATH: '/nonexistent' })).toHaveLength(1)
+    expect(problems({ DOCKER_TLS_VERIFY: '1' })).toEqual([
+      'DOCKER_TLS_VERIFY is set, but not DOCKER_CERT_PATH',
+    ])
   })
 })
 

@@ -14,7 +14,12 @@ export function readEngineTls(
   { DOCKER_CERT_PATH: folder, DOCKER_TLS_VERIFY: verify }: TlsVariables,
   problems: string[],
 ): { ca: Buffer; cert: Buffer; key: Buffer } | undefined {
-  if (folder === undefined || verify === undefined || verify === '' || verify === '0') return undefined
+  if (verify === undefined || verify === '' || verify === '0') return undefined
+  // Plaintext is not what was asked for, and the docker command's own folder is a home that our processes do not have.
+  if (folder === undefined || folder === '') {
+    problems.push('DOCKER_TLS_VERIFY is set, but not DOCKER_CERT_PATH')
+    return undefined
+  }
   if (!existsSync(folder)) {
     problems.push(`DOCKER_CERT_PATH: there is no folder ${folder}`)
     return undefined
