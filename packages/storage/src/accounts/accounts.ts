@@ -8,6 +8,7 @@ import { openReader, openWriter } from '../database.ts'
 import { waitForLock } from '../lock.ts'
 import { makeAuth } from './auth.ts'
 import type { AuthOptions } from './auth.ts'
+import { makeTurns } from './in-turns.ts'
 import { createKey, deleteKey, findByKey, listKeys } from './keys.ts'
 import { accountsMigrations } from './schema.ts'
 import { listRemovals, removalDone, removeUser } from './removals.ts'
@@ -33,21 +34,16 @@ export async function openAccounts(path: string, options: AccountsOptions): Prom
   const hasUsers = async (): Promise<boolean> =>
     (await db.selectFrom('auth_user').select('id').limit(1).executeTakeFirst()) !== undefined
   /** Set-ups wait for each other: hashing a password takes longer than the race between two of them. */
-  let settingUp: Promise<unknown> = Promise.resolve()
+  const inTurns = makeTurns()
 
   return {
     hasUsers,
     createUser: (user) => auth.createUser(user),
-    async createFirstAdministrator(user) {
-      const mine = settingUp.then(async () => {
+    createFirstAdministrator(user) {
+      return inTurns('first', async () => {
         if (await hasUsers()) throw new SandlotError('conflict', 'This Sandlot has an administrator already.')
         return auth.createUser({ ...user, role: 'admin' })
       })
-      settingUp = mine.then(
-        () => undefined,
-        () => undefined,
-      )
-      return mine
     },
     listUsers: () => listUsers(db),
     removeUser: (userId, data) => removeUser(db, userId, data),

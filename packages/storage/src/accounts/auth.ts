@@ -7,6 +7,7 @@ import { betterAuth } from 'better-auth'
 import { APIError } from 'better-auth/api'
 import { admin } from 'better-auth/plugins/admin'
 import type { Kysely } from 'kysely'
+import { makeTurns } from './in-turns.ts'
 import type { AccountsSchema } from './schema.ts'
 import type { NewUser, Origin, SignedIn } from './store.ts'
 
@@ -75,6 +76,11 @@ export interface Auth {
 
 export function makeAuth(db: Kysely<AccountsSchema>, options: AuthOptions): Auth {
   const { api, $context } = betterAuth(authOptions(db, options))
+  /**
+   * By email address: whatever looks at a person's password and then acts. A sign-in whose look was before a change and whose
+   * session was made after it would survive the end of all sign-ins.
+   */
+  const inTurns = makeTurns()
 
   const find = async (cookie: string): Promise<SignedIn | undefined> => {
     const { headers, response } = await api.getSession({
@@ -112,28 +118,38 @@ export function makeAuth(db: Kysely<AccountsSchema>, options: AuthOptions): Auth
       if (from.ip !== undefined) headers.set(IP_HEADER, from.ip)
       if (from.userAgent !== undefined) headers.set('user-agent', from.userAgent.slice(0, 500))
       try {
-        const answer = await api.signInEmail({ body: credentials, headers, returnHeaders: true })
-        return await begun(answer.headers)
+        return await inTurns(credentials.email.toLowerCase(), async () => {
+          const answer = await api.signInEmail({ body: credentials, headers, returnHeaders: true })
+          return begun(answer.headers)
+        })
       } catch (error) {
         throw translate(error)
       }
     },
     async changePassword(cookie, { current, password }) {
+      const headers = new Headers({ cookie })
       try {
-        const answer = await api.changePassword({
-          body: { currentPassword: current, newPassword: password, revokeOtherSessions: true },
-          headers: new Headers({ cookie }),
-          returnHeaders: true,
+        // Only to know whose turn it is: prolonged here, the cookie that says so would be lost.
+        const asking = await api.getSession({ headers, query: { disableRefresh: true } })
+        return await inTurns(asking?.user.email ?? '', async () => {
+          const answer = await api.changePassword({
+            body: { currentPassword: current, newPassword: password, revokeOtherSessions: true },
+            headers,
+            returnHeaders: true,
+          })
+          return begun(answer.headers)
         })
-        return await begun(answer.headers)
       } catch (error) {
         throw translatePasswordChange(error)
       }
     },
     async setPassword(userId, password) {
       const { internalAdapter, password: passwords } = await $context
-      await internalAdapter.updatePassword(userId, await passwords.hash(password))
-      await internalAdapter.deleteUserSessions(userId)
+      const user = await internalAdapter.findUserById(userId)
+      await inTurns(user?.email ?? '', async () => {
+        await internalAdapter.updatePassword(userId, await passwords.hash(password))
+        await internalAdapter.deleteUserSessions(userId)
+      })
     },
     async signOut(cookie) {
       const { headers } = await api.signOut({ headers: new Headers({ cookie }), returnHeaders: true })

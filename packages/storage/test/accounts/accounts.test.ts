@@ -1,6 +1,7 @@
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { SandlotError } from '@sandlot/shared/errors'
 import { getMigrations } from 'better-auth/db/migration'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { openAccounts } from '../../src/accounts/accounts.ts'
@@ -151,6 +152,47 @@ describe('sign-ins', () => {
     await expect(accounts.signIn(ann, {})).rejects.toMatchObject({ code: 'unauthenticated' })
     await expect(accounts.signIn({ ...ann, password: change.password }, {})).resolves.toBeDefined()
     expect(await accounts.findByKey(key.key)).toBeDefined()
+  })
+
+  test('a sign-in that was under way when the password changed has ended, or been refused', async () => {
+    const { id } = await accounts.createUser(ann)
+    const here = await accounts.signIn(ann, {})
+    const begun: string[] = []
+    /** Sign-ins with the password as it is at the start, from before `change` until after it. */
+    const meanwhile = async <T>(credentials: typeof ann, change: () => Promise<T>): Promise<T> => {
+      const over = new AbortController()
+      const tries = Array.from({ length: 4 }, async () => {
+        while (!over.signal.aborted)
+          await accounts.signIn(credentials, {}).then(
+            (signedIn) => begun.push(cookieOf(signedIn)),
+            (error: unknown) => expect(error).toMatchObject({ code: 'unauthenticated' }),
+          )
+      })
+      const changed = await change()
+      over.abort()
+      await Promise.all(tries)
+      return changed
+    }
+    const password = 'battery staple'
+    const change = { current: ann.password, password }
+    const after = await meanwhile(ann, () => accounts.changePassword(cookieOf(here), change))
+    expect(await accounts.findBySession(cookieOf(after))).toBeDefined()
+    expect(begun).not.toEqual([])
+    for (const cookie of begun) expect(await accounts.findBySession(cookie)).toBeUndefined()
+    await meanwhile({ ...ann, email: 'Ann@Example.org', password }, () => accounts.resetPassword(id))
+    for (const cookie of begun) expect(await accounts.findBySession(cookie)).toBeUndefined()
+  })
+
+  test('of two changes of one password at once the second is refused', async () => {
+    await accounts.createUser(ann)
+    const [here, there] = [await accounts.signIn(ann, {}), await accounts.signIn(ann, {})]
+    const change = (from: SignedIn, password: string): Promise<SignedIn> =>
+      accounts.changePassword(cookieOf(from), { current: ann.password, password })
+    const tries = await Promise.allSettled([change(here, 'battery staple'), change(there, 'staple battery')])
+    const refused = tries.filter((one) => one.status === 'rejected')
+    expect(refused).toEqual([expect.objectContaining({ reason: expect.any(SandlotError) })])
+    for (const one of tries)
+      if (one.status === 'fulfilled') expect(await accounts.findBySession(cookieOf(one.value))).toBeDefined()
   })
 
   test('cookies are Secure behind https', async () => {
