@@ -95,7 +95,7 @@ export class ArgumentsBuffer {
     const fenced = text.trimStart().startsWith('```')
     if (end === undefined || fenced || (text.slice(end).trim() === '' && !PLACEHOLDER.test(text)))
       return readArguments(text, cut)
-    const only = onlyValue(text)
+    const only = onlyValue(text, cut)
     return only === undefined
       ? { args: text, invalid: cut ? 'truncated' : 'malformed' }
       : readArguments(only, cut)
@@ -107,10 +107,10 @@ const PLACEHOLDER = /^\s*null\s*(?=\S)/
 
 /**
  * The one value of a text in which something follows it: the same value flushed again, a value behind a placeholder
- * (`{}`, `""`, `null`), or one before what can be no part of it (a bracket too many, a control token, a remark). Undefined
- * when there are two values, or when more of the value may follow.
+ * (`{}`, `""`, `null`), or one before what can be no part of it (`isRemark`). Undefined when there are two values, or when
+ * more of the value may follow. `cut`: as for `readArguments`.
  */
-function onlyValue(text: string): string | undefined {
+function onlyValue(text: string, cut: boolean): string | undefined {
   let only: { text: string; value: unknown } | undefined
   let rest = text.trim()
   while (rest !== '' && (only === undefined || /["{[]/.test(rest))) {
@@ -124,7 +124,15 @@ function onlyValue(text: string): string | undefined {
     if (only === undefined || isPlaceholder(only.value)) only = { text: next, value: parsed.value }
     else if (!isPlaceholder(parsed.value) && !sameJson(only.value, parsed.value)) return undefined
   }
-  return only?.text
+  return rest === '' || (!cut && isRemark(rest)) ? only?.text : undefined
+}
+
+/**
+ * True for what a model writes behind its arguments: brackets too many, a control token, words. A comma, a colon or an equals
+ * sign may begin arguments that a bracket set too early has left outside.
+ */
+function isRemark(rest: string): boolean {
+  return /^[}\]\s]*(?:<\|[^]*|[^,:=}\]\s][^:=]*)?$/.test(rest)
 }
 
 /** Arguments as one text. Never throws; what must not run is flagged and keeps its text. */

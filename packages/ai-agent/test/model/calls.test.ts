@@ -210,6 +210,37 @@ describe('bug 6: arguments in odd forms', () => {
   })
 })
 
+describe('what follows whole arguments', () => {
+  const read = (text: string, cut = false): unknown => {
+    const buffer = new ArgumentsBuffer()
+    buffer.push(text)
+    return buffer.read(cut)
+  }
+
+  test.each([
+    '{"x":1}}',
+    '{"x":1}\n]}',
+    '{"x":1}<|im_end|>',
+    '{"x":1}} <|tool_call_end|>, and so on',
+    '{"x":1} Done.',
+    '{"x":1}\n</tool_call>',
+  ])('a remark is left out, unless the answer was cut: %j', (text) => {
+    expect(read(text)).toEqual({ args: { x: 1 } })
+    expect(read(text, true)).toEqual({ args: text, invalid: 'truncated' })
+  })
+
+  test.each([
+    '{"path":"/w"}, dry_run: true}',
+    '{"path":"/w"}} , dry_run',
+    '{"path":"/w"} dry_run: true}',
+    '{"path":"/w"} dry_run=true',
+    `{"command":"make clean"}, 'cwd': '/sub'}`,
+    `{"command":"make clean"} 'cwd': '/sub'}`,
+  ])('more arguments behind a bracket set too early run nothing: %j', (text) => {
+    expect(read(text)).toEqual({ args: text, invalid: 'malformed' })
+  })
+})
+
 describe('bug 7: names', () => {
   test('repeated in each delta', async () => {
     const name = 'read_file'

@@ -118,6 +118,12 @@ export const GATEWAYS: Recordings = {
     stream: events(one('{"path":"a"}, "text": "b"}'), ended),
     gives: { calls: [{ id: 'a', name: 'one', args: '{"path":"a"}, "text": "b"}', invalid: 'malformed' }] },
   },
+  'a bracket too early, and no quotes behind it': {
+    ...gateway,
+    rows: [6, 9],
+    stream: events(one('{"path":"/w"}, dry_run: true}'), ended),
+    gives: { calls: [{ id: 'a', name: 'one', args: '{"path":"/w"}, dry_run: true}', invalid: 'malformed' }] },
+  },
   'gpt-oss: control tokens behind the name': {
     ...gateway,
     rows: [7],
