@@ -65,8 +65,14 @@ export class Inbox {
     this.#waiting.push({ text, as })
   }
 
-  take(): { text: string; as: 'steer' | 'queue' }[] {
-    return this.#waiting.splice(0)
+  /** What waits, oldest first. */
+  get waiting(): readonly { text: string; as: 'steer' | 'queue' }[] {
+    return [...this.#waiting]
+  }
+
+  /** The oldest so many wait no more: they are in the log. */
+  stored(count: number): void {
+    this.#waiting.splice(0, count)
   }
 }
 
@@ -77,7 +83,7 @@ export interface RunOptions {
   log: LogStore
   /**
    * Absent: only what is unfinished is finished. `requestId`: yours, one for each prompt of the log. A prompt that the log has
-   * under this id is not made again: when it is finished, its end is what there is to return.
+   * under this id is not made again: what waits behind it is run, and its end is what there is to return.
    */
   prompt?: string | { text: string; images?: readonly ModelImage[]; onError?: OnError; requestId?: string }
   inbox?: Inbox
@@ -112,6 +118,9 @@ export type RunResult = Omit<PromptEnd, 'text'> & { text: string }
  */
 export async function* runAgent(options: RunOptions): AsyncGenerator<SessionEvent, RunResult> {
   const { log: store, now = Date.now, inbox = new Inbox() } = options
+  const registry = createRegistry()
+  // Before anything is stored.
+  registry.register(...options.tools)
   const events: SessionEvent[] = [...(await store.read())]
   const outputs = createOutputs()
   const append = async (group: readonly SessionEvent[]): Promise<readonly SessionEvent[]> => {
@@ -120,24 +129,24 @@ export async function* runAgent(options: RunOptions): AsyncGenerator<SessionEven
     events.push(...stored)
     return stored
   }
-  // What is sent is in the log as soon as anything is, so that it outlives this process.
+  // What is sent is in the log as soon as anything is, so that it outlives this process; until then the inbox has it.
   const takeIn = async (promptId?: string): Promise<readonly SessionEvent[]> => {
-    const messages = inbox.take().map((message) => {
+    const messages = inbox.waiting.map((message) => {
       const messageId = newId('m')
       return queuedMessage({ ...message, messageId }, promptId ?? promptIdOf(messageId), now())
     })
-    return messages.length === 0 ? [] : append(messages)
+    if (messages.length === 0) return []
+    const stored = await append(messages)
+    inbox.stored(messages.length)
+    return stored
   }
   let last: string | undefined
   let resumed = true
   let running = unfinishedPrompt(events)?.promptId
   const known = promptUnder(events, requestIdOf(options.prompt))
-  if (known !== undefined && running === undefined) return resultOf(events, known)
   let prompt = known === undefined ? options.prompt : undefined
   yield* await takeIn(running)
   for (;;) {
-    const registry = createRegistry()
-    registry.register(...options.tools)
     if (running === undefined) {
       const started = startOf(events, prompt, options.model.name, now())
       if (started === undefined) break
@@ -159,8 +168,9 @@ export async function* runAgent(options: RunOptions): AsyncGenerator<SessionEven
     const { reason } = resultOf(events, promptId)
     if (reason === 'cancelled' || reason === 'interrupted') break
   }
-  if (last === undefined) throw new TypeError('There is no prompt to run, and none to go on with.')
-  return resultOf(events, known ?? last)
+  const result = known ?? last
+  if (result === undefined) throw new TypeError('There is no prompt to run, and none to go on with.')
+  return resultOf(events, result)
 }
 
 function requestIdOf(prompt: RunOptions['prompt']): string | undefined {

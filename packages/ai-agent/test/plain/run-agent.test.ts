@@ -53,9 +53,22 @@ describe('what is sent while it works', () => {
       (event) => (isEnd(event) ? inbox.send('wait') : undefined),
     )
     expect(stopped.reason).toBe('cancelled')
-    expect(inbox.take()).toEqual([])
+    expect(inbox.waiting).toEqual([])
     await finish({ model, tools: [], log, prompt: 'next' })
     expect(model.requests[0]?.messages.slice(-2).map(({ content }) => content)).toEqual(['wait', 'next'])
+  })
+
+  test('what the log did not take stays in the inbox, for the next run', async () => {
+    const inbox = new Inbox()
+    inbox.send('Hello?', 'queue')
+    const log = memoryLog()
+    const full: LogStore = { ...log, append: () => Promise.reject(new Error('the disk is full')) }
+    const lost = finish({ model: scriptedModel([]), tools: [], log: full, inbox })
+    await expect(lost).rejects.toThrow('the disk is full')
+    const model = scriptedModel([{ text: 'Yes.' }])
+    expect(await finish({ model, tools: [], log, inbox })).toMatchObject({ text: 'Yes.' })
+    expect(inbox.waiting).toEqual([])
+    expect(asked(model)).toEqual(['Hello?'])
   })
 
   test('without a prompt it is one', async () => {
@@ -70,10 +83,12 @@ describe('what is sent while it works', () => {
 test('tools that cannot be used are refused before anything is stored', async () => {
   const log = memoryLog()
   const one = plainTool({ name: 'one', ...nothing, execute: () => 'x' })
-  await expect(finish({ model: scriptedModel([]), tools: [one, one], log, prompt: 'go' })).rejects.toThrow(
-    '2 tools have this name',
-  )
+  const inbox = new Inbox()
+  inbox.send('Hello?')
+  const refused = finish({ model: scriptedModel([]), tools: [one, one], log, prompt: 'go', inbox })
+  await expect(refused).rejects.toThrow('2 tools have this name')
   expect(await log.read()).toEqual([])
+  expect(inbox.waiting).toHaveLength(1)
 })
 
 describe('two runs on one log', () => {
@@ -157,6 +172,20 @@ describe('a prompt under a request id', () => {
     const again = { model: scriptedModel([]), tools: [], log, prompt: { ...prompt, text: 'other words' } }
     expect(await finish(again)).toEqual(first)
     expect(await log.read()).toEqual(before)
+  })
+
+  test('sent again by a program that died between its end and what waited behind it: that is run now', async () => {
+    const inbox = new Inbox()
+    const log = memoryLog()
+    const run = runAgent({ model: scriptedModel([{ text: 'One.' }]), tools: [], log, prompt, inbox })
+    for (let step = await run.next(); step.done !== true && !isEnd(step.value); step = await run.next())
+      if (inbox.waiting.length === 0 && !(await typesOf(log)).includes('message_queued'))
+        inbox.send('And then?', 'queue')
+    await run.return(undefined as never)
+    const model = scriptedModel([{ text: 'Two.' }])
+    expect(await finish({ model, tools: [], log, prompt })).toMatchObject({ text: 'One.' })
+    expect(asked(model)).toEqual(['And then?'])
+    expect((await log.read()).filter(isEnd)).toHaveLength(2)
   })
 
   test('that a run left is finished, not made again', async () => {
