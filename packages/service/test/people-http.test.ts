@@ -1,4 +1,7 @@
+import { once } from 'node:events'
 import { readdir } from 'node:fs/promises'
+import { request } from 'node:http'
+import type { IncomingMessage } from 'node:http'
 import { join } from 'node:path'
 import { userList } from '@sandlot/shared/api'
 import { errorBody } from '@sandlot/shared/errors'
@@ -38,6 +41,25 @@ const signIn = async (password: string): Promise<Browser> => {
   return browser(url, cookieOf(await browser(url, '').post('/api/sign-in', { email, password })))
 }
 
+/** A request that was let in, all but the last byte of its body sent. `end` sends that, and answers the status. */
+async function held(by: Browser, path: string, body: Buffer, type = 'application/json') {
+  const headers = { cookie: by.cookie, origin: url, 'content-type': type, 'content-length': body.length }
+  const open = request(`${url}${path}`, { method: 'POST', headers: { ...headers, expect: '100-continue' } })
+  open.flushHeaders()
+  await once(open, 'continue')
+  open.write(body.subarray(0, -1))
+  // What was asked after it has been answered, so it was looked at.
+  await by.get('/api/me')
+  return async function end(): Promise<number | undefined> {
+    open.end(body.subarray(-1))
+    const [answer] = (await once(open, 'response')) as [IncomingMessage]
+    answer.resume()
+    return answer.statusCode
+  }
+}
+
+const json = (value: unknown): Buffer => Buffer.from(JSON.stringify(value))
+
 describe('another password', () => {
   const change = { current: ANN.password, password: 'battery staple' }
 
@@ -61,6 +83,14 @@ describe('another password', () => {
     expect(here.closed?.code).toBe(4401)
     expect(harness.logLines.join('\n')).not.toContain(change.password)
     await byKey.close()
+  })
+
+  test('ends what another sign-in has begun to send', async () => {
+    const elsewhere = await signIn(ANN.password)
+    const end = await held(elsewhere, '/api/keys', json({ name: 'for later' }))
+    const again = browser(url, cookieOf(await ann.put('/api/password', change)))
+    expect(await end()).toBe(401)
+    expect(await (await again.get('/api/keys')).json()).toEqual({ keys: [] })
   })
 
   test('needs the current one, which cannot be guessed from a sign-in, and is nothing for a key', async () => {
@@ -129,6 +159,22 @@ describe('somebody is removed', () => {
     await remove(ann, bobsId, 'purge')
     await waitFor(async () => (await people()).removed.length === 0)
     expect(asked()).toEqual([`remove ${bobsId} keep`, `remove ${bobsId} purge`])
+  })
+
+  test('what they had begun to send has no effect', async () => {
+    const eve = { name: 'Eve', email: 'eve@example.org', password: 'battery staple' }
+    await ann.post('/api/users', { ...eve, role: 'admin' })
+    const { email, password } = eve
+    const admin = browser(url, cookieOf(await browser(url, '').post('/api/sign-in', { email, password })))
+    const evesId = ((await (await admin.get('/api/me')).json()) as { id: string }).id
+    const friend = { ...eve, email: 'mallory@example.org', role: 'admin' }
+    const making = await held(admin, '/api/users', json(friend))
+    const uploading = await held(admin, '/api/images', Buffer.from(PNG), 'image/png')
+    expect((await remove(ann, evesId, 'purge')).status).toBe(202)
+    await waitFor(async () => (await people()).removed.length === 0)
+    expect(await Promise.all([making(), uploading()])).toEqual([401, 401])
+    expect((await people()).users.map((one) => one.email).toSorted()).toEqual([ANN.email, 'bob@example.org'])
+    expect(await readdir(join(harness.folder, 'uploads'))).toEqual([])
   })
 
   test('while the agent is away the account ends all the same, and the rest is done when it is back, once', async () => {

@@ -40,6 +40,8 @@ export interface AppEnv {
     requestId: string
     /** Set by `requireCaller`. */
     caller: Caller
+    /** Who sends this, looked up anew. Set by `requireCaller`. */
+    lookAgain: () => Promise<Caller>
   }
 }
 

@@ -13,8 +13,9 @@ const SAFE_METHODS = new Set(['GET', 'HEAD', 'OPTIONS'])
 /** Only with a sign-in or an API key; a cookie changes things only from a page of ours. Prolongs the sign-in. */
 export function requireCaller({ accounts, isOurs }: Parts): MiddlewareHandler<AppEnv> {
   return createMiddleware<AppEnv>(async function callerIsKnown(c, next) {
-    const caller = await findCaller(accounts, isOurs, credentialsOf(c), !SAFE_METHODS.has(c.req.method))
-    c.set('caller', caller)
+    const look = () => findCaller(accounts, isOurs, credentialsOf(c), !SAFE_METHODS.has(c.req.method))
+    c.set('caller', await look())
+    c.set('lookAgain', look)
     await next()
     // The handler may have begun another sign-in in place of this one.
     const after = c.var.caller
@@ -58,13 +59,31 @@ export function credentialsOf(
   }
 }
 
-/** The JSON body, checked. Throws `bad_request`. */
+/**
+ * To be called when the body is there: whoever sends it decides when that is, and may have been removed, or signed out, since
+ * they were let in. Throws `unauthenticated`, and `forbidden` for another role than the one that was looked at.
+ */
+export async function requireCallerStill(c: Ctx): Promise<void> {
+  const before = c.var.caller
+  const now = await c.var.lookAgain()
+  if (now.account.id !== before.account.id || now.account.role !== before.account.role)
+    throw new SandlotError('forbidden', 'What you may do here has changed meanwhile. Try again.')
+  // The first look may have prolonged the sign-in, and the second one then finds nothing to prolong.
+  if (now.via === 'sign-in' && before.via === 'sign-in')
+    c.set('caller', { ...now, setCookies: [...before.setCookies, ...now.setCookies] })
+}
+
+/**
+ * The JSON body, checked; behind `requireCaller`, of somebody who may still send it when it is there. Throws `bad_request`
+ * and what `requireCallerStill` throws.
+ */
 export async function readBody<S extends z.ZodType>(c: Ctx, shape: S): Promise<z.output<S>> {
   const type = c.req.header('content-type') ?? ''
   // Not only neatness: other types can be sent across sites without asking.
   if (!/^application\/json\b/i.test(type))
     throw new SandlotError('bad_request', 'Send JSON as application/json.')
   const value = await readJson(c)
+  if (c.var.caller !== undefined) await requireCallerStill(c)
   const parsed = shape.safeParse(value)
   if (parsed.success) return parsed.data
   throw new SandlotError('bad_request', `The body does not fit: ${problemsOf(parsed.error)}`)
