@@ -3,6 +3,7 @@
  * again, also after a restart; each waits for a day, whether a message took it or not.
  */
 import { createHash } from 'node:crypto'
+import type { Dirent } from 'node:fs'
 import { mkdir, readFile, readdir, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { SandlotError } from '@sandlot/shared/errors'
@@ -33,7 +34,7 @@ export interface Uploads {
   read(userId: string, id: string): Promise<{ mimeType: ImageType; bytes: Buffer }>
   /** It waits no longer. Of this person only. Throws `not_found`. */
   remove(userId: string, id: string): Promise<void>
-  /** All of this person's. */
+  /** All of this person's, also what is being added. Throws `rate_limited` when too much of that waits. */
   removeAll(userId: string): Promise<void>
   /** Resolves when nothing is swept any more. */
   close(): Promise<void>
@@ -113,7 +114,9 @@ export async function openUploads(folder: string, options: UploadsOptions): Prom
       }
     },
     async removeAll(userId) {
-      await rm(folderOf(userId), { recursive: true, force: true })
+      const own = folderOf(userId)
+      // Behind what is being added: that would make the folder again.
+      await adding.run(own, () => rm(own, { recursive: true, force: true }))
     },
     async close() {
       clearInterval(sweeping)
@@ -144,7 +147,7 @@ function gone(): SandlotError {
 /** Removes what has waited too long. Answers what is left. */
 async function sweep(own: string, keptMs: number): Promise<{ bytes: number; count: number }> {
   const left = { bytes: 0, count: 0 }
-  for (const entry of await readdir(own, { withFileTypes: true })) {
+  for (const entry of await entriesOf(own)) {
     if (!entry.isFile()) continue
     const path = join(own, entry.name)
     try {
@@ -161,6 +164,16 @@ async function sweep(own: string, keptMs: number): Promise<{ bytes: number; coun
     }
   }
   return left
+}
+
+/** None when the folder has just been removed with its person. */
+async function entriesOf(own: string): Promise<Dirent[]> {
+  try {
+    return await readdir(own, { withFileTypes: true })
+  } catch (error) {
+    if (isMissing(error)) return []
+    throw error
+  }
 }
 
 function isOld(mtimeMs: number, keptMs: number): boolean {

@@ -94,3 +94,16 @@ test('what somebody else has put there is left alone', async () => {
   await again.add('ann', PNG)
   expect((await readdir(folder)).toSorted()).toEqual(['.DS_Store', own])
 })
+
+test('what is being added goes with its person, and nobody stumbles over the folder that is gone', async () => {
+  const uploads = await open({ sweepEveryMs: 1 })
+  const added = Promise.allSettled(Array.from({ length: 20 }, () => uploads.add('ann', PNG)))
+  await uploads.removeAll('ann')
+  await added
+  expect(await readdir(folder)).toEqual([])
+  for (let i = 0; i < 50; i++) {
+    await uploads.add('ann', PNG)
+    await uploads.removeAll('ann')
+  }
+  await uploads.close()
+})
