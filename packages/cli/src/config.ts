@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { EngineTls } from '@sandlot/sandbox/backends/docker/connection'
-import { readEngineTls } from '@sandlot/sandbox/backends/docker/tls-settings'
+import { type EngineTlsVariables, readEngineTls } from '@sandlot/sandbox/backends/docker/tls-settings'
 import { ConfigError, type Environment, readConfig, wholeNumber } from '@sandlot/shared/config'
 import { z } from 'zod'
 
@@ -30,8 +30,8 @@ export interface CliConfig {
   host: string
   port: number
   dockerHost: string | undefined
-  /** For an engine behind TLS. */
-  tls: EngineTls | undefined
+  /** For an engine behind TLS, as they are set: read by who needs the engine, so that the others go on without. */
+  tls: EngineTlsVariables
   backend: 'docker' | 'local-process'
   /** An image that the operator chose; undefined: the one that we build. */
   sandboxImage: string | undefined
@@ -47,9 +47,6 @@ export interface CliConfig {
  */
 export function parseCliConfig(environment: Environment, root: string = ROOT): CliConfig {
   const values = readConfig(schema, environment, (path) => readFileSync(path, 'utf8'))
-  const problems: string[] = []
-  const tls = readEngineTls(values, problems)
-  if (problems.length > 0) throw new ConfigError(problems)
   const data = resolve(root, values.SANDLOT_DATA)
   return {
     root,
@@ -57,7 +54,10 @@ export function parseCliConfig(environment: Environment, root: string = ROOT): C
     host: values.HOST,
     port: values.PORT,
     dockerHost: values.DOCKER_HOST,
-    tls,
+    tls: {
+      DOCKER_CERT_PATH: values.DOCKER_CERT_PATH,
+      DOCKER_TLS_VERIFY: values.DOCKER_TLS_VERIFY,
+    },
     backend: values.SANDLOT_SANDBOX,
     sandboxImage: values.SANDLOT_SANDBOX_IMAGE,
     testSeed: values.SANDLOT_TEST_SEED,
@@ -66,11 +66,18 @@ export function parseCliConfig(environment: Environment, root: string = ROOT): C
   }
 }
 
-/** Where the engine is and what it wants to see, for whatever talks to it. */
-export function engineOf({ dockerHost, tls }: Pick<CliConfig, 'dockerHost' | 'tls'>): {
+/**
+ * Where the engine is and what it wants to see, for whatever talks to it.
+ * @throws ConfigError for certificates that are asked for and cannot be read.
+ */
+export function engineOf(config: Pick<CliConfig, 'dockerHost' | 'tls'>): {
   dockerHost?: string
   tls?: EngineTls
 } {
+  const { dockerHost } = config
+  const problems: string[] = []
+  const tls = readEngineTls(config.tls, problems)
+  if (problems.length > 0) throw new ConfigError(problems)
   return { ...(dockerHost === undefined ? {} : { dockerHost }), ...(tls === undefined ? {} : { tls }) }
 }
 

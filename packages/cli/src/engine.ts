@@ -15,7 +15,10 @@ import { type Step, StepError } from './steps.ts'
 const START_SECONDS = 60
 const ENGINE_PID_FILE = '/var/run/docker.pid'
 
-/** What the engine says about itself, or why it does not. Asks once; creates nothing. */
+/**
+ * What the engine says about itself, or why it does not. Asks once; creates nothing.
+ * @throws ConfigError as `engineOf` does.
+ */
 export async function askEngine(config: CliConfig): Promise<BackendCapabilities | Error> {
   const backend = createDockerBackend({ deployment: 'launcher', ...engineOf(config) })
   try {

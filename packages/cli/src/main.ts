@@ -35,7 +35,7 @@ async function main([name = 'help', ...args]: string[]): Promise<number> {
 function exitCodeOf(error: unknown, write: (text: string) => void): number {
   const cause = error instanceof ShownError ? error.cause : error
   if (cause instanceof StopRequest) return cause.stop === 'SIGINT' ? 130 : 143
-  if (error instanceof ShownError) return 1
+  if (error instanceof ShownError) return cause instanceof ConfigError ? 2 : 1
   if (cause instanceof ConfigError) {
     write(`${cause.message}\n`)
     return 2

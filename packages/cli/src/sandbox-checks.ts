@@ -12,7 +12,7 @@ import { DEFAULT_IMAGE } from './images.ts'
 import { readRecord } from './pid-file.ts'
 import { isRunning } from './processes.ts'
 import { sandboxAdmin } from './sandbox-admin.ts'
-import { readSandboxSettings, type SandboxSettings } from './sandbox-settings.ts'
+import { readSandboxSettings } from './sandbox-settings.ts'
 
 /** Where commands run: the engine, its host, and a sandbox that is made to prove itself. */
 export async function sandboxes(config: CliConfig): Promise<Finding[]> {
@@ -32,19 +32,29 @@ export async function sandboxes(config: CliConfig): Promise<Finding[]> {
 /** The sandbox that people would get, and not one of the defaults. */
 async function configuredSandbox(config: CliConfig): Promise<Finding[]> {
   const [id, name] = ['settings', 'Settings of sandboxes']
-  let settings: SandboxSettings
-  try {
-    settings = readSandboxSettings(config.environment)
-  } catch (error) {
-    if (!(error instanceof ConfigError)) throw error
+  const problems: string[] = []
+  const settings = orProblems(() => readSandboxSettings(config.environment), problems)
+  const engine = orProblems(() => engineOf(config), problems)
+  if (settings === undefined || engine === undefined) {
     const fix = 'Set them right in .env or in the environment; the README says what they may be.'
-    return [failed('must', id, name, error.problems.join('; '), fix)]
+    return [failed('must', id, name, problems.join('; '), fix)]
   }
   const image = config.sandboxImage ?? DEFAULT_IMAGE
   return [
     ok('must', id, name, 'they go together'),
-    ...(await examineMachine({ ...settings, ...engineOf(config), image })),
+    ...(await examineMachine({ ...settings, ...engine, image })),
   ]
+}
+
+/** What `read` answers; undefined where it throws a `ConfigError`, whose problems are added to `problems`. */
+function orProblems<T>(read: () => T, problems: string[]): T | undefined {
+  try {
+    return read()
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error
+    problems.push(...error.problems)
+    return undefined
+  }
 }
 
 /**

@@ -4,7 +4,8 @@ import { deploymentOf } from './gate.ts'
 
 /**
  * Stop the containers of this deployment that still run, for an agent that could not do it itself: it was killed, or
- * did not end in time. Workspaces stay. Answers how many there were; rejects with a `SandboxError`.
+ * did not end in time. Workspaces stay. Answers how many there were; rejects with a `SandboxError`, or a
+ * `ConfigError` as `engineOf` throws it.
  */
 export async function stopSandboxes(config: CliConfig): Promise<number> {
   const deployment = deploymentOf(config)

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { ConfigError } from '@sandlot/shared/config'
-import { parseCliConfig } from '../src/config.ts'
+import { engineOf, parseCliConfig } from '../src/config.ts'
 import { openableUrl } from '../src/ready.ts'
 
 describe('configuration of the launcher', () => {
@@ -35,13 +35,14 @@ describe('configuration of the launcher', () => {
     }
   })
 
-  test('certificates of an engine that are asked for and are not there are a problem', () => {
+  test('certificates of an engine that are asked for and are not there are a problem of who needs the engine', () => {
     const folder = { DOCKER_CERT_PATH: '/nonexistent' }
-    expect(parseCliConfig(folder).tls).toBeUndefined()
-    expect(parseCliConfig({ ...folder, DOCKER_TLS_VERIFY: '0' }).tls).toBeUndefined()
-    expect(() => parseCliConfig({ ...folder, DOCKER_TLS_VERIFY: '1' })).toThrow(
-      /DOCKER_CERT_PATH: there is no/,
-    )
+    expect(engineOf(parseCliConfig(folder))).toEqual({})
+    expect(engineOf(parseCliConfig({ ...folder, DOCKER_TLS_VERIFY: '0' }))).toEqual({})
+    const wrong = parseCliConfig({ ...folder, DOCKER_TLS_VERIFY: '1' })
+    expect(() => engineOf(wrong)).toThrow(/DOCKER_CERT_PATH: there is no/)
+    const without = parseCliConfig({ DOCKER_TLS_VERIFY: '1' })
+    expect(() => engineOf(without)).toThrow(/DOCKER_TLS_VERIFY is set, but not DOCKER_CERT_PATH/)
   })
 
   test.each([

@@ -86,6 +86,20 @@ test('for scripts everything has its number and its id, and what failed what men
   for (const { state, fix } of checks) expect(fix !== undefined).toBe(state === 'failed')
 })
 
+test('certificates that are not there are a finding, and none where no engine is needed', async () => {
+  const wrong = { DOCKER_TLS_VERIFY: '1', DOCKER_CERT_PATH: join(folder, 'missing') }
+  const settings = async (backend: string): Promise<unknown> => {
+    const { lines } = await run(['--json'], { ...wrong, SANDLOT_SANDBOX: backend })
+    return (JSON.parse(lines.join('\n')) as Printed).checks.find(({ id }) => id === 'settings')
+  }
+  expect(await settings('docker')).toMatchObject({
+    group: 'must',
+    state: 'failed',
+    message: expect.stringContaining('DOCKER_CERT_PATH: there is no folder') as string,
+  })
+  expect(await settings('local-process')).toBeUndefined()
+})
+
 test('an argument that it does not know is answered with its usage and exit code 2', async () => {
   const { code, lines } = await run(['--jason'])
   expect(code).toBe(2)

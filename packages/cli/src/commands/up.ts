@@ -1,3 +1,4 @@
+import { ConfigError } from '@sandlot/shared/config'
 import { systemPackages } from '../apt.ts'
 import type { ChildName } from '../child-env.ts'
 import { childSpec, logOf, recordFile } from '../children.ts'
@@ -67,8 +68,17 @@ export async function endOrphans(previous: UpRecord, { steps }: Pick<Context, 's
 
 /** Containers that still run though their agent ended: it was killed, or had no engine just then. */
 export async function stopLeftSandboxes({ config, steps }: Pick<Context, 'config' | 'steps'>): Promise<void> {
-  // Without an engine nothing of ours runs on it either.
-  if (config.backend !== 'docker' || (await askEngine(config)) instanceof Error) return
+  if (config.backend !== 'docker') return
+  try {
+    // Without an engine nothing of ours runs on it either.
+    if ((await askEngine(config)) instanceof Error) return
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error
+    steps.note(
+      `! The engine cannot be asked whether sandboxes are left running: ${error.problems.join('; ')}`,
+    )
+    return
+  }
   const left = await stopSandboxes(config)
   if (left > 0) steps.note(`Stopped ${left} sandboxes that an earlier run left; workspaces are kept.`)
 }

@@ -2,7 +2,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-interface TlsVariables {
+export interface EngineTlsVariables {
   /** A folder with `ca.pem`, `cert.pem` and `key.pem`. */
   DOCKER_CERT_PATH?: string | undefined
   /** Anything but nothing and `0` turns TLS on. */
@@ -11,7 +11,7 @@ interface TlsVariables {
 
 /** Certificates in PEM; undefined where none are asked for. What is wrong with them is a sentence in `problems`. */
 export function readEngineTls(
-  { DOCKER_CERT_PATH: folder, DOCKER_TLS_VERIFY: verify }: TlsVariables,
+  { DOCKER_CERT_PATH: folder, DOCKER_TLS_VERIFY: verify }: EngineTlsVariables,
   problems: string[],
 ): { ca: Buffer; cert: Buffer; key: Buffer } | undefined {
   if (verify === undefined || verify === '' || verify === '0') return undefined
