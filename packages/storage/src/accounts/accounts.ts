@@ -5,6 +5,7 @@ import { SandlotError } from '@sandlot/shared/errors'
 import { randomText } from '@sandlot/shared/ids'
 import type { Kysely } from 'kysely'
 import { openReader, openWriter } from '../database.ts'
+import type { OpenDatabase } from '../database.ts'
 import { waitForLock } from '../lock.ts'
 import { makeAuth } from './auth.ts'
 import type { AuthOptions } from './auth.ts'
@@ -26,10 +27,28 @@ export interface AccountsOptions extends AuthOptions {
 /** Throws `StorageError` as `openWriter` does; `locked` also while another process has them open. */
 export async function openAccounts(path: string, options: AccountsOptions): Promise<AccountsStore> {
   const lock = await waitForLock(`${path}.writing`, options.waitMs ?? 10_000)
-  const { db, close } = await openWriter<AccountsSchema>(path, accountsMigrations).catch((error: unknown) => {
-    lock.release()
+  let opened: OpenDatabase<AccountsSchema> | undefined
+  const close = async (): Promise<void> => {
+    try {
+      await opened?.close()
+    } finally {
+      lock.release()
+    }
+  }
+  try {
+    opened = await openWriter<AccountsSchema>(path, accountsMigrations)
+    return makeStore(opened.db, options, close)
+  } catch (error) {
+    await close()
     throw error
-  })
+  }
+}
+
+function makeStore(
+  db: Kysely<AccountsSchema>,
+  options: AuthOptions,
+  close: () => Promise<void>,
+): AccountsStore {
   const auth = makeAuth(db, options)
   const hasUsers = async (): Promise<boolean> =>
     (await db.selectFrom('auth_user').select('id').limit(1).executeTakeFirst()) !== undefined
@@ -70,10 +89,7 @@ export async function openAccounts(path: string, options: AccountsOptions): Prom
     async ping() {
       await db.selectFrom('auth_user').select('id').limit(1).execute()
     },
-    async close() {
-      await close()
-      lock.release()
-    },
+    close,
   }
 }
 

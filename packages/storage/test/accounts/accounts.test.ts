@@ -42,6 +42,14 @@ test('the migrations give better-auth all that it wants', async () => {
   })
 })
 
+test('settings that sign-in cannot work with leave no lock behind', async () => {
+  const path = join(folder, 'other.db')
+  const broken = { ...options, publicUrl: undefined as unknown as string }
+  await expect(openAccounts(path, broken)).rejects.toThrow(TypeError)
+  const opened = await openAccounts(path, { ...options, waitMs: 0 })
+  await opened.close()
+})
+
 describe('users', () => {
   test('the first administrator is made once, also when two try together', async () => {
     expect(await accounts.hasUsers()).toBe(false)
