@@ -44,10 +44,19 @@ async function run(args: string[], settings: Environment = {}): Promise<{ code: 
 /** A key without a model is a mistake; without either the demo model answers. */
 const MISTAKE = { OPENAI_API_KEY: 'key' }
 
-test('where all holds that must, the exit code is 0 and warnings are counted', async () => {
+test('the last line counts what failed, and the exit code is 0 where all holds that must', async () => {
   const { code, lines } = await run([])
-  expect(code).toBe(0)
-  expect(lines.at(-1)).toBe('Everything that must hold holds; 1 could be better.')
+  const marked = (mark: string): number =>
+    lines.filter((line) => /^ *\d+\. (.)/.exec(line)?.[1] === mark).length
+  // A full disk or a port that somebody has just taken are failures too.
+  const failed = marked('✗')
+  expect(code).toBe(failed === 0 ? 0 : 1)
+  expect(lines).toContainEqual(expect.stringMatching(/^ *\d+\. ! Isolation: /))
+  expect(lines.at(-1)).toMatch(
+    failed === 0
+      ? `Everything that must hold holds; ${marked('!')} could be better.`
+      : `${failed} of ${marked('✓') + marked('!') + marked('?') + failed} checks failed that must hold`,
+  )
 })
 
 test.each<[string, Environment]>([
@@ -77,7 +86,9 @@ test('what must hold and does not ends with exit code 1, for scripts too', async
 test('for scripts everything has its number and its id, and what failed what mends it', async () => {
   const { code, lines } = await run(['--json'])
   const { ok, checks } = JSON.parse(lines.join('\n')) as Printed
-  expect({ code, ok }).toEqual({ code: 0, ok: true })
+  const holds = !checks.some(({ group, state }) => group === 'must' && state === 'failed')
+  expect({ code, ok }).toEqual({ code: holds ? 0 : 1, ok: holds })
+  expect(checks.find(({ id }) => id === 'node')).toMatchObject({ group: 'must', state: 'ok' })
   expect(checks.map(({ number }) => number)).toEqual(checks.map((_, place) => place + 1))
   expect(new Set(checks.map(({ id }) => id)).size).toBe(checks.length)
   const order = ['must', 'warn', 'report']
