@@ -45,6 +45,7 @@ describe.skipIf(reason !== undefined)(`a disk that hangs${reason ? ` (${reason})
   let fixture: DockerFixture
   let sandboxes: Sandboxes
   let disk: string
+  let mounted = false
   beforeAll(async () => {
     engine = await startOwnEngine()
     const circuit = { askAfterMs: 500, answerMs: 1_500, retryMs: 200 }
@@ -59,14 +60,18 @@ describe.skipIf(reason !== undefined)(`a disk that hangs${reason ? ` (${reason})
     await truncate(image, 16 * MiB)
     await run('mkfs.ext4', ['-q', image])
     await run('mount', ['-o', 'loop', image, disk])
+    mounted = true
     await chmod(disk, 0o1777)
   })
   afterAll(async () => {
     try {
-      await run('umount', ['-l', disk])
-      await fixture.dispose()
+      if (mounted) await run('umount', ['-l', disk])
     } finally {
-      await engine.dispose()
+      try {
+        await fixture?.dispose()
+      } finally {
+        await engine?.dispose()
+      }
     }
   })
 
