@@ -3,7 +3,7 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 
-/** Writes without end to files that no name leads to any more, and holds them where nobody can count them. */
+/** Takes room without end for files that no name leads to any more, and holds them where nobody can count them. */
 export const HIDER = `
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -62,12 +62,21 @@ static void for_one_who_sleeps(void) {
         wait(&status);
     }
 }
-static void only_mapped(long most) {
-    for (long done = 0; !most || done < most; done += FILE_BYTES) {
+/* Holds so many files at a time, or all of them if none. */
+static void *map_one(long n, long held, size_t size, int fd) {
+    static char *places;
+    if (held && !places) places = mmap(NULL, held * size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (held && n % held == 0) munmap(places, held * size);
+    char *place = held ? places + n % held * size : NULL;
+    void *p = mmap(place, size, PROT_READ | PROT_WRITE, MAP_SHARED | (held ? MAP_FIXED : 0), fd, 0);
+    close(fd);
+    return p;
+}
+static void only_mapped(long held) {
+    for (long n = 0;; n++) {
         int fd = hidden();
         ftruncate(fd, FILE_BYTES);
-        char *p = mmap(NULL, FILE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-        close(fd);
+        char *p = map_one(n, held, FILE_BYTES, fd);
         for (int at = 0; at < FILE_BYTES; at += 4096) {
             p[at] = 1;
             if (at % PIECE == 0) usleep(1000);
@@ -113,8 +122,8 @@ export const HIDING: Record<string, string> = {
   'behind more mappings in more threads than there is time for': './hider many',
 }
 
-/** Ends by itself after so many bytes. */
-export const mapping = (bytes: number): string => `./hider mapped ${bytes}`
+/** Writes without end, but holds no more than 512 MiB of it at a time. */
+export const MAPPING = './hider mapped 8'
 
 /** Hides like an ssh-agent: lets nobody look at it, writes nothing, sleeps until it is asked. Says `on`, and `still on`. */
 export const HONEST = './hider agent'
