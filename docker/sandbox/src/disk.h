@@ -141,8 +141,6 @@ void disk_blame_hiders(const pid_t *pids, size_t n);
 
 void disk_room_init(void);
 int disk_root(void);
-/* /proc/<pid>/io counts what is written to the workspace. */
-bool disk_writes_counted(void);
 bool disk_room(struct disk_room *out);
 /* The file system that everybody shares is to keep this free; 0 = nothing. */
 void disk_floor(uint64_t bytes, uint64_t files);

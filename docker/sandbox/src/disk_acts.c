@@ -1,7 +1,8 @@
 /*
- * Who did anything that could take room, while the host is short of disk. A process tells how much it wrote
- * (`write_bytes` of /proc/<pid>/io) unless it does not let itself be looked at, or writes to what the kernel keeps no such
- * count of. Everybody may see, though, how often it was given a CPU and gave it back: who slept all the time wrote nothing.
+ * Who did anything that could take room, while the host is short of disk. What a process is said to have written
+ * (`write_bytes` of /proc/<pid>/io) is not that: names and attributes take room too, which the journal's thread writes, and
+ * so it is with what the kernel keeps no such count of. But everybody may see how often a thread was given a CPU and gave
+ * it back: who slept all the time did nothing at all.
  *
  * What a process did that began and ended between two looks nobody knows: that there was one is seen by the next number
  * that the kernel would give.
@@ -65,28 +66,16 @@ static void add_thread(void *act, int tasks, const char *tid)
     mix(&a->did, strtoull(forced, NULL, 10));
 }
 
-static bool wrote(int proc, const char *pid, uint64_t *bytes)
-{
-    char path[32], text[512];
-    snprintf(path, sizeof path, "%.20s/io", pid);
-    const char *at = disk_writes_counted() && proc_read(proc, path, text, sizeof text) > 0 ? after(text, "\nwrite_bytes: ") : NULL;
-    *bytes = at ? strtoull(at, NULL, 10) : 0;
-    return at;
-}
-
 /* ---- all of them -------------------------------------------------------------------------------------------- */
 
 static void add(void *acts, int proc, const char *name)
 {
     struct acts *s = acts;
-    struct act one = {.pid = atoi(name)};
-    if (!wrote(proc, name, &one.did)) {
-        /* Neither we nor our shims let anybody look, and outside a container strangers do not. */
-        if (!is_init || one.pid == getpid() || proc_parent(one.pid) == getpid())
-            return;
-        one.did = FNV_START;
-        proc_each_thread(proc, name, add_thread, &one);
-    }
+    struct act one = {.pid = atoi(name), .did = FNV_START};
+    /* We and our shims run all the time, and hide nothing. */
+    if (one.pid == getpid() || proc_parent(one.pid) == getpid())
+        return;
+    proc_each_thread(proc, name, add_thread, &one);
     if (s->n == s->cap) {
         size_t cap = s->cap ? s->cap * 2 : 64;
         struct act *p = realloc(s->p, cap * sizeof *p);

@@ -6,8 +6,8 @@
  *
  * Whoever makes the look long hides as well: one process is looked at for so long only, and all of them together.
  *
- * Honest programs do these things too, an ssh-agent the first. One that has done nothing (disk_acts.c) has taken no room,
- * so it is left alone, unless so much is missing that somebody may have handed it to one who only keeps it.
+ * Honest programs do these things too, an ssh-agent the first. One that has slept (disk_acts.c) has taken no room, so
+ * it is left alone, unless so much is missing that somebody may have handed it to one who only keeps it.
  */
 #include "disk.h"
 

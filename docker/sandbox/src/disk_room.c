@@ -12,23 +12,10 @@
 #include <unistd.h>
 
 static int root = -1;
-static bool own_file_system, writes_counted;
+static bool own_file_system;
 static atomic_bool low;
 static atomic_ullong floor_bytes, floor_files; /* of the shared file system, 0 = none */
 static atomic_bool walled;                     /* statfs tells of the workspace alone */
-
-/*
- * The kernel counts what a process makes dirty in the page cache. In memory nothing becomes dirty, what another process
- * or machine keeps is written there, and with data=journal it is the journal's thread that writes.
- */
-static bool counts_writes(const char *type)
-{
-    static const char *const known[] = {" - ext4 ", " - xfs ", " - btrfs ", " - f2fs "};
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (strncmp(type, known[i], strlen(known[i])) == 0)
-            return !strstr(type, "data=journal");
-    return false;
-}
 
 /*
  * Mounted as a whole: what its file system holds is the workspace's. Not so 9p, as gVisor shows whatever it passes on:
@@ -45,7 +32,6 @@ static void look_at_mount(void)
         if (!type || sscanf(line, "%*s %*s %*s %4095s %4095s", top, point) != 2 || strcmp(point, workspace_path) != 0)
             continue;
         own_file_system = strcmp(top, "/") == 0 && strncmp(type, " - 9p ", 6) != 0;
-        writes_counted = counts_writes(type);
     }
     if (f)
         fclose(f);
@@ -117,8 +103,6 @@ bool disk_brim_full(void)
     struct disk_room room;
     return own_file_system && disk_room(&room) && room.bytes_free < DISK_SLACK;
 }
-
-bool disk_writes_counted(void) { return writes_counted; }
 
 int disk_root(void) { return root; }
 

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, test } from 'vitest'
+import { afterAll, beforeAll, describe, test, type TestContext } from 'vitest'
 
 import { extent } from '../../../test/campaign.ts'
 import type { ConnectedSandbox } from '../src/client.ts'
@@ -16,7 +16,7 @@ import { sessionTests } from './contract/sessions.ts'
 import { terminalTests } from './contract/terminal.ts'
 
 /** Declares a test, or skips it with the reason that the backend gives. */
-export type Declare = (title: string, body: () => Promise<void>) => void
+export type Declare = (title: string, body: (context: TestContext) => Promise<void>) => void
 
 /** What every group of tests gets. The sandbox is shared: a test leaves it usable, or takes one of its own. */
 export interface Suite {

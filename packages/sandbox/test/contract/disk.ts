@@ -2,7 +2,7 @@ import { expect } from 'vitest'
 
 import type { ConnectedSandbox } from '../../src/client.ts'
 import type { Suite } from '../contract.ts'
-import { HIDER, HONEST, MAPPING } from '../hider.ts'
+import { ATTRIBUTES, HIDER, HONEST, MAPPING } from '../hider.ts'
 import { Bench, finish, newId, sh } from './harness.ts'
 
 const MiB = 1024 * 1024
@@ -230,6 +230,14 @@ export function diskTests({ it, fixture, ownProcesses }: Suite): void {
   if (ownProcesses) {
     it('who hides what it writes is ended while the host is short of disk, and who hides and sleeps is not', async () => {
       await hides(await limited(), MAPPING)
+    })
+
+    it('who takes the room with attributes instead of bytes is ended as well', async ({ skip }) => {
+      const sandbox = await limited()
+      const type = (await sh(sandbox, 'stat -f -c %T .')).out.trim()
+      // Elsewhere users may set none, or they are kept in memory.
+      if (!['ext2/ext3', 'xfs'].includes(type)) skip(`attributes of ${type} take no room of the disk`)
+      await hides(sandbox, ATTRIBUTES)
     })
   }
 
