@@ -12,6 +12,7 @@ import {
   startAuthorization,
   validateAuthorizationResponseIssuer,
 } from '@modelcontextprotocol/client'
+import { SealError } from '../secrets/vault.ts'
 import { SerialQueue } from '../serial-queue.ts'
 import { clientMetadata } from './client-document.ts'
 import { NeedsAuth, ServerUnavailable } from './mcp-error.ts'
@@ -246,9 +247,19 @@ export class OAuthAccess implements ServerAccess {
   // ── Kept ──────────────────────────────────────────────────────────────────────────────────────────────
 
   async #read(what: Kept): Promise<string | undefined> {
-    const { secrets, userId } = this.#options
     await this.#takenOver(what)
-    return secrets.get(userId, this.#name(what))
+    return this.#opened(this.#name(what))
+  }
+
+  /** A record that no key opens is none: no person can remove it, and signing in again puts another in its place. */
+  async #opened(name: string): Promise<string | undefined> {
+    const { secrets, userId } = this.#options
+    try {
+      return await secrets.get(userId, name)
+    } catch (error) {
+      if (error instanceof SealError) return undefined
+      throw error
+    }
   }
 
   async #keep(what: Kept, value: string | undefined): Promise<void> {
@@ -275,10 +286,10 @@ export class OAuthAccess implements ServerAccess {
     if (what === 'sign-ins') return
     const { secrets, userId, server } = this.#options
     const former = `mcp.${server}.${what}`
-    const value = await secrets.get(userId, former)
-    if (value === undefined) return
-    if ((await secrets.get(userId, this.#name(what))) === undefined)
+    const value = await this.#opened(former)
+    if (value !== undefined && (await this.#opened(this.#name(what))) === undefined)
       await secrets.set(userId, this.#name(what), value)
+    // Also one that cannot be opened.
     await secrets.set(userId, former, undefined)
   }
 }

@@ -190,6 +190,20 @@ test('what an earlier version kept under names that people could give is taken o
   }
 })
 
+test('what no key opens any more is none: signing in again puts another in its place', async () => {
+  {
+    await using bench = started()
+    expect(await bench.mcp.finishSignIn(ADA, server.agree(await link(bench)))).toEqual({ server: 'cal' })
+    for (const name of [RECORD, 'mcp.cal.tokens', 'mcp.cal.client']) await userSecrets().set(ADA, name, '{}')
+  }
+  key = randomBytes(32)
+  await using bench = started()
+  expect(await bench.mcp.finishSignIn(ADA, server.agree(await link(bench)))).toEqual({ server: 'cal' })
+  expect(await batchOf(await bench.tools(ADA)).call('look', {})).toMatchObject({ status: 'completed' })
+  for (const what of ['tokens', 'client'])
+    expect(await store.secrets.get(ADA, `mcp.cal.${what}`)).toBeUndefined()
+})
+
 test('what an authority says beyond what a code’s exchange needs is not kept', async () => {
   server.authoritySays = { scopes_supported: Array.from({ length: 5_000 }, (_, n) => `scope-${n}`) }
   const answer = await sentAway()
