@@ -61,6 +61,8 @@ function justMadeRoom(ctx: LoopContext, model: Model): boolean {
     (event) => sandlotEventOf(event)?.type === 'compacted' && metaOf(event).promptId === ctx.promptId,
   )
   if (made === -1) return false
+  // Not to its end, which the new size tells: a process that died between two steps leaves the rest of them to this one.
+  if (!log.slice(made).some((event) => event.sessionUpdate === 'usage_update')) return false
   // Another model has another window.
   if (log.slice(made).some((event) => sandlotEventOf(event)?.type === 'model_changed')) return false
   const tokensOf = (events: readonly SessionEvent[]): number =>

@@ -9,6 +9,9 @@ import { SUMMARY_REQUEST, mechanicalSummary, summaryMessages } from '../../src/c
 import { historyProblems } from '../../src/history-check.ts'
 import { modelMessages } from '../../src/history-messages.ts'
 import type { ModelMessage } from '../../src/model/model.ts'
+import { memoryLog } from '../../src/plain/log-store.ts'
+import { runAgent } from '../../src/run-agent.ts'
+import { scriptedModel } from '../scripted-model.ts'
 import { ends, play } from '../scripts/run-script.ts'
 import { wireProblems } from '../scripts/wire-problems.ts'
 import { type FakeAnswer, type Scripted, toolCalls } from '../fake-provider.ts'
@@ -183,6 +186,20 @@ describe('in a prompt', () => {
     // All of it would be twice the window of 32,000 tokens.
     for (const { raw } of played.requests) expect(raw.length / 3.5).toBeLessThan(32_000)
     expect(played.requests.at(-1)?.raw).toContain('which you are working on:\\n\\ngo')
+  })
+
+  test('a process that died behind the first step leaves the summary to the next one', async () => {
+    const answers = unlessAsked(says('A summary of it all.'))
+    const { log } = await play({ name: '', answers, ends: [], options: { maxTurns: 14 } })
+    const pruned = log.findIndex((event) => sandlotEventOf(event)?.type === 'compacted')
+    const left = log.slice(0, pruned + 1)
+    const model = scriptedModel([{ text: 'What was.' }, { text: 'Done.' }], { contextWindow: 16_000 })
+    const run = runAgent({ model, tools: [], log: memoryLog(left) })
+    for (let step = await run.next(); step.done !== true;) step = await run.next()
+    expect(model.requests.map(({ messages }) => messages.at(-1)?.content === SUMMARY_REQUEST)).toEqual([
+      true,
+      false,
+    ])
   })
 
   test('after an overflow error room is made once, with the same tools, and the request goes again', async () => {
