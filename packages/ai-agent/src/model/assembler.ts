@@ -212,13 +212,19 @@ function readDelta(element: Record<string, unknown>): Delta {
     id: textMember(element, 'id'),
     index: numberMember(element, 'index'),
     name: cleanName(textMember(body, 'name')),
-    args: ARGUMENTS_MEMBERS.map((name) => member(body, name)).find((args) => args !== undefined),
+    args: argumentsIn(body),
     extra: Object.fromEntries(
       KEPT_MEMBERS.flatMap((name) =>
         element[name] === undefined || element[name] === null ? [] : [[name, element[name]]],
       ),
     ),
   }
+}
+
+/** Those that stand beside a null under another name, before the null. */
+function argumentsIn(body: unknown): unknown {
+  const all = ARGUMENTS_MEMBERS.map((name) => member(body, name)).filter((args) => args !== undefined)
+  return all.find((args) => args !== null) ?? all[0]
 }
 
 /** Without white space, and without the control tokens that templates of open models leave behind it. */

@@ -277,10 +277,10 @@ class EventReader {
       yield* this.readChunk(parsed.value, inErrorEvent)
     } else if (/^\s*[{[]/.test(data) && !/^\s*\[ERROR\]/i.test(data)) {
       yield* this.#readLoosely(data, inErrorEvent, complete)
-    } else if (inErrorEvent || IN_WORDS.test(data)) {
+    } else if (inErrorEvent || (!this.#answer.finished && IN_WORDS.test(data))) {
       this.#fail(data)
     }
-    // Anything else is a sign of life ("ping").
+    // Anything else is a sign of life ("ping"), or a word behind an answer that is whole.
   }
 
   *#readLoosely(data: string, inErrorEvent: boolean, complete: boolean): Generator<ModelChunk> {

@@ -143,6 +143,15 @@ export const GATEWAYS: Recordings = {
     ),
     gives: gives({ x: 1 }),
   },
+  'the same, and a null under the usual name': {
+    ...gateway,
+    rows: [6],
+    stream: events(
+      chunk(tools({ index: 0, id: 'a', function: { name: 'one', arguments: null, parameters: { x: 1 } } })),
+      ended,
+    ),
+    gives: gives({ x: 1 }),
+  },
   "Claude's own form of a call": {
     ...gateway,
     rows: [6],

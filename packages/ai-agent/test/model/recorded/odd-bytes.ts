@@ -52,6 +52,12 @@ export const ODD_BYTES: Recordings = {
     stream: `data: ${a}\n\ndata: Internal Server Error\n\n${DONE}`,
     gives: { class: 'server_error', retryable: true },
   },
+  'an error in words behind a whole answer': {
+    ...proxy,
+    rows: [16, 17],
+    stream: `data: ${a}\n\ndata: ${b}\n\ndata: retrying after timeout\n\n${DONE}`,
+    gives: ab,
+  },
   'signs of life in words': {
     ...proxy,
     rows: [15],
