@@ -9,7 +9,7 @@ import { makeMeta } from '@sandlot/shared/event-meta'
 import type { SessionSummary } from '@sandlot/shared/frames'
 import type { QuestionContent } from '@sandlot/shared/question'
 import type { Ownership, SessionRow } from '@sandlot/storage/sessions/store'
-import { type Unqueued, unfinishedPrompt } from './history.ts'
+import { type Unqueued, queuedMessages, unfinishedPrompt } from './history.ts'
 import { type ModelChoice, choose, chosenIn, modelOfPrompt, modelsOf } from './model-choice.ts'
 import type { Model } from './model/model.ts'
 import { Answers } from './session-answers.ts'
@@ -19,6 +19,7 @@ import { SessionCore } from './session-core.ts'
 import { Journal } from './session-journal.ts'
 import type { SessionParts } from './session-parts.ts'
 import { type Accepted, type PromptOptions, Prompts } from './session-prompts.ts'
+import { messageIdOf } from './session-messages.ts'
 import { Runner } from './session-runner.ts'
 import type { CloseReason, Subscription } from './session-subscription.ts'
 
@@ -141,9 +142,16 @@ export class Session {
     })
   }
 
-  /** As `cancel`, where this is the prompt that runs. One that waits, has ended, or has gone into another is left alone. */
+  /**
+   * As `cancel`, where this is the prompt that runs; a message that still waits to become it is withdrawn. What has ended, or
+   * has gone into another prompt, is left alone.
+   */
   async cancelPrompt(promptId: string): Promise<void> {
-    if (this.#core.running?.promptId === promptId) await this.cancel()
+    const messageId = messageIdOf(promptId)
+    if (this.#core.running?.promptId === promptId) return this.cancel()
+    if (!queuedMessages(this.log).some((message) => message.messageId === messageId)) return
+    // It may have become a prompt just now.
+    if ((await this.withdraw(messageId)) === 'sent') await this.cancelPrompt(promptId)
   }
 
   /** Stop whatever runs, also what begins while it is being stopped. Resolves when nothing runs. */
