@@ -9,6 +9,7 @@ import { scriptedModel } from '../scripted-model.ts'
 const deep = JSON.parse(`{"a":${'['.repeat(3_000)}${']'.repeat(3_000)}}`) as unknown
 const circle: Record<string, unknown> = {}
 circle['self'] = circle
+circle['again'] = circle
 
 test('what a client leaves out is empty; a whole answer is left as it is', () => {
   expect(soundAnswer({ text: 'Hi' })).toEqual({
