@@ -40,7 +40,7 @@ export function createOutputs(): Outputs {
       const output = outputs.get(callId)
       if (output === undefined) return Promise.resolve(new Uint8Array())
       // Joined once: who reads a part reads the next one too.
-      output.parts = [Buffer.concat(output.parts)]
+      if (output.parts.length > 1) output.parts = [Buffer.concat(output.parts)]
       return Promise.resolve((output.parts[0] ?? new Uint8Array()).subarray(from, to))
     },
   }

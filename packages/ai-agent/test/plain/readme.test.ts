@@ -1,6 +1,6 @@
 /** The program of the package's README, as it stands there: compiled, run, killed in the middle, and taken up again. */
 import { execFile, spawn } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { appendFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, expect, test } from 'vitest'
@@ -50,6 +50,8 @@ test('killed while the model answers it goes on where it stood, without making t
     await asked.promise
     first.kill('SIGKILL')
     await gone
+    // What a crash in the middle of a write would leave.
+    appendFileSync(file, '{"sessionUpdate":"agent_mess')
     const { stdout, stderr } = await run(process.execPath, command(provider.baseUrl, file))
     expect(stdout).toBe('Take an umbrella.\n(completed)\n')
     expect(stderr).toBe('')
