@@ -1,13 +1,65 @@
 import { createWriteStream, existsSync, mkdirSync, renameSync, statSync, type WriteStream } from 'node:fs'
 import { dirname } from 'node:path'
+import { messageOf } from '@sandlot/shared/errors'
 
 const ROTATE_BYTES = 16 * 1024 * 1024
 
 /** Append to a log file. One that has grown large is kept once under `.1`, so that logs never fill a disk. */
-export function openLog(file: string): WriteStream {
+function openLog(file: string): WriteStream {
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
   if (existsSync(file) && statSync(file).size > ROTATE_BYTES) renameSync(file, `${file}.1`)
   return createWriteStream(file, { flags: 'a', mode: 0o600 })
+}
+
+export interface Log {
+  /** In the order given. What a full disk refuses is lost; the next write tries again. */
+  write(text: string): void
+  /** Resolves when all of it is in the file, or after `patienceMs`: a disk may hang for ever. Never rejects. */
+  end(patienceMs: number): Promise<void>
+}
+
+/**
+ * The log of something that goes on when its log cannot be written. `problem` hears of it once, and again only after a write
+ * that succeeded.
+ */
+export function keepLog(file: string, problem: (text: string) => void): Log {
+  let failing = false
+  const fail = (error: unknown): void => {
+    if (!failing) problem(`Its log cannot be written: ${messageOf(error)}`)
+    failing = true
+  }
+  const open = (): WriteStream | undefined => {
+    try {
+      // Without a listener a full disk would end the launcher, and with it everything that it watches.
+      return openLog(file).on('error', fail)
+    } catch (error) {
+      fail(error)
+      return undefined
+    }
+  }
+  let stream = open()
+  return {
+    write(text) {
+      // An error destroys a stream, and then it takes nothing any more.
+      if (stream === undefined || stream.destroyed) stream = open()
+      stream?.write(text, (error) => {
+        if (!error) failing = false
+      })
+    },
+    async end(patienceMs) {
+      const last = stream
+      if (last === undefined || last.closed) return
+      const closed = Promise.withResolvers<void>()
+      last.once('close', closed.resolve)
+      if (!last.destroyed) last.end()
+      const patience = setTimeout(() => {
+        problem(`Its log was not written within ${patienceMs / 1000} s; the rest of it is lost`)
+        closed.resolve()
+      }, patienceMs)
+      await closed.promise
+      clearTimeout(patience)
+    },
+  }
 }
 
 /** Levels as pino numbers them. */

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { lineSplitter, openLog, problemIn } from './log-file.ts'
+import { keepLog, lineSplitter, problemIn } from './log-file.ts'
 import { markOf, type ProcessMark } from './processes.ts'
 
 export interface ChildSpec {
@@ -38,6 +38,9 @@ export function backoff(deaths: number): number {
 /** A child that ran this long had started well: its next death counts as the first again. */
 const STEADY_MS = 60_000
 
+/** A log that is not written by then is given up, so that nobody waits for a disk that hangs. */
+const LOG_PATIENCE_MS = 5_000
+
 /** Start a process and start it again whenever it dies, until `stop`. */
 export function supervise(spec: ChildSpec, events: SupervisorEvents): Supervised {
   let child: ChildProcess | undefined
@@ -48,12 +51,7 @@ export function supervise(spec: ChildSpec, events: SupervisorEvents): Supervised
   })
 
   async function runOnce(): Promise<string> {
-    const log = openLog(spec.log)
-    // Without a listener a full disk would end the launcher, and with it everything that it watches.
-    log.on('error', (error) => events.problem(`Its log cannot be written: ${error.message}`))
-    const written = new Promise<void>((resolve) => {
-      log.once('close', resolve)
-    })
+    const log = keepLog(spec.log, (text) => events.problem(text))
     // A group of its own, so that Ctrl-C in the terminal reaches only the launcher, which ends things in order.
     const running = spawn(spec.command, spec.args, {
       cwd: spec.cwd,
@@ -88,9 +86,8 @@ export function supervise(spec: ChildSpec, events: SupervisorEvents): Supervised
     })
     out.end()
     err.end()
-    log.end()
     // The file is opened when it can be, not at once: until it is closed, something of it is still to come.
-    await written
+    await log.end(LOG_PATIENCE_MS)
     return end
   }
 

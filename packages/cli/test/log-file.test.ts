@@ -1,6 +1,11 @@
+import { execFileSync } from 'node:child_process'
+import { createReadStream, mkdirSync, mkdtempSync, readFileSync, rmdirSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import fc from 'fast-check'
-import { describe, expect, test } from 'vitest'
-import { lineSplitter, problemIn } from '../src/log-file.ts'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { keepLog, lineSplitter, problemIn } from '../src/log-file.ts'
 
 describe('what of a log a person sees', () => {
   test.each([
@@ -27,5 +32,38 @@ describe('what of a log a person sees', () => {
         )
       }),
     )
+  })
+})
+
+describe('a log', () => {
+  let folder: string
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'sandlot-log-'))
+  })
+  afterEach(() => rmSync(folder, { recursive: true }))
+
+  test('that could not be written is written again as soon as it can be', async () => {
+    const file = join(folder, 'child.log')
+    mkdirSync(file)
+    const failed = Promise.withResolvers<string>()
+    const log = keepLog(file, failed.resolve)
+    log.write('lost\n')
+    expect(await failed.promise).toContain('EISDIR')
+    rmdirSync(file)
+    log.write('kept\n')
+    await log.end(10_000)
+    expect(readFileSync(file, 'utf8')).toBe('kept\n')
+  })
+
+  test('on a disk that hangs is given up', async () => {
+    // A pipe is opened for writing when somebody opens it for reading.
+    const file = join(folder, 'child.log')
+    execFileSync('mkfifo', [file])
+    const problems: string[] = []
+    const log = keepLog(file, (problem) => problems.push(problem))
+    log.write('late\n')
+    await log.end(1)
+    expect(problems).toEqual([expect.stringContaining('was not written')])
+    expect(await text(createReadStream(file))).toBe('late\n')
   })
 })
