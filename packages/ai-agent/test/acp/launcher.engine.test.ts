@@ -12,7 +12,6 @@ import { dirname, join } from 'node:path'
 import { createDockerBackend } from '@sandlot/sandbox/backends/docker/backend'
 import { randomText } from '@sandlot/shared/ids'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { nodeEnvironment } from '../../../../test/config.ts'
 import { AgentFolder } from '../agent-process.ts'
 import { type FakeProvider, deltaChunk, sse, startFakeProvider, toolCalls } from '../fake-provider.ts'
 
@@ -20,6 +19,11 @@ const ACPX = join(dirname(createRequire(import.meta.url).resolve('acpx/package.j
 const LAUNCHER = join(import.meta.dirname, '../../../../sandlot')
 /** It builds what has changed before it speaks. */
 const PATIENCE = { timeout: 300_000 }
+
+/** A person's environment, and of ours nothing: what leads npm to its registry (proxies, certificates) stays. */
+const PERSON = Object.fromEntries(
+  Object.entries(process.env).filter(([name]) => !/^(?:SANDLOT|OPENAI|VITEST|NODE_OPTIONS)/.test(name)),
+)
 
 interface Started {
   child: ChildProcess
@@ -65,7 +69,7 @@ function start(command: string, args: readonly string[], home: string): Started 
   const child = spawn(command, args, {
     cwd: join(folder.path, 'project'),
     env: {
-      ...nodeEnvironment(),
+      ...PERSON,
       HOME: home,
       SANDLOT_DATA: folder.path,
       SANDLOT_SANDBOX_POOL: '0',
