@@ -212,11 +212,8 @@ function refused(state: ChatState, frame: FrameOf<'ai_chat_error'>): ChatState {
   if (frame.code === 'not_found' && view.transcript.seq === 0) {
     return setView(state, sessionId, { ...view, missing: true, sync: 'fresh' })
   }
-  return setView(
-    state,
-    sessionId,
-    withNotice({ ...view, stopping: false, back: { ...view.back, asked: [] } }, problem),
-  )
+  // What was asked back stays asked: the error may be about something else, and the log says what becomes of it.
+  return setView(state, sessionId, withNotice({ ...view, stopping: false }, problem))
 }
 
 function listChanged(state: ChatState, changed: readonly SessionSummary[]): ChatState {
