@@ -307,6 +307,8 @@ test('a queued message that was taken back comes to the tab that asked; its opti
       const { requestId } = frame
       send(socket, { type: 'ai_chat_accepted', requestId, sessionId: 's_1', promptId: 'p_9' })
     } else if (frame.type === 'ai_chat_unqueue') {
+      // About something else, or of an agent that had begun: what the log says counts.
+      send(socket, { type: 'ai_chat_error', sessionId: 's_1', code: 'conflict', message: 'Not now.' })
       tell(log.happened({ type: 'message_unqueued', messageId: frame.messageId, why: 'withdrawn' }))
     } else serve(socket, frame)
   }
@@ -321,6 +323,6 @@ test('a queued message that was taken back comes to the tab that asked; its opti
   await until(() => expect(viewOf(other)?.transcript.queued).toEqual([]))
   await until(() => expect(viewOf(chat)?.back).toMatchObject({ asked: [], got: [{ text: 'in blue' }] }))
   expect(viewOf(other)?.back.got).toEqual([])
-  chat.tookOver('s_1')
-  expect(viewOf(chat)?.back.got).toEqual([])
+  expect(chat.takeGot('s_1')).toMatchObject([{ text: 'in blue' }])
+  expect(chat.takeGot('s_1')).toEqual([])
 })

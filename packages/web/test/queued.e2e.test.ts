@@ -30,9 +30,13 @@ test('a message that waits is taken back into the composer, and vanishes from ev
   service.uploads.set('i_waiting', pictureOf(60, 40))
   wait('m_1', 'In blue, please.', [{ mimeType: 'image/png', data: '', uri: PICTURE }])
   wait('m_2', 'And in green.')
+  wait('m_3', 'And wide.')
   const buttons = page.getByTestId('queued').getByRole('button', { name: 'Take back' })
-  await buttons.nth(1).waitFor()
+  await page.getByRole('button', { name: 'Take back: And wide.' }).waitFor()
+  expect(await buttons.count()).toBe(3)
   await other.getByTestId('queued').getByText('And in green.').waitFor()
+  // Nothing that would be lost.
+  await page.getByTestId('composer').fill(' ')
 
   await buttons.first().focus()
   await page.keyboard.press('Enter')
@@ -42,8 +46,8 @@ test('a message that waits is taken back into the composer, and vanishes from ev
     ]),
   )
   // It is there until the log says so, and nothing is in the composer twice.
-  expect(await page.getByTestId('queued').getByRole('listitem').count()).toBe(2)
-  expect(await page.getByTestId('composer').inputValue()).toBe('')
+  expect(await page.getByTestId('queued').getByRole('listitem').count()).toBe(3)
+  expect(await page.getByTestId('composer').inputValue()).toBe(' ')
   tell({ type: 'message_unqueued', messageId: 'm_1', why: 'withdrawn' })
   await until(async () => expect(await page.getByTestId('composer').inputValue()).toBe('In blue, please.'))
   await page.getByTestId('attachments').locator('[data-state=there]').waitFor()
@@ -51,14 +55,17 @@ test('a message that waits is taken back into the composer, and vanishes from ev
   await other.getByText('In blue, please.').waitFor({ state: 'detached' })
   expect(await other.getByTestId('composer').inputValue()).toBe('')
 
-  // What is being written stays.
+  // What is being written stays, and what comes back goes behind it.
   await buttons.first().click()
-  await until(() => expect(frames('ai_chat_unqueue')).toHaveLength(2))
+  await buttons.nth(1).click()
+  await until(() => expect(frames('ai_chat_unqueue')).toHaveLength(3))
   tell({ type: 'message_unqueued', messageId: 'm_2', why: 'withdrawn' })
+  tell({ type: 'message_unqueued', messageId: 'm_3', why: 'withdrawn' })
   await page.getByTestId('queued').waitFor({ state: 'detached' })
-  expect(await page.getByTestId('composer').inputValue()).toBe('In blue, please.')
+  const all = 'In blue, please.\n\nAnd in green.\n\nAnd wide.'
+  await until(async () => expect(await page.getByTestId('composer').inputValue()).toBe(all))
   await page.reload()
-  await until(async () => expect(await page.getByTestId('composer').inputValue()).toBe('In blue, please.'))
+  await until(async () => expect(await page.getByTestId('composer').inputValue()).toBe(all))
 })
 
 const LOOKS: [string, Look][] = [

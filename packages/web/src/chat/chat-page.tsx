@@ -55,7 +55,7 @@ export function ChatPage(props: { sessionId: string | null }) {
   }, [chat, sessionId])
 
   useGotBack(sessionId, view.back.got, {
-    isEmpty: draft === '' && attachments.items.length === 0,
+    text: draft,
     onText: setDraft,
     onImages: attachments.add,
   })

@@ -1,6 +1,5 @@
 import type { QueuedEntry } from '@sandlot/shared/transcript-entries'
 import { X } from 'lucide-react'
-import { cn } from '../lib/cn.ts'
 import { imageSrc } from '../net/images.ts'
 import { IconButton } from '../ui/button.tsx'
 
@@ -18,14 +17,10 @@ export function Queued(props: {
       className="border-b border-line py-1.5 pr-2 pl-4 max-md:py-0.5"
     >
       {props.messages.map((message) => (
-        <li
-          key={message.messageId}
-          className={cn(
-            'flex items-center gap-2 text-sm text-muted',
-            props.asked.includes(message.messageId) && 'opacity-50',
-          )}
-        >
-          <span className="shrink-0 text-xs leading-5 text-faint">Next</span>
+        <li key={message.messageId} className="flex items-center gap-2 text-sm text-muted">
+          <span className="shrink-0 text-xs leading-5 text-faint">
+            {props.asked.includes(message.messageId) ? 'Asked back' : 'Next'}
+          </span>
           {message.images.length > 0 && (
             <span className="flex shrink-0 gap-1">
               {message.images.map((image, index) => (
@@ -44,7 +39,7 @@ export function Queued(props: {
             {message.text}
           </span>
           <IconButton
-            label="Take back"
+            label={`Take back: ${beginningOf(message)}`}
             className="size-6 max-md:size-9 pointer-coarse:size-9"
             onClick={() => props.onTakeBack(message.messageId)}
           >
@@ -54,4 +49,13 @@ export function Queued(props: {
       ))}
     </ul>
   )
+}
+
+/** Tells the buttons apart for whoever does not see what is beside them. */
+function beginningOf({ text, images }: QueuedEntry): string {
+  const words = text.trim().replaceAll(/\s+/g, ' ')
+  if (words === '') return images.length === 1 ? 'an image' : `${images.length} images`
+  // `u`: no character is cut in two.
+  const [beginning] = /^.{60}(?=.)/u.exec(words) ?? []
+  return beginning === undefined ? words : `${beginning}…`
 }

@@ -6,6 +6,7 @@ import { messageOf } from '@sandlot/shared/errors'
 import type { ClientFrame, ServerFrame } from '@sandlot/shared/frames'
 import type { UploadedImage } from '@sandlot/shared/images'
 import { newId } from '@sandlot/shared/ids'
+import type { QueuedEntry } from '@sandlot/shared/transcript-entries'
 import { createStore, type StoreApi } from 'zustand/vanilla'
 import type { KeyValue } from '../lib/storage.ts'
 import { Connection, type ConnectionState } from '../net/connection.ts'
@@ -160,9 +161,11 @@ export class Chat {
     this.#deliver({ type: 'ai_chat_unqueue', sessionId, messageId })
   }
 
-  /** The composer has taken over what came back, or has no room for it. */
-  tookOver(sessionId: string): void {
-    this.#changeBack(sessionId, (back) => ({ ...back, got: [] }))
+  /** What came back since the last time, in that order, for the composer: each message is handed out once. */
+  takeGot(sessionId: string): readonly QueuedEntry[] {
+    const got = this.store.getState().views[sessionId]?.back.got ?? []
+    if (got.length > 0) this.#changeBack(sessionId, (back) => ({ ...back, got: [] }))
+    return got
   }
 
   /** Answer an approval by the option's id, as the event named it. */
