@@ -1,12 +1,16 @@
 import type { ReactNode } from 'react'
 import { Button } from '../ui/button.tsx'
 
-/** One thing that is kept, and the way to be rid of it. `act` and `name` make the accessible name: “Revoke nightly”. */
+/**
+ * One thing that is kept, and the way to be rid of it. `act` and `name` make the accessible name: “Revoke nightly”; `label` is
+ * that name where the two alone are no sentence.
+ */
 export function KeptLine(props: {
   name: string
   title: ReactNode
   detail: ReactNode
   act: string
+  label?: string
   busy: boolean
   onAct: () => void
 }) {
@@ -20,7 +24,7 @@ export function KeptLine(props: {
         size="sm"
         variant="danger"
         disabled={props.busy}
-        aria-label={`${props.act} ${props.name}`}
+        aria-label={props.label ?? `${props.act} ${props.name}`}
         onClick={props.onAct}
       >
         {props.act}

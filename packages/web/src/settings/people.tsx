@@ -1,6 +1,6 @@
 import type { Account, Removal, UserList } from '@sandlot/shared/api'
 import { UserPlus } from 'lucide-react'
-import { useEffect, useState } from 'react'
+import { useEffect, useRef, useState } from 'react'
 import { useChat } from '../chat/chat-context.ts'
 import { formatDate } from '../lib/format.ts'
 import { fetchPeople } from '../net/people.ts'
@@ -20,7 +20,13 @@ export function People() {
   const [people, setPeople] = useState<UserList | null>(null)
   const [form, setForm] = useState<'add' | { remove: string } | null>(null)
   const { problem, attempt } = useAttempt()
-  const reload = async () => setPeople(await fetchPeople())
+  const asked = useRef(0)
+  const reload = async () => {
+    const turn = ++asked.current
+    const now = await fetchPeople()
+    // An answer that was overtaken by a later question shows what was.
+    if (turn === asked.current) setPeople(now)
+  }
   const underWay = people?.removed.some(({ done }) => !done) === true
   useEffect(() => {
     void attempt(reload)
@@ -29,8 +35,16 @@ export function People() {
   }, [])
   useEffect(() => {
     if (!underWay) return undefined
-    const timer = setInterval(() => void attempt(reload), LOOK_AGAIN_MS)
-    return () => clearInterval(timer)
+    let timer: ReturnType<typeof setTimeout> | undefined
+    let left = false
+    const lookLater = () => {
+      timer = setTimeout(() => void attempt(reload, 'again').then(() => !left && lookLater()), LOOK_AGAIN_MS)
+    }
+    lookLater()
+    return () => {
+      left = true
+      clearTimeout(timer)
+    }
     // oxlint-disable-next-line react-hooks/exhaustive-deps
   }, [underWay])
   const done = () => {
@@ -121,7 +135,8 @@ function RemovedLine(props: { person: Removal; onPurge: () => void }) {
       name={name}
       title={title}
       detail={detail}
-      act="Delete files of"
+      act="Delete files and chats"
+      label={`Delete files and chats of ${name}`}
       busy={false}
       onAct={props.onPurge}
     />

@@ -7,16 +7,18 @@ import { Button } from '../ui/button.tsx'
 import { Field } from '../ui/field.tsx'
 import { Spinner } from '../ui/spinner.tsx'
 
+const GOES = 'For good, with what MCP servers keep for them, as soon as what runs has ended.'
+
 const CHOICES: { data: RemovedData; title: string; text: string }[] = [
   {
     data: 'keep',
     title: 'Keep files and chats',
     text: 'Nobody can open them here; they can be deleted later.',
   },
-  { data: 'purge', title: 'Delete files and chats', text: 'For good, as soon as what runs has ended.' },
+  { data: 'purge', title: 'Delete files and chats', text: GOES },
 ]
 
-/** Nothing is chosen beforehand, and the name is typed: what goes does not come back. `removedBefore`: only the files are left. */
+/** Nothing is chosen beforehand, and the name is typed: what goes does not come back. `removedBefore`: only files and chats are left. */
 export function RemovePersonForm(props: {
   person: { id: string; name: string }
   removedBefore: boolean
@@ -24,6 +26,7 @@ export function RemovePersonForm(props: {
   onLeave: () => void
 }) {
   const { person, removedBefore } = props
+  const title = removedBefore ? `Delete files and chats of ${person.name}` : `Remove ${person.name}`
   const group = useId()
   const [data, setData] = useState<RemovedData | null>(removedBefore ? 'purge' : null)
   const [typed, setTyped] = useState('')
@@ -33,12 +36,18 @@ export function RemovePersonForm(props: {
     props.onDone()
   })
   return (
-    <form aria-label={`Remove ${person.name}`} onSubmit={onSubmit} className="flex flex-col gap-4">
+    <form aria-label={title} onSubmit={onSubmit} className="flex flex-col gap-4">
       {problem !== null && <Alert>{problem}</Alert>}
-      {!removedBefore && (
+      {removedBefore ? (
+        <div>
+          <p className="text-sm font-medium break-words">{title}</p>
+          <p className="text-sm text-muted">{GOES}</p>
+        </div>
+      ) : (
         <>
           <p className="text-sm text-muted">
-            Their sign-ins, API keys and secrets end at once, and what runs is stopped.
+            Their sign-ins and API keys end at once. As soon as the agent is reached, what runs is stopped and
+            their secrets are deleted.
           </p>
           <fieldset className="flex flex-col gap-2">
             <legend className="mb-2 text-sm font-medium">What becomes of their files and chats?</legend>
@@ -74,7 +83,7 @@ export function RemovePersonForm(props: {
           variant="danger"
           disabled={busy || data === null || typed.trim() !== person.name.trim()}
         >
-          {busy && <Spinner />} {removedBefore ? 'Delete their files' : 'Remove this person'}
+          {busy && <Spinner />} {removedBefore ? 'Delete files and chats' : 'Remove this person'}
         </Button>
       </div>
     </form>

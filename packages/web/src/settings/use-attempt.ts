@@ -5,19 +5,20 @@ export interface Attempt {
   busy: boolean
   /** What went wrong at the last try. */
   problem: string | null
-  /** Try it; one thing at a time. Never rejects. */
-  attempt: (work: () => Promise<void>) => Promise<void>
+  /** Try it; one thing at a time. Never rejects. `again`: the last problem is shown until it is known how this goes. */
+  attempt: (work: () => Promise<void>, again?: 'again') => Promise<void>
 }
 
 /** What a form tries at the service, and what became of it. */
 export function useAttempt(): Attempt {
   const [problem, setProblem] = useState<string | null>(null)
   const [busy, setBusy] = useState(false)
-  const attempt = async (work: () => Promise<void>) => {
+  const attempt = async (work: () => Promise<void>, again?: 'again') => {
     setBusy(true)
-    setProblem(null)
+    if (again === undefined) setProblem(null)
     try {
       await work()
+      setProblem(null)
     } catch (error) {
       setProblem(messageOf(error))
     } finally {
