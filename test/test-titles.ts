@@ -40,7 +40,10 @@ function call(code: string, from: number): { at: number; modifiers: string[] } {
     if (!name) return { at, modifiers }
     at += name[0].length
     modifiers.push(name[1] ?? '')
-    if (TAKES_ARGUMENTS.includes(name[1] ?? '')) at = afterBrackets(code, at)
+    if (!TAKES_ARGUMENTS.includes(name[1] ?? '')) continue
+    // Types may stand before them.
+    if (code[at] === '<') at = code.indexOf('>(', at) + 1
+    at = afterBrackets(code, at)
   }
 }
 
