@@ -12,14 +12,22 @@ export async function* mergeGenerators<T, R>(
   limit: number = sources.length,
 ): AsyncGenerator<T, R[]> {
   const results: R[] = []
-  const running = new Map<
-    number,
-    { generator: AsyncGenerator<T, R>; next: Promise<[number, IteratorResult<T, R>]> }
-  >()
+  const running = new Map<number, { generator: AsyncGenerator<T, R>; next: Promise<void> }>()
+  // At most one of each source. Not a race: the promise of a source that is silent would keep every value it lost to.
+  const arrived: Arrival<T, R>[] = []
+  let wake: (() => void) | undefined
   let started = 0
 
   const advance = (index: number, generator: AsyncGenerator<T, R>): void => {
-    running.set(index, { generator, next: generator.next().then((result) => [index, result]) })
+    const arrive = (what: Arrival<T, R>): void => {
+      arrived.push(what)
+      wake?.()
+    }
+    const next = generator.next().then(
+      (result) => arrive({ index, result }),
+      (error: unknown) => arrive({ index, error }),
+    )
+    running.set(index, { generator, next })
   }
   const fill = (): void => {
     while (started < sources.length && running.size < Math.max(1, limit)) {
@@ -32,7 +40,15 @@ export async function* mergeGenerators<T, R>(
   try {
     fill()
     while (running.size > 0) {
-      const [index, result] = await Promise.race([...running.values()].map((entry) => entry.next))
+      const first = arrived.shift()
+      if (first === undefined) {
+        await new Promise<void>((resolve) => {
+          wake = resolve
+        })
+        continue
+      }
+      if ('error' in first) throw first.error
+      const { index, result } = first
       const entry = running.get(index)
       if (entry === undefined) continue
       if (result.done === true) {
@@ -51,6 +67,8 @@ export async function* mergeGenerators<T, R>(
     )
   }
 }
+
+type Arrival<T, R> = { index: number; result: IteratorResult<T, R> } | { index: number; error: unknown }
 
 /** `return()` waits behind a pending `next()`; swallow that one's result, its consumer is gone. */
 async function endGenerator<T, R>(generator: AsyncGenerator<T, R>, pending: Promise<unknown>): Promise<void> {

@@ -1,6 +1,12 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { mergeGenerators, Queue } from '../src/streams.ts'
+
+setFlagsFromString('--expose-gc')
+const collectGarbage = runInNewContext('gc') as () => void
 
 async function collect<T, R>(generator: AsyncGenerator<T, R>): Promise<{ values: T[]; result: R }> {
   const values: T[] = []
@@ -59,6 +65,32 @@ describe('mergeGenerators', () => {
     }
     expect(log.indexOf('a stored')).toBeLessThan(log.indexOf('a goes on'))
     expect(log.indexOf('b stored')).toBeLessThan(log.indexOf('b goes on'))
+  })
+
+  test('what was taken is kept by nobody, however long another source says nothing', async () => {
+    const silence = Promise.withResolvers<void>()
+    // oxlint-disable-next-line require-yield
+    const silent = async function* (): AsyncGenerator<object, void> {
+      await silence.promise
+    }
+    const talks = async function* (): AsyncGenerator<object, void> {
+      for (let count = 0; count < 100; count++) yield { count }
+    }
+    const merged = mergeGenerators([silent, talks])
+    const taken: WeakRef<object>[] = []
+    for (let count = 0; count < 100; count++) {
+      const { value } = await merged.next()
+      if (typeof value === 'object') taken.push(new WeakRef(value))
+    }
+    const kept = (): number => {
+      collectGarbage()
+      return taken.filter((one) => one.deref() !== undefined).length
+    }
+    // What is looked at in one turn of the loop is kept until its end.
+    await sleep(1)
+    await expect.poll(kept).toBeLessThan(5)
+    silence.resolve()
+    await merged.return([])
   })
 
   test('when one throws, the others are ended before the error comes out', async () => {
