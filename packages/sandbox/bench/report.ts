@@ -12,6 +12,8 @@ export interface Verdict {
   text: string
   figure: string
   reached: boolean
+  /** What stands in the way, for whoever reads that it was missed. */
+  obstacle?: string
 }
 
 export interface Result {
@@ -125,8 +127,10 @@ export function tables(results: readonly Result[]): string[] {
         `| ${one.name} | ${short(p50(one))} | ${short(p99(one))} | ${one.values.length} | ${one.failures} |`,
       )
     lines.push('')
-    for (const { text, figure, reached } of result.verdicts)
+    for (const { text, figure, reached, obstacle } of result.verdicts) {
       lines.push(`- ${reached ? '✓' : '✗'} ${text}: **${figure}**`)
+      if (!reached && obstacle !== undefined) lines.push(`  ${obstacle}`)
+    }
     lines.push('', `Load at the end: ${result.load.toFixed(1)}.`)
   }
   return lines

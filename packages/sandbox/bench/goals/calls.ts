@@ -69,7 +69,11 @@ export async function oneCall(context: BenchContext): Promise<Result[]> {
       series,
       verdicts: [
         atMost('G1 p50 ≤ 1/30 of dockerode exec', p50(mine), p50(dockerode), 1 / 30),
-        atMost('G1 by bash, which the shell tool runs', p50(mineByBash), p50(dockerodeByBash), 1 / 30),
+        {
+          ...atMost('G1 by bash, which the shell tool runs', p50(mineByBash), p50(dockerodeByBash), 1 / 30),
+          obstacle:
+            'bash takes as long to begin in both ways, and is a fifth of ours: the share of what is left is the row above.',
+        },
         atMost('G2 p50 ≤ 1/25 of docker exec', p50(mine), p50(cli), 1 / 25),
         atMost('G3 p50 ≤ 0.8 of a spawn on the host', p50(mine), p50(host), 0.8),
         below('G4 p50 ≤ 3 ms', p50(mine), 3, 'ms'),
