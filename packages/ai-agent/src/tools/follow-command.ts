@@ -97,13 +97,12 @@ async function reattach(
   }
 }
 
-/** Aborts only at a shutdown. */
-export function shutdownOf(signal: AbortSignal): AbortSignal {
-  const shutdown = new AbortController()
+/** Aborts `letGo` at a shutdown, until the returned function is called: a signal that somebody listens to is never collected. */
+export function letGoAtShutdown(signal: AbortSignal, letGo: AbortController): () => void {
   const check = (): void => {
-    if (isShutdown(signal)) shutdown.abort(signal.reason)
+    if (isShutdown(signal)) letGo.abort(signal.reason)
   }
-  signal.addEventListener('abort', check, { once: true })
+  signal.addEventListener('abort', check)
   check()
-  return shutdown.signal
+  return () => signal.removeEventListener('abort', check)
 }

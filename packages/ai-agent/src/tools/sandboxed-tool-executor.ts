@@ -10,7 +10,7 @@ import type { CommandExit, RunningCommand, Sandbox } from '@sandlot/sandbox/sand
 import { CallFailure, abortReason } from './call-failure.ts'
 import { commandId } from './command-id.ts'
 import { type CommandOutput, createCommandOutput, type FinishedOutput } from './command-output.ts'
-import { type Followed, followToEnd, shutdownOf } from './follow-command.ts'
+import { type Followed, followToEnd, letGoAtShutdown } from './follow-command.ts'
 import { createLiveOutput } from './live-output.ts'
 import { REASON_OF_EXIT, REASON_OF_SANDBOX_ERROR } from './sandbox-reasons.ts'
 import type { CallContext, ToolCall, ToolUpdate } from './tool.ts'
@@ -72,8 +72,9 @@ export async function* runInSandbox(
 
   if (ctx.resumed === undefined) yield { type: 'started', attempt }
   const letGo = new AbortController()
+  const stay = letGoAtShutdown(ctx.signal, letGo)
   const following = begin(request, sandbox, id, output, ctx).then((command) =>
-    followToEnd(command, output, ctx, AbortSignal.any([letGo.signal, shutdownOf(ctx.signal)])),
+    followToEnd(command, output, ctx, letGo.signal),
   )
   // Its failure is thrown where it is awaited below; live pieces end with it either way.
   void Promise.allSettled([following]).then(() => live.end())
@@ -81,6 +82,7 @@ export async function* runInSandbox(
     for await (const piece of live.pieces()) yield { type: 'output', piece }
     return await finishedResult(await following, output, sandbox, id, request, ctx)
   } finally {
+    stay()
     letGo.abort()
   }
 }

@@ -1,9 +1,11 @@
 import { createHash } from 'node:crypto'
+import { getEventListeners } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type SessionEvent, isLive, metaOf } from '@sandlot/shared/events'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { SandboxError } from '@sandlot/sandbox/errors'
 import type { Sandbox } from '@sandlot/sandbox/sandbox'
+import { createPolicies } from '../../src/policies/index.ts'
 import { SHUTDOWN } from '../../src/tools/call-failure.ts'
 import { commandId } from '../../src/tools/command-id.ts'
 import { TestBatch } from '../scheduler/test-batch.ts'
@@ -55,6 +57,22 @@ describe('how a command ends', () => {
 
   test('a command that is killed by a signal is completed, with the signal', async () => {
     expect(await shell('kill -SEGV $$')).toMatchObject({ status: 'completed', exit: { signal: 'SIGSEGV' } })
+  })
+
+  test('nothing listens any more to the signal of a call that is over: else it would be kept for ever', async () => {
+    const signals: AbortSignal[] = []
+    batch = new TestBatch({
+      sandboxes: () => local.sandboxes,
+      policies: (settings) => [
+        ...createPolicies(settings),
+        (next) => (call, ctx) => {
+          signals.push(ctx.signal)
+          return next(call, ctx)
+        },
+      ],
+    })
+    await shell('echo out')
+    expect(signals.map((signal) => getEventListeners(signal, 'abort'))).toEqual([[]])
   })
 
   test('a silent success says so', async () => {
