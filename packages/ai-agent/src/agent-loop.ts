@@ -40,6 +40,7 @@ import type { ModelCall } from './model/model.ts'
 import { makeNoProgress } from './no-progress.ts'
 import { sentMessage } from './session-messages.ts'
 import { takeEndedJobs } from './tools/background/ends.ts'
+import { orAborted } from './tools/or-aborted.ts'
 
 /** How often a prompt is taken up again. One that ends its process each time would do so for ever. */
 const MOST_RESUMES = 3
@@ -72,6 +73,7 @@ export async function* runPrompt(ctx: LoopContext): AsyncGenerator<EventGroup, v
         if (over !== undefined) return yield [over]
         yield* takeSteered(ctx)
         yield* sayEndedJobs(ctx)
+        if (ctx.signal.aborted) return yield [stopped(ctx)]
         yield* makeRoomIfFull(ctx, step.turn, modelOf(ctx))
         ctx.leaving.throwIfAborted()
         if (ctx.signal.aborted) return yield [stopped(ctx)]
@@ -218,12 +220,16 @@ async function* takeSteered(ctx: LoopContext): AsyncGenerator<EventGroup, void> 
 
 /** Background commands that have ended since. What cannot be looked at now is looked at before the next request. */
 async function* sayEndedJobs(ctx: LoopContext): AsyncGenerator<EventGroup, void> {
-  const { lookAtJobs: look } = ctx
-  if (look === undefined) return
+  const { lookAtJobs } = ctx
+  if (lookAtJobs === undefined) return
+  // A sandbox that does not answer must not hold up a Stop.
+  const signal = AbortSignal.any([ctx.signal, ctx.leaving])
+  const look: typeof lookAtJobs = (jobs) => orAborted(lookAtJobs(jobs), signal)
   try {
     yield* takeEndedJobs({ ...ctx, look })
   } catch (error) {
     ctx.leaving.throwIfAborted()
+    if (ctx.signal.aborted) return
     ctx.warn(
       { error: messageOf(error), promptId: ctx.promptId },
       'background commands could not be looked at',

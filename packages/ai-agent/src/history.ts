@@ -186,6 +186,19 @@ export function queuedMessages(log: readonly SessionEvent[]): QueuedMessage[] {
   return [...queued.values()]
 }
 
+/**
+ * The first message that waits and was sent behind the last Stop of this prompt. Undefined without a Stop, and when all that
+ * wait were there before it.
+ */
+export function sentBehindStop(log: readonly SessionEvent[], promptId: string): QueuedMessage | undefined {
+  const stop = log.findLastIndex(
+    (event) => sandlotEventOf(event)?.type === 'stop_asked' && metaOf(event).promptId === promptId,
+  )
+  if (stop === -1) return undefined
+  const before = new Set(queuedMessages(log.slice(0, stop)).map(({ messageId }) => messageId))
+  return queuedMessages(log).find(({ messageId }) => !before.has(messageId))
+}
+
 /** How a queued message came to wait no more. */
 export interface Unqueued {
   /** `sent`: a prompt took it. `withdrawn`: its person took it back; no prompt ever has it. */

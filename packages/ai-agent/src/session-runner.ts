@@ -1,9 +1,17 @@
 /** Runs the prompts of one session, one after another: drives the loop and stores what it yields. */
 import { messageOf } from '@sandlot/shared/errors'
-import { type SessionEvent, isLive, sandlotEventOf } from '@sandlot/shared/events'
+import { type SessionEvent, isLive, metaOf, sandlotEventOf } from '@sandlot/shared/events'
 import { notOwner } from '@sandlot/storage/storage-error'
 import { runPrompt } from './agent-loop.ts'
-import { type PromptEnd, queuedMessages, unfinishedPrompt, unqueued } from './history.ts'
+import {
+  type PromptEnd,
+  type QueuedMessage,
+  promptEndOf,
+  queuedMessages,
+  sentBehindStop,
+  unfinishedPrompt,
+  unqueued,
+} from './history.ts'
 import type { EventGroup } from './loop-context.ts'
 import { BUG_TEXT, endEvent, missingOutcomes } from './loop-endings.ts'
 import { chosenIn, levelOfPrompt, modelOfPrompt, told } from './model-choice.ts'
@@ -164,16 +172,16 @@ export class Runner {
 
   async #store(group: EventGroup): Promise<void> {
     const core = this.#core
-    const end = group.map(sandlotEventOf).find((event) => event?.type === 'prompt_ended')
-    if (end?.type !== 'prompt_ended') {
+    const end = group.find((event) => sandlotEventOf(event)?.type === 'prompt_ended')
+    if (end === undefined) {
       if (takesWhatWaitsNoMore(core.log, group)) return
       await core.store(group)
       const asked = group.some((event) => sandlotEventOf(event)?.type === 'approval_asked')
       if (asked) await this.#answers.denyWhatNobodyAnswers()
       return
     }
-    const stopped = end.reason === 'cancelled' || end.reason === 'interrupted'
-    const next = stopped ? undefined : queuedMessages(core.log)[0]
+    const waited = messagesBehind(core.log, end)
+    const next = waited.at(-1)
     if (next === undefined) {
       await core.store(group)
       core.running = undefined
@@ -185,11 +193,26 @@ export class Runner {
       const { unattended = false, onError } = next
       const about = { ...chosenIn(core.log, core.parts), unattended, onError }
       const started = promptStarted(next.messageId, about, at)
-      await core.store([...group, started, ...sentMessage(next, promptId, at)])
+      const sent = waited.flatMap((message) => sentMessage(message, promptId, at))
+      await core.store([...group, started, ...sent])
       this.launch(promptId, unattended, false)
     }
     this.#waiters.tell(core.state())
   }
+}
+
+/**
+ * What waits and goes on behind this end: the last of them is the next prompt, with those before it. Behind a Stop that is only what
+ * was said after it; behind a shutdown nothing.
+ */
+function messagesBehind(log: readonly SessionEvent[], end: SessionEvent): QueuedMessage[] {
+  const { promptId = '' } = metaOf(end)
+  const reason = promptEndOf([end], promptId)?.reason
+  if (reason === 'interrupted') return []
+  const waiting = queuedMessages(log)
+  if (reason !== 'cancelled') return waiting.slice(0, 1)
+  const behind = sentBehindStop(log, promptId)
+  return waiting.slice(0, waiting.findIndex(({ messageId }) => messageId === behind?.messageId) + 1)
 }
 
 /** The loop takes a message that was withdrawn after it had looked at the log: who wrote first has it. */

@@ -9,7 +9,7 @@ import { makeMeta } from '@sandlot/shared/event-meta'
 import type { SessionSummary } from '@sandlot/shared/frames'
 import type { QuestionContent } from '@sandlot/shared/question'
 import type { Ownership, SessionRow } from '@sandlot/storage/sessions/store'
-import { type Unqueued, queuedMessages, unfinishedPrompt } from './history.ts'
+import { type Unqueued, queuedMessages, sentBehindStop, unfinishedPrompt } from './history.ts'
 import { type ModelChoice, choose, chosenIn, modelOfPrompt, modelsOf } from './model-choice.ts'
 import type { Model } from './model/model.ts'
 import { Answers } from './session-answers.ts'
@@ -126,8 +126,8 @@ export class Session {
   }
 
   /**
-   * Stop the running prompt. Every call gets its outcome, queued messages stay. Resolves when the Stop has taken
-   * effect on everything that waits for the user; the end itself comes as an event.
+   * Stop the running prompt. Every call gets its outcome; messages that wait stay, those sent from now on become the next
+   * prompt. Resolves when the Stop has taken effect on everything that waits for the user; the end itself comes as an event.
    */
   async cancel(reason: 'cancelled' | 'interrupted' = 'cancelled'): Promise<void> {
     const before = this.#core.running
@@ -262,9 +262,13 @@ export class Session {
     this.#core.journal.closeReaders(reason)
   }
 
-  /** In the log, once, so that a process that ends before the prompt does not let the next one go on with it. */
+  /**
+   * In the log, so that a process that ends before the prompt does not let the next one go on with it. Once, and again for what
+   * was sent since.
+   */
   async #noteStop({ promptId }: Running): Promise<void> {
-    if (unfinishedPrompt(this.log)?.stopped === true) return
+    const isNoted = unfinishedPrompt(this.log)?.stopped === true
+    if (isNoted && sentBehindStop(this.log, promptId) === undefined) return
     await this.#core.store([makeSandlotEvent({ type: 'stop_asked' }, { promptId }, this.#core.parts.now())])
   }
 }
