@@ -213,6 +213,7 @@ export async function openAgent(
     takesImages: [model, ...choices].some(takesImages),
     finishSignIn: (userId: string, answer: URLSearchParams) => mcp.finishSignIn(userId, answer),
     secrets,
+    workspace: async (userId: string) => (await acquire(userId, leaving.signal)).files,
     ...(anyTools ? { clientServers } : {}),
     requestFrame: (hash: string) => store.requestFrame(hash),
     metrics: () => prompts.report(metrics),

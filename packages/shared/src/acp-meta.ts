@@ -74,6 +74,8 @@ export const EXT = {
   rules: '_sandlot/rules',
   /** A person's secrets by name: list, set, remove (`secrets.ts`): `{user, ask}` → `{secrets}`, without values. */
   secrets: '_sandlot/secrets',
+  /** A person’s own workspace (`files.ts`): list a directory, read a piece of a file, write one: `{user, ask}`. */
+  files: '_sandlot/files',
   /** A person is back from where an MCP server let them sign in: `{user, answer}` → `{server}` or `{problem}`. */
   mcpSignIn: '_sandlot/mcp_sign_in',
   /** What a person wants the agent to keep to (`instructions.ts`): `{user, text?}` → `{text}`. */

@@ -1,11 +1,12 @@
 /** The frame of the signed-in app: sidebar (a drawer on small screens), header, page. */
 import { Dialog } from '@base-ui/react/dialog'
-import { Menu as MenuIcon, PanelLeft, SquarePen } from 'lucide-react'
+import { FolderOpen, Menu as MenuIcon, PanelLeft, SquarePen } from 'lucide-react'
 import { type ReactNode, useState, useSyncExternalStore } from 'react'
 import { useLocation } from 'wouter'
 import { useChatState } from './chat/chat-context.ts'
 import { ConnectionBanner } from './chat/connection-banner.tsx'
 import { useGlobalKeys } from './chat/use-global-keys.ts'
+import { FilesDialog } from './files/files-dialog.tsx'
 import { browserStorage } from './lib/storage.ts'
 import { SettingsDialog } from './settings/settings-dialog.tsx'
 import { Sidebar } from './sidebar/sidebar.tsx'
@@ -30,6 +31,7 @@ export function Layout(props: { children: ReactNode }) {
   const [shown, setShown] = useState(() => browserStorage('local').get(SIDEBAR_KEY) !== 'hidden')
   const [drawer, setDrawer] = useState(false)
   const [settings, setSettings] = useState(false)
+  const [files, setFiles] = useState(false)
   const [, navigate] = useLocation()
   const toggle = () => {
     if (!wide) return setDrawer(!drawer)
@@ -75,6 +77,13 @@ export function Layout(props: { children: ReactNode }) {
             {wide ? <PanelLeft aria-hidden /> : <MenuIcon aria-hidden />}
           </IconButton>
           <Title />
+          <IconButton
+            label="Files of your workspace"
+            onClick={() => setFiles(true)}
+            className="max-md:size-11"
+          >
+            <FolderOpen aria-hidden />
+          </IconButton>
           {(!wide || !shown) && (
             <IconButton label="New chat" onClick={() => navigate('/')} className="max-md:size-11">
               <SquarePen aria-hidden />
@@ -84,6 +93,7 @@ export function Layout(props: { children: ReactNode }) {
         <ConnectionBanner />
         {props.children}
       </main>
+      <FilesDialog open={files} onOpenChange={setFiles} />
       <SettingsDialog open={settings} onOpenChange={setSettings} />
     </div>
   )

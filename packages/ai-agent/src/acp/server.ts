@@ -2,6 +2,7 @@
 import { type AgentConnection, type Stream, agent } from '@agentclientprotocol/sdk'
 import { ClientConnection } from './connection.ts'
 import { addExtensionRequests } from './extension-requests.ts'
+import { addFilesRequests } from './files-requests.ts'
 import { addHandshake } from './handshake.ts'
 import { addInstructionsRequests } from './instructions-requests.ts'
 import { addPromptRequests } from './prompt-request.ts'
@@ -27,6 +28,7 @@ export function serveAcp(stream: Stream, parts: AcpParts): AgentConnection {
   addExtensionRequests(app, serving)
   addRulesRequests(app, serving)
   addSecretsRequests(app, serving)
+  addFilesRequests(app, serving)
   addMcpRequests(app, serving)
   addInstructionsRequests(app, serving)
   addRemovalRequests(app, serving)

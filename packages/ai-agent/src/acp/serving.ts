@@ -1,4 +1,5 @@
 /** What the handlers of one client's requests work with. */
+import type { SandboxFiles } from '@sandlot/sandbox/sandbox'
 import type { AgentStatus, AgentUser } from '@sandlot/shared/acp-meta'
 import type { AgentMetricsReport } from '@sandlot/shared/agent-metrics'
 import type { RemovedData } from '@sandlot/shared/api'
@@ -26,6 +27,8 @@ export interface AcpParts {
   instructions?: InstructionRows
   /** What the configuration says to everybody beside them. */
   configuredInstructions?: DeploymentInstructions
+  /** The files of this person, whose sandbox is started for it. Absent: there are no sandboxes. */
+  workspace?: (userId: string) => Promise<SandboxFiles>
   /** Somebody asks whom the service has let in. */
   saw?: (user: AgentUser) => void
   /** The highest mode that an administrator lets this user have, where the configuration says so. */

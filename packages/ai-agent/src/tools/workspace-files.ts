@@ -7,7 +7,10 @@ import { grouped } from './truncate-output.ts'
 import { shownPath } from './workspace-path.ts'
 
 /** What is at `path`, or undefined. */
-export async function statIfExists(sandbox: Sandbox, path: string): Promise<FileStat | undefined> {
+export async function statIfExists(
+  sandbox: Pick<Sandbox, 'files'>,
+  path: string,
+): Promise<FileStat | undefined> {
   try {
     return await sandbox.files.stat(path)
   } catch (error) {

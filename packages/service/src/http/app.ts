@@ -10,6 +10,7 @@ import { secureHeaders } from 'hono/secure-headers'
 import { accountsRoutes } from './accounts-routes.ts'
 import { chatRoutes } from './chat-routes.ts'
 import type { AppEnv, Ctx, Parts } from './context.ts'
+import { filesRoutes } from './files-routes.ts'
 import { sessionImageRoutes, uploadRoutes } from './images-routes.ts'
 import { healthRoutes } from './health-routes.ts'
 import { instructionsRoutes } from './instructions-routes.ts'
@@ -27,6 +28,7 @@ export function makeApp(parts: Parts): Hono<AppEnv> {
     .use('/api/sessions/:id/outputs/*', sandboxed())
     .use('/api/sessions/:id/images/*', sandboxed())
     .use('/api/images/*', sandboxed())
+    .use('/api/files/*', sandboxed())
     .use(
       secureHeaders({
         contentSecurityPolicy: {
@@ -48,8 +50,9 @@ export function makeApp(parts: Parts): Hono<AppEnv> {
       }),
     )
     .use('/api/*', neverCached())
-    // Before the limit of everything else, because it has its own.
+    // Before the limit of everything else, because they have their own.
     .route('/api/images', uploadRoutes(parts))
+    .route('/api/files', filesRoutes(parts))
     .use(
       bodyLimit({
         maxSize: MAX_FRAME_BYTES,

@@ -40,9 +40,11 @@ import type { MessageImage } from '@sandlot/shared/images'
 import { rulesParams } from '@sandlot/shared/rules-api'
 import { newId } from '@sandlot/shared/ids'
 import { instructionsParams } from '@sandlot/shared/instructions'
+import { filesParams } from '@sandlot/shared/files'
 import { secretsParams } from '@sandlot/shared/secrets'
 import { openSessionStore } from '@sandlot/storage/sessions/sqlite'
 import type { SessionStore } from '@sandlot/storage/sessions/store'
+import { ScriptedFiles } from './scripted-files.ts'
 import { InOrder } from '../../src/in-order.ts'
 import { WebSocketServer } from 'ws'
 import type { WebSocket } from 'ws'
@@ -100,6 +102,7 @@ export class ScriptedAgent {
   /** By user, then by name. */
   readonly instructions = new Map<string, string>()
   readonly secrets = new Map<string, Map<string, string>>()
+  readonly files = new ScriptedFiles()
   readonly store: SessionStore
   readonly #socketPath: string
   #server: Server | undefined
@@ -333,6 +336,7 @@ export class ScriptedAgent {
           throw new RequestError(-32_600, 'You have no secret of that name.', { code: 'not_found' })
         return { secrets: [...own.keys()].toSorted().map((name) => ({ name, updatedAt: 1 })) }
       })
+      .onRequest(EXT.files, filesParams, ({ params: { user, ask } }) => this.files.answer(user.id, ask))
       .onRequest(EXT.exportPrompt, exportPromptParams, async ({ params: { user, sessionId, promptId } }) => {
         await this.#owned(user.id, sessionId)
         return { promptId, events: await this.store.readEvents(sessionId) }

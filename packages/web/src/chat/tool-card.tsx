@@ -6,6 +6,7 @@ import { DiffView } from '../diff/diff-view.tsx'
 import { cn } from '../lib/cn.ts'
 import { formatDuration } from '../lib/format.ts'
 import { useNow } from '../lib/use-now.ts'
+import { workspaceFileUrl } from '../net/files.ts'
 import { Spinner } from '../ui/spinner.tsx'
 import { ApprovalPanel } from './approval-panel.tsx'
 import { type CallPhase, failureSentence, phaseOf, ranOn, statusWord } from './call-words.ts'
@@ -172,7 +173,13 @@ function Body(props: { call: CallEntry; phase: CallPhase; sessionId: string; fir
       {diffs.map((diff, index) => (
         // The same file may be there twice; the order is the tool's.
         // oxlint-disable-next-line react/no-array-index-key
-        <DiffView key={index} path={diff.path} oldText={diff.oldText ?? null} newText={diff.newText} />
+        <DiffView
+          key={index}
+          path={diff.path}
+          oldText={diff.oldText ?? null}
+          newText={diff.newText}
+          download={call.status === 'completed' ? workspaceFileUrl(diff.path) : null}
+        />
       ))}
       {sentence !== undefined && <p className="text-sm text-muted">{sentence}</p>}
       {call.progress !== undefined && <Progress progress={call.progress} />}

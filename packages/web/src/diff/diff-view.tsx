@@ -1,3 +1,4 @@
+import { Download } from 'lucide-react'
 import { memo, useMemo } from 'react'
 import { type DiffLine, lineDiff } from './line-diff.ts'
 
@@ -10,6 +11,8 @@ export const DiffView = memo(function DiffView(props: {
   path: string
   oldText?: string | null
   newText: string
+  /** Where the file can be had as it is now; null: nowhere. */
+  download: string | null
 }) {
   const diff = useMemo(() => lineDiff(props.oldText, props.newText), [props.oldText, props.newText])
   const lines = diff.hunks.reduce((sum, hunk) => sum + hunk.length, 0)
@@ -21,6 +24,17 @@ export const DiffView = memo(function DiffView(props: {
           {props.path}
         </span>
         <DiffStat added={diff.added} removed={diff.removed} />
+        {props.download !== null && (
+          <a
+            href={props.download}
+            download
+            aria-label={`Download ${props.path}`}
+            title="Download it as it is now"
+            className="-my-1 -mr-1.5 inline-flex size-7 shrink-0 items-center justify-center rounded-md text-faint hover:bg-hover hover:text-ink pointer-coarse:size-11"
+          >
+            <Download className="size-3.5" aria-hidden />
+          </a>
+        )}
       </div>
       <div
         className="code max-h-96 overflow-auto py-1 text-xs"

@@ -31,11 +31,22 @@ export class ApiError extends Error {
   }
 }
 
-export async function call<T>(
+/** `body` goes as JSON. Throws `ApiError`. */
+export function call<T>(schema: z.ZodType<T>, method: string, path: string, body?: unknown): Promise<T> {
+  return send(
+    schema,
+    method,
+    path,
+    body === undefined ? undefined : { type: 'application/json', body: JSON.stringify(body) },
+  )
+}
+
+/** The same with a body as it is. */
+export async function send<T>(
   schema: z.ZodType<T>,
   method: string,
   path: string,
-  body?: unknown,
+  content?: { type: string; body: string | Blob },
 ): Promise<T> {
   let response: Response
   try {
@@ -44,9 +55,9 @@ export async function call<T>(
       credentials: 'same-origin',
       headers: {
         accept: 'application/json',
-        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        ...(content === undefined ? {} : { 'content-type': content.type }),
       },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      ...(content === undefined ? {} : { body: content.body }),
     })
   } catch (error) {
     throw new ApiError('network', 'Sandlot cannot be reached. Check that it is running.', undefined, {

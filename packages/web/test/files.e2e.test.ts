@@ -1,0 +1,67 @@
+/** The person's workspace, in a real browser. */
+import { readFile } from 'node:fs/promises'
+import { expect, test } from 'vitest'
+import { PHONE, card, lookAt, usePages } from './fixture/pages.ts'
+
+const { complaints, service, signedIn } = usePages()
+
+const named = (name: string, text: string) => ({ name, mimeType: 'text/plain', buffer: Buffer.from(text) })
+
+test('files are looked at, saved, added, and replaced only when one says so', async () => {
+  service.files.set('report/summary.md', Buffer.from('# All is well'))
+  service.files.set('.profile', Buffer.from('umask 077'))
+  service.files.set('data.csv', Buffer.from('old'))
+  const page = await signedIn({ viewport: PHONE, theme: 'dark' })
+  await page.getByRole('button', { name: 'Files of your workspace' }).click()
+  const list = page.getByRole('list', { name: 'Workspace' })
+  await list.waitFor()
+  expect(await list.getByRole('listitem').allInnerTexts()).toEqual([
+    'report',
+    expect.stringMatching(/^data\.csv\s+3 B/),
+    expect.stringMatching(/^\.profile/),
+  ])
+  expect(await lookAt(page, 'files')).toEqual([])
+
+  await page
+    .getByTestId('workspace-files')
+    .setInputFiles([named('a.txt', 'a'), named('data.csv', 'new'), named('b.txt', 'b')])
+  const question = page.getByRole('group', { name: 'Replace data.csv?' })
+  await question.waitFor()
+  await list.getByText('a.txt').waitFor()
+  complaints.length = 0 // the 409
+  expect(await lookAt(page, 'files-replace')).toEqual([])
+  await question.getByRole('button', { name: 'Keep it' }).click()
+  await list.getByText('b.txt').waitFor()
+  expect(service.files.get('data.csv')?.toString()).toBe('old')
+  await page.getByTestId('workspace-files').setInputFiles([named('data.csv', 'new')])
+  await question.getByRole('button', { name: 'Replace' }).click()
+  await question.waitFor({ state: 'detached' })
+  expect([...service.files].map(([path, bytes]) => `${path}=${bytes.toString()}`)).toEqual([
+    'report/summary.md=# All is well',
+    '.profile=umask 077',
+    'data.csv=new',
+    'a.txt=a',
+    'b.txt=b',
+  ])
+  complaints.length = 0 // the 409
+
+  await list.getByRole('button', { name: 'report' }).click()
+  const [download] = await Promise.all([
+    page.waitForEvent('download'),
+    page.getByRole('link', { name: 'Download summary.md' }).click(),
+  ])
+  expect(await readFile(await download.path(), 'utf8')).toBe('# All is well')
+  await page.getByRole('navigation', { name: 'Directory' }).getByRole('button', { name: 'workspace' }).click()
+  await list.getByText('data.csv').waitFor()
+})
+
+test('an empty workspace says what belongs there, and what the agent wrote is saved from its card', async () => {
+  const page = await signedIn({ sessionId: 's_fixed' })
+  await page.getByRole('button', { name: 'Files of your workspace' }).click()
+  await page.getByText('Nothing is here yet.').waitFor()
+  await page.keyboard.press('Escape')
+  const edit = card(page, 'c_edit')
+  await edit.getByRole('button').first().click()
+  const link = edit.getByRole('link', { name: /^Download \/workspace\// })
+  expect(await link.getAttribute('href')).toMatch(/^\/api\/files\/content\?path=.+&download=1$/)
+})
