@@ -34,11 +34,13 @@ function classByStatus(status: number): ModelErrorClass {
   if (status === 408) return 'timeout'
   if (status === 413) return 'request_too_large'
   if (status === 429) return 'rate_limit'
+  // "For legal reasons": what moderation answers.
+  if (status === 451) return 'content_filter'
   // 498: Groq has no capacity left.
   if (status === 498 || status === 503 || status === 529) return 'overloaded'
   if (status >= 500) return 'server_error'
-  // A conflict, a request that came too early, a client that a proxy thinks is gone.
-  if (status === 409 || status === 425 || status === 499) return 'provider_error'
+  // A conflict, a model behind that failed, a request that came too early, a client that a proxy thinks is gone.
+  if (status === 409 || status === 424 || status === 425 || status === 499) return 'provider_error'
   return 'invalid_request'
 }
 
@@ -75,6 +77,8 @@ function fits(errorClass: ModelErrorClass, status: number): boolean {
   if (status === 429)
     return errorClass === 'quota' || errorClass === 'rate_limit' || errorClass === 'overloaded'
   if (status === 404) return errorClass === 'invalid_request'
+  // That is said of everything; the status knows better.
+  if (errorClass === 'invalid_request') return classByStatus(status) === 'invalid_request'
   // Only a 5xx can mean the server; below it these words are part of some other sentence.
   if (errorClass === 'server_error' || errorClass === 'stream_interrupted') return false
   return true
@@ -95,7 +99,7 @@ export interface ErrorContext {
 export function toModelError(failure: ProviderFailure, context: ErrorContext): ModelError {
   const errorClass = classOf(failure)
   return new ModelError(errorClass, sentence(errorClass, failure, context), {
-    retryable: RETRYABLE[errorClass],
+    retryable: failure.retry ?? RETRYABLE[errorClass],
     ...(failure.waitMs === undefined ? {} : { waitMs: failure.waitMs }),
     ...(failure.status === undefined ? {} : { status: failure.status }),
   })
@@ -138,7 +142,7 @@ function sentence(errorClass: ModelErrorClass, failure: ProviderFailure, context
     case 'malformed_tool_call':
       return `The model made a tool call that its provider could not read${status}${said}`
     case 'invalid_request':
-      return failure.status === 404
+      return failure.status === 404 || failure.status === 405
         ? `The model provider at ${context.baseUrl} does not know this address or the model "${context.model}"${status}. Check OPENAI_BASE_URL (it usually ends in /v1) and OPENAI_MODEL${said}`
         : `The model provider refused the request${status}${said}`
     default:

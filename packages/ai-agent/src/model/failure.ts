@@ -13,6 +13,8 @@ export interface ProviderFailure {
   message: string
   /** Milliseconds to wait, when it said so. */
   waitMs: number | undefined
+  /** Whether to ask again, when it said that itself. */
+  retry?: boolean
 }
 
 /** A failed HTTP answer. */
@@ -20,6 +22,7 @@ export function failureOfResponse(status: number, headers: Headers, body: string
   const parsed = parseJson(body)
   const said = parsed.ok ? readFailure(parsed.value) : undefined
   const message = said?.message ?? plainText(body)
+  const retry = headers.get('x-should-retry')
   return {
     status,
     code: said?.code ?? '',
@@ -29,6 +32,7 @@ export function failureOfResponse(status: number, headers: Headers, body: string
       said?.waitMs ??
       waitFromWords(message) ??
       (status === 429 ? resetFromHeaders(headers) : undefined),
+    ...(retry === 'true' || retry === 'false' ? { retry: retry === 'true' } : {}),
   }
 }
 
@@ -46,9 +50,11 @@ export function failureInChunk(chunk: unknown, inErrorEvent: boolean): ProviderF
     member(first, 'message'),
     member(chunk, 'x_groq'),
   ]) {
-    if (isError(member(place, 'error'))) return readFailure({ error: member(place, 'error') })
+    const error = member(place, 'error')
+    // Beside a text there may be more words.
+    if (isError(error)) return readFailure(typeof error === 'string' ? place : { error })
   }
-  const code = failureWord(textMember(first, 'finish_reason') ?? '')
+  const code = brokenOff(first)
   if (code !== undefined) {
     return { status: undefined, code, message: `The provider broke off: ${code}.`, waitMs: undefined }
   }
@@ -61,12 +67,26 @@ export function failureInChunk(chunk: unknown, inErrorEvent: boolean): ProviderF
   return undefined
 }
 
-/** `error: null`, `""`, `false` and `{}` are how some say that there is none. */
+/** The code of a failure in the word for how a choice ended. The native word says more than `error`. */
+function brokenOff(choice: unknown): string | undefined {
+  const word = textMember(choice, 'finish_reason') ?? ''
+  const code = failureWord(word)
+  if (word !== '' && code === undefined) return undefined
+  return failureWord(textMember(choice, 'native_finish_reason') ?? '') ?? code
+}
+
+/** `error: null`, `""`, `false`, `{}` and an object of empty members are how some say that there is none. */
 function isError(error: unknown): boolean {
-  if (isObject(error)) return Object.keys(error).length > 0
+  if (isObject(error)) return Object.values(error).some(saysSomething)
   if (Array.isArray(error)) return error.length > 0
   if (typeof error === 'number') return error >= 400
   return typeof error === 'string' && error !== ''
+}
+
+function saysSomething(value: unknown): boolean {
+  if (typeof value === 'string' || typeof value === 'number')
+    return String(value).trim() !== '' && !FINE.test(String(value))
+  return typeof value === 'object' && value !== null ? Object.keys(value).length > 0 : value === true
 }
 
 /** An exception of AWS under its own name, or the fault of a gateway, as the only member. */
@@ -86,12 +106,12 @@ function looksLikeError(chunk: unknown): boolean {
   if (chunk['object'] === 'error' || chunk['type'] === 'error') return true
   if (isError(chunk['detail']) || isError(chunk['errors'])) return true
   if (chunk['error'] === true || chunk['success'] === false) return true
-  if (!WORD_MEMBERS.some((name) => textMember(chunk, name) !== undefined)) return false
+  if (!WORD_MEMBERS.some((name) => typeof alike(chunk, name) === 'string')) return false
   // A type alone may be a notice ("status", "queue").
-  const type = textMember(chunk, 'type') ?? textMember(chunk, '__type') ?? ''
-  if (/error|exception|fail|invalid|limit|overload/i.test(type)) return true
-  return ['code', 'status', 'status_code', 'error_code'].some((name) => {
-    const code = chunk[name]
+  const type = alike(chunk, 'type')
+  if (typeof type === 'string' && /error|exception|fail|invalid|limit|overload/i.test(type)) return true
+  return CODE_MEMBERS.some((name) => {
+    const code = name === 'type' ? undefined : alike(chunk, name)
     return (typeof code === 'string' || typeof code === 'number') && !FINE.test(String(code))
   })
 }
@@ -105,39 +125,56 @@ function readFailure(value: unknown): ProviderFailure {
   // A proxy that wraps an error in one of its own.
   const inner = outer !== list && isError(member(outer, 'error')) ? member(outer, 'error') : outer
   if (typeof inner === 'number') return { status: inner, code: '', message: '', waitMs: retryInfo(list) }
-  if (typeof inner === 'string') {
-    return {
-      status: statusOf(list),
-      code: '',
-      message: plainText(inner),
-      waitMs: retryInfo(list) ?? waitFromWords(inner),
-    }
-  }
-  const codes = ['code', 'type', '__type', 'status', 'error_code'].flatMap((name) => {
-    const found = member(inner, name) ?? member(list, name)
+  const codes = CODE_MEMBERS.flatMap((name) => {
+    const found = alike(inner, name) ?? alike(list, name)
     return typeof found === 'string' || typeof found === 'number' ? [String(found)] : []
   })
-  const message = messageIn(inner) ?? messageIn(list) ?? codes.join(' ')
+  const message = typeof inner === 'string' ? besideText(inner, list) : (messageIn(inner) ?? messageIn(list))
   // OpenRouter keeps the real provider's answer here, as text.
   const raw = textMember(member(inner, 'metadata'), 'raw')
+  const words = [message ?? codes.join(' '), raw].filter((text) => text !== undefined).join(': ')
   return {
     status: statusOf(inner) ?? statusOf(list),
     code: codes.join(' '),
-    message: plainText(raw === undefined ? message : `${message}: ${raw}`),
-    waitMs:
-      retryInfo(inner) ?? retryInfo(list) ?? waitFromWords(raw === undefined ? message : `${message} ${raw}`),
+    message: plainText(words),
+    waitMs: retryInfo(inner) ?? retryInfo(list) ?? waitFromWords(words),
   }
+}
+
+/** An error that is a text may be only its name, with the words in a member beside it. */
+function besideText(error: string, beside: unknown): string {
+  const words = messageIn(beside)
+  return words === undefined || words.includes(error) ? (words ?? error) : `${error}: ${words}`
 }
 
 function firstOf(value: unknown): unknown {
   return Array.isArray(value) ? (value as unknown[])[0] : value
 }
 
-const WORD_MEMBERS = ['message', 'msg', 'detail', 'status_msg', 'error_msg', 'error_message', 'title']
+/** Names in small letters without lines between, as `alike` compares them. */
+const WORD_MEMBERS = [
+  'message',
+  'msg',
+  'detail',
+  'statusmsg',
+  'errormsg',
+  'errmsg',
+  'errormessage',
+  'errordescription',
+  'title',
+]
+const CODE_MEMBERS = ['code', 'type', 'status', 'statuscode', 'errorcode', 'errcode']
+
+/** The member of this name, however it is spelt: `error_code`, `errorCode`, `__type`, `Message`. */
+function alike(value: unknown, name: string): unknown {
+  if (!isObject(value)) return undefined
+  if (value[name] !== undefined) return value[name]
+  return Object.entries(value).find(([key]) => key.replaceAll(/[_-]/g, '').toLowerCase() === name)?.[1]
+}
 
 function messageIn(value: unknown): string | undefined {
   for (const name of WORD_MEMBERS) {
-    const found = member(value, name)
+    const found = alike(value, name)
     if (typeof found === 'string' && found !== '') return found
     if (isObject(found) || Array.isArray(found)) return JSON.stringify(found)
   }
@@ -146,8 +183,8 @@ function messageIn(value: unknown): string | undefined {
 
 /** A code that is an HTTP status. */
 function statusOf(value: unknown): number | undefined {
-  return ['status', 'code', 'status_code', 'http_code']
-    .map((name) => numberMember(value, name))
+  return ['status', 'code', 'statuscode', 'httpcode', 'errcode', 'errorcode']
+    .map((name) => numberMember({ code: alike(value, name) }, 'code'))
     .find((status) => status !== undefined && status >= 400 && status < 600)
 }
 

@@ -42,7 +42,8 @@ export function transportError(thrown: unknown, baseUrl: URL, inContainer: boole
       thrown,
     )
   }
-  const why = WORDS[code] ?? (code === '' ? rootMessage(thrown) : code)
+  // The runtime has no words for some, such as a proxy that wants a password.
+  const why = WORDS[code] ?? (code || rootMessage(thrown) || 'the connection failed')
   return modelError(
     'unreachable',
     `Cannot reach the model at ${shownUrl(baseUrl)}: ${why}.${advice(baseUrl, inContainer)}`,

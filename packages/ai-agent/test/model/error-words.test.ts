@@ -17,6 +17,18 @@ type Row = [number, string, string, string?]
 
 const ROWS: Partial<Record<ModelErrorClass, Row[]>> = {
   context_overflow: [
+    [400, 'Qianfan', 'Prompt tokens too long', 'tokens_too_long'],
+    [
+      400,
+      'watsonx',
+      'the number of input tokens 5000 cannot exceed the total tokens limit 4096 for this model',
+    ],
+    [400, 'Bedrock, Nova', 'Input Tokens Exceeded: Number of input tokens exceeds maximum length.'],
+    [400, 'Bedrock, a limit', 'ValidationException: Input exceeds the max input token limit'],
+    [400, 'Cohere', "total tokens exceeds the model's max of 4096"],
+    [400, 'llama-box', 'Illegal param: prefill 744 tokens exceed n_ctx_per_seq'],
+    [400, 'iFlytek', 'token数量超过上限。对话历史+问题的字数太多，需要精简输入。', '10907'],
+    [400, 'a relay', '输入内容过长，超过模型限制'],
     [400, 'Copilot', 'prompt token count of 140000 exceeds the limit of 128000'],
     [400, 'Copilot, by its code', 'no', 'model_max_prompt_tokens_exceeded'],
     [422, 'TGI', 'Input validation error: `inputs` must have less than 4095 tokens. Given: 5000'],
@@ -46,6 +58,17 @@ const ROWS: Partial<Record<ModelErrorClass, Row[]>> = {
     [400, 'vLLM, nothing left for the answer', 'max_tokens must be at least 1, got -512.'],
   ],
   quota: [
+    [429, 'OpenAI, prepaid', 'no', 'credit_balance_exhausted'],
+    [429, 'OpenAI, a limit', 'no', 'organization_spend_limit_exceeded'],
+    [
+      403,
+      'Volcengine',
+      'The request failed because your account has an overdue balance.',
+      'AccountOverdueError',
+    ],
+    [429, 'Baidu', 'Daily free quota per user for AI Search exceeded', 'QUOTA_USER_DAILY_FREE'],
+    [403, 'DashScope', 'Free quota exhausted', 'AllocationQuota.FreeTierOnly'],
+    [400, 'Hugging Face', 'You have exceeded your monthly included credits for Inference Providers.'],
     [
       403,
       'xAI',
@@ -64,6 +87,7 @@ const ROWS: Partial<Record<ModelErrorClass, Row[]>> = {
     [429, 'GLM, a plan', '已达到 5 小时的使用上限。您的限额将在 2026-01-20 10:00:00 重置。', '1308'],
   ],
   rate_limit: [
+    [400, 'GLM, at once', '您当前使用该API的并发数过高，请降低并发'],
     [429, 'GLM', '您的账户已达到速率限制，请您控制请求频率', '1302'],
     [400, 'Bedrock', 'An error occurred (ThrottlingException) when calling the ConverseStream operation'],
   ],
@@ -73,10 +97,22 @@ const ROWS: Partial<Record<ModelErrorClass, Row[]>> = {
     [429, 'Mistral', 'Service tier capacity exceeded for this model.', '3505'],
   ],
   auth: [
+    [403, 'OpenAI, a project', 'Project `p` does not have access to model `gpt-4`', 'model_not_found'],
+    [
+      403,
+      'OpenAI, a country',
+      'Country, region, or territory not supported',
+      'unsupported_country_region_territory',
+    ],
+    [400, 'GLM', '身份验证失败', '1000'],
     [400, 'Gemini', 'API key expired. Please renew the API key.'],
     [403, 'AWS', 'The security token included in the request is invalid.'],
   ],
   content_filter: [
+    [400, 'Volcengine', 'The request failed because the input text may contain sensitive information.'],
+    [400, 'Volcengine, a risk', 'no', 'InputTextRiskDetection'],
+    [400, 'Qianfan', 'no', 'unsafe_request'],
+    [451, 'StepFun', 'The content you provided or machine outputted is blocked.'],
     [400, 'DeepSeek', 'Content Exists Risk'],
     [400, 'OpenAI', 'Invalid prompt: your prompt was flagged as potentially violating our usage policy.'],
     [403, 'xAI', 'Content violates usage guidelines. Failed check: SAFETY_CHECK_TYPE_BIO'],
@@ -84,6 +120,16 @@ const ROWS: Partial<Record<ModelErrorClass, Row[]>> = {
     [446, 'a gateway', 'Guardrail blocked'],
   ],
   invalid_history: [
+    [
+      422,
+      'Mistral, a member that it does not take',
+      '{"detail":[{"type":"extra_forbidden","loc":["body","messages",31,"assistant","reasoning_content"]}]}',
+    ],
+    [400, 'Kimi behind a gateway', "Extra inputs are not permitted, field: 'messages[8].reasoning'"],
+    [400, 'Groq', "('messages.2' : property 'reasoning_content' is unsupported)"],
+    [400, 'Gemini', `Unknown name "extra_content" at 'messages[1].tool_calls[0]': Cannot find field.`],
+    [400, 'DeepSeek, before it wanted it', 'Please remove the reasoning_content from your message'],
+    [400, 'Mistral, empty', 'Assistant message must have either content or tool_calls, but not none.'],
     [400, 'MiniMax', "invalid params, tool result's tool id(call_x) not found (2013)"],
     [400, 'MiniMax, order', 'invalid params, tool call result does not follow tool call (2013)'],
     [400, 'Anthropic', 'messages: text content blocks must be non-empty'],
@@ -97,11 +143,19 @@ const ROWS: Partial<Record<ModelErrorClass, Row[]>> = {
     [400, 'Claude', 'This model does not support assistant message prefill.'],
     [500, 'llama.cpp', 'Conversation roles must alternate user/assistant/user/assistant/...'],
   ],
+  tool_use_failed: [
+    [400, 'Groq, a schema', 'tool call validation failed: parameters for tool x did not match schema'],
+  ],
+  provider_error: [[424, 'TGI', 'Request failed during generation: Server error']],
   malformed_tool_call: [
     [500, 'Ollama', "error parsing tool call: raw='{', err=unexpected end of JSON input"],
   ],
-  request_too_large: [[400, 'Gemini', 'Request payload size exceeds the limit: 20971520 bytes.']],
+  request_too_large: [
+    [413, 'a gateway', 'The request is bigger than we take', 'invalid_request_error'],
+    [400, 'Gemini', 'Request payload size exceeds the limit: 20971520 bytes.'],
+  ],
   invalid_request: [
+    [400, 'OpenAI, an effort', "Unsupported parameter: 'reasoning_effort' is not supported with this model."],
     [
       400,
       'OpenAI, an answer that would be too long',
@@ -157,6 +211,11 @@ describe('bug 19: the moment at which a limit is given back', () => {
     ],
     ['Retry-After says more', { 'retry-after': '2', 'x-ratelimit-reset': '30' }, 2_000],
     ['nonsense', { 'x-ratelimit-reset': 'soon' }, undefined],
+    ['one header for all', { ratelimit: '"api|inference";r=0;t=10' }, 10_000],
+    ['one header for all, an older draft', { ratelimit: 'limit=100, remaining=0, reset=10' }, 10_000],
+    ['one header for all, and something remains', { ratelimit: '"api";r=3;t=10' }, undefined],
+    ['another spelling', { 'x-rate-limit-reset': '30' }, 30_000],
+    ['set by two proxies', { 'retry-after': '30, 30' }, 30_000],
   ])('%s', (_, headers, expected) => {
     const { waitMs } = errorOf(429, said('Rate limit'), headers)
     if (expected === undefined) expect(waitMs).toBeUndefined()
