@@ -13,6 +13,29 @@ import { ThinkTags } from './think-tags.ts'
 import type { Told } from './think-tags.ts'
 import { latestUsage, usageIn } from './usage.ts'
 
+/**
+ * The texts of a stream in which every choice has a `message` and none a `delta`: pieces, or all that was said so far in each.
+ */
+class MessageTexts {
+  readonly #texts = new Map(
+    ['content', 'reasoning_content', 'reasoning'].map((name) => [name, new Increments(true)]),
+  )
+
+  /** The message with what is new in it. */
+  fresh(message: JsonObject): JsonObject {
+    const texts = [...this.#texts].flatMap(([name, increments]) => {
+      const text = message[name]
+      return typeof text === 'string' ? [[name, increments.take(text)]] : []
+    })
+    return { ...message, ...Object.fromEntries(texts) }
+  }
+
+  /** What was in doubt. */
+  end(): JsonObject {
+    return Object.fromEntries([...this.#texts].map(([name, increments]) => [name, increments.end()]))
+  }
+}
+
 export class AnswerAssembler {
   readonly #profile: Profile
   #text = ''
@@ -21,6 +44,11 @@ export class AnswerAssembler {
   readonly #tags: ThinkTags
   readonly #reasoning: Reasoning
   readonly #calls = new CallAssembler()
+  readonly #messages = new MessageTexts()
+  /** What deltas have brought of the speech. */
+  #streamed: 'nothing' | 'thoughts' | 'text' = 'nothing'
+  /** The thoughts between tags are those that come beside the text as well. */
+  #twice = false
   /** Of the choice that is the answer. */
   #number: number | undefined
   #severalCalls = false
@@ -62,7 +90,7 @@ export class AnswerAssembler {
     if (!isObject(delta) && !isObject(message)) this.#readContent(member(choice, 'text'), false, shown)
     const said = shown.length > 0 || (isObject(delta) && callsIn(delta).length > 0)
     if (said && this.finished) this.#wentOn = true
-    const word = textMember(choice, 'finish_reason') ?? textMember(delta, 'finish_reason')
+    const word = finishWord(choice) ?? textMember(delta, 'finish_reason')
     this.#finish = (word === undefined ? undefined : finishOf(word)) ?? this.#finish
     return shown
   }
@@ -86,6 +114,7 @@ export class AnswerAssembler {
   end(): ModelChunk[] {
     const shown: ModelChunk[] = []
     this.#think(this.#reasoning.end(), shown)
+    this.#readSpeech(this.#messages.end(), shown)
     this.#tell([...this.#tags.push(this.#increments.end()), ...this.#tags.end()], shown)
     return shown
   }
@@ -106,7 +135,11 @@ export class AnswerAssembler {
   }
 
   #readWholeMessage(message: JsonObject, shown: ModelChunk[]): void {
-    if (this.#text === '' && this.#thought === '') this.#readSpeech(message, shown)
+    if (this.#streamed !== 'text') {
+      const fresh = this.#messages.fresh(message)
+      const { content, refusal } = fresh
+      this.#readSpeech(this.#streamed === 'nothing' ? fresh : { content, refusal }, shown)
+    }
     if (this.#calls.complete) return
     // Calls that were streamed only in part are replaced by the whole ones.
     const calls = callsIn(message)
@@ -115,6 +148,8 @@ export class AnswerAssembler {
 
   #readMessage(message: JsonObject, shown: ModelChunk[]): void {
     this.#readSpeech(message, shown)
+    if (saysText(message['content']) || saysText(message['refusal'])) this.#streamed = 'text'
+    else if (shown.length > 0 && this.#streamed === 'nothing') this.#streamed = 'thoughts'
     if (Array.isArray(message['tool_calls']) && message['tool_calls'].length > 0) this.#severalCalls = true
     // Proxies that still send `function_call` beside `tool_calls` say the same thing twice.
     const calls = this.#severalCalls ? callsIn({ tool_calls: message['tool_calls'] }) : callsIn(message)
@@ -129,7 +164,9 @@ export class AnswerAssembler {
     const extra = message['extra_content']
     const marked = member(member(extra, 'google'), 'thought') === true
     if (isObject(extra)) this.#keepExtra(extra)
-    this.#think(this.#reasoning.push(message), shown)
+    const thought = this.#reasoning.push(message)
+    this.#twice ||= this.#saysInTags(message['content'], thought)
+    this.#think(thought, shown)
     for (const name of ['content', 'refusal']) this.#readContent(message[name], marked, shown)
   }
 
@@ -140,13 +177,28 @@ export class AnswerAssembler {
       const text = joinedText(PART_TEXTS.map((name) => member(part, name)).find(isText) ?? part)
       if (text === '') continue
       if (thinking || (marked && !this.#tags.takes(text))) this.#think(text, shown)
-      else this.#tell(this.#tags.push(this.#increments.take(text)), shown)
+      else this.#tell(this.#apart(this.#tags.push(this.#increments.take(text))), shown)
     }
   }
 
+  /** Without thoughts that were told already. */
+  #apart(told: readonly Told[]): readonly Told[] {
+    return this.#twice ? told.filter(({ type }) => type === 'text') : told
+  }
+
+  /** True if `content` says this thought between tags once more, as MiniMax does (can1357/oh-my-pi#2434). */
+  #saysInTags(content: unknown, thought: string): boolean {
+    if (typeof content !== 'string' || thought.trim() === '' || !this.#tags.takes(content)) return false
+    const begun = content.trimStart()
+    const open = this.#profile.thinkTags.map(([tag]) => tag).find((tag) => begun.startsWith(tag)) ?? ''
+    const [inside, beside] = [begun.slice(open.length).trim(), thought.trim()]
+    return inside !== '' && (inside.startsWith(beside) || beside.startsWith(inside))
+  }
+
   #think(text: string, shown: ModelChunk[]): void {
+    if (text === '') return
     // A provider that tells thoughts apart leaves no tags in the text.
-    if (text !== '') this.#tell([...this.#tags.noTags(), { type: 'thought', text }], shown)
+    this.#tell([...(this.#twice ? [] : this.#tags.noTags()), { type: 'thought', text }], shown)
   }
 
   #tell(told: readonly Told[], shown: ModelChunk[]): void {
@@ -168,6 +220,16 @@ export class AnswerAssembler {
       }
     }
   }
+}
+
+function saysText(content: unknown): boolean {
+  return typeof content === 'string' ? content !== '' : Array.isArray(content) && content.length > 0
+}
+
+/** Under the name that the standard has, or under one that a proxy left as it was. */
+function finishWord(choice: JsonObject): string | undefined {
+  const names = ['finish_reason', 'finishReason', 'stop_reason']
+  return names.map((name) => textMember(choice, name)).find((word) => word !== undefined)
 }
 
 /** `tool_calls`, or what was before there were several: `function_call`. */

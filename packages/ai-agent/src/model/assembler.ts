@@ -34,7 +34,7 @@ interface Delta {
 }
 
 /** What a provider puts on a call and wants back with it: Gemini's signatures, straight or through a proxy. */
-const KEPT_MEMBERS = ['extra_content', 'provider_specific_fields', 'thought_signature']
+const KEPT_MEMBERS = ['extra_content', 'provider_specific_fields', 'thought_signature', 'thoughtSignature']
 
 /** It is shown again when it has grown by so many characters, or by a part of what is there if that is more. */
 const GROWN_CHARS = 256
@@ -158,9 +158,11 @@ export class CallAssembler {
   }
 
   /** True when this delta cannot be more of `call`. */
-  #beginsAnother(call: PartialCall, { id, name, args, index }: Delta): boolean {
-    if (name !== undefined && index !== undefined && call.index !== undefined && index !== call.index)
-      return true
+  #beginsAnother(call: PartialCall, delta: Delta): boolean {
+    const { id, name, args, index } = delta
+    const elsewhere = index !== undefined && call.index !== undefined && index !== call.index
+    // One id under an index that grows with every delta is one call, as long as its arguments go on.
+    if (name !== undefined && elsewhere) return !goesOn(call, delta)
     if (!call.args.complete) return false
     // An empty object stood for arguments that were still to come.
     if (id !== undefined && id === call.id && name === call.name && call.args.empty) return false
@@ -209,7 +211,7 @@ function readDelta(element: Record<string, unknown>): Delta {
   // Some send the function's members flat.
   const body = isObject(element['function']) ? element['function'] : element
   return {
-    id: textMember(element, 'id'),
+    id: textMember(element, 'id') ?? numberMember(element, 'id')?.toString(),
     index: numberMember(element, 'index'),
     name: cleanName(textMember(body, 'name')),
     args: argumentsIn(body),

@@ -16,12 +16,18 @@ const TEXT_FIELDS = [
 /** Where it comes in blocks with signatures. */
 const BLOCK_FIELDS = ['reasoning_details', 'thinking_blocks']
 
-const REASONING_FIELDS = new Set([...TEXT_FIELDS, ...BLOCK_FIELDS])
+/** What stands for it and is for the provider alone; the last one counts. */
+const OPAQUE_FIELDS = ['reasoning_opaque']
+
+const REASONING_FIELDS = new Set([...TEXT_FIELDS, ...BLOCK_FIELDS, ...OPAQUE_FIELDS])
 
 export class Reasoning {
   readonly #increments: Increments
   readonly #texts = new Map<string, string>()
   readonly #blocks = new Map<string, JsonObject[]>()
+  readonly #opaque = new Map<string, string>()
+  /** Where the thought that is shown stands: some say it in a text and in blocks, not always in one message. */
+  #shownFrom: 'text' | 'blocks' | undefined
 
   constructor(profile: Profile) {
     this.#increments = new Increments(profile.cumulative)
@@ -30,10 +36,16 @@ export class Reasoning {
   /** One message or delta. Returns the thought to show. */
   push(message: JsonObject): string {
     let shown = ''
-    const field = TEXT_FIELDS.find((name) => textMember(message, name) !== undefined)
+    const field = TEXT_FIELDS.find((name) => thoughtIn(message[name]) !== '')
     if (field !== undefined) {
-      shown = this.#increments.take(textMember(message, field) ?? '')
-      this.#texts.set(field, (this.#texts.get(field) ?? '') + shown)
+      const fresh = this.#increments.take(thoughtIn(message[field]))
+      this.#texts.set(field, (this.#texts.get(field) ?? '') + fresh)
+      this.#shownFrom ??= 'text'
+      if (this.#shownFrom === 'text') shown = fresh
+    }
+    for (const name of OPAQUE_FIELDS) {
+      const opaque = textMember(message, name)
+      if (opaque !== undefined) this.#opaque.set(name, opaque)
     }
     for (const name of BLOCK_FIELDS) {
       const pieces = message[name]
@@ -41,8 +53,9 @@ export class Reasoning {
       const blocks = this.#blocks.get(name) ?? []
       this.#blocks.set(name, blocks)
       for (const piece of pieces.filter(isObject)) {
-        // Blocks mostly repeat what the text says.
-        if (this.#texts.size === 0) shown += blockText(piece)
+        const text = blockText(piece)
+        if (text !== '') this.#shownFrom ??= 'blocks'
+        if (this.#shownFrom === 'blocks') shown += text
         addPiece(blocks, piece)
       }
     }
@@ -54,12 +67,12 @@ export class Reasoning {
     const rest = this.#increments.end()
     const [field] = this.#texts.keys()
     if (rest !== '' && field !== undefined) this.#texts.set(field, (this.#texts.get(field) ?? '') + rest)
-    return rest
+    return this.#shownFrom === 'text' ? rest : ''
   }
 
   /** What is kept with the message, under the names under which it came. */
   replay(profile: Profile, withCalls: boolean): JsonObject {
-    const all = { ...Object.fromEntries(this.#texts), ...Object.fromEntries(this.#blocks) }
+    const all = Object.fromEntries([...this.#texts, ...this.#blocks, ...this.#opaque])
     return reasoningToSend(all, profile, withCalls)
   }
 }
@@ -74,6 +87,13 @@ export function reasoningToSend(kept: JsonObject, profile: Profile, withCalls: b
         !REASONING_FIELDS.has(name) || (wanted && value !== '' && (fields?.includes(name) ?? true)),
     ),
   )
+}
+
+/** A text, or a text in a part or in a list of parts. */
+function thoughtIn(value: unknown): string {
+  if (typeof value === 'string') return value
+  if (Array.isArray(value)) return value.map(thoughtIn).join('')
+  return textMember(value, 'text') ?? textMember(value, 'content') ?? ''
 }
 
 function blockText(block: JsonObject): string {

@@ -45,12 +45,24 @@ function readUsage(usage: unknown): TokenUsage | undefined {
     numberMember(usage, 'reasoning_tokens'),
   )
   if ((input ?? 0) === 0 && (output ?? 0) === 0) return undefined
+  const written = withReasoning(output, reasoning, input, numberMember(usage, 'total_tokens'))
   return {
     ...(input === undefined ? {} : { input }),
-    ...(output === undefined ? {} : { output }),
+    ...(written === undefined ? {} : { output: written }),
     ...(cached === undefined ? {} : { cached }),
     ...(reasoning === undefined ? {} : { reasoning }),
   }
+}
+
+/** xAI counts reasoning beside the output, where others count it in; only its total tells. */
+function withReasoning(
+  output: number | undefined,
+  reasoning = 0,
+  input: number | undefined,
+  total: number | undefined,
+): number | undefined {
+  if (output === undefined || input === undefined) return output
+  return total === input + output + reasoning ? output + reasoning : output
 }
 
 /** Under Claude's own names what came from its cache, or went there, is counted beside the input. */

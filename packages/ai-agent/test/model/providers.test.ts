@@ -8,12 +8,20 @@ import { GATEWAYS } from './recorded/gateways.ts'
 import { HOSTED } from './recorded/hosted.ts'
 import { LOCAL } from './recorded/local.ts'
 import { ODD_BYTES } from './recorded/odd-bytes.ts'
+import { RELAYS } from './recorded/relays.ts'
 import type { Recording } from './recorded/recording.ts'
+import { SAID_TWICE } from './recorded/said-twice.ts'
 import { readPieces } from './read-stream.ts'
 
-const ALL = Object.entries({ ...CLOUDS, ...GATEWAYS, ...HOSTED, ...LOCAL, ...ODD_BYTES }).map(
-  ([name, recording]) => [`row ${recording.rows.join(', ')}: ${name}`, recording] as const,
-)
+const ALL = Object.entries({
+  ...CLOUDS,
+  ...GATEWAYS,
+  ...HOSTED,
+  ...LOCAL,
+  ...ODD_BYTES,
+  ...RELAYS,
+  ...SAID_TWICE,
+}).map(([name, recording]) => [`row ${recording.rows.join(', ')}: ${name}`, recording] as const)
 const encoder = new TextEncoder()
 
 /** The answer, or what the error says. */
