@@ -17,7 +17,11 @@ type Answer =
   | ({ did: 'list' } & UserList)
   | { did: 'password'; person: Account; password: string }
   | { did: 'remove'; removal: Removal }
-  | { did: 'nothing'; reason: 'no_deployment' | 'running' | 'no_such_person' | 'refused'; message: string }
+  | {
+      did: 'nothing'
+      reason: 'no_deployment' | 'running' | 'no_such_person' | 'refused' | 'other_version'
+      message: string
+    }
 
 /** Exit code where nothing was changed; the reason is in the answer. */
 const NOTHING_CHANGED = 3
@@ -28,7 +32,7 @@ async function main([act = '', who = '', data]: readonly string[]): Promise<Answ
   const path = join(dataFolder, 'accounts.db')
   // Before the first start, or with another SANDLOT_DATA than Sandlot's: nothing is made by asking.
   if (!existsSync(path)) return { did: 'nothing', reason: 'no_deployment', message: dataFolder }
-  if (act === 'list') return { did: 'list', ...(await readAccounts(path)) }
+  if (act === 'list') return list(path)
   const secret = await keptSecret(join(dataFolder, 'keys'), 'service-cookies')
   const accounts = await opened(path, { secret, publicUrl: publicUrl ?? 'http://127.0.0.1' })
   if (accounts === undefined) return { did: 'nothing', reason: 'running', message: dataFolder }
@@ -45,6 +49,21 @@ async function main([act = '', who = '', data]: readonly string[]): Promise<Answ
     return { did: 'nothing', reason: 'refused', message: error.message }
   } finally {
     await accounts.close()
+  }
+}
+
+/** Only reads: also beside a service that runs, which may be of another version than this program. */
+async function list(path: string): Promise<Answer> {
+  try {
+    return { did: 'list', ...(await readAccounts(path)) }
+  } catch (error) {
+    if (!(error instanceof StorageError)) throw error
+    if (error.code === 'newer_schema')
+      return { did: 'nothing', reason: 'other_version', message: error.message }
+    if (error.code !== 'not_migrated') throw error
+    const message =
+      'This Sandlot was upgraded and has not been started since. Start it once (where the older version still runs, end that first), then run this again.'
+    return { did: 'nothing', reason: 'other_version', message }
   }
 }
 

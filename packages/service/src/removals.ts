@@ -1,7 +1,7 @@
 /**
  * Removing a person, from the end of their account to the last of what is elsewhere. The account ends at once, in one transaction
- * that also writes down what is left; that is then done whenever the agent can be reached, again and again until it succeeds, also
- * after a restart.
+ * that also writes down what is left. That is then done whenever the agent can be reached, of one person beside the others, again
+ * and again until it succeeds, also after a restart. What keeps it from succeeding is written down too: administrators see it.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { EXT } from '@sandlot/shared/acp-meta'
@@ -13,22 +13,39 @@ import type { Logger } from './log.ts'
 import type { Sockets } from './socket/sockets.ts'
 import type { Uploads } from './uploads.ts'
 
-/** Before the next try of what has failed, in milliseconds. */
+/** People of whom the agent is asked at the same time. */
+const MOST_AT_ONCE = 4
+/** What takes longer makes room for others, and administrators hear of it. Milliseconds. */
+const SLOW_MS = 60_000
+/** Before the next try of what has failed, in milliseconds: after the first failure, and at most. */
 const RETRY_MS = 15_000
+const LONGEST_RETRY_MS = 600_000
+
+const SLOW = 'The agent has not answered for more than a minute; it may hang.'
 
 export interface RemovalsParts {
-  accounts: Pick<AccountsStore, 'removeUser' | 'removals' | 'removalDone'>
+  accounts: Pick<AccountsStore, 'removeUser' | 'removals' | 'removalDone' | 'removalFailed'>
   agent: Pick<AgentLink, 'request' | 'whenConnected'>
   sockets: Pick<Sockets, 'personRemoved'>
   uploads: Pick<Uploads, 'removeAll'>
   log: Logger
+  /** What tests wait for, in milliseconds. */
   retryMs?: number | undefined
+  slowMs?: number | undefined
 }
 
 export class Removals {
   readonly #parts: RemovalsParts
   readonly #ended = new AbortController()
   readonly #running: Promise<void>
+  /** By person: the try that is under way, with the pause behind it when it failed. */
+  readonly #tries = new Map<string, Promise<void>>()
+  /** By person: ends that pause. */
+  readonly #pauses = new Map<string, () => void>()
+  /** By person: tries that failed since the last that did not. */
+  readonly #failures = new Map<string, number>()
+  /** Tries that take up a place. */
+  #busy = 0
   #more = Promise.withResolvers<void>()
 
   /** Goes on at once with what an earlier process has left. */
@@ -37,10 +54,14 @@ export class Removals {
     this.#running = this.#keepFinishing()
   }
 
-  /** Resolves when the account has ended; the rest goes on. Throws what `AccountsStore.removeUser` throws. */
+  /**
+   * Resolves when the account has ended; the rest goes on. Said again of somebody whose removal has failed, that is tried now.
+   * Throws what `AccountsStore.removeUser` throws.
+   */
   async remove(userId: string, data: RemovedData): Promise<Removal> {
     const removal = await this.#parts.accounts.removeUser(userId, data)
     this.#parts.sockets.personRemoved(userId)
+    this.#pauses.get(userId)?.()
     this.#more.resolve()
     return removal
   }
@@ -49,6 +70,7 @@ export class Removals {
   async close(): Promise<void> {
     this.#ended.abort()
     await this.#running
+    await Promise.all(this.#tries.values())
   }
 
   async #keepFinishing(): Promise<void> {
@@ -57,16 +79,15 @@ export class Removals {
     while (!signal.aborted) {
       // Before the look: what is asked for after it wakes us.
       this.#more = Promise.withResolvers()
-      const left = await this.#left()
-      if (left?.length === 0) {
-        await orAborted(this.#more.promise, signal)
-        continue
-      }
       // It rejects only when nobody waits any more.
       const reached = agent.whenConnected(signal).catch(() => undefined)
       if ((await orAborted(reached, signal)) === 'aborted') return
-      if (left === undefined || !(await this.#finishAll()))
-        await orAborted(sleep(retryMs, undefined, { ref: false }), signal)
+      const left = await this.#left()
+      for (const removal of left ?? []) this.#begin(removal)
+      const wake = this.#more
+      const late = left === undefined ? setTimeout(() => wake.resolve(), retryMs) : undefined
+      await orAborted(wake.promise, signal)
+      clearTimeout(late)
     }
   }
 
@@ -81,35 +102,89 @@ export class Removals {
     }
   }
 
-  /** False when something is left. */
-  async #finishAll(): Promise<boolean> {
-    const { log } = this.#parts
-    const left = await this.#left()
-    let all = left !== undefined
-    for (const removal of left ?? []) {
-      const { id: user, data } = removal
-      try {
-        if ((await orAborted(this.#finish(removal), this.#ended.signal)) === 'aborted') return false
-        log.info({ user, data }, 'a person was removed')
-      } catch (error) {
-        all = false
-        log.warn(
-          { user, data, error: messageOf(error) },
-          'a person is not removed whole yet; it is tried again',
-        )
-      }
+  /** Unless it is under way, or has to wait for a place; whoever leaves one wakes us. */
+  #begin(removal: Removal): void {
+    const { id } = removal
+    if (this.#tries.has(id) || this.#busy >= MOST_AT_ONCE) return
+    const tried = this.#try(removal).finally(() => {
+      this.#tries.delete(id)
+      this.#more.resolve()
+    })
+    this.#tries.set(id, tried)
+  }
+
+  /** Once, with a pause behind it when it fails. Never rejects. */
+  async #try(removal: Removal): Promise<void> {
+    const { id: user, data } = removal
+    const { log, slowMs = SLOW_MS } = this.#parts
+    const { signal } = this.#ended
+    const leavePlace = this.#takePlace()
+    let told: Promise<void> | undefined
+    const slow = setTimeout(() => {
+      leavePlace()
+      told = this.#tell(removal, SLOW)
+    }, slowMs)
+    try {
+      await this.#finish(removal)
+      if (signal.aborted) return
+      this.#failures.delete(user)
+      log.info({ user, data }, 'a person was removed')
+    } catch (error) {
+      await told
+      await this.#tell(removal, messageOf(error))
+      leavePlace()
+      await this.#pause(user)
+    } finally {
+      clearTimeout(slow)
+      leavePlace()
+      await told
     }
-    return all
   }
 
   async #finish({ id, data }: Removal): Promise<void> {
     const { accounts, agent, sockets, uploads } = this.#parts
-    await agent.request(EXT.removePerson, { userId: id, data })
-    if (this.#ended.signal.aborted) return
+    const { signal } = this.#ended
+    if ((await orAborted(agent.request(EXT.removePerson, { userId: id, data }), signal)) === 'aborted') return
     // Whoever was just being let in when the account ended.
     sockets.personRemoved(id)
     await uploads.removeAll(id)
     await accounts.removalDone({ id, data })
+  }
+
+  /** Why it is not done, for administrators. Never rejects. */
+  async #tell({ id: user, data }: Removal, problem: string): Promise<void> {
+    const { accounts, log } = this.#parts
+    log.warn({ user, data, error: problem }, 'a person is not removed whole yet; it is tried again')
+    try {
+      await accounts.removalFailed({ id: user, data }, problem)
+    } catch (error) {
+      log.warn({ user, error: messageOf(error) }, 'it could not be written down why a person is not removed')
+    }
+  }
+
+  /** Twice as long each time, until it is asked for again. */
+  async #pause(userId: string): Promise<void> {
+    const { retryMs = RETRY_MS } = this.#parts
+    const failures = this.#failures.get(userId) ?? 0
+    this.#failures.set(userId, failures + 1)
+    const over = new AbortController()
+    this.#pauses.set(userId, () => over.abort())
+    const signal = AbortSignal.any([this.#ended.signal, over.signal])
+    const ms = Math.min(retryMs * 2 ** failures, LONGEST_RETRY_MS)
+    await orAborted(sleep(ms, undefined, { ref: false }), signal)
+    this.#pauses.delete(userId)
+  }
+
+  /** Answers how it is left, which may be said twice. */
+  #takePlace(): () => void {
+    this.#busy += 1
+    let taken = true
+    return () => {
+      if (!taken) return
+      taken = false
+      this.#busy -= 1
+      this.#more.resolve()
+    }
   }
 }
 

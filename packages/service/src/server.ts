@@ -29,6 +29,7 @@ export interface ServiceDeps {
   rates?: LimitRates
   slowReaderBytes?: number
   removalRetryMs?: number
+  removalSlowMs?: number
   agentPauses?: NonNullable<AgentLinkOptions['pauses']>
 }
 
@@ -87,6 +88,7 @@ export async function startService(config: ServiceConfig, deps: ServiceDeps = {}
       uploads,
       log,
       retryMs: deps.removalRetryMs,
+      slowMs: deps.removalSlowMs,
     })
     undo.push(() => removals.close())
 

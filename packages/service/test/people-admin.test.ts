@@ -5,6 +5,8 @@ import { promisify } from 'node:util'
 import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { accountsMigrations } from '@sandlot/storage/accounts/schema'
+import { openWriter } from '@sandlot/storage/database'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { ANN, addUser, browser, setUp, startHarness, waitFor } from './helpers/harness.ts'
 import type { Browser, Harness } from './helpers/harness.ts'
@@ -64,6 +66,42 @@ test('a password is set for whoever is locked out, and an account ended; the nex
   expect((await signIn(password)).status).toBe(200)
   const { id } = (removed as { removal: { id: string } }).removal
   await waitFor(() => harness.agent.received.includes(`remove ${id} purge`))
+})
+
+test('who is to be kept while they are being purged hears that it is too late', async () => {
+  const id = (removed: unknown) => (removed as { removal: { id: string } }).removal.id
+  harness.agent.beforeRemoval = () => new Promise(() => undefined)
+  await harness.service.close()
+  const bob = id(await admin(['remove', 'bob@example.org', 'purge']))
+  expect(await admin(['remove', bob, 'keep'])).toMatchObject({
+    reason: 'refused',
+    message: expect.stringContaining('are being deleted already'),
+  })
+  await harness.restart()
+  await waitFor(() => harness.agent.received.includes(`remove ${bob} purge`))
+})
+
+test('what an older version has left is listed after the next start, and until then it is said so', async () => {
+  await harness.service.close()
+  const path = join(harness.folder, 'accounts.db')
+  const older = Object.fromEntries(Object.entries(accountsMigrations).slice(0, -1))
+  await rm(path)
+  await (await openWriter(path, older)).close()
+  expect(await admin(['list'])).toMatchObject({
+    did: 'nothing',
+    reason: 'other_version',
+    message: expect.stringContaining('has not been started since. Start it once'),
+  })
+  await rm(path)
+  const newer = { ...accountsMigrations, '999_tomorrow': { up: async () => undefined } }
+  await (await openWriter(path, newer)).close()
+  expect(await admin(['list'])).toMatchObject({
+    reason: 'other_version',
+    message: expect.stringContaining('written by a newer version of Sandlot'),
+  })
+  await rm(path)
+  await harness.restart()
+  expect(await admin(['list'])).toMatchObject({ did: 'list', users: [] })
 })
 
 test('in a folder that is no Sandlot’s it makes nothing', async () => {

@@ -199,10 +199,53 @@ describe('somebody is removed', () => {
     }
     await remove(ann, bobsId)
     await waitFor(() => asked().length === 3)
+    // Until the next answer it is said why the last one was none.
+    expect((await people()).removed).toMatchObject([{ done: false, problem: expect.any(String) }])
     harness.agent.beforeRemoval = () => Promise.resolve()
     await harness.restart()
     ann = browser(harness.service.url, ann.cookie)
     await waitFor(async () => (await people()).removed[0]?.done === true)
+    expect((await people()).removed).toMatchObject([{ problem: null }])
+  })
+
+  test('one that never answers, or always fails, holds up nobody else’s', async () => {
+    await harness.restart({ removalSlowMs: 20 })
+    ann = browser(harness.service.url, ann.cookie)
+    const ids: string[] = []
+    for (const name of ['cid', 'dot', 'eli', 'fay', 'gus', 'hal']) {
+      const person = { name, email: `${name}@example.org`, password: 'battery staple', role: 'user' }
+      ids.push(((await (await ann.post('/api/users', person)).json()) as { id: string }).id)
+    }
+    const [failing, ...others] = ids
+    const last = others.pop() ?? ''
+    // More of them than are asked about at once.
+    harness.agent.beforeRemoval = async (userId) => {
+      if (userId === failing) throw new Error('the engine is away')
+      if (others.includes(userId)) await new Promise(() => undefined)
+    }
+    for (const id of [failing ?? '', bobsId, ...others]) await remove(ann, id)
+    await waitFor(() => asked().length === 6)
+    await remove(ann, last)
+    const told = async (id: string) => (await people()).removed.find((one) => one.id === id)
+    await waitFor(async () => (await told(last))?.done === true)
+    await waitFor(async () => (await told(others[0] ?? ''))?.problem?.includes('may hang') === true)
+    expect((await told(bobsId))?.done).toBe(true)
+    const problem = (await told(failing ?? ''))?.problem
+    expect(problem).toEqual(expect.any(String))
+
+    // Its next try would come in fifteen seconds.
+    harness.agent.beforeRemoval = () => Promise.resolve()
+    expect(await (await remove(ann, failing ?? '')).json()).toMatchObject({ done: false, problem })
+    await waitFor(async () => (await told(failing ?? ''))?.done === true)
+  })
+
+  test('what is being purged cannot be kept any more, and nobody is told otherwise', async () => {
+    harness.agent.beforeRemoval = () => new Promise(() => undefined)
+    await remove(ann, bobsId, 'purge')
+    await waitFor(() => asked().length === 1)
+    expect(await codeOf(await remove(ann, bobsId, 'keep'))).toBe('conflict')
+    expect((await people()).removed).toMatchObject([{ id: bobsId, data: 'purge', done: false }])
+    expect(asked()).toHaveLength(1)
   })
 
   test('only by an administrator who is signed in, who says what becomes of the files, and not by themselves', async () => {

@@ -18,20 +18,22 @@ test('whom to remove that cannot be read once the agent is there is read again l
   await accounts.removeUser(id, 'purge')
   const lines: string[] = []
   const asked: object[] = []
-  let connections = 0
+  let reads = 0
   const removals = new Removals({
     accounts: {
       removeUser: (...given) => accounts.removeUser(...given),
-      removals: () => accounts.removals(),
+      // The first time they are closed, then they are open again.
+      async removals() {
+        reads += 1
+        if (reads === 1) await accounts.close()
+        if (reads === 2) accounts = await open()
+        return accounts.removals()
+      },
       removalDone: (removal) => accounts.removalDone(removal),
+      removalFailed: (...given) => accounts.removalFailed(...given),
     },
     agent: {
-      // The first time they are closed between the look and the removal, then they are open again.
-      async whenConnected() {
-        connections += 1
-        if (connections === 1) await accounts.close()
-        if (connections === 2) accounts = await open()
-      },
+      whenConnected: async () => undefined,
       request: async (_method, params) => void asked.push(params),
     },
     sockets: { personRemoved: () => undefined },

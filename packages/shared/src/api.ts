@@ -137,8 +137,14 @@ export const removal = z.object({
   removedAt: z.number(),
   /** False: the account has ended, and the rest is under way. */
   done: z.boolean(),
+  /** Why it is not done yet; null where nothing is known to be in its way. It is tried again all the same. */
+  problem: z.string().nullable(),
 })
 export type Removal = z.infer<typeof removal>
+
+/** What administrators can do about the `problem` of a removal. */
+export const REMOVAL_HELP =
+  'It is tried again by itself, at the latest every ten minutes. ./sandlot doctor shows whether Docker and the disk are well, and a restart of Sandlot begins it anew.'
 
 /** `GET /api/users` (administrators). `removed`: newest first, without those of whom nothing is left. */
 export const userList = z.object({ users: z.array(account), removed: z.array(removal) })

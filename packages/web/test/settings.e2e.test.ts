@@ -167,6 +167,27 @@ test('people: one is added, one removed by name with an explicit choice, and the
   await removed.waitFor({ state: 'detached' })
 })
 
+test('people: what keeps somebody from being removed is said, with what to do, and tried again when asked', async () => {
+  const page = await settings()
+  const section = page.getByRole('region', { name: 'People' })
+  await section.getByRole('button', { name: 'Remove Bob' }).click()
+  const form = section.getByRole('form', { name: 'Remove Bob' })
+  await form.getByLabel('Keep files and chats').check()
+  await form.getByLabel('Type “Bob” to confirm').fill('Bob')
+  await form.getByRole('button', { name: 'Remove this person' }).click()
+  const removed = section.getByRole('list', { name: 'Removed people' })
+  await removed.getByText('what ran is being ended').waitFor()
+  expect(await removed.getByRole('alert').count()).toBe(0)
+  const problem = 'Their sandbox could not be removed: the engine is away'
+  service.removed = service.removed.map((one) => ({ ...one, problem }))
+  await removed.getByText(`Not done yet: ${problem}`).waitFor()
+  await removed.getByText('./sandlot doctor shows').waitFor()
+  expect(await lookAt(page, 'settings-removal-problem')).toEqual([])
+  await removed.getByRole('button', { name: 'Try again now: Bob' }).click()
+  await until(() => expect(service.removed).toMatchObject([{ id: 'u_bob', data: 'keep', problem: null }]))
+  await removed.getByRole('alert').waitFor({ state: 'detached' })
+})
+
 test('people on a phone in the dark; and nothing of it for who is no administrator', async () => {
   const page = await signedIn({ viewport: PHONE, theme: 'dark' })
   const open = async () => {

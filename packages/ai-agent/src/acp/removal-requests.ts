@@ -1,7 +1,7 @@
 /** `_sandlot/remove_person`: only our own service knows who may ask for it. */
 import type { AgentApp } from '@agentclientprotocol/sdk'
 import { EXT, removePersonParams } from '@sandlot/shared/acp-meta'
-import { SandlotError } from '@sandlot/shared/errors'
+import { SandlotError, messageOf } from '@sandlot/shared/errors'
 import { parseParams } from './errors.ts'
 import type { Serving } from './serving.ts'
 
@@ -14,7 +14,14 @@ export function addRemovalRequests(app: AgentApp, serving: Serving): void {
       const { userId, data } = parseParams(removePersonParams, params, EXT.removePerson)
       if (!serving.connection.ours || parts.removePerson === undefined)
         throw new SandlotError('not_implemented', 'People are not removed from here.')
-      await parts.removePerson(userId, data)
+      try {
+        await parts.removePerson(userId, data)
+      } catch (error) {
+        const { cause } = error instanceof Error ? error : {}
+        const stack = cause instanceof Error ? cause.stack : undefined
+        parts.log.warn({ userId, data, error: messageOf(error), stack }, 'a person is not removed whole yet')
+        throw error
+      }
       return {}
     }),
   )

@@ -2,9 +2,10 @@
  * Removing people, as far as the agent goes. First it is stored that somebody is removed, so nothing of theirs begins or is taken up
  * any more, whatever is still on its way or a restart finds; then everything ends. Whoever asks repeats it until it succeeds.
  */
+import { createKeyedLock } from '@sandlot/sandbox/keyed-lock'
 import type { RemovedData } from '@sandlot/shared/api'
+import { SandlotError, messageOf } from '@sandlot/shared/errors'
 import type { PeopleRows } from '@sandlot/storage/sessions/people'
-import { SerialQueue } from '../serial-queue.ts'
 
 export interface RemovalParts {
   rows: Pick<PeopleRows, 'remove'>
@@ -20,7 +21,7 @@ export interface RemovalParts {
 
 export class Removals {
   readonly #removed: Set<string>
-  readonly #queue = new SerialQueue()
+  readonly #ofOne = createKeyedLock()
 
   /** `removed`: by earlier processes too. */
   constructor(removed: ReadonlySet<string>) {
@@ -31,18 +32,30 @@ export class Removals {
     return this.#removed.has(userId)
   }
 
-  /** Idempotent, one after another. Rejects when something is left to do, for example while the engine is away. */
+  /**
+   * Idempotent; of one person one after another, and nobody waits for another person's. Rejects when something is left to do,
+   * for example while the engine is away: with a `SandlotError` that says what, for administrators.
+   */
   remove(userId: string, data: RemovedData, parts: RemovalParts): Promise<void> {
-    return this.#queue.run(async () => {
+    return this.#ofOne.run(userId, async () => {
       const { rows, endSessions, endServers, removeSandbox, now } = parts
-      await rows.remove(userId, now())
+      const sessions = data === 'keep' ? 'What they run' : 'What they run, and their chats,'
+      await step('That they are removed could not be stored', () => rows.remove(userId, now()))
       this.#removed.add(userId)
-      await endSessions(userId, data)
-      await endServers(userId, data)
-      await removeSandbox(userId, data)
+      await step(`${sessions} could not be ended`, () => endSessions(userId, data))
+      await step('Their MCP servers could not be ended', () => endServers(userId, data))
+      await step('Their sandbox could not be removed', () => removeSandbox(userId, data))
       // What was on its way when it began may have been stored since.
-      await endSessions(userId, data)
-      await rows.remove(userId, now())
+      await step(`${sessions} could not be ended`, () => endSessions(userId, data))
+      await step('Their secrets and settings could not be deleted', () => rows.remove(userId, now()))
     })
+  }
+}
+
+async function step(otherwise: string, work: () => Promise<void>): Promise<void> {
+  try {
+    await work()
+  } catch (error) {
+    throw new SandlotError('not_ready', `${otherwise}: ${messageOf(error)}`, { cause: error })
   }
 }

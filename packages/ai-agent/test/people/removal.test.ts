@@ -83,7 +83,7 @@ test('cut off anywhere it is ended by doing it again, and a start in between tak
       await before.core.manager.prompt(ID, id, 'go', {})
       await first.whenBegun(1)
       const cut = before.removals.remove(ID, data, partsFor(before.core, [], failsAt))
-      await expect(cut).rejects.toThrow('cut off')
+      await expect(cut).rejects.toThrow(/^\w.* could not be .*: cut off at/)
       await before.core.leave()
 
       const { core, removals } = await openCore(bench, heldTool('held', false))
@@ -97,6 +97,29 @@ test('cut off anywhere it is ended by doing it again, and a start in between tak
       expect(await core.store.listSessions(ID)).toHaveLength(data === 'purge' ? 0 : 1)
     }
   }
+})
+
+test('one that never ends holds up nobody else’s; of one person they are done in order', async () => {
+  const removals = new Removals(new Set())
+  const engine = Promise.withResolvers<void>()
+  const ended: string[] = []
+  const parts: RemovalParts = {
+    rows: { remove: async () => undefined },
+    endSessions: async () => undefined,
+    endServers: async () => undefined,
+    removeSandbox: async (userId, data) => {
+      if (userId === ID && data === 'keep') await engine.promise
+      ended.push(`${userId} ${data}`)
+    },
+    now: () => 1,
+  }
+  const first = removals.remove(ID, 'keep', parts)
+  const then = removals.remove(ID, 'purge', parts)
+  await removals.remove('u_bob', 'keep', parts)
+  expect(ended).toEqual(['u_bob keep'])
+  engine.resolve()
+  await Promise.all([first, then])
+  expect(ended).toEqual(['u_bob keep', `${ID} keep`, `${ID} purge`])
 })
 
 test('only our own service may say so', async () => {

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { account, removal, userList } from '@sandlot/shared/api'
+import { REMOVAL_HELP, type Removal, account, removal, userList } from '@sandlot/shared/api'
 import { z } from 'zod'
 import { childEnvironment } from '../child-env.ts'
 import type { Command, Context } from '../context.ts'
@@ -16,7 +16,7 @@ const answer = z.discriminatedUnion('did', [
   z.object({ did: z.literal('remove'), removal }),
   z.object({
     did: z.literal('nothing'),
-    reason: z.enum(['no_deployment', 'running', 'no_such_person', 'refused']),
+    reason: z.enum(['no_deployment', 'running', 'no_such_person', 'refused', 'other_version']),
     message: z.string(),
   }),
 ])
@@ -88,8 +88,10 @@ export function told(printed: string): string[] {
             `${id}  ${email}  ${name}${role === 'admin' ? '  (administrator)' : ''}`,
         ),
         ...said.removed.map(
-          ({ id, name, email, done }) =>
-            `${id}  ${email}  ${name}  (removed, ${done ? 'files and chats kept' : 'under way'})`,
+          ({ id, name, email, ...removed }) => `${id}  ${email}  ${name}  (removed, ${howFar(removed)})`,
+        ),
+        ...said.removed.flatMap(({ name, problem }) =>
+          problem === null ? [] : ['', `${name} is not removed whole yet: ${problem}`, REMOVAL_HELP],
         ),
       ]
     case 'password':
@@ -100,11 +102,19 @@ export function told(printed: string): string[] {
     case 'remove':
       return [
         `${said.removal.name} (${said.removal.email}) cannot sign in any more.`,
-        `The rest (what runs, the sandbox${said.removal.data === 'purge' ? ', files and chats' : ''}) ends when Sandlot starts next.`,
+        said.removal.done
+          ? 'They were removed before. Their files and chats are kept.'
+          : `The rest (what runs, the sandbox${said.removal.data === 'purge' ? ', files and chats' : ''}) ends when Sandlot starts next.`,
       ]
     case 'nothing':
       throw nothingDone(said)
   }
+}
+
+function howFar({ data, done, problem }: Pick<Removal, 'data' | 'done' | 'problem'>): string {
+  if (done) return 'files and chats kept'
+  const what = data === 'purge' ? 'files and chats are being deleted' : 'under way'
+  return problem === null ? what : `${what}; see below`
 }
 
 function nothingDone({ reason, message }: Extract<z.infer<typeof answer>, { did: 'nothing' }>): StepError {
@@ -121,6 +131,8 @@ function nothingDone({ reason, message }: Extract<z.infer<typeof answer>, { did:
         `Nobody has the address or the id ${message}.`,
         './sandlot people list shows everybody.',
       )
+    case 'other_version':
+      return new StepError(message, 'Nothing was changed. ./sandlot up starts Sandlot.')
     case 'refused':
       return new StepError(message, 'Nothing was changed. ./sandlot people list shows everybody.')
   }

@@ -98,7 +98,7 @@ export class ScriptedAgent {
   /** Undefined: it does not count. */
   metrics: AgentMetricsReport | undefined
   /** Awaited before a removal is answered; what it throws refuses it. */
-  beforeRemoval: () => Promise<void> = () => Promise.resolve()
+  beforeRemoval: (userId: string) => Promise<void> = () => Promise.resolve()
   /** By user, then by name. */
   readonly instructions = new Map<string, string>()
   readonly secrets = new Map<string, Map<string, string>>()
@@ -343,7 +343,7 @@ export class ScriptedAgent {
       })
       .onRequest(EXT.removePerson, removePersonParams, async ({ params: { userId, data } }) => {
         this.received.push(`remove ${userId} ${data}`)
-        await this.beforeRemoval()
+        await this.beforeRemoval(userId)
         return {}
       })
       .onRequest(EXT.metrics, z.object({}), () => {

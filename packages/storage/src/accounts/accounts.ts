@@ -12,7 +12,7 @@ import type { AuthOptions } from './auth.ts'
 import { makeTurns } from './in-turns.ts'
 import { createKey, deleteKey, findByKey, listKeys } from './keys.ts'
 import { accountsMigrations } from './schema.ts'
-import { listRemovals, removalDone, removeUser } from './removals.ts'
+import { listRemovals, removalDone, removalFailed, removeUser } from './removals.ts'
 import type { AccountsSchema } from './schema.ts'
 import type { AccountsStore } from './store.ts'
 
@@ -68,6 +68,7 @@ function makeStore(
     removeUser: (userId, data) => removeUser(db, userId, data),
     removals: () => listRemovals(db),
     removalDone: (removal) => removalDone(db, removal),
+    removalFailed: (removal, problem) => removalFailed(db, removal, problem),
     async resetPassword(userId) {
       const found = await db.selectFrom('auth_user').select('id').where('id', '=', userId).executeTakeFirst()
       if (found === undefined) throw new SandlotError('not_found', 'There is no such person.')

@@ -7,6 +7,8 @@ import { SandlotError } from '@sandlot/shared/errors'
 import type { Kysely, Selectable, Transaction } from 'kysely'
 import type { AccountsSchema } from './schema.ts'
 
+const MAX_PROBLEM_CHARS = 1_000
+
 export async function removeUser(
   db: Kysely<AccountsSchema>,
   userId: string,
@@ -21,14 +23,14 @@ export async function removeUser(
     if (user === undefined) return removedBefore(trx, userId, data)
     if (user.role === 'admin') await refuseLast(trx)
     const { name, email } = user
-    const row = { userId, name, email, data, removedAt: Date.now(), done: 0 }
+    const row = { userId, name, email, data, removedAt: Date.now(), done: 0, problem: null }
     await trx.insertInto('removal').values(row).execute()
     await trx.deleteFrom('auth_user').where('id', '=', userId).execute()
     return toRemoval(row)
   })
 }
 
-/** What was kept may be purged later; what is being purged cannot be kept any more. */
+/** What was kept may be purged later. Throws `conflict` where they are to be kept that are being purged: some may be gone. */
 async function removedBefore(
   trx: Transaction<AccountsSchema>,
   userId: string,
@@ -36,8 +38,13 @@ async function removedBefore(
 ): Promise<Removal> {
   const before = await trx.selectFrom('removal').selectAll().where('userId', '=', userId).executeTakeFirst()
   if (before === undefined) throw new SandlotError('not_found', 'There is no such person.')
-  if (data === before.data || data === 'keep') return toRemoval(before)
-  const changed = { data, done: 0 }
+  if (data === before.data) return toRemoval(before)
+  if (data === 'keep')
+    throw new SandlotError(
+      'conflict',
+      `The files and chats of ${before.name} are being deleted already, which cannot be taken back.`,
+    )
+  const changed = { data, done: 0, problem: null }
   await trx.updateTable('removal').set(changed).where('userId', '=', userId).execute()
   return toRemoval({ ...before, ...changed })
 }
@@ -62,10 +69,25 @@ export async function removalDone(
   else
     await db
       .updateTable('removal')
-      .set({ done: 1 })
+      .set({ done: 1, problem: null })
       .where('userId', '=', id)
       .where('data', '=', data)
       .execute()
+}
+
+/** Why it is not done yet. Nothing is written where it is done, or something else was asked for meanwhile. */
+export async function removalFailed(
+  db: Kysely<AccountsSchema>,
+  { id, data }: Pick<Removal, 'id' | 'data'>,
+  problem: string,
+): Promise<void> {
+  await db
+    .updateTable('removal')
+    .set({ problem: problem.slice(0, MAX_PROBLEM_CHARS) })
+    .where('userId', '=', id)
+    .where('data', '=', data)
+    .where('done', '=', 0)
+    .execute()
 }
 
 function toRemoval({ userId, done, ...row }: Selectable<AccountsSchema['removal']>): Removal {

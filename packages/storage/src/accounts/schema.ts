@@ -7,6 +7,7 @@ import type { Migrations } from '../database.ts'
 import { authTables } from './migrations/001-auth-tables.ts'
 import { apiKeys } from './migrations/002-api-keys.ts'
 import { removals } from './migrations/003-removals.ts'
+import { removalProblems } from './migrations/004-removal-problems.ts'
 
 export interface AccountsSchema {
   auth_user: { id: string; name: string; email: string; role: string | null }
@@ -30,6 +31,8 @@ export interface AccountsSchema {
     removedAt: number
     /** 1 when nothing is left to do. One with `purge` goes then. */
     done: number
+    /** Why the last try did not do it; null also before the first. */
+    problem: string | null
   }
 }
 
@@ -37,4 +40,5 @@ export const accountsMigrations: Migrations = {
   '001_auth_tables': authTables,
   '002_api_keys': apiKeys,
   '003_removals': removals,
+  '004_removal_problems': removalProblems,
 }

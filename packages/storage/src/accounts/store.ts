@@ -36,13 +36,16 @@ export interface AccountsStore {
   listUsers(): Promise<Account[]>
   /**
    * The account ends at once, with its sign-ins and API keys; the rest is a removal that is not done. Of somebody who was removed
-   * before it may still be said that their data goes. Throws `not_found`, and `conflict` for the last administrator.
+   * before it may still be said that their data goes. Throws `not_found`, and `conflict` for the last administrator and where
+   * data is to be kept that is being purged.
    */
   removeUser(userId: string, data: RemovedData): Promise<Removal>
   /** Newest first. */
   removals(): Promise<Removal[]>
   /** What it asked for is done. */
   removalDone(removal: Pick<Removal, 'id' | 'data'>): Promise<void>
+  /** What it asked for is not done, for a reason that administrators are shown until it is. */
+  removalFailed(removal: Pick<Removal, 'id' | 'data'>, problem: string): Promise<void>
   /** Their sign-ins end. Answers the new password, which is kept nowhere else. Throws `not_found`. */
   resetPassword(userId: string): Promise<string>
   /** Throws `unauthenticated`, the same for an unknown address and a wrong password. */

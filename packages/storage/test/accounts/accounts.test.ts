@@ -246,13 +246,31 @@ describe('somebody is removed', () => {
     await accounts.removalDone({ id, data: 'keep' })
     expect(await accounts.removeUser(id, 'keep')).toMatchObject({ data: 'keep', done: true })
     expect(await accounts.removeUser(id, 'purge')).toMatchObject({ data: 'purge', done: false })
-    expect(await accounts.removeUser(id, 'keep')).toMatchObject({ data: 'purge', done: false })
+    await expect(accounts.removeUser(id, 'keep')).rejects.toMatchObject({
+      code: 'conflict',
+      message: expect.stringContaining('Ann are being deleted already'),
+    })
     // What was asked for before is done, and no more.
     await accounts.removalDone({ id, data: 'keep' })
     expect(await accounts.removals()).toMatchObject([{ data: 'purge', done: false }])
     await accounts.removalDone({ id, data: 'purge' })
     expect(await accounts.removals()).toEqual([])
     await expect(accounts.removeUser(id, 'purge')).rejects.toMatchObject({ code: 'not_found' })
+  })
+
+  test('what keeps it from being done is kept until it is, or something else is asked for', async () => {
+    const { id } = await accounts.createUser(ann)
+    expect(await accounts.removeUser(id, 'keep')).toMatchObject({ problem: null })
+    await accounts.removalFailed({ id, data: 'keep' }, 'the engine is away')
+    expect(await accounts.removals()).toMatchObject([{ done: false, problem: 'the engine is away' }])
+    expect(await accounts.removeUser(id, 'keep')).toMatchObject({ problem: 'the engine is away' })
+    await accounts.removalDone({ id, data: 'keep' })
+    await accounts.removalFailed({ id, data: 'keep' }, 'too late')
+    expect(await accounts.removals()).toMatchObject([{ done: true, problem: null }])
+    expect(await accounts.removeUser(id, 'purge')).toMatchObject({ problem: null })
+    await accounts.removalFailed({ id, data: 'keep' }, 'of what was asked for before')
+    await accounts.removalFailed({ id, data: 'purge' }, 'x'.repeat(5_000))
+    expect((await accounts.removals())[0]?.problem).toBe('x'.repeat(1_000))
   })
 
   test('but not the last administrator, also when two remove each other', async () => {

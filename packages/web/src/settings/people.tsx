@@ -2,13 +2,13 @@ import type { Account, Removal, UserList } from '@sandlot/shared/api'
 import { UserPlus } from 'lucide-react'
 import { useEffect, useRef, useState } from 'react'
 import { useChat } from '../chat/chat-context.ts'
-import { formatDate } from '../lib/format.ts'
-import { fetchPeople } from '../net/people.ts'
+import { fetchPeople, removePerson } from '../net/people.ts'
 import { Alert } from '../ui/alert.tsx'
 import { Button } from '../ui/button.tsx'
 import { AddPersonForm } from './add-person-form.tsx'
 import { KeptLine } from './kept-line.tsx'
 import { RemovePersonForm } from './remove-person-form.tsx'
+import { RemovedLine } from './removed-line.tsx'
 import { useAttempt } from './use-attempt.ts'
 
 /** While somebody is being removed the list is looked at again, in milliseconds. */
@@ -91,7 +91,12 @@ export function People() {
           <h3 className="mb-2 text-xs font-medium text-muted">Removed</h3>
           <ul aria-label="Removed people" className="divide-y divide-line rounded-lg border border-line">
             {people.removed.flatMap((person) => [
-              <RemovedLine key={person.id} person={person} onPurge={() => setForm({ remove: person.id })} />,
+              <RemovedLine
+                key={person.id}
+                person={person}
+                onPurge={() => setForm({ remove: person.id })}
+                onAgain={() => removePerson(person.id, person.data).then(reload)}
+              />,
               removing(person, true),
             ])}
           </ul>
@@ -114,31 +119,5 @@ function PersonLine(props: { person: Account; isMe: boolean; onRemove: () => voi
     )
   return (
     <KeptLine name={name} title={title} detail={detail} act="Remove" busy={false} onAct={props.onRemove} />
-  )
-}
-
-function RemovedLine(props: { person: Removal; onPurge: () => void }) {
-  const { name, email, removedAt, done } = props.person
-  const title = <span className="block truncate text-sm font-medium">{name}</span>
-  if (!done)
-    return (
-      <li className="py-2 pr-2 pl-3">
-        {title}
-        <span role="status" className="block text-xs text-muted">
-          {email} · signed out; what ran is being ended …
-        </span>
-      </li>
-    )
-  const detail = `${email} · removed ${formatDate(removedAt)}, files and chats kept`
-  return (
-    <KeptLine
-      name={name}
-      title={title}
-      detail={detail}
-      act="Delete files and chats"
-      label={`Delete files and chats of ${name}`}
-      busy={false}
-      onAct={props.onPurge}
-    />
   )
 }
