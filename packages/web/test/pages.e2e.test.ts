@@ -16,7 +16,7 @@ describe('who is here', () => {
     const fill = async () => {
       await page.getByLabel('Your name').fill(PERSON.name)
       await page.getByLabel('Email').fill(PERSON.email)
-      await page.getByLabel('Password').fill(PERSON.password)
+      await page.getByLabel('Password', { exact: true }).fill(PERSON.password)
       await page.getByRole('button', { name: 'Create the administrator' }).click()
     }
     await fill()
@@ -33,11 +33,11 @@ describe('who is here', () => {
     service.setupNeeded = false
     await page.goto(`${url()}/s/s_error`)
     await page.getByLabel('Email').fill(PERSON.email)
-    await page.getByLabel('Password').fill('wrong password')
+    await page.getByLabel('Password', { exact: true }).fill('wrong password')
     await page.keyboard.press('Enter')
     await page.getByRole('alert').getByText('The email or the password is wrong.').waitFor()
     complaints.length = 0
-    await page.getByLabel('Password').fill(PERSON.password)
+    await page.getByLabel('Password', { exact: true }).fill(PERSON.password)
     await page.keyboard.press('Enter')
     await page.getByTestId('prompt-end').waitFor()
   })

@@ -35,7 +35,7 @@ test.each(LOOKS)(
     await page.goto(`${url()}/sign-in`)
     await page.getByLabel('Email').fill(PERSON.email)
     await look('sign-in')
-    await page.getByLabel('Password').fill(PERSON.password)
+    await page.getByLabel('Password', { exact: true }).fill(PERSON.password)
     await page.keyboard.press('Enter')
     await page.getByRole('heading', { name: /What shall we do/ }).waitFor()
     await look('empty')

@@ -4,6 +4,7 @@ import { setUp } from '../net/http.ts'
 import { Alert } from '../ui/alert.tsx'
 import { Button } from '../ui/button.tsx'
 import { Field } from '../ui/field.tsx'
+import { PasswordField } from '../ui/password-field.tsx'
 import { Spinner } from '../ui/spinner.tsx'
 import { AuthLayout } from './auth-layout.tsx'
 import { useSubmit } from './use-submit.ts'
@@ -39,10 +40,9 @@ export function SetupPage(props: { token: string; onSignedIn: () => Promise<void
         )}
         <Field {...field('name')} label="Your name" autoComplete="name" maxLength={100} />
         <Field {...field('email')} label="Email" type="email" autoComplete="username" />
-        <Field
+        <PasswordField
           {...field('password')}
           label="Password"
-          type="password"
           autoComplete="new-password"
           minLength={MIN_PASSWORD_CHARS}
           maxLength={MAX_PASSWORD_CHARS}

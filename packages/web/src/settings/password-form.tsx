@@ -4,7 +4,7 @@ import { useSubmit } from '../auth/use-submit.ts'
 import { changePassword } from '../net/http.ts'
 import { Alert } from '../ui/alert.tsx'
 import { Button } from '../ui/button.tsx'
-import { Field } from '../ui/field.tsx'
+import { PasswordField, PasswordOwner } from '../ui/password-field.tsx'
 import { Spinner } from '../ui/spinner.tsx'
 
 /** Another password for the person who is signed in. `onDone`: it holds. */
@@ -16,7 +16,6 @@ export function PasswordForm(props: { email: string; onDone: () => void; onLeave
   })
   const field = (name: keyof typeof form) => ({
     name,
-    type: 'password',
     value: form[name],
     required: true,
     maxLength: MAX_PASSWORD_CHARS,
@@ -29,10 +28,9 @@ export function PasswordForm(props: { email: string; onDone: () => void; onLeave
       className="flex flex-col gap-4 rounded-lg border border-line p-3"
     >
       {problem !== null && <Alert>{problem}</Alert>}
-      {/* So that a password manager knows whose it is. */}
-      <input type="hidden" name="username" autoComplete="username" value={props.email} />
-      <Field {...field('current')} label="Current password" autoComplete="current-password" />
-      <Field
+      <PasswordOwner email={props.email} />
+      <PasswordField {...field('current')} label="Current password" autoComplete="current-password" />
+      <PasswordField
         {...field('password')}
         label="New password"
         autoComplete="new-password"
