@@ -149,6 +149,31 @@ test('a message written while there is no service is sent when it is back, once,
   expect(chat.store.getState().waiting).toEqual([])
 })
 
+test('what was chosen and stopped while there is no service outlives a reload, and is said once', async () => {
+  await shut()
+  const storage = memoryStorage()
+  const first = open(storage)
+  first.setMode('s_1', 'manual')
+  first.setModel('s_1', { model: 'small' })
+  first.send('s_1', 'carefully')
+  first.stopPrompt('s_other')
+  first.stop()
+  const second = open(storage)
+  expect(modeOf(second.store.getState(), 's_1')).toBe('manual')
+  await until(() => expect(second.store.getState().connection.status).toBe('waiting'))
+  await listen(port)
+  second.wake()
+  await until(() => expect(received.map(({ type }) => type)).toContain('ai_chat_cancel'))
+  expect(received.filter(({ type }) => type !== 'ai_chat_resume')).toMatchObject([
+    { type: 'ai_chat_mode', sessionId: 's_1', modeId: 'manual' },
+    { type: 'ai_chat_model', sessionId: 's_1', model: 'small' },
+    { type: 'ai_chat', text: 'carefully' },
+    { type: 'ai_chat_cancel', sessionId: 's_other' },
+  ])
+  expect(storage.get('sandlot.waiting')).toBeNull()
+  expect(open(storage).store.getState().waiting).toEqual([])
+})
+
 test('a message whose answer got lost is sent again with its id, also after a reload', async () => {
   const storage = memoryStorage()
   answer = (socket, frame) => (frame.type === 'ai_chat' ? undefined : serve(socket, frame))

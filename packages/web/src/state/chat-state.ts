@@ -60,7 +60,11 @@ export const EMPTY_VIEW: SessionView = {
   chasedFrom: null,
 }
 
-export function initialState(outbox: readonly PendingMessage[]): ChatState {
+/** With what was not sent before a reload. */
+export function initialState(
+  outbox: readonly PendingMessage[],
+  waiting: readonly ClientFrame[] = [],
+): ChatState {
   return {
     connection: { status: 'closed' },
     everOpen: false,
@@ -68,7 +72,7 @@ export function initialState(outbox: readonly PendingMessage[]): ChatState {
     nextPage: null,
     views: {},
     outbox,
-    waiting: [],
+    waiting,
     activeId: null,
   }
 }

@@ -9,7 +9,7 @@ import { requestId, sessionId } from '@sandlot/shared/ids'
 import type { Transcript } from '@sandlot/shared/transcript'
 import { modelChoice } from '@sandlot/shared/model-choice'
 import { z } from 'zod'
-import type { KeyValue } from '../lib/storage.ts'
+import { keptList } from './kept-list.ts'
 
 const pendingMessage = z.object({
   requestId,
@@ -31,23 +31,7 @@ const pendingMessage = z.object({
 })
 export type PendingMessage = z.infer<typeof pendingMessage>
 
-const KEY = 'sandlot.outbox'
-
-export function loadOutbox(storage: KeyValue): PendingMessage[] {
-  const kept = storage.get(KEY)
-  if (kept === null) return []
-  try {
-    return z.array(pendingMessage).parse(JSON.parse(kept))
-  } catch (error) {
-    console.warn('Unsent messages of an older version were dropped.', error)
-    return []
-  }
-}
-
-export function saveOutbox(storage: KeyValue, outbox: readonly PendingMessage[]): void {
-  if (outbox.length === 0) storage.remove(KEY)
-  else storage.set(KEY, JSON.stringify(outbox))
-}
+export const keptOutbox = keptList('sandlot.outbox', pendingMessage, 'Unsent messages')
 
 /** The frame of a message; the same one every time. */
 export function frameOf(message: PendingMessage): ClientFrame {

@@ -1,9 +1,12 @@
 /**
- * What the person chose, answered and stopped while there was no socket. Messages wait in the outbox, which survives a
- * reload; these are of the moment.
+ * What the person chose, answered and stopped while there was no socket. The service has not heard of it, so it is kept in the
+ * tab over a reload, as the messages in the outbox are: a mode that was shown must not be another when these are sent.
  */
-import type { ClientFrame } from '@sandlot/shared/frames'
+import { type ClientFrame, clientFrame } from '@sandlot/shared/frames'
 import type { Mode } from '@sandlot/shared/mode'
+import { keptList } from './kept-list.ts'
+
+export const keptWaiting = keptList('sandlot.waiting', clientFrame, 'Choices that were not sent')
 
 type ModelFrame = Extract<ClientFrame, { type: 'ai_chat_model' }>
 

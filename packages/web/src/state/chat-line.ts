@@ -1,0 +1,157 @@
+/**
+ * A tab's line to the service: what is said goes over the socket, or is kept until there is one, also over a reload; what is heard
+ * goes into the store. After every break it is first heard what was missed, and then said what was not.
+ */
+import type { SessionList } from '@sandlot/shared/api'
+import type { ClientFrame, ServerFrame } from '@sandlot/shared/frames'
+import type { StoreApi } from 'zustand/vanilla'
+import type { KeyValue } from '../lib/storage.ts'
+import { Connection, type ConnectionState } from '../net/connection.ts'
+import { toFollow, withStaleViews } from './catching-up.ts'
+import { applyFrames, type ChatState, EMPTY_VIEW, mergeSessions, setView, type Wish } from './chat-state.ts'
+import { FrameBatch } from './frame-batch.ts'
+import { frameOf, isUnanswered, keptOutbox, type PendingMessage } from './outbox.ts'
+import { aroundMessages, keptWaiting, withWaiting } from './waiting-frames.ts'
+
+export interface ChatLineParts {
+  /** `ws://…/ws` */
+  url: string
+  /** Where what is not sent yet survives a reload: of this person, in this tab only. */
+  storage: KeyValue
+  /** A page of the list; `before` is the `next` of the one before. */
+  fetchSessions(before?: number): Promise<SessionList>
+  /** The socket was refused or closed before it opened: find out whether the sign-in is gone. */
+  onRefused(): void
+  /** A message of this tab that began a new chat has got its session. */
+  onSessionStarted(sessionId: string, requestId: string): void
+  /** Run once, soon, before the next paint. */
+  schedule(work: () => void): void
+}
+
+export class ChatLine {
+  readonly #store: StoreApi<ChatState>
+  readonly #parts: ChatLineParts
+  readonly #connection: Connection
+  readonly #frames: FrameBatch
+
+  constructor(store: StoreApi<ChatState>, parts: ChatLineParts) {
+    this.#store = store
+    this.#parts = parts
+    this.#frames = new FrameBatch(
+      (work) => parts.schedule(work),
+      (frames) => this.#apply(frames),
+    )
+    this.#connection = new Connection(parts.url, {
+      onFrame: (frame) => this.#frames.add(frame),
+      onState: (state) => this.#onConnection(state),
+      onRefused: () => parts.onRefused(),
+      onNonsense: (problem) =>
+        console.error('A frame of the service was not understood and is ignored.', problem),
+    })
+  }
+
+  open(): void {
+    this.#connection.open()
+  }
+
+  close(): void {
+    this.#connection.close()
+  }
+
+  /** The network or the tab came back. */
+  retryNow(): void {
+    this.#connection.retryNow()
+  }
+
+  goOffline(): void {
+    this.#connection.goOffline()
+  }
+
+  /** The socket may be dead without knowing it. */
+  renew(): void {
+    this.#connection.renew()
+  }
+
+  /** Without a socket nothing is lost: every new one says again what is unanswered in the outbox. */
+  say(message: PendingMessage): void {
+    this.#connection.send(frameOf(message))
+  }
+
+  /** Send, or keep until there is a socket. */
+  deliver(frame: ClientFrame): void {
+    if (this.#connection.send(frame)) return
+    this.#setWaiting(withWaiting(this.#state.waiting, frame))
+  }
+
+  /** Not kept when there is no socket: every new one resumes anyway. */
+  resume(sessionId: string): void {
+    const view = this.#state.views[sessionId] ?? EMPTY_VIEW
+    const sent = this.#connection.send({ type: 'ai_chat_resume', sessionId, after: view.transcript.seq })
+    if (sent) this.#set(setView(this.#state, sessionId, { ...view, sync: 'loading' }))
+  }
+
+  setOutbox(outbox: readonly PendingMessage[]): void {
+    this.#set({ ...this.#state, outbox })
+    keptOutbox.save(this.#parts.storage, outbox)
+  }
+
+  get #state(): ChatState {
+    return this.#store.getState()
+  }
+
+  #set(state: ChatState): void {
+    this.#store.setState(state, true)
+  }
+
+  #setWaiting(waiting: readonly ClientFrame[]): void {
+    this.#set({ ...this.#state, waiting })
+    keptWaiting.save(this.#parts.storage, waiting)
+  }
+
+  #onConnection(connection: ConnectionState): void {
+    this.#set({ ...this.#state, connection, everOpen: this.#state.everOpen || connection.status === 'open' })
+    if (connection.status === 'open') this.#reconnected()
+    else if (connection.status !== 'connecting') this.#set(withStaleViews(this.#state))
+  }
+
+  /** First hear what was missed, then say how to go on, then say what was not said, and last what is about that. */
+  #reconnected(): void {
+    this.#frames.flush()
+    const { before, behind } = aroundMessages(this.#state.waiting)
+    this.#set(withStaleViews(this.#state))
+    this.#setWaiting([])
+    const { outbox } = this.#state
+    for (const id of toFollow(this.#state)) this.resume(id)
+    for (const frame of before) this.deliver(frame)
+    for (const message of outbox) if (isUnanswered(message)) this.say(message)
+    for (const frame of behind) this.deliver(frame)
+    this.#parts.fetchSessions().then(
+      ({ sessions, next }) =>
+        this.#set({ ...this.#state, sessions: mergeSessions([], sessions), nextPage: next }),
+      (error: unknown) =>
+        console.warn('The list of sessions could not be read; the next connection tries again.', error),
+    )
+  }
+
+  #apply(frames: readonly ServerFrame[]): void {
+    const before = this.#state
+    const { state, wishes } = applyFrames(before, frames)
+    this.#set(state)
+    if (state.outbox !== before.outbox) keptOutbox.save(this.#parts.storage, state.outbox)
+    for (const wish of wishes) this.#grant(wish)
+    this.#tellStarted(before, frames)
+  }
+
+  #grant(wish: Wish): void {
+    if (wish.resume !== undefined) this.resume(wish.resume)
+    if (wish.cancel !== undefined) this.deliver({ type: 'ai_chat_cancel', sessionId: wish.cancel })
+  }
+
+  #tellStarted(before: ChatState, frames: readonly ServerFrame[]): void {
+    for (const frame of frames) {
+      if (frame.type !== 'ai_chat_accepted') continue
+      const message = before.outbox.find((pending) => pending.requestId === frame.requestId)
+      if (message?.sessionId === null) this.#parts.onSessionStarted(frame.sessionId, frame.requestId)
+    }
+  }
+}
