@@ -1,4 +1,5 @@
 /** Thoughts that stand in the text between tags: only at its very start, and only where a profile says so. */
+import { impliedThought } from './implied-thought.ts'
 import type { TagPair } from './profiles.ts'
 
 /** A piece of an answer, told apart. */
@@ -67,21 +68,9 @@ export class ThinkTags {
     return told
   }
 
-  /**
-   * What a whole text says in which thoughts end that never began: the opening tag stood in the prompt, as the templates of
-   * many open models have it. Undefined for any other text, also for one that only mentions the tag.
-   */
+  /** What a whole text says in which thoughts end that never began. Undefined for any other. */
   retold(text: string): { text: string; thought: string } | undefined {
-    if (!this.#unopened) return undefined
-    for (const [open, close] of this.#pairs) {
-      const at = text.indexOf(close)
-      const before = text.slice(0, at)
-      const after = text.slice(at + close.length)
-      const alone = /(?:^|\n)[ \t]*$/.test(before) || /^[ \t]*(?:\n|$)/.test(after)
-      if (at !== -1 && alone && !before.includes(open))
-        return { thought: before.trimStart(), text: after.trimStart() }
-    }
-    return undefined
+    return this.#unopened ? impliedThought(text, this.#pairs) : undefined
   }
 
   /** The text is over. */

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { Increments } from '../../src/model/increments.ts'
 import { DEFAULT_PROFILE, profileFor } from '../../src/model/profiles.ts'
 import { ThinkTags } from '../../src/model/think-tags.ts'
-import { deltas, readText, streamOf } from './read-stream.ts'
+import { deltas, readPieces, readText, streamOf } from './read-stream.ts'
 
 const PAIRS = [
   ['<think>', '</think>'],
@@ -67,6 +67,25 @@ describe('bug 13: think tags, only by profile, only at the start', () => {
     ['I see.</think>', 'I see.', ''],
     ['Write `</think>` at its end.', '', 'Write `</think>` at its end.'],
     ['Like this:\n<think>\nx\n</think>\ny', '', 'Like this:\n<think>\nx\n</think>\ny'],
+    // What stands in code is what the answer is about.
+    ['So:\n```\nx\n</think>\ny\n```\nDone.', '', 'So:\n```\nx\n</think>\ny\n```\nDone.'],
+    ['So:\n~~~xml\n</think>\n~~~', '', 'So:\n~~~xml\n</think>\n~~~'],
+    ['So:\n````\n```\n</think>\n```\n````', '', 'So:\n````\n```\n</think>\n```\n````'],
+    ['A\n```\n</think>\n```\nB\n```js\n1\n```', '', 'A\n```\n</think>\n```\nB\n```js\n1\n```'],
+    // Cut off in a later block: nothing says that it were a thought.
+    ['A\n```\n</think>\n```\nB\n```js\n1', '', 'A\n```\n</think>\n```\nB\n```js\n1'],
+    // Thoughts about it end all the same.
+    ['They want\n```\n</think>\n```\n</think>\nb', 'They want\n```\n</think>\n```\n', 'b'],
+    [
+      'It begins with `<think>`,\n```\n<think>\n```\n</think>\nb',
+      'It begins with `<think>`,\n```\n<think>\n```\n',
+      'b',
+    ],
+    ['It ends with `</think>`.\n</think>\n\nb', 'It ends with `</think>`.\n', 'b'],
+    // A budget for thoughts ends them wherever they are, in code too.
+    ['I write\n```py\ndef\n</think>\n\nb', 'I write\n```py\ndef\n', 'b'],
+    ['I write\n```py\ndef\n</think>\n\n```py\nx\n```', 'I write\n```py\ndef\n', '```py\nx\n```'],
+    ['I write\n```py\ndef\n</think>\n\n```\nx\n```\nb', 'I write\n```py\ndef\n', '```\nx\n```\nb'],
   ])('thoughts that never began: %j', async (whole, thought, text) => {
     const profile = { ...DEFAULT_PROFILE, thinkTags: PAIRS }
     const pieces = Array.from(whole, (content) => ({ content }))
@@ -74,6 +93,41 @@ describe('bug 13: think tags, only by profile, only at the start', () => {
     expect(answer).toMatchObject({ thought, text })
     expect(chunks.map((chunk) => ('text' in chunk ? chunk.text : '')).join('')).toContain(whole.trim())
     expect((await readText(streamOf(deltas(pieces, 'stop')))).answer).toMatchObject({ text: whole })
+  })
+
+  const line = fc.constantFrom('', 'So it is.', 'Then `</think>` follows.', '- `<think>`, and', '<br>')
+  const block = fc
+    .tuple(
+      fc.constantFrom('```', '~~~', '````'),
+      fc.constantFrom('', 'xml'),
+      fc.array(fc.constantFrom('x', '</think>', '<think>')),
+    )
+    .map(([fence, language, lines]) => [`${fence}${language}`, ...lines, fence].join('\n'))
+  const words = fc
+    .array(fc.oneof(line, block), { maxLength: 6 })
+    .map((lines) => ['Well.', ...lines].join('\n'))
+
+  test('property: an end that never began ends what stood before, code is code, and no cut of the bytes changes that', async () => {
+    const profile = { ...DEFAULT_PROFILE, thinkTags: PAIRS }
+    await fc.assert(
+      fc.asyncProperty(
+        words,
+        fc.option(words),
+        fc.array(fc.nat()),
+        fc.nat(),
+        async (first, second, cuts, cut) => {
+          const whole = second === null ? first : `${first}\n</think>\n\n${second}`
+          const expected =
+            second === null ? { thought: '', text: first } : { thought: `${first}\n`, text: second }
+          const places = cuts.map((at) => at % (whole.length + 1))
+          const pieces = cutAt(whole, places).map((content) => ({ content }))
+          const bytes = Buffer.from(streamOf(deltas(pieces, 'stop')))
+          const inTwo = [bytes.subarray(0, cut % bytes.length), bytes.subarray(cut % bytes.length)]
+          const { answer } = await readPieces(inTwo, profile)
+          expect(answer).toMatchObject(expected)
+        },
+      ),
+    )
   })
 
   test('a closing tag that slipped through behind thoughts that were told apart', async () => {
