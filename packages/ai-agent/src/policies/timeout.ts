@@ -6,6 +6,7 @@ import { setImmediate } from 'node:timers/promises'
 import { SHUTDOWN, abortedOutcome, isShutdown } from '../tools/call-failure.ts'
 import { orAborted } from '../tools/or-aborted.ts'
 import type { Policy, ToolCall, ToolOutcome, ToolUpdate } from '../tools/tool.ts'
+import { createDeadline } from './deadline.ts'
 
 export const BACKSTOP_MS = 2000
 /** So long a tool may speak without a pause. */
@@ -94,40 +95,5 @@ async function* withBackstop(
     // Not awaited: `return` queues behind a step that may never end. Its failure has nobody left to tell.
     if (!finished)
       void Promise.allSettled([running.return({ status: 'failed', reason: 'interrupted', forModel: '' })])
-  }
-}
-
-interface Deadline {
-  signal: AbortSignal
-  remainingMs(): number
-  /** Runs `work` with `ms` more, which may be infinite; afterwards the time it took is given back. */
-  extend<T>(ms: number, work: () => Promise<T>): Promise<T>
-  clear(): void
-}
-
-function createDeadline(limitMs: number): Deadline {
-  const controller = new AbortController()
-  let at = 0
-  let timer: NodeJS.Timeout | undefined
-  const set = (ms: number): void => {
-    clearTimeout(timer)
-    at = performance.now() + ms
-    if (Number.isFinite(ms)) timer = setTimeout(() => controller.abort('timeout'), ms)
-  }
-  const remainingMs = (): number => Math.max(0, at - performance.now())
-  set(limitMs)
-  return {
-    signal: controller.signal,
-    remainingMs,
-    async extend(ms, work) {
-      const left = remainingMs()
-      set(left + ms)
-      try {
-        return await work()
-      } finally {
-        if (!controller.signal.aborted) set(left)
-      }
-    },
-    clear: () => clearTimeout(timer),
   }
 }
