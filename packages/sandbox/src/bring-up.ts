@@ -280,6 +280,9 @@ export async function open(
   if (container.state === 'paused') await backend.resume(id)
   // Attached before the start, so the key is installed before any user process exists.
   const stream = await backend.openStream(id, signal)
+  // While the container starts nobody listens yet, and an error that nobody hears would end the process. Whoever connects to
+  // a stream that broke finds it destroyed.
+  stream.on('error', () => {})
   if (container.state === 'created' || container.state === 'stopped') {
     try {
       await backend.start(id)

@@ -209,6 +209,7 @@ export function createSandboxes(options: SandboxesOptions): Sandboxes {
   async function acquire(userId: string, signal?: AbortSignal): Promise<Sandbox> {
     if (closing.signal.aborted) throw closedError()
     checkUser(userId)
+    if (signal?.aborted) throw stoppedWaiting()
     guard.begin()
     const joined = tenants.join(userId)
     const sandbox = await (tenants.isConnected(userId) ? joined : abandonable(joined, signal))
@@ -305,12 +306,15 @@ function closedError(): SandboxError {
   return new SandboxError('cancelled', 'The controller is closing.')
 }
 
+function stoppedWaiting(): SandboxError {
+  return new SandboxError('cancelled', 'Stopped waiting for the sandbox.')
+}
+
 /** Wait for `work` until `signal` ends; the work itself goes on. */
 function abandonable<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (!signal) return work
   return new Promise<T>((resolve, reject) => {
-    const stopWaiting = (): void => reject(new SandboxError('cancelled', 'Stopped waiting for the sandbox.'))
-    if (signal.aborted) return stopWaiting()
+    const stopWaiting = (): void => reject(stoppedWaiting())
     signal.addEventListener('abort', stopWaiting, { once: true })
     work.then(resolve, reject).finally(() => signal.removeEventListener('abort', stopWaiting))
   })

@@ -8,6 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { SandboxBackend } from '../src/backend.ts'
 import { createLocalProcessBackend } from '../src/backends/local-process.ts'
+import { SandboxError } from '../src/errors.ts'
 import { createFileLedger } from '../src/file-ledger.ts'
 import { createSandboxes } from '../src/sandboxes.ts'
 import { buildSbxd } from './build-sbxd.ts'
@@ -68,6 +69,61 @@ test('a stream that drops while its user is being stopped does not start the san
   await stopped
   await sleep(300)
   expect(await sandboxes.status('ada')).toMatchObject({ state: 'stopped', connected: false })
+  await sandboxes.close()
+})
+
+test('a stream that breaks while its container starts ends nothing but the attempt', async () => {
+  let breaks = 1
+  const streams: Duplex[] = []
+  const backend: SandboxBackend = {
+    ...local,
+    async openStream(id, signal) {
+      const stream = await local.openStream(id, signal)
+      streams.push(stream)
+      return stream
+    },
+    async start(id) {
+      // As an engine does that goes away between its answer to the attach and its answer to the start. In a turn of its own:
+      // behind a promise of node:fs Node loses what is thrown in a tick.
+      await sleep(1)
+      if (breaks-- > 0) streams.at(-1)?.destroy(new Error('the connection was reset'))
+      await sleep(1)
+      await local.start(id)
+    },
+  }
+  const sandboxes = createSandboxes({
+    backend,
+    ledger: createFileLedger(join(directory, 'breaks.json')),
+    deploymentKey: randomBytes(32),
+    deploymentId: 'breaks',
+    image: 'none',
+  })
+  const sandbox = await sandboxes.acquire('bob')
+  expect(await sandbox.commands()).toEqual([])
+  expect(streams).toHaveLength(2)
+  await sandboxes.close()
+})
+
+test('who has stopped waiting before asking starts nothing, and hears of nothing that fails', async () => {
+  const asked: string[] = []
+  const sandboxes = createSandboxes({
+    backend: {
+      ...local,
+      async create(spec) {
+        asked.push(spec.slot)
+        throw new SandboxError('engine_unavailable', 'The engine is away.')
+      },
+    },
+    ledger: createFileLedger(join(directory, 'waits.json')),
+    deploymentKey: randomBytes(32),
+    deploymentId: 'waits',
+    image: 'none',
+  })
+  const stopped = sandboxes.acquire('cid', AbortSignal.abort())
+  await expect(stopped).rejects.toMatchObject({ code: 'cancelled' })
+  // A rejection that nobody hears would end the process, and fails this test.
+  await expect(sandboxes.acquire('dan')).rejects.toMatchObject({ code: 'engine_unavailable' })
+  expect(asked).toHaveLength(1)
   await sandboxes.close()
 })
 
