@@ -33,6 +33,8 @@ const REST_AFTER = [0, 50, 200]
 interface Ready {
   slot: LedgerSlot
   sandbox: ConnectedSandbox
+  /** Its stream is gone. */
+  ended: boolean
 }
 
 export interface Pool {
@@ -94,8 +96,9 @@ export function createPool(options: PoolOptions, context: PoolContext): Pool {
       await sandbox.close()
       throw error
     }
-    const entry = { slot, sandbox }
+    const entry = { slot, sandbox, ended: false }
     void sandbox.closed.then((why) => {
+      entry.ended = true
       // Another controller's from now on, if it was fenced; else ours, and only its stream is gone.
       if (forget(entry) && why !== undefined && why.code !== 'fenced') dropped.add(slot.slot)
     })
@@ -114,6 +117,12 @@ export function createPool(options: PoolOptions, context: PoolContext): Pool {
     const at = ready.indexOf(entry)
     if (at >= 0) ready.splice(at, 1)
     return at >= 0
+  }
+
+  /** It is nobody's still. */
+  function putBack(entry: Ready): void {
+    if (entry.ended) dropped.add(entry.slot.slot)
+    else ready.unshift(entry)
   }
 
   async function rest(sandbox: ConnectedSandbox): Promise<void> {
@@ -199,9 +208,15 @@ export function createPool(options: PoolOptions, context: PoolContext): Pool {
   }
 
   async function takeReady(entry: Ready, userId: string): ReturnType<Pool['take']> {
-    const slot = await claim(entry.slot.slot, userId)
+    let slot: LedgerSlot | undefined
+    try {
+      slot = await claim(entry.slot.slot, userId)
+    } catch (error) {
+      putBack(entry)
+      throw error
+    }
     if (!slot || slot.slot !== entry.slot.slot) {
-      if (slot) ready.unshift(entry)
+      if (slot) putBack(entry)
       else await entry.sandbox.close()
       return slot && { slot }
     }

@@ -16,6 +16,35 @@ beforeEach(async () => {
 }, 120_000)
 afterEach(() => fixture.dispose(), 120_000)
 
+test('a ledger that fails at a claim costs nobody the warm one that is connected', async () => {
+  let fails = 1
+  const opened: string[] = []
+  const { sandboxes } = fixture.start({
+    backend: {
+      ...fixture.engine.backend,
+      close: async () => {},
+      openStream(id, signal) {
+        opened.push(id)
+        return fixture.engine.backend.openStream(id, signal)
+      },
+    },
+    ledger: {
+      ...fixture.ledger,
+      async claim(slot, userId) {
+        if (fails-- > 0) throw new SandboxError('ledger', 'The disk of the ledger is full.')
+        return fixture.ledger.claim(slot, userId)
+      },
+    },
+    pool: { size: 1, everyMs: EVERY_MS, delayMs: 0 },
+  })
+  await sandboxes.maintain()
+  await sandboxes.poolFilled()
+  await expect(sandboxes.acquire('ann')).rejects.toMatchObject({ code: 'ledger' })
+  const { id } = await sandboxes.acquire('ann')
+  // One that was lost sight of has to be connected to again.
+  expect(opened.filter((one) => one === id)).toHaveLength(1)
+}, 120_000)
+
 test('without an image it waits twice as long after each try, leaves nothing, says so once, and fills up when there is one', async () => {
   let missing = true
   const tries: number[] = []
