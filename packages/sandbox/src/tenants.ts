@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { BackendSandbox, SandboxProfile } from './backend.ts'
 import { bringUp, checkOwner, containersOf, open, type BringUpOptions } from './bring-up.ts'
 import { connectSandbox, type ConnectedSandbox } from './client.ts'
-import type { Egress, UserEgress } from './egress/egress.ts'
+import type { Egress } from './egress/egress.ts'
 import type { Prove } from './doctor/proof.ts'
 import { SandboxError } from './errors.ts'
 import type { Idler } from './idle.ts'
@@ -106,12 +106,14 @@ export function createTenants(context: TenantsContext): Tenants {
   async function admit(userId: string, { sandbox, profile }: Connection): Promise<ConnectedSandbox> {
     try {
       await context.prove(sandbox, profile)
+      const egress = context.egress?.forUser(userId)
+      if (egress) await sandbox.openEgress(egress)
+      // Nobody would let go of it any more.
+      closing.throwIfAborted()
     } catch (error) {
       await sandbox.close()
       throw error
     }
-    const egress = context.egress?.forUser(userId)
-    if (egress) await wayOut(sandbox, egress)
     live.set(userId, { sandbox, askedAt: performance.now() })
     changedAt.set(userId, performance.now())
     void sandbox.closed.then((why) => onDrop(userId, sandbox, why))
@@ -308,14 +310,4 @@ export function createTenants(context: TenantsContext): Tenants {
 
 function shown(ms: number): string {
   return ms < 120_000 ? `${ms / 1_000} seconds` : `${ms / 60_000} minutes`
-}
-
-/** Whoever gets a sandbox finds its way out open. */
-async function wayOut(sandbox: ConnectedSandbox, egress: UserEgress): Promise<void> {
-  try {
-    await sandbox.openEgress(egress)
-  } catch (error) {
-    await sandbox.close()
-    throw error
-  }
 }

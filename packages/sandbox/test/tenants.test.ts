@@ -1,6 +1,7 @@
 /** Who has a stream, over real sbxd processes. */
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 
+import { SandboxError } from '../src/errors.ts'
 import { createGate, createKeyedLock, type KeyedLock } from '../src/keyed-lock.ts'
 import { DEFAULT_LIMITS, diskBudget } from '../src/limits.ts'
 import { createTenants, type Tenants } from '../src/tenants.ts'
@@ -9,7 +10,8 @@ import { compiledSbxd, DEPLOYMENT, type FakeFixture, fakeFixture, removeSbxd } f
 let fixture: FakeFixture
 let lock: KeyedLock
 let tenants: Tenants
-const closing = new AbortController()
+let prove: () => Promise<void>
+let closing: AbortController
 
 beforeAll(async () => {
   await compiledSbxd()
@@ -19,6 +21,8 @@ afterAll(removeSbxd)
 beforeEach(async () => {
   fixture = await fakeFixture()
   lock = createKeyedLock()
+  prove = async () => {}
+  closing = new AbortController()
   tenants = createTenants({
     backend: fixture.engine.backend,
     ledger: fixture.ledger,
@@ -30,7 +34,7 @@ beforeEach(async () => {
     gate: createGate(8),
     pool: { take: async () => undefined },
     budget: () => diskBudget(DEFAULT_LIMITS),
-    prove: async () => {},
+    prove: () => prove(),
     hasContainer: () => true,
     closing: closing.signal,
     log: () => {},
@@ -54,4 +58,22 @@ test('making room never waits for somebody who may wait for room', async () => {
   await held
   // Something may still be under way in one that is new.
   await expect.poll(stop, { timeout: 50_000 }).toBe(true)
+}, 60_000)
+
+test('a stream that was being opened again when the controller let go of all is not kept', async () => {
+  const sandbox = await tenants.join('bob')
+  const began = Promise.withResolvers<void>()
+  const proved = Promise.withResolvers<void>()
+  prove = () => {
+    began.resolve()
+    return proved.promise
+  }
+  await sandbox.close(new SandboxError('sandbox_lost', 'The stream broke.'))
+  await began.promise
+  closing.abort()
+  await tenants.letGoOfAll()
+  proved.resolve()
+  // Behind the reconnect, which holds the lock.
+  await lock.run('bob', async () => {})
+  expect(tenants.isConnected('bob')).toBe(false)
 }, 60_000)
