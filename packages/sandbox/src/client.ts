@@ -47,6 +47,8 @@ export interface ConnectOptions {
   heartbeatMs?: number
   /** Milliseconds without a word from us after which sbxd ends the connections that it holds for us. Default 120,000. */
   silentMs?: number
+  /** How long a reset may take: its last step waits for the disk, which may hang. Default 60,000. */
+  resetMs?: number
   /** What the workspace may hold; sbxd keeps it over reconnects. Default: as it is. */
   disk?: DiskBudget
 }
@@ -89,10 +91,9 @@ export async function connectSandbox(options: ConnectOptions): Promise<Connected
     if (key.length !== 32) throw new SandboxError('invalid_arguments', 'The key of a sandbox has 32 bytes')
     const welcome = await handshake(stream, key, epoch, { signal, timeoutMs: options.handshakeMs ?? 10_000 })
     const sandbox = new RemoteSandbox(
-      options.id,
       welcome,
       new Link(stream, welcome, options.heartbeatMs ?? 2_000),
-      options.silentMs,
+      options,
     )
     // Not waited for: frames stay in order, so it holds for the first command. A lost stream is told by `closed`.
     if (options.disk) void Promise.allSettled([sandbox.setDiskBudget(options.disk)])
@@ -113,10 +114,15 @@ class RemoteSandbox implements ConnectedSandbox {
   readonly #link: Link
   readonly #isInit: boolean
   readonly #silentMs: number | undefined
+  readonly #resetMs: number
   #disk: DiskState | undefined
   #egress: { user: UserEgress; port: number } | undefined
 
-  constructor(id: string, welcome: Welcome, link: Link, silentMs?: number) {
+  constructor(
+    welcome: Welcome,
+    link: Link,
+    { id, silentMs, resetMs }: Pick<ConnectOptions, 'id' | 'silentMs' | 'resetMs'>,
+  ) {
     this.id = id
     this.bootId = welcome.bootId
     this.workspace = welcome.workspace
@@ -125,6 +131,7 @@ class RemoteSandbox implements ConnectedSandbox {
     this.#link = link
     this.#isInit = welcome.isInit
     this.#silentMs = silentMs
+    this.#resetMs = resetMs ?? 60_000
     link.onDiskState = (payload) => this.#diskState(payload)
   }
 
@@ -184,7 +191,7 @@ class RemoteSandbox implements ConnectedSandbox {
   }
 
   async reset(): Promise<void> {
-    const { type } = await this.#link.request(FrameType.RESET)
+    const { type } = await this.#link.request(FrameType.RESET, 0, undefined, this.#resetMs)
     if (type !== FrameType.RESET_DONE)
       throw new SandboxError('protocol', 'sbxd answered RESET with something else')
   }

@@ -287,7 +287,7 @@ export interface Sandbox {
   ): Promise<RunningCommand | undefined>
   /** Running commands and ended ones that were not acknowledged. */
   commands(): Promise<KnownCommand[]>
-  /** Kill every process and empty /tmp; the workspace stays. */
+  /** Kill every process and empty /tmp; the workspace stays. Rejects with `timeout` when that has not ended within a minute. */
   reset(): Promise<void>
   /** What it uses now, told by sbxd itself. Counts the workspace afresh unless that was done a moment ago. */
   stat(): Promise<SandboxStat>

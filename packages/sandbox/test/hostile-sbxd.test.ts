@@ -24,9 +24,13 @@ class HostileSbxd {
     this.#stream = stream
   }
 
-  static async connect(heartbeatMs = 0): Promise<{ sbxd: HostileSbxd; sandbox: ConnectedSandbox }> {
+  static async connect(
+    heartbeatMs = 0,
+    more: { resetMs?: number } = {},
+  ): Promise<{ sbxd: HostileSbxd; sandbox: ConnectedSandbox }> {
     const [ours, theirs] = duplexPair()
-    const connecting = connectSandbox({ id: 'c', stream: ours, key: randomBytes(32), epoch: 1, heartbeatMs })
+    const key = randomBytes(32)
+    const connecting = connectSandbox({ id: 'c', stream: ours, key, epoch: 1, heartbeatMs, ...more })
     const sbxd = new HostileSbxd(theirs)
     await sbxd.welcome()
     theirs.resume()
@@ -176,6 +180,16 @@ test('waits for WELCOME no longer than it may', async () => {
     connectSandbox({ id: 'c', stream: ours, key: randomBytes(32), epoch: 1, handshakeMs: 20 }),
   ).rejects.toMatchObject({ code: 'timeout' })
   expect(ours.destroyed).toBe(true)
+})
+
+test('waits for the end of a reset no longer than it may, and goes on when it comes later', async () => {
+  const { sbxd, sandbox } = await HostileSbxd.connect(0, { resetMs: 20 })
+  await expect(sandbox.reset()).rejects.toMatchObject({ code: 'timeout' })
+  sbxd.say(FrameType.RESET_DONE, 1, Buffer.alloc(0))
+  const listed = sandbox.commands()
+  sbxd.say(FrameType.COMMAND_LIST, 2, new ByteWriter().u32(0).done())
+  expect(await listed).toEqual([])
+  await sandbox.close()
 })
 
 test('passes over facts of an end that it does not know', async () => {

@@ -162,11 +162,13 @@ export class Link implements FrameSink {
     this.check()
   }
 
-  /** One frame there, one back. */
-  request(type: FrameType, flags = 0, payload: Uint8Array = NOTHING): Promise<Reply> {
+  /** One frame there, one back. Rejects with `timeout` where that takes longer than `withinMs`; a later answer is passed over. */
+  request(type: FrameType, flags = 0, payload: Uint8Array = NOTHING, withinMs?: number): Promise<Reply> {
     return new Promise((resolve, reject) => {
+      let timer: NodeJS.Timeout | undefined
       const channel = this.open({
         frame: (answerType, answerFlags, answer) => {
+          clearTimeout(timer)
           this.release(channel)
           // A copy: the payload is only valid during the call.
           resolve({ type: answerType, flags: answerFlags, payload: Buffer.from(answer) })
@@ -174,9 +176,17 @@ export class Link implements FrameSink {
         data: () => {
           throw new SandboxError('protocol', 'sbxd sent output on a channel of a request')
         },
-        lost: reject,
+        lost: (error) => {
+          clearTimeout(timer)
+          reject(error)
+        },
       })
       this.send(type, flags, channel, payload)
+      if (withinMs === undefined) return
+      timer = setTimeout(() => {
+        this.release(channel)
+        reject(new SandboxError('timeout', `The sandbox did not answer within ${withinMs} ms`))
+      }, withinMs)
     })
   }
 
