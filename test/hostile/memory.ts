@@ -105,6 +105,17 @@ export const rows: Row[] = [
     },
   },
   {
+    id: 'X-R2',
+    what: 'a reset empties folders that are closed as well, and what cannot be removed at first keeps nothing else',
+    async run({ me, controller }) {
+      await me.shell(
+        'for d in /tmp /run /dev/shm; do cd $d; mkdir -p shut/in/deep; echo x > shut/in/deep/f; chmod 0 shut/in/deep; chmod 555 shut/in; chmod 0 shut; echo x > zzz; done',
+      )
+      await controller.reset('attacker')
+      expect((await me.shell('ls -A /tmp /run /dev/shm | grep -v :')).output.trim()).toBe('')
+    },
+  },
+  {
     id: 'X-R7',
     what: 'locked memory ends at its limit; no huge pages',
     async run({ me }) {

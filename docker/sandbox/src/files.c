@@ -41,10 +41,9 @@ static int ready_fd;
 static void empty_tmp(void)
 {
     for (size_t i = 0; i < sizeof tmp_dirs / sizeof *tmp_dirs && tmp_dirs[i]; i++) {
-        unsigned moved = 0;
         int fd = open(tmp_dirs[i], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         if (fd >= 0) {
-            empty_directory(fd, fd, 0, &moved);
+            empty_directory(fd);
             close(fd);
         }
     }

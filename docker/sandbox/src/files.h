@@ -45,7 +45,8 @@ int write_piece(const struct job *j, struct reader *r);
 /* Give up the unfinished writes of every session but this one. */
 void writes_forget(uint64_t session);
 int remove_path(char *path, bool recursive);
-int empty_directory(int dir, int top, int depth, unsigned *moved);
+/* Everything in it that can go. */
+int empty_directory(int dir);
 /* ipc.c: every SysV object of this IPC namespace goes. */
 void ipc_remove(void);
 

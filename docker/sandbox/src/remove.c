@@ -1,60 +1,131 @@
-/* FILE_REMOVE, and emptying a directory however deep, wide or busy it is. */
+/*
+ * FILE_REMOVE, and emptying a directory however deep, wide, busy or closed it is. What cannot be removed keeps nothing
+ * else from being removed.
+ */
 #include "files.h"
 
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #define REMOVE_DEPTH 64
+#define PASSES 8              /* a directory that is not empty after so many is filled while we empty it */
+#define MOST_SURPRISES 1000
+#define MOST_ROUNDS 1000
+#define MOST_MOVED (1u << 17) /* there are fewer names in a workspace than this many directories of REMOVE_DEPTH levels hold */
 
-/*
- * Empty a directory. Deeper than REMOVE_DEPTH a subdirectory is first moved up to `top`, so neither the stack nor the
- * number of open files depends on what a user has built.
- */
-int empty_directory(int dir, int top, int depth, unsigned *moved)
+struct emptying {
+    int top;            /* what is too deep is moved up to here */
+    unsigned moved;
+    unsigned surprises; /* somebody put something in its place */
+    unsigned failures;
+    int error; /* the first one */
+};
+
+static void empty(int dir, struct emptying *e, int depth);
+
+static bool hopeless(const struct emptying *e) { return e->surprises >= MOST_SURPRISES || e->moved >= MOST_MOVED; }
+
+static void failed(struct emptying *e, int error)
+{
+    if (!e->failures++)
+        e->error = error;
+}
+
+/* By name: whatever else may stand there by then, its owner could have done the same. */
+static bool opened(int dir, const char *name) { return errno == EACCES && fchmodat(dir, name, 0700, 0) == 0; }
+
+/* Into a directory, also into one that its owner has closed. -1 with errno. */
+static int enter(int dir, const char *name)
+{
+    const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+    int fd = openat(dir, name, flags);
+    return fd < 0 && opened(dir, name) ? openat(dir, name, flags) : fd;
+}
+
+/* Names go only out of a directory that may be changed. */
+static void open_up(int dir)
+{
+    struct stat st;
+    if (fstat(dir, &st) == 0 && (st.st_mode & 0700) != 0700)
+        fchmod(dir, (st.st_mode & 07777) | 0700);
+}
+
+/* Deeper than REMOVE_DEPTH, so that neither the stack nor the number of open files depends on what a user has built. */
+static bool move_up(int dir, const char *name, struct emptying *e)
+{
+    char to[40];
+    snprintf(to, sizeof to, STAGING_PREFIX "deep-%u", ++e->moved);
+    if (renameat(dir, name, e->top, to) == 0 || (opened(dir, name) && renameat(dir, name, e->top, to) == 0))
+        return true;
+    failed(e, errno);
+    return false;
+}
+
+/* Returns whether the directory has changed under its listing, so that it has to be looked at once more. */
+static bool remove_entry(int dir, const char *name, struct emptying *e, int depth)
+{
+    if (unlinkat(dir, name, 0) == 0 || errno == ENOENT)
+        return false;
+    if ((errno == EISDIR || errno == EPERM) && (unlinkat(dir, name, AT_REMOVEDIR) == 0 || errno == ENOENT))
+        return false;
+    if (errno != ENOTEMPTY && errno != EEXIST) {
+        failed(e, errno);
+        return false;
+    }
+    if (depth >= REMOVE_DEPTH)
+        return move_up(dir, name, e);
+    int sub = enter(dir, name);
+    if (sub < 0) {
+        failed(e, errno);
+        return false;
+    }
+    unsigned before = e->failures;
+    empty(sub, e, depth + 1);
+    close(sub);
+    if (unlinkat(dir, name, AT_REMOVEDIR) == 0 || errno == ENOENT)
+        return true;
+    if (errno != ENOTEMPTY && errno != EEXIST) {
+        failed(e, errno);
+        return false;
+    }
+    if (e->failures != before)
+        return false; /* known, and no use to look again */
+    e->surprises++;
+    return true;
+}
+
+static void empty(int dir, struct emptying *e, int depth)
 {
     char raw[4096] __attribute__((aligned(8)));
-    for (bool again = true; again;) {
-        again = false;
-        if (lseek(dir, 0, SEEK_SET) < 0)
-            return errno;
+    bool again = true;
+    open_up(dir);
+    for (unsigned pass = 0; again && !hopeless(e); pass++) {
+        unsigned moved = e->moved;
         long n;
+        again = false;
+        if (lseek(dir, 0, SEEK_SET) < 0) {
+            failed(e, errno);
+            return;
+        }
         while ((n = syscall(SYS_getdents64, dir, raw, sizeof raw)) > 0)
             for (long at = 0; at < n;) {
                 struct dirent64 *d = (struct dirent64 *)(void *)(raw + at);
                 at += d->reclen;
-                if (strcmp(d->name, ".") == 0 || strcmp(d->name, "..") == 0)
-                    continue;
-                if (unlinkat(dir, d->name, 0) == 0 || errno == ENOENT)
-                    continue;
-                if (errno != EISDIR && errno != EPERM)
-                    return errno;
-                if (unlinkat(dir, d->name, AT_REMOVEDIR) == 0 || errno == ENOENT)
-                    continue;
-                if (errno != ENOTEMPTY && errno != EEXIST)
-                    return errno;
-                if (depth >= REMOVE_DEPTH) {
-                    char name[40];
-                    snprintf(name, sizeof name, STAGING_PREFIX "deep-%u", ++*moved);
-                    if (renameat(dir, d->name, top, name) < 0)
-                        return errno;
-                    again = true;
-                    continue;
-                }
-                int sub = openat(dir, d->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-                if (sub < 0)
-                    return errno;
-                int error = empty_directory(sub, top, depth + 1, moved);
-                close(sub);
-                if (!error && unlinkat(dir, d->name, AT_REMOVEDIR) < 0 && errno != ENOENT && errno != ENOTEMPTY)
-                    error = errno;
-                if (error)
-                    return error;
-                again = true; /* the directory changed under the listing; look once more */
+                if (strcmp(d->name, ".") != 0 && strcmp(d->name, "..") != 0)
+                    again |= remove_entry(dir, d->name, e, depth);
             }
+        e->surprises += again && pass >= PASSES && e->moved == moved;
     }
-    return 0;
+}
+
+int empty_directory(int dir)
+{
+    struct emptying e = {.top = dir};
+    empty(dir, &e, 0);
+    return hopeless(&e) ? EAGAIN : e.error;
 }
 
 int remove_path(char *path, bool recursive)
@@ -66,19 +137,17 @@ int remove_path(char *path, bool recursive)
     int error = unlinkat(dir, name, 0) < 0 ? errno : 0;
     if (error == EISDIR || error == EPERM)
         error = unlinkat(dir, name, AT_REMOVEDIR) < 0 ? errno : 0;
-    if ((error == ENOTEMPTY || error == EEXIST) && recursive) {
-        unsigned moved = 0;
-        error = 0;
-        for (int round = 0; round < 1000; round++) {
-            int sub = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-            error = sub < 0 ? errno : empty_directory(sub, sub, 0, &moved);
-            if (sub >= 0)
-                close(sub);
-            if (!error)
-                error = unlinkat(dir, name, AT_REMOVEDIR) < 0 ? errno : 0;
-            if (error != ENOTEMPTY && error != EEXIST) /* else: someone writes into it, or deep ones were moved up */
-                break;
+    for (int round = 0; recursive && (error == ENOTEMPTY || error == EEXIST); round++) {
+        if (round == MOST_ROUNDS) {
+            error = EAGAIN;
+            break;
         }
+        int sub = enter(dir, name);
+        error = sub < 0 ? errno : empty_directory(sub);
+        if (sub >= 0)
+            close(sub);
+        if (!error)
+            error = unlinkat(dir, name, AT_REMOVEDIR) < 0 ? errno : 0; /* not empty: someone writes into it */
     }
     close(dir);
     return error == ENOENT && recursive ? 0 : error;

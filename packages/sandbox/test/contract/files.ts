@@ -106,6 +106,33 @@ export function fileTests({ it, sandbox, fixture }: Suite): void {
     await expect(sandbox().files.stat('pit')).rejects.toMatchObject({ code: 'not_found' })
   })
 
+  it('removes a tree whose folders are closed, as tools leave them that protect their caches', async () => {
+    await sh(
+      sandbox(),
+      'mkdir -p cache/a/b/c cache/d; touch cache/a/b/c/f cache/d/f cache/g; chmod 000 cache/a/b; chmod 555 cache/a cache/d cache',
+    )
+    await sandbox().files.remove('cache', { recursive: true })
+    await expect(sandbox().files.stat('cache')).rejects.toMatchObject({ code: 'not_found' })
+  })
+
+  it('has an end with a tree that is filled as fast as it is emptied', async () => {
+    const { files } = sandbox()
+    const filler = await sandbox().run({
+      id: newId(),
+      command: `exec perl -e 'mkdir "filled"; $| = 1; print "on\n"; while (1) { for (1 .. 50) { mkdir "filled/$_"; mkdir "filled/$_/in" } }'`,
+      autoAcknowledge: true,
+    })
+    for await (const _ of filler.output) break
+    // Gone for a moment, or not to be had; one or the other is said.
+    await files.remove('filled', { recursive: true }).catch((error: unknown) => {
+      expect(error).toMatchObject({ code: 'limit_reached' })
+    })
+    await filler.cancel(0)
+    await filler.exit.catch(() => {})
+    await files.remove('filled', { recursive: true })
+    await expect(files.stat('filled')).rejects.toMatchObject({ code: 'not_found' })
+  })
+
   const outside = [
     '../x',
     '../../etc/shadow',
