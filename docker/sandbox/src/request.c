@@ -21,6 +21,8 @@ static char *take_text(struct reader *r, char **at)
     return text;
 }
 
+#define MOST_GIVEN 4096 /* each is compared with those before it */
+
 static size_t name_length(const char *assignment) { return strcspn(assignment, "="); }
 
 /* Our own environment, with the request's assignments in place of those of the same name. */
@@ -72,7 +74,8 @@ static int parse_options(struct request *q, struct reader *r)
     return r->bad ? EINVAL : 0;
 }
 
-static bool parse_program(struct request *q, struct reader *from, size_t n)
+/* 0, or why it is refused. */
+static int parse_program(struct request *q, struct reader *from, size_t n)
 {
     struct reader r = *from;
     q->id = rdn(&r, ID_BYTES);
@@ -80,20 +83,20 @@ static bool parse_program(struct request *q, struct reader *from, size_t n)
     q->limit[0] = rd64(&r);
     q->limit[1] = rd64(&r);
     if (r.bad || q->flags & ~START_KNOWN)
-        return false;
+        return EINVAL;
 
     /* Each string takes four bytes of length on the wire and one of end mark here, so n is enough for all. */
     char *at = q->text = malloc(n + 16);
     if (!at)
-        return false;
+        return EINVAL;
     q->cwd = take_text(&r, &at);
     uint32_t argc = rd32(&r);
     if (r.bad || argc == 0 || argc > r.left / 4 || (q->flags & START_SHELL && argc != 1))
-        return false;
+        return EINVAL;
     bool shell = q->flags & START_SHELL;
     q->argv = calloc(argc + (shell ? 3 : 1), sizeof *q->argv);
     if (!q->argv)
-        return false;
+        return EINVAL;
     static char bash[] = "/bin/bash", dash_c[] = "-c";
     if (shell) {
         q->argv[0] = bash;
@@ -102,10 +105,12 @@ static bool parse_program(struct request *q, struct reader *from, size_t n)
     for (uint32_t i = 0; i < argc; i++)
         q->argv[i + (shell ? 2 : 0)] = take_text(&r, &at);
     uint32_t envc = rd32(&r);
+    if (envc > MOST_GIVEN)
+        return E2BIG;
     if (r.bad || envc > r.left / 4 || !merge_env(q, &r, &at, envc) || r.bad)
-        return false;
+        return EINVAL;
     *from = r;
-    return true;
+    return 0;
 }
 
 int request_read(struct request *q, const uint8_t *p, size_t n)
@@ -113,7 +118,8 @@ int request_read(struct request *q, const uint8_t *p, size_t n)
     struct reader r = {p, n, false};
     if (!rdn(&r, ID_BYTES)) /* the boot id, checked by the caller */
         return EINVAL;
-    return parse_program(q, &r, n) ? parse_options(q, &r) : EINVAL;
+    int error = parse_program(q, &r, n);
+    return error ? error : parse_options(q, &r);
 }
 
 void request_forget(struct request *q)

@@ -18,6 +18,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+extern char **environ;
+
 static int ctl;
 static pid_t main_pid;
 static bool main_ended, reported;
@@ -164,6 +166,7 @@ _Noreturn void shim_run(const struct shim_job *job)
     keep_only(job);
     setsid();
     prctl(PR_SET_CHILD_SUBREAPER, 1);
+    environ = job->envp; /* a program is looked for along the PATH that it gets, not along ours */
 
     volatile int error = 0, stage = 0;
     pid_t pid = vfork();

@@ -33,6 +33,29 @@ export function refusalTests({ it, sandbox }: Suite): void {
     })
   })
 
+  it('refuses more variables than anybody has, and takes as many as that', async () => {
+    const variables = (count: number): Record<string, string> =>
+      Object.fromEntries(Array.from({ length: count }, (_, n) => [`V${n}`, String(n)]))
+    await expect(
+      sandbox().run({ id: newId(), command: 'true', env: variables(4_097) }),
+    ).rejects.toMatchObject({ code: 'invalid_arguments' })
+    expect(await sh(sandbox(), 'echo $V0 $V4095', { env: variables(4_096) })).toMatchObject({
+      out: '0 4095\n',
+    })
+  })
+
+  it('finds a program along the PATH that it gets', async () => {
+    const box = sandbox()
+    await box.files.write('own-programs/greet', Buffer.from('#!/bin/sh\necho hello from $0\n'))
+    await sh(box, 'chmod 755 own-programs/greet')
+    const PATH = `${box.workspace}/own-programs:/usr/bin:/bin`
+    expect(await sh(box, ['greet'], { env: { PATH } })).toMatchObject({
+      out: `hello from ${box.workspace}/own-programs/greet\n`,
+    })
+    // Nobody else's changed by that.
+    await expect(box.run({ id: newId(), command: ['greet'] })).rejects.toMatchObject({ code: 'start_failed' })
+  })
+
   it('says that a program does not exist or cannot run', async () => {
     const box = sandbox()
     await expect(box.run({ id: newId(), command: ['no-such-program'] })).rejects.toMatchObject({
