@@ -151,6 +151,11 @@ export const filterRows: FilterRow[] = [
     ...all('135,262144 135,8 135,4194304 135,4294967296', 'open'),
     ...all('135,262144 135,8 135,4194304', EPERM),
   }),
+  systemCalls(
+    'X-E8',
+    'kernel AIO, whose requests all programs of the host share',
+    all('206,1,page 207,0 208,0,0,1,page 209,0,1,page 210,0,page,page 333,0,0,1,page', ENOSYS),
+  ),
 ]
 
 export const rows: Row[] = [

@@ -151,6 +151,11 @@ test('a call that is newer than the profile is refused', () => {
     for (const number of [600, 1_000, 0x3fff_ffff]) expect(filter.byNumber(number)).toBe(EPERM)
 })
 
+test.each('io_setup io_submit io_destroy io_getevents io_pgetevents io_cancel'.split(' '))(
+  '%s does not exist: what it counts is counted for the whole host',
+  (name) => expect(decide(name)).toBe(ENOSYS),
+)
+
 test('arch_prctl is a call of x86-64 only', () => {
   expect(filters.map((filter) => filter.byName('arch_prctl'))).toEqual(['allow', undefined])
   expect(profile.syscalls.find(({ names }) => names.includes('arch_prctl'))?.includes).toEqual({
