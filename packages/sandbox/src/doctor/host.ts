@@ -22,6 +22,9 @@ const atLeast =
   (text: string): boolean =>
     Number(text) >= least
 
+/** Of 64 sandboxes with the default limits. */
+const MOST_FILES = 64 * 512 * 4_096
+
 const SETTINGS: readonly Setting[] = [
   {
     id: 'core-pattern',
@@ -101,6 +104,26 @@ const SETTINGS: readonly Setting[] = [
     ok: 'enough for many sandboxes',
     bad: (text) => `only ${text}: 64 sandboxes with 512 processes each would use all of them`,
     fix: 'sysctl kernel.pid_max=4194304',
+  },
+  {
+    id: 'file-max',
+    name: 'Open files of the host',
+    path: '/proc/sys/fs/file-max',
+    holds: atLeast(MOST_FILES),
+    ok: 'enough for many sandboxes',
+    bad: (text) =>
+      `only ${text} for all programs but root’s, and one sandbox may have ${512 * 4_096} (512 processes with 4,096 each)`,
+    fix: `sysctl fs.file-max=${MOST_FILES}`,
+  },
+  {
+    id: 'overcommit',
+    name: 'Promised memory',
+    path: '/proc/sys/vm/overcommit_memory',
+    holds: (text) => text !== '2',
+    ok: 'not one sum for the whole host',
+    bad: () =>
+      'one sum for the whole host (mode 2): what a command in a sandbox reserves and never uses is missing elsewhere, whatever its limit of memory',
+    fix: 'sysctl vm.overcommit_memory=0',
   },
   {
     id: 'inotify-instances',
