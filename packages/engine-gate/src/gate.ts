@@ -15,8 +15,6 @@ const MOST_BODY: Partial<Record<Operation, number>> = { create: 256 * 1024, 'vol
 const MOST_OTHER_BODY = 1024
 /** Read on and thrown away, so that a client with too much to say still hears why it is refused. */
 const SWALLOWED = 1024 * 1024
-/** Requests in hand at once, those that wait for the engine included. */
-const MOST_REQUESTS = 1024
 /** They last as long as their client wants, and are counted with the attached streams. */
 const LONG: readonly Operation[] = ['wait', 'events']
 
@@ -26,11 +24,19 @@ export interface GateOptions {
   audit: Audit
   /** Attached streams, waits and event streams at once. */
   mostStreams: number
+  /** Requests in hand at once, those that still come and those that wait for the engine included. Default 1,024. */
+  mostRequests?: number
 }
 
-export function createGate({ engine, operations, audit, mostStreams }: GateOptions): Server {
+export function createGate({
+  engine,
+  operations,
+  audit,
+  mostStreams,
+  mostRequests = 1_024,
+}: GateOptions): Server {
   const inHand = { requests: 0, streams: 0 }
-  const most = { requests: MOST_REQUESTS, streams: mostStreams }
+  const most = { requests: mostRequests, streams: mostStreams }
 
   async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const gone = new AbortController()
@@ -38,11 +44,15 @@ export function createGate({ engine, operations, audit, mostStreams }: GateOptio
     try {
       const route = routeOf(request.method ?? '', request.url ?? '')
       if (route.operation === 'attach') throw forbidden('attach is an upgrade, or nothing')
-      const body = await readBody(request, MOST_BODY[route.operation] ?? MOST_OTHER_BODY)
       const kind = LONG.includes(route.operation) ? 'streams' : 'requests'
       if (inHand[kind] >= most[kind]) throw busy()
       inHand[kind] += 1
-      await operations.run({ route, body, response, signal: gone.signal }).finally(() => (inHand[kind] -= 1))
+      try {
+        const body = await readBody(request, MOST_BODY[route.operation] ?? MOST_OTHER_BODY)
+        await operations.run({ route, body, response, signal: gone.signal })
+      } finally {
+        inHand[kind] -= 1
+      }
     } catch (error) {
       refuse(request, response, error, gone.signal)
     }
@@ -73,6 +83,8 @@ export function createGate({ engine, operations, audit, mostStreams }: GateOptio
     },
     (request, response) => void handle(request, response),
   )
+  // Heads and idle connections cost as well; whoever has more than may be in hand opens them for nothing.
+  server.maxConnections = mostRequests + mostStreams
   server.on('upgrade', (request: IncomingMessage, socket: Socket, head: Buffer) => {
     if (inHand.streams >= most.streams) {
       socket.on('error', () => {}) // it is being closed anyway

@@ -19,7 +19,10 @@ export interface TestGate {
   close(): Promise<void>
 }
 
-export type GateChange = Partial<Omit<OperationOptions, 'engine' | 'audit'>> & { mostStreams?: number }
+export type GateChange = Partial<Omit<OperationOptions, 'engine' | 'audit'>> & {
+  mostRequests?: number
+  mostStreams?: number
+}
 
 export async function startGate(dockerHost: string | undefined, change: GateChange = {}): Promise<TestGate> {
   const folder = await mkdtemp(join(tmpdir(), 'sandlot-gate-'))
@@ -32,7 +35,7 @@ export async function startGate(dockerHost: string | undefined, change: GateChan
     () => (clock += 1000),
   )
   const engine = createEngine(parseDockerHost(dockerHost))
-  const { mostStreams = 64, ...operationChange } = change
+  const { mostRequests, mostStreams = 64, ...operationChange } = change
   const operations = createOperations({
     engine,
     audit,
@@ -44,7 +47,13 @@ export async function startGate(dockerHost: string | undefined, change: GateChan
     most: { containers: 100, volumes: 100 },
     ...operationChange,
   })
-  const gate = createGate({ engine, operations, audit, mostStreams })
+  const gate = createGate({
+    engine,
+    operations,
+    audit,
+    mostStreams,
+    ...(mostRequests === undefined ? {} : { mostRequests }),
+  })
   await listenOn(gate, socket)
   return {
     socket,

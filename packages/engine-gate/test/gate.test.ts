@@ -9,7 +9,7 @@ import { createTemplate } from '@sandlot/sandbox/backends/docker/create-template
 import { DEFAULT_LIMITS } from '@sandlot/sandbox/limits'
 import { campaign, extent } from '../../../test/campaign.ts'
 import { startGate, type TestGate } from './gate-fixture.ts'
-import { openRaw, raw, readAnswer, requestText } from './raw-client.ts'
+import { openRaw, raw, type RawAnswer, readAnswer, requestText } from './raw-client.ts'
 import {
   IMAGE_ID,
   OTHER_DEPLOYMENT,
@@ -400,6 +400,27 @@ describe('the gate itself', () => {
       expect(engine.changes()).toEqual([])
     } finally {
       await full.close()
+    }
+  })
+  test('has only so many requests in hand, those whose body has not come yet included, and so many connections', async () => {
+    const small = await startGate(engine.dockerHost, { mostRequests: 2, mostStreams: 1 })
+    const text = requestText('POST', `/v1.41/containers/create?name=${NAME}`, createText)
+    const halves = [text.slice(0, -100), text.slice(-100)] as const
+    const slow = await Promise.all([openRaw(small.socket), openRaw(small.socket)])
+    try {
+      for (const socket of slow) socket.write(halves[0])
+      const third = (): Promise<RawAnswer> => raw(small.socket, requestText('GET', '/_ping'))
+      await expect.poll(async () => (await third()).status).toBe(503)
+      const idle = await openRaw(small.socket)
+      const tooMany = await openRaw(small.socket)
+      expect(await readAnswer(tooMany)).toMatchObject({ status: 0, head: '' })
+      idle.destroy()
+      for (const socket of slow) socket.write(halves[1])
+      for (const socket of slow) expect(await readAnswer(socket)).toMatchObject({ status: 201 })
+      await expect.poll(async () => (await third()).status).toBe(200)
+    } finally {
+      for (const socket of slow) socket.destroy()
+      await small.close()
     }
   })
   test('says when there is no engine', async () => {
