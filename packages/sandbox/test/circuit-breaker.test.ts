@@ -1,4 +1,4 @@
-import { once } from 'node:events'
+import { getEventListeners, once } from 'node:events'
 
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
@@ -147,3 +147,16 @@ test('never more at once than allowed, and everybody gets an answer, however cal
     { numRuns: 100 },
   )
 })
+
+test('who has stopped waiting takes no place in line, and who has waited leaves nothing at the signal', async () => {
+  const { breaker, call } = engine({ atOnce: 1 })
+  const busy = Promise.withResolvers<void>()
+  const running = call(busy.promise)
+  await expect(call(undefined, AbortSignal.abort())).rejects.toMatchObject({ code: 'cancelled' })
+  const lasting = new AbortController()
+  const waiting = call(undefined, lasting.signal)
+  expect(breaker.health()).toMatchObject({ inLine: 1 })
+  busy.resolve()
+  expect(await Promise.all([running, waiting])).toEqual(['done', 'done'])
+  expect(getEventListeners(lasting.signal, 'abort')).toEqual([])
+}, 5_000)

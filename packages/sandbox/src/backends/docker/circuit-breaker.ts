@@ -116,14 +116,26 @@ export function createCircuitBreaker(
       )
     }
     return new Promise((resolve, reject) => {
-      const waiting = { go: resolve, fail: reject }
-      line.push(waiting)
-      signal?.addEventListener('abort', () => {
-        const place = line.indexOf(waiting)
-        if (place === -1) return
-        line.splice(place, 1)
+      const stopWaiting = (): void =>
         reject(new SandboxError('cancelled', 'Stopped waiting for the Docker engine.'))
-      })
+      if (signal?.aborted) return stopWaiting()
+      const leave = (): void => {
+        line.splice(line.indexOf(waiting), 1)
+        stopWaiting()
+      }
+      const stay = (): void => signal?.removeEventListener('abort', leave)
+      const waiting = {
+        go() {
+          stay()
+          resolve()
+        },
+        fail(error: SandboxError) {
+          stay()
+          reject(error)
+        },
+      }
+      line.push(waiting)
+      signal?.addEventListener('abort', leave)
     })
   }
 
