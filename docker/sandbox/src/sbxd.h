@@ -172,7 +172,7 @@ void oom_offer(bool on);
 /* Kernel OOM kills so far in this cgroup, 0 where it cannot be read. */
 uint64_t oom_kills(void);
 
-/* ---- wire.c: frames in and out ---------------------------------------------------------------------------------- */
+/* ---- wire.c, wire_out.c: frames in and out ------------------------------------------------------------------------ */
 
 void frame_out(uint8_t type, uint16_t flags, uint32_t channel, const void *payload, size_t n);
 /* For the pump: is anything queued, and writing it. */

@@ -1,0 +1,120 @@
+/*
+ * Frames out to stdout. Answers wait in a queue; the bytes of commands go straight from their rings, as much as one write
+ * takes.
+ */
+#include "output.h"
+#include "sbxd.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#define QUEUE_KEPT (512u << 10) /* memory that an empty queue keeps */
+#define BATCH 24                /* DATA frames per write … */
+#define BATCH_BYTES (256u << 10) /* … and bytes: what a write does not take is copied */
+#define DATA_PREFIX (HEADER_BYTES + 8)
+
+static struct buf queue;
+static size_t queue_at;
+
+static void put_header(uint8_t *h, uint8_t type, uint16_t flags, uint32_t channel, uint32_t length)
+{
+    h[0] = FRAME_MAGIC;
+    h[1] = type;
+    put16(h + 2, flags);
+    put32(h + 4, channel);
+    put32(h + 8, length);
+    put32(h + 12, crc32c(HEADER_CRC_START, h, 12));
+}
+
+void frame_out(uint8_t type, uint16_t flags, uint32_t channel, const void *payload, size_t n)
+{
+    put_header(buf_add(&queue, HEADER_BYTES), type, flags, channel, (uint32_t)n);
+    buf_bytes(&queue, payload, n);
+}
+
+bool wire_wants_write(void)
+{
+    struct stream *s;
+    uint32_t channel;
+    int which;
+    if (wire_ended)
+        return false;
+    return queue.len > queue_at || commands_next_sendable(&s, &channel, &which);
+}
+
+size_t wire_queued(void) { return queue.len - queue_at; }
+
+/* Give back what was written: all of it, or the front once it is the larger part. */
+static void compact(void)
+{
+    if (queue_at == queue.len) {
+        queue_at = queue.len = 0;
+        if (queue.cap > QUEUE_KEPT) {
+            free(queue.p);
+            queue = (struct buf){0};
+        }
+    } else if (queue_at > queue.len / 2) {
+        memmove(queue.p, queue.p + queue_at, queue.len - queue_at);
+        queue.len -= queue_at;
+        queue_at = 0;
+    }
+}
+
+/* Queue, in order, whatever of these pieces was not written. */
+static void keep_rest(const struct iovec *v, int n, size_t written)
+{
+    for (int i = 0; i < n; i++) {
+        size_t skip = written < v[i].iov_len ? written : v[i].iov_len;
+        written -= skip;
+        buf_bytes(&queue, (uint8_t *)v[i].iov_base + skip, v[i].iov_len - skip);
+    }
+}
+
+/* One write: what is queued, then as many DATA frames as fit, straight from the rings. */
+static bool write_some(void)
+{
+    static uint8_t prefixes[BATCH][DATA_PREFIX];
+    struct iovec v[1 + BATCH * 3];
+    int n = 0, frames = 0;
+    size_t queued = queue.len - queue_at, total = queued;
+    if (queued)
+        v[n++] = (struct iovec){queue.p + queue_at, queued};
+    struct command *c;
+    struct stream *s;
+    uint32_t channel;
+    int which;
+    uint64_t now = now_us();
+    /* While the controller is behind, what it has not read yet goes first; the rings keep the rest. */
+    while (queued < MAX_PAYLOAD && frames < BATCH && total < BATCH_BYTES && (c = commands_next_sendable(&s, &channel, &which))) {
+        uint64_t upto;
+        const struct ring *ring = output_next(c, s, &upto);
+        size_t len = upto - s->sent < MAX_PAYLOAD - 8 ? (size_t)(upto - s->sent) : MAX_PAYLOAD - 8;
+        uint8_t *h = prefixes[frames++];
+        put_header(h, T_DATA, (uint16_t)which, channel, (uint32_t)len + 8);
+        put64(h + HEADER_BYTES, s->sent);
+        v[n++] = (struct iovec){h, DATA_PREFIX};
+        n += ring_slice(ring, s->sent, len, v + n);
+        s->sent += len;
+        s->sent_us = now;
+        total += DATA_PREFIX + len;
+        commands_sent(c);
+    }
+    if (n == 0)
+        return false;
+    ssize_t w = writev(1, v, n);
+    if (w < 0 && errno != EAGAIN && errno != EINTR)
+        wire_ended = true; /* our stdout is closed for good: nobody will ever hear from us */
+    size_t done = w > 0 ? (size_t)w : 0;
+    size_t from_queue = done < queued ? done : queued;
+    queue_at += from_queue;
+    compact();
+    keep_rest(v + (queued ? 1 : 0), n - (queued ? 1 : 0), done - from_queue);
+    return done == total;
+}
+
+void wire_pump(void)
+{
+    for (int i = 0; i < 8 && wire_wants_write(); i++)
+        if (!write_some())
+            return;
+}
