@@ -17,11 +17,14 @@ export interface RunRequest extends OutputOptions {
    * `sandbox_lost`, so that a retry after a crash cannot run a command twice. Default: the current boot.
    */
   bootId?: string
-  /** Shell text (run by `bash -c`), or an argument vector. Never interpreted by the controller. */
+  /**
+   * Shell text (run by `bash -c`), or an argument vector, whose program is looked for along the `PATH` that it gets. Never
+   * interpreted by the controller.
+   */
   command: string | readonly string[]
   /** Absolute, or relative to the workspace. Default: the workspace. */
   cwd?: string
-  /** Added to the sandbox's own short environment. */
+  /** Added to the sandbox's own short environment; at most 4,096. */
   env?: Readonly<Record<string, string>>
   /** One pipe for stdout and stderr, hence one output with one offset space (`stdout`). Default false. */
   merge?: boolean
@@ -163,7 +166,10 @@ export interface CommandExit {
   }
 }
 
-/** One started command. `output` may be iterated once; not iterating it stops the command by back-pressure. */
+/**
+ * One started command. `output` may be iterated once. What nobody takes, because nobody iterates or a loop was left, stops
+ * the command by back-pressure, unless its policy is `cut`.
+ */
 export interface RunningCommand {
   readonly id: CommandId
   /** Boot id of the sbxd that runs it. */
@@ -222,6 +228,7 @@ export interface SandboxFiles {
   /** Atomic (temporary file, fsync, rename); makes parent directories; keeps an existing file's mode. */
   write(path: string, data: Uint8Array): Promise<void>
   mkdir(path: string): Promise<void>
+  /** Recursively also what its owner has closed to writing, as tools leave their caches. */
   remove(path: string, options?: { recursive?: boolean }): Promise<void>
   rename(from: string, to: string): Promise<void>
 }

@@ -2,9 +2,8 @@
  * The proof: what a real sandbox says when it tries what must not be possible. Run once for every kind of sandbox before
  * the first command of a person, and by `./sandlot doctor`.
  */
-import { randomBytes } from 'node:crypto'
-
 import type { SandboxBackend, SandboxProfile } from '../backend.ts'
+import { collect } from '../collect.ts'
 import { SandboxError } from '../errors.ts'
 import type { Sandbox } from '../sandbox.ts'
 import { check, type Finding, isSafe } from './finding.ts'
@@ -49,25 +48,19 @@ export type Proof = ReadonlyMap<string, string>
 
 /** Let a sandbox try. Rejects with a `SandboxError` when it cannot even be asked. */
 export async function probeSandbox(sandbox: Sandbox): Promise<Proof> {
-  const command = await sandbox.run({
-    id: randomBytes(16).toString('hex'),
+  const { code, cause, stdout } = await collect(sandbox, {
     command: ['/usr/bin/perl', '-MErrno', '-e', SCRIPT],
     env: { PERL5LIB: '', PERL5OPT: '', LD_PRELOAD: '' },
     timeoutMs: TIMEOUT_MS,
     merge: true,
-    autoAcknowledge: true,
   })
-  const pieces: Uint8Array[] = []
-  for await (const chunk of command.output) pieces.push(chunk.data)
-  const exit = await command.exit
-  const text = Buffer.concat(pieces).toString()
-  if (exit.code !== 0)
+  if (code !== 0)
     throw new SandboxError(
       'unsafe_host',
-      `The proof of a new sandbox did not finish: ${text.slice(-500) || exit.cause}.`,
+      `The proof of a new sandbox did not finish: ${stdout.slice(-500) || cause}.`,
     )
   return new Map(
-    text.split('\n').flatMap((line): [string, string][] => {
+    stdout.split('\n').flatMap((line): [string, string][] => {
       const at = line.indexOf('=')
       return at < 0 ? [] : [[line.slice(0, at), line.slice(at + 1)]]
     }),
