@@ -1,18 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 
 import type { BackendSandbox } from './backend.ts'
-import { type BringUpOptions, containersOf, differs, nameFor, open, specOf } from './bring-up.ts'
-import { connectSandbox, type ConnectedSandbox } from './client.ts'
-import type { Prove } from './doctor/proof.ts'
+import { containersOf, differs, nameFor, specOf } from './bring-up.ts'
+import type { ConnectedSandbox } from './client.ts'
 import { SandboxError } from './errors.ts'
-import { deriveSandboxKey } from './key.ts'
 import { nap } from './idle.ts'
 import { LABEL } from './labels.ts'
 import type { LedgerSlot } from './ledger.ts'
-import { diskBudget } from './limits.ts'
-import { parseName, poolName } from './names.ts'
+import { poolName } from './names.ts'
 import { createPoolTarget } from './pool-target.ts'
 import { newSlot } from './slots.ts'
+import { drain, hasPoolName, openWarm, type Warm, type WarmContext } from './warm.ts'
 
 export interface PoolOptions {
   /** Warm sandboxes to keep for users who have none yet; `auto` = by how many are asked for; 0 = none. */
@@ -28,14 +26,6 @@ const AFTER_CLAIM_MS = 250
 
 /** Waits in milliseconds before each try to pause a new one: something may still be under way in it. */
 const REST_AFTER = [0, 50, 200]
-
-/** Started, answered, and not yet anybody's. */
-interface Ready {
-  slot: LedgerSlot
-  sandbox: ConnectedSandbox
-  /** Its stream is gone. */
-  ended: boolean
-}
 
 export interface Pool {
   /**
@@ -56,8 +46,7 @@ export interface Pool {
   close(): Promise<void>
 }
 
-export interface PoolContext extends BringUpOptions {
-  prove: Prove
+export interface PoolContext extends WarmContext {
   /** At most so many containers are started at once, here and elsewhere. */
   gate: <T>(work: () => Promise<T>) => Promise<T>
   log: (message: string, error: unknown) => void
@@ -68,7 +57,7 @@ export function createPool(options: PoolOptions, context: PoolContext): Pool {
   const { backend, ledger, deploymentId } = context
   const everyMs = options.everyMs ?? 1_000
   const target = createPoolTarget(options.size, everyMs)
-  const ready: Ready[] = []
+  const ready: Warm[] = []
   /** Slots that are being made, taken up or removed here just now. */
   const busy = new Set<string>()
   /** Slots of ours whose stream broke: to be taken up again, or they would keep their place for the length of a lease. */
@@ -80,23 +69,8 @@ export function createPool(options: PoolOptions, context: PoolContext): Pool {
   let settled = false
 
   async function connect(slot: LedgerSlot, container: BackendSandbox): Promise<void> {
-    const { id, stream, profile } = await open(container, backend, closing.signal)
-    // `connectSandbox` proves by a round trip that it serves, not only that it runs.
-    const sandbox = await connectSandbox({
-      id,
-      stream,
-      key: deriveSandboxKey(context.deploymentKey, id),
-      epoch: await ledger.nextEpoch(),
-      signal: closing.signal,
-      disk: diskBudget(context.limits),
-    })
-    try {
-      await context.prove(sandbox, profile)
-    } catch (error) {
-      await sandbox.close()
-      throw error
-    }
-    const entry = { slot, sandbox, ended: false }
+    const entry = await openWarm(slot, container, context, closing.signal)
+    const { sandbox } = entry
     void sandbox.closed.then((why) => {
       entry.ended = true
       // Another controller's from now on, if it was fenced; else ours, and only its stream is gone.
@@ -113,14 +87,14 @@ export function createPool(options: PoolOptions, context: PoolContext): Pool {
   }
 
   /** Returns whether it was there. */
-  function forget(entry: Ready): boolean {
+  function forget(entry: Warm): boolean {
     const at = ready.indexOf(entry)
     if (at >= 0) ready.splice(at, 1)
     return at >= 0
   }
 
   /** It is nobody's still. */
-  function putBack(entry: Ready): void {
+  function putBack(entry: Warm): void {
     if (entry.ended) dropped.add(entry.slot.slot)
     else ready.unshift(entry)
   }
@@ -151,23 +125,13 @@ export function createPool(options: PoolOptions, context: PoolContext): Pool {
         await connect(slot, await backend.create(spec, closing.signal))
       } catch (error) {
         // Left for the next start, as it is.
-        if (!closing.signal.aborted) await drain(slot.slot, slot.volume)
+        if (!closing.signal.aborted) await drain(slot, context)
         throw error
       }
     } finally {
       busy.delete(slot.slot)
     }
     target.made(performance.now() - started)
-  }
-
-  /** Remove a slot that nobody ever claimed: the engine must say so, then the ledger, which can not be undone. */
-  async function drain(slot: string, volume: string): Promise<void> {
-    const containers = await containersOf(slot, context)
-    if (!containers.every((container) => hasPoolName(container, deploymentId))) return
-    if (!(await ledger.condemn(slot))) return
-    for (const { id } of containers) await backend.remove(id)
-    await backend.removeVolume(volume)
-    await ledger.release(slot)
   }
 
   async function fill(): Promise<void> {
@@ -207,7 +171,7 @@ export function createPool(options: PoolOptions, context: PoolContext): Pool {
     }
   }
 
-  async function takeReady(entry: Ready, userId: string): ReturnType<Pool['take']> {
+  async function takeReady(entry: Warm, userId: string): ReturnType<Pool['take']> {
     let slot: LedgerSlot | undefined
     try {
       slot = await claim(entry.slot.slot, userId)
@@ -292,7 +256,7 @@ export function createPool(options: PoolOptions, context: PoolContext): Pool {
       for (const { sandbox } of ready.slice(1)) await rest(sandbox)
       for (const extra of ready.splice(target.current())) {
         await extra.sandbox.close()
-        await drain(extra.slot.slot, extra.slot.volume).catch((error: unknown) =>
+        await drain(extra.slot, context).catch((error: unknown) =>
           context.log('a warm sandbox too many could not be removed', error),
         )
       }
@@ -313,19 +277,14 @@ export function createPool(options: PoolOptions, context: PoolContext): Pool {
 
   async function settleOne(row: LedgerSlot, container: BackendSandbox, first: boolean): Promise<void> {
     const wanted = ready.length < target.current() && !(await differs(container, row, context))
-    if (!wanted) return drain(row.slot, row.volume)
+    if (!wanted) return drain(row, context)
     if (!first && (container.state === 'running' || container.state === 'paused')) return
     try {
       await connect(row, container)
     } catch (error) {
       if (closing.signal.aborted) return
       context.log('a warm sandbox does not answer and is replaced', error)
-      await drain(row.slot, row.volume)
+      await drain(row, context)
     }
   }
-}
-
-/** Whether the engine says that this container was never anybody's. */
-export function hasPoolName(container: BackendSandbox, deploymentId: string): boolean {
-  return parseName(deploymentId, container.name)?.kind === 'pool'
 }

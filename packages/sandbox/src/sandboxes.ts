@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { allOf } from './all-of.ts'
 import type { SandboxBackend, SandboxLimits, SandboxProfile, SandboxState } from './backend.ts'
 import { containersOf, type BringUpOptions } from './bring-up.ts'
+import type { Patience } from './connecting.ts'
 import { createEgress, type EgressOptions } from './egress/egress.ts'
 import { SandboxError } from './errors.ts'
 import type { DiskBreakerState } from './disk-breaker.ts'
@@ -17,7 +18,8 @@ import { proveOnce } from './doctor/proof.ts'
 import { createPool, type PoolOptions } from './pool.ts'
 import { createReconciler } from './reconciler.ts'
 import type { Sandbox, SandboxStat } from './sandbox.ts'
-import { createTenants, type Patience } from './tenants.ts'
+import { createTenants } from './tenants.ts'
+import { unlessAborted } from './unless-aborted.ts'
 
 /** How long `close` waits for an engine that is slow to wake what is paused. */
 const THAW_MS = 10_000
@@ -212,7 +214,8 @@ export function createSandboxes(options: SandboxesOptions): Sandboxes {
     if (signal?.aborted) throw stoppedWaiting()
     guard.begin()
     const joined = tenants.join(userId)
-    const sandbox = await (tenants.isConnected(userId) ? joined : abandonable(joined, signal))
+    const mayLeave = signal !== undefined && !tenants.isConnected(userId)
+    const sandbox = await (mayLeave ? unlessAborted(joined, signal, stoppedWaiting) : joined)
     await guard.adjust(sandbox)
     return sandbox
   }
@@ -308,14 +311,4 @@ function closedError(): SandboxError {
 
 function stoppedWaiting(): SandboxError {
   return new SandboxError('cancelled', 'Stopped waiting for the sandbox.')
-}
-
-/** Wait for `work` until `signal` ends; the work itself goes on. */
-function abandonable<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
-  if (!signal) return work
-  return new Promise<T>((resolve, reject) => {
-    const stopWaiting = (): void => reject(stoppedWaiting())
-    signal.addEventListener('abort', stopWaiting, { once: true })
-    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', stopWaiting))
-  })
 }

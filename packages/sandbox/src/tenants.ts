@@ -1,46 +1,21 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 
-import type { BackendSandbox, SandboxProfile } from './backend.ts'
-import { bringUp, checkOwner, containersOf, open, type BringUpOptions } from './bring-up.ts'
-import { connectSandbox, type ConnectedSandbox } from './client.ts'
-import type { Egress } from './egress/egress.ts'
-import type { Prove } from './doctor/proof.ts'
+import type { BackendSandbox } from './backend.ts'
+import { checkOwner, containersOf } from './bring-up.ts'
+import type { ConnectedSandbox } from './client.ts'
+import { type ConnectingContext, createConnecting } from './connecting.ts'
 import { SandboxError } from './errors.ts'
 import type { Idler } from './idle.ts'
-import { deriveSandboxKey } from './key.ts'
-import type { Gate, KeyedLock } from './keyed-lock.ts'
+import type { KeyedLock } from './keyed-lock.ts'
 import type { LedgerSlot } from './ledger.ts'
-import { ownerTag } from './names.ts'
-import type { Pool } from './pool.ts'
-import type { DiskBudget, SandboxStat } from './sandbox.ts'
-import { knownSlot, slotFor } from './slots.ts'
+import type { SandboxStat } from './sandbox.ts'
+import { knownSlot } from './slots.ts'
 
 /** When a stream drops, the waits in milliseconds before each try to open a new one. */
 const RECONNECT_AFTER = [50, 250, 1_000, 4_000, 15_000]
 
-/** How long an acquire may take, in milliseconds. */
-export interface Patience {
-  /** The making or starting of a sandbox, from its turn on. Default 120,000. */
-  startMs?: number
-  /** The wait for its turn: on a slow machine two hundred others may be before it. Default 900,000. */
-  lineMs?: number
-}
-
-export interface TenantsContext extends BringUpOptions {
+export interface TenantsContext extends ConnectingContext {
   lock: KeyedLock
-  /** At most so many containers are started at once, here and elsewhere. */
-  gate: Gate
-  pool: Pick<Pool, 'take'>
-  /** What a workspace may hold just now. */
-  budget: () => DiskBudget
-  prove: Prove
-  /** Whether the engine may have a container of this owner tag, see `Reconciler`. */
-  hasContainer: (owner: string) => boolean
-  /** The way out of sandboxes. Absent: there is none. */
-  egress?: Egress
-  /** Ends when the controller lets go. */
-  closing: AbortSignal
-  patience?: Patience
   log: (message: string, details: { userId: string; error?: unknown }) => void
 }
 
@@ -63,12 +38,6 @@ export interface Tenants {
   letGoOfAll(): Promise<void>
 }
 
-/** A stream to a sandbox that is nobody's to use yet. */
-interface Connection {
-  sandbox: ConnectedSandbox
-  profile: SandboxProfile
-}
-
 interface Tenant {
   sandbox: ConnectedSandbox
   /** When somebody last asked for it, on the clock of `performance.now()`. */
@@ -76,9 +45,8 @@ interface Tenant {
 }
 
 export function createTenants(context: TenantsContext): Tenants {
-  const { backend, ledger, lock, gate, closing } = context
-  const { startMs = 120_000, lineMs = 900_000 } = context.patience ?? {}
-  const profileFor = context.profileFor ?? (() => 'default')
+  const { backend, ledger, lock, closing } = context
+  const connecting = createConnecting(context)
   const live = new Map<string, Tenant>()
   const joining = new Map<string, Promise<ConnectedSandbox>>()
   /** When a stream of this user last came or went: what was seen on the engine before that says nothing any more. */
@@ -103,16 +71,11 @@ export function createTenants(context: TenantsContext): Tenants {
     return started
   }
 
-  async function admit(userId: string, { sandbox, profile }: Connection): Promise<ConnectedSandbox> {
-    try {
-      await context.prove(sandbox, profile)
-      const egress = context.egress?.forUser(userId)
-      if (egress) await sandbox.openEgress(egress)
+  async function admit(userId: string, sandbox: ConnectedSandbox): Promise<ConnectedSandbox> {
+    if (closing.aborted) {
       // Nobody would let go of it any more.
-      closing.throwIfAborted()
-    } catch (error) {
       await sandbox.close()
-      throw error
+      throw new SandboxError('cancelled', 'The controller is closing.')
     }
     live.set(userId, { sandbox, askedAt: performance.now() })
     changedAt.set(userId, performance.now())
@@ -120,69 +83,8 @@ export function createTenants(context: TenantsContext): Tenants {
     return sandbox
   }
 
-  async function connect(userId: string): Promise<ConnectedSandbox> {
-    try {
-      return await admit(userId, (await takeFromPool(userId)) ?? (await inTurn(userId)))
-    } catch (error) {
-      if (closing.aborted) throw new SandboxError('cancelled', 'The controller is closing.')
-      throw error
-    }
-  }
-
-  /** The time that it may take counts from when its turn comes. */
-  async function inTurn(userId: string): Promise<Connection> {
-    const line = AbortSignal.any([closing, AbortSignal.timeout(lineMs)])
-    let began = false
-    try {
-      return await gate(() => {
-        began = true
-        return within(startMs, (signal) => bringUpFor(userId, signal))
-      }, line)
-    } catch (error) {
-      if (began || !line.aborted) throw error
-      throw new SandboxError(
-        'timeout',
-        `Its turn did not come within ${shown(lineMs)}: very many sandboxes are being started. Try again later.`,
-        { cause: error },
-      )
-    }
-  }
-
-  async function within<T>(ms: number, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
-    const deadline = AbortSignal.timeout(ms)
-    try {
-      return await work(AbortSignal.any([closing, deadline]))
-    } catch (error) {
-      if (!deadline.aborted) throw error
-      throw new SandboxError('timeout', `The sandbox did not get ready within ${shown(ms)}. Try again.`, {
-        cause: error,
-      })
-    }
-  }
-
-  /** Only for somebody of whom the engine knows nothing, and the ledger neither: a lost ledger hides nobody's files. */
-  async function takeFromPool(userId: string): Promise<Connection | undefined> {
-    if (context.hasContainer(ownerTag(context.deploymentKey, userId))) return undefined
-    const profile = profileFor(userId)
-    if (profile !== profileFor(undefined)) return undefined
-    const sandbox = (await context.pool.take(userId))?.sandbox
-    return sandbox && { sandbox, profile }
-  }
-
-  async function bringUpFor(userId: string, signal: AbortSignal): Promise<Connection> {
-    const slot = await slotFor(userId, context)
-    return bringUp(slot, context, signal, async ({ id, stream, profile }) => ({
-      profile,
-      sandbox: await connectSandbox({
-        id,
-        stream,
-        key: deriveSandboxKey(context.deploymentKey, id),
-        epoch: await ledger.nextEpoch(),
-        signal,
-        disk: context.budget(),
-      }),
-    }))
-  }
+  const connect = async (userId: string): Promise<ConnectedSandbox> =>
+    admit(userId, await connecting.connect(userId))
 
   function onDrop(userId: string, sandbox: ConnectedSandbox, why: SandboxError | undefined): void {
     if (live.get(userId)?.sandbox !== sandbox) return
@@ -240,12 +142,7 @@ export function createTenants(context: TenantsContext): Tenants {
       if (userId === undefined) return
       await lock.run(userId, async () => {
         if (live.has(userId) || closing.aborted || !unchanged(userId, seenAt)) return
-        checkOwner([container], slot, context)
-        const { id, stream, profile } = await open(container, backend, closing)
-        const key = deriveSandboxKey(context.deploymentKey, id)
-        const disk = context.budget()
-        const sandbox = await connectSandbox({ id, stream, key, epoch, signal: closing, disk })
-        await admit(userId, { sandbox, profile })
+        await admit(userId, await connecting.reattach(slot, container, epoch))
       })
     },
 
@@ -306,8 +203,4 @@ export function createTenants(context: TenantsContext): Tenants {
       await Promise.all([...live.keys()].map((userId) => letGo(userId)))
     },
   }
-}
-
-function shown(ms: number): string {
-  return ms < 120_000 ? `${ms / 1_000} seconds` : `${ms / 60_000} minutes`
 }

@@ -6,6 +6,7 @@ import { EgressRefused } from './refusal.ts'
 import { HOP_BY_HOP } from './request.ts'
 import { resolveName } from './resolve.ts'
 import { readRules, type Rules } from './rules.ts'
+import { unlessAborted } from '../unless-aborted.ts'
 
 /** A header that the controller adds for one host. Only to plain HTTP requests: into TLS nobody can add anything. */
 export interface EgressCredential {
@@ -81,19 +82,6 @@ async function resolved(
   } catch (cause) {
     if (signal.aborted) throw cause
     throw new EgressRefused('unresolvable', `there is no address for ${host}.`, { cause })
-  }
-}
-
-/** Rejects with the signal's reason when that is sooner; what was waited for is left to itself. */
-export async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  const over = Promise.withResolvers<never>()
-  const stop = (): void => over.reject(signal.reason)
-  signal.addEventListener('abort', stop, { once: true })
-  if (signal.aborted) stop()
-  try {
-    return await Promise.race([work, over.promise])
-  } finally {
-    signal.removeEventListener('abort', stop)
   }
 }
 

@@ -6,6 +6,7 @@ import Docker from 'dockerode'
 
 import type { BackendHealth } from '../../backend.ts'
 import { SandboxError } from '../../errors.ts'
+import { unlessAborted } from '../../unless-aborted.ts'
 import { attach, pingVersion } from './attach.ts'
 import { type CircuitOptions, createCircuitBreaker } from './circuit-breaker.ts'
 import type { EngineAddress } from './connection.ts'
@@ -55,7 +56,7 @@ export function createEngine(address: EngineAddress, circuit?: CircuitOptions): 
     try {
       const either = signal ? AbortSignal.any([signal, deadline]) : deadline
       // dockerode forgets the signal in some calls, so the wait itself ends with it as well.
-      return await Promise.race([run(either), rejectWhenAborted(either)])
+      return await unlessAborted(run(either), either, () => new Error('aborted', { cause: either.reason }))
     } catch (error) {
       if (error instanceof SandboxError) throw error
       if (signal?.aborted)
@@ -101,14 +102,6 @@ export function createEngine(address: EngineAddress, circuit?: CircuitOptions): 
       }, signal),
     health: () => breaker.health(),
   }
-}
-
-function rejectWhenAborted(signal: AbortSignal): Promise<never> {
-  return new Promise((_resolve, reject) => {
-    const stop = (): void => reject(new Error('aborted', { cause: signal.reason }))
-    if (signal.aborted) stop()
-    else signal.addEventListener('abort', stop, { once: true })
-  })
 }
 
 /**
