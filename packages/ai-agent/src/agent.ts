@@ -149,8 +149,11 @@ export async function openAgent(
     redirectUrl: `${config.publicUrl}${MCP_SIGN_IN_PATH}`,
     documentUrl: documentUrlOf(config.publicUrl),
     sandbox: acquire,
-    broughtFetch: (userId) =>
-      guardedFetch(async (host, port) => hostRefusal(await rules.of(userId), host, port)),
+    broughtFetch: (userId) => {
+      const refusal = async (host: string, port: number): Promise<string | undefined> =>
+        hostRefusal(await rules.of(userId), host, port)
+      return { server: guardedFetch(refusal), authority: guardedFetch(refusal, { here: false }) }
+    },
     log,
   })
   mcp.servers.start()

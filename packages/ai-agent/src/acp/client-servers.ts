@@ -6,9 +6,9 @@ import { statSync } from 'node:fs'
 import type { McpServer } from '@agentclientprotocol/sdk'
 import { SandlotError } from '@sandlot/shared/errors'
 import { makeScrubber } from '@sandlot/shared/scrub'
-import type { ServerStanding, ServerState } from '../mcp/mcp-servers.ts'
+import type { ServerState } from '../mcp/mcp-servers.ts'
 import type { Mcp } from '../mcp/open-mcp.ts'
-import type { BroughtServer } from '../mcp/session-servers.ts'
+import type { BroughtServer, BroughtStanding } from '../mcp/session-servers.ts'
 import { withoutSecrets } from '../secrets/call-secrets.ts'
 import type { Session } from '../session.ts'
 import { type ToolRegistry, createRegistry } from '../tools/registry.ts'
@@ -32,6 +32,8 @@ export interface Bringer {
   closed: AbortSignal
   /** Tell its user something. Never throws. */
   say: (text: string) => void
+  /** Tell them, and offer to open the link. Never throws. */
+  offer: (text: string, link: string) => void
 }
 
 interface Held {
@@ -170,15 +172,19 @@ function isFolder(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true
 }
 
-function tell({ names, said, bringer, secrets }: Held, states: readonly ServerStanding[]): void {
+function tell({ names, said, bringer, secrets }: Held, states: readonly BroughtStanding[]): void {
   for (const state of states) {
     const name = names.get(state.name)
     if (name === undefined) continue
     const words = hidden(wordsFor(name, state), secrets)
-    if (words !== '' && words !== said.get(name)) bringer.say(words)
+    const { link } = state
+    const news = `${words}${link ?? ''}`
+    if (words !== '' && news !== said.get(name))
+      if (link === undefined) bringer.say(words)
+      else bringer.offer(words, link)
     if (words === '' && said.has(name)) bringer.say(`The MCP server ${shown(name)} can be used again.`)
     if (words === '') said.delete(name)
-    else said.set(name, words)
+    else said.set(name, news)
   }
 }
 
@@ -188,11 +194,14 @@ function hidden(text: string, secrets: readonly string[]): string {
   return looksSecret(withoutSecrets(text, secrets))
 }
 
-function wordsFor(name: string, { state, why, problems }: ServerStanding): string {
+function wordsFor(name: string, { state, why, link, problems }: BroughtStanding): string {
   // When it is tried again changes all the time, and is no news.
   if (state === 'unavailable')
     return cannot(name, why?.replace(/; it is tried again in \d+ s$/, '') ?? 'nobody knows why')
-  if (state === 'needs_auth') return cannot(name, 'it wants a sign-in; give it a token in its headers')
+  if (state === 'needs_auth' && link === undefined)
+    return cannot(name, 'it wants a sign-in; give it a token in its headers')
+  if (state === 'needs_auth')
+    return `The MCP server ${shown(name)} wants you to sign in. Its tools are there with your next message after that.`
   const [problem, ...others] = problems
   if (problem === undefined) return ''
   const more = others.length === 0 ? '' : ` (and ${others.length} more)`

@@ -1,4 +1,5 @@
 /** One client's connection: who it is, which sessions it follows, and the questions it is being asked. */
+import { randomUUID } from 'node:crypto'
 import { type AgentContext, type ClientCapabilities, RequestError, methods } from '@agentclientprotocol/sdk'
 import { EXT, type AgentUser, agentUser } from '@sandlot/shared/acp-meta'
 import { SandlotError, messageOf } from '@sandlot/shared/errors'
@@ -202,6 +203,18 @@ export class ClientConnection {
   tell(sessionId: string, text: string): void {
     const update = spoken(`(${text})\n\n`)
     if (!this.#closed.aborted) void this.#notify(methods.client.session.update, { sessionId, update })
+  }
+
+  /** As `tell`, with a link to open: where the client can, it asks its user whether to. What they say changes nothing here. */
+  offer(sessionId: string, text: string, url: string): void {
+    const inWords = `${text.replace(/\.$/, '')}: ${url}`
+    if (this.#capabilities?.elicitation?.url == null) return this.tell(sessionId, inWords)
+    const asked = { mode: 'url' as const, sessionId, elicitationId: randomUUID(), url, message: text }
+    this.#client.request(methods.client.elicitation.create, asked).catch((error: unknown) => {
+      if (this.#closed.aborted) return
+      this.#parts.log.warn({ error: messageOf(error) }, 'a client could not ask its user to open a link')
+      this.tell(sessionId, inWords)
+    })
   }
 
   async accepted(sessionId: string, promptId: string, requestId: string | undefined): Promise<void> {

@@ -1,6 +1,6 @@
 /**
- * `fetch` for addresses that a client names. It reaches the public internet and this machine itself, where the client runs
- * too, and nothing of the networks in between.
+ * `fetch` for addresses that a client names, or that such a server names. It reaches the public internet, of what a client names
+ * also this machine itself, where the client runs too, and nothing of the networks in between.
  */
 import { isIP } from 'node:net'
 import { isPublicAddress } from '@sandlot/sandbox/egress/addresses'
@@ -12,11 +12,19 @@ export class AddressRefused extends Error {
 
 export type Fetch = (url: string | URL, init?: RequestInit) => Promise<Response>
 
+export interface GuardedFetchOptions {
+  /** Whether this machine may be reached. Default: yes. */
+  here?: boolean
+  resolve?: Resolve | undefined
+}
+
 /** `refusal`: why this host may not be reached although its address may; asked before every request. */
 export function guardedFetch(
   refusal: (host: string, port: number) => Promise<string | undefined>,
-  resolve?: Resolve,
+  { here = true, resolve }: GuardedFetchOptions = {},
 ): Fetch {
+  const isRefused = (address: string): boolean =>
+    !isPublicAddress(address) && !(here && isThisMachine(address))
   const connect = publicFetch(resolve, isRefused)
   return async (address, init) => {
     const url = new URL(address)
@@ -30,10 +38,6 @@ export function guardedFetch(
     if (problem !== undefined) throw new TypeError('fetch failed', { cause: new AddressRefused(problem) })
     return connect(url, init)
   }
-}
-
-function isRefused(address: string): boolean {
-  return !isPublicAddress(address) && !isThisMachine(address)
 }
 
 function isThisMachine(address: string): boolean {

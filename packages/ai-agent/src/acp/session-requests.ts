@@ -202,6 +202,7 @@ function bringServers(
     return clientServers.bring(session, servers, {
       closed: connection.closed,
       say: (text) => connection.tell(session.id, text),
+      offer: (text, link) => connection.offer(session.id, text, link),
     })
   return servers.length === 0 ? [] : ['There are no tools here, so your MCP servers are not used.']
 }

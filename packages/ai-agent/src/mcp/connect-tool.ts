@@ -5,7 +5,7 @@
 import { CallFailure } from '../tools/call-failure.ts'
 import type { Tool } from '../tools/tool.ts'
 import { toolId } from './exposed-names.ts'
-import { NeedsAuthFailure } from './mcp-error.ts'
+import { NeedsAuthFailure, linkTo } from './mcp-error.ts'
 import { needsAuthOutcome } from './mcp-tool.ts'
 import type { McpServer } from './server.ts'
 
@@ -15,7 +15,7 @@ export function connectTool(server: McpServer, name: string): Tool {
   return {
     id: toolId({ server: server.name, tool: CONNECT }),
     name,
-    description: `${server.spec.signIn === undefined ? `Shows the user the link to connect ${server.name}` : `Says what the user has to do to connect ${server.name}`}. Its tools are there with the next message after the user has done that.`,
+    description: `${hasLink(server) ? `Shows the user the link to connect ${server.name}` : `Says what the user has to do to connect ${server.name}`}. Its tools are there with the next message after the user has done that.`,
     kind: 'other',
     input: { parameters: { type: 'object', properties: {} }, check: () => [] },
     readOnly: true,
@@ -33,4 +33,9 @@ export function connectTool(server: McpServer, name: string): Tool {
       return needsAuthOutcome(new NeedsAuthFailure(server.name, now.connecting, {}))
     },
   }
+}
+
+/** What a client brought says only when it is asked whether there is one. */
+function hasLink({ spec, last }: McpServer): boolean {
+  return spec.signIn === undefined || (last?.state === 'needs_auth' && linkTo(last.connecting) !== undefined)
 }

@@ -36,6 +36,11 @@ export interface Connecting {
   wanted?: string | undefined
 }
 
+/** The address, where a person can be sent there: it is the server's word. */
+export function linkTo({ url }: Connecting): string | undefined {
+  return url !== undefined && /^https?:\/\//.test(url) ? url : undefined
+}
+
 /** The user has to sign in first, or to allow more. */
 export class NeedsAuth extends Error {
   override readonly name = 'NeedsAuth'

@@ -14,7 +14,7 @@ import {
   questionOf,
 } from './elicitation.ts'
 import { Latest } from './latest.ts'
-import { NeedsAuthFailure, callFailureOf } from './mcp-error.ts'
+import { NeedsAuthFailure, callFailureOf, linkTo } from './mcp-error.ts'
 import { checkSchema } from './schema-check.ts'
 import type { McpServer } from './server.ts'
 import type { ServerCall } from './server-parts.ts'
@@ -168,8 +168,8 @@ async function* askUser(
 
 /** The address is a link in the call's card: for the person, and not for the model. */
 export function needsAuthOutcome({ message, server, connecting }: NeedsAuthFailure): ToolOutcome {
-  const { url, wanted } = connecting
-  const link = url !== undefined && /^https?:\/\//.test(url) ? url : undefined
+  const { wanted } = connecting
+  const link = linkTo(connecting)
   const name = wanted === undefined ? `Connect ${server}` : `Allow ${server}: ${wanted}`
   return {
     status: 'failed',

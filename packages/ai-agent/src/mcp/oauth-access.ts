@@ -12,30 +12,21 @@ import {
   startAuthorization,
   validateAuthorizationResponseIssuer,
 } from '@modelcontextprotocol/client'
-import { SealError } from '../secrets/vault.ts'
 import { SerialQueue } from '../serial-queue.ts'
 import { clientMetadata } from './client-document.ts'
 import { NeedsAuth, ServerUnavailable } from './mcp-error.ts'
 import { type Authority, findAuthority } from './oauth-authority.ts'
 import { type OwnClient, clientFor, ownClient } from './oauth-client.ts'
 import { type Flow, Flows } from './oauth-flows.ts'
+import type { OAuthRecords } from './oauth-records.ts'
 import { UserTokens } from './oauth-tokens.ts'
 import { includesScopes, joinScopes } from './scopes.ts'
 import { type Challenge, RefusedTokens, type ServerAccess } from './server-access.ts'
 
-/** Where a user's tokens are kept: encrypted, by name. */
-export interface SecretStore {
-  get(userId: string, name: string): Promise<string | undefined>
-  /** Undefined removes it. */
-  set(userId: string, name: string, value: string | undefined): Promise<void>
-}
-
 export interface OAuthAccessOptions {
-  userId: string
-  server: string
   url: string
-  /** Where the authorization server sends the user back to. */
-  redirectUrl: string
+  /** Where the authorization server sends the user back to; asked when somebody is sent there. */
+  redirectUrl: () => Promise<string>
   /** Where our description of ourselves is published; undefined when nobody outside could read it. */
   documentUrl: string | undefined
   /** What the operator registered. */
@@ -43,7 +34,7 @@ export interface OAuthAccessOptions {
   /** The only authority that the operator allows; undefined: the server says. */
   issuer: string | undefined
   scope: string | undefined
-  secrets: SecretStore
+  records: OAuthRecords
   fetch: FetchLike
   /** Epoch milliseconds. */
   now: () => number
@@ -60,8 +51,6 @@ const ASKED_MS = 3_600_000
 /** Different things that a server may want more of. */
 const MAX_WANTED = 32
 
-type Kept = 'tokens' | 'client' | 'sign-ins'
-
 export class OAuthAccess implements ServerAccess {
   readonly #options: OAuthAccessOptions
   readonly #tokens: UserTokens
@@ -70,20 +59,19 @@ export class OAuthAccess implements ServerAccess {
   readonly #queue = new SerialQueue()
   /** By scope: how often the user came back from being asked for it. */
   readonly #asked = new Map<string, { times: number; since: number }>()
-  readonly #taken = new Map<Kept, Promise<void>>()
 
   constructor(options: OAuthAccessOptions) {
     this.#options = options
-    const { url, redirectUrl, issuer, own, fetch, now } = options
+    const { url, redirectUrl, issuer, own, records, fetch, now } = options
     this.#flows = new Flows({
-      read: () => this.#read('sign-ins'),
-      keep: (flows) => this.#keep('sign-ins', flows),
-      about: JSON.stringify([url, redirectUrl, issuer, own?.clientId]),
+      read: () => records.read('sign-ins'),
+      keep: (flows) => records.keep('sign-ins', flows),
+      about: async () => JSON.stringify([url, await redirectUrl(), issuer, own?.clientId]),
       now,
     })
     this.#tokens = new UserTokens({
-      read: () => this.#read('tokens'),
-      keep: (tokens) => this.#keep('tokens', tokens),
+      read: () => records.read('tokens'),
+      keep: (tokens) => records.keep('tokens', tokens),
       url,
       fetch,
       now,
@@ -162,7 +150,7 @@ export class OAuthAccess implements ServerAccess {
       clientInformation: flow.client ?? this.#ownClient(authority),
       authorizationCode: code,
       codeVerifier: verifier,
-      redirectUri: redirectUrl,
+      redirectUri: await redirectUrl(),
       fetchFn: fetch,
     })
     await this.#tokens.save(tokens, authority.issuer, scope)
@@ -209,7 +197,7 @@ export class OAuthAccess implements ServerAccess {
       ...(authority.resource === undefined ? {} : { resource: authority.resource }),
       ...(scope === undefined ? {} : { scope }),
       clientInformation: client,
-      redirectUrl,
+      redirectUrl: await redirectUrl(),
       state,
     })
     const url = authorizationUrl.href
@@ -228,7 +216,7 @@ export class OAuthAccess implements ServerAccess {
     resourceMetadataUrl,
     scope,
   }: Challenge): Promise<{ authority: Authority; client: OAuthClientInformationMixed }> {
-    const { url: serverUrl, redirectUrl, documentUrl, own, issuer, fetch } = this.#options
+    const { url: serverUrl, redirectUrl, documentUrl, own, issuer, records, fetch } = this.#options
     const authority = await findAuthority({ serverUrl, resourceMetadataUrl, issuer, fetch })
     const client = await clientFor(authority, {
       serverUrl,
@@ -236,61 +224,12 @@ export class OAuthAccess implements ServerAccess {
       issuer,
       documentUrl,
       // All that will be asked for one day: some give a client no more than it registered for.
-      metadata: clientMetadata(redirectUrl, joinScopes(this.#options.scope, authority.scope, scope)),
-      read: () => this.#read('client'),
-      keep: (registration) => this.#keep('client', registration),
+      metadata: clientMetadata(await redirectUrl(), joinScopes(this.#options.scope, authority.scope, scope)),
+      read: () => records.read('client'),
+      keep: (registration) => records.keep('client', registration),
       fetch,
     })
     return { authority, client }
-  }
-
-  // ── Kept ──────────────────────────────────────────────────────────────────────────────────────────────
-
-  async #read(what: Kept): Promise<string | undefined> {
-    await this.#takenOver(what)
-    return this.#opened(this.#name(what))
-  }
-
-  /** A record that no key opens is none: no person can remove it, and signing in again puts another in its place. */
-  async #opened(name: string): Promise<string | undefined> {
-    const { secrets, userId } = this.#options
-    try {
-      return await secrets.get(userId, name)
-    } catch (error) {
-      if (error instanceof SealError) return undefined
-      throw error
-    }
-  }
-
-  async #keep(what: Kept, value: string | undefined): Promise<void> {
-    const { secrets, userId } = this.#options
-    await this.#takenOver(what)
-    await secrets.set(userId, this.#name(what), value)
-  }
-
-  /** No person can name a secret like that: where a token is shown, and our own secret with it, must be nobody's word. */
-  #name(what: Kept): string {
-    return `mcp:${this.#options.server}:${what}`
-  }
-
-  /** What was kept under a name that a person could give gets its own, before anything is read or written. */
-  #takenOver(what: Kept): Promise<void> {
-    const known = this.#taken.get(what) ?? this.#takeOver(what)
-    this.#taken.set(what, known)
-    // What could not be read or written now may be the next time.
-    known.catch(() => this.#taken.delete(what))
-    return known
-  }
-
-  async #takeOver(what: Kept): Promise<void> {
-    if (what === 'sign-ins') return
-    const { secrets, userId, server } = this.#options
-    const former = `mcp.${server}.${what}`
-    const value = await this.#opened(former)
-    if (value !== undefined && (await this.#opened(this.#name(what))) === undefined)
-      await secrets.set(userId, this.#name(what), value)
-    // Also one that cannot be opened.
-    await secrets.set(userId, former, undefined)
   }
 }
 

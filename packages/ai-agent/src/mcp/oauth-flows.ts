@@ -55,7 +55,7 @@ export interface FlowsOptions {
   /** Undefined removes them. */
   keep: (flows: string | undefined) => Promise<void>
   /** What they were begun with, in a word: where that has changed since, they lead nowhere. */
-  about: string
+  about: () => Promise<string>
   /** Epoch milliseconds. */
   now: () => number
 }
@@ -73,7 +73,8 @@ export class Flows {
     const { about, now } = this.#options
     const text = await this.#read()
     const read = text === undefined ? undefined : record.safeParse(JSON.parse(text)).data
-    return read?.about === about ? read.flows.filter(({ endsAt }) => now() < endsAt) : []
+    if (read === undefined || read.about !== (await about())) return []
+    return read.flows.filter(({ endsAt }) => now() < endsAt)
   }
 
   /** Durable when it resolves. The oldest makes room. */
@@ -96,7 +97,7 @@ export class Flows {
   async #keep(flows: readonly Flow[]): Promise<void> {
     const { keep, about } = this.#options
     if (flows.length === 0) return keep(undefined)
-    const text = JSON.stringify({ about, flows })
+    const text = JSON.stringify({ about: await about(), flows })
     // Of an authority with much to say fewer find room.
     return text.length > MAX_SECRET_CHARS && flows.length > 1 ? this.#keep(flows.slice(1)) : keep(text)
   }

@@ -1,8 +1,9 @@
 /** Users' accesses to servers that want OAuth: where somebody who comes back from an authorization server belongs. */
 import type { ToolLog } from '../tools/tool.ts'
 import { reasonOf } from './mcp-error.ts'
-import { OAuthAccess, type SecretStore } from './oauth-access.ts'
+import { OAuthAccess } from './oauth-access.ts'
 import { oauthFetch } from './oauth-fetch.ts'
+import { SecretRecords, type SecretStore } from './oauth-records.ts'
 import type { HttpSpec } from './server-spec.ts'
 
 export interface SignInsParts {
@@ -38,15 +39,13 @@ export class SignIns {
     const { clientId, issuer } = oauth ?? {}
     const { secrets, redirectUrl, documentUrl } = this.#parts
     const access = new OAuthAccess({
-      userId,
-      server: spec.name,
       url,
-      redirectUrl,
+      redirectUrl: async () => redirectUrl,
       documentUrl: oauth?.clientDocument === false ? undefined : documentUrl,
       own: clientId === undefined ? undefined : { clientId, clientSecret: spec.clientSecret },
       issuer,
       scope: oauth?.scope,
-      secrets,
+      records: new SecretRecords(secrets, userId, spec.name),
       fetch: oauthFetch({ named: issuer === undefined ? [url] : [url, issuer] }),
       now: Date.now,
     })
@@ -58,28 +57,37 @@ export class SignIns {
 
   /** What the authorization server sent the user back with. Never rejects; only that user's own sign-in is finished. */
   async finish(userId: string, answer: URLSearchParams): Promise<SignedIn> {
-    const state = answer.get('state') ?? ''
     for (const spec of this.#parts.specs) {
-      const server = spec.name
-      try {
-        const access = this.access(spec, userId)
-        const flow = await access.take(state)
-        if (flow === undefined) continue
-        const refused = await access.finish(flow, answer)
-        if (refused !== undefined)
-          return {
-            problem: `${server} was not connected: ${refused.replaceAll(/\p{C}/gu, ' ').slice(0, 200)}`,
-          }
-        this.#parts.log.info({ server, userId }, 'a user has connected an MCP server')
-        return { server }
-      } catch (error) {
-        this.#parts.log.warn({ server, error: reasonOf(error) }, 'a sign-in to an MCP server failed')
-        return { problem: `${server} did not accept the sign-in. Ask for a new link in the chat.` }
+      const about = { server: spec.name, userId, log: this.#parts.log }
+      const ended = await finishSignIn(() => this.access(spec, userId), answer, about)
+      if (ended !== undefined) return ended
+    }
+    return { problem: UNKNOWN_SIGN_IN }
+  }
+}
+
+export const UNKNOWN_SIGN_IN =
+  'This sign-in is not known any more. Ask for the link again in the chat: each is good for one sign-in, for ten minutes.'
+
+/** Ends the sign-in that this is the answer of, where `access` has begun it; undefined where it has not. Never rejects. */
+export async function finishSignIn(
+  access: () => OAuthAccess,
+  answer: URLSearchParams,
+  { server, userId, log }: { server: string; userId: string; log: ToolLog },
+): Promise<SignedIn | undefined> {
+  try {
+    const begunBy = access()
+    const flow = await begunBy.take(answer.get('state') ?? '')
+    if (flow === undefined) return undefined
+    const refused = await begunBy.finish(flow, answer)
+    if (refused !== undefined)
+      return {
+        problem: `${server} was not connected: ${refused.replaceAll(/\p{C}/gu, ' ').slice(0, 200)}`,
       }
-    }
-    return {
-      problem:
-        'This sign-in is not known any more. Ask for the link again in the chat: each is good for one sign-in, for ten minutes.',
-    }
+    log.info({ server, userId }, 'a user has connected an MCP server')
+    return { server }
+  } catch (error) {
+    log.warn({ server, error: reasonOf(error) }, 'a sign-in to an MCP server failed')
+    return { problem: `${server} did not accept the sign-in. Ask for a new link in the chat.` }
   }
 }

@@ -2,18 +2,18 @@
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { RemovedData } from '@sandlot/shared/api'
-import type { FetchLike } from '@modelcontextprotocol/client'
 import type { Sandbox } from '@sandlot/sandbox/sandbox'
 import type { ToolRegistry } from '../tools/registry.ts'
 import type { Tool, ToolLog } from '../tools/tool.ts'
-import { McpServers, type ServerStanding, type ServerState } from './mcp-servers.ts'
-import type { SecretStore } from './oauth-access.ts'
+import { type BroughtFetch, BroughtSignIns } from './brought-sign-ins.ts'
+import { McpServers, type ServerState } from './mcp-servers.ts'
+import type { SecretStore } from './oauth-records.ts'
 import { type SignedIn, SignIns } from './oauth-sign-ins.ts'
 import { homesOf, makeServer } from './open-server.ts'
 import { createProcessGuard } from './process-guard.ts'
 import type { McpServer } from './server.ts'
 import type { HttpSpec, ServerSpec } from './server-spec.ts'
-import { type Brought, type BroughtServer, SessionServers } from './session-servers.ts'
+import { type Brought, type BroughtServer, type BroughtStanding, SessionServers } from './session-servers.ts'
 
 export interface OpenMcpOptions {
   specs: readonly ServerSpec[]
@@ -26,8 +26,8 @@ export interface OpenMcpOptions {
   /** Where our description of ourselves is published for them (`documentUrlOf`); absent: nowhere. */
   documentUrl?: string | undefined
   sandbox: (userId: string, signal: AbortSignal) => Promise<Sandbox>
-  /** How HTTP servers that a session of this user brought are reached: their addresses are nobody's in whom we trust. */
-  broughtFetch?: (userId: string) => FetchLike
+  /** How HTTP servers that a session of this user brought, and their sign-ins, are reached: they are nobody's in whom we trust. */
+  broughtFetch?: (userId: string) => BroughtFetch
   log: ToolLog
 }
 
@@ -41,7 +41,7 @@ export interface Mcp {
   /** How each server is for this user, and in this session, now. */
   states(userId: string, signal: AbortSignal, sessionId?: string): Promise<ServerState[]>
   /** How each server that the session brought was when its last prompt began; nothing before the first. */
-  standing(userId: string, sessionId: string): ServerStanding[]
+  standing(userId: string, sessionId: string): BroughtStanding[]
   /**
    * Connect the servers that a client brought for a session: from its next prompt on it has their tools, beside the
    * deployment's, in place of what it brought before, which ends when `unused` resolves. Answers for each what it is called
@@ -82,11 +82,13 @@ export function openMcp(options: OpenMcpOptions): Mcp {
     log,
     makeServer: (spec, userId) => makeServer(spec, userId, parts),
   })
+  const broughtSignIns = new BroughtSignIns({ fetch: options.broughtFetch, log })
   const sessions = new SessionServers({
     reserved: specs.map(({ name }) => name),
     makeServer: (spec, userId) => {
-      const fetch = options.broughtFetch?.(userId)
-      return makeServer(spec, userId, fetch === undefined ? parts : { ...parts, fetch })
+      const fetch = options.broughtFetch?.(userId).server
+      const access = broughtSignIns.access.bind(broughtSignIns)
+      return makeServer(spec, userId, { ...parts, access, ...(fetch === undefined ? {} : { fetch }) })
     },
   })
   const broughtTo = (userId: string, sessionId: string | undefined): readonly McpServer[] =>
@@ -95,25 +97,19 @@ export function openMcp(options: OpenMcpOptions): Mcp {
     servers,
     toolsOf: (userId, signal, sessionId) => servers.toolsOf(userId, signal, broughtTo(userId, sessionId)),
     states: (userId, signal, sessionId) => servers.states(userId, signal, broughtTo(userId, sessionId)),
-    standing: (userId, sessionId) =>
-      sessions
-        .of(userId, sessionId)
-        .flatMap(({ name, last, problems }) =>
-          last === undefined
-            ? []
-            : [{ name, state: last.state, problems, ...('why' in last ? { why: last.why } : {}) }],
-        ),
+    standing: (userId, sessionId) => sessions.standing(userId, sessionId),
     bring: (...brought) => sessions.bring(...brought),
     leaveSession: (sessionId) => sessions.leave(sessionId),
     async leaveUser(userId, data) {
       await servers.leave(userId)
+      broughtSignIns.leaveUser(userId)
       const homes = data === 'purge' ? homesOf(specs, userId) : []
       for (const home of homes) await rm(join(folder, ...home), { recursive: true, force: true })
     },
     finishSignIn: (userId, answer) => signIns.finish(userId, answer),
     async close() {
       await Promise.all([servers.close(), sessions.close()])
-      await Promise.allSettled([guard.close()])
+      await Promise.allSettled([guard.close(), broughtSignIns.close()])
     },
   }
 }

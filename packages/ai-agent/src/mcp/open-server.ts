@@ -10,7 +10,6 @@ import { MAX_MESSAGE_BYTES } from './client-info.ts'
 import { startDeploymentProcess } from './deployment-process.ts'
 import { HttpTransport } from './http-transport.ts'
 import { MachineAccess } from './machine-access.ts'
-import type { OAuthAccess } from './oauth-access.ts'
 import { oauthFetch } from './oauth-fetch.ts'
 import type { ProcessGuard } from './process-guard.ts'
 import { type SecretOf, fillTemplate, fillTemplates } from './references.ts'
@@ -29,7 +28,7 @@ export interface OpenServerParts {
   secret: SecretOf
   sandbox: (userId: string, signal: AbortSignal) => Promise<Sandbox>
   /** The access of a user to a server with OAuth. */
-  access: (spec: HttpSpec, userId: string) => OAuthAccess
+  access: (spec: HttpSpec, userId: string) => ServerAccess
   /** How HTTP servers are reached; default: as this process does. */
   fetch?: FetchLike
   log: ToolLog

@@ -66,9 +66,7 @@ export function readServerSpecs(
     })
 }
 
-/**
- * A client may be all there is: an agent on its stdin and stdout has no address to which a browser could come back with a code.
- */
+/** Where it offers no sign-in by a link, or has got a key that it does not take. */
 const SIGN_IN_OF_BROUGHT =
   'It has no sign-in by a link here: they have to give it a token in its headers where their client names it (Authorization), or whoever runs this Sandlot names it in its configuration with auth.'
 

@@ -4,6 +4,8 @@
  */
 import { createHash } from 'node:crypto'
 import { type McpServerConfig, mcpServersSection } from './mcp-config.ts'
+import { linkTo } from './mcp-error.ts'
+import type { ServerStanding } from './mcp-servers.ts'
 import type { McpServer } from './server.ts'
 import { type ServerSpec, broughtSpec } from './server-spec.ts'
 
@@ -25,6 +27,12 @@ export type BroughtServer =
 
 /** What became of one: the first half of its tools' ids here, or why it cannot be used. */
 export type Brought = { name: string; as: string } | { name: string; problem: string }
+
+/** How one is, for people. */
+export interface BroughtStanding extends ServerStanding {
+  /** Where its user signs in, for a while. */
+  link?: string
+}
 
 export interface SessionServersParts {
   /** Names of the deployment's servers: nobody else's tools may have their ids, and with these their rules. */
@@ -95,6 +103,16 @@ export class SessionServers {
     return held.servers
   }
 
+  /** How each was when the session's last prompt began; nothing before the first. */
+  standing(userId: string, sessionId: string): BroughtStanding[] {
+    return this.of(userId, sessionId).flatMap(({ name, last, problems }) => {
+      if (last === undefined) return []
+      const link = last.state === 'needs_auth' ? linkTo(last.connecting) : undefined
+      const why = last.state === 'unavailable' ? { why: last.why } : {}
+      return [{ name, state: last.state, ...why, ...(link === undefined ? {} : { link }), problems }]
+    })
+  }
+
   /** End what the session brought. Never rejects. */
   async leave(sessionId: string): Promise<void> {
     const held = this.#held.get(sessionId)
@@ -163,9 +181,15 @@ function digest(server: BroughtServer): string {
 
 /** As the configuration would describe it. */
 function configured(server: BroughtServer): object {
-  if ('url' in server) return { url: server.url, headers: server.headers }
+  if ('url' in server) return { url: server.url, headers: server.headers, ...signInOf(server.headers) }
   const { command, args, env, around, cwd, where } = server
   return { command, args, env: { ...around, ...env }, ...(cwd === undefined ? {} : { cwd }), where }
+}
+
+/** Who brings a key needs no sign-in; of all others a server that wants one may ask for it. */
+function signInOf(headers: Readonly<Record<string, string>>): object {
+  const hasKey = Object.keys(headers).some((name) => name.toLowerCase() === 'authorization')
+  return hasKey ? {} : { auth: { type: 'oauth' } }
 }
 
 /** A legal name, and nobody else's. */

@@ -1,16 +1,26 @@
 /** MCP servers that an editor names for its session, with the SDK's own client and real servers. */
-import { methods } from '@agentclientprotocol/sdk'
+import { type CreateElicitationRequest, methods } from '@agentclientprotocol/sdk'
 import { describe, expect, test } from 'vitest'
 import { ClientServers } from '../../src/acp/client-servers.ts'
 import { guardedFetch } from '../../src/acp/guarded-fetch.ts'
 import { hostRefusal } from '../../src/acp/host-refusal.ts'
+import type { Resolve } from '../../src/mcp/public-fetch.ts'
 import { ruleSettings, rulesSection } from '../../src/rules/rules-config.ts'
 import { AgentBench, type Core, newSession as plainSession, outcomes, whenIdle } from '../agent-fixture.ts'
 import { type Scripted, textAnswer, toolCalls } from '../fake-provider.ts'
 import { startHttpServer } from '../mcp/http-server.ts'
 import { startOAuthServer } from '../mcp/oauth-server.ts'
 import { type McpBench, SCRIPT, isAlive, openMcpBench, scripted, until } from '../mcp/mcp-bench.ts'
-import { ADA, type TestClient, by, connect, newSession, said, text } from './test-client.ts'
+import {
+  ADA,
+  type ClientOptions,
+  type TestClient,
+  by,
+  connect,
+  newSession,
+  said,
+  text,
+} from './test-client.ts'
 
 const FOREIGN = { capabilities: {} }
 const CWD = '/'
@@ -21,7 +31,7 @@ interface Editor extends AsyncDisposable {
   mcp: McpBench
   servers: ClientServers
   hidden: string[]
-  client(capabilities?: object): Promise<TestClient>
+  client(options?: ClientOptions): Promise<TestClient>
   /** The names of the tools that the model got with this request. */
   offered(request: number): string[]
 }
@@ -35,7 +45,10 @@ async function editor(
   const rules = rulesSection.parse(options.rules ?? {})
   const { deployment } = ruleSettings(rules)
   const mcp = openMcpBench(options.servers ?? {}, {
-    broughtFetch: () => guardedFetch(async (host, port) => hostRefusal(deployment, host, port)),
+    broughtFetch: () => {
+      const refusal = async (host: string, port: number) => hostRefusal(deployment, host, port)
+      return { server: guardedFetch(refusal), authority: guardedFetch(refusal, { here: false }) }
+    },
   })
   const hidden: string[] = []
   const servers = new ClientServers({
@@ -140,8 +153,85 @@ describe('MCP servers of an editor', () => {
     })
   })
 
-  test('one that wants a sign-in is told of, and whoever calls it hears what to do; nothing is registered for it', async () => {
+  test('one that wants a sign-in shows the link, whose way back leads to this machine; then it is there, also under another name', async () => {
     await using guarded = await startOAuthServer()
+    await using its = await editor([
+      call('connect_open'),
+      textAnswer('Open the link.'),
+      call('look'),
+      textAnswer('done'),
+      textAnswer('yes'),
+    ])
+    await using one = await its.client()
+    const open = await newSession(one, { cwd: CWD, mcpServers: [http('open', guarded.url)] })
+    await yolo(one, open)
+    await prompt(one, open)
+    const [, link = ''] = /“open” wants you to sign in\. .* after that: (\S+)\)/.exec(said(one, open)) ?? []
+    const back = new URL(new URL(link).searchParams.get('redirect_uri') ?? '')
+    expect(back.href).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/oauth\/mcp$/)
+    const shown = JSON.stringify(one.updates.filter(({ update }) => 'toolCallId' in update))
+    expect(shown).toContain(JSON.stringify({ name: 'Connect open', uri: link, type: 'resource_link' }))
+    // For the person only: a model would repeat it.
+    expect(JSON.stringify(its.bench.provider.requests[1]?.body)).not.toContain('127.0.0.1')
+
+    const forged = await fetch(`${back.href}?code=x&state=guessed`)
+    expect([forged.status, await forged.text()]).toEqual([400, expect.stringContaining('not known any more')])
+    expect((await fetch(new URL('/', back))).status).toBe(404)
+    expect((await fetch(back, { method: 'POST' })).status).toBe(404)
+    const agreed = await fetch(link)
+    expect([agreed.status, await agreed.text()]).toEqual([200, expect.stringContaining('open is connected')])
+    expect(agreed.headers.get('cache-control')).toBe('no-store')
+    // Each link is good once.
+    expect((await fetch(agreed.url)).status).toBe(400)
+
+    await prompt(one, open)
+    expect(its.offered(2)).toEqual(['look', 'other'])
+    const { log } = await its.core.manager.get('local', open)
+    expect(outcomes(log)).toEqual({ c_connect_open: ['failed needs_auth'], c_look: ['completed'] })
+    const other = await newSession(one, { cwd: CWD, mcpServers: [http('same', guarded.url)] })
+    await prompt(one, other)
+    expect(its.offered(4)).toEqual(['look', 'other'])
+    expect(said(one, other)).not.toContain('sign in')
+    expect(guarded.registrations).toBe(1)
+    expect([...its.mcp.secrets]).toEqual([])
+    for (const token of guarded.valid) expect(JSON.stringify([log, its.mcp.logged])).not.toContain(token)
+    await its.mcp.mcp.close()
+    await expect(fetch(back)).rejects.toThrow('fetch failed')
+  })
+
+  test('where the client can open links, it asks its user whether to open that one', async () => {
+    await using guarded = await startOAuthServer()
+    await using its = await editor([textAnswer('one'), textAnswer('two')])
+    const asked: CreateElicitationRequest[] = []
+    await using one = await its.client({
+      ...FOREIGN,
+      clientCapabilities: { elicitation: { url: {} } },
+      elicitation: async (request) => {
+        asked.push(request)
+        if (asked.length > 1) throw new Error('the window is gone')
+        return { action: 'decline' }
+      },
+    })
+    for (const round of [1, 2]) {
+      const sessionId = await newSession(one, { cwd: CWD, mcpServers: [http('open', guarded.url)] })
+      await prompt(one, sessionId)
+      await until(() => asked.length === round)
+      expect(asked.at(-1)).toMatchObject({
+        mode: 'url',
+        sessionId,
+        elicitationId: expect.any(String),
+        message: expect.stringContaining('“open” wants you to sign in.'),
+        url: expect.stringContaining('redirect_uri=http%3A%2F%2F127.0.0.1'),
+      })
+      // In words only where that did not work.
+      if (round === 2) await until(() => said(one, sessionId).includes('redirect_uri='))
+      else expect(said(one, sessionId)).not.toContain('redirect_uri=')
+    }
+  })
+
+  test('one that has no sign-in by a link is told of, and whoever calls it hears what to do; nothing is registered for it', async () => {
+    await using guarded = await startOAuthServer()
+    guarded.authoritySays = { registration_endpoint: undefined }
     guarded.valid.add('a-token-of-the-editor')
     await using its = await editor([
       call('connect_open'),
@@ -261,22 +351,25 @@ describe('MCP servers of an editor', () => {
       'inside.example': ['127.0.0.1', '10.1.2.3'],
       'metadata.example': ['169.254.169.254'],
     }
-    const fetch = guardedFetch(
-      async () => undefined,
-      (name, told) => {
-        looks.push(name)
-        const found = (answers[name] ?? []).map((address) => ({ address, family: 4 }))
-        // The second time it would be another: nobody asks.
-        answers[name] = ['10.9.9.9']
-        if (name === 'nowhere.example') told(new Error('no such name'), undefined as never)
-        else told(null, found)
-      },
-    )
+    const resolve: Resolve = (name, told) => {
+      looks.push(name)
+      const found = (answers[name] ?? []).map((address) => ({ address, family: 4 }))
+      // The second time it would be another: nobody asks.
+      answers[name] = ['10.9.9.9']
+      if (name === 'nowhere.example') told(new Error('no such name'), undefined as never)
+      else told(null, found)
+    }
+    const fetch = guardedFetch(async () => undefined, { resolve })
     const get = (host: string) => fetch(`http://${host}:${port}/mcp`)
     expect((await get('turns.example')).status).toBe(405)
     for (const host of ['inside.example', 'metadata.example']) await expect(get(host)).rejects.toThrow()
     await expect(get('nowhere.example')).rejects.toThrow('fetch failed')
     expect(looks).toEqual(['turns.example', 'inside.example', 'metadata.example', 'nowhere.example'])
+    expect(web.seen).toHaveLength(1)
+    // What a server names may not lead to this machine.
+    answers['turns.example'] = ['127.0.0.1']
+    const authority = guardedFetch(async () => undefined, { resolve, here: false })
+    await expect(authority(`http://turns.example:${port}/mcp`)).rejects.toThrow('not a public one')
     expect(web.seen).toHaveLength(1)
   })
 
@@ -383,7 +476,11 @@ describe('MCP servers of an editor', () => {
     const sessionId = await newSession(one, { cwd: CWD })
     const session = await its.core.manager.get('local', sessionId)
     const mine = { name: 'mine', command: 'node', args: [SCRIPT], env: [] }
-    its.servers.bring(session, [mine], { closed: AbortSignal.abort(), say: () => undefined })
+    its.servers.bring(session, [mine], {
+      closed: AbortSignal.abort(),
+      say: () => undefined,
+      offer: () => undefined,
+    })
     const signal = new AbortController().signal
     await until(async () => (await its.servers.toolsOf('local', signal, sessionId)).listTools().length === 0)
   })

@@ -2,6 +2,8 @@
 import {
   type AnyMessage,
   type ClientCapabilities,
+  type CreateElicitationRequest,
+  type CreateElicitationResponse,
   type ClientConnection,
   PROTOCOL_VERSION,
   type RequestPermissionRequest,
@@ -32,6 +34,7 @@ export interface ClientOptions {
   /** Beside `_meta`. */
   clientCapabilities?: ClientCapabilities
   permission?: (request: RequestPermissionRequest) => Promise<RequestPermissionResponse>
+  elicitation?: (request: CreateElicitationRequest) => Promise<CreateElicitationResponse>
 }
 
 /** What an agent with this core serves its clients with. */
@@ -64,7 +67,9 @@ export async function connect(core: Core, options: ClientOptions = {}): Promise<
   let app = client({ name: 'test' })
     .onNotification(methods.client.session.update, ({ params }) => void updates.push(params))
     .onNotification('*', ({ method, params }) => void others.push({ method, params }))
-  const { permission } = options
+  const { permission, elicitation } = options
+  if (elicitation !== undefined)
+    app = app.onRequest(methods.client.elicitation.create, ({ params }) => elicitation(params))
   if (permission !== undefined)
     app = app.onRequest(methods.client.session.requestPermission, ({ params }) => permission(params))
   const connection = app.connect({ readable: back.readable, writable: there.writable })

@@ -217,7 +217,7 @@ test('links that are long are fewer at a time: the oldest makes room', async () 
   const flows = new Flows({
     read: async () => kept,
     keep: async (text) => void (kept = text),
-    about: 'x',
+    about: async () => 'x',
     now: () => 0,
   })
   const authority = { issuer: 'https://a.example', url: 'https://a.example' }

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { OAuthAccess } from '../../src/mcp/oauth-access.ts'
+import { recordsInMemory } from '../../src/mcp/oauth-records.ts'
 import { batchOf, openMcpBench } from './mcp-bench.ts'
 import { ADA, linkOf } from './oauth-bench.ts'
 import { startOAuthServer } from './oauth-server.ts'
@@ -94,20 +95,14 @@ describe('a server that wants the user to sign in', () => {
   test('a link that is about to end is not given out again', async () => {
     await using server = await startOAuthServer()
     let now = 0
-    const secrets = new Map<string, string>()
     const access = new OAuthAccess({
-      userId: ADA,
-      server: 'cal',
       url: server.url,
-      redirectUrl: 'http://localhost:8002/oauth/mcp',
+      redirectUrl: async () => 'http://localhost:8002/oauth/mcp',
       documentUrl: undefined,
       own: undefined,
       issuer: undefined,
       scope: undefined,
-      secrets: {
-        get: async (_user, name) => secrets.get(name),
-        set: async (_user, name, value) => void secrets.set(name, value ?? ''),
-      },
+      records: recordsInMemory(),
       fetch,
       now: () => now,
     })
