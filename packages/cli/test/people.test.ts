@@ -1,3 +1,6 @@
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { REMOVAL_HELP } from '@sandlot/shared/api'
 import { expect, test } from 'vitest'
 import { people, told } from '../src/commands/people.ts'
@@ -54,6 +57,35 @@ test.each([
   const nothing = (): string[] => told(JSON.stringify({ did: 'nothing', reason, message: 'x' }))
   expect(nothing).toThrow(StepError)
   expect(nothing).toThrow(words)
+})
+
+test('as JSON a list is what was printed, and where there is none the command fails as without', async () => {
+  const root = await mkdtemp(join(tmpdir(), 'sandlot-people-'))
+  const lines: string[] = []
+  const steps = createSteps({ write: () => undefined, live: false })
+  const config = { ...parseCliConfig({ SANDLOT_DATA: join(root, 'data') }), root }
+  const list = () =>
+    people({ config, args: ['list', '--json'], steps, print: (line) => void lines.push(line) })
+  // The program beside it, as far as it is a process that prints one line.
+  const prints = async (answer: object, exitCode: number) =>
+    writeFile(
+      join(root, 'packages', 'service', 'dist', 'people-admin.js'),
+      `console.log(${JSON.stringify(JSON.stringify(answer))}); process.exitCode = ${exitCode}`,
+    )
+  try {
+    for (const folder of [join('data', 'keys'), join('packages', 'service', 'dist')])
+      await mkdir(join(root, folder), { recursive: true })
+    await writeFile(join(root, 'data', 'keys', 'deployment.json'), '{}')
+    const known = { did: 'list', users: [ADA], removed: [BOB] }
+    await prints(known, 0)
+    expect(await list()).toBe(0)
+    expect(lines.map((line) => JSON.parse(line) as unknown)).toEqual([known])
+    await prints({ did: 'nothing', reason: 'other_version', message: 'Start it once.' }, 3)
+    await expect(list()).rejects.toThrow('Start it once.')
+    expect(lines).toHaveLength(1)
+  } finally {
+    await rm(root, { recursive: true })
+  }
 })
 
 test.each([

@@ -53,11 +53,10 @@ export const people: Command = async (context) => {
     act === 'list' ? [act] : act === 'remove' ? [act, who, data] : [act, who],
     context,
   )
-  if (act === 'list' && args.includes('--json')) {
-    print(printed.trim())
-    return 0
-  }
-  for (const line of told(printed)) print(line)
+  // Told in any case: where there is no list, the command fails also as JSON.
+  const lines = told(printed)
+  if (act === 'list' && args.includes('--json')) print(printed.trim())
+  else for (const line of lines) print(line)
   return 0
 }
 
