@@ -3,32 +3,23 @@ import type { RemovedData } from '@sandlot/shared/api'
 import { SandlotError, messageOf } from '@sandlot/shared/errors'
 import { makeSandlotEvent } from '@sandlot/shared/events'
 import type { Mode } from '@sandlot/shared/mode'
-import type { SessionSummary } from '@sandlot/shared/frames'
 import { newId } from '@sandlot/shared/ids'
 import { secretName } from '@sandlot/shared/secrets'
 import type { SessionRow } from '@sandlot/storage/sessions/store'
 import { StorageError } from '@sandlot/storage/storage-error'
 import { type ForkPoint, forkedLog } from './fork.ts'
 import { choose } from './model-choice.ts'
-import { LatestByKey } from './latest-by-key.ts'
+import { LoadedSessions } from './loaded-sessions.ts'
 import { RuleDesk } from './rules/rule-desk.ts'
 import { WORKSPACE } from './prompt.ts'
-import { Session } from './session.ts'
+import type { Session } from './session.ts'
+import { type SessionChange, SessionChanges } from './session-changes.ts'
 import type { SessionParts } from './session-parts.ts'
 import type { Accepted, PromptOptions } from './session-prompts.ts'
 import { openJobsOf } from './tools/background/jobs.ts'
 
-/** Idle sessions kept in memory before the least recently used is forgotten, but not within this time of its last use. */
-const KEPT_SESSIONS = 200
-const KEPT_MS = 60_000
 /** Sessions on one page of the list. */
 const PAGE_SIZE = 100
-
-/** One changed line of somebody's session list. */
-export interface SessionChange {
-  userId: string
-  summary: SessionSummary
-}
 
 export interface NewSession {
   userId: string
@@ -46,12 +37,12 @@ export class SessionManager {
   /** Everybody's and people's own rules, to look at and to change. */
   readonly rules: RuleDesk
   readonly #parts: SessionParts
-  /** In the order of their last use. */
-  readonly #sessions = new Map<string, { loading: Promise<Session>; usedAt: number }>()
-  readonly #listeners = new Set<LatestByKey<string, SessionChange>>()
+  readonly #sessions: LoadedSessions
+  readonly #changes = new SessionChanges()
 
   constructor(parts: SessionParts) {
     this.#parts = parts
+    this.#sessions = new LoadedSessions(parts, (userId, summary) => this.#changes.tell({ userId, summary }))
     this.rules = new RuleDesk(parts)
   }
 
@@ -70,8 +61,8 @@ export class SessionManager {
     // With the row, in one transaction: nobody finds the session without what was chosen for it.
     const first = isDefault ? [] : [makeSandlotEvent({ type: 'model_chosen', ...choice }, {}, at)]
     const row = await store.createSession({ id: sessionId ?? newId('s'), userId, cwd, mode, at }, first)
-    const session = await this.#load(row)
-    this.#tell({ userId, summary: session.summary() })
+    const session = await this.#sessions.load(row)
+    this.#changes.tell({ userId, summary: session.summary() })
     return session
   }
 
@@ -96,7 +87,7 @@ export class SessionManager {
 
   /** This user's session. Throws `not_found`, also for another user's. */
   async get(userId: string, sessionId: string): Promise<Session> {
-    const session = this.#isRemoved(userId) ? undefined : await this.#find(sessionId)
+    const session = this.#isRemoved(userId) ? undefined : await this.#sessions.find(sessionId)
     if (session === undefined || session.userId !== userId) {
       throw new SandlotError('not_found', 'There is no such session.')
     }
@@ -143,8 +134,8 @@ export class SessionManager {
     const { title, mode } = source.summary()
     const fork = { id, userId, cwd: source.cwd, mode, title, at: now() }
     const row = await store.forkSession(sessionId, fork, forkedLog(source.log, point, id))
-    const session = await this.#load(row)
-    this.#tell({ userId, summary: session.summary() })
+    const session = await this.#sessions.load(row)
+    this.#changes.tell({ userId, summary: session.summary() })
     return session
   }
 
@@ -164,10 +155,10 @@ export class SessionManager {
     await session?.endForGood()
     if (session !== undefined) await this.#endJobs(session)
     await store.deleteSession(sessionId)
-    this.#sessions.delete(sessionId)
+    this.#sessions.forget(sessionId)
     const { title, updatedAt, mode } = row
     const line = session?.summary() ?? { sessionId, title, updatedAt, mode, running: false, waiting: 0 }
-    this.#tell({ userId, summary: { ...line, deleted: true } })
+    this.#changes.tell({ userId, summary: { ...line, deleted: true } })
   }
 
   /**
@@ -202,7 +193,7 @@ export class SessionManager {
   /** Undefined also for one that is damaged: nothing of it can run, and it can be removed. */
   async #findReadable(sessionId: string): Promise<Session | undefined> {
     try {
-      return await this.#find(sessionId)
+      return await this.#sessions.find(sessionId)
     } catch (error) {
       if (error instanceof StorageError && error.code === 'corrupt') return undefined
       throw error
@@ -211,15 +202,7 @@ export class SessionManager {
 
   /** Changed lines of everybody's lists; of one session only the latest. Ends when the signal aborts. */
   changes(signal: AbortSignal): AsyncIterable<SessionChange> {
-    const listener = new LatestByKey<string, SessionChange>()
-    this.#listeners.add(listener)
-    const leave = (): void => {
-      this.#listeners.delete(listener)
-      listener.end()
-    }
-    if (signal.aborted) leave()
-    else signal.addEventListener('abort', leave, { once: true })
-    return listener
+    return this.#changes.listen(signal)
   }
 
   /** Take up every prompt that an earlier process had begun. Returns how many. One that cannot be read is logged. */
@@ -229,7 +212,7 @@ export class SessionManager {
       // Whoever removes them stops it, when they go on with that.
       if (this.#isRemoved(row.userId)) continue
       try {
-        await this.#load(row)
+        await this.#sessions.load(row)
         resumed++
       } catch (error) {
         const fields = { sessionId: row.id, error: messageOf(error) }
@@ -241,76 +224,20 @@ export class SessionManager {
 
   /** End every running prompt with reason `interrupted` and wait until all have ended. */
   async interruptAll(): Promise<void> {
-    const sessions = await this.#loaded()
+    const sessions = await this.#sessions.all()
     await Promise.all(sessions.map((session) => session.stopAll('interrupted')))
   }
 
   /** Let go of everything, after the parts' `leaving` was aborted: nothing is stored any more. */
   async leave(): Promise<void> {
-    const sessions = await this.#loaded()
+    const sessions = await this.#sessions.all()
     await Promise.all(sessions.map((session) => session.left()))
     this.#sessions.clear()
-    for (const listener of this.#listeners) listener.end()
-    this.#listeners.clear()
+    this.#changes.end()
   }
 
   #isRemoved(userId: string): boolean {
     return this.#parts.isRemoved?.(userId) === true
-  }
-
-  async #loaded(): Promise<Session[]> {
-    const settled = await Promise.allSettled([...this.#sessions.values()].map(({ loading }) => loading))
-    return settled.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []))
-  }
-
-  async #find(sessionId: string): Promise<Session | undefined> {
-    const loaded = this.#sessions.get(sessionId)
-    if (loaded !== undefined) {
-      this.#sessions.delete(sessionId)
-      this.#sessions.set(sessionId, { ...loaded, usedAt: this.#parts.now() })
-      const session = await loaded.loading
-      if (!session.lost) return session
-      if (this.#sessions.get(sessionId)?.loading === loaded.loading) this.#sessions.delete(sessionId)
-    }
-    const row = await this.#parts.store.getSession(sessionId)
-    return row === undefined ? undefined : this.#load(row)
-  }
-
-  /** At most one object per session, also when it is asked for twice at once. */
-  #load(row: SessionRow): Promise<Session> {
-    const known = this.#sessions.get(row.id)
-    if (known !== undefined) return known.loading
-    const loading = this.#loadAndResume(row)
-    this.#sessions.set(row.id, { loading, usedAt: this.#parts.now() })
-    loading.then(
-      () => this.#forgetIdle(),
-      () => this.#sessions.delete(row.id),
-    )
-    return loading
-  }
-
-  /** A session whose prompt was begun by an earlier process goes on with it as soon as anybody looks at it. */
-  async #loadAndResume(row: SessionRow): Promise<Session> {
-    const { userId, runningPromptId } = row
-    const session = await Session.load(row, this.#parts, (summary) => this.#tell({ userId, summary }))
-    if (runningPromptId !== null) await session.resume()
-    return session
-  }
-
-  async #forgetIdle(): Promise<void> {
-    for (const [id, { loading }] of this.#sessions) {
-      if (this.#sessions.size <= KEPT_SESSIONS) return
-      const session = await loading.catch(() => undefined)
-      // Looked up again: it may have been used while we waited.
-      const kept = this.#sessions.get(id)
-      if (session?.idle !== true || kept === undefined || this.#parts.now() - kept.usedAt < KEPT_MS) continue
-      this.#sessions.delete(id)
-      session.forget()
-    }
-  }
-
-  #tell(change: SessionChange): void {
-    for (const listener of this.#listeners) listener.set(change.summary.sessionId, change)
   }
 }
 
