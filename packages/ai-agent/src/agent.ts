@@ -6,7 +6,6 @@ import type { Sandbox } from '@sandlot/sandbox/sandbox'
 import type { AgentStatus, AgentUser } from '@sandlot/shared/acp-meta'
 import type { RemovedData } from '@sandlot/shared/api'
 import { ConfigError } from '@sandlot/shared/config'
-import { messageOf } from '@sandlot/shared/errors'
 import type { Mode } from '@sandlot/shared/mode'
 import { MCP_SIGN_IN_PATH } from '@sandlot/shared/mcp-client'
 import { openSessionStore } from '@sandlot/storage/sessions/sqlite'
@@ -15,6 +14,7 @@ import { guardedFetch } from './acp/guarded-fetch.ts'
 import { hostRefusal } from './acp/host-refusal.ts'
 import { serveAcp } from './acp/server.ts'
 import type { AgentConfig } from './config.ts'
+import { type EndingStep, endingStep } from './ending-step.ts'
 import { deploymentKeys } from './keys.ts'
 import { startOfDay } from './limits/budgets.ts'
 import { limitsFor } from './limits/settings.ts'
@@ -22,10 +22,8 @@ import { RETRY_RULES } from './loop-retry.ts'
 import { AgentMetrics } from './metrics/agent-metrics.ts'
 import { documentUrlOf } from './mcp/client-document.ts'
 import { openMcp } from './mcp/open-mcp.ts'
-import { createDemoModel } from './model/demo.ts'
-import { type Model, takesImages } from './model/model.ts'
-import type { ModelSettings } from './model/settings.ts'
-import { createOpenAIModel } from './model/openai.ts'
+import { configuredModels } from './model/configured-models.ts'
+import { takesImages } from './model/model.ts'
 import { People } from './people/people.ts'
 import { Removals } from './people/removal.ts'
 import { createPolicies } from './policies/index.ts'
@@ -113,7 +111,7 @@ export async function openAgent(
     ofUsers: network.options,
     emailOf: (userId) => people.emailOf(userId),
   })
-  const { model, choices, fallbacks } = createModels(config)
+  const { model, choices, fallbacks } = configuredModels(config.models)
   const leaving = new AbortController()
   // This process holds the agent's lock, so it is the one controller of the deployment. Never rejects.
   void sandboxes.maintain()
@@ -249,13 +247,14 @@ export async function openAgent(
     log,
   }
 
+  const end = (step: EndingStep): Promise<void> => endingStep(step, log)
   const leave = async (): Promise<void> => {
     leaving.abort(SHUTDOWN)
-    await within(END_MS, manager.leave(), log, 'prompts did not let go in time')
-    await within(END_MS, mcp.close(), log, 'MCP servers did not end in time')
-    await attempt(sandboxes.close(), log, 'the sandboxes could not be let go')
-    await people.settled()
-    await store.close()
+    await end({ work: () => manager.leave(), problem: 'prompts did not let go', withinMs: END_MS })
+    await end({ work: () => mcp.close(), problem: 'MCP servers did not end', withinMs: END_MS })
+    await end({ work: () => sandboxes.close(), problem: 'the sandboxes could not be let go' })
+    await end({ work: () => people.settled(), problem: 'an address was not stored' })
+    await end({ work: () => store.close(), problem: 'the store could not be closed' })
   }
   return {
     model: { name: model.name, demo: model.demo },
@@ -272,42 +271,9 @@ export async function openAgent(
     resume: () => manager.resumeUnfinished(),
     leave,
     interrupt: async () => {
-      await within(END_MS, manager.interruptAll(), log, 'prompts did not end in time')
-      await attempt(sandboxes.stopAll(), log, 'the sandboxes could not be stopped')
+      await end({ work: () => manager.interruptAll(), problem: 'prompts did not end', withinMs: END_MS })
+      await end({ work: () => sandboxes.stopAll(), problem: 'the sandboxes could not be stopped' })
       await leave()
     },
-  }
-}
-
-function createModels({ models }: AgentConfig): { model: Model; choices: Model[]; fallbacks: Model[] } {
-  if (models === undefined) return { model: createDemoModel(), choices: [], fallbacks: [] }
-  const { main, choices, fallbacks, ...timeouts } = models
-  const made = new Map<ModelSettings, Model>()
-  // What an endpoint has taught one of them about itself the others know too, where they are the same.
-  const create = (settings: ModelSettings): Model => {
-    const { name, ...about } = settings
-    const model = made.get(settings) ?? createOpenAIModel({ ...about, model: name, ...timeouts })
-    made.set(settings, model)
-    return model
-  }
-  return { model: create(main), choices: choices.map(create), fallbacks: fallbacks.map(create) }
-}
-
-/** Wait, but not for ever; a shutdown goes on. */
-async function within(ms: number, work: Promise<void>, log: ToolLog, problem: string): Promise<void> {
-  const late = Promise.withResolvers<'late'>()
-  const timer = setTimeout(() => late.resolve('late'), ms)
-  try {
-    if ((await Promise.race([work, late.promise])) === 'late') log.warn({ ms }, problem)
-  } finally {
-    clearTimeout(timer)
-  }
-}
-
-async function attempt(work: Promise<void>, log: ToolLog, problem: string): Promise<void> {
-  try {
-    await work
-  } catch (error) {
-    log.warn({ error: messageOf(error) }, problem)
   }
 }

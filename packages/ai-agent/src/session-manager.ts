@@ -222,10 +222,12 @@ export class SessionManager {
     return resumed
   }
 
-  /** End every running prompt with reason `interrupted` and wait until all have ended. */
+  /** End every running prompt with reason `interrupted`. Resolves or rejects when all have ended, or could not be. */
   async interruptAll(): Promise<void> {
     const sessions = await this.#sessions.all()
-    await Promise.all(sessions.map((session) => session.stopAll('interrupted')))
+    const ended = await Promise.allSettled(sessions.map((session) => session.stopAll('interrupted')))
+    const failed = ended.find((one) => one.status === 'rejected')
+    if (failed !== undefined) throw failed.reason
   }
 
   /** Let go of everything, after the parts' `leaving` was aborted: nothing is stored any more. */

@@ -122,3 +122,23 @@ test('a message behind a Stop is answered also by the process that comes after',
   expect(happened(loaded.log, 'prompt_ended').map(({ reason }) => reason)).toEqual(['cancelled', 'completed'])
   expect(asked(bench)).toEqual(['1', '2'])
 })
+
+test('an end that cannot be stored keeps a shutdown from waiting for no other', async () => {
+  const deaf = deafTool()
+  await using bench = await AgentBench.start([deafCall, { steps: [], after: 'hang' }])
+  const core = await bench.core({ tools: [deaf.tool] })
+  const sound = await newSession(core)
+  await sound.prompt('1')
+  await deaf.begun
+  const broken = await newSession(core)
+  const { done } = await broken.prompt('2')
+  const { append } = core.store
+  core.store.append = (id, events, effects, epoch) =>
+    id === broken.id ? Promise.reject(new Error('the disk is full')) : append(id, events, effects, epoch)
+  const interrupted = core.manager.interruptAll()
+  await expect(done).rejects.toThrow('the disk is full')
+  deaf.release()
+  await expect(interrupted).rejects.toThrow('the disk is full')
+  expect(sound.running).toBe(false)
+  expect(happened(sound.log, 'prompt_ended')).toMatchObject([{ reason: 'interrupted' }])
+})
