@@ -33,6 +33,10 @@ function chattyTool(pieces: number): Tool {
   })
 }
 
+function isEnd(event: SessionEvent): boolean {
+  return metaOf(event).event?.type === 'prompt_ended'
+}
+
 /** Reads like a client that is cut off after `cuts[i]` events, again and again, and resumes from the last number it has. */
 async function readInPieces(session: Session, cuts: readonly number[]): Promise<SessionEvent[]> {
   const seen: SessionEvent[] = []
@@ -46,13 +50,13 @@ async function readInPieces(session: Session, cuts: readonly number[]): Promise<
         if (taken++ >= limit) break
         seen.push(event)
         after = Math.max(after, seqOf(event) ?? 0)
-        if (metaOf(event).event?.type === 'prompt_ended') return seen
+        if (isEnd(event)) return seen
       }
       if (taken >= limit) continue
       for await (const event of subscription.live) {
         seen.push(event)
         after = Math.max(after, seqOf(event) ?? 0)
-        if (metaOf(event).event?.type === 'prompt_ended') return seen
+        if (isEnd(event)) return seen
         if (++taken >= limit) break
       }
     } finally {
@@ -76,7 +80,7 @@ async function readOverRestarts(
         if (left-- <= 0) break
         events.push(event)
         after = Math.max(after, seqOf(event) ?? 0)
-        if (metaOf(event).event?.type === 'prompt_ended') return events
+        if (isEnd(event)) return events
       }
     } catch (error) {
       // The process went away.
@@ -92,11 +96,12 @@ async function* bothOf({ catchUp, live }: Subscription): AsyncGenerator<SessionE
   yield* live
 }
 
-/** Resolves when so many more events have been shown, or the prompt has ended. */
+/** Resolves when so many more events have been shown, or the only prompt has ended, which may have been before this was asked. */
 async function seen(session: Session, count: number): Promise<void> {
+  if (session.log.some(isEnd)) return
   const subscription = session.subscribe(session.seq)
   let left = count
-  for await (const _ of subscription.live) if (--left <= 0 || !session.running) break
+  for await (const event of subscription.live) if (--left <= 0 || isEnd(event)) break
   subscription.close()
 }
 
