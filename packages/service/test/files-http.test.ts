@@ -77,3 +77,14 @@ test('a file that changes while it is read ends early, so that nobody takes it f
   expect(got.status).toBe(200)
   await expect(got.arrayBuffer()).rejects.toThrow()
 })
+
+test('of many puts at once a few wait for each other, and the others are told to wait; one name is put once', async () => {
+  const { ann } = here()
+  const statuses = await Promise.all(
+    Array.from({ length: 20 }, async (_, n) => (await put(at('same'), `body ${n}`)).status),
+  )
+  expect(statuses.filter((status) => status === 204)).toHaveLength(1)
+  expect(statuses.filter((status) => status === 409).length).toBeGreaterThanOrEqual(7)
+  expect(new Set(statuses)).toEqual(new Set([204, 409, 429]))
+  expect(await (await ann.get(at('same'))).text()).toMatch(/^body \d+$/)
+})

@@ -11,9 +11,12 @@ import {
 import { imageTypeOf } from '@sandlot/shared/images'
 import { Hono } from 'hono'
 import { bodyLimit } from 'hono/body-limit'
+import { InOrder } from '../in-order.ts'
 import type { AppEnv, Ctx, Parts } from './context.ts'
 import { requireCaller, requireCallerStill } from './request.ts'
 
+/** Of one person, under way at once: each is in memory while it is. */
+const MOST_PUTS = 8
 /** Bytes by which a text is told from other files. */
 const LOOKED_AT = 8192
 
@@ -23,6 +26,7 @@ export function filesRoutes(parts: Parts): Hono<AppEnv> {
     const { id, role } = c.var.caller.account
     return parts.agent.request(EXT.files, { user: { id, role }, ask: what })
   }
+  const puts = new InOrder(MOST_PUTS)
   return new Hono<AppEnv>()
     .use(requireCaller(parts))
     .get('/', async (c) =>
@@ -56,9 +60,12 @@ export function filesRoutes(parts: Parts): Hono<AppEnv> {
       }),
       async (c) => {
         const path = pathOf(c)
-        const data = Buffer.from(await c.req.arrayBuffer()).toString('base64')
-        await requireCallerStill(c)
-        await ask(c, { do: 'write', path, data, replace: c.req.query('replace') === 'true' })
+        // One after another from the body on: the second of two with one name finds the first.
+        await puts.run(c.var.caller.account.id, async () => {
+          const data = Buffer.from(await c.req.arrayBuffer()).toString('base64')
+          await requireCallerStill(c)
+          await ask(c, { do: 'write', path, data, replace: c.req.query('replace') === 'true' })
+        })
         return c.body(null, 204)
       },
     )
