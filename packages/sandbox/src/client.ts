@@ -49,6 +49,8 @@ export interface ConnectOptions {
   silentMs?: number
   /** How long a reset may take: its last step waits for the disk, which may hang. Default 60,000. */
   resetMs?: number
+  /** How long it may take to tell what it uses: the disk is looked at for that. Default 10,000. */
+  statMs?: number
   /** What the workspace may hold; sbxd keeps it over reconnects. Default: as it is. */
   disk?: DiskBudget
 }
@@ -115,13 +117,14 @@ class RemoteSandbox implements ConnectedSandbox {
   readonly #isInit: boolean
   readonly #silentMs: number | undefined
   readonly #resetMs: number
+  readonly #statMs: number
   #disk: DiskState | undefined
   #egress: { user: UserEgress; port: number } | undefined
 
   constructor(
     welcome: Welcome,
     link: Link,
-    { id, silentMs, resetMs }: Pick<ConnectOptions, 'id' | 'silentMs' | 'resetMs'>,
+    { id, silentMs, resetMs, statMs }: Pick<ConnectOptions, 'id' | 'silentMs' | 'resetMs' | 'statMs'>,
   ) {
     this.id = id
     this.bootId = welcome.bootId
@@ -132,6 +135,7 @@ class RemoteSandbox implements ConnectedSandbox {
     this.#isInit = welcome.isInit
     this.#silentMs = silentMs
     this.#resetMs = resetMs ?? 60_000
+    this.#statMs = statMs ?? 10_000
     link.onDiskState = (payload) => this.#diskState(payload)
   }
 
@@ -197,7 +201,7 @@ class RemoteSandbox implements ConnectedSandbox {
   }
 
   async stat(): Promise<SandboxStat> {
-    const { type, payload } = await this.#link.request(FrameType.STAT)
+    const { type, payload } = await this.#link.request(FrameType.STAT, 0, undefined, this.#statMs)
     if (type !== FrameType.STAT_RESULT)
       throw new SandboxError('protocol', 'sbxd answered STAT with something else')
     return readStat(new ByteReader(payload))

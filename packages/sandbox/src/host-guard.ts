@@ -1,11 +1,12 @@
 import type { SandboxBackend, SandboxLimits } from './backend.ts'
 import type { ConnectedSandbox } from './client.ts'
 import { createDiskBreaker, type DiskBreakerState, type DiskFloor, type FreeDisk } from './disk-breaker.ts'
+import { SandboxError } from './errors.ts'
 import { type HostLimits, withHostLimits } from './host-limits.ts'
 import type { Idler } from './idle.ts'
 import { LABEL } from './labels.ts'
 import { diskBudget } from './limits.ts'
-import type { DiskBudget } from './sandbox.ts'
+import type { DiskBudget, SandboxStat } from './sandbox.ts'
 
 /** What everybody's sandboxes together may do to their host. */
 export interface HostOptions extends HostLimits {
@@ -91,6 +92,16 @@ export function createHostGuard(options: HostGuardOptions): HostGuard {
   }
 }
 
+/** Undefined of one that does not answer: another one can tell. */
+async function statOf(sandbox: ConnectedSandbox): Promise<SandboxStat | undefined> {
+  try {
+    return await sandbox.stat()
+  } catch (error) {
+    if (error instanceof SandboxError) return undefined
+    throw error
+  }
+}
+
 /** How full the host is: seen by ourselves where its disk is ours too, else by a sandbox that is awake anyway. */
 function createLooker({
   backend,
@@ -104,9 +115,10 @@ function createLooker({
     for (const { sandbox } of connected()) {
       const before = asked.get(sandbox)
       if (sandbox.resting || (before && before.commands === 0 && before.usedAt === sandbox.usedAt)) continue
-      const { fileSystem, load } = await sandbox.stat()
-      asked.set(sandbox, { usedAt: sandbox.usedAt, commands: load.commands })
-      const { freeBytes, freeFiles, files } = fileSystem
+      const stat = await statOf(sandbox)
+      if (stat === undefined) continue
+      asked.set(sandbox, { usedAt: sandbox.usedAt, commands: stat.load.commands })
+      const { freeBytes, freeFiles, files } = stat.fileSystem
       return { bytes: freeBytes, files: files === 0 ? Number.POSITIVE_INFINITY : freeFiles }
     }
     return undefined

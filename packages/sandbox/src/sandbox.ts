@@ -296,7 +296,10 @@ export interface Sandbox {
   commands(): Promise<KnownCommand[]>
   /** Kill every process and empty /tmp; the workspace stays. Rejects with `timeout` when that has not ended within a minute. */
   reset(): Promise<void>
-  /** What it uses now, told by sbxd itself. Counts the workspace afresh unless that was done a moment ago. */
+  /**
+   * What it uses now, told by sbxd itself. Counts the workspace afresh unless that was done a moment ago. Rejects with
+   * `timeout` when its disk hangs.
+   */
   stat(): Promise<SandboxStat>
   /** The last that sbxd said about the workspace on its own: when it passed its budget, and when it was below it again. */
   readonly disk: DiskState | undefined

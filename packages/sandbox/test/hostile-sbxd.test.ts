@@ -1,12 +1,16 @@
 import { createHash, randomBytes } from 'node:crypto'
+import { once } from 'node:events'
 import { type Duplex, duplexPair } from 'node:stream'
 
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 
 import { extent } from '../../../test/campaign.ts'
-import { connectSandbox, type ConnectedSandbox } from '../src/client.ts'
+import { createLocalProcessBackend } from '../src/backends/local-process.ts'
+import { connectSandbox, type ConnectedSandbox, type ConnectOptions } from '../src/client.ts'
 import { SandboxError } from '../src/errors.ts'
+import { createHostGuard } from '../src/host-guard.ts'
+import { DEFAULT_LIMITS } from '../src/limits.ts'
 import { ByteWriter } from '../src/protocol/bytes.ts'
 import {
   encodeOutwardFrame,
@@ -26,7 +30,7 @@ class HostileSbxd {
 
   static async connect(
     heartbeatMs = 0,
-    more: { resetMs?: number } = {},
+    more: Pick<ConnectOptions, 'resetMs' | 'statMs'> = {},
   ): Promise<{ sbxd: HostileSbxd; sandbox: ConnectedSandbox }> {
     const [ours, theirs] = duplexPair()
     const key = randomBytes(32)
@@ -63,6 +67,11 @@ class HostileSbxd {
 
   say(type: FrameType, channel: number, payload: Buffer, flags = 0): void {
     this.#stream.write(encodeOutwardFrame(type, flags, channel, payload))
+  }
+
+  /** Resolves when the client says something. */
+  async asked(): Promise<void> {
+    await once(this.#stream, 'data')
   }
 
   raw(bytes: Uint8Array): void {
@@ -190,6 +199,33 @@ test('waits for the end of a reset no longer than it may, and goes on when it co
   sbxd.say(FrameType.COMMAND_LIST, 2, new ByteWriter().u32(0).done())
   expect(await listed).toEqual([])
   await sandbox.close()
+})
+
+test('one that does not say how full the disk of the host is hides that from nobody', async () => {
+  const silent = await HostileSbxd.connect(0, { statMs: 20 })
+  const honest = await HostileSbxd.connect()
+  // Of an engine elsewhere, whose disk only sandboxes see.
+  const { hostDisk: _own, ...backend } = createLocalProcessBackend({ sbxd: 'none', directory: 'none' })
+  const guard = createHostGuard({
+    backend,
+    deploymentId: 'test',
+    limits: DEFAULT_LIMITS,
+    host: { diskFloor: { bytes: 1_000, files: 0 } },
+    makeRoom: async () => false,
+    connected: () => [silent, honest],
+    log: () => {},
+  })
+  guard.begin()
+  try {
+    await honest.sbxd.asked()
+    const full = new ByteWriter().u64(0).u64(0).u32(0).u32(0).u64(0).u32(0).u32(0).u64(0).u64(0)
+    full.u8(0).u8(1).u16(0).u32(0).u64(0).u64(0).u64(0).u64(0).u64(10_000).u64(10).u64(0).u64(0)
+    honest.sbxd.say(FrameType.STAT_RESULT, 1, full.done())
+    await expect.poll(() => guard.disk()).toMatchObject({ open: true, free: { bytes: 10 } })
+  } finally {
+    guard.close()
+    await Promise.all([silent.sandbox.close(), honest.sandbox.close()])
+  }
 })
 
 test('passes over facts of an end that it does not know', async () => {
