@@ -14,6 +14,7 @@ import type { CircuitOptions } from './circuit-breaker.ts'
 import { parseDockerHost, type EngineTls } from './connection.ts'
 import { createEngine, DEADLINE } from './engine.ts'
 import { engineAnswer, isForgottenTask } from './engine-error.ts'
+import { once } from './once.ts'
 import { postCreate } from './post-create.ts'
 import { isOurs, normalState } from './states.ts'
 import { createQuotaProbe } from './quota.ts'
@@ -52,20 +53,13 @@ export function createDockerBackend(options: DockerBackendOptions): SandboxBacke
   const blueprint = createDraughtsman(engine, deployment, options.seccompFile)
   const quota = createQuotaProbe(engine, deployment)
   const volumes = createVolumes(engine, deployment, quota)
-  let root: Promise<string | undefined> | undefined
-  /** The engine's folder, asked once; a failure is not remembered. */
-  function dataRoot(): Promise<string | undefined> {
-    root ??= engine
-      .call('tell about itself', DEADLINE.read, (docker): Promise<EngineInfo> => docker.info())
-      .then(
-        (info) => info.DockerRootDir,
-        (error: unknown) => {
-          root = undefined
-          throw error
-        },
-      )
-    return root
-  }
+  /** The engine's folder. */
+  const dataRoot = once(async () => {
+    const info = await engine.call('tell about itself', DEADLINE.read, (docker): Promise<EngineInfo> =>
+      docker.info(),
+    )
+    return info.DockerRootDir
+  })
   /** Ids already seen to carry our label; a container never changes its labels. */
   const owned = new Set<string>()
 

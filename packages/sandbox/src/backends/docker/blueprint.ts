@@ -8,6 +8,7 @@ import { createTemplate, type CreateBody, engineFacts } from './create-template.
 import { debugProfile } from './debug-profile.ts'
 import { DEADLINE, type Engine } from './engine.ts'
 import { missingImage } from './engine-error.ts'
+import { once } from './once.ts'
 import { readSeccompProfile } from './seccomp.ts'
 
 /** What a spec comes to on this engine now. */
@@ -70,16 +71,4 @@ function requireLimits(info: EngineInfo): void {
     'unsafe_host',
     `The Docker engine enforces no limits of ${missing.join(', ')} here, so no sandbox is made. Turn the cgroup controllers on (kernel command line: cgroup_enable=memory), or, where the engine is rootless, use cgroup v2 and delegate them to its user.`,
   )
-}
-
-/** Compute once; a failure is not remembered. */
-function once<T>(compute: () => Promise<T>): () => Promise<T> {
-  let value: Promise<T> | undefined
-  return () => {
-    value ??= compute().catch((error: unknown) => {
-      value = undefined
-      throw error
-    })
-    return value
-  }
 }

@@ -11,6 +11,7 @@ import { attach, pingVersion } from './attach.ts'
 import { type CircuitOptions, createCircuitBreaker } from './circuit-breaker.ts'
 import type { EngineAddress } from './connection.ts'
 import { deadlineError, toSandboxError } from './engine-error.ts'
+import { once } from './once.ts'
 
 /** The newest API version we know. An engine that speaks a newer one is asked for this. */
 const NEWEST_API = '1.52'
@@ -44,8 +45,6 @@ export interface Engine {
  */
 export function createEngine(address: EngineAddress, circuit?: CircuitOptions): Engine {
   const breaker = createCircuitBreaker(address, (signal) => pingVersion(address, signal), circuit)
-  let negotiated: Promise<{ docker: Docker; apiVersion: string }> | undefined
-
   async function withDeadline<T>(
     doing: string,
     deadlineMs: number,
@@ -68,22 +67,14 @@ export function createEngine(address: EngineAddress, circuit?: CircuitOptions): 
     }
   }
 
-  function negotiate(): Promise<{ docker: Docker; apiVersion: string }> {
-    // Shared by all callers, so it must not end with the signal of one of them.
-    negotiated ??= withDeadline('answer', DEADLINE.ping, undefined, (signal) =>
+  // Shared by all callers, so it must not end with the signal of one of them.
+  const negotiate = once(async () => {
+    const offered = await withDeadline('answer', DEADLINE.ping, undefined, (signal) =>
       pingVersion(address, signal),
-    ).then(
-      (offered) => {
-        const apiVersion = older(offered, NEWEST_API)
-        return { apiVersion, docker: new Docker(dockerOptions(address, apiVersion)) }
-      },
-      (error: unknown) => {
-        negotiated = undefined
-        throw error
-      },
     )
-    return negotiated
-  }
+    const apiVersion = older(offered, NEWEST_API)
+    return { apiVersion, docker: new Docker(dockerOptions(address, apiVersion)) }
+  })
 
   return {
     address,

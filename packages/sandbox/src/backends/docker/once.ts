@@ -1,0 +1,11 @@
+/** Computed at the first call, for all who ask. A failure is not remembered: the next call tries again. */
+export function once<T>(compute: () => Promise<T>): () => Promise<T> {
+  let value: Promise<T> | undefined
+  return () => {
+    value ??= compute().catch((error: unknown) => {
+      value = undefined
+      throw error
+    })
+    return value
+  }
+}
