@@ -115,7 +115,7 @@ export class AnswerAssembler {
     const shown: ModelChunk[] = []
     this.#think(this.#reasoning.end(), shown)
     this.#readSpeech(this.#messages.end(), shown)
-    this.#tell([...this.#tags.push(this.#increments.end()), ...this.#tags.end()], shown)
+    this.#tell(this.#apart([...this.#tags.push(this.#increments.end()), ...this.#tags.end()]), shown)
     return shown
   }
 

@@ -2,17 +2,18 @@
 import { AnswerAssembler } from './answer.ts'
 import { BodyReader } from './body-reader.ts'
 import type { SilenceLimits } from './body-reader.ts'
-import { modelError, toModelError } from './errors.ts'
+import { modelError } from './errors.ts'
 import type { ErrorContext } from './errors.ts'
-import { failureInChunk } from './failure.ts'
-import { isObject, member, parseJson } from './json.ts'
-import { isDone, looseJson } from './loose-json.ts'
+import { EventReader } from './event-reader.ts'
+import { learnFrom } from './learned.ts'
+import type { Learned } from './learned.ts'
 import { ModelError } from './model.ts'
 import type { Model, ModelAnswer, ModelChunk, ModelRequest, Price } from './model.ts'
 import { DEFAULT_PROFILE, profileFor } from './profiles.ts'
 import type { Profile } from './profiles.ts'
 import { SseParser, SseTooLargeError } from './sse.ts'
 import type { SseEvent } from './sse.ts'
+import { StartOfBody } from './start-of-body.ts'
 import { createTransport } from './transport.ts'
 import { insideContainer, shownUrl } from './unreachable.ts'
 import { type WireOptions, requestBody } from './wire.ts'
@@ -41,20 +42,23 @@ export interface OpenAIModelOptions {
   streaming?: boolean
 }
 
-/** Milliseconds until the head of an answer that is not streamed: it comes when the whole answer is there. */
+/** Milliseconds until an answer that is not streamed: it comes when all of it is there, behind blanks that keep the connection. */
 const WHOLE_ANSWER_MS = 600_000
 
+const SPACE = 32
 /** After the answer has ended, usage and `[DONE]` may follow; we do not wait longer for them. */
 const AFTERWARDS_MS = 5_000
-/** Longest answer that came as one JSON body, in characters. */
-const MAX_JSON_CHARS = 64 * 1024 * 1024
 
 export function createOpenAIModel(options: OpenAIModelOptions): Model {
   const baseUrl = new URL(options.baseUrl)
   const apiKey = options.apiKey.trim()
   const streaming = options.streaming ?? true
   const idleMs = options.idleTimeoutMs ?? 60_000
-  const limits: SilenceLimits = { idleMs, progressMs: options.progressTimeoutMs ?? 120_000 }
+  const progressMs = options.progressTimeoutMs ?? 120_000
+  const limits: SilenceLimits = {
+    idleMs,
+    progressMs: streaming ? progressMs : Math.max(progressMs, WHOLE_ANSWER_MS),
+  }
   const context: ErrorContext = { model: options.model, baseUrl: shownUrl(baseUrl), apiKey }
   const post = createTransport({
     baseUrl,
@@ -64,15 +68,14 @@ export function createOpenAIModel(options: OpenAIModelOptions): Model {
     context,
   })
   const profile = profileFor(baseUrl, options.model, options.profile)
-  let { maxTokensName } = profile
-  let includeUsage = true
+  /** What this endpoint turns out not to take is not sent again. */
+  let learned: Learned = { maxTokensName: profile.maxTokensName, includeUsage: true }
 
   const currentWire = (effort: string | undefined): WireOptions => ({
     model: options.model,
     streaming,
     profile,
-    maxTokensName,
-    includeUsage,
+    ...learned,
     ...(effort === undefined ? {} : { effort }),
   })
 
@@ -82,16 +85,15 @@ export function createOpenAIModel(options: OpenAIModelOptions): Model {
     signal: AbortSignal,
   ): Promise<ReadableStream<Uint8Array>> {
     for (;;) {
-      const wire = currentWire(effort)
+      const sent = learned
+      const body = requestBody(request, currentWire(effort))
       try {
-        return await post(requestBody(request, wire), signal)
+        return await post(body, signal)
       } catch (error) {
-        const words = error instanceof ModelError && error.class === 'invalid_request' ? error.message : ''
-        // What this endpoint does not know is left out from now on; each of these can happen once.
-        if (wire.includeUsage && /stream_options|include_usage/.test(words)) includeUsage = false
-        else if (wire.maxTokensName === 'max_tokens' && /max_completion_tokens/.test(words))
-          maxTokensName = 'max_completion_tokens'
-        else throw error
+        const refused = error instanceof ModelError && error.class === 'invalid_request'
+        const next = refused ? learnFrom(error.message, sent, profile, body) : undefined
+        if (next === undefined) throw error
+        learned = next
       }
     }
   }
@@ -141,6 +143,8 @@ export async function* readAnswer(
       const bytes = await nextBytes(reader, answer)
       if (bytes === undefined) break
       const data = start.push(bytes)
+      // Blanks before a body keep the connection alive; the body itself is data.
+      if (start.isBody && bytes.some((byte) => byte > SPACE)) reader.progressed()
       if (data === undefined) continue
       for (const event of parse(parser, data)) {
         if (events.isData(event)) reader.progressed()
@@ -149,8 +153,9 @@ export async function* readAnswer(
       }
     }
     if (start.isStream) for (const event of parser.end()) yield* events.read(event)
-    else yield* readJsonBody(start.text, events)
+    else yield* events.readBody(start.text)
     if (events.done || answer.finished) return yield* ended(answer)
+    if (!events.begun && start.words !== '') events.fail(start.words)
     throw modelError('stream_interrupted', 'The model provider ended its answer in the middle.')
   } finally {
     await reader.cancel()
@@ -187,134 +192,3 @@ function parse(parser: SseParser, bytes: Uint8Array): SseEvent[] {
     throw error
   }
 }
-
-/** Tells an event stream from a JSON or HTML body by its first character; content types lie. */
-class StartOfBody {
-  readonly #decoder = new TextDecoder()
-  #kind: 'unknown' | 'stream' | 'body' = 'unknown'
-  #held: Uint8Array[] = []
-  #text = ''
-
-  get isStream(): boolean {
-    return this.#kind === 'stream'
-  }
-
-  /** Everything, unless it is a stream. */
-  get text(): string {
-    return this.#text
-  }
-
-  /** What belongs to the event stream, if it is one. */
-  push(bytes: Uint8Array): Uint8Array | undefined {
-    if (this.#kind === 'stream') return bytes
-    this.#text += this.#decoder.decode(bytes, { stream: true })
-    if (this.#text.length > MAX_JSON_CHARS)
-      throw modelError('protocol', 'The model provider sent a body without end.')
-    if (this.#kind === 'body') return undefined
-    this.#held.push(bytes)
-    const first = this.#text.trimStart().charAt(0)
-    if (first === '') return undefined
-    this.#kind = first === '{' || first === '[' || first === '<' ? 'body' : 'stream'
-    const held = Buffer.concat(this.#held)
-    this.#held = []
-    return this.#kind === 'stream' ? held : undefined
-  }
-}
-
-function* readJsonBody(text: string, events: EventReader): Generator<ModelChunk> {
-  const trimmed = text.trim()
-  if (trimmed.startsWith('<')) {
-    throw modelError(
-      'protocol',
-      'The model provider answered with a web page. Check OPENAI_BASE_URL: it usually ends in /v1.',
-    )
-  }
-  if (trimmed === '') return
-  const parsed = parseJson(trimmed)
-  if (!parsed.ok) {
-    // One JSON object a line, or a body that was cut.
-    yield* events.read({ event: '', data: trimmed, complete: false })
-    return
-  }
-  yield* events.readChunk(parsed.value, false)
-  const whole: unknown = Array.isArray(parsed.value) ? parsed.value[0] : parsed.value
-  const choices = member(whole, 'choices')
-  if (choices === null || (Array.isArray(choices) && choices.length === 0)) {
-    throw modelError('provider_error', 'The model provider sent a completion without an answer.')
-  }
-  if (!Array.isArray(choices)) {
-    throw modelError(
-      'protocol',
-      'The model provider answered with JSON that is no chat completion. Check OPENAI_BASE_URL: it usually ends in /v1.',
-    )
-  }
-  events.done = true
-}
-
-/** Events → the answer. */
-class EventReader {
-  readonly #answer: AnswerAssembler
-  readonly #context: ErrorContext
-  /** `[DONE]` has come, or a whole JSON body. */
-  done = false
-
-  constructor(answer: AnswerAssembler, context: ErrorContext) {
-    this.#answer = answer
-    this.#context = context
-  }
-
-  /** True for what counts as progress: not for pings, whether as an event or in words. */
-  isData({ event, data }: SseEvent): boolean {
-    return event !== 'ping' && data.length > 2 && /^\s*[{[]/.test(data)
-  }
-
-  *read({ event, data, complete }: SseEvent): Generator<ModelChunk> {
-    const inErrorEvent = event === 'error'
-    const parsed = parseJson(data)
-    if (isDone(data)) {
-      this.done = true
-    } else if (parsed.ok) {
-      yield* this.readChunk(parsed.value, inErrorEvent)
-    } else if (/^\s*[{[]/.test(data) && !/^\s*\[ERROR\]/i.test(data)) {
-      yield* this.#readLoosely(data, inErrorEvent, complete)
-    } else if (inErrorEvent || (!this.#answer.finished && IN_WORDS.test(data))) {
-      this.#fail(data)
-    }
-    // Anything else is a sign of life ("ping"), or a word behind an answer that is whole.
-  }
-
-  *#readLoosely(data: string, inErrorEvent: boolean, complete: boolean): Generator<ModelChunk> {
-    const loose = looseJson(data)
-    for (const value of loose?.values ?? []) yield* this.readChunk(value, inErrorEvent)
-    if (loose?.done === true) this.done = true
-    // The cut end of a stream is for the caller, who finds it unfinished.
-    if (loose !== undefined && !(loose.cut && complete)) return
-    // An error may stand on a line of its own behind an event that it cut off.
-    for (const line of data.split('\n')) {
-      const value = parseJson(line)
-      const failure = value.ok ? failureInChunk(value.value, false) : undefined
-      if (failure !== undefined) throw toModelError(failure, this.#context)
-    }
-    if (inErrorEvent) this.#fail(data)
-    if (!complete) return
-    throw new ModelError('protocol', 'The model provider sent an event that is not JSON.', {
-      retryable: true,
-    })
-  }
-
-  *readChunk(chunk: unknown, inErrorEvent: boolean): Generator<ModelChunk> {
-    const failure = failureInChunk(chunk, inErrorEvent)
-    if (failure !== undefined) throw toModelError(failure, this.#context)
-    if (typeof chunk === 'string' && inErrorEvent) this.#fail(chunk)
-    if (Array.isArray(chunk)) for (const each of chunk) yield* this.readChunk(each, inErrorEvent)
-    if (isObject(chunk)) yield* this.#answer.push(chunk)
-  }
-
-  #fail(words: string): never {
-    throw toModelError({ status: undefined, code: '', message: words, waitMs: undefined }, this.#context)
-  }
-}
-
-/** A failure that some proxies write into a stream as it is; text never comes like this. */
-const IN_WORDS =
-  /\berror\b|exception|\bfail(?:ed|ure)\b|unavailable|overloaded|timed? ?out|too many requests|bad gateway/i

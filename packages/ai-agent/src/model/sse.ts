@@ -1,8 +1,9 @@
 /**
  * Server-sent events, as providers really send them: any chunking, comments, `data:` without a space, bare `data`, a BOM,
  * CR, LF or CRLF, several data lines, no blank line at the end, field names in capitals or behind spaces, `error:` as a field,
- * and plain JSON.
+ * plain JSON, and no blank line between events.
  */
+import { parseJson } from './json.ts'
 
 export interface SseEvent {
   /** The `event` field, or `error` for llama.cpp's `error:` field. Empty when there was none. */
@@ -87,21 +88,25 @@ export class SseParser {
     // Some proxies drop into plain JSON, mostly to report an error, and print it over several lines.
     if (line.startsWith('{') || line.trim() === '[DONE]') {
       this.#plain = true
-      return this.#addData(line)
+      return this.#addData(line, events)
     }
     const colon = line.indexOf(':')
     const field = (colon === -1 ? line : line.slice(0, colon)).trim().toLowerCase()
     const value = colon === -1 ? '' : line.slice(line[colon + 1] === ' ' ? colon + 2 : colon + 1)
     // A proxy that wraps a stream in another one sends `data: data: …`.
-    if (field === 'data') this.#addData(value.replace(/^(?:data: ?)+/, ''))
+    if (field === 'data') this.#addData(value.replace(/^(?:data: ?)+/, ''), events)
     else if (field === 'event') this.#event = value.trim()
     else if (field === 'error') {
       this.#event = 'error'
-      this.#addData(value)
-    } else if (this.#plain && field !== 'id' && field !== 'retry') this.#addData(line)
+      this.#addData(value, events)
+    } else if (this.#plain && field !== 'id' && field !== 'retry') this.#addData(line, events)
   }
 
-  #addData(value: string): void {
+  #addData(value: string, events: SseEvent[]): void {
+    // Some leave out the blank line: what follows a whole value is the next event, and must not wait for the end.
+    const first = this.#data.length === 1 ? (this.#data[0] ?? '') : ''
+    const next = value.startsWith('{') || value.trim() === '[DONE]'
+    if (next && first.trimEnd().endsWith('}') && parseJson(first).ok) this.#dispatch(events, true)
     this.#data.push(value)
     this.#dataChars += value.length + 1
   }

@@ -32,9 +32,12 @@ export function insideContainer(): boolean {
   return existsSync('/.dockerenv') || existsSync('/run/.containerenv')
 }
 
-/** The typed error of a transport failure: `stream_interrupted` if the connection broke, else `unreachable`. */
+/** The typed error of a transport failure: `stream_interrupted` if the connection broke, `timeout`, else `unreachable`. */
 export function transportError(thrown: unknown, baseUrl: URL, inContainer: boolean): ModelError {
   const code = codeOf(thrown)
+  // The runtime's own limit, where ours is longer.
+  if (code === 'UND_ERR_HEADERS_TIMEOUT')
+    return modelError('timeout', 'The model provider did not answer in time.', thrown)
   if (BROKEN.has(code)) {
     return modelError(
       'stream_interrupted',

@@ -15,6 +15,8 @@ export interface WireOptions {
   includeUsage: boolean
   /** The name that this endpoint knows for the limit of the answer. */
   maxTokensName: 'max_tokens' | 'max_completion_tokens'
+  /** What stands for no text beside calls, for the few endpoints that refuse null. Absent: null. */
+  emptyContent?: ''
   /** How hard the model is told to think; absent: nothing is said. */
   effort?: string
 }
@@ -35,7 +37,7 @@ function makeBody(request: ModelRequest, options: WireOptions): JsonObject {
   const tools = request.tools ?? []
   const body = {
     model: options.model,
-    messages: wireMessages(request.messages, options.profile),
+    messages: wireMessages(request.messages, options),
     ...(tools.length === 0
       ? {}
       : {
@@ -55,7 +57,8 @@ function makeBody(request: ModelRequest, options: WireOptions): JsonObject {
 }
 
 /** All results of a turn first, then the images of all of them: nothing may stand between results. */
-function wireMessages(messages: readonly ModelMessage[], profile: Profile): JsonObject[] {
+function wireMessages(messages: readonly ModelMessage[], options: WireOptions): JsonObject[] {
+  const { profile } = options
   const wire: JsonObject[] = []
   let waiting: ModelImage[] = []
   const flush = (): void => {
@@ -72,14 +75,15 @@ function wireMessages(messages: readonly ModelMessage[], profile: Profile): Json
       continue
     }
     flush()
-    wire.push(wireMessage(message, profile))
+    wire.push(wireMessage(message, options))
   }
   flush()
   return wire
 }
 
-function wireMessage(message: Exclude<ModelMessage, { role: 'tool' }>, profile: Profile): JsonObject {
-  if (message.role === 'assistant') return wireAssistant(message, profile)
+function wireMessage(message: Exclude<ModelMessage, { role: 'tool' }>, options: WireOptions): JsonObject {
+  const { profile } = options
+  if (message.role === 'assistant') return wireAssistant(message, options)
   const images = message.role === 'user' ? (message.images ?? []) : []
   if (images.length === 0) return { role: message.role, content: message.content }
   if (profile.images) return withImages(message.content, images)
@@ -99,13 +103,16 @@ function imageNote({ mimeType, data }: ModelImage): string {
   return `[An image (${mimeType}, ${bytes} bytes) was left out: this model takes no images.]`
 }
 
-function wireAssistant({ content, calls, replay }: AssistantMessage, profile: Profile): JsonObject {
+function wireAssistant(
+  { content, calls, replay }: AssistantMessage,
+  { profile, emptyContent }: WireOptions,
+): JsonObject {
   const extra = replayed(replay ?? {}, profile, calls.length > 0)
   if (calls.length === 0) return { role: 'assistant', content, ...extra }
   return {
     role: 'assistant',
     // Several providers refuse an empty text beside calls; null is what OpenAI itself sends.
-    content: content === '' ? null : content,
+    content: content === '' ? (emptyContent ?? null) : content,
     tool_calls: calls.map((call) => wireCall(call, profile)),
     ...extra,
   }

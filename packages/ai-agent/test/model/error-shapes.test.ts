@@ -4,6 +4,7 @@ import { sse } from '../fake-provider.ts'
 import { toModelError } from '../../src/model/errors.ts'
 import { failureOfResponse } from '../../src/model/failure.ts'
 import type { ModelError } from '../../src/model/model.ts'
+import { transportError } from '../../src/model/unreachable.ts'
 import { readText } from './read-stream.ts'
 
 const CONTEXT = { model: 'm', baseUrl: 'https://api.example/v1', apiKey: 'sk-abcdef' }
@@ -81,4 +82,18 @@ test.each<[string, object, string]>([
     class: errorClass,
     retryable: true,
   })
+})
+
+test('the runtime’s own limit on the head of an answer is a time-out', () => {
+  const cause = Object.assign(new Error('Headers Timeout Error'), { code: 'UND_ERR_HEADERS_TIMEOUT' })
+  const thrown = new TypeError('fetch failed', { cause })
+  expect(transportError(thrown, new URL('http://127.0.0.1:8000/v1'), false)).toMatchObject({
+    class: 'timeout',
+    retryable: true,
+  })
+})
+
+test('a failure of the network without words has a sentence all the same', () => {
+  const { message } = transportError(new Error(''), new URL('http://127.0.0.1:8000/v1'), false)
+  expect(message).toContain(': the connection failed.')
 })

@@ -85,3 +85,13 @@ describe('bug 15: event streams as they are', () => {
     expect(endless('data: x\n\n')).not.toThrow()
   })
 })
+
+test('an event that no blank line ends is there when the next one begins', () => {
+  const parser = new SseParser()
+  const encoder = new TextEncoder()
+  const data = (text: string): string[] => parser.push(encoder.encode(text)).map((event) => event.data)
+  expect(data('data: {"a":1}\n')).toEqual([])
+  expect(data('data: {"b":\n')).toEqual(['{"a":1}'])
+  expect(data('data: {"c":2}}\n')).toEqual([])
+  expect(data('\n')).toEqual(['{"b":\n{"c":2}}'])
+})

@@ -22,6 +22,36 @@ export const ODD_BYTES: Recordings = {
     stream: `data: ${a}data: {"choices":[]},\n\ndata: {"choices":[]}${b}[DONE]\n\n`,
     gives: ab,
   },
+  'no blank line between events': {
+    ...proxy,
+    rows: [15],
+    stream: `data: ${a}\ndata: ${b}\ndata: [DONE]\n`,
+    gives: ab,
+  },
+  'words in place of a stream': {
+    ...proxy,
+    rows: [16],
+    stream: 'upstream connect error or disconnect/reset before headers. reset reason: overflow\n',
+    gives: { class: 'provider_error', retryable: true },
+  },
+  'words in place of a stream that say what it was': {
+    ...proxy,
+    rows: [16],
+    stream: ': ping\n\nToo Many Requests. Try again in 3s',
+    gives: { class: 'rate_limit', retryable: true, waitMs: 3_000 },
+  },
+  'the page of a proxy, with the status in its title': {
+    ...proxy,
+    rows: [16],
+    stream: '<html><head><title>502 Bad Gateway</title></head><body>nginx</body></html>',
+    gives: { class: 'server_error', retryable: true },
+  },
+  'Gemini: a prompt that was blocked is a completion without choices': {
+    ...proxy,
+    rows: [16],
+    stream: JSON.stringify({ id: 'x', object: 'chat.completion', usage: { prompt_tokens: 3 } }),
+    gives: { class: 'provider_error', retryable: true },
+  },
   'a list of chunks as one body': {
     ...proxy,
     rows: [15],

@@ -80,6 +80,15 @@ export const SAID_TWICE: Recordings = {
     ),
     gives: { thought: 'The user wants tea', text: 'Tea.' },
   },
+  'MiniMax: both, and cut in the middle of the closing tag': {
+    ...minimax,
+    rows: [11, 13],
+    stream: events(
+      chunk({ content: '<think>The user', reasoning_content: 'The user' }),
+      chunk({ content: '</th' }, 'length'),
+    ),
+    gives: { thought: 'The user', text: '', finish: 'length' },
+  },
   'MiniMax: the tag first, and thoughts in blocks beside': {
     ...minimax,
     rows: [11, 13],

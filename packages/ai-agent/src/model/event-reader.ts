@@ -1,0 +1,129 @@
+/** Events, or a whole body, and what they mean for the answer. */
+import type { AnswerAssembler } from './answer.ts'
+import { modelError, toModelError } from './errors.ts'
+import type { ErrorContext } from './errors.ts'
+import { failureInChunk, failureOfResponse } from './failure.ts'
+import { isObject, member, parseJson, textMember } from './json.ts'
+import { isDone, looseJson } from './loose-json.ts'
+import { ModelError } from './model.ts'
+import type { ModelChunk } from './model.ts'
+import type { SseEvent } from './sse.ts'
+import { waitFromWords } from './wait.ts'
+
+/** Feed events, or a whole JSON body; what they say goes to the answer. */
+export class EventReader {
+  readonly #answer: AnswerAssembler
+  readonly #context: ErrorContext
+  /** `[DONE]` has come, or a whole JSON body. */
+  done = false
+  /** An event has come. */
+  begun = false
+
+  constructor(answer: AnswerAssembler, context: ErrorContext) {
+    this.#answer = answer
+    this.#context = context
+  }
+
+  /** True for what counts as progress: not for pings, whether as an event, in words, or as a chunk that says nothing. */
+  isData({ event, data }: SseEvent): boolean {
+    return event !== 'ping' && data.length > 2 && /^\s*[{[]/.test(data) && !PING.test(data)
+  }
+
+  *read({ event, data, complete }: SseEvent): Generator<ModelChunk> {
+    this.begun = true
+    const inErrorEvent = event === 'error'
+    const parsed = parseJson(data)
+    if (isDone(data)) {
+      this.done = true
+    } else if (parsed.ok) {
+      yield* this.readChunk(parsed.value, inErrorEvent)
+    } else if (/^\s*[{[]/.test(data) && !/^\s*\[ERROR\]/i.test(data)) {
+      yield* this.#readLoosely(data, inErrorEvent, complete)
+    } else if (inErrorEvent || (!this.#answer.finished && IN_WORDS.test(data))) {
+      this.fail(data)
+    }
+    // Anything else is a sign of life ("ping"), or a word behind an answer that is whole.
+  }
+
+  *#readLoosely(data: string, inErrorEvent: boolean, complete: boolean): Generator<ModelChunk> {
+    const loose = looseJson(data)
+    for (const value of loose?.values ?? []) yield* this.readChunk(value, inErrorEvent)
+    if (loose?.done === true) this.done = true
+    // The cut end of a stream is for the caller, who finds it unfinished.
+    if (loose !== undefined && !(loose.cut && complete)) return
+    // An error may stand on a line of its own behind an event that it cut off.
+    for (const line of data.split('\n')) {
+      const value = parseJson(line)
+      const failure = value.ok ? failureInChunk(value.value, false) : undefined
+      if (failure !== undefined) throw toModelError(failure, this.#context)
+    }
+    if (inErrorEvent) this.fail(data)
+    if (!complete) return
+    throw new ModelError('protocol', 'The model provider sent an event that is not JSON.', {
+      retryable: true,
+    })
+  }
+
+  *readChunk(chunk: unknown, inErrorEvent: boolean): Generator<ModelChunk> {
+    const failure = failureInChunk(chunk, inErrorEvent)
+    if (failure !== undefined) throw toModelError(failure, this.#context)
+    if (typeof chunk === 'string' && inErrorEvent) this.fail(chunk)
+    if (Array.isArray(chunk)) for (const each of chunk) yield* this.readChunk(each, inErrorEvent)
+    if (isObject(chunk)) yield* this.#answer.push(chunk)
+  }
+
+  /** What the provider said in words only. */
+  fail(words: string): never {
+    const waitMs = waitFromWords(words)
+    throw toModelError({ status: undefined, code: '', message: words, waitMs }, this.#context)
+  }
+
+  /** A body that is no event stream: a whole completion, or something else. */
+  *readBody(text: string): Generator<ModelChunk> {
+    const trimmed = text.trim()
+    if (trimmed.startsWith('<')) throw webPage(trimmed, this.#context)
+    if (trimmed === '') return
+    const parsed = parseJson(trimmed)
+    if (!parsed.ok) {
+      // One JSON object a line, or a body that was cut.
+      yield* this.read({ event: '', data: trimmed, complete: false })
+      return
+    }
+    yield* this.readChunk(parsed.value, false)
+    const whole: unknown = Array.isArray(parsed.value) ? parsed.value[0] : parsed.value
+    const choices = member(whole, 'choices')
+    if (!Array.isArray(choices) || choices.length === 0) throw withoutChoice(whole)
+    this.done = true
+  }
+}
+
+/** The page of a proxy may say in its title what happened, under a status that says that all is well. */
+function webPage(text: string, context: ErrorContext): ModelError {
+  const status = /<title>\s*([45]\d\d)\b/i.exec(text)?.[1]
+  if (status !== undefined)
+    return toModelError(failureOfResponse(Number(status), new Headers(), text), context)
+  return modelError(
+    'protocol',
+    'The model provider answered with a web page. Check OPENAI_BASE_URL: it usually ends in /v1.',
+  )
+}
+
+function withoutChoice(whole: unknown): ModelError {
+  const isCompletion =
+    member(whole, 'choices') !== undefined ||
+    isObject(member(whole, 'usage')) ||
+    textMember(whole, 'object')?.startsWith('chat.completion') === true
+  return isCompletion
+    ? modelError('provider_error', 'The model provider sent a completion without an answer.')
+    : modelError(
+        'protocol',
+        'The model provider answered with JSON that is no chat completion. Check OPENAI_BASE_URL: it usually ends in /v1.',
+      )
+}
+
+/** A chunk that only keeps the connection alive. */
+const PING = /^\s*\{\s*"type"\s*:\s*"(?:ping|heartbeat|keep-?alive)"|"choices"\s*:\s*\[\s*\]/i
+
+/** A failure that some proxies write into a stream as it is; text never comes like this. */
+const IN_WORDS =
+  /\berror\b|exception|\bfail(?:ed|ure)\b|unavailable|overloaded|timed? ?out|too many requests|bad gateway/i

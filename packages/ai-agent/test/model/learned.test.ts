@@ -1,0 +1,121 @@
+/** What an endpoint turns out not to take, and how long it may take over an answer, against a real HTTP server. */
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import type { Model, ModelAnswer, ModelRequest } from '../../src/model/model.ts'
+import { createOpenAIModel } from '../../src/model/openai.ts'
+import type { OpenAIModelOptions } from '../../src/model/openai.ts'
+import { errorAnswer, sse, startFakeProvider, textAnswer } from '../fake-provider.ts'
+import type { FakeProvider, Step } from '../fake-provider.ts'
+
+const HI: ModelRequest = { messages: [{ role: 'user', content: 'hi' }] }
+const AFTER_CALL: ModelRequest = {
+  messages: [
+    { role: 'user', content: 'hi' },
+    { role: 'assistant', content: '', calls: [{ id: 'a', name: 'echo', args: {} }] },
+    { role: 'tool', callId: 'a', content: 'hi' },
+  ],
+}
+
+let provider: FakeProvider
+beforeEach(async () => {
+  provider = await startFakeProvider()
+})
+afterEach(() => provider.close())
+
+const model = (options: Partial<OpenAIModelOptions> = {}): Model =>
+  createOpenAIModel({ baseUrl: provider.baseUrl, apiKey: '', model: 'm', inContainer: false, ...options })
+
+async function ask(request: ModelRequest, asked: Model): Promise<ModelAnswer> {
+  const stream = asked.stream(request, new AbortController().signal)
+  for (;;) {
+    const step = await stream.next()
+    if (step.done === true) return step.value
+  }
+}
+const refusal = (message: string) => errorAnswer(400, { error: { message } })
+const sent = (name: string): unknown[] => provider.requests.map((request) => request.body[name])
+
+describe('null beside calls', () => {
+  const contents = (): unknown[] => provider.requests.map((request) => request.body.messages[1]?.['content'])
+
+  test.each([
+    "Bad input: Error: Type mismatch of '/messages/1/content', 'string' not in 'null'",
+    '[{"type":"string_type","loc":["body","messages",1,"content"],"msg":"Input should be a valid string"}]',
+    'messages[1].content: invalid type: null, expected a string',
+  ])('an endpoint that refuses it gets an empty text from then on: %s', async (words) => {
+    provider.add(refusal(words), textAnswer('a'), textAnswer('b'))
+    const asked = model()
+    expect((await ask(AFTER_CALL, asked)).text).toBe('a')
+    expect((await ask(AFTER_CALL, asked)).text).toBe('b')
+    expect(contents()).toEqual([null, '', ''])
+  })
+
+  test('once: who refuses that too is not asked for ever', async () => {
+    const words = 'messages[1].content must be a string'
+    provider.add(refusal(words), refusal(words))
+    await expect(ask(AFTER_CALL, model())).rejects.toMatchObject({ class: 'invalid_request' })
+    expect(provider.requests).toHaveLength(2)
+  })
+
+  test('where no null was sent it is not the reason', async () => {
+    provider.add(refusal('messages[0].content must be a string'))
+    await expect(ask(HI, model())).rejects.toMatchObject({ class: 'invalid_request' })
+    expect(provider.requests).toHaveLength(1)
+  })
+})
+
+describe('the limit of the answer', () => {
+  const newer = { profile: { maxTokensName: 'max_completion_tokens' } } as const
+
+  test('an endpoint that does not know the newer name gets the older one from then on', async () => {
+    provider.add(
+      refusal('Unrecognized request argument supplied: max_completion_tokens'),
+      textAnswer('a'),
+      textAnswer('b'),
+    )
+    const asked = model(newer)
+    await ask({ ...HI, maxTokens: 9 }, asked)
+    await ask({ ...HI, maxTokens: 9 }, asked)
+    expect(sent('max_completion_tokens')).toEqual([9, undefined, undefined])
+    expect(sent('max_tokens')).toEqual([undefined, 9, 9])
+  })
+
+  test('a value that is too large is no unknown name', async () => {
+    provider.add(refusal('max_completion_tokens is too large: 9'))
+    await expect(ask({ ...HI, maxTokens: 9 }, model(newer))).rejects.toMatchObject({
+      class: 'invalid_request',
+    })
+    expect(provider.requests).toHaveLength(1)
+  })
+
+  test('one that refuses both is not asked for ever', async () => {
+    const words = "Unsupported parameter, neither 'max_tokens' nor 'max_completion_tokens'"
+    provider.add(refusal(words), refusal(words))
+    await expect(ask({ ...HI, maxTokens: 9 }, model())).rejects.toMatchObject({ class: 'invalid_request' })
+    expect(provider.requests).toHaveLength(2)
+  })
+})
+
+describe('bug 18: what counts as progress', () => {
+  const limits = { idleTimeoutMs: 2_000, progressTimeoutMs: 250 }
+  const every = (step: Step, times: number): Step[] =>
+    Array.from({ length: times }, () => [step, { delayMs: 25 }]).flat()
+  const whole = JSON.stringify({ choices: [{ message: { content: 'whole' }, finish_reason: 'stop' }] })
+
+  test('an answer that is not streamed comes behind blanks, however long it takes', async () => {
+    provider.add({ steps: [...every('\n', 20), whole] })
+    expect((await ask(HI, model({ ...limits, streaming: false }))).text).toBe('whole')
+  })
+
+  test('a body under `stream: true` is data while it comes', async () => {
+    provider.add({ steps: Array.from(whole, (char) => [char, { delayMs: 10 }] satisfies Step[]).flat() })
+    expect((await ask(HI, model(limits))).text).toBe('whole')
+  })
+
+  test.each([sse({ type: 'ping' }), sse({ id: 'x', choices: [] })])('%s does not', async (ping) => {
+    provider.add({ steps: [...every(ping, 40), ...textAnswer('late').steps] })
+    await expect(ask(HI, model(limits))).rejects.toMatchObject({
+      class: 'timeout',
+      message: expect.stringContaining('signs of life'),
+    })
+  })
+})
