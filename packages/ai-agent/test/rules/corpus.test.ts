@@ -4,12 +4,13 @@ import { judge } from '../../src/rules/engine.ts'
 import type { CallRequest } from '../../src/rules/request.ts'
 import { RULES } from './corpus/corpus.ts'
 import { effects } from './corpus/effects.ts'
+import { misread } from './corpus/misread.ts'
 import { options } from './corpus/options.ts'
 import { programs } from './corpus/programs.ts'
 import { structure } from './corpus/structure.ts'
 import { words } from './corpus/words.ts'
 
-const corpus = { words, structure, programs, options, effects }
+const corpus = { words, structure, programs, options, effects, misread }
 
 const shell = (command: string): CallRequest => ({
   tool: 'run_shell_command',
@@ -31,7 +32,7 @@ for (const [name, cases] of Object.entries(corpus)) {
 
 test('the corpus is large, and no command is there twice', () => {
   const commands = Object.values(corpus).flatMap((cases) => cases.map(([command]) => command))
-  expect(commands.length).toBeGreaterThan(550)
+  expect(commands.length).toBeGreaterThan(640)
   expect(new Set(commands).size).toBe(commands.length)
 })
 

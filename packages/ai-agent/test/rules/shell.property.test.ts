@@ -8,12 +8,13 @@ import { quoteWord } from '../../src/rules/shell/pattern.ts'
 import { shellParts } from '../../src/rules/shell/shell-parts.ts'
 import { RULES } from './corpus/corpus.ts'
 import { effects } from './corpus/effects.ts'
+import { misread } from './corpus/misread.ts'
 import { options } from './corpus/options.ts'
 import { programs } from './corpus/programs.ts'
 import { structure } from './corpus/structure.ts'
 import { words } from './corpus/words.ts'
 
-const all = [words, structure, programs, options, effects].flat().map(([command]) => command)
+const all = [words, structure, programs, options, effects, misread].flat().map(([command]) => command)
 /** What can stand before and behind something else and stay what it is. */
 const joinable = all.filter((command) => {
   const broken = shellParts(command).some(

@@ -1,4 +1,5 @@
-/** `find` without its actions. */
+/** `find`: where it only looks, and what it would run. */
+import { type Wrapped, nothing } from './wrapped.ts'
 import { type ArgWord, mayBeOption } from './words.ts'
 
 const NO_VALUE =
@@ -31,4 +32,46 @@ export function isPlainFind(words: readonly ArgWord[]): boolean {
     else if (/^[-(!,]/.test(word.literal)) return false
   }
   return true
+}
+
+const FIND_RUNS = new Set(['-exec', '-execdir', '-ok', '-okdir'])
+
+/** Every `-exec … ;` or `+`; what find itself does is judged without them. */
+export function findRuns(words: readonly ArgWord[]): Wrapped | undefined {
+  const commands: ArgWord[][] = []
+  const left: ArgWord[] = []
+  let clear = true
+  for (let at = 0; at < words.length; at++) {
+    const word = words[at]
+    if (word === undefined) break
+    if (!FIND_RUNS.has(word.literal ?? '')) {
+      left.push(word)
+      continue
+    }
+    const inner: ArgWord[] = []
+    const isEnd = (next: ArgWord): boolean =>
+      next.literal === ';' || (next.literal === '+' && inner.at(-1)?.literal === '{}')
+    let next = words[++at]
+    for (; next !== undefined && !isEnd(next); next = words[++at]) inner.push(next)
+    // A word that may be its end would make what follows it actions of find.
+    clear &&= next !== undefined && !inner.some((word) => word.loose || mayBecome(word, ';'))
+    const several = next?.literal === '+'
+    commands.push(
+      inner.map((part) => (part.literal?.includes('{}') === true ? { ...fileName(part), several } : part)),
+    )
+  }
+  if (commands.length === 0) return undefined
+  const problems = clear ? [] : ['has find run what may end before it seems to']
+  return { ...nothing(isPlainFind(left) ? 'carries' : 'acts'), commands, problems }
+}
+
+function mayBecome({ literal, prefix }: ArgWord, text: string): boolean {
+  return literal === undefined && text.startsWith(prefix)
+}
+
+/** Names that find puts in begin with the folder that it was given, so they are no options unless that is one. */
+function fileName(word: ArgWord): ArgWord {
+  return word.literal === '{}'
+    ? { ...word, literal: undefined, prefix: './' }
+    : { ...word, literal: undefined, prefix: word.literal?.split('{}')[0] ?? '' }
 }

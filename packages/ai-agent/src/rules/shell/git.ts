@@ -2,15 +2,15 @@
  * `git` where it only reads. What git runs by its configuration (pagers, diff programs, fsmonitor) is not looked into
  * here: that configuration can only be written by what was itself allowed, because edits of it always ask (`files.ts`).
  */
-import { type Options, keepsTo } from './options.ts'
-import type { ArgWord } from './words.ts'
+import { type Options, keepsTo as keepsToAny } from './options.ts'
+import { type ArgWord, mayBeOption } from './words.ts'
 
 const FORMAT =
-  'oneline pretty=? format= abbrev-commit no-abbrev-commit abbrev=? date= decorate=? no-decorate graph color=? no-color encoding= no-notes relative-date parents children left-right'
+  'oneline pretty=? format=? abbrev-commit no-abbrev-commit abbrev=? date= decorate=? no-decorate graph color=? no-color encoding=? no-notes relative-date parents children left-right'
 const DIFF =
   'patch no-patch unified= raw stat=? numstat shortstat dirstat=? summary name-only name-status cached staged merge-base minimal patience histogram diff-algorithm= word-diff=? color-words=? no-renames find-renames=? find-copies=? diff-filter= exit-code quiet ignore-all-space ignore-space-change ignore-space-at-eol ignore-blank-lines ignore-cr-at-eol function-context inter-hunk-context= full-index binary check no-ext-diff no-textconv text relative=? src-prefix= dst-prefix= no-prefix submodule=? ignore-submodules=? no-index pickaxe-all pickaxe-regex line-prefix= compact-summary'
 const CHOICE =
-  'max-count= skip= since= after= until= before= author= committer= grep= all-match invert-grep regexp-ignore-case extended-regexp fixed-strings perl-regexp merges no-merges first-parent min-parents= max-parents= all branches=? tags=? remotes=? glob= exclude= follow full-history simplify-merges topo-order date-order author-date-order reverse not source name-only name-status cherry-pick cherry-mark ancestry-path boundary walk-reflogs no-walk count cc'
+  'max-count= skip= since= after= until= before= author= committer= grep= all-match invert-grep regexp-ignore-case extended-regexp fixed-strings perl-regexp merges no-merges first-parent min-parents=? max-parents=? all branches=? tags=? remotes=? glob= exclude= follow full-history simplify-merges topo-order date-order author-date-order reverse not source name-only name-status cherry-pick cherry-mark ancestry-path boundary walk-reflogs no-walk count cc'
 
 const LOG: Options = {
   flags: 'pszwabBMCREFiPtcmgu',
@@ -26,8 +26,7 @@ const COMMANDS: Readonly<Record<string, Options | ((words: readonly ArgWord[]) =
   },
   log: LOG,
   shortlog: {
-    flags: 'nsec',
-    valued: 'w',
+    flags: 'nsecw',
     numbers: true,
     long: `numbered summary email committer group= ${CHOICE}`,
   },
@@ -52,10 +51,10 @@ const COMMANDS: Readonly<Record<string, Options | ((words: readonly ArgWord[]) =
   blame: {
     flags: 'lbtefnswcpCM',
     valued: 'LS',
-    long: 'show-name show-number show-email porcelain line-porcelain incremental root show-stats since= abbrev= date= ignore-rev= color-lines color-by-age no-textconv',
+    long: 'show-name show-number show-email porcelain line-porcelain incremental root show-stats since= abbrev=? date= ignore-rev= color-lines color-by-age no-textconv',
   },
   describe: {
-    long: 'tags all contains abbrev= long always exact-match candidates= match= exclude= first-parent',
+    long: 'tags all contains abbrev=? long always exact-match candidates= match= exclude= first-parent',
   },
   'name-rev': { long: 'name-only tags refs= exclude= all always no-undefined' },
   'merge-base': { flags: 'a', long: 'all octopus independent is-ancestor fork-point' },
@@ -82,7 +81,7 @@ const COMMANDS: Readonly<Record<string, Options | ((words: readonly ArgWord[]) =
       words,
       {
         flags: 'arvi',
-        long: 'all remotes verbose show-current list no-color color=? column=? no-column ignore-case sort= format= contains=? no-contains=? merged=? no-merged=? points-at= abbrev= no-abbrev',
+        long: 'all remotes verbose show-current list no-color color=? column=? no-column ignore-case sort= format= contains=? no-contains=? merged=? no-merged=? points-at= abbrev=? no-abbrev',
       },
       /^(--list|-l|--contains.*|--merged.*|--no-merged.*|--no-contains.*|--points-at.*)$/,
     ),
@@ -104,17 +103,32 @@ const COMMANDS: Readonly<Record<string, Options | ((words: readonly ArgWord[]) =
   worktree: (words) =>
     words[0]?.literal === 'list' &&
     keepsTo({ flags: 'vz', long: 'porcelain verbose', most: 0 }, words.slice(1)),
-  config: (words) =>
-    words.every(({ literal }) => literal !== undefined) &&
-    words.some(({ literal }) => /^(--get|--get-all|--get-regexp|--list|-l)$/.test(literal ?? '')) &&
+  config: readsConfig,
+}
+
+/** Git sets a setting where its name stands before the option that would have read it. */
+function readsConfig(words: readonly ArgWord[]): boolean {
+  const given = words.findIndex((word) => !mayBeOption(word))
+  const options = given < 0 ? words : words.slice(0, given)
+  const others = words.slice(options.length)
+  return (
+    options.some(({ literal = '' }) => /^(--get|--get-all|--get-regexp|--list|-l)$/.test(literal)) &&
+    options.every(({ literal }) => literal !== '--') &&
+    others.every(({ literal }) => literal !== undefined) &&
+    others.length <= 2 &&
     keepsTo(
       {
         flags: 'lz',
-        long: 'get get-all get-regexp list local global system worktree show-origin show-scope name-only null includes no-includes type= bool int path',
-        most: 2,
+        long: 'get get-all get-regexp list local global system worktree show-origin show-scope name-only null includes no-includes type=? bool int path',
       },
-      words,
-    ),
+      options,
+    )
+  )
+}
+
+/** Where an option lacks its value, most of git's commands read the next one all the same, and do what it says. */
+function keepsTo(options: Options, words: readonly ArgWord[]): boolean {
+  return keepsToAny({ ...options, peeks: true }, words)
 }
 
 /** `words` without git's own name. */
@@ -124,7 +138,7 @@ export function isReadOnlyGit(words: readonly ArgWord[]): boolean {
     const text = words[at]?.literal
     if (text === undefined) return false
     if (text === '--version') return words.length === 1
-    if (text === '-C' && words[at + 1]?.loose === false) at++
+    if (text === '-C' && words[at + 1]?.several === false) at++
     else if (
       text !== '--no-pager' &&
       text !== '-P' &&
@@ -142,6 +156,9 @@ export function isReadOnlyGit(words: readonly ArgWord[]): boolean {
 
 /** A name makes a branch or a tag, unless an option says that it is only looked for. */
 function lists(words: readonly ArgWord[], options: Options, looking: RegExp): boolean {
-  const looks = words.some(({ literal }) => literal !== undefined && looking.test(literal))
+  const end = words.findIndex(({ literal }) => literal === '--')
+  const looks = words
+    .slice(0, end < 0 ? words.length : end)
+    .some(({ literal }) => literal !== undefined && looking.test(literal))
   return keepsTo({ ...options, flags: `${options.flags ?? ''}l`, ...(looks ? {} : { most: 0 }) }, words)
 }

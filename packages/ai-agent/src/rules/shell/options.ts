@@ -12,6 +12,10 @@ export interface Options {
   numbers?: true
   /** Words that are no options: how many at most. */
   most?: number
+  /** How each of them begins. */
+  others?: RegExp
+  /** Where a value is missing it takes the next word for an option: what stands in for a value must not look like one. */
+  peeks?: true
 }
 
 /** True when every word behind the name is an option of the list, its value, or no option. Abbreviations are not on the list. */
@@ -32,8 +36,8 @@ export function keepsTo(options: Options, words: readonly ArgWord[]): boolean {
       continue
     }
     if (ended || !mayBeOption(word) || word.literal === '-') {
-      // A word that may become several counts as too many.
-      others += word.loose || word.literal === undefined ? (options.most ?? 0) : 1
+      others += word.several ? Number.POSITIVE_INFINITY : 1
+      if (options.others?.test(word.prefix) === false) return false
       continue
     }
     const text = word.literal
@@ -42,7 +46,7 @@ export function keepsTo(options: Options, words: readonly ArgWord[]): boolean {
       const equals = text.indexOf('=')
       const kind = long.get(equals < 0 ? text.slice(2) : text.slice(2, equals))
       if (kind === undefined || (kind === 'none' && equals >= 0)) return false
-      if (kind === 'needed' && equals < 0 && words[++at]?.loose !== false) return false
+      if (kind === 'needed' && equals < 0 && !isValue(words[++at], options)) return false
       continue
     }
     if (options.numbers === true && /^-\d+$/.test(text)) continue
@@ -50,7 +54,12 @@ export function keepsTo(options: Options, words: readonly ArgWord[]): boolean {
     const valueAt = letters.findIndex((letter) => options.valued?.includes(letter) === true)
     const flags = valueAt < 0 ? letters : letters.slice(0, valueAt)
     if (flags.some((letter) => options.flags?.includes(letter) !== true)) return false
-    if (valueAt === letters.length - 1 && valueAt >= 0 && words[++at]?.loose !== false) return false
+    if (valueAt === letters.length - 1 && valueAt >= 0 && !isValue(words[++at], options)) return false
   }
   return options.most === undefined || others <= options.most
+}
+
+function isValue(word: ArgWord | undefined, { peeks }: Options): boolean {
+  if (word === undefined || word.several) return false
+  return peeks !== true || !mayBeOption(word) || /^-\d+$/.test(word.literal ?? '')
 }

@@ -7,7 +7,7 @@ import { isPlainFind } from './find.ts'
 import { isReadOnlyGit } from './git.ts'
 import { type Options, keepsTo } from './options.ts'
 import { isPlainSedScript } from './sed.ts'
-import type { ArgWord } from './words.ts'
+import { type ArgWord, knownWord, systemName } from './words.ts'
 
 /** Whatever they are given: no option of theirs writes, runs a program, or evaluates a word. */
 const HARMLESS = new Set(
@@ -50,13 +50,14 @@ const PROOFS: Readonly<Record<string, Proof>> = {
   },
   date: (words) =>
     keepsTo(
-      { flags: 'uR', valued: 'dr', long: 'utc universal date= reference= iso-8601=? rfc-3339= rfc-email' },
+      {
+        flags: 'uR',
+        valued: 'dr',
+        long: 'utc universal date= reference= iso-8601=? rfc-3339= rfc-email',
+        // A word that is no option and no format would set the clock.
+        others: /^\+/,
+      },
       words.map(dateFlag),
-    ) &&
-    // A word that is no option and no format would set the clock.
-    words.every(
-      (word, at) =>
-        /^[-+]/.test(word.prefix) || /^(-d|-r|--date|--reference)$/.test(words[at - 1]?.literal ?? ''),
     ),
   hostname: { flags: 'sfidAI', long: 'short fqdn ip-address all-ip-addresses', most: 0 },
   rg: {
@@ -86,13 +87,12 @@ const PROOFS: Readonly<Record<string, Proof>> = {
 const VERSIONED =
   /^(node|python|python3|gcc|g\+\+|make|perl|ruby|bash|sed|grep|find|tar|curl|wget|jq|rg|sqlite3|awk|gawk)$/
 
-const FIND: ArgWord = { text: 'find', literal: 'find', prefix: 'find', loose: false }
+const FIND = knownWord('find')
 
 /** True when running these words only reads. The first word is the program's name and known. */
 export function provesReadOnly(words: readonly ArgWord[]): boolean {
   const [head, ...rest] = words
-  // A name with another folder in it is another program.
-  const name = head?.literal?.replace(/^\/(usr\/)?bin\//, '')
+  const name = systemName(head?.literal)
   if (name === undefined) return false
   if (HARMLESS.has(name)) return true
   if (VERSIONED.test(name) && rest.length === 1 && rest[0]?.literal === '--version') return true
@@ -123,7 +123,7 @@ const COMPARES = new Set('= == != < > -eq -ne -lt -le -gt -ge -nt -ot -ef'.split
  */
 function isPlainTest(given: readonly ArgWord[]): boolean {
   const words = given.at(-1)?.literal === ']' ? given.slice(0, -1) : given
-  if (words.some(({ literal, loose }) => loose || literal === '-v' || literal === '-R')) return false
+  if (words.some(({ literal, several }) => several || literal === '-v' || literal === '-R')) return false
   if (words.every(({ literal }) => literal !== undefined)) return true
   const rest = words[0]?.literal === '!' ? words.slice(1) : words
   if (rest.length === 1) return true
@@ -142,10 +142,15 @@ function namesOnly(words: readonly ArgWord[]): boolean {
   )
 }
 
-/** Without options (`-i` computes, `-n` makes other names of it); the values are judged as assignments. */
+/**
+ * Without options (`-i` computes, `-n` makes other names of it); the values are judged as assignments. Behind `command` a
+ * value may become further words; one in parentheses is read as source.
+ */
 function declaresPlainly(words: readonly ArgWord[]): boolean {
-  return words.every(({ literal, prefix }) =>
-    literal === undefined ? /^[a-z_][a-z0-9_]*=/.test(prefix) : /^[a-z_][a-z0-9_]*(=|$)/.test(literal),
+  return words.every(({ literal, prefix, several }) =>
+    literal === undefined
+      ? !several && /^[a-z_][a-z0-9_]*=/.test(prefix)
+      : /^[a-z_][a-z0-9_]*(=(?!\()|$)/.test(literal),
   )
 }
 

@@ -1,5 +1,13 @@
 /** Scripts of `sed` that only print and change what passes by: no `w`, `W`, `r`, `e`, no `s///e` and `s///w`. */
 
+/** In brackets a delimiter is a letter to one sed and the end to another: no brackets with one, or with a backslash, in them. */
+const BRACKETS = String.raw`\[\^?(?:\[:[a-z]+:\]|[^\][\\\n/])+\]`
+const REGEX = String.raw`\/(?:[^/\\\n[]|\\[^\n]|${BRACKETS})*\/[IM]*`
+const ADDRESS = new RegExp(
+  String.raw`^(?:(?:\d+(?:~\d+)?|\$|${REGEX})(?:\s*,\s*(?:[+~]?\d+|\$|${REGEX}))?)?\s*!?\s*`,
+)
+const BRACKETS_HERE = new RegExp(BRACKETS, 'y')
+
 /** True when every command of the script is one of the harmless ones. What is not understood is not harmless. */
 export function isPlainSedScript(script: string): boolean {
   let rest = script
@@ -10,10 +18,7 @@ export function isPlainSedScript(script: string): boolean {
       rest = rest.replace(/^#[^\n]*/, '')
       continue
     }
-    const address =
-      /^(?:(?:\d+(?:~\d+)?|\$|\/(?:[^/\\\n]|\\[^\n])*\/[IM]*)(?:\s*,\s*(?:[+~]?\d+|\$|\/(?:[^/\\\n]|\\[^\n])*\/[IM]*))?)?\s*!?\s*/.exec(
-        rest,
-      )
+    const address = ADDRESS.exec(rest)
     rest = rest.slice(address?.[0].length ?? 0)
     const after = command(rest)
     if (after === undefined) return false
@@ -44,13 +49,29 @@ function command(text: string): string | undefined {
 
 function substitution(text: string): string | undefined {
   const delimiter = text[1] ?? ''
-  if (delimiter === '' || /[\sa-zA-Z0-9\\]/.test(delimiter)) return undefined
+  // More than a byte is more than a delimiter to some.
+  if (!/^[!-~]$/.test(delimiter) || /[a-zA-Z0-9\\[\]]/.test(delimiter)) return undefined
   let at = 2
-  for (let part = 0; part < 2; part++) {
-    while (at < text.length && text[at] !== delimiter) at += text[at] === '\\' ? 2 : 1
-    if (at >= text.length) return undefined
-    at++
+  for (const isRegex of [text.startsWith('s'), false]) {
+    const end = endOf(text, at, delimiter, isRegex)
+    if (end === undefined) return undefined
+    at = end + 1
   }
   const flags = /^[gpiIm0-9]*[ \t]*(?=[;\n}#]|$)/.exec(text.slice(at))
   return flags === null ? undefined : text.slice(at + flags[0].length)
+}
+
+/** Where the next delimiter stands, if every sed sees it there. */
+function endOf(text: string, from: number, delimiter: string, isRegex: boolean): number | undefined {
+  for (let at = from; at < text.length; at++) {
+    if (text[at] === delimiter) return at
+    if (text[at] === '\\') at++
+    else if (isRegex && text[at] === '[') {
+      BRACKETS_HERE.lastIndex = at
+      const [brackets] = BRACKETS_HERE.exec(text) ?? []
+      if (brackets === undefined || brackets.includes(delimiter)) return undefined
+      at += brackets.length - 1
+    }
+  }
+  return undefined
 }

@@ -15,7 +15,9 @@ import {
 import { expansionProblem } from './expansions.ts'
 import { MAX_COMMAND_CHARS, MAX_DEPTH, MAX_PARTS, type ShellPart } from './parts.ts'
 import { provesReadOnly } from './proof.ts'
-import { isHarmlessVariable } from './variables.ts'
+import { readsAlike } from './posix-shell.ts'
+import { isHarmlessSetting } from './variables.ts'
+import type { ScriptReader } from './wrapped.ts'
 import { type ArgWord, argWord } from './words.ts'
 import { unwrap } from './wrappers.ts'
 
@@ -25,7 +27,8 @@ const TEXT_CHARS = 300
 /** Every part of `command`, in no particular order. At least one, unless it is empty. */
 export function shellParts(command: string): ShellPart[] {
   const reader = new Reader()
-  reader.script(command, 0)
+  reader.script(command, 0, 'bash')
+  reader.end()
   return reader.parts
 }
 
@@ -33,18 +36,39 @@ class Reader {
   readonly parts: ShellPart[] = []
   /** Names that the line gives a meaning of its own. */
   readonly #functions = new Set<string>()
+  /** It makes a list: `x=(a b)`. */
+  #makesLists = false
+  /** A `declare` with a value that is not known, if there is one. */
+  #declares: string | undefined
+  #readBy: ScriptReader = 'bash'
 
-  /** Read `source` as bash does. */
-  script(source: string, depth: number): void {
+  /** Read `source`, of which `readBy` is the shell that will, as bash does. */
+  script(source: string, depth: number, readBy: ScriptReader): void {
+    const before = this.#readBy
+    this.#readBy = readBy
+    this.#script(source, depth)
+    this.#readBy = before
+  }
+
+  /** What is only known when all is read. */
+  end(): void {
+    // bash reads the text `([i]=v)` as source where the variable is a list already.
+    if (this.#makesLists && this.#declares !== undefined)
+      this.#unknown(this.#declares, 'declares what bash may read as the values of a list')
+  }
+
+  #script(source: string, depth: number): void {
     if (source.length > MAX_COMMAND_CHARS) return this.#unknown(source, 'is too long to be looked into')
     if (depth > MAX_DEPTH)
       return this.#unknown(source, 'is a command in a command, too deep to be looked into')
     if (source.includes('\0')) return this.#unknown(source, 'has a NUL character')
+    if (this.#readBy === 'sh' && !readsAlike(source))
+      this.#unknown(source, 'is read by sh, which may read it otherwise than bash')
     const hidden = hiddenCharacter(source)
     if (hidden !== undefined) this.#unknown(source, `has an invisible character (${hidden})`)
     try {
       const tree = parse(source)
-      this.#collectFunctions(tree)
+      this.#collect(tree)
       this.#visit(tree, tree.source ?? source, depth)
     } catch (error) {
       // The parser reports what it does not understand as errors; a throw is a bug of it or of ours.
@@ -63,9 +87,11 @@ class Reader {
   }
 
   /** Before anything else is judged: a function may be defined behind its first use, in a loop. */
-  #collectFunctions(node: SyntaxNode): void {
+  #collect(node: SyntaxNode): void {
     if (node.type === 'Function') this.#functions.add(node.name.value)
-    forEachChild(node, (child) => this.#collectFunctions(child))
+    if (node.type === 'Assignment' && (node.index !== undefined || node.value.type === 'ArrayValue'))
+      this.#makesLists = true
+    forEachChild(node, (child) => this.#collect(child))
   }
 
   #visit(node: SyntaxNode, source: string, depth: number): void {
@@ -108,15 +134,21 @@ class Reader {
     })
   }
 
-  #sets(name: string, text: string): void {
-    if (!isHarmlessVariable(name)) this.#unknown(text, `sets ${name}, which can change what programs do`)
+  /** `value`: where it is known. */
+  #sets(name: string, text: string, value?: string): void {
+    if (!isHarmlessSetting(name, value))
+      this.#unknown(text, `sets ${name}, which can change what programs do`)
   }
 
   #assignment(node: Assignment): void {
-    this.#sets(node.name, node.text)
-    const index = node.index
-    if (index !== undefined && !/^\d{1,9}$/.test(index.value))
-      this.#unknown(node.text, 'has an index that is computed when it runs')
+    const { name, text, value, index } = node
+    this.#sets(name, text, value.type === 'Word' ? argWord(value).literal : undefined)
+    const elements = value.type === 'ArrayValue' ? value.elements : []
+    if (
+      (index !== undefined && !/^\d{1,9}$/.test(index.value)) ||
+      elements.some((element) => /^\[(?!\d{1,9}\]\+?=)[^]*\]\+?=/.test(element.text))
+    )
+      this.#unknown(text, 'has an index that is computed when it runs')
   }
 
   #redirect(node: Redirection, source: string): void {
@@ -132,7 +164,7 @@ class Reader {
     if (word.literal !== undefined && HARMLESS_TARGETS.has(word.literal)) return
     const reads = operator === '<' || operator === '<&'
     // What is read may be /dev/tcp/… all the same.
-    if (reads && word.literal === undefined && !/^[^/$]|^\/(?!dev)/.test(word.prefix))
+    if (reads && word.literal === undefined && mayBeBelow('/dev/', word.prefix))
       return this.#unknown(text, 'reads from a place that is not known before it runs')
     this.#add({ type: reads ? 'read' : 'write', text: shorten(text), path: word.literal })
   }
@@ -140,7 +172,7 @@ class Reader {
   #command(node: Command, source: string, depth: number): void {
     if (node.name === undefined) return
     const words = [argWord(node.name), ...node.args.map(argumentWord)]
-    const given = node.redirects.flatMap((redirect) => inputOf(redirect))
+    const given = node.redirects.flatMap(inputOf)
     this.#run(words, source.slice(node.pos, node.end), depth, given)
   }
 
@@ -167,13 +199,22 @@ class Reader {
           : 'acts'
         : wrapped.effect
     this.#add({ type: 'run', text: shorten(text), words, effect })
+    if (DECLARES.has(name.literal) && words.some(({ literal }) => literal === undefined))
+      this.#declares ??= text
     if (wrapped === undefined) return
-    for (const variable of wrapped.sets) this.#sets(variable, text)
+    for (const [variable, value] of wrapped.sets) this.#sets(variable, text, value)
     for (const problem of wrapped.problems) this.#unknown(text, problem)
     for (const inner of wrapped.commands)
       this.#run(inner, inner.map((word) => word.text).join(' '), depth + 1, [])
-    for (const script of wrapped.scripts) this.script(script, depth + 1)
+    for (const script of wrapped.scripts) this.script(script, depth + 1, wrapped.readBy ?? this.#readBy)
   }
+}
+
+const DECLARES = new Set(['declare', 'local', 'readonly'])
+
+/** Whether what begins with `prefix` may lie below `folder`. */
+function mayBeBelow(folder: string, prefix: string): boolean {
+  return folder.startsWith(prefix) || prefix.startsWith(folder)
 }
 
 /** `IFS= read -r line`: the one variable that changes words, for the one builtin that does not pass it on. */
@@ -195,29 +236,27 @@ function argumentWord(argument: Command['args'][number]): ArgWord {
   if (argument.type === 'Word') return argWord(argument)
   const { text, name, value, index, append } = argument
   if (value.type === 'ArrayValue' || index !== undefined || append === true)
-    return { text, literal: undefined, prefix: name, loose: false }
+    return { text, literal: undefined, prefix: name, loose: false, several: false }
   const word = argWord(value)
   const literal = word.literal === undefined ? undefined : `${name}=${word.literal}`
-  return { text, literal, prefix: `${name}=${word.prefix}`, loose: false }
+  return { text, literal, prefix: `${name}=${word.prefix}`, loose: false, several: false }
 }
 
 /** What a redirection gives to be read: its text, or undefined where that is not known. Nothing for all others. */
 function inputOf(redirect: Redirection): (string | undefined)[] {
+  const { descriptor } = redirect
+  if (descriptor !== undefined && !(descriptor.type === 'FileDescriptor' && descriptor.value === 0)) return []
   if (redirect.type === 'HereString') {
     return [redirect.target === undefined ? undefined : argWord(redirect.target).literal]
   }
   if (redirect.type === 'HereDoc') {
     const { parts, text } = redirect.body
-    const known = parts === undefined || parts.every((part) => part.type === 'Literal')
-    return [
-      known
-        ? parts === undefined
-          ? text
-          : parts.map((part) => ('value' in part ? part.value : '')).join('')
-        : undefined,
-    ]
+    // Without quotes round its mark bash takes backslashes out of it.
+    const raw = redirect.delimiter?.quoted === true || !text.includes('\\')
+    const read = redirect.operator === '<<-' ? text.replaceAll(/^\t+/gm, '') : text
+    return [raw && (parts ?? []).every((part) => part.type === 'Literal') ? read : undefined]
   }
-  return redirect.operator === '<' || redirect.operator === '<>' ? [undefined] : []
+  return ['<', '<>', '<&'].includes(redirect.operator) || descriptor !== undefined ? [undefined] : []
 }
 
 /** Characters that are not seen, or make a line look like another one. Tabs and line ends are none of them. */

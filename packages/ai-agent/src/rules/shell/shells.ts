@@ -1,9 +1,27 @@
 /** Shells that are started with something to run. */
-import { type Wrapped, nothing } from './wrapped.ts'
+import { type ScriptReader, type Wrapped, nothing } from './wrapped.ts'
 import type { ArgWord } from './words.ts'
 
-/** `bash [flags] -c script args`, `bash <<< script`. A file that a shell runs is a program like any other. */
-export function shell(rest: readonly ArgWord[], input: readonly (string | undefined)[]): Wrapped {
+/** What `-o` and `-O` may set: nothing that has a line read otherwise, or changed before it is read. */
+const SETTABLE = new Set(
+  'errexit nounset xtrace verbose pipefail noclobber noglob nullglob failglob globstar dotglob nocaseglob extglob inherit_errexit'.split(
+    ' ',
+  ),
+)
+
+/**
+ * `bash [flags] -c script args`, `bash <<< script`. A file that a shell runs is a program like any other. `input`: what the
+ * shell gets to read.
+ */
+export function shell(
+  rest: readonly ArgWord[],
+  input: readonly (string | undefined)[],
+  readBy: ScriptReader,
+): Wrapped {
+  return { ...started(rest, input), readBy }
+}
+
+function started(rest: readonly ArgWord[], input: readonly (string | undefined)[]): Wrapped {
   for (let at = 0; at < rest.length; at++) {
     const word = rest[at]
     if (word?.literal === undefined)
@@ -13,8 +31,9 @@ export function shell(rest: readonly ArgWord[], input: readonly (string | undefi
     if (text === '--norc' || text === '--noprofile' || text === '--posix' || /^[-+][euxv]+$/.test(text))
       continue
     if (/^[-+][euxv]*[oO]$/.test(text)) {
-      if (rest[++at]?.literal === undefined)
-        return { ...nothing('acts'), problems: ['starts a shell with words that are not known'] }
+      const option = rest[++at]?.literal
+      if (option === undefined || !SETTABLE.has(option))
+        return { ...nothing('acts'), problems: [`starts a shell with ${text} ${option ?? ''}`.trimEnd()] }
       continue
     }
     if (/^-[euxv]*c[euxv]*$/.test(text)) {

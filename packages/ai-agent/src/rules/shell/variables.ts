@@ -23,14 +23,19 @@ const HARMLESS = new Set([
 ])
 
 /** Small letters, and yet read by programs. */
-const READ_BY_PROGRAMS =
-  /^(https?_proxy|ftp_proxy|all_proxy|no_proxy|npm_|pnpm_|yarn_|histchars$|auto_resume$)/
+const READ_BY_PROGRAMS = /^(no_proxy|npm_|pnpm_|yarn_|histchars$|auto_resume$)|_proxy$/
 
 /**
- * True when setting this variable cannot change which program runs or what it does: one of the harmless list, or a
- * name in small letters, which a script uses for itself. Everything else is not known to be harmless.
+ * True when setting this variable cannot change which program runs or what it does: one of the harmless list to a plain
+ * word, or a name in small letters, which a script uses for itself. Everything else is not known to be harmless: a language
+ * with a path in it is a file of somebody's, and some programs evaluate what they are given. `value`: where it is known.
  */
-export function isHarmlessVariable(name: string): boolean {
-  if (HARMLESS.has(name) || /^LC_[A-Z]+$/.test(name)) return true
+export function isHarmlessSetting(name: string, value: string | undefined): boolean {
+  if (HARMLESS.has(name) || /^LC_[A-Z]+$/.test(name)) return /^[\w.,:@+=-]*$/.test(valueOf(name, value))
   return /^[a-z_][a-z0-9_]*$/.test(name) && name !== '_' && !READ_BY_PROGRAMS.test(name)
+}
+
+/** What is not known is not plain. A time zone has slashes; one that begins with it is a file. */
+function valueOf(name: string, value = ' '): string {
+  return name === 'TZ' ? value.replaceAll(/(?<=\w)\//g, '') : value
 }

@@ -11,28 +11,40 @@ export interface ArgWord {
   prefix: string
   /** It may become no word, or further words that begin with anything. */
   loose: boolean
+  /** It may become more words than one: what is loose, and a pattern that several files fit. */
+  several: boolean
 }
 
 /** Something that cannot be known; also what a program adds itself, as `xargs` does. */
-export const ANYTHING: ArgWord = { text: '…', literal: undefined, prefix: '', loose: true }
+export const ANYTHING: ArgWord = { text: '…', literal: undefined, prefix: '', loose: true, several: true }
 
 export function argWord(word: Word): ArgWord {
   const { text } = word
-  const parts = word.parts
+  const parts = word.parts ?? []
+  const loose = parts.some(isLoose)
+  const several = loose || parts.some(({ type }) => type === 'Glob')
   // A tilde becomes a home directory; only an unquoted one at the beginning of a word.
-  if (text.startsWith('~'))
-    return { text, literal: undefined, prefix: '~', loose: parts?.some(isLoose) ?? false }
-  if (parts === undefined) return { text, literal: word.value, prefix: word.value, loose: false }
+  if (text.startsWith('~')) return { text, literal: undefined, prefix: '~', loose, several }
+  if (word.parts === undefined) return knownWord(text, word.value)
   let known = ''
   for (const part of parts) {
     const value = literalOf(part)
-    if (value === undefined) {
-      const prefix = known + knownBeginning(part)
-      return { text, literal: undefined, prefix, loose: parts.some(isLoose) }
-    }
+    if (value === undefined)
+      return { text, literal: undefined, prefix: known + knownBeginning(part), loose, several }
     known += value
   }
-  return { text, literal: known, prefix: known, loose: false }
+  return knownWord(text, known)
+}
+
+/** A word that becomes exactly this. `text`: as it is written. */
+export function knownWord(text: string, literal = text): ArgWord {
+  return { text, literal, prefix: literal, loose: false, several: false }
+}
+
+/** The system's own program of that name; undefined for one of another folder, which may be anything. */
+export function systemName(literal: string | undefined): string | undefined {
+  const name = literal?.replace(/^\/(usr\/)?bin\//, '')
+  return name?.includes('/') === true ? undefined : name
 }
 
 /** True unless it is certain that the word is no option: it may begin with a dash, or become more words. */

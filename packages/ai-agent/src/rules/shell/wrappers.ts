@@ -2,10 +2,10 @@
  * Programs that run another one: what they would run, so that it is judged too. What a wrapper is given that is not
  * listed here is a problem, and a problem asks.
  */
-import { isPlainFind } from './find.ts'
+import { findRuns } from './find.ts'
 import { shell, trap } from './shells.ts'
-import { type Wrapped, nothing } from './wrapped.ts'
-import { ANYTHING, type ArgWord, mayBeOption } from './words.ts'
+import { type ScriptReader, type Wrapped, nothing } from './wrapped.ts'
+import { ANYTHING, type ArgWord, mayBeOption, systemName } from './words.ts'
 
 interface Shape {
   /** Options without a value, one letter each. */
@@ -19,8 +19,10 @@ interface Shape {
   before?: number
   /** The wrapper itself has an effect: `sudo`, `ssh`. */
   acts?: true
-  /** The rest is joined with blanks and read by a shell. */
-  joined?: true
+  /** The rest is joined with blanks and read by this shell. */
+  joined?: ScriptReader | 'this'
+  /** `NAME=value` may stand before the command. */
+  assigns?: true
   /** It adds words of its own behind the command. */
   appends?: true
 }
@@ -52,18 +54,18 @@ const SHAPES: Readonly<Record<string, Shape>> = {
     longValued: ['--max-args', '--max-procs', '--max-chars', '--delimiter', '--arg-file'],
     appends: true,
   },
-  watch: { flags: 'bcdegptx', valued: 'n', joined: true },
-  eval: { joined: true },
-  sudo: { flags: 'AbEHKknPS', valued: 'ugpCThr', acts: true },
+  watch: { flags: 'bcdegptx', valued: 'n', joined: 'sh' },
+  eval: { joined: 'this' },
+  sudo: { flags: 'AbEHKknPS', valued: 'ugpCThr', acts: true, assigns: true },
   doas: { flags: 'Lns', valued: 'uC', acts: true },
   ssh: {
     flags: '46AaCfGgKkMNnqsTtVvXxYy',
-    valued: 'BbcDEeFIiJLlmOopQRSWw',
+    // Not -o, -F and -J, which name programs of their own.
+    valued: 'BbcDEeIiLlmOpQRSWw',
     before: 1,
-    joined: true,
+    joined: 'sh',
     acts: true,
   },
-  su: { valued: '', acts: true, before: 0 },
   chroot: { before: 1, acts: true },
   flock: { flags: 'sxnuo', valued: 'wE', before: 1, acts: true },
   strace: { flags: 'fqvyT', valued: 'eops', acts: true },
@@ -73,9 +75,15 @@ const SHAPES: Readonly<Record<string, Shape>> = {
 
 /** Those that are too rare, or too strange, to be followed. */
 const RUNS_OTHERS =
-  /^(parallel|script|expect|screen|tmux|at|batch|crontab|systemd-run|unshare|nsenter|ld\.so|ld-linux.*|gdb|valgrind|ltrace|fakeroot|proot|entr|run-parts|start-stop-daemon|hyperfine|xvfb-run|setarch|linux(32|64)|i386|x86_64|mapfile|readarray|complete|compgen|bind|coproc)$/
+  /^(su|runuser|pkexec|sg|newgrp|capsh|setpriv|chrt|choom|prlimit|numactl|firejail|bwrap|faketime|dbus-run-session|systemd-inhibit|parallel|sem|script|expect|screen|tmux|at|batch|crontab|systemd-run|unshare|nsenter|ld\.so|ld-linux.*|gdb|valgrind|ltrace|fakeroot|proot|entr|run-parts|start-stop-daemon|hyperfine|xvfb-run|setarch|linux(32|64)|i386|x86_64|mapfile|readarray|complete|compgen|bind|coproc)$/
 
-const SHELLS = new Set(['bash', 'sh', 'dash', 'ash', 'rbash'])
+const SHELLS: ReadonlyMap<string, ScriptReader> = new Map([
+  ['bash', 'bash'],
+  ['rbash', 'bash'],
+  ['sh', 'sh'],
+  ['dash', 'sh'],
+  ['ash', 'sh'],
+])
 /** They read another language: what our parser finds in it may not be all. */
 const OTHER_SHELLS = new Set([
   'zsh',
@@ -98,16 +106,30 @@ export function unwrap(
 ): Wrapped | undefined {
   const [head, ...rest] = words
   const name = head?.literal?.split('/').at(-1) ?? ''
-  if (SHELLS.has(name)) return shell(rest, input)
+  const wrapped = unwrapped(name, words, rest, input)
+  // Of another folder it is another program, whatever it is called.
+  return wrapped === undefined || systemName(head?.literal) !== undefined
+    ? wrapped
+    : { ...wrapped, effect: 'acts' }
+}
+
+function unwrapped(
+  name: string,
+  words: readonly ArgWord[],
+  rest: readonly ArgWord[],
+  input: readonly (string | undefined)[],
+): Wrapped | undefined {
+  const readBy = SHELLS.get(name)
+  if (readBy !== undefined) return shell(rest, input, readBy)
   if (OTHER_SHELLS.has(name))
-    return { ...shell(rest, input), effect: 'acts', problems: ['starts a shell of another language'] }
+    return { ...shell(rest, input, 'sh'), effect: 'acts', problems: ['starts a shell of another language'] }
   switch (name) {
     case 'env':
-      return env(rest)
+      return assigning('env', rest, ENV)
     case 'command':
       return command(rest)
     case 'find':
-      return find(words)
+      return findRuns(words)
     case 'trap':
       return trap(rest)
     case 'xargs':
@@ -123,37 +145,46 @@ export function unwrap(
     default:
       if (RUNS_OTHERS.test(name))
         return { ...nothing('acts'), problems: ['runs commands in a way that is not looked into'] }
-      return name in SHAPES ? plain(name, rest) : undefined
+      return Object.hasOwn(SHAPES, name) ? plain(name, rest) : undefined
   }
 }
 
 function plain(name: string, rest: readonly ArgWord[]): Wrapped {
   const shape = SHAPES[name] ?? {}
+  if (shape.assigns === true) return assigning(name, rest, shape)
   const effect = shape.acts === true ? 'acts' : 'carries'
   const start = afterOptions(rest, shape)
   if (typeof start !== 'number') return { ...nothing(effect), problems: [`gives ${name} ${start.problem}`] }
   const from = start + (shape.before ?? 0)
   const inner = rest.slice(from)
   // The words before the command must stay what they are, or the command begins elsewhere.
-  if (rest.slice(start, from).some((word) => word.loose))
+  if (rest.slice(start, from).some((word) => word.several))
     return {
       ...nothing(effect),
       problems: ['has words that are not known before it runs'],
       commands: [inner],
     }
   if (inner.length === 0) return name === 'exec' ? nothing('carries') : nothing('acts')
-  if (shape.joined === true) return joined(effect, inner)
+  if (shape.joined !== undefined) return joined(effect, inner, shape.joined)
   return { ...nothing(effect), commands: [shape.appends === true ? [...inner, ANYTHING] : inner] }
 }
 
-function joined(effect: Wrapped['effect'], words: readonly ArgWord[]): Wrapped {
+function joined(
+  effect: Wrapped['effect'],
+  words: readonly ArgWord[],
+  readBy: ScriptReader | 'this',
+): Wrapped {
   if (words.some((word) => word.literal === undefined))
     return {
       ...nothing(effect),
       problems: ['has a shell read what is not known before it runs'],
       commands: [words],
     }
-  return { ...nothing(effect), scripts: [words.map((word) => word.literal).join(' ')] }
+  return {
+    ...nothing(effect),
+    scripts: [words.map((word) => word.literal).join(' ')],
+    ...(readBy === 'this' ? {} : { readBy }),
+  }
 }
 
 /** The index of the first word that is no option, or what is wrong. */
@@ -184,34 +215,39 @@ function afterOptions(words: readonly ArgWord[], shape: Shape): number | { probl
   return words.length
 }
 
-function env(rest: readonly ArgWord[]): Wrapped {
-  const start = afterOptions(rest, {
-    flags: 'i0v',
-    valued: 'uC',
-    long: ['--ignore-environment', '--null', '--debug'],
-    longValued: ['--unset', '--chdir'],
-  })
-  if (typeof start !== 'number') return { ...nothing('acts'), problems: [`gives env ${start.problem}`] }
-  const sets: string[] = []
+const ENV: Shape = {
+  flags: 'i0v',
+  valued: 'uC',
+  long: ['--ignore-environment', '--null', '--debug'],
+  longValued: ['--unset', '--chdir'],
+}
+
+/** `env` and `sudo`: settings may stand before the command. */
+function assigning(program: string, rest: readonly ArgWord[], shape: Shape): Wrapped {
+  const effect = shape.acts === true ? 'acts' : 'carries'
+  const start = afterOptions(rest, shape)
+  if (typeof start !== 'number')
+    return { ...nothing('acts'), problems: [`gives ${program} ${start.problem}`] }
+  const sets: Wrapped['sets'] = []
   for (let at = start; at < rest.length; at++) {
     const word = rest[at]
     if (word === undefined) break
     const name = word.prefix.match(/^([A-Za-z_]\w*)=/)?.[1]
-    if (name !== undefined && !word.loose) {
-      sets.push(name)
+    if (name !== undefined && !word.several) {
+      sets.push([name, word.literal?.slice(name.length + 1)])
       continue
     }
     if (word.prefix.includes('=') || (word.literal === undefined && word.prefix === ''))
       return {
         ...nothing('acts'),
         sets,
-        problems: ['gives env a word that is not known before it runs'],
+        problems: [`gives ${program} a word that is not known before it runs`],
         commands: [rest.slice(at)],
       }
-    return { ...nothing('carries'), sets, commands: [rest.slice(at)] }
+    return { ...nothing(effect), sets, commands: [rest.slice(at)] }
   }
-  // Without a command it prints the environment.
-  return { ...nothing('proven'), sets }
+  // Without a command env prints the environment.
+  return { ...nothing(effect === 'acts' ? 'acts' : 'proven'), sets }
 }
 
 function command(rest: readonly ArgWord[]): Wrapped {
@@ -250,44 +286,7 @@ function xargsReplacing(rest: readonly ArgWord[], own: readonly ArgWord[]): Wrap
   const replaced = (word: ArgWord): ArgWord => {
     const known = word.literal?.indexOf(mark) ?? -1
     if (known < 0) return word
-    return { ...word, literal: undefined, prefix: word.literal?.slice(0, known) ?? '', loose: false }
+    return { ...word, literal: undefined, prefix: word.literal?.slice(0, known) ?? '' }
   }
   return { ...wrapped, commands: wrapped.commands.map((words) => words.slice(0, -1).map(replaced)) }
-}
-
-const FIND_RUNS = new Set(['-exec', '-execdir', '-ok', '-okdir'])
-
-/** Every `-exec … ;` or `+`; what find itself does is judged without them. */
-function find(words: readonly ArgWord[]): Wrapped | undefined {
-  const commands: ArgWord[][] = []
-  const left: ArgWord[] = []
-  for (let at = 0; at < words.length; at++) {
-    const word = words[at]
-    if (word === undefined) break
-    if (!FIND_RUNS.has(word.literal ?? '')) {
-      left.push(word)
-      continue
-    }
-    const inner: ArgWord[] = []
-    for (at++; at < words.length; at++) {
-      const next = words[at]
-      if (
-        next === undefined ||
-        next.literal === ';' ||
-        (next.literal === '+' && inner.at(-1)?.literal === '{}')
-      )
-        break
-      inner.push(next)
-    }
-    commands.push(inner.map((part) => (part.literal?.includes('{}') === true ? fileName(part) : part)))
-  }
-  if (commands.length === 0) return undefined
-  return { ...nothing(isPlainFind(left) ? 'carries' : 'acts'), commands }
-}
-
-/** Names that find puts in begin with the folder that it was given, so they are no options unless that is one. */
-function fileName(word: ArgWord): ArgWord {
-  return word.literal === '{}'
-    ? { text: '{}', literal: undefined, prefix: './', loose: false }
-    : { ...word, literal: undefined, prefix: word.literal?.split('{}')[0] ?? '' }
 }
