@@ -2,6 +2,7 @@
  * Options by which well-known programs run another program, or write where nobody would expect it. Whoever allows
  * `tar *` does not mean `tar --checkpoint-action=exec=…`; such a command asks, unless the rule names the option itself.
  */
+import { isOrdersFile } from '../files.ts'
 import { isPlainSedScript } from './sed.ts'
 import { type ArgWord, mayBeOption } from './words.ts'
 
@@ -12,16 +13,24 @@ interface Escape {
   long?: string
   /** Any word of this form. */
   word?: RegExp
+  /** Its words are programs of a language, so one that is not known may do anything. */
+  text?: true
 }
 
-const GIT_SETTINGS = String.raw`(core\.(pager|editor|fsmonitor|sshcommand|hookspath|askpass|gitproxy|worktree)|alias\.|include|credential\.|gpg\.|url\.|protocol\.|.*\.(textconv|command|cmd|path|program|helper|driver|clean|smudge|process|proxy|pager|uploadpack|receivepack|vcs))`
+/** What git has run, or trusts, because of a setting. */
+const GIT_SETTINGS =
+  /^(-c|--config=)?(core\.(pager|editor|fsmonitor|sshcommand|hookspath|askpass|gitproxy|worktree|alternaterefscommand)|diff\.external|sequence\.editor|init\.templatedir|submodule\..*\.update|interactive\.|sendemail\.|imap\.|instaweb\.|web\.|browser\.|man\.|guitool\.|hook\.|lfs\.|trailer\.|pager\.|safe\.|alias\.|include|credential\.|gpg\.|url\.|protocol\.|.*\.(textconv|command|cmd|path|program|helper|driver|clean|smudge|process|proxy|pager|uploadpack|receivepack|packobjectshook|vcs))/i
+const GIT_TRANSPORT = /^[\w+.-]+::\S*$|^ext::/i
+const SETTINGS: Escape = { short: 'fe', long: 'file edit rename-section', word: GIT_SETTINGS }
+
+const COMPILER: Escape = { word: /^-(wrapper|fplugin|B|specs|Xclang)|^--(specs|config)|^@/ }
 
 const ESCAPES: Readonly<Record<string, Escape>> = {
   git: {
     long: 'upload-pack receive-pack exec ext-diff open-files-in-pager output config config-env exec-path extcmd tool git-dir work-tree template',
     short: 'Ox',
-    // A transport helper (`ext::sh -c …`), or a setting behind `-c` and `git config`.
-    word: new RegExp(String.raw`^[\w+.-]+::\S*$|^ext::|^(-c)?${GIT_SETTINGS}`, 'i'),
+    // A transport helper: `ext::sh -c …`.
+    word: GIT_TRANSPORT,
   },
   find: { word: /^-(delete|exec|execdir|ok|okdir|fprint|fprint0|fprintf|fls|files0-from)$/ },
   tar: {
@@ -33,14 +42,35 @@ const ESCAPES: Readonly<Record<string, Escape>> = {
   sort: { short: 'oT', long: 'output compress-program temporary-directory' },
   ssh: { short: 'oFJWRLDE', word: /./ },
   scp: { short: 'oSFJ', word: /ProxyCommand/i },
+  sftp: { short: 'oSFJDb', word: /ProxyCommand/i },
+  apt: { short: 'oc', long: 'option config-file' },
+  'apt-get': { short: 'oc', long: 'option config-file' },
+  dpkg: { long: 'pre-invoke post-invoke root instdir admindir' },
+  gcc: COMPILER,
+  'g++': COMPILER,
+  clang: COMPILER,
+  'clang++': COMPILER,
+  cmake: { word: /^-[EPC]/ },
+  gradle: { word: /^(-I|--init-script)/ },
+  pip: { long: 'python' },
+  pip3: { long: 'python' },
+  mypy: { long: 'python-executable config-file install-types' },
+  fd: { short: 'xX', long: 'exec exec-batch' },
+  fdfind: { short: 'xX', long: 'exec exec-batch' },
+  sqlite3: { word: /^\s*\.|^--?(cmd|init)$|load_extension|writefile|edit\s*\(/im, text: true },
+  psql: { short: 'f', long: 'file', word: /\\|program/i, text: true },
+  mysql: { word: /\\|system|source|pager/i, text: true },
   curl: { short: 'K', long: 'config' },
   wget: { short: 'e', long: 'execute use-askpass config' },
   zip: { short: 'T', long: 'unzip-command test' },
   make: { long: 'eval', word: /^(SHELL|\.SHELLFLAGS|MAKE|MAKEFLAGS)[:+?]*=/ },
-  npm: { short: 'c', long: 'script-shell node-options shell call userconfig globalconfig prefix' },
+  npm: {
+    short: 'c',
+    long: 'script-shell node-options shell call userconfig globalconfig prefix git python editor viewer browser',
+  },
   pnpm: { short: 'c', long: 'script-shell node-options shell-mode config' },
   yarn: { long: 'script-shell use-yarnrc' },
-  go: { word: /^--?(exec|toolexec|vettool|overlay|modfile)(=|$)/ },
+  go: { word: /^--?(exec|toolexec|vettool|overlay|modfile)(=|$)|extld/ },
   cargo: { long: 'config', word: /^\+/ },
   rg: { long: 'pre hostname-bin' },
   tree: { short: 'oR', long: 'output' },
@@ -52,19 +82,50 @@ const ESCAPES: Readonly<Record<string, Escape>> = {
   vi: { short: 'cSsu', long: 'cmd', word: /^[+:]/ },
   nvim: { short: 'cSsu', long: 'cmd', word: /^[+:]/ },
   tcpdump: { short: 'zw' },
-  pytest: { short: 'pc', long: 'rootdir config-file override-ini' },
+  pytest: { short: 'pco', long: 'rootdir config-file override-ini pdbcls basetemp pastebin' },
   docker: { short: 'v', long: 'privileged volume mount pid' },
-  awk: { short: 'fliE', long: 'file load include exec', word: /system|getline|[|>]|@/ },
+  awk: {
+    short: 'fliEodpDW',
+    long: 'file load include exec pretty-print dump-variables profile debug',
+    word: /system|getline|[|>]|@/,
+    text: true,
+  },
 }
 const AWKS = new Set(['gawk', 'mawk', 'nawk', 'original-awk'])
 
-/** True when one of the words is, or may be, such an option of the program `name`. Without its own name among the words. */
-export function escapes(words: readonly ArgWord[], name: string): boolean {
+/**
+ * True when one of the words is, or may be, such an option of the program `name`, or a file that others take orders from.
+ * `named`: the words that the rule has itself, the name among them.
+ */
+export function escapes(all: readonly ArgWord[], name: string, named: ReadonlySet<unknown>): boolean {
+  const words = all.filter(({ literal }) => literal === undefined || !named.has(literal))
   const base = name.split('/').at(-1) ?? ''
   if (base === 'sed') return sedEscapes(words)
+  if (base === 'git') return gitEscapes(words, all)
+  if (words.some(({ literal }) => literal !== undefined && namesOrders(literal))) return true
   const key = AWKS.has(base) ? 'awk' : base
-  const escape = Object.hasOwn(ESCAPES, key) ? ESCAPES[key] : undefined
-  if (escape === undefined) return false
+  return Object.hasOwn(ESCAPES, key) && isEscaping(words, ESCAPES[key])
+}
+
+/** Which settings are meant only `git config` and `-c` tell: `git add hook.process.ts` is a file. */
+function gitEscapes(words: readonly ArgWord[], all: readonly ArgWord[]): boolean {
+  const has = (form: RegExp): boolean => all.some(({ prefix }) => form.test(prefix))
+  if (isEscaping(words, ESCAPES['git'])) return true
+  if (has(/^config$/)) return isEscaping(words, SETTINGS)
+  return (
+    (has(/^(-c|--config)/) && isEscaping(words, { word: GIT_SETTINGS })) ||
+    (has(/^clone$/) && isEscaping(words, { short: 'u' }))
+  )
+}
+
+/** `HEAD` is a word of many languages. */
+function namesOrders(word: string): boolean {
+  const path = word.slice(word.indexOf('=') + 1)
+  return path !== 'HEAD' && isOrdersFile(path)
+}
+
+function isEscaping(words: readonly ArgWord[], escape: Escape = {}): boolean {
+  if (escape.text === true && words.some(({ literal }) => literal === undefined)) return true
   let ended = false
   for (const word of words) {
     if (word.literal === '--') ended = true
@@ -72,7 +133,7 @@ export function escapes(words: readonly ArgWord[], name: string): boolean {
       if ((!ended && mayBeOption(word)) || word.loose) return true
       if (escape.word?.test(word.prefix) === true) return true
     } else if (!ended && isEscape(word.literal, escape)) return true
-    else if (ended && escape.word?.test(word.literal) === true && key !== 'find') return true
+    else if (ended && escape.word?.test(word.literal) === true) return true
   }
   return false
 }

@@ -61,10 +61,7 @@ export function certainlyMatches(pattern: string, words: readonly ArgWord[]): bo
   if ('problem' in wanted || !compare(wanted, words, false)) return false
   if (!wanted.includes(WILD)) return true
   const named = new Set<PatternWord>(wanted)
-  return !escapes(
-    words.filter((word) => word.literal === undefined || !named.has(word.literal)),
-    words[0]?.literal ?? '',
-  )
+  return !escapes(words, words[0]?.literal ?? '', named)
 }
 
 /** Whether a rule that denies or asks is meant by this command: certainly, perhaps, or not. The folder of the program's name does not count. */

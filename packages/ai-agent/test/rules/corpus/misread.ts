@@ -92,6 +92,7 @@ export const misread: readonly Case[] = [
   ["date -d '-1 day' +%F", 'allow'],
   // git sets a setting where its name comes first.
   ["git config core.fsmonitor 'touch x' -l", 'ask'],
+  ['git config diff.external --get', 'ask'],
   ['git config --global --get-regexp user', 'allow'],
   // A slash in brackets is a letter to sed.
   ["sed 's/[/]/X/w x' a", 'ask'],
@@ -117,4 +118,25 @@ export const misread: readonly Case[] = [
   ["su root -c 'rm x'", 'ask'],
   ['runuser -u x -- rm y', 'ask'],
   ["ssh -o ProxyCommand='rm x' host", 'ask'],
+  // What a rule for the program does not mean.
+  ["git config diff.external 'touch x'", 'ask'],
+  ["git config sequence.editor 'touch x'", 'ask'],
+  ["git config pager.log 'touch x'", 'ask'],
+  ["git config submodule.a.update '!touch x'", 'ask'],
+  ['git config --global init.templateDir /tmp/x', 'ask'],
+  ['git config safe.bareRepository all', 'ask'],
+  ["git config -f .bashrc a.b '$(touch x)'", 'ask'],
+  ['git config --rename-section foo alias', 'ask'],
+  ['git config user.email a@example.org', 'allow'],
+  ['git add hook.process.ts', 'allow'],
+  ['git clone -u /tmp/x y', 'ask'],
+  ['git clone -c diff.external=/tmp/x y', 'ask'],
+  ['awk "/$x/" a', 'ask'],
+  ["awk -o.bashrc 'BEGIN{}'", 'ask'],
+  ["awk -W exec x 'BEGIN{}'", 'ask'],
+  ['tar xf a.tar -C .git/hooks', 'ask'],
+  ['find -- . -delete', 'ask'],
+  ['rsync -a x .bashrc', 'ask'],
+  ['mkdir -p .config/git', 'ask'],
+  ['tar czf a.tgz HEAD', 'allow'],
 ]
