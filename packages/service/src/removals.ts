@@ -124,21 +124,19 @@ export class Removals {
       leavePlace()
       told = this.#tell(removal, SLOW)
     }, slowMs)
-    try {
-      await this.#finish(removal)
-      if (signal.aborted) return
+    const problem = await this.#finish(removal).then(() => undefined, messageOf)
+    // Before the pause: that is not the agent's time.
+    clearTimeout(slow)
+    await told
+    leavePlace()
+    if (signal.aborted) return
+    if (problem === undefined) {
       this.#failures.delete(user)
       log.info({ user, data }, 'a person was removed')
-    } catch (error) {
-      await told
-      await this.#tell(removal, messageOf(error))
-      leavePlace()
-      await this.#pause(user)
-    } finally {
-      clearTimeout(slow)
-      leavePlace()
-      await told
+      return
     }
+    await this.#tell(removal, problem)
+    await this.#pause(user)
   }
 
   async #finish({ id, data }: Removal): Promise<void> {

@@ -19,6 +19,7 @@ import {
   waitFor,
 } from './helpers/harness.ts'
 import { PNG } from './helpers/png.ts'
+import { refusal } from './helpers/scripted-agent.ts'
 import type { Browser, Harness } from './helpers/harness.ts'
 
 let harness: Harness
@@ -220,7 +221,7 @@ describe('somebody is removed', () => {
     const last = others.pop() ?? ''
     // More of them than are asked about at once.
     harness.agent.beforeRemoval = async (userId) => {
-      if (userId === failing) throw new Error('the engine is away')
+      if (userId === failing) throw refusal('not_ready', 'Their sandbox could not be removed: no engine')
       if (others.includes(userId)) await new Promise(() => undefined)
     }
     for (const id of [failing ?? '', bobsId, ...others]) await remove(ann, id)
@@ -231,7 +232,7 @@ describe('somebody is removed', () => {
     await waitFor(async () => (await told(others[0] ?? ''))?.problem?.includes('may hang') === true)
     expect((await told(bobsId))?.done).toBe(true)
     const problem = (await told(failing ?? ''))?.problem
-    expect(problem).toEqual(expect.any(String))
+    expect(problem).toBe('Their sandbox could not be removed: no engine')
 
     // Its next try would come in fifteen seconds.
     harness.agent.beforeRemoval = () => Promise.resolve()

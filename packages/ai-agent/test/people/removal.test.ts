@@ -141,6 +141,23 @@ test('only our own service may say so', async () => {
   ).rejects.toMatchObject({ data: { code: 'not_found' } })
 })
 
+test('whoever asked hears which part is left, and the log has the rest', async () => {
+  await using bench = await AgentBench.start()
+  const { core, removals } = await openCore(bench, heldTool('held', false))
+  const parts = {
+    removePerson: (userId: string, data: RemovedData) =>
+      removals.remove(userId, data, partsFor(core, [], 'sandbox')),
+  }
+  await using service = await connect(core, { parts })
+  await expect(service.request(EXT.removePerson, { userId: ID, data: 'keep' })).rejects.toMatchObject({
+    message: 'Their sandbox could not be removed: cut off at sandbox',
+    data: { code: 'not_ready' },
+  })
+  expect(core.warnings).toMatchObject([
+    { fields: { userId: ID, data: 'keep', stack: expect.stringContaining('Error: cut off at sandbox') } },
+  ])
+})
+
 test('their sandbox is gone for good, and their files where that is said', async () => {
   await using bench = await AgentBench.start()
   const local = await openLocalSandboxes()

@@ -493,7 +493,8 @@ function wire(event: SessionEvent) {
   return JSON.parse(JSON.stringify(event)) as Parameters<AgentContext['notify']>[1] as never
 }
 
-function refusal(code: SandlotError['code'], message: string): RequestError {
+/** An error as the agent answers it. */
+export function refusal(code: SandlotError['code'], message: string): RequestError {
   return new RequestError(-32_600, message, { code })
 }
 
