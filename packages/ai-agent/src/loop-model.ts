@@ -9,16 +9,22 @@ import { makeRoom } from './compaction/make-room.ts'
 import { historyProblems, mendHistory } from './history-check.ts'
 import { modelMessages } from './history-messages.ts'
 import { plainHistory } from './history-plain.ts'
-import { ChantWatch, withoutChant } from './limits/chanting.ts'
+import { withoutChant } from './limits/chanting.ts'
+import { Chanting, listen } from './listen.ts'
 import type { EventGroup, LoopContext } from './loop-context.ts'
 import { BUG_TEXT, CHANT_TEXT, brokenHistoryText } from './loop-endings.ts'
 import { changeOfModel, modelOf } from './loop-models.ts'
 import { pause, retryVerdict } from './loop-retry.ts'
 import { Speech, withdrawnFor } from './loop-speech.ts'
-import { type Model, type ModelAnswer, type ModelCall, ModelError, type ModelMessage } from './model/model.ts'
-import { soundAnswer } from './model/sound-answer.ts'
+import {
+  type Model,
+  type ModelAnswer,
+  type ModelCall,
+  type ModelChunk,
+  ModelError,
+  type ModelMessage,
+} from './model/model.ts'
 import { usageEvent } from './loop-usage.ts'
-import { orAborted } from './tools/or-aborted.ts'
 
 export type Asked =
   | {
@@ -46,7 +52,8 @@ export async function* askModel(ctx: LoopContext, turn: number): AsyncGenerator<
     if ('broken' in checked) return { got: 'error', message: checked.broken }
     const speech = new Speech(ctx, turn)
     try {
-      const answer = yield* listen(ctx, model, checked.messages, speech, signal)
+      const request = { messages: checked.messages, tools: ctx.tools }
+      const answer = yield* listen(model, request, signal, (piece) => shown(speech, piece))
       return answered(ctx, turn, model, speech, answer)
     } catch (error) {
       if (ctx.signal.aborted) return { got: 'stopped', settled: speech.settled(), text: speech.text }
@@ -102,46 +109,10 @@ function checkedMessages(
 /** Why what was said is taken back. */
 const CHANTING = 'chanting'
 
-/** The answer was cut off because it only repeated itself. */
-class Chanting extends Error {
-  override readonly name = 'Chanting'
+function shown(speech: Speech, piece: ModelChunk): EventGroup | undefined {
+  const event = piece.type === 'call' ? speech.draft(piece) : speech.add(piece.type, piece.text)
+  return event === undefined ? undefined : [event]
 }
-
-/** Show what the model says while it says it. Throws `Chanting`, and what the model throws. */
-async function* listen(
-  ctx: LoopContext,
-  model: Model,
-  messages: ModelMessage[],
-  speech: Speech,
-  signal: AbortSignal,
-): AsyncGenerator<EventGroup, ModelAnswer> {
-  const watches = { text: new ChantWatch(), thought: new ChantWatch() }
-  const stream = model.stream({ messages, tools: ctx.tools }, signal)
-  let whole = false
-  try {
-    for (;;) {
-      const next = await orAborted(stream.next(), signal)
-      if (next.done === true) {
-        whole = true
-        return soundAnswer(next.value)
-      }
-      const chunk = next.value
-      if (chunk.type === 'call') {
-        const drafted = speech.draft(chunk)
-        if (drafted !== undefined) yield [drafted]
-        continue
-      }
-      yield [speech.add(chunk.type, chunk.text)]
-      if (watches[chunk.type].add(chunk.text)) throw new Chanting()
-    }
-  } finally {
-    // Closes the request: the provider must not go on at our cost. A client that does not hear the Stop is left behind.
-    const closed = whole || Promise.allSettled([stream.return(NOTHING)])
-    if (!signal.aborted) await closed
-  }
-}
-
-const NOTHING: ModelAnswer = { text: '', thought: '', calls: [], finish: 'unknown', usage: {} }
 
 function chanted(speech: Speech): Asked {
   const said = { text: withoutChant(speech.text), thought: withoutChant(speech.thought) }

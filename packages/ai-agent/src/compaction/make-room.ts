@@ -17,9 +17,8 @@ import type { EventGroup, LoopContext } from '../loop-context.ts'
 import { pause, retryVerdict } from '../loop-retry.ts'
 import { usageEvent } from '../loop-usage.ts'
 import { messagesTokens } from '../limits/tokens.ts'
+import { Chanting, listen } from '../listen.ts'
 import { type Model, type ModelAnswer, ModelError } from '../model/model.ts'
-import { soundAnswer } from '../model/sound-answer.ts'
-import { orAborted } from '../tools/or-aborted.ts'
 import { contextSize } from './context-size.ts'
 import { planCut, planPruning, planPruningOfAll } from './plan.ts'
 import { mechanicalSummary, summaryMessages, summaryText } from './summary.ts'
@@ -184,16 +183,14 @@ async function askForSummary(
   const request = { messages: summaryMessages(conversation, window * FULL, focus), tools: ctx.tools }
   for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
     try {
-      const stream = model.stream(request, signal)
-      let next = await orAborted(stream.next(), signal)
-      while (next.done !== true) next = await orAborted(stream.next(), signal)
-      const answer = soundAnswer(next.value)
+      const { value: answer } = await listen<never>(model, request, signal, () => undefined).next()
       if (answer.text.trim() !== '' && answer.calls.length === 0) return answer
       ctx.warn({ promptId: ctx.promptId, turn, attempt }, 'the model gave no summary')
     } catch (error) {
       if (signal.aborted) return undefined
       const fields = { promptId: ctx.promptId, turn, attempt, error: messageOf(error) }
       ctx.warn(fields, 'a summary could not be had')
+      if (error instanceof Chanting) continue
       if (!(error instanceof ModelError)) return undefined
       const verdict = retryVerdict(error, attempt, ctx.retry)
       if (!verdict.again) return undefined

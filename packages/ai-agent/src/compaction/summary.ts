@@ -1,7 +1,7 @@
 /** The request for a summary, and what stands in for one that cannot be had. Pure. */
 import type { SessionEvent } from '@sandlot/shared/events'
 import { readItems } from '../history-items.ts'
-import { atMostTokens, messagesTokens } from '../limits/tokens.ts'
+import { atMostTokens, messageTokens, messagesTokens } from '../limits/tokens.ts'
 import type { ModelMessage } from '../model/model.ts'
 import { changedFiles } from './compaction.ts'
 
@@ -26,13 +26,7 @@ export function summaryMessages(
   focus?: string,
 ): ModelMessage[] {
   const [system, ...rest] = messages
-  let kept = rest
-  while (messagesTokens(kept) > most) {
-    const next = kept.findIndex((message, place) => place > 0 && message.role !== 'tool')
-    if (next === -1) break
-    kept = kept.slice(next)
-  }
-  if (kept.length === 0) kept = rest.slice(-1)
+  const kept = endWithin(rest, most)
   // Begins with the user, as every provider wants it.
   const opening: ModelMessage[] =
     kept[0]?.role === 'user' ? [] : [{ role: 'user', content: '(The beginning is left out.)' }]
@@ -45,6 +39,20 @@ export function summaryMessages(
       content: focus === undefined ? SUMMARY_REQUEST : `${SUMMARY_REQUEST}\n\n${FOCUS}${focus}`,
     },
   ]
+}
+
+/** The longest end of the messages that fits and does not begin with a result; the shortest such end when none fits. */
+function endWithin(messages: readonly ModelMessage[], most: number): ModelMessage[] {
+  let tokens = messagesTokens(messages)
+  let from = 0
+  for (const [place, message] of messages.entries()) {
+    if (place === 0 || message.role !== 'tool') {
+      from = place
+      if (tokens <= most) break
+    }
+    tokens -= messageTokens(message)
+  }
+  return messages.slice(from)
 }
 
 /**

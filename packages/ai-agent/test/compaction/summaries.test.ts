@@ -1,11 +1,18 @@
 /** Summaries that would leave no room: too long, or asked for again and again although they do not help. */
+import { setImmediate } from 'node:timers/promises'
 import { type SessionEvent, makeSandlotEvent } from '@sandlot/shared/events'
 import { makeMeta } from '@sandlot/shared/event-meta'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { SUMMARY_REQUEST, summaryText } from '../../src/compaction/summary.ts'
+import { SUMMARY_REQUEST, summaryMessages, summaryText } from '../../src/compaction/summary.ts'
 import { messagesTokens, textTokens } from '../../src/limits/tokens.ts'
-import { ModelError, type ModelRequest } from '../../src/model/model.ts'
+import {
+  type ModelAnswer,
+  type ModelChunk,
+  ModelError,
+  type ModelMessage,
+  type ModelRequest,
+} from '../../src/model/model.ts'
 import { memoryLog } from '../../src/plain/log-store.ts'
 import { plainTool } from '../../src/plain/plain-tool.ts'
 import { runAgent } from '../../src/run-agent.ts'
@@ -51,6 +58,28 @@ test('a summary that does not end is cut, and the work goes on', async () => {
   expect(summaries).toBeLessThan(8)
 })
 
+test('a summary that says the same for ever is not listened to for ever', async () => {
+  const model = talker('')
+  let closed = 0
+  async function* chant(): AsyncGenerator<ModelChunk, ModelAnswer> {
+    try {
+      for (;;) {
+        await setImmediate()
+        yield { type: 'text', text: 'The user wants a summary of what was said. ' }
+      }
+    } finally {
+      closed++
+    }
+  }
+  const { stream } = model
+  const chanting: ScriptedModel = {
+    ...model,
+    stream: (request, signal) => (isForSummary(request) ? chant() : stream(request, signal)),
+  }
+  expect(await run(chanting, 's')).toBe('max_turns')
+  expect(closed).toBeGreaterThan(1)
+}, 20_000)
+
 test('where a summary cannot make room it is not asked for before every request', async () => {
   const model = talker('Short.')
   // The system prompt alone is near the limit at which room is made.
@@ -89,4 +118,18 @@ test('property: words and changed files keep within what they may take; the file
       if (textTokens(words(said)) < most / 2) expect(text).toContain(words(said))
     }),
   )
+})
+
+test('what is left out of a long conversation is found in one pass', () => {
+  let looks = 0
+  const messages = Array.from({ length: 1_000 }, (_, place): ModelMessage => ({
+    role: place % 2 === 0 ? 'user' : 'system',
+    get content() {
+      looks++
+      return words(20)
+    },
+  }))
+  const kept = summaryMessages(messages, 1_000)
+  expect(kept.length).toBeLessThan(100)
+  expect(looks).toBeLessThan(10 * messages.length)
 })
