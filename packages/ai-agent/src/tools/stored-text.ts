@@ -2,7 +2,7 @@
 import { createTerminalCleaner } from './ansi-text.ts'
 import { CallFailure } from './call-failure.ts'
 import { type CutLine, createLineCutter } from './line-cutter.ts'
-import { createLineMatcher } from './line-matcher.ts'
+import type { LineMatcher } from './line-matcher.ts'
 import { MAX_LINE_CHARS, PAGE_CHARS, PAGE_LINES, type Page, readPage, shownLine } from './line-page.ts'
 import { grouped } from './truncate-output.ts'
 
@@ -14,8 +14,6 @@ const RANGE_BYTES = 256 * 1024
 const MAX_SCAN_BYTES = 64 * 1024 * 1024
 
 export interface LineSearch {
-  pattern: string
-  ignoreCase: boolean
   /** Lines before and after each match. */
   context: number
   /** Number of the line to begin with; 1 is the first. */
@@ -67,10 +65,10 @@ export function readStoredLines(
  */
 export async function findStoredLines(
   read: ReadBytes,
+  matcher: LineMatcher,
   search: LineSearch,
   signal: AbortSignal,
 ): Promise<{ lines: string[]; next?: number }> {
-  await using matcher = createLineMatcher(search.pattern, search.ignoreCase)
   const found = createFound(search)
   for await (const lot of lotsOf(read, signal)) {
     const matching = new Set(

@@ -124,9 +124,10 @@ test('matches are found whatever the page, each once', async () => {
   const bytes = Buffer.from(lines.join('\n'))
   const read = async (from: number, to: number) => bytes.subarray(from, to)
   const seen: string[] = []
+  await using matcher = createLineMatcher('hit', false)
   for (let from = 1; ;) {
-    const search = { pattern: 'hit', ignoreCase: false, context: 0, from, limit: 50 }
-    const found = await findStoredLines(read, search, new AbortController().signal)
+    const search = { context: 0, from, limit: 50 }
+    const found = await findStoredLines(read, matcher, search, new AbortController().signal)
     seen.push(...found.lines.map((line) => line.split(':')[1] ?? ''))
     if (found.next === undefined) break
     from = found.next

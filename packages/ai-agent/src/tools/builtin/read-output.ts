@@ -6,10 +6,11 @@ import { createTerminalCleaner } from '../ansi-text.ts'
 import { findJob } from '../background/find-job.ts'
 import { type JobState, endWords, jobState } from '../background/job-state.ts'
 import { type Job, jobsOf, logPath, seenData } from '../background/jobs.ts'
+import { createLogSearch } from '../background/log-search.ts'
 import { defineTool, textArg } from '../define-tool.ts'
 import { PAGE_CHARS } from '../line-page.ts'
 import { acquireSandbox } from '../sandboxed-tool-executor.ts'
-import { type ReadBytes, findStoredLines } from '../stored-text.ts'
+import type { ReadBytes } from '../stored-text.ts'
 import { type CallContext, type ToolOutcome } from '../tool.ts'
 import { grouped } from '../truncate-output.ts'
 import { statIfExists } from '../workspace-files.ts'
@@ -91,13 +92,14 @@ async function waitFor(
   ctx: CallContext,
 ): Promise<Seen> {
   const until = performance.now() + args.wait_ms
+  await using search =
+    args.pattern === undefined ? undefined : createLogSearch(readLog(sandbox, job), from, args.pattern)
   for (let pause = 50; ; pause = Math.min(pause * 2, 1000)) {
     // The state first: what it printed before its end is then in the log.
     const state = await jobState(sandbox, job)
     const size = (await statIfExists(sandbox, logPath(job.command)))?.size ?? 0
-    const matches =
-      args.pattern === undefined ? [] : await linesThatMatch(sandbox, job, from, args.pattern, ctx.signal)
-    const enough = args.pattern === undefined ? size > from : matches.length > 0
+    const matches = (await search?.look(size, ctx.signal)) ?? []
+    const enough = search === undefined ? size > from : matches.length > 0
     const left = until - performance.now()
     if (enough || state.state !== 'running' || left <= 0) return { state, size, matches }
     await sleep(Math.min(pause, left), undefined, { signal: ctx.signal })
@@ -113,19 +115,6 @@ function readLog(sandbox: Sandbox, job: Job): ReadBytes {
       throw error
     }
   }
-}
-
-async function linesThatMatch(
-  sandbox: Sandbox,
-  job: Job,
-  from: number,
-  pattern: string,
-  signal: AbortSignal,
-): Promise<string[]> {
-  const read = readLog(sandbox, job)
-  const search = { pattern, ignoreCase: false, context: 0, from: 1, limit: 200 }
-  const { lines } = await findStoredLines((a, b) => read(from + a, from + b), search, signal)
-  return lines.map((line) => line.slice(line.indexOf(':') + 1))
 }
 
 function matchesOf(job: Job, from: number, { state, size, matches }: Seen): ToolOutcome {

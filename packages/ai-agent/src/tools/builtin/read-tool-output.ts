@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { createTerminalCleaner } from '../ansi-text.ts'
 import { CallFailure } from '../call-failure.ts'
 import { defineTool, textArg } from '../define-tool.ts'
+import { createLineMatcher } from '../line-matcher.ts'
 import { PAGE_CHARS } from '../line-page.ts'
 import { type ReadBytes, findStoredLines, readStoredLines } from '../stored-text.ts'
 import type { CallContext } from '../tool.ts'
@@ -59,14 +60,9 @@ export const readToolOutput = defineTool({
       return { status: 'completed', forModel: await textFrom(read, args.from_byte, bytes) }
     }
     if (args.pattern !== undefined) {
-      const search = {
-        pattern: args.pattern,
-        ignoreCase: args.ignore_case,
-        context: args.context,
-        from: args.offset,
-        limit: args.limit,
-      }
-      const { lines, next } = await findStoredLines(read, search, ctx.signal)
+      await using matcher = createLineMatcher(args.pattern, args.ignore_case)
+      const search = { context: args.context, from: args.offset, limit: args.limit }
+      const { lines, next } = await findStoredLines(read, matcher, search, ctx.signal)
       const more = next === undefined ? [] : [`[There is more. Go on with offset ${next}.]`]
       const nothing = lines.length === 0 ? [`No line matches ${args.pattern}.`] : lines
       return { status: 'completed', forModel: [...nothing, ...more].join('\n') }

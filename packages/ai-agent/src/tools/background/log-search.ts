@@ -1,0 +1,44 @@
+/** Looks for lines in a log while it grows: what was whole at one look is not read again at the next. */
+import { createLineMatcher } from '../line-matcher.ts'
+import { type ReadBytes, findStoredLines } from '../stored-text.ts'
+
+/** Lines of one look. */
+const MOST_LINES = 200
+const NEWLINE = 10
+
+export interface LogSearch extends AsyncDisposable {
+  /**
+   * The lines that match, of those that were not whole when it looked last; at first of all from the beginning. `size`: bytes of
+   * the log now. Rejects with the signal's reason when it aborts.
+   */
+  look(size: number, signal: AbortSignal): Promise<string[]>
+}
+
+/** `from`: the byte to begin with. `pattern`: a regular expression of JavaScript. @throws CallFailure when it is none. */
+export function createLogSearch(read: ReadBytes, from: number, pattern: string): LogSearch {
+  const matcher = createLineMatcher(pattern, false)
+  /** Where the first line begins that was not whole yet. */
+  let begin = from
+  let seen: number | undefined
+  return {
+    async look(size, signal) {
+      if (size === seen) return []
+      seen = size
+      const start = begin
+      const readOn: ReadBytes = async (a, b) => {
+        const bytes = await read(start + a, start + b)
+        const end = bytes.lastIndexOf(NEWLINE)
+        if (end !== -1) begin = start + a + end + 1
+        return bytes
+      }
+      const { lines } = await findStoredLines(
+        readOn,
+        matcher,
+        { context: 0, from: 1, limit: MOST_LINES },
+        signal,
+      )
+      return lines.map((line) => line.slice(line.indexOf(':') + 1))
+    },
+    [Symbol.asyncDispose]: () => matcher[Symbol.asyncDispose](),
+  }
+}
