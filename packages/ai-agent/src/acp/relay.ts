@@ -24,7 +24,10 @@ export async function relay(
   { input, output }: RelayStreams,
 ): Promise<'client_left' | 'agent_left'> {
   const socket = await connect(`ws+unix://${socketPath}:${ACP_PATH}`)
-  const agentLeft = once(socket, 'close').then(() => 'agent_left' as const)
+  const agentLeft = new Promise<'agent_left'>((resolve) => {
+    // Not events.once, which rejects where an error comes before the close: the agent has left either way.
+    socket.once('close', () => resolve('agent_left'))
+  })
   const unread = Promise.withResolvers<'client_left'>()
   output.once('error', () => unread.resolve('client_left'))
   const write = (line: string): void => {

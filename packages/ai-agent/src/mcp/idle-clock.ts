@@ -6,6 +6,7 @@ export interface IdleClock {
   again(): void
   /** Does not count until the returned function is called. */
   pause(): () => void
+  /** For good, also where a pause ends later. */
   stop(): void
 }
 
@@ -13,9 +14,10 @@ export function createIdleClock(ms: number): IdleClock {
   const controller = new AbortController()
   let timer: NodeJS.Timeout | undefined
   let paused = 0
+  let stopped = false
   const again = (): void => {
     clearTimeout(timer)
-    if (paused === 0) timer = setTimeout(() => controller.abort('timeout'), ms)
+    if (paused === 0 && !stopped) timer = setTimeout(() => controller.abort('timeout'), ms)
   }
   again()
   return {
@@ -29,6 +31,9 @@ export function createIdleClock(ms: number): IdleClock {
         again()
       }
     },
-    stop: () => clearTimeout(timer),
+    stop() {
+      stopped = true
+      clearTimeout(timer)
+    },
   }
 }

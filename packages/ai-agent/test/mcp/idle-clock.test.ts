@@ -1,0 +1,28 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { createIdleClock } from '../../src/mcp/idle-clock.ts'
+
+beforeEach(() => void vi.useFakeTimers())
+afterEach(() => void vi.useRealTimers())
+
+test('runs out without a sign of life, not while it is paused, and begins again with each sign', () => {
+  const clock = createIdleClock(100)
+  vi.advanceTimersByTime(90)
+  clock.again()
+  vi.advanceTimersByTime(90)
+  const resume = clock.pause()
+  vi.advanceTimersByTime(1_000)
+  resume()
+  vi.advanceTimersByTime(99)
+  expect(clock.signal.aborted).toBe(false)
+  vi.advanceTimersByTime(1)
+  expect(clock.signal.reason).toBe('timeout')
+})
+
+test('one that was stopped leaves no timer, also where a pause ends later', () => {
+  const clock = createIdleClock(100)
+  const resume = clock.pause()
+  clock.stop()
+  resume()
+  clock.again()
+  expect(vi.getTimerCount()).toBe(0)
+})
