@@ -197,7 +197,7 @@ function withProviderFields(event: SessionEvent, call: ModelCall | undefined): S
 }
 
 /** Ids unique in the session. The first use of an id keeps it: providers want their own ids back. */
-export function withUniqueIds(calls: readonly ModelCall[], log: readonly SessionEvent[]): ModelCall[] {
+function withUniqueIds(calls: readonly ModelCall[], log: readonly SessionEvent[]): ModelCall[] {
   const used = new Set(
     log.flatMap((event) => (event.sessionUpdate === 'tool_call' ? [event.toolCallId] : [])),
   )

@@ -17,7 +17,7 @@ import { rulesSection } from './rules/rules-config.ts'
 import { modelsSection, pricesSection } from './model/settings.ts'
 
 /** All sections. Every one is optional: an empty file, like none, is a whole configuration. */
-export const configFile = z.strictObject({
+const configFile = z.strictObject({
   models: modelsSection.optional(),
   prices: pricesSection.optional(),
   limits: limitsSection.optional(),

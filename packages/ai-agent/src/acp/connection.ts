@@ -23,7 +23,7 @@ import { AVAILABLE_COMMANDS } from './slash-commands.ts'
 import { toWire } from './wire.ts'
 
 /** The user of a client that does not say who asks: somebody at this machine. */
-export const LOCAL_USER: AgentUser = { id: 'local', role: 'admin' }
+const LOCAL_USER: AgentUser = { id: 'local', role: 'admin' }
 
 const ours = z.looseObject({ sandlot: z.looseObject({ version: z.literal(1) }) })
 const withUser = z.looseObject({ sandlot: z.looseObject({ user: agentUser }) })

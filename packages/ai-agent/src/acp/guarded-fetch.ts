@@ -6,7 +6,7 @@ import { isIP } from 'node:net'
 import { isPublicAddress } from '@sandlot/sandbox/egress/addresses'
 import { type Resolve, publicFetch } from '../mcp/public-fetch.ts'
 
-export class AddressRefused extends Error {
+class AddressRefused extends Error {
   override readonly name = 'AddressRefused'
 }
 

@@ -6,7 +6,7 @@ import type { OnError } from '@sandlot/shared/sandlot-event'
 import { type SessionEvent, isOutcome, metaOf, sandlotEventOf } from '@sandlot/shared/events'
 
 /** The prompt's own wish, as it was submitted. */
-export function onErrorOf(log: readonly SessionEvent[], promptId: string): OnError {
+function onErrorOf(log: readonly SessionEvent[], promptId: string): OnError {
   for (const event of log) {
     const happened = sandlotEventOf(event)
     if (happened?.type === 'prompt_started' && metaOf(event).promptId === promptId)

@@ -117,7 +117,6 @@ const httpServer = z.strictObject({
 export type StdioServerConfig = z.output<typeof stdioServer>
 export type HttpServerConfig = z.output<typeof httpServer>
 export type McpServerConfig = StdioServerConfig | HttpServerConfig
-export type McpToolSettings = z.output<typeof toolSettings>
 
 export function isHttp(server: McpServerConfig): server is HttpServerConfig {
   return 'url' in server

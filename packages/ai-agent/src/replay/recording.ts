@@ -7,7 +7,7 @@ import { z } from 'zod'
 import { type RequestFrame, RequestMarker, requestOf } from './mark.ts'
 import { type ReplayResult, replay, requestAt } from './replay.ts'
 
-export const recordingShape = z.object({
+const recordingShape = z.object({
   kind: z.literal('sandlot-recording'),
   v: z.literal(1),
   sessionId: z.string(),

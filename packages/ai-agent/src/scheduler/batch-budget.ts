@@ -1,7 +1,7 @@
 /** How much text the calls of one turn may hand to the model together. */
 
 /** Characters of `forModel` of all calls of a turn. */
-export const BATCH_CHARACTERS = 200_000
+const BATCH_CHARACTERS = 200_000
 
 /** What every call may have, whatever the others do: an outcome up to this length is never shortened for the batch. */
 export function guaranteedShare(calls: number, budget = BATCH_CHARACTERS): number {

@@ -2,7 +2,7 @@
 import { type SessionEvent, makeSandlotEvent, sandlotEventOf } from '@sandlot/shared/events'
 
 /** What the log says holds now; empty when nothing does. */
-export function instructionsInLog(log: readonly SessionEvent[]): string | undefined {
+function instructionsInLog(log: readonly SessionEvent[]): string | undefined {
   for (const event of log.toReversed()) {
     const happened = sandlotEventOf(event)
     if (happened?.type === 'instructions') return happened.text

@@ -46,7 +46,7 @@ export function placesOf(content: string, edits: readonly TextEdit[]): string {
 }
 
 /** @throws CallFailure that says what to change in the call. `where` names the file. */
-export function applyEdit(
+function applyEdit(
   content: string,
   edit: TextEdit,
   where: string,

@@ -117,7 +117,7 @@ export function programFor(language: Language, asked: string): string | undefine
 }
 
 /** A program that prints one text. */
-export function printProgram(language: Language, text: string): string {
+function printProgram(language: Language, text: string): string {
   if (language === 'python') return `print(${JSON.stringify(text)})\n`
   if (language === 'javascript') return `console.log(${JSON.stringify(text)})\n`
   return `echo ${shellWord(text)}\n`

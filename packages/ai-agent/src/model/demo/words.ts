@@ -2,7 +2,7 @@
 
 export const LABEL = '**I am the demo model: no AI model is configured.**'
 
-export const SUGGESTIONS = [
+const SUGGESTIONS = [
   '`demo`: a short tour of everything',
   '`make a file hello.py that prints the primes below 50 and run it`',
   '`create a file called test.txt with content "hello"`',
