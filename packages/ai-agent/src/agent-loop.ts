@@ -178,8 +178,8 @@ async function* runTurn(
     if (!finished) await running.return([])
   }
   // The scheduler gives every call an outcome. If it ever does not, the history must be valid all the same.
-  for (const outcome of missingOutcomes(ctx.log(), ctx.promptId, ctx.signal.aborted, ctx.now()))
-    yield [outcome]
+  const lost = ctx.signal.aborted ? 'cancelled' : 'tool_error'
+  for (const outcome of missingOutcomes(ctx.log(), ctx.promptId, lost, ctx.now())) yield [outcome]
 }
 
 function turnEnded(ctx: LoopContext, turn: number, callIds: string[]): SessionEvent {

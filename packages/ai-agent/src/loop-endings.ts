@@ -22,14 +22,13 @@ const LOST = {
   interrupted: 'The call was interrupted before it was finished; whether it had an effect is not known.',
 } as const
 
-/** Outcomes for the calls of a prompt that have none and will get none. `stopped`: by the user, else by a defect. */
+/** Outcomes for the calls of a prompt that have none and will get none. */
 export function missingOutcomes(
   log: readonly SessionEvent[],
   promptId: string,
-  stopped: boolean | 'interrupted',
+  reason: keyof typeof LOST,
   at: number,
 ): SessionEvent[] {
-  const reason = stopped === 'interrupted' ? stopped : stopped ? 'cancelled' : 'tool_error'
   const forModel = LOST[reason]
   return turnsOf(log, promptId).flatMap(({ number: turn, calls }) =>
     calls

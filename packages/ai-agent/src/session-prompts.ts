@@ -129,7 +129,7 @@ export class Prompts {
       userMessage(messageId, text, promptId, at),
       ...imageMessages(messageId, options.images ?? [], promptId, at),
     ])
-    this.#runner.launch(promptId, unattended, false)
+    this.#runner.launch({ promptId, unattended })
     return this.#accepted(promptId, false)
   }
 

@@ -26,6 +26,17 @@ import { systemPrompt } from './prompt.ts'
 import { endWhatRunsOn } from './session-stopped.ts'
 import { takeInstructions } from './tools-config/prompt-instructions.ts'
 
+/** A prompt whose beginning is in the log. */
+interface Begun {
+  promptId: string
+  /** Nobody can answer an approval. */
+  unattended: boolean
+  /** An earlier process began it, or it broke off. */
+  resumed?: boolean
+  /** A person has stopped it meanwhile. */
+  stopped?: boolean
+}
+
 export class Runner {
   readonly #core: SessionCore
   readonly #answers: Answers
@@ -53,12 +64,12 @@ export class Runner {
   async takeUp(): Promise<void> {
     const begun = this.#core.running === undefined ? unfinishedPrompt(this.#core.log) : undefined
     if (begun === undefined) return
-    this.launch(begun.promptId, begun.unattended, true, begun.stopped)
+    this.launch({ ...begun, resumed: true })
     await this.#answers.denyWhatNobodyAnswers()
   }
 
-  /** Its beginning is in the log: run it. */
-  launch(promptId: string, unattended: boolean, resumed: boolean, stopped = false): void {
+  /** Run it. */
+  launch({ promptId, unattended, resumed = false, stopped = false }: Begun): void {
     const running = new Running(promptId, unattended)
     if (stopped) running.stop.abort('cancelled')
     this.#core.running = running
@@ -159,7 +170,8 @@ export class Runner {
     try {
       const at = core.parts.now()
       await core.inTurn(async () => {
-        for (const lost of missingOutcomes(core.log, running.promptId, false, at)) await core.store([lost])
+        for (const lost of missingOutcomes(core.log, running.promptId, 'tool_error', at))
+          await core.store([lost])
         await this.#store([endEvent(running.promptId, 'error', BUG_TEXT, at)])
       })
     } catch (error) {
@@ -195,7 +207,7 @@ export class Runner {
       const started = promptStarted(next.messageId, about, at)
       const sent = waited.flatMap((message) => sentMessage(message, promptId, at))
       await core.store([...group, started, ...sent])
-      this.launch(promptId, unattended, false)
+      this.launch({ promptId, unattended })
     }
     this.#waiters.tell(core.state())
   }

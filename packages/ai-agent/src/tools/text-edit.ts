@@ -46,11 +46,7 @@ export function placesOf(content: string, edits: readonly TextEdit[]): string {
 }
 
 /** @throws CallFailure that says what to change in the call. `where` names the file. */
-function applyEdit(
-  content: string,
-  edit: TextEdit,
-  where: string,
-): { text: string; replaced: number } {
+function applyEdit(content: string, edit: TextEdit, where: string): { text: string; replaced: number } {
   if (edit.oldText === edit.newText) {
     throw new CallFailure('invalid_arguments', 'old_text and new_text are the same; nothing would change.')
   }
