@@ -3,6 +3,7 @@
  * turns long, again and again. Asking for something that changes is no circle. Pure functions over a prompt's turns.
  */
 import { metaOf } from '@sandlot/shared/events'
+import { canonicalJson } from './canonical-json.ts'
 import type { Turn } from './history-items.ts'
 
 /** Turns of the longest circle that is seen. */
@@ -58,7 +59,7 @@ function callsOf({ calls }: Turn): AskedCall[] {
 }
 
 function askedText(calls: readonly AskedCall[]): string {
-  return JSON.stringify(calls.map(({ name, args }) => [name, canonical(decoded(args))]))
+  return canonicalJson(calls.map(({ name, args }) => [name, decoded(args)]))
 }
 
 /** Calls and how they ended; empty for a turn that is not over. */
@@ -76,11 +77,4 @@ function decoded(args: unknown): unknown {
   } catch {
     return args // not JSON: the text itself is what is compared
   }
-}
-
-function canonical(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(canonical)
-  if (typeof value !== 'object' || value === null) return value
-  const members = Object.entries(value).toSorted(([one], [other]) => (one < other ? -1 : 1))
-  return Object.fromEntries(members.map(([name, member]) => [name, canonical(member)]))
 }

@@ -3,6 +3,7 @@
  * that user that may change something drops all of it.
  */
 import { LRUCache } from 'lru-cache'
+import { canonicalJson } from '../canonical-json.ts'
 import type { Policy, ToolCall, ToolOutcome } from '../tools/tool.ts'
 
 const DEFAULT_TTL_MS = 300_000
@@ -63,13 +64,5 @@ export function cache(now: () => number = () => performance.now()): Policy {
 }
 
 function keyOf(userId: string, generation: number, { tool, args }: ToolCall): string {
-  return JSON.stringify([userId, generation, tool.id, tool.cache?.version ?? '', canonical(args)])
-}
-
-/** The same value with every object's members in the order of their names. */
-function canonical(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(canonical)
-  if (typeof value !== 'object' || value === null) return value
-  const members = Object.entries(value).toSorted(([one], [other]) => (one < other ? -1 : 1))
-  return members.map(([name, member]) => [name, canonical(member)])
+  return canonicalJson([userId, generation, tool.id, tool.cache?.version ?? '', args])
 }

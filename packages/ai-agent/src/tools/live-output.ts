@@ -3,6 +3,7 @@
  * A faster command skips ahead; the store has what was skipped.
  */
 import type { OutputPiece } from '@sandlot/shared/call'
+import { characterStart } from './utf8.ts'
 
 const MAX_PIECE_BYTES = 64 * 1024
 /** 18 pieces a second, so that the last one, which does not wait, is within the 20. */
@@ -92,13 +93,6 @@ function wholeCharacters(bytes: Uint8Array): number {
     if (byte >= 0xc0) return sequenceLength(byte) > back ? bytes.length - back : bytes.length
   }
   return bytes.length
-}
-
-/** The first position from `at` on that is not in the middle of a character. */
-function characterStart(bytes: Uint8Array, at: number): number {
-  let position = at
-  while (position < at + 3 && ((bytes[position] ?? 0) & 0xc0) === 0x80) position++
-  return position
 }
 
 function sequenceLength(lead: number): number {

@@ -13,6 +13,7 @@ import { acquireSandbox } from '../sandboxed-tool-executor.ts'
 import type { ReadBytes } from '../stored-text.ts'
 import { type CallContext, type ToolOutcome } from '../tool.ts'
 import { grouped } from '../truncate-output.ts'
+import { characterStart } from '../utf8.ts'
 import { statIfExists } from '../workspace-files.ts'
 
 const MAX_WAIT_MS = 60_000
@@ -177,11 +178,4 @@ async function listOf(sandbox: Sandbox, ctx: CallContext): Promise<ToolOutcome> 
 /** The sandbox forgets how it ended once the log knows. */
 function pastWords(job: Job, state: JobState): string {
   return state.state === 'ended' ? endWords(state) : job.over ? 'ended' : 'gone'
-}
-
-/** The first byte that is not in the middle of a character. */
-function characterStart(bytes: Uint8Array): number {
-  let start = 0
-  while (start < Math.min(3, bytes.length) && ((bytes[start] ?? 0) & 0xc0) === 0x80) start++
-  return start
 }

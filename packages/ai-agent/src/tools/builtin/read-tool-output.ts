@@ -8,6 +8,7 @@ import { PAGE_CHARS } from '../line-page.ts'
 import { type ReadBytes, findStoredLines, readStoredLines } from '../stored-text.ts'
 import type { CallContext } from '../tool.ts'
 import { MAX_LINES, grouped } from '../truncate-output.ts'
+import { characterStart } from '../utf8.ts'
 
 const input = z.strictObject({
   call_id: z
@@ -120,8 +121,7 @@ async function textFrom(read: ReadBytes, from: number, total: number): Promise<s
   if (raw.length === 0) {
     throw new CallFailure('invalid_arguments', `This output has ${total} bytes; there is none at ${from}.`)
   }
-  let start = 0
-  while (start < 3 && start < raw.length && ((raw[start] ?? 0) & 0xc0) === 0x80) start++
+  const start = characterStart(raw)
   const decoder = new TextDecoder()
   const cleaner = createTerminalCleaner()
   // A character that is cut at the end comes with the next range.
