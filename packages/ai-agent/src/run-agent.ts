@@ -19,13 +19,22 @@ import { SandboxError } from '@sandlot/sandbox/errors'
 import type { Sandbox } from '@sandlot/sandbox/sandbox'
 import { runPrompt } from './agent-loop.ts'
 import { commandIn } from './compaction/command.ts'
-import { type PromptEnd, promptEndOf, promptUnder, queuedMessages, unfinishedPrompt } from './history.ts'
+import {
+  type PromptEnd,
+  begunCalls,
+  isAnnounced,
+  promptEndOf,
+  promptUnder,
+  queuedMessages,
+  unfinishedPrompt,
+} from './history.ts'
 import { turnsOf } from './history-items.ts'
 import type { Budgets } from './limits/budgets.ts'
 import type { OnError } from '@sandlot/shared/sandlot-event'
 import { RETRY_RULES, type RetryRules } from './loop-retry.ts'
 import type { Model, ModelAnswer, ModelChunk, ModelImage, ModelMessage, ModelTool } from './model/model.ts'
 import { type OpenAIModelOptions, createOpenAIModel } from './model/openai.ts'
+import { Inbox } from './plain/inbox.ts'
 import { type LogStore, numbered } from './plain/log-store.ts'
 import { type Outputs, MAX_OUTPUT_BYTES, createOutputs } from './plain/outputs.ts'
 import { createPolicies } from './policies/index.ts'
@@ -54,26 +63,6 @@ export function askOnce(
 ): AsyncGenerator<ModelChunk, ModelAnswer> {
   const { messages, tools = [], ...about } = options
   return createOpenAIModel(about).stream({ messages, tools }, signal)
-}
-
-/** Where messages are put while a prompt runs. */
-export class Inbox {
-  #waiting: { text: string; as: 'steer' | 'queue' }[] = []
-
-  /** `steer`: joins the running prompt before its next request. `queue`: becomes a prompt of its own behind it. */
-  send(text: string, as: 'steer' | 'queue' = 'steer'): void {
-    this.#waiting.push({ text, as })
-  }
-
-  /** What waits, oldest first. */
-  get waiting(): readonly { text: string; as: 'steer' | 'queue' }[] {
-    return [...this.#waiting]
-  }
-
-  /** The oldest so many wait no more: they are in the log. */
-  stored(count: number): void {
-    this.#waiting.splice(0, count)
-  }
 }
 
 export interface RunOptions {
@@ -274,7 +263,7 @@ function batchContext(
   turn: number,
   signal: AbortSignal,
 ): BatchContext {
-  const begun = new Set(events.flatMap(begunCall))
+  const begun = begunCalls(events)
   const never = new AbortController().signal
   const nobody = { allowed: false, by: 'unattended' }
   return {
@@ -292,18 +281,11 @@ function batchContext(
     judge: () => Promise.resolve({ verdict: 'allow', why: [], options: [] }),
     previousAttempt: () => undefined,
     begunBefore: (callId) => begun.has(callId),
-    announced: (callId) =>
-      events.some((event) => event.sessionUpdate === 'tool_call' && event.toolCallId === callId),
+    announced: (callId) => isAnnounced(events, callId),
     appendOutput: (callId, offset, bytes) => outputs.append(callId, offset, bytes),
     readOutput: (callId, from, to) => outputs.read(callId, from, to),
     events: () => events,
     now,
     log: warnings,
   }
-}
-
-function begunCall(event: SessionEvent): string[] {
-  const begins =
-    event.sessionUpdate === 'tool_call_update' && event.status === 'in_progress' && !isLive(event)
-  return begins ? [event.toolCallId] : []
 }

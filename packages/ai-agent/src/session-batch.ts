@@ -1,6 +1,7 @@
 /** What a running prompt's calls get of their session. */
 import type { Mode } from '@sandlot/shared/mode'
-import { type SessionEvent, isLive, isOutcome, metaOf } from '@sandlot/shared/events'
+import { type SessionEvent, isOutcome, metaOf } from '@sandlot/shared/events'
+import { begunCalls, isAnnounced } from './history.ts'
 import { judge } from './rules/engine.ts'
 import { offers } from './rules/offers.ts'
 import { callRequest } from './rules/request.ts'
@@ -59,7 +60,7 @@ export function batchContext(source: BatchSource): BatchContext {
   const { sessionId, userId, running, turn, tools, events, approvals, mode, appendOutput, leaving } = source
   const { store, sandbox, rules, secrets, now, log } = source.parts
   // As of now: what this process begins does not count.
-  const begun = new Set(events.flatMap(begunCall))
+  const begun = begunCalls(events)
   return {
     sessionId,
     userId,
@@ -78,8 +79,7 @@ export function batchContext(source: BatchSource): BatchContext {
     },
     previousAttempt: (callId) => previousAttempt(events, callId),
     begunBefore: (callId) => begun.has(callId),
-    announced: (callId) =>
-      events.some((event) => event.sessionUpdate === 'tool_call' && event.toolCallId === callId),
+    announced: (callId) => isAnnounced(events, callId),
     appendOutput,
     readOutput: (callId, from, to) => store.readOutput(sessionId, callId, from, to),
     events: () => events,
@@ -104,12 +104,6 @@ export async function rulingOf(
   const request = callRequest(call)
   const judgement = judge(request, [...(await rules.of(userId, at)), ...approvals.sessionRules], mode)
   return { ...judgement, options: offers(request, judgement, rules.remember) }
-}
-
-function begunCall(event: SessionEvent): string[] {
-  const begins =
-    event.sessionUpdate === 'tool_call_update' && event.status === 'in_progress' && !isLive(event)
-  return begins ? [event.toolCallId] : []
 }
 
 function previousAttempt(

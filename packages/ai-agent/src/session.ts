@@ -9,7 +9,7 @@ import { makeMeta } from '@sandlot/shared/event-meta'
 import type { SessionSummary } from '@sandlot/shared/frames'
 import type { QuestionContent } from '@sandlot/shared/question'
 import type { Ownership, SessionRow } from '@sandlot/storage/sessions/store'
-import { type Unqueued, queuedMessages, sentBehindStop, unfinishedPrompt } from './history.ts'
+import { type Unqueued, isAnnounced, queuedMessages, sentBehindStop, unfinishedPrompt } from './history.ts'
 import { type ModelChoice, choose, chosenIn, modelOfPrompt, modelsOf } from './model-choice.ts'
 import type { Model } from './model/model.ts'
 import { Answers } from './session-answers.ts'
@@ -166,7 +166,7 @@ export class Session {
 
   /** Stop one call of the running prompt. Nothing happens when it has ended. Throws `not_found`. */
   async cancelCall(callId: string): Promise<void> {
-    if (!this.log.some((event) => event.sessionUpdate === 'tool_call' && event.toolCallId === callId)) {
+    if (!isAnnounced(this.log, callId)) {
       throw new SandlotError('not_found', 'There is no such call in this session.')
     }
     const { running } = this.#core

@@ -1,5 +1,6 @@
 import { isOutcome, metaOf } from '@sandlot/shared/events'
 import { z } from 'zod'
+import { isAnnounced } from '../../history.ts'
 import { createTerminalCleaner } from '../ansi-text.ts'
 import { CallFailure } from '../call-failure.ts'
 import { defineTool, textArg } from '../define-tool.ts'
@@ -92,9 +93,7 @@ async function outputOf(callId: string, ctx: CallContext): Promise<{ read: ReadB
   const outcome = events.find((event) => isOutcome(event) && event.toolCallId === callId)
   const read: ReadBytes = (from, to) => ctx.readOutputOf(callId, from, to)
   if (outcome === undefined || !isOutcome(outcome)) {
-    const announced = events.some(
-      (event) => event.sessionUpdate === 'tool_call' && event.toolCallId === callId,
-    )
+    const announced = isAnnounced(events, callId)
     throw new CallFailure(
       'invalid_arguments',
       announced
