@@ -24,10 +24,7 @@ export async function relay(
   { input, output }: RelayStreams,
 ): Promise<'client_left' | 'agent_left'> {
   const socket = await connect(`ws+unix://${socketPath}:${ACP_PATH}`)
-  const agentLeft = new Promise<'agent_left'>((resolve) => {
-    // Not events.once, which rejects where an error comes before the close: the agent has left either way.
-    socket.once('close', () => resolve('agent_left'))
-  })
+  const agentLeft = whenClosed(socket).then(() => 'agent_left' as const)
   const unread = Promise.withResolvers<'client_left'>()
   output.once('error', () => unread.resolve('client_left'))
   const write = (line: string): void => {
@@ -36,13 +33,24 @@ export async function relay(
     output.once('drain', () => socket.resume())
   }
   socket.on('message', (data: Buffer) => write(data.toString('utf8')))
-  const ended = send(input, socket, write).then(() => 'client_left' as const)
+  const ended = send(input, socket, write)
   const end = await Promise.race([agentLeft, ended, unread.promise])
   socket.close()
   return end
 }
 
-async function send(input: Readable, socket: WebSocket, answer: (line: string) => void): Promise<void> {
+/** Not `events.once`, which rejects where an error comes before the close: the agent has left either way. */
+async function whenClosed(socket: WebSocket): Promise<void> {
+  if (socket.readyState === WebSocket.CLOSED) return
+  await new Promise<void>((resolve) => void socket.once('close', () => resolve()))
+}
+
+/** Resolves with who left first. */
+async function send(
+  input: Readable,
+  socket: WebSocket,
+  answer: (line: string) => void,
+): Promise<'client_left' | 'agent_left'> {
   const lines = new LineSplitter(MAX_MESSAGE_BYTES)
   const pass = async (line: ReturnType<LineSplitter['rest']>): Promise<void> => {
     if (line === undefined || (line !== TOO_LONG && line.trim() === '')) return
@@ -53,21 +61,22 @@ async function send(input: Readable, socket: WebSocket, answer: (line: string) =
   }
   for await (const chunk of input as AsyncIterable<Uint8Array>) {
     for (const line of lines.push(chunk)) {
-      if (socket.readyState !== WebSocket.OPEN) return
+      if (socket.readyState !== WebSocket.OPEN) return 'agent_left'
       await pass(line)
     }
   }
   await pass(lines.rest())
+  return 'client_left'
 }
 
 async function connect(url: string): Promise<WebSocket> {
   const until = performance.now() + CONNECT_MS
   for (;;) {
     const socket = new WebSocket(url, { perMessageDeflate: false, maxPayload: MAX_MESSAGE_BYTES })
+    // Always followed by `close`, which ends the relay. From the beginning: an error may come together with the opening.
+    socket.on('error', () => socket.terminate())
     try {
       await once(socket, 'open')
-      // Always followed by `close`, which ends the relay.
-      socket.on('error', () => socket.terminate())
       return socket
     } catch (error) {
       socket.terminate()

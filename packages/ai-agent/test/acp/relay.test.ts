@@ -9,8 +9,8 @@ import { PassThrough } from 'node:stream'
 import { expect, onTestFinished, test } from 'vitest'
 import { relay } from '../../src/acp/relay.ts'
 
-/** Accepts a WebSocket, sends these bytes, and is silent. */
-async function agentThatSays(bytes: Buffer): Promise<string> {
+/** Accepts a WebSocket and sends these bytes: together with its answer, or once it hears something. */
+async function agentThatSays(bytes: Buffer, when: 'at once' | 'later'): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), 'sandlot-relay-'))
   const path = join(folder, 'agent.sock')
   const server: Server = createServer()
@@ -19,10 +19,11 @@ async function agentThatSays(bytes: Buffer): Promise<string> {
       .update(`${headers['sec-websocket-key']}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`)
       .digest('base64')
     socket.on('error', () => undefined)
+    if (when === 'later') socket.once('data', () => socket.write(bytes))
     socket.write(
       `HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ${accept}\r\n\r\n`,
     )
-    socket.write(bytes)
+    if (when === 'at once') socket.write(bytes)
     onTestFinished(() => void socket.destroy())
   })
   onTestFinished(() => {
@@ -34,8 +35,15 @@ async function agentThatSays(bytes: Buffer): Promise<string> {
   return path
 }
 
-test('an agent that sends what is no WebSocket frame has left, like one that is gone', async () => {
-  // A reserved bit: the protocol is broken.
-  const path = await agentThatSays(Buffer.from([0xf1, 0x01, 0x61]))
-  expect(await relay(path, { input: new PassThrough(), output: new PassThrough() })).toBe('agent_left')
-})
+// A reserved bit: the protocol is broken.
+const NO_FRAME = Buffer.from([0xf1, 0x01, 0x61])
+
+test.each(['at once', 'later'] as const)(
+  'an agent that sends %s what is no WebSocket frame has left, like one that is gone',
+  async (when) => {
+    const input = new PassThrough()
+    const relayed = relay(await agentThatSays(NO_FRAME, when), { input, output: new PassThrough() })
+    input.write('{}\n')
+    expect(await relayed).toBe('agent_left')
+  },
+)

@@ -117,7 +117,7 @@ test('the page has every class of failure, and its verdict', () => {
   ])
   const classes = Object.keys(CLASSES) as ModelErrorClass[]
   const verdicts = classes.map((name) => [name, modelError(name, '').retryable ? 'yes' : 'no'])
-  expect(rows.toSorted()).toEqual(verdicts.toSorted())
+  expect(Object.fromEntries(rows)).toEqual(Object.fromEntries(verdicts))
 })
 
 test('the page has every option of a run', () => {
@@ -140,5 +140,5 @@ test('the page has every option of a run', () => {
   }
   const [, table = ''] = /## What else goes in\n([^]*?)\n## /.exec(page) ?? []
   const named = [...table.matchAll(/^\| `(\w+)` \|/gm)].map(([, name]) => name)
-  expect(named.toSorted()).toEqual(Object.keys(options).toSorted())
+  expect(new Set(named)).toEqual(new Set(Object.keys(options)))
 })
