@@ -161,6 +161,7 @@ describe('MCP servers of an editor', () => {
       call('look'),
       textAnswer('done'),
       textAnswer('yes'),
+      textAnswer('no'),
     ])
     await using one = await its.client()
     const open = await newSession(one, { cwd: CWD, mcpServers: [http('open', guarded.url)] })
@@ -195,6 +196,11 @@ describe('MCP servers of an editor', () => {
     expect(guarded.registrations).toBe(1)
     expect([...its.mcp.secrets]).toEqual([])
     for (const token of guarded.valid) expect(JSON.stringify([log, its.mcp.logged])).not.toContain(token)
+    // Whoever is removed leaves no access behind.
+    await its.mcp.mcp.leaveUser('local', 'keep')
+    const later = await newSession(one, { cwd: CWD, mcpServers: [http('open', guarded.url)] })
+    await prompt(one, later)
+    expect(said(one, later)).toContain('wants you to sign in')
     await its.mcp.mcp.close()
     await expect(fetch(back)).rejects.toThrow('fetch failed')
   })
