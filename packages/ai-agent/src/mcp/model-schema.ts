@@ -1,6 +1,7 @@
 /**
  * A server's input schema as a model gets it: as the server wrote it, but legal for every provider. They want an object
- * at the root and nothing there that chooses between several; the arguments are checked against the whole all the same.
+ * at the root and nothing there that chooses between several, items in every array, and a type only once; one that finds
+ * a schema illegal refuses the whole request. The arguments are checked against the server's own all the same.
  */
 import { deeperThan } from '../json-depth.ts'
 import { propertiesOf } from '../tools/tool-input.ts'
@@ -38,13 +39,8 @@ export function modelSchema(schema: unknown): { parameters: Schema } | { problem
   if (root['type'] !== undefined && root['type'] !== 'object')
     return { problem: 'its input schema is not of type object' }
   const kept = Object.entries(root).filter(([key]) => !NOT_AT_ROOT.includes(key))
-  const properties = Object.entries(propertiesOf(root)).map(([name, property]) => [
-    name,
-    legalProperty(property),
-  ])
-  return {
-    parameters: { ...Object.fromEntries(kept), type: 'object', properties: Object.fromEntries(properties) },
-  }
+  const parameters = legal({ ...Object.fromEntries(kept), type: 'object', properties: propertiesOf(root) })
+  return { parameters: parameters as Schema }
 }
 
 /** A root that only points into its own definitions, as generators like to write it. */
@@ -59,9 +55,39 @@ function withoutReference(schema: Schema): Schema {
   return isSchema(target) ? { ...rest, ...target } : schema
 }
 
-/** `true` is a schema that takes everything, but not all providers know that. */
-function legalProperty(property: unknown): unknown {
-  return property === true ? {} : property
+/** Where a schema has schemas: under names, in a list, or one alone. */
+const NAMED = ['properties', 'patternProperties', '$defs', 'definitions']
+const LISTED = ['anyOf', 'oneOf', 'allOf', 'prefixItems', 'items']
+const ALONE = ['items', 'additionalProperties']
+
+/** A schema and all in it. Its depth is limited already. */
+function legal(schema: unknown): unknown {
+  // A schema that takes everything, but not all providers know that.
+  if (schema === true) return {}
+  if (!isSchema(schema)) return schema
+  const inside = Object.entries(schema).map(([key, value]) => [key, legalInside(key, value)])
+  return withItems(typedOnce(Object.fromEntries(inside) as Schema))
+}
+
+function legalInside(key: string, value: unknown): unknown {
+  if (NAMED.includes(key) && isSchema(value))
+    return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, legal(inner)]))
+  if (LISTED.includes(key) && Array.isArray(value)) return value.map(legal)
+  return ALONE.includes(key) && isSchema(value) ? legal(value) : value
+}
+
+function withItems(schema: Schema): Schema {
+  const { type, items, prefixItems } = schema
+  const isArray = type === 'array' || (Array.isArray(type) && type.includes('array'))
+  return isArray && (items ?? prefixItems ?? true) === true ? { ...schema, items: {} } : schema
+}
+
+/** Beside a choice whose members have types of their own, one more type says nothing. */
+function typedOnce(schema: Schema): Schema {
+  const { type, ...rest } = schema
+  const { anyOf } = rest
+  const typed = Array.isArray(anyOf) && anyOf.every((one) => isSchema(one) && one['type'] !== undefined)
+  return type !== undefined && typed ? rest : schema
 }
 
 function isSchema(value: unknown): value is Schema {
