@@ -88,9 +88,32 @@ class RefusedError extends Error {
 }
 
 async function fetchOrThrow(input: string | URL | Request, init?: RequestInit): Promise<Response> {
-  const response = await fetch(input, init)
+  const response = await fetch(input, { ...init, ...withoutLimits() })
   if (response.ok) return response
   throw new RefusedError(failureOfResponse(response.status, response.headers, await startOf(response)))
+}
+
+type Dispatch = (options: object, handler: unknown) => boolean
+
+/** What sends the requests of `fetch`, as far as we need it. */
+interface Dispatcher {
+  compose(wrap: (dispatch: Dispatch) => Dispatch): Dispatcher
+}
+
+/** Where Node keeps it, for whoever changes it. */
+const OF_FETCH = Symbol.for('undici.globalDispatcher.1')
+
+/**
+ * By itself `fetch` gives up after five minutes without a head, or without bytes. Our limits may be longer, and are kept by
+ * ourselves. All else stays as the process has it, such as a proxy from the environment.
+ */
+function withoutLimits(): { dispatcher?: Dispatcher } {
+  const ofFetch = Reflect.get(globalThis, OF_FETCH) as Dispatcher | undefined
+  if (ofFetch === undefined) return {}
+  const patient = ofFetch.compose(
+    (dispatch) => (options, handler) => dispatch({ ...options, headersTimeout: 0, bodyTimeout: 0 }, handler),
+  )
+  return { dispatcher: patient }
 }
 
 async function startOf(response: Response): Promise<string> {

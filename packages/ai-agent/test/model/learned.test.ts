@@ -1,4 +1,5 @@
 /** What an endpoint turns out not to take, and how long it may take over an answer, against a real HTTP server. */
+import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { Model, ModelAnswer, ModelRequest } from '../../src/model/model.ts'
 import { createOpenAIModel } from '../../src/model/openai.ts'
@@ -117,5 +118,27 @@ describe('bug 18: what counts as progress', () => {
       class: 'timeout',
       message: expect.stringContaining('signs of life'),
     })
+  })
+})
+
+describe('limits of `fetch` itself', () => {
+  const key = Symbol.for('undici.globalDispatcher.1')
+  type Dispatch = (options: object, handler: unknown) => boolean
+  type Dispatcher = { compose: (wrap: (dispatch: Dispatch) => Dispatch) => Dispatcher }
+  const before = Reflect.get(globalThis, key) as Dispatcher
+  afterEach(() => void Reflect.set(globalThis, key, before))
+
+  test('do not hold: the head and the middle may take as long as ours allow', async () => {
+    const impatient = before.compose(
+      (dispatch) => (options, handler) =>
+        dispatch({ headersTimeout: 200, bodyTimeout: 200, ...options }, handler),
+    )
+    Reflect.set(globalThis, key, impatient)
+    const [first, ...rest] = textAnswer('slow').steps
+    provider.add(async () => {
+      await sleep(1_500)
+      return { steps: [first ?? '', { delayMs: 1_500 }, ...rest] }
+    })
+    expect((await ask(HI, model({ idleTimeoutMs: 20_000 }))).text).toBe('slow')
   })
 })
