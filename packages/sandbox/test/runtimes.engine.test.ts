@@ -39,6 +39,9 @@ const SMALL_ENGINE = {
   'clears a bomb of processes and threads': NO_COMPILER,
   'needs no more memory for a forged state than for an honest one': NO_COMPILER,
   'a deleted file counts that only a thread holds, or that is the program itself': NO_COMPILER,
+  'who hides what it writes is ended while the host is short of disk, and who hides and sleeps is not':
+    NO_COMPILER,
+  'who takes the room with attributes instead of bytes is ended as well': NO_COMPILER,
 }
 const NO_LIMITS = 'it runs with --ignore-cgroups: no limits'
 /* What gVisor of 2022 lacks, seen by hand and in its sources. */
@@ -82,6 +85,7 @@ const runtimes: Runtime[] = [
       'starts a command with the usual signals, descriptors and no core files':
         'its /proc/self/status names no signals, and coreutils’ ls and stat fail on its statx (EINVAL)',
       'counts page faults': 'it counts none',
+      'tells about files of any date': 'it makes 3.8 seconds after 1970 of half a second before',
       'keeps what children print shortly after the main process': NO_SUBREAPER,
       'survives kill -9 -1 and every signal to process 1':
         'it lets a command signal process 1: its own sandbox ends, and is made again',
