@@ -160,6 +160,7 @@ export function ChatPage(props: { sessionId: string | null }) {
                 <Queued
                   messages={transcript.queued}
                   asked={view.back.asked}
+                  running={transcript.prompt !== null}
                   onTakeBack={(messageId) => {
                     chat.takeBack(sessionId, messageId)
                     // The button goes with its message.

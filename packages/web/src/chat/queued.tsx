@@ -3,10 +3,11 @@ import { X } from 'lucide-react'
 import { imageSrc } from '../net/images.ts'
 import { IconButton } from '../ui/button.tsx'
 
-/** Sent while a prompt runs, and not read by it yet. `asked`: ids of those that were asked back. */
+/** Sent while a prompt ran, and not read yet. `asked`: ids of those that were asked back. `running`: a prompt that will read them. */
 export function Queued(props: {
   messages: readonly QueuedEntry[]
   asked: readonly string[]
+  running: boolean
   onTakeBack: (messageId: string) => void
 }) {
   if (props.messages.length === 0) return null
@@ -19,7 +20,11 @@ export function Queued(props: {
       {props.messages.map((message) => (
         <li key={message.messageId} className="flex items-center gap-2 text-sm text-muted">
           <span className="shrink-0 text-xs leading-5 text-faint">
-            {props.asked.includes(message.messageId) ? 'Asked back' : 'Next'}
+            {props.asked.includes(message.messageId)
+              ? 'Asked back'
+              : props.running
+                ? 'Next'
+                : 'Goes with your next message'}
           </span>
           {message.images.length > 0 && (
             <span className="flex shrink-0 gap-1">
@@ -40,7 +45,7 @@ export function Queued(props: {
           </span>
           <IconButton
             label={`Take back: ${beginningOf(message)}`}
-            className="size-6 max-md:size-9 pointer-coarse:size-9"
+            className="size-6 pointer-coarse:size-11"
             onClick={() => props.onTakeBack(message.messageId)}
           >
             <X aria-hidden />
