@@ -402,6 +402,31 @@ test('a new chat goes on from a message: the button leads there, and this chat s
   await page.getByTestId('message-user').first().waitFor()
 })
 
+test('what was said is copied, and said in other words in a new chat', async () => {
+  const page = await signedIn({ sessionId: 's_fixed' })
+  const message = page.getByTestId('message-user').first()
+  const words = await message.getByText(/./).last().innerText()
+  await message.hover()
+  await message.getByRole('button', { name: 'Copy your message' }).click()
+  expect(await page.evaluate('navigator.clipboard.readText()')).toBe(words)
+  await message.getByRole('button', { name: 'Say it in other words, in a new chat' }).click()
+  await page.locator('[data-session-page=s_fixed_fork]').waitFor()
+  await until(async () => expect(await page.getByTestId('composer').inputValue()).toBe(words))
+})
+
+test('nothing moves when a prompt ends', async () => {
+  const page = await signedIn({ sessionId: 's_build' })
+  const topOf = async (id: string) => (await page.getByTestId(id).first().boundingBox())?.y ?? Number.NaN
+  const below = async () => (await topOf('tool-card')) - (await topOf('message-user'))
+  const log = service.sessions.get('s_build')?.log
+  const before = await below()
+  expect(before).toBeGreaterThan(0)
+  if (log !== undefined) service.emit('s_build', [log.end('completed')])
+  await page.getByTestId('message-user').first().hover()
+  await page.getByRole('button', { name: 'Continue from here in a new chat' }).first().waitFor()
+  expect(await below()).toBe(before)
+})
+
 test('a prompt’s record and a call’s whole output are saved as files', async () => {
   const page = await signedIn({ sessionId: 's_fixed' })
   const saved = async (link: Locator) => {

@@ -9,7 +9,8 @@ import type { PendingMessage } from '../state/outbox.ts'
 import { Button } from '../ui/button.tsx'
 import { CopyButton } from '../ui/copy-button.tsx'
 import { useChat } from './chat-context.ts'
-import { ForkButton } from './fork-button.tsx'
+import { ACTION } from './message-action.ts'
+import { MessageActions } from './message-actions.tsx'
 import { MessageImages } from './message-images.tsx'
 
 const BUBBLE =
@@ -32,19 +33,20 @@ function Said(props: { text: string; images: readonly MessageImage[] | undefined
   )
 }
 
-/** `fork`: the prompt that it belongs to, once that has ended. */
+/** `ended`, `first`: as of `MessageActions`. */
 export const UserMessage = memo(function UserMessage(props: {
   text: string
   images: readonly MessageImage[] | undefined
   sessionId: string
-  fork: string | undefined
+  ended: string | undefined
+  first: boolean
 }) {
-  const { text, images, sessionId, fork } = props
+  const { text, images, ...about } = props
   return (
     <div data-testid="message-user" className="group/message flex flex-col items-end">
       <span className="sr-only">You: </span>
       <Said text={text} images={images} />
-      {fork !== undefined && <ForkButton sessionId={sessionId} promptId={fork} />}
+      <MessageActions text={text} images={images ?? []} {...about} />
     </div>
   )
 })
@@ -77,11 +79,14 @@ export function PendingUserMessage(props: { message: PendingMessage; online: boo
           </Button>
         </div>
       ) : (
-        !props.online && (
-          <span className="inline-flex items-center gap-1.5 text-xs text-faint">
-            <Clock className="size-3" aria-hidden /> Sent when the connection is back
-          </span>
-        )
+        // As high as what takes its place.
+        <span className="-mt-0.5 inline-flex min-h-7 items-center gap-1.5 text-xs text-faint pointer-coarse:min-h-11">
+          {!props.online && (
+            <>
+              <Clock className="size-3" aria-hidden /> Sent when the connection is back
+            </>
+          )}
+        </span>
       )}
     </div>
   )
@@ -98,8 +103,8 @@ export const AssistantMessage = memo(function AssistantMessage(props: {
       <span className="sr-only">Sandlot: </span>
       <Markdown text={entry.text} streaming={!entry.settled} />
       {entry.settled && props.last && (
-        <div className="mt-1 -ml-1.5 h-7 opacity-0 transition-opacity group-focus-within/message:opacity-100 group-hover/message:opacity-100 pointer-coarse:opacity-100">
-          <CopyButton text={entry.text} what="message" quiet />
+        <div className="mt-1 -ml-1.5 min-h-7 pointer-coarse:-ml-3.5">
+          <CopyButton text={entry.text} what="message" quiet className={ACTION} />
         </div>
       )}
     </div>
@@ -116,7 +121,7 @@ export const Thought = memo(function Thought(props: { entry: MessageEntry }) {
         type="button"
         aria-expanded={open}
         onClick={() => setOpen(!open)}
-        className="-ml-1.5 inline-flex items-center gap-1.5 rounded-md px-1.5 py-1 text-sm text-muted hover:bg-hover hover:text-ink"
+        className="-ml-1.5 inline-flex items-center gap-1.5 rounded-md px-1.5 py-1 text-sm text-muted hover:bg-hover hover:text-ink pointer-coarse:min-h-11"
       >
         <ChevronRight
           className={cn('size-3.5 transition-transform duration-100', open && 'rotate-90')}

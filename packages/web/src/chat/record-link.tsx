@@ -1,4 +1,5 @@
 import { FileDown } from 'lucide-react'
+import { ACTION } from './message-action.ts'
 
 /** Everything about the prompt of this message as one file: for a report of what went wrong. */
 export function RecordLink(props: { sessionId: string; promptId: string }) {
@@ -9,7 +10,7 @@ export function RecordLink(props: { sessionId: string; promptId: string }) {
       download
       aria-label="Download record"
       title="Download record"
-      className="inline-flex h-7 items-center rounded-md px-1.5 text-faint opacity-0 transition-opacity group-focus-within/message:opacity-100 group-hover/message:opacity-100 hover:bg-hover hover:text-ink pointer-coarse:opacity-100"
+      className={ACTION}
     >
       <FileDown className="size-3.5" aria-hidden />
     </a>

@@ -31,6 +31,7 @@ export function TranscriptView(props: {
   const { chat } = useChat()
   const firstWaiting = useMemo(() => pendingApprovals(transcript)[0]?.id, [transcript])
   const retryable = useMemo(() => lastSaid(transcript), [transcript])
+  const firsts = useMemo(() => firstOfPrompts(transcript.entries), [transcript.entries])
   const sending = props.outbox.some((message) => message.problem === undefined)
   return (
     <div
@@ -48,7 +49,8 @@ export function TranscriptView(props: {
           before={transcript.entries[index + 1]?.type}
           sessionId={sessionId ?? ''}
           firstWaiting={entry.id === firstWaiting}
-          fork={forkOf(entry, transcript)}
+          ended={endedOf(entry, transcript)}
+          first={firsts.has(entry)}
           // What is on its way is the next try.
           retry={index === transcript.entries.length - 1 && !sending ? retryable : null}
         />
@@ -84,8 +86,10 @@ const Row = memo(function Row(props: {
   before: Entry['type'] | undefined
   sessionId: string
   firstWaiting: boolean
-  /** The prompt after which a new chat may go on. */
-  fork: string | undefined
+  /** Its prompt, when that has ended and this is a message of the person. */
+  ended: string | undefined
+  /** It began its prompt. */
+  first: boolean
   retry: MessageEntry | null
 }) {
   const { entry, retry } = props
@@ -106,7 +110,13 @@ const Row = memo(function Row(props: {
       ) : entry.type === 'note' ? (
         <NoteRow entry={entry} />
       ) : entry.role === 'user' ? (
-        <UserMessage text={entry.text} images={entry.images} sessionId={props.sessionId} fork={props.fork} />
+        <UserMessage
+          text={entry.text}
+          images={entry.images}
+          sessionId={props.sessionId}
+          ended={props.ended}
+          first={props.first}
+        />
       ) : entry.role === 'assistant' ? (
         <AssistantMessage entry={entry} last={props.before === undefined || props.before === 'end'} />
       ) : (
@@ -133,9 +143,22 @@ function NoticeRow(props: { notice: Notice; onDismiss: () => void }) {
 }
 
 /** Only a message whose prompt has ended. */
-function forkOf(entry: Entry, { prompt }: Transcript): string | undefined {
+function endedOf(entry: Entry, { prompt }: Transcript): string | undefined {
   if (entry.type !== 'message' || entry.role !== 'user') return undefined
   return entry.promptId === prompt?.id ? undefined : entry.promptId
+}
+
+/** The messages that began their prompts; the others joined one that ran. */
+function firstOfPrompts(entries: readonly Entry[]): ReadonlySet<Entry> {
+  const begun = new Set<string>()
+  return new Set(
+    entries.filter((entry) => {
+      if (entry.type !== 'message' || entry.role !== 'user' || entry.promptId === undefined) return false
+      const isFirst = !begun.has(entry.promptId)
+      begun.add(entry.promptId)
+      return isFirst
+    }),
+  )
 }
 
 /** What was said last, when its prompt ended in an error and it can be sent again. */

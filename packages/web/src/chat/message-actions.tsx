@@ -1,0 +1,88 @@
+/** What can be done with a message of one's own: copied, said in other words, gone on from, reported. */
+import type { MessageImage } from '@sandlot/shared/images'
+import { messageOf } from '@sandlot/shared/errors'
+import { CircleAlert, Pencil, Split } from 'lucide-react'
+import { type ReactNode, useState } from 'react'
+import { useLocation } from 'wouter'
+import { forkSession } from '../net/fork.ts'
+import { readAgain } from '../net/images.ts'
+import { CopyButton } from '../ui/copy-button.tsx'
+import { useChat } from './chat-context.ts'
+import { keepDraft } from './drafts.ts'
+import { ACTION } from './message-action.ts'
+import { RecordLink } from './record-link.tsx'
+
+/**
+ * `ended`: the prompt that it belongs to, once that has ended. `first`: of its prompt, so that everything before the prompt is
+ * everything before the message. The row has its height from the start: nothing moves when the prompt ends.
+ */
+export function MessageActions(props: {
+  text: string
+  images: readonly MessageImage[]
+  sessionId: string
+  ended: string | undefined
+  first: boolean
+}) {
+  const { text, images, sessionId, ended, first } = props
+  const { attachments, unsent } = useChat()
+  const [, navigate] = useLocation()
+  const [state, setState] = useState<'idle' | 'busy' | { problem: string }>('idle')
+  const busy = state === 'busy'
+  const attempt = (work: () => Promise<string>): void => {
+    setState('busy')
+    work().then(
+      (made) => {
+        setState('idle')
+        navigate(`/s/${made}`)
+      },
+      (error: unknown) => setState({ problem: messageOf(error) }),
+    )
+  }
+  const goOn = (promptId: string) => attempt(() => forkSession(sessionId, promptId, 'after'))
+  const sayAnew = (promptId: string) =>
+    attempt(async () => {
+      const files = await readAgain(images)
+      const made = await forkSession(sessionId, promptId, 'before')
+      keepDraft(unsent, made, text)
+      if (files.length > 0) await attachments.add(made, files, null)
+      return made
+    })
+  return (
+    <div className="mt-1 flex min-h-7 items-center justify-end pointer-coarse:min-h-11">
+      {typeof state === 'object' && (
+        <span role="alert" className="mr-1.5 inline-flex items-center gap-1.5 text-xs text-failed">
+          <CircleAlert className="size-3.5 shrink-0" aria-hidden /> {state.problem}
+        </span>
+      )}
+      {text !== '' && <CopyButton text={text} what="your message" quiet className={ACTION} />}
+      {ended !== undefined && (
+        <>
+          {first && (
+            <Action label="Say it in other words, in a new chat" busy={busy} onClick={() => sayAnew(ended)}>
+              <Pencil className="size-3.5" aria-hidden />
+            </Action>
+          )}
+          <Action label="Continue from here in a new chat" busy={busy} onClick={() => goOn(ended)}>
+            <Split className="size-3.5" aria-hidden />
+          </Action>
+          <RecordLink sessionId={sessionId} promptId={ended} />
+        </>
+      )}
+    </div>
+  )
+}
+
+function Action(props: { label: string; busy: boolean; onClick: () => void; children: ReactNode }) {
+  return (
+    <button
+      type="button"
+      disabled={props.busy}
+      onClick={props.onClick}
+      aria-label={props.label}
+      title={props.label}
+      className={ACTION}
+    >
+      {props.children}
+    </button>
+  )
+}
