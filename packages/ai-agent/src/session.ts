@@ -188,6 +188,14 @@ export class Session {
     })
   }
 
+  /** `title` is in place of the one that its first message gave it, for good. */
+  rename(title: string): Promise<void> {
+    return this.#core.inTurn(async () => {
+      const _meta = makeMeta({}, this.#core.parts.now())
+      await this.#core.store([{ sessionUpdate: 'session_info_update', title, _meta }])
+    })
+  }
+
   /** All models that may be chosen, the deployment's own first; what the next prompt gets; what the running one asks. */
   get models(): { all: readonly Model[]; chosen: ModelChoice; running: Model | undefined } {
     const { parts, log, running } = this.#core

@@ -48,6 +48,20 @@ describe('the list', () => {
     expect(harness.agent.received).toEqual(['delete first'])
   })
 
+  test('a new name is given by the agent, for the owner alone', async () => {
+    const name = (who: Browser, title: string) =>
+      fetch(`${harness.service.url}/api/sessions/first`, {
+        method: 'PATCH',
+        headers: { cookie: who.cookie, origin: harness.service.url, 'content-type': 'application/json' },
+        body: JSON.stringify({ title }),
+      })
+    expect((await name(ann, '  Plans for May ')).status).toBe(204)
+    expect((await name(ann, '   ')).status).toBe(400)
+    expect((await name(ann, 'x'.repeat(201))).status).toBe(400)
+    expect((await name(bob, 'Mine now')).status).toBe(404)
+    expect(harness.agent.received).toEqual(['rename first Plans for May'])
+  })
+
   test('a fork is made by the agent, for the owner alone', async () => {
     const fork = (browser: Browser, body: object) => browser.post('/api/sessions/first/fork', body)
     const made = await fork(ann, { promptId: 'p_1' })

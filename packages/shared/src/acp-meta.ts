@@ -7,7 +7,7 @@ import { z } from 'zod'
 import { removedData } from './api.ts'
 import { ERROR_CODES } from './errors.ts'
 import { mode } from './mode.ts'
-import { sessionSummary } from './frames.ts'
+import { MAX_TITLE_CHARS, sessionSummary } from './frames.ts'
 import { messageId, requestId, sessionId } from './ids.ts'
 import { onError, unqueuedWhy } from './sandlot-event.ts'
 import { modelAbout, modelChoice } from './model-choice.ts'
@@ -68,6 +68,8 @@ export const EXT = {
   cancelCall: '_sandlot/cancel_call',
   /** Take back a message that waits: `{sessionId, messageId, user}` → `{why}`; `sent`: the agent had read it. Idempotent. */
   unqueue: '_sandlot/unqueue',
+  /** Give a session another name: `{sessionId, title, user}` → `{}`. */
+  rename: '_sandlot/rename',
   /** Go on from a prompt in a new session: `{sessionId, promptId, where, user}` → `{sessionId}`. */
   fork: '_sandlot/fork',
   /** A person's own rules: list, add, revoke, preview (`rules-api.ts`): `{user, ask}`. */
@@ -114,6 +116,11 @@ export const cancelCallParams = z.object({ user: agentUser, sessionId, toolCallI
 export const unqueueParams = z.object({ user: agentUser, sessionId, messageId })
 export const unqueueResult = z.object({ why: unqueuedWhy })
 export const exportPromptParams = z.object({ user: agentUser, sessionId, promptId: z.string().max(200) })
+export const renameParams = z.object({
+  user: agentUser,
+  sessionId,
+  title: z.string().trim().min(1).max(MAX_TITLE_CHARS),
+})
 /** `before`: without the prompt. `after` (default): with its answer. */
 export const forkParams = z.object({
   user: agentUser,

@@ -68,6 +68,9 @@ export const clientFrame = z.discriminatedUnion('type', [
 ])
 export type ClientFrame = z.infer<typeof clientFrame>
 
+/** Of the name that a person gives a chat. */
+export const MAX_TITLE_CHARS = 200
+
 export const sessionSummary = z.object({
   sessionId,
   title: z.string().nullable(),

@@ -4,6 +4,7 @@ import { FolderOpen, Menu as MenuIcon, PanelLeft, SquarePen } from 'lucide-react
 import { type ReactNode, useState, useSyncExternalStore } from 'react'
 import { useLocation } from 'wouter'
 import { useChatState } from './chat/chat-context.ts'
+import { ChatMenu } from './chat/chat-menu.tsx'
 import { ConnectionBanner } from './chat/connection-banner.tsx'
 import { useGlobalKeys } from './chat/use-global-keys.ts'
 import { FilesDialog } from './files/files-dialog.tsx'
@@ -33,6 +34,7 @@ export function Layout(props: { children: ReactNode }) {
   const [settings, setSettings] = useState(false)
   const [files, setFiles] = useState(false)
   const [, navigate] = useLocation()
+  const title = useTitle()
   const toggle = () => {
     if (!wide) return setDrawer(!drawer)
     browserStorage('local').set(SIDEBAR_KEY, shown ? 'hidden' : 'shown')
@@ -76,7 +78,8 @@ export function Layout(props: { children: ReactNode }) {
           >
             {wide ? <PanelLeft aria-hidden /> : <MenuIcon aria-hidden />}
           </IconButton>
-          <Title />
+          <Title title={title} />
+          <ChatMenu title={title} />
           <IconButton
             label="Files of your workspace"
             onClick={() => setFiles(true)}
@@ -99,13 +102,18 @@ export function Layout(props: { children: ReactNode }) {
   )
 }
 
-function Title() {
-  const title = useChatState((state) => {
+/** Of the chat on the screen; empty while there is none. */
+function useTitle(): string {
+  return useChatState((state) => {
     const { activeId } = state
     if (activeId === null) return ''
     const summary = state.sessions?.find((known) => known.sessionId === activeId)
     return state.views[activeId]?.transcript.title ?? summary?.title ?? 'New chat'
   })
+}
+
+function Title(props: { title: string }) {
+  const { title } = props
   const Tag = title === '' ? 'div' : 'h1'
   return (
     <Tag className="min-w-0 flex-1 truncate px-1 text-sm font-medium text-muted" data-testid="session-title">

@@ -427,6 +427,25 @@ test('nothing moves when a prompt ends', async () => {
   expect(await below()).toBe(before)
 })
 
+test('a chat is renamed and saved as Markdown', async () => {
+  const page = await signedIn({ sessionId: 's_fixed' })
+  const menu = async (item: string) => {
+    await page.getByRole('button', { name: 'More about this chat' }).click()
+    await page.getByRole('menuitem', { name: item }).click()
+  }
+  await menu('Rename…')
+  const dialog = page.getByRole('dialog', { name: 'Rename this chat' })
+  await dialog.getByLabel('Name').fill('Primes: “which?”')
+  await page.keyboard.press('Enter')
+  await dialog.waitFor({ state: 'detached' })
+  await page.getByTestId('session-title').getByText('Primes: “which?”').waitFor()
+  const [download] = await Promise.all([page.waitForEvent('download'), menu('Save as Markdown')])
+  expect(download.suggestedFilename()).toBe('Primes which.md')
+  const text = await readFile(await download.path(), 'utf8')
+  expect(text).toMatch(/^# Primes: “which\?”\n\n## You\n\n/)
+  expect(text).toContain('**Edit primes.py** (Done)')
+})
+
 test('a prompt’s record and a call’s whole output are saved as files', async () => {
   const page = await signedIn({ sessionId: 's_fixed' })
   const saved = async (link: Locator) => {

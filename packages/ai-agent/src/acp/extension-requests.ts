@@ -7,6 +7,7 @@ import {
   cancelCallParams,
   exportPromptParams,
   forkParams,
+  renameParams,
   unqueueParams,
 } from '@sandlot/shared/acp-meta'
 import { SandlotError } from '@sandlot/shared/errors'
@@ -58,6 +59,15 @@ export function addExtensionRequests(app: AgentApp, serving: Serving): void {
       handled(async ({ params }) => {
         const { user, sessionId, messageId } = parseParams(unqueueParams, params, EXT.unqueue)
         return { why: await inSession(user, sessionId, (session) => session.withdraw(messageId)) }
+      }),
+    )
+    .onRequest(
+      EXT.rename,
+      asItIs,
+      handled(async ({ params }) => {
+        const { user, sessionId, title } = parseParams(renameParams, params, EXT.rename)
+        await inSession(user, sessionId, (session) => session.rename(title))
+        return {}
       }),
     )
     .onRequest(

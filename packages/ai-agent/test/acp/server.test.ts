@@ -42,6 +42,31 @@ describe('our own client', () => {
       )
   })
 
+  test('a session is renamed by its person: the name holds over later messages, and both tabs hear of it', async () => {
+    await using bench = await AgentBench.start([textAnswer('one'), textAnswer('two')])
+    const core = await bench.core()
+    await using one = await connect(core)
+    const sessionId = await newSession(one)
+    const say = (words: string) =>
+      one.request(methods.agent.session.prompt, { sessionId, prompt: text(words), ...by(ADA) })
+    await say('what is in my workspace?')
+    const rename = (title: string, user = ADA) => one.request(EXT.rename, { sessionId, title, user })
+    await rename('Plans for May')
+    await say('and now?')
+    const session = await core.manager.get('u_ada', sessionId)
+    expect(session.summary().title).toBe('Plans for May')
+    await expect(rename('Mine', BOB)).rejects.toMatchObject({ data: { code: 'not_found' } })
+    await expect(rename(' ')).rejects.toMatchObject({ data: { code: 'bad_request' } })
+    expect(one.others).toContainEqual(
+      expect.objectContaining({
+        method: EXT.sessionChanged,
+        params: expect.objectContaining({ summary: expect.objectContaining({ title: 'Plans for May' }) }),
+      }),
+    )
+    // The next start has it too.
+    expect((await core.store.getSession(sessionId))?.title).toBe('Plans for May')
+  })
+
   test('a message that waits is taken back by its person, and its `session/prompt` is answered', async () => {
     const slow = heldTool('slow', true)
     await using bench = await AgentBench.start([

@@ -1,6 +1,6 @@
 /** The session list, one session, and the full output of a call. Of one's own sessions only. */
 import { methods } from '@agentclientprotocol/sdk'
-import { EXT, forkParams, forkResult } from '@sandlot/shared/acp-meta'
+import { EXT, forkParams, forkResult, renameParams } from '@sandlot/shared/acp-meta'
 import { toErrorBody, SandlotError } from '@sandlot/shared/errors'
 import type { SessionReader } from '@sandlot/storage/sessions/store'
 import { Hono } from 'hono'
@@ -22,6 +22,7 @@ const page = z.object({
   before: z.coerce.number().int().positive().optional(),
 })
 
+const renameBody = renameParams.pick({ title: true })
 const forkBody = forkParams.pick({ promptId: true, where: true })
 
 export function sessionsRoutes(parts: Parts): Hono<AppEnv> {
@@ -43,6 +44,14 @@ export function sessionsRoutes(parts: Parts): Hono<AppEnv> {
     .get('/:id', async (c) => {
       const row = await sessions.get(c.var.caller.account.id, c.req.param('id'))
       return c.json(summaryOf(row))
+    })
+    .patch('/:id', async (c) => {
+      const { title } = await readBody(c, renameBody)
+      const { id, role } = c.var.caller.account
+      const sessionId = c.req.param('id')
+      await sessions.get(id, sessionId)
+      await agent.request(EXT.rename, { sessionId, title, user: { id, role } })
+      return c.body(null, 204)
     })
     .post('/:id/fork', async (c) => {
       const asked = await readBody(c, forkBody)

@@ -16,6 +16,7 @@ import {
   exportPromptParams,
   removePersonParams,
   forkParams,
+  renameParams,
   mcpSignInParams,
   loadSessionMeta,
   newSessionMeta,
@@ -311,6 +312,11 @@ export class ScriptedAgent {
         if (ask.do === 'list') return { rules: await rules.list(user.id), deployment: [], remember: 'always' }
         if (await rules.revoke(user.id, ask.id)) return {}
         throw refusal('not_found', 'There is no such rule of yours.')
+      })
+      .onRequest(EXT.rename, renameParams, async ({ params: { user, sessionId, title } }) => {
+        await this.#owned(user.id, sessionId)
+        this.received.push(`rename ${sessionId} ${title}`)
+        return {}
       })
       .onRequest(EXT.fork, forkParams, async ({ params }) => {
         const { user, sessionId, promptId, where } = params

@@ -124,6 +124,10 @@ export function fetchSessions(before?: number): Promise<SessionList> {
   return call(sessionList, 'GET', before === undefined ? '/api/sessions' : `/api/sessions?before=${before}`)
 }
 
+export async function renameSession(sessionId: string, title: string): Promise<void> {
+  await call(nothing, 'PATCH', `/api/sessions/${encodeURIComponent(sessionId)}`, { title })
+}
+
 export async function deleteSession(sessionId: string): Promise<void> {
   await call(nothing, 'DELETE', `/api/sessions/${encodeURIComponent(sessionId)}`)
 }

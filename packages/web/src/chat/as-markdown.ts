@@ -1,0 +1,57 @@
+/** A conversation as a Markdown document: for a report, a page of notes, another program. */
+import type { CallEntry, Entry } from '@sandlot/shared/transcript-entries'
+import { shownArguments } from './call-arguments.ts'
+import { statusWord } from './call-words.ts'
+import { END_WORDS } from './end-words.ts'
+import { noteWords } from './note-words.ts'
+
+/** Everything that is on the screen but thoughts. Outputs as the model read them; images are named only. */
+export function asMarkdown(title: string, entries: readonly Entry[]): string {
+  const parts = entries.flatMap((entry) => partOf(entry) ?? [])
+  return [`# ${title}`, ...parts].map((part) => part.trimEnd()).join('\n\n') + '\n'
+}
+
+function partOf(entry: Entry): string | undefined {
+  switch (entry.type) {
+    case 'message':
+      return messagePart(entry)
+    case 'call':
+      return callPart(entry)
+    case 'note':
+      return `*${noteWords(entry)}*`
+    case 'end': {
+      const said = [entry.reason === 'completed' ? '' : END_WORDS[entry.reason].title, entry.text ?? '']
+      const words = said.filter((text) => text !== '').join(': ')
+      return words === '' ? undefined : `*${words}*`
+    }
+  }
+}
+
+function messagePart(entry: Extract<Entry, { type: 'message' }>): string | undefined {
+  if (entry.role === 'thought') return undefined
+  const images = (entry.images ?? []).map((_, index) => `*Image ${index + 1}*`)
+  const words = [...images, entry.text].filter((text) => text !== '').join('\n\n')
+  return entry.role === 'user' ? `## You\n\n${words}` : `## Sandlot\n\n${words}`
+}
+
+function callPart(call: CallEntry): string {
+  const { command, fields, raw } = shownArguments(call.rawInput)
+  const said = [
+    ...(command === undefined ? [] : [fenced(command, 'sh')]),
+    ...(raw === undefined ? [] : [fenced(raw)]),
+    ...fields.map(({ name, text, long }) => (long ? `${name}:\n\n${fenced(text)}` : `${name}: \`${text}\``)),
+  ]
+  const output = call.rawOutput?.forModel ?? ''
+  return [
+    `**${call.title}** (${statusWord(call)})`,
+    ...said,
+    ...(output === '' ? [] : [fenced(output)]),
+  ].join('\n\n')
+}
+
+/** With more backticks than the text has in a row, so that it cannot end the block. */
+function fenced(text: string, language = ''): string {
+  const longest = Math.max(0, ...[...text.matchAll(/`+/g)].map(([run]) => run.length))
+  const fence = '`'.repeat(Math.max(3, longest + 1))
+  return `${fence}${language}\n${text.trimEnd()}\n${fence}`
+}

@@ -1,0 +1,61 @@
+import type { SessionEvent } from '@sandlot/shared/events'
+import { emptyTranscript, foldTranscript } from '@sandlot/shared/transcript'
+import { expect, test } from 'vitest'
+import { asMarkdown } from '../src/chat/as-markdown.ts'
+import { newsBetween } from '../src/state/news.ts'
+import { SessionLog } from './fixture/session-log.ts'
+
+const markdownOf = (events: readonly SessionEvent[]) =>
+  asMarkdown('Primes', events.reduce(foldTranscript, emptyTranscript()).entries)
+
+test('a conversation as Markdown: what was said, called and answered; backticks end no block', () => {
+  const log = new SessionLog(1)
+  log.prompt('Which primes?', 'r_1')
+  log.text('agent_thought_chunk', 'Let me see.')
+  log.text('agent_message_chunk', 'I look.')
+  const call = { toolCallId: 'c', title: 'Look', name: 'run_shell_command', kind: 'execute' as const }
+  log.call({ ...call, rawInput: { command: 'cat notes.md', timeout_ms: 5 } })
+  log.started('c')
+  log.outcome(
+    'c',
+    { status: 'completed', rawOutput: { forModel: '```\n2 3 5\n```\n' } },
+    { exit: { code: 0 } },
+  )
+  log.text('agent_message_chunk', '2, 3 and 5.')
+  log.end('max_turns', 'That was the last turn.')
+  expect(markdownOf(log.settled)).toBe(
+    [
+      '# Primes',
+      '## You',
+      'Which primes?',
+      '## Sandlot',
+      'I look.',
+      '**Look** (Exit 0)',
+      '```sh\ncat notes.md\n```',
+      'timeout_ms: `5`',
+      '````\n```\n2 3 5\n```\n````',
+      '## Sandlot',
+      '2, 3 and 5.',
+      '*Stopped after the most turns one message may take: That was the last turn.*\n',
+    ].join('\n\n'),
+  )
+})
+
+test('news: a chat that waits for more, and one that ended; nothing of a list that was not known', () => {
+  const chat = (sessionId: string, waiting: number, running: boolean) => ({
+    sessionId,
+    title: sessionId,
+    updatedAt: 1,
+    mode: 'manual' as const,
+    waiting,
+    running,
+  })
+  const before = [chat('a', 0, true), chat('b', 1, true), chat('c', 0, true), chat('d', 0, false)]
+  const after = [chat('a', 1, true), chat('b', 1, true), chat('c', 0, false), chat('d', 0, false)]
+  expect(newsBetween(before, after).map(({ sessionId, what }) => `${sessionId} ${what}`)).toEqual([
+    'a waiting',
+    'c done',
+  ])
+  expect(newsBetween(null, after)).toEqual([])
+  expect(newsBetween(before, [...before, chat('e', 0, true)])).toEqual([])
+})
