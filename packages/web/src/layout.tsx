@@ -10,6 +10,7 @@ import { useGlobalKeys } from './chat/use-global-keys.ts'
 import { FilesDialog } from './files/files-dialog.tsx'
 import { browserStorage } from './lib/storage.ts'
 import { SettingsDialog } from './settings/settings-dialog.tsx'
+import { ShortcutsDialog } from './settings/shortcuts-dialog.tsx'
 import { Sidebar } from './sidebar/sidebar.tsx'
 import { IconButton } from './ui/button.tsx'
 
@@ -33,6 +34,7 @@ export function Layout(props: { children: ReactNode }) {
   const [drawer, setDrawer] = useState(false)
   const [settings, setSettings] = useState(false)
   const [files, setFiles] = useState(false)
+  const [shortcuts, setShortcuts] = useState(false)
   const [, navigate] = useLocation()
   const title = useTitle()
   const toggle = () => {
@@ -44,6 +46,7 @@ export function Layout(props: { children: ReactNode }) {
     if (shortcut === 'new-chat') navigate('/')
     else if (shortcut === 'toggle-sidebar') toggle()
     else if (shortcut === 'settings') setSettings(true)
+    else if (shortcut === 'shortcuts') setShortcuts(true)
     else return false
     return true
   })
@@ -97,6 +100,7 @@ export function Layout(props: { children: ReactNode }) {
         {props.children}
       </main>
       <FilesDialog open={files} onOpenChange={setFiles} />
+      <ShortcutsDialog open={shortcuts} onOpenChange={setShortcuts} />
       <SettingsDialog open={settings} onOpenChange={setSettings} />
     </div>
   )

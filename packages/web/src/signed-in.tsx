@@ -6,6 +6,7 @@ import { useStore } from 'zustand'
 import { type ChatContext, ChatProvider, useChatState } from './chat/chat-context.ts'
 import { ChatPage } from './chat/chat-page.tsx'
 import { moveDraft } from './chat/drafts.ts'
+import { useNews } from './chat/use-news.ts'
 import { Layout } from './layout.tsx'
 import { soon } from './lib/schedule.ts'
 import { browserStorage, storageOfPerson, unsentStorage } from './lib/storage.ts'
@@ -57,6 +58,7 @@ export default function SignedIn(props: { me: Me; onSignedOut: () => void; onSta
     return () => attachments.stop()
   }, [attachments])
   useModelName(chat, me, props.onStale)
+  useNews(chat, (sessionId) => navigate(`/s/${sessionId}`))
   const context = useMemo<ChatContext>(
     () => ({ chat, attachments, unsent, me, onSignedOut }),
     [chat, attachments, unsent, me, onSignedOut],

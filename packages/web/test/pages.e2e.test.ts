@@ -446,6 +446,54 @@ test('a chat is renamed and saved as Markdown', async () => {
   expect(text).toContain('**Edit primes.py** (Done)')
 })
 
+test('the keys are listed, and a chat that needs somebody tells them when they look elsewhere', async () => {
+  const page = await signedIn()
+  await page.keyboard.press('Control+/')
+  const keys = page.getByRole('dialog', { name: 'Keyboard' })
+  await keys.getByText('Allow all that wait, once').waitFor()
+  expect(await lookAt(page, 'keys')).toEqual([])
+  await page.keyboard.press('Escape')
+  await keys.waitFor({ state: 'detached' })
+
+  // The browser's own part, as far as a page sees it: headless ones show nothing.
+  await page.evaluate(`{
+    window.shown = []
+    window.Notification = class extends EventTarget {
+      static permission = 'default'
+      static requestPermission() { this.permission = 'granted'; return Promise.resolve('granted') }
+      constructor(title, { body }) { super(); window.shown.push([title, body]) }
+      close() {}
+    }
+    window.looking = true
+    document.hasFocus = () => window.looking
+  }`)
+  const shown = () => page.evaluate('window.shown')
+  service.change('s_build', { waiting: 1 })
+  await page.getByTestId('session-item').getByText('Approve').first().waitFor()
+  await page.keyboard.press('Control+.')
+  const wanted = page.getByLabel('When a chat needs you or is done and you look elsewhere')
+  await wanted.check()
+  service.change('s_build', { waiting: 2 })
+  await until(async () => expect(await page.title()).toContain('(6)'))
+  expect(await shown()).toEqual([])
+  await page.evaluate('window.looking = false')
+  const title = service.sessions.get('s_build')?.title
+  service.change('s_build', { waiting: 3 })
+  await until(async () => expect(await shown()).toEqual([['Sandlot needs you', title]]))
+  service.change('s_build', { waiting: 0 })
+  service.change('s_build', { running: false })
+  await until(async () =>
+    expect(await shown()).toEqual([
+      ['Sandlot needs you', title],
+      ['Sandlot is done', title],
+    ]),
+  )
+  await wanted.uncheck()
+  service.change('s_build', { waiting: 1 })
+  await until(async () => expect(await page.title()).toContain('(5)'))
+  expect(await shown()).toHaveLength(2)
+})
+
 test('a prompt’s record and a call’s whole output are saved as files', async () => {
   const page = await signedIn({ sessionId: 's_fixed' })
   const saved = async (link: Locator) => {

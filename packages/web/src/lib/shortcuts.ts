@@ -4,12 +4,30 @@ export type Shortcut =
   | 'new-chat'
   | 'toggle-sidebar'
   | 'settings'
+  | 'shortcuts'
   | 'focus-composer'
   | 'stop'
   | 'allow'
   | 'reject'
   | 'allow-all'
   | 'reject-all'
+
+/** Every key, for people. `Mod` is Cmd on a Mac and Ctrl elsewhere. */
+export const SHORTCUT_WORDS: readonly { keys: string; does: string }[] = [
+  { keys: 'Enter', does: 'Send; while the agent works, add to it' },
+  { keys: 'Shift+Enter', does: 'Begin a new line' },
+  { keys: '↑', does: 'Bring back what you said last, in an empty field' },
+  { keys: 'Esc', does: 'Stop the agent' },
+  { keys: 'Ctrl+Alt+Enter', does: 'Allow the first call that waits' },
+  { keys: 'Ctrl+Alt+Backspace', does: 'Deny the first call that waits' },
+  { keys: 'Ctrl+Alt+Shift+Enter', does: 'Allow all that wait, once' },
+  { keys: 'Ctrl+Alt+Shift+Backspace', does: 'Deny all that wait' },
+  { keys: 'Mod+Shift+O', does: 'New chat' },
+  { keys: 'Shift+Esc', does: 'Go to the field for messages' },
+  { keys: 'Mod+Shift+S', does: 'Show or hide the list of chats' },
+  { keys: 'Mod+.', does: 'Settings' },
+  { keys: 'Mod+/', does: 'These keys' },
+]
 
 export interface KeyPress {
   key: string
@@ -32,5 +50,7 @@ export function shortcutOf(press: KeyPress): Shortcut | undefined {
   if (press.shiftKey && press.key.toLowerCase() === 'o') return 'new-chat'
   if (press.shiftKey && press.key.toLowerCase() === 's') return 'toggle-sidebar'
   if (!press.shiftKey && press.key === '.') return 'settings'
+  // On some keyboards it is on a key that needs Shift.
+  if (press.key === '/') return 'shortcuts'
   return undefined
 }

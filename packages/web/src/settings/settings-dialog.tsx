@@ -8,6 +8,8 @@ import { ApiKeys } from './api-keys.tsx'
 import { People } from './people.tsx'
 import { Rules } from './rules.tsx'
 import { Secrets } from './secrets.tsx'
+import { NotificationSwitch } from './notifications.tsx'
+import { ShortcutList } from './shortcut-list.tsx'
 import { OwnInstructions, TeamInstructions } from './instructions.tsx'
 import { ThemePicker } from './theme-picker.tsx'
 
@@ -20,13 +22,16 @@ export function SettingsDialog(props: { open: boolean; onOpenChange: (open: bool
         <Dialog.Popup className="popup fixed top-1/2 left-1/2 z-50 flex max-h-[min(42rem,calc(100dvh-2rem))] w-[34rem] max-w-[calc(100vw-2rem)] -translate-x-1/2 -translate-y-1/2 flex-col rounded-2xl border border-line bg-raised shadow-3 outline-none">
           <div className="flex items-center justify-between border-b border-line py-3 pr-3 pl-5">
             <Dialog.Title className="text-base font-semibold">Settings</Dialog.Title>
-            <Dialog.Close render={<IconButton label="Close" />}>
+            <Dialog.Close render={<IconButton label="Close" className="max-md:size-11" />}>
               <X aria-hidden />
             </Dialog.Close>
           </div>
           <div className="flex flex-col gap-7 overflow-y-auto p-5">
             <Section title="Appearance">
               <ThemePicker />
+            </Section>
+            <Section title="Notifications" text="From this browser, on this device.">
+              <NotificationSwitch />
             </Section>
             <Section title="Instructions" text="What the agent keeps to in all your sessions.">
               <OwnInstructions isAdministrator={me.role === 'admin'} />
@@ -53,6 +58,9 @@ export function SettingsDialog(props: { open: boolean; onOpenChange: (open: bool
                 <People />
               </Section>
             )}
+            <Section title="Keyboard">
+              <ShortcutList />
+            </Section>
             <Section title="Account">
               <Account />
             </Section>

@@ -1,0 +1,24 @@
+/** What somebody who looks elsewhere is told about their chats. */
+import type { SessionSummary } from '@sandlot/shared/frames'
+
+/** `waiting`: for an approval or an answer. `done`: nothing runs there any more. */
+export interface News {
+  sessionId: string
+  title: string
+  what: 'waiting' | 'done'
+}
+
+/** What has happened between two states of the list. A list that is not known yet, and a chat that is new in it, are no news. */
+export function newsBetween(
+  before: readonly SessionSummary[] | null,
+  after: readonly SessionSummary[] | null,
+): News[] {
+  if (before === null || after === null || before === after) return []
+  const known = new Map(before.map((summary) => [summary.sessionId, summary]))
+  return after.flatMap(({ sessionId, title, waiting, running }): News[] => {
+    const old = known.get(sessionId)
+    const about = { sessionId, title: title ?? 'New chat' }
+    if (waiting > (old?.waiting ?? 0)) return [{ ...about, what: 'waiting' }]
+    return old?.running === true && !running ? [{ ...about, what: 'done' }] : []
+  })
+}
