@@ -48,7 +48,7 @@ export function SetupPage(props: { token: string; onSignedIn: () => Promise<void
           maxLength={MAX_PASSWORD_CHARS}
           hint={`At least ${MIN_PASSWORD_CHARS} characters.`}
         />
-        <Button type="submit" variant="primary" disabled={busy} className="mt-1 h-10">
+        <Button type="submit" variant="primary" disabled={busy} className="mt-1 h-10 pointer-coarse:h-11">
           {busy && <Spinner />} Create the administrator
         </Button>
       </form>

@@ -36,7 +36,7 @@ export function SignInPage(props: { onSignedIn: () => Promise<void> }) {
           value={password}
           onChange={(event) => setPassword(event.target.value)}
         />
-        <Button type="submit" variant="primary" disabled={busy} className="mt-1 h-10">
+        <Button type="submit" variant="primary" disabled={busy} className="mt-1 h-10 pointer-coarse:h-11">
           {busy && <Spinner />} Sign in
         </Button>
       </form>

@@ -108,7 +108,7 @@ export function ApprovalPanel(props: { call: CallEntry; sessionId: string; first
               setReasoning(false)
             }}
           />
-          <Button type="submit" variant="danger" disabled={answered} className="h-10">
+          <Button type="submit" variant="danger" disabled={answered} className="h-10 pointer-coarse:h-11">
             Deny
           </Button>
         </form>

@@ -20,7 +20,7 @@ export function AttachmentStrip(props: { attachments: ComposerImages }) {
                 aria-label={`Remove ${item.name}`}
                 title={`Remove ${item.name}`}
                 onClick={() => remove(item.key)}
-                className="absolute -top-2 -right-2 inline-flex size-6 items-center justify-center rounded-full border border-line-strong bg-raised text-muted shadow-1 hover:bg-hover hover:text-ink pointer-coarse:size-8"
+                className="absolute -top-2 -right-2 inline-flex size-6 items-center justify-center rounded-full border border-line-strong bg-raised text-muted shadow-1 hover:bg-hover hover:text-ink pointer-coarse:size-11"
               >
                 <X className="size-3.5" aria-hidden />
               </button>
@@ -36,7 +36,11 @@ export function AttachmentStrip(props: { attachments: ComposerImages }) {
               {item.name}: {item.problem}
             </span>
             {item.again !== null && (
-              <IconButton label={`Send ${item.name} again`} className="-my-2 size-7" onClick={item.again}>
+              <IconButton
+                label={`Send ${item.name} again`}
+                className="-my-2 size-7 pointer-coarse:size-11"
+                onClick={item.again}
+              >
                 <RotateCw aria-hidden />
               </IconButton>
             )}

@@ -117,7 +117,7 @@ export function Composer(props: {
             title="Stop (Esc)"
             disabled={props.stopping}
             onClick={props.onStop}
-            className="inline-flex size-9 items-center justify-center rounded-full border border-line-strong bg-raised text-ink hover:bg-hover disabled:opacity-50"
+            className="inline-flex size-9 pointer-coarse:size-11 items-center justify-center rounded-full border border-line-strong bg-raised text-ink hover:bg-hover disabled:opacity-50"
           >
             <Square className="size-3 fill-current" aria-hidden />
           </button>
@@ -130,7 +130,7 @@ export function Composer(props: {
             title={blocked ?? 'Send (Enter)'}
             disabled={!sendable}
             onClick={send}
-            className="inline-flex size-9 items-center justify-center rounded-full bg-accent text-accent-ink hover:bg-accent-strong disabled:bg-active disabled:text-faint"
+            className="inline-flex size-9 pointer-coarse:size-11 items-center justify-center rounded-full bg-accent text-accent-ink hover:bg-accent-strong disabled:bg-active disabled:text-faint"
           >
             <ArrowUp className="size-4.5" aria-hidden />
           </button>
@@ -159,12 +159,7 @@ function AttachButton(props: { onFiles: (files: readonly File[]) => void }) {
           event.currentTarget.value = ''
         }}
       />
-      <IconButton
-        label="Attach images"
-        title={LIMITS}
-        onClick={() => input.current?.click()}
-        className="max-md:size-9"
-      >
+      <IconButton label="Attach images" title={LIMITS} onClick={() => input.current?.click()}>
         <ImagePlus aria-hidden />
       </IconButton>
     </>

@@ -27,7 +27,7 @@ export function ConnectionBanner() {
             <button
               type="button"
               onClick={() => chat.wake()}
-              className="rounded font-semibold underline underline-offset-2"
+              className="rounded font-semibold underline underline-offset-2 pointer-coarse:-my-2 pointer-coarse:min-h-11 pointer-coarse:min-w-11"
             >
               Try now
             </button>

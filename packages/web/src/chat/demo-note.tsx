@@ -36,7 +36,7 @@ export function DemoBadge() {
       <Popover.Root>
         <Popover.Trigger
           data-testid="demo-model"
-          className="inline-flex h-6 items-center gap-1.5 rounded-full border border-waiting-line bg-waiting-wash px-2 text-xs font-medium text-waiting"
+          className="relative inline-flex h-6 pointer-coarse:after:absolute pointer-coarse:after:-inset-y-2.5 pointer-coarse:after:inset-x-0 items-center gap-1.5 rounded-full border border-waiting-line bg-waiting-wash px-2 text-xs font-medium text-waiting"
         >
           <FlaskConical className="size-3" aria-hidden />
           Demo model

@@ -30,7 +30,7 @@ export function ModeMenu(props: { mode: Mode; onChange: (mode: Mode) => void }) 
           aria-label={`Approval mode: ${words.name}`}
           data-testid="mode"
           data-mode={props.mode}
-          className="inline-flex h-8 items-center gap-1.5 rounded-lg px-2 text-xs font-medium text-muted hover:bg-hover hover:text-ink data-popup-open:bg-hover"
+          className="inline-flex h-8 pointer-coarse:h-11 items-center gap-1.5 rounded-lg px-2 text-xs font-medium text-muted hover:bg-hover hover:text-ink data-popup-open:bg-hover"
         >
           <Icon className={cn('size-3.5', props.mode === 'yolo' && 'text-waiting')} aria-hidden />
           {words.name}

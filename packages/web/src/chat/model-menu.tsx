@@ -17,7 +17,7 @@ export function ModelMenu(props: { me: Me; choice: ModelChoice; onChange: (choic
         <Menu.Trigger
           aria-label={`Model: ${choice.model}${level}`}
           data-testid="model"
-          className="inline-flex h-8 max-w-full items-center gap-1.5 rounded-lg px-2 text-xs font-medium text-muted hover:bg-hover hover:text-ink data-popup-open:bg-hover"
+          className="inline-flex h-8 pointer-coarse:h-11 max-w-full items-center gap-1.5 rounded-lg px-2 text-xs font-medium text-muted hover:bg-hover hover:text-ink data-popup-open:bg-hover"
         >
           <span className="truncate">
             {choice.model}
@@ -74,7 +74,7 @@ function Item(props: { value: string | null; children: string }) {
     <Menu.RadioItem
       value={props.value}
       closeOnClick
-      className="flex w-full cursor-pointer items-center gap-2.5 rounded-lg px-2.5 py-1.5 text-sm outline-none data-highlighted:bg-hover"
+      className="flex w-full cursor-pointer items-center gap-2.5 rounded-lg px-2.5 py-1.5 text-sm outline-none pointer-coarse:min-h-11 data-highlighted:bg-hover"
     >
       <span className="min-w-0 flex-1 truncate">{props.children}</span>
       <Menu.RadioItemIndicator>

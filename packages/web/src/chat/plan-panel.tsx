@@ -22,7 +22,7 @@ export function PlanPanel(props: { plan: readonly PlanEntry[]; running: boolean 
         aria-expanded={open}
         aria-controls={listId}
         onClick={() => setChoice(!open)}
-        className="flex h-9 w-full items-center gap-2.5 rounded-t-2xl px-4 text-left text-sm hover:bg-hover focus-visible:-outline-offset-2"
+        className="flex h-9 pointer-coarse:h-11 w-full items-center gap-2.5 rounded-t-2xl px-4 text-left text-sm hover:bg-hover focus-visible:-outline-offset-2"
       >
         <span className="font-medium">Plan</span>
         <span className="text-xs text-muted tabular-nums">

@@ -45,7 +45,7 @@ export function Queued(props: {
           </span>
           <IconButton
             label={`Take back: ${beginningOf(message)}`}
-            className="size-6 pointer-coarse:size-11"
+            className="size-6 max-md:size-9 pointer-coarse:size-11"
             onClick={() => props.onTakeBack(message.messageId)}
           >
             <X aria-hidden />

@@ -67,7 +67,7 @@ function LongText(props: { name: string; text: string; whole: boolean }) {
     <div className="overflow-hidden rounded-md border border-line bg-sunken">
       <div className="flex items-center justify-between pt-1 pr-1.5 pl-3 text-xs text-muted">
         <span>{props.name}</span>
-        <CopyButton text={props.text} what={props.name} quiet className="h-6" />
+        <CopyButton text={props.text} what={props.name} quiet className="h-6 pointer-coarse:h-11" />
       </div>
       <div className="px-3 pb-2">
         <Folding text={props.text} whole={props.whole} className="term" />
@@ -95,7 +95,7 @@ function Folding(props: { text: string; whole: boolean; className: string }) {
           type="button"
           onClick={() => setOpen(!open)}
           aria-expanded={open}
-          className="mt-1 rounded text-xs font-medium text-accent hover:underline"
+          className="mt-1 rounded text-xs pointer-coarse:min-h-11 font-medium text-accent hover:underline"
         >
           {open ? 'Show less' : `Show all ${formatCount(lines.length, 'line')}`}
         </button>

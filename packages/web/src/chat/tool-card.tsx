@@ -70,7 +70,7 @@ export const ToolCard = memo(function ToolCard(props: {
           aria-controls={bodyId}
           disabled={phase === 'waiting'}
           onClick={() => setChoice(!open)}
-          className="flex min-h-9 min-w-0 flex-1 items-center gap-2.5 rounded-lg px-3 py-1.5 text-left enabled:hover:bg-hover focus-visible:-outline-offset-2"
+          className="flex min-h-9 min-w-0 flex-1 items-center gap-2.5 pointer-coarse:min-h-11 rounded-lg px-3 py-1.5 text-left enabled:hover:bg-hover focus-visible:-outline-offset-2"
         >
           {phase === 'running' ? (
             <Spinner className="size-4 shrink-0 text-accent" />
@@ -146,7 +146,7 @@ function CancelCall(props: { call: CallEntry; sessionId: string }) {
         chat.cancelCall(props.sessionId, props.call.id)
       }}
       aria-label={`Cancel ${props.call.title}`}
-      className="mr-1.5 inline-flex h-7 shrink-0 items-center gap-1.5 rounded-md px-2 text-xs text-muted hover:bg-hover hover:text-ink disabled:opacity-60"
+      className="mr-1.5 inline-flex h-7 shrink-0 pointer-coarse:h-11 items-center gap-1.5 rounded-md px-2 text-xs text-muted hover:bg-hover hover:text-ink disabled:opacity-60"
     >
       <CircleStop className="size-3.5" aria-hidden />
       {asked ? 'Cancelling…' : 'Cancel'}

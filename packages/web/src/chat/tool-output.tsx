@@ -100,7 +100,8 @@ function OutputFooter(props: {
 }) {
   const { info } = props
   const size = `${formatBytes(info.bytes)}, ${formatCount(info.lines, 'line')}`
-  const link = 'inline-flex items-center gap-1 font-medium text-accent underline-offset-2 hover:underline'
+  const link =
+    'inline-flex items-center gap-1 pointer-coarse:min-h-11 font-medium text-accent underline-offset-2 hover:underline'
   return (
     <div
       className="flex flex-wrap items-center gap-x-4 gap-y-1 text-xs text-muted"

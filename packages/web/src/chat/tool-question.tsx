@@ -8,7 +8,6 @@ import {
 } from '@sandlot/shared/question'
 import type { CallEntry } from '@sandlot/shared/transcript-entries'
 import { type SubmitEvent, useId, useState } from 'react'
-import { cn } from '../lib/cn.ts'
 import { Button } from '../ui/button.tsx'
 import { INPUT } from '../ui/field.tsx'
 import { useChat } from './chat-context.ts'
@@ -108,16 +107,15 @@ function QuestionInput(props: {
   )
   if (field.type === 'boolean') {
     return (
-      <div className="flex items-center gap-2.5">
+      <label className="flex items-center gap-2.5 text-sm font-medium text-ink pointer-coarse:min-h-11">
         <input
-          id={id}
           type="checkbox"
           className="size-4 accent-accent"
           checked={value === true}
           onChange={(event) => onChange(event.target.checked)}
         />
-        {label}
-      </div>
+        {title}
+      </label>
     )
   }
   if (field.type === 'array') return <Several {...props} title={title} />
@@ -165,7 +163,10 @@ function Several(props: {
     <fieldset className="flex flex-col gap-1.5">
       <legend className="mb-1 text-sm font-medium text-ink">{props.title}</legend>
       {choicesOf(props.field).map((choice) => (
-        <label key={choice.const} className={cn('flex items-center gap-2.5 text-sm text-ink')}>
+        <label
+          key={choice.const}
+          className="flex items-center gap-2.5 text-sm text-ink pointer-coarse:min-h-11"
+        >
           <input
             type="checkbox"
             className="size-4 accent-accent"

@@ -42,7 +42,7 @@ export function AddPersonForm(props: { onDone: () => void; onLeave: () => void }
         maxLength={MAX_PASSWORD_CHARS}
         hint={`At least ${MIN_PASSWORD_CHARS} characters. Tell it to them; they change it in their settings.`}
       />
-      <label className="flex items-center gap-2.5 text-sm">
+      <label className="flex items-center gap-2.5 text-sm pointer-coarse:min-h-11">
         <input
           type="checkbox"
           className="accent-accent"

@@ -81,7 +81,7 @@ export function ApiKeys() {
           maxLength={100}
           onChange={(event) => setName(event.target.value)}
         />
-        <Button type="submit" disabled={busy || name.trim() === ''} className="h-10">
+        <Button type="submit" disabled={busy || name.trim() === ''} className="h-10 pointer-coarse:h-11">
           Create key
         </Button>
       </form>

@@ -41,7 +41,7 @@ export function OwnInstructions(props: { isAdministrator: boolean }) {
 function Layer(props: { title: string; text: string }) {
   return (
     <details className="rounded-lg border border-line text-sm">
-      <summary className="cursor-pointer px-3 py-2 text-muted">{props.title}</summary>
+      <summary className="cursor-pointer px-3 py-2 text-muted pointer-coarse:py-3">{props.title}</summary>
       <p className="max-h-48 overflow-y-auto border-t border-line px-3 py-2 whitespace-pre-wrap [overflow-wrap:anywhere]">
         {props.text}
       </p>

@@ -87,7 +87,7 @@ export function NewRuleForm(props: { mayAllow: boolean; onAdded: () => void }) {
           onChange={({ target }) => changed(() => setPattern(target.value))}
         />
         <Button
-          className="h-10 max-sm:flex-1"
+          className="h-10 pointer-coarse:h-11 max-sm:flex-1"
           disabled={busy || pattern.trim() === ''}
           onClick={() => void attempt(async () => setShown(await previewRule(rule)))}
         >
@@ -96,7 +96,7 @@ export function NewRuleForm(props: { mayAllow: boolean; onAdded: () => void }) {
         <Button
           type="submit"
           variant="primary"
-          className="h-10 max-sm:flex-1"
+          className="h-10 pointer-coarse:h-11 max-sm:flex-1"
           disabled={busy || pattern.trim() === ''}
         >
           Add rule

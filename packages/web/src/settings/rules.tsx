@@ -61,7 +61,7 @@ export function Rules() {
       )}
       {list !== null && list.deployment.length > 0 && (
         <details className="rounded-lg border border-line text-sm">
-          <summary className="cursor-pointer px-3 py-2 text-muted">
+          <summary className="cursor-pointer px-3 py-2 text-muted pointer-coarse:py-3">
             Rules of this Sandlot, for everybody ({list.deployment.length})
           </summary>
           <ul className="divide-y divide-line border-t border-line">

@@ -80,7 +80,11 @@ export function Secrets() {
           autoComplete="new-password"
           onChange={(event) => setValue(event.target.value)}
         />
-        <Button type="submit" disabled={busy || name === '' || misnamed || value === ''} className="h-10">
+        <Button
+          type="submit"
+          disabled={busy || name === '' || misnamed || value === ''}
+          className="h-10 pointer-coarse:h-11"
+        >
           Save
         </Button>
       </form>

@@ -19,7 +19,7 @@ export function ThemePicker() {
           <label
             key={choice}
             className={cn(
-              'flex h-8 flex-1 cursor-pointer items-center justify-center gap-2 rounded-md text-sm text-muted has-focus-visible:outline-2 has-focus-visible:outline-accent',
+              'flex h-8 pointer-coarse:h-11 flex-1 cursor-pointer items-center justify-center gap-2 rounded-md text-sm text-muted has-focus-visible:outline-2 has-focus-visible:outline-accent',
               theme === choice && 'bg-raised font-medium text-ink shadow-1',
             )}
           >

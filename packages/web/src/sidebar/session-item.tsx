@@ -31,7 +31,7 @@ export const SessionItem = memo(function SessionItem(props: {
         href={`/s/${summary.sessionId}`}
         onClick={props.onPick}
         aria-current={props.active ? 'page' : undefined}
-        className="flex h-8.5 min-w-0 flex-1 items-center gap-2 rounded-lg px-2.5 text-sm group-focus-within/item:pr-9 group-hover/item:pr-9 max-md:h-11 pointer-coarse:pr-9"
+        className="flex h-8.5 min-w-0 flex-1 items-center gap-2 rounded-lg px-2.5 text-sm group-focus-within/item:pr-9 group-hover/item:pr-9 max-md:h-11 pointer-coarse:h-11 pointer-coarse:pr-11"
       >
         <span
           className={cn('min-w-0 flex-1 truncate', props.active ? 'font-medium text-ink' : 'text-ink')}
@@ -44,7 +44,7 @@ export const SessionItem = memo(function SessionItem(props: {
       <Menu.Root>
         <Menu.Trigger
           aria-label={`More about ${title}`}
-          className="absolute right-1 inline-flex size-7 items-center justify-center rounded-md text-faint opacity-0 group-hover/item:opacity-100 hover:bg-hover hover:text-ink focus-visible:opacity-100 data-popup-open:opacity-100 pointer-coarse:opacity-100"
+          className="absolute right-1 inline-flex size-7 items-center justify-center rounded-md text-faint opacity-0 group-hover/item:opacity-100 hover:bg-hover hover:text-ink focus-visible:opacity-100 data-popup-open:opacity-100 pointer-coarse:right-0 pointer-coarse:size-11 pointer-coarse:opacity-100"
         >
           <Ellipsis className="size-4" aria-hidden />
         </Menu.Trigger>
@@ -53,7 +53,7 @@ export const SessionItem = memo(function SessionItem(props: {
             <Menu.Popup className="popup min-w-40 rounded-xl border border-line bg-raised p-1.5 shadow-3 outline-none">
               <Menu.Item
                 onClick={() => props.onDelete(summary)}
-                className="flex h-8 cursor-pointer items-center gap-2.5 rounded-lg px-2.5 text-sm text-failed outline-none data-highlighted:bg-failed-wash"
+                className="flex h-8 pointer-coarse:h-11 cursor-pointer items-center gap-2.5 rounded-lg px-2.5 text-sm text-failed outline-none data-highlighted:bg-failed-wash"
               >
                 <Trash2 className="size-4" aria-hidden />
                 Delete chat

@@ -8,8 +8,8 @@ const VARIANTS = {
   danger: 'border border-failed-line bg-raised text-failed hover:bg-failed-wash',
 } as const
 const SIZES = {
-  sm: 'h-7 px-2.5 text-xs rounded-md gap-1.5',
-  md: 'h-9 px-3.5 text-sm rounded-lg gap-2',
+  sm: 'h-7 px-2.5 text-xs rounded-md gap-1.5 pointer-coarse:h-11 pointer-coarse:min-w-11',
+  md: 'h-9 px-3.5 text-sm rounded-lg gap-2 pointer-coarse:h-11 pointer-coarse:min-w-11',
 } as const
 
 export type ButtonVariant = keyof typeof VARIANTS
@@ -44,7 +44,7 @@ export function IconButton({ label, className, ...rest }: ComponentProps<'button
       title={label}
       {...rest}
       className={cn(
-        'inline-flex size-8 shrink-0 items-center justify-center rounded-lg text-muted transition-colors duration-100 hover:bg-hover hover:text-ink disabled:opacity-50 [&_svg]:size-4',
+        'inline-flex size-8 shrink-0 items-center justify-center rounded-lg text-muted pointer-coarse:size-11 transition-colors duration-100 hover:bg-hover hover:text-ink disabled:opacity-50 [&_svg]:size-4',
         className,
       )}
     />

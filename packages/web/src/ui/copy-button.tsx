@@ -16,7 +16,7 @@ export function CopyButton(props: { text: string; what: string; quiet?: boolean;
       aria-label={state === 'idle' ? `Copy ${props.what}` : WORDS[state]}
       title={`Copy ${props.what}`}
       className={cn(
-        'inline-flex h-7 items-center gap-1.5 rounded-md px-1.5 text-xs text-faint hover:bg-hover hover:text-ink',
+        'inline-flex h-7 items-center justify-center gap-1.5 rounded-md px-1.5 text-xs text-faint hover:bg-hover hover:text-ink pointer-coarse:h-11 pointer-coarse:min-w-11',
         props.className,
       )}
     >

@@ -2,7 +2,7 @@ import { type ComponentProps, type ReactNode, useId } from 'react'
 import { cn } from '../lib/cn.ts'
 
 export const INPUT =
-  'h-10 w-full rounded-lg border border-line-strong bg-raised px-3 text-sm text-ink shadow-1 placeholder:text-faint focus-visible:outline-2 focus-visible:outline-offset-0 focus-visible:outline-accent'
+  'h-10 pointer-coarse:h-11 w-full rounded-lg border border-line-strong bg-raised px-3 text-sm text-ink shadow-1 placeholder:text-faint focus-visible:outline-2 focus-visible:outline-offset-0 focus-visible:outline-accent'
 
 export type FieldProps = ComponentProps<'input'> & { label: string; hint?: string }
 
