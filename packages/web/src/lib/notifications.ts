@@ -12,13 +12,23 @@ const listeners = new Set<() => void>()
 export function notificationState(): NotificationState {
   if (!('Notification' in window) || !window.isSecureContext) return 'impossible'
   if (Notification.permission === 'denied') return 'blocked'
-  return Notification.permission === 'granted' && browserStorage('local').get(KEY) === 'on' ? 'on' : 'off'
+  const wanted = browserStorage('local').get(KEY)
+  if (wanted === 'impossible') return 'impossible'
+  return Notification.permission === 'granted' && wanted === 'on' ? 'on' : 'off'
 }
 
-/** Turning them on asks the person, so it must come from a click. */
+/**
+ * Turning them on asks the person, so it must come from a click; then one is shown, which is also how it is found out that this
+ * browser lets no page show any, as on phones.
+ */
 export async function turnNotifications(wanted: 'on' | 'off'): Promise<void> {
-  if (wanted === 'on') await Notification.requestPermission()
-  browserStorage('local').set(KEY, wanted)
+  const kept = browserStorage('local')
+  kept.set(KEY, wanted)
+  if (wanted === 'on') {
+    await Notification.requestPermission()
+    const sample = { body: 'Sandlot tells you like this.', tag: 'sample', onClick: () => undefined }
+    if (notificationState() === 'on' && !notify('Notifications are on', sample)) kept.set(KEY, 'impossible')
+  }
   for (const listener of listeners) listener()
 }
 
@@ -30,11 +40,11 @@ export function useNotificationState(): NotificationState {
 }
 
 /**
- * Show one, if the person wants that. Of the same `tag` there is one at a time, whichever tab it comes from. On phones a
- * page cannot show one itself; that is logged.
+ * Show one, if the person wants that; false when this browser refused. Of the same `tag` there is one at a time, whichever tab
+ * it comes from.
  */
-export function notify(title: string, options: { body: string; tag: string; onClick: () => void }): void {
-  if (notificationState() !== 'on') return
+export function notify(title: string, options: { body: string; tag: string; onClick: () => void }): boolean {
+  if (notificationState() !== 'on') return true
   const { body, tag, onClick } = options
   try {
     const shown = new Notification(title, { body, tag, icon: '/favicon.svg' })
@@ -43,7 +53,9 @@ export function notify(title: string, options: { body: string; tag: string; onCl
       shown.close()
       onClick()
     })
+    return true
   } catch (error) {
     console.warn('This browser shows no notifications of pages.', error)
+    return false
   }
 }

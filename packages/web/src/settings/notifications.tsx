@@ -6,7 +6,8 @@ export function NotificationSwitch() {
   if (state === 'impossible') {
     return (
       <p className="text-sm text-muted">
-        This browser shows none here. They need an address with https, or this machine’s own.
+        This browser shows none here. They need a computer’s browser, and an address with https or this
+        machine’s own.
       </p>
     )
   }
