@@ -84,7 +84,10 @@ test('what does not fit is said; what could not be sent is tried again; Send wai
   const files = page.getByTestId('image-files')
   await page.getByTestId('composer').fill('look')
   await files.setInputFiles([file('notes.txt', Buffer.from('words'))])
-  await page.getByRole('alert').getByText('“notes.txt” is not a PNG, JPEG, GIF or WebP.').waitFor()
+  await page
+    .getByRole('alert')
+    .getByText('“notes.txt” is not a PNG, JPEG, GIF or WebP. The folder at the top right takes other files.')
+    .waitFor()
   await files.setInputFiles([file('huge.png', Buffer.concat([PNG, Buffer.alloc(MAX_IMAGE_BYTES)]))])
   await page.getByRole('alert').getByText('“huge.png” is larger than 5 MiB.').waitFor()
   await files.setInputFiles(Array.from({ length: 11 }, (_, n) => file(`${n}.png`)))

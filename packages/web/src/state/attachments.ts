@@ -142,7 +142,7 @@ export class Attachments {
       type === 'unreadable'
         ? `“${name}” cannot be read. Attach files, not folders.`
         : type === undefined
-          ? `“${name}” is not a PNG, JPEG, GIF or WebP.`
+          ? `“${name}” is not a PNG, JPEG, GIF or WebP. The folder at the top right takes other files.`
           : tooMuch(file, this.of(place.sessionId).items)
     if (type === 'unreadable' || type === undefined || why !== null)
       return this.#change(place, { problem: why })
