@@ -37,6 +37,18 @@ describe('the list', () => {
     expect((await fetch(`${harness.service.url}/api/sessions`)).status).toBe(401)
   })
 
+  test('is searched by name, of one’s own', async () => {
+    await harness.agent.store.append('second', [], { title: 'Plans for May' })
+    const found = async (who: Browser, title: string) =>
+      sessionList
+        .parse(await (await who.get(`/api/sessions?title=${encodeURIComponent(title)}`)).json())
+        .sessions.map(({ sessionId }) => sessionId)
+    expect(await found(ann, ' for may')).toEqual(['second'])
+    expect(await found(ann, 'June')).toEqual([])
+    expect(await found(bob, 'May')).toEqual([])
+    expect((await ann.get('/api/sessions?title=')).status).toBe(400)
+  })
+
   test('one session, and its deletion, are for its owner alone', async () => {
     const mine = sessionSummary.parse(await (await ann.get('/api/sessions/first')).json())
     expect(mine).toMatchObject({ sessionId: 'first', mode: 'manual', running: false, waiting: 0 })

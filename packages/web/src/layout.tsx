@@ -1,7 +1,7 @@
 /** The frame of the signed-in app: sidebar (a drawer on small screens), header, page. */
 import { Dialog } from '@base-ui/react/dialog'
 import { FolderOpen, Menu as MenuIcon, PanelLeft, SquarePen } from 'lucide-react'
-import { type ReactNode, useState, useSyncExternalStore } from 'react'
+import { type ReactNode, useCallback, useState, useSyncExternalStore } from 'react'
 import { useLocation } from 'wouter'
 import { useChatState } from './chat/chat-context.ts'
 import { ChatMenu } from './chat/chat-menu.tsx'
@@ -34,6 +34,8 @@ export function Layout(props: { children: ReactNode }) {
   const [drawer, setDrawer] = useState(false)
   const [settings, setSettings] = useState(false)
   const [files, setFiles] = useState(false)
+  const [search, setSearch] = useState(false)
+  const searched = useCallback(() => setSearch(false), [])
   const [shortcuts, setShortcuts] = useState(false)
   const [, navigate] = useLocation()
   const title = useTitle()
@@ -46,7 +48,11 @@ export function Layout(props: { children: ReactNode }) {
     if (shortcut === 'new-chat') navigate('/')
     else if (shortcut === 'toggle-sidebar') toggle()
     else if (shortcut === 'settings') setSettings(true)
-    else if (shortcut === 'shortcuts') setShortcuts(true)
+    else if (shortcut === 'search') {
+      if (wide) setShown(true)
+      else setDrawer(true)
+      setSearch(true)
+    } else if (shortcut === 'shortcuts') setShortcuts(true)
     else return false
     return true
   })
@@ -58,7 +64,7 @@ export function Layout(props: { children: ReactNode }) {
     <div className="flex h-full">
       {wide && shown && (
         <aside aria-label="Sidebar" className="w-66 shrink-0 border-r border-line">
-          <Sidebar onPick={() => undefined} onSettings={openSettings} />
+          <Sidebar onPick={() => undefined} onSettings={openSettings} search={search} onSearch={searched} />
         </aside>
       )}
       {!wide && (
@@ -67,7 +73,12 @@ export function Layout(props: { children: ReactNode }) {
             <Dialog.Backdrop className="backdrop fixed inset-0 z-30 bg-black/40" />
             <Dialog.Popup className="drawer fixed inset-y-0 left-0 z-40 w-[min(20rem,85vw)] border-r border-line shadow-3 outline-none">
               <Dialog.Title className="sr-only">Chats</Dialog.Title>
-              <Sidebar onPick={() => setDrawer(false)} onSettings={openSettings} />
+              <Sidebar
+                onPick={() => setDrawer(false)}
+                onSettings={openSettings}
+                search={search}
+                onSearch={searched}
+              />
             </Dialog.Popup>
           </Dialog.Portal>
         </Dialog.Root>

@@ -412,6 +412,7 @@ test('what was said is copied, and said in other words in a new chat', async () 
   await message.getByRole('button', { name: 'Say it in other words, in a new chat' }).click()
   await page.locator('[data-session-page=s_fixed_fork]').waitFor()
   await until(async () => expect(await page.getByTestId('composer').inputValue()).toBe(words))
+  expect(await page.getByTestId('message-user').count()).toBe(0)
 })
 
 test('nothing moves when a prompt ends', async () => {
@@ -425,6 +426,25 @@ test('nothing moves when a prompt ends', async () => {
   await page.getByTestId('message-user').first().hover()
   await page.getByRole('button', { name: 'Continue from here in a new chat' }).first().waitFor()
   expect(await below()).toBe(before)
+})
+
+test('a chat is found by its name, by the keyboard alone', async () => {
+  const page = await signedIn()
+  const titles = async () =>
+    (await page.getByTestId('session-item').getByRole('link').allInnerTexts()).map(
+      (text) => text.split('\n')[0],
+    )
+  const all = await titles()
+  await page.keyboard.press('Control+Shift+S')
+  await page.keyboard.press('Control+k')
+  await page.keyboard.type('WORKSPACE')
+  await until(async () => expect(await titles()).toEqual(['What is in my workspace?']))
+  expect(await lookAt(page, 'found')).toEqual([])
+  await page.keyboard.type('s of others')
+  await page.getByText('No chat has this in its name.').waitFor()
+  await page.keyboard.press('Escape')
+  await until(async () => expect(await titles()).toEqual(all))
+  expect(frames('ai_chat_cancel')).toEqual([])
 })
 
 test('a chat is renamed and saved as Markdown', async () => {
@@ -473,25 +493,24 @@ test('the keys are listed, and a chat that needs somebody tells them when they l
   await page.keyboard.press('Control+.')
   const wanted = page.getByLabel('When a chat needs you or is done and you look elsewhere')
   await wanted.check()
+  const sample = ['Notifications are on', 'Sandlot tells you like this.']
+  await until(async () => expect(await shown()).toEqual([sample]))
   service.change('s_build', { waiting: 2 })
   await until(async () => expect(await page.title()).toContain('(6)'))
-  expect(await shown()).toEqual([])
+  expect(await shown()).toEqual([sample])
   await page.evaluate('window.looking = false')
   const title = service.sessions.get('s_build')?.title
   service.change('s_build', { waiting: 3 })
-  await until(async () => expect(await shown()).toEqual([['Sandlot needs you', title]]))
+  await until(async () => expect(await shown()).toEqual([sample, ['Sandlot needs you', title]]))
   service.change('s_build', { waiting: 0 })
   service.change('s_build', { running: false })
   await until(async () =>
-    expect(await shown()).toEqual([
-      ['Sandlot needs you', title],
-      ['Sandlot is done', title],
-    ]),
+    expect(await shown()).toEqual([sample, ['Sandlot needs you', title], ['Sandlot is done', title]]),
   )
   await wanted.uncheck()
   service.change('s_build', { waiting: 1 })
   await until(async () => expect(await page.title()).toContain('(5)'))
-  expect(await shown()).toHaveLength(2)
+  expect(await shown()).toHaveLength(3)
 })
 
 test('a prompt’s record and a call’s whole output are saved as files', async () => {

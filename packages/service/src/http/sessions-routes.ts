@@ -20,6 +20,7 @@ const PIECE_BYTES = 256 * 1024
 const page = z.object({
   limit: z.coerce.number().int().min(1).max(MAX_PAGE).default(PAGE),
   before: z.coerce.number().int().positive().optional(),
+  title: renameParams.shape.title.optional(),
 })
 
 const renameBody = renameParams.pick({ title: true })
@@ -32,11 +33,12 @@ export function sessionsRoutes(parts: Parts): Hono<AppEnv> {
     .get('/', async (c) => {
       const asked = page.safeParse(c.req.query())
       if (!asked.success) throw new SandlotError('bad_request', problemsOf(asked.error))
-      const { limit, before } = asked.data
+      const { limit, before, title } = asked.data
       const reader = await sessions.reader()
       const rows = await reader.listSessions(c.var.caller.account.id, {
         limit,
         ...(before === undefined ? {} : { before }),
+        ...(title === undefined ? {} : { title }),
       })
       const next = rows.length < limit ? null : (rows.at(-1)?.updatedAt ?? null)
       return c.json({ sessions: rows.map(summaryOf), next })

@@ -1,6 +1,6 @@
 /** The reads of the sessions store, the same for the writer and for read-only processes. */
 import type { SessionEvent } from '@sandlot/shared/events'
-import type { Kysely } from 'kysely'
+import { type Kysely, sql } from 'kysely'
 import { MAX_CHUNK_BYTES } from './output-writer.ts'
 import { toEvent, toOutputRow, toSessionRow } from './rows.ts'
 import type { SessionsSchema } from './schema.ts'
@@ -17,10 +17,11 @@ export function sessionReads(db: Kysely<SessionsSchema>): Omit<SessionReader, 'c
 
     async listSessions(userId, page = {}) {
       const limit = page.limit ?? PAGE
-      const { before, cwd } = page
+      const { before, cwd, title } = page
       const wanted = sessionRows(db)
         .where('user_id', '=', userId)
         .$if(cwd !== undefined, (query) => query.where('cwd', '=', cwd ?? ''))
+        .$if(title !== undefined, (query) => query.where(titleHas(title ?? '')))
       const rows = await wanted
         .$if(before !== undefined, (query) => query.where('updated_at', '<', before ?? 0))
         .orderBy('updated_at', 'desc')
@@ -79,6 +80,12 @@ export function sessionReads(db: Kysely<SessionsSchema>): Omit<SessionReader, 'c
       )
     },
   }
+}
+
+/** What means something in a pattern means itself. */
+function titleHas(text: string) {
+  const pattern = `%${text.replaceAll(/[\\%_]/g, String.raw`\$&`)}%`
+  return sql<boolean>`lower(title) like lower(${pattern}) escape '\\'`
 }
 
 /** As `SessionReader.readEvents`; also inside a transaction. */

@@ -61,6 +61,8 @@ export interface SessionReader {
       limit?: number
       /** Only those of this folder. */
       cwd?: string
+      /** Only those with this in their names, whatever the case of its letters from A to Z. */
+      title?: string
     },
   ): Promise<SessionRow[]>
   /** Settled events with `seq > after`, in order. */

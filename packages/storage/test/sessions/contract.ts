@@ -123,6 +123,23 @@ export function testSessionStore(name: string, open: () => Promise<OpenedStore>)
         expect(await store.listSessions('nobody')).toEqual([])
       })
 
+      test('sessions are found by a part of their names, which means itself', async () => {
+        const titles = ['Plans for May', '100% of it', '100 of it', 'a_b', 'aXb', 'back\\slash', null]
+        for (const [index, title] of titles.entries()) {
+          const id = `t${index}`
+          await store.createSession({ id, userId: 'cas', cwd: '/workspace', mode: 'manual', at: AT + index })
+          if (title !== null) await store.append(id, [message('hi')], { title })
+        }
+        const found = async (title: string, userId = 'cas') =>
+          (await opened.reader.listSessions(userId, { title })).map((row) => row.title)
+        expect(await found('PLANS f')).toEqual(['Plans for May'])
+        expect(await found('100%')).toEqual(['100% of it'])
+        expect(await found('a_b')).toEqual(['a_b'])
+        expect(await found('\\')).toEqual(['back\\slash'])
+        expect(await found('nothing like it')).toEqual([])
+        expect(await found('plans', 'ann')).toEqual([])
+      })
+
       test('deleting takes everything of the session and nothing else', async () => {
         await store.createSession({ id: 't', userId: 'ann', cwd: '/workspace', mode: 'manual', at: AT })
         for (const id of ['s', 't']) {

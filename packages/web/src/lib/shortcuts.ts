@@ -4,6 +4,7 @@ export type Shortcut =
   | 'new-chat'
   | 'toggle-sidebar'
   | 'settings'
+  | 'search'
   | 'shortcuts'
   | 'focus-composer'
   | 'stop'
@@ -23,6 +24,7 @@ export const SHORTCUT_WORDS: readonly { keys: string; does: string }[] = [
   { keys: 'Ctrl+Alt+Shift+Enter', does: 'Allow all that wait, once' },
   { keys: 'Ctrl+Alt+Shift+Backspace', does: 'Deny all that wait' },
   { keys: 'Mod+Shift+O', does: 'New chat' },
+  { keys: 'Mod+K', does: 'Find a chat' },
   { keys: 'Shift+Esc', does: 'Go to the field for messages' },
   { keys: 'Mod+Shift+S', does: 'Show or hide the list of chats' },
   { keys: 'Mod+.', does: 'Settings' },
@@ -50,6 +52,7 @@ export function shortcutOf(press: KeyPress): Shortcut | undefined {
   if (press.shiftKey && press.key.toLowerCase() === 'o') return 'new-chat'
   if (press.shiftKey && press.key.toLowerCase() === 's') return 'toggle-sidebar'
   if (!press.shiftKey && press.key === '.') return 'settings'
+  if (!press.shiftKey && press.key.toLowerCase() === 'k') return 'search'
   // On some keyboards it is on a key that needs Shift.
   if (press.key === '/') return 'shortcuts'
   return undefined

@@ -124,6 +124,11 @@ export function fetchSessions(before?: number): Promise<SessionList> {
   return call(sessionList, 'GET', before === undefined ? '/api/sessions' : `/api/sessions?before=${before}`)
 }
 
+/** The newest chats with this in their names. */
+export async function findSessions(title: string): Promise<SessionList['sessions']> {
+  return (await call(sessionList, 'GET', `/api/sessions?title=${encodeURIComponent(title)}`)).sessions
+}
+
 export async function renameSession(sessionId: string, title: string): Promise<void> {
   await call(nothing, 'PATCH', `/api/sessions/${encodeURIComponent(sessionId)}`, { title })
 }

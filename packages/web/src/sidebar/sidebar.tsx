@@ -1,6 +1,6 @@
 import type { SessionSummary } from '@sandlot/shared/frames'
-import { Settings, SquarePen } from 'lucide-react'
-import { useMemo, useState } from 'react'
+import { Search, Settings, SquarePen } from 'lucide-react'
+import { useEffect, useMemo, useRef, useState } from 'react'
 import { Link, useLocation } from 'wouter'
 import { messageOf } from '@sandlot/shared/errors'
 import { useChat, useChatState } from '../chat/chat-context.ts'
@@ -12,9 +12,18 @@ import { Confirm } from '../ui/confirm.tsx'
 import { Kbd } from '../ui/kbd.tsx'
 import { LogoMark } from '../ui/logo.tsx'
 import { SessionItem } from './session-item.tsx'
+import { useFound } from './use-found.ts'
 
-/** Brand, new chat, the list of sessions, and the person. `onPick`: something was chosen; a drawer closes then. */
-export function Sidebar(props: { onPick: () => void; onSettings: () => void }) {
+/**
+ * Brand, new chat, the list of sessions, and the person. `onPick`: something was chosen; a drawer closes then. `search`: the person
+ * has asked for the search field, until `onSearch`.
+ */
+export function Sidebar(props: {
+  onPick: () => void
+  onSettings: () => void
+  search: boolean
+  onSearch: () => void
+}) {
   const { chat, me } = useChat()
   const sessions = useChatState((state) => state.sessions)
   const more = useChatState((state) => state.nextPage !== null)
@@ -22,7 +31,20 @@ export function Sidebar(props: { onPick: () => void; onSettings: () => void }) {
   const [doomed, setDoomed] = useState<SessionSummary | null>(null)
   const [problem, setProblem] = useState<string | null>(null)
   const [, navigate] = useLocation()
-  const groups = useMemo(() => grouped(sessions ?? []), [sessions])
+  const [wanted, setWanted] = useState('')
+  const found = useFound(wanted)
+  const field = useRef<HTMLInputElement>(null)
+  const { search, onSearch } = props
+  useEffect(() => {
+    if (!search) return
+    field.current?.focus()
+    field.current?.select()
+    onSearch()
+  }, [search, onSearch])
+  const groups = useMemo(
+    () => (found.state === 'found' ? foundGroup(found.sessions, sessions ?? []) : grouped(sessions ?? [])),
+    [found, sessions],
+  )
 
   const remove = (summary: SessionSummary) => {
     setProblem(null)
@@ -54,9 +76,38 @@ export function Sidebar(props: { onPick: () => void; onSettings: () => void }) {
           </span>
         </Link>
       </div>
+      <search className="relative px-2.5 pb-1">
+        <Search
+          className="pointer-events-none absolute top-2.5 left-5 size-4 text-faint pointer-coarse:top-3.5"
+          aria-hidden
+        />
+        <input
+          ref={field}
+          type="search"
+          aria-label="Find a chat by its name"
+          placeholder="Find a chat"
+          value={wanted}
+          maxLength={200}
+          autoComplete="off"
+          onChange={(event) => setWanted(event.target.value)}
+          onKeyDown={(event) => {
+            if (event.key !== 'Escape' || wanted === '') return
+            // Not Stop, and not the drawer’s end.
+            event.stopPropagation()
+            event.nativeEvent.stopImmediatePropagation()
+            event.preventDefault()
+            setWanted('')
+          }}
+          className="h-9 w-full rounded-lg bg-transparent pr-2.5 pl-9.5 text-sm placeholder:text-faint hover:bg-hover focus:bg-hover pointer-coarse:h-11"
+        />
+      </search>
       <nav aria-label="Chats" className="min-h-0 flex-1 overflow-y-auto px-2.5 pb-4">
         {problem !== null && <Alert>{problem}</Alert>}
-        {sessions?.length === 0 && (
+        {found.state === 'failed' && <Alert>{found.problem}</Alert>}
+        <p role="status" className="px-2.5 py-3 text-sm text-faint empty:hidden">
+          {found.state === 'found' && found.sessions.length === 0 && 'No chat has this in its name.'}
+        </p>
+        {sessions?.length === 0 && found.state === 'not asked' && (
           <p className="px-2.5 py-3 text-sm text-faint">Your chats will stand here.</p>
         )}
         {groups.map(([name, members]) => (
@@ -75,7 +126,7 @@ export function Sidebar(props: { onPick: () => void; onSettings: () => void }) {
             </ul>
           </section>
         ))}
-        {more && (
+        {more && found.state === 'not asked' && (
           <Button
             size="sm"
             variant="ghost"
@@ -116,6 +167,16 @@ export function Sidebar(props: { onPick: () => void; onSettings: () => void }) {
       />
     </div>
   )
+}
+
+/** As the list knows them now, where it does: what runs there, and what waits. */
+function foundGroup(
+  found: readonly SessionSummary[],
+  known: readonly SessionSummary[],
+): [string, SessionSummary[]][] {
+  if (found.length === 0) return []
+  const byId = new Map(known.map((summary) => [summary.sessionId, summary]))
+  return [['Found', found.map((summary) => byId.get(summary.sessionId) ?? summary)]]
 }
 
 function grouped(sessions: readonly SessionSummary[]): [string, SessionSummary[]][] {
