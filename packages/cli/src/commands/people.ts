@@ -123,7 +123,7 @@ function nothingDone({ reason, message }: Extract<z.infer<typeof answer>, { did:
     case 'running':
       return new StepError(
         'Sandlot is running; nothing was changed.',
-        'Administrators do this in Settings → People. Or end Sandlot with ./sandlot down, then run this again.',
+        'Run ./sandlot down, then this again. While it runs, administrators remove people in Settings → People.',
       )
     case 'no_such_person':
       return new StepError(
