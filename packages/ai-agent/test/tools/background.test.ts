@@ -90,13 +90,14 @@ describe('a background command', () => {
   })
 
   test('stop ends it with everything it has started', async () => {
-    await start('sleep 987 & sleep 988 & wait')
+    // Nobody else on this machine sleeps for so long.
+    const seconds = (900 + Math.random()).toFixed(9)
+    const line = `sleep ${seconds} & sleep ${seconds} & wait`
+    await start(line)
     expect(text(await call('stop', { id: 'bg1' }))).toContain('Stopped bg1')
-    const left = await call('run_shell_command', { command: 'pgrep -fc "sleep 98[7-8]"; true' })
+    const left = await call('run_shell_command', { command: `pgrep -fc "[s]leep ${seconds}"; true` })
     expect(text(left)).toBe('0')
-    expect(text(await call('stop', { id: 'bg1' }))).toBe(
-      'bg1 (sleep 987 & sleep 988 & wait) was stopped already.',
-    )
+    expect(text(await call('stop', { id: 'bg1' }))).toBe(`bg1 (${line}) was stopped already.`)
   })
 
   test('a restart of the agent loses nothing: the command goes on, its output and its end are read', async () => {
