@@ -34,6 +34,8 @@ export interface Subscription {
 export class Subscribers {
   readonly #queues = new Set<Queue<SessionEvent>>()
   readonly #limit: number
+  /** The session is gone: who comes now hears so at once. */
+  #deleted = false
 
   constructor(limit = SUBSCRIPTION_LIMIT) {
     this.#limit = limit
@@ -46,7 +48,8 @@ export class Subscribers {
   /** Synchronous, so that nothing can happen between what `catchUp` holds and the live tail. */
   add(catchUp: readonly SessionEvent[], seq: number): Subscription {
     const queue = new Queue<SessionEvent>(this.#limit)
-    this.#queues.add(queue)
+    if (this.#deleted) queue.fail(new SubscriptionClosed('deleted'))
+    else this.#queues.add(queue)
     const close = (): void => {
       this.#queues.delete(queue)
       queue.end()
@@ -63,6 +66,7 @@ export class Subscribers {
   }
 
   closeAll(reason: CloseReason): void {
+    this.#deleted ||= reason === 'deleted'
     for (const queue of this.#queues) queue.fail(new SubscriptionClosed(reason))
     this.#queues.clear()
   }

@@ -60,7 +60,9 @@ describe('the agent as a process', { timeout: 90_000 }, () => {
     using one = await connectTo(folder)
     const sessionId = await newSession(one)
     const lost = prompt(one, sessionId, 'go').catch(() => 'lost')
-    await expect.poll(() => one.events.at(-1)).toMatchObject({ content: { text: 'Half of' } })
+    await expect
+      .poll(() => one.events.at(-1), { timeout: 10_000 })
+      .toMatchObject({ content: { text: 'Half of' } })
     first.child.kill('SIGKILL')
     expect(await lost).toBe('lost')
     await first.ended

@@ -142,3 +142,11 @@ test('an end that cannot be stored keeps a shutdown from waiting for no other', 
   expect(sound.running).toBe(false)
   expect(happened(sound.log, 'prompt_ended')).toMatchObject([{ reason: 'interrupted' }])
 })
+
+test('who comes to a session that is being deleted hears so, and does not wait for events that never come', async () => {
+  await using bench = await AgentBench.start([])
+  const session = await newSession(await bench.core())
+  await session.endForGood()
+  const { live } = session.subscribe(0)
+  await expect(live[Symbol.asyncIterator]().next()).rejects.toMatchObject({ reason: 'deleted' })
+}, 10_000)

@@ -6,6 +6,7 @@ import { WebSocket } from 'ws'
 import { MAX_MESSAGE_BYTES, readMessage } from './incoming.ts'
 import { LineSplitter, TOO_LONG } from './lines.ts'
 import { ACP_PATH } from './socket-server.ts'
+import { whenClosed } from './when-closed.ts'
 
 /** The agent may have taken its lock and not listen yet. */
 const CONNECT_MS = 15_000
@@ -37,12 +38,6 @@ export async function relay(
   const end = await Promise.race([agentLeft, ended, unread.promise])
   socket.close()
   return end
-}
-
-/** Not `events.once`, which rejects where an error comes before the close: the agent has left either way. */
-async function whenClosed(socket: WebSocket): Promise<void> {
-  if (socket.readyState === WebSocket.CLOSED) return
-  await new Promise<void>((resolve) => void socket.once('close', () => resolve()))
 }
 
 /** Resolves with who left first. */

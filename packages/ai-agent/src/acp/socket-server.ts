@@ -1,5 +1,4 @@
 /** The agent's Unix socket: ACP over WebSocket at `/acp`, and `GET /status`. */
-import { once } from 'node:events'
 import { chmodSync, mkdirSync, rmSync } from 'node:fs'
 import { type IncomingMessage, type Server, type ServerResponse, createServer } from 'node:http'
 import { dirname } from 'node:path'
@@ -13,6 +12,7 @@ import type { ToolListing } from '../tools-config/tool-listing.ts'
 import type { ToolLog } from '../tools/tool.ts'
 import { MAX_MESSAGE_BYTES } from './incoming.ts'
 import { webSocketStream } from './web-socket-stream.ts'
+import { whenClosed } from './when-closed.ts'
 
 export const ACP_PATH = '/acp'
 /** Milliseconds for clients to take what is still on its way when the agent goes. */
@@ -61,7 +61,7 @@ export async function listenOnSocket(parts: SocketServerParts): Promise<SocketSe
     close: async () => {
       const closed = new Promise((resolve) => server.close(resolve))
       // What is still on its way, such as the end of a prompt, goes out first.
-      const gone = [...sockets.clients].map((client) => once(client, 'close'))
+      const gone = [...sockets.clients].map(whenClosed)
       for (const client of sockets.clients) client.close(1001, 'the agent is going away')
       await Promise.race([Promise.all(gone), sleep(CLOSE_MS)])
       for (const client of sockets.clients) client.terminate()
