@@ -88,7 +88,7 @@ class RefusedError extends Error {
 }
 
 async function fetchOrThrow(input: string | URL | Request, init?: RequestInit): Promise<Response> {
-  const response = await fetch(input, { ...init, ...withoutLimits() })
+  const response = await fetch(input, withoutLimits(init))
   if (response.ok) return response
   throw new RefusedError(failureOfResponse(response.status, response.headers, await startOf(response)))
 }
@@ -107,13 +107,14 @@ const OF_FETCH = Symbol.for('undici.globalDispatcher.1')
  * By itself `fetch` gives up after five minutes without a head, or without bytes. Our limits may be longer, and are kept by
  * ourselves. All else stays as the process has it, such as a proxy from the environment.
  */
-function withoutLimits(): { dispatcher?: Dispatcher } {
+function withoutLimits(init: RequestInit = {}): RequestInit {
   const ofFetch = Reflect.get(globalThis, OF_FETCH) as Dispatcher | undefined
-  if (ofFetch === undefined) return {}
-  const patient = ofFetch.compose(
+  if (ofFetch === undefined) return init
+  const dispatcher = ofFetch.compose(
     (dispatch) => (options, handler) => dispatch({ ...options, headersTimeout: 0, bodyTimeout: 0 }, handler),
   )
-  return { dispatcher: patient }
+  // Not a spread: the standard's type has no such member.
+  return Object.assign({}, init, { dispatcher })
 }
 
 async function startOf(response: Response): Promise<string> {
