@@ -1,13 +1,14 @@
 /** Which class of failure a provider's words and codes mean. */
 import type { ModelErrorClass } from './model.ts'
 
+/** Nothing is left of what was paid for, or given for nothing. */
+export const OF_QUOTA =
+  /insufficient_quota|exceeded_current_quota|billing_hard_limit|credit balance is too low|insufficient[ _](?:balance|credits|funds|user_quota)|payment required|out of credits|more credits|arrearage|billing_not_active|exceeded your (?:monthly|account) (?:quota|limit|budget)|budget has been exceeded|exceeded budget|free ?tier (?:of the model )?(?:has been |is )?(?:exhausted|only)|额度不足|余额不足|欠费|used all available credits|spending limit|key limit exceeded|reached your (?:specified )?(?:API usage|usage|monthly|weekly) limits?|over budget|budget_exceeded|daily free allocation|pre_consume_token_quota_failed|额度已用尽|使用上限|account has an overdue balance|accountoverdue|account_overdue|spend_limit|credit_balance|daily (?:free |request )?quota|quota_user_daily|FreeTierOnly|free quota exhausted|monthly included credits/i
+
 // Ordered: the first that matches the code or the words wins. Throttling comes before overflow, because "too many tokens
 // per minute" is no full context; quota before throttling, because OpenAI answers both with 429.
 export const CLASS_BY_WORDS: readonly [ModelErrorClass, RegExp][] = [
-  [
-    'quota',
-    /insufficient_quota|exceeded_current_quota|billing_hard_limit|credit balance is too low|insufficient[ _](?:balance|credits|funds|user_quota)|payment required|out of credits|more credits|arrearage|billing_not_active|exceeded your (?:monthly|account) (?:quota|limit|budget)|budget has been exceeded|exceeded budget|free ?tier (?:of the model )?(?:has been |is )?(?:exhausted|only)|额度不足|余额不足|欠费|used all available credits|spending limit|key limit exceeded|reached your (?:specified )?(?:API usage|usage|monthly|weekly) limits?|over budget|budget_exceeded|daily free allocation|pre_consume_token_quota_failed|额度已用尽|使用上限|account has an overdue balance|accountoverdue|account_overdue|spend_limit|credit_balance|daily (?:free |request )?quota|quota_user_daily|FreeTierOnly|free quota exhausted|monthly included credits/i,
-  ],
+  ['quota', OF_QUOTA],
   [
     'rate_limit',
     /rate[ _-]?limit|call rate|limit_requests|limit_burst_rate|too many requests|throttl|tokens? per (?:minute|day|min)\b|requests? per (?:minute|day|min)\b|\b[TR]P[MD]\b|too many tokens, please wait|resource_exhausted|resource has been exhausted|concurrency limit|allocated quota exceeded|请求过于频繁|速率限制|达到速率限制|请求过多|并发数过高|too many concurrent|concurrent requests? (?:limit|exceeded)/i,

@@ -2,7 +2,7 @@
  * What a provider's failure means: its class, whether asking again may help, and a sentence for people. The wait is the
  * provider's own.
  */
-import { CLASS_BY_WORDS, CURRENT_QUOTA, PASSES } from './error-words.ts'
+import { CLASS_BY_WORDS, CURRENT_QUOTA, OF_QUOTA, PASSES } from './error-words.ts'
 import type { ProviderFailure } from './failure.ts'
 import { ModelError } from './model.ts'
 import type { ModelErrorClass } from './model.ts'
@@ -44,7 +44,7 @@ function classByStatus(status: number): ModelErrorClass {
   return 'invalid_request'
 }
 
-/** These statuses mean what they say, whatever words come with them. */
+/** These statuses mean what they say, whatever words come with them; but relays say 401 of a key whose quota is used up. */
 const PLAIN_STATUSES = new Set([401, 402, 408, 498, 529])
 /** What words may make of a 5xx. A proxy that says 500 and "timeout" is still only a server error … */
 const SERVER_SIDE: readonly ModelErrorClass[] = [
@@ -60,8 +60,9 @@ const SERVER_SIDE: readonly ModelErrorClass[] = [
 ]
 
 export function classOf({ status, code, message, waitMs }: ProviderFailure): ModelErrorClass {
-  if (status !== undefined && PLAIN_STATUSES.has(status)) return classByStatus(status)
   const words = `${code} ${message}`
+  if (status !== undefined && PLAIN_STATUSES.has(status) && !(status === 401 && OF_QUOTA.test(words)))
+    return classByStatus(status)
   const found = CLASS_BY_WORDS.filter(([, pattern]) => pattern.test(words)).map(([errorClass]) => errorClass)
   // One sentence for two things: an account that is empty, or a throttle that names a wait.
   if (CURRENT_QUOTA.test(words))

@@ -6,14 +6,14 @@ type Finish = ModelAnswer['finish']
 // Ordered. Matched anywhere in the word, because proxies put the native word behind their own
 // (`content_filter: RECITATION`).
 const WORDS: readonly [Finish, RegExp][] = [
-  ['tool_calls', /^(?:tool_?calls?|tool_use|function_call)$/],
+  ['tool_calls', /^(?:tool_?calls?|tool_use|function_calls?|requires_action)$/],
   [
     'content_filter',
     /content_filter|safety|toxic|recitation|prohibited|blocklist|^blocked$|^spii$|^language$|^refusal$|^sensitive$|guardrail/,
   ],
   [
     'length',
-    /^(?:length|limit|truncated|error_limit)$|max_(?:output_|completion_)?tokens|model_length|max_length|context_window_exceeded/,
+    /^(?:length|limit|truncated|error_limit|token_limit|time_limit)$|max_(?:output_|completion_)?tokens|model_length|max_length|context_window_exceeded/,
   ],
   [
     'stop',
@@ -22,12 +22,13 @@ const WORDS: readonly [Finish, RegExp][] = [
 ]
 
 /** Words that only say "not yet". DashScope sends the text `null`. */
-const NOT_YET = new Set(['null', 'none', 'undefined', 'finish_reason_unspecified'])
+const NOT_YET = new Set(['null', 'none', 'undefined', 'unspecified', 'not_finished', 'in_progress'])
 
 /** Words that say that the provider broke off. The value is what it is classified by. */
 const BROKEN: readonly [RegExp, string][] = [
   [/malformed_function_call|unexpected_tool_call|too_many_tool_calls/, 'malformed_function_call'],
-  [/^(?:unknown_)?error$|^failed$/, 'error'],
+  [/missing_thought_signature/, 'missing thought_signature'],
+  [/^(?:unknown_)?error$|^failed$|^malformed_response$/, 'error'],
   [/^(?:network|server|internal|engine)_error$/, 'network_error'],
   [/^timeout$/, 'timeout'],
   [/insufficient_system_resource|^overloaded$/, 'insufficient_system_resource'],
@@ -47,11 +48,12 @@ export function failureWord(word: string): string | undefined {
   return BROKEN.find(([pattern]) => pattern.test(native))?.[1]
 }
 
-/** `toolUse` and `tool-use` are `tool_use`. */
+/** `toolUse` and `tool-use` are `tool_use`; `FINISH_REASON_STOP` is `stop`. */
 function inSnakeCase(word: string): string {
   return word
     .trim()
     .replaceAll(/([a-z])([A-Z])/g, '$1_$2')
     .replaceAll(/[-\s]+/g, '_')
     .toLowerCase()
+    .replace(/^finish_reason_/, '')
 }

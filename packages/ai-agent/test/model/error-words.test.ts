@@ -58,6 +58,7 @@ const ROWS: Partial<Record<ModelErrorClass, Row[]>> = {
     [400, 'vLLM, nothing left for the answer', 'max_tokens must be at least 1, got -512.'],
   ],
   quota: [
+    [401, 'one-api', '该令牌额度已用尽'],
     [429, 'OpenAI, prepaid', 'no', 'credit_balance_exhausted'],
     [429, 'OpenAI, a limit', 'no', 'organization_spend_limit_exceeded'],
     [

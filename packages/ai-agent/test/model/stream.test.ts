@@ -240,6 +240,16 @@ describe('bug 16: errors inside a 200 stream', () => {
       sse({ choices: [{ delta: {}, finish_reason: 'MALFORMED_FUNCTION_CALL' }] }),
       { class: 'malformed_tool_call', retryable: true },
     ],
+    [
+      'a word for a signature that was not sent back',
+      sse({ choices: [{ delta: {}, finish_reason: 'MISSING_THOUGHT_SIGNATURE' }] }),
+      { class: 'invalid_history', retryable: false },
+    ],
+    [
+      'a word for an answer that went wrong',
+      sse({ choices: [{ delta: {}, finish_reason: 'malformed_response' }] }),
+      { class: 'provider_error', retryable: true },
+    ],
   ])('%s', async (_, event, expected) => {
     await expect(readText(before + event + sse('[DONE]'))).rejects.toMatchObject(expected)
   })
@@ -275,7 +285,7 @@ describe('bug 17: the end of a stream', () => {
   })
 
   test('a finish word that says "not yet" is no end', async () => {
-    for (const word of ['null', '', 'None']) {
+    for (const word of ['null', '', 'None', 'FINISH_REASON_UNSPECIFIED', 'not_finished']) {
       await expect(readText(streamOf(deltas([{ content: 'half' }], word), false))).rejects.toMatchObject(
         interrupted,
       )
@@ -338,6 +348,11 @@ test('finish words', async () => {
     ['toolUse', 'tool_calls'],
     ['tool-calls', 'tool_calls'],
     ['stop_token', 'stop'],
+    ['FINISH_REASON_STOP', 'stop'],
+    ['FINISH_REASON_MAX_TOKENS', 'length'],
+    ['token_limit', 'length'],
+    ['time_limit', 'length'],
+    ['function_calls', 'tool_calls'],
     ['sauce', 'unknown'],
   ] as const) {
     expect((await readText(streamOf(deltas([{ content: 'a' }], word)))).answer.finish).toBe(finish)
