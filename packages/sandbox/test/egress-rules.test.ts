@@ -6,6 +6,7 @@ import { text } from 'node:stream/consumers'
 import { afterEach, expect, test } from 'vitest'
 
 import type { EgressOptions } from '../src/egress/egress.ts'
+import { createOpenConnections } from '../src/egress/open-connections.ts'
 import type { HostRuling } from '../src/egress/user-rules.ts'
 import { startTcp, type WatchedEgress, watchedEgress } from './egress-fixture.ts'
 
@@ -170,6 +171,14 @@ test('rules that cannot be read for a few looks cost nobody a connection; for fi
     .poll(() => egress.audits, WAIT)
     .toMatchObject([{ decision: 'failed', reason: 'broken', host: 'listed.test' }])
 })
+
+test('rules that are asked for and never come are rules that cannot be read', async () => {
+  const ended = Promise.withResolvers<unknown>()
+  const open = createOpenConnections({ decide: () => new Promise(() => {}) }, 2)
+  const over = open.add({ host: 'listed.test', port: 443 }, ended.resolve)
+  expect(await ended.promise).toMatchObject({ reason: 'broken' })
+  over()
+}, 10_000)
 
 test('a list of one’s own counts in place of everybody’s; whom the network is closed to reaches nothing', async () => {
   const port = await echo()

@@ -1,3 +1,4 @@
+import { unlessAborted } from '../unless-aborted.ts'
 import type { Authority } from './host.ts'
 import { EgressRefused } from './refusal.ts'
 import type { UserPolicy } from './user-rules.ts'
@@ -8,6 +9,9 @@ interface Open {
   /** Looks in a row at which the rules could not be read. */
   unread: number
 }
+
+/** For so many looks rules are waited for; what has not come by then cannot be read. */
+const READ_LOOKS = 5
 
 /** At so many a connection is ended: a rule that denies it may be among what nobody can read. */
 const MOST_UNREAD = 5
@@ -24,7 +28,7 @@ export function createOpenConnections(policy: UserPolicy, everyMs: number) {
   const look = async (): Promise<void> => {
     let decide: (authority: Authority) => unknown
     try {
-      decide = await policy.decide()
+      decide = await unlessAborted(policy.decide(), AbortSignal.timeout(READ_LOOKS * everyMs))
     } catch (cause) {
       // New connections are refused at once. A hiccup of whoever keeps the rules need not cost those that were let through.
       for (const one of open) {
