@@ -7,6 +7,8 @@
 #include <unistd.h>
 
 #define PIECE (32u << 10) /* bytes of one EGRESS_DATA */
+#define SMALL (4u << 10)  /* … and below this one is small */
+#define SMALL_A_MS 4      /* of all connections together */
 
 static struct connection *connections;
 size_t connections_open, connections_lingering;
@@ -90,8 +92,12 @@ static void flush(struct connection *c)
         let_go(c, false);
 }
 
+/* Small pieces of this millisecond. */
+static uint64_t small_ms;
+static unsigned small_pieces;
+
 /* One piece from the program to the wire. */
-static void read_piece(struct connection *c)
+static void read_piece(struct connection *c, uint64_t now_ms)
 {
     static uint8_t piece[8 + PIECE];
     uint64_t left = c->limit - c->sent;
@@ -107,6 +113,9 @@ static void read_piece(struct connection *c)
         return;
     }
     put64(piece, c->sent);
+    c->small = r > 0 && r < SMALL;
+    small_pieces = (small_ms == now_ms ? small_pieces : 0) + c->small;
+    small_ms = now_ms;
     if (r > 0) {
         frame_out(T_EGRESS_DATA, 0, c->channel, piece, 8 + (size_t)r);
         c->sent += (uint64_t)r;
@@ -137,14 +146,26 @@ static bool wants_to_send(const struct connection *c)
     return !c->dead && c->channel && c->readable && !c->read_end && c->sent < c->limit;
 }
 
-bool egress_pending(void)
+/*
+ * A program may say single bytes as fast as it can, in hundreds of connections, and each would cost everybody on the way a
+ * frame. Whose last piece was small waits for the next millisecond once there were many of them in this one, and the kernel
+ * gathers what comes meanwhile. The first piece of a connection and large ones never wait.
+ */
+static bool rests(const struct connection *c, uint64_t now_ms)
 {
+    return c->small && small_ms == now_ms && small_pieces >= SMALL_A_MS;
+}
+
+int egress_wait(void)
+{
+    uint64_t now_ms = now_us() / 1000;
+    int wait = -1;
     if (wire_queued() >= QUEUE_ROOM)
-        return false; /* the wire wakes us when it has room */
-    for (struct connection *c = connections; c; c = c->next)
+        return wait; /* the wire wakes us when it has room */
+    for (struct connection *c = connections; c && wait != 0; c = c->next)
         if (wants_to_send(c))
-            return true;
-    return false;
+            wait = rests(c, now_ms) ? 1 : 0;
+    return wait;
 }
 
 static void bury(void)
@@ -163,14 +184,15 @@ static void bury(void)
 void egress_pump(void)
 {
     struct connection *served = NULL, **served_end = &served, **at = &connections;
+    uint64_t now_ms = now_us() / 1000;
     bury();
     while (*at) {
         struct connection *c = *at;
-        if (!wants_to_send(c) || wire_queued() >= QUEUE_ROOM) {
+        if (!wants_to_send(c) || rests(c, now_ms) || wire_queued() >= QUEUE_ROOM) {
             at = &c->next;
             continue;
         }
-        read_piece(c);
+        read_piece(c, now_ms);
         *at = c->next;
         c->next = NULL;
         *served_end = c;

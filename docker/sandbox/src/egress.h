@@ -15,6 +15,7 @@ struct connection {
     int fd;
     bool dead; /* freed at the end of the loop round, events may still point here */
     bool readable, writable;
+    bool small;                   /* the last piece from the program was: connections.c says what follows */
     bool read_end;                /* the program has said all, and so did we */
     bool write_end, shut;         /* the controller has said all; the program was told */
     uint64_t sent, limit;         /* towards the controller */

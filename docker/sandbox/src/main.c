@@ -171,8 +171,9 @@ bool loop_round(uint64_t now)
     egress_pump();
     wire_pump();
     egress_poll(now);
-    if (egress_pending())
-        wait = 0;
+    int more = egress_wait();
+    if (more >= 0 && (wait < 0 || wait > more))
+        wait = more;
     bool watched = watch_if(wire_wants_write(), &writing, 1, &out, EPOLLOUT);
     watched = watch_if(wire_wants_read(), &reading, 0, &frames, EPOLLIN) && watched;
     if (!watched && (wait < 0 || wait > RETRY_MS))

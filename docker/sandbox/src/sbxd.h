@@ -265,8 +265,8 @@ void spool_progress(void);
 void egress_event(struct source *src, uint32_t events);
 /* Bytes of connections to the wire, fairly, as far as there is room and credit. */
 void egress_pump(void);
-/* There is more to pump at once. */
-bool egress_pending(void);
+/* Milliseconds until there is more to pump; -1 when something else will wake us for it. */
+int egress_wait(void);
 /* Once a round, after the wire was pumped: whether new connections are to wake us. */
 void egress_poll(uint64_t now_ms);
 void egress_timers(uint64_t now_ms);
