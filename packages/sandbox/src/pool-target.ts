@@ -14,29 +14,52 @@ export interface PoolTarget {
 
 /**
  * A fixed number, or `auto`: the 95th percentile of the claims that came within the time of one refill, over the last
- * hour, at least 2 and at most 32. `now` in milliseconds.
+ * hour, at least 2 and at most 32. `now` in milliseconds, never less than before.
  */
 export function createPoolTarget(
   target: number | 'auto',
   refillEveryMs: number,
   now: () => number = () => performance.now(),
 ): PoolTarget {
+  return target === 'auto'
+    ? automaticTarget(refillEveryMs, now)
+    : { current: () => target, asked() {}, made() {} }
+}
+
+function automaticTarget(refillEveryMs: number, now: () => number): PoolTarget {
+  /** In order. */
   let asked: number[] = []
   let makeMs = 1_000
+  function forget(): void {
+    const since = now() - MEMORY_MS
+    const first = asked.findIndex((at) => at > since)
+    if (first !== 0) asked = first === -1 ? [] : asked.slice(first)
+  }
   return {
     current() {
-      if (target !== 'auto') return target
-      asked = asked.filter((at) => at > now() - MEMORY_MS)
-      const window = makeMs + refillEveryMs
-      const counts = asked.map((start) => asked.filter((at) => at >= start && at < start + window).length)
-      counts.sort((a, b) => a - b)
+      forget()
+      const counts = claimsWithin(asked, makeMs + refillEveryMs).toSorted((a, b) => a - b)
       const p95 = counts[Math.ceil(counts.length * 0.95) - 1] ?? 0
       return Math.min(MOST, Math.max(LEAST, p95))
     },
-    asked: () => void asked.push(now()),
+    asked() {
+      forget()
+      asked.push(now())
+    },
     made(ms) {
       // A moving average: one slow engine call is not the rule.
       makeMs = makeMs * 0.7 + ms * 0.3
     },
   }
+}
+
+/** For each of these times, which are in order: how many of them are not before it and less than `window` after it. */
+function claimsWithin(times: readonly number[], window: number): number[] {
+  let [first, end] = [0, 0]
+  return times.map((time, place) => {
+    // Several may have come at once.
+    if (time !== times[first]) first = place
+    while (end < times.length && (times[end] ?? 0) < time + window) end += 1
+    return end - first
+  })
 }

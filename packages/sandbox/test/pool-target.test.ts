@@ -33,6 +33,40 @@ test('a number is the target, whatever is asked for', () => {
   }
 })
 
+test('property: the 95th percentile of the claims within one refill of each', () => {
+  fc.assert(
+    fc.property(
+      fc.array(fc.constantFrom(0, 0, 1, 100, 700, 900, 2_000, 30_000, 400_000), { maxLength: 80 }),
+      (gaps) => {
+        const target = automatic()
+        const times: number[] = []
+        let now = 0
+        for (const gap of gaps) {
+          target.pass(gap)
+          now += gap
+          target.ask(1)
+          times.push(now)
+        }
+        // The refill that nobody has measured yet is taken to last a second.
+        const recent = times.filter((at) => at > now - HOUR_MS)
+        const counts = recent
+          .map((start) => recent.filter((at) => at >= start && at < start + 1_000 + REFILL_MS).length)
+          .toSorted((a, b) => a - b)
+        expect(target.current()).toBe(bounded(counts[Math.ceil(counts.length * 0.95) - 1] ?? 0))
+      },
+    ),
+  )
+})
+
+test('very many claims are each looked at once, and those of more than an hour ago not kept', () => {
+  const target = automatic()
+  for (let n = 0; n < 100_000; n++) {
+    target.ask(1)
+    target.pass(10)
+  }
+  expect(target.current()).toBe(MOST)
+}, 5_000)
+
 test('property: never below two, never above the most, a whole number, after anything that may happen', () => {
   const happening = fc.oneof(
     fc.record({ ask: fc.nat(60) }),
