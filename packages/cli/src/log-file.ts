@@ -3,6 +3,11 @@ import { dirname } from 'node:path'
 import { messageOf } from '@sandlot/shared/errors'
 
 const ROTATE_BYTES = 16 * 1024 * 1024
+/** Levels as pino numbers them. */
+const WARNING = 40
+const ERROR = 50
+/** So much may wait for a disk that is slow or hangs: whoever keeps a log does not grow with it. */
+const WAITING_BYTES = 4 * 1024 * 1024
 
 /** Append to a log file. One that has grown large is kept once under `.1`, so that logs never fill a disk. */
 function openLog(file: string): WriteStream {
@@ -12,7 +17,10 @@ function openLog(file: string): WriteStream {
 }
 
 export interface Log {
-  /** In the order given. What a full disk refuses is lost; the next write tries again. */
+  /**
+   * In the order given. What a full disk refuses is lost; the next write tries again. So is what comes while 4 MiB wait for a
+   * disk, until it has taken those; then a line of the log says how much it was.
+   */
   write(text: string): void
   /** Resolves when all of it is in the file, or after `patienceMs`: a disk may hang for ever. Never rejects. */
   end(patienceMs: number): Promise<void>
@@ -24,6 +32,7 @@ export interface Log {
  */
 export function keepLog(file: string, problem: (text: string) => void): Log {
   let failing = false
+  let lostBytes = 0
   const fail = (error: unknown): void => {
     if (!failing) problem(`Its log cannot be written: ${messageOf(error)}`)
     failing = true
@@ -37,12 +46,27 @@ export function keepLog(file: string, problem: (text: string) => void): Log {
       return undefined
     }
   }
+  /** As the children write their own lines. */
+  const loss = (): string => {
+    if (lostBytes === 0) return ''
+    const msg = `${lostBytes} bytes of this log were lost here: the disk was too slow`
+    lostBytes = 0
+    return `${JSON.stringify({ level: WARNING, time: Date.now(), msg })}\n`
+  }
   let stream = open()
   return {
     write(text) {
       // An error destroys a stream, and then it takes nothing any more.
       if (stream === undefined || stream.destroyed) stream = open()
-      stream?.write(text, (error) => {
+      if (stream === undefined) return
+      if (lostBytes > 0 && stream.writableLength === 0) stream.write(loss())
+      if (lostBytes > 0 || stream.writableLength > WAITING_BYTES) {
+        if (lostBytes === 0)
+          fail(new Error('the disk is too slow or hangs, and what is said meanwhile is lost'))
+        lostBytes += Buffer.byteLength(text)
+        return
+      }
+      stream.write(text, (error) => {
         if (!error) failing = false
       })
     },
@@ -51,7 +75,7 @@ export function keepLog(file: string, problem: (text: string) => void): Log {
       if (last === undefined || last.closed) return
       const closed = Promise.withResolvers<void>()
       last.once('close', closed.resolve)
-      if (!last.destroyed) last.end()
+      if (!last.destroyed) last.end(loss())
       const patience = setTimeout(() => {
         problem(`Its log was not written within ${patienceMs / 1000} s; the rest of it is lost`)
         closed.resolve()
@@ -61,9 +85,6 @@ export function keepLog(file: string, problem: (text: string) => void): Log {
     },
   }
 }
-
-/** Levels as pino numbers them. */
-const ERROR = 50
 
 /**
  * What of a child's log line a person at the terminal should see: errors, and whatever is not a log line at all (a

@@ -55,6 +55,46 @@ describe('a log', () => {
     expect(readFileSync(file, 'utf8')).toBe('kept\n')
   })
 
+  test('whose disk hangs takes a part of what is said, and then says how much is missing', async () => {
+    const file = join(folder, 'child.log')
+    execFileSync('mkfifo', [file])
+    const problems: string[] = []
+    const log = keepLog(file, (problem) => problems.push(problem))
+    const line = (n: number): string => `${String(n).padStart(1_023, '.')}\n`
+    for (let n = 0; n < 10_000; n++) log.write(line(n))
+    expect(problems).toEqual([expect.stringContaining('too slow')])
+    const reading = text(createReadStream(file))
+    await log.end(10_000)
+    const lines = (await reading).split('\n')
+    const said: unknown = JSON.parse(lines.at(-2) ?? '')
+    const kept = lines.slice(0, -2)
+    expect(kept).toEqual(kept.map((_, n) => line(n).trimEnd()))
+    expect(kept.length).toBeGreaterThan(1_000)
+    expect(kept.length).toBeLessThan(5_000)
+    expect(said).toMatchObject({
+      level: 40,
+      msg: expect.stringContaining(`${(10_000 - kept.length) * 1_024} bytes`),
+    })
+  })
+
+  test('goes on behind what was lost as soon as the disk takes something again', async () => {
+    const file = join(folder, 'child.log')
+    execFileSync('mkfifo', [file])
+    const log = keepLog(file, () => {})
+    for (let n = 0; n < 5; n++) log.write(`${'x'.repeat(2 ** 20)}\n`)
+    log.write('lost\n')
+    const seen: string[] = []
+    const reader = createReadStream(file, 'utf8').on('data', (part) => seen.push(String(part)))
+    const after = async (): Promise<string> => {
+      log.write('after\n')
+      return seen.join('').slice(-200)
+    }
+    await expect.poll(after, { timeout: 20_000 }).toMatch(/ bytes of this log were lost here.*\n(after\n)+$/)
+    expect(seen.join('')).not.toContain('\nlost')
+    await log.end(10_000)
+    reader.destroy()
+  })
+
   test('on a disk that hangs is given up', async () => {
     // A pipe is opened for writing when somebody opens it for reading.
     const file = join(folder, 'child.log')
