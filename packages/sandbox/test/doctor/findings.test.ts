@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs'
+
 import { expect, test } from 'vitest'
 
 import { architecture, type EngineDescription, engineKind, judgeEngine } from '../../src/doctor/engine.ts'
@@ -144,6 +146,41 @@ test.each([
   ['unknown', ['1.0.0'], undefined],
 ])('%s has the fix of %j: %s', (version, fixed, expected) => {
   expect(hasFix(version, fixed)).toBe(expected)
+})
+
+test.each([
+  ['engine', '19.03.0', '19.03.1', 'CVE-2019-14271'],
+  ['engine', '23.0.14', '23.0.15', 'CVE-2024-41110'],
+  ['engine', '24.0.9', '24.0.10', 'CVE-2024-41110'],
+  ['engine', '25.0.5', '25.0.6', 'CVE-2024-41110'],
+  ['engine', '26.1.4', '26.1.5', 'CVE-2024-41110'],
+  ['engine', '27.1.0', '27.1.1', 'CVE-2024-41110'],
+  ['runc', '1.0.0-rc6', '1.0.0-rc7', 'CVE-2019-5736'],
+  ['runc', '1.1.11', '1.1.12', 'CVE-2024-21626'],
+  ['runc', '1.2.7', '1.2.8', 'CVE-2025-52881'],
+  ['runc', '1.3.2', '1.3.3', 'CVE-2025-52881'],
+  ['runc', '1.4.0-rc.2', '1.4.0-rc.3', 'CVE-2025-52881'],
+] as const)('%s %s has a known hole, which %s has not any more: %s', (component, older, newer, hole) => {
+  const said = (version: string): string | undefined =>
+    judgeVersions({ [component]: version }).find(({ id }) => id === `${component}-version`)?.message
+  expect(said(older)).toContain(hole)
+  expect(said(newer)).not.toContain(hole)
+})
+
+test('the documentation says of exactly those holes that versions are looked at', () => {
+  const docs = readFileSync(new URL('../../../../docs/doctor.md', import.meta.url), 'utf8')
+  const written = Array.from(
+    docs.matchAll(/^\| ((?:CVE-[\d-]+(?:, )?)+).*\| checked: `([a-z]+-version)`/gm),
+    ([, ids, check]) =>
+      (ids ?? '')
+        .split(', ')
+        .filter(Boolean)
+        .map((id) => `${id} ${check}`),
+  ).flat()
+  const looked = judgeVersions({ engine: '0.0.1', runc: '0.0.1' }).flatMap(({ id, message }) =>
+    Array.from(message.matchAll(/CVE-\d+-\d+/g), ([hole]) => `${hole} ${id}`),
+  )
+  expect(written.toSorted()).toEqual(looked.toSorted())
 })
 
 test('a version that nobody knows is not called safe', () => {
