@@ -222,6 +222,10 @@ export interface FileStat {
 /** File operations, confined to the workspace by the kernel (openat2 RESOLVE_BENEATH). Regular files only. */
 export interface SandboxFiles {
   stat(path: string): Promise<FileStat>
+  /**
+   * What is directly in a directory, by path. Beyond 100,000 entries, or 8 MiB of paths, it rejects with `too_large`: a
+   * command can list those.
+   */
   list(path: string): Promise<FileStat[]>
   /** Bytes `[offset, offset+length)`, shorter at the end of the file. */
   read(path: string, range?: { offset?: number; length?: number }): Promise<Uint8Array>

@@ -34,11 +34,20 @@ async function missingText(sandbox: Sandbox, path: string): Promise<string> {
   const folder = cut < 0 ? '' : path.slice(0, cut)
   if ((await statIfExists(sandbox, folder))?.kind !== 'directory')
     return `${missing} Its directory does not exist either.`
-  const names = (await sandbox.files.list(folder)).map((entry) => entry.path.split('/').at(-1) ?? '')
-  const meant = nearest(path.slice(cut + 1), names.slice(0, 2000))
+  const meant = nearest(path.slice(cut + 1), (await namesIn(sandbox, folder)).slice(0, 2000))
   return meant === undefined
     ? missing
     : `${missing} Did you mean ${shownPath(folder === '' ? meant : `${folder}/${meant}`)}?`
+}
+
+/** None of a directory that is too large to be listed. */
+async function namesIn(sandbox: Sandbox, folder: string): Promise<string[]> {
+  try {
+    return (await sandbox.files.list(folder)).map((entry) => entry.path.split('/').at(-1) ?? '')
+  } catch (error) {
+    if (error instanceof SandboxError && error.code === 'too_large') return []
+    throw error
+  }
 }
 
 /** Undefined for text; else what the bytes are, for people. Judged by the beginning of the file. */

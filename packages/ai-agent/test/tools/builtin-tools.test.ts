@@ -140,6 +140,16 @@ describe('read_file', () => {
     expect(text(await batch.call('read_file', { path: 'b.bin' }))).toMatch(/is binary data of 3 bytes/)
   })
 
+  test('a missing file where more is than can be listed is a missing file all the same', async () => {
+    const deep = Array.from({ length: 15 }, (_, n) => String(n).padStart(254, 'd')).join('/')
+    await put(`${deep}/there`, '')
+    await batch.call('run_shell_command', { command: `cd ${deep} && seq 2300 | xargs touch` })
+    await expect(sandbox.files.list(deep)).rejects.toMatchObject({ code: 'too_large' })
+    const missing = await batch.call('read_file', { path: `${deep}/the` })
+    expect(missing).toMatchObject({ status: 'failed', reason: 'tool_error' })
+    expect(text(missing)).toMatch(/^There is no file \S+\/the\.$/)
+  })
+
   test('a missing file: the name that was probably meant', async () => {
     await put('src/index.ts', '')
     expect(await batch.call('read_file', { path: 'src/indx.ts' })).toMatchObject({

@@ -10,7 +10,9 @@ const READ_BYTES = MAX_PAYLOAD - 64
 const WRITE_BYTES = MAX_PAYLOAD - 8_192
 /** A file or range longer than this is not read into memory. */
 const MOST_BYTES = 64 * 1024 * 1024
+/** A list beyond either is none: whoever holds it all in memory is the controller of everybody. */
 const MOST_ENTRIES = 100_000
+const MOST_PATH_BYTES = 8 * 1024 * 1024
 const AHEAD = 4
 const KINDS: Record<number, FileKind> = { 1: 'file', 2: 'directory', 3: 'symlink', 4: 'other' }
 
@@ -35,18 +37,29 @@ export class RemoteFiles implements SandboxFiles {
     const relative = this.#path(path)
     const entries: FileStat[] = []
     let position = 0n
+    let pathBytes = 0
     for (;;) {
       const request = new ByteWriter().text(relative).opaque64(position).done()
       const { reader, flags } = await this.#reply(FrameType.FILE_LIST, 0, request, relative)
       position = reader.opaque64()
       const count = reader.u32()
       if (entries.length + count > MOST_ENTRIES)
-        throw new SandboxError('too_large', `"${relative}" has more than ${MOST_ENTRIES} entries`)
+        throw new SandboxError(
+          'too_large',
+          `"${relative}" has more than ${MOST_ENTRIES} entries; list it with a command`,
+        )
       for (let i = 0; i < count; i += 1) {
         const stat = readStat(reader)
         const name = reader.text()
-        entries.push({ path: relative === '' ? name : `${relative}/${name}`, ...stat })
+        const entry = { path: relative === '' ? name : `${relative}/${name}`, ...stat }
+        pathBytes += Buffer.byteLength(entry.path)
+        entries.push(entry)
       }
+      if (pathBytes > MOST_PATH_BYTES)
+        throw new SandboxError(
+          'too_large',
+          `The paths of what is in "${relative}" are longer than ${MOST_PATH_BYTES / 1024 / 1024} MiB together; list it with a command`,
+        )
       if ((flags & FLAG.MORE) === 0) return entries.toSorted((a, b) => (a.path < b.path ? -1 : 1))
     }
   }
