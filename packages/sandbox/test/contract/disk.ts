@@ -2,7 +2,7 @@ import { expect } from 'vitest'
 
 import type { ConnectedSandbox } from '../../src/client.ts'
 import type { Suite } from '../contract.ts'
-import { ATTRIBUTES, HIDER, HONEST, MAPPING } from '../hider.ts'
+import { ATTRIBUTES, HIDER, HONEST, MAPPING, WORKING } from '../hider.ts'
 import { Bench, finish, newId, sh } from './harness.ts'
 
 const MiB = 1024 * 1024
@@ -232,6 +232,11 @@ export function diskTests({ it, fixture, ownProcesses }: Suite): void {
       await hides(await limited(), MAPPING)
     })
 
+    it('who holds what others wrote for him, and wrote nothing himself, is ended as well', async () => {
+      await hides(await limited(), WORKING)
+    })
+
+    // Without a journal the kernel charges who sets them with a write, so that this proves no more than the row above.
     it('who takes the room with attributes instead of bytes is ended as well', async ({ skip }) => {
       const sandbox = await limited()
       const type = (await sh(sandbox, 'stat -f -c %T .')).out.trim()
