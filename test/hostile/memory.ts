@@ -1,6 +1,10 @@
 /** Class R: memory, what lies in memory, and what outlives its process there. */
+import { randomBytes } from 'node:crypto'
+
 import { expect } from 'vitest'
 
+import { SandboxError } from '../../packages/sandbox/src/errors.ts'
+import type { CommandExit, Sandbox } from '../../packages/sandbox/src/sandbox.ts'
 import { type Row } from './row.ts'
 import { STAGE_LIMITS } from './stage.ts'
 
@@ -22,7 +26,50 @@ function outOfMemory(what: string, command: string): Row {
   }
 }
 
+/** A command that holds so much memory, and answers when it is asked. */
+async function holding(
+  box: Sandbox,
+  megabytes: number,
+): Promise<{ ask(): Promise<CommandExit & { said: string }> }> {
+  const program = '$| = 1; my $x = "a" x ($ARGV[0] << 20); print "on\\n"; print "still ", scalar <STDIN>'
+  const running = await box.run({
+    id: randomBytes(16).toString('hex'),
+    command: ['perl', '-e', program, String(megabytes)],
+    stdin: true,
+    autoAcknowledge: true,
+    timeoutMs: 120_000,
+  })
+  const output = running.output[Symbol.asyncIterator]()
+  await output.next()
+  return {
+    async ask() {
+      await running.writeStdin(Buffer.from('there\n')).catch((error: unknown) => {
+        // Whoever was killed hears nothing any more.
+        if (!(error instanceof SandboxError && error.code === 'cancelled')) throw error
+      })
+      let said = ''
+      for (let part = await output.next(); !part.done; part = await output.next())
+        said += Buffer.from(part.value.data).toString()
+      return { ...(await running.exit), said }
+    },
+  }
+}
+
 export const rows: Row[] = [
+  {
+    id: 'R04',
+    what: 'siblings: the largest is killed as well and says so itself, the small one goes on',
+    heavy: true,
+    async run({ me, sandbox }) {
+      const box = await sandbox()
+      const [small, large] = [await holding(box, 1), await holding(box, 600)]
+      const result = await me.shell('exec tail /dev/zero', { timeoutMs: 60_000 })
+      expect(result).toMatchObject({ status: 'failed', reason: 'out_of_memory' })
+      expect(await large.ask()).toMatchObject({ cause: 'oom', said: '' })
+      expect(await small.ask()).toMatchObject({ cause: 'exited', code: 0, said: 'still there\n' })
+      expect((await sandbox()).bootId).toBe(box.bootId)
+    },
+  },
   outOfMemory('one large string', `exec perl -e '$x = "a" x (1 << 33)'`),
   outOfMemory(
     'many middle-sized processes',

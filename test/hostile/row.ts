@@ -115,6 +115,12 @@ export function all(calls: string, answer: SystemCallAnswer): Record<string, Sys
   return Object.fromEntries(calls.split(' ').map((call) => [call, answer]))
 }
 
+/**
+ * Shell text that prints every process which is none of its own: `pid ppid state arguments`. By numbers, since a process may call
+ * itself what it likes; it takes process 1 and the shim of the shell for theirs.
+ */
+export const STRANGERS = `ps -e -o pid=,ppid=,stat=,args= | awk -v me=$$ -v shim=$PPID '$1 != 1 && $1 != shim && $1 != me && $2 != me'`
+
 /** A call that goes on: resolves with its first output, rejects when it ends before it has printed anything. */
 export async function begun(
   caller: ToolCaller,

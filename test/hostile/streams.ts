@@ -6,17 +6,22 @@ import { expect } from 'vitest'
 import type { CommandExit, RunningCommand, RunRequest, Sandbox } from '../../packages/sandbox/src/sandbox.ts'
 import type { Row } from './row.ts'
 
-/** To its end, with everything that it printed. `use` goes on meanwhile. */
+/** To its end, with everything that it printed. `use` goes on meanwhile; `begun` is its first output, or the end without any. */
 async function play(
   box: Sandbox,
   request: Omit<RunRequest, 'id'>,
-  use: (running: RunningCommand) => Promise<void> = async () => {},
+  use: (running: RunningCommand, begun: Promise<void>) => Promise<void> = async () => {},
 ): Promise<CommandExit & { out: string; err: string }> {
   const id = randomBytes(16).toString('hex')
   const running = await box.run({ timeoutMs: 60_000, autoAcknowledge: true, ...request, id })
-  const using = use(running)
+  const begun = Promise.withResolvers<void>()
+  const using = use(running, begun.promise)
   const parts: Record<'stdout' | 'stderr', Uint8Array[]> = { stdout: [], stderr: [] }
-  for await (const { stream, data } of running.output) parts[stream].push(data)
+  for await (const { stream, data } of running.output) {
+    parts[stream].push(data)
+    begun.resolve()
+  }
+  begun.resolve()
   await using
   const [out, err] = [parts.stdout, parts.stderr].map((pieces) => Buffer.concat(pieces).toString('latin1'))
   return { ...(await running.exit), out: out ?? '', err: err ?? '' }
@@ -34,16 +39,17 @@ for _ in range(3000):
   except BlockingIOError: pass
 os.write(2, str(wrote).encode())`
 
+/** What is made there, and what is in the place of the file afterwards. */
 const PLACES = [
-  'mkfifo .tool-outputs/.sessions',
-  'mkdir -p .tool-outputs/.sessions/x',
-  'ln -s /dev/zero .tool-outputs/.sessions',
-  'truncate -s 900M .tool-outputs/.sessions',
-  'rmdir .tool-outputs; echo file >.tool-outputs',
-  'rmdir .tool-outputs; ln -s /tmp .tool-outputs',
-  'rmdir .tool-outputs; mkfifo .tool-outputs',
-  'chmod 0 .tool-outputs',
-]
+  ['mkfifo .tool-outputs/.sessions', 'regular file'],
+  ['mkdir -p .tool-outputs/.sessions/x', 'directory'],
+  ['ln -s /dev/zero .tool-outputs/.sessions', 'regular file'],
+  ['truncate -s 900M .tool-outputs/.sessions', 'regular file'],
+  ['rmdir .tool-outputs; echo file >.tool-outputs', ''],
+  ['rmdir .tool-outputs; ln -s /tmp .tool-outputs', ''],
+  ['rmdir .tool-outputs; mkfifo .tool-outputs', ''],
+  ['chmod 0 .tool-outputs', 'regular file'],
+] as const
 
 export const rows: Row[] = [
   {
@@ -74,16 +80,19 @@ export const rows: Row[] = [
         },
       )
       expect(storm).toMatchObject({ code: 4, out: expect.stringContaining('1000 64535') })
-      // TIOCEXCL: nobody opens it any more; what is open stays.
+      // TIOCEXCL: nobody opens it any more; what is open stays, so that it still gets its sizes.
+      const keeping =
+        '$| = 1; ioctl(STDIN, 0x540c, 0) or die; print "kept"; <STDIN>; system "stty size"; exit 6'
       const exclusive = await play(
         box,
-        { command: ['perl', '-e', 'ioctl(STDIN, 0x540c, 0); <STDIN>; exit 6'], terminal, stdin: true },
-        async (running) => {
-          await running.resize({ rows: 3, columns: 3 })
+        { command: ['perl', '-e', keeping], terminal, stdin: true },
+        async (running, begun) => {
+          await begun
+          await running.resize({ rows: 3, columns: 5 })
           await running.writeStdin(Buffer.from('on\n'))
         },
       )
-      expect(exclusive).toMatchObject({ cause: 'exited', code: 6 })
+      expect(exclusive).toMatchObject({ cause: 'exited', code: 6, out: expect.stringContaining('3 5') })
       const stopped = `perl -MPOSIX -e 'tcflow(1, TCOOFF); print "never\\n" x 100000'`
       expect(await play(box, { command: stopped, terminal, timeoutMs: 1_000 })).toMatchObject({
         cause: 'timeout',
@@ -100,14 +109,29 @@ export const rows: Row[] = [
     async run({ sandbox }) {
       const box = await sandbox()
       const session = randomBytes(4).toString('hex')
-      for (const command of [
-        'for f in /proc/$$/fd/*; do n=${f##*/}; if [ "$n" -gt 2 ]; then head -c 300000 /dev/urandom >&"$n"; fi; done 2>/dev/null; true',
-        'for n in {3..255}; do eval "exec $n>&-"; done; cd /tmp',
-        "readonly BASH_ENV=x; trap 'echo again' DEBUG; export PATH=. IFS=/ POSIXLY_CORRECT=1; set -o posix; cd ~",
-      ]) {
-        expect((await play(box, { command, session })).cause).toBe('exited')
-        expect(await play(box, { command: 'echo alive', session })).toMatchObject({ code: 0, out: 'alive\n' })
+      // What is open there is what every shell has: the session's own memory cannot be met by its number.
+      const open = { command: 'cd /proc/$$/fd; echo *' }
+      expect((await play(box, { ...open, session })).out).toBe((await play(box, open)).out)
+      await play(box, { command: 'cd', session })
+      for (const [command, where] of [
+        [
+          'for f in /proc/$$/fd/*; do n=${f##*/}; if [ "$n" -gt 2 ]; then head -c 300000 /dev/urandom >&"$n"; fi; done 2>/dev/null; cd /',
+          '/',
+        ],
+        // It ends before it could say where it is.
+        ['cd /run; kill -9 $$', '/'],
+        ['for n in {3..255}; do eval "exec $n>&-"; done; cd /tmp', '/tmp'],
+        ["cd; echo 'echo again' >again; export BASH_ENV=$PWD/again", '/workspace'],
+        ['cd /run; export SHELLOPTS; set -o noexec', '/run'],
+        ["cd; trap 'echo again' DEBUG; export PATH=. IFS=/ POSIXLY_CORRECT=1; set -o posix", '/workspace'],
+      ] as const) {
+        expect((await play(box, { command, session })).cause, command).toMatch(/exited|signal/)
+        expect(await play(box, { command: 'echo alive; pwd', session }), command).toMatchObject({
+          code: 0,
+          out: `alive\n${where}\n`,
+        })
       }
+      await play(box, { command: 'rm again' })
     },
   },
   {
@@ -115,10 +139,11 @@ export const rows: Row[] = [
     what: 'something else in the place of the file for sessions and the folder for outputs: both go on without',
     async run({ sandbox, me }) {
       const box = await sandbox()
-      const session = randomBytes(4).toString('hex')
       // What earlier rows left there is not looked at.
       const { output: before } = await me.shell('find /tmp -mindepth 1 | wc -l')
-      for (const place of PLACES) {
+      for (const [place, after] of PLACES) {
+        // One that is new, so that it is written each time.
+        const session = randomBytes(4).toString('hex')
         await me.shell(`rm -rf .tool-outputs; mkdir .tool-outputs; ${place}`)
         await play(box, { command: 'cd /tmp; export MARK=kept', session })
         expect(await play(box, { command: 'pwd; echo $MARK', session }), place).toMatchObject({
@@ -131,6 +156,10 @@ export const rows: Row[] = [
           code: 0,
           length: 108_894,
         })
+        // Whoever writes the sessions answers the file requests too, one after the other: it is written, or has been given up.
+        expect(await box.files.stat(''), place).toMatchObject({ kind: 'directory' })
+        const { output: there } = await me.shell('stat -c %F .tool-outputs/.sessions 2>/dev/null')
+        expect(there.trim(), place).toBe(after)
         const { output } = await me.shell(
           'find /tmp -mindepth 1 | wc -l; chmod -f 700 .tool-outputs; rm -rf .tool-outputs',
         )

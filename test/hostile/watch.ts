@@ -16,15 +16,21 @@ import { randomBytes } from 'node:crypto'
 import type { Sandbox } from '../../packages/sandbox/src/sandbox.ts'
 import { shell } from '../../packages/sandbox/test/docker-fixture.ts'
 import { type Control, startControl } from './control-process.ts'
+import { STRANGERS } from './row.ts'
 import { freeBytes, hostFiles, type Stage } from './stage.ts'
 
-/** Milliseconds that the table asks for on an idle machine, and how much more a loaded one may take. */
+/** Milliseconds that the table asks for on an idle machine. */
 const ANSWER_MS = 100
 const STALL_MS = 50
+/** How many times as long as the control at the same moment it may take on a loaded one: it has more processes to wait for. */
 const LOADED = 10
+/** How many times as long as an idle `true` one of the neighbour's may take, as the table has it. */
+const NEIGHBOUR = 3
+/** Between two looks of an idle event loop, which its delay includes. */
+const LOOP_LOOKS_MS = 5
 const GROWTH_BYTES = 16 * 1024 * 1024
 /** Pages that an allocator keeps after everything in them is free: a process may hold so many, live bytes may not grow. */
-const KEPT_BYTES = 128 * 1024 * 1024
+const KEPT_BYTES = 64 * 1024 * 1024
 /** The host may not come closer to a full disk than this. */
 const FREE_FLOOR = 1024 ** 3
 
@@ -50,6 +56,7 @@ export interface Watch {
   /** Play `row` under observation. Rejects with what the row rejects with. */
   during(row: () => Promise<void>): Promise<Findings>
   readonly worst: Worst
+  /** The longest of some. */
   readonly idle: { trueMs: number; spawnMs: number }
   close(): Promise<void>
 }
@@ -57,7 +64,7 @@ export interface Watch {
 /** Measures the idle state first, which takes about two seconds. */
 export async function openWatch(stage: Stage): Promise<Watch> {
   const control = startControl()
-  const loop = monitorEventLoopDelay({ resolution: 5 })
+  const loop = monitorEventLoopDelay({ resolution: LOOP_LOOKS_MS })
   loop.enable()
   const idle = await idleTimes(stage, control)
   const worst: Worst = { answerMs: 0, stallMs: 0, neighbourMs: 0, growthBytes: 0 }
@@ -79,7 +86,7 @@ export async function openWatch(stage: Stage): Promise<Watch> {
         probing.abort()
         await Promise.allSettled([neighbour])
       }
-      const stallMs = loop.max / 1e6
+      const stallMs = Math.max(0, loop.max / 1e6 - LOOP_LOOKS_MS)
       const answers = await answerTimes(await stage.sandbox(), 3)
       const [controlNow, neighbourMs] = await Promise.all([control.report(), neighbour])
       collectGarbage()
@@ -95,7 +102,11 @@ export async function openWatch(stage: Stage): Promise<Watch> {
       }
       for (const key of ['answerMs', 'stallMs', 'neighbourMs', 'growthBytes'] as const)
         worst[key] = Math.max(worst[key], seen[key])
-      const broken = [...(await leftovers(await stage.sandbox())), ...(await newHostFiles(stage, before))]
+      const broken = [
+        ...(await leftovers(await stage.sandbox())),
+        ...(await newHostFiles(stage, before)),
+        ...(await overBudget(await stage.sandbox())),
+      ]
       return { broken, slow: tooMuch(seen, idle, controlNow) }
     },
     async close() {
@@ -117,9 +128,9 @@ function tooMuch(
 ): string[] {
   const spawnNow = Math.max(idle.spawnMs, ...control.spawnMs)
   const allowed = {
-    answerMs: Math.max(ANSWER_MS, LOADED * idle.trueMs, LOADED * spawnNow),
-    stallMs: STALL_MS + Math.max(2 * STALL_MS, LOADED * control.stallMs),
-    neighbourMs: Math.max(3 * ANSWER_MS, LOADED * idle.trueMs, LOADED * spawnNow),
+    answerMs: Math.max(ANSWER_MS, LOADED * spawnNow),
+    stallMs: STALL_MS + LOADED * control.stallMs,
+    neighbourMs: Math.max(ANSWER_MS, NEIGHBOUR * idle.trueMs, LOADED * spawnNow),
     growthBytes: GROWTH_BYTES,
   }
   const words = {
@@ -185,25 +196,25 @@ async function probeNeighbour(stage: Stage, stop: AbortSignal): Promise<number[]
 
 // ── What is left ────────────────────────────────────────────────────────────────────────────────────────
 
-const INVENTORY = `ps -e -o pid=,ppid=,stat=,args=; echo --; awk 'FNR > 1' /proc/sysvipc/shm /proc/sysvipc/msg /proc/sysvipc/sem; ls -A /dev/mqueue 2>/dev/null; find /workspace /tmp /run /dev/shm -name 'core*' -type f 2>/dev/null`
+const INVENTORY = `${STRANGERS}; awk 'FNR > 1' /proc/sysvipc/shm /proc/sysvipc/msg /proc/sysvipc/sem; ls -A /dev/mqueue 2>/dev/null; find /workspace /tmp /run /dev/shm -name 'core*' -type f 2>/dev/null`
 
 /** Processes of ended commands, SysV and POSIX objects, core files. Waits a moment for what is on its way out. */
 async function leftovers(sandbox: Sandbox): Promise<string[]> {
   let found: string[] = []
   for (const until = performance.now() + 10_000; performance.now() < until; await sleep(100)) {
     const { output } = await shell(sandbox, INVENTORY)
-    const [processes = '', things = ''] = output.split('--\n')
-    const strangers = processes
-      .split('\n')
-      .map((line) => line.trim())
-      .filter(
-        (line) =>
-          line !== '' && !/^\d+\s+\d+\s+\S+\s+(\/usr\/bin\/sbxd|ps -e|\/bin\/bash -c ps -e)/.test(line),
-      )
-    found = [...strangers, ...things.split('\n').filter(Boolean)]
+    found = output.split('\n').filter(Boolean)
     if (found.length === 0) return []
   }
   return found.map((line) => `left behind: ${line}`)
+}
+
+/** A row may fill the workspace, but not leave it so. */
+async function overBudget(sandbox: Sandbox): Promise<string[]> {
+  const { disk } = await sandbox.stat()
+  return disk.over
+    ? [`the workspace is left above its budget: ${disk.bytes} bytes, ${disk.entries} entries`]
+    : []
 }
 
 async function newHostFiles(stage: Stage, before: { id: string; files: string[] }): Promise<string[]> {
