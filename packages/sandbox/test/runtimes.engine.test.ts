@@ -41,6 +41,7 @@ const SMALL_ENGINE = {
   'a deleted file counts that only a thread holds, or that is the program itself': NO_COMPILER,
   'who hides what it writes is ended while the host is short of disk, and who hides and sleeps is not':
     NO_COMPILER,
+  'who holds what others wrote for him, and wrote nothing himself, is ended as well': NO_COMPILER,
   'who takes the room with attributes instead of bytes is ended as well': NO_COMPILER,
 }
 const NO_LIMITS = 'it runs with --ignore-cgroups: no limits'

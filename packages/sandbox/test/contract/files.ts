@@ -83,14 +83,14 @@ export function fileTests({ it, sandbox, fixture }: Suite): void {
   })
 
   it('lists as much as fits into memory for everybody, and no more, however long the paths are', async () => {
-    // Two thousand entries below a path of nearly the greatest length have just less than 8 MiB of paths.
-    const deep = Array.from({ length: 16 }, (_, n) => String(n).padStart(254, 'd')).join('/')
+    // So many entries below a path of 3,824 characters have just less than 8 MiB of paths.
+    const deep = Array.from({ length: 15 }, (_, n) => String(n).padStart(254, 'd')).join('/')
     await sandbox().files.mkdir(deep)
     const make = (from: number, to: number) =>
       sh(sandbox(), `cd ${deep} && seq -f "%09g" ${from} ${to} | xargs touch`)
-    expect(await make(1, 2_000)).toMatchObject({ code: 0, err: '' })
-    expect(await sandbox().files.list(deep)).toHaveLength(2_000)
-    expect(await make(2_001, 2_100)).toMatchObject({ code: 0, err: '' })
+    expect(await make(1, 2_100)).toMatchObject({ code: 0, err: '' })
+    expect(await sandbox().files.list(deep)).toHaveLength(2_100)
+    expect(await make(2_101, 2_200)).toMatchObject({ code: 0, err: '' })
     await expect(sandbox().files.list(deep)).rejects.toMatchObject({
       code: 'too_large',
       message: expect.stringContaining('8 MiB'),
