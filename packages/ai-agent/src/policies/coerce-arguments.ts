@@ -1,6 +1,6 @@
 /**
- * Models write `"5"` for 5, `"true"` for true, and JSON text for a list. Where the schema wants the one and got exactly
- * the other, it is read; nothing else is guessed.
+ * Models write `"5"` for 5, `"true"` for true, JSON text for a list, and null for what they leave out. Where the schema wants
+ * the one and got exactly the other, it is read; nothing else is guessed.
  */
 import type { z } from 'zod'
 import { propertiesOf } from '../tools/tool-input.ts'
@@ -21,6 +21,8 @@ export function coerceArguments(args: Record<string, unknown>, error: z.ZodError
     const key = issue.path.at(-1)
     if (holder === undefined || key === undefined) continue
     const text = Reflect.get(holder, key) as unknown
+    // Where it must be there, that is the problem that is told.
+    if (text === null && !Array.isArray(holder)) Reflect.deleteProperty(holder, key)
     const value = typeof text === 'string' ? readAs(issue.expected, text) : undefined
     if (value === undefined) continue
     Reflect.set(holder, key, value)
@@ -38,15 +40,26 @@ export function coerceToSchema(
   const copy = { ...args }
   const notes: string[] = []
   for (const [name, text] of Object.entries(args)) {
-    const wanted: unknown = Object.hasOwn(properties, name) ? properties[name] : undefined
-    if (typeof text !== 'string' || typeof wanted !== 'object' || wanted === null) continue
-    const { type } = wanted as { type?: unknown }
-    const value = typeof type === 'string' ? readAs(type === 'integer' ? 'int' : type, text) : undefined
+    const wanted = Object.hasOwn(properties, name) ? typesOf(properties[name]) : []
+    if (text === null && wanted.length > 0 && !wanted.includes('null')) delete copy[name]
+    const [type, another] = wanted.filter((one) => one !== 'null')
+    if (typeof text !== 'string' || type === undefined || another !== undefined) continue
+    const value = readAs(type === 'integer' ? 'int' : type, text)
     if (value === undefined) continue
     copy[name] = value
     notes.push(readNote(name, value))
   }
   return { args: copy, notes }
+}
+
+/** The types that a property's schema names, itself or in the alternatives it gives; none where it does not say. */
+function typesOf(property: unknown): string[] {
+  if (typeof property !== 'object' || property === null) return []
+  const { type, anyOf, oneOf } = property as Record<string, unknown>
+  if (typeof type === 'string') return [type]
+  const several = [type, anyOf, oneOf].find(Array.isArray) ?? []
+  const types = several.flatMap((one: unknown) => (typeof one === 'string' ? [one] : typesOf(one)))
+  return types.length < several.length ? [] : types
 }
 
 function readNote(name: string, value: unknown): string {

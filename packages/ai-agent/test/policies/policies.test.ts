@@ -271,6 +271,14 @@ describe('validate', () => {
     )
   })
 
+  test('null for what may be left out is left out; where it must be there, the model is told', async () => {
+    const given = { path: 'x', offset: null, limit: null }
+    expect(reasonOf(await batch.call('read_file', given))).toBe('sandbox_unavailable')
+    const refused = await batch.call('read_file', { path: null })
+    expect(refused.forModel).toMatch(/- path: /)
+    expect(reasonOf(await batch.call('update_plan', { entries: [null] }))).toBe('invalid_arguments')
+  })
+
   test('names of prototypes are just unknown arguments', async () => {
     const outcome = await batch.run([
       { id: 'p', name: 'echo', args: '{"text":"x","__proto__":{"a":1},"constructor":1}' },
