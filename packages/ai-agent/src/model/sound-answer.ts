@@ -23,20 +23,25 @@ export function soundAnswer(answer: Partial<ModelAnswer> | undefined): ModelAnsw
 
 function soundCall(call: ModelCall): ModelCall {
   const named = { ...call, id: textOf(call.id), name: textOf(call.name) }
-  return canBeSent(call.args) ? named : { ...named, args: {}, invalid: call.invalid ?? 'malformed' }
+  const args = sendable(call.args)
+  return args === undefined
+    ? { ...named, args: {}, invalid: call.invalid ?? 'malformed' }
+    : { ...named, args: args.value }
 }
 
 function textOf(value: string | undefined): string {
   return typeof value === 'string' ? value : ''
 }
 
-function canBeSent(args: unknown): boolean {
-  if (deeperThan(args, MAX_DEPTH)) return false
+/** The arguments as JSON has them, which are nobody else's; undefined where it cannot have them. */
+function sendable(args: unknown): { value: unknown } | undefined {
+  if (typeof args === 'string') return { value: args }
+  if (deeperThan(args, MAX_DEPTH)) return undefined
   try {
-    JSON.stringify(args)
-    return true
+    const json = JSON.stringify(args) as string | undefined
+    return { value: json === undefined ? undefined : JSON.parse(json) }
   } catch (error) {
-    if (error instanceof TypeError) return false // a number that JSON does not know
+    if (error instanceof TypeError) return undefined // a number that JSON does not know
     throw error
   }
 }

@@ -21,7 +21,7 @@ export function announcedEvent(
   log: ToolLog,
   at: number,
 ): SessionEvent {
-  const args = rawArguments(rawInput)
+  const args = rawArguments(structuredClone(rawInput))
   const about = describe(call, args, log)
   return {
     sessionUpdate: 'tool_call',

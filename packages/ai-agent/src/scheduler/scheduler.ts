@@ -80,7 +80,8 @@ function scheduleAll(calls: readonly RawToolCall[], ctx: BatchContext): Schedule
     const call = isRefused(request) || tool === undefined ? refusedCall(request, tool) : { ...request, tool }
     const raw = calls[index]
     return {
-      call,
+      // Its arguments are the tool's own: what it changes in them stays as the model said it, in the log and to the model.
+      call: { ...call, args: structuredClone(call.args) },
       stamp: { callId: call.callId, promptId: ctx.promptId, turn: ctx.turn },
       rawInput: isRefused(request) && raw !== undefined ? (rawArguments(raw) ?? {}) : call.args,
       announcedAt,

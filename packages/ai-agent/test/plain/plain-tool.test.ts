@@ -124,6 +124,62 @@ describe('what the function gets', () => {
   })
 })
 
+test('alternatives with null, as generators write what may be left out: null and text are read', async () => {
+  const int = { type: 'integer' }
+  const nothing = { type: 'null' }
+  const parameters = {
+    type: 'object',
+    properties: {
+      one: { anyOf: [int, nothing] },
+      two: { type: ['integer', 'null'] },
+      three: int,
+      either: { anyOf: [int, { type: 'boolean' }] },
+    },
+    required: ['one'],
+  }
+  const got: unknown[] = []
+  const execute = (given: unknown): number => got.push(given)
+  const [end] = await endOf({ parameters, execute }, { one: '1', two: '2', three: null })
+  expect(end).toBe('completed')
+  await endOf({ parameters, execute }, { one: null, three: 3 })
+  expect(got).toEqual([
+    { one: 1, two: 2 },
+    { one: null, three: 3 },
+  ])
+  const [guessed] = await endOf({ parameters, execute }, { one: 1, either: 'true' })
+  expect(guessed).toBe('invalid_arguments')
+  const [needed] = await endOf(
+    { parameters: { ...parameters, required: ['three'] }, execute },
+    { three: null },
+  )
+  expect(needed).toBe('invalid_arguments')
+})
+
+test('what a function changes in its arguments is changed neither in the log nor for the model', async () => {
+  const args = { list: ['b', 'a'], more: { x: 1 } }
+  const model = scriptedModel([{ calls: [{ id: 'a', name: 'tool', args }] }, { text: 'Done.' }])
+  const log = memoryLog()
+  const changes = plainTool({
+    name: 'tool',
+    ...about,
+    execute: (given) => {
+      ;(given['list'] as string[]).sort()
+      delete given['more']
+      return 'changed'
+    },
+  })
+  const run = runAgent({ model, tools: [changes], log, prompt: 'go' })
+  let step = await run.next()
+  for (; step.done !== true; step = await run.next()) {
+    // Nor is the log the client's own object.
+    if (step.value.sessionUpdate === 'tool_call') args.more.x = 2
+  }
+  const said = { list: ['b', 'a'], more: { x: 1 } }
+  expect(model.requests[1]?.messages.at(-2)).toMatchObject({ calls: [{ args: said }] })
+  const call = (await log.read()).find((event) => event.sessionUpdate === 'tool_call')
+  expect(call).toMatchObject({ rawInput: said })
+})
+
 test('a function that does not notice a Stop is left behind', async () => {
   const stop = new AbortController()
   const run = runAgent({
