@@ -16,7 +16,7 @@ import {
 import { newId } from '@sandlot/shared/ids'
 import { commandOf, runCommand } from './compaction/command.ts'
 import { makeRoomIfFull } from './compaction/make-room.ts'
-import { modelCallOf, turnsOf } from './history-items.ts'
+import { modelCallOf, turnsOf, turnsSinceTold } from './history-items.ts'
 import { nextStep, pendingApproval, queuedMessages } from './history.ts'
 import type { EventGroup, LoopContext } from './loop-context.ts'
 import {
@@ -139,7 +139,7 @@ async function* runTurn(
   const turns = turnsOf(ctx.log(), ctx.promptId)
   const logged = turns.find(({ number }) => number === turn)?.calls.map(({ call }) => modelCallOf(call))
   const whole = logged ?? calls
-  const before = turns.filter(({ number }) => number < turn)
+  const before = turnsSinceTold(ctx.log(), ctx.promptId).filter(({ number }) => number < turn)
   // Decided from the log, so that a restart in the middle of the turn decides the same.
   const noProgress = makeNoProgress(before, whole)
   const running = ctx.runCalls(

@@ -174,6 +174,15 @@ export function modelCallOf(call: EventOf<'tool_call'>): ModelCall {
   }
 }
 
+/** The turns of a prompt since something was said to the model last: what it did before that, it was told to do anew. */
+export function turnsSinceTold(log: readonly SessionEvent[], promptId: string): Turn[] {
+  const items = readItems(log)
+  const told = items.findLastIndex((item) => item.type === 'user' && item.promptId === promptId)
+  return items
+    .slice(told + 1)
+    .flatMap((item) => (item.type === 'turn' && item.turn.promptId === promptId ? [item.turn] : []))
+}
+
 /** A prompt's turns in order. */
 export function turnsOf(log: readonly SessionEvent[], promptId: string): Turn[] {
   return readItems(log).flatMap((item) =>

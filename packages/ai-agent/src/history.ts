@@ -5,7 +5,7 @@
 import type { EndReason, FailureReason } from '@sandlot/shared/reasons'
 import { type SessionEvent, isLive, isOutcome, metaOf, sandlotEventOf, seqOf } from '@sandlot/shared/events'
 import type { OnError, SandlotEvent } from '@sandlot/shared/sandlot-event'
-import { type CallRecord, type Turn, isEmpty, modelCallOf, turnsOf } from './history-items.ts'
+import { type CallRecord, type Turn, isEmpty, modelCallOf, turnsOf, turnsSinceTold } from './history-items.ts'
 import { toolMessage } from './history-messages.ts'
 import type { ModelCall, ModelImage, ToolMessage } from './model/model.ts'
 import { isStuck } from './no-progress.ts'
@@ -106,7 +106,7 @@ export function nextStep(log: readonly SessionEvent[], promptId: string, maxTurn
     return { do: 'close', turn: last.number, callIds: last.calls.map(({ call }) => call.toolCallId) }
   }
   if (last.calls.length === 0 && last.text.trim() !== '') return { do: 'end', answered: true }
-  if (isStuck(turns)) return { do: 'stop_in_circle' }
+  if (isStuck(turnsSinceTold(log, promptId))) return { do: 'stop_in_circle' }
 
   const before = turns.at(-2)
   const nudged = isEmpty(last) && before !== undefined && isEmpty(before)

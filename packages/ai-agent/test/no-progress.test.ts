@@ -6,6 +6,7 @@ import type { SessionEvent } from '@sandlot/shared/events'
 import { type Turn, turnsOf } from '../src/history-items.ts'
 import { isStuck, makeNoProgress } from '../src/no-progress.ts'
 import { memoryLog } from '../src/plain/log-store.ts'
+import { Inbox } from '../src/plain/inbox.ts'
 import { runAgent } from '../src/run-agent.ts'
 import { defineTool } from '../src/tools/define-tool.ts'
 import type { Tool } from '../src/tools/tool.ts'
@@ -173,6 +174,26 @@ test('a circle through calls of a tool that does not exist, or through empty ans
   )
   expect(await endOf(silent)).toBe('loop')
   expect(silent.requests).toHaveLength(9)
+})
+
+test('what the user says meanwhile begins it anew: who asks to look again is looked for', async () => {
+  const inbox = new Inbox()
+  let looked = 0
+  const model = scriptedModel((place) => {
+    if (place === 2 || place === 5 || place === 8) inbox.send('Look again.')
+    return place < 10
+      ? { calls: [{ id: `c${place}`, name: 'look', args: { at: 'a' } }] }
+      : { text: 'The same.' }
+  })
+  const same = tool(() => {
+    looked++
+    return 'the same'
+  })
+  const run = runAgent({ model, tools: [same], log: memoryLog(), prompt: 'Look.', inbox })
+  let step = await run.next()
+  while (step.done !== true) step = await run.next()
+  expect(step.value).toMatchObject({ reason: 'completed', text: 'The same.' })
+  expect(looked).toBe(10)
 })
 
 async function endOf(model: ScriptedModel): Promise<string> {

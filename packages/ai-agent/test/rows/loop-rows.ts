@@ -194,6 +194,7 @@ export const LOOP_ROWS: Record<string, Record<string, readonly string[]>> = {
     ],
     'argument defaults': [
       'packages/ai-agent/test/policies/policies.test.ts :: numbers, booleans and lists that came as text are read, and the result says so',
+      'packages/ai-agent/test/policies/policies.test.ts :: null for what may be left out is left out; where it must be there, the model is told',
       'mcp/flights-mcp/test/announced.test.ts :: is announced with its arguments and defaults',
       'mcp/google-calendar-mcp/test/announced.test.ts :: is announced with its arguments and defaults',
     ],
@@ -322,6 +323,7 @@ export const LOOP_ROWS: Record<string, Record<string, readonly string[]>> = {
       'packages/ai-agent/test/no-progress.test.ts :: a circle through calls of a tool that does not exist, or through empty answers, ends it as any other',
       'packages/ai-agent/test/no-progress.test.ts :: property: any circle of one to five turns is seen in its fourth round, and not before its third is over',
       'packages/ai-agent/test/no-progress.test.ts :: polling with new results is no circle',
+      'packages/ai-agent/test/no-progress.test.ts :: what the user says meanwhile begins it anew: who asks to look again is looked for',
       'packages/ai-agent/test/limits/chanting.test.ts :: property: however it is cut, a long run of anything with words is heard; its first round stays',
     ],
     compaction: [
