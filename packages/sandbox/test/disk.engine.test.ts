@@ -187,8 +187,9 @@ describe.skipIf(reason !== undefined)(`a host that runs out of disk${reason ? ` 
   )
 
   test('R16 many write below their quota: all are stopped above the floor, and go on when there is space', async () => {
-    const users = Array.from({ length: extent(4, 20) }, (_, n) => `user-${n}`)
-    const floor = 64 * MiB
+    const users = Array.from({ length: extent(4, 50) }, (_, n) => `user-${n}`)
+    // More than all of them write in the moment until they are stopped: here a disk is as fast as memory.
+    const floor = 192 * MiB
     const sandboxes = fixture.controller({
       limits: { ...DEFAULT_LIMITS, diskBytes: 2048 * MiB },
       host: { diskFloor: { bytes: floor, files: 0 }, lookEveryMs: 100 },
