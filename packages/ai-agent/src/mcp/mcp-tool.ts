@@ -22,7 +22,7 @@ import type { ToolDefinition } from './tool-definition.ts'
 import { type CallResult, outcomeOf } from './tool-result.ts'
 import { visibleText } from './visible-text.ts'
 
-/** Which agent process began a call: a server does not tell a later one how it ended. */
+/** Which agent process began a call, for who reads the log. */
 const BOOT = `mcp-${randomUUID()}`
 const PROGRESS_EVERY_MS = 50
 /** The longest that any call may take. */
@@ -59,10 +59,11 @@ export function mcpTool(server: McpServer, definition: ToolDefinition, name: str
     title: () => title,
     async *execute(args, ctx) {
       if (ctx.resumed === undefined) yield { type: 'started', attempt: { n: 1, boot: BOOT } }
-      else if (ctx.resumed.boot !== BOOT && !readOnly && !idempotent)
+      // No server tells how an earlier call ended, also not this very process, which a failing store had let go of it.
+      else if (!readOnly && !idempotent)
         throw new CallFailure(
           'unknown_effect',
-          `The call of ${definition.name} was interrupted by a restart. Whether it had its effect is not known: look before you call it again.`,
+          `The call of ${definition.name} was interrupted before its end was known. Whether it had its effect is not known: look before you call it again.`,
         )
       return yield* run(server, definition, args, ctx, { timeoutMs, maxTimeoutMs })
     },

@@ -12,9 +12,12 @@ import { openSessionStore } from '@sandlot/storage/sessions/sqlite'
 import type { Model } from '../../src/model/model.ts'
 import { createOpenAIModel } from '../../src/model/openai.ts'
 import { builtinTools } from '../../src/tools/builtin/index.ts'
+import type { Tool } from '../../src/tools/tool.ts'
 import { openCore } from '../agent-fixture.ts'
 import { type FakeProvider, startFakeProvider } from '../fake-provider.ts'
+import { type McpBench, openMcpBench } from '../mcp/mcp-bench.ts'
 import { Life, during, mortal } from './life.ts'
+import { type CrashHttpServer, PIPE_SERVER, startCrashHttpServer } from './mcp-server.ts'
 import { type CrashScript, answersOf, playClient } from './scripts.ts'
 import { crashTools } from './tools.ts'
 
@@ -29,6 +32,8 @@ export interface World {
   baseUrl: string
   /** A new controller over the same sandboxes; absent: none. */
   sandboxes?: (store: SessionStore) => Sandboxes
+  /** Where the MCP server is that scripts reach over HTTP; absent: none. */
+  mcpUrl?: string
 }
 
 /** Sandboxes that outlive the lives inside this process. */
@@ -58,10 +63,16 @@ export function filesOf(folder: string): { journal: string; until: string } {
 export async function live(script: CrashScript, world: World, life: Life): Promise<'killed' | 'done'> {
   const files = filesOf(world.folder)
   let sandboxes: Sandboxes | undefined
+  const tools = [...builtinTools(), ...crashTools(life, files)]
+  const mcp = openServers(script, world, tools)
   const core = await openCore(world.folder, world, {
-    tools: [...builtinTools(), ...crashTools(life, files)],
+    tools,
     wrap: (given) => {
-      const parts = script.fallback === true ? { ...given, fallbacks: [otherModel(world)] } : given
+      const parts = {
+        ...given,
+        ...(script.fallback === true ? { fallbacks: [otherModel(world)] } : {}),
+        ...(mcp === undefined ? {} : { tools: mcp.mcp.toolsOf }),
+      }
       sandboxes = world.sandboxes?.(parts.store)
       if (sandboxes === undefined) return mortal(parts, life)
       const { acquire } = sandboxes
@@ -94,7 +105,18 @@ export async function live(script: CrashScript, world: World, life: Life): Promi
   await sandboxes?.close()
   if (how === 'done') await core.leave()
   else await core.store.close()
+  await mcp?.close()
   return how
+}
+
+/** The MCP servers of one life: what they wrote outlives it, a connection does not. */
+function openServers(script: CrashScript, world: World, builtin: readonly Tool[]): McpBench | undefined {
+  if (script.mcp === undefined) return undefined
+  const server =
+    script.mcp === 'pipe'
+      ? { command: 'node', args: [PIPE_SERVER, filesOf(world.folder).journal] }
+      : { url: world.mcpUrl }
+  return openMcpBench({ crash: { ...server, readOnly: 'as-announced' } }, { builtin })
 }
 
 function otherModel({ baseUrl }: World): Model {
@@ -117,12 +139,15 @@ export class CrashBench implements AsyncDisposable {
   readonly script: CrashScript
   readonly provider: FakeProvider
   readonly #sandboxes: CrashSandboxes | undefined
+  #mcp: CrashHttpServer | undefined
 
   /** `sandboxes`: closed at the end; only for scripts that use one. */
   static async start(script: CrashScript, sandboxes: () => CrashSandboxes): Promise<CrashBench> {
     const answer = answersOf(script)
     const provider = await startFakeProvider(Array.from({ length: MANY }, () => answer))
-    return new CrashBench(script, provider, script.sandbox === true ? sandboxes() : undefined)
+    const bench = new CrashBench(script, provider, script.sandbox === true ? sandboxes() : undefined)
+    if (script.mcp === 'http') bench.#mcp = await startCrashHttpServer(filesOf(bench.folder).journal)
+    return bench
   }
 
   private constructor(script: CrashScript, provider: FakeProvider, sandboxes: CrashSandboxes | undefined) {
@@ -132,8 +157,12 @@ export class CrashBench implements AsyncDisposable {
   }
 
   get world(): World {
-    const world = { folder: this.folder, baseUrl: this.provider.baseUrl }
-    return this.#sandboxes === undefined ? world : { ...world, sandboxes: this.#sandboxes.open }
+    return {
+      folder: this.folder,
+      baseUrl: this.provider.baseUrl,
+      ...(this.#sandboxes === undefined ? {} : { sandboxes: this.#sandboxes.open }),
+      ...(this.#mcp === undefined ? {} : { mcpUrl: this.#mcp.url }),
+    }
   }
 
   /** One life, which ends at the n-th point; absent: with the script. */
@@ -168,6 +197,7 @@ export class CrashBench implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#sandboxes?.close()
+    await this.#mcp?.[Symbol.asyncDispose]()
     await this.provider.close()
     rmSync(this.folder, { recursive: true, force: true })
   }

@@ -13,14 +13,15 @@ export interface ChildTask {
   folder: string
   baseUrl: string
   endsAt: number
+  mcpUrl?: string
   docker?: { deployment: string; key: string; image: string; ledger: string; host?: string }
 }
 
 const task = JSON.parse(process.argv[2] ?? '') as ChildTask
 const script = SCRIPTS.find(({ name }) => name === task.script)
 if (script === undefined) throw new Error(`There is no script “${task.script}”.`)
-const { folder, baseUrl, docker } = task
-const world: World = { folder, baseUrl }
+const { folder, baseUrl, mcpUrl, docker } = task
+const world: World = { folder, baseUrl, ...(mcpUrl === undefined ? {} : { mcpUrl }) }
 if (docker !== undefined) {
   const { deployment, key, image, ledger, host } = docker
   const backend = createDockerBackend({ deployment, ...(host === undefined ? {} : { dockerHost: host }) })

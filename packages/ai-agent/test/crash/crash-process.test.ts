@@ -14,8 +14,7 @@ const none = (): never => {
 
 async function kill(script: CrashScript, endsAt: number, history: Parameters<typeof checkAfterCrashes>[1]) {
   await using bench = await CrashBench.start(script, none)
-  const { folder, baseUrl } = bench.world
-  const killed = await liveAndDie({ script: script.name, folder, baseUrl, endsAt })
+  const killed = await liveAndDie({ script: script.name, ...bench.world, endsAt })
   expect((await bench.live()).how).toBe('done')
   await checkAfterCrashes(bench, history)
   return killed

@@ -6,6 +6,7 @@
 import { writeFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type SessionEvent, isOutcome, metaOf } from '@sandlot/shared/events'
+import { ANSWER_OPTION } from '@sandlot/shared/question'
 import { SUMMARY_REQUEST } from '../../src/compaction/summary.ts'
 import type { Session } from '../../src/session.ts'
 import type { PromptOptions } from '../../src/session-prompts.ts'
@@ -33,6 +34,8 @@ export interface CrashScript {
   mode: 'manual' | 'yolo'
   /** Commands run in a sandbox. */
   sandbox?: true
+  /** There is an MCP server: over a pipe it dies with the agent, over HTTP it hears of no death. */
+  mcp?: 'pipe' | 'http'
   /** The sandbox takes so long, in milliseconds. */
   wakesIn?: number
   /** Its word that a command runs takes so long. */
@@ -68,6 +71,21 @@ const thenWords =
   (...first: FakeAnswer[]) =>
   (assistants: number): FakeAnswer =>
     first[assistants] ?? textAnswer('That is all of it.', { pieceLength: 6 })
+
+/** A server's read-only tool is called again after a crash; one that writes may have been heard, so it never is. */
+const callsServer = (mcp: 'pipe' | 'http'): CrashScript => ({
+  name: `calls of an MCP server over ${mcp === 'pipe' ? 'a pipe' : 'HTTP'}`,
+  mode: 'yolo',
+  mcp,
+  answer: thenWords(
+    toolCalls([call('c_p', 'peek', { key: 'p' }), call('c_a', 'alter', { key: 'a' })]),
+    toolCalls([call('c_b', 'alter', { key: 'b' }), call('c_q', 'peek', { key: 'q' })]),
+  ),
+  client: ({ send }) => send('r1', 'alter'),
+  once: ['alter a', 'alter b'],
+  atLeastOnce: ['peek p', 'peek q'],
+  mayBeUnknown: ['c_a', 'c_b'],
+})
 
 export const SCRIPTS: readonly CrashScript[] = [
   {
@@ -211,6 +229,23 @@ export const SCRIPTS: readonly CrashScript[] = [
     },
     once: [],
     ends: 'cancelled',
+  },
+  callsServer('pipe'),
+  callsServer('http'),
+  {
+    name: 'an MCP server that asks in the middle of a call',
+    mode: 'yolo',
+    mcp: 'pipe',
+    answer: thenWords(toolCalls([call('c_w', 'wonder', { key: 'w' })])),
+    async client({ send, session, until }) {
+      await send('r1', 'wonder')
+      // One that was heard before a crash is not made again, so it asks nobody any more.
+      await until((log) => log.some(isOutcome) || happened(log, 'approval_asked').length > 0)
+      if (happened(session.log, 'approval_asked').length === 0) return
+      await session.answer('c_w', ANSWER_OPTION, undefined, { colour: 'blue' })
+    },
+    once: ['wonder w in blue'],
+    mayBeUnknown: ['c_w'],
   },
   {
     name: 'a command that runs on',
