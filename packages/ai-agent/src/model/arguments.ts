@@ -12,6 +12,8 @@ export class ArgumentsBuffer {
   #scanner = new JsonScanner()
   #object: Record<string, unknown> | undefined
   #other: unknown
+  /** What is here as one JSON value, written again, once somebody has asked; false: it is none. */
+  #value: string | false | undefined
 
   /** True when any argument has arrived. */
   get begun(): boolean {
@@ -47,6 +49,7 @@ export class ArgumentsBuffer {
   /** `piece` as it stood in the stream: text, an object, null, or a mistake. */
   push(piece: unknown): void {
     if (piece === '') return
+    this.#value = undefined
     if ((isObject(piece) || (typeof piece === 'string' && /^\s*\{/.test(piece))) && this.empty) {
       this.#object = undefined
       this.#pieces = []
@@ -69,9 +72,17 @@ export class ArgumentsBuffer {
     if (!this.complete) return false
     if (isObject(piece)) return this.#object !== undefined && sameJson(this.#object, piece)
     if (typeof piece !== 'string' || !/^\s*\{[^]*\}\s*$/.test(piece)) return false
-    const mine = parseJson(this.text)
+    this.#value ??= this.#oneValue()
+    if (this.#value === false) return false
     const again = parseJson(piece)
-    return mine.ok && again.ok && sameJson(mine.value, again.value)
+    return again.ok && this.#value === JSON.stringify(again.value)
+  }
+
+  /** Where every delta is the whole object, grown, nothing is joined or parsed again for each. */
+  #oneValue(): string | false {
+    if (this.#scanner.followed) return false
+    const mine = parseJson(this.text)
+    return mine.ok && JSON.stringify(mine.value)
   }
 
   /** The last piece, if it is the whole value that the pieces before it began, in one or each by itself. */

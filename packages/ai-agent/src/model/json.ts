@@ -45,13 +45,17 @@ export class JsonScanner {
   begun = false
   /** Where the first object, array or string ended, in characters from the beginning. */
   end: number | undefined
+  /** Something other than space has come behind it. */
+  followed = false
 
   get complete(): boolean {
     return this.end !== undefined
   }
 
   push(piece: string): void {
-    for (let at = 0; at < piece.length && this.end === undefined; at++) this.#next(piece.charAt(at), at)
+    let at = 0
+    for (; at < piece.length && this.end === undefined; at++) this.#next(piece.charAt(at), at)
+    this.followed ||= this.end !== undefined && /\S/.test(piece.slice(at))
     this.#length += piece.length
   }
 

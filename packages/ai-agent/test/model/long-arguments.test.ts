@@ -45,3 +45,19 @@ test('bug 30: many calls, and a call flushed again and again, stay linear too', 
   expect(await callsOf([...many, ...many])).toHaveLength(100)
   expect(parsed).toBeLessThan(200 * whole.length * 5)
 })
+
+test('deltas that are each a whole object, another one than before, are not joined and parsed again for each', async () => {
+  let parsed = 0
+  const parse = JSON.parse
+  vi.spyOn(JSON, 'parse').mockImplementation((text: string) => {
+    parsed += text.length
+    return parse(text) as unknown
+  })
+  const grown = Array.from({ length: 300 }, (_, index) => JSON.stringify({ text: 'x'.repeat(index) }))
+  const first = { index: 0, id: 'a', function: { name: 'echo', arguments: '' } }
+  const deltas = grown.map((args) => ({ index: 0, function: { arguments: args } }))
+  // Which of them is meant nobody knows.
+  expect(await callsOf([first, ...deltas])).toMatchObject([{ id: 'a', name: 'echo', invalid: 'malformed' }])
+  // Its event, and itself to be compared; all of them together only at the end.
+  expect(parsed).toBeLessThan(10 * grown.join('').length)
+})
