@@ -12,6 +12,7 @@ import {
   sandlotEventOf,
   seqOf,
 } from '@sandlot/shared/events'
+import { growingFold } from './growing-fold.ts'
 import type { ModelCall, ModelImage } from './model/model.ts'
 
 /** One call of a turn: how it was announced and, once it is there, how it ended. */
@@ -54,15 +55,7 @@ export type Item = Place &
  * for something: a later event may add to them.
  */
 export function readItems(log: readonly SessionEvent[]): readonly Item[] {
-  const known = foldsOf.get(log)
-  const fold = known !== undefined && known.last === log[known.length - 1] ? known : newFold()
-  for (; fold.length < log.length; fold.length++) {
-    const event = log[fold.length]
-    if (event !== undefined && !isLive(event)) readOne(fold, event, fold.length)
-    fold.last = event
-  }
-  foldsOf.set(log, fold)
-  return fold.items
+  return readFold(log).items
 }
 
 interface Fold {
@@ -72,24 +65,14 @@ interface Fold {
   /** Prompts that are commands: the model hears nothing of them. */
   commands: Set<string | undefined>
   model: string | undefined
-  /** Events that were read, and the last of them. */
-  length: number
-  last: SessionEvent | undefined
 }
 
-const foldsOf = new WeakMap<readonly SessionEvent[], Fold>()
-
-function newFold(): Fold {
-  return {
-    items: [],
-    turns: new Map(),
-    calls: new Map(),
-    commands: new Set(),
-    model: undefined,
-    length: 0,
-    last: undefined,
-  }
-}
+const readFold = growingFold<Fold>(
+  () => ({ items: [], turns: new Map(), calls: new Map(), commands: new Set(), model: undefined }),
+  (fold, event, place) => {
+    if (!isLive(event)) readOne(fold, event, place)
+  },
+)
 
 function readOne(fold: Fold, event: SessionEvent, index: number): void {
   const { items, turns, calls } = fold

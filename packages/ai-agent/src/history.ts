@@ -3,7 +3,7 @@
  * nothing here keeps state. What the model is told is in history-messages.ts.
  */
 import type { EndReason, FailureReason } from '@sandlot/shared/reasons'
-import { type SessionEvent, isLive, isOutcome, metaOf, sandlotEventOf, seqOf } from '@sandlot/shared/events'
+import { type SessionEvent, isOutcome, metaOf, sandlotEventOf, seqOf } from '@sandlot/shared/events'
 import type { OnError, SandlotEvent } from '@sandlot/shared/sandlot-event'
 import { type CallRecord, type Turn, isEmpty, modelCallOf, turnsOf, turnsSinceTold } from './history-items.ts'
 import { toolMessage } from './history-messages.ts'
@@ -65,16 +65,6 @@ function executionResult({ call, outcome }: CallRecord): ExecutionResult {
 /** Whether the log has announced this call. */
 export function isAnnounced(log: readonly SessionEvent[], callId: string): boolean {
   return log.some((event) => event.sessionUpdate === 'tool_call' && event.toolCallId === callId)
-}
-
-/** Ids of the calls that have begun, whatever became of them. */
-export function begunCalls(log: readonly SessionEvent[]): ReadonlySet<string> {
-  const begun = log.flatMap((event) =>
-    event.sessionUpdate === 'tool_call_update' && event.status === 'in_progress' && !isLive(event)
-      ? [event.toolCallId]
-      : [],
-  )
-  return new Set(begun)
 }
 
 // ── Where a prompt stands ───────────────────────────────────────────────────────────────────────────────

@@ -2,7 +2,7 @@
 import type { FailureReason } from '@sandlot/shared/reasons'
 import type { LoopContext } from './loop-context.ts'
 import { endEvent } from './loop-endings.ts'
-import { callOverBudget, overBudget, overDay, spentBy } from './limits/budgets.ts'
+import { callOverBudget, callsOf, overBudget, overDay, spentBy } from './limits/budgets.ts'
 import { endingFailure, failureText, notAfterFailure } from './limits/error-policy.ts'
 import type { SessionEvent } from '@sandlot/shared/events'
 
@@ -18,13 +18,8 @@ export function callRefusal(ctx: LoopContext, callId: string): CallRefusal | und
   const failure = endingFailure(log, ctx.promptId)
   if (failure !== undefined) return { reason: 'cancelled', message: notAfterFailure(failure) }
   if (ctx.budgets === undefined) return undefined
-  const calls = log.flatMap((event) =>
-    event.sessionUpdate === 'tool_call' && event._meta.sandlot.promptId === ctx.promptId
-      ? [event.toolCallId]
-      : [],
-  )
-  const place = calls.indexOf(callId) + 1
-  const message = callOverBudget(place, spentBy(log, ctx.promptId), ctx.budgets, ctx.now())
+  const calls = callsOf(log, ctx.promptId)
+  const message = callOverBudget(calls.places.get(callId) ?? 0, calls, ctx.budgets, ctx.now())
   return message === undefined ? undefined : { reason: 'cancelled', message }
 }
 

@@ -19,15 +19,7 @@ import { SandboxError } from '@sandlot/sandbox/errors'
 import type { Sandbox } from '@sandlot/sandbox/sandbox'
 import { runPrompt } from './agent-loop.ts'
 import { commandIn } from './compaction/command.ts'
-import {
-  type PromptEnd,
-  begunCalls,
-  isAnnounced,
-  promptEndOf,
-  promptUnder,
-  queuedMessages,
-  unfinishedPrompt,
-} from './history.ts'
+import { type PromptEnd, promptEndOf, promptUnder, queuedMessages, unfinishedPrompt } from './history.ts'
 import { turnsOf } from './history-items.ts'
 import type { Budgets } from './limits/budgets.ts'
 import type { OnError } from '@sandlot/shared/sandlot-event'
@@ -41,6 +33,7 @@ import { createPolicies } from './policies/index.ts'
 import { createToolMetrics } from './policies/tool-metrics.ts'
 import { SYSTEM_PROMPT } from './prompt.ts'
 import type { BatchContext } from './scheduler/batch.ts'
+import { callsBefore } from './calls-before.ts'
 import { createScheduler } from './scheduler/scheduler.ts'
 import {
   imageMessages,
@@ -263,7 +256,6 @@ function batchContext(
   turn: number,
   signal: AbortSignal,
 ): BatchContext {
-  const begun = begunCalls(events)
   const never = new AbortController().signal
   const nobody = { allowed: false, by: 'unattended' }
   return {
@@ -279,9 +271,8 @@ function batchContext(
       sandbox?.() ?? Promise.reject(new SandboxError('engine_unavailable', 'There is no sandbox here.')),
     approval: () => ({ state: 'none', answer: () => Promise.resolve(nobody) }),
     judge: () => Promise.resolve({ verdict: 'allow', why: [], options: [] }),
+    ...callsBefore(events),
     previousAttempt: () => undefined,
-    begunBefore: (callId) => begun.has(callId),
-    announced: (callId) => isAnnounced(events, callId),
     appendOutput: (callId, offset, bytes) => outputs.append(callId, offset, bytes),
     readOutput: (callId, from, to) => outputs.read(callId, from, to),
     events: () => events,

@@ -1,7 +1,7 @@
 /** What a running prompt's calls get of their session. */
 import type { Mode } from '@sandlot/shared/mode'
-import { type SessionEvent, isOutcome, metaOf } from '@sandlot/shared/events'
-import { begunCalls, isAnnounced } from './history.ts'
+import type { SessionEvent } from '@sandlot/shared/events'
+import { callsBefore } from './calls-before.ts'
 import { judge } from './rules/engine.ts'
 import { offers } from './rules/offers.ts'
 import { callRequest } from './rules/request.ts'
@@ -59,8 +59,6 @@ export interface BatchSource {
 export function batchContext(source: BatchSource): BatchContext {
   const { sessionId, userId, running, turn, tools, events, approvals, mode, appendOutput, leaving } = source
   const { store, sandbox, rules, secrets, now, log } = source.parts
-  // As of now: what this process begins does not count.
-  const begun = begunCalls(events)
   return {
     sessionId,
     userId,
@@ -77,9 +75,7 @@ export function batchContext(source: BatchSource): BatchContext {
       const at = { sessionId, promptId: running.promptId }
       return rulingOf(call, { userId, at, approvals, mode: mode(), rules })
     },
-    previousAttempt: (callId) => previousAttempt(events, callId),
-    begunBefore: (callId) => begun.has(callId),
-    announced: (callId) => isAnnounced(events, callId),
+    ...callsBefore(events),
     appendOutput,
     readOutput: (callId, from, to) => store.readOutput(sessionId, callId, from, to),
     events: () => events,
@@ -104,16 +100,4 @@ export async function rulingOf(
   const request = callRequest(call)
   const judgement = judge(request, [...(await rules.of(userId, at)), ...approvals.sessionRules], mode)
   return { ...judgement, options: offers(request, judgement, rules.remember) }
-}
-
-function previousAttempt(
-  events: readonly SessionEvent[],
-  callId: string,
-): { n: number; boot: string } | undefined {
-  const attempts = events.flatMap((event) =>
-    event.sessionUpdate === 'tool_call_update' && event.toolCallId === callId && !isOutcome(event)
-      ? [metaOf(event).attempt]
-      : [],
-  )
-  return attempts.findLast((attempt) => attempt !== undefined)
 }

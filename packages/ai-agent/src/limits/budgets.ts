@@ -3,6 +3,7 @@
  * counts from `prompt_started`, tokens and cost from what providers counted.
  */
 import { type SessionEvent, metaOf, sandlotEventOf } from '@sandlot/shared/events'
+import { growingFold } from '../growing-fold.ts'
 
 /** Absent: no limit. */
 export interface Budgets {
@@ -57,6 +58,35 @@ export function spentBy(log: readonly SessionEvent[], promptId: string): PromptS
   return spent
 }
 
+/** The calls that a prompt has made, and when it began. */
+export interface PromptCalls {
+  /** From 1, by call. */
+  places: ReadonlyMap<string, number>
+  /** Epoch milliseconds; undefined when the log has no beginning of it. */
+  startedAt: number | undefined
+}
+
+const NO_CALLS: PromptCalls = { places: new Map(), startedAt: undefined }
+
+/** Asked before each call, so each asking reads only what is new. */
+export function callsOf(log: readonly SessionEvent[], promptId: string): PromptCalls {
+  return foldCalls(log).get(promptId) ?? NO_CALLS
+}
+
+const foldCalls = growingFold(
+  () => new Map<string, { places: Map<string, number>; startedAt: number | undefined }>(),
+  (prompts, event) => {
+    const { promptId, at } = metaOf(event)
+    if (promptId === undefined) return
+    const begins = sandlotEventOf(event)?.type === 'prompt_started'
+    if (!begins && event.sessionUpdate !== 'tool_call') return
+    const prompt = prompts.get(promptId) ?? { places: new Map<string, number>(), startedAt: undefined }
+    prompts.set(promptId, prompt)
+    if (begins) prompt.startedAt = at
+    if (event.sessionUpdate === 'tool_call') prompt.places.set(event.toolCallId, prompt.places.size + 1)
+  },
+)
+
 /** What a summary took is stored right before it, in the turn whose answer comes after it. */
 function isOfSummary(next: SessionEvent | undefined): boolean {
   return next !== undefined && sandlotEventOf(next)?.type === 'compacted'
@@ -108,16 +138,16 @@ export function overDay(spent: Spent, { tokensPerDay, costPerDay }: Budgets): st
 /** Why the call at this place (from 1) of the prompt must not start, for the model; else undefined. */
 export function callOverBudget(
   place: number,
-  spent: PromptSpent,
+  prompt: Pick<PromptCalls, 'startedAt'>,
   { calls, promptMs }: Budgets,
   now: number,
 ): string | undefined {
   if (calls !== undefined && place > calls) return notRun(callsText(calls))
-  if (promptMs !== undefined && isLate(spent, promptMs, now)) return notRun(timeText(promptMs))
+  if (promptMs !== undefined && isLate(prompt, promptMs, now)) return notRun(timeText(promptMs))
   return undefined
 }
 
-function isLate({ startedAt }: PromptSpent, promptMs: number, now: number): boolean {
+function isLate({ startedAt }: Pick<PromptCalls, 'startedAt'>, promptMs: number, now: number): boolean {
   return startedAt !== undefined && now - startedAt >= promptMs
 }
 

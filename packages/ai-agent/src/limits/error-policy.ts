@@ -4,35 +4,41 @@
  */
 import type { OnError } from '@sandlot/shared/sandlot-event'
 import { type SessionEvent, isOutcome, metaOf, sandlotEventOf } from '@sandlot/shared/events'
+import { growingFold } from '../growing-fold.ts'
 
-/** The prompt's own wish, as it was submitted. */
-function onErrorOf(log: readonly SessionEvent[], promptId: string): OnError {
-  for (const event of log) {
-    const happened = sandlotEventOf(event)
-    if (happened?.type === 'prompt_started' && metaOf(event).promptId === promptId)
-      return happened.onError ?? 'continue'
-  }
-  return 'continue'
+interface Failing {
+  /** The prompt's own wish, as it was submitted; undefined before it begins. */
+  onError: OnError | undefined
+  titles: Map<string, string>
+  ending?: EndingFailure
 }
 
-/** The first call of the prompt whose failure ends it: its title and why it failed. */
-export function endingFailure(
-  log: readonly SessionEvent[],
-  promptId: string,
-): { title: string; why: string } | undefined {
-  const stop = onErrorOf(log, promptId) === 'stop'
-  const titles = new Map<string, string>()
-  for (const event of log) {
-    if (metaOf(event).promptId !== promptId) continue
-    if (event.sessionUpdate === 'tool_call') titles.set(event.toolCallId, event.title)
-    if (!isOutcome(event) || event.status !== 'failed') continue
-    const { fatal, reason } = metaOf(event)
-    // Somebody stopped that one call, not the prompt.
-    if (reason === 'cancelled' || (!stop && fatal !== true)) continue
-    const why = (reason ?? 'tool_error').replaceAll('_', ' ')
-    return { title: titles.get(event.toolCallId) ?? 'A call', why }
-  }
-  return undefined
+/** The call that ended a prompt: its title and why it failed. */
+export interface EndingFailure {
+  title: string
+  why: string
+}
+
+const failingPrompts = growingFold<Map<string, Failing>>(() => new Map(), readFailing)
+
+function readFailing(prompts: Map<string, Failing>, event: SessionEvent): void {
+  const { promptId, fatal, reason } = metaOf(event)
+  if (promptId === undefined) return
+  const prompt: Failing = prompts.get(promptId) ?? { onError: undefined, titles: new Map() }
+  prompts.set(promptId, prompt)
+  const happened = sandlotEventOf(event)
+  if (happened?.type === 'prompt_started') prompt.onError ??= happened.onError ?? 'continue'
+  if (event.sessionUpdate === 'tool_call') prompt.titles.set(event.toolCallId, event.title)
+  if (prompt.ending !== undefined || !isOutcome(event) || event.status !== 'failed') return
+  // Somebody stopped that one call, not the prompt.
+  if (reason === 'cancelled' || (prompt.onError !== 'stop' && fatal !== true)) return
+  const why = (reason ?? 'tool_error').replaceAll('_', ' ')
+  prompt.ending = { title: prompt.titles.get(event.toolCallId) ?? 'A call', why }
+}
+
+/** The first call of the prompt whose failure ends it. */
+export function endingFailure(log: readonly SessionEvent[], promptId: string): EndingFailure | undefined {
+  return failingPrompts(log).get(promptId)?.ending
 }
 
 export function failureText({ title, why }: { title: string; why: string }): string {
