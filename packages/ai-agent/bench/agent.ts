@@ -17,6 +17,7 @@ import { firstToken } from './goals/first-token.ts'
 import { longSession } from './goals/long-session.ts'
 import { manyPrompts } from './goals/many-prompts.ts'
 import { registry } from './goals/registry.ts'
+import { stop } from './goals/stop.ts'
 
 const GOALS: Goal<BenchContext>[] = [
   { ids: ['A1', 'A2'], measure: continuation },
@@ -25,6 +26,7 @@ const GOALS: Goal<BenchContext>[] = [
   { ids: ['A5'], measure: longArguments },
   { ids: ['A6'], measure: longSession },
   { ids: ['A7'], measure: manyPrompts },
+  { ids: ['A8'], measure: stop },
 ]
 
 const { samples, many, chosen, json, markdown } = readArguments(GOALS, { samples: 200, many: 'prompts' })

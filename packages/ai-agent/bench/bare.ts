@@ -1,5 +1,5 @@
 /** The floor: fetch and a loop of a few lines, without a check of anything. */
-import type { Contender } from './contender.ts'
+import { type Contender, stoppable } from './contender.ts'
 
 interface Delta {
   content?: string | null
@@ -8,11 +8,12 @@ interface Delta {
 
 export function bare(baseUrl: string): Contender {
   const whose = 'bare'
-  async function* deltas(model: string, messages: object[]): AsyncGenerator<Delta> {
+  async function* deltas(model: string, messages: object[], signal?: AbortSignal): AsyncGenerator<Delta> {
     const response = await fetch(`${baseUrl}/chat/completions`, {
       method: 'POST',
       headers: { authorization: `Bearer ${whose}`, 'content-type': 'application/json' },
       body: JSON.stringify({ model, stream: true, messages }),
+      ...(signal === undefined ? {} : { signal }),
     })
     if (response.body === null) throw new Error('the answer has no body')
     let rest = ''
@@ -52,5 +53,10 @@ export function bare(baseUrl: string): Contender {
         if (first === undefined && content != null && content !== '') first = performance.now()
       return first
     },
+    speak: (model) =>
+      stoppable(async (signal, begun) => {
+        for await (const { content } of deltas(model, [{ role: 'user', content: 'go' }], signal))
+          if ((content ?? '') !== '') begun()
+      }),
   }
 }

@@ -9,6 +9,16 @@ export interface Contender {
   runTools: (model: string, say: (text: string) => string) => Promise<void>
   /** A prompt without tools, to its end. Answers when its first text was there, by `performance.now()`. */
   firstToken: (model: string) => Promise<number | undefined>
+  /** Begin a prompt whose model speaks without end. Resolves when its first text is there. */
+  speak: (model: string) => Promise<Stoppable>
+  /** Begin a prompt whose call runs the command of process-tree.ts. Resolves when the command has begun. Absent: it has no tools that could be stopped. */
+  runTree?: (model: string) => Promise<Stoppable>
+}
+
+/** A prompt that is under way. */
+export interface Stoppable {
+  /** As its user would. Resolves when the prompt is over and everybody who waits for it has been told. */
+  stop: () => Promise<void>
 }
 
 /** As a way of `inTurns`, with what `once` makes of it. */
@@ -17,4 +27,21 @@ export function wayOf(
   once: (contender: Contender) => Promise<number | undefined>,
 ): Way {
   return { name: contender.name, once: () => once(contender) }
+}
+
+/** What ends by its signal: `run` calls `begun` when there is something to stop, and settles, in whatever way, when it is over. */
+export async function stoppable(
+  run: (signal: AbortSignal, begun: () => void) => Promise<unknown>,
+): Promise<Stoppable> {
+  const controller = new AbortController()
+  const begun = Promise.withResolvers<void>()
+  const over = run(controller.signal, begun.resolve)
+  const settled = Promise.allSettled([over])
+  await Promise.race([begun.promise, over])
+  return {
+    async stop() {
+      controller.abort()
+      await settled
+    },
+  }
 }

@@ -1,22 +1,31 @@
-/** Sandlot itself: the session, the loop, the scheduler with all policies and the SQLite store, as a deployment has them. */
+/**
+ * Sandlot itself: the session, the loop, the scheduler with all policies and the SQLite store, as a deployment has them, and
+ * sandboxes where a goal is about commands.
+ */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { SessionEvent } from '@sandlot/shared/events'
+import { type SessionEvent, metaOf, sandlotEventOf } from '@sandlot/shared/events'
 import { newId } from '@sandlot/shared/ids'
 import { createOpenAIModel } from '../src/model/openai.ts'
+import { builtinTools } from '../src/tools/builtin/index.ts'
 import { createRegistry } from '../src/tools/registry.ts'
 import type { Session } from '../src/session.ts'
 import { defineTool } from '../src/tools/define-tool.ts'
 import { z } from 'zod'
-import { openCore } from '../test/agent-fixture.ts'
-import type { Contender } from './contender.ts'
+import { type CoreOptions, openCore } from '../test/agent-fixture.ts'
+import type { Contender, Stoppable } from './contender.ts'
+import { type BenchSandboxes, openSandboxes } from './sandboxes.ts'
 
 type Core = Awaited<ReturnType<typeof openCore>>
+/** `echo`: one that reads. `none`: the requests have none. `builtin`: our own, with a sandbox. */
+type Tools = 'echo' | 'none' | 'builtin'
 
 export interface Ours extends Contender, AsyncDisposable {
   /** A new session whose model plays this recording. */
-  newSession(model: string, tools: 'echo' | 'none'): Promise<Session>
+  newSession(model: string, tools: Tools, mode?: 'manual' | 'yolo'): Promise<Session>
+  /** Begin a prompt whose call of the shell waits for leave. Resolves when its user has been asked. */
+  askForLeave(model: string): Promise<Stoppable>
   /** A session with this log, as it is after a start. */
   sessionOf(model: string, log: readonly SessionEvent[]): Promise<Session>
   /** A prompt in it, to its end. Rejects unless the model has answered. */
@@ -45,24 +54,58 @@ export async function openOurs(baseUrl: string): Promise<Ours> {
   const cores = new Map<string, Promise<Core>>()
   const noTools = createRegistry()
 
+  const opened: BenchSandboxes[] = []
+
   /** The model belongs to a core, so each recording has one; all share nothing but the process. */
-  function coreOf(model: string, tools: 'echo' | 'none'): Promise<Core> {
+  function coreOf(model: string, tools: Tools): Promise<Core> {
     const key = `${model}-${tools}`
-    const core =
-      cores.get(key) ??
-      openCore(
-        mkdtempSync(join(folder, 'core-')),
-        { baseUrl },
-        {
-          tools: [echo],
-          parts: {
-            model: createOpenAIModel({ baseUrl, apiKey: whose, model }),
-            ...(tools === 'none' ? { tools: () => Promise.resolve(noTools) } : {}),
-          },
-        },
-      )
+    const core = cores.get(key) ?? makeCore(model, tools)
     cores.set(key, core)
     return core
+  }
+
+  async function makeCore(model: string, tools: Tools): Promise<Core> {
+    const home = mkdtempSync(join(folder, 'core-'))
+    let core: Core | undefined
+    const sandboxes = once(async () => {
+      if (core === undefined) throw new Error('the core is not there yet')
+      const made = await openSandboxes(home, core.store)
+      opened.push(made)
+      return made.sandboxes
+    })
+    const ofTools: Record<Tools, CoreOptions> = {
+      echo: { tools: [echo] },
+      none: { parts: { tools: () => Promise.resolve(noTools) } },
+      builtin: {
+        tools: builtinTools(),
+        parts: { sandbox: async (userId, signal) => (await sandboxes()).acquire(userId, signal) },
+      },
+    }
+    const { parts, ...options } = ofTools[tools]
+    core = await openCore(
+      home,
+      { baseUrl },
+      { ...options, parts: { model: createOpenAIModel({ baseUrl, apiKey: whose, model }), ...parts } },
+    )
+    return core
+  }
+
+  /** Prompt; resolves when `begun` has happened in it. */
+  async function begin(session: Session, begun: (event: SessionEvent) => boolean): Promise<Stoppable> {
+    const { live, close } = session.subscribe(session.seq)
+    const { done } = await session.prompt('go')
+    for await (const event of live) {
+      if (sandlotEventOf(event)?.type === 'prompt_ended') throw new Error('the prompt ended by itself')
+      if (begun(event)) break
+    }
+    close()
+    return {
+      async stop() {
+        await session.cancel()
+        const { reason } = await done
+        if (reason !== 'cancelled') throw new Error(`the prompt ended as ${reason}`)
+      },
+    }
   }
 
   const ours: Ours = {
@@ -71,8 +114,8 @@ export async function openOurs(baseUrl: string): Promise<Ours> {
     saying: (other) => {
       say = other
     },
-    newSession: async (model, tools) =>
-      (await coreOf(model, tools)).manager.create({ userId: 'u_ada', cwd: '/workspace', mode: 'yolo' }),
+    newSession: async (model, tools, mode = 'yolo') =>
+      (await coreOf(model, tools)).manager.create({ userId: 'u_ada', cwd: '/workspace', mode }),
     async sessionOf(model, log) {
       const { store, manager } = await coreOf(model, 'echo')
       const id = newId('s')
@@ -103,10 +146,29 @@ export async function openOurs(baseUrl: string): Promise<Ours> {
       await ended
       return first
     },
+    speak: async (model) =>
+      begin(
+        await ours.newSession(model, 'none'),
+        ({ sessionUpdate }) => sessionUpdate === 'agent_message_chunk',
+      ),
+    runTree: async (model) =>
+      begin(await ours.newSession(model, 'builtin'), (event) => metaOf(event).output !== undefined),
+    askForLeave: async (model) =>
+      begin(
+        await ours.newSession(model, 'builtin', 'manual'),
+        (event) => sandlotEventOf(event)?.type === 'approval_asked',
+      ),
     async [Symbol.asyncDispose]() {
+      for (const one of opened) await one[Symbol.asyncDispose]()
       for (const core of cores.values()) await (await core).leave()
       rmSync(folder, { recursive: true, force: true })
     },
   }
   return ours
+}
+
+/** The same promise to everybody who asks. */
+function once<T>(make: () => Promise<T>): () => Promise<T> {
+  let made: Promise<T> | undefined
+  return () => (made ??= make())
 }

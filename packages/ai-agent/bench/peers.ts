@@ -5,7 +5,8 @@ import { createRequire } from 'node:module'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
 import OpenAI from 'openai'
-import type { Contender } from './contender.ts'
+import { type Contender, stoppable } from './contender.ts'
+import { runTree } from './process-tree.ts'
 
 const FOLDER = fileURLToPath(new URL('peers/', import.meta.url))
 
@@ -24,6 +25,13 @@ const PARAMETERS = {
   type: 'object',
   properties: { text: { type: 'string' } },
   required: ['text'],
+  additionalProperties: false,
+}
+
+const SHELL_PARAMETERS = {
+  type: 'object',
+  properties: { command: { type: 'string' } },
+  required: ['command'],
   additionalProperties: false,
 }
 
@@ -73,6 +81,34 @@ function openaiRunTools(baseURL: string): Contender {
         if (first === undefined && (choices[0]?.delta.content ?? '') !== '') first = performance.now()
       return first
     },
+    speak: (model) =>
+      stoppable(async (signal, begun) => {
+        const messages = [{ role: 'user' as const, content: 'go' }]
+        const stream = await client.chat.completions.create({ model, stream: true, messages }, { signal })
+        for await (const { choices } of stream) if ((choices[0]?.delta.content ?? '') !== '') begun()
+      }),
+    runTree: (model) =>
+      stoppable((signal, begun) => {
+        const tool = {
+          type: 'function' as const,
+          function: {
+            name: 'run_shell_command',
+            description: 'Runs a command.',
+            parameters: SHELL_PARAMETERS,
+            parse: JSON.parse,
+            function: () => {
+              begun()
+              return runTree(signal)
+            },
+          },
+        }
+        const messages = [{ role: 'user' as const, content: 'go' }]
+        const runner = client.chat.completions.runTools(
+          { model, stream: true, messages, tools: [tool] },
+          { signal },
+        )
+        return runner.done()
+      }),
   }
 }
 
@@ -109,6 +145,36 @@ async function aiStreamText(baseURL: string): Promise<Contender> {
       for await (const piece of textStream) if (first === undefined && piece !== '') first = performance.now()
       return first
     },
+    speak: (model) =>
+      stoppable(async (abortSignal, begun) => {
+        const { textStream } = streamText({
+          model: provider(model),
+          prompt: 'go',
+          maxRetries: 0,
+          abortSignal,
+        })
+        for await (const piece of textStream) if (piece !== '') begun()
+      }),
+    runTree: (model) =>
+      stoppable(async (abortSignal, begun) => {
+        const shell = tool({
+          description: 'Runs a command.',
+          inputSchema: jsonSchema(SHELL_PARAMETERS),
+          execute: (_input: unknown, options: { abortSignal?: AbortSignal }) => {
+            begun()
+            return runTree(options.abortSignal)
+          },
+        })
+        const answer = streamText({
+          model: provider(model),
+          prompt: 'go',
+          tools: { run_shell_command: shell },
+          stopWhen: isStepCount(5),
+          maxRetries: 0,
+          abortSignal,
+        })
+        await answer.consumeStream()
+      }),
   }
 }
 

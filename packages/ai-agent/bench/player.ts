@@ -13,6 +13,7 @@ import { fileURLToPath } from 'node:url'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { nowMs } from './clock.ts'
+import { TREE } from './process-tree.ts'
 
 /** One request, in milliseconds of the machine's clock. */
 export interface Mark {
@@ -20,7 +21,7 @@ export interface Mark {
   askedAt: number
   /** Before the first piece of the answer's text or arguments was written. */
   firstAt: number
-  /** Before the last byte of the answer was written. */
+  /** Before the last byte of the answer was written; of `endless`, when the one who asked had hung up. */
   lastAt: number
 }
 
@@ -34,10 +35,22 @@ interface Recording {
   finish: 'stop' | 'tool_calls'
 }
 
-/** `call`: one call, then an answer. `arguments-<kB>`: a call with so much in pieces of 100 bytes. `slow-text`: only text. */
+/** Milliseconds between two words of `endless`. */
+const WORD_MS = 5
+
+/** Calls of the shell, by recording. `touch` changes something, so leave is asked for. */
+const COMMANDS: Readonly<Record<string, string>> = { tree: TREE, touch: 'touch here' }
+
+/**
+ * `call`: one call, then an answer. `arguments-<kB>`: a call with so much in pieces of 100 bytes. `slow-text`: only text. `tree`,
+ * `touch`: a call of the shell. `endless`: text until the one who asked hangs up.
+ */
 function recordingOf(name: string, results: number): Recording {
   if (name === 'slow-text') return { waitMs: FIRST_TOKEN_MS, deltas: textDeltas(60), finish: 'stop' }
   if (results > 0) return { deltas: textDeltas(12), finish: 'stop' }
+  const command = COMMANDS[name]
+  if (command !== undefined)
+    return { deltas: callDeltas(JSON.stringify({ command }), 12, 'run_shell_command'), finish: 'tool_calls' }
   const kilobytes = Number(/^arguments-(\d+)$/.exec(name)?.[1] ?? 0)
   const said = kilobytes === 0 ? 'a short text to be said again' : numbers(kilobytes * 1_000 - 12)
   return {
@@ -51,8 +64,8 @@ function textDeltas(count: number): unknown[] {
   return [{ role: 'assistant', content: '' }, ...words]
 }
 
-function callDeltas(args: string, size: number): unknown[] {
-  const begin = { index: 0, id: 'call_1', type: 'function', function: { name: 'echo', arguments: '' } }
+function callDeltas(args: string, size: number, name = 'echo'): unknown[] {
+  const begin = { index: 0, id: 'call_1', type: 'function', function: { name, arguments: '' } }
   const pieces: unknown[] = [{ role: 'assistant', content: null, tool_calls: [begin] }]
   for (let at = 0; at < args.length; at += size)
     pieces.push({ tool_calls: [{ index: 0, function: { arguments: args.slice(at, at + size) } }] })
@@ -97,8 +110,18 @@ async function answer(
   const { waitMs, deltas, finish } = recordingOf(body.model, results)
   response.writeHead(200, { 'content-type': 'text/event-stream' })
   response.flushHeaders()
+  const whose = request.headers.authorization?.replace('Bearer ', '') ?? ''
+  const note = (mark: Mark): void => void marks.set(whose, [...(marks.get(whose) ?? []), mark])
   if (waitMs !== undefined) await sleep(waitMs)
   const firstAt = nowMs()
+  if (body.model === 'endless') {
+    response.once('close', () => note({ askedAt, firstAt, lastAt: nowMs() }))
+    for (let word = 0; !response.destroyed; word++) {
+      response.write(chunk({ content: `word${word} ` }, null))
+      await sleep(WORD_MS)
+    }
+    return
+  }
   for (const [index, delta] of deltas.entries()) {
     response.write(chunk(delta, null))
     // As from afar: not everything at once.
@@ -106,8 +129,7 @@ async function answer(
   }
   response.write(chunk({}, finish))
   const lastAt = nowMs()
-  const whose = request.headers.authorization?.replace('Bearer ', '') ?? ''
-  marks.set(whose, [...(marks.get(whose) ?? []), { askedAt, firstAt, lastAt }])
+  note({ askedAt, firstAt, lastAt })
   response.end('data: [DONE]\n\n')
 }
 
