@@ -80,7 +80,8 @@ export interface Sandboxes {
   /**
    * This user's running sandbox, made, started or resumed as needed: the same one for any number of calls at once.
    * Costs nothing while a stream is open. After a drop the next call gives a fresh `Sandbox`; take commands that were
-   * running up again with `attach`. `signal` ends only this caller's waiting.
+   * running up again with `attach`. `signal` ends only this caller's waiting;
+   * a sandbox that is there is waited for by nobody.
    */
   acquire(userId: string, signal?: AbortSignal): Promise<Sandbox>
   /** This user's sandbox while there is a stream to it, else undefined: nothing is started or connected for the question. */
@@ -211,10 +212,11 @@ export function createSandboxes(options: SandboxesOptions): Sandboxes {
   async function acquire(userId: string, signal?: AbortSignal): Promise<Sandbox> {
     if (closing.signal.aborted) throw closedError()
     checkUser(userId)
-    if (signal?.aborted) throw stoppedWaiting()
+    const mayLeave = signal !== undefined && !tenants.isConnected(userId)
+    // Before anything is begun for somebody who is not there any more.
+    if (mayLeave && signal.aborted) throw stoppedWaiting()
     guard.begin()
     const joined = tenants.join(userId)
-    const mayLeave = signal !== undefined && !tenants.isConnected(userId)
     const sandbox = await (mayLeave ? unlessAborted(joined, signal, stoppedWaiting) : joined)
     await guard.adjust(sandbox)
     return sandbox
