@@ -1,4 +1,5 @@
 /** Every command of the corpus gets the verdict that is written beside it. */
+import type { Rule } from '@sandlot/shared/rules'
 import { expect, test } from 'vitest'
 import { judge } from '../../src/rules/engine.ts'
 import type { CallRequest } from '../../src/rules/request.ts'
@@ -45,4 +46,20 @@ test('in yolo nothing is more permissive than a rule: what is denied stays denie
   expect(judge(shell('$X y'), denies, 'yolo').verdict).toBe('ask')
   expect(judge(shell('touch y'), denies, 'yolo').verdict).toBe('allow')
   expect(judge(shell('$X y'), [], 'yolo').verdict).toBe('allow')
+})
+
+test('a rule for all of git means no setting by which it runs something, also where a word hides that it is one', () => {
+  const rules: Rule[] = [
+    { id: 'g', effect: 'allow', match: { shell: 'git *' }, origin: 'user', createdAt: 0 },
+  ]
+  const verdict = (command: string) => judge(shell(command), rules, 'manual').verdict
+  for (const command of [
+    `git co"$x" alias.st '!touch y'`,
+    `git conf?g alias.st '!touch y'`,
+    `git co"$x" c"$y" 'touch y'`,
+    `git cl"$x" -u /tmp/x y`,
+  ])
+    expect([command, verdict(command)]).toEqual([command, 'ask'])
+  for (const command of ['git add c*', 'git add c* docs/x.md', 'git switch main', 'git config user.name ada'])
+    expect([command, verdict(command)]).toEqual([command, 'allow'])
 })

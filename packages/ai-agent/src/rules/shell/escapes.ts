@@ -4,7 +4,7 @@
  */
 import { isOrdersFile } from '../files.ts'
 import { isPlainSedScript } from './sed.ts'
-import { type ArgWord, mayBeOption } from './words.ts'
+import { type ArgWord, mayBeOption, mayBecome } from './words.ts'
 
 interface Escape {
   /** Letters of short options, alone or in a cluster. */
@@ -21,7 +21,7 @@ interface Escape {
 const GIT_SETTINGS =
   /^(-c|--config=)?(core\.(pager|editor|fsmonitor|sshcommand|hookspath|askpass|gitproxy|worktree|alternaterefscommand)|diff\.external|sequence\.editor|init\.templatedir|submodule\..*\.update|interactive\.|sendemail\.|imap\.|instaweb\.|web\.|browser\.|man\.|guitool\.|hook\.|lfs\.|trailer\.|pager\.|safe\.|alias\.|include|credential\.|gpg\.|url\.|protocol\.|.*\.(textconv|command|cmd|path|program|helper|driver|clean|smudge|process|proxy|pager|uploadpack|receivepack|packobjectshook|vcs))/i
 const GIT_TRANSPORT = /^[\w+.-]+::\S*$|^ext::/i
-const SETTINGS: Escape = { short: 'fe', long: 'file edit rename-section', word: GIT_SETTINGS }
+const SETTINGS: Escape = { short: 'fe', long: 'file edit rename-section', word: GIT_SETTINGS, text: true }
 
 const COMPILER: Escape = { word: /^-(wrapper|fplugin|B|specs|Xclang)|^--(specs|config)|^@/ }
 
@@ -109,12 +109,20 @@ export function escapes(all: readonly ArgWord[], name: string, named: ReadonlySe
 
 /** Which settings are meant only `git config` and `-c` tell: `git add hook.process.ts` is a file. */
 function gitEscapes(words: readonly ArgWord[], all: readonly ArgWord[]): boolean {
-  const has = (form: RegExp): boolean => all.some(({ prefix }) => form.test(prefix))
-  if (isEscaping(words, ESCAPES['git'])) return true
-  if (has(/^config$/)) return isEscaping(words, SETTINGS)
+  const placeOf = (name: string): number =>
+    all.findIndex((word) => word.literal === name || mayBecome(word, name))
+  const config = placeOf('config')
+  const isSetting = (word: ArgWord | undefined): boolean => /^(-c|--config)$/.test(word?.literal ?? '')
   return (
-    (has(/^(-c|--config)/) && isEscaping(words, { word: GIT_SETTINGS })) ||
-    (has(/^clone$/) && isEscaping(words, { short: 'u' }))
+    isEscaping(words, ESCAPES['git']) ||
+    all.some((word, at) => word.literal === undefined && isSetting(all[at - 1])) ||
+    (config >= 0 &&
+      isEscaping(
+        words.filter((word) => all.indexOf(word) > config),
+        SETTINGS,
+      )) ||
+    (all.some(({ prefix }) => /^(-c|--config)/.test(prefix)) && isEscaping(words, { word: GIT_SETTINGS })) ||
+    (placeOf('clone') >= 0 && isEscaping(words, { short: 'u' }))
   )
 }
 

@@ -1,6 +1,6 @@
 /** `find`: where it only looks, and what it would run. */
 import { type Wrapped, nothing } from './wrapped.ts'
-import { type ArgWord, mayBeOption } from './words.ts'
+import { type ArgWord, mayBeOption, mayBecome } from './words.ts'
 
 const NO_VALUE =
   '-daystart -depth -d -follow -ignore_readdir_race -noignore_readdir_race -mount -noleaf -xdev -empty -executable -false -nogroup -nouser -readable -true -writable -print -print0 -ls -prune -quit -not -a -and -o -or ! ( ) , -L -P -H'
@@ -13,6 +13,8 @@ const PRIMARIES = new Map([
   ...ONE_VALUE.split(' ').map((name) => [name, 1] as const),
 ])
 
+const NEWER = /^-newer[aBcm][aBcmt]$/
+
 /** True when every word is a place, or one of the tests and actions that only read. The first word is find's name. */
 export function isPlainFind(words: readonly ArgWord[]): boolean {
   for (let at = 1; at < words.length; at++) {
@@ -22,19 +24,19 @@ export function isPlainFind(words: readonly ArgWord[]): boolean {
       if (mayBeOption(word)) return false
       continue
     }
-    const arity = PRIMARIES.get(word.literal)
+    const arity = PRIMARIES.get(word.literal) ?? (NEWER.test(word.literal) ? 1 : undefined)
     if (arity !== undefined) {
       const values = words.slice(at + 1, at + 1 + arity)
       // A word that becomes several would push the next ones out of their place.
       if (values.some((value) => value.literal === undefined)) return false
       at += arity
-    } else if (/^-newer[aBcm][aBcmt]$/.test(word.literal)) at++
-    else if (/^[-(!,]/.test(word.literal)) return false
+    } else if (/^[-(!,]/.test(word.literal)) return false
   }
   return true
 }
 
 const FIND_RUNS = new Set(['-exec', '-execdir', '-ok', '-okdir'])
+const ENDS = [';', '+', '{}']
 
 /** Every `-exec … ;` or `+`; what find itself does is judged without them. */
 export function findRuns(words: readonly ArgWord[]): Wrapped | undefined {
@@ -53,8 +55,9 @@ export function findRuns(words: readonly ArgWord[]): Wrapped | undefined {
       next.literal === ';' || (next.literal === '+' && inner.at(-1)?.literal === '{}')
     let next = words[++at]
     for (; next !== undefined && !isEnd(next); next = words[++at]) inner.push(next)
-    // A word that may be its end would make what follows it actions of find.
-    clear &&= next !== undefined && !inner.some((word) => word.loose || mayBecome(word, ';'))
+    // A word that may be its end, or what makes a `+` behind it one, would make what follows it actions of find.
+    clear &&=
+      next !== undefined && !inner.some((word) => word.loose || ENDS.some((end) => mayBecome(word, end)))
     const several = next?.literal === '+'
     commands.push(
       inner.map((part) => (part.literal?.includes('{}') === true ? { ...fileName(part), several } : part)),
@@ -63,10 +66,6 @@ export function findRuns(words: readonly ArgWord[]): Wrapped | undefined {
   if (commands.length === 0) return undefined
   const problems = clear ? [] : ['has find run what may end before it seems to']
   return { ...nothing(isPlainFind(left) ? 'carries' : 'acts'), commands, problems }
-}
-
-function mayBecome({ literal, prefix }: ArgWord, text: string): boolean {
-  return literal === undefined && text.startsWith(prefix)
 }
 
 /** Names that find puts in begin with the folder that it was given, so they are no options unless that is one. */

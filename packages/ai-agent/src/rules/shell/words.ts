@@ -54,6 +54,11 @@ export function mayBeOption(word: ArgWord): boolean {
     : word.prefix.startsWith('-')
 }
 
+/** Whether a word that is not known may turn out to be this one. */
+export function mayBecome({ literal, prefix }: ArgWord, text: string): boolean {
+  return literal === undefined && text.startsWith(prefix)
+}
+
 function literalOf(part: WordPart): string | undefined {
   switch (part.type) {
     case 'Literal':
