@@ -100,14 +100,17 @@ export class BroughtSignIns {
   }
 }
 
-/** Where a server only says no, and offers no sign-in that works from here, its user hears what else they can do. */
+/**
+ * Where a server only says no, and offers no sign-in that works from here, its user hears what else they can do. Whoever has
+ * signed in has nothing to do: what failed is their authority, which may be back later.
+ */
 function withWayOut(access: OAuthAccess, how: string | undefined): ServerAccess {
   const inner = access.provider()
   const orSay = async <T>(work: () => Promise<T>): Promise<T> => {
     try {
       return await work()
     } catch (error) {
-      if (error instanceof NeedsAuth) throw error
+      if (error instanceof NeedsAuth || (await access.isSignedIn())) throw error
       throw new NeedsAuth(`there is no sign-in by a link (${reasonOf(error)})`, { how, cause: error })
     }
   }

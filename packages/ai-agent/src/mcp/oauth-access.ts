@@ -94,6 +94,11 @@ export class OAuthAccess implements ServerAccess {
     }
   }
 
+  /** Whether there is a token, good or not. */
+  async isSignedIn(): Promise<boolean> {
+    return (await this.#tokens.current()) !== undefined
+  }
+
   watch(base: FetchLike): FetchLike {
     return this.#refused.watch(base)
   }

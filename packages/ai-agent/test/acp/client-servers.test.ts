@@ -205,6 +205,34 @@ describe('MCP servers of an editor', () => {
     await expect(fetch(back)).rejects.toThrow('fetch failed')
   })
 
+  test('an authority that does not answer for a while takes nobody’s sign-in: the call may be made again', async () => {
+    await using guarded = await startOAuthServer()
+    await using its = await editor([
+      textAnswer('Open the link.'),
+      async () => {
+        guarded.valid.clear()
+        guarded.authoritySays = { token_endpoint: `${guarded.origin}/away` }
+        return call('look')
+      },
+      textAnswer('later'),
+      textAnswer('there'),
+    ])
+    await using one = await its.client()
+    const sessionId = await newSession(one, { cwd: CWD, mcpServers: [http('open', guarded.url)] })
+    await yolo(one, sessionId)
+    await prompt(one, sessionId)
+    const [, link = ''] = / after that: (\S+)\)/.exec(said(one, sessionId)) ?? []
+    expect((await fetch(link)).status).toBe(200)
+    await prompt(one, sessionId)
+    const { log } = await its.core.manager.get('local', sessionId)
+    expect(outcomes(log)).toEqual({ c_look: ['failed unavailable'] })
+    guarded.authoritySays = {}
+    await prompt(one, sessionId)
+    expect(its.offered(3)).toEqual(['look', 'other'])
+    expect(guarded.registrations).toBe(1)
+    expect(said(one, sessionId)).not.toContain('token in its headers')
+  })
+
   test('where the client can open links, it asks its user whether to open that one', async () => {
     await using guarded = await startOAuthServer()
     await using its = await editor([textAnswer('one'), textAnswer('two')])
