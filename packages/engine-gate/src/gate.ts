@@ -99,9 +99,12 @@ export function createGate({
   server.on('clientError', (error: Error & { code?: string }, socket) => {
     if (!socket.writable || error.code === 'ECONNRESET') return void socket.destroy()
     audit.warn({ status: 400, reason: error.code ?? error.message }, 'refused')
-    socket.end(
-      plainAnswer(400, `engine-gate: not an HTTP request that it takes (${error.code ?? 'malformed'})`),
+    const answer = plainAnswer(
+      400,
+      `engine-gate: not an HTTP request that it takes (${error.code ?? 'malformed'})`,
     )
+    // A client that stays would keep the place of a request whose body never ends.
+    socket.end(answer, () => socket.destroy())
   })
   return server
 }

@@ -423,6 +423,20 @@ describe('the gate itself', () => {
       await small.close()
     }
   })
+  test('a body that breaks off in the middle holds no place, however long its client stays', async () => {
+    const small = await startGate(engine.dockerHost, { mostRequests: 1 })
+    const broken = await openRaw(small.socket)
+    try {
+      const chunked = ['Transfer-Encoding: chunked']
+      broken.write(requestText('POST', `/v1.41/containers/create?name=${NAME}`, 'no length\r\n', chunked))
+      // Read to its end, and held open.
+      await once(broken.resume(), 'end')
+      await expect.poll(async () => (await raw(small.socket, requestText('GET', '/_ping'))).status).toBe(200)
+    } finally {
+      broken.destroy()
+      await small.close()
+    }
+  })
   test('says when there is no engine', async () => {
     const lost = await startGate('unix:///nowhere/docker.sock')
     try {
