@@ -94,8 +94,10 @@ export function createPool(options: PoolOptions, context: PoolContext): Pool {
   }
 
   /** It is nobody's still. */
-  function putBack(entry: Warm): void {
-    if (entry.ended) dropped.add(entry.slot.slot)
+  async function putBack(entry: Warm): Promise<void> {
+    // All others were let go of meanwhile.
+    if (closing.signal.aborted) await entry.sandbox.close()
+    else if (entry.ended) dropped.add(entry.slot.slot)
     else ready.unshift(entry)
   }
 
@@ -176,11 +178,11 @@ export function createPool(options: PoolOptions, context: PoolContext): Pool {
     try {
       slot = await claim(entry.slot.slot, userId)
     } catch (error) {
-      putBack(entry)
+      await putBack(entry)
       throw error
     }
     if (!slot || slot.slot !== entry.slot.slot) {
-      if (slot) putBack(entry)
+      if (slot) await putBack(entry)
       else await entry.sandbox.close()
       return slot && { slot }
     }

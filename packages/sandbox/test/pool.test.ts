@@ -1,3 +1,5 @@
+import type { Duplex } from 'node:stream'
+
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 
 import type { SandboxBackend } from '../src/backend.ts'
@@ -43,6 +45,42 @@ test('a ledger that fails at a claim costs nobody the warm one that is connected
   const { id } = await sandboxes.acquire('ann')
   // One that was lost sight of has to be connected to again.
   expect(opened.filter((one) => one === id)).toHaveLength(1)
+}, 120_000)
+
+test('a warm one that is given back while the controller closes is let go of with the others', async () => {
+  const streams: Duplex[] = []
+  const asked = Promise.withResolvers<void>()
+  const answer = Promise.withResolvers<never>()
+  const { sandboxes } = fixture.start({
+    backend: {
+      ...fixture.engine.backend,
+      close: async () => {},
+      async openStream(id, signal) {
+        const stream = await fixture.engine.backend.openStream(id, signal)
+        streams.push(stream)
+        return stream
+      },
+    },
+    ledger: {
+      ...fixture.ledger,
+      claim() {
+        asked.resolve()
+        return answer.promise
+      },
+    },
+    pool: { size: 2, everyMs: EVERY_MS, delayMs: 0 },
+  })
+  await sandboxes.maintain()
+  await sandboxes.poolFilled()
+  const acquired = Promise.allSettled([sandboxes.acquire('ann')])
+  await asked.promise
+  const closed = sandboxes.close()
+  // The pool has let go of the other one.
+  await expect.poll(() => streams.map(({ destroyed }) => destroyed)).toContain(true)
+  answer.reject(new SandboxError('ledger', 'The disk of the ledger is full.'))
+  await closed
+  expect(await acquired).toMatchObject([{ reason: { code: 'cancelled' } }])
+  expect(streams.map(({ destroyed }) => destroyed)).toEqual([true, true])
 }, 120_000)
 
 test('without an image it waits twice as long after each try, leaves nothing, says so once, and fills up when there is one', async () => {
