@@ -41,13 +41,15 @@ export class StartOfBody {
   /** What belongs to the event stream, if it is one. */
   push(bytes: Uint8Array): Uint8Array | undefined {
     if (this.#kind === 'stream' && this.#text.length >= MAX_WORDS) return bytes
-    this.#text += this.#decoder.decode(bytes, { stream: true })
+    const text = this.#decoder.decode(bytes, { stream: true })
+    this.#text += text
     if (this.#kind === 'stream') return bytes
     if (this.#text.length > MAX_JSON_CHARS)
       throw modelError('protocol', 'The model provider sent a body without end.')
     if (this.#kind === 'body') return undefined
     this.#held.push(bytes)
-    const first = this.#text.trimStart().charAt(0)
+    // All that came before it is blank.
+    const first = text.trimStart().charAt(0)
     if (first === '') return undefined
     this.#kind = first === '{' || first === '[' || first === '<' ? 'body' : 'stream'
     const held = Buffer.concat(this.#held)
