@@ -51,8 +51,8 @@ export function failureInChunk(chunk: unknown, inErrorEvent: boolean): ProviderF
     member(chunk, 'x_groq'),
   ]) {
     const error = member(place, 'error')
-    // Beside a text there may be more words.
-    if (isError(error)) return readFailure(typeof error === 'string' ? place : { error })
+    // Beside a text there may be more words; in a choice that is the answer's message, which says nothing of the failure.
+    if (isError(error)) return readFailure(typeof error === 'string' && place === chunk ? chunk : { error })
   }
   const code = brokenOff(first)
   if (code !== undefined) {
@@ -96,9 +96,9 @@ function exceptionIn(chunk: unknown): JsonObject | undefined {
   return { type: name, message: messageIn(inner) ?? textMember(inner, 'faultstring') ?? name }
 }
 
-/** Codes and states with which nothing is wrong: iFlytek's success on every frame, a proxy's place in the queue. */
+/** Codes and states with which nothing is wrong: iFlytek's success on every frame, a proxy's place in the queue, what it does now. */
 const FINE =
-  /^(?:0+|2\d\d|success|ok|ping|heartbeat|queued|pending|started|running|processing|in_?progress)$/i
+  /^(?:0+|2\d\d|success|ok|ping|heartbeat|queued|pending|waiting|created|connected|started|running|loading|processing|thinking|generating|searching|in[_ ]?progress|completed?|finished|done)$/i
 
 /** A chunk without choices that talks about itself. */
 function looksLikeError(chunk: unknown): boolean {

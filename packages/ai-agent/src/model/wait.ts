@@ -89,7 +89,7 @@ export function waitFromWords(words: string): number | undefined {
 
 const NUMBER = /^\d+(\.\d+)?$/
 const WORDS =
-  /(?:try again|retry(?:ing)?|wait|available)(?: (?:in|after|for|at least|about|another))*:?\s+((?:\d+(?:\.\d+)?\s*(?:milliseconds?|ms|seconds?|secs?|s|minutes?|mins?|m|hours?|h|days?|d)[\s,]*(?:and\s+)?)+)/i
+  /(?:try again|retry(?:ing)?|wait|available)(?: (?:in|after|for|at least|about|another))*:?\s+((?:\d+(?:\.\d+)?\s*(?:milliseconds?|ms|seconds?|secs?|s|minutes?|mins?|m|hours?|h|days?|d)(?![a-z])[\s,]*(?:and\s+)?)+)/i
 const MOMENT_WORDS =
   /(?:try again|retry|wait|available|access)\b[^.]{0,40}?\b(?:at|on|after|until)\s+(\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:?\d\d))/i
 const CHINESE_WORDS = /(\d+(?:\.\d+)?)\s*(秒|分钟|小时)(?:钟)?(?:之)?后/

@@ -52,6 +52,13 @@ describe('the wait', () => {
   })
 })
 
+test.each(['Please retry 3 more times', 'no account is available: 5 machines are down'])(
+  'a number of something is no wait: %s',
+  (words) => {
+    expect(errorOf(429, { error: { message: words } }).waitMs).toBeUndefined()
+  },
+)
+
 describe('the verdict is the provider’s where it gives one', () => {
   test.each([
     [429, 'false', false],
@@ -81,6 +88,25 @@ test.each<[string, object, string]>([
   await expect(readText(half + sse(chunk) + sse('[DONE]'))).rejects.toMatchObject({
     class: errorClass,
     retryable: true,
+  })
+})
+
+test.each(['thinking', 'loading', 'in progress', 'completed'])(
+  'in a stream: a notice of the state "%s" is no failure',
+  async (status) => {
+    const notice = { type: 'status', status, message: 'Reading three files' }
+    const answer = { choices: [{ index: 0, delta: { content: 'ab' }, finish_reason: 'stop' }] }
+    expect((await readText(sse(notice) + sse(answer) + sse('[DONE]'))).answer.text).toBe('ab')
+  },
+)
+
+test('the words of an answer are not those of the failure beside it', async () => {
+  const message = { role: 'assistant', content: 'It said: unauthorized, invalid api key.' }
+  const body = JSON.stringify({ choices: [{ index: 0, message, error: 'upstream went away' }] })
+  await expect(readText(body)).rejects.toMatchObject({
+    class: 'provider_error',
+    retryable: true,
+    message: expect.not.stringContaining('api key'),
   })
 })
 
