@@ -1,4 +1,4 @@
-/** What an endpoint turns out not to take, by the words with which it refuses a request. Each is found out once. */
+/** What an endpoint turns out not to take, by the words with which it refuses a request. Kept once a request without it is taken. */
 import { isObject } from './json.ts'
 import type { JsonObject } from './json.ts'
 import type { Profile } from './profiles.ts'

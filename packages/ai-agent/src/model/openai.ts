@@ -71,11 +71,11 @@ export function createOpenAIModel(options: OpenAIModelOptions): Model {
   /** What this endpoint turns out not to take is not sent again. */
   let learned: Learned = { maxTokensName: profile.maxTokensName, includeUsage: true }
 
-  const currentWire = (effort: string | undefined): WireOptions => ({
+  const wireWith = (known: Learned, effort: string | undefined): WireOptions => ({
     model: options.model,
     streaming,
     profile,
-    ...learned,
+    ...known,
     ...(effort === undefined ? {} : { effort }),
   })
 
@@ -84,16 +84,20 @@ export function createOpenAIModel(options: OpenAIModelOptions): Model {
     effort: string | undefined,
     signal: AbortSignal,
   ): Promise<ReadableStream<Uint8Array>> {
+    const before = learned
+    let sent = before
     for (;;) {
-      const sent = learned
-      const body = requestBody(request, currentWire(effort))
+      const body = requestBody(request, wireWith(sent, effort))
       try {
-        return await post(body, signal)
+        const answer = await post(body, signal)
+        // Only what helped: words may name a thing for another reason, and without it this endpoint may refuse all to come.
+        if (sent !== before) learned = sent
+        return answer
       } catch (error) {
         const refused = error instanceof ModelError && error.class === 'invalid_request'
         const next = refused ? learnFrom(error.message, sent, profile, body) : undefined
         if (next === undefined) throw error
-        learned = next
+        sent = next
       }
     }
   }
@@ -105,7 +109,7 @@ export function createOpenAIModel(options: OpenAIModelOptions): Model {
     contextWindow: options.contextWindow ?? 128_000,
     thoughtLevels: profile.thoughtLevels,
     atLevel: at,
-    wire: () => currentWire(effort),
+    wire: () => wireWith(learned, effort),
     async *stream(request, signal) {
       signal.throwIfAborted()
       const connection = new AbortController()

@@ -57,11 +57,30 @@ describe('null beside calls', () => {
     expect(provider.requests).toHaveLength(2)
   })
 
+  test('what did not help is not kept: the next request is as it was', async () => {
+    const words = 'tools[0]: content is no string'
+    provider.add(refusal(words), refusal(words), textAnswer('b'))
+    const asked = model()
+    await expect(ask(AFTER_CALL, asked)).rejects.toMatchObject({ class: 'invalid_request' })
+    expect((await ask(AFTER_CALL, asked)).text).toBe('b')
+    expect(contents()).toEqual([null, '', null])
+  })
+
   test('where no null was sent it is not the reason', async () => {
     provider.add(refusal('messages[0].content must be a string'))
     await expect(ask(HI, model())).rejects.toMatchObject({ class: 'invalid_request' })
     expect(provider.requests).toHaveLength(1)
   })
+})
+
+test('a refusal that quotes the request says nothing of its members, and usage is asked for again', async () => {
+  const words = 'no such tool choice in {"stream_options":{"include_usage":true}}'
+  provider.add(refusal(words), refusal(words), textAnswer('b'))
+  const asked = model()
+  await expect(ask(HI, asked)).rejects.toMatchObject({ class: 'invalid_request' })
+  expect((await ask(HI, asked)).text).toBe('b')
+  const usage = { include_usage: true }
+  expect(sent('stream_options')).toEqual([usage, undefined, usage])
 })
 
 describe('the limit of the answer', () => {
@@ -108,8 +127,9 @@ describe('bug 18: what counts as progress', () => {
   })
 
   test('a body under `stream: true` is data while it comes', async () => {
-    provider.add({ steps: Array.from(whole, (char) => [char, { delayMs: 10 }] satisfies Step[]).flat() })
-    expect((await ask(HI, model(limits))).text).toBe('whole')
+    // Longer than the limit in all, and each pause far below it.
+    provider.add({ steps: Array.from(whole, (char) => [char, { delayMs: 50 }] satisfies Step[]).flat() })
+    expect((await ask(HI, model({ ...limits, progressTimeoutMs: 2_000 }))).text).toBe('whole')
   })
 
   test.each([sse({ type: 'ping' }), sse({ id: 'x', choices: [] })])('%s does not', async (ping) => {
