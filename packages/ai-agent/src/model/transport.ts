@@ -108,8 +108,9 @@ const OF_FETCH = Symbol.for('undici.globalDispatcher.1')
  * ourselves. All else stays as the process has it, such as a proxy from the environment.
  */
 function withoutLimits(init: RequestInit = {}): RequestInit {
-  const ofFetch = Reflect.get(globalThis, OF_FETCH) as Dispatcher | undefined
-  if (ofFetch === undefined) return init
+  const ofFetch = Reflect.get(globalThis, OF_FETCH) as Partial<Dispatcher> | undefined
+  // One that somebody made of an older version cannot be wrapped, and keeps its limits.
+  if (ofFetch?.compose === undefined) return init
   const dispatcher = ofFetch.compose(
     (dispatch) => (options, handler) => dispatch({ ...options, headersTimeout: 0, bodyTimeout: 0 }, handler),
   )

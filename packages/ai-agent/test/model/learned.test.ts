@@ -144,9 +144,16 @@ describe('bug 18: what counts as progress', () => {
 describe('limits of `fetch` itself', () => {
   const key = Symbol.for('undici.globalDispatcher.1')
   type Dispatch = (options: object, handler: unknown) => boolean
-  type Dispatcher = { compose: (wrap: (dispatch: Dispatch) => Dispatch) => Dispatcher }
+  type Dispatcher = { dispatch: Dispatch; compose: (wrap: (dispatch: Dispatch) => Dispatch) => Dispatcher }
   const before = Reflect.get(globalThis, key) as Dispatcher
   afterEach(() => void Reflect.set(globalThis, key, before))
+
+  test('stay with a dispatcher that cannot be wrapped', async () => {
+    const dispatch: Dispatch = (options, handler) => before.dispatch(options, handler)
+    Reflect.set(globalThis, key, { dispatch })
+    provider.add(textAnswer('a'))
+    expect((await ask(HI, model())).text).toBe('a')
+  })
 
   test('do not hold: the head and the middle may take as long as ours allow', async () => {
     const impatient = before.compose(
