@@ -121,6 +121,13 @@ export function all(calls: string, answer: SystemCallAnswer): Record<string, Sys
  */
 export const STRANGERS = `ps -e -o pid=,ppid=,stat=,args= | awk -v me=$$ -v shim=$PPID '$1 != 1 && $1 != shim && $1 != me && $2 != me'`
 
+/** None is left of what ended before. A shim is gone a moment after its last word, by which a call ends. */
+export async function noStrangers(caller: ToolCaller): Promise<void> {
+  const { output } = await caller.shell(STRANGERS)
+  expect(output.split('\n').filter((line) => line !== '' && !/^ *\d+ +1 /.test(line))).toEqual([])
+  await expect.poll(async () => (await caller.shell(STRANGERS)).output, { timeout: 10_000 }).toBe('')
+}
+
 /** A call that goes on: resolves with its first output, rejects when it ends before it has printed anything. */
 export async function begun(
   caller: ToolCaller,
