@@ -187,6 +187,9 @@ function joined(
   }
 }
 
+/** The rest of them would be the command. */
+const SEVERAL = { problem: 'a value that may become several words' }
+
 /** The index of the first word that is no option, or what is wrong. */
 function afterOptions(words: readonly ArgWord[], shape: Shape): number | { problem: string } {
   for (let at = 0; at < words.length; at++) {
@@ -203,14 +206,14 @@ function afterOptions(words: readonly ArgWord[], shape: Shape): number | { probl
       const [option = '', value] = text.split('=', 2)
       if (shape.long?.includes(text) === true) continue
       if (shape.longValued?.includes(option) !== true) return { problem: `the option ${text}` }
-      if (value === undefined) at++
+      if (value === undefined && words[++at]?.several === true) return SEVERAL
       continue
     }
     const valueAt = Array.from(text.slice(1)).findIndex((letter) => shape.valued?.includes(letter) === true)
     const flags = valueAt < 0 ? text.slice(1) : text.slice(1, valueAt + 1)
     if (Array.from(flags).some((letter) => shape.flags?.includes(letter) !== true) && !/^-\d+$/.test(text))
       return { problem: `the option ${text}` }
-    if (valueAt >= 0 && valueAt + 2 === text.length) at++
+    if (valueAt >= 0 && valueAt + 2 === text.length && words[++at]?.several === true) return SEVERAL
   }
   return words.length
 }

@@ -67,6 +67,12 @@ export const misread: readonly Case[] = [
   ['find . -exec uniq {} \\;', 'allow'],
   ['git branch -- $x', 'ask'],
   ['timeout ./* ls', 'ask'],
+  ["x='1 2 touch'; timeout -k $x 5 ls", 'ask'],
+  ['timeout --signal $x 5 ls', 'ask'],
+  ['nice -n $x ls', 'ask'],
+  ['env -u $x ls', 'ask'],
+  ['ls | xargs -n $x ls', 'ask'],
+  ['nice -n "$x" ls', 'allow'],
   // The command of find ends where its end stands when it runs.
   ["x=';'; find . -exec ls $x -delete -exec ls {} \\;", 'ask'],
   ['find . -exec ls "$x" -delete \\;', 'ask'],
