@@ -1,7 +1,8 @@
 /** The person's workspace, in a real browser. */
 import { readFile } from 'node:fs/promises'
+import { MAX_UPLOAD_BYTES } from '@sandlot/shared/files'
 import { expect, test } from 'vitest'
-import { PHONE, card, lookAt, usePages } from './fixture/pages.ts'
+import { PHONE, card, lookAt, until, usePages } from './fixture/pages.ts'
 
 const { complaints, service, signedIn } = usePages()
 
@@ -53,6 +54,37 @@ test('files are looked at, saved, added, and replaced only when one says so', as
   expect(await readFile(await download.path(), 'utf8')).toBe('# All is well')
   await page.getByRole('navigation', { name: 'Directory' }).getByRole('button', { name: 'workspace' }).click()
   await list.getByText('data.csv').waitFor()
+})
+
+test('an answer counts where it was asked, and what cannot be put holds up no other', async () => {
+  service.files.set('data.csv', Buffer.from('old'))
+  service.files.set('report/data.csv', Buffer.from('of the report'))
+  const page = await signedIn()
+  await page.getByRole('button', { name: 'Files of your workspace' }).click()
+  await page
+    .getByTestId('workspace-files')
+    .setInputFiles([
+      { ...named('film', ''), buffer: Buffer.alloc(MAX_UPLOAD_BYTES + 1) },
+      named('data.csv', 'new'),
+      named('b.txt', 'b'),
+    ])
+  const question = page.getByRole('group', { name: 'Replace data.csv?' })
+  await question.waitFor()
+  await page.getByRole('alert').getByText('“film” is larger than 16 MiB.').waitFor()
+  complaints.length = 0 // the 409
+  expect(await page.getByRole('button', { name: 'Add files' }).isEnabled()).toBe(false)
+  await page.getByRole('list', { name: 'Workspace' }).getByRole('button', { name: 'report' }).click()
+  const report = page.getByRole('list', { name: 'report' })
+  await report.getByText('data.csv').waitFor()
+  await question.getByRole('button', { name: 'Replace' }).click()
+  await until(() => expect(service.files.get('b.txt')?.toString()).toBe('b'))
+  await until(async () =>
+    expect(await page.getByRole('button', { name: 'Add files' }).isEnabled()).toBe(true),
+  )
+  expect(service.files.get('data.csv')?.toString()).toBe('new')
+  expect(service.files.get('report/data.csv')?.toString()).toBe('of the report')
+  expect(service.files.has('report/b.txt')).toBe(false)
+  expect(await report.getByRole('listitem').count()).toBe(1)
 })
 
 test('an empty workspace says what belongs there, and what the agent wrote is saved from its card', async () => {

@@ -1,4 +1,5 @@
 import type { DirectoryList, WorkspaceEntry } from '@sandlot/shared/files'
+import { messageOf } from '@sandlot/shared/errors'
 import { MAX_UPLOAD_BYTES } from '@sandlot/shared/files'
 import { Download, File as FileIcon, Folder, RotateCw, Upload } from 'lucide-react'
 import { Fragment, useEffect, useRef, useState } from 'react'
@@ -10,13 +11,14 @@ import { Alert } from '../ui/alert.tsx'
 import { Button, IconButton } from '../ui/button.tsx'
 import { Spinner } from '../ui/spinner.tsx'
 
+const NOWHERE_YET = { path: '', list: null }
+
 /** One directory at a time. Files that are chosen or dropped are put into it. */
 export function Files() {
-  const [path, setPath] = useState('')
-  const [list, setList] = useState<DirectoryList | null>(null)
+  const [{ path, list }, setHere] = useState<{ path: string; list: DirectoryList | null }>(NOWHERE_YET)
   const [sending, setSending] = useState<string | null>(null)
   /** The first is asked about, because something of that name is there; the others wait for the answer. */
-  const [doubtful, setDoubtful] = useState<readonly File[]>([])
+  const [doubtful, setDoubtful] = useState<{ into: string; files: readonly File[] } | null>(null)
   const { problem, attempt } = useAttempt()
   const asked = useRef('')
   const input = useRef<HTMLInputElement>(null)
@@ -27,8 +29,7 @@ export function Files() {
       const found = await fetchDirectory(at)
       // Whoever went on meanwhile does not come back to where they were.
       if (asked.current !== at) return
-      setPath(at)
-      setList(found)
+      setHere({ path: at, list: found })
     })
   useEffect(() => {
     void look('')
@@ -36,30 +37,47 @@ export function Files() {
     // oxlint-disable-next-line react-hooks/exhaustive-deps
   }, [])
 
-  /** One after the other, until one asks. `replace`: the first may take the place of what is there. */
-  const put = (files: readonly File[], replace = false) =>
+  /**
+   * One after the other, until one asks; what cannot be put holds up no other. `into`: whoever goes elsewhere meanwhile still
+   * meant that directory. `replace`: the first may take the place of what is there.
+   */
+  const put = (into: string, files: readonly File[], replace = false) =>
     attempt(async () => {
+      const problems = new Set<string>()
       for (const [index, file] of files.entries()) {
         setSending(file.name)
-        const done = await putInto(path, file, replace && index === 0).finally(() => setSending(null))
-        if (done === 'put') continue
-        setDoubtful(files.slice(index))
-        break
+        try {
+          if ((await putInto(into, file, replace && index === 0)) === 'put') continue
+          setDoubtful({ into, files: files.slice(index) })
+          break
+        } catch (error) {
+          problems.add(messageOf(error))
+        }
       }
-      setList(await fetchDirectory(path))
+      setSending(null)
+      const found = await fetchDirectory(into)
+      setHere((now) => (now.path === into ? { path: into, list: found } : now))
+      if (problems.size > 0) throw new Error([...problems].join(' '))
     })
   const decide = (replace: boolean) => {
-    setDoubtful([])
-    void put(replace ? doubtful : doubtful.slice(1), replace)
+    if (doubtful === null) return
+    const { into, files } = doubtful
+    setDoubtful(null)
+    void put(into, replace ? files : files.slice(1), replace)
   }
+  // What is on its way, and what asks, comes first.
+  const busy = sending !== null || doubtful !== null || list === null
 
   return (
     <div
       className="flex min-h-0 flex-1 flex-col"
-      onDragOver={(event) => event.preventDefault()}
+      onDragOver={(event) => {
+        event.preventDefault()
+        if (busy) event.dataTransfer.dropEffect = 'none'
+      }}
       onDrop={(event) => {
         event.preventDefault()
-        void put([...event.dataTransfer.files])
+        if (!busy) void put(path, [...event.dataTransfer.files])
       }}
     >
       <div className="flex flex-wrap items-center gap-x-2 gap-y-1 border-b border-line py-2 pr-3 pl-5">
@@ -74,17 +92,12 @@ export function Files() {
           hidden
           data-testid="workspace-files"
           onChange={(event) => {
-            void put([...(event.currentTarget.files ?? [])])
+            void put(path, [...(event.currentTarget.files ?? [])])
             // The same file may be chosen again.
             event.currentTarget.value = ''
           }}
         />
-        <Button
-          size="sm"
-          className="max-md:h-11"
-          disabled={sending !== null || list === null}
-          onClick={() => input.current?.click()}
-        >
+        <Button size="sm" className="max-md:h-11" disabled={busy} onClick={() => input.current?.click()}>
           <Upload className="size-3.5" aria-hidden /> Add files
         </Button>
       </div>
@@ -129,11 +142,11 @@ export function Files() {
           </p>
         )}
       </div>
-      {doubtful.length > 0 && (
+      {doubtful !== null && (
         <ReplaceQuestion
-          key={doubtful.length}
-          name={doubtful[0]?.name ?? ''}
-          onAnswer={(replace) => decide(replace)}
+          key={doubtful.files.length}
+          name={below(doubtful.into, doubtful.files[0]?.name ?? '')}
+          onAnswer={decide}
         />
       )}
     </div>
