@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises'
 import type { Locator } from 'playwright-core'
 import { describe, expect, test } from 'vitest'
-import { card, lookAt, until, usePages } from './fixture/pages.ts'
+import { PHONE, card, lookAt, until, usePages } from './fixture/pages.ts'
 import { PERSON, SETUP_TOKEN } from './fixture/service.ts'
 
 const { service, url, complaints, newPage, signedIn, openChat, frames } = usePages()
@@ -447,6 +447,45 @@ test('a chat is found by its name, by the keyboard alone', async () => {
   expect(frames('ai_chat_cancel')).toEqual([])
 })
 
+test('in a narrow window the search opens the drawer, and what is typed goes there', async () => {
+  const page = await signedIn({ viewport: PHONE })
+  await page.keyboard.press('Control+k')
+  const dialog = page.getByRole('dialog', { name: 'Chats' })
+  await dialog.waitFor()
+  // Until the drawer has placed the focus where it wants it.
+  await page.evaluate('new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))')
+  await page.keyboard.type('workspace')
+  await until(async () => expect(await page.getByTestId('session-item').count()).toBe(1))
+  await page.keyboard.press('Escape')
+  await page.keyboard.press('Escape')
+  await dialog.waitFor({ state: 'detached' })
+})
+
+test('a chat that was found is gone when it is deleted', async () => {
+  const page = await signedIn()
+  await page.keyboard.press('Control+k')
+  await page.keyboard.type('workspace')
+  const item = page.getByTestId('session-item')
+  await until(async () => expect(await item.count()).toBe(1))
+  await item.hover()
+  await item.getByRole('button', { name: /More about/ }).click()
+  await page.getByRole('menuitem', { name: 'Delete chat' }).click()
+  await page.getByRole('button', { name: 'Delete', exact: true }).click()
+  await page.getByText('No chat has this in its name.').waitFor()
+})
+
+test('who opens the search and looks for nothing leaves it, and stops nothing, with Escape', async () => {
+  const page = await signedIn({ sessionId: 's_build' })
+  await page.keyboard.press('Control+k')
+  const field = page.getByRole('searchbox')
+  await until(async () => expect(await field.evaluate((one) => one === document.activeElement)).toBe(true))
+  await page.keyboard.press('Escape')
+  expect(await field.evaluate((one) => one === document.activeElement)).toBe(false)
+  expect(await page.getByRole('button', { name: 'Stop', exact: true }).isEnabled()).toBe(true)
+  await page.keyboard.press('Escape')
+  await until(() => expect(frames('ai_chat_cancel')).toHaveLength(1))
+})
+
 test('a chat is renamed and saved as Markdown', async () => {
   const page = await signedIn({ sessionId: 's_fixed' })
   const menu = async (item: string) => {
@@ -455,14 +494,14 @@ test('a chat is renamed and saved as Markdown', async () => {
   }
   await menu('Rename…')
   const dialog = page.getByRole('dialog', { name: 'Rename this chat' })
-  await dialog.getByLabel('Name').fill('Primes: “which?”')
+  await dialog.getByLabel('Name').fill('Primes: “हिन्दी?”')
   await page.keyboard.press('Enter')
   await dialog.waitFor({ state: 'detached' })
-  await page.getByTestId('session-title').getByText('Primes: “which?”').waitFor()
+  await page.getByTestId('session-title').getByText('Primes: “हिन्दी?”').waitFor()
   const [download] = await Promise.all([page.waitForEvent('download'), menu('Save as Markdown')])
-  expect(download.suggestedFilename()).toBe('Primes which.md')
+  expect(download.suggestedFilename()).toBe('Primes हिन्दी.md')
   const text = await readFile(await download.path(), 'utf8')
-  expect(text).toMatch(/^# Primes: “which\?”\n\n## You\n\n/)
+  expect(text).toMatch(/^# Primes: “हिन्दी\?”\n\n## You\n\n/)
   expect(text).toContain('**Edit primes.py** (Done)')
 })
 

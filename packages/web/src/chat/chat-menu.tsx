@@ -56,6 +56,6 @@ export function ChatMenu(props: { title: string }) {
 
 /** What every file system takes as a name. */
 function fileName(title: string): string {
-  const words = title.match(/[\p{L}\p{N}_-]+/gu) ?? ['chat']
+  const words = title.match(/[\p{L}\p{M}\p{N}_-]+/gu) ?? ['chat']
   return words.join(' ').slice(0, 80).trim()
 }

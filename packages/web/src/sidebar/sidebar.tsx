@@ -32,7 +32,7 @@ export function Sidebar(props: {
   const [problem, setProblem] = useState<string | null>(null)
   const [, navigate] = useLocation()
   const [wanted, setWanted] = useState('')
-  const found = useFound(wanted)
+  const { found, forget } = useFound(wanted)
   const field = useRef<HTMLInputElement>(null)
   const { search, onSearch } = props
   useEffect(() => {
@@ -51,6 +51,7 @@ export function Sidebar(props: {
     deleteSession(summary.sessionId).then(
       () => {
         chat.forget(summary.sessionId)
+        forget(summary.sessionId)
         if (summary.sessionId === activeId) navigate('/')
       },
       (error: unknown) => setProblem(messageOf(error)),
@@ -91,11 +92,13 @@ export function Sidebar(props: {
           autoComplete="off"
           onChange={(event) => setWanted(event.target.value)}
           onKeyDown={(event) => {
-            if (event.key !== 'Escape' || wanted === '') return
-            // Not Stop, and not the drawer’s end.
+            if (event.key !== 'Escape') return
+            // Not Stop: whoever looked for nothing leaves the field.
+            event.preventDefault()
+            if (wanted === '') return event.currentTarget.blur()
+            // Nor the drawer’s end.
             event.stopPropagation()
             event.nativeEvent.stopImmediatePropagation()
-            event.preventDefault()
             setWanted('')
           }}
           className="h-9 w-full rounded-lg bg-transparent pr-2.5 pl-9.5 text-sm placeholder:text-faint hover:bg-hover focus:bg-hover pointer-coarse:h-11"

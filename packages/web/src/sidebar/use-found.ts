@@ -12,12 +12,16 @@ export type Found =
   | { state: 'found'; sessions: readonly SessionSummary[] }
   | { state: 'failed'; problem: string }
 
-/** Chats by a part of their names. What was found stays in sight while the next is looked for. */
-export function useFound(title: string): Found {
-  const [found, setFound] = useState<Found>({ state: 'not asked' })
+const NOT_ASKED: Found = { state: 'not asked' }
+
+/**
+ * Chats by a part of their names. What was found stays in sight while the next is looked for. `forget`: a chat was deleted.
+ */
+export function useFound(title: string): { found: Found; forget: (sessionId: string) => void } {
+  const [found, setFound] = useState<Found>(NOT_ASKED)
   const wanted = title.trim()
   useEffect(() => {
-    if (wanted === '') return setFound({ state: 'not asked' })
+    if (wanted === '') return setFound(NOT_ASKED)
     setFound((before) => (before.state === 'found' ? before : { state: 'looking' }))
     let left = false
     const timer = setTimeout(() => {
@@ -31,5 +35,11 @@ export function useFound(title: string): Found {
       clearTimeout(timer)
     }
   }, [wanted])
-  return wanted === '' ? { state: 'not asked' } : found
+  const forget = (sessionId: string) =>
+    setFound((now) =>
+      now.state === 'found'
+        ? { ...now, sessions: now.sessions.filter((summary) => summary.sessionId !== sessionId) }
+        : now,
+    )
+  return { found: wanted === '' ? NOT_ASKED : found, forget }
 }
