@@ -42,6 +42,8 @@ export class Removals {
   readonly #tries = new Map<string, Promise<void>>()
   /** By person: ends that pause. */
   readonly #pauses = new Map<string, () => void>()
+  /** People asked for since their last try began: what that comes to is no reason to pause. */
+  readonly #again = new Set<string>()
   /** By person: tries that failed since the last that did not. */
   readonly #failures = new Map<string, number>()
   /** Tries that take up a place. */
@@ -55,12 +57,14 @@ export class Removals {
   }
 
   /**
-   * Resolves when the account has ended; the rest goes on. Said again of somebody whose removal has failed, that is tried now.
+   * Resolves when the account has ended; the rest goes on. Said again of somebody whose removal has failed, or fails just now,
+   * that is tried at once.
    * Throws what `AccountsStore.removeUser` throws.
    */
   async remove(userId: string, data: RemovedData): Promise<Removal> {
     const removal = await this.#parts.accounts.removeUser(userId, data)
     this.#parts.sockets.personRemoved(userId)
+    if (!removal.done) this.#again.add(userId)
     this.#pauses.get(userId)?.()
     this.#more.resolve()
     return removal
@@ -106,6 +110,7 @@ export class Removals {
   #begin(removal: Removal): void {
     const { id } = removal
     if (this.#tries.has(id) || this.#busy >= MOST_AT_ONCE) return
+    this.#again.delete(id)
     const tried = this.#try(removal).finally(() => {
       this.#tries.delete(id)
       this.#more.resolve()
@@ -165,6 +170,7 @@ export class Removals {
     const { retryMs = RETRY_MS } = this.#parts
     const failures = this.#failures.get(userId) ?? 0
     this.#failures.set(userId, failures + 1)
+    if (this.#again.has(userId)) return
     const over = new AbortController()
     this.#pauses.set(userId, () => over.abort())
     const signal = AbortSignal.any([this.#ended.signal, over.signal])

@@ -58,6 +58,46 @@ test('whom to remove that cannot be read once the agent is there is read again l
   await rm(folder, { recursive: true })
 })
 
+test('who is asked for again while a try is under way is tried again at once when that fails', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'sandlot-removals-'))
+  const path = join(folder, 'accounts.db')
+  await withPeople(path)
+  const accounts = await openAccounts(path, OPTIONS)
+  const asked: object[] = []
+  const first = Promise.withResolvers<void>()
+  const removals = new Removals({
+    accounts,
+    agent: {
+      whenConnected: async () => undefined,
+      async request(_method, params) {
+        asked.push(params)
+        if (asked.length === 1) await first.promise
+      },
+    },
+    sockets: { personRemoved: () => undefined },
+    uploads: { removeAll: async () => undefined },
+    log: makeLog(
+      'fatal',
+      (text) => text,
+      () => undefined,
+    ),
+    // Nobody waits so long.
+    retryMs: 600_000,
+  })
+  await removals.remove('a', 'keep')
+  await waitFor(() => asked.length === 1)
+  await removals.remove('a', 'purge')
+  first.reject(new Error('no engine'))
+  await waitFor(async () => (await accounts.removals()).length === 0)
+  expect(asked).toEqual([
+    { userId: 'a', data: 'keep' },
+    { userId: 'a', data: 'purge' },
+  ])
+  await removals.close()
+  await accounts.close()
+  await rm(folder, { recursive: true })
+})
+
 type Outcome = 'done' | 'fails' | 'hangs'
 const PEOPLE = ['a', 'b', 'c', 'd', 'e', 'f', 'g']
 const asks = fc.array(
