@@ -9,8 +9,11 @@ export class ScriptedFiles {
   /** Every look finds the file changed. */
   changing = false
   #changes = 0
+  /** Awaited before each answer. */
+  held: Promise<void> = Promise.resolve()
 
-  answer(userId: string, ask: FilesAsk): object {
+  async answer(userId: string, ask: FilesAsk): Promise<object> {
+    await this.held
     const own = this.#of.get(userId) ?? new Map<string, Buffer>()
     this.#of.set(userId, own)
     if (ask.do === 'list') {
