@@ -58,4 +58,7 @@ test('news: a chat that waits for more, and one that ended; nothing of a list th
   ])
   expect(newsBetween(null, after)).toEqual([])
   expect(newsBetween(before, [...before, chat('e', 0, true)])).toEqual([])
+  expect(newsBetween(before, [...before, chat('e', 1, true)])).toMatchObject([
+    { sessionId: 'e', what: 'waiting' },
+  ])
 })
