@@ -80,8 +80,7 @@ export interface Sandboxes {
   /**
    * This user's running sandbox, made, started or resumed as needed: the same one for any number of calls at once.
    * Costs nothing while a stream is open. After a drop the next call gives a fresh `Sandbox`; take commands that were
-   * running up again with `attach`. `signal` ends only this caller's waiting;
-   * a sandbox that is there is waited for by nobody.
+   * running up again with `attach`. `signal` ends only this caller's waiting: a sandbox that is connected is given all the same.
    */
   acquire(userId: string, signal?: AbortSignal): Promise<Sandbox>
   /** This user's sandbox while there is a stream to it, else undefined: nothing is started or connected for the question. */

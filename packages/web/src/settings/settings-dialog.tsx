@@ -1,8 +1,6 @@
-import { Dialog } from '@base-ui/react/dialog'
-import { X } from 'lucide-react'
 import type { ReactNode } from 'react'
 import { useChat } from '../chat/chat-context.ts'
-import { IconButton } from '../ui/button.tsx'
+import { TitledDialog } from '../ui/titled-dialog.tsx'
 import { Account } from './account.tsx'
 import { ApiKeys } from './api-keys.tsx'
 import { People } from './people.tsx'
@@ -16,58 +14,47 @@ import { ThemePicker } from './theme-picker.tsx'
 export function SettingsDialog(props: { open: boolean; onOpenChange: (open: boolean) => void }) {
   const { me } = useChat()
   return (
-    <Dialog.Root open={props.open} onOpenChange={props.onOpenChange}>
-      <Dialog.Portal>
-        <Dialog.Backdrop className="backdrop fixed inset-0 z-40 bg-black/40" />
-        <Dialog.Popup className="popup fixed top-1/2 left-1/2 z-50 flex max-h-[min(42rem,calc(100dvh-2rem))] w-[34rem] max-w-[calc(100vw-2rem)] -translate-x-1/2 -translate-y-1/2 flex-col rounded-2xl border border-line bg-raised shadow-3 outline-none">
-          <div className="flex items-center justify-between border-b border-line py-3 pr-3 pl-5">
-            <Dialog.Title className="text-base font-semibold">Settings</Dialog.Title>
-            <Dialog.Close render={<IconButton label="Close" className="max-md:size-11" />}>
-              <X aria-hidden />
-            </Dialog.Close>
-          </div>
-          <div className="flex flex-col gap-7 overflow-y-auto p-5">
-            <Section title="Appearance">
-              <ThemePicker />
-            </Section>
-            <Section title="Notifications" text="From this browser, on this device.">
-              <NotificationSwitch />
-            </Section>
-            <Section title="Instructions" text="What the agent keeps to in all your sessions.">
-              <OwnInstructions isAdministrator={me.role === 'admin'} />
-            </Section>
-            {me.role === 'admin' && (
-              <Section
-                title="Team instructions"
-                text="What everybody’s agent keeps to, before their own. You see this as an administrator."
-              >
-                <TeamInstructions />
-              </Section>
-            )}
-            <Section title="Rules" text="What may run without asking, in all your sessions.">
-              <Rules />
-            </Section>
-            <Section title="Secrets" text="Tokens that tools use for you. The model never sees them.">
-              <Secrets />
-            </Section>
-            <Section title="API keys" text="For scripts that call POST /api/chat. A key acts as you.">
-              <ApiKeys />
-            </Section>
-            {me.role === 'admin' && (
-              <Section title="People" text="Who may sign in. You see this as an administrator.">
-                <People />
-              </Section>
-            )}
-            <Section title="Keyboard">
-              <ShortcutList />
-            </Section>
-            <Section title="Account">
-              <Account />
-            </Section>
-          </div>
-        </Dialog.Popup>
-      </Dialog.Portal>
-    </Dialog.Root>
+    <TitledDialog {...props} title="Settings" size="max-h-[min(42rem,calc(100dvh-2rem))] w-[34rem]">
+      <div className="flex flex-col gap-7 overflow-y-auto p-5">
+        <Section title="Appearance">
+          <ThemePicker />
+        </Section>
+        <Section title="Notifications" text="From this browser, on this device.">
+          <NotificationSwitch />
+        </Section>
+        <Section title="Instructions" text="What the agent keeps to in all your sessions.">
+          <OwnInstructions isAdministrator={me.role === 'admin'} />
+        </Section>
+        {me.role === 'admin' && (
+          <Section
+            title="Team instructions"
+            text="What everybody’s agent keeps to, before their own. You see this as an administrator."
+          >
+            <TeamInstructions />
+          </Section>
+        )}
+        <Section title="Rules" text="What may run without asking, in all your sessions.">
+          <Rules />
+        </Section>
+        <Section title="Secrets" text="Tokens that tools use for you. The model never sees them.">
+          <Secrets />
+        </Section>
+        <Section title="API keys" text="For scripts that call POST /api/chat. A key acts as you.">
+          <ApiKeys />
+        </Section>
+        {me.role === 'admin' && (
+          <Section title="People" text="Who may sign in. You see this as an administrator.">
+            <People />
+          </Section>
+        )}
+        <Section title="Keyboard">
+          <ShortcutList />
+        </Section>
+        <Section title="Account">
+          <Account />
+        </Section>
+      </div>
+    </TitledDialog>
   )
 }
 
