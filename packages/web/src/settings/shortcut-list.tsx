@@ -8,7 +8,7 @@ export function ShortcutList() {
       {SHORTCUT_WORDS.map(({ keys, does }) => (
         <div key={keys} className="contents">
           <dt className="text-muted">{does}</dt>
-          <dd className="flex justify-end gap-1">
+          <dd className="flex items-start justify-end gap-1">
             {keyNames(keys).map((name) => (
               <kbd
                 key={name}
