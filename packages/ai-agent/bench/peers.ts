@@ -6,7 +6,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
 import OpenAI from 'openai'
 import { type Contender, stoppable } from './contender.ts'
-import { runTree } from './process-tree.ts'
+import { runCommand } from './process-tree.ts'
 
 const FOLDER = fileURLToPath(new URL('peers/', import.meta.url))
 
@@ -96,9 +96,9 @@ function openaiRunTools(baseURL: string): Contender {
             description: 'Runs a command.',
             parameters: SHELL_PARAMETERS,
             parse: JSON.parse,
-            function: () => {
+            function: ({ command }: { command: string }) => {
               begun()
-              return runTree(signal)
+              return runCommand(command, signal)
             },
           },
         }
@@ -160,9 +160,9 @@ async function aiStreamText(baseURL: string): Promise<Contender> {
         const shell = tool({
           description: 'Runs a command.',
           inputSchema: jsonSchema(SHELL_PARAMETERS),
-          execute: (_input: unknown, options: { abortSignal?: AbortSignal }) => {
+          execute: ({ command }: { command: string }, options: { abortSignal?: AbortSignal }) => {
             begun()
-            return runTree(options.abortSignal)
+            return runCommand(command, options.abortSignal)
           },
         })
         const answer = streamText({

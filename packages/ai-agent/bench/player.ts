@@ -13,7 +13,7 @@ import { fileURLToPath } from 'node:url'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { nowMs } from './clock.ts'
-import { TREE } from './process-tree.ts'
+import { treeOf } from './process-tree.ts'
 
 /** One request, in milliseconds of the machine's clock. */
 export interface Mark {
@@ -38,17 +38,21 @@ interface Recording {
 /** Milliseconds between two words of `endless`. */
 const WORD_MS = 5
 
-/** Calls of the shell, by recording. `touch` changes something, so leave is asked for. */
-const COMMANDS: Readonly<Record<string, string>> = { tree: TREE, touch: 'touch here' }
+/** What the shell is called with, by recording. `touch` changes something, so leave is asked for. */
+function commandOf(name: string): string | undefined {
+  if (name === 'touch') return 'touch here'
+  const mark = /^tree-(\d+)$/.exec(name)?.[1]
+  return mark === undefined ? undefined : treeOf(Number(mark))
+}
 
 /**
- * `call`: one call, then an answer. `arguments-<kB>`: a call with so much in pieces of 100 bytes. `slow-text`: only text. `tree`,
+ * `call`: one call, then an answer. `arguments-<kB>`: a call with so much in pieces of 100 bytes. `slow-text`: only text. `tree-<mark>`,
  * `touch`: a call of the shell. `endless`: text until the one who asked hangs up.
  */
 function recordingOf(name: string, results: number): Recording {
   if (name === 'slow-text') return { waitMs: FIRST_TOKEN_MS, deltas: textDeltas(60), finish: 'stop' }
   if (results > 0) return { deltas: textDeltas(12), finish: 'stop' }
-  const command = COMMANDS[name]
+  const command = commandOf(name)
   if (command !== undefined)
     return { deltas: callDeltas(JSON.stringify({ command }), 12, 'run_shell_command'), finish: 'tool_calls' }
   const kilobytes = Number(/^arguments-(\d+)$/.exec(name)?.[1] ?? 0)

@@ -3,46 +3,66 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync, readdirSync } from 'node:fs'
 
-/** Nobody else sleeps so long. */
-const MARK = '98764'
+const PROCESSES = 100
+const FIRST_MARK = 98_000
+let marks = FIRST_MARK
+
+/**
+ * How long the processes of the next tree sleep, by which they are known. Each tree has its own: a half-made daemon that
+ * one leaves behind becomes a sleeper only later, and would count as another one's.
+ */
+export function newMark(): number {
+  marks += 1
+  return marks
+}
+
 /** Plain children, sessions of their own, and daemons whose parents have ended. */
-export const TREE = `for i in $(seq 33); do
-  sleep ${MARK} &
-  setsid sleep ${MARK} &
-  (setsid bash -c 'sleep ${MARK} & sleep ${MARK} & exit' &)
+export function treeOf(mark: number): string {
+  return `for i in $(seq 33); do
+  sleep ${mark} &
+  setsid sleep ${mark} &
+  (setsid bash -c 'sleep ${mark} & sleep ${mark} & exit' &)
 done
 echo ready; wait`
-export const PROCESSES = 100
+}
 
 /** Process ids of the tree that live. */
-export function survivors(): number[] {
+export function survivors(mark: number): number[] {
+  return sleepers((seconds) => seconds === mark)
+}
+
+function sleepers(wanted: (seconds: number) => boolean): number[] {
   return readdirSync('/proc')
-    .filter((name) => /^\d+$/.test(name) && isOfTree(name))
+    .filter((name) => /^\d+$/.test(name) && wanted(sleepsFor(name)))
     .map(Number)
 }
 
-function isOfTree(pid: string): boolean {
+function sleepsFor(pid: string): number {
   try {
-    return readFileSync(`/proc/${pid}/cmdline`, 'utf8') === `sleep\0${MARK}\0`
+    return Number(/^sleep\0(\d+)\0$/.exec(readFileSync(`/proc/${pid}/cmdline`, 'utf8'))?.[1])
   } catch {
     // It has ended meanwhile.
-    return false
+    return Number.NaN
   }
 }
 
 /** As many as there should be are there. */
-export async function untilGrown(): Promise<void> {
-  while (survivors().length < PROCESSES) await new Promise((resolve) => void setTimeout(resolve, 10))
+export async function untilGrown(mark: number): Promise<void> {
+  while (survivors(mark).length < PROCESSES) await new Promise((resolve) => void setTimeout(resolve, 10))
 }
 
-/** End what is left of it. */
+/** End what is left of all trees of this run. */
 export function fell(): void {
-  for (const pid of survivors()) process.kill(pid, 'SIGKILL')
+  for (const pid of sleepers((seconds) => seconds > FIRST_MARK && seconds <= marks))
+    process.kill(pid, 'SIGKILL')
 }
 
-/** The command as a tool of the peers runs it: with bash on this machine, ended by Node at the signal. Resolves at its end. */
-export async function runTree(signal: AbortSignal | undefined): Promise<string> {
-  const child = spawn('bash', ['-c', TREE], { stdio: 'ignore', ...(signal === undefined ? {} : { signal }) })
+/** A command as a tool of the peers runs it: with bash on this machine, ended by Node at the signal. Resolves at its end. */
+export async function runCommand(command: string, signal: AbortSignal | undefined): Promise<string> {
+  const child = spawn('bash', ['-c', command], {
+    stdio: 'ignore',
+    ...(signal === undefined ? {} : { signal }),
+  })
   child.on('error', () => undefined)
   await once(child, 'exit')
   return 'ended'

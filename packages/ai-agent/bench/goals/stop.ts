@@ -5,7 +5,7 @@ import { nowMs } from '../clock.ts'
 import { type Stoppable, wayOf } from '../contender.ts'
 import type { BenchContext } from '../context.ts'
 import type { Player } from '../player.ts'
-import { fell, survivors, untilGrown } from '../process-tree.ts'
+import { fell, newMark, survivors, untilGrown } from '../process-tree.ts'
 
 const MOST_MS = 100
 
@@ -26,16 +26,18 @@ async function aCommand({ contenders, samples }: BenchContext): Promise<Result[]
     const { name, runTree } = contender
     if (runTree === undefined) return []
     const once = async (): Promise<number> => {
-      const running = await runTree('tree')
-      await untilGrown()
+      const mark = newMark()
+      const running = await runTree(`tree-${mark}`)
+      await untilGrown(mark)
       const took = await timed(running)
-      left.set(name, Math.max(left.get(name) ?? 0, survivors().length))
+      left.set(name, Math.max(left.get(name) ?? 0, survivors(mark).length))
       fell()
       return took
     }
     return [wayOf(contender, once)]
   })
   const series = await inTurns(ways, Math.max(5, Math.ceil(samples / 10)), 2)
+  fell()
   const mine = first(series)
   return [
     {
