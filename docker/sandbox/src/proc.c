@@ -149,7 +149,7 @@ static void read_tree(struct tree *t, pid_t root, const pid_t *except, size_t ex
 
 static size_t signal_pinned(const struct tree *found, pid_t root, const pid_t *except, size_t excepts, int sig)
 {
-    enum { BATCH = 128 };
+    enum { BATCH = 256 };
     struct tree again = {0};
     size_t count = 0;
     for (size_t i = 0; i < found->n;) {

@@ -1,3 +1,5 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+
 import { expect } from 'vitest'
 
 import { extent } from '../../../../test/campaign.ts'
@@ -119,6 +121,25 @@ export function endingTests({ it, sandbox, bench, fixture, ownProcesses }: Suite
       expect((await exit).cause).toBe('cancel')
       expect(await survivors(sandbox(), m)).toEqual([])
     })
+
+  it('cancels a tree while it grows, whatever is half made then', async () => {
+    const rounds = extent(6, 60)
+    for (let round = 0; round < rounds; round += 1) {
+      const m = marker()
+      const { started, exit } = await running(`
+        echo ready
+        for i in $(seq 33); do
+          sleep ${m} &
+          setsid sleep ${m} &
+          (setsid bash -c 'sleep ${m} & sleep ${m} & exit' &)
+        done
+        wait`)
+      await sleep((150 * round) / rounds)
+      await started.cancel(0)
+      expect((await exit).cause).toBe('cancel')
+      expect(await survivors(sandbox(), m)).toEqual([])
+    }
+  })
 
   it('cancels a command that prints without end and nobody reads', async () => {
     const command = await sandbox().run({ id: newId(), command: 'yes', autoAcknowledge: true })
