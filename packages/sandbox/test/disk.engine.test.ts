@@ -144,7 +144,8 @@ describe.skipIf(reason !== undefined)(`a host that runs out of disk${reason ? ` 
   let engine: OwnEngine
   let fixture: DockerFixture
   beforeAll(async () => {
-    engine = await startOwnEngine()
+    // Room below the floors for what is written until somebody looks: here a disk is as fast as memory.
+    engine = await startOwnEngine({ bytes: 1024 * MiB })
     fixture = await dockerFixture({ host: engine.host })
   })
   afterAll(async () => {
@@ -155,7 +156,7 @@ describe.skipIf(reason !== undefined)(`a host that runs out of disk${reason ? ` 
   test.each(sample('hiding', Object.entries(HIDING), 2))(
     'below the floor nobody goes on writing unseen: %s',
     async (_, script) => {
-      const floor = 128 * MiB
+      const floor = 640 * MiB
       const sandboxes = fixture.controller({
         limits: { ...DEFAULT_LIMITS, diskBytes: 2048 * MiB },
         host: { diskFloor: { bytes: floor, files: 0 }, lookEveryMs: 100 },
@@ -188,8 +189,7 @@ describe.skipIf(reason !== undefined)(`a host that runs out of disk${reason ? ` 
 
   test('R16 many write below their quota: all are stopped above the floor, and go on when there is space', async () => {
     const users = Array.from({ length: extent(4, 50) }, (_, n) => `user-${n}`)
-    // More than all of them write in the moment until they are stopped: here a disk is as fast as memory.
-    const floor = 192 * MiB
+    const floor = 384 * MiB
     const sandboxes = fixture.controller({
       limits: { ...DEFAULT_LIMITS, diskBytes: 2048 * MiB },
       host: { diskFloor: { bytes: floor, files: 0 }, lookEveryMs: 100 },

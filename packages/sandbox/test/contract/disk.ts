@@ -9,6 +9,12 @@ const MiB = 1024 * 1024
 /** Small, so that the disk of the host hardly notices. */
 const BUDGET = { bytes: 16 * MiB, entries: 500 }
 const FOREVER = 60_000
+/**
+ * Writes without end. To a disk as fast as it can; to memory, which nothing is faster than, at a pace: there it would be
+ * full before anybody could look.
+ */
+const FILL =
+  'if [ "$(stat -f -c %T .)" = tmpfs ]; then while :; do head -c 256k /dev/zero; done; else cat /dev/zero; fi'
 
 /** A thread with descriptors of its own writes; the first one, whose descriptors /proc shows for all, has ended. */
 const THREAD_HOLDS = `
@@ -66,7 +72,7 @@ export function diskTests({ it, fixture, ownProcesses }: Suite): void {
 
   it('a writer without end is ended with disk_quota, and freed space can be used at once', async () => {
     const sandbox = await limited()
-    const ended = await sh(sandbox, 'cat /dev/zero >full', { timeoutMs: FOREVER })
+    const ended = await sh(sandbox, `${FILL} >full`, { timeoutMs: FOREVER })
     expect(ended.cause).toBe('disk_quota')
     expect(sandbox.disk).toMatchObject({ over: true })
     // It still starts, and says what it finds; what it writes is refused.
@@ -83,7 +89,7 @@ export function diskTests({ it, fixture, ownProcesses }: Suite): void {
 
   it('removing through the file requests makes room as well', async () => {
     const sandbox = await limited()
-    expect((await sh(sandbox, 'cat /dev/zero >full', { timeoutMs: FOREVER })).cause).toBe('disk_quota')
+    expect((await sh(sandbox, `${FILL} >full`, { timeoutMs: FOREVER })).cause).toBe('disk_quota')
     await sandbox.files.remove('full')
     await sandbox.files.write('file', new Uint8Array(10))
     expect((await sandbox.files.stat('file')).size).toBe(10)
@@ -116,7 +122,7 @@ export function diskTests({ it, fixture, ownProcesses }: Suite): void {
 
   it('a deleted file that is still open counts', async () => {
     const sandbox = await limited()
-    const ended = await sh(sandbox, 'exec 3>gone; rm gone; cat /dev/zero >&3', { timeoutMs: FOREVER })
+    const ended = await sh(sandbox, `exec 3>gone; rm gone; ${FILL} >&3`, { timeoutMs: FOREVER })
     expect(ended.cause).toBe('disk_quota')
     await counted(sandbox, (disk) => disk.bytes < MiB && !disk.over)
   })
@@ -187,7 +193,7 @@ export function diskTests({ it, fixture, ownProcesses }: Suite): void {
     })
     // Its own writing is long over when the other one begins.
     await counted(sandbox, (disk) => disk.bytes < MiB)
-    expect((await sh(sandbox, 'cat /dev/zero >full', { timeoutMs: FOREVER })).cause).toBe('disk_quota')
+    expect((await sh(sandbox, `${FILL} >full`, { timeoutMs: FOREVER })).cause).toBe('disk_quota')
     await quiet.writeStdin(Buffer.from('still here\n'))
     expect(await finish(quiet)).toMatchObject({ cause: 'exited', code: 0, out: 'still here\n' })
   })
@@ -250,7 +256,7 @@ export function diskTests({ it, fixture, ownProcesses }: Suite): void {
     const sandbox = await limited()
     const writer = await sandbox.run({
       id: newId(),
-      command: 'echo go; cat /dev/zero >full',
+      command: `echo go; ${FILL} >full`,
       autoAcknowledge: true,
       timeoutMs: FOREVER,
     })
