@@ -27,6 +27,8 @@ export interface Suite {
   bench: () => Bench
   sandbox: () => ConnectedSandbox
   ownProcesses: boolean
+  /** As in `SuiteOptions`. */
+  slow: boolean
 }
 
 /** The contract of a sandbox backend, sbxd and the client together. Call it once per backend. */
@@ -45,7 +47,7 @@ export function testBackend(options: SuiteOptions): void {
       (how: typeof test | typeof test.concurrent): Declare =>
       (title, body) => {
         const reason = options.skips?.[title]
-        if (reason === undefined) how(title, body, options.timeoutMs ?? extent(120_000, 1_800_000))
+        if (reason === undefined) how(title, body, extent(120_000, 1_800_000))
         else test.skip(`${title} (${reason})`, body)
       }
     const suite: Suite = {
@@ -55,6 +57,7 @@ export function testBackend(options: SuiteOptions): void {
       bench: () => shared.bench,
       sandbox: () => shared.sandbox,
       ownProcesses: options.ownProcesses ?? false,
+      slow: options.slow ?? false,
     }
     if (options.lifecycleOnly) return lifecycleTests(suite)
     describe('refusals', () => refusalTests(suite))

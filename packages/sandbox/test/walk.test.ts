@@ -29,6 +29,7 @@ describe('the contract of files', () => {
     bench: () => shared.bench,
     sandbox: () => shared.sandbox,
     ownProcesses: false,
+    slow: false,
   })
 })
 

@@ -25,8 +25,8 @@ export interface SuiteOptions {
   lifecycleOnly?: boolean
   /** Only the groups that soon show whether this build works: for one that is slow. Default false. */
   quick?: boolean
-  /** Milliseconds that one test may take. Default that of an ordinary run, and far more when campaigns run whole. */
-  timeoutMs?: number
+  /** A command takes so long that of thousands of cases only hundreds are tried. Default false. */
+  slow?: boolean
 }
 
 const deploymentKey = randomBytes(32)
