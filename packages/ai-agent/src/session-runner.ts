@@ -170,6 +170,8 @@ export class Runner {
     try {
       const at = core.parts.now()
       await core.inTurn(async () => {
+        // Or a question would wait for ever whose call has ended.
+        await this.#answers.denyWhatNobodyAnswers()
         for (const lost of missingOutcomes(core.log, running.promptId, 'tool_error', at))
           await core.store([lost])
         await this.#store([endEvent(running.promptId, 'error', BUG_TEXT, at)])

@@ -16,6 +16,7 @@ import type { Tool } from '../../src/tools/tool.ts'
 import { openCore } from '../agent-fixture.ts'
 import { type FakeProvider, startFakeProvider } from '../fake-provider.ts'
 import { type McpBench, openMcpBench } from '../mcp/mcp-bench.ts'
+import type { FullDisk } from './full-disk.ts'
 import { Life, during, mortal } from './life.ts'
 import { type CrashHttpServer, PIPE_SERVER, startCrashHttpServer } from './mcp-server.ts'
 import { type CrashScript, answersOf, playClient } from './scripts.ts'
@@ -34,6 +35,8 @@ export interface World {
   sandboxes?: (store: SessionStore) => Sandboxes
   /** Where the MCP server is that scripts reach over HTTP; absent: none. */
   mcpUrl?: string
+  /** What the store is on, when that is about to be full. */
+  disk?: FullDisk
 }
 
 /** Sandboxes that outlive the lives inside this process. */
@@ -70,6 +73,7 @@ export async function live(script: CrashScript, world: World, life: Life): Promi
     wrap: (given) => {
       const parts = {
         ...given,
+        store: world.disk?.under(given.store) ?? given.store,
         ...(script.fallback === true ? { fallbacks: [otherModel(world)] } : {}),
         ...(mcp === undefined ? {} : { tools: mcp.mcp.toolsOf }),
       }
@@ -98,7 +102,7 @@ export async function live(script: CrashScript, world: World, life: Life): Promi
     await playClient(script, session, files.until)
     return 'done'
   }
-  const working = work()
+  const working = world.disk?.through(work) ?? work()
   // What it throws after its death is of no interest; before, it is thrown by the race.
   void Promise.allSettled([working])
   const how = await Promise.race([life.ended.then(() => 'killed' as const), working])
@@ -169,6 +173,11 @@ export class CrashBench implements AsyncDisposable {
   async live(endsAt?: number): Promise<{ how: 'killed' | 'done'; passed: readonly string[] }> {
     const life = new Life(endsAt)
     return { how: await live(this.script, this.world, life), passed: life.passed }
+  }
+
+  /** One life to the script's end, whatever the disk does. */
+  async liveOn(disk: FullDisk): Promise<void> {
+    await live(this.script, { ...this.world, disk }, new Life())
   }
 
   /** Look at what is stored, and at the sandbox, if the script uses one. */

@@ -346,22 +346,49 @@ function showsOutput(session: Session): boolean {
   return catchUp.some((event) => metaOf(event).output !== undefined)
 }
 
-/** Send, do what the script says, wait until every message's prompt has ended and nothing runs. */
+/**
+ * Send, do what the script says, wait until every message's prompt has ended and nothing runs. Rejects as soon as a prompt
+ * breaks off, or ends with an error.
+ */
 export async function playClient(script: CrashScript, session: Session, untilFile: string): Promise<void> {
   const ends: Promise<unknown>[] = []
-  await script.client({
+  const broken = Promise.withResolvers<never>()
+  let over = false
+  const idle = async (): Promise<void> => {
+    while (session.running) await sleep(2)
+  }
+  const acted = script.client({
     session,
     release: () => writeFileSync(untilFile, ''),
     async send(requestId, text, options = {}) {
       const { done } = await session.prompt(text, { ...options, requestId })
-      ends.push(done)
+      const end = done.then(async ({ reason }) => {
+        if (reason !== 'error') return
+        over = true
+        await idle()
+        throw new PromptFailed()
+      })
+      end.catch(broken.reject)
+      ends.push(end)
     },
     async until(wanted) {
-      while (!wanted(session.log)) await sleep(2)
+      while (!over && !wanted(session.log)) await sleep(2)
+      // Somebody else may play now.
+      if (over) await new Promise<never>(() => undefined)
     },
   })
-  await Promise.all(ends)
-  while (session.running) await sleep(2)
+  try {
+    await Promise.race([acted, broken.promise])
+    await Promise.all(ends)
+  } finally {
+    over = true
+  }
+  await idle()
+}
+
+/** A prompt of the client's ended with an error; nothing runs any more. */
+export class PromptFailed extends Error {
+  override readonly message = 'A prompt ended with an error.'
 }
 
 /** The answers of a script as one function of the request. */
