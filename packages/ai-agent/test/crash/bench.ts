@@ -16,7 +16,7 @@ import type { Tool } from '../../src/tools/tool.ts'
 import { openCore } from '../agent-fixture.ts'
 import { type FakeProvider, startFakeProvider } from '../fake-provider.ts'
 import { type McpBench, openMcpBench } from '../mcp/mcp-bench.ts'
-import type { FullDisk } from './full-disk.ts'
+import type { FailingDisk } from './failing-disk.ts'
 import { Life, during, mortal } from './life.ts'
 import { type CrashHttpServer, PIPE_SERVER, startCrashHttpServer } from './mcp-server.ts'
 import { type CrashScript, answersOf, playClient } from './scripts.ts'
@@ -35,8 +35,8 @@ export interface World {
   sandboxes?: (store: SessionStore) => Sandboxes
   /** Where the MCP server is that scripts reach over HTTP; absent: none. */
   mcpUrl?: string
-  /** What the store is on, when that is about to be full. */
-  disk?: FullDisk
+  /** What the store is on, when that is about to fail. */
+  disk?: FailingDisk
 }
 
 /** Sandboxes that outlive the lives inside this process. */
@@ -176,7 +176,7 @@ export class CrashBench implements AsyncDisposable {
   }
 
   /** One life to the script's end, whatever the disk does. */
-  async liveOn(disk: FullDisk): Promise<void> {
+  async liveOn(disk: FailingDisk): Promise<void> {
     await live(this.script, { ...this.world, disk }, new Life())
   }
 

@@ -1,6 +1,6 @@
 /**
- * The store fails in the middle: at every write of every script there is no room, and none later until the client was told.
- * The agent lives on; when there is room and the client says the same again, it all comes to what it would have come to.
+ * The store fails in the middle, at every write of every script: there is no room, and none later until the client was told; no
+ * room for this write alone; or the write is said to have failed and has not. The agent lives on.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -12,7 +12,7 @@ import { buildSbxd } from '../../../sandbox/test/build-sbxd.ts'
 import type { ModelMessage } from '../../src/model/model.ts'
 import { CrashBench, localSandboxes } from './bench.ts'
 import { checkAfterCrashes, eachPlace, finalHistory } from './check.ts'
-import { FullDisk } from './full-disk.ts'
+import { type DiskFailure, FailingDisk } from './failing-disk.ts'
 import { type CrashScript, PromptFailed, SCRIPTS } from './scripts.ts'
 
 let folder: string
@@ -25,7 +25,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 async function undisturbed(script: CrashScript): Promise<{ writes: number; history: ModelMessage[] }> {
   await using bench = await CrashBench.start(script, () => localSandboxes(sbxd))
-  const disk = new FullDisk()
+  const disk = new FailingDisk()
   await bench.liveOn(disk)
   return { writes: disk.writes, history: await finalHistory(bench) }
 }
@@ -47,7 +47,7 @@ describe.each(sample('scripts on a full disk', SCRIPTS, 6))('$name', (script) =>
       let struck = 0
       await eachPlace(sample(`full disk ${script.name}`, places, 2), async (place) => {
         await using bench = await CrashBench.start(script, () => localSandboxes(sbxd))
-        const disk = new FullDisk(place + 1)
+        const disk = new FailingDisk('full', place + 1)
         await bench.liveOn(disk)
         if (disk.struck) struck += 1
         await checkAfterCrashes(bench, history)
@@ -57,16 +57,19 @@ describe.each(sample('scripts on a full disk', SCRIPTS, 6))('$name', (script) =>
     },
   )
 
-  test(
-    'with no room for one write alone, each call has one outcome and each prompt its end',
+  test.each<[string, DiskFailure]>([
+    ['with no room for one write alone', 'once'],
+    ['with one write that was kept and said to have failed', 'kept'],
+  ])(
+    '%s, each call has one outcome and each prompt its end',
     { timeout: extent(60_000, 1_800_000) },
-    async () => {
+    async (_, failure) => {
       const { writes, history } = await undisturbed(script)
-      const places = Array.from({ length: writes }, (_, place) => place)
+      const places = Array.from({ length: writes }, (__, place) => place)
       let failed = 0
-      await eachPlace(sample(`one write ${script.name}`, places, 2), async (place) => {
+      await eachPlace(sample(`${failure} ${script.name}`, places, 1), async (place) => {
         await using bench = await CrashBench.start(script, () => localSandboxes(sbxd))
-        const went = await bench.liveOn(new FullDisk(place + 1, true)).catch((error: unknown) => error)
+        const went = await bench.liveOn(new FailingDisk(failure, place + 1)).catch((error: unknown) => error)
         if (went !== undefined) expect(went).toBeInstanceOf(PromptFailed)
         const told = went !== undefined || (await toldOfFailure(bench))
         if (told) failed += 1

@@ -1,0 +1,68 @@
+/** What a store is on, which fails at its n-th write. */
+import type { SessionStore } from '@sandlot/storage/sessions/store'
+import { StorageError } from '@sandlot/storage/storage-error'
+
+const WRITES: ReadonlySet<string | symbol> = new Set<keyof SessionStore>([
+  'createSession',
+  'takeOver',
+  'append',
+  'appendOutput',
+])
+
+/**
+ * `full`: there is no room for this write, and for none later until somebody has made some. `once`: for this one alone.
+ * `kept`: this one is said to have failed and has not, as when a disk refuses the last step of a commit.
+ */
+export type DiskFailure = 'full' | 'once' | 'kept'
+
+export class FailingDisk {
+  /** Writes that were tried. */
+  writes = 0
+  /** There was a write that failed. */
+  struck = false
+  readonly #at: number | undefined
+  readonly #failure: DiskFailure
+  #full = false
+
+  /** `at`: from 1; absent: never. */
+  constructor(failure: DiskFailure = 'full', at?: number) {
+    this.#failure = failure
+    this.#at = at
+  }
+
+  /** The store, as long as its writes succeed. */
+  under(store: SessionStore): SessionStore {
+    return new Proxy(store, {
+      get: (_target, name) => {
+        const value: unknown = Reflect.get(store, name, store)
+        if (typeof value !== 'function') return value
+        if (!WRITES.has(name)) return value.bind(store)
+        return (...args: unknown[]) => this.#write(async () => Reflect.apply(value, store, args))
+      },
+    })
+  }
+
+  /** Do `work`; when the disk has failed, mend it and do it once more, as a client does that was told so. */
+  async through<T>(work: () => Promise<T>): Promise<T> {
+    try {
+      return await work()
+    } catch (error) {
+      if (!this.struck) throw error
+      this.#full = false
+      return work()
+    }
+  }
+
+  async #write(work: () => Promise<unknown>): Promise<unknown> {
+    this.writes += 1
+    const now = this.writes === this.#at
+    this.struck ||= now
+    this.#full ||= now && this.#failure === 'full'
+    if (!now && !this.#full) return work()
+    if (this.#failure === 'kept') {
+      await work()
+      throw new StorageError('io', 'The disk refused a write.')
+    }
+    throw new StorageError('full', 'There is no space left for the database.')
+  }
+}
