@@ -51,10 +51,20 @@ export async function untilGrown(mark: number): Promise<void> {
   while (survivors(mark).length < PROCESSES) await new Promise((resolve) => void setTimeout(resolve, 10))
 }
 
-/** End what is left of all trees of this run. */
-export function fell(): void {
-  for (const pid of sleepers((seconds) => seconds > FIRST_MARK && seconds <= marks))
-    process.kill(pid, 'SIGKILL')
+/** End what is left of all trees of this run, and what it was about to begin: the next one is to find the machine at rest. */
+export async function fell(): Promise<void> {
+  const killed = new Set<number>()
+  for (let quiet = 0; quiet < 3;) {
+    const found = sleepers((seconds) => seconds > FIRST_MARK && seconds <= marks)
+    for (const pid of found) {
+      killed.add(pid)
+      process.kill(pid, 'SIGKILL')
+    }
+    // Dead ones wait for whoever adopted them.
+    const there = readdirSync('/proc').some((name) => killed.has(Number(name)))
+    quiet = found.length === 0 && !there ? quiet + 1 : 0
+    await new Promise((resolve) => void setTimeout(resolve, 20))
+  }
 }
 
 /** A command as a tool of the peers runs it: with bash on this machine, ended by Node at the signal. Resolves at its end. */

@@ -31,13 +31,13 @@ async function aCommand({ contenders, samples }: BenchContext): Promise<Result[]
       await untilGrown(mark)
       const took = await timed(running)
       left.set(name, Math.max(left.get(name) ?? 0, survivors(mark).length))
-      fell()
+      await fell()
       return took
     }
     return [wayOf(contender, once)]
   })
   const series = await inTurns(ways, Math.max(5, Math.ceil(samples / 10)), 2)
-  fell()
+  await fell()
   const mine = first(series)
   return [
     {
