@@ -206,7 +206,6 @@ export async function openAgent(
     defaultMode: config.defaultMode,
     toolsEnabled: config.toolsEnabled,
     probeSandboxes: () => sandboxes.probe(),
-    now: Date.now,
   })
   const acp = {
     manager,

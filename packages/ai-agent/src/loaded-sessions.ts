@@ -10,7 +10,7 @@ const KEPT_MS = 60_000
 
 interface Loaded {
   loading: Promise<Session>
-  /** Epoch milliseconds. */
+  /** As `performance.now()` says. */
   usedAt: number
 }
 
@@ -31,7 +31,7 @@ export class LoadedSessions {
     const loaded = this.#sessions.get(sessionId)
     if (loaded !== undefined) {
       this.#sessions.delete(sessionId)
-      this.#sessions.set(sessionId, { ...loaded, usedAt: this.#parts.now() })
+      this.#sessions.set(sessionId, { ...loaded, usedAt: performance.now() })
       const session = await loaded.loading
       if (!session.lost) return session
       if (this.#sessions.get(sessionId)?.loading === loaded.loading) this.#sessions.delete(sessionId)
@@ -45,7 +45,7 @@ export class LoadedSessions {
     const known = this.#sessions.get(row.id)
     if (known !== undefined) return known.loading
     const loading = this.#loadAndResume(row)
-    this.#sessions.set(row.id, { loading, usedAt: this.#parts.now() })
+    this.#sessions.set(row.id, { loading, usedAt: performance.now() })
     loading.then(
       () => this.#forgetIdle(),
       () => this.#sessions.delete(row.id),
@@ -83,7 +83,7 @@ export class LoadedSessions {
       // Looked up again: while we waited it may have been used, or lost and loaded anew.
       const kept = this.#sessions.get(id)
       if (session?.idle !== true || kept?.loading !== loading) continue
-      if (this.#parts.now() - kept.usedAt < KEPT_MS) continue
+      if (performance.now() - kept.usedAt < KEPT_MS) continue
       this.#sessions.delete(id)
       session.forget()
     }

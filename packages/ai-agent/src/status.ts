@@ -13,15 +13,15 @@ export interface StatusParts {
   defaultMode: Mode
   toolsEnabled: boolean
   probeSandboxes: () => Promise<{ ok: boolean; message: string }>
-  now: () => number
 }
 
 /** A function that tells the status. Degraded is not dead: without sandboxes chat still works, so `ready` stays true. */
 export function makeStatus(parts: StatusParts): () => Promise<AgentStatus> {
-  const { model, choices = [], defaultMode, toolsEnabled, probeSandboxes, now } = parts
+  const { model, choices = [], defaultMode, toolsEnabled, probeSandboxes } = parts
   let last: { at: number; probed: Promise<{ ok: boolean; message: string }> } | undefined
   return async () => {
-    if (last === undefined || now() - last.at > REUSED_MS) last = { at: now(), probed: probeSandboxes() }
+    const at = performance.now()
+    if (last === undefined || at - last.at > REUSED_MS) last = { at, probed: probeSandboxes() }
     const sandbox = await last.probed
     return {
       ready: true,
