@@ -28,6 +28,7 @@ import type { Model, ModelAnswer, ModelChunk, ModelImage, ModelMessage, ModelToo
 import { type OpenAIModelOptions, createOpenAIModel } from './model/openai.ts'
 import { Inbox } from './plain/inbox.ts'
 import { type LogStore, numbered } from './plain/log-store.ts'
+import { checkNumbers } from './plain/numbers.ts'
 import { type Outputs, MAX_OUTPUT_BYTES, createOutputs } from './plain/outputs.ts'
 import { createPolicies } from './policies/index.ts'
 import { createToolMetrics } from './policies/tool-metrics.ts'
@@ -95,13 +96,14 @@ export type RunResult = Omit<PromptEnd, 'text'> & { text: string }
 /**
  * Run a prompt, and those that wait behind it, to their ends. Yields every event, live and settled; a settled one is stored
  * before it is yielded. Ending the generator early is a crash: the next run on the same log goes on from there. Throws when there is
- * neither a prompt nor anything unfinished, `ToolDefinitionError` for tools that cannot be used (before anything is stored), and
- * what the store throws: also when another run has written to the log.
+ * neither a prompt nor anything unfinished, `ToolDefinitionError` for tools and `RangeError` for numbers that cannot be used (before
+ * anything is stored), and what the store throws: also when another run has written to the log.
  */
 export async function* runAgent(options: RunOptions): AsyncGenerator<SessionEvent, RunResult> {
   const { log: store, now = Date.now, inbox = new Inbox() } = options
   const registry = createRegistry()
   // Before anything is stored.
+  checkNumbers(options)
   registry.register(...options.tools)
   const events: SessionEvent[] = [...(await store.read())]
   const outputs = createOutputs()

@@ -253,3 +253,29 @@ describe('what calls printed', () => {
     expect(sizes.map(({ length }) => length)).toEqual([0, half.length, half.length])
   })
 })
+
+describe('a number that limits nothing', () => {
+  test.each<[string, Partial<RunOptions>]>([
+    ['maxTurns', { maxTurns: Number.NaN }],
+    ['maxTurns', { maxTurns: 0 }],
+    ['maxConcurrentTools', { maxConcurrentTools: 11 }],
+    ['toolTimeoutMs', { toolTimeoutMs: -1 }],
+    ['budgets.tokens', { budgets: { tokens: Number.NaN } }],
+    ['retry.attempts', { retry: { attempts: 0, baseMs: 1, capMs: 1, longestWaitMs: 1 } }],
+  ])('%s is refused by name, and nothing is stored', async (name, wrong) => {
+    const log = memoryLog()
+    const model = scriptedModel([{ text: 'One.' }])
+    const run = finish({ model, tools: [], log, prompt: 'go', ...wrong })
+    await expect(run).rejects.toThrow(RangeError)
+    await expect(run).rejects.toThrow(name)
+    expect(await log.read()).toEqual([])
+    expect(model.requests).toEqual([])
+  })
+
+  test('and no limit at all may be said', async () => {
+    const model = scriptedModel([{ text: 'One.' }])
+    const none = { maxTurns: Infinity, budgets: { tokens: Infinity } }
+    const { text } = await finish({ model, tools: [], log: memoryLog(), prompt: 'go', ...none })
+    expect(text).toBe('One.')
+  })
+})
