@@ -353,7 +353,7 @@ function showsOutput(session: Session): boolean {
 export async function playClient(script: CrashScript, session: Session, untilFile: string): Promise<void> {
   const ends: Promise<unknown>[] = []
   const broken = Promise.withResolvers<never>()
-  let over = false
+  const over = new AbortController()
   const idle = async (): Promise<void> => {
     while (session.running) await sleep(2)
   }
@@ -364,7 +364,7 @@ export async function playClient(script: CrashScript, session: Session, untilFil
       const { done } = await session.prompt(text, { ...options, requestId })
       const end = done.then(async ({ reason }) => {
         if (reason !== 'error') return
-        over = true
+        over.abort()
         await idle()
         throw new PromptFailed()
       })
@@ -372,16 +372,16 @@ export async function playClient(script: CrashScript, session: Session, untilFil
       ends.push(end)
     },
     async until(wanted) {
-      while (!over && !wanted(session.log)) await sleep(2)
+      while (!over.signal.aborted && !wanted(session.log)) await sleep(2)
       // Somebody else may play now.
-      if (over) await new Promise<never>(() => undefined)
+      if (over.signal.aborted) await new Promise<never>(() => undefined)
     },
   })
   try {
     await Promise.race([acted, broken.promise])
     await Promise.all(ends)
   } finally {
-    over = true
+    over.abort()
   }
   await idle()
 }
