@@ -13,7 +13,8 @@ import type { ModelMessage } from '../../src/model/model.ts'
 import { CrashBench, localSandboxes } from './bench.ts'
 import { checkAfterCrashes, eachPlace, finalHistory } from './check.ts'
 import { type DiskFailure, FailingDisk } from './failing-disk.ts'
-import { type CrashScript, PromptFailed, SCRIPTS } from './scripts.ts'
+import { PromptFailed } from './play.ts'
+import { type CrashScript, SCRIPTS } from './scripts.ts'
 
 let folder: string
 let sbxd: string
