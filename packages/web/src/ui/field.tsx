@@ -19,7 +19,7 @@ export function Field({ label, hint, className, beside, ...rest }: FieldProps & 
           id={id}
           {...rest}
           aria-describedby={hint === undefined ? undefined : `${id}-hint`}
-          className={cn(INPUT, beside !== undefined && 'pr-10')}
+          className={cn(INPUT, beside !== undefined && 'pr-10 pointer-coarse:pr-11')}
         />
         {beside}
       </div>

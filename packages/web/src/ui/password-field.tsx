@@ -19,7 +19,7 @@ export function PasswordField(
       beside={
         <IconButton
           label={`${shown ? 'Hide' : 'Show'} ${props.label.toLowerCase()}`}
-          className="absolute inset-y-1 right-1"
+          className="absolute inset-y-1 right-1 pointer-coarse:inset-y-0 pointer-coarse:right-0"
           onClick={() => setShown(!shown)}
         >
           {shown ? <EyeOff aria-hidden /> : <Eye aria-hidden />}
