@@ -474,6 +474,23 @@ test('a chat that was found is gone when it is deleted', async () => {
   await page.getByText('No chat has this in its name.').waitFor()
 })
 
+test('what was found on one page goes on with the next one', async () => {
+  service.pageSize = 2
+  const page = await signedIn()
+  await page.keyboard.press('Control+k')
+  await page.keyboard.type('e')
+  const items = page.getByTestId('session-item')
+  await until(async () => expect(await page.getByRole('region', { name: 'Found' }).count()).toBe(1))
+  const all = [...service.sessions.values()].filter(({ title }) => title?.includes('e')).length
+  expect(all).toBeGreaterThan(4)
+  for (let shown = 2; shown < all; shown += 2) {
+    await until(async () => expect(await items.count()).toBe(shown))
+    await page.getByRole('button', { name: 'Show older chats' }).click()
+  }
+  await until(async () => expect(await items.count()).toBe(all))
+  expect(await page.getByRole('button', { name: 'Show older chats' }).count()).toBe(0)
+})
+
 test('who opens the search and looks for nothing leaves it, and stops nothing, with Escape', async () => {
   const page = await signedIn({ sessionId: 's_build' })
   await page.keyboard.press('Control+k')

@@ -124,9 +124,10 @@ export function fetchSessions(before?: number): Promise<SessionList> {
   return call(sessionList, 'GET', before === undefined ? '/api/sessions' : `/api/sessions?before=${before}`)
 }
 
-/** The newest chats with this in their names. */
-export async function findSessions(title: string): Promise<SessionList['sessions']> {
-  return (await call(sessionList, 'GET', `/api/sessions?title=${encodeURIComponent(title)}`)).sessions
+/** The newest chats with this in their names, by pages as `fetchSessions`. */
+export function findSessions(title: string, before?: number): Promise<SessionList> {
+  const page = before === undefined ? '' : `&before=${before}`
+  return call(sessionList, 'GET', `/api/sessions?title=${encodeURIComponent(title)}${page}`)
 }
 
 export async function renameSession(sessionId: string, title: string): Promise<void> {

@@ -32,7 +32,7 @@ export function Sidebar(props: {
   const [problem, setProblem] = useState<string | null>(null)
   const [, navigate] = useLocation()
   const [wanted, setWanted] = useState('')
-  const { found, forget } = useFound(wanted)
+  const { found, more: findMore, forget } = useFound(wanted)
   const field = useRef<HTMLInputElement>(null)
   const { search, onSearch } = props
   useEffect(() => {
@@ -129,12 +129,12 @@ export function Sidebar(props: {
             </ul>
           </section>
         ))}
-        {more && found.state === 'not asked' && (
+        {(found.state === 'found' ? found.next !== null : more && found.state === 'not asked') && (
           <Button
             size="sm"
             variant="ghost"
             className="mt-2"
-            onClick={() => void chat.loadOlder().then(setProblem)}
+            onClick={() => void (found.state === 'found' ? findMore() : chat.loadOlder()).then(setProblem)}
           >
             Show older chats
           </Button>

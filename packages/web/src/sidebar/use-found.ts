@@ -9,15 +9,22 @@ const PAUSE_MS = 150
 export type Found =
   | { state: 'not asked' }
   | { state: 'looking' }
-  | { state: 'found'; sessions: readonly SessionSummary[] }
+  /** `next`: where the page behind these begins, if there is one. */
+  | { state: 'found'; sessions: readonly SessionSummary[]; next: number | null }
   | { state: 'failed'; problem: string }
 
 const NOT_ASKED: Found = { state: 'not asked' }
 
-/**
- * Chats by a part of their names. What was found stays in sight while the next is looked for. `forget`: a chat was deleted.
- */
-export function useFound(title: string): { found: Found; forget: (sessionId: string) => void } {
+export interface Search {
+  found: Found
+  /** Look further back. Resolves with the problem, if there was one; what was found stays. */
+  more: () => Promise<string | null>
+  /** A chat was deleted. */
+  forget: (sessionId: string) => void
+}
+
+/** Chats by a part of their names. What was found stays in sight while the next is looked for. */
+export function useFound(title: string): Search {
   const [found, setFound] = useState<Found>(NOT_ASKED)
   const wanted = title.trim()
   useEffect(() => {
@@ -26,7 +33,7 @@ export function useFound(title: string): { found: Found; forget: (sessionId: str
     let left = false
     const timer = setTimeout(() => {
       findSessions(wanted).then(
-        (sessions) => !left && setFound({ state: 'found', sessions }),
+        ({ sessions, next }) => !left && setFound({ state: 'found', sessions, next }),
         (error: unknown) => !left && setFound({ state: 'failed', problem: messageOf(error) }),
       )
     }, PAUSE_MS)
@@ -35,11 +42,22 @@ export function useFound(title: string): { found: Found; forget: (sessionId: str
       clearTimeout(timer)
     }
   }, [wanted])
+  const more = async (): Promise<string | null> => {
+    if (found.state !== 'found' || found.next === null) return null
+    try {
+      const { sessions, next } = await findSessions(wanted, found.next)
+      // Unless something else was found meanwhile.
+      setFound((now) => (now === found ? { ...now, sessions: [...now.sessions, ...sessions], next } : now))
+      return null
+    } catch (error) {
+      return messageOf(error)
+    }
+  }
   const forget = (sessionId: string) =>
     setFound((now) =>
       now.state === 'found'
         ? { ...now, sessions: now.sessions.filter((summary) => summary.sessionId !== sessionId) }
         : now,
     )
-  return { found: wanted === '' ? NOT_ASKED : found, forget }
+  return { found: wanted === '' ? NOT_ASKED : found, more, forget }
 }
