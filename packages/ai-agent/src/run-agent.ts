@@ -78,7 +78,8 @@ export interface RunOptions {
   maxTurns?: number
   /** Of one prompt: a day and its user are known to a session only. */
   budgets?: Omit<Budgets, 'tokensPerDay' | 'costPerDay'>
-  retry?: RetryRules
+  /** What it leaves out is as `RETRY_RULES` says. */
+  retry?: Partial<RetryRules>
   /** 1–10, default 10. */
   maxConcurrentTools?: number
   /** Milliseconds of a call whose tool says nothing. Default 60,000. */
@@ -235,7 +236,7 @@ function loopOn(
     tools: registry.modelTools(),
     maxTurns: options.maxTurns ?? 100,
     ...(options.budgets === undefined ? {} : { budgets: options.budgets }),
-    retry: options.retry ?? RETRY_RULES,
+    retry: { ...RETRY_RULES, ...options.retry },
     signal,
     leaving,
     runCalls: (calls, context) => scheduler.run(calls, context),

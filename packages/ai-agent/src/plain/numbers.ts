@@ -17,7 +17,14 @@ const numbers = z.object({
       promptMs: amount.optional(),
     })
     .optional(),
-  retry: z.object({ attempts: atLeast(1), baseMs: amount, capMs: amount, longestWaitMs: amount }).optional(),
+  retry: z
+    .object({
+      attempts: amount.optional(),
+      baseMs: amount.optional(),
+      capMs: amount.optional(),
+      longestWaitMs: amount.optional(),
+    })
+    .optional(),
 })
 
 /** Throws `RangeError`, which names each number that cannot be meant. */

@@ -261,7 +261,7 @@ describe('a number that limits nothing', () => {
     ['maxConcurrentTools', { maxConcurrentTools: 11 }],
     ['toolTimeoutMs', { toolTimeoutMs: -1 }],
     ['budgets.tokens', { budgets: { tokens: Number.NaN } }],
-    ['retry.attempts', { retry: { attempts: 0, baseMs: 1, capMs: 1, longestWaitMs: 1 } }],
+    ['retry.attempts', { retry: { attempts: Number.NaN } }],
   ])('%s is refused by name, and nothing is stored', async (name, wrong) => {
     const log = memoryLog()
     const model = scriptedModel([{ text: 'One.' }])
