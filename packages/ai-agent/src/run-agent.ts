@@ -236,7 +236,7 @@ function loopOn(
     tools: registry.modelTools(),
     maxTurns: options.maxTurns ?? 100,
     ...(options.budgets === undefined ? {} : { budgets: options.budgets }),
-    retry: { ...RETRY_RULES, ...options.retry },
+    retry: completed(options.retry),
     signal,
     leaving,
     runCalls: (calls, context) => scheduler.run(calls, context),
@@ -245,6 +245,16 @@ function loopOn(
     now,
     warn: (fields, message) => warnings.warn(fields, message),
   })
+}
+
+/** What is absent or undefined is as usual. */
+function completed({ attempts, baseMs, capMs, longestWaitMs }: Partial<RetryRules> = {}): RetryRules {
+  return {
+    attempts: attempts ?? RETRY_RULES.attempts,
+    baseMs: baseMs ?? RETRY_RULES.baseMs,
+    capMs: capMs ?? RETRY_RULES.capMs,
+    longestWaitMs: longestWaitMs ?? RETRY_RULES.longestWaitMs,
+  }
 }
 
 const SILENT: ToolLog = { info: () => undefined, warn: () => undefined }

@@ -77,7 +77,6 @@ export class SessionCore {
   inTurn<T>(work: () => Promise<T>): Promise<T> {
     return this.#queue.run(async () => {
       if (this.deleted) throw new SandlotError('not_found', 'This session was deleted.')
-      if (this.journal.unsure && (await this.journal.catchUp())) this.tellChanged()
       return work()
     })
   }

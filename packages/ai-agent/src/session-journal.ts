@@ -6,7 +6,6 @@ import { SandlotError } from '@sandlot/shared/errors'
 import type { Mode } from '@sandlot/shared/mode'
 import { type SessionEvent, metaOf, sandlotEventOf, seqOf } from '@sandlot/shared/events'
 import type { Effects, Ownership, SessionRow } from '@sandlot/storage/sessions/store'
-import { StorageError } from '@sandlot/storage/storage-error'
 import type { Approvals } from './session-approvals.ts'
 import { effectsOf } from './session-effects.ts'
 import { InFlight } from './session-flight.ts'
@@ -24,7 +23,6 @@ export class Journal {
   #mode: Mode
   #title: string | null
   #updatedAt: number
-  #unsure = false
 
   constructor(
     row: SessionRow,
@@ -89,30 +87,7 @@ export class Journal {
     const { id, userId } = this.#row
     const context = { userId, model: model.name, toolOf: (callId: string) => this.#approvals.nameOf(callId) }
     const effects = { ...effectsOf(events, context), ...more }
-    try {
-      return this.#take(await store.append(id, events, effects, this.#epoch))
-    } catch (error) {
-      this.#unsure ||= error instanceof StorageError && error.code !== 'not_owner'
-      throw error
-    }
-  }
-
-  /** A write failed, and nobody has looked yet what became of it. */
-  get unsure(): boolean {
-    return this.#unsure
-  }
-
-  /**
-   * Fold and show what was stored although its write failed: a disk that refuses the last step of a commit may have kept all of it.
-   * Answers as `append`.
-   */
-  async catchUp(): Promise<boolean> {
-    const kept = await this.#parts.store.readEvents(this.#row.id, this.seq)
-    this.#unsure = false
-    return this.#take(kept)
-  }
-
-  #take(stored: readonly SessionEvent[]): boolean {
+    const stored = await store.append(id, events, effects, this.#epoch)
     for (const event of stored) {
       this.#events.push(event)
       this.#flight.settle(event)

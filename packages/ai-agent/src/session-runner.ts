@@ -170,7 +170,6 @@ export class Runner {
     try {
       const at = core.parts.now()
       await core.inTurn(async () => {
-        if (promptEndOf(core.log, running.promptId) !== undefined) return this.#ended()
         // Or a question would wait for ever whose call has ended.
         await this.#answers.denyWhatNobodyAnswers()
         for (const lost of missingOutcomes(core.log, running.promptId, 'tool_error', at))
@@ -183,14 +182,6 @@ export class Runner {
       core.running = undefined
       this.#waiters.tell(core.state(), cause)
     }
-  }
-
-  /** The end was stored although its write failed; with it the next prompt may have begun. Only inside `inTurn`. */
-  async #ended(): Promise<void> {
-    this.#core.running = undefined
-    this.#core.tellChanged()
-    await this.takeUp()
-    this.#waiters.tell(this.#core.state())
   }
 
   async #store(group: EventGroup): Promise<void> {

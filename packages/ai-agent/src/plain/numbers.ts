@@ -5,6 +5,11 @@ import { z } from 'zod'
 const atLeast = (least: number) =>
   z.custom<number>((value) => typeof value === 'number' && value >= least, `a number from ${least} on`)
 const amount = atLeast(0)
+/** Longer, and Node waits for a millisecond. */
+const wait = z
+  .number()
+  .min(0)
+  .max(2 ** 31 - 1)
 const numbers = z.object({
   maxTurns: atLeast(1).optional(),
   maxConcurrentTools: z.int().min(1).max(10).optional(),
@@ -20,9 +25,9 @@ const numbers = z.object({
   retry: z
     .object({
       attempts: amount.optional(),
-      baseMs: amount.optional(),
-      capMs: amount.optional(),
-      longestWaitMs: amount.optional(),
+      baseMs: wait.optional(),
+      capMs: wait.optional(),
+      longestWaitMs: wait.optional(),
     })
     .optional(),
 })

@@ -9,11 +9,8 @@ const WRITES: ReadonlySet<string | symbol> = new Set<keyof SessionStore>([
   'appendOutput',
 ])
 
-/**
- * `full`: there is no room for this write, and for none later until somebody has made some. `once`: for this one alone.
- * `kept`: this one is said to have failed and has not, as when a disk refuses the last step of a commit.
- */
-export type DiskFailure = 'full' | 'once' | 'kept'
+/** `full`: there is no room for this write, and for none later until somebody has made some. `once`: for this one alone. */
+export type DiskFailure = 'full' | 'once'
 
 export class FailingDisk {
   /** Writes that were tried. */
@@ -59,10 +56,6 @@ export class FailingDisk {
     this.struck ||= now
     this.#full ||= now && this.#failure === 'full'
     if (!now && !this.#full) return work()
-    if (this.#failure === 'kept') {
-      await work()
-      throw new StorageError('io', 'The disk refused a write.')
-    }
     throw new StorageError('full', 'There is no space left for the database.')
   }
 }

@@ -9,8 +9,8 @@ const PAUSE_MS = 150
 export type Found =
   | { state: 'not asked' }
   | { state: 'looking' }
-  /** `next`: where the page behind these begins, if there is one. */
-  | { state: 'found'; sessions: readonly SessionSummary[]; next: number | null }
+  /** `title`: what was looked for. `next`: where the page behind these begins, if there is one. */
+  | { state: 'found'; title: string; sessions: readonly SessionSummary[]; next: number | null }
   | { state: 'failed'; problem: string }
 
 const NOT_ASKED: Found = { state: 'not asked' }
@@ -33,7 +33,7 @@ export function useFound(title: string): Search {
     let left = false
     const timer = setTimeout(() => {
       findSessions(wanted).then(
-        ({ sessions, next }) => !left && setFound({ state: 'found', sessions, next }),
+        ({ sessions, next }) => !left && setFound({ state: 'found', title: wanted, sessions, next }),
         (error: unknown) => !left && setFound({ state: 'failed', problem: messageOf(error) }),
       )
     }, PAUSE_MS)
@@ -45,9 +45,13 @@ export function useFound(title: string): Search {
   const more = async (): Promise<string | null> => {
     if (found.state !== 'found' || found.next === null) return null
     try {
-      const { sessions, next } = await findSessions(wanted, found.next)
+      const { sessions, next } = await findSessions(found.title, found.next)
       // Unless something else was found meanwhile.
-      setFound((now) => (now === found ? { ...now, sessions: [...now.sessions, ...sessions], next } : now))
+      setFound((now) =>
+        now.state === 'found' && now.title === found.title && now.next === found.next
+          ? { ...now, sessions: [...now.sessions, ...sessions], next }
+          : now,
+      )
       return null
     } catch (error) {
       return messageOf(error)
