@@ -12,6 +12,7 @@ import {
   heldTool,
   newSession,
   outcomes,
+  whenHappened,
 } from './agent-fixture.ts'
 import { deltaChunk, errorAnswer, sse, textAnswer, toolCalls } from './fake-provider.ts'
 import { type ToolRegistry, createRegistry } from '../src/tools/registry.ts'
@@ -329,6 +330,31 @@ describe('a defect', () => {
     expect(happened(session.log, 'prompt_started')).toHaveLength(1)
     expect(bench.provider.requests.at(-1)?.body.messages.at(-1)?.content).toBe('are you there?')
   })
+})
+
+test('a prompt that breaks off leaves no question open whose call has ended', async () => {
+  const look = heldTool('look', true)
+  const change = heldTool('change', false)
+  const calls = [
+    { id: 'c_l', name: 'look', args: { key: 'l' } },
+    { id: 'c_c', name: 'change', args: { key: 'c' } },
+  ]
+  await using bench = await AgentBench.start([toolCalls(calls)])
+  const core = await bench.core({ tools: [look.tool, change.tool] })
+  const session = await newSession(core, 'manual')
+  const { done } = await session.prompt('go')
+  await Promise.all([whenHappened(session, 'approval_asked'), look.whenBegun(1)])
+  const { append } = core.store
+  core.store.append = () => {
+    core.store.append = append
+    return Promise.reject(new Error('the disk was full for a moment'))
+  }
+  look.release('l')
+  expect(await done).toMatchObject({ reason: 'error' })
+  // What the list of chats is read from.
+  expect(await core.store.getSession(session.id)).toMatchObject({ waiting: 0 })
+  expect(happened(session.log, 'approval_answered')).toMatchObject([{ allowed: false, by: 'cancel' }])
+  expect(Object.values(outcomes(session.log)).map(({ length }) => length)).toEqual([1, 1])
 })
 
 describe('Stop', () => {
