@@ -44,7 +44,7 @@ describe('a process that is killed while its commands run in a container', () =>
       ...(testConfig.dockerHost === undefined ? {} : { host: testConfig.dockerHost }),
     }
     let killed = 0
-    await eachPlace(sample(`crash engine ${script.name}`, [...passed.keys()], 1), async (place) => {
+    await eachPlace(sample(`crash engine ${script.name}`, [...passed.keys()], 2), async (place) => {
       await using bench = await CrashBench.start(script, inContainers)
       const { folder: world, baseUrl } = bench.world
       const task = { script: script.name, folder: world, baseUrl, endsAt: place + 1, docker }
@@ -53,5 +53,6 @@ describe('a process that is killed while its commands run in a container', () =>
       await checkAfterCrashes(bench, history)
     })
     console.log(`${script.name}: ${killed} processes killed, of ${passed.length} points`)
+    expect(killed).toBeGreaterThan(0)
   })
 })

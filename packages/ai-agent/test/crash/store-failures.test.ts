@@ -12,7 +12,7 @@ import { buildSbxd } from '../../../sandbox/test/build-sbxd.ts'
 import type { ModelMessage } from '../../src/model/model.ts'
 import { CrashBench, localSandboxes } from './bench.ts'
 import { checkAfterCrashes, eachPlace, finalHistory } from './check.ts'
-import { FailingDisk } from './failing-disk.ts'
+import { type DiskFailure, FailingDisk } from './failing-disk.ts'
 import { PromptFailed } from './play.ts'
 import { type CrashScript, SCRIPTS } from './scripts.ts'
 
@@ -24,11 +24,30 @@ beforeAll(async () => {
 })
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-async function undisturbed(script: CrashScript): Promise<{ writes: number; history: ModelMessage[] }> {
-  await using bench = await CrashBench.start(script, () => localSandboxes(sbxd))
-  const disk = new FailingDisk()
-  await bench.liveOn(disk)
-  return { writes: disk.writes, history: await finalHistory(bench) }
+/** A failure of the disk at each place of the script where it writes, a few of them in an ordinary run; `then` looks at what became of it. */
+async function atEachWrite(
+  script: CrashScript,
+  failure: DiskFailure,
+  then: (bench: CrashBench, disk: FailingDisk, undisturbed: readonly ModelMessage[]) => Promise<void>,
+): Promise<void> {
+  const start = (): Promise<CrashBench> => CrashBench.start(script, () => localSandboxes(sbxd))
+  const undisturbed = async (): Promise<{ writes: number; history: ModelMessage[] }> => {
+    await using bench = await start()
+    const disk = new FailingDisk()
+    await bench.liveOn(disk)
+    return { writes: disk.writes, history: await finalHistory(bench) }
+  }
+  const { writes, history } = await undisturbed()
+  const places = Array.from({ length: writes }, (_, place) => place)
+  let struck = 0
+  await eachPlace(sample(`${failure} ${script.name}`, places, 2), async (place) => {
+    await using bench = await start()
+    const disk = new FailingDisk(failure, place + 1)
+    await then(bench, disk, history)
+    if (disk.struck) struck += 1
+  })
+  console.log(`${script.name}: ${struck} writes failed (${failure}), of ${writes}`)
+  expect(struck).toBeGreaterThan(0)
 }
 
 /** A call ended because the store had failed. */
@@ -38,44 +57,24 @@ async function toldOfFailure(bench: CrashBench): Promise<boolean> {
   )
 }
 
+const timeout = extent(60_000, 1_800_000)
 describe.each(sample('scripts on a full disk', SCRIPTS, 6))('$name', (script) => {
-  test(
-    'with no room for any of its writes, it comes to the same when there is room',
-    { timeout: extent(60_000, 1_800_000) },
-    async () => {
-      const { writes, history } = await undisturbed(script)
-      const places = Array.from({ length: writes }, (_, place) => place)
-      let struck = 0
-      await eachPlace(sample(`full disk ${script.name}`, places, 2), async (place) => {
-        await using bench = await CrashBench.start(script, () => localSandboxes(sbxd))
-        const disk = new FailingDisk('full', place + 1)
-        await bench.liveOn(disk)
-        if (disk.struck) struck += 1
-        await checkAfterCrashes(bench, history)
-      })
-      console.log(`${script.name}: ${writes} writes, ${struck} without room`)
-      expect(struck).toBeGreaterThan(0)
-    },
+  test('with no room for any of its writes, it comes to the same when there is room', { timeout }, () =>
+    atEachWrite(script, 'full', async (bench, disk, undisturbed) => {
+      await bench.liveOn(disk)
+      await checkAfterCrashes(bench, undisturbed)
+    }),
   )
 
   test(
     'with no room for one write alone, each call has one outcome and each prompt its end',
-    { timeout: extent(60_000, 1_800_000) },
-    async () => {
-      const { writes, history } = await undisturbed(script)
-      const places = Array.from({ length: writes }, (_, place) => place)
-      let failed = 0
-      await eachPlace(sample(`one write ${script.name}`, places, 1), async (place) => {
-        await using bench = await CrashBench.start(script, () => localSandboxes(sbxd))
-        const went = await bench.liveOn(new FailingDisk('once', place + 1)).catch((error: unknown) => error)
+    { timeout },
+    () =>
+      atEachWrite(script, 'once', async (bench, disk, undisturbed) => {
+        const went = await bench.liveOn(disk).catch((error: unknown) => error)
         if (went !== undefined) expect(went).toBeInstanceOf(PromptFailed)
         const told = went !== undefined || (await toldOfFailure(bench))
-        if (told) failed += 1
-        await checkAfterCrashes(bench, told ? undefined : history)
-      })
-      console.log(
-        `${script.name}: ${writes} writes, ${failed} of them told as an error of the call or the prompt`,
-      )
-    },
+        await checkAfterCrashes(bench, told ? undefined : undisturbed)
+      }),
   )
 })
