@@ -16,16 +16,6 @@ export function newMark(): number {
   return marks
 }
 
-/** Plain children, sessions of their own, and daemons whose parents have ended. */
-export function treeOf(mark: number): string {
-  return `for i in $(seq 33); do
-  sleep ${mark} &
-  setsid sleep ${mark} &
-  (setsid bash -c 'sleep ${mark} & sleep ${mark} & exit' &)
-done
-echo ready; wait`
-}
-
 /** Process ids of the tree that live. */
 export function survivors(mark: number): number[] {
   return sleepers((seconds) => seconds === mark)

@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 
+import { treeOf } from '../../test/process-tree.ts'
 import type { BenchContext } from '../context.ts'
 import { newId } from '../context.ts'
 import { p50, single, type Series } from '../measure.ts'
@@ -14,14 +15,7 @@ const run = promisify(execFile)
 const PROCESSES = 100
 const ROUNDS = 20
 const MARK = '98765'
-
-/** A hundred sleepers: plain children, sessions of their own, and daemons whose parents have ended. */
-const TREE = `for i in $(seq 33); do
-  sleep ${MARK} &
-  setsid sleep ${MARK} &
-  (setsid bash -c 'sleep ${MARK} & sleep ${MARK} & exit' &)
-done
-echo ready; wait`
+const TREE = treeOf(MARK)
 
 async function survivors(container: string): Promise<number> {
   const { stdout } = await run('docker', ['top', container, '-eo', 'pid,args'])

@@ -4,6 +4,7 @@ import { expect } from 'vitest'
 
 import { extent } from '../../../../test/campaign.ts'
 import type { Suite } from '../contract.ts'
+import { treeOf } from '../process-tree.ts'
 import { Bench, finish, marker, newId, sh, survivors } from './harness.ts'
 
 /** Its first thread ends when the second one holds the lock: to /proc it looks like a dead process. */
@@ -126,14 +127,7 @@ export function endingTests({ it, sandbox, bench, fixture, ownProcesses }: Suite
     const rounds = extent(6, 60)
     for (let round = 0; round < rounds; round += 1) {
       const m = marker()
-      const { started, exit } = await running(`
-        echo ready
-        for i in $(seq 33); do
-          sleep ${m} &
-          setsid sleep ${m} &
-          (setsid bash -c 'sleep ${m} & sleep ${m} & exit' &)
-        done
-        wait`)
+      const { started, exit } = await running(`echo growing; ${treeOf(m)}`)
       await sleep((150 * round) / rounds)
       await started.cancel(0)
       // What it is called is proven above; a runtime may have ended it itself.
