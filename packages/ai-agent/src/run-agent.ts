@@ -28,7 +28,7 @@ import type { Model, ModelAnswer, ModelChunk, ModelImage, ModelMessage, ModelToo
 import { type OpenAIModelOptions, createOpenAIModel } from './model/openai.ts'
 import { Inbox } from './plain/inbox.ts'
 import { type LogStore, numbered } from './plain/log-store.ts'
-import { checkNumbers } from './plain/numbers.ts'
+import { checkLimits } from './plain/run-limits.ts'
 import { type Outputs, MAX_OUTPUT_BYTES, createOutputs } from './plain/outputs.ts'
 import { createPolicies } from './policies/index.ts'
 import { createToolMetrics } from './policies/tool-metrics.ts'
@@ -104,7 +104,7 @@ export async function* runAgent(options: RunOptions): AsyncGenerator<SessionEven
   const { log: store, now = Date.now, inbox = new Inbox() } = options
   const registry = createRegistry()
   // Before anything is stored.
-  checkNumbers(options)
+  checkLimits(options)
   registry.register(...options.tools)
   const events: SessionEvent[] = [...(await store.read())]
   const outputs = createOutputs()

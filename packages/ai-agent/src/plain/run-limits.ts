@@ -1,4 +1,4 @@
-/** The numbers of a run, before it begins: a limit that is no number would limit nothing. */
+/** The limits of a run, before it begins: one that is no number would limit nothing. */
 import { z } from 'zod'
 
 /** `Infinity` is a way to say that there is no limit; `NaN` says nothing. */
@@ -10,7 +10,7 @@ const wait = z
   .number()
   .min(0)
   .max(2 ** 31 - 1)
-const numbers = z.object({
+const limits = z.object({
   maxTurns: atLeast(1).optional(),
   maxConcurrentTools: z.int().min(1).max(10).optional(),
   toolTimeoutMs: atLeast(1).optional(),
@@ -33,8 +33,8 @@ const numbers = z.object({
 })
 
 /** Throws `RangeError`, which names each number that cannot be meant. */
-export function checkNumbers(options: object): void {
-  const { error } = numbers.safeParse(options)
+export function checkLimits(options: object): void {
+  const { error } = limits.safeParse(options)
   if (error === undefined) return
   const problems = error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`)
   throw new RangeError(`This run cannot begin: ${problems.join('; ')}.`)

@@ -262,6 +262,7 @@ describe('a number that limits nothing', () => {
     ['toolTimeoutMs', { toolTimeoutMs: -1 }],
     ['budgets.tokens', { budgets: { tokens: Number.NaN } }],
     ['retry.attempts', { retry: { attempts: Number.NaN } }],
+    ['retry.capMs', { retry: { capMs: Infinity } }],
   ])('%s is refused by name, and nothing is stored', async (name, wrong) => {
     const log = memoryLog()
     const model = scriptedModel([{ text: 'One.' }])
