@@ -177,6 +177,7 @@ static void sweep_staging(void)
         }
     if (dir >= 0)
         close(dir);
+    staging_leave();
 }
 
 void files_init(void)
