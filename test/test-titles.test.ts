@@ -28,7 +28,24 @@ test('not of what is in a comment or a string, is never run, or is another thing
       test('in it', () => {})
     })
     describe.each([1, 2]).skip
+    describe('a group with nothing left', () => {
+      test.skip('gone', () => {})
+      test.each([1, 2]).todo('of %s')
+      describe.skip('gone too', () => test('in it', () => {}))
+    })
     const text = "say"; latest('no'); pattern.test('no'); test(title, body)
     test('there', () => {})`
   expect(testTitles(text)).toEqual(['there'])
+})
+
+test('a group counts as long as one of its tests runs, or its tests come from elsewhere', () => {
+  const text = `
+    describe('a group', () => {
+      test.skip('gone', () => {})
+      describe('within', () => {
+        test(\`there\`, () => {})
+      })
+    })
+    describe('a contract', () => contract(() => make()))`
+  expect(testTitles(text)).toEqual(['a group', 'within', 'there', 'a contract'])
 })
