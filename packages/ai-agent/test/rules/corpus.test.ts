@@ -1,5 +1,5 @@
 /** Every command of the corpus gets the verdict that is written beside it. */
-import type { Rule } from '@sandlot/shared/rules'
+import type { Rule, Verdict } from '@sandlot/shared/rules'
 import { expect, test } from 'vitest'
 import { judge } from '../../src/rules/engine.ts'
 import type { CallRequest } from '../../src/rules/request.ts'
@@ -31,9 +31,19 @@ for (const [name, cases] of Object.entries(corpus)) {
   })
 }
 
-test('the corpus is large, and no command is there twice', () => {
+/** What there is. More are welcome, and raise it; fewer means that some were lost. */
+const THERE: Record<Exclude<Verdict, 'block'>, number> = { deny: 194, ask: 432, allow: 136 }
+
+test.each(Object.entries(THERE))(
+  'of the corpus no command with the verdict %s was lost: %i',
+  (verdict, there) => {
+    const cases = Object.values(corpus).flat()
+    expect(cases.filter(([, expected]) => expected === verdict).length).toBeGreaterThanOrEqual(there)
+  },
+)
+
+test('no command of the corpus is there twice', () => {
   const commands = Object.values(corpus).flatMap((cases) => cases.map(([command]) => command))
-  expect(commands.length).toBeGreaterThan(640)
   expect(new Set(commands).size).toBe(commands.length)
 })
 
