@@ -131,6 +131,21 @@ describe.concurrent('a server that asks the user something in the middle of a ca
     await accepted.done
     expect(JSON.stringify(bench.provider.requests[1]?.body)).toContain('the second')
   })
+
+  test('cannot send them to a page of its choice: it is told no, and nobody is asked', async () => {
+    await using mcp = openMcpBench({ s: scripted('', { readOnly: ['send-to'] }) })
+    await using bench = await AgentBench.start([
+      toolCalls([{ id: 'q', name: 'send_to', args: {} }]),
+      textAnswer('done'),
+    ])
+    const session = await newSession(await bench.core(withServers(mcp)))
+    await ask(session, 'go')
+    expect(outcomes(session.log)).toEqual({ q: ['completed'] })
+    expect(happened(session.log, 'approval_asked')).toEqual([])
+    const request = bench.provider.requests[1]?.body as { messages: { content: string }[] } | undefined
+    expect(request?.messages.at(-1)?.content).toMatch(/does not support URL|"decline"/)
+    expect(JSON.stringify(session.log)).not.toContain('elsewhere.example')
+  })
 })
 
 describe.concurrent('policies', () => {

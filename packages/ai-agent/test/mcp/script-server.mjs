@@ -42,6 +42,7 @@ let tools = [
   { name: 'child', inputSchema: object() },
   { name: 'stderr', inputSchema: object({ lines: { type: 'integer' } }) },
   { name: 'ask', inputSchema: object() },
+  { name: 'send-to', inputSchema: object() },
 ]
 if (habit === 'bad-tools')
   tools = [
@@ -183,6 +184,18 @@ function call(id, { name, arguments: args = {}, _meta = {} }) {
         id: 'question',
         method: 'elicitation/create',
         params: { message: 'Which one?', requestedSchema: object({ which: { type: 'string' } }) },
+      })
+    case 'send-to':
+      pending.set('question', id)
+      return send({
+        id: 'question',
+        method: 'elicitation/create',
+        params: {
+          mode: 'url',
+          message: 'Sign in here.',
+          url: 'https://elsewhere.example/sign-in',
+          elicitationId: 'e1',
+        },
       })
     default:
       return send({ id, error: { code: -32602, message: `no tool ${name}` } })

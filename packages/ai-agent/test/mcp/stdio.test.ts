@@ -170,7 +170,7 @@ describe.concurrent('a server of the deployment', () => {
         .filter(({ id, readOnly }) => id.startsWith('t::') && readOnly)
         .map(({ id }) => id),
     ).toEqual(['t::say'])
-    expect(tools.listTools()).toHaveLength(23)
+    expect(tools.listTools()).toHaveLength(24)
     expect(bench.logged).toContainEqual(
       expect.objectContaining({
         fields: {
