@@ -11,8 +11,8 @@ export interface BenchContext {
   many: number
   player: Player
   ours: Ours
-  /** Ours first. */
-  contenders: readonly Contender[]
+  /** Ours first. What we are measured beside is installed for the first goal that asks. */
+  contenders: () => Promise<readonly Contender[]>
 }
 
 export async function openContext(options: {
@@ -23,13 +23,18 @@ export async function openContext(options: {
   const { samples, many, say } = options
   const player = await startPlayer()
   const ours = await openOurs(player.baseUrl)
-  const contenders = [ours, ...(await openPeers(player.baseUrl, say)), bare(player.baseUrl)]
+  const open = async (): Promise<Contender[]> => [
+    ours,
+    ...(await openPeers(player.baseUrl, say)),
+    bare(player.baseUrl),
+  ]
+  let opened: Promise<Contender[]> | undefined
   return {
     samples,
     many,
     player,
     ours,
-    contenders,
+    contenders: () => (opened ??= open()),
     async [Symbol.asyncDispose]() {
       await ours[Symbol.asyncDispose]()
       player[Symbol.dispose]()

@@ -11,7 +11,7 @@ export async function longArguments({ contenders, player, samples }: BenchContex
   const results: Result[] = []
   const mine: Series[] = []
   for (const kilobytes of KILOBYTES) {
-    const ways = contenders.map((contender) =>
+    const ways = (await contenders()).map((contender) =>
       wayOf(contender, async ({ whose, runTools }) => {
         await player.marks(whose)
         let startedAt = Number.NaN

@@ -7,7 +7,7 @@ import { wayOf } from '../contender.ts'
 
 export async function continuation({ contenders, player, samples }: BenchContext): Promise<Result[]> {
   const back = new Map<string, number[]>()
-  const ways = contenders.map((contender) =>
+  const ways = (await contenders()).map((contender) =>
     wayOf(contender, async ({ name, whose, runTools }) => {
       await player.marks(whose)
       let startedAt = Number.NaN

@@ -6,7 +6,7 @@ import type { BenchContext } from '../context.ts'
 import { wayOf } from '../contender.ts'
 
 export async function firstToken({ contenders, samples }: BenchContext): Promise<Result[]> {
-  const ways = contenders.map((contender) =>
+  const ways = (await contenders()).map((contender) =>
     wayOf(contender, async (one) => {
       const from = performance.now()
       const first = await one.firstToken('slow-text')

@@ -6,7 +6,8 @@ import type { Contender } from '../contender.ts'
 
 const ROUNDS = 3
 
-export async function manyPrompts({ contenders, many }: BenchContext): Promise<Result[]> {
+export async function manyPrompts({ contenders: everybody, many }: BenchContext): Promise<Result[]> {
+  const contenders = await everybody()
   const all = contenders.map(({ name }): Series => ({ name, values: [], failures: 0 }))
   const each = contenders.map(({ name }): Series => ({ name, values: [], failures: 0 }))
   for (let round = -1; round < ROUNDS; round++) {

@@ -22,7 +22,7 @@ async function timed({ stop }: Stoppable): Promise<number> {
 
 async function aCommand({ contenders, samples }: BenchContext): Promise<Result[]> {
   const left = new Map<string, number>()
-  const ways = contenders.flatMap((contender) => {
+  const ways = (await contenders()).flatMap((contender) => {
     const { name, runTree } = contender
     if (runTree === undefined) return []
     const once = async (): Promise<number> => {
@@ -62,7 +62,7 @@ async function aCommand({ contenders, samples }: BenchContext): Promise<Result[]
 
 async function aModel({ contenders, player, samples }: BenchContext): Promise<Result[]> {
   const heard = new Map<string, number[]>()
-  const ways = contenders.map((contender) =>
+  const ways = (await contenders()).map((contender) =>
     wayOf(contender, async ({ name, whose, speak }) => {
       await player.marks(whose)
       const running = await speak('endless')
