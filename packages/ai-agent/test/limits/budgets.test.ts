@@ -21,6 +21,14 @@ describe('budgets', () => {
     expect(overBudget({ ...spent, calls: 2, tokens: 99, cost: 0.49 }, budgets, 60_999)).toBeUndefined()
   })
 
+  test.each([
+    [{ tokensPerDay: 100 }, /100 tokens for today/],
+    [{ costPerDay: 0.5 }, /\$0\.50 for today/],
+  ])('%j of a day is used up when it is reached, and not before', (budgets, words) => {
+    expect(overDay(spent, budgets)).toMatch(words)
+    expect(overDay({ ...spent, tokens: 99, cost: 0.49 }, budgets)).toBeUndefined()
+  })
+
   test('without budgets nothing ends', () => {
     expect(overBudget(spent, {}, 1e15)).toBeUndefined()
     expect(callOverBudget(1_000, spent, {}, 1e15)).toBeUndefined()

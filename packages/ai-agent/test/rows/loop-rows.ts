@@ -93,6 +93,7 @@ export const LOOP_ROWS: Record<string, Record<string, readonly string[]>> = {
     ],
     retries: [
       'packages/ai-agent/test/policies/cache-retry-rate.test.ts :: once, where the tool declares it and the failure may pass; reported in the result',
+      'packages/ai-agent/test/policies/order.test.ts :: each try has the whole limit, and the waiting between them takes nothing from it',
     ],
     cache: [
       'packages/ai-agent/test/policies/cache-retry-rate.test.ts :: each user has results of their own, and only their own changes drop them',
@@ -106,7 +107,7 @@ export const LOOP_ROWS: Record<string, Record<string, readonly string[]>> = {
       'packages/ai-agent/test/tools/live-output.test.ts :: a fast command skips ahead: few pieces, none large, and the last bytes are in the last piece',
     ],
     'tools own their events': [
-      'packages/ai-agent/test/rows/tool-names.test.ts :: no tool is known by its name to the loop, the scheduler, the policies, the session, the service or the page',
+      'packages/ai-agent/test/rows/tool-names.test.ts :: no tool is known by its name to anything but itself',
       'packages/service/test/socket.test.ts :: is accepted, its events pass unchanged and in order, and it is done',
     ],
     outcome: [
@@ -161,6 +162,7 @@ export const LOOP_ROWS: Record<string, Record<string, readonly string[]>> = {
       'packages/ai-agent/test/scripts/endings.ts :: stop at the first failure',
       'packages/ai-agent/test/scripts/endings.ts :: a tool that nothing goes without',
       'packages/ai-agent/test/scripts/endings.ts :: a failure that ends nothing',
+      'packages/ai-agent/test/limits/error-policy.test.ts :: on error %s, a call that ends %s, fatal: %s; ends the prompt: %s',
     ],
     'unknown arguments': [
       'packages/ai-agent/test/policies/policies.test.ts :: unknown arguments are refused with the known names',
@@ -242,6 +244,7 @@ export const LOOP_ROWS: Record<string, Record<string, readonly string[]>> = {
     'fallback model': [
       'packages/ai-agent/test/scripts/endings.ts :: fallback model: another one answers when this one is overloaded',
       'packages/ai-agent/test/scripts/endings.ts :: fallback model: a wrong key is no reason',
+      'packages/ai-agent/test/fallback-model.test.ts :: after %s: %s',
     ],
     'idle, progress, total': [
       'packages/ai-agent/test/model/openai.test.ts :: bug 18: silence before the head, in the middle, and only signs of life',
@@ -327,6 +330,7 @@ export const LOOP_ROWS: Record<string, Record<string, readonly string[]>> = {
       'packages/ai-agent/test/limits/chanting.test.ts :: property: however it is cut, a long run of anything with words is heard; its first round stays',
     ],
     compaction: [
+      'packages/ai-agent/test/compaction/when.test.ts :: just under 80 % of the window nothing is left out, just over it room is made',
       'packages/ai-agent/test/compaction/summaries.test.ts :: a summary that does not end is cut, and the work goes on',
       'packages/ai-agent/test/compaction/summaries.test.ts :: where a summary cannot make room it is not asked for before every request',
       'packages/ai-agent/test/compaction/compaction.test.ts :: near the window old results go first, then a summary stands for the rest; the original stays in the log',
