@@ -39,8 +39,9 @@ export function createPolicies(settings: PolicySettings): Policy[] {
     rateLimit(),
     concurrency(),
     saveOutput(settings.outputLimitBytes),
-    cache(),
     retry(),
+    // Inside: what it knows is an answer, not how often its call was tried.
+    cache(),
     timeout(settings.toolTimeoutMs),
   ]
 }
