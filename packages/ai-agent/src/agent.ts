@@ -16,7 +16,6 @@ import { serveAcp } from './acp/server.ts'
 import type { AgentConfig } from './config.ts'
 import { type EndingStep, endingStep } from './ending-step.ts'
 import { deploymentKeys } from './keys.ts'
-import { startOfDay } from './limits/budgets.ts'
 import { limitsFor } from './limits/settings.ts'
 import { RETRY_RULES } from './loop-retry.ts'
 import { AgentMetrics } from './metrics/agent-metrics.ts'
@@ -191,10 +190,7 @@ export async function openAgent(
     choices,
     fallbacks,
     maxTurns: config.limits.everybody.maxTurns,
-    limitsOf: (userId) => ({
-      ...limitsFor(config.limits, userId, people.emailOf(userId)),
-      spentToday: () => store.spentSince(userId, startOfDay(Date.now())),
-    }),
+    limitsOf: (userId) => limitsFor(config.limits, userId, people.emailOf(userId)),
     retry: RETRY_RULES,
     leaving: leaving.signal,
     now: Date.now,

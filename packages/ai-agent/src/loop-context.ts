@@ -1,6 +1,7 @@
 /** What one run of the agent loop works with, and what it yields. */
 import type { SessionEvent } from '@sandlot/shared/events'
-import type { Budgets, Spent } from './limits/budgets.ts'
+import type { UserSpent } from '@sandlot/storage/sessions/usage'
+import type { Budgets } from './limits/budgets.ts'
 import type { RetryRules } from './loop-retry.ts'
 import type { Model, ModelTool } from './model/model.ts'
 import type { BatchContext } from './scheduler/batch.ts'
@@ -25,10 +26,10 @@ export interface LoopContext {
   /** The same in every request. Empty: the requests have no `tools`. */
   tools: readonly ModelTool[]
   maxTurns: number
-  /** What the prompt may use up. */
+  /** What the prompt may use up, and its user today. */
   budgets?: Budgets
   /** What the prompt's user has used up since midnight UTC, in all sessions. */
-  spentToday?: () => Promise<Spent>
+  spentToday?: () => Promise<UserSpent>
   /** How background commands of this session stand. Absent: nobody can say. */
   lookAtJobs?: (jobs: readonly Job[]) => ReturnType<LookAtJobs>
   retry: RetryRules

@@ -2,7 +2,8 @@
 import type { FailureReason } from '@sandlot/shared/reasons'
 import type { LoopContext } from './loop-context.ts'
 import { endEvent } from './loop-endings.ts'
-import { callOverBudget, callsOf, overBudget, overDay, spentBy } from './limits/budgets.ts'
+import { callOverBudget, callsOf, overBudget, spentBy } from './limits/budgets.ts'
+import { callOverDay, limitsCalls, overDay } from './limits/day-budgets.ts'
 import { endingFailure, failureText, notAfterFailure } from './limits/error-policy.ts'
 import type { SessionEvent } from '@sandlot/shared/events'
 
@@ -13,13 +14,16 @@ export interface CallRefusal {
 }
 
 /** Why this call must not start now. Asked right before each start. */
-export function callRefusal(ctx: LoopContext, callId: string): CallRefusal | undefined {
+export async function callRefusal(ctx: LoopContext, callId: string): Promise<CallRefusal | undefined> {
   const log = ctx.log()
   const failure = endingFailure(log, ctx.promptId)
   if (failure !== undefined) return { reason: 'cancelled', message: notAfterFailure(failure) }
   if (ctx.budgets === undefined) return undefined
   const calls = callsOf(log, ctx.promptId)
-  const message = callOverBudget(calls.places.get(callId) ?? 0, calls, ctx.budgets, ctx.now())
+  const place = calls.places.get(callId) ?? 0
+  const message =
+    callOverBudget(place, calls, ctx.budgets, ctx.now()) ??
+    (await callOverUsersDay(ctx, calls.places.size - place))
   return message === undefined ? undefined : { reason: 'cancelled', message }
 }
 
@@ -29,10 +33,19 @@ export async function endBeforeRequest(ctx: LoopContext): Promise<SessionEvent |
   const failure = endingFailure(log, ctx.promptId)
   if (failure !== undefined) return endEvent(ctx.promptId, 'error', failureText(failure), ctx.now())
   if (ctx.budgets === undefined) return undefined
-  const { tokensPerDay, costPerDay } = ctx.budgets
-  const daily = tokensPerDay !== undefined || costPerDay !== undefined
-  const over =
-    overBudget(spentBy(log, ctx.promptId), ctx.budgets, ctx.now()) ??
-    (daily && ctx.spentToday !== undefined ? overDay(await ctx.spentToday(), ctx.budgets) : undefined)
+  const over = overBudget(spentBy(log, ctx.promptId), ctx.budgets, ctx.now()) ?? (await overUsersDay(ctx))
   return over === undefined ? undefined : endEvent(ctx.promptId, 'budget', over, ctx.now())
+}
+
+async function overUsersDay({ budgets, spentToday }: LoopContext): Promise<string | undefined> {
+  if (budgets?.day === undefined || spentToday === undefined) return undefined
+  return overDay(await spentToday(), budgets.day)
+}
+
+async function callOverUsersDay(
+  { budgets, spentToday }: LoopContext,
+  behind: number,
+): Promise<string | undefined> {
+  if (budgets?.day === undefined || spentToday === undefined || !limitsCalls(budgets.day)) return undefined
+  return callOverDay(await spentToday(), behind, budgets.day)
 }

@@ -21,7 +21,7 @@ import { runPrompt } from './agent-loop.ts'
 import { commandIn } from './compaction/command.ts'
 import { type PromptEnd, promptEndOf, promptUnder, queuedMessages, unfinishedPrompt } from './history.ts'
 import { turnsOf } from './history-items.ts'
-import type { Budgets } from './limits/budgets.ts'
+import type { PromptBudgets } from './limits/budgets.ts'
 import type { OnError } from '@sandlot/shared/sandlot-event'
 import { RETRY_RULES, type RetryRules } from './loop-retry.ts'
 import type { Model, ModelAnswer, ModelChunk, ModelImage, ModelMessage, ModelTool } from './model/model.ts'
@@ -77,7 +77,7 @@ export interface RunOptions {
   /** Model answers a prompt. Default 100. */
   maxTurns?: number
   /** Of one prompt: a day and its user are known to a session only. */
-  budgets?: Omit<Budgets, 'tokensPerDay' | 'costPerDay'>
+  budgets?: PromptBudgets
   /** What it leaves out is as `RETRY_RULES` says. */
   retry?: Partial<RetryRules>
   /** 1–10, default 10. */

@@ -20,6 +20,9 @@ export function effectsOf(events: readonly SessionEvent[], context: EffectsConte
     const { promptId = '', at } = metaOf(first)
     effects.usage = { promptId, model: context.model, input: 0, output: 0, cached: 0, reasoning: 0, at }
   }
+  // An answer is stored together with the calls that it makes.
+  const calls = events.filter(({ sessionUpdate }) => sessionUpdate === 'tool_call').length
+  if (effects.usage !== undefined && calls > 0) effects.usage.calls = calls
   return effects
 }
 

@@ -49,7 +49,7 @@ export interface SessionParts {
   metrics?: AgentMetrics
   maxTurns: number
   /** What this user's prompts may use up; absent: nothing is limited but `maxTurns`. */
-  limitsOf?: (userId: string) => Pick<LoopContext, 'maxTurns' | 'budgets' | 'spentToday'>
+  limitsOf?: (userId: string) => Pick<LoopContext, 'maxTurns' | 'budgets'>
   retry: RetryRules
   /** Aborted when the process leaves without ending prompts: nothing is stored any more, the next start resumes. */
   leaving: AbortSignal

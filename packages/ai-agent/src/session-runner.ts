@@ -1,6 +1,7 @@
 /** Runs the prompts of one session, one after another: drives the loop and stores what it yields. */
 import { messageOf } from '@sandlot/shared/errors'
 import { type SessionEvent, isLive, metaOf, sandlotEventOf } from '@sandlot/shared/events'
+import type { UserSpent } from '@sandlot/storage/sessions/usage'
 import { notOwner } from '@sandlot/storage/storage-error'
 import { runPrompt } from './agent-loop.ts'
 import {
@@ -13,6 +14,7 @@ import {
   unqueued,
 } from './history.ts'
 import type { EventGroup } from './loop-context.ts'
+import { startOfDay } from './limits/day-budgets.ts'
 import { BUG_TEXT, endEvent, missingOutcomes } from './loop-endings.ts'
 import { chosenIn, levelOfPrompt, modelOfPrompt, told } from './model-choice.ts'
 import { MeasuredPrompt } from './metrics/measured-prompt.ts'
@@ -105,6 +107,7 @@ export class Runner {
           ? {}
           : { fallbacks: fallbacks.map((one) => watched(core.owned(told(one, level)))) }),
         ...parts.limitsOf?.(core.userId),
+        spentToday: () => spentToday(core),
         tools: tools.modelTools(),
         ...(lookAtJobs === undefined
           ? {}
@@ -213,6 +216,11 @@ export class Runner {
     }
     this.#waiters.tell(core.state())
   }
+}
+
+function spentToday({ parts, userId }: SessionCore): Promise<UserSpent> {
+  const now = parts.now()
+  return parts.store.spentSince(userId, startOfDay(now), now)
 }
 
 /**

@@ -16,8 +16,11 @@ export const CONFIG_NAMES: Record<string, string> = {
   SANDLOT_MAX_TOKENS: 'tokens per prompt, in and out; 0 = no limit (default 0)',
   SANDLOT_MAX_COST: 'US dollars per prompt, where the model’s price is known; 0 = no limit (default 0)',
   SANDLOT_MAX_PROMPT_SECONDS: 'time per prompt, waiting included; 0 = no limit (default 0)',
+  SANDLOT_MAX_TURNS_PER_DAY: 'model answers per user since midnight UTC; 0 = no limit (default 0)',
+  SANDLOT_MAX_CALLS_PER_DAY: 'calls per user since midnight UTC; 0 = no limit (default 0)',
   SANDLOT_MAX_TOKENS_PER_DAY: 'tokens per user since midnight UTC; 0 = no limit (default 0)',
   SANDLOT_MAX_COST_PER_DAY: 'US dollars per user since midnight UTC; 0 = no limit (default 0)',
+  SANDLOT_MAX_SECONDS_PER_DAY: 'time that a user’s prompts ran since midnight UTC; 0 = no limit (default 0)',
   SANDLOT_MODEL_IDLE_SECONDS: '1–3600; a model that sends nothing for so long is asked again (default 60)',
   SANDLOT_MODEL_PROGRESS_SECONDS:
     '1–3600; the same for one that sends only signs of life, and no data (default 120)',

@@ -1,37 +1,35 @@
 /**
- * What a prompt may use up, and its user in a day. Pure functions over the log, so that a restart changes nothing: the time
- * counts from `prompt_started`, tokens and cost from what providers counted.
+ * What a prompt may use up. Pure functions over the log, so that a restart changes nothing: the time counts from
+ * `prompt_started`, tokens and cost from what providers counted.
  */
 import { type SessionEvent, metaOf, sandlotEventOf } from '@sandlot/shared/events'
 import { growingFold } from '../growing-fold.ts'
+import { counted, dollars, duration, notRun, number } from './budget-words.ts'
+import type { DayBudgets } from './day-budgets.ts'
 
-/** Absent: no limit. */
-export interface Budgets {
-  /** Calls of one prompt. */
+/** Of one prompt. Absent: no limit. */
+export interface PromptBudgets {
   calls?: number
-  /** Tokens of one prompt, in and out, as the provider counted them. */
+  /** In and out, as the provider counted them. */
   tokens?: number
-  /** US dollars of one prompt. */
+  /** US dollars. */
   cost?: number
-  /** Milliseconds of one prompt, from its beginning; waiting for a person counts. */
+  /** Milliseconds from its beginning; waiting for a person counts. */
   promptMs?: number
-  /** Tokens of one user since midnight UTC. */
-  tokensPerDay?: number
-  /** US dollars of one user since midnight UTC. */
-  costPerDay?: number
 }
 
-/** What was used up. */
-export interface Spent {
+export interface Budgets extends PromptBudgets {
+  /** Of the prompt's user since midnight UTC. Absent: the day has no limits. */
+  day?: DayBudgets
+}
+
+export interface PromptSpent {
+  calls: number
   tokens: number
   /** US dollars of the answers of which they are known. */
   cost: number
   /** Answers of which nobody knows what they cost. */
   unpriced: number
-}
-
-export interface PromptSpent extends Spent {
-  calls: number
   /** Epoch milliseconds; undefined when the log has no beginning of it. */
   startedAt: number | undefined
 }
@@ -108,7 +106,7 @@ export function overBudget(spent: PromptSpent, budgets: Budgets, now: number): s
     return ended(`${number(tokens)} tokens, the limit for one message`)
   if (cost !== undefined && spent.cost >= cost) return ended(`${dollars(cost)}, the limit for one message`)
   // What is not known is not nothing: a limit that cannot be kept ends it too.
-  const most = cost ?? budgets.costPerDay
+  const most = cost ?? budgets.day?.cost
   if (most !== undefined && spent.unpriced > 0) return unknownCost(most)
   if (promptMs !== undefined && isLate(spent, promptMs, now)) return ended(timeText(promptMs))
   return undefined
@@ -118,23 +116,6 @@ function unknownCost(most: number): string {
   return `Stopped, because nobody knows what the last answer cost: the provider did not count its tokens, and there is a limit of ${dollars(most)}. Whoever runs Sandlot can limit calls or time instead.`
 }
 
-function unknownToday(most: number, answers: number): string {
-  const which = answers === 1 ? 'one of today’s answers' : `${number(answers)} of today’s answers`
-  return `Nobody knows what ${which} cost: the provider did not count their tokens, and you have a limit of ${dollars(most)} a day. It starts again at midnight UTC; whoever runs Sandlot can limit tokens, calls or time instead.`
-}
-
-/** The same for what its user has used up today, in all sessions. */
-export function overDay(spent: Spent, { tokensPerDay, costPerDay }: Budgets): string | undefined {
-  const again = 'It starts again at midnight UTC; until then an administrator can raise it.'
-  if (tokensPerDay !== undefined && spent.tokens >= tokensPerDay)
-    return `Your limit of ${number(tokensPerDay)} tokens for today is used up. ${again}`
-  if (costPerDay !== undefined && spent.cost >= costPerDay)
-    return `Your limit of ${dollars(costPerDay)} for today is used up. ${again}`
-  // As for one message: else each would have one answer for nothing.
-  if (costPerDay !== undefined && spent.unpriced > 0) return unknownToday(costPerDay, spent.unpriced)
-  return undefined
-}
-
 /** Why the call at this place (from 1) of the prompt must not start, for the model; else undefined. */
 export function callOverBudget(
   place: number,
@@ -142,8 +123,9 @@ export function callOverBudget(
   { calls, promptMs }: Budgets,
   now: number,
 ): string | undefined {
-  if (calls !== undefined && place > calls) return notRun(callsText(calls))
-  if (promptMs !== undefined && isLate(prompt, promptMs, now)) return notRun(timeText(promptMs))
+  if (calls !== undefined && place > calls) return notRun(`this came after ${callsText(calls)}`)
+  if (promptMs !== undefined && isLate(prompt, promptMs, now))
+    return notRun(`this came after ${timeText(promptMs)}`)
   return undefined
 }
 
@@ -151,33 +133,14 @@ function isLate({ startedAt }: Pick<PromptCalls, 'startedAt'>, promptMs: number,
   return startedAt !== undefined && now - startedAt >= promptMs
 }
 
-/** Midnight UTC before `now`, epoch milliseconds. */
-export function startOfDay(now: number): number {
-  return now - (now % 86_400_000)
-}
-
 function ended(what: string): string {
   return `Stopped after ${what}. Nothing is lost; write “go on” to let it continue.`
 }
 
-function notRun(what: string): string {
-  return `The call was not run: this came after ${what}.`
-}
-
 function callsText(calls: number): string {
-  return `${number(calls)} ${calls === 1 ? 'call' : 'calls'}, the limit for one message`
+  return `${counted(calls, 'call')}, the limit for one message`
 }
 
 function timeText(ms: number): string {
-  const seconds = Math.round(ms / 1_000)
-  const words = seconds < 120 ? `${seconds} seconds` : `${Math.round(seconds / 60)} minutes`
-  return `${words}, the limit for one message`
-}
-
-function number(value: number): string {
-  return value.toLocaleString('en-US')
-}
-
-function dollars(value: number): string {
-  return `$${value.toLocaleString('en-US', { minimumFractionDigits: 2, maximumFractionDigits: 6 })}`
+  return `${duration(ms)}, the limit for one message`
 }

@@ -19,8 +19,11 @@ export const budgetVariables = {
   SANDLOT_MAX_TOKENS: wholeNumber(0, 10 ** 12).default(0),
   SANDLOT_MAX_COST: dollars.default(0),
   SANDLOT_MAX_PROMPT_SECONDS: wholeNumber(0, 30 * 86_400).default(0),
+  SANDLOT_MAX_TURNS_PER_DAY: wholeNumber(0, 1_000_000).default(0),
+  SANDLOT_MAX_CALLS_PER_DAY: wholeNumber(0, 1_000_000).default(0),
   SANDLOT_MAX_TOKENS_PER_DAY: wholeNumber(0, 10 ** 12).default(0),
   SANDLOT_MAX_COST_PER_DAY: dollars.default(0),
+  SANDLOT_MAX_SECONDS_PER_DAY: wholeNumber(0, 30 * 86_400).default(0),
 }
 const parsed = z.object(budgetVariables)
 
@@ -34,8 +37,11 @@ const personLimits = z.strictObject({
   tokens: count.optional(),
   cost: amount.optional(),
   promptSeconds: count.optional(),
+  turnsPerDay: count.optional(),
+  callsPerDay: count.optional(),
   tokensPerDay: count.optional(),
   costPerDay: amount.optional(),
+  secondsPerDay: count.optional(),
 })
 
 /** The section `limits`. `users`: by user id or e-mail address. */
@@ -64,8 +70,11 @@ export function readBudgets(
     tokens: read.SANDLOT_MAX_TOKENS,
     cost: read.SANDLOT_MAX_COST,
     promptSeconds: read.SANDLOT_MAX_PROMPT_SECONDS,
+    turnsPerDay: read.SANDLOT_MAX_TURNS_PER_DAY,
+    callsPerDay: read.SANDLOT_MAX_CALLS_PER_DAY,
     tokensPerDay: read.SANDLOT_MAX_TOKENS_PER_DAY,
     costPerDay: read.SANDLOT_MAX_COST_PER_DAY,
+    secondsPerDay: read.SANDLOT_MAX_SECONDS_PER_DAY,
   }
   const users = new Map(Object.entries(section?.users ?? {}))
   return { everybody: promptLimits(all), written: { everybody: all, users } }
@@ -82,19 +91,29 @@ export function limitsFor(
 }
 
 function promptLimits(set: Written): PromptLimits {
-  const limit = (name: keyof Budgets, value: number | undefined): Partial<Budgets> =>
-    value === undefined || value === 0 ? {} : { [name]: value }
+  const { calls, tokens, cost } = set
+  const day = limited({
+    turns: set.turnsPerDay,
+    calls: set.callsPerDay,
+    tokens: set.tokensPerDay,
+    cost: set.costPerDay,
+    ms: (set.secondsPerDay ?? 0) * 1_000,
+  })
   return {
     maxTurns: set.turns ?? 100,
     budgets: {
-      ...limit('calls', set.calls),
-      ...limit('tokens', set.tokens),
-      ...limit('cost', set.cost),
-      ...limit('promptMs', (set.promptSeconds ?? 0) * 1_000),
-      ...limit('tokensPerDay', set.tokensPerDay),
-      ...limit('costPerDay', set.costPerDay),
+      ...limited({ calls, tokens, cost, promptMs: (set.promptSeconds ?? 0) * 1_000 }),
+      ...(Object.keys(day).length === 0 ? {} : { day }),
     },
   }
+}
+
+/** Without those that are not set, and those that are 0. */
+function limited<Name extends string>(
+  written: Record<Name, number | undefined>,
+): Partial<Record<Name, number>> {
+  const set = Object.entries<number | undefined>(written).filter(([, limit = 0]) => limit > 0)
+  return Object.fromEntries(set) as Partial<Record<Name, number>>
 }
 
 /** True when anybody has a limit in dollars, which means nothing for a model without a price. */

@@ -40,7 +40,7 @@ export interface BatchContext {
   /** Stored output bytes `[from, to)` of a call; shorter where fewer are stored, none when there are none. */
   readOutput(callId: string, from: number, to: number): Promise<Uint8Array>
   /** Why this call must not start any more. Asked right before it would. */
-  refusal?(callId: string): { reason: FailureReason; message: string } | undefined
+  refusal?(callId: string): Promise<{ reason: FailureReason; message: string } | undefined>
   /** Every settled event of the session so far, also of this batch. */
   events(): readonly SessionEvent[]
   /** The user's secret of that name, if they have set one. Absent: nobody keeps any. */

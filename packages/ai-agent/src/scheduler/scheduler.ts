@@ -164,7 +164,7 @@ function callContext(
     inOrder: () => order.enter(at),
     saveOutput: (offset, bytes) => ctx.appendOutput(callId, offset, bytes),
     readOutput: (from, to) => ctx.readOutput(callId, from, to),
-    refusal: () => ctx.refusal?.(callId),
+    refusal: async () => await ctx.refusal?.(callId),
     events: () => ctx.events(),
     outputsReadable: ctx.tools.listTools().some(({ readsOutputs }) => readsOutputs === true),
     secret: (name) => scheduled.secrets.secret(name),

@@ -169,7 +169,7 @@ export interface CallContext {
   /** The answer to a question of the tool's own; waiting for it does not use up the time limit. Set by the timeout policy. */
   answer?(): Promise<ApprovalAnswer>
   /** Why the call must not start any more, as the loop says: a budget, or a failure that ends the prompt. */
-  refusal?(): { reason: FailureReason; message: string } | undefined
+  refusal?(): Promise<{ reason: FailureReason; message: string } | undefined>
   /** What the rules say of this call now. Rejects when they cannot be read: then nothing may run. */
   judge(call: ToolCall): Promise<Ruling>
   /**

@@ -31,17 +31,30 @@ describe('budgets', () => {
   test('for everybody by the environment, for one person by the file, 0 is no limit', () => {
     const { limits } = read(
       { SANDLOT_MAX_CALLS: '50', SANDLOT_MAX_TOKENS_PER_DAY: '1000', SANDLOT_MAX_PROMPT_SECONDS: '90' },
-      { limits: { users: { u_ada: { turns: 5, calls: 0, promptSeconds: 10 } } } },
+      { limits: { users: { u_ada: { turns: 5, calls: 0, promptSeconds: 10 }, u_bob: { tokensPerDay: 0 } } } },
     )
-    const tokensPerDay = 1_000
-    expect(limits.everybody).toEqual({
-      maxTurns: 100,
-      budgets: { calls: 50, tokensPerDay, promptMs: 90_000 },
-    })
+    const day = { tokens: 1_000 }
+    expect(limits.everybody).toEqual({ maxTurns: 100, budgets: { calls: 50, day, promptMs: 90_000 } })
     expect(limitsFor(limits, 'u_ada', undefined)).toEqual({
       maxTurns: 5,
-      budgets: { tokensPerDay, promptMs: 10_000 },
+      budgets: { day, promptMs: 10_000 },
     })
+    expect(limitsFor(limits, 'u_bob', undefined).budgets).toEqual({ calls: 50, promptMs: 90_000 })
+  })
+
+  test('of a day, each by its name, for everybody and for one person', () => {
+    const env = {
+      SANDLOT_MAX_TURNS_PER_DAY: '1',
+      SANDLOT_MAX_CALLS_PER_DAY: '2',
+      SANDLOT_MAX_TOKENS_PER_DAY: '3',
+      SANDLOT_MAX_COST_PER_DAY: '4.5',
+      SANDLOT_MAX_SECONDS_PER_DAY: '5',
+    }
+    const u_ada = { turnsPerDay: 6, callsPerDay: 7, tokensPerDay: 8, costPerDay: 9.5, secondsPerDay: 10 }
+    const { limits } = read(env, { limits: { users: { u_ada } } })
+    expect(limits.everybody.budgets.day).toEqual({ turns: 1, calls: 2, tokens: 3, cost: 4.5, ms: 5_000 })
+    const day = { turns: 6, calls: 7, tokens: 8, cost: 9.5, ms: 10_000 }
+    expect(limitsFor(limits, 'u_ada', undefined).budgets.day).toEqual(day)
   })
 
   test('a limit under the address holds beside others under the id', () => {

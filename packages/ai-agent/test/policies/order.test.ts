@@ -38,7 +38,7 @@ class Limited extends TestBatch {
   over = true
   override context(): ReturnType<TestBatch['context']> {
     const refusal = { reason: 'cancelled', message: 'The call was not run: the budget is used up.' } as const
-    return { ...super.context(), refusal: () => (this.over ? refusal : undefined) }
+    return { ...super.context(), refusal: async () => (this.over ? refusal : undefined) }
   }
 }
 

@@ -353,7 +353,7 @@ describe('a call that was begun before a restart', () => {
     over = false
     override context(): ReturnType<TestBatch['context']> {
       const refusal = { reason: 'cancelled', message: 'The budget is used up.' } as const
-      return { ...super.context(), refusal: () => (this.over ? refusal : undefined) }
+      return { ...super.context(), refusal: async () => (this.over ? refusal : undefined) }
     }
   }
 

@@ -320,7 +320,12 @@ export const LOOP_ROWS: Record<string, Record<string, readonly string[]>> = {
       'packages/ai-agent/test/scripts/endings.ts :: a budget of calls',
       'packages/ai-agent/test/scripts/endings.ts :: a budget of tokens',
       'packages/ai-agent/test/limits/budgets.test.ts :: budgets, wall time: calls that would start after it do not, and it counts from the log over a restart',
-      'packages/ai-agent/test/limits/budgets.test.ts :: budgets, a user’s day: from storage, over all sessions',
+      'packages/ai-agent/test/limits/day-budgets.test.ts :: %s: one below goes, at it there is a sentence',
+      'packages/ai-agent/test/limits/day-budgets.test.ts :: model answers of all sessions together; the next day there are new ones',
+      'packages/ai-agent/test/limits/day-budgets.test.ts :: calls of all sessions together, also after a restart and of a deleted one; refused ones are told',
+      'packages/ai-agent/test/limits/day-budgets.test.ts :: tokens of all sessions together, from storage',
+      'packages/ai-agent/test/limits/day-budgets.test.ts :: a provider that does not count has one answer of a day that is limited in dollars, not one of each message',
+      'packages/ai-agent/test/limits/day-budgets.test.ts :: time of two prompts at once counts of both; a call after it is not run, and the next day it is',
     ],
     'loop detection': [
       'packages/ai-agent/test/no-progress.test.ts :: a circle through calls of a tool that does not exist, or through empty answers, ends it as any other',

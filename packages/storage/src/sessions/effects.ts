@@ -5,6 +5,7 @@ import type { Transaction } from 'kysely'
 import { endRules, insertRules } from './rules.ts'
 import type { SessionsSchema } from './schema.ts'
 import type { Effects } from './store.ts'
+import { recordRun } from './usage.ts'
 
 type Trx = Transaction<SessionsSchema>
 
@@ -22,16 +23,20 @@ export function sessionChanges(effects: Effects): {
   }
 }
 
-/** The effects on other tables. Throws `conflict` or `not_found`, which undoes the whole transaction. */
+/** The effects on other tables. `at`: when the newest of the events was. Throws `conflict` or `not_found`, which undoes the whole transaction. */
 export async function applyEffects(
   trx: Trx,
   session: { id: string; userId: string },
   effects: Effects,
+  at: number,
 ): Promise<void> {
   if (effects.submission !== undefined) await recordSubmission(trx, session.id, effects.submission)
   if (effects.approvalAsked !== undefined) await askApproval(trx, session.id, effects.approvalAsked)
   if (effects.approvalAnswered !== undefined) await answerApproval(trx, session.id, effects.approvalAnswered)
-  if (effects.runningPromptId !== undefined) await endRules(trx, session.id, effects.runningPromptId)
+  if (effects.runningPromptId !== undefined) {
+    await endRules(trx, session.id, effects.runningPromptId)
+    await recordRun(trx, session, effects.runningPromptId, at)
+  }
   if (effects.rules !== undefined) await insertRules(trx, session.userId, effects.rules)
   if (effects.requestFrame !== undefined) {
     await trx
@@ -147,6 +152,7 @@ async function recordUsage(
       cached: usage.cached,
       reasoning: usage.reasoning,
       cost: usage.cost ?? null,
+      calls: usage.calls ?? 0,
       at: usage.at,
     })
     .execute()

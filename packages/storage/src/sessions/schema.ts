@@ -9,7 +9,7 @@ import { type InstructionsTable, addInstructions } from './instructions.ts'
 import { type RulesTable, addRuleEnds, addRules } from './rules.ts'
 import { type SecretsTable, addSecrets } from './secrets.ts'
 import { type PeopleTable, type RemovedPeopleTable, addPeople, addRemovedPeople } from './people.ts'
-import { addUsageCost } from './usage.ts'
+import { type RunsTable, type UsageTable, addRuns, addUsageCalls, addUsageCost } from './usage.ts'
 
 interface SessionsTable {
   id: string
@@ -68,22 +68,6 @@ interface SubmissionsTable {
   prompt_id: string
 }
 
-/** One row per model answer. Outlives its session: it is what a user has spent. */
-interface UsageTable {
-  id: string
-  user_id: string
-  session_id: string
-  prompt_id: string
-  model: string
-  input: number
-  output: number
-  cached: number
-  reasoning: number
-  /** US dollars; null where no price was known. */
-  cost: number | null
-  at: number
-}
-
 interface OutcomesTable {
   session_id: string
   call_id: string
@@ -128,6 +112,7 @@ export interface SessionsSchema {
   approvals: ApprovalsTable
   submissions: SubmissionsTable
   usage: UsageTable
+  runs: RunsTable
   outcomes: OutcomesTable
   sandbox_slots: SandboxSlotsTable
   counters: CountersTable
@@ -150,6 +135,8 @@ export const sessionsMigrations: Migrations = {
   '008_rule_ends': { up: addRuleEnds },
   '009_people': { up: addPeople },
   '010_removed_people': { up: addRemovedPeople },
+  '011_usage_calls': { up: addUsageCalls },
+  '012_runs': { up: addRuns },
 }
 
 async function createTables(db: Kysely<unknown>): Promise<void> {

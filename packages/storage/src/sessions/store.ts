@@ -10,6 +10,7 @@ import type { RuleStore, UserRule } from './rules.ts'
 import type { InstructionRows } from './instructions.ts'
 import type { PeopleRows } from './people.ts'
 import type { SecretRows } from './secrets.ts'
+import type { UserSpent } from './usage.ts'
 
 export interface SessionRow {
   id: string
@@ -101,6 +102,8 @@ export interface Effects {
     reasoning: number
     /** US dollars; absent where no price is known. */
     cost?: number
+    /** Calls that the answer made; absent: none. */
+    calls?: number
     at: number
   }
   /** Kept for statistics. */
@@ -185,9 +188,6 @@ export interface SessionStore extends SessionReader {
   /** Sessions whose prompt has started and not ended: what a restart resumes. */
   unfinished(): Promise<SessionRow[]>
   approval(sessionId: string, toolCallId: string): Promise<ApprovalRow | undefined>
-  /**
-   * Tokens (in and out), US dollars, and answers of which nobody knows what they cost, of a user since `at` (epoch
-   * milliseconds), in all sessions, also deleted ones.
-   */
-  spentSince(userId: string, at: number): Promise<{ tokens: number; cost: number; unpriced: number }>
+  /** What a user has used up since `at`, in all sessions, also deleted ones. What still runs has run until `now`. Epoch milliseconds. */
+  spentSince(userId: string, at: number, now: number): Promise<UserSpent>
 }

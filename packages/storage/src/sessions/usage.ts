@@ -1,10 +1,53 @@
-/** What users have spent: a row for each answer of a model, which outlives its session. */
-import type { Kysely } from 'kysely'
+/** What users have used up: a row for each answer of a model, and for each run of a prompt. Both outlive their session. */
+import { randomUUID } from 'node:crypto'
+import { type ColumnType, type Generated, type Kysely, type Transaction, sql } from 'kysely'
 import type { SessionsSchema } from './schema.ts'
 
-/** Migration: what an answer cost, in US dollars; null where no price was known. */
-export async function addUsageCost({ schema }: Kysely<unknown>): Promise<void> {
-  await schema.alterTable('usage').addColumn('cost', 'double precision').execute()
+type Trx = Transaction<SessionsSchema>
+
+/** One row per model answer. */
+export interface UsageTable {
+  id: string
+  user_id: string
+  session_id: string
+  prompt_id: string
+  model: string
+  input: number
+  output: number
+  cached: number
+  reasoning: number
+  /** US dollars; null where no price was known. */
+  cost: number | null
+  /** Calls that it made. */
+  calls: Generated<number>
+  at: number
+}
+
+/** One row per prompt that began. */
+export interface RunsTable {
+  id: string
+  user_id: string
+  session_id: string
+  prompt_id: string
+  started_at: ColumnType<number | string, number, number>
+  /** Null while it runs. */
+  ended_at: ColumnType<number | string | null, number | null, number>
+}
+
+/** What a user has used up in a time, in all sessions, also deleted ones. */
+export interface UserSpent {
+  /** Answers of models, also those that are summaries. */
+  turns: number
+  /** Calls that were made, also those that were refused. */
+  calls: number
+  /** In and out. */
+  tokens: number
+  /** US dollars of the answers of which they are known. */
+  cost: number
+  /** Answers of which nobody knows what they cost. */
+  unpriced: number
+  /** Milliseconds in which prompts ran: of each what lies in the time, and of two at once both. */
+  ms: number
 }
 
 /** As `SessionStore.spentSince`. */
@@ -12,23 +55,104 @@ export async function spentSince(
   db: Kysely<SessionsSchema>,
   userId: string,
   at: number,
-): Promise<{ tokens: number; cost: number; unpriced: number }> {
+  now: number,
+): Promise<UserSpent> {
   const row = await db
     .selectFrom('usage')
     .select(({ fn }) => [
       fn.sum<number | string | null>('input').as('input'),
       fn.sum<number | string | null>('output').as('output'),
       fn.sum<number | string | null>('cost').as('cost'),
+      fn.sum<number | string | null>('calls').as('calls'),
       fn.countAll<number | string>().as('answers'),
       fn.count<number | string>('cost').as('priced'),
     ])
     .where('user_id', '=', userId)
     .where('at', '>=', at)
     .executeTakeFirst()
+  const runs = await db
+    .selectFrom('runs')
+    .select(['started_at', 'ended_at'])
+    .where('user_id', '=', userId)
+    .where((run) => run.or([run('ended_at', 'is', null), run('ended_at', '>', at)]))
+    .execute()
   // PostgreSQL sums and counts into text.
+  const turns = Number(row?.answers ?? 0)
   return {
+    turns,
+    calls: Number(row?.calls ?? 0),
     tokens: Number(row?.input ?? 0) + Number(row?.output ?? 0),
     cost: Number(row?.cost ?? 0),
-    unpriced: Number(row?.answers ?? 0) - Number(row?.priced ?? 0),
+    unpriced: turns - Number(row?.priced ?? 0),
+    ms: runs.reduce((sum, { started_at, ended_at }) => {
+      const ms = Number(ended_at ?? now) - Math.max(Number(started_at), at)
+      // A clock that was set back must not give anything back.
+      return sum + Math.max(ms, 0)
+    }, 0),
   }
+}
+
+/** From `at` on the session runs this prompt, or none: what it ran before has ended. */
+export async function recordRun(
+  trx: Trx,
+  session: { id: string; userId: string },
+  promptId: string | null,
+  at: number,
+): Promise<void> {
+  await trx
+    .updateTable('runs')
+    .set({ ended_at: at })
+    .where('session_id', '=', session.id)
+    .where('ended_at', 'is', null)
+    .execute()
+  if (promptId === null) return
+  await trx
+    .insertInto('runs')
+    .values({
+      id: randomUUID(),
+      user_id: session.userId,
+      session_id: session.id,
+      prompt_id: promptId,
+      started_at: at,
+      ended_at: null,
+    })
+    .execute()
+}
+
+/** Migration: what an answer cost, in US dollars; null where no price was known. */
+export async function addUsageCost({ schema }: Kysely<unknown>): Promise<void> {
+  await schema.alterTable('usage').addColumn('cost', 'double precision').execute()
+}
+
+/** Migration: how many calls an answer made. Of older ones that is not known, and they count as none. */
+export async function addUsageCalls({ schema }: Kysely<unknown>): Promise<void> {
+  await schema
+    .alterTable('usage')
+    .addColumn('calls', 'bigint', (column) => column.notNull().defaultTo(0))
+    .execute()
+}
+
+/** Migration: when prompts ran. One that runs now, which the next start takes up, counts from its last event on. */
+export async function addRuns(db: Kysely<unknown>): Promise<void> {
+  const { schema } = db
+  await schema
+    .createTable('runs')
+    .addColumn('id', 'text', (column) => column.primaryKey())
+    .addColumn('user_id', 'text', (column) => column.notNull())
+    .addColumn('session_id', 'text', (column) => column.notNull())
+    .addColumn('prompt_id', 'text', (column) => column.notNull())
+    .addColumn('started_at', 'bigint', (column) => column.notNull())
+    .addColumn('ended_at', 'bigint')
+    .execute()
+  await schema.createIndex('runs_by_user').on('runs').columns(['user_id', 'ended_at']).execute()
+  await schema
+    .createIndex('runs_open')
+    .on('runs')
+    .column('session_id')
+    .where(sql.ref('ended_at'), 'is', null)
+    .execute()
+  await sql`
+    insert into runs (id, user_id, session_id, prompt_id, started_at)
+    select id, user_id, id, running_prompt_id, updated_at from sessions where running_prompt_id is not null
+  `.execute(db)
 }

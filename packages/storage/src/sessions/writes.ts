@@ -10,7 +10,7 @@ import { toApprovalRow, toSessionRow, withSeq } from './rows.ts'
 import type { GroupCommit } from '../group-commit.ts'
 import { notOwner } from '../storage-error.ts'
 import type { SessionsSchema } from './schema.ts'
-import { spentSince } from './usage.ts'
+import { recordRun, spentSince } from './usage.ts'
 import type { Effects, SessionReader, SessionStore } from './store.ts'
 
 /** SQLite allows 32,766 values in a statement; an event has four. */
@@ -53,7 +53,15 @@ export function sessionWrites(db: Kysely<SessionsSchema>, commits: GroupCommit<S
     forkSession: (sourceId, fork, events) => forkSession(db, sourceId, fork, events),
 
     async deleteSession(id) {
-      await db.deleteFrom('sessions').where('id', '=', id).execute()
+      await db.transaction().execute(async (trx) => {
+        const row = await trx
+          .deleteFrom('sessions')
+          .where('id', '=', id)
+          .returning(['user_id', 'updated_at'])
+          .executeTakeFirst()
+        // What it ran has no other end any more.
+        if (row !== undefined) await recordRun(trx, { id, userId: row.user_id }, null, row.updated_at)
+      })
     },
 
     takeOver: (sessionId) =>
@@ -102,7 +110,7 @@ export function sessionWrites(db: Kysely<SessionsSchema>, commits: GroupCommit<S
       return rows.map(toSessionRow)
     },
 
-    spentSince: (userId, at) => spentSince(db, userId, at),
+    spentSince: (userId, at, now) => spentSince(db, userId, at, now),
 
     async approval(sessionId, toolCallId) {
       const row = await db
@@ -164,6 +172,6 @@ async function appendAll(
       .values(rows.slice(from, from + EVENTS_PER_INSERT))
       .execute()
   }
-  await applyEffects(trx, { id: sessionId, userId: session.user_id }, effects)
+  await applyEffects(trx, { id: sessionId, userId: session.user_id }, effects, latest)
   return numbered
 }

@@ -11,6 +11,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { SessionReader, SessionStore } from '../../src/sessions/store.ts'
 import { testRules } from './rules-contract.ts'
 import { testSecrets } from './secrets-contract.ts'
+import { testSpent } from './spent-contract.ts'
 
 export interface OpenedStore {
   store: SessionStore
@@ -161,7 +162,7 @@ export function testSessionStore(name: string, open: () => Promise<OpenedStore>)
         expect(await store.findSubmission('ann', 'r-s')).toBeUndefined()
         expect(await store.readEvents('t')).toHaveLength(1)
         // What was spent was spent, also in a session that is gone.
-        expect(await store.spentSince('ann', AT)).toEqual({ tokens: 4, cost: 0, unpriced: 2 })
+        expect(await store.spentSince('ann', AT, AT)).toMatchObject({ turns: 2, tokens: 4 })
         expect(text(await store.readOutput('t', 'c', 0, 10))).toBe('out')
         expect(await store.findSubmission('ann', 'r-t')).toEqual({ sessionId: 't', promptId: 'p' })
         await store.createSession({ id: 's', userId: 'bob', cwd: '/', mode: 'yolo', at: AT })
@@ -354,6 +355,7 @@ export function testSessionStore(name: string, open: () => Promise<OpenedStore>)
 
     describe('rules', () => testRules(() => store))
     describe('secrets', () => testSecrets(() => store))
+    describe('what was spent', () => testSpent(() => store))
 
     describe('output', () => {
       test('bytes are stored from 0 on; what is stored already is ignored', async () => {
@@ -451,17 +453,6 @@ export function testSessionStore(name: string, open: () => Promise<OpenedStore>)
           { numRuns: 30 },
         )
       })
-    })
-
-    test('what a user has spent: tokens and known prices since a moment, in all sessions', async () => {
-      await store.createSession({ id: 't', userId: 'ann', cwd: '/workspace', mode: 'manual', at: AT })
-      const usage = { promptId: 'p', model: 'm', input: 10, output: 5, cached: 8, reasoning: 2 }
-      await store.append('s', [message('a')], { usage: { ...usage, cost: 0.25, at: AT } })
-      await store.append('s', [message('b')], { usage: { ...usage, at: AT + 1 } })
-      await store.append('t', [message('c')], { usage: { ...usage, cost: 0.5, at: AT + 2 } })
-      expect(await store.spentSince('ann', AT)).toEqual({ tokens: 45, cost: 0.75, unpriced: 1 })
-      expect(await store.spentSince('ann', AT + 1)).toEqual({ tokens: 30, cost: 0.5, unpriced: 1 })
-      expect(await store.spentSince('bob', AT)).toEqual({ tokens: 0, cost: 0, unpriced: 0 })
     })
 
     test('a reader sees what is stored, and events keep what is private to them', async () => {

@@ -1,0 +1,203 @@
+/** Row "budgets": per user and day, checked before each request and each call. */
+import { isOutcome } from '@sandlot/shared/events'
+import { describe, expect, test } from 'vitest'
+import { type DayBudgets, callOverDay, overDay, startOfDay } from '../../src/limits/day-budgets.ts'
+import type { Session } from '../../src/session.ts'
+import {
+  AgentBench,
+  type Core,
+  ask,
+  happened,
+  heldTool,
+  newSession,
+  outcomes,
+  whenEvent,
+} from '../agent-fixture.ts'
+import { deltaChunk, sse, textAnswer } from '../fake-provider.ts'
+import { calls, echo, says } from '../scripts/words.ts'
+
+const NOON = Date.UTC(2026, 10, 22, 12)
+const MIDNIGHT = Date.UTC(2026, 10, 23)
+const HOUR = 3_600_000
+const NOTHING = { turns: 0, calls: 0, tokens: 0, cost: 0, unpriced: 0, ms: 0 }
+
+const limits = [
+  ['turns', 3, /3 model answers for today/],
+  ['calls', 3, /3 calls for today/],
+  ['tokens', 1_500, /1,500 tokens for today/],
+  ['cost', 0.5, /\$0\.50 for today/],
+  ['ms', HOUR, /60 minutes of running time for today/],
+] as const
+
+/** A core on which every user has these limits of a day, at a time that the test sets. */
+function coreWith(bench: AgentBench, day: DayBudgets, now: () => number, tools?: Parts): Promise<Core> {
+  const limitsOf = () => ({ maxTurns: 20, budgets: { day } })
+  return bench.core({ parts: { limitsOf, now }, ...(tools === undefined ? {} : { tools }) })
+}
+type Parts = NonNullable<Parameters<AgentBench['core']>[0]>['tools']
+
+const reasons = ({ log }: Session) => happened(log, 'prompt_ended').map(({ reason }) => reason)
+const lastText = ({ log }: Session) => happened(log, 'prompt_ended').at(-1)?.text
+const told = ({ log }: Session, callId: string) =>
+  log.filter(isOutcome).find(({ toolCallId }) => toolCallId === callId)?.rawOutput?.forModel
+
+describe('limits of a day', () => {
+  test.each(limits)('%s: one below goes, at it there is a sentence', (name, limit, words) => {
+    const step = name === 'cost' ? 0.01 : 1
+    expect(overDay({ ...NOTHING, [name]: limit - step }, { [name]: limit })).toBeUndefined()
+    expect(overDay({ ...NOTHING, [name]: limit }, { [name]: limit })).toMatch(words)
+    expect(overDay({ ...NOTHING, [name]: limit }, { [name]: limit })).toMatch(/again at midnight UTC/)
+    expect(overDay({ ...NOTHING, [name]: 1e12, unpriced: 3 }, {})).toBeUndefined()
+  })
+
+  test('a call is judged by its place among those of the day, and by the time', () => {
+    const spent = { ...NOTHING, calls: 5, turns: 9, tokens: 9, cost: 9, ms: HOUR }
+    expect(callOverDay(spent, 2, { calls: 3 })).toBeUndefined()
+    expect(callOverDay(spent, 1, { calls: 3 })).toMatch(/not run.*3 calls for today.*midnight UTC/)
+    expect(callOverDay(spent, 0, { ms: HOUR + 1 })).toBeUndefined()
+    expect(callOverDay(spent, 0, { ms: HOUR })).toMatch(/not run.*60 minutes/)
+    // What an answer has taken does not keep its calls from running; the next request is not made.
+    expect(callOverDay(spent, 0, { turns: 1, tokens: 1, cost: 1 })).toBeUndefined()
+  })
+
+  test('a provider that does not count has one answer of a day that is limited in dollars, not one of each message', async () => {
+    const counts = { prompt_tokens: 1, completion_tokens: 1 }
+    await using bench = await AgentBench.start([
+      textAnswer('Counted.', { usage: counts }),
+      textAnswer('Not counted.', { usage: null }),
+    ])
+    const core = await bench.core({
+      wrap: (parts) => ({
+        ...parts,
+        model: { ...parts.model, price: { input: 1, output: 1 } },
+        limitsOf: () => ({ maxTurns: 10, budgets: { day: { cost: 5 } } }),
+      }),
+    })
+    for (const reason of ['completed', 'completed', 'budget', 'budget']) {
+      const session = await newSession(core)
+      await ask(session, 'go')
+      expect(happened(session.log, 'prompt_ended')).toMatchObject([{ reason }])
+      if (reason === 'budget')
+        expect(happened(session.log, 'prompt_ended')[0]?.text).toMatch(
+          /^Nobody knows what one of today’s answers/,
+        )
+    }
+    expect(bench.provider.requests).toHaveLength(2)
+  })
+
+  test('an answer that was stopped does not end the day', async () => {
+    const hanging = { steps: [sse(deltaChunk({ content: 'So far' }))], after: 'hang' } as const
+    await using bench = await AgentBench.start([hanging])
+    const core = await bench.core()
+    const session = await newSession(core)
+    const { done } = await session.prompt('go')
+    await whenEvent(session, ({ sessionUpdate }) => sessionUpdate === 'agent_message_chunk')
+    await session.cancel()
+    expect(await done).toMatchObject({ reason: 'cancelled' })
+    expect(await core.store.spentSince('u_ada', 0, 0)).toMatchObject({ turns: 0, tokens: 0, unpriced: 0 })
+  })
+
+  test('a day begins at midnight UTC', () => {
+    const at = Date.UTC(2026, 10, 22, 13, 5)
+    expect(startOfDay(at)).toBe(Date.UTC(2026, 10, 22))
+  })
+
+  test('tokens of all sessions together, from storage', async () => {
+    await using bench = await AgentBench.start([textAnswer('one')])
+    const core = await coreWith(bench, { tokens: 15 }, () => NOON)
+    await ask(await newSession(core), 'first')
+    const spent = { ...NOTHING, turns: 1, tokens: 15, unpriced: 1 }
+    expect(await core.store.spentSince('u_ada', MIDNIGHT - 24 * HOUR, NOON)).toEqual(spent)
+    const session = await newSession(core)
+    await ask(session, 'second')
+    expect(reasons(session)).toEqual(['budget'])
+    expect(lastText(session)).toMatch(/15 tokens for today/)
+    expect(bench.provider.requests).toHaveLength(1)
+  })
+
+  test('model answers of all sessions together; the next day there are new ones', async () => {
+    await using bench = await AgentBench.start([calls(echo('a')), says('one'), says('next day')])
+    let now = NOON
+    const core = await coreWith(bench, { turns: 2 }, () => now)
+    const [first, second] = [await newSession(core), await newSession(core)]
+    await ask(first, 'go')
+    expect(reasons(first)).toEqual(['completed'])
+    await ask(second, 'go')
+    expect(happened(second.log, 'prompt_ended')).toMatchObject([
+      { reason: 'budget', stopReason: 'max_turn_requests' },
+    ])
+    expect(lastText(second)).toMatch(/2 model answers for today/)
+    now = MIDNIGHT
+    await ask(second, 'and now?')
+    expect(reasons(second)).toEqual(['budget', 'completed'])
+    expect(bench.provider.requests).toHaveLength(3)
+  })
+
+  test('calls of all sessions together, also after a restart and of a deleted one; refused ones are told', async () => {
+    const script = [calls(echo('a')), says('one'), calls(echo('b'), echo('c'), echo('d')), says('next day')]
+    await using bench = await AgentBench.start(script)
+    let now = NOON
+    const before = await coreWith(bench, { calls: 3 }, () => now)
+    const first = await newSession(before)
+    await ask(first, 'go')
+    await before.manager.delete('u_ada', first.id)
+    await before.leave()
+
+    const core = await coreWith(bench, { calls: 3 }, () => now)
+    const second = await newSession(core)
+    await ask(second, 'go')
+    expect(outcomes(second.log)).toEqual({ b: ['completed'], c: ['completed'], d: ['failed cancelled'] })
+    expect(told(second, 'd')).toMatch(/not run.*3 calls for today/)
+    expect(reasons(second)).toEqual(['budget'])
+    expect(lastText(second)).toMatch(/3 calls for today.*midnight UTC/)
+    now = MIDNIGHT
+    await ask(second, 'and now?')
+    expect(reasons(second)).toEqual(['budget', 'completed'])
+    // The provider takes only a history in which every call has its result.
+    expect(bench.provider.requests).toHaveLength(4)
+  })
+
+  test('two prompts at once: the calls of both count, and together they never pass the limit', async () => {
+    const held = heldTool('hold', true)
+    const hold = (id: string) => ({ id, name: 'hold', args: { key: id } })
+    await using bench = await AgentBench.start([calls(hold('a')), calls(hold('b'), hold('c'))])
+    const core = await coreWith(bench, { calls: 2 }, () => NOON, [held.tool])
+    const [first, second] = [await newSession(core), await newSession(core)]
+    const running = await first.prompt('go')
+    await held.whenBegun(1)
+    const other = await second.prompt('go')
+    await held.whenBegun(2)
+    for (const key of ['a', 'b']) held.release(key)
+    await Promise.all([running.done, other.done])
+    expect(held.begun).toEqual(['a', 'b'])
+    expect(outcomes(second.log)).toEqual({ b: ['completed'], c: ['failed cancelled'] })
+    expect([reasons(first), reasons(second)]).toEqual([['budget'], ['budget']])
+  })
+
+  test('time of two prompts at once counts of both; a call after it is not run, and the next day it is', async () => {
+    const held = heldTool('hold', false)
+    const hold = (id: string) => ({ id, name: 'hold', args: { key: id } })
+    const script = [calls(hold('a')), calls(hold('b'), hold('c')), says('one'), says('next day')]
+    await using bench = await AgentBench.start(script)
+    let now = NOON
+    const core = await coreWith(bench, { ms: 2 * HOUR }, () => now, [held.tool])
+    const [first, second] = [await newSession(core), await newSession(core)]
+    const one = await first.prompt('go')
+    await held.whenBegun(1)
+    const two = await second.prompt('go')
+    await held.whenBegun(2)
+    now += HOUR - 1
+    held.release('a')
+    await one.done
+    expect(reasons(first)).toEqual(['completed'])
+    now += 2
+    held.release('b')
+    await two.done
+    expect(outcomes(second.log)).toEqual({ b: ['completed'], c: ['failed cancelled'] })
+    expect(told(second, 'c')).toMatch(/120 minutes of running time for today/)
+    expect(reasons(second)).toEqual(['budget'])
+    now = MIDNIGHT
+    await ask(second, 'and now?')
+    expect(reasons(second)).toEqual(['budget', 'completed'])
+  })
+})

@@ -1,0 +1,45 @@
+/** What an older version has written is all there after its file was brought to the schema of this one. */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { openWriter } from '../../src/database.ts'
+import { type SessionsSchema, sessionsMigrations } from '../../src/sessions/schema.ts'
+import { openSessionStore } from '../../src/sessions/sqlite.ts'
+
+test('from before the limits of a day: tokens stay, what runs counts from its last event on', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'sandlot-older-'))
+  try {
+    const path = join(folder, 'sessions.db')
+    const before = Object.entries(sessionsMigrations).filter(([name]) => name < '011')
+    const old = await openWriter<SessionsSchema>(path, Object.fromEntries(before))
+    const session = {
+      user_id: 'ann',
+      cwd: '/workspace',
+      title: null,
+      mode: 'manual',
+      created_at: 1,
+      last_seq: 0,
+      owner_epoch: 0,
+    }
+    const sessions = [
+      { ...session, id: 's', updated_at: 50, running_prompt_id: 'p' },
+      { ...session, id: 't', updated_at: 60, running_prompt_id: null },
+    ]
+    await old.db.insertInto('sessions').values(sessions).execute()
+    const usage = { id: 'u', user_id: 'ann', session_id: 's', prompt_id: 'p', model: 'm', cost: 0.5, at: 40 }
+    const tokens = { input: 10, output: 5, cached: 0, reasoning: 0 }
+    await old.db
+      .insertInto('usage')
+      .values({ ...usage, ...tokens })
+      .execute()
+    await old.close()
+
+    const store = await openSessionStore(path)
+    const spent = { turns: 1, calls: 0, tokens: 15, cost: 0.5, unpriced: 0 }
+    expect(await store.spentSince('ann', 0, 80)).toEqual({ ...spent, ms: 30 })
+    await store.close()
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+})
