@@ -29,8 +29,9 @@ export function createPolicies(settings: PolicySettings): Policy[] {
   return [
     settle(),
     metrics(settings.metrics),
-    validate(),
+    // Before anything that says that nothing was run.
     once(),
+    validate(),
     refuse(),
     approve(settings.approvalTtlMs),
     inOrder(),

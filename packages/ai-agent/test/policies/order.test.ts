@@ -54,6 +54,46 @@ describe('once before refuse', () => {
   })
 })
 
+describe('once before validate', () => {
+  const other = { input: z.strictObject({ other: z.string().describe('Another one.') }) }
+
+  /** What becomes of a call that had begun, where the tools after the restart are `now`. */
+  async function afterRestart(begun: Tool, now: readonly Tool[]): Promise<ToolOutcome | undefined> {
+    const before = new TestBatch({ tools: [begun] })
+    await before.run([{ id: 'a', name: 't' }], (event) => event.sessionUpdate !== 'tool_call_update')
+    const after = new TestBatch({ tools: now })
+    after.log.push(...before.log)
+    const [outcome] = await after.run([{ id: 'a', name: 't' }])
+    return outcome
+  }
+  const inSandbox: Run = async function* () {
+    yield { type: 'started', attempt: { n: 1, boot: 'b' } }
+    return { status: 'completed', forModel: 'ran' }
+  }
+
+  test.each([
+    ['whose arguments do not fit any more', tool('t'), [tool('t', other)]],
+    ['whose tool is gone', tool('t'), []],
+    [
+      'that the sandbox would know, whose arguments do not fit any more',
+      tool('t', { repeatable: true }, inSandbox),
+      [tool('t', other)],
+    ],
+    ['that the sandbox would know, whose tool is gone', tool('t', { repeatable: true }, inSandbox), []],
+  ])('of a call %s nobody says that nothing was run', async (_name, begun, now) => {
+    const outcome = await afterRestart(begun, now)
+    expect(reasonOf(outcome)).toBe('unknown_effect')
+    expect(outcome?.forModel).not.toMatch(/Nothing was run|no tool/)
+  })
+
+  test('of one that only reads the model hears what is wrong with it', async () => {
+    const reads = { readOnly: true, kind: 'read' } as const
+    expect(reasonOf(await afterRestart(tool('t', reads), [tool('t', { ...reads, ...other })]))).toBe(
+      'invalid_arguments',
+    )
+  })
+})
+
 describe('validate before approve', () => {
   test('nobody is asked about a call that could not run', async () => {
     const batch = new TestBatch({ tools: [tool('t')], mode: 'manual' })
