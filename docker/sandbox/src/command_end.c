@@ -54,6 +54,8 @@ void command_maybe_finish(struct command *c)
     if (c->state != GONE || c->out[0].fd >= 0 || c->out[1].fd >= 0 || (c->orphaned && sweeping) ||
         disk_settling(c->ended_us) || !spool_finished(c))
         return;
+    for (int i = 0; i < 2; i++)
+        hash_all(&c->out[i]);
     exit_decide(c);
     c->state = ENDED;
     if (c->attached)

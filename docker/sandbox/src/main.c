@@ -170,6 +170,7 @@ bool loop_round(uint64_t now)
     egress_timers(now);
     egress_pump();
     wire_pump();
+    commands_hash();
     egress_poll(now);
     int more = egress_wait();
     if (more >= 0 && (wait < 0 || wait > more))

@@ -83,7 +83,7 @@ static void keep_tail(struct command *c, struct stream *s, const uint8_t *p, siz
     append(t, p, n);
 }
 
-/* Bytes that are kept as they are, beside the ring. */
+/* Bytes that may be gone before the ring's are hashed: those come first. */
 static void copy_on(struct command *c, struct stream *s, const uint8_t *p, size_t n)
 {
     sha256_add(&s->hash, p, n);
@@ -95,6 +95,7 @@ static void sort_out(struct command *c, struct stream *s, size_t n)
 {
     uint64_t most = kept_of(c, s);
     size_t kept = n < most ? n : (size_t)most;
+    hash_all(s);
     append(&s->ring, scratch, kept);
     copy_on(c, s, scratch, kept);
     s->total += kept;
@@ -119,7 +120,7 @@ void output_took(struct command *c, struct stream *s, const struct iovec v[2], s
     }
     for (size_t i = 0, left = n; left; i++) {
         size_t piece = left < v[i].iov_len ? left : v[i].iov_len;
-        copy_on(c, s, v[i].iov_base, piece);
+        spool_add(c, v[i].iov_base, piece);
         left -= piece;
     }
     s->ring.end += n;
@@ -154,6 +155,7 @@ const struct ring *output_next(struct command *c, struct stream *s, uint64_t *up
 
 void output_drop(const struct command *c, struct stream *s)
 {
+    hash_upto(s, s->acked);
     ring_drop(&s->ring, s->acked);
     if (c->state == ENDED)
         ring_drop(&s->tail, s->acked);

@@ -24,6 +24,12 @@ void output_took(struct command *c, struct stream *s, const struct iovec v[2], s
 const struct ring *output_next(struct command *c, struct stream *s, uint64_t *upto);
 /* Bytes of a cut stream that were counted and not kept: from, and the first one that is kept again. */
 bool output_gap(const struct command *c, const struct stream *s, uint64_t *from, uint64_t *to);
+/* Once a loop round, when what may be sent is on its way. */
+void hash_behind(struct stream *s);
+/* Whatever is in the ring is hashed when it returns, and only the loop has its hands on the stream … */
+void hash_all(struct stream *s);
+/* … or all below this offset is. */
+void hash_upto(struct stream *s, uint64_t offset);
 /* Forget what is acknowledged. */
 void output_drop(const struct command *c, struct stream *s);
 

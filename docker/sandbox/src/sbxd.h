@@ -206,7 +206,9 @@ struct stream {
     struct ring tail;   /* the last bytes of a cut output */
     uint64_t total;     /* bytes produced */
     uint64_t rest;      /* once no process is left: bytes that were still in the pipe then */
-    struct sha256 hash; /* of all of them */
+    struct sha256 hash; /* of all of them but the last in the ring; the thread's while it is hashing (hash.c) */
+    bool hashing;
+    uint64_t hashed; /* while it is hashing: bytes hashed before it began */
     uint64_t sent;     /* next offset to send on the current channel */
     uint64_t sent_us;  /* when something was sent last */
     uint64_t limit;    /* the controller's credit: send below this offset */
@@ -237,6 +239,8 @@ int commands_timers(uint64_t now_ms);
 /* The next stream with bytes that may be sent, fairly; NULL when there is none. */
 struct command *commands_next_sendable(struct stream **stream, uint32_t *channel, int *which);
 void commands_sent(struct command *c);
+/* Called once a loop round, when what may be sent is on its way. */
+void commands_hash(void);
 void commands_bury(void);
 
 /* ---- files.c: file requests, answered by one thread so that a slow disk never delays a command -------------------- */

@@ -148,6 +148,13 @@ struct command *commands_next_sendable(struct stream **stream, uint32_t *channel
     return NULL;
 }
 
+void commands_hash(void)
+{
+    for (struct command *c = commands; c; c = c->next)
+        for (int i = 0; i < 2; i++)
+            hash_behind(&c->out[i]);
+}
+
 /* ---- in --------------------------------------------------------------------------------------------------- */
 
 static void stdin_close(struct command *c)
@@ -249,6 +256,7 @@ void command_close(struct command *c)
 {
     for (int i = 0; i < 2; i++) {
         poll_close(&c->out[i].fd);
+        hash_all(&c->out[i]);
         ring_free(&c->out[i].ring);
         ring_free(&c->out[i].tail);
     }

@@ -18,7 +18,7 @@ import { atLeast, atMost, below, loadNow, type Result } from '../report.ts'
 const MiB = 1024 * 1024
 const GIGABYTE = 1024 * MiB
 const PRINT = ['head', '-c', String(GIGABYTE), '/dev/zero']
-const STREAM_SAMPLES = 5
+const STREAM_SAMPLES = 11
 const STALL_MS = 30_000
 const TINY_WRITES = 200_000
 

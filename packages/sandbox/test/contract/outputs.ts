@@ -18,6 +18,22 @@ export function outputTests({ it, sandbox, fixture }: Suite): void {
     expect((await sh(sandbox(), 'true')).sha256).toEqual({ stdout: sha(''), stderr: sha('') })
   })
 
+  it('names the hash of floods, on both streams of several commands at once', async () => {
+    const box = sandbox()
+    const text = (word: string, bytes: number): string =>
+      `${word}\n`.repeat(Math.ceil(bytes / (word.length + 1))).slice(0, bytes)
+    const print = (word: string, bytes: number): string => `yes ${word} | head -c ${bytes}`
+    const one = async (n: number): Promise<void> => {
+      const [out, errors] = [9_000_001 + n, 7_000_003 + n]
+      const result = await sh(box, `${print(`a${n}`, out)} & ${print(`bb${n}`, errors)} >&2 & wait`)
+      expect(result.sha256).toEqual({ stdout: sha(text(`a${n}`, out)), stderr: sha(text(`bb${n}`, errors)) })
+    }
+    await Promise.all([1, 2, 3].map(one))
+    // The tail is not kept with the head: whatever comes first is hashed first.
+    const cut = await sh(box, print('c', 5_000_001), { policy: { kind: 'cut', head: 50_000, tail: 7_000 } })
+    expect(cut.sha256.stdout).toBe(sha(text('c', 5_000_001)))
+  })
+
   it('keeps head and tail of each stream of a cut output, and counts the rest', async () => {
     const all = seq(100_000)
     const errors = all.slice(0, 50_000)

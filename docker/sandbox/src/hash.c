@@ -1,0 +1,114 @@
+/*
+ * The hash of what commands print, computed behind its sending: nobody waits for it but the end. In a flood that is as much
+ * work as everything else that we do with the bytes, so a thread of its own does it, one stream at a time, while the loop
+ * reads and writes on.
+ */
+#include "output.h"
+
+#include <pthread.h>
+
+#define FLOOD_BYTES (128u << 10) /* less is hashed sooner than handed over */
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t handed = PTHREAD_COND_INITIALIZER, returned = PTHREAD_COND_INITIALIZER;
+/* Under the lock: the stream whose hash and whose bytes below belong to the thread. It gives them back by NULL. */
+static struct stream *held;
+static struct iovec pieces[2];
+static int count;
+
+static void add(struct sha256 *hash, const struct iovec *v, int n)
+{
+    for (int i = 0; i < n; i++)
+        sha256_add(hash, v[i].iov_base, v[i].iov_len);
+}
+
+static void *serve(void *unused)
+{
+    (void)unused;
+    pthread_mutex_lock(&lock);
+    for (;;) {
+        while (!held)
+            pthread_cond_wait(&handed, &lock);
+        struct stream *s = held;
+        pthread_mutex_unlock(&lock);
+        add(&s->hash, pieces, count);
+        pthread_mutex_lock(&lock);
+        held = NULL;
+        pthread_cond_signal(&returned);
+    }
+    return NULL;
+}
+
+/* ---- the loop --------------------------------------------------------------------------------------------- */
+
+static bool begin_thread(void)
+{
+    pthread_attr_t attr;
+    pthread_t thread;
+    pthread_attr_init(&attr);
+    pthread_attr_setstacksize(&attr, 256u << 10);
+    bool began = pthread_create(&thread, &attr, serve, NULL) == 0;
+    pthread_attr_destroy(&attr);
+    return began;
+}
+
+static int unhashed(const struct stream *s, struct iovec v[2])
+{
+    uint64_t from = s->hash.bytes;
+    return from < s->ring.end ? ring_slice(&s->ring, from, (size_t)(s->ring.end - from), v) : 0;
+}
+
+static bool hand_over(struct stream *s)
+{
+    static bool began;
+    if (!began && !(began = begin_thread()))
+        return false;
+    pthread_mutex_lock(&lock);
+    bool free = !held;
+    if (free) {
+        s->hashing = true;
+        s->hashed = s->hash.bytes;
+        count = unhashed(s, pieces);
+        held = s;
+        pthread_cond_signal(&handed);
+    }
+    pthread_mutex_unlock(&lock);
+    return free;
+}
+
+static void take_back(struct stream *s, bool wait)
+{
+    if (!s->hashing)
+        return;
+    pthread_mutex_lock(&lock);
+    while (wait && held == s)
+        pthread_cond_wait(&returned, &lock);
+    s->hashing = held == s;
+    pthread_mutex_unlock(&lock);
+}
+
+void hash_behind(struct stream *s)
+{
+    struct iovec v[2];
+    take_back(s, false);
+    if (s->hashing)
+        return;
+    int n = unhashed(s, v);
+    /* A ring that may still grow would move under the thread. */
+    if (n && s->ring.end - s->hash.bytes >= FLOOD_BYTES && s->ring.cap >= WINDOW_BYTES && hand_over(s))
+        return;
+    add(&s->hash, v, n);
+}
+
+void hash_all(struct stream *s)
+{
+    struct iovec v[2];
+    take_back(s, true);
+    add(&s->hash, v, unhashed(s, v));
+}
+
+void hash_upto(struct stream *s, uint64_t offset)
+{
+    if (offset > (s->hashing ? s->hashed : s->hash.bytes))
+        hash_all(s);
+}
