@@ -33,6 +33,7 @@ export function addSessionRequests(app: AgentApp, serving: Serving): void {
         const user = connection.user(params._meta)
         const meta = connection.meta(newSessionMeta, params._meta)
         const cwd = checkedCwd(params.cwd)
+        refuseDirectories(params.additionalDirectories)
         const mode = modeOfNew(meta?.mode, meta?.defaultMode ?? parts.defaultMode, user.modeCeiling)
         const { sessionId = newId('s'), model, thoughtLevel } = meta ?? {}
         const chosen = {
@@ -56,6 +57,7 @@ export function addSessionRequests(app: AgentApp, serving: Serving): void {
         const user = connection.user(params._meta)
         const after = connection.meta(loadSessionMeta, params._meta)?.after ?? 0
         checkedCwd(params.cwd)
+        refuseDirectories(params.additionalDirectories)
         const { session, pump } = await connection.admit(params.sessionId, async () => {
           const found = await manager.get(user.id, params.sessionId)
           const pump = connection.follow(found, after)
@@ -74,6 +76,7 @@ export function addSessionRequests(app: AgentApp, serving: Serving): void {
         const { connection } = serving
         const user = connection.user(params._meta)
         checkedCwd(params.cwd)
+        refuseDirectories(params.additionalDirectories)
         const session = await connection.admit(params.sessionId, async () => {
           const found = await manager.get(user.id, params.sessionId)
           connection.following(found)
@@ -169,6 +172,18 @@ function checkedCwd(cwd: string): string {
   if (!isAbsolute(cwd))
     throw new SandlotError('bad_request', `cwd must be an absolute path, not “${cwd}”; ours is ${WORKSPACE}.`)
   return cwd
+}
+
+/**
+ * We do not say that we can, so a client that knows better says itself which folder is left out. One that asks all the
+ * same must not believe that the session sees them, and shows this to its user.
+ */
+function refuseDirectories(directories: readonly string[] | null | undefined): void {
+  if (directories == null || directories.length === 0) return
+  throw new SandlotError(
+    'bad_request',
+    `A session has no folder but ${WORKSPACE} of its sandbox; open a single one, or leave additionalDirectories out.`,
+  )
 }
 
 function checkedCursor(cursor: string): number {

@@ -15,6 +15,7 @@ export const ACP_ROWS: Record<string, Record<string, readonly string[]>> = {
     logout: [`${SESSIONS} :: logout: not advertised, not there`],
     'session/new': [
       `${SESSIONS} :: session/new: an id, modes, config options; cwd absolute; mcpServers required`,
+      `${SESSIONS} :: session/new, load, resume: additional directories are not advertised, and refused rather than dropped`,
     ],
     'session/load': [
       `${SESSIONS} :: session/load: the whole conversation again, all of it before the response`,
@@ -111,7 +112,10 @@ export const ACP_ROWS: Record<string, Record<string, readonly string[]>> = {
   'what bites': {
     'order of updates': [`${PROMPTS} :: 2.1 updates are in order and all before the response`],
     'order of messages': [`${ORDER} :: over %s effects are in the order of the messages`],
-    'private data in _meta only': [`${FOREIGN} :: nothing of ours is on the wire`],
+    'private data in _meta only': [
+      `${FOREIGN} :: nothing of ours is on the wire`,
+      `${PROMPTS} :: _meta: trace context of the client is taken and left alone; none of ours has its names`,
+    ],
     'answers that nobody checks': [
       'packages/service/test/socket.test.ts :: an answer of the agent that is none of the protocol ends it with an error, and is not passed on',
     ],

@@ -205,6 +205,21 @@ overBothWires((its) => {
     expect(JSON.stringify(wrong)).not.toMatch(/node_modules|\.ts\b|\bat .*:\d+|sk-a-secret/)
   })
 
+  test('_meta: trace context of the client is taken and left alone; none of ours has its names', async () => {
+    const trace = {
+      traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01',
+      tracestate: 'vendor=1',
+      baggage: 'user=ada',
+    }
+    its.provider.add(textAnswer('Hello.'))
+    const sessionId = await newSession(its.client, { _meta: trace })
+    const asked = { sessionId, prompt: text('hi'), _meta: trace }
+    expect(await its.client.request('session/prompt', asked)).toEqual({ stopReason: 'end_turn' })
+    const { body, headers } = its.provider.requests.at(-1) ?? {}
+    for (const name of Object.keys(trace))
+      expect(JSON.stringify([its.client.received, body, headers])).not.toContain(name)
+  })
+
   test('2.1 updates are in order and all before the response', async () => {
     const words = Array.from({ length: 200 }, (_, index) => `w${index} `).join('')
     its.provider.add(textAnswer(words, { pieceLength: 4 }))

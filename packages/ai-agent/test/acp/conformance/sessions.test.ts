@@ -63,6 +63,24 @@ overBothWires((its, wire) => {
     expect(await code('session/new', { cwd: '/home/ada' })).toBe(-32_602)
   })
 
+  test('session/new, load, resume: additional directories are not advertised, and refused rather than dropped', async () => {
+    const { result } = await initialized(its.client, EDITOR)
+    expect(result.agentCapabilities.sessionCapabilities).not.toHaveProperty('additionalDirectories')
+    const sessionId = await newSession(its.client, { additionalDirectories: [] })
+    const refused = { error: { code: -32_602, data: { code: 'bad_request' } } }
+    for (const method of ['session/new', 'session/load', 'session/resume']) {
+      const params = {
+        sessionId,
+        cwd: '/workspace',
+        mcpServers: [],
+        additionalDirectories: ['/home/ada/lib'],
+      }
+      const answer = await its.client.call(method, params)
+      expect(answer).toMatchObject(refused)
+      expect(answer.error?.message).toContain('leave additionalDirectories out')
+    }
+  })
+
   test('session/new: an editor’s folder is recorded, and the first answer says that it is not seen, and which MCP server cannot be used', async () => {
     its.provider.add(textAnswer('Hello.'), textAnswer('Again.'))
     const servers = [
