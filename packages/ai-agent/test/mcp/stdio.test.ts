@@ -148,6 +148,21 @@ describe.concurrent('a server of the deployment', () => {
     expect(before.has('s::new-one')).toBe(false)
   })
 
+  test('how many tools there are is logged once for each list that is told', async () => {
+    await using bench = openMcpBench({ s: scripted() })
+    const logged = () =>
+      bench.logged.flatMap(({ message, fields }) =>
+        message === 'an MCP server told its tools' ? [fields] : [],
+      )
+    const before = await bench.tools()
+    await bench.tools()
+    const first = { server: 's', tools: before.listTools().length }
+    expect(logged()).toEqual([first])
+    await batchOf(before).call('change', {})
+    await until(async () => (await bench.tools()).has('s::new-one'))
+    expect(logged()).toEqual([first, { server: 's', tools: (await bench.tools()).listTools().length }])
+  })
+
   test('tools come in pages; only those that are wanted are offered; reads are those that are trusted to be', async () => {
     const change = { tools: ['say', 'user', 'gone'], readOnly: ['user'] }
     await using bench = openMcpBench({

@@ -71,7 +71,10 @@ export const ACP_ROWS: Record<string, Record<string, readonly string[]>> = {
       `${UPDATES} :: current_mode_update and config_option_update: both, whoever changed the mode`,
     ],
     session_info_update: [`${UPDATES} :: session_info_update: the title and the time`],
-    usage_update: [`${UPDATES} :: usage_update: tokens in the context, and the size of the window`],
+    usage_update: [
+      `${UPDATES} :: usage_update: tokens in the context, and the size of the window`,
+      `${UPDATES} :: usage_update: what the session has cost so far, with its currency`,
+    ],
     'compaction_update, compaction_summary_chunk': [
       'packages/ai-agent/test/compaction/command.test.ts :: an editor’s user may type it; a client that knows compactions is shown one',
     ],
@@ -145,7 +148,10 @@ export const ACP_ROWS: Record<string, Record<string, readonly string[]>> = {
     'an editor’s folder': [
       'packages/ai-agent/test/acp/server.test.ts :: is the local user, gets no metadata of ours, no copy of what was streamed, and is told about its folder',
     ],
-    'live shell output, terminal': [`${FOREIGN} :: with the convention %s: a terminal, its data, its exit`],
+    'live shell output, terminal': [
+      `${FOREIGN} :: with the convention %s: a terminal, its data, its exit`,
+      `${UPDATES} :: live shell output: a client that asks for %s gets it under that name, another gets text`,
+    ],
     'live shell output, text': [
       `${FOREIGN} :: without it: bounded text, repeated at most twice a second, and the result at the end`,
     ],

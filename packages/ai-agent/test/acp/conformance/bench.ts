@@ -2,6 +2,8 @@
  * The page about ACP as a table: one test for each of its rows that is about an agent, named after it, over both real wires.
  * Rows about tools that need a sandbox are in editor.engine.test.ts, rows about the end of a process in stdio-end.test.ts.
  */
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { AgentFolder } from '../../agent-process.ts'
 import { type FakeProvider, deltaChunk, sse, startFakeProvider } from '../../fake-provider.ts'
@@ -12,6 +14,9 @@ export const EDITOR = {
   fs: { readTextFile: true, writeTextFile: true },
   terminal: true,
 }
+
+/** US dollars for a million tokens of the model. */
+export const PRICE = { input: 1_000, output: 4_000 }
 
 /** It begins to answer and never ends. */
 export const hang = { steps: [sse(deltaChunk({ content: 'Half' }))], after: 'hang' } as const
@@ -40,6 +45,7 @@ export function overBothWires(tests: (its: Conformance, wire: 'stdio' | 'socket'
     beforeAll(async () => {
       folder = new AgentFolder()
       provider = await startFakeProvider()
+      writeFileSync(join(folder.path, 'sandlot.json'), JSON.stringify({ prices: { fake: PRICE } }))
       const env = {
         OPENAI_BASE_URL: provider.baseUrl,
         OPENAI_API_KEY: 'sk-a-secret-of-the-test',

@@ -2,7 +2,7 @@
 import { beforeAll, expect, test } from 'vitest'
 import { textAnswer, toolCalls } from '../../fake-provider.ts'
 import { initialized, newSession } from '../raw-client.ts'
-import { EDITOR, overBothWires } from './bench.ts'
+import { EDITOR, PRICE, overBothWires } from './bench.ts'
 
 overBothWires((its) => {
   const { prompt } = its
@@ -136,4 +136,48 @@ overBothWires((its) => {
     const usage = its.client.updates(sessionId).find((update) => update.sessionUpdate === 'usage_update')
     expect(usage).toMatchObject({ used: 42, size: expect.any(Number) })
   })
+
+  test('usage_update: what the session has cost so far, with its currency', async () => {
+    const usage = { prompt_tokens: 1_000, completion_tokens: 500 }
+    its.provider.add(textAnswer('One.', { usage }), textAnswer('Two.', { usage }))
+    const sessionId = await newSession(its.client)
+    await prompt(sessionId)
+    await prompt(sessionId)
+    const costs = its.client
+      .updates(sessionId)
+      .flatMap(({ sessionUpdate, cost }) => (sessionUpdate === 'usage_update' ? [cost] : []))
+    const each = PRICE.input / 1_000 + PRICE.output / 2_000
+    expect(costs).toEqual([each, 2 * each].map((amount) => ({ amount, currency: 'USD' })))
+  })
+
+  test.each(['terminal_output', 'terminal_output_delta'])(
+    'live shell output: a client that asks for %s gets it under that name, another gets text',
+    async (wanted) => {
+      const told = async (id: string, _meta: object) => {
+        await initialized(its.client, { ...EDITOR, _meta })
+        const sessionId = await newSession(its.client)
+        await its.client.request('session/set_mode', { sessionId, modeId: 'yolo' })
+        const run = { id, name: 'run_shell_command', args: { command: 'make' } }
+        its.provider.add(toolCalls([run]), textAnswer('ok'))
+        await prompt(sessionId)
+        return its.client.updates(sessionId).filter(({ toolCallId }) => toolCallId === id)
+      }
+      // The command never ran: what is shown of it is why.
+      const shown = expect.stringContaining('No Docker engine answers')
+      const terminal = { terminal_id: 'asked' }
+      const asked = await told('asked', { [wanted]: true })
+      expect(asked[0]).toMatchObject({
+        content: [{ type: 'terminal', terminalId: 'asked' }],
+        _meta: { terminal_info: terminal },
+      })
+      expect(asked.at(-1)._meta).toEqual({
+        [wanted]: { ...terminal, data: shown },
+        terminal_exit: { ...terminal, exit_code: null, signal: null },
+      })
+
+      const plain = await told('plain', {})
+      expect(JSON.stringify(plain)).not.toContain('terminal')
+      expect(plain.at(-1).content).toMatchObject([{ content: { text: shown } }])
+    },
+  )
 })
