@@ -12,6 +12,7 @@ import { type EventKind, type EventOf, metaOf } from './events.ts'
 import type { FailurePattern } from './failure-pattern.ts'
 import { type MessageImage, WITHOUT_WORDS } from './images.ts'
 import type { LiveOutput } from './live-output.ts'
+import type { NoteEvent } from './note-words.ts'
 import type { Question, QuestionContent } from './question.ts'
 import type { EndReason, FailureReason, StopReason } from './reasons.ts'
 import type { RuleReason } from './rules.ts'
@@ -108,7 +109,7 @@ export interface EndEntry {
 export interface NoteEntry {
   readonly type: 'note'
   readonly id: string
-  readonly event: Extract<SandlotEvent, { type: 'compacted' | 'model_changed' }>
+  readonly event: NoteEvent
   readonly at: number
 }
 

@@ -1,12 +1,11 @@
 import { FAILURE_REASONS } from '@sandlot/shared/reasons'
 import type { FailurePattern } from '@sandlot/shared/failure-pattern'
 import { emptyTranscript, foldAll } from '@sandlot/shared/transcript'
-import type { CallEntry, EndEntry, NoteEntry } from '@sandlot/shared/transcript-entries'
+import type { CallEntry, EndEntry } from '@sandlot/shared/transcript-entries'
 import { describe, expect, test } from 'vitest'
 import { failureSentence, phaseOf, statusWord } from '../src/chat/call-words.ts'
 import { failuresSentence } from '../src/chat/end-words.ts'
 import { draftSubject, draftTail } from '../src/chat/draft-words.ts'
-import { noteWords } from '../src/chat/note-words.ts'
 import { shownArguments } from '../src/chat/call-arguments.ts'
 import { ageGroup, formatBytes, formatDuration } from '../src/lib/format.ts'
 import { revealInvisible } from '../src/lib/invisible.ts'
@@ -30,16 +29,6 @@ function callAfter(make: (log: SessionLog) => void): CallEntry {
   return call
 }
 const rawOutput = { forModel: '' }
-
-test('notes say what happened, and why where that is known', () => {
-  const words = (event: NoteEntry['event']) => noteWords({ type: 'note', id: 'n', event, at: 0 })
-  expect(words({ type: 'compacted', summary: 'x', upTo: 1 })).toMatch(/^Earlier messages were summarised/)
-  expect(words({ type: 'compacted', summary: '', upTo: 0 })).toMatch(/^Older results were left out/)
-  for (const why of ['overloaded', 'rate_limit', 'quota'])
-    expect(words({ type: 'model_changed', model: 'm-2', why })).toMatch(/^Answered by m-2 because [^_]*$/)
-  for (const why of [{}, { why: 'toString' }])
-    expect(words({ type: 'model_changed', model: 'm-2', ...why })).toBe('Answered by m-2 from here on')
-})
 
 test('one cause of the last failures is said once', () => {
   const end: EndEntry = { type: 'end', id: 'p', reason: 'completed', stopReason: 'end_turn', at: 0 }

@@ -14,6 +14,7 @@ import type { Session } from '../session.ts'
 import { type ToolRegistry, createRegistry } from '../tools/registry.ts'
 import type { Tool, ToolOutcome } from '../tools/tool.ts'
 import { secretsOf } from './client-secrets.ts'
+import { type Note, wordsOf } from './notes.ts'
 
 export interface ClientServersParts {
   mcp: Pick<Mcp, 'bring' | 'leaveSession' | 'toolsOf' | 'standing' | 'states'>
@@ -31,7 +32,7 @@ export interface Bringer {
   /** Aborted when it is gone. */
   closed: AbortSignal
   /** Tell its user something. Never throws. */
-  say: (text: string) => void
+  tell: (note: Note) => void
   /** Tell them, and offer to open the link. Never throws. */
   offer: (text: string, link: string) => void
 }
@@ -64,10 +65,10 @@ export class ClientServers {
   }
 
   /**
-   * From its next prompt on the session has these servers, in place of those that were named before. Answers a sentence
+   * From its next prompt on the session has these servers, in place of those that were named before. Answers a note
    * for each that can never be used; of one that cannot be reached its client hears with the prompt. Throws `too_large`.
    */
-  bring(session: Session, servers: readonly McpServer[], bringer: Bringer): string[] {
+  bring(session: Session, servers: readonly McpServer[], bringer: Bringer): Note[] {
     const { mcp, hide } = this.#parts
     if (Buffer.byteLength(JSON.stringify(servers)) > MAX_BYTES)
       throw new SandlotError('too_large', `mcpServers may have ${MAX_BYTES} bytes; name fewer servers.`)
@@ -176,15 +177,16 @@ function tell({ names, said, bringer, secrets }: Held, states: readonly BroughtS
   for (const state of states) {
     const name = names.get(state.name)
     if (name === undefined) continue
-    const words = hidden(wordsFor(name, state), secrets)
     const { link } = state
-    const news = `${words}${link ?? ''}`
-    if (words !== '' && news !== said.get(name))
-      if (link === undefined) bringer.say(words)
-      else bringer.offer(words, link)
-    if (words === '' && said.has(name)) bringer.say(`The MCP server ${shown(name)} can be used again.`)
-    if (words === '') said.delete(name)
+    const note = link === undefined ? withoutSecretsIn(noteFor(name, state), secrets) : undefined
+    const news = link ?? (note === undefined ? undefined : wordsOf(note))
+    const before = said.get(name)
+    if (news === undefined) said.delete(name)
     else said.set(name, news)
+    if (news === before) continue
+    if (link !== undefined) bringer.offer(hidden(wantsSignIn(name), secrets), link)
+    else if (note !== undefined) bringer.tell(note)
+    else bringer.tell({ severity: 'info', title: `The MCP server ${shown(name)} can be used again` })
   }
 }
 
@@ -194,22 +196,35 @@ function hidden(text: string, secrets: readonly string[]): string {
   return looksSecret(withoutSecrets(text, secrets))
 }
 
-function wordsFor(name: string, { state, why, link, problems }: BroughtStanding): string {
+function withoutSecretsIn(note: Note | undefined, secrets: readonly string[]): Note | undefined {
+  if (note === undefined) return undefined
+  const { title, description } = note
+  const more = description === undefined ? {} : { description: hidden(description, secrets) }
+  return { ...note, title: hidden(title, secrets), ...more }
+}
+
+function noteFor(name: string, { state, why, problems }: BroughtStanding): Note | undefined {
   // When it is tried again changes all the time, and is no news.
   if (state === 'unavailable')
     return cannot(name, why?.replace(/; it is tried again in \d+ s$/, '') ?? 'nobody knows why')
-  if (state === 'needs_auth' && link === undefined)
-    return cannot(name, 'it wants a sign-in; give it a token in its headers')
-  if (state === 'needs_auth')
-    return `The MCP server ${shown(name)} wants you to sign in. Its tools are there with your next message after that.`
+  if (state === 'needs_auth') return cannot(name, 'it wants a sign-in; give it a token in its headers')
   const [problem, ...others] = problems
-  if (problem === undefined) return ''
+  if (problem === undefined) return undefined
   const more = others.length === 0 ? '' : ` (and ${others.length} more)`
-  return `The MCP server ${shown(name)} has tools that cannot be used: ${problem}${more}.`
+  return {
+    severity: 'warning',
+    title: `The MCP server ${shown(name)} has tools that cannot be used`,
+    description: `${problem}${more}`,
+  }
 }
 
-function cannot(name: string, why: string): string {
-  return `The MCP server ${shown(name)} cannot be used: ${why.replace(/\.$/, '')}.`
+function wantsSignIn(name: string): string {
+  return `The MCP server ${shown(name)} wants you to sign in. Its tools are there with your next message after that.`
+}
+
+function cannot(name: string, why: string): Note {
+  const title = `The MCP server ${shown(name)} cannot be used`
+  return { severity: 'warning', title, description: why.replace(/\.$/, '') }
 }
 
 function shown(name: string): string {

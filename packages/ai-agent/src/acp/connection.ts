@@ -1,22 +1,17 @@
 /** One client's connection: who it is, which sessions it follows, and the questions it is being asked. */
-import { randomUUID } from 'node:crypto'
 import { type AgentContext, type ClientCapabilities, RequestError, methods } from '@agentclientprotocol/sdk'
 import { EXT, type AgentUser, agentUser } from '@sandlot/shared/acp-meta'
 import { SandlotError, messageOf } from '@sandlot/shared/errors'
-import { type SessionEvent, isOutcome, sandlotEventOf } from '@sandlot/shared/events'
+import { type SessionEvent, isOutcome, sandlotEventOf, seqOf } from '@sandlot/shared/events'
 import { z } from 'zod'
 import type { Session } from '../session.ts'
+import { Asides } from './asides.ts'
+import { type ClientWishes, NO_WISHES, wishesOf } from './client-wishes.ts'
 import { configOptionsOf } from './config-options.ts'
 import { askClient } from './elicitation.ts'
 import { parseParams } from './errors.ts'
-import {
-  FOREIGN_START,
-  type ForeignOptions,
-  type ForeignState,
-  forForeignClient,
-  spoken,
-  withOwnMessage,
-} from './for-foreign-client.ts'
+import { FOREIGN_START, type ForeignState, forForeignClient, withOwnMessage } from './for-foreign-client.ts'
+import type { Note } from './notes.ts'
 import type { AcpParts } from './serving.ts'
 import { SessionPump } from './session-pump.ts'
 import { AVAILABLE_COMMANDS } from './slash-commands.ts'
@@ -25,7 +20,6 @@ import { toWire } from './wire.ts'
 /** The user of a client that does not say who asks: somebody at this machine. */
 const LOCAL_USER: AgentUser = { id: 'local', role: 'admin' }
 
-const ours = z.looseObject({ sandlot: z.looseObject({ version: z.literal(1) }) })
 const withUser = z.looseObject({ sandlot: z.looseObject({ user: agentUser }) })
 
 interface Followed {
@@ -34,7 +28,9 @@ interface Followed {
   /** Open permission requests by call id. */
   asking: Map<string, AbortController>
   /** What a foreign client is told with its first message. */
-  notes: readonly string[]
+  notes: readonly Note[]
+  /** Number of the last event that had happened when it began to follow: what is up to there is no news. */
+  readonly before: number
 }
 
 type Parts = Pick<AcpParts, 'manager' | 'log' | 'modeCeilingOf' | 'saw'>
@@ -46,20 +42,22 @@ export class ClientConnection {
   readonly #followed = new Map<string, Followed>()
   /** Per session the last message that is on its way into it. */
   readonly #admitting = new Map<string, Promise<unknown>>()
+  /** What we say ourselves, to one that is not ours. */
+  readonly asides: Asides
   #capabilities: ClientCapabilities | undefined
-  #ours = false
-  #foreign: ForeignOptions = { terminal: undefined }
+  #wishes: ClientWishes = NO_WISHES
 
   constructor(client: AgentContext, parts: Parts, closed: AbortSignal) {
     this.#client = client
     this.#parts = parts
     this.#closed = closed
+    this.asides = new Asides(client, closed, parts.log)
     closed.addEventListener('abort', () => this.#leave(), { once: true })
   }
 
   /** True for our own service: it gets our stream as it is, and says for which user it asks. */
   get ours(): boolean {
-    return this.#ours
+    return this.#wishes.ours
   }
 
   get closed(): AbortSignal {
@@ -67,30 +65,16 @@ export class ClientConnection {
   }
 
   initialize(capabilities: ClientCapabilities | undefined): void {
-    const meta: unknown = capabilities?._meta ?? {}
-    const wasOurs = this.#ours
+    const wasOurs = this.ours
     this.#capabilities = capabilities
-    this.#ours = ours.safeParse(meta).success
-    const terminal = z.looseObject({
-      terminal_output: z.boolean().optional(),
-      terminal_output_delta: z.boolean().optional(),
-    })
-    const wants = terminal.safeParse(meta).data
-    this.#foreign = {
-      terminal:
-        wants?.terminal_output === true
-          ? 'terminal_output'
-          : wants?.terminal_output_delta === true
-            ? 'terminal_output_delta'
-            : undefined,
-      compaction: capabilities?.session?.compaction != null,
-    }
-    if (this.#ours && !wasOurs) void this.#sendChanges()
+    this.#wishes = wishesOf(capabilities)
+    this.asides.suit(this.#wishes)
+    if (this.ours && !wasOurs) void this.#sendChanges()
   }
 
   /** Who asks. Throws `bad_request` when our own service does not say so. A foreign client is always the local user. */
   user(meta: unknown): AgentUser {
-    const user = this.#ours ? parseParams(withUser, meta, '_meta').sandlot.user : LOCAL_USER
+    const user = this.ours ? parseParams(withUser, meta, '_meta').sandlot.user : LOCAL_USER
     this.#parts.saw?.(user)
     const modeCeiling = this.#parts.modeCeilingOf?.(user.id, user.modeCeiling) ?? user.modeCeiling
     return modeCeiling === undefined ? user : { ...user, modeCeiling }
@@ -98,7 +82,7 @@ export class ClientConnection {
 
   /** `_meta.sandlot` of a request of our own service, by its schema. Undefined for a foreign client. */
   meta<S extends z.ZodType>(schema: S, meta: unknown): z.infer<S> | undefined {
-    if (!this.#ours) return undefined
+    if (!this.ours) return undefined
     return parseParams(z.looseObject({ sandlot: schema }), meta, '_meta').sandlot as z.infer<S>
   }
 
@@ -134,6 +118,7 @@ export class ClientConnection {
       foreign: FOREIGN_START,
       asking: new Map(),
       notes: before?.notes ?? [],
+      before: session.seq,
       pump: new SessionPump({
         session,
         after: before === undefined ? after : Math.min(after, before.pump.sent),
@@ -169,14 +154,14 @@ export class ClientConnection {
   }
 
   /** What a foreign client that gets this session is told with its first message. */
-  noteFirst(session: Session, notes: readonly string[]): void {
+  noteFirst(session: Session, notes: readonly Note[]): void {
     const followed = this.#followed.get(session.id)
-    if (followed !== undefined && !this.#ours) followed.notes = [...followed.notes, ...notes]
+    if (followed !== undefined && !this.ours) followed.notes = [...followed.notes, ...notes]
   }
 
   /** What a foreign client may type in this session follows the answer that is being made. */
   offerCommands(session: Session): void {
-    if (this.#ours || !this.#followed.has(session.id)) return
+    if (this.ours || !this.#followed.has(session.id)) return
     const update = {
       sessionUpdate: 'available_commands_update',
       availableCommands: AVAILABLE_COMMANDS,
@@ -188,37 +173,14 @@ export class ClientConnection {
   /** The notes, once, before the answer to the first message. */
   async sayNotes(session: Session): Promise<void> {
     const followed = this.#followed.get(session.id)
-    if (followed === undefined || followed.notes.length === 0) return
-    const text = `(${followed.notes.join(' ')})\n\n`
+    if (followed === undefined) return
+    const { notes } = followed
     followed.notes = []
-    await this.say(session.id, text)
-  }
-
-  /** A sentence to a foreign client, outside the log. */
-  async say(sessionId: string, text: string): Promise<void> {
-    await this.#client.notify(methods.client.session.update, { sessionId, update: spoken(text) })
-  }
-
-  /** The same in brackets, before what the agent says next, to whom it concerns; never in anybody's way. */
-  tell(sessionId: string, text: string): void {
-    const update = spoken(`(${text})\n\n`)
-    if (!this.#closed.aborted) void this.#notify(methods.client.session.update, { sessionId, update })
-  }
-
-  /** As `tell`, with a link to open: where the client can, it asks its user whether to. What they say changes nothing here. */
-  offer(sessionId: string, text: string, url: string): void {
-    const inWords = `${text.replace(/\.$/, '')}: ${url}`
-    if (this.#capabilities?.elicitation?.url == null) return this.tell(sessionId, inWords)
-    const asked = { mode: 'url' as const, sessionId, elicitationId: randomUUID(), url, message: text }
-    this.#client.request(methods.client.elicitation.create, asked).catch((error: unknown) => {
-      if (this.#closed.aborted) return
-      this.#parts.log.warn({ error: messageOf(error) }, 'a client could not ask its user to open a link')
-      this.tell(sessionId, inWords)
-    })
+    await this.asides.note(session.id, notes)
   }
 
   async accepted(sessionId: string, promptId: string, requestId: string | undefined): Promise<void> {
-    if (!this.#ours) return
+    if (!this.ours) return
     await this.#notify(EXT.promptAccepted, {
       sessionId,
       promptId,
@@ -230,12 +192,14 @@ export class ClientConnection {
 
   async #send(session: Session, event: SessionEvent): Promise<void> {
     const sessionId = session.id
-    if (this.#ours) {
+    if (this.ours) {
       return this.#client.notify(methods.client.session.update, { sessionId, update: toWire(event) })
     }
     const followed = this.#followed.get(sessionId)
     if (followed === undefined) return
-    const { state, updates } = forForeignClient(followed.foreign, event, this.#foreign)
+    const isNews = (seqOf(event) ?? Infinity) > followed.before
+    const notices = this.#wishes.notices === true && isNews
+    const { state, updates } = forForeignClient(followed.foreign, event, { ...this.#wishes, notices })
     followed.foreign = state
     for (const update of updates)
       await this.#client.notify(methods.client.session.update, { sessionId, update })
@@ -273,7 +237,7 @@ export class ClientConnection {
 
   #askPending(session: Session): void {
     const followed = this.#followed.get(session.id)
-    if (this.#ours || followed === undefined) return
+    if (this.ours || followed === undefined) return
     for (const pending of session.pendingApprovals()) {
       const { toolCallId } = pending
       if (followed.asking.has(toolCallId)) continue

@@ -5,6 +5,7 @@
  */
 import type { SessionUpdate } from '@agentclientprotocol/sdk'
 import { type SessionEvent, isLive, isOutcome, metaOf, sandlotEventOf, textOf } from '@sandlot/shared/events'
+import { noteOfEvent, noticeOf } from './notes.ts'
 import { toWire } from './wire.ts'
 
 /** Characters of a call's output that are repeated for a client without the terminal convention. */
@@ -17,6 +18,8 @@ export interface ForeignOptions {
   terminal: 'terminal_output' | 'terminal_output_delta' | undefined
   /** It shows where the conversation was made shorter for the model. */
   compaction?: boolean
+  /** It shows what is to be known beside the conversation. */
+  notices?: boolean
 }
 
 interface ForeignCall {
@@ -97,7 +100,11 @@ function message(state: ForeignState, event: Of<'agent_message_chunk' | 'agent_t
   return { state: { ...state, messages }, updates }
 }
 
-function sandlotEvent(state: ForeignState, event: SessionEvent, { compaction }: ForeignOptions): Translated {
+function sandlotEvent(
+  state: ForeignState,
+  event: SessionEvent,
+  { compaction, notices }: ForeignOptions,
+): Translated {
   const happened = sandlotEventOf(event)
   if (happened?.type === 'compacted' && compaction === true) {
     const { summary } = happened
@@ -108,6 +115,9 @@ function sandlotEvent(state: ForeignState, event: SessionEvent, { compaction }: 
       updates: [{ sessionUpdate: 'compaction_update', compactionId, status: 'completed', ...told }],
     }
   }
+  // Whoever has asked for a compaction gets an answer.
+  if (happened?.type === 'model_changed' || (happened?.type === 'compacted' && happened.why !== 'asked'))
+    return { state, updates: notices === true ? [noticeOf(noteOfEvent(happened))] : [] }
   if (happened?.type === 'message_withdrawn') {
     const shown = state.messages.get(happened.messageId) ?? 0
     const messages = new Map(state.messages)

@@ -47,7 +47,7 @@ export function addPromptRequests(app: AgentApp, serving: Serving): void {
           return { session, accepted }
         })
         if ('said' in begun) {
-          await connection.say(params.sessionId, await begun.said)
+          await connection.asides.say(params.sessionId, await begun.said)
           return { stopReason: 'end_turn' as const }
         }
         const { session, accepted } = begun

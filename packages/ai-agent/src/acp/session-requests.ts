@@ -9,6 +9,7 @@ import { WORKSPACE } from '../prompt.ts'
 import type { Session } from '../session.ts'
 import { allows, configOptionsOf, modesOf, setConfigOption } from './config-options.ts'
 import { parseParams } from './errors.ts'
+import type { Note } from './notes.ts'
 import type { Serving } from './serving.ts'
 
 export function addSessionRequests(app: AgentApp, serving: Serving): void {
@@ -193,9 +194,10 @@ function checkedCursor(cursor: string): number {
 
 // ── What a foreign client is told with its first message ────────────────────────────────────────────────
 
-function firstNotes({ cwd, seq }: Session): string[] {
+function firstNotes({ cwd, seq }: Session): Note[] {
   if (cwd === WORKSPACE || seq > 0) return []
-  return [`I work in a sandbox of my own, in ${WORKSPACE}; it does not see your folder ${cwd}.`]
+  const title = `I work in a sandbox of my own, in ${WORKSPACE}; it does not see your folder ${cwd}`
+  return [{ severity: 'info', title }]
 }
 
 /**
@@ -206,18 +208,20 @@ function bringServers(
   { parts, connection }: Serving,
   session: Session,
   servers: readonly McpServer[] | null | undefined,
-): string[] {
+): Note[] {
   if (servers == null) return []
   if (connection.ours) {
     if (servers.length === 0) return []
     throw new SandlotError('forbidden', 'MCP servers of a session come from a client at this machine.')
   }
   const { clientServers } = parts
+  const { asides, closed } = connection
   if (clientServers !== undefined)
     return clientServers.bring(session, servers, {
-      closed: connection.closed,
-      say: (text) => connection.tell(session.id, text),
-      offer: (text, link) => connection.offer(session.id, text, link),
+      closed,
+      tell: (note) => asides.tell(session.id, note),
+      offer: (text, link) => asides.offer(session.id, text, link),
     })
-  return servers.length === 0 ? [] : ['There are no tools here, so your MCP servers are not used.']
+  const title = 'There are no tools here, so your MCP servers are not used'
+  return servers.length === 0 ? [] : [{ severity: 'warning', title }]
 }

@@ -512,7 +512,7 @@ describe('MCP servers of an editor', () => {
     const mine = { name: 'mine', command: 'node', args: [SCRIPT], env: [] }
     its.servers.bring(session, [mine], {
       closed: AbortSignal.abort(),
-      say: () => undefined,
+      tell: () => undefined,
       offer: () => undefined,
     })
     const signal = new AbortController().signal

@@ -118,6 +118,28 @@ describe('for a client that is not ours', () => {
     ])
   })
 
+  test('what the page notes is a notice where those are shown; a compaction is one only where it is shown in no other way', () => {
+    const compacted = (why: 'window' | 'asked') =>
+      makeSandlotEvent({ type: 'compacted', summary: 'They like blue.', upTo: 3, why }, {}, 1)
+    const changed = makeSandlotEvent({ type: 'model_changed', model: 'm-2', why: 'quota' }, {}, 1)
+    const events = [compacted('window'), compacted('asked'), changed]
+    const fallback = {
+      sessionUpdate: 'notice',
+      severity: 'warning',
+      title: 'Answered by m-2 because the previous model had no quota left',
+    }
+    expect(translate(events)).toEqual([])
+    expect(translate(events, { ...PLAIN, notices: true })).toEqual([
+      { sessionUpdate: 'notice', severity: 'info', title: 'Earlier messages were summarised to make room' },
+      fallback,
+    ])
+    expect(translate(events, { ...PLAIN, notices: true, compaction: true })).toMatchObject([
+      { sessionUpdate: 'compaction_update', status: 'completed' },
+      { sessionUpdate: 'compaction_update', status: 'completed' },
+      fallback,
+    ])
+  })
+
   test('the sentence of an end is said; our other events are not', () => {
     const end = makeSandlotEvent(
       { type: 'prompt_ended', stopReason: 'end_turn', reason: 'error', text: 'No key.' },

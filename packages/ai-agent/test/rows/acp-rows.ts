@@ -75,6 +75,10 @@ export const ACP_ROWS: Record<string, Record<string, readonly string[]>> = {
       `${UPDATES} :: usage_update: tokens in the context, and the size of the window`,
       `${UPDATES} :: usage_update: what the session has cost so far, with its currency`,
     ],
+    notice: [
+      `${UPDATES} :: notice: what no model has said, for a client that shows notices`,
+      'packages/ai-agent/test/acp/notices.test.ts :: a fallback model is a notice while it happens, to a client that shows them; never out of the history',
+    ],
     'compaction_update, compaction_summary_chunk': [
       'packages/ai-agent/test/compaction/command.test.ts :: an editor’s user may type it; a client that knows compactions is shown one',
     ],

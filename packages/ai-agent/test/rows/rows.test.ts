@@ -48,7 +48,7 @@ test('no row was lost', () => {
   })
   expect(count(ACP_ROWS)).toEqual({
     methods: 18,
-    updates: 11,
+    updates: 12,
     'calls, permission, ends': 4,
     transports: 4,
     'what bites': 9,

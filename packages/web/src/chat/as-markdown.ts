@@ -1,9 +1,9 @@
 /** A conversation as a Markdown document: for a report, a page of notes, another program. */
+import { noteWords } from '@sandlot/shared/note-words'
 import type { CallEntry, Entry } from '@sandlot/shared/transcript-entries'
 import { shownArguments } from './call-arguments.ts'
 import { statusWord } from './call-words.ts'
 import { END_WORDS } from './end-words.ts'
-import { noteWords } from './note-words.ts'
 
 /** Everything that is on the screen but thoughts. Outputs as the model read them; images are named only. */
 export function asMarkdown(title: string, entries: readonly Entry[]): string {
@@ -18,7 +18,7 @@ function partOf(entry: Entry): string | undefined {
     case 'call':
       return callPart(entry)
     case 'note':
-      return `*${noteWords(entry)}*`
+      return `*${noteWords(entry.event)}*`
     case 'end': {
       const said = [entry.reason === 'completed' ? '' : END_WORDS[entry.reason].title, entry.text ?? '']
       const words = said.filter((text) => text !== '').join(': ')

@@ -1,7 +1,7 @@
 /** The page about ACP as a table, 1.2 and 1.3: what a client is told. */
 import { beforeAll, expect, test } from 'vitest'
 import { textAnswer, toolCalls } from '../../fake-provider.ts'
-import { initialized, newSession } from '../raw-client.ts'
+import { initialized, newSession, text } from '../raw-client.ts'
 import { EDITOR, PRICE, overBothWires } from './bench.ts'
 
 overBothWires((its) => {
@@ -135,6 +135,33 @@ overBothWires((its) => {
     await prompt(sessionId)
     const usage = its.client.updates(sessionId).find((update) => update.sessionUpdate === 'usage_update')
     expect(usage).toMatchObject({ used: 42, size: expect.any(Number) })
+  })
+
+  test('notice: what no model has said, for a client that shows notices', async () => {
+    const one = await its.another()
+    await initialized(one, { ...EDITOR, session: { notices: {} } })
+    const mcpServers = [
+      { type: 'sse', name: 'old', url: 'http://127.0.0.1:9/', headers: [] },
+      { type: 'http', name: 'files', url: 'http://127.0.0.1:9/', headers: [] },
+    ]
+    const sessionId = await newSession(one, { cwd: '/home/ada/x', mcpServers })
+    its.provider.add(textAnswer('Hello.'))
+    await one.request('session/prompt', { sessionId, prompt: text('hi') })
+    expect(one.said(sessionId)).toBe('Hello.')
+    const notices = one.updates(sessionId).filter(({ sessionUpdate }) => sessionUpdate === 'notice')
+    const notice = { sessionUpdate: 'notice', severity: 'warning', description: expect.any(String) }
+    expect(notices).toEqual([
+      {
+        sessionUpdate: 'notice',
+        severity: 'info',
+        title: expect.stringMatching(/not see .*\/home\/ada\/x$/),
+      },
+      { ...notice, title: 'The MCP server “old” cannot be used' },
+      { ...notice, title: 'The MCP server “files” cannot be used' },
+    ])
+    // They are no part of the history.
+    await one.request('session/load', { sessionId, cwd: '/home/ada/x', mcpServers: [] })
+    expect(one.kinds(sessionId).filter((kind) => kind === 'notice')).toHaveLength(3)
   })
 
   test('usage_update: what the session has cost so far, with its currency', async () => {

@@ -1,5 +1,7 @@
-/** What happened beside the conversation, in words. */
-import type { NoteEntry } from '@sandlot/shared/transcript-entries'
+/** What happened beside the conversation, in words: on the page, and in an editor. */
+import type { SandlotEvent } from './sandlot-event.ts'
+
+export type NoteEvent = Extract<SandlotEvent, { type: 'compacted' | 'model_changed' }>
 
 /** Why another model answers; the model's error classes for which the agent goes on with the next one. */
 const BECAUSE: ReadonlyMap<string, string> = new Map([
@@ -8,7 +10,8 @@ const BECAUSE: ReadonlyMap<string, string> = new Map([
   ['quota', 'the previous model had no quota left'],
 ])
 
-export function noteWords({ event }: NoteEntry): string {
+/** A line, without a full stop. */
+export function noteWords(event: NoteEvent): string {
   if (event.type === 'compacted') {
     return event.summary === ''
       ? 'Older results were left out to make room'

@@ -1,0 +1,73 @@
+/** What the agent itself says to the user of a client that is not ours, beside the model's answers and outside the log. */
+import { randomUUID } from 'node:crypto'
+import { type AgentContext, type SessionUpdate, methods } from '@agentclientprotocol/sdk'
+import { messageOf } from '@sandlot/shared/errors'
+import type { ToolLog } from '../tools/tool.ts'
+import { type ClientWishes, NO_WISHES } from './client-wishes.ts'
+import { spoken } from './for-foreign-client.ts'
+import { type Note, noticeOf, wordsOf } from './notes.ts'
+
+export class Asides {
+  readonly #client: AgentContext
+  readonly #closed: AbortSignal
+  readonly #log: ToolLog
+  #wishes: ClientWishes = NO_WISHES
+
+  constructor(client: AgentContext, closed: AbortSignal, log: ToolLog) {
+    this.#client = client
+    this.#closed = closed
+    this.#log = log
+  }
+
+  /** From now on they are said as this client wants them. */
+  suit(wishes: ClientWishes): void {
+    this.#wishes = wishes
+  }
+
+  /** A sentence that must be read, as the agent's own words. */
+  async say(sessionId: string, text: string): Promise<void> {
+    await this.#update(sessionId, spoken(text))
+  }
+
+  /** As notices; in words, in brackets before what the agent says next. */
+  async note(sessionId: string, notes: readonly Note[]): Promise<void> {
+    if (notes.length === 0) return
+    if (this.#wishes.notices === true) for (const note of notes) await this.#update(sessionId, noticeOf(note))
+    else await this.say(sessionId, inBrackets(notes.map(wordsOf).join(' ')))
+  }
+
+  /** The same for one, never in anybody's way. */
+  tell(sessionId: string, note: Note): void {
+    this.#beside(this.note(sessionId, [note]))
+  }
+
+  /**
+   * A sentence with a link to open: where the client can, it asks its user whether to. What they say changes nothing here.
+   * Always something that is not missed: a notice may be gone before its link was opened.
+   */
+  offer(sessionId: string, text: string, url: string): void {
+    const inWords = inBrackets(`${text.replace(/\.$/, '')}: ${url}`)
+    if (!this.#wishes.links) return this.#beside(this.say(sessionId, inWords))
+    const asked = { mode: 'url' as const, sessionId, elicitationId: randomUUID(), url, message: text }
+    this.#client.request(methods.client.elicitation.create, asked).catch((error: unknown) => {
+      if (this.#closed.aborted) return
+      this.#log.warn({ error: messageOf(error) }, 'a client could not ask its user to open a link')
+      this.#beside(this.say(sessionId, inWords))
+    })
+  }
+
+  async #update(sessionId: string, update: SessionUpdate): Promise<void> {
+    await this.#client.notify(methods.client.session.update, { sessionId, update })
+  }
+
+  #beside(sending: Promise<void>): void {
+    sending.catch((error: unknown) => {
+      // A connection that is gone has nobody to tell; anything else is worth knowing.
+      if (!this.#closed.aborted) this.#log.warn({ error: messageOf(error) }, 'a client could not be told')
+    })
+  }
+}
+
+function inBrackets(words: string): string {
+  return `(${words})\n\n`
+}
