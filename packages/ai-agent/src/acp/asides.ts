@@ -2,10 +2,20 @@
 import { randomUUID } from 'node:crypto'
 import { type AgentContext, type SessionUpdate, methods } from '@agentclientprotocol/sdk'
 import { messageOf } from '@sandlot/shared/errors'
+import { z } from 'zod'
 import type { ToolLog } from '../tools/tool.ts'
 import { type ClientWishes, NO_WISHES } from './client-wishes.ts'
 import { spoken } from './for-foreign-client.ts'
 import { type Note, noticeOf, wordsOf } from './notes.ts'
+
+/** The SDK does not check answers. */
+const accepted = z.looseObject({ action: z.literal('accept') })
+
+export interface Link {
+  url: string
+  /** Aborted when somebody has come back from it, however that ended. */
+  over: AbortSignal
+}
 
 export class Asides {
   readonly #client: AgentContext
@@ -42,18 +52,35 @@ export class Asides {
   }
 
   /**
-   * A sentence with a link to open: where the client can, it asks its user whether to. What they say changes nothing here.
-   * Always something that is not missed: a notice may be gone before its link was opened.
+   * A sentence with a link to open: where the client can, it asks its user whether to. What they say changes nothing here;
+   * when `over` is aborted nobody can do anything at the link any more, and the client hears of that. Always something that is
+   * not missed: a notice may be gone before its link was opened.
    */
-  offer(sessionId: string, text: string, url: string): void {
+  offer(sessionId: string, text: string, { url, over }: Link): void {
     const inWords = inBrackets(`${text.replace(/\.$/, '')}: ${url}`)
     if (!this.#wishes.links) return this.#beside(this.say(sessionId, inWords))
-    const asked = { mode: 'url' as const, sessionId, elicitationId: randomUUID(), url, message: text }
-    this.#client.request(methods.client.elicitation.create, asked).catch((error: unknown) => {
-      if (this.#closed.aborted) return
-      this.#log.warn({ error: messageOf(error) }, 'a client could not ask its user to open a link')
-      this.#beside(this.say(sessionId, inWords))
-    })
+    const elicitationId = randomUUID()
+    // Whoever has said no, or is gone, waits for nothing.
+    const nobodyWaits = new AbortController()
+    const { signal } = nobodyWaits
+    this.#closed.addEventListener('abort', () => nobodyWaits.abort(), { once: true, signal })
+    const complete = (): void => {
+      nobodyWaits.abort()
+      this.#beside(this.#client.notify(methods.client.elicitation.complete, { elicitationId }))
+    }
+    over.addEventListener('abort', complete, { once: true, signal })
+    const asked = { mode: 'url' as const, sessionId, elicitationId, url, message: text }
+    this.#client.request(methods.client.elicitation.create, asked).then(
+      (answer: unknown) => {
+        if (!accepted.safeParse(answer).success) nobodyWaits.abort()
+      },
+      (error: unknown) => {
+        nobodyWaits.abort()
+        if (this.#closed.aborted) return
+        this.#log.warn({ error: messageOf(error) }, 'a client could not ask its user to open a link')
+        this.#beside(this.say(sessionId, inWords))
+      },
+    )
   }
 
   async #update(sessionId: string, update: SessionUpdate): Promise<void> {

@@ -13,11 +13,12 @@ import { withoutSecrets } from '../secrets/call-secrets.ts'
 import type { Session } from '../session.ts'
 import { type ToolRegistry, createRegistry } from '../tools/registry.ts'
 import type { Tool, ToolOutcome } from '../tools/tool.ts'
+import type { Link } from './asides.ts'
 import { secretsOf } from './client-secrets.ts'
 import { type Note, wordsOf } from './notes.ts'
 
 export interface ClientServersParts {
-  mcp: Pick<Mcp, 'bring' | 'leaveSession' | 'toolsOf' | 'standing' | 'states'>
+  mcp: Pick<Mcp, 'bring' | 'leaveSession' | 'toolsOf' | 'standing' | 'states' | 'signInOver'>
   /**
    * Where this agent is a program that the client started, on its user's machine: what programs there get of its
    * environment, and they run there. Absent: they run in the user's sandbox.
@@ -34,7 +35,7 @@ export interface Bringer {
   /** Tell its user something. Never throws. */
   tell: (note: Note) => void
   /** Tell them, and offer to open the link. Never throws. */
-  offer: (text: string, link: string) => void
+  offer: (text: string, link: Link) => void
 }
 
 interface Held {
@@ -103,7 +104,7 @@ export class ClientServers {
     const held = sessionId === undefined ? undefined : this.#held.get(sessionId)
     if (held === undefined || sessionId === undefined) return mcp.toolsOf(userId, signal, sessionId)
     const tools = await mcp.toolsOf(userId, signal, sessionId)
-    if (!signal.aborted) tell(held, mcp.standing(userId, sessionId))
+    if (!signal.aborted) tell(held, mcp.standing(userId, sessionId), (link) => mcp.signInOver(link))
     return cleaned(held, tools)
   }
 
@@ -173,7 +174,11 @@ function isFolder(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true
 }
 
-function tell({ names, said, bringer, secrets }: Held, states: readonly BroughtStanding[]): void {
+function tell(
+  { names, said, bringer, secrets }: Held,
+  states: readonly BroughtStanding[],
+  over: (link: string) => AbortSignal,
+): void {
   for (const state of states) {
     const name = names.get(state.name)
     if (name === undefined) continue
@@ -184,7 +189,7 @@ function tell({ names, said, bringer, secrets }: Held, states: readonly BroughtS
     if (news === undefined) said.delete(name)
     else said.set(name, news)
     if (news === before) continue
-    if (link !== undefined) bringer.offer(hidden(wantsSignIn(name), secrets), link)
+    if (link !== undefined) bringer.offer(hidden(wantsSignIn(name), secrets), { url: link, over: over(link) })
     else if (note !== undefined) bringer.tell(note)
     else bringer.tell({ severity: 'info', title: `The MCP server ${shown(name)} can be used again` })
   }

@@ -26,6 +26,8 @@ export interface BroughtFetch {
 
 /** Users times addresses that are remembered. */
 const MAX_ACCESSES = 1_000
+/** Links whose end somebody waits for. */
+const MAX_AWAITED = 1_000
 
 interface Begun {
   userId: string
@@ -39,6 +41,8 @@ export class BroughtSignIns {
   readonly #redirect = new LoopbackRedirect((answer) => this.#finish(answer))
   /** By user and address: under another name, or in another session, it is the same access. The longest unused first. */
   readonly #begun = new Map<string, Begun>()
+  /** By the state that only the link has. */
+  readonly #awaited = new Map<string, AbortController>()
 
   constructor(parts: BroughtSignInsParts) {
     this.#parts = parts
@@ -53,6 +57,16 @@ export class BroughtSignIns {
     const [oldest] = this.#begun.keys()
     if (this.#begun.size > MAX_ACCESSES && oldest !== undefined) this.#begun.delete(oldest)
     return withWayOut(access, spec.signIn)
+  }
+
+  /** Aborted when somebody has come back from this link, however their sign-in ended; one that nobody opens just expires. */
+  over(link: string): AbortSignal {
+    const state = new URL(link).searchParams.get('state') ?? ''
+    const awaited = this.#awaited.get(state) ?? new AbortController()
+    this.#awaited.set(state, awaited)
+    const [oldest] = this.#awaited.keys()
+    if (this.#awaited.size > MAX_AWAITED && oldest !== undefined) this.#awaited.delete(oldest)
+    return awaited.signal
   }
 
   /** This user was removed. */
@@ -89,6 +103,7 @@ export class BroughtSignIns {
     for (const { access, ...about } of this.#begun.values()) {
       const ended = await finishSignIn(() => access, answer, { ...about, log: this.#parts.log })
       if (ended === undefined) continue
+      this.#end(answer.get('state') ?? '')
       return 'server' in ended
         ? {
             good: true,
@@ -97,6 +112,11 @@ export class BroughtSignIns {
         : { good: false, text: ended.problem }
     }
     return { good: false, text: UNKNOWN_SIGN_IN }
+  }
+
+  #end(state: string): void {
+    this.#awaited.get(state)?.abort()
+    this.#awaited.delete(state)
   }
 }
 

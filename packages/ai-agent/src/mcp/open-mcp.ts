@@ -53,6 +53,8 @@ export interface Mcp {
     servers: readonly BroughtServer[],
     unused?: () => Promise<void>,
   ): Brought[]
+  /** Aborted when somebody has come back from this link of a server that a client brought. */
+  signInOver(link: string): AbortSignal
   /** The session is closed or deleted: end what it brought. Never rejects. */
   leaveSession(sessionId: string): Promise<void>
   /** This user was removed: their servers end, and with `purge` what those keep at home goes. */
@@ -99,6 +101,7 @@ export function openMcp(options: OpenMcpOptions): Mcp {
     states: (userId, signal, sessionId) => servers.states(userId, signal, broughtTo(userId, sessionId)),
     standing: (userId, sessionId) => sessions.standing(userId, sessionId),
     bring: (...brought) => sessions.bring(...brought),
+    signInOver: (link) => broughtSignIns.over(link),
     leaveSession: (sessionId) => sessions.leave(sessionId),
     async leaveUser(userId, data) {
       await servers.leave(userId)

@@ -263,6 +263,54 @@ describe('MCP servers of an editor', () => {
     }
   })
 
+  test('a client that let its user open a link hears when they are back, whatever came of it; one that did not hears nothing', async () => {
+    await using guarded = await startOAuthServer()
+    await using its = await editor(Array.from({ length: 3 }, () => textAnswer('ok')))
+    const offered = async (action: 'accept' | 'decline') => {
+      const asked: CreateElicitationRequest[] = []
+      const client = await its.client({
+        ...FOREIGN,
+        clientCapabilities: { elicitation: { url: {} } },
+        elicitation: async (request) => {
+          asked.push(request)
+          return { action }
+        },
+      })
+      const sessionId = await newSession(client, { cwd: CWD, mcpServers: [http('open', guarded.url)] })
+      await prompt(client, sessionId)
+      await until(() => asked.length === 1)
+      const { elicitationId, url } = asked[0] as { elicitationId: string; url: string }
+      const completed = () => client.others.filter(({ method }) => method === 'elicitation/complete')
+      return {
+        client,
+        url,
+        completed,
+        complete: [{ method: 'elicitation/complete', params: { elicitationId } }],
+      }
+    }
+    const one = await offered('accept')
+    const two = await offered('decline')
+    expect(two.url).toBe(one.url)
+    expect(one.completed()).toEqual([])
+    expect((await fetch(one.url)).status).toBe(200)
+    await until(() => one.completed().length > 0)
+    expect(one.completed()).toEqual(one.complete)
+    await two.client.request(methods.agent.session.list, {})
+    expect(two.completed()).toEqual([])
+
+    await its.mcp.mcp.leaveUser('local', 'keep')
+    const three = await offered('accept')
+    const { searchParams } = new URL(three.url)
+    const back = new URL(searchParams.get('redirect_uri') ?? '')
+    back.search = `error=access_denied&state=${searchParams.get('state')}`
+    expect((await fetch(back)).status).toBe(400)
+    await until(() => three.completed().length > 0)
+    expect(three.completed()).toEqual(three.complete)
+    // Its own, and nobody else's.
+    expect(one.completed()).toEqual(one.complete)
+    for (const { client } of [one, two, three]) await client[Symbol.asyncDispose]()
+  })
+
   test('one that has no sign-in by a link is told of, and whoever calls it hears what to do; nothing is registered for it', async () => {
     await using guarded = await startOAuthServer()
     guarded.authoritySays = { registration_endpoint: undefined }

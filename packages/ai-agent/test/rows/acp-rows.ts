@@ -48,6 +48,7 @@ export const ACP_ROWS: Record<string, Record<string, readonly string[]>> = {
     ],
     elicitation: [
       'packages/ai-agent/test/acp/elicitation.test.ts :: an editor that shows forms gets the form, and its answer is the user’s',
+      'packages/ai-agent/test/acp/client-servers.test.ts :: a client that let its user open a link hears when they are back, whatever came of it; one that did not hears nothing',
     ],
     '$/cancel_request': [
       `${PROMPTS} :: $/cancel_request: a prompt is answered with a valid result`,
