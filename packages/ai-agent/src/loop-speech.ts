@@ -21,7 +21,7 @@ export function withdrawCutOff(ctx: LoopContext, turn: number): EventGroup {
  * Ids of the attempt that is on its way, derived from the log, so that after a crash the next process knows which ids
  * the screens may have seen. Each withdrawn attempt makes new ones.
  */
-function messageIds(ctx: LoopContext, turn: number): { message: string; thought: string } {
+function messageIds(ctx: SpeechContext, turn: number): { message: string; thought: string } {
   const stem = `${ctx.promptId.replace(/^p_/, '')}_${turn}`
   const withdrawn = ctx.log().filter((event) => {
     const happened = sandlotEventOf(event)
@@ -42,6 +42,7 @@ export function withdrawnFor(ctx: LoopContext, turn: number, why: string): numbe
 }
 
 type Kind = 'text' | 'thought'
+type SpeechContext = Pick<LoopContext, 'promptId' | 'log' | 'now'>
 
 /** Milliseconds between two looks at a call that is being written. */
 const DRAFT_MS = 100
@@ -50,13 +51,13 @@ const DRAFT_MS = 100
 export class Speech {
   text = ''
   thought = ''
-  readonly #ctx: LoopContext
+  readonly #ctx: SpeechContext
   readonly #turn: number
   readonly #ids: { message: string; thought: string }
   /** By place: when a call was shown last. */
   readonly #drafted = new Map<number, number>()
 
-  constructor(ctx: LoopContext, turn: number) {
+  constructor(ctx: SpeechContext, turn: number) {
     this.#ctx = ctx
     this.#turn = turn
     this.#ids = messageIds(ctx, turn)

@@ -27,25 +27,33 @@ const ANOTHER_IS_ASKED: Record<ModelErrorClass, boolean> = {
   unreachable: false,
 }
 
-/** One prompt whose first model always fails so. */
-async function played(error: ModelError): Promise<{
-  first: ScriptedModel
-  second: ScriptedModel
-  reason: string
-  changes: unknown[]
-}> {
-  const first = scriptedModel(() => () => {
+const failing = (error: ModelError): ScriptedModel =>
+  scriptedModel(() => () => {
     throw error
   })
-  const second = scriptedModel([{ text: 'Second.' }], { name: 'second' })
+
+/** One prompt: how it ended, and the changes of model in its log. */
+async function run(
+  model: ScriptedModel,
+  fallbacks: ScriptedModel[],
+): Promise<{ reason: string; changes: unknown[] }> {
   const log = memoryLog()
   const retry = { attempts: 2, baseMs: 1, capMs: 1, longestWaitMs: 50 }
-  const run = runAgent({ model: first, fallbacks: [second], tools: [], log, retry, prompt: 'go' })
-  let step = await run.next()
-  while (step.done !== true) step = await run.next()
+  const running = runAgent({ model, fallbacks, tools: [], log, retry, prompt: 'go' })
+  let step = await running.next()
+  while (step.done !== true) step = await running.next()
   const happened = (await log.read()).map(sandlotEventOf)
   const changes = happened.filter((event) => event?.type === 'model_changed')
-  return { first, second, reason: step.value.reason, changes }
+  return { reason: step.value.reason, changes }
+}
+
+/** One prompt whose first model always fails so. */
+async function played(
+  error: ModelError,
+): Promise<{ first: ScriptedModel; second: ScriptedModel; reason: string; changes: unknown[] }> {
+  const first = failing(error)
+  const second = scriptedModel([{ text: 'Second.' }], { name: 'second' })
+  return { first, second, ...(await run(first, [second])) }
 }
 
 test.each(Object.entries(ANOTHER_IS_ASKED) as [ModelErrorClass, boolean][])(
@@ -67,4 +75,25 @@ test('a rate limit that lasts too long is not waited for when another model can 
     new ModelError('rate_limit', 'Slow down.', { retryable: true, waitMs: 3_600_000 }),
   )
   expect([first.requests.length, second.requests.length, reason]).toEqual([1, 1, 'completed'])
+})
+
+test('a model that is its own fallback is not asked again, the one behind it is', async () => {
+  const first = failing(new ModelError('overloaded', 'It is busy.', { retryable: false }))
+  const second = scriptedModel([{ text: 'Second.' }], { name: 'second' })
+  const { reason } = await run(first, [first, second])
+  expect([first.requests.length, second.requests.length, reason]).toEqual([1, 1, 'completed'])
+})
+
+test('the other model has as many attempts as the first one had', async () => {
+  const busy = new ModelError('overloaded', 'It is busy.', { retryable: true })
+  const first = failing(busy)
+  const second = scriptedModel(
+    (place) => () => {
+      if (place === 0) throw busy
+      return { text: 'Second.' }
+    },
+    { name: 'second' },
+  )
+  const { reason } = await run(first, [second])
+  expect([first.requests.length, second.requests.length, reason]).toEqual([2, 2, 'completed'])
 })

@@ -31,6 +31,14 @@ async function makesRoomAt(tokens: number): Promise<boolean> {
   return model.requests.some(({ messages }) => messages.at(-1)?.content === SUMMARY_REQUEST)
 }
 
+test('an image is counted as an ordinary one, not as nothing and not by its bytes', () => {
+  const image = { data: 'A'.repeat(1_000_000), mimeType: 'image/png' }
+  const without = messageTokens({ role: 'user', content: NEXT })
+  const tokens = messageTokens({ role: 'user', content: NEXT, images: [image, image] }) - without
+  expect(tokens).toBeGreaterThanOrEqual(2 * 700)
+  expect(tokens).toBeLessThanOrEqual(2 * 2_000)
+})
+
 test('just under 80 % of the window nothing is left out, just over it room is made', async () => {
   expect(await makesRoomAt(8_000)).toBe(false)
   expect(await makesRoomAt(8_001)).toBe(true)

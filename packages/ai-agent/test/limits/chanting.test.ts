@@ -25,6 +25,12 @@ describe('chanting', () => {
     ['a line of dashes', '-'.repeat(9_000)],
     ['zeros', '0, '.repeat(5_000)],
     ['a hundred times the same line, as somebody may ask', 'I will not talk in class.\n'.repeat(100)],
+    [
+      'eight times a paragraph, as somebody may ask',
+      Array.from({ length: 18 }, (_, n) => `Point ${n} of the pledge is mine. `)
+        .join('')
+        .repeat(8),
+    ],
     ['a numbered list', Array.from({ length: 900 }, (_, n) => `${n}. the same words each time`).join('\n')],
     ['a table', '| a | b |\n'.repeat(300) + 'and then words'],
   ])('%s is none', (_, text) => {

@@ -70,9 +70,18 @@ describe('budgets', () => {
     expect(limitsFor(limits, 'u_bob', 'bob@example.org')).toEqual(limits.everybody)
   })
 
-  test('a limit in dollars wants a price for every model', () => {
+  test.each([
+    ['of a prompt', { SANDLOT_MAX_COST: '0.50' }, {}],
+    ['of a day', { SANDLOT_MAX_COST_PER_DAY: '0.50' }, {}],
+    ['of one person', {}, { cost: 0.5 }],
+    ['of one person and day', {}, { costPerDay: 0.5 }],
+  ])('a limit in dollars %s wants a price for every model', (_, limit, ada) => {
+    const file = { limits: { users: { u_ada: ada } } }
+    expect(problems({ OPENAI_MODEL: 'home-made', ...limit }, file)).toContain('no price of home-made')
+  })
+
+  test('a limit in dollars holds with the price that the file has', () => {
     const env = { OPENAI_MODEL: 'home-made', SANDLOT_MAX_COST: '0.50' }
-    expect(problems(env, {})).toContain('no price of home-made')
     const { limits, models } = read(env, { prices: { 'home-made': { input: 1, output: 2 } } })
     expect(limits.everybody.budgets).toEqual({ cost: 0.5 })
     expect(models?.main.price).toEqual({ input: 1, output: 2 })

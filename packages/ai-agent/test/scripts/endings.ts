@@ -1,6 +1,6 @@
 /** How prompts end, what fails on the way, and what comes after: the session goes on in every case. */
 import type { Script, Step } from './run-script.ts'
-import { call, calls, done, echo, refuses, says, stream, times } from './words.ts'
+import { announced, call, calls, done, echo, refuses, says, stream, times } from './words.ts'
 
 const twice: readonly Step[] = [{ say: 'go' }, { say: 'and now?' }]
 
@@ -138,6 +138,14 @@ export const ENDINGS: readonly Script[] = [
     ends: ['budget', 'completed'],
     outcomes: ['completed', 'completed', 'failed cancelled'],
     roles: 'suatttau',
+  },
+  {
+    name: 'bug 27: a message that came meanwhile is not lost with a budget that is used up: it has one of its own',
+    answers: [calls(echo('a')), says('Yes.')],
+    steps: [{ say: 'go', meanwhile: { at: announced('a'), text: 'also this', as: 'steer' } }],
+    options: { budgets: { calls: 1 } },
+    ends: ['budget', 'completed'],
+    roles: 'suatau',
   },
   {
     name: 'a budget of tokens',
