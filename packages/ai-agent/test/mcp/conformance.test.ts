@@ -1,6 +1,6 @@
 /**
  * The protocol's own conformance suite, run against our client: every scenario for clients that it has, each with what is
- * expected of us. An ordinary run draws a few.
+ * expected of us. Each costs the start of its processes: an ordinary run leaves some out.
  */
 import { spawn } from 'node:child_process'
 import { type IncomingMessage, type Server, type ServerResponse, createServer } from 'node:http'
@@ -88,7 +88,7 @@ describe('the conformance suite', () => {
   // Its checks have a clock of their own, which a busy machine does not keep.
   const drawn = PASSED.filter((scenario) => campaign.full || scenario !== 'sse-retry')
 
-  test.each(sample('mcp conformance', drawn, 2))('%s', async (scenario) => {
+  test.each(sample('mcp conformance', drawn, 16))('%s', async (scenario) => {
     const command = `${process.execPath} ${COMMAND} ${address}`
     const said = await suite('client', '--command', command, '--scenario', scenario)
     expect(said).toMatch(/Passed: (\d+)\/\1, 0 failed, 0 warnings/)
