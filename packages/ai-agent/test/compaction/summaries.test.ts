@@ -58,6 +58,36 @@ test('a summary that does not end is cut, and the work goes on', async () => {
   expect(summaries).toBeLessThan(8)
 })
 
+test('the words of a summary are within their share of the window, half of what it may take with its files', async () => {
+  const model = talker(words(100_000))
+  await run(model, 's')
+  const behind = model.requests.filter((_, place) => {
+    const before = model.requests[place - 1]
+    return before !== undefined && isForSummary(before)
+  })
+  expect(behind.length).toBeGreaterThan(1)
+  for (const { messages } of behind) {
+    const summary = messages.find(({ content }) => content.includes('w0 w1 '))
+    expect(textTokens(summary?.content ?? '')).toBeGreaterThan(WINDOW * 0.08)
+    expect(textTokens(summary?.content ?? '')).toBeLessThan(WINDOW * 0.12)
+  }
+})
+
+test('one that comes out empty is asked for once more, before the older part goes without', async () => {
+  const summaries = ['', 'What was.']
+  const model = scriptedModel(
+    (place) => (request) =>
+      isForSummary(request)
+        ? { text: summaries.shift() ?? 'What was.', usage: {} }
+        : { text: `${place} ${words(500)}`, calls: [{ id: `c${place}`, name: 'step', args: {} }], usage: {} },
+    { contextWindow: WINDOW },
+  )
+  await run(model, 's')
+  const first = model.requests.findIndex(isForSummary)
+  expect(model.requests.slice(first, first + 3).map(isForSummary)).toEqual([true, true, false])
+  expect(JSON.stringify(model.requests[first + 2]?.messages)).toContain('What was.')
+})
+
 test('a summary that says the same for ever is not listened to for ever', async () => {
   const model = talker('')
   let closed = 0
