@@ -7,7 +7,7 @@
 
 #include <pthread.h>
 
-#define FLOOD_BYTES (128u << 10) /* less is hashed sooner than handed over */
+#define FLOOD_BYTES (128u << 10) /* less waits for more */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t handed = PTHREAD_COND_INITIALIZER, returned = PTHREAD_COND_INITIALIZER;
@@ -94,8 +94,9 @@ void hash_behind(struct stream *s)
     if (s->hashing)
         return;
     int n = unhashed(s, v);
-    /* A ring that may still grow would move under the thread. */
-    if (n && s->ring.end - s->hash.bytes >= FLOOD_BYTES && s->ring.cap >= WINDOW_BYTES && hand_over(s))
+    /* A ring that may still grow would move under the thread; one that is whole can keep a little until it is worth a hand-over. */
+    bool whole = s->ring.cap >= WINDOW_BYTES;
+    if (whole && n && (s->ring.end - s->hash.bytes < FLOOD_BYTES || hand_over(s)))
         return;
     add(&s->hash, v, n);
 }
