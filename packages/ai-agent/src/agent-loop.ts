@@ -74,9 +74,12 @@ export async function* runPrompt(ctx: LoopContext): AsyncGenerator<EventGroup, v
         yield* takeSteered(ctx)
         yield* sayEndedJobs(ctx)
         if (ctx.signal.aborted) return yield [stopped(ctx)]
-        yield* makeRoomIfFull(ctx, step.turn, modelOf(ctx))
+        const madeRoom = yield* makeRoomIfFull(ctx, step.turn, modelOf(ctx))
         ctx.leaving.throwIfAborted()
         if (ctx.signal.aborted) return yield [stopped(ctx)]
+        // A summary is a request too, and may have used up what was left.
+        const overNow = madeRoom ? await endBeforeRequest(ctx) : undefined
+        if (overNow !== undefined) return yield [overNow]
         const asked = yield* askModel(ctx, step.turn)
         if (asked.got !== 'answer') return yield endOfAsking(ctx, asked)
         const calls = withUniqueIds(asked.calls, ctx.log())

@@ -40,14 +40,14 @@ type Compacted = Extract<
   { type: 'compacted' }
 >
 
-/** Before a request: nothing, unless it would come near the window. */
+/** Before a request: nothing, unless it would come near the window. Returns whether there was anything to leave out. */
 export async function* makeRoomIfFull(
   ctx: LoopContext,
   turn: number,
   model: Model,
-): AsyncGenerator<EventGroup, void> {
-  if (sizeOf(ctx, model) <= model.contextWindow * FULL || justMadeRoom(ctx, model)) return
-  yield* makeRoom(ctx, turn, model, 'window')
+): AsyncGenerator<EventGroup, boolean> {
+  if (sizeOf(ctx, model) <= model.contextWindow * FULL || justMadeRoom(ctx, model)) return false
+  return yield* makeRoom(ctx, turn, model, 'window')
 }
 
 /**

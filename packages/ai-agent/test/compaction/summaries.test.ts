@@ -5,6 +5,7 @@ import { makeMeta } from '@sandlot/shared/event-meta'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { SUMMARY_REQUEST, summaryMessages, summaryText } from '../../src/compaction/summary.ts'
+import type { PromptBudgets } from '../../src/limits/budgets.ts'
 import { messagesTokens, textTokens } from '../../src/limits/tokens.ts'
 import {
   type ModelAnswer,
@@ -36,7 +37,7 @@ function talker(summary: string): ScriptedModel {
   )
 }
 
-async function run(model: ScriptedModel, system: string): Promise<string> {
+async function run(model: ScriptedModel, system: string, budgets: PromptBudgets = {}): Promise<string> {
   let nth = 0
   const step = plainTool({
     name: 'step',
@@ -44,7 +45,15 @@ async function run(model: ScriptedModel, system: string): Promise<string> {
     parameters: { type: 'object', properties: {} },
     execute: () => ++nth,
   })
-  const running = runAgent({ model, tools: [step], log: memoryLog(), prompt: 'go', system, maxTurns: 40 })
+  const running = runAgent({
+    model,
+    tools: [step],
+    log: memoryLog(),
+    prompt: 'go',
+    system,
+    maxTurns: 40,
+    budgets,
+  })
   let next = await running.next()
   while (next.done !== true) next = await running.next()
   return next.value.reason
@@ -162,4 +171,16 @@ test('what is left out of a long conversation is found in one pass', () => {
   const kept = summaryMessages(messages, 1_000)
   expect(kept.length).toBeLessThan(100)
   expect(looks).toBeLessThan(10 * messages.length)
+})
+
+test('a summary that uses up the budget is the last request', async () => {
+  const model = scriptedModel(
+    (place) => (request) =>
+      isForSummary(request)
+        ? { text: 'What was.', usage: { input: 9_000, output: 10 } }
+        : { text: `${place} ${words(500)}`, calls: [{ id: `c${place}`, name: 'step', args: {} }], usage: {} },
+    { contextWindow: WINDOW },
+  )
+  expect(await run(model, 's', { tokens: 9_000 })).toBe('budget')
+  expect(model.requests.map(isForSummary).indexOf(true)).toBe(model.requests.length - 1)
 })
