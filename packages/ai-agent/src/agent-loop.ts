@@ -261,6 +261,7 @@ function endOfAsking(ctx: LoopContext, asked: Exclude<Asked, { got: 'answer' }>)
   if (asked.got === 'chant')
     return [...asked.settled, endEvent(ctx.promptId, 'loop', asked.message, ctx.now())]
   if (asked.got === 'error') return [endEvent(ctx.promptId, 'error', asked.message, ctx.now())]
+  if (asked.got === 'over') return [asked.end]
   return [...asked.settled, stopped(ctx, asked.text)]
 }
 

@@ -14,6 +14,7 @@ import { Chanting, listen } from './listen.ts'
 import type { EventGroup, LoopContext } from './loop-context.ts'
 import { BUG_TEXT, CHANT_TEXT, brokenHistoryText } from './loop-endings.ts'
 import { changeOfModel, modelOf } from './loop-models.ts'
+import { endBeforeRequest } from './loop-refusals.ts'
 import { pause, retryVerdict } from './loop-retry.ts'
 import { Speech, withdrawnFor } from './loop-speech.ts'
 import {
@@ -39,6 +40,8 @@ export type Asked =
   | { got: 'stopped'; settled: SessionEvent[]; text: string }
   /** It said the same words without end, also when it was asked again. */
   | { got: 'chant'; settled: SessionEvent[]; message: string }
+  /** What was spent on mending left nothing to ask once more with. */
+  | { got: 'over'; end: SessionEvent }
   | { got: 'error'; message: string }
 
 /** Ask until there is an answer, a Stop, or an error that nothing mends. */
@@ -76,6 +79,9 @@ export async function* askModel(ctx: LoopContext, turn: number): AsyncGenerator<
         await pause(verdict.waitMs, signal)
       } else if (yield* mended(ctx, turn, model, checked.messages, error)) {
         attempt = 0
+        // A summary is a request too, and may have used up what was left.
+        const end = await endBeforeRequest(ctx)
+        if (end !== undefined && !ctx.signal.aborted) return { got: 'over', end }
       } else {
         return { got: 'error', message: verdict.message }
       }

@@ -184,3 +184,21 @@ test('a summary that uses up the budget is the last request', async () => {
   expect(await run(model, 's', { tokens: 9_000 })).toBe('budget')
   expect(model.requests.map(isForSummary).indexOf(true)).toBe(model.requests.length - 1)
 })
+
+test('a summary that uses up the budget is the last request, also when only the provider found the window full', async () => {
+  const model = scriptedModel(
+    (place) => (request) => {
+      if (isForSummary(request)) return { text: 'What was.', usage: { input: 9_000, output: 10 } }
+      if (request.messages.length > 6)
+        throw new ModelError('context_overflow', 'It is too long.', { retryable: false })
+      return {
+        text: `${place} ${words(500)}`,
+        calls: [{ id: `c${place}`, name: 'step', args: {} }],
+        usage: {},
+      }
+    },
+    { contextWindow: WINDOW * 10 },
+  )
+  expect(await run(model, 's', { tokens: 9_000 })).toBe('budget')
+  expect(model.requests.map(isForSummary).indexOf(true)).toBe(model.requests.length - 1)
+})
