@@ -27,7 +27,8 @@ type LedgerFile = z.infer<typeof fileSchema>
 
 /**
  * A ledger in one JSON file, for a program that uses this package as a library. Every change is read, made and
- * written under a lock, to a temporary file that is synced and renamed, so a crash leaves the old state or the new.
+ * written under a lock, to a temporary file that is synced and renamed, so a crash leaves the old state or the new,
+ * and who only reads needs no lock.
  * Rejects with `ledger` when the file cannot be read, written or understood; it is never overwritten then.
  */
 export function createFileLedger(file: string): SandboxLedger {
@@ -35,17 +36,10 @@ export function createFileLedger(file: string): SandboxLedger {
   let hasFolder = false
 
   /** One after the other in this process; the file lock is for other processes. */
-  function transaction<T>(change: (ledger: LedgerFile) => { result: T; write: boolean }): Promise<T> {
+  function inTurn<T>(work: () => Promise<T>): Promise<T> {
     const run = async (): Promise<T> => {
       try {
-        if (!hasFolder) await mkdir(dirname(file), { recursive: true, mode: 0o700 })
-        hasFolder = true
-        return await withFileLock(file, async () => {
-          const ledger = await read(file)
-          const { result, write } = change(ledger)
-          if (write) await replace(file, `${JSON.stringify(ledger, null, 2)}\n`)
-          return result
-        })
+        return await work()
       } catch (error) {
         if (error instanceof SandboxError) throw error
         hasFolder = false
@@ -59,12 +53,23 @@ export function createFileLedger(file: string): SandboxLedger {
     return result
   }
 
+  const look = <T>(at: (slots: LedgerFile['slots']) => T): Promise<T> =>
+    inTurn(async () => at((await read(file)).slots))
+
+  const transaction = <T>(change: (ledger: LedgerFile) => { result: T; write: boolean }): Promise<T> =>
+    inTurn(async () => {
+      if (!hasFolder) await mkdir(dirname(file), { recursive: true, mode: 0o700 })
+      hasFolder = true
+      return withFileLock(file, async () => {
+        const ledger = await read(file)
+        const { result, write } = change(ledger)
+        if (write) await replace(file, `${JSON.stringify(ledger, null, 2)}\n`)
+        return result
+      })
+    })
+
   return {
-    find: (userId) =>
-      transaction((ledger) => ({
-        result: toSlot(ledger.slots.find((slot) => slot.userId === userId)),
-        write: false,
-      })),
+    find: (userId) => look((slots) => toSlot(slots.find((slot) => slot.userId === userId))),
 
     add: (slot, mostWarm) =>
       transaction((ledger) => {
@@ -126,7 +131,7 @@ export function createFileLedger(file: string): SandboxLedger {
         return { result: undefined, write: ledger.slots.length !== before }
       }),
 
-    list: () => transaction((ledger) => ({ result: ledger.slots.map((slot) => toSlot(slot)), write: false })),
+    list: () => look((slots) => slots.map((slot) => toSlot(slot))),
 
     nextEpoch: () =>
       transaction((ledger) => {

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { link, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { lstat, readlink, rename, symlink, unlink } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
 
@@ -10,44 +10,28 @@ const WAIT_MS = 10_000
 /**
  * Run `work` while this process alone holds `<file>.lock`. The lock names its holder, so one that a killed process
  * left behind is broken. Rejects with an `Error` that names the lock file when it cannot be had within ten seconds.
+ *
+ * The lock is a symbolic link to its holder's name: it appears whole or not at all, in one call, and leads nowhere.
  */
 export async function withFileLock<T>(file: string, work: () => Promise<T>): Promise<T> {
   const lock = `${file}.lock`
-  const mine = `${lock}.${process.pid}.${randomBytes(6).toString('hex')}`
-  const identity = JSON.stringify({ pid: process.pid, host: hostname(), token: mine.slice(-12) })
-  await writeFile(mine, identity, { mode: 0o600, flag: 'wx' })
-  // Of no use once it is linked, so it goes while the work is done.
-  let removed = Promise.resolve()
+  const token = randomBytes(6).toString('hex')
+  const identity = JSON.stringify({ pid: process.pid, host: hostname(), token })
+  await take(lock, identity, `${lock}.${token}`)
   try {
-    try {
-      await take(lock, mine)
-    } finally {
-      removed = rm(mine, { force: true })
-      // Waited for at the end.
-      removed.catch(() => {})
-    }
-    try {
-      return await work()
-    } finally {
-      // Taken for left over meanwhile, it may be somebody else's by now.
-      if ((await readIfThere(lock)) === identity) await rm(lock, { force: true })
-    }
+    return await work()
   } finally {
-    await removed
+    // Taken for left over meanwhile, it may be somebody else's by now.
+    if ((await holderOf(lock)) === identity) await unlink(lock).catch(unlessGone)
   }
 }
 
-/** A hard link appears whole or not at all, with its content. */
-async function take(lock: string, mine: string): Promise<void> {
+/** `aside`: a path that is nobody else's. */
+async function take(lock: string, identity: string, aside: string): Promise<void> {
   const started = performance.now()
   for (let wait = 2; ; wait = Math.min(wait * 2, 50)) {
-    try {
-      await link(mine, lock)
-      return
-    } catch (error) {
-      if (!hasCode(error, 'EEXIST')) throw error
-    }
-    await breakIfLeftOver(lock, `${mine}.old`)
+    if (await isMade(lock, identity)) return
+    await breakIfLeftOver(lock, aside)
     if (performance.now() - started > WAIT_MS) {
       throw new Error(`${lock} is held by another process. If none is running, remove that file.`)
     }
@@ -55,29 +39,32 @@ async function take(lock: string, mine: string): Promise<void> {
   }
 }
 
-async function breakIfLeftOver(lock: string, aside: string): Promise<void> {
-  const seen = await readIfThere(lock)
-  if (seen === undefined || !(await isLeftOver(lock, seen))) return
+async function isMade(lock: string, identity: string): Promise<boolean> {
   try {
-    await rename(lock, aside)
+    await symlink(identity, lock)
+    return true
   } catch (error) {
-    if (hasCode(error, 'ENOENT')) return
+    if (hasCode(error, 'EEXIST')) return false
     throw error
   }
+}
+
+async function breakIfLeftOver(lock: string, aside: string): Promise<void> {
+  const seen = await holderOf(lock)
+  if (seen === undefined || !(await isLeftOver(lock, seen))) return
+  await rename(lock, aside).catch(unlessGone)
   // Someone may have broken and taken it since we looked: then it is theirs, put it back.
-  if ((await readIfThere(aside)) !== seen) {
-    await link(aside, lock).catch((error: unknown) => {
-      if (!hasCode(error, 'EEXIST')) throw error
-    })
-  }
-  await rm(aside, { force: true })
+  const broken = await holderOf(aside)
+  if (broken === undefined) return
+  if (broken !== seen) await isMade(lock, broken)
+  await unlink(aside)
 }
 
 async function isLeftOver(lock: string, content: string): Promise<boolean> {
   const match = /^\{"pid":(\d+),"host":"(.*)","token":"[0-9a-f]+"\}$/.exec(content)
   if (match?.[2] === hostname()) return !isAlive(Number(match[1]))
   try {
-    return Date.now() - (await stat(lock)).mtimeMs > FOREIGN_STALE_MS
+    return Date.now() - (await lstat(lock)).mtimeMs > FOREIGN_STALE_MS
   } catch (error) {
     if (hasCode(error, 'ENOENT')) return false
     throw error
@@ -93,13 +80,19 @@ function isAlive(pid: number): boolean {
   }
 }
 
-async function readIfThere(file: string): Promise<string | undefined> {
+/** The name in the lock; an empty one when it is no link, so not of our making. Undefined: nobody holds it. */
+async function holderOf(lock: string): Promise<string | undefined> {
   try {
-    return await readFile(file, 'utf8')
+    return await readlink(lock)
   } catch (error) {
     if (hasCode(error, 'ENOENT')) return undefined
+    if (hasCode(error, 'EINVAL')) return ''
     throw error
   }
+}
+
+function unlessGone(error: unknown): void {
+  if (!hasCode(error, 'ENOENT')) throw error
 }
 
 function hasCode(error: unknown, code: string): boolean {

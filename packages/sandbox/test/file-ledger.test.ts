@@ -1,6 +1,7 @@
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { lutimes, mkdtemp, readdir, readFile, rm, symlink, unlink, utimes, writeFile } from 'node:fs/promises'
 import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 
 import { afterEach, beforeEach, expect, test } from 'vitest'
 
@@ -45,10 +46,48 @@ test('a failed change leaves the ledger usable and as it was', async () => {
   expect(await ledger.list()).toHaveLength(1)
 })
 
-test('the lock of a process that died is broken; a foreign fresh one is waited for', async () => {
-  // No process has this id: pid_max is at most 2^22.
-  await writeFile(`${file}.lock`, JSON.stringify({ pid: 2 ** 22 + 1, host: hostname(), token: 'aa' }))
+/** No process has this id: pid_max is at most 2^22. */
+const deadPid = 2 ** 22 + 1
+const holder = (pid: number, host = hostname()): string => JSON.stringify({ pid, host, token: 'aa' })
+const minuteAgo = (): number => Date.now() / 1_000 - 60
+
+test('the lock of a process that died is broken', async () => {
+  await symlink(holder(deadPid), `${file}.lock`)
   expect(await createFileLedger(file).nextEpoch()).toBeGreaterThan(0)
+  expect(await readdir(folder)).toEqual(['ledger.json'])
+})
+
+test.each([
+  ['a process that lives', holder(process.pid)],
+  ['another machine', holder(deadPid, 'elsewhere')],
+])('the lock of %s is waited for, and who only reads does not wait', async (_, content) => {
+  await symlink(content, `${file}.lock`)
+  const ledger = createFileLedger(file)
+  expect(await ledger.list()).toEqual([])
+  let done = false
+  const epoch = ledger.nextEpoch().finally(() => {
+    done = true
+  })
+  await sleep(150)
+  expect(done).toBe(false)
+  await unlink(`${file}.lock`)
+  expect(await epoch).toBeGreaterThan(0)
+})
+
+test('the lock of another machine is broken when it is old', async () => {
+  await symlink(holder(deadPid, 'elsewhere'), `${file}.lock`)
+  await lutimes(`${file}.lock`, minuteAgo(), minuteAgo())
+  expect(await createFileLedger(file).nextEpoch()).toBeGreaterThan(0)
+})
+
+test('a file of somebody else in the place of the lock is waited for until it is old', async () => {
+  await writeFile(`${file}.lock`, '')
+  const epoch = createFileLedger(file).nextEpoch()
+  await sleep(150)
+  expect(await readdir(folder)).toEqual(['ledger.json.lock'])
+  await utimes(`${file}.lock`, minuteAgo(), minuteAgo())
+  expect(await epoch).toBeGreaterThan(0)
+  expect(await readdir(folder)).toEqual(['ledger.json'])
 })
 
 test('nothing but the ledger is left behind', async () => {
