@@ -1,14 +1,6 @@
-import { mkdtempSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { readConfigFile } from '../src/config-file.ts'
-
-function fileWith(text: string): string {
-  const path = join(mkdtempSync(join(tmpdir(), 'sandlot-config-')), 'sandlot.json')
-  writeFileSync(path, text)
-  return path
-}
+import { configFile } from './config-fixture.ts'
 
 function problemsOf(path: string, required = false): string[] {
   const problems: string[] = []
@@ -25,20 +17,20 @@ describe('the configuration file', () => {
   })
 
   it('may be empty of settings, and may begin with a byte order mark', () => {
-    expect(problemsOf(fileWith('\uFEFF{}'))).toEqual([])
+    expect(problemsOf(configFile('\uFEFF{}'))).toEqual([])
   })
 
   it('that is not JSON is reported with its path', () => {
-    const path = fileWith('{"a": }')
+    const path = configFile('{"a": }')
     expect(problemsOf(path)).toEqual([expect.stringContaining(`${path}: is not JSON`)])
   })
 
   it('refuses settings that nobody reads', () => {
-    const path = fileWith('{"nonsense": 1}')
+    const path = configFile('{"nonsense": 1}')
     expect(problemsOf(path)).toEqual([`${path}: nonsense is not a setting of Sandlot`])
   })
 
   it('is one object', () => {
-    expect(problemsOf(fileWith('[]'))).toEqual([expect.stringContaining('expected object')])
+    expect(problemsOf(configFile('[]'))).toEqual([expect.stringContaining('expected object')])
   })
 })

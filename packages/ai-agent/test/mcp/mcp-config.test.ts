@@ -1,16 +1,13 @@
-import { mkdtempSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { readConfigFile } from '../../src/config-file.ts'
 import { mcpServersSection } from '../../src/mcp/mcp-config.ts'
 import { fillTemplate, fillTemplates, readTemplate } from '../../src/mcp/references.ts'
 import { readServerSpecs } from '../../src/mcp/server-spec.ts'
+import { configFile } from '../config-fixture.ts'
 
 /** What the configuration file of these servers is told to be wrong. */
 function problemsOf(mcpServers: unknown): string[] {
-  const path = join(mkdtempSync(join(tmpdir(), 'sandlot-mcp-')), 'sandlot.json')
-  writeFileSync(path, JSON.stringify({ mcpServers }))
+  const path = configFile(JSON.stringify({ mcpServers }))
   const problems: string[] = []
   readConfigFile(path, true, problems)
   return problems.map((problem) => problem.replace(`${path}: `, ''))

@@ -113,7 +113,7 @@ const SITTINGS: readonly Sitting[] = [
       await screen.sees('begun')
       await screen.type(CTRL.z)
       await screen.sees('Stopped')
-      await screen.type('bg %1; PS1="inner> " bash --norc --noprofile -i\n')
+      await screen.type('bg %1; PS1="inn""er> " bash --norc --noprofile -i\n')
       await screen.sees('inner> ')
       await screen.type('touch go; exit\n')
       await screen.sees('was waiting')
