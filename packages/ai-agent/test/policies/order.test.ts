@@ -3,35 +3,9 @@ import { isOutcome, metaOf } from '@sandlot/shared/events'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { CallFailure } from '../../src/tools/call-failure.ts'
-import { defineTool } from '../../src/tools/define-tool.ts'
 import type { Tool, ToolOutcome } from '../../src/tools/tool.ts'
 import { TestBatch } from '../scheduler/test-batch.ts'
-
-type Run = Tool['execute']
-
-/** One that writes, unless `change` says otherwise. */
-function tool(name: string, change: Partial<Tool> = {}, execute?: Run): Tool {
-  return {
-    ...defineTool({
-      id: name,
-      name,
-      description: 'For tests.',
-      kind: 'execute',
-      input: z.strictObject({ text: z.string().optional().describe('Anything.') }),
-      readOnly: false,
-      title: () => name,
-      // oxlint-disable-next-line require-yield
-      async *execute() {
-        return { status: 'completed', forModel: 'ran' }
-      },
-    }),
-    ...change,
-    ...(execute === undefined ? {} : { execute }),
-  }
-}
-
-const reasonOf = (outcome: ToolOutcome | undefined): string =>
-  outcome === undefined ? 'none' : outcome.status === 'failed' ? outcome.reason : outcome.status
+import { type Run, reasonOf, tool } from './tool-fixture.ts'
 
 /** A prompt that wants no more calls as long as `over`. */
 class Limited extends TestBatch {

@@ -7,36 +7,15 @@ import { createPolicies } from '../../src/policies/index.ts'
 import { createToolMetrics } from '../../src/policies/tool-metrics.ts'
 import { CallFailure } from '../../src/tools/call-failure.ts'
 import { builtinTools } from '../../src/tools/builtin/index.ts'
-import { defineTool } from '../../src/tools/define-tool.ts'
-import type { ApprovalAnswer, Policy, Tool } from '../../src/tools/tool.ts'
+import type { ApprovalAnswer, Policy } from '../../src/tools/tool.ts'
 import { TestBatch } from '../scheduler/test-batch.ts'
+import { type Run, reasonOf, tool } from './tool-fixture.ts'
 
-type Run = Tool['execute']
-function tool(name: string, change: Partial<Tool>, execute?: Run): Tool {
-  return {
-    ...defineTool({
-      id: name,
-      name,
-      description: 'For tests.',
-      kind: 'execute',
-      input: z.strictObject({}),
-      readOnly: false,
-      title: () => name,
-      // oxlint-disable-next-line require-yield
-      async *execute() {
-        return { status: 'completed', forModel: 'ran' }
-      },
-    }),
-    ...change,
-    ...(execute === undefined ? {} : { execute }),
-  }
-}
 const failing = (error: unknown): Run =>
   // oxlint-disable-next-line require-yield
   async function* () {
     throw error
   }
-const reasonOf = (outcome: { status: string; reason?: string }): string => outcome.reason ?? outcome.status
 
 describe('settle', () => {
   const thrower =
