@@ -19,7 +19,9 @@ export async function firstCommand({ deployment }: BenchContext): Promise<Result
   // After a claim the pool leaves the engine to that user for 250 ms, as it does by default.
   const sandboxes = fixture.controller({ pool: { size: 3, everyMs: 250, delayMs: 0 } })
   await sandboxes.maintain()
+  const { id } = await sandboxes.acquire('renamed')
   let user = 0
+  let names = 0
   const series = await inTurns(
     [
       {
@@ -37,6 +39,10 @@ export async function firstCommand({ deployment }: BenchContext): Promise<Result
         },
       },
       { name: 'docker run --rm, same image, flags and program', once: dockerRun },
+      {
+        name: 'of ours, the engine alone: a rename',
+        once: () => fixture.backend.rename(id, `${fixture.deployment}-renamed-${names++}`),
+      },
     ],
     FIRST_SAMPLES,
     2,
@@ -50,7 +56,11 @@ export async function firstCommand({ deployment }: BenchContext): Promise<Result
       unit: 'ms',
       series,
       verdicts: [
-        atMost('≤ 1/30 of docker run', p50(ours), p50(theirs), 1 / 30),
+        {
+          ...atMost('≤ 1/30 of docker run', p50(ours), p50(theirs), 1 / 30),
+          obstacle:
+            'The engine’s name says whose a container is, should the ledger be lost: it has it before the first command runs. That rename is the engine’s own time.',
+        },
         below('p50 ≤ 15 ms', p50(ours), 15, 'ms'),
       ],
       load: loadNow(),
