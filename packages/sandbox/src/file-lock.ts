@@ -1,74 +1,103 @@
 import { randomBytes } from 'node:crypto'
-import { lstat, readlink, rename, symlink, unlink } from 'node:fs/promises'
+import { lstat, readFile, readlink, symlink, unlink } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
 
-/** A lock of another machine or container is taken for left over after this many milliseconds. */
-const FOREIGN_STALE_MS = 30_000
-const WAIT_MS = 10_000
+import { once } from './once.ts'
 
+/** A lock whose holder cannot be looked at from here is taken for left over after this many milliseconds. */
+const FOREIGN_STALE_MS = 30_000
 /**
  * Run `work` while this process alone holds `<file>.lock`. The lock names its holder, so one that a killed process
- * left behind is broken. Rejects with an `Error` that names the lock file when it cannot be had within ten seconds.
+ * left behind is broken. Rejects with an `Error` that names the lock file when it cannot be had within `waitMs`,
+ * by default longer than that takes, so that whoever comes right behind a crash waits instead of failing.
  *
  * The lock is a symbolic link to its holder's name: it appears whole or not at all, in one call, and leads nowhere.
  */
-export async function withFileLock<T>(file: string, work: () => Promise<T>): Promise<T> {
+export async function withFileLock<T>(
+  file: string,
+  work: () => Promise<T>,
+  waitMs: number = FOREIGN_STALE_MS + 10_000,
+): Promise<T> {
   const lock = `${file}.lock`
-  const token = randomBytes(6).toString('hex')
-  const identity = JSON.stringify({ pid: process.pid, host: hostname(), token })
-  await take(lock, identity, `${lock}.${token}`)
+  const name = await newHolder()
+  await take(lock, name, waitMs)
   try {
     return await work()
   } finally {
     // Taken for left over meanwhile, it may be somebody else's by now.
-    if ((await holderOf(lock)) === identity) await unlink(lock).catch(unlessGone)
+    await unlinkIf(lock, name)
   }
 }
 
-/** `aside`: a path that is nobody else's. */
-async function take(lock: string, identity: string, aside: string): Promise<void> {
+async function take(lock: string, name: string, waitMs: number): Promise<void> {
   const started = performance.now()
   for (let wait = 2; ; wait = Math.min(wait * 2, 50)) {
-    if (await isMade(lock, identity)) return
-    await breakIfLeftOver(lock, aside)
-    if (performance.now() - started > WAIT_MS) {
+    if (await isMade(lock, name)) return
+    await breakIfLeftOver(lock, name)
+    if (performance.now() - started > waitMs) {
       throw new Error(`${lock} is held by another process. If none is running, remove that file.`)
     }
     await sleep(wait * (0.5 + Math.random()))
   }
 }
 
-async function isMade(lock: string, identity: string): Promise<boolean> {
-  try {
-    await symlink(identity, lock)
-    return true
-  } catch (error) {
-    if (hasCode(error, 'EEXIST')) return false
-    throw error
-  }
-}
-
-async function breakIfLeftOver(lock: string, aside: string): Promise<void> {
+/**
+ * Between the look at a lock and its removal somebody else may have broken and taken it: so one at a time breaks, and
+ * looks again. What a crash in between leaves is removed without that care.
+ */
+async function breakIfLeftOver(lock: string, name: string): Promise<void> {
   const seen = await holderOf(lock)
   if (seen === undefined || !(await isLeftOver(lock, seen))) return
-  await rename(lock, aside).catch(unlessGone)
-  // Someone may have broken and taken it since we looked: then it is theirs, put it back.
-  const broken = await holderOf(aside)
-  if (broken === undefined) return
-  if (broken !== seen) await isMade(lock, broken)
-  await unlink(aside)
+  const breaking = `${lock}.break`
+  if (await isMade(breaking, name)) {
+    try {
+      await unlinkIf(lock, seen)
+    } finally {
+      await unlinkIf(breaking, name)
+    }
+  } else {
+    const breaker = await holderOf(breaking)
+    if (breaker !== undefined && (await isLeftOver(breaking, breaker))) await unlinkIf(breaking, breaker)
+  }
 }
 
-async function isLeftOver(lock: string, content: string): Promise<boolean> {
-  const match = /^\{"pid":(\d+),"host":"(.*)","token":"[0-9a-f]+"\}$/.exec(content)
-  if (match?.[2] === hostname()) return !isAlive(Number(match[1]))
-  try {
-    return Date.now() - (await lstat(lock)).mtimeMs > FOREIGN_STALE_MS
-  } catch (error) {
-    if (hasCode(error, 'ENOENT')) return false
-    throw error
+// ── Holders ─────────────────────────────────────────────────────────────────────────────────────────────
+
+/** ESRCH: it ended while it was looked at. EACCES and EPERM: `/proc` is mounted so that others' are hidden. */
+const UNTOLD = ['ENOENT', 'ESRCH', 'EACCES', 'EPERM']
+
+/** Where process ids mean the same: this machine since it started, and in it this container. */
+const pidSpace = once(async () => {
+  const boot = await unless(UNTOLD, readFile('/proc/sys/kernel/random/boot_id', 'utf8'))
+  const namespace = await unless(UNTOLD, readlink('/proc/self/ns/pid'))
+  return [hostname(), boot?.trim() ?? '', namespace ?? ''].join(' ')
+})
+
+/** Process id, when that process was started (in ticks; empty where it cannot be told), a number of its own, and the pid space. */
+async function newHolder(): Promise<string> {
+  const token = randomBytes(6).toString('hex')
+  return `${process.pid} ${await ownStart()} ${token} ${await pidSpace()}`
+}
+
+async function isLeftOver(lock: string, holder: string): Promise<boolean> {
+  const [, pid, start, space] = /^(\d+) (\d*) [0-9a-f]+ (.*)$/.exec(holder) ?? []
+  if (space === (await pidSpace())) {
+    if (!isAlive(Number(pid))) return true
+    // The id may be another's by now. Behind a restart of its container it is often this very process's.
+    const now = await startOf(Number(pid))
+    return now !== '' && now !== start
   }
+  const made = await unless(['ENOENT'], lstat(lock))
+  return made !== undefined && Date.now() - made.mtimeMs > FOREIGN_STALE_MS
+}
+
+const ownStart = once(() => startOf(process.pid))
+
+/** proc_pid_stat(5), field 22. The name of the program, field 2, may contain anything. */
+async function startOf(pid: number): Promise<string> {
+  const text = await unless(UNTOLD, readFile(`/proc/${pid}/stat`, 'utf8'))
+  return text?.slice(text.lastIndexOf(')') + 2).split(' ')[19] ?? ''
 }
 
 function isAlive(pid: number): boolean {
@@ -80,19 +109,40 @@ function isAlive(pid: number): boolean {
   }
 }
 
+// ── Links ───────────────────────────────────────────────────────────────────────────────────────────────
+
+/** False when there is something already. */
+async function isMade(link: string, name: string): Promise<boolean> {
+  try {
+    await symlink(name, link)
+    return true
+  } catch (error) {
+    if (hasCode(error, 'EEXIST')) return false
+    throw error
+  }
+}
+
 /** The name in the lock; an empty one when it is no link, so not of our making. Undefined: nobody holds it. */
 async function holderOf(lock: string): Promise<string | undefined> {
   try {
-    return await readlink(lock)
+    return await unless(['ENOENT'], readlink(lock))
   } catch (error) {
-    if (hasCode(error, 'ENOENT')) return undefined
     if (hasCode(error, 'EINVAL')) return ''
     throw error
   }
 }
 
-function unlessGone(error: unknown): void {
-  if (!hasCode(error, 'ENOENT')) throw error
+async function unlinkIf(lock: string, name: string): Promise<void> {
+  if ((await holderOf(lock)) === name) await unless(['ENOENT'], unlink(lock))
+}
+
+async function unless<T>(codes: readonly string[], result: Promise<T>): Promise<T | undefined> {
+  try {
+    return await result
+  } catch (error) {
+    if (codes.some((code) => hasCode(error, code))) return undefined
+    throw error
+  }
 }
 
 function hasCode(error: unknown, code: string): boolean {

@@ -11,7 +11,7 @@ import { attach, pingVersion } from './attach.ts'
 import { type CircuitOptions, createCircuitBreaker } from './circuit-breaker.ts'
 import type { EngineAddress } from './connection.ts'
 import { deadlineError, toSandboxError } from './engine-error.ts'
-import { once } from './once.ts'
+import { once } from '../../once.ts'
 
 /** The newest API version we know. An engine that speaks a newer one is asked for this. */
 const NEWEST_API = '1.52'
