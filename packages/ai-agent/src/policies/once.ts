@@ -1,8 +1,8 @@
 /**
  * A call that had begun when an earlier process died is not begun again, unless that does no harm: it changes nothing, it
  * leaves the same when it is made twice, it had not come as far as an attempt, or the sandbox knows what became of it.
- * Whether any other call had its effect nobody knows, and a guess could do it twice. That its tool is gone by now, or takes
- * other arguments, says nothing of what it did.
+ * Whether any other call had its effect nobody knows, and a guess could do it twice. That its tool is gone by now, takes
+ * other arguments, or may not be asked any more, says nothing of what it did.
  */
 import { CallFailure } from '../tools/call-failure.ts'
 import type { CallContext, Policy, ToolCall } from '../tools/tool.ts'
@@ -15,9 +15,8 @@ export function once(): Policy {
       try {
         return yield* next(call, ctx)
       } catch (thrown) {
-        // Its arguments do not fit any more, so the sandbox was not asked.
-        const misfit = thrown instanceof CallFailure && thrown.reason === 'invalid_arguments'
-        throw misfit && !call.tool.readOnly ? unknownEffect() : thrown
+        const untrue = thrown instanceof CallFailure && thrown.unasked && !call.tool.readOnly
+        throw untrue ? unknownEffect() : thrown
       }
     }
 }

@@ -39,6 +39,7 @@ export function rateLimit(now: () => number = () => performance.now()): Policy {
           throw new CallFailure(
             'rate_limited',
             `${call.name} may be called ${limit.calls} times in ${limit.perMs / 1000} seconds. It was not called; try again in ${Math.ceil(waitMs / 1000)} seconds, or do without it.`,
+            { unasked: true },
           )
       }
       return yield* next(call, ctx)

@@ -7,7 +7,7 @@ export function refuse(): Policy {
     async function* refused(call, ctx) {
       // What ran already before a restart goes on: saying that it was not run would be untrue.
       const refusal = ctx.resumed === undefined ? await ctx.refusal?.() : undefined
-      if (refusal !== undefined) throw new CallFailure(refusal.reason, refusal.message)
+      if (refusal !== undefined) throw new CallFailure(refusal.reason, refusal.message, { unasked: true })
       return yield* next(call, ctx)
     }
 }

@@ -47,7 +47,7 @@ function doNotFit({ name, tool }: ToolCall, problems: readonly string[]): CallFa
   const names =
     known.length === 0 ? `${name} takes no arguments.` : `The arguments of ${name} are: ${known.join(', ')}.`
   const text = [`The arguments do not fit. Nothing was run.`, ...shown, ...more, names].join('\n')
-  return new CallFailure('invalid_arguments', text)
+  return new CallFailure('invalid_arguments', text, { unasked: true })
 }
 
 function problemsOf(input: z.ZodObject, error: z.ZodError): string[] {

@@ -16,11 +16,18 @@ export class CallFailure extends Error {
   readonly reason: FailureReason
   /** Trying again may help: the policy `retry` does where the tool allows it. */
   readonly transient: boolean
+  /** The tool was not asked this time, and the message says so. An earlier process may have. */
+  readonly unasked: boolean
 
-  constructor(reason: FailureReason, message: string, options?: ErrorOptions & { transient?: boolean }) {
+  constructor(
+    reason: FailureReason,
+    message: string,
+    options?: ErrorOptions & { transient?: boolean; unasked?: boolean },
+  ) {
     super(message, options)
     this.reason = reason
     this.transient = options?.transient ?? false
+    this.unasked = options?.unasked ?? false
   }
 }
 

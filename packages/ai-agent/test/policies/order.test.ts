@@ -26,6 +26,28 @@ describe('once before refuse', () => {
     expect(reasonOf(outcome)).toBe('unknown_effect')
     expect(outcome?.forModel).not.toContain('not run')
   })
+
+  test('nor of one that might be made again', async () => {
+    const batch = new Limited({ tools: [tool('t', { repeatable: true })] })
+    batch.over = false
+    await batch.run([{ id: 'a', name: 't' }], (event) => event.sessionUpdate !== 'tool_call_update')
+    batch.over = true
+    const [outcome] = await batch.run([{ id: 'a', name: 't' }])
+    expect(reasonOf(outcome)).toBe('unknown_effect')
+    expect(outcome?.forModel).not.toContain('not run')
+  })
+})
+
+test('what a tool itself finds wrong with the arguments is told, though the call had begun before a restart', async () => {
+  // oxlint-disable-next-line require-yield
+  const refuses: Run = async function* () {
+    throw new CallFailure('invalid_arguments', 'There is no such flight.')
+  }
+  const batch = new TestBatch({ tools: [tool('t', { repeatable: true }, refuses)] })
+  await batch.run([{ id: 'a', name: 't' }], (event) => event.sessionUpdate !== 'tool_call_update')
+  const [outcome] = await batch.run([{ id: 'a', name: 't' }])
+  expect(reasonOf(outcome)).toBe('invalid_arguments')
+  expect(outcome?.forModel).toContain('There is no such flight.')
 })
 
 describe('once before validate', () => {
