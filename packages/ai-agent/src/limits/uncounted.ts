@@ -10,11 +10,15 @@ export function isUncountedAnswer(group: readonly SessionEvent[]): boolean {
 }
 
 function bringsAnswer(event: SessionEvent): boolean {
-  // Which event an answer begins with is marked; a summary that somebody asked for is an answer as well.
-  const { request, event: happened } = metaOf(event)
+  const { turn, event: happened } = metaOf(event)
+  // A summary that somebody asked for is an answer as well.
+  if (happened?.type === 'compacted') return happened.why === 'asked' && happened.summary !== ''
+  if (turn === undefined) return false
   return (
-    request !== undefined ||
-    (happened?.type === 'compacted' && happened.why === 'asked' && happened.summary !== '')
+    event.sessionUpdate === 'agent_thought_chunk' ||
+    event.sessionUpdate === 'agent_message_chunk' ||
+    event.sessionUpdate === 'tool_call' ||
+    (happened?.type === 'turn_ended' && happened.callIds.length === 0)
   )
 }
 

@@ -28,6 +28,21 @@ test('an answer without a count is one, and an estimate of how full the window i
   expect(isUncountedAnswer([end('completed')])).toBe(false)
 })
 
+test('it begins with a thought, a message, a call, or, when it was empty, with the end of its turn', () => {
+  const begins: SessionEvent[] = [
+    { ...answer, sessionUpdate: 'agent_thought_chunk', _meta: makeMeta(meta, 1) },
+    { ...answer, _meta: makeMeta(meta, 1) },
+    { sessionUpdate: 'tool_call', toolCallId: 'c', title: 'C', _meta: makeMeta(meta, 1) },
+    makeSandlotEvent({ type: 'turn_ended', callIds: [] }, meta, 1),
+  ]
+  expect(begins.map((event) => isUncountedAnswer([event]))).toEqual([true, true, true, true])
+  const others = [
+    makeSandlotEvent({ type: 'turn_ended', callIds: ['c'] }, meta, 1),
+    { ...answer, sessionUpdate: 'user_message_chunk', _meta: makeMeta({ promptId: 'p' }, 1) } as SessionEvent,
+  ]
+  expect(others.map((event) => isUncountedAnswer([event]))).toEqual([false, false])
+})
+
 test.each(['cancelled', 'interrupted', 'loop'] as const)(
   'what was cut off (%s) had no occasion to be counted',
   (reason) => {
