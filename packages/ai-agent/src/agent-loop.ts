@@ -67,19 +67,17 @@ export async function* runPrompt(ctx: LoopContext): AsyncGenerator<EventGroup, v
         yield [turnEnded(ctx, step.turn, step.callIds)]
         break
       case 'ask': {
-        if (ctx.signal.aborted) return yield [stopped(ctx)]
         // Before a message that waits is taken: it becomes the next prompt, with a budget of its own.
-        const over = await endBeforeRequest(ctx)
+        const over = await endBefore(ctx)
         if (over !== undefined) return yield [over]
+        const madeRoom = yield* makeRoomIfFull(ctx, step.turn, modelOf(ctx))
+        ctx.leaving.throwIfAborted()
+        // A summary is a request too, and may have used up what was left.
+        const overNow = madeRoom ? await endBefore(ctx) : undefined
+        if (overNow !== undefined) return yield [overNow]
         yield* takeSteered(ctx)
         yield* sayEndedJobs(ctx)
         if (ctx.signal.aborted) return yield [stopped(ctx)]
-        const madeRoom = yield* makeRoomIfFull(ctx, step.turn, modelOf(ctx))
-        ctx.leaving.throwIfAborted()
-        if (ctx.signal.aborted) return yield [stopped(ctx)]
-        // A summary is a request too, and may have used up what was left.
-        const overNow = madeRoom ? await endBeforeRequest(ctx) : undefined
-        if (overNow !== undefined) return yield [overNow]
         const asked = yield* askModel(ctx, step.turn)
         if (asked.got !== 'answer') return yield endOfAsking(ctx, asked)
         const calls = withUniqueIds(asked.calls, ctx.log())
@@ -263,6 +261,12 @@ function endOfAsking(ctx: LoopContext, asked: Exclude<Asked, { got: 'answer' }>)
   if (asked.got === 'error') return [endEvent(ctx.promptId, 'error', asked.message, ctx.now())]
   if (asked.got === 'over') return [asked.end]
   return [...asked.settled, stopped(ctx, asked.text)]
+}
+
+/** The end of a prompt that must not ask again. A Stop is one, also when it comes while the budgets are looked at. */
+async function endBefore(ctx: LoopContext): Promise<SessionEvent | undefined> {
+  const over = ctx.signal.aborted ? undefined : await endBeforeRequest(ctx)
+  return ctx.signal.aborted ? stopped(ctx) : over
 }
 
 /** Stop, or a shutdown that ends prompts. `partial`: what the model had said when it was cut off. */

@@ -42,7 +42,7 @@ export async function* runCommand(
   let did: keyof typeof WORDS = 'done'
   if (!isDone(ctx)) {
     const over = await endBeforeRequest(ctx)
-    if (over !== undefined) return over
+    if (over !== undefined && !ctx.signal.aborted) return over
     did = yield* makeRoomNow(ctx, model, focus)
   }
   const now = estimate(ctx, model)

@@ -32,7 +32,9 @@ function lastCount(
     const happened = sandlotEventOf(event)?.type
     if (happened === 'compacted' || happened === 'history_mended') return undefined
     if (event.sessionUpdate !== 'usage_update') continue
-    const { usage, model: counter } = metaOf(event)
+    const { usage, model: counter, turn } = metaOf(event)
+    // Of a summary that was none: the conversation does not hold it.
+    if (usage !== undefined && turn === undefined) continue
     if (usage?.input === undefined || (counter !== undefined && counter !== model)) return undefined
     let end = at + 1
     while (log[end]?.sessionUpdate === 'tool_call') end++

@@ -14,6 +14,7 @@ import { makeMeta } from '@sandlot/shared/event-meta'
 import { messageOf } from '@sandlot/shared/errors'
 import { modelMessages } from '../history-messages.ts'
 import type { EventGroup, LoopContext } from '../loop-context.ts'
+import { endBeforeRequest } from '../loop-refusals.ts'
 import { pause, retryVerdict } from '../loop-retry.ts'
 import { usageEvent } from '../loop-usage.ts'
 import { messagesTokens } from '../limits/tokens.ts'
@@ -61,7 +62,9 @@ function justMadeRoom(ctx: LoopContext, model: Model): boolean {
   )
   if (made === -1) return false
   // Not to its end, which the new size tells: a process that died between two steps leaves the rest of them to this one.
-  if (!log.slice(made).some((event) => event.sessionUpdate === 'usage_update')) return false
+  const told = (event: SessionEvent): boolean =>
+    event.sessionUpdate === 'usage_update' && metaOf(event).turn !== undefined
+  if (!log.slice(made).some(told)) return false
   // Another model has another window.
   if (log.slice(made).some((event) => sandlotEventOf(event)?.type === 'model_changed')) return false
   const tokensOf = (events: readonly SessionEvent[]): number =>
@@ -92,7 +95,7 @@ export async function* makeRoom(
   }
   const upTo = planCut(ctx.log(), window)
   if (upTo !== undefined) {
-    const written = await askForSummary(ctx, turn, model, window)
+    const written = yield* askForSummary(ctx, turn, model, window)
     if (ctx.signal.aborted || ctx.leaving.aborted) return made
     if (written !== undefined) {
       const summary = summaryText(written.text, ctx.log(), upTo, window * SUMMARY)
@@ -130,7 +133,7 @@ export async function* makeRoomNow(
 ): AsyncGenerator<EventGroup, 'done' | 'nothing' | 'failed'> {
   const upTo = planCut(ctx.log(), 0)
   if (upTo !== undefined) {
-    const written = await askForSummary(ctx, undefined, model, model.contextWindow, focus)
+    const written = yield* askForSummary(ctx, undefined, model, model.contextWindow, focus)
     if (written === undefined) return 'failed'
     const summary = summaryText(written.text, ctx.log(), upTo, model.contextWindow * SUMMARY)
     const usage = usageEvent(ctx, undefined, model, written.usage)
@@ -169,23 +172,29 @@ async function* tellSize(
   yield [{ sessionUpdate: 'usage_update', used: sizeOf(ctx, model), size: model.contextWindow, _meta }]
 }
 
-/** The model's summary, or undefined when it gives none: then there are other ways. */
-async function askForSummary(
+/**
+ * The model's summary, or undefined when it gives none: then there are other ways. What an answer took that was none is
+ * stored without a turn: it is neither the turn's answer nor what the summary took.
+ */
+async function* askForSummary(
   ctx: LoopContext,
   turn: number | undefined,
   model: Model,
   window: number,
   focus?: string,
-): Promise<ModelAnswer | undefined> {
+): AsyncGenerator<EventGroup, ModelAnswer | undefined> {
   const signal = AbortSignal.any([ctx.signal, ctx.leaving])
   const conversation = modelMessages(ctx.log(), ctx.system, readerOf(model))
   // The same tools as ever: without them providers refuse a history with calls, and forget what they cached of it.
   const request = { messages: summaryMessages(conversation, window * FULL, focus), tools: ctx.tools }
   for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
+    if (attempt > 1 && (await endBeforeRequest(ctx)) !== undefined) return undefined
+    let rejected: SessionEvent | undefined
     try {
       const { value: answer } = await listen<never>(model, request, signal, () => undefined).next()
       if (answer.text.trim() !== '' && answer.calls.length === 0) return answer
       ctx.warn({ promptId: ctx.promptId, turn, attempt }, 'the model gave no summary')
+      rejected = usageEvent(ctx, undefined, model, answer.usage)
     } catch (error) {
       if (signal.aborted) return undefined
       const fields = { promptId: ctx.promptId, turn, attempt, error: messageOf(error) }
@@ -196,6 +205,7 @@ async function askForSummary(
       if (!verdict.again) return undefined
       await pause(verdict.waitMs, signal)
     }
+    if (rejected !== undefined) yield [rejected]
   }
   return undefined
 }

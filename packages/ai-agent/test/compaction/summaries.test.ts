@@ -185,6 +185,20 @@ test('a summary that uses up the budget is the last request', async () => {
   expect(model.requests.map(isForSummary).indexOf(true)).toBe(model.requests.length - 1)
 })
 
+test('an answer that is no summary is paid for as well', async () => {
+  const model = scriptedModel(
+    (place) => (request) => {
+      const calls = [{ id: `c${place}`, name: 'step', args: {} }]
+      return isForSummary(request)
+        ? { text: '', calls, usage: { input: 9_000, output: 10 } }
+        : { text: `${place} ${words(500)}`, calls, usage: {} }
+    },
+    { contextWindow: WINDOW },
+  )
+  expect(await run(model, 's', { tokens: 9_000 })).toBe('budget')
+  expect(model.requests.map(isForSummary).indexOf(true)).toBe(model.requests.length - 1)
+})
+
 test('a summary that uses up the budget is the last request, also when only the provider found the window full', async () => {
   const model = scriptedModel(
     (place) => (request) => {

@@ -2,6 +2,7 @@
 import { isOutcome } from '@sandlot/shared/events'
 import { describe, expect, test } from 'vitest'
 import { type DayBudgets, callOverDay, overDay, startOfDay } from '../../src/limits/day-budgets.ts'
+import type { Model } from '../../src/model/model.ts'
 import type { Session } from '../../src/session.ts'
 import {
   AgentBench,
@@ -12,8 +13,9 @@ import {
   newSession,
   outcomes,
   whenEvent,
+  whenIdle,
 } from '../agent-fixture.ts'
-import { deltaChunk, sse, textAnswer } from '../fake-provider.ts'
+import { deltaChunk, sse, textAnswer, toolCalls } from '../fake-provider.ts'
 import { calls, echo, says } from '../scripts/words.ts'
 
 const NOON = Date.UTC(2026, 10, 22, 12)
@@ -200,4 +202,87 @@ describe('limits of a day', () => {
     await ask(second, 'and now?')
     expect(reasons(second)).toEqual(['budget', 'completed'])
   })
+
+  test('answers of a model that says nothing of its requests, as the demo’s, count too, and so do their calls', async () => {
+    await using bench = await AgentBench.start([calls(echo('a')), says('one'), says('never')])
+    const core = await bench.core({
+      wrap: ({ model: { wire: _wire, ...model }, ...parts }) => ({
+        ...parts,
+        model: { ...model, stream: silent(model.stream) },
+        limitsOf: () => ({ maxTurns: 20, budgets: { day: { turns: 2 } } }),
+      }),
+    })
+    const session = await newSession(core)
+    for (let nth = 0; nth < 2; nth++) await ask(session, 'go')
+    expect(reasons(session)).toEqual(['completed', 'budget'])
+    expect(await core.store.spentSince('u_ada', 0, Date.now())).toMatchObject({ turns: 2, calls: 1 })
+    expect(bench.provider.requests).toHaveLength(2)
+  })
+
+  test('a Stop while the day is looked up is a Stop', async () => {
+    const asked = Promise.withResolvers<void>()
+    const known = Promise.withResolvers<void>()
+    await using bench = await AgentBench.start([says('never')])
+    const core = await bench.core({
+      wrap: (parts) => {
+        const store = Object.create(parts.store) as typeof parts.store
+        store.spentSince = async () => {
+          asked.resolve()
+          await known.promise
+          return { ...NOTHING, turns: 9 }
+        }
+        return { ...parts, store, limitsOf: () => ({ maxTurns: 20, budgets: { day: { turns: 1 } } }) }
+      },
+    })
+    const session = await newSession(core)
+    const { done } = await session.prompt('go')
+    await asked.promise
+    const stopped = session.cancel()
+    known.resolve()
+    await stopped
+    expect(await done).toMatchObject({ reason: 'cancelled' })
+  })
+
+  test('a message that came meanwhile has a budget of its own, also when a summary used up this one', async () => {
+    const held = heldTool('hold', false)
+    const full = { usage: { prompt_tokens: 3_500, completion_tokens: 10 } }
+    await using bench = await AgentBench.start([
+      textAnswer(Array.from({ length: 1_000 }, (_, nth) => `w${nth}`).join(' '), {
+        usage: null,
+        pieceLength: 1_000,
+      }),
+      toolCalls([{ id: 'a', name: 'hold', args: { key: 'a' } }], full),
+      textAnswer('What was.', { usage: { prompt_tokens: 9_000, completion_tokens: 10 } }),
+      says('Heard.'),
+    ])
+    const core = await bench.core({
+      tools: [held.tool],
+      wrap: (parts) => ({
+        ...parts,
+        model: { ...parts.model, contextWindow: 4_000 },
+        limitsOf: () => ({ maxTurns: 20, budgets: { tokens: 5_000 } }),
+      }),
+    })
+    const session = await newSession(core)
+    await ask(session, 'talk')
+    await session.prompt('work')
+    await held.whenBegun(1)
+    await session.prompt('also this')
+    held.release('a')
+    await whenEvent(session, (event) => JSON.stringify(event).includes('Heard.'))
+    await whenIdle(session)
+    expect(reasons(session)).toEqual(['completed', 'budget', 'completed'])
+  })
 })
+
+/** The same answers without what they took. */
+function silent(stream: Model['stream']): Model['stream'] {
+  return async function* (request, signal) {
+    const answer = stream(request, signal)
+    for (;;) {
+      const next = await answer.next()
+      if (next.done === true) return { ...next.value, usage: {} }
+      yield next.value
+    }
+  }
+}
