@@ -32,7 +32,7 @@ test('it begins with a thought, a message, a call, or, when it was empty, with t
   const begins: SessionEvent[] = [
     { ...answer, sessionUpdate: 'agent_thought_chunk', _meta: makeMeta(meta, 1) },
     { ...answer, _meta: makeMeta(meta, 1) },
-    { sessionUpdate: 'tool_call', toolCallId: 'c', title: 'C', _meta: makeMeta(meta, 1) },
+    { sessionUpdate: 'tool_call', toolCallId: 'c', title: 'C', _meta: makeMeta(meta, 1) } as SessionEvent,
     makeSandlotEvent({ type: 'turn_ended', callIds: [] }, meta, 1),
   ]
   expect(begins.map((event) => isUncountedAnswer([event]))).toEqual([true, true, true, true])
