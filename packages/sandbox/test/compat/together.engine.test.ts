@@ -62,11 +62,11 @@ peer, _ = server.accept(); print("socket", peer.recv(100).decode(), flush=True);
   {
     title: 'a database in write-ahead mode, written by one and read by others',
     job: `rm -f w.db*; sqlite3 w.db 'pragma journal_mode=wal; create table t(n)' >/dev/null; touch made; i=0
-until test -e enough; do sqlite3 -cmd '.timeout 20000' w.db "insert into t values ($((i += 1)))"; done; echo written`,
+until test -e enough; do sqlite3 -cmd '.timeout 20000' w.db "insert into t values ($((i += 1)))"; done; rm enough; echo written`,
     commands: [
       `${UNTIL} until_there made; until test "$(sqlite3 -cmd '.timeout 20000' w.db 'select count(*) from t')" -gt 3; do sleep 0.05; done`,
       `sqlite3 -cmd '.timeout 20000' w.db 'insert into t values (-1); select min(n) from t' | grep -qx -- -1; touch enough`,
-      `until sqlite3 w.db 'pragma integrity_check' | grep -qx ok; do sleep 0.05; done; rm made enough`,
+      `while test -e enough; do sleep 0.05; done; sqlite3 w.db 'pragma integrity_check' | grep -qx ok; rm made`,
     ],
     printed: 'written\n',
   },

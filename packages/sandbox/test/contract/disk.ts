@@ -146,10 +146,11 @@ export function diskTests({ it, fixture, ownProcesses }: Suite): void {
   if (ownProcesses)
     it('a deleted file counts whose path was longer than any link can say', async () => {
       const sandbox = await limited()
+      // A pause in each round, for a disk in memory, which would be full before anybody has looked.
       const script = `
         for (1 .. 30) { mkdir "d" x 200; chdir "d" x 200 }
         for (1 .. 50) { open $f[$_], ">", "gone"; unlink "gone" }
-        while (1) { for (1 .. 50) { syswrite $f[$_], "x" x 65536 } }`
+        while (1) { for (1 .. 50) { syswrite $f[$_], "x" x 65536 } select undef, undef, undef, 0.01 }`
       const ended = await sh(sandbox, ['perl', '-e', script], { timeoutMs: FOREVER })
       expect(ended.cause).toBe('disk_quota')
     })
