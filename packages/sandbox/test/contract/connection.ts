@@ -260,7 +260,8 @@ export function connectionTests({ apart, fixture, slow }: Suite): void {
     const cut = await bench.connect({ stream })
     await expect(cut.run(long)).rejects.toMatchObject({ code: 'sandbox_lost' })
     await sandbox.close()
-    expect(await sh(await bench.connect(), 'echo fresh')).toMatchObject({ out: 'fresh\n' })
+    const fresh = await persist(bench, (again) => sh(again, 'echo fresh'))
+    expect(fresh).toMatchObject({ out: 'fresh\n' })
   })
 
   alone('answers every reset, and none to a controller that did not ask', async ({ sandbox, bench }) => {
@@ -361,12 +362,14 @@ function cutAfter(stream: Duplex, written: number, read: number): Duplex {
 }
 
 /**
- * Connect and do this, again and again until no connection breaks: what a controller does. Bytes of an earlier
- * connection may arrive late, through another stream of the engine, and break a new one.
+ * Connect and do this, again and again until no connection breaks: what a controller does, each time with a new epoch.
+ * Bytes of an earlier connection may arrive late, through another stream of the engine, and break a new one; a late HELLO
+ * among them is refused for its old epoch.
  */
 async function persist<T>(bench: Bench, work: (sandbox: ConnectedSandbox) => Promise<T>): Promise<T> {
   for (let attempt = 0; ; attempt += 1) {
     try {
+      bench.epoch += 1
       const sandbox = await bench.connect({ heartbeatMs: 200, handshakeMs: 1_000 })
       try {
         return await work(sandbox)
