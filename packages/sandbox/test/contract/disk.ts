@@ -224,6 +224,9 @@ export function diskTests({ it, fixture, ownProcesses }: Suite): void {
     const input = { stdin: true, autoAcknowledge: true, timeoutMs: FOREVER }
     const sleeping = await sandbox.run({ ...input, id: newId(), command: `exec ${HONEST}` })
     const hider = await sandbox.run({ ...input, id: newId(), command: `read line; exec ${program}` })
+    // One that still begins when the host gets short of disk works, and may be who takes the room.
+    const asleep = `until ps -eo state=,args= | grep -q '^S ${HONEST}'; do sleep 0.01; done`
+    expect(await sh(sandbox, asleep, { timeoutMs: FOREVER })).toMatchObject({ code: 0 })
     await sandbox.setDiskBudget({ bytes: 0, entries: 0, hostFloor: { bytes: 2 ** 52, files: 0 } })
     await expect.poll(() => sandbox.disk?.hostLow, { timeout: 15_000 }).toBe(true)
     await hider.writeStdin(Buffer.from('now\n'))
