@@ -17,18 +17,11 @@ class Limited extends TestBatch {
 }
 
 describe('once before refuse', () => {
-  test('of a write that had begun before a restart nobody says that it was not run, whatever is used up now', async () => {
-    const batch = new Limited({ tools: [tool('t')] })
-    batch.over = false
-    await batch.run([{ id: 'a', name: 't' }], (event) => event.sessionUpdate !== 'tool_call_update')
-    batch.over = true
-    const [outcome] = await batch.run([{ id: 'a', name: 't' }])
-    expect(reasonOf(outcome)).toBe('unknown_effect')
-    expect(outcome?.forModel).not.toContain('not run')
-  })
-
-  test('nor of one that might be made again', async () => {
-    const batch = new Limited({ tools: [tool('t', { repeatable: true })] })
+  test.each([
+    ['a write that had begun before a restart', tool('t')],
+    ['one that might be made again', tool('t', { repeatable: true })],
+  ])('of %s nobody says that it was not run, whatever is used up now', async (_name, begun) => {
+    const batch = new Limited({ tools: [begun] })
     batch.over = false
     await batch.run([{ id: 'a', name: 't' }], (event) => event.sessionUpdate !== 'tool_call_update')
     batch.over = true

@@ -1,29 +1,16 @@
 /** A tool that changes only what was allowed before: nobody is asked, and it is no read all the same. */
 import { expect, test } from 'vitest'
-import { z } from 'zod'
 import { builtinTools } from '../../src/tools/builtin/index.ts'
-import { defineTool } from '../../src/tools/define-tool.ts'
 import type { Tool } from '../../src/tools/tool.ts'
 import { TestBatch } from '../scheduler/test-batch.ts'
+import { tool } from './tool-fixture.ts'
 
 function counting(name: string, change: Partial<Tool>): Tool {
   let runs = 0
-  return {
-    ...defineTool({
-      id: name,
-      name,
-      description: 'For tests.',
-      kind: 'execute',
-      input: z.strictObject({}),
-      readOnly: false,
-      title: () => name,
-      // oxlint-disable-next-line require-yield
-      async *execute() {
-        return { status: 'completed', forModel: `run ${++runs}` }
-      },
-    }),
-    ...change,
-  }
+  // oxlint-disable-next-line require-yield
+  return tool(name, change, async function* () {
+    return { status: 'completed', forModel: `run ${++runs}` }
+  })
 }
 const end = counting('end', { withoutLeave: true })
 const act = counting('act', {})
