@@ -33,7 +33,7 @@ export async function withFileLock<T>(
 async function take(lock: string, name: string, waitMs: number): Promise<void> {
   const started = performance.now()
   for (let wait = 2; ; wait = Math.min(wait * 2, 50)) {
-    if (await isMade(lock, name)) return
+    if (await tryLink(lock, name)) return
     await breakIfLeftOver(lock, name)
     if (performance.now() - started > waitMs) {
       throw new Error(`${lock} is held by another process. If none is running, remove that file.`)
@@ -50,7 +50,7 @@ async function breakIfLeftOver(lock: string, name: string): Promise<void> {
   const seen = await holderOf(lock)
   if (seen === undefined || !(await isLeftOver(lock, seen))) return
   const breaking = `${lock}.break`
-  if (await isMade(breaking, name)) {
+  if (await tryLink(breaking, name)) {
     try {
       await unlinkIf(lock, seen)
     } finally {
@@ -111,8 +111,8 @@ function isAlive(pid: number): boolean {
 
 // ── Links ───────────────────────────────────────────────────────────────────────────────────────────────
 
-/** False when there is something already. */
-async function isMade(link: string, name: string): Promise<boolean> {
+/** Make it. False when there is something already. */
+async function tryLink(link: string, name: string): Promise<boolean> {
   try {
     await symlink(name, link)
     return true
