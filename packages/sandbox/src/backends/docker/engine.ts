@@ -1,6 +1,7 @@
 import http from 'node:http'
 import https from 'node:https'
 import type { Socket } from 'node:net'
+import { inspect } from 'node:util'
 
 import Docker from 'dockerode'
 
@@ -105,7 +106,7 @@ function dockerOptions(
 ): Docker.DockerOptions & { agent: http.Agent } {
   const version = `v${apiVersion}`
   const secure = address.kind === 'tcp' && address.tls !== undefined
-  const agent = secure ? new https.Agent({ keepAlive: false }) : new http.Agent({ keepAlive: false })
+  const agent = terse(secure ? new https.Agent({ keepAlive: false }) : new http.Agent({ keepAlive: false }))
   if (address.kind === 'unix') {
     return {
       version,
@@ -130,6 +131,14 @@ function dockerOptions(
     cert: address.tls?.cert,
     key: address.tls?.key,
   }
+}
+
+/**
+ * docker-modem writes out every request before it sends it, for a log that nobody reads: with this agent in it, and so
+ * with every other request that is under way.
+ */
+function terse(agent: http.Agent): http.Agent {
+  return Object.assign(agent, { [inspect.custom]: () => 'Agent' })
 }
 
 function older(a: string, b: string): string {
