@@ -46,6 +46,23 @@ export function pingVersion(address: EngineAddress, signal: AbortSignal): Promis
 }
 
 /**
+ * A change that needs no body and whose answer says nothing, past docker-modem, which is slow about it: for what a
+ * person waits for. Rejects with the socket's own error, or with an `EngineAnswerError`.
+ */
+export function post(address: EngineAddress, path: string, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const request = open(address, 'POST', path, { 'Content-Length': '0' }, signal)
+    request.on('error', reject)
+    request.on('response', (response) => {
+      if (response.statusCode !== 204) return void refusal(response).then(reject, reject)
+      response.resume()
+      resolve()
+    })
+    request.end()
+  })
+}
+
+/**
  * Attach to a container's stdin and stdout and hand over the raw socket of the upgrade, with Docker's own framing
  * still on what is read; it can lend its bytes. Not through docker-modem, whose hijack sends its JSON options into the container's stdin and
  * whose duplex knows no back-pressure. `signal` ends only the opening; a stream that is open is its owner's.

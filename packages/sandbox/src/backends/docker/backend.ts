@@ -8,6 +8,7 @@ import { SandboxError } from '../../errors.ts'
 import { LABEL } from '../../labels.ts'
 import { isDeploymentId } from '../../names.ts'
 import { absentIf404, unless } from './answers.ts'
+import { post } from './attach.ts'
 import { createDraughtsman } from './blueprint.ts'
 import { capabilitiesFrom, type EngineInfo } from './capabilities.ts'
 import type { CircuitOptions } from './circuit-breaker.ts'
@@ -204,15 +205,16 @@ export function createDockerBackend(options: DockerBackendOptions): SandboxBacke
 
     async rename(id, name) {
       await must(id)
+      const to = `/containers/${encodeURIComponent(id)}/rename?name=${encodeURIComponent(name)}`
       await engine.call('rename the sandbox', DEADLINE.change, async (docker, signal) => {
-        const container = docker.getContainer(id)
         try {
-          await container.rename({ name, abortSignal: signal })
+          await post(engine.address, `/v${await engine.apiVersion()}${to}`, signal)
         } catch (error) {
           // Also the answer where it has this name already: another controller was first.
           const status = engineAnswer(error)?.statusCode
           if (status !== 400 && status !== 409) throw error
-          if ((await container.inspect({ abortSignal: signal })).Name !== `/${name}`) throw error
+          if ((await docker.getContainer(id).inspect({ abortSignal: signal })).Name !== `/${name}`)
+            throw error
         }
       })
     },
