@@ -180,7 +180,7 @@ export class RemoteCommand implements RunningCommand, Channel {
     this.#settleStart.reject(error)
     if (this.#over) return
     this.#over = true
-    this.#stdin.end(error)
+    this.#stdin.end(() => error)
     this.#output.end(error)
     this.#settleExit.reject(error)
   }
@@ -269,10 +269,14 @@ export class RemoteCommand implements RunningCommand, Channel {
       if (!this.#streams[stream].matches(exit.sha256[stream]))
         throw new SandboxError('protocol', `The ${stream} that arrived is not what the command printed`)
     this.#over = true
-    this.#stdin.end(new SandboxError('cancelled', 'The command has ended and reads no more input'))
+    this.#stdin.end(tooLate)
     this.#output.end()
     const refusedHosts = this.#options.refusedHosts?.()
     this.#settleExit.resolve(refusedHosts ? { ...exit, refusedHosts } : exit)
     if (this.#options.autoAcknowledge) this.acknowledge({ stdout: stdout.taken, stderr: stderr.taken })
   }
+}
+
+function tooLate(): SandboxError {
+  return new SandboxError('cancelled', 'The command has ended and reads no more input')
 }

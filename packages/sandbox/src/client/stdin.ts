@@ -11,7 +11,7 @@ export class StdinWriter {
   readonly #channel: number
   #offset = 0
   #limit = 0
-  #over: SandboxError | undefined
+  #over: (() => SandboxError) | undefined
   #wake: (() => void)[] = []
   /** Writes happen one after the other, whoever calls. */
   #last: Promise<void> = Promise.resolve()
@@ -36,8 +36,9 @@ export class StdinWriter {
     this.#wakeAll()
   }
 
-  end(error: SandboxError): void {
-    this.#over ??= error
+  /** `why` is asked only by a write that comes too late: an error is a tenth of what a command costs here. */
+  end(why: () => SandboxError): void {
+    this.#over ??= why
     this.#wakeAll()
   }
 
@@ -75,7 +76,7 @@ export class StdinWriter {
 
   async #room(): Promise<number> {
     for (;;) {
-      if (this.#over) throw this.#over
+      if (this.#over) throw this.#over()
       if (this.#limit > this.#offset) return this.#limit - this.#offset
       await new Promise<void>((resolve) => this.#wake.push(resolve))
     }
