@@ -1,9 +1,7 @@
 import { randomBytes } from 'node:crypto'
-import { lstat, readFile, readlink, symlink, unlink } from 'node:fs/promises'
+import { lstatSync, readFileSync, readlinkSync, symlinkSync, unlinkSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
-
-import { once } from './once.ts'
 
 /** A lock whose holder cannot be looked at from here is taken for left over after this many milliseconds. */
 const FOREIGN_STALE_MS = 30_000
@@ -20,21 +18,21 @@ export async function withFileLock<T>(
   waitMs: number = FOREIGN_STALE_MS + 10_000,
 ): Promise<T> {
   const lock = `${file}.lock`
-  const name = await newHolder()
+  const name = newHolder()
   await take(lock, name, waitMs)
   try {
     return await work()
   } finally {
     // Taken for left over meanwhile, it may be somebody else's by now.
-    await unlinkIf(lock, name)
+    unlinkIf(lock, name)
   }
 }
 
 async function take(lock: string, name: string, waitMs: number): Promise<void> {
   const started = performance.now()
   for (let wait = 2; ; wait = Math.min(wait * 2, 50)) {
-    if (await tryLink(lock, name)) return
-    await breakIfLeftOver(lock, name)
+    if (tryLink(lock, name)) return
+    breakIfLeftOver(lock, name)
     if (performance.now() - started > waitMs) {
       throw new Error(`${lock} is held by another process. If none is running, remove that file.`)
     }
@@ -46,19 +44,19 @@ async function take(lock: string, name: string, waitMs: number): Promise<void> {
  * Between the look at a lock and its removal somebody else may have broken and taken it: so one at a time breaks, and
  * looks again. What a crash in between leaves is removed without that care.
  */
-async function breakIfLeftOver(lock: string, name: string): Promise<void> {
-  const seen = await holderOf(lock)
-  if (seen === undefined || !(await isLeftOver(lock, seen))) return
+function breakIfLeftOver(lock: string, name: string): void {
+  const seen = holderOf(lock)
+  if (seen === undefined || !isLeftOver(lock, seen)) return
   const breaking = `${lock}.break`
-  if (await tryLink(breaking, name)) {
+  if (tryLink(breaking, name)) {
     try {
-      await unlinkIf(lock, seen)
+      unlinkIf(lock, seen)
     } finally {
-      await unlinkIf(breaking, name)
+      unlinkIf(breaking, name)
     }
   } else {
-    const breaker = await holderOf(breaking)
-    if (breaker !== undefined && (await isLeftOver(breaking, breaker))) await unlinkIf(breaking, breaker)
+    const breaker = holderOf(breaking)
+    if (breaker !== undefined && isLeftOver(breaking, breaker)) unlinkIf(breaking, breaker)
   }
 }
 
@@ -68,35 +66,49 @@ async function breakIfLeftOver(lock: string, name: string): Promise<void> {
 const UNTOLD = ['ENOENT', 'ESRCH', 'EACCES', 'EPERM']
 
 /** Where process ids mean the same: this machine since it started, and in it this container. */
-const pidSpace = once(async () => {
-  const boot = await unless(UNTOLD, readFile('/proc/sys/kernel/random/boot_id', 'utf8'))
-  const namespace = await unless(UNTOLD, readlink('/proc/self/ns/pid'))
-  return [hostname(), boot?.trim() ?? '', namespace ?? ''].join(' ')
-})
-
-/** Process id, when that process was started (in ticks; empty where it cannot be told), a number of its own, and the pid space. */
-async function newHolder(): Promise<string> {
-  const token = randomBytes(6).toString('hex')
-  return `${process.pid} ${await ownStart()} ${token} ${await pidSpace()}`
+let knownSpace: string | undefined
+function pidSpace(): string {
+  knownSpace ??= readPidSpace()
+  return knownSpace
 }
 
-async function isLeftOver(lock: string, holder: string): Promise<boolean> {
+function readPidSpace(): string {
+  const boot = unless(UNTOLD, () => readFileSync('/proc/sys/kernel/random/boot_id', 'utf8'))
+  const namespace = unless(UNTOLD, () => readlinkSync('/proc/self/ns/pid'))
+  return [hostname(), boot?.trim() ?? '', namespace ?? ''].join(' ')
+}
+
+/** A second copy of this module in the same process counts by itself. */
+const copy = randomBytes(6).toString('hex')
+let holders = 0
+
+/** Process id, when that process was started (in ticks; empty where it cannot be told), a number of its own, and the pid space. */
+function newHolder(): string {
+  holders += 1
+  return `${process.pid} ${ownStart()} ${copy}${holders.toString(16)} ${pidSpace()}`
+}
+
+function isLeftOver(lock: string, holder: string): boolean {
   const [, pid, start, space] = /^(\d+) (\d*) [0-9a-f]+ (.*)$/.exec(holder) ?? []
-  if (space === (await pidSpace())) {
+  if (space === pidSpace()) {
     if (!isAlive(Number(pid))) return true
     // The id may be another's by now. Behind a restart of its container it is often this very process's.
-    const now = await startOf(Number(pid))
+    const now = startOf(Number(pid))
     return now !== '' && now !== start
   }
-  const made = await unless(['ENOENT'], lstat(lock))
+  const made = unless(['ENOENT'], () => lstatSync(lock))
   return made !== undefined && Date.now() - made.mtimeMs > FOREIGN_STALE_MS
 }
 
-const ownStart = once(() => startOf(process.pid))
+let knownStart: string | undefined
+function ownStart(): string {
+  knownStart ??= startOf(process.pid)
+  return knownStart
+}
 
 /** proc_pid_stat(5), field 22. The name of the program, field 2, may contain anything. */
-async function startOf(pid: number): Promise<string> {
-  const text = await unless(UNTOLD, readFile(`/proc/${pid}/stat`, 'utf8'))
+function startOf(pid: number): string {
+  const text = unless(UNTOLD, () => readFileSync(`/proc/${pid}/stat`, 'utf8'))
   return text?.slice(text.lastIndexOf(')') + 2).split(' ')[19] ?? ''
 }
 
@@ -112,9 +124,9 @@ function isAlive(pid: number): boolean {
 // ── Links ───────────────────────────────────────────────────────────────────────────────────────────────
 
 /** Make it. False when there is something already. */
-async function tryLink(link: string, name: string): Promise<boolean> {
+function tryLink(link: string, name: string): boolean {
   try {
-    await symlink(name, link)
+    symlinkSync(name, link)
     return true
   } catch (error) {
     if (hasCode(error, 'EEXIST')) return false
@@ -123,22 +135,22 @@ async function tryLink(link: string, name: string): Promise<boolean> {
 }
 
 /** The name in the lock; an empty one when it is no link, so not of our making. Undefined: nobody holds it. */
-async function holderOf(lock: string): Promise<string | undefined> {
+function holderOf(lock: string): string | undefined {
   try {
-    return await unless(['ENOENT'], readlink(lock))
+    return unless(['ENOENT'], () => readlinkSync(lock))
   } catch (error) {
     if (hasCode(error, 'EINVAL')) return ''
     throw error
   }
 }
 
-async function unlinkIf(lock: string, name: string): Promise<void> {
-  if ((await holderOf(lock)) === name) await unless(['ENOENT'], unlink(lock))
+function unlinkIf(lock: string, name: string): void {
+  if (holderOf(lock) === name) unless(['ENOENT'], () => unlinkSync(lock))
 }
 
-async function unless<T>(codes: readonly string[], result: Promise<T>): Promise<T | undefined> {
+function unless<T>(codes: readonly string[], look: () => T): T | undefined {
   try {
-    return await result
+    return look()
   } catch (error) {
     if (codes.some((code) => hasCode(error, code))) return undefined
     throw error

@@ -39,6 +39,24 @@ test.each([
   expect(await readFile(file, 'utf8')).toBe(text)
 })
 
+test('a ledger that is spoilt while it is used is refused as well', async () => {
+  const ledger = createFileLedger(file)
+  await ledger.add(warmSlot('aaaaaaaa', 30_000))
+  expect(await ledger.list()).toHaveLength(1)
+  const text = (await readFile(file, 'utf8')).replace('"warm"', '"worn"')
+  await writeFile(file, text)
+  await expect(ledger.list()).rejects.toMatchObject({ code: 'ledger' })
+  await expect(ledger.claim('aaaaaaaa', 'ada')).rejects.toMatchObject({ code: 'ledger' })
+  expect(await readFile(file, 'utf8')).toBe(text)
+})
+
+test('what a caller is given is theirs: changing it changes nothing in the ledger', async () => {
+  const ledger = createFileLedger(file)
+  await ledger.add(warmSlot('aaaaaaaa', 30_000))
+  for (const slot of await ledger.list()) slot.uid = 1
+  expect(await ledger.list()).toMatchObject([{ uid: 30_000 }])
+})
+
 test('a failed change leaves the ledger usable and as it was', async () => {
   const ledger = createFileLedger(file)
   await ledger.add(warmSlot('aaaaaaaa', 30_000))
