@@ -1,7 +1,9 @@
 import type { BackendSandbox } from './backend.ts'
 import { type BringUpOptions, containersOf, open } from './bring-up.ts'
+import { collect } from './collect.ts'
 import { connectSandbox, type ConnectedSandbox } from './client.ts'
 import type { Prove } from './doctor/proof.ts'
+import { SandboxError } from './errors.ts'
 import { deriveSandboxKey } from './key.ts'
 import type { LedgerSlot } from './ledger.ts'
 import { diskBudget } from './limits.ts'
@@ -40,11 +42,23 @@ export async function openWarm(
   })
   try {
     await context.prove(sandbox, profile)
+    await readied(sandbox)
   } catch (error) {
     await sandbox.close()
     throw error
   }
   return { slot, sandbox, ended: false }
+}
+
+/** It can run a command, and what that takes for the first time was done before somebody waits for it. */
+async function readied(sandbox: ConnectedSandbox): Promise<void> {
+  const { code, cause, stderr } = await collect(sandbox, { command: ['/bin/bash', '-c', ':'] })
+  if (code === 0) return
+  const end = code === null ? cause : `exit code ${code}`
+  throw new SandboxError(
+    'sandbox_lost',
+    `A new sandbox could not run /bin/bash (${end}${stderr === '' ? '' : `: ${stderr.slice(-500)}`}). Look at the sandbox image.`,
+  )
 }
 
 /** Remove a slot that nobody ever claimed: the engine must say so, then the ledger, which can not be undone. */

@@ -1,3 +1,6 @@
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+
 import { LABEL } from '../src/labels.ts'
 import { DEFAULT_LIMITS } from '../src/limits.ts'
 import { ownerTag, parseName } from '../src/names.ts'
@@ -102,3 +105,24 @@ deployed(
     expect(volumes).toHaveLength(now.length)
   },
 )
+
+deployed('what can run no command is never warm, and it is said why', async ({ fixture, expect }) => {
+  const image = `sandlot-test-broken:${fixture.deployment}`
+  const lines = [`FROM ${testConfig.image}`, 'USER 0', 'RUN ln -sf /bin/false /usr/bin/bash']
+  await writeFile(join(fixture.folder, 'Dockerfile'), lines.join('\n'))
+  await docker('build', '-q', '--network=none', '-t', image, fixture.folder)
+  try {
+    const said: string[] = []
+    const log: SandboxesOptions['log'] = (message, { error }) =>
+      said.push(`${message}: ${error instanceof Error ? error.message : ''}`)
+    await filled(fixture, { image, log })
+    expect(said).toEqual([
+      'a warm sandbox could not be made: A new sandbox could not run /bin/bash (exit code 1). Look at the sandbox image.',
+    ])
+    expect(await fixture.ledger.list()).toEqual([])
+    expect(await fixture.containers()).toEqual([])
+    expect(await fixture.volumes()).toEqual([])
+  } finally {
+    await docker('rmi', '-f', image)
+  }
+})
