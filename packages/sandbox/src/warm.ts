@@ -17,6 +17,9 @@ export interface Warm {
   ended: boolean
 }
 
+/** How long its first command may take in a new sandbox, in milliseconds: others wait behind it to be made. */
+const READY_MS = 30_000
+
 export interface WarmContext extends BringUpOptions {
   prove: Prove
 }
@@ -42,7 +45,7 @@ export async function openWarm(
   })
   try {
     await context.prove(sandbox, profile)
-    await readied(sandbox)
+    await readied(sandbox, signal)
   } catch (error) {
     await sandbox.close()
     throw error
@@ -51,8 +54,12 @@ export async function openWarm(
 }
 
 /** It can run a command, and what that takes for the first time was done before somebody waits for it. */
-async function readied(sandbox: ConnectedSandbox): Promise<void> {
-  const { code, cause, stderr } = await collect(sandbox, { command: ['/bin/bash', '-c', ':'] })
+async function readied(sandbox: ConnectedSandbox, signal: AbortSignal): Promise<void> {
+  const { code, cause, stderr } = await collect(sandbox, {
+    command: ['/bin/bash', '-c', ':'],
+    timeoutMs: READY_MS,
+    signal,
+  })
   if (code === 0) return
   const end = code === null ? cause : `exit code ${code}`
   throw new SandboxError(
