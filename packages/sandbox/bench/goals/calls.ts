@@ -76,7 +76,11 @@ export async function oneCall(context: BenchContext): Promise<Result[]> {
         },
         atMost('G2 p50 ≤ 1/25 of docker exec', p50(mine), p50(cli), 1 / 25),
         atMost('G3 p50 ≤ 0.8 of a spawn on the host', p50(mine), p50(host), 0.8),
-        below('G4 p50 ≤ 3 ms', p50(mine), 3, 'ms'),
+        {
+          ...below('G4 p50 ≤ 3 ms', p50(mine), 3, 'ms'),
+          obstacle:
+            'Milliseconds are the machine’s: the way “spawn on the host” shows what it takes to begin the same shell without any sandbox.',
+        },
         below('G4 p99 ≤ 10 ms', p99(mine), 10, 'ms'),
       ],
       load: loadNow(),
