@@ -49,6 +49,8 @@ export interface Pool {
 export interface PoolContext extends WarmContext {
   /** At most so many containers are started at once, here and elsewhere. */
   gate: <T>(work: () => Promise<T>) => Promise<T>
+  /** Ends when the controller lets go: what is being made or taken up is left as it is. */
+  closing: AbortSignal
   log: (message: string, error: unknown) => void
 }
 
@@ -63,6 +65,7 @@ export function createPool(options: PoolOptions, context: PoolContext): Pool {
   /** Slots of ours whose stream broke: to be taken up again, or they would keep their place for the length of a lease. */
   const dropped = new Set<string>()
   const closing = new AbortController()
+  context.closing.addEventListener('abort', () => closing.abort(), { once: true })
   let filling: Promise<void> | undefined
   let notBefore = performance.now() + (options.delayMs ?? 10_000)
   let failures = 0
@@ -127,13 +130,24 @@ export function createPool(options: PoolOptions, context: PoolContext): Pool {
         await connect(slot, await backend.create(spec, closing.signal))
       } catch (error) {
         // Left for the next start, as it is.
-        if (!closing.signal.aborted) await drain(slot, context)
+        if (!closing.signal.aborted) await giveUp(slot, error)
         throw error
       }
     } finally {
       busy.delete(slot.slot)
     }
     target.made(performance.now() - started)
+  }
+
+  /** It does not serve us. Another controller's by now, if that is why; else it goes, or is taken up again if it cannot go. */
+  async function giveUp(slot: LedgerSlot, why: unknown): Promise<void> {
+    if (why instanceof SandboxError && why.code === 'fenced') return
+    try {
+      await drain(slot, context)
+    } catch (error) {
+      dropped.add(slot.slot)
+      throw error
+    }
   }
 
   async function fill(): Promise<void> {
@@ -285,8 +299,8 @@ export function createPool(options: PoolOptions, context: PoolContext): Pool {
       await connect(row, container)
     } catch (error) {
       if (closing.signal.aborted) return
-      context.log('a warm sandbox does not answer and is replaced', error)
-      await drain(row, context)
+      context.log('a warm sandbox does not answer', error)
+      await giveUp(row, error)
     }
   }
 }

@@ -160,6 +160,7 @@ export function createSandboxes(options: SandboxesOptions): Sandboxes {
     ...bringUpOptions,
     gate,
     prove,
+    closing: closing.signal,
     log: (message, error) => log(message, { error }),
   })
   const tenants = createTenants({

@@ -8,6 +8,7 @@ import { deriveSandboxKey } from './key.ts'
 import type { LedgerSlot } from './ledger.ts'
 import { diskBudget } from './limits.ts'
 import { parseName } from './names.ts'
+import { unlessAborted } from './unless-aborted.ts'
 
 /** Started, answered, and not yet anybody's. */
 export interface Warm {
@@ -17,7 +18,7 @@ export interface Warm {
   ended: boolean
 }
 
-/** How long its first command may take in a new sandbox, in milliseconds: others wait behind it to be made. */
+/** How long the first command may take in a new sandbox, in milliseconds: others wait behind it to be made. */
 const READY_MS = 30_000
 
 export interface WarmContext extends BringUpOptions {
@@ -55,11 +56,17 @@ export async function openWarm(
 
 /** It can run a command, and what that takes for the first time was done before somebody waits for it. */
 async function readied(sandbox: ConnectedSandbox, signal: AbortSignal): Promise<void> {
-  const { code, cause, stderr } = await collect(sandbox, {
-    command: ['/bin/bash', '-c', ':'],
-    timeoutMs: READY_MS,
-    signal,
-  })
+  const limit = AbortSignal.any([signal, AbortSignal.timeout(READY_MS)])
+  // Not its own timeout: a program may hang where no signal reaches it.
+  const { code, cause, stderr } = await unlessAborted(
+    collect(sandbox, { command: ['/bin/bash', '-c', ':'] }),
+    limit,
+    () =>
+      new SandboxError(
+        'timeout',
+        'A new sandbox did not run /bin/bash in time. Look at the load of its host.',
+      ),
+  )
   if (code === 0) return
   const end = code === null ? cause : `exit code ${code}`
   throw new SandboxError(

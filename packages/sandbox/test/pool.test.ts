@@ -83,6 +83,74 @@ test('a warm one that is given back while the controller closes is let go of wit
   expect(streams.map(({ destroyed }) => destroyed)).toEqual([true, true])
 }, 120_000)
 
+test('one that another controller takes up while it is made is that one’s', async () => {
+  const asked = Promise.withResolvers<void>()
+  const go = Promise.withResolvers<void>()
+  const said: string[] = []
+  const pool = { size: 1, everyMs: EVERY_MS, delayMs: 0 }
+  const { sandboxes } = fixture.start({
+    backend: {
+      ...fixture.engine.backend,
+      close: async () => {},
+      async capabilities() {
+        asked.resolve()
+        await go.promise
+        return fixture.engine.backend.capabilities()
+      },
+    },
+    pool,
+    log: (message, { error }) => said.push(`${message}: ${error instanceof SandboxError ? error.code : ''}`),
+  })
+  void sandboxes.poolFilled()
+  await asked.promise
+  const [made] = await fixture.ledger.list()
+  const newer = fixture.start({ pool }).sandboxes
+  await newer.maintain()
+  go.resolve()
+  await expect.poll(() => said).toEqual(['a warm sandbox could not be made: fenced'])
+  await newer.acquire('ann')
+  expect((await fixture.ledger.find('ann'))?.slot).toBe(made?.slot)
+}, 120_000)
+
+test('one whose stream breaks while it is made, and that cannot be removed, is taken up again', async () => {
+  const opened: string[] = []
+  let breaks = true
+  const { backend } = fixture.engine
+  let stream: Duplex | undefined
+  const { sandboxes } = fixture.start({
+    backend: {
+      ...backend,
+      close: async () => {},
+      async openStream(id, signal) {
+        opened.push(id)
+        stream = await backend.openStream(id, signal)
+        return stream
+      },
+      async capabilities() {
+        if (breaks) stream?.destroy()
+        return backend.capabilities()
+      },
+    },
+    ledger: {
+      ...fixture.ledger,
+      // Before it is condemned, which cannot be taken back.
+      condemn(slot) {
+        if (!breaks) return fixture.ledger.condemn(slot)
+        breaks = false
+        throw new SandboxError('ledger', 'The disk of the ledger is full.')
+      },
+    },
+    lookEveryMs: 50,
+    pool: { size: 1, everyMs: 600_000, delayMs: 0 },
+  })
+  await sandboxes.maintain()
+  await expect.poll(() => opened).toHaveLength(2)
+  expect(new Set(opened).size).toBe(1)
+  const [warm] = await fixture.ledger.list()
+  await sandboxes.acquire('ann')
+  expect((await fixture.ledger.find('ann'))?.slot).toBe(warm?.slot)
+}, 120_000)
+
 test('without an image it waits twice as long after each try, leaves nothing, says so once, and fills up when there is one', async () => {
   let missing = true
   const tries: number[] = []
