@@ -185,7 +185,10 @@ export function createLocalProcessBackend(options: LocalProcessOptions): Sandbox
     },
 
     async rename(id, name) {
-      must(id).name = name
+      const sandbox = must(id)
+      if ([...sandboxes.values()].some((other) => other !== sandbox && other.name === name))
+        throw new SandboxError('exists', `There is a sandbox called ${name} already`)
+      sandbox.name = name
     },
 
     async remove(id) {

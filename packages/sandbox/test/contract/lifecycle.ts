@@ -1,5 +1,6 @@
 import { expect } from 'vitest'
 
+import { SandboxError } from '../../src/errors.ts'
 import type { Suite } from '../contract.ts'
 import { Bench, sh } from './harness.ts'
 
@@ -27,6 +28,24 @@ export function lifecycleTests({ apart, fixture }: Suite): void {
     await backend.removeVolume(spec.volume)
     expect(await backend.inspect(made.id)).toBeUndefined()
   })
+
+  apart(
+    'renames as often as it is told, never to a name that is taken, and says when there is nothing',
+    async () => {
+      const { backend } = fixture()
+      const [one, other] = [fixture().spec(), fixture().spec()]
+      const { id } = await backend.create(one)
+      await backend.create(other)
+      await backend.rename(id, `${one.name}0`)
+      await backend.rename(id, `${one.name}0`)
+      await expect(backend.rename(id, other.name)).rejects.toBeInstanceOf(SandboxError)
+      expect((await backend.inspect(id))?.name).toBe(`${one.name}0`)
+      await backend.remove(id)
+      await expect(backend.rename(id, one.name)).rejects.toMatchObject({ code: 'sandbox_lost' })
+      await backend.remove((await backend.inspect(other.name))?.id ?? '')
+      for (const { volume } of [one, other]) await backend.removeVolume(volume)
+    },
+  )
 
   apart('stops, starts again with the same files and another boot, and is idempotent', async () => {
     const { backend } = fixture()

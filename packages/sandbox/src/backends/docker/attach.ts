@@ -47,14 +47,15 @@ export function pingVersion(address: EngineAddress, signal: AbortSignal): Promis
 
 /**
  * A change that needs no body and whose answer says nothing, past docker-modem, which is slow about it: for what a
- * person waits for. Rejects with the socket's own error, or with an `EngineAnswerError`.
+ * person waits for. Rejects with the socket's own error, or with an `EngineAnswerError` that is no 2xx.
  */
 export function post(address: EngineAddress, path: string, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     const request = open(address, 'POST', path, { 'Content-Length': '0' }, signal)
     request.on('error', reject)
     request.on('response', (response) => {
-      if (response.statusCode !== 204) return void refusal(response).then(reject, reject)
+      const status = response.statusCode ?? 0
+      if (status < 200 || status > 299) return void refusal(response).then(reject, reject)
       response.resume()
       resolve()
     })
