@@ -41,13 +41,14 @@ type LedgerFile = z.infer<typeof fileSchema>
  * and who only reads needs no lock.
  * Rejects with `ledger` when the file cannot be read, written or understood; it is never overwritten then.
  *
- * Only the syncing is waited for elsewhere: each of the other calls takes less time than the way to another thread and
- * back, of which fifteen were a quarter of a person's first command.
+ * For a local disk: only the syncing happens in another thread, because each of the other calls takes less time than
+ * the way there and back, and fifteen of those were a quarter of a person's first command. A disk that hangs holds this
+ * process up until it goes on.
  */
 export function createFileLedger(file: string): SandboxLedger {
   let queue: Promise<unknown> = Promise.resolve()
   let hasFolder = false
-  /** What was found in order last time is so still: no reading of it twice where there are very many slots. */
+  /** The text that was found in order last: with very many slots, checking takes longer than everything else. */
   let checked: string | undefined
 
   function read(): LedgerFile {

@@ -30,7 +30,7 @@ export async function withFileLock<T>(
 
 async function take(lock: string, name: string, waitMs: number): Promise<void> {
   const started = performance.now()
-  for (let wait = 2; ; wait = Math.min(wait * 2, 50)) {
+  for (let wait = 2; ; wait = Math.min(wait * 2, 10)) {
     if (tryLink(lock, name)) return
     breakIfLeftOver(lock, name)
     if (performance.now() - started > waitMs) {
