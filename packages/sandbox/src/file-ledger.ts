@@ -42,13 +42,13 @@ type LedgerFile = z.infer<typeof fileSchema>
  * Rejects with `ledger` when the file cannot be read, written or understood; it is never overwritten then.
  *
  * For a local disk: only the syncing happens in another thread, because each of the other calls takes less time than
- * the way there and back, and fifteen of those were a quarter of a person's first command. A disk that hangs holds this
- * process up until it goes on.
+ * the way there and back; without those ways a claim takes a quarter less. A disk that hangs holds this process up until
+ * it goes on.
  */
 export function createFileLedger(file: string): SandboxLedger {
   let queue: Promise<unknown> = Promise.resolve()
   let hasFolder = false
-  /** The text that was found in order last: with very many slots, checking takes longer than everything else. */
+  /** The text that was found in order last: with a thousand slots, checking would be two thirds of a look. */
   let checked: string | undefined
 
   function read(): LedgerFile {

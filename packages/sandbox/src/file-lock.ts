@@ -65,14 +65,11 @@ function breakIfLeftOver(lock: string, name: string): void {
 /** ESRCH: it ended while it was looked at. EACCES and EPERM: `/proc` is mounted so that others' are hidden. */
 const UNTOLD = ['ENOENT', 'ESRCH', 'EACCES', 'EPERM']
 
-/** Where process ids mean the same: this machine since it started, and in it this container. */
-let knownSpace: string | undefined
-function pidSpace(): string {
-  knownSpace ??= readPidSpace()
-  return knownSpace
-}
+let ownSpace: string | undefined
+let ownStart: string | undefined
 
-function readPidSpace(): string {
+/** Where process ids mean the same: this machine since it started, and in it this container. */
+function pidSpace(): string {
   const boot = unless(UNTOLD, () => readFileSync('/proc/sys/kernel/random/boot_id', 'utf8'))
   const namespace = unless(UNTOLD, () => readlinkSync('/proc/self/ns/pid'))
   return [hostname(), boot?.trim() ?? '', namespace ?? ''].join(' ')
@@ -85,12 +82,15 @@ let holders = 0
 /** Process id, when that process was started (in ticks; empty where it cannot be told), a number of its own, and the pid space. */
 function newHolder(): string {
   holders += 1
-  return `${process.pid} ${ownStart()} ${copy}${holders.toString(16)} ${pidSpace()}`
+  ownSpace ??= pidSpace()
+  ownStart ??= startOf(process.pid)
+  return `${process.pid} ${ownStart} ${copy}${holders.toString(16)} ${ownSpace}`
 }
 
 function isLeftOver(lock: string, holder: string): boolean {
   const [, pid, start, space] = /^(\d+) (\d*) [0-9a-f]+ (.*)$/.exec(holder) ?? []
-  if (space === pidSpace()) {
+  ownSpace ??= pidSpace()
+  if (space === ownSpace) {
     if (!isAlive(Number(pid))) return true
     // The id may be another's by now. Behind a restart of its container it is often this very process's.
     const now = startOf(Number(pid))
@@ -98,12 +98,6 @@ function isLeftOver(lock: string, holder: string): boolean {
   }
   const made = unless(['ENOENT'], () => lstatSync(lock))
   return made !== undefined && Date.now() - made.mtimeMs > FOREIGN_STALE_MS
-}
-
-let knownStart: string | undefined
-function ownStart(): string {
-  knownStart ??= startOf(process.pid)
-  return knownStart
 }
 
 /** proc_pid_stat(5), field 22. The name of the program, field 2, may contain anything. */
