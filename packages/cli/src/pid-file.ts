@@ -1,7 +1,9 @@
 import { linkSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
+import { messageOf } from '@sandlot/shared/errors'
 import { z } from 'zod'
 import { isRunning } from './processes.ts'
+import { StepError } from './steps.ts'
 
 const mark = z.object({ pid: z.int().positive(), started: z.string() })
 
@@ -25,11 +27,50 @@ export function readRecord(file: string): UpRecord | undefined {
   }
 }
 
-/** Replace the record in one step, so that no reader sees half of it. */
+/** Replaces the record in one step, so that no reader sees half of it. Throws what the disk says. */
 export function writeRecord(file: string, record: UpRecord): void {
+  renameSync(temporaryRecord(file, record), file)
+}
+
+/** Milliseconds until a record that could not be written is tried again. */
+const RETRY_MS = 10_000
+
+export interface RecordWriter {
+  /** Never throws. */
+  write(record: UpRecord): void
+}
+
+/**
+ * The record of an `up` that goes on when a full disk refuses it: `problem` is called once, and again only after a
+ * write that succeeded. What was refused is tried again, because the next `up` ends the processes that it names.
+ */
+export function recordWriter(file: string, problem: (text: string) => void): RecordWriter {
+  let failing = false
+  let retry: NodeJS.Timeout | undefined
+  const write = (record: UpRecord): void => {
+    clearTimeout(retry)
+    try {
+      writeRecord(file, record)
+      failing = false
+    } catch (error) {
+      if (!failing) problem(`The record of what runs cannot be written: ${messageOf(error)}`)
+      failing = true
+      retry = setTimeout(write, RETRY_MS, record).unref()
+    }
+  }
+  return { write }
+}
+
+/** Writes `record` beside `file` and returns where. What a full disk took only half of is removed again. */
+function temporaryRecord(file: string, record: UpRecord): string {
   const temporary = `${file}.${process.pid}`
-  writeFileSync(temporary, `${JSON.stringify(record)}\n`, { mode: 0o600 })
-  renameSync(temporary, file)
+  try {
+    writeFileSync(temporary, `${JSON.stringify(record)}\n`, { mode: 0o600 })
+    return temporary
+  } catch (error) {
+    rmSync(temporary, { force: true })
+    throw error
+  }
 }
 
 export type Claim =
@@ -39,17 +80,17 @@ export type Claim =
 
 /**
  * Become the `up` of this data directory. Of two that start together one gets `claimed`: a link fails where the
- * name exists. A record left by an `up` that is gone is returned as `previous`: its children may still run.
+ * name exists. A record left by an `up` that is gone is returned as `previous`: its children may still run. It stays
+ * where it is when ours cannot be written.
+ * @throws StepError on a disk that refuses it.
  */
 export function claim(file: string, record: UpRecord): Claim {
-  mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
   const previous = readRecord(file)
   if (previous !== undefined && isRunning(previous.up)) return { kind: 'running', record: previous }
-  const newcomer = moveAside(file)
-  if (newcomer !== undefined) return { kind: 'running', record: newcomer }
-  const temporary = `${file}.${process.pid}`
-  writeFileSync(temporary, `${JSON.stringify(record)}\n`, { mode: 0o600 })
+  const temporary = newRecord(file, record)
   try {
+    const newcomer = moveAside(file)
+    if (newcomer !== undefined) return { kind: 'running', record: newcomer }
     linkSync(temporary, file)
     return { kind: 'claimed', previous }
   } catch (error) {
@@ -59,6 +100,21 @@ export function claim(file: string, record: UpRecord): Claim {
     return { kind: 'running', record: winner }
   } finally {
     rmSync(temporary, { force: true })
+  }
+}
+
+/** The first thing that a start writes: a disk that is full or read-only shows here. */
+function newRecord(file: string, record: UpRecord): string {
+  const folder = dirname(file)
+  try {
+    mkdirSync(folder, { recursive: true, mode: 0o700 })
+    return temporaryRecord(file, record)
+  } catch (error) {
+    throw new StepError(
+      `Nothing can be written in ${folder}: ${messageOf(error)}`,
+      'Make room on that disk, or set SANDLOT_DATA to a folder on another one.',
+      { cause: error },
+    )
   }
 }
 

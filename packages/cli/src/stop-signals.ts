@@ -46,3 +46,12 @@ export function listenForStop(): StopSignals {
     },
   }
 }
+
+/** A signal for work that must not outlast a block: aborted with `outer`, and when the block is left. */
+export function abortedAtEnd(outer: AbortSignal): { signal: AbortSignal; [Symbol.dispose](): void } {
+  const controller = new AbortController()
+  return {
+    signal: AbortSignal.any([outer, controller.signal]),
+    [Symbol.dispose]: () => controller.abort(),
+  }
+}

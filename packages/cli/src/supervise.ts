@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { messageOf } from '@sandlot/shared/errors'
 import { keepLog, lineSplitter, problemIn } from './log-file.ts'
 import { markOf, type ProcessMark } from './processes.ts'
 
@@ -41,7 +42,10 @@ const STEADY_MS = 60_000
 /** A log that is not written by then is given up, so that nobody waits for a disk that hangs. */
 const LOG_PATIENCE_MS = 5_000
 
-/** Start a process and start it again whenever it dies, until `stop`. */
+/**
+ * Start a process and start it again whenever it dies, until `stop`. Should this process end first, by an error of its
+ * own, the child gets a SIGTERM: an orphan would hold the port, and nothing would start it again.
+ */
 export function supervise(spec: ChildSpec, events: SupervisorEvents): Supervised {
   let child: ChildProcess | undefined
   const stopping = new AbortController()
@@ -95,7 +99,8 @@ export function supervise(spec: ChildSpec, events: SupervisorEvents): Supervised
     let deaths = 0
     while (!stopping.signal.aborted) {
       const started = performance.now()
-      const end = await runOnce()
+      // Some errors of a spawn are thrown (no memory), others are an event.
+      const end = await runOnce().catch(messageOf)
       if (stopping.signal.aborted) return
       if (performance.now() - started > STEADY_MS) deaths = 0
       const delay = backoff(deaths)
@@ -109,7 +114,9 @@ export function supervise(spec: ChildSpec, events: SupervisorEvents): Supervised
     }
   }
 
-  const finished = keepRunning()
+  const endWithUs = (): void => void child?.kill('SIGTERM')
+  process.on('exit', endWithUs)
+  const finished = keepRunning().finally(() => process.off('exit', endWithUs))
   return {
     firstDeath,
     async stop(signal, graceMs) {

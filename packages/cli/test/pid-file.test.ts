@@ -1,10 +1,10 @@
-import { spawn } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { claim, readRecord, release, type UpRecord, writeRecord } from '../src/pid-file.ts'
+import { claim, readRecord, recordWriter, release, type UpRecord, writeRecord } from '../src/pid-file.ts'
 import {
   isRunning,
   markOf,
@@ -70,6 +70,45 @@ describe('a claim of the data directory', () => {
     writeRecord(file, { ...ours, children: { 'ai-agent': ourMark() } })
     expect(readRecord(file)?.children).toEqual({ 'ai-agent': ourMark() })
     expect(readdirSync(join(folder, 'run'))).toEqual(['up.json'])
+  })
+})
+
+describe.skipIf(process.getuid?.() !== 0)('on a full disk (needs root, to mount one)', () => {
+  const disk = (): string => join(folder, 'run')
+  const ballast = (): string => join(disk(), 'ballast')
+
+  beforeEach(() => {
+    mkdirSync(disk())
+    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=64k', 'sandlot-test', disk()])
+  })
+  afterEach(() => execFileSync('umount', [disk()]))
+
+  function fill(): void {
+    expect(() => writeFileSync(ballast(), Buffer.alloc(1 << 20))).toThrow('ENOSPC')
+  }
+
+  test('a record that cannot be written is told once, and written when there is room', () => {
+    const ours = record(ourMark())
+    expect(claim(file, ours).kind).toBe('claimed')
+    fill()
+    const told: string[] = []
+    const records = recordWriter(file, (text) => void told.push(text))
+    records.write({ ...ours, children: { service: reused() } })
+    records.write({ ...ours, children: { service: ourMark() } })
+    expect(told).toEqual([expect.stringContaining('ENOSPC')])
+    expect(readRecord(file)).toEqual(ours)
+    rmSync(ballast())
+    records.write({ ...ours, children: { service: ourMark() } })
+    expect(readRecord(file)?.children).toEqual({ service: ourMark() })
+    expect(readdirSync(disk())).toEqual(['up.json'])
+  })
+
+  test('a claim says so, and leaves what names the processes of an earlier run', () => {
+    const stale: UpRecord = { ...record(reused()), children: { service: ourMark() } }
+    claim(file, stale)
+    fill()
+    expect(() => claim(file, record(ourMark()))).toThrow(/Nothing can be written in .*ENOSPC/)
+    expect(readRecord(file)).toEqual(stale)
   })
 })
 

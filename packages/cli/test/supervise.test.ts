@@ -120,6 +120,25 @@ describe('a supervised process', () => {
     expect(heard).toEqual([expect.stringContaining('EISDIR'), 'said up'])
   })
 
+  test('is ended by the end of its supervisor, also by an error', async () => {
+    const script = `
+      import { supervise } from ${JSON.stringify(new URL('../src/supervise.ts', import.meta.url).href)}
+      const spec = { name: 'child', command: process.execPath, args: ['-e', 'console.log("up"); setInterval(() => {}, 1000)'],
+        cwd: ${JSON.stringify(folder)}, environment: {}, log: ${JSON.stringify(join(folder, 'child.log'))} }
+      supervise(spec, { started: (mark) => console.log(JSON.stringify(mark)), problem() {}, died() {},
+        said() { throw new Error('a defect of the launcher') } })`
+    const launcher = spawn(
+      process.execPath,
+      ['--conditions=sandlot-source', '--input-type=module', '--eval', script],
+      { stdio: ['ignore', 'pipe', 'ignore'] },
+    )
+    let printed = ''
+    launcher.stdout.setEncoding('utf8').on('data', (text: string) => (printed += text))
+    expect(await once(launcher, 'close')).toEqual([1, null])
+    const mark = JSON.parse(printed) as ProcessMark
+    expect(await waitForEnd(mark, 10_000)).toBe(true)
+  })
+
   test('waits longer after each death in a row, at most 30 seconds', () => {
     expect([0, 1, 2, 3, 4, 5, 50].map(backoff)).toEqual([1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000])
   })

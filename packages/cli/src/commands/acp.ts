@@ -8,7 +8,7 @@ import { gateAnswers, needsGate, waitForGate } from '../gate.ts'
 import { runInteractive } from '../run-interactive.ts'
 import { setUp } from '../setup.ts'
 import { StepError } from '../steps.ts'
-import { listenForStop } from '../stop-signals.ts'
+import { abortedAtEnd, listenForStop } from '../stop-signals.ts'
 import { supervise } from '../supervise.ts'
 
 const GATE_MS = 30_000
@@ -42,9 +42,10 @@ async function openGate(config: CliConfig, note: (line: string) => void): Promis
     died: (end) => note(`! engine-gate ended (${end}); starting it again. Its log: ${log}`),
   })
   const close = (): Promise<void> => gate.stop('SIGTERM', 5_000)
+  using waiting = abortedAtEnd(AbortSignal.timeout(GATE_MS))
   try {
     await Promise.race([
-      waitForGate(config, AbortSignal.timeout(GATE_MS)),
+      waitForGate(config, waiting.signal),
       gate.firstDeath.then((end) => {
         throw new StepError(`engine-gate ended at its start (${end}).`, `Look at ${log}`)
       }),

@@ -5,7 +5,7 @@ import { environmentFor, recordFile } from '../children.ts'
 import type { CliConfig } from '../config.ts'
 import type { Command } from '../context.ts'
 import { needsGate, waitForGate } from '../gate.ts'
-import { claim, release, type UpRecord, writeRecord } from '../pid-file.ts'
+import { claim, recordWriter, release, type UpRecord } from '../pid-file.ts'
 import { ownMark } from '../processes.ts'
 import { checkPortIsFree, openableUrl } from '../ready.ts'
 import { setUp } from '../setup.ts'
@@ -32,11 +32,12 @@ export const dev: Command = async (context) => {
     if (claimed.previous !== undefined) await endOrphans(claimed.previous, context)
     await checkPortIsFree(config.host, config.port)
     await setUp(config, steps, systemPackages(config, stop.signal), stop.signal)
+    const records = recordWriter(recordFile(config), (text) => steps.note(`! ${text}`))
     const supervised = (spec: ChildSpec): Supervised =>
       supervise(spec, {
         started(mark) {
           record.children[spec.name] = mark
-          writeRecord(recordFile(config), record)
+          records.write(record)
         },
         said: (line) => steps.note(`${spec.name}: ${line}`),
         problem: (text) => steps.note(`! ${spec.name}: ${text}`),

@@ -5,13 +5,13 @@ import { childSpec, logOf, recordFile } from '../children.ts'
 import type { Command, Context } from '../context.ts'
 import { askEngine } from '../engine.ts'
 import { needsGate, waitForGate } from '../gate.ts'
-import { claim, release, type UpRecord, writeRecord } from '../pid-file.ts'
+import { claim, recordWriter, release, type UpRecord } from '../pid-file.ts'
 import { isRunning, ownMark, signalProcess, waitForEnd } from '../processes.ts'
 import { checkPortIsFree, openableUrl, waitUntilReady } from '../ready.ts'
 import { setUp } from '../setup.ts'
 import { StepError } from '../steps.ts'
 import { stopSandboxes } from '../stop-sandboxes.ts'
-import { listenForStop, type StopSignal } from '../stop-signals.ts'
+import { abortedAtEnd, listenForStop, type StopSignal } from '../stop-signals.ts'
 import { supervise, type Supervised } from '../supervise.ts'
 
 const READY_MS = 60_000
@@ -93,12 +93,13 @@ async function runUntilStopped(
   let readyLine: string | undefined
   let isUp = false
   const complaints: Record<ChildName, string[]> = { 'engine-gate': [], 'ai-agent': [], service: [] }
+  const records = recordWriter(recordFile(config), (text) => steps.note(`! ${text}`))
 
   const start = (name: ChildName): Supervised => {
     const child = supervise(childSpec(name, config), {
       started(mark) {
         record.children[name] = mark
-        writeRecord(recordFile(config), record)
+        records.write(record)
       },
       said(line) {
         if (line.startsWith(READY_LINE)) readyLine = line
@@ -126,6 +127,8 @@ async function runUntilStopped(
   })
   try {
     const ready = await steps.run('Start', async () => {
+      // What still waits when a process has ended would keep the launcher until its time is over.
+      using waiting = abortedAtEnd(stop.signal)
       const startOrFail = (name: ChildName): Promise<undefined> =>
         start(name).firstDeath.then((end) => {
           if (isUp) return undefined
@@ -138,9 +141,9 @@ async function runUntilStopped(
           )
         })
       const gate = needsGate(config) ? startOrFail('engine-gate') : undefined
-      if (gate !== undefined) await Promise.race([waitForGate(config, stop.signal), gate])
+      if (gate !== undefined) await Promise.race([waitForGate(config, waiting.signal), gate])
       const deaths = [...(gate === undefined ? [] : [gate]), startOrFail('ai-agent'), startOrFail('service')]
-      const answer = await Promise.race([waitUntilReady(record.url, READY_MS, stop.signal), ...deaths])
+      const answer = await Promise.race([waitUntilReady(record.url, READY_MS, waiting.signal), ...deaths])
       if (answer === undefined) {
         throw new StepError(
           `Nothing answered at ${record.url}/readyz within ${READY_MS / 1000} seconds.`,
