@@ -43,7 +43,6 @@ const VENDORS: { library: RegExp; only: RegExp }[] = [
   { library: /^zod$/, only: /^(packages\/(?!web\/src\/.*\.tsx)|mcp\/)/ },
   { library: /^dockerode$/, only: /^packages\/sandbox\/(src\/backends\/docker|bench)\// },
   { library: /^openai$/, only: /^packages\/ai-agent\/src\/model\// },
-  { library: /^jsonrepair$/, only: /^packages\/ai-agent\/src\/(model|scheduler)\// },
   { library: /^lru-cache$/, only: /^(packages\/ai-agent\/src\/policies\/|mcp\/mcp-kit\/src\/lookups\.ts)/ },
   { library: /^unbash$/, only: /^packages\/ai-agent\/src\/rules\/shell\// },
   { library: /^strip-ansi$/, only: /^packages\/ai-agent\/src\// },

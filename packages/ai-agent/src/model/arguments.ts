@@ -1,6 +1,6 @@
 /** The arguments of one call, from the pieces in which a provider sends them to what may be run. */
-import { jsonrepair } from 'jsonrepair'
 import { JsonScanner, isObject, parseJson } from './json.ts'
+import { parseLenient } from './lenient-json.ts'
 import type { ModelCall } from './model.ts'
 
 export type ReadArguments = Pick<ModelCall, 'args' | 'invalid'>
@@ -148,21 +148,33 @@ function isRemark(rest: string): boolean {
 
 /** Arguments as one text. Never throws; what must not run is flagged and keeps its text. */
 export function readArguments(text: string, cut: boolean): ReadArguments {
-  // Some models put their arguments into a block of code.
-  const trimmed = /^```(?:json)?\s*\n([^]*?)\n?\s*```$/.exec(text.trim())?.[1]?.trim() ?? text.trim()
+  const trimmed = withoutFence(text)
   // What servers in Python and JavaScript make of no arguments at all.
   if (/^(?:None|undefined)$/.test(trimmed)) return { args: {} }
   if (trimmed === '') return cut ? { args: text, invalid: 'truncated' } : { args: {} }
-  const parsed = parseJson(trimmed)
-  if (parsed.ok) return fromValue(parsed.value, text)
-
+  const parsed = parseLenient(trimmed)
+  if (parsed.ok && !cut) return fromValue(parsed.value, text)
+  // Of an answer that was cut only what is whole as it stands.
+  const whole = cut ? parseJson(trimmed) : undefined
+  if (whole?.ok === true) return fromValue(whole.value, text)
+  if (!/^[{["]/.test(trimmed)) return { args: text, invalid: 'malformed' }
+  if (parsed.ok || cut) return { args: text, invalid: 'truncated' }
+  // Brackets that were never closed: half of what was meant, whatever else is wrong.
   const scanner = new JsonScanner()
   scanner.push(trimmed)
-  if (!/^[{["]/.test(trimmed)) return { args: text, invalid: 'malformed' }
-  // Repairing would close the brackets and run half of what was meant.
-  if (cut || !scanner.complete) return { args: text, invalid: 'truncated' }
-  const repaired = repair(trimmed)
-  return isObject(repaired) ? { args: repaired } : { args: text, invalid: 'malformed' }
+  return { args: text, invalid: scanner.complete ? parsed.kind : 'truncated' }
+}
+
+/** What is wrong with arguments that `readArguments` calls malformed, for the model; undefined where it knows no more. */
+export function argumentsProblem(text: string): string | undefined {
+  const parsed = parseLenient(withoutFence(text))
+  return parsed.ok || parsed.kind === 'truncated' ? undefined : parsed.problem
+}
+
+/** Some models put their arguments into a block of code. */
+function withoutFence(text: string): string {
+  const trimmed = text.trim()
+  return /^```(?:json)?\s*\n([^]*?)\n?\s*```$/.exec(trimmed)?.[1]?.trim() ?? trimmed
 }
 
 function fromValue(value: unknown, text: string): ReadArguments {
@@ -174,16 +186,6 @@ function fromValue(value: unknown, text: string): ReadArguments {
   const inner = parseJson(value)
   if (inner.ok && isObject(inner.value)) return { args: inner.value }
   return { args: text, invalid: inner.ok ? 'not_object' : 'malformed' }
-}
-
-function repair(text: string): unknown {
-  try {
-    return JSON.parse(jsonrepair(text))
-  } catch (error) {
-    // jsonrepair says that it is beyond repair; JSON.parse that the repair was none.
-    if (error instanceof Error) return undefined
-    throw error
-  }
 }
 
 function isEmptyObject(value: unknown): boolean {

@@ -4,6 +4,8 @@
  */
 import { nearest } from '@sandlot/shared/config-names'
 import type { FailureReason } from '@sandlot/shared/reasons'
+import { argumentsProblem } from '../model/arguments.ts'
+import { parseLenient } from '../model/lenient-json.ts'
 import { NO_PROGRESS } from '../no-progress.ts'
 import type { ToolRegistry } from '../tools/registry.ts'
 import type { NormalizedToolRequest } from '../tools/tool.ts'
@@ -53,8 +55,8 @@ export function normalizeBatch(
       const names = registry.listTools().map((tool) => tool.name)
       return { ...request, refusal: { reason: 'unknown_tool', message: unknownToolText(call.name, names) } }
     }
-    const args =
-      call.invalid === undefined ? readArguments(rawArguments(call)) : { problem: INVALID_TEXT[call.invalid] }
+    const raw = rawArguments(call)
+    const args = call.invalid === undefined ? readArguments(raw) : { problem: invalidText(call.invalid, raw) }
     if ('problem' in args) {
       const message = `${args.problem} Nothing was run.`
       return { ...request, refusal: { reason: 'invalid_arguments', message } }
@@ -81,15 +83,16 @@ function readArguments(raw: unknown): { args: Record<string, unknown> } | { prob
   if (raw === undefined || raw === null) return { args: {} }
   if (typeof raw !== 'string') return objectOf(raw)
   if (raw.trim() === '') return { args: {} }
-  try {
-    // Decoded once: text inside the text is the model's mistake, not ours to guess at.
-    const decoded: unknown = JSON.parse(raw)
-    return decoded === null ? { args: {} } : objectOf(decoded)
-  } catch (error) {
-    return {
-      problem: `${INVALID_TEXT.malformed} (${error instanceof Error ? error.message.slice(0, 200) : 'unreadable'})`,
-    }
-  }
+  // Decoded once: text inside the text is the model's mistake, not ours to guess at.
+  const decoded = parseLenient(raw)
+  if (!decoded.ok) return { problem: `${INVALID_TEXT.malformed} ${decoded.problem}` }
+  return decoded.value === null ? { args: {} } : objectOf(decoded.value)
+}
+
+/** Where the arguments of a refused call are wrong is read from their text again: the log keeps that text alone. */
+function invalidText(invalid: NonNullable<RawToolCall['invalid']>, raw: unknown): string {
+  const problem = invalid === 'malformed' && typeof raw === 'string' ? argumentsProblem(raw) : undefined
+  return problem === undefined ? INVALID_TEXT[invalid] : `${INVALID_TEXT[invalid]} ${problem}`
 }
 
 function objectOf(value: unknown): { args: Record<string, unknown> } | { problem: string } {

@@ -201,7 +201,7 @@ describe('bug 6: arguments in odd forms', () => {
     })
   })
 
-  test('syntax is repaired when the stream ended properly', async () => {
+  test('syntax is mended when the stream ended properly', async () => {
     const repair = (args: string) =>
       callsOf([{ index: 0, id: 'a', function: { name: 'one', arguments: args } }])
     expect(await repair(`{'x': 1, y: "two",}`)).toEqual([call('a', 'one', { x: 1, y: 'two' })])

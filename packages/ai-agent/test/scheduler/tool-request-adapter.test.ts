@@ -30,6 +30,13 @@ describe('arguments', () => {
     expect(argsOf({ args })).toEqual({})
   })
 
+  test('a call that was found malformed says where, from its text alone', () => {
+    expect(argsOf({ args: '{"text": ls}', invalid: 'malformed' })).toEqual({
+      reason: 'invalid_arguments',
+      message: expect.stringMatching(/not valid JSON.* column 10 .* Nothing was run\.$/),
+    })
+  })
+
   test('JSON text is decoded once', () => {
     expect(argsOf({ args: JSON.stringify('{"text":"hi"}') })).toMatchObject({ reason: 'invalid_arguments' })
     expect(argsOf({ args: '{"text":"{\\"a\\":1}"}' })).toEqual({ text: '{"a":1}' })
@@ -40,7 +47,8 @@ describe('arguments', () => {
     ['5', /a number/],
     [[1], /an array/],
     [true, /a boolean/],
-    ['{"text":', /not valid JSON/],
+    ['{"text":', /not valid JSON.* the text ends/],
+    ['{"text": ls -la}', /not valid JSON.* column 10 \(at "ls -la}"\)/],
   ])('%j is refused with what is wrong', (args, why) => {
     expect(argsOf({ args })).toEqual({ reason: 'invalid_arguments', message: expect.stringMatching(why) })
   })
