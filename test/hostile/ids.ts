@@ -29,6 +29,7 @@ export const ELSEWHERE: Record<string, string> = {
   A03: 'packages/engine-gate/test/gate.test.ts',
   A04: 'packages/engine-gate/test/gate.test.ts',
   A06: 'packages/engine-gate/test/creation.test.ts',
+  'X-A1': 'packages/ai-agent/test/rules/path-pattern.test.ts',
 }
 
 /** Rows that no test plays, and why. */

@@ -1,4 +1,4 @@
-/** Paths of the workspace, patterns of them, and the files whose change is more than an edit. */
+/** Paths of the workspace, and the files whose change is more than an edit. */
 import { posix } from 'node:path'
 
 const WORKSPACE = '/workspace'
@@ -6,33 +6,6 @@ const WORKSPACE = '/workspace'
 /** Absolute and without `.`, `..` and double slashes. Relative paths begin at the workspace. */
 export function absolutePath(path: string): string {
   return posix.resolve(WORKSPACE, path)
-}
-
-const compiled = new Map<string, RegExp>()
-const KEPT = 500
-/** `/**` only at the end; then what a regular expression would take for more than a letter. */
-const TOKENS = /\/\*\*$|\/\*\*\/|\*\*|[*?]|[.+^${}()|[\]\\]/g
-
-/** `pattern` as in a rule: `*` and `?` within a name, `**` over folders; `folder/**` also means the folder. */
-export function matchesPath(pattern: string, path: string): boolean {
-  return patternOf(pattern).test(path)
-}
-
-function patternOf(pattern: string): RegExp {
-  const known = compiled.get(pattern)
-  if (known !== undefined) return known
-  const absolute = pattern.startsWith('/') ? pattern : `${WORKSPACE}/${pattern}`
-  const source = absolute.replaceAll(TOKENS, (token) => {
-    if (token === '/**') return '(?:/.*)?'
-    if (token === '/**/') return '/(?:.*/)?'
-    if (token === '**') return '.*'
-    if (token === '*') return '[^/]*'
-    return token === '?' ? '[^/]' : `\\${token}`
-  })
-  const made = new RegExp(`^${source}$`, 's')
-  if (compiled.size >= KEPT) compiled.clear()
-  compiled.set(pattern, made)
-  return made
 }
 
 /**

@@ -1,8 +1,9 @@
 /** One rule against one part of a call. */
 import type { RuleMatch } from '@sandlot/shared/rules'
-import { absolutePath, isOrdersFile, matchesPath } from './files.ts'
+import { absolutePath, isOrdersFile } from './files.ts'
 import { matchesHost } from './hosts.ts'
 import type { Part } from './parts.ts'
+import { matchesPath } from './path-pattern.ts'
 import type { CallRequest } from './request.ts'
 import { certainlyMatches, meantBy } from './shell/pattern.ts'
 import type { ArgWord } from './shell/words.ts'

@@ -1,7 +1,8 @@
-/** What a rule would have answered to the calls of the past. Pure: logs in, verdicts out. */
+/** What a rule would have answered to the calls of the past: logs in, verdicts out. */
 import type { Mode } from '@sandlot/shared/mode'
 import { type SessionEvent, metaOf } from '@sandlot/shared/events'
 import type { Rule, Verdict } from '@sandlot/shared/rules'
+import { TimeSlices } from '../time-slices.ts'
 import type { Tool } from '../tools/tool.ts'
 import { isZodInput } from '../tools/tool-input.ts'
 import { judge } from './engine.ts'
@@ -56,10 +57,20 @@ export interface Previewed {
 }
 
 /** Each call as the rules judge it now, and as they would with `candidate` among them. */
-export function preview(candidate: Rule, calls: readonly PastCall[], rules: readonly Rule[]): Previewed[] {
-  return calls.map((call) => ({
-    call,
-    before: judge(call.request, rules, call.mode).verdict,
-    after: judge(call.request, [...rules, candidate], call.mode).verdict,
-  }))
+export async function preview(
+  candidate: Rule,
+  calls: readonly PastCall[],
+  rules: readonly Rule[],
+): Promise<Previewed[]> {
+  const slices = new TimeSlices()
+  const judged: Previewed[] = []
+  for (const call of calls) {
+    await slices.pause()
+    judged.push({
+      call,
+      before: judge(call.request, rules, call.mode).verdict,
+      after: judge(call.request, [...rules, candidate], call.mode).verdict,
+    })
+  }
+  return judged
 }

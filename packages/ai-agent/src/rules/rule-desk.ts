@@ -50,7 +50,7 @@ export class RuleDesk {
     if (problem !== undefined) throw new SandlotError('bad_request', `This rule ${problem}.`)
     const candidate: Rule = { ...this.#parts.rules.make(effect, match), origin: 'user' }
     const calls = await this.#latestCalls(userId, signal)
-    const judged = preview(candidate, calls, await this.#parts.rules.of(userId))
+    const judged = await preview(candidate, calls, await this.#parts.rules.of(userId))
     const changed = judged
       .filter(({ before, after }) => before !== after)
       .toSorted((a, b) => b.call.at - a.call.at)

@@ -5,6 +5,10 @@ import { type ArgWord, argWord } from './words.ts'
 
 /** Any words, also none. */
 const WILD = Symbol('*')
+/** Each word of a pattern costs one pass over the command's words. */
+const MAX_WORDS = 200
+/** More say nothing that a reader could check. */
+const MAX_WILDCARDS = 16
 type PatternWord = string | typeof WILD
 
 const read = new Map<string, readonly PatternWord[] | { problem: string }>()
@@ -44,6 +48,9 @@ function parsePattern(text: string): readonly PatternWord[] | { problem: string 
       return { problem: `${word.text} is not a plain word; quote it, or use * alone for any further words` }
     words.push(known ?? WILD)
   }
+  if (words.length > MAX_WORDS) return { problem: `has ${words.length} words; ${MAX_WORDS} may be in it` }
+  const wildcards = words.filter((word) => word === WILD).length
+  if (wildcards > MAX_WILDCARDS) return { problem: `has ${wildcards} *; ${MAX_WILDCARDS} may be in it` }
   return words
 }
 
@@ -91,32 +98,30 @@ function behindOptions(pattern: readonly PatternWord[], words: readonly ArgWord[
 /** `perhaps`: a word that is not known may be whatever the pattern has. */
 function compare(pattern: readonly PatternWord[], words: readonly ArgWord[], perhaps: boolean): boolean {
   // Row by row: which beginnings of the words the pattern so far can stand for.
-  let reached = Array.from({ length: words.length + 1 }, () => false)
-  reached[0] = true
-  const skipLoose = (row: boolean[]): void => {
+  let reached = new Uint8Array(words.length + 1)
+  reached[0] = 1
+  const skipLoose = (row: Uint8Array): void => {
     // In doubt a word that may vanish does.
-    if (perhaps)
-      for (const [at, word] of words.entries()) if (word.loose && row[at] === true) row[at + 1] = true
+    if (perhaps) for (const [at, word] of words.entries()) if (word.loose && row[at] === 1) row[at + 1] = 1
   }
   skipLoose(reached)
   for (const wanted of pattern) {
-    const next = Array.from({ length: words.length + 1 }, () => false)
-    for (const [at, can] of reached.entries()) {
-      if (!can) continue
+    const next = new Uint8Array(words.length + 1)
+    for (let at = reached.indexOf(1); at !== -1; at = reached.indexOf(1, at + 1)) {
       if (wanted === WILD) {
-        next.fill(true, at)
+        next.fill(1, at)
         break
       }
       const word = words[at]
       if (word === undefined) continue
-      if (word.literal === wanted) next[at + 1] = true
+      if (word.literal === wanted) next[at + 1] = 1
       if (!perhaps || word.literal !== undefined) continue
       // One that may become several may go on being the next ones.
-      if (word.loose) next[at] = true
-      if (word.loose || wanted.startsWith(word.prefix)) next[at + 1] = true
+      if (word.loose) next[at] = 1
+      if (word.loose || wanted.startsWith(word.prefix)) next[at + 1] = 1
     }
     skipLoose(next)
     reached = next
   }
-  return reached[words.length] === true
+  return reached[words.length] === 1
 }
