@@ -159,6 +159,7 @@ export async function openAgent(
   const prompts = new AgentMetrics()
   const scheduler = createScheduler({
     maxConcurrent: config.maxConcurrentTools,
+    results: config.results,
     policies: createPolicies({
       metrics,
       toolTimeoutMs: config.toolTimeoutMs,

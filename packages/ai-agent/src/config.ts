@@ -17,6 +17,7 @@ import { type ServerSpec, readServerSpecs } from './mcp/server-spec.ts'
 import { type DeploymentInstructions, readInstructions } from './tools-config/instructions.ts'
 import { normalKey } from './people/person-key.ts'
 import { unknownToolProblems } from './tools-config/tool-offer.ts'
+import { DEFAULT_RESULT_LIMITS, type ResultLimits } from './tools/truncate-output.ts'
 import { type NetworkConfig, readNetwork } from './network-config.ts'
 
 const MiB = 1024 * 1024
@@ -50,6 +51,8 @@ const variables = z.object({
   SANDLOT_MAX_CONCURRENT_TOOLS: wholeNumber(1, 10).default(10),
   ...budgetVariables,
   ...modelVariables,
+  SANDLOT_RESULT_CHARS: wholeNumber(1_000, 200_000).default(DEFAULT_RESULT_LIMITS.chars),
+  SANDLOT_RESULT_LINES: wholeNumber(10, 20_000).default(DEFAULT_RESULT_LIMITS.lines),
   SANDLOT_OUTPUT_LIMIT: wholeNumber(1, 2 ** 40).default(256 * MiB),
   SANDLOT_APPROVAL_TTL: wholeNumber(1, 365 * 86_400).default(86_400),
   SANDLOT_SANDBOX: z.enum(['docker', 'local-process']).default('docker'),
@@ -105,6 +108,8 @@ export interface AgentConfig {
   toolTimeoutMs: number
   maxConcurrentTools: number
   limits: LimitSettings
+  /** What the model reads of one result. */
+  results: ResultLimits
   outputLimitBytes: number
   approvalTtlMs: number
   sandbox: SandboxConfig
@@ -191,6 +196,7 @@ export function readAgentConfig(toolNames: readonly string[], env: Environment =
     toolTimeoutMs: read.SANDLOT_TOOL_TIMEOUT_MS,
     maxConcurrentTools: read.SANDLOT_MAX_CONCURRENT_TOOLS,
     limits: budgets,
+    results: { chars: read.SANDLOT_RESULT_CHARS, lines: read.SANDLOT_RESULT_LINES },
     outputLimitBytes: read.SANDLOT_OUTPUT_LIMIT,
     approvalTtlMs: read.SANDLOT_APPROVAL_TTL * 1_000,
     sandbox: {

@@ -38,6 +38,8 @@ const OWN = {
     'SANDLOT_BUILTIN_TOOLS',
     'SANDLOT_TOOL_TIMEOUT_MS',
     'SANDLOT_MAX_CONCURRENT_TOOLS',
+    'SANDLOT_RESULT_CHARS',
+    'SANDLOT_RESULT_LINES',
     'SANDLOT_MAX_TURNS',
     'SANDLOT_CONFIG',
     // For the way back from where a user signs in to an MCP server.

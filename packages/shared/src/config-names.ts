@@ -24,6 +24,8 @@ export const CONFIG_NAMES: Record<string, string> = {
   SANDLOT_MODEL_IDLE_SECONDS: '1–3600; a model that sends nothing for so long is asked again (default 60)',
   SANDLOT_MODEL_PROGRESS_SECONDS:
     '1–3600; the same for one that sends only signs of life, and no data (default 120)',
+  SANDLOT_RESULT_CHARS: '1000–200000; characters of one result that the model reads (default 10000)',
+  SANDLOT_RESULT_LINES: '10–20000; lines of one result that the model reads (default 1000)',
   SANDLOT_OUTPUT_LIMIT: 'bytes of one call’s output that are stored (default 268435456)',
   SANDLOT_APPROVAL_TTL: 'seconds after which an unanswered approval is denied (default 86400)',
   SANDLOT_SANDBOX: 'docker | local-process (isolates nothing; tests only)',

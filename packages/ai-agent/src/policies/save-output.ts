@@ -5,7 +5,7 @@
 import { newlinesInBytes } from '../tools/count-newlines.ts'
 import { outputUrl } from '../tools/output-url.ts'
 import type { CallContext, Policy, ToolCall, ToolOutcome } from '../tools/tool.ts'
-import { WITH_OWN_WORDS, truncateToolOutput } from '../tools/truncate-output.ts'
+import { truncateToolOutput, withOwnWords } from '../tools/truncate-output.ts'
 
 export function saveOutput(limitBytes: number): Policy {
   return (next) =>
@@ -30,7 +30,7 @@ async function savedText(
 ): Promise<ToolOutcome> {
   const { callId } = call
   const rest = ctx.outputsReadable ? { callId } : {}
-  const { text, truncated } = truncateToolOutput(outcome.forModel, { ...WITH_OWN_WORDS, ...rest })
+  const { text, truncated } = truncateToolOutput(outcome.forModel, { ...withOwnWords(ctx.results), ...rest })
   if (!truncated) return outcome
   const bytes = Buffer.from(outcome.forModel.toWellFormed())
   await ctx.saveOutput(0, bytes.subarray(0, limitBytes))

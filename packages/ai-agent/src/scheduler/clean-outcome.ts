@@ -1,15 +1,15 @@
 /** What enters the log is safe for every model and every store: well-formed, no NUL, never empty, never too long. */
 import type { ToolCallContent } from '@sandlot/shared/call'
-import { WITH_OWN_WORDS, truncateToolOutput } from '../tools/truncate-output.ts'
+import { type ResultLimits, truncateToolOutput, withOwnWords } from '../tools/truncate-output.ts'
 import type { ToolOutcome } from '../tools/tool.ts'
 
 /** Cleans what the model and the screen get. Cuts `forModel` only if its tool did not. */
-export function cleanOutcome(outcome: ToolOutcome): ToolOutcome {
+export function cleanOutcome(outcome: ToolOutcome, results: ResultLimits): ToolOutcome {
   const text = cleanText(outcome.forModel)
   const said = text.trim() === '' ? emptyText(outcome) : text
   return {
     ...outcome,
-    forModel: truncateToolOutput(said, WITH_OWN_WORDS).text,
+    forModel: truncateToolOutput(said, withOwnWords(results)).text,
     ...(outcome.content === undefined ? {} : { content: outcome.content.map(cleanContent) }),
     ...(outcome.data === undefined ? {} : { data: cleanData(outcome.data) }),
   }

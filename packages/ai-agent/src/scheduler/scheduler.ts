@@ -9,6 +9,7 @@ import { type CallSecrets, createCallSecrets } from '../secrets/call-secrets.ts'
 import { SHUTDOWN } from '../tools/call-failure.ts'
 import { orAborted } from '../tools/or-aborted.ts'
 import type { CallContext, Execute, Policy, ToolCall, ToolOutcome, ToolUpdate } from '../tools/tool.ts'
+import { DEFAULT_RESULT_LIMITS, type ResultLimits } from '../tools/truncate-output.ts'
 import { guaranteedShare, lengthLimit } from './batch-budget.ts'
 import type { BatchContext } from './batch.ts'
 import { createCallClock } from './call-clock.ts'
@@ -32,6 +33,8 @@ export interface SchedulerParts {
   policies: readonly Policy[]
   /** 1–10 reads at a time. */
   maxConcurrent: number
+  /** Absent: the default. */
+  results?: ResultLimits
 }
 
 /** One call of the batch, from its announcement to its outcome. */
@@ -49,6 +52,7 @@ interface ScheduledCall {
 
 export function createScheduler(parts: SchedulerParts): ToolScheduler {
   const execute = applyPolicies(parts.policies, runTool)
+  const results = parts.results ?? DEFAULT_RESULT_LIMITS
   return {
     async *run(calls, ctx) {
       const batch = scheduleAll(calls, ctx)
@@ -64,7 +68,7 @@ export function createScheduler(parts: SchedulerParts): ToolScheduler {
       )
       const running = batch.map(
         (scheduled, at) => () =>
-          runCall(scheduled, execute, share, callContext(scheduled, left.signal, ctx, order, at)),
+          runCall(scheduled, execute, share, callContext(scheduled, left.signal, ctx, order, at, results)),
       )
       yield* abandonable(releasing(running, order), left)
       yield* settleHeld(batch, ctx.now)
@@ -103,7 +107,7 @@ async function* runCall(
     for (;;) {
       const step = await running.next()
       if (step.done === true) {
-        scheduled.outcome = cleanOutcome(secrets.without(step.value))
+        scheduled.outcome = cleanOutcome(secrets.without(step.value), ctx.results)
         break
       }
       yield updateEvent(secrets.without(step.value), stamp, ctx.now())
@@ -142,6 +146,7 @@ function callContext(
   ctx: BatchContext,
   order: CallOrder,
   at: number,
+  results: ResultLimits,
 ): CallContext {
   const { callId } = scheduled.call
   const signal = AbortSignal.any([ctx.signal, ctx.cancelSignal(callId), left])
@@ -166,6 +171,7 @@ function callContext(
     readOutput: (from, to) => ctx.readOutput(callId, from, to),
     refusal: async () => await ctx.refusal?.(callId),
     events: () => ctx.events(),
+    results,
     outputsReadable: ctx.tools.listTools().some(({ readsOutputs }) => readsOutputs === true),
     secret: (name) => scheduled.secrets.secret(name),
     readOutputOf: (earlier, from, to) => ctx.readOutput(earlier, from, to),

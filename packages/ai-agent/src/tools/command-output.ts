@@ -39,8 +39,8 @@ export interface FinishedOutput {
 export function createCommandOutput(ctx: CallContext & { call: ToolCall }, live: LiveOutput): CommandOutput {
   const decoder = new TextDecoder()
   const cleaner = createTerminalCleaner()
-  const forModel = createOutputKeeper()
-  const forScreen = createOutputKeeper()
+  const forModel = createOutputKeeper(ctx.results.chars)
+  const forScreen = createOutputKeeper(ctx.results.chars)
   let position = 0
   let newlines = 0
   let lastByte = 10
@@ -91,6 +91,7 @@ export function createCommandOutput(ctx: CallContext & { call: ToolCall }, live:
       const lines = newlines + (lastByte === 10 ? 0 : 1)
       const options = {
         whole: { bytes: position, lines },
+        maxLines: ctx.results.lines,
         callId: ctx.call.callId,
         ...(file === undefined ? {} : { file }),
         ...(headShare === undefined ? {} : { headShare }),

@@ -1,12 +1,33 @@
 /** One page of numbered lines, within what a model gets of one result. */
 import type { CutLine } from './line-cutter.ts'
-import { MAX_CHARS, MAX_LINES, grouped } from './truncate-output.ts'
+import { type ResultLimits, grouped } from './truncate-output.ts'
 
-/** Characters that are shown of one line. */
-export const MAX_LINE_CHARS = 2000
-/** Left for the notice, within what a model gets of one result. */
-export const PAGE_CHARS = MAX_CHARS - 400
-export const PAGE_LINES = MAX_LINES - 4
+/** How many lines a caller may ask for at once; a page has what fits. */
+export const MAX_PAGE_LINES = 20_000
+/** Characters that are shown of one line, where a page has room for them. */
+const MAX_LINE_CHARS = 2_000
+/** For a line's number and the words about its rest. */
+const LINE_WORDS_CHARS = 100
+/** For the notice below a page. */
+const NOTICE_CHARS = 400
+const NOTICE_LINES = 4
+
+/** What a page may have, so that it is one result with its notice. */
+export interface PageRoom {
+  chars: number
+  lines: number
+  /** Of one line, so that a page has at least one. */
+  lineChars: number
+}
+
+export function pageRoom({ chars, lines }: ResultLimits): PageRoom {
+  const room = chars - NOTICE_CHARS
+  return {
+    chars: room,
+    lines: lines - NOTICE_LINES,
+    lineChars: Math.min(MAX_LINE_CHARS, room - LINE_WORDS_CHARS),
+  }
+}
 
 export interface Page {
   /** Each begins with its number and a tab. */
@@ -19,8 +40,13 @@ export interface Page {
 }
 
 /** The lines from number `from` (1 is the first) on, at most `limit` and as many as fit. Ends `lines` early. */
-export async function readPage(lines: AsyncGenerator<CutLine>, from: number, limit: number): Promise<Page> {
-  const most = Math.min(limit, PAGE_LINES)
+export async function readPage(
+  lines: AsyncGenerator<CutLine>,
+  from: number,
+  limit: number,
+  room: PageRoom,
+): Promise<Page> {
+  const most = Math.min(limit, room.lines)
   const page: string[] = []
   let number = 0
   let chars = 0
@@ -30,8 +56,8 @@ export async function readPage(lines: AsyncGenerator<CutLine>, from: number, lim
       number++
       crlf ||= raw.crlf
       if (number < from) continue
-      const line = `${number}\t${shownLine(raw)}`
-      if (page.length >= most || chars + line.length + 1 > PAGE_CHARS)
+      const line = `${number}\t${shownLine(raw, room)}`
+      if (page.length >= most || chars + line.length + 1 > room.chars)
         return { lines: page, next: number, crlf }
       page.push(line)
       chars += line.length + 1
@@ -43,7 +69,7 @@ export async function readPage(lines: AsyncGenerator<CutLine>, from: number, lim
 }
 
 /** The line as far as it is shown, and how much is missing. */
-export function shownLine({ text, chars }: CutLine): string {
-  if (chars <= MAX_LINE_CHARS) return text
-  return `${text.toWellFormed()} [… ${grouped(chars - MAX_LINE_CHARS)} more characters in this line]`
+export function shownLine({ text, chars }: CutLine, { lineChars }: PageRoom): string {
+  if (chars <= lineChars) return text
+  return `${text.toWellFormed()} [… ${grouped(chars - lineChars)} more characters in this line]`
 }

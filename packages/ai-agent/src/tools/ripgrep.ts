@@ -1,8 +1,9 @@
 /** What the tools that use ripgrep share. It runs in the sandbox, and no shell reads a pattern: the script is ours, the rest are its arguments. */
 import { CallFailure } from './call-failure.ts'
 import type { CommandResult } from './sandboxed-tool-executor.ts'
+import { type PageRoom } from './line-page.ts'
 import type { ToolOutcome } from './tool.ts'
-import { MAX_CHARS, grouped } from './truncate-output.ts'
+import { grouped } from './truncate-output.ts'
 
 /** The same order each time, hidden files too, and neither git's nor our own files. A user's own configuration does not count. */
 export const SEARCH_FLAGS = [
@@ -21,8 +22,6 @@ export interface LinePage {
   limit: number
 }
 
-/** Bytes of a page, so that with the notice it is within what a model gets of one result. */
-const PAGE_BYTES = MAX_CHARS - 400
 /** Exit code of our scripts when lines are left behind the page. */
 const MORE = 200
 
@@ -46,17 +45,17 @@ ended=("\${PIPESTATUS[@]}")
 exit "\${ended[0]}"`
 
 /** The command that runs ripgrep with `args` and shows one page of what it prints. */
-export function pagedSearch(args: readonly string[], page: LinePage): string[] {
-  return ['bash', '-c', PAGED_SEARCH, 'search', ...pageArgs(page), ...args]
+export function pagedSearch(args: readonly string[], page: LinePage, room: PageRoom): string[] {
+  return ['bash', '-c', PAGED_SEARCH, 'search', ...pageArgs(page, room), ...args]
 }
 
 /** The command that lists files matching `glob`, one page of them. `args`: more flags and paths for ripgrep. */
-export function pagedFiles(glob: string, args: readonly string[], page: LinePage): string[] {
-  return ['bash', '-c', PAGED_FILES, 'files', ...pageArgs(page), glob, ...args]
+export function pagedFiles(glob: string, args: readonly string[], page: LinePage, room: PageRoom): string[] {
+  return ['bash', '-c', PAGED_FILES, 'files', ...pageArgs(page, room), glob, ...args]
 }
 
-function pageArgs({ offset, limit }: LinePage): string[] {
-  return [String(offset), String(limit), String(PAGE_BYTES)]
+function pageArgs({ offset, limit }: LinePage, room: PageRoom): string[] {
+  return [offset, Math.min(limit, room.lines), room.chars].map(String)
 }
 
 /** ripgrep's exit codes: 0 found, 1 nothing found, 2 an error, perhaps beside matches. `nothing`: said when there is nothing. */

@@ -14,7 +14,6 @@ import { type Followed, followToEnd, letGoAtShutdown } from './follow-command.ts
 import { createLiveOutput } from './live-output.ts'
 import { REASON_OF_EXIT, REASON_OF_SANDBOX_ERROR } from './sandbox-reasons.ts'
 import type { CallContext, ToolCall, ToolUpdate } from './tool.ts'
-import { MAX_CHARS } from './truncate-output.ts'
 
 export interface SandboxCommand {
   /** Shell text, or an argument vector. */
@@ -53,8 +52,8 @@ export interface CommandUsage {
 type ExecutorContext = CallContext & { call: ToolCall }
 
 const SLOW_SANDBOX_MS = 300
-/** The same limit at which the model's text is cut. */
-const SPOOL = { afterBytes: MAX_CHARS, maxBytes: 16 * 1024 * 1024 }
+/** A file of the whole output: from where the model’s text is cut, as far as the sandbox can tell. */
+const SPOOL = { afterBytes: 128 * 1024, maxBytes: 16 * 1024 * 1024 }
 
 /**
  * Yields `started` before the command is sent, then live output; returns how it ended, with partial output when it was
@@ -130,7 +129,7 @@ async function begin(
       ...(request.inSession === true ? { session: ctx.sessionId } : {}),
       merge: true,
       ...(ctx.remainingMs === undefined ? {} : { timeoutMs: Math.max(1, Math.ceil(ctx.remainingMs())) }),
-      spool: SPOOL,
+      spool: { ...SPOOL, afterBytes: Math.min(ctx.results.chars, SPOOL.afterBytes) },
     })
   try {
     return await start(sandbox)

@@ -3,7 +3,7 @@ import { createTerminalCleaner } from './ansi-text.ts'
 import { CallFailure } from './call-failure.ts'
 import { type CutLine, createLineCutter } from './line-cutter.ts'
 import type { LineMatcher } from './line-matcher.ts'
-import { MAX_LINE_CHARS, PAGE_CHARS, PAGE_LINES, type Page, readPage, shownLine } from './line-page.ts'
+import { type Page, type PageRoom, readPage, shownLine } from './line-page.ts'
 import { grouped } from './truncate-output.ts'
 
 /** Bytes `[from, to)`; shorter at the end, none behind it. */
@@ -23,10 +23,10 @@ export interface LineSearch {
 }
 
 /** Lines without escape sequences, in lots as they are read. @throws CallFailure after 64 MiB. */
-async function* lotsOf(read: ReadBytes, signal: AbortSignal): AsyncGenerator<CutLine[]> {
+async function* lotsOf(read: ReadBytes, room: PageRoom, signal: AbortSignal): AsyncGenerator<CutLine[]> {
   const decoder = new TextDecoder()
   const cleaner = createTerminalCleaner()
-  const cutter = createLineCutter(MAX_LINE_CHARS)
+  const cutter = createLineCutter(room.lineChars)
   for (let offset = 0; ;) {
     signal.throwIfAborted()
     const bytes = await read(offset, offset + RANGE_BYTES)
@@ -45,8 +45,8 @@ async function* lotsOf(read: ReadBytes, signal: AbortSignal): AsyncGenerator<Cut
   yield last === undefined ? rest : [...rest, last]
 }
 
-async function* linesOf(read: ReadBytes, signal: AbortSignal): AsyncGenerator<CutLine> {
-  for await (const lot of lotsOf(read, signal)) yield* lot
+async function* linesOf(read: ReadBytes, room: PageRoom, signal: AbortSignal): AsyncGenerator<CutLine> {
+  for await (const lot of lotsOf(read, room, signal)) yield* lot
 }
 
 /** A page of the lines, each with its number. */
@@ -54,9 +54,10 @@ export function readStoredLines(
   read: ReadBytes,
   from: number,
   limit: number,
+  room: PageRoom,
   signal: AbortSignal,
 ): Promise<Page> {
-  return readPage(linesOf(read, signal), from, limit)
+  return readPage(linesOf(read, room, signal), from, limit, room)
 }
 
 /**
@@ -67,10 +68,11 @@ export async function findStoredLines(
   read: ReadBytes,
   matcher: LineMatcher,
   search: LineSearch,
+  room: PageRoom,
   signal: AbortSignal,
 ): Promise<{ lines: string[]; next?: number }> {
-  const found = createFound(search)
-  for await (const lot of lotsOf(read, signal)) {
+  const found = createFound(search, room)
+  for await (const lot of lotsOf(read, room, signal)) {
     const matching = new Set(
       await matcher.match(
         lot.map(({ text }) => text.toWellFormed()),
@@ -78,7 +80,7 @@ export async function findStoredLines(
       ),
     )
     for (const [index, line] of lot.entries()) {
-      const next = found.add(shownLine(line), matching.has(index))
+      const next = found.add(shownLine(line, room), matching.has(index))
       if (next !== undefined) return { lines: found.lines, next }
     }
   }
@@ -86,7 +88,10 @@ export async function findStoredLines(
 }
 
 /** Puts together what is shown, one line after another, until it is full. */
-function createFound({ context, from, limit }: LineSearch): {
+function createFound(
+  { context, from, limit }: LineSearch,
+  page: PageRoom,
+): {
   lines: string[]
   /** The number to go on with once there is no room. */
   add(line: string, matches: boolean): number | undefined
@@ -114,7 +119,7 @@ function createFound({ context, from, limit }: LineSearch): {
         const room = chars + before.reduce((sum, one) => sum + one.line.length + 10, line.length + 10)
         if (
           matches >= limit ||
-          (matches > 0 && (room > PAGE_CHARS || lines.length + before.length >= PAGE_LINES))
+          (matches > 0 && (room > page.chars || lines.length + before.length >= page.lines))
         )
           return number
         for (const one of before) show(one.number, '-', one.line)
@@ -122,7 +127,7 @@ function createFound({ context, from, limit }: LineSearch): {
         before = []
         matches++
         after = context
-      } else if (after > 0 && chars + line.length < PAGE_CHARS) {
+      } else if (after > 0 && chars + line.length < page.chars && lines.length < page.lines) {
         show(number, '-', line)
         after--
       } else if (context > 0) {

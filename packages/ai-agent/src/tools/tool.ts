@@ -18,6 +18,7 @@ import type { Remembered, RuleReason, Verdict } from '@sandlot/shared/rules'
 import type { Sandbox } from '@sandlot/sandbox/sandbox'
 import type { z } from 'zod'
 import type { RuleRequest } from '../rules/request.ts'
+import type { ResultLimits } from './truncate-output.ts'
 import type { JsonSchemaInput } from './tool-input.ts'
 
 /** The one shape behind the adapter: policies, tools and executors see nothing else. */
@@ -186,6 +187,8 @@ export interface CallContext {
   readOutput(from: number, to: number): Promise<Uint8Array>
   /** Every settled event of the session so far: for tools that look back. */
   events(): readonly SessionEvent[]
+  /** What the model reads of this call's result. */
+  results: ResultLimits
   /** The model has a tool that reads them: then a result that is cut may say so. */
   outputsReadable: boolean
   /** Stored output bytes `[from, to)` of any call of the session; shorter where fewer are stored. */

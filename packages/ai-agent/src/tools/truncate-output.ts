@@ -5,10 +5,21 @@
 import { newlinesInText } from './count-newlines.ts'
 import { safeCut, safeStart } from './ansi-text.ts'
 
-export const MAX_CHARS = 10_000
-export const MAX_LINES = 1_000
-/** A tool cuts what it was given at these limits; its own words about it, and a policy's, may come on top. */
-export const WITH_OWN_WORDS = { maxChars: MAX_CHARS + 1000, maxLines: MAX_LINES + 20 }
+/** What the model reads of one result (`SANDLOT_RESULT_CHARS`, `SANDLOT_RESULT_LINES`). */
+export interface ResultLimits {
+  /** UTF-16 code units. */
+  chars: number
+  lines: number
+}
+
+export const DEFAULT_RESULT_LIMITS: ResultLimits = { chars: 10_000, lines: 1_000 }
+const { chars: MAX_CHARS, lines: MAX_LINES } = DEFAULT_RESULT_LIMITS
+
+/** For a result that its tool has cut: the tool's own words about the cut may come on top. */
+export function withOwnWords({ chars, lines }: ResultLimits): { maxChars: number; maxLines: number } {
+  return { maxChars: chars + 1_000, maxLines: lines + 20 }
+}
+
 /** The head's share of what is kept; the tail has the rest, because ends of outputs say how it went. */
 const HEAD_SHARE = 0.2
 /** Beyond the limit, so that a cut can see the whole escape sequence or line that it falls into. */

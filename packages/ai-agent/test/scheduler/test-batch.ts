@@ -15,6 +15,7 @@ import { type SchedulerParts, createScheduler } from '../../src/scheduler/schedu
 import type { RawToolCall } from '../../src/scheduler/tool-request-adapter.ts'
 import { builtinTools } from '../../src/tools/builtin/index.ts'
 import { createRegistry } from '../../src/tools/registry.ts'
+import type { ResultLimits } from '../../src/tools/truncate-output.ts'
 import type { ApprovalAnswer, Policy, Tool, ToolOutcome } from '../../src/tools/tool.ts'
 
 export interface TestBatchOptions {
@@ -24,6 +25,7 @@ export interface TestBatchOptions {
   maxConcurrent?: number
   policies?: (settings: PolicySettings) => Policy[]
   settings?: Partial<PolicySettings>
+  results?: ResultLimits
   /** Epoch milliseconds. Default `Date.now`. */
   now?: () => number
   /** Who answers an approval. Default: nobody is asked, because the mode is yolo. */
@@ -62,6 +64,7 @@ export class TestBatch {
     const parts: SchedulerParts = {
       policies: (options.policies ?? createPolicies)(settings),
       maxConcurrent: options.maxConcurrent ?? 10,
+      ...(options.results === undefined ? {} : { results: options.results }),
     }
     this.#scheduler = createScheduler(parts)
   }

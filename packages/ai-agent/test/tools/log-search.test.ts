@@ -2,6 +2,10 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { createLogSearch } from '../../src/tools/background/log-search.ts'
 import type { ReadBytes } from '../../src/tools/stored-text.ts'
+import { pageRoom } from '../../src/tools/line-page.ts'
+import { DEFAULT_RESULT_LIMITS } from '../../src/tools/truncate-output.ts'
+
+const ROOM = pageRoom(DEFAULT_RESULT_LIMITS)
 
 const never = new AbortController().signal
 
@@ -16,7 +20,7 @@ test('property: a log that grows by any pieces is searched like one that is ther
         bytesRead += bytes.length
         return bytes
       }
-      await using search = createLogSearch(read, 0, 'hit')
+      await using search = createLogSearch(read, 0, 'hit', ROOM)
       const seen: string[] = []
       let unfinished = 0
       for (const piece of grows) {
@@ -43,7 +47,7 @@ test('a log that has not grown is not read', async () => {
     reads++
     return bytes.subarray(from, to)
   }
-  await using search = createLogSearch(read, 0, 'three')
+  await using search = createLogSearch(read, 0, 'three', ROOM)
   expect(await search.look(bytes.length, never)).toEqual([])
   const before = reads
   expect(await search.look(bytes.length, never)).toEqual([])

@@ -9,6 +9,10 @@ import { findStoredLines, readStoredLines } from '../../src/tools/stored-text.ts
 import type { ToolOutcome } from '../../src/tools/tool.ts'
 import { TestBatch } from '../scheduler/test-batch.ts'
 import { type LocalSandboxes, openLocalSandboxes } from './local-sandboxes.ts'
+import { pageRoom } from '../../src/tools/line-page.ts'
+import { DEFAULT_RESULT_LIMITS } from '../../src/tools/truncate-output.ts'
+
+const ROOM = pageRoom(DEFAULT_RESULT_LIMITS)
 
 const text = (outcome: ToolOutcome): string => outcome.forModel
 /** A tool that says a lot, as an MCP server may. */
@@ -105,7 +109,7 @@ test('pages of a text are the text, wherever the ranges are cut', async () => {
         const read = async (from: number, to: number) => bytes.subarray(from, Math.min(to, from + most))
         const seen: string[] = []
         for (let from = 1; ;) {
-          const page = await readStoredLines(read, from, limit, new AbortController().signal)
+          const page = await readStoredLines(read, from, limit, ROOM, new AbortController().signal)
           seen.push(...page.lines.map((line) => line.replace(/^\d+\t/, '')))
           if (page.next === undefined) break
           from = page.next
@@ -127,7 +131,7 @@ test('matches are found whatever the page, each once', async () => {
   await using matcher = createLineMatcher('hit', false)
   for (let from = 1; ;) {
     const search = { context: 0, from, limit: 50 }
-    const found = await findStoredLines(read, matcher, search, new AbortController().signal)
+    const found = await findStoredLines(read, matcher, search, ROOM, new AbortController().signal)
     seen.push(...found.lines.map((line) => line.split(':')[1] ?? ''))
     if (found.next === undefined) break
     from = found.next

@@ -1,5 +1,6 @@
 /** Looks for lines in a log while it grows: what was whole at one look is not read again at the next. */
 import { createLineMatcher } from '../line-matcher.ts'
+import type { PageRoom } from '../line-page.ts'
 import { type ReadBytes, findStoredLines } from '../stored-text.ts'
 
 /** Lines of one look. */
@@ -15,7 +16,7 @@ export interface LogSearch extends AsyncDisposable {
 }
 
 /** `from`: the byte to begin with. `pattern`: a regular expression of JavaScript. @throws CallFailure when it is none. */
-export function createLogSearch(read: ReadBytes, from: number, pattern: string): LogSearch {
+export function createLogSearch(read: ReadBytes, from: number, pattern: string, room: PageRoom): LogSearch {
   const matcher = createLineMatcher(pattern, false)
   /** Where the first line begins that was not whole yet. */
   let begin = from
@@ -35,6 +36,7 @@ export function createLogSearch(read: ReadBytes, from: number, pattern: string):
         readOn,
         matcher,
         { context: 0, from: 1, limit: MOST_LINES },
+        room,
         signal,
       )
       return lines.map((line) => line.slice(line.indexOf(':') + 1))

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { CallFailure } from '../call-failure.ts'
 import { defineTool, textArg } from '../define-tool.ts'
+import { pageRoom } from '../line-page.ts'
 import { SEARCH_FLAGS, pagedFiles, searchOutcome } from '../ripgrep.ts'
 import { runInSandbox } from '../sandboxed-tool-executor.ts'
 import { WORKSPACE, openWorkspace, pathLocations, shownPath } from '../workspace-path.ts'
@@ -42,7 +43,10 @@ export const glob = defineTool({
     const anchored = `/${path === '' ? '' : `${literal(path)}/`}${pattern}`
     const where = path === '' ? [] : ['--', path]
     const flags = [...(args.include_ignored ? ['--no-ignore'] : []), ...SEARCH_FLAGS, ...where]
-    const result = yield* runInSandbox({ command: pagedFiles(anchored, flags, args), headShare: 1 }, ctx)
+    const result = yield* runInSandbox(
+      { command: pagedFiles(anchored, flags, args, pageRoom(ctx.results)), headShare: 1 },
+      ctx,
+    )
     const hint = pattern.includes('**') ? '' : ` **/${pattern} looks at every depth.`
     return searchOutcome(result, args, `No file in ${shownPath(path)} matches ${args.pattern}.${hint}`)
   },

@@ -39,7 +39,11 @@ export const listDirectory = defineTool({
       return { status: 'completed', forModel: `${shownPath(path)} is empty.`, data: { entries: 0 } }
     const count = entries.length === 1 ? '1 entry' : `${grouped(entries.length)} entries`
     const text = [`${shownPath(path)} has ${count}:`, ...entries.map(entryLine)].join('\n')
-    const cut = truncateToolOutput(text, { headShare: 1 })
+    const cut = truncateToolOutput(text, {
+      maxChars: ctx.results.chars,
+      maxLines: ctx.results.lines,
+      headShare: 1,
+    })
     return { status: 'completed', forModel: cut.text, data: { entries: entries.length } }
   },
 })

@@ -7,8 +7,8 @@ import { beginsLikeImage, checkImage } from '../image-content.ts'
 import { contentHash, contentHashSchema } from '../known-files.ts'
 import { type CutLine, createLineCutter } from '../line-cutter.ts'
 import type { ToolOutcome } from '../tool.ts'
-import { MAX_LINE_CHARS, type Page, readPage } from '../line-page.ts'
-import { MAX_LINES, grouped } from '../truncate-output.ts'
+import { MAX_PAGE_LINES, type Page, pageRoom, readPage } from '../line-page.ts'
+import { grouped } from '../truncate-output.ts'
 import { WORKSPACE, openWorkspace, pathLocations, shownPath } from '../workspace-path.ts'
 import { binaryFailure, binaryKind, statFile } from '../workspace-files.ts'
 
@@ -19,7 +19,12 @@ const input = z.strictObject({
     .min(1)
     .default(1)
     .describe('Number of the first line to read; the first line of a file is 1.'),
-  limit: z.int().min(1).max(MAX_LINES).default(MAX_LINES).describe('How many lines to read at most.'),
+  limit: z
+    .int()
+    .min(1)
+    .max(MAX_PAGE_LINES)
+    .default(MAX_PAGE_LINES)
+    .describe('How many lines to read at most: a page has as many as fit.'),
 })
 /** Of a page of text, or of an image. */
 const output = z.union([
@@ -72,8 +77,9 @@ export const readFile = defineTool({
       whole === undefined
         ? sandbox.files.read(path, { offset, length: RANGE_BYTES })
         : Promise.resolve(whole.subarray(offset, offset + RANGE_BYTES))
-    const lines = linesFrom(read, path, whole?.length ?? size, ctx.signal)
-    const page = await readPage(lines, args.offset, args.limit)
+    const room = pageRoom(ctx.results)
+    const lines = linesFrom(read, path, whole?.length ?? size, room.lineChars, ctx.signal)
+    const page = await readPage(lines, args.offset, args.limit, room)
     const text = pageText(page, args.offset, path, size)
     return {
       status: 'completed',
@@ -122,10 +128,11 @@ async function* linesFrom(
   read: (offset: number) => Promise<Uint8Array>,
   path: string,
   size: number,
+  lineChars: number,
   signal: AbortSignal,
 ): AsyncGenerator<CutLine> {
   const decoder = new TextDecoder()
-  const cutter = createLineCutter(MAX_LINE_CHARS)
+  const cutter = createLineCutter(lineChars)
   for (let offset = 0; offset < size;) {
     if (offset >= MAX_SCAN_BYTES) {
       const how = `Read it with run_shell_command, for example sed -n '1000000,1000100p' or tail.`

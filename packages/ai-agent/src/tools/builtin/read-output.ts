@@ -8,7 +8,7 @@ import { type JobState, endWords, jobState } from '../background/job-state.ts'
 import { type Job, jobsOf, logPath, seenData } from '../background/jobs.ts'
 import { createLogSearch } from '../background/log-search.ts'
 import { defineTool, textArg } from '../define-tool.ts'
-import { PAGE_CHARS } from '../line-page.ts'
+import { pageRoom } from '../line-page.ts'
 import { acquireSandbox } from '../sandboxed-tool-executor.ts'
 import type { ReadBytes } from '../stored-text.ts'
 import { type CallContext, type ToolOutcome } from '../tool.ts'
@@ -71,7 +71,7 @@ export const readOutput = defineTool({
     const from = args.offset ?? job.next
     const seen = await waitFor(sandbox, job, from, args, ctx)
     return args.pattern === undefined
-      ? pageOf(sandbox, job, from, args.offset !== undefined, seen)
+      ? pageOf(sandbox, job, from, args.offset !== undefined, seen, pageRoom(ctx.results).chars)
       : matchesOf(job, from, seen)
   },
 })
@@ -94,7 +94,9 @@ async function waitFor(
 ): Promise<Seen> {
   const until = performance.now() + args.wait_ms
   await using search =
-    args.pattern === undefined ? undefined : createLogSearch(readLog(sandbox, job), from, args.pattern)
+    args.pattern === undefined
+      ? undefined
+      : createLogSearch(readLog(sandbox, job), from, args.pattern, pageRoom(ctx.results))
   for (let pause = 50; ; pause = Math.min(pause * 2, 1000)) {
     // The state first: what it printed before its end is then in the log.
     const state = await jobState(sandbox, job)
@@ -130,10 +132,11 @@ async function pageOf(
   from: number,
   asked: boolean,
   { state, size }: Seen,
+  most: number,
 ): Promise<ToolOutcome> {
   // Asked for a place, that place is shown; else the newest says most.
-  const begin = asked ? from : Math.max(from, size - PAGE_CHARS)
-  const raw = await readLog(sandbox, job)(begin, begin + PAGE_CHARS)
+  const begin = asked ? from : Math.max(from, size - most)
+  const raw = await readLog(sandbox, job)(begin, begin + most)
   const start = begin === 0 ? 0 : characterStart(raw)
   const decoded = new TextDecoder().decode(raw.subarray(start), { stream: state.state === 'running' })
   const next = begin + start + (state.state === 'running' ? Buffer.byteLength(decoded) : raw.length - start)

@@ -5,10 +5,10 @@ import { createTerminalCleaner } from '../ansi-text.ts'
 import { CallFailure } from '../call-failure.ts'
 import { defineTool, textArg } from '../define-tool.ts'
 import { createLineMatcher } from '../line-matcher.ts'
-import { PAGE_CHARS } from '../line-page.ts'
+import { MAX_PAGE_LINES, pageRoom } from '../line-page.ts'
 import { type ReadBytes, findStoredLines, readStoredLines } from '../stored-text.ts'
 import type { CallContext } from '../tool.ts'
-import { MAX_LINES, grouped } from '../truncate-output.ts'
+import { grouped } from '../truncate-output.ts'
 import { characterStart } from '../utf8.ts'
 
 const input = z.strictObject({
@@ -21,9 +21,9 @@ const input = z.strictObject({
   limit: z
     .int()
     .min(1)
-    .max(MAX_LINES)
-    .default(MAX_LINES)
-    .describe('How many lines, or with pattern how many matches, to show at most.'),
+    .max(MAX_PAGE_LINES)
+    .default(MAX_PAGE_LINES)
+    .describe('How many lines, or with pattern how many matches, to show at most: as many as fit are shown.'),
   pattern: z
     .string()
     .min(1)
@@ -58,18 +58,19 @@ export const readToolOutput = defineTool({
   // oxlint-disable-next-line require-yield
   async *execute(args, ctx) {
     const { read, bytes } = await outputOf(args.call_id, ctx)
+    const room = pageRoom(ctx.results)
     if (args.from_byte !== undefined) {
-      return { status: 'completed', forModel: await textFrom(read, args.from_byte, bytes) }
+      return { status: 'completed', forModel: await textFrom(read, args.from_byte, bytes, room.chars) }
     }
     if (args.pattern !== undefined) {
       await using matcher = createLineMatcher(args.pattern, args.ignore_case)
       const search = { context: args.context, from: args.offset, limit: args.limit }
-      const { lines, next } = await findStoredLines(read, matcher, search, ctx.signal)
+      const { lines, next } = await findStoredLines(read, matcher, search, room, ctx.signal)
       const more = next === undefined ? [] : [`[There is more. Go on with offset ${next}.]`]
       const nothing = lines.length === 0 ? [`No line matches ${args.pattern}.`] : lines
       return { status: 'completed', forModel: [...nothing, ...more].join('\n') }
     }
-    const { lines, next, total } = await readStoredLines(read, args.offset, args.limit, ctx.signal)
+    const { lines, next, total } = await readStoredLines(read, args.offset, args.limit, room, ctx.signal)
     if (lines.length === 0 && next === undefined) {
       if (total === 0) return { status: 'completed', forModel: 'This output is empty.' }
       throw new CallFailure(
@@ -115,8 +116,8 @@ function lastCalls(ctx: CallContext): string {
 }
 
 /** Text from a byte on, from the next whole character, as much as a result may have. */
-async function textFrom(read: ReadBytes, from: number, total: number): Promise<string> {
-  const raw = await read(from, from + PAGE_CHARS)
+async function textFrom(read: ReadBytes, from: number, total: number, most: number): Promise<string> {
+  const raw = await read(from, from + most)
   if (raw.length === 0) {
     throw new CallFailure('invalid_arguments', `This output has ${total} bytes; there is none at ${from}.`)
   }

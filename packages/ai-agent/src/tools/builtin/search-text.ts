@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { defineTool, textArg } from '../define-tool.ts'
+import { pageRoom } from '../line-page.ts'
 import { SEARCH_FLAGS, pagedSearch, searchOutcome } from '../ripgrep.ts'
 import { runInSandbox } from '../sandboxed-tool-executor.ts'
 import { WORKSPACE, openWorkspace, pathLocations, shownPath } from '../workspace-path.ts'
@@ -65,7 +66,10 @@ export const searchText = defineTool({
       // Never without a path: ripgrep would search its input.
       path === '' ? '.' : path,
     ]
-    const result = yield* runInSandbox({ command: pagedSearch(flags, args), headShare: 1 }, ctx)
+    const result = yield* runInSandbox(
+      { command: pagedSearch(flags, args, pageRoom(ctx.results)), headShare: 1 },
+      ctx,
+    )
     const among = args.glob === undefined ? '' : ` in files that match ${args.glob}`
     return searchOutcome(result, args, `Nothing in ${shownPath(path)} matches ${args.pattern}${among}.`)
   },
