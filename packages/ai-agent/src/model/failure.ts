@@ -56,7 +56,8 @@ export function failureInChunk(chunk: unknown, inErrorEvent: boolean): ProviderF
   }
   const code = brokenOff(first)
   if (code !== undefined) {
-    return { status: undefined, code, message: `The provider broke off: ${code}.`, waitMs: undefined }
+    const words = failureText(first) ?? `The provider broke off: ${code}.`
+    return { status: undefined, code, message: words, waitMs: waitFromWords(words) }
   }
   const minimax = numberMember(member(chunk, 'base_resp'), 'status_code')
   if (minimax !== undefined && minimax !== 0) return readFailure(member(chunk, 'base_resp'))
@@ -67,12 +68,16 @@ export function failureInChunk(chunk: unknown, inErrorEvent: boolean): ProviderF
   return undefined
 }
 
-/** The code of a failure in the word for how a choice ended. The native word says more than `error`. */
+/** The code of a failure in the words for how a choice ended. The native word says more, whatever a proxy made of it. */
 function brokenOff(choice: unknown): string | undefined {
-  const word = textMember(choice, 'finish_reason') ?? ''
-  const code = failureWord(word)
-  if (word !== '' && code === undefined) return undefined
-  return failureWord(textMember(choice, 'native_finish_reason') ?? '') ?? code
+  const words = ['native_finish_reason', 'finish_reason'].map((name) => textMember(choice, name) ?? '')
+  return words.map(failureWord).find((code) => code !== undefined)
+}
+
+/** DashScope's words about the failure, which stand where the answer would be: `error_finish` marks them. */
+function failureText(choice: unknown): string | undefined {
+  if (textMember(choice, 'finish_reason') !== 'error_finish') return undefined
+  return textMember(member(choice, 'delta'), 'content') ?? textMember(member(choice, 'message'), 'content')
 }
 
 /** `error: null`, `""`, `false`, `{}` and an object of empty members are how some say that there is none. */

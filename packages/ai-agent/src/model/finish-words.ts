@@ -28,7 +28,7 @@ const NOT_YET = new Set(['null', 'none', 'undefined', 'unspecified', 'not_finish
 const BROKEN: readonly [RegExp, string][] = [
   [/malformed_function_call|unexpected_tool_call|too_many_tool_calls/, 'malformed_function_call'],
   [/missing_thought_signature/, 'missing thought_signature'],
-  [/^(?:unknown_)?error$|^failed$|^malformed_response$/, 'error'],
+  [/^(?:unknown_)?error(?:_finish)?$|^failed$|^malformed_response$/, 'error'],
   [/^(?:network|server|internal|engine)_error$/, 'network_error'],
   [/^timeout$/, 'timeout'],
   [/insufficient_system_resource|^overloaded$/, 'insufficient_system_resource'],

@@ -166,9 +166,16 @@ export async function* readAnswer(
   }
 }
 
+/** Throws where the end says that something is missing: an answer that was never given is not an empty one. */
 function* ended(answer: AnswerAssembler): Generator<ModelChunk, ModelAnswer> {
   yield* answer.end()
-  return answer.finish()
+  const whole = answer.finish()
+  const { text, thought, calls, finish } = whole
+  if (finish === 'tool_calls' && calls.length === 0)
+    throw modelError('malformed_tool_call', 'The model provider announced a tool call and sent none.')
+  if (!answer.finished && text === '' && thought === '' && calls.length === 0)
+    throw modelError('provider_error', 'The model provider ended its answer before it had begun.')
+  return whole
 }
 
 /** Once the answer has ended, silence or a broken connection only mean that nothing follows. */

@@ -44,25 +44,27 @@ function readUsage(usage: unknown): TokenUsage | undefined {
     numberMember(usage['output_tokens_details'], 'reasoning_tokens'),
     numberMember(usage, 'reasoning_tokens'),
   )
-  if ((input ?? 0) === 0 && (output ?? 0) === 0) return undefined
-  const written = withReasoning(output, reasoning, input, numberMember(usage, 'total_tokens'))
+  const total = numberMember(usage, 'total_tokens')
+  if ((input ?? 0) === 0 && (output ?? 0) === 0 && (total ?? 0) === 0) return undefined
+  const beside = countedBeside(total, input, output, cached)
+  const written = beside === 0 ? output : (output ?? 0) + beside
+  // Beside an output that was counted there are only thoughts.
+  const thought = reasoning ?? (beside > 0 && output !== undefined ? beside : undefined)
   return {
     ...(input === undefined ? {} : { input }),
     ...(written === undefined ? {} : { output: written }),
     ...(cached === undefined ? {} : { cached }),
-    ...(reasoning === undefined ? {} : { reasoning }),
+    ...(thought === undefined ? {} : { reasoning: thought }),
   }
 }
 
-/** xAI counts reasoning beside the output, where others count it in; only its total tells. */
-function withReasoning(
-  output: number | undefined,
-  reasoning = 0,
-  input: number | undefined,
-  total: number | undefined,
-): number | undefined {
-  if (output === undefined || input === undefined) return output
-  return total === input + output + reasoning ? output + reasoning : output
+/**
+ * Tokens that stand in the total alone: xAI's and Gemini's thoughts, which others count in with the output. A difference
+ * of just what came from the cache is a total that counts the cache twice.
+ */
+function countedBeside(total = 0, input = 0, output = 0, cached: number | undefined): number {
+  const beside = total - input - output
+  return beside > 0 && beside !== cached ? beside : 0
 }
 
 /** Under Claude's own names what came from its cache, or went there, is counted beside the input. */

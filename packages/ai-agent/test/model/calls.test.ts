@@ -387,5 +387,6 @@ test('function_call, from before there were several; elements that are none are 
     ),
   )
   expect((await readText(stream)).answer.calls).toEqual([call('call_1', 'one', { x: 1 })])
-  expect(await callsOf([null, 'x', {}, { index: 0 }, { index: 0, id: 'a', function: null }])).toEqual([])
+  const none = [null, 'x', {}, { index: 0 }, { index: 0, id: 'a', function: null }]
+  expect(await callsOf(none, 'stop')).toEqual([])
 })

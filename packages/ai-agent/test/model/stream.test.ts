@@ -158,6 +158,29 @@ describe('bug 14: usage', () => {
     }
     expect((await readText(streamOf([chunk]))).answer.usage).toEqual({ input: 7, output: 3, cached: 2 })
   })
+
+  test.each<[string, Record<string, number>, object]>([
+    [
+      "Gemini's thoughts",
+      { prompt_tokens: 7, completion_tokens: 3, total_tokens: 1_000 },
+      { input: 7, output: 993, reasoning: 990 },
+    ],
+    ['thoughts without an answer', { prompt_tokens: 7, total_tokens: 1_000 }, { input: 7, output: 993 }],
+    ['nothing else', { total_tokens: 1_000 }, { output: 1_000 }],
+    [
+      'a cache that is counted twice',
+      { prompt_tokens: 7, completion_tokens: 3, total_tokens: 12, cached_tokens: 2 },
+      { input: 7, output: 3, cached: 2 },
+    ],
+    [
+      'a total that is too small',
+      { prompt_tokens: 7, completion_tokens: 3, total_tokens: 3 },
+      { input: 7, output: 3 },
+    ],
+  ])('what only the total knows counts as output: %s', async (_, counts, usage) => {
+    const chunk = { choices: [{ delta: { content: 'a' }, finish_reason: 'stop' }], usage: counts }
+    expect((await readText(streamOf([chunk]))).answer.usage).toEqual(usage)
+  })
 })
 
 describe('bug 16: errors inside a 200 stream', () => {
@@ -355,7 +378,9 @@ test('finish words', async () => {
     ['function_calls', 'tool_calls'],
     ['sauce', 'unknown'],
   ] as const) {
-    expect((await readText(streamOf(deltas([{ content: 'a' }], word)))).answer.finish).toBe(finish)
+    const called = { tool_calls: [{ index: 0, id: 'x', function: { name: 'f', arguments: '{}' } }] }
+    const said = finish === 'tool_calls' ? called : { content: 'a' }
+    expect((await readText(streamOf(deltas([said], word)))).answer.finish).toBe(finish)
   }
 })
 
