@@ -5,6 +5,9 @@ import type { ModelCall } from './model.ts'
 
 export type ReadArguments = Pick<ModelCall, 'args' | 'invalid'>
 
+/** Where the arguments stand; all but the first are of models and proxies that mix the forms. */
+export const ARGUMENTS_MEMBERS: readonly string[] = ['arguments', 'parameters', 'args', 'input']
+
 /** Gathers pieces of text, or an object where the provider sends one. */
 export class ArgumentsBuffer {
   #pieces: string[] = []
@@ -102,10 +105,10 @@ export class ArgumentsBuffer {
     const { text } = this
     const whole = this.#wholeAtLast()
     if (whole !== undefined) return readArguments(whole, cut)
+    const read = readArguments(text, cut)
     const { end } = this.#scanner
-    const fenced = text.trimStart().startsWith('```')
-    if (end === undefined || fenced || (text.slice(end).trim() === '' && !PLACEHOLDER.test(text)))
-      return readArguments(text, cut)
+    if (read.invalid === undefined || end === undefined || text.trimStart().startsWith('```')) return read
+    if (text.slice(end).trim() === '' && !PLACEHOLDER.test(text)) return read
     const only = onlyValue(text, cut)
     return only === undefined
       ? { args: text, invalid: cut ? 'truncated' : 'malformed' }
@@ -140,9 +143,10 @@ function onlyValue(text: string, cut: boolean): string | undefined {
 
 /**
  * True for what a model writes behind its arguments: brackets too many, a control token, words. A comma, a colon or an equals
- * sign may begin arguments that a bracket set too early has left outside.
+ * sign may begin arguments that a bracket set too early has left outside, and a comment may hold some.
  */
 function isRemark(rest: string): boolean {
+  if (/^[}\]\s]*(?:\/[/*]|#)/.test(rest)) return false
   return /^[}\]\s]*(?:<\|[^]*|[^,:=}\]\s][^:=]*)?$/.test(rest)
 }
 
@@ -159,22 +163,32 @@ export function readArguments(text: string, cut: boolean): ReadArguments {
   if (whole?.ok === true) return fromValue(whole.value, text)
   if (!/^[{["]/.test(trimmed)) return { args: text, invalid: 'malformed' }
   if (parsed.ok || cut) return { args: text, invalid: 'truncated' }
-  // Brackets that were never closed: half of what was meant, whatever else is wrong.
+  // Brackets that were never closed: half of what was meant, whatever else is wrong. After an inner quote only the
+  // last character tells.
   const scanner = new JsonScanner()
   scanner.push(trimmed)
-  return { args: text, invalid: scanner.complete ? parsed.kind : 'truncated' }
+  const closed = scanner.complete || /[}\]]$/.test(trimmed)
+  return { args: text, invalid: closed ? parsed.kind : 'truncated' }
 }
 
 /** What is wrong with arguments that `readArguments` calls malformed, for the model; undefined where it knows no more. */
 export function argumentsProblem(text: string): string | undefined {
   const parsed = parseLenient(withoutFence(text))
+  if (parsed.ok && typeof parsed.value === 'string') {
+    const inner = parseLenient(parsed.value)
+    return inner.ok || inner.kind === 'truncated' ? undefined : `In the text that was sent: ${inner.problem}`
+  }
   return parsed.ok || parsed.kind === 'truncated' ? undefined : parsed.problem
 }
+
+const FENCE = /^```[A-Za-z0-9]*\s/
 
 /** Some models put their arguments into a block of code. */
 function withoutFence(text: string): string {
   const trimmed = text.trim()
-  return /^```(?:json)?\s*\n([^]*?)\n?\s*```$/.exec(trimmed)?.[1]?.trim() ?? trimmed
+  const opening = FENCE.exec(trimmed)?.[0]
+  if (opening === undefined || !trimmed.endsWith('```') || trimmed.length < opening.length + 3) return trimmed
+  return trimmed.slice(opening.length, -3).trim()
 }
 
 function fromValue(value: unknown, text: string): ReadArguments {
@@ -183,9 +197,9 @@ function fromValue(value: unknown, text: string): ReadArguments {
   if (typeof value !== 'string') return { args: text, invalid: 'not_object' }
   // A JSON string in a string is decoded once.
   if (value.trim() === '') return { args: {} }
-  const inner = parseJson(value)
+  const inner = parseLenient(value)
   if (inner.ok && isObject(inner.value)) return { args: inner.value }
-  return { args: text, invalid: inner.ok ? 'not_object' : 'malformed' }
+  return { args: text, invalid: inner.ok ? 'not_object' : inner.kind }
 }
 
 function isEmptyObject(value: unknown): boolean {

@@ -2,7 +2,7 @@
  * Calls, put together from deltas. Which delta belongs to which call: its id where given, else its index, else "the last
  * call, unless its arguments are complete and a new name comes". Empty never overwrites.
  */
-import { ArgumentsBuffer } from './arguments.ts'
+import { ARGUMENTS_MEMBERS, ArgumentsBuffer } from './arguments.ts'
 import { isObject, member, numberMember, textMember } from './json.ts'
 import type { ModelCall } from './model.ts'
 
@@ -39,9 +39,6 @@ const KEPT_MEMBERS = ['extra_content', 'provider_specific_fields', 'thought_sign
 /** It is shown again when it has grown by so many characters, or by a part of what is there if that is more. */
 const GROWN_CHARS = 256
 const GROWN_PART = 1 / 64
-
-/** Where the arguments stand; all but the first are of models and proxies that mix the forms. */
-const ARGUMENTS_MEMBERS = ['arguments', 'parameters', 'args', 'input']
 
 export class CallAssembler {
   #calls: PartialCall[] = []

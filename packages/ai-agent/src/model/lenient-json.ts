@@ -195,7 +195,7 @@ class Reader {
       const code = this.#match(UNICODE_ESCAPE)
       if (code === undefined) {
         this.#at--
-        if (this.#text.length - this.#at < 6) this.#cut()
+        if (/^\\u[0-9a-fA-F]{0,3}$/.test(this.#text.slice(this.#at, this.#at + 6))) this.#cut()
         this.#fail('four hexadecimal digits must follow \\u. Write a backslash that is meant as \\\\.')
       }
       this.#out.push('\\', code)

@@ -1,5 +1,6 @@
 /** JSON as it stands in events that are not quite one JSON value. */
-import { JsonScanner, parseJson } from './json.ts'
+import { ARGUMENTS_MEMBERS } from './arguments.ts'
+import { JsonScanner, isObject, parseJson } from './json.ts'
 
 export interface LooseJson {
   values: unknown[]
@@ -41,13 +42,31 @@ export function isDone(text: string): boolean {
 
 /** Strings, and what some write for numbers that JSON has no name for. */
 const TOKENS = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\b(?:NaN|Infinity)\b/gs
+/** Stands for such a number until it is known where it stood. */
+const NO_NUMBER = '\0NaN'
 
 function parseNearly(text: string): ReturnType<typeof parseJson> {
   const parsed = parseJson(text)
   if (parsed.ok) return parsed
-  return parseJson(
-    text.replaceAll(TOKENS, (token) => (token.startsWith('"') ? escapeControls(token) : 'null')),
+  const nearly = parseJson(
+    text.replaceAll(TOKENS, (token) =>
+      token.startsWith('"') ? escapeControls(token) : JSON.stringify(NO_NUMBER),
+    ),
   )
+  return nearly.ok ? { ok: true, value: withoutNumbers(nearly.value) } : nearly
+}
+
+/** Null where there is no number; but a call's arguments become the text that they were, for their reader to refuse. */
+function withoutNumbers(value: unknown): unknown {
+  if (value === NO_NUMBER) return null
+  if (Array.isArray(value)) return value.map(withoutNumbers)
+  if (!isObject(value)) return value
+  const members = Object.entries(value).map(([name, inner]) => {
+    const json = ARGUMENTS_MEMBERS.includes(name) && isObject(inner) ? JSON.stringify(inner) : ''
+    const named = json.replaceAll(JSON.stringify(NO_NUMBER), 'NaN')
+    return [name, named === json ? withoutNumbers(inner) : named]
+  })
+  return Object.fromEntries(members)
 }
 
 function escapeControls(text: string): string {

@@ -76,8 +76,7 @@ function parentOf(root: object, path: readonly PropertyKey[]): object | undefine
 
 function readAs(expected: string, text: string): unknown {
   const trimmed = text.trim()
-  if (expected === 'number' || expected === 'int')
-    return /^-?\d+(\.\d+)?$/.test(trimmed) ? Number(trimmed) : undefined
+  if (expected === 'number' || expected === 'int') return readNumber(trimmed)
   if (expected === 'boolean') return { true: true, false: false }[trimmed.toLowerCase()]
   if (expected !== 'array' && expected !== 'object') return undefined
   try {
@@ -88,6 +87,13 @@ function readAs(expected: string, text: string): unknown {
   } catch {
     return undefined
   }
+}
+
+/** As JSON writes it: `010` can be read in two ways. Not one that would lose digits. */
+function readNumber(text: string): number | undefined {
+  if (!/^-?(?:0|[1-9]\d*)(?:\.\d+)?$/.test(text)) return undefined
+  const number = Number(text)
+  return Number.isSafeInteger(Math.trunc(number)) ? number : undefined
 }
 
 function describe(value: unknown): string {

@@ -1,7 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { argumentsProblem, readArguments } from '../../src/model/arguments.ts'
+import { ArgumentsBuffer, argumentsProblem, readArguments } from '../../src/model/arguments.ts'
 import { parseLenient } from '../../src/model/lenient-json.ts'
+import { readText } from './read-stream.ts'
 
 const valueOf = (text: string): unknown => {
   const read = parseLenient(text)
@@ -83,6 +84,67 @@ test.each([
   '{"a": b',
 ])('what was never closed is truncated: %j', (text) => {
   expect(readArguments(text, false)).toEqual({ args: text, invalid: 'truncated' })
+})
+
+describe('a call is read as its text is', () => {
+  const read = (...pieces: unknown[]): unknown => {
+    const buffer = new ArgumentsBuffer()
+    for (const piece of pieces) buffer.push(piece)
+    return buffer.read(false)
+  }
+
+  test('brackets within single quotes end nothing', () => {
+    expect(read(`{'a': '}`, ` x}', 'b': 1}`)).toEqual({ args: { a: '} x}', b: 1 } })
+  })
+
+  test('a text in a text is mended as any other, and no more', () => {
+    const twice = JSON.stringify('{"command": "a\nb\\.c",}')
+    expect(read(twice)).toEqual({ args: { command: 'a\nb\\.c' } })
+    const comment = JSON.stringify('{"a": 1, // one\n}')
+    expect(read(comment)).toEqual({ args: comment, invalid: 'malformed' })
+    expect(argumentsProblem(comment)).toMatch(/In the text that was sent: Line 1, column 10 /)
+    const cut = JSON.stringify('{"path": "/tmp')
+    expect(read(cut)).toEqual({ args: cut, invalid: 'truncated' })
+  })
+
+  test.each(['```\n{a: 1}\n```', '```JSON\n{a: 1}```', '```python\n{"a": 1}\n```\n', '```json {"a": 1} ```'])(
+    'a code fence: %j',
+    (text) => {
+      expect(read(text)).toEqual({ args: { a: 1 } })
+    },
+  )
+
+  test('many line ends in a code fence cost no more than others', () => {
+    const text = `\`\`\`json\n{"a": "x"${'\n'.repeat(1_000_000)}`
+    expect(read(text)).toMatchObject({ invalid: 'malformed' })
+  })
+
+  test.each([String.raw`{"a":"\u1"}`, String.raw`{"a":"\u"}`, '{"text": "say "hi"}'])(
+    'a bracket that was closed is no cut: %j',
+    (text) => {
+      expect(read(text)).toEqual({ args: text, invalid: 'malformed' })
+      expect(argumentsProblem(text)).toMatch(/^Line 1, column/)
+    },
+  )
+
+  test.each([
+    '{"command":"ls"} // {"command":"rm"}',
+    '{"command":"ls"} /* cwd */',
+    '{"command":"ls"} # list',
+  ])('a comment behind the arguments may hold some: %j', (text) => {
+    expect(read(text)).toEqual({ args: text, invalid: 'malformed' })
+  })
+
+  test('NaN in arguments that are no text is not made null', async () => {
+    const event = (args: string): string =>
+      `data: {"choices":[{"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"one","arguments":${args}}}]},"logprobs":{"x":NaN},"finish_reason":"tool_calls"}]}\n\ndata: [DONE]\n\n`
+    expect((await readText(event('{"n":NaN}'))).answer.calls).toEqual([
+      { id: 'a', name: 'one', args: '{"n":NaN}', invalid: 'malformed' },
+    ])
+    expect((await readText(event('{"n":null}'))).answer.calls).toEqual([
+      { id: 'a', name: 'one', args: { n: null } },
+    ])
+  })
 })
 
 // ── Whatever the value, and however it is written ───────────────────────────────────────────────────────────

@@ -240,7 +240,7 @@ describe('validate', () => {
       status: 'completed',
       forModel: expect.stringContaining('[The argument entries was text and was read as a list.]'),
     })
-    for (const bad of ['', 'five', '5 apples', 'true']) {
+    for (const bad of ['', 'five', '5 apples', 'true', '010', '1.', '99999999999999999999']) {
       expect(reasonOf(await batch.call('read_file', { path: 'x', offset: bad }))).toBe('invalid_arguments')
     }
     // Refused for want of a sandbox, so the arguments were fine.
