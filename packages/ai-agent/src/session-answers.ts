@@ -13,6 +13,15 @@ import { rulingOf } from './session-batch.ts'
 import type { SessionCore } from './session-core.ts'
 import type { ApprovalAnswer } from './tools/tool.ts'
 
+export interface AnswerOptions {
+  /** For the model. */
+  reason?: string | undefined
+  /** What was filled in, of a question. */
+  content?: QuestionContent | undefined
+  /** False: an answer that makes a rule for later sessions is refused. */
+  mayMakeRules?: boolean
+}
+
 export class Answers {
   readonly #core: SessionCore
 
@@ -24,8 +33,7 @@ export class Answers {
   answer(
     toolCallId: string,
     optionId: string,
-    reason?: string,
-    content?: QuestionContent,
+    { reason, content, mayMakeRules = true }: AnswerOptions = {},
   ): Promise<{ answered: boolean; by?: string }> {
     const { approvals, parts, id } = this.#core
     return this.#core.inTurn(async () => {
@@ -37,6 +45,11 @@ export class Answers {
         const known = asked.options.map((one) => one.optionId).join(', ')
         throw new SandlotError('bad_request', `“${optionId}” is no answer here; the answers are ${known}.`)
       }
+      if (option.remembers?.scope === 'always' && !mayMakeRules)
+        throw new SandlotError(
+          'forbidden',
+          'An API key makes no rules. Choose an answer that remembers nothing.',
+        )
       const allowed = option.kind === 'allow_once' || option.kind === 'allow_always'
       const said = {
         ...(reason === undefined ? {} : { reason }),

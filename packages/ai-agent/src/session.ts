@@ -7,12 +7,11 @@ import { type Mode, MODES } from '@sandlot/shared/mode'
 import { type SessionEvent, makeSandlotEvent } from '@sandlot/shared/events'
 import { makeMeta } from '@sandlot/shared/event-meta'
 import type { SessionSummary } from '@sandlot/shared/frames'
-import type { QuestionContent } from '@sandlot/shared/question'
 import type { Ownership, SessionRow } from '@sandlot/storage/sessions/store'
 import { type Unqueued, isAnnounced, queuedMessages, sentBehindStop, unfinishedPrompt } from './history.ts'
 import { type ModelChoice, choose, chosenIn, modelOfPrompt, modelsOf } from './model-choice.ts'
 import type { Model } from './model/model.ts'
-import { Answers } from './session-answers.ts'
+import { type AnswerOptions, Answers } from './session-answers.ts'
 import { Approvals, type PendingApproval } from './session-approvals.ts'
 import type { Running } from './session-batch.ts'
 import { SessionCore } from './session-core.ts'
@@ -221,15 +220,14 @@ export class Session {
 
   /**
    * Answer an approval. The first stored answer wins: `answered` is false when there was one, and `by` says whose.
-   * Throws `not_found`, `bad_request` (no such option).
+   * Throws `not_found`, `bad_request` (no such option), `forbidden` (it makes a rule, and may not).
    */
   answer(
     toolCallId: string,
     optionId: string,
-    reason?: string,
-    content?: QuestionContent,
+    more: AnswerOptions = {},
   ): Promise<{ answered: boolean; by?: string }> {
-    return this.#answers.answer(toolCallId, optionId, reason, content)
+    return this.#answers.answer(toolCallId, optionId, more)
   }
 
   /** Deny an approval that nobody will answer. Nothing happens if it was answered, or not asked. */

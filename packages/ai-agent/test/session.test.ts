@@ -204,7 +204,7 @@ describe('approvals', () => {
     const session = await newSession(await bench.core({ tools: [change.tool] }), 'manual')
     const { done } = await session.prompt('go')
     await whenHappened(session, 'approval_asked')
-    await session.answer('call_w', 'reject_once', 'not on a Friday')
+    await session.answer('call_w', 'reject_once', { reason: 'not on a Friday' })
     await done
     expect(outcomes(session.log)).toEqual({ call_w: ['failed denied'] })
     expect(bench.provider.requests[1]?.body.messages.at(-1)?.content).toContain('not on a Friday')

@@ -4,7 +4,7 @@
  * number sent. Knows nothing of WebSockets or HTTP.
  */
 import { methods } from '@agentclientprotocol/sdk'
-import { EXT, approveResult, promptAccepted, promptResultMeta, unqueueResult } from '@sandlot/shared/acp-meta'
+import { EXT, promptAccepted, promptResultMeta, unqueueResult } from '@sandlot/shared/acp-meta'
 import type { AgentUser } from '@sandlot/shared/acp-meta'
 import { SandlotError, toErrorBody } from '@sandlot/shared/errors'
 import { isLive, metaOf, sandlotEventOf, seqOf, sessionEvent } from '@sandlot/shared/events'
@@ -16,6 +16,7 @@ import { z } from 'zod'
 import type { AgentConnection } from './agent/agent-client.ts'
 import type { AgentLink } from './agent/agent-link.ts'
 import { ReaderConnection } from './agent/reader-connection.ts'
+import { answerApproval } from './approvals.ts'
 import { Cursor } from './cursor.ts'
 import { withoutImageBytes } from './event-images.ts'
 import { InOrder } from './in-order.ts'
@@ -35,6 +36,8 @@ export interface ChatOptions {
   /** Whether the user has this session. Asked before what the agent would not answer. */
   owns: (sessionId: string) => Promise<boolean>
   uploads: Uploads
+  /** Whether an answer may make a rule for later sessions: not with an API key. */
+  mayMakeRules: boolean
   /** Awaited before each prompt is passed on; what it throws refuses the prompt. */
   beforePrompt?: () => Promise<void>
 }
@@ -218,15 +221,8 @@ export class Chat {
 
   async #approve(frame: Extract<ClientFrame, { type: 'ai_chat_approve' }>): Promise<void> {
     const { type: _type, ...answer } = frame
-    const connection = await this.#connection.get()
-    const result = approveResult.parse(
-      await connection.request(EXT.approve, { ...answer, user: this.#options.user }),
-    )
-    if (result.answered) return
-    throw new SandlotError(
-      'conflict',
-      `This was answered before${result.by === undefined ? '' : ` (${result.by})`}.`,
-    )
+    const { user, mayMakeRules } = this.#options
+    await answerApproval(await this.#connection.get(), { user, mayMakeRules }, answer)
   }
 
   #onNotification(method: string, params: unknown): void {

@@ -28,7 +28,7 @@ export interface PromptRequest {
    */
   create?: { defaultMode?: Mode }
   /** Nobody can answer an approval. */
-  unattended?: boolean
+  unattended?: boolean | undefined
   /** What a failed call means for the prompt. */
   onError?: OnError | undefined
   /** Of the session from now on. */

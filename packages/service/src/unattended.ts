@@ -1,4 +1,4 @@
-/** One prompt that nobody watches, from its submission to its end, through a chat of its own. */
+/** One prompt of an HTTP request, from its submission to its end, through a chat of its own. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { SandlotError, messageOf } from '@sandlot/shared/errors'
 import { metaOf, sandlotEventOf } from '@sandlot/shared/events'
@@ -11,7 +11,9 @@ import type { ChatEnd, ChatOptions } from './chat.ts'
 import type { PromptRequest } from './submission.ts'
 
 export interface UnattendedOptions
-  extends Omit<ChatOptions, 'send'>, Pick<PromptRequest, 'onError' | 'model' | 'thoughtLevel'> {
+  extends
+    Omit<ChatOptions, 'send'>,
+    Pick<PromptRequest, 'onError' | 'model' | 'thoughtLevel' | 'unattended'> {
   requestId: string
   sessionId: string | undefined
   text: string
@@ -93,7 +95,7 @@ export async function runPrompt(options: UnattendedOptions): Promise<PromptRef> 
   try {
     if (both.aborted) leave()
     if (submitted !== undefined) await chat.resume(submitted.sessionId, submitted.after)
-    const { sessionId, mode, create, onError, model, thoughtLevel } = options
+    const { sessionId, mode, create, onError, model, thoughtLevel, unattended } = options
     // The agent has the message of an earlier submission; its images may have been swept since.
     const { text, images } =
       submitted === undefined
@@ -110,7 +112,7 @@ export async function runPrompt(options: UnattendedOptions): Promise<PromptRef> 
       model,
       thoughtLevel,
       whenBusy: 'refuse',
-      unattended: true,
+      unattended,
     } as const
     chat.prompt(submission).then(answered, (error: unknown) => {
       accepted.reject(error)

@@ -64,6 +64,8 @@ export const promptResultMeta = z.object({
 export const EXT = {
   /** Answer an approval, any time, from any device: `{sessionId, toolCallId, optionId, reason?, user}` → `{answered, by?}`. */
   approve: '_sandlot/approve',
+  /** What waits for an answer (`pending-approvals.ts`): `{sessionId, user}` → `{approvals}`. */
+  approvals: '_sandlot/approvals',
   /** Cancel one call of a running prompt: `{sessionId, toolCallId, user}` → `{}`. */
   cancelCall: '_sandlot/cancel_call',
   /** Take back a message that waits: `{sessionId, messageId, user}` → `{why}`; `sent`: the agent had read it. Idempotent. */
@@ -109,7 +111,10 @@ export const approveParams = z.object({
   optionId: z.string(),
   reason: z.string().optional(),
   content: questionContent.optional(),
+  /** False: an answer that makes a rule for later sessions is `forbidden`. */
+  mayMakeRules: z.boolean().default(true),
 })
+export const approvalsParams = z.object({ user: agentUser, sessionId })
 /** `answered: false` when an earlier answer won; `by` says whose. */
 export const approveResult = z.object({ answered: z.boolean(), by: z.string().optional() })
 export const cancelCallParams = z.object({ user: agentUser, sessionId, toolCallId: z.string() })

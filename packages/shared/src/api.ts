@@ -6,6 +6,7 @@ import { tokenUsage } from './event-meta.ts'
 import { requestId, sessionId } from './ids.ts'
 import { modelAbout, modelChoice } from './model-choice.ts'
 import { onError } from './sandlot-event.ts'
+import { questionContent } from './question.ts'
 import { imageId, MAX_IMAGES } from './images.ts'
 import { MAX_MESSAGE_CHARS, sessionSummary } from './frames.ts'
 
@@ -22,6 +23,8 @@ export const chatRequest = z
     ...modelChoice,
     /** `stop`: the prompt ends with the first call that fails. Default `continue`. */
     onError: onError.optional(),
+    /** What becomes of a call that asks: `deny` (default), or `wait` for an answer of the user, from wherever it comes. */
+    approvals: z.enum(['deny', 'wait']).optional(),
     requestId: requestId.optional(),
     /** Ids of images that were sent before, by `POST /api/images`. */
     images: z.array(imageId).max(MAX_IMAGES).optional(),
@@ -166,6 +169,16 @@ export const newApiKey = apiKey.extend({ key: z.string() })
 export type NewApiKey = z.infer<typeof newApiKey>
 /** `GET /api/keys`. `DELETE /api/keys/:id` → 204. */
 export const keyList = z.object({ keys: z.array(apiKey) })
+
+/**
+ * `POST /api/sessions/:id/approvals/:callId` → 204. `optionId` is one of those asked for; with `content` the answer to a
+ * question; `reason` is for the model.
+ */
+export const approvalAnswer = z.strictObject({
+  optionId: z.string().min(1).max(64),
+  reason: z.string().max(2_000).optional(),
+  content: questionContent.optional(),
+})
 
 // ── Sessions ────────────────────────────────────────────────────────────────────────────────────────────
 

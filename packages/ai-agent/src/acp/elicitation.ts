@@ -44,7 +44,7 @@ export async function askClient(
     throw new SandlotError('bad_request', 'The client’s answer to a question is not valid.')
   switch (answer.data.action) {
     case 'accept':
-      await session.answer(toolCallId, ANSWER_OPTION, undefined, answer.data.content ?? {})
+      await session.answer(toolCallId, ANSWER_OPTION, { content: answer.data.content ?? {} })
       break
     case 'decline':
       await session.answer(toolCallId, DECLINE_OPTION)

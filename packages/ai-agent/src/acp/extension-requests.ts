@@ -3,6 +3,7 @@ import type { AgentApp } from '@agentclientprotocol/sdk'
 import {
   type AgentUser,
   EXT,
+  approvalsParams,
   approveParams,
   cancelCallParams,
   exportPromptParams,
@@ -11,6 +12,7 @@ import {
   unqueueParams,
 } from '@sandlot/shared/acp-meta'
 import { SandlotError } from '@sandlot/shared/errors'
+import { pendingApprovals } from '@sandlot/shared/pending-approvals'
 import { exportPrompt, framesOf } from '../prompt-export.ts'
 import type { RequestFrame } from '../replay/mark.ts'
 import type { Session } from '../session.ts'
@@ -36,12 +38,20 @@ export function addExtensionRequests(app: AgentApp, serving: Serving): void {
       EXT.approve,
       asItIs,
       handled(async ({ params }) => {
-        const { user, sessionId, toolCallId, optionId, reason, content } = parseParams(
+        const { user, sessionId, toolCallId, optionId, ...more } = parseParams(
           approveParams,
           params,
           EXT.approve,
         )
-        return inSession(user, sessionId, (session) => session.answer(toolCallId, optionId, reason, content))
+        return inSession(user, sessionId, (session) => session.answer(toolCallId, optionId, more))
+      }),
+    )
+    .onRequest(
+      EXT.approvals,
+      asItIs,
+      handled(async ({ params }) => {
+        const { user, sessionId } = parseParams(approvalsParams, params, EXT.approvals)
+        return { approvals: await inSession(user, sessionId, ({ log }) => pendingApprovals(log)) }
       }),
     )
     .onRequest(

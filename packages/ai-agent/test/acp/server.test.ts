@@ -6,7 +6,9 @@ import {
 } from '@agentclientprotocol/sdk'
 import { EXT, approveResult, promptAccepted, sessionChanged } from '@sandlot/shared/acp-meta'
 import { type SessionEvent, metaOf } from '@sandlot/shared/events'
+import { pendingApproval } from '@sandlot/shared/pending-approvals'
 import { describe, expect, test } from 'vitest'
+import { z } from 'zod'
 import { AgentBench, heldTool, whenIdle } from '../agent-fixture.ts'
 import { type FakeAnswer, deltaChunk, sse, textAnswer, toolCalls } from '../fake-provider.ts'
 import { ADA, BOB, type TestClient, by, connect, newSession, said, text } from './test-client.ts'
@@ -262,6 +264,15 @@ describe('our own client', () => {
       )
       .toBe(true)
     const approve = { sessionId, toolCallId: 'c', optionId: 'allow_once' }
+    const { approvals } = z
+      .object({ approvals: z.array(pendingApproval) })
+      .parse(await one.request(EXT.approvals, { sessionId, user: ADA }))
+    expect(approvals).toMatchObject([{ callId: 'c', name: 'change', arguments: { key: 'w' } }])
+    const rule = approvals[0]?.options.find(({ remembers }) => remembers?.scope === 'always')
+    expect(rule).toBeDefined()
+    await expect(
+      one.request(EXT.approve, { ...approve, optionId: rule?.optionId, user: ADA, mayMakeRules: false }),
+    ).rejects.toMatchObject({ data: { code: 'forbidden' } })
     await expect(one.request(EXT.approve, { ...approve, user: BOB })).rejects.toMatchObject({ code: -32_002 })
     expect(approveResult.parse(await one.request(EXT.approve, { ...approve, user: ADA }))).toEqual({
       answered: true,

@@ -126,7 +126,7 @@ export const SCRIPTS: readonly CrashScript[] = [
         ['c_b', 'reject_once'],
       ] as const) {
         await until((log) => happened(log, 'approval_asked').some(({ toolCallId }) => toolCallId === callId))
-        await session.answer(callId, optionId, optionId === 'reject_once' ? 'not this one' : undefined)
+        await session.answer(callId, optionId, optionId === 'reject_once' ? { reason: 'not this one' } : {})
       }
     },
     once: ['change a'],
@@ -240,7 +240,7 @@ export const SCRIPTS: readonly CrashScript[] = [
       // One that was heard before a crash is not made again, so it asks nobody any more.
       await until((log) => log.some(isOutcome) || happened(log, 'approval_asked').length > 0)
       if (happened(session.log, 'approval_asked').length === 0) return
-      await session.answer('c_w', ANSWER_OPTION, undefined, { colour: 'blue' })
+      await session.answer('c_w', ANSWER_OPTION, { content: { colour: 'blue' } })
     },
     once: ['wonder w in blue'],
     mayBeUnknown: ['c_w'],

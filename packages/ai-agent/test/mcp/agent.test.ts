@@ -127,7 +127,7 @@ describe.concurrent('a server that asks the user something in the middle of a ca
       question: { message: 's asks: Which one?' },
     })
     await sleep(1_200)
-    await session.answer('q', 'answer', undefined, { which: 'the second' })
+    await session.answer('q', 'answer', { content: { which: 'the second' } })
     await accepted.done
     expect(JSON.stringify(bench.provider.requests[1]?.body)).toContain('the second')
   })

@@ -117,10 +117,10 @@ describe('in a session', () => {
     const session = await newSession(core, 'manual')
     await session.prompt('paint it')
     await whenHappened(session, 'approval_asked')
-    await expect(session.answer('c1', 'answer', undefined, { other: 'x' })).rejects.toMatchObject({
+    await expect(session.answer('c1', 'answer', { content: { other: 'x' } })).rejects.toMatchObject({
       code: 'bad_request',
     })
-    await session.answer('c1', 'answer', undefined, { answer: 'green' })
+    await session.answer('c1', 'answer', { content: { answer: 'green' } })
     await whenIdle(session)
     const answered = session.log.map(sandlotEventOf).find((event) => event?.type === 'approval_answered')
     expect(answered).toMatchObject({ content: { answer: 'green' }, allowed: true })

@@ -61,13 +61,12 @@ export class AgentLink {
 
   /** By the lasting connection. Throws `SandlotError`. */
   async request(method: string, params: object): Promise<unknown> {
-    if (this.#current === undefined) {
-      throw new SandlotError(
-        'agent_unavailable',
-        'The agent is not reachable just now. Try again in a moment.',
-      )
-    }
-    return this.#current.request(method, params)
+    return this.#connected().request(method, params)
+  }
+
+  /** By the lasting connection. Throws `agent_unavailable`. */
+  async notify(method: string, params: object): Promise<void> {
+    await this.#connected().notify(method, params)
   }
 
   /** The agent's own account of itself. Throws `agent_unavailable`, also when it takes too long. */
@@ -132,6 +131,11 @@ export class AgentLink {
     this.#ended.abort()
     this.#current?.close()
     await this.#running
+  }
+
+  #connected(): AgentConnection {
+    if (this.#current !== undefined) return this.#current
+    throw new SandlotError('agent_unavailable', 'The agent is not reachable just now. Try again in a moment.')
   }
 
   async #keepConnected(): Promise<void> {

@@ -2,7 +2,7 @@
  * `POST /api/chat`: one prompt, its answer as JSON, or the chat frames as SSE (`Accept: text/event-stream`): each message's
  * event name is the frame's type, its data the frame, its id the event's number.
  *
- * Nobody is there to approve, so the prompt is unattended: what would ask is denied. A busy session is refused (`busy`).
+ * Without `approvals: "wait"` the prompt is unattended: what would ask is denied. A busy session is refused (`busy`).
  * A `requestId` makes a request repeatable: the same one again waits for, or answers, the same prompt; with
  * `Last-Event-ID` a stream goes on after that number. So a client that goes away ends a prompt only if it left no
  * `requestId` to come back with.
@@ -115,12 +115,14 @@ async function optionsOf(c: Ctx, parts: Parts, request: ChatRequest): Promise<Ru
     text: request.message,
     images: request.images,
     uploads: parts.uploads,
+    mayMakeRules: false,
     mode: request.mode,
     model: request.model,
     thoughtLevel: request.thoughtLevel,
     onError: request.onError,
-    // Whoever holds a key has a script that cannot be asked; the sandbox is the limit. A browser keeps its default.
-    create: via === 'key' ? { defaultMode: 'yolo' } : {},
+    unattended: request.approvals !== 'wait',
+    // A script that answers no approvals gets none: the sandbox is the limit. A browser keeps its default.
+    create: via === 'key' && request.approvals !== 'wait' ? { defaultMode: 'yolo' } : {},
     submitted:
       request.requestId === undefined ? undefined : await submittedBefore(c, parts, request, requestId),
     stopping: parts.stopping,

@@ -1,10 +1,13 @@
 /** The session list, one session, and the full output of a call. Of one's own sessions only. */
 import { methods } from '@agentclientprotocol/sdk'
 import { EXT, forkParams, forkResult, renameParams } from '@sandlot/shared/acp-meta'
+import { approvalAnswer } from '@sandlot/shared/api'
+import { pendingApprovalList } from '@sandlot/shared/pending-approvals'
 import { toErrorBody, SandlotError } from '@sandlot/shared/errors'
 import type { SessionReader } from '@sandlot/storage/sessions/store'
 import { Hono } from 'hono'
 import { z } from 'zod'
+import { answerApproval } from '../approvals.ts'
 import { problemsOf } from '../socket/frame.ts'
 import { summaryOf } from '../sessions.ts'
 import type { AppEnv, Parts } from './context.ts'
@@ -62,6 +65,33 @@ export function sessionsRoutes(parts: Parts): Hono<AppEnv> {
       await sessions.get(id, sessionId)
       const made = await agent.request(EXT.fork, { ...asked, sessionId, user: { id, role } })
       return c.json(forkResult.parse(made), 201)
+    })
+    .post('/:id/cancel', async (c) => {
+      const { id, role } = c.var.caller.account
+      const sessionId = c.req.param('id')
+      await sessions.get(id, sessionId)
+      await agent.notify(methods.agent.session.cancel, {
+        sessionId,
+        _meta: { sandlot: { user: { id, role } } },
+      })
+      return c.body(null, 204)
+    })
+    .get('/:id/approvals', async (c) => {
+      const { id, role } = c.var.caller.account
+      const sessionId = c.req.param('id')
+      await sessions.get(id, sessionId)
+      const pending = await agent.request(EXT.approvals, { sessionId, user: { id, role } })
+      return c.json(pendingApprovalList.parse(pending))
+    })
+    .post('/:id/approvals/:callId', async (c) => {
+      const answer = await readBody(c, approvalAnswer)
+      const { account, via } = c.var.caller
+      const { id, role } = account
+      const { id: sessionId, callId: toolCallId } = c.req.param()
+      await sessions.get(id, sessionId)
+      const by = { user: { id, role }, mayMakeRules: via === 'sign-in' }
+      await answerApproval(agent, by, { ...answer, sessionId, toolCallId })
+      return c.body(null, 204)
     })
     .get('/:id/prompts/:promptId/export', async (c) => {
       const { id, role } = c.var.caller.account

@@ -17,7 +17,7 @@ export const SLOW_READER_BYTES = 16 * 1024 * 1024
 /** What a dropped reader gets to read the close frame. */
 const CLOSE_GRACE_MS = 5_000
 
-export interface ChatSocketOptions extends Omit<ChatOptions, 'send' | 'user'> {
+export interface ChatSocketOptions extends Omit<ChatOptions, 'send' | 'user' | 'mayMakeRules'> {
   caller: Caller
   sockets: Sockets
   limits: Limits
@@ -65,6 +65,7 @@ export function serveChatSocket(socket: WebSocket, options: ChatSocketOptions): 
     ...options,
     send,
     user: { id, role, email },
+    mayMakeRules: caller.via === 'sign-in',
     beforePrompt: () => limits.prompt(id),
   })
   const leave = sockets.add({ caller, send, close })

@@ -11,6 +11,7 @@ import { PROTOCOL_VERSION, RequestError, agent, methods } from '@agentclientprot
 import type { AgentContext, AnyMessage } from '@agentclientprotocol/sdk'
 import {
   EXT,
+  approvalsParams,
   approveParams,
   cancelCallParams,
   exportPromptParams,
@@ -39,6 +40,7 @@ import { mode } from '@sandlot/shared/mode'
 import type { SessionSummary } from '@sandlot/shared/frames'
 import type { MessageImage } from '@sandlot/shared/images'
 import { rulesParams } from '@sandlot/shared/rules-api'
+import { pendingApprovals } from '@sandlot/shared/pending-approvals'
 import { newId } from '@sandlot/shared/ids'
 import { instructionsParams } from '@sandlot/shared/instructions'
 import { filesParams } from '@sandlot/shared/files'
@@ -294,12 +296,17 @@ export class ScriptedAgent {
       })
       .onRequest(EXT.approve, approveParams, async ({ params }) => {
         await this.#owned(params.user.id, params.sessionId)
-        this.received.push(`approve ${params.toolCallId} ${params.optionId}`)
+        const rules = params.mayMakeRules ? '' : ' and no rule'
+        this.received.push(`approve ${params.toolCallId} ${params.optionId}${rules}`)
         const answer = this.#answers.get(params.toolCallId)
         if (answer === undefined) return { answered: false, by: 'user' }
         this.#answers.delete(params.toolCallId)
         answer(params.optionId)
         return { answered: true }
+      })
+      .onRequest(EXT.approvals, approvalsParams, async ({ params }) => {
+        await this.#owned(params.user.id, params.sessionId)
+        return { approvals: pendingApprovals(await this.store.readEvents(params.sessionId)) }
       })
       .onRequest(EXT.rules, rulesParams, async ({ params: { user, ask } }) => {
         const { rules } = this.store

@@ -1,0 +1,52 @@
+/** What of a session waits for its user's answer: a fold of its log. */
+import { z } from 'zod'
+import { type SessionEvent, isLive, isOutcome, sandlotEventOf } from './events.ts'
+import { question } from './question.ts'
+import { ruleReason } from './rules.ts'
+import { permissionOption } from './sandlot-event.ts'
+
+export const pendingApproval = z.object({
+  callId: z.string(),
+  /** The tool, its kind, and the call in a few words. */
+  name: z.string(),
+  kind: z.string(),
+  title: z.string(),
+  /** As the model wrote them. */
+  arguments: z.unknown(),
+  /** The answers to choose from, by `optionId`. */
+  options: z.array(permissionOption),
+  /** Epoch milliseconds; after it the call is denied. */
+  expiresAt: z.number(),
+  /** The call asks for something, not for approval. */
+  question: question.optional(),
+  why: z.array(ruleReason).optional(),
+})
+export type PendingApproval = z.infer<typeof pendingApproval>
+
+/** `GET /api/sessions/:id/approvals` */
+export const pendingApprovalList = z.object({ approvals: z.array(pendingApproval) })
+
+/** Oldest first. */
+export function pendingApprovals(log: readonly SessionEvent[]): PendingApproval[] {
+  const calls = new Map<string, Extract<SessionEvent, { sessionUpdate: 'tool_call' }>>()
+  const pending = new Map<string, PendingApproval>()
+  for (const event of log) {
+    if (isLive(event)) continue
+    if (event.sessionUpdate === 'tool_call') calls.set(event.toolCallId, event)
+    if (isOutcome(event)) pending.delete(event.toolCallId)
+    const happened = sandlotEventOf(event)
+    if (happened?.type === 'approval_answered') pending.delete(happened.toolCallId)
+    if (happened?.type !== 'approval_asked') continue
+    const { toolCallId, type: _type, ...asked } = happened
+    const call = calls.get(toolCallId)
+    pending.set(toolCallId, {
+      callId: toolCallId,
+      name: call?.name ?? 'unknown',
+      kind: call?.kind ?? 'other',
+      title: call?.title ?? '',
+      arguments: call?.rawInput ?? {},
+      ...asked,
+    })
+  }
+  return [...pending.values()]
+}
