@@ -42,7 +42,7 @@ import { sentMessage } from './session-messages.ts'
 import { takeEndedJobs } from './tools/background/ends.ts'
 import { orAborted } from './tools/or-aborted.ts'
 
-/** How often a prompt is taken up again. One that ends its process each time would do so for ever. */
+/** How often a prompt is resumed after it may have ended its process. One that does so each time would do so for ever. */
 const MOST_RESUMES = 3
 
 /** Run one prompt to its end. The last group contains `prompt_ended`. Throws only for bugs and a failing store. */
@@ -101,11 +101,11 @@ export async function* runPrompt(ctx: LoopContext): AsyncGenerator<EventGroup, v
 
 /**
  * Say in the log that the prompt is taken up, before anything else: what ends the process does so behind it. A prompt that
- * only waits for a person may do that over as many restarts as it takes.
+ * only waits for a person may do that over as many restarts as it takes, and so may one that is not to blame for them.
  */
 async function* countResume(ctx: LoopContext): AsyncGenerator<EventGroup, 'go on' | 'given up'> {
   const log = ctx.log()
-  if (pendingApproval(log, ctx.promptId)) return 'go on'
+  if (ctx.resumeCounts === false || pendingApproval(log, ctx.promptId)) return 'go on'
   const times = log.filter(
     (event) => sandlotEventOf(event)?.type === 'prompt_resumed' && metaOf(event).promptId === ctx.promptId,
   ).length

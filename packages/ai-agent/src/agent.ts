@@ -16,6 +16,8 @@ import { serveAcp } from './acp/server.ts'
 import type { AgentConfig } from './config.ts'
 import { type EndingStep, endingStep } from './ending-step.ts'
 import { deploymentKeys } from './keys.ts'
+import { countsResume, takeLastEnd } from './last-end.ts'
+import { writeLastEnd } from './last-end-file.ts'
 import { limitsFor } from './limits/settings.ts'
 import { RETRY_RULES } from './loop-retry.ts'
 import { AgentMetrics } from './metrics/agent-metrics.ts'
@@ -89,6 +91,7 @@ export async function openAgent(
   hide: (secret: string, sessionId?: string) => void = () => undefined,
   beside?: Readonly<Record<string, string>>,
 ): Promise<Agent> {
+  const lastEnd = takeLastEnd(config.dataFolder)
   const keys = deploymentKeys(config.dataFolder, config.deployment)
   const database = await openSessionStore(join(config.dataFolder, 'sessions.db'), {
     leftOut: (err) => log.warn({ err }, 'a rule that allows something is damaged and does not count'),
@@ -188,6 +191,7 @@ export async function openAgent(
     lookAtJobs: lookAtJobs(sandboxes),
     endJobs: endJobs(sandboxes),
     isRemoved: (userId) => removals.has(userId),
+    resumeCounts: (promptId) => countsResume(lastEnd, promptId),
     choices,
     fallbacks,
     maxTurns: config.limits.everybody.maxTurns,
@@ -251,6 +255,8 @@ export async function openAgent(
     await end({ work: () => sandboxes.close(), problem: 'the sandboxes could not be let go' })
     await end({ work: () => people.settled(), problem: 'an address was not stored' })
     await end({ work: () => store.close(), problem: 'the store could not be closed' })
+    const record = async (): Promise<void> => writeLastEnd(config.dataFolder, { how: 'left' })
+    await end({ work: record, problem: 'the end in order could not be recorded' })
   }
   return {
     model: { name: model.name, demo: model.demo },

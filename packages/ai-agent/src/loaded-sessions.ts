@@ -72,7 +72,7 @@ export class LoadedSessions {
   async #loadAndResume(row: SessionRow): Promise<Session> {
     const { userId, runningPromptId } = row
     const session = await Session.load(row, this.#parts, (summary) => this.#changed(userId, summary))
-    if (runningPromptId !== null) await session.resume()
+    if (runningPromptId !== null) await session.resume(this.#parts.resumeCounts?.(runningPromptId))
     return session
   }
 

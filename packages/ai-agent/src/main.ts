@@ -15,6 +15,7 @@ import { type Agent, openAgent } from './agent.ts'
 import { type AgentConfig, readAgentConfig } from './config.ts'
 import { type Hiding, type Logger, makeHiding, makeLog } from './log.ts'
 import { builtinTools } from './tools/builtin/index.ts'
+import { startWatchdog } from './watchdog.ts'
 
 /** `client_left`: the one client on stdin and stdout. */
 type Stop = 'SIGINT' | 'SIGTERM' | 'SIGHUP' | 'client_left'
@@ -61,6 +62,7 @@ async function run({ config, log, hiding, lock, stdio }: Run): Promise<number> {
     (secret, owner) => hiding.hide(secret, owner),
     stdio ? config.ownEnvironment : undefined,
   )
+  startWatchdog(config.dataFolder, log)
   const resumed = await agent.resume()
   const { serve, status, listTools } = agent
   const socket = await listenOnSocket({ path: config.socket, serve, status, listTools, log })

@@ -45,6 +45,8 @@ export interface SessionParts {
   secrets?: Pick<UserSecrets, 'get' | 'set'>
   /** Whether this user was removed: nothing of theirs begins or is taken up. Absent: nobody was. */
   isRemoved?: (userId: string) => boolean
+  /** Whether resuming this prompt of an earlier process counts towards being given up. Absent: yes. */
+  resumeCounts?: (promptId: string) => boolean
   /** Where prompts are counted. */
   metrics?: AgentMetrics
   maxTurns: number

@@ -20,6 +20,7 @@ import { chosenIn, levelOfPrompt, modelOfPrompt, told } from './model-choice.ts'
 import { MeasuredPrompt } from './metrics/measured-prompt.ts'
 import type { Model } from './model/model.ts'
 import { PromptWaiters } from './prompt-waiters.ts'
+import { inStep } from './running-step.ts'
 import type { Answers } from './session-answers.ts'
 import { Running, batchContext } from './session-batch.ts'
 import type { SessionCore } from './session-core.ts'
@@ -35,6 +36,8 @@ interface Begun {
   unattended: boolean
   /** An earlier process began it, or it broke off. */
   resumed?: boolean
+  /** As in `LoopContext`. */
+  resumeCounts?: boolean
   /** A person has stopped it meanwhile. */
   stopped?: boolean
 }
@@ -63,24 +66,25 @@ export class Runner {
    * Go on with the prompt that was begun and has no end: after a restart, and after a store that failed had broken a
    * prompt off in the middle. Only inside `inTurn`.
    */
-  async takeUp(): Promise<void> {
+  async takeUp(resumeCounts = true): Promise<void> {
     const begun = this.#core.running === undefined ? unfinishedPrompt(this.#core.log) : undefined
     if (begun === undefined) return
-    this.launch({ ...begun, resumed: true })
+    this.launch({ ...begun, resumed: true, resumeCounts })
     await this.#answers.denyWhatNobodyAnswers()
   }
 
   /** Run it. */
-  launch({ promptId, unattended, resumed = false, stopped = false }: Begun): void {
+  launch({ promptId, unattended, resumed = false, resumeCounts = true, stopped = false }: Begun): void {
     const running = new Running(promptId, unattended)
     if (stopped) running.stop.abort('cancelled')
     this.#core.running = running
     this.#core.tellChanged()
-    running.driven = this.#drive(running, resumed)
+    const step = { sessionId: this.#core.id, promptId }
+    running.driven = inStep(step, () => this.#drive(running, resumed, resumeCounts))
   }
 
   /** Consume the loop: show what is live, store what is settled, before the loop goes on. Never rejects. */
-  async #drive(running: Running, resumed: boolean): Promise<void> {
+  async #drive(running: Running, resumed: boolean, resumeCounts: boolean): Promise<void> {
     const core = this.#core
     const { leaving } = core
     const { log, leaving: _process, fallbacks, lookAtJobs, metrics, ...parts } = core.parts
@@ -114,6 +118,7 @@ export class Runner {
           : { lookAtJobs: (jobs: Parameters<typeof lookAtJobs>[1]) => lookAtJobs(core.userId, jobs) }),
         promptId: running.promptId,
         resumed,
+        resumeCounts,
         log: () => core.log,
         signal: running.stop.signal,
         leaving,

@@ -119,9 +119,9 @@ export class Session {
     return this.#prompts.withdraw(messageId)
   }
 
-  /** Take up the prompt that was begun and has no end. Nothing to do when there is none. */
-  resume(): Promise<void> {
-    return this.#core.inTurn(() => this.#runner.takeUp())
+  /** Resume the prompt that was begun and has no end, if there is one. `counts`: towards being given up. */
+  resume(counts = true): Promise<void> {
+    return this.#core.inTurn(() => this.#runner.takeUp(counts))
   }
 
   /**

@@ -1,0 +1,41 @@
+/**
+ * How the process before this one ended, as far as it could say: a small file in `$SANDLOT_DATA/run`. What it does not
+ * blame for its end is resumed without counting towards being given up.
+ */
+import { existsSync, readFileSync, rmSync } from 'node:fs'
+import { z } from 'zod'
+import { lastEndFile } from './last-end-file.ts'
+
+const runningStep = z.object({ sessionId: z.string(), promptId: z.string() })
+const lastEnd = z.discriminatedUnion('how', [
+  /** It was asked to leave, and let go of every prompt in order. */
+  z.object({ how: z.literal('left') }),
+  /** Its only thread was blocked in this step; `step` is absent when no prompt's code ran. */
+  z.object({ how: z.literal('blocked'), step: runningStep.optional() }),
+])
+export type LastEnd = z.infer<typeof lastEnd>
+
+/** Read it once: it is about the end before this start, not about the next one. Undefined: the process could not say. */
+export function takeLastEnd(dataFolder: string): LastEnd | undefined {
+  const file = lastEndFile(dataFolder)
+  if (!existsSync(file)) return undefined
+  const text = readFileSync(file, 'utf8')
+  rmSync(file)
+  return parse(text)
+}
+
+/** Whether resuming this prompt counts: any may have ended a process that could not say which did. */
+export function countsResume(end: LastEnd | undefined, promptId: string): boolean {
+  if (end === undefined) return true
+  return end.how === 'blocked' && end.step?.promptId === promptId
+}
+
+/** A full disk leaves an empty or a cut file: it says nothing. */
+function parse(text: string): LastEnd | undefined {
+  try {
+    return lastEnd.safeParse(JSON.parse(text)).data
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined
+    throw error
+  }
+}
