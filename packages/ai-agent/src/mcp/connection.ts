@@ -83,6 +83,11 @@ export class Connection {
     return this.#open
   }
 
+  /** The server speaks MCP 2026-07-28 or later. */
+  get modern(): boolean {
+    return this.#client.getProtocolEra() === 'modern'
+  }
+
   /** What `tools/list` answers, all pages, unread. */
   async list(timeoutMs: number, signal?: AbortSignal): Promise<unknown[]> {
     if (this.#client.getServerCapabilities()?.tools === undefined) return []

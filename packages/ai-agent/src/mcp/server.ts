@@ -102,7 +102,7 @@ export class McpServer {
     if (connection === undefined) return
     this.#stale = false
     try {
-      this.#learn(await connection.list(RELIST_MS))
+      this.#learn(await connection.list(RELIST_MS), connection)
     } catch (error) {
       this.#stale = true
       // It is there but did not say: what it had before counts. One that is gone is gone.
@@ -119,8 +119,9 @@ export class McpServer {
     }
   }
 
-  #learn(list: readonly unknown[]): void {
-    const read = readToolDefinitions(list, this.spec.config.tools)
+  #learn(list: readonly unknown[], { modern }: Connection): void {
+    const withHeaders = modern && this.spec.kind === 'http'
+    const read = readToolDefinitions(list, this.spec.config.tools, withHeaders)
     const before = JSON.stringify(this.#known?.tools)
     if (before === JSON.stringify(read.tools)) return
     this.#known = read
@@ -255,7 +256,7 @@ export class McpServer {
       signal,
     )
     try {
-      this.#learn(await is.list(startTimeoutMs, signal))
+      this.#learn(await is.list(startTimeoutMs, signal), is)
       return is
     } catch (error) {
       await is.close()

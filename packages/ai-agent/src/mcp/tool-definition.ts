@@ -1,6 +1,7 @@
 /** What a server announces, read one tool at a time: a bad one costs itself only. */
 import { z } from 'zod'
 import { modelSchema } from './model-schema.ts'
+import { parameterHeaderProblem } from './parameter-headers.ts'
 import { visibleText } from './visible-text.ts'
 
 const MAX_NAME_CHARS = 256
@@ -47,16 +48,20 @@ export interface ReadTools {
   problems: string[]
 }
 
-/** `wanted`: only these; undefined: all. In the order of their names. */
+/**
+ * `wanted`: only these; undefined: all. `withHeaders`: parameters of the calls go into HTTP headers where a tool says so. In
+ * the order of their names.
+ */
 export function readToolDefinitions(
   list: readonly unknown[],
   wanted: readonly string[] | undefined,
+  withHeaders = false,
 ): ReadTools {
   const tools = new Map<string, ToolDefinition>()
   const problems: string[] = []
   const twice = new Set<string>()
   for (const [index, one] of list.entries()) {
-    const read = readOne(one, index)
+    const read = readOne(one, index, withHeaders)
     if ('problem' in read) problems.push(read.problem)
     else if (wanted !== undefined && !wanted.includes(read.tool.name)) continue
     else if (tools.has(read.tool.name)) twice.add(read.tool.name)
@@ -90,7 +95,11 @@ function fitting(tools: readonly ToolDefinition[], problems: string[]): ToolDefi
   })
 }
 
-function readOne(one: unknown, index: number): { tool: ToolDefinition } | { problem: string } {
+function readOne(
+  one: unknown,
+  index: number,
+  withHeaders: boolean,
+): { tool: ToolDefinition } | { problem: string } {
   const read = announced.safeParse(one)
   if (!read.success) return { problem: `tool number ${index + 1}: it has no name` }
   const { name, title, description, inputSchema, outputSchema, annotations } = read.data
@@ -101,6 +110,8 @@ function readOne(one: unknown, index: number): { tool: ToolDefinition } | { prob
     }
   const schema = modelSchema(inputSchema)
   if ('problem' in schema) return { problem: `${label}: ${schema.problem}` }
+  const headers = withHeaders ? parameterHeaderProblem(inputSchema as Record<string, unknown>) : undefined
+  if (headers !== undefined) return { problem: `${label}: ${headers}` }
   const said = visibleText(description ?? '').trim()
   const tool: ToolDefinition = {
     name,

@@ -101,16 +101,20 @@ export class CallAssembler {
     return call
   }
 
-  /** `cut`: the answer was cut by its length, so the last call may be incomplete. */
+  /**
+   * The calls in the order of their indices, where they have some, each once. `cut`: the answer was cut by its length, so
+   * the call that came last may be incomplete.
+   */
   finish(cut: boolean): ModelCall[] {
     const real = this.#calls.filter((call) => call.name !== '' || call.args.begun)
     const taken = new Set(real.map((call) => call.id))
-    return real.map((call, position) => ({
+    const read = real.map((call, position): ModelCall => ({
       id: call.id ?? ownId(position + 1, taken),
       name: call.name,
       ...call.args.read(cut && position === real.length - 1),
       ...(Object.keys(call.extra).length === 0 ? {} : { replay: call.extra }),
     }))
+    return withoutRepetitions(byIndex(read, (position) => real[position]?.index))
   }
 
   #callOf(delta: Delta, named: readonly PartialCall[]): PartialCall {
@@ -177,6 +181,26 @@ export class CallAssembler {
     // Cumulative (`read`, `read_file`) or in fragments (`read_`, `file`).
     call.name = call.name !== '' && name.startsWith(call.name) ? name : call.name + name
   }
+}
+
+/** Those with an index change places with each other until they are in its order; those without stay where they are. */
+function byIndex<T>(items: readonly T[], indexOf: (position: number) => number | undefined): T[] {
+  const indexed = [...items.keys()].flatMap((position) => {
+    const index = indexOf(position)
+    return index === undefined ? [] : [{ position, index }]
+  })
+  const sorted = indexed.toSorted((a, b) => a.index - b.index)
+  const from = new Map(indexed.map(({ position }, place) => [position, sorted[place]?.position]))
+  return items.map((item, position) => items[from.get(position) ?? position] ?? item)
+}
+
+/** A provider that sends a message twice in one answer repeats its calls, ids and all: each is meant once. */
+function withoutRepetitions(calls: readonly ModelCall[]): ModelCall[] {
+  const seen = new Set<string>()
+  return calls.filter(({ id, name, args }) => {
+    const key = JSON.stringify([id, name, args])
+    return !seen.has(key) && seen.add(key)
+  })
 }
 
 function newCall({ id, index, extra }: Delta, name: string): PartialCall {

@@ -61,9 +61,12 @@ export const CLASS_BY_WORDS: readonly [ModelErrorClass, RegExp][] = [
   ],
   [
     'invalid_request',
-    /invalid_request|invalid_parameter|invalidparameter|invalid_argument|bad_?request|not_?found_?error|model_not_found|model.{0,60} not exist|unsupported/i,
+    /invalid_request|invalid_parameter|invalidparameter|invalid_argument|bad_?request|not_?found_?error|model_not_found|model.{0,60} not exist|unsupported|unexpected endpoint|jinja template|rendering (?:the )?prompt/i,
   ],
 ]
+
+/** LM Studio's words, under a 200, for a path that it does not have. */
+export const UNKNOWN_PATH = /unexpected endpoint/i
 
 /** OpenAI's words for an empty account, and Gemini's for a throttle that passes. */
 export const CURRENT_QUOTA = /exceeded your current quota/i

@@ -2,7 +2,7 @@
  * What a provider's failure means: its class, whether asking again may help, and a sentence for people. The wait is the
  * provider's own.
  */
-import { CLASS_BY_WORDS, CURRENT_QUOTA, OF_QUOTA, PASSES } from './error-words.ts'
+import { CLASS_BY_WORDS, CURRENT_QUOTA, OF_QUOTA, PASSES, UNKNOWN_PATH } from './error-words.ts'
 import type { ProviderFailure } from './failure.ts'
 import { ModelError } from './model.ts'
 import type { ModelErrorClass } from './model.ts'
@@ -143,7 +143,7 @@ function sentence(errorClass: ModelErrorClass, failure: ProviderFailure, context
     case 'malformed_tool_call':
       return `The model made a tool call that its provider could not read${status}${said}`
     case 'invalid_request':
-      return failure.status === 404 || failure.status === 405
+      return failure.status === 404 || failure.status === 405 || UNKNOWN_PATH.test(failure.message)
         ? `The model provider at ${context.baseUrl} does not know this address or the model "${context.model}"${status}. Check OPENAI_BASE_URL (it usually ends in /v1) and OPENAI_MODEL${said}`
         : `The model provider refused the request${status}${said}`
     default:

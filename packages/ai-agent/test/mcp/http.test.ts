@@ -147,21 +147,57 @@ describe.concurrent('a server over HTTP', () => {
     expect([await sent('u_bob'), await sent('u_ada')]).toEqual(['of bob', 'of ada'])
   })
 
-  test('speaks the newest revision with a server that does', async () => {
-    await using server = await startHttpServer()
+  /** A server of the newest revision, which has no sessions, with these tools. */
+  function modern(server: Awaited<ReturnType<typeof startHttpServer>>, tools: readonly object[]): void {
     server.intercept = (_request, response, message) => {
-      if (message?.method !== 'server/discover') return false
-      const supportedVersions = ['2026-07-28']
-      json(response, message.id, {
-        resultType: 'complete',
-        supportedVersions,
-        capabilities: { tools: {} },
-        instructions: '',
-      })
+      const results: Record<string, object> = {
+        'server/discover': {
+          supportedVersions: ['2026-07-28'],
+          capabilities: { tools: {} },
+          instructions: '',
+        },
+        'tools/list': { tools },
+      }
+      const result = results[message?.method ?? '']
+      if (result === undefined) return false
+      json(response, message?.id, { resultType: 'complete', ttlMs: 0, cacheScope: 'private', ...result })
       return true
     }
+  }
+
+  test('speaks the newest revision with a server that does', async () => {
+    await using server = await startHttpServer()
+    modern(server, [])
     await using bench = openMcpBench({ web: { url: server.url } })
     await bench.tools()
     expect(calls(server.seen)[0]).toBe('server/discover')
+  })
+
+  test('does not offer a tool whose x-mcp-header is not valid', async () => {
+    const of = (name: string, properties: object, more: object = {}): object => ({
+      name,
+      inputSchema: { type: 'object', properties, ...more },
+    })
+    const region = { type: 'string', 'x-mcp-header': 'Region' }
+    const tools = [
+      of('fine', {
+        region,
+        where: { type: 'object', properties: { zone: { type: 'integer', 'x-mcp-header': 'Zone' } } },
+      }),
+      of('no_token', { region: { ...region, 'x-mcp-header': 'a b' } }),
+      of('a_number', { region: { ...region, type: 'number' } }),
+      of('twice', { region, again: { ...region, 'x-mcp-header': 'REGION' } }),
+      of('in_items', { list: { type: 'array', items: region } }),
+      of('in_one_of', { any: { oneOf: [region] } }),
+      of('at_the_root', {}, { 'x-mcp-header': 'Region' }),
+      of('a_default_is_data', { region: { type: 'object', default: { 'x-mcp-header': 7 } } }),
+    ]
+    await using server = await startHttpServer()
+    modern(server, tools)
+    await using bench = openMcpBench({ web: { url: server.url } })
+    expect((await bench.tools()).listTools().map(({ name }) => name)).toEqual(['a_default_is_data', 'fine'])
+    expect(JSON.stringify(bench.logged)).toContain(
+      'its x-mcp-header is not valid: two parameters have the same',
+    )
   })
 })

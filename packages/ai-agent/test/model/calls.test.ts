@@ -324,6 +324,38 @@ describe('bug 9: arguments that were cut are never run', () => {
   })
 })
 
+test('calls are in the order of their indices, however they arrive', async () => {
+  const late = [
+    { index: 1, id: 'b', function: { name: 'two', arguments: '{"y":' } },
+    { index: 0, id: 'a', function: { name: 'one', arguments: '{"x":1}' } },
+    { index: 1, function: { arguments: '2}' } },
+  ]
+  expect(await callsOf(late)).toEqual([call('a', 'one', { x: 1 }), call('b', 'two', { y: 2 })])
+  const cut = [
+    { index: 1, id: 'b', function: { name: 'two', arguments: '{"y":2}' } },
+    { index: 0, id: 'a', function: { name: 'one', arguments: '' } },
+  ]
+  // The one that came last is the one that was cut.
+  expect(await callsOf(cut, 'length')).toMatchObject([
+    { id: 'a', invalid: 'truncated' },
+    { id: 'b', args: { y: 2 } },
+  ])
+})
+
+test('a call that is repeated with its id, name and arguments runs once', async () => {
+  const element = (index: number, id: string, args: string): object => ({
+    index,
+    id,
+    function: { name: 'pay', arguments: args },
+  })
+  expect(await callsOf([element(0, 'a', '{"x":1}'), element(1, 'a', '{ "x": 1 }')])).toEqual([
+    call('a', 'pay', { x: 1 }),
+  ])
+  // Another id or other arguments are another call.
+  expect(await callsOf([element(0, 'a', '{"x":1}'), element(1, 'b', '{"x":1}')])).toHaveLength(2)
+  expect(await callsOf([element(0, 'a', '{"x":1}'), element(1, 'a', '{"x":2}')])).toHaveLength(2)
+})
+
 describe('bug 10: flushed twice', () => {
   const whole = '{"x":1,"y":[{"z":"}"}]}'
   test.each([

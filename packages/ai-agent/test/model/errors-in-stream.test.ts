@@ -53,6 +53,25 @@ describe('an error', () => {
   })
 })
 
+test('LM Studio says under a 200 that it has no such path: the base URL is at fault', async () => {
+  const body = JSON.stringify({ error: 'Unexpected endpoint or method. (POST /chat/completions)' })
+  await expect(readText(body)).rejects.toMatchObject({
+    class: 'invalid_request',
+    retryable: false,
+    message: expect.stringContaining('Check OPENAI_BASE_URL (it usually ends in /v1)'),
+  })
+})
+
+test("a model's template that cannot be rendered fails each time", async () => {
+  const error = {
+    message: 'Error rendering prompt with jinja template: "Cannot call something that is not a function".',
+  }
+  await expect(readText(half + sse({ error }))).rejects.toMatchObject({
+    class: 'invalid_request',
+    retryable: false,
+  })
+})
+
 describe('none', () => {
   test.each<[string, unknown]>([
     ['success of iFlytek', { code: 0, message: 'Success', sid: 'x' }],
