@@ -9,7 +9,7 @@ const OPENING = `# The built-in tools
 
 What the agent can do in a person's sandbox. \`./sandlot tools\` shows them with those of MCP servers, and which are offered
 here; [add-a-tool.md](add-a-tool.md) says how to add one. Reads run together and need no permission; what changes something
-runs alone and in order, and is judged by the rules; where it says *without leave* it can only change what was allowed before, and nobody
+runs alone and in order, and is judged by the rules; where it says *without approval* it can only change what was allowed before, and nobody
 is asked. Reading or changing one file has 5 seconds. A search goes through the whole workspace, however large: it has 30.
 
 Which tools there are is set by \`SANDLOT_TOOLS_ENABLED\` and \`SANDLOT_BUILTIN_TOOLS\`, and in the file \`SANDLOT_CONFIG\`:
@@ -35,7 +35,7 @@ function sectionOf(tool: Tool): string {
   const facts = [
     tool.readOnly
       ? 'reads only'
-      : `may change something${tool.withoutLeave === true ? ', without leave' : ''}`,
+      : `may change something${tool.withoutLeave === true ? ', without approval' : ''}`,
     `kind \`${tool.kind}\``,
     tool.timeoutMs === undefined
       ? 'time limit as configured, or as the call says'

@@ -65,7 +65,7 @@ export async function firstVisit(browser: Browser, sandlot: RunningSandlot): Pro
   const page = await context.newPage()
   await page.goto(sandlot.setupUrl)
   await page.getByLabel('Name').fill(ACCOUNT.name)
-  await page.getByLabel('Email').fill(ACCOUNT.email)
+  await page.getByLabel('E-mail').fill(ACCOUNT.email)
   await page.getByLabel('Password', { exact: true }).fill(ACCOUNT.password)
   await page.getByRole('button', { name: /create/i }).click()
   const someone = person(page)

@@ -24,7 +24,7 @@ type Tools = 'echo' | 'none' | 'builtin'
 export interface Ours extends Contender, AsyncDisposable {
   /** A new session whose model plays this recording. */
   newSession(model: string, tools: Tools, mode?: 'manual' | 'yolo'): Promise<Session>
-  /** Begin a prompt whose call of the shell waits for leave. Resolves when its user has been asked. */
+  /** Begin a prompt whose call of the shell waits for approval. Resolves when its user has been asked. */
   askForLeave(model: string): Promise<Stoppable>
   /** A session with this log, as it is after a start. */
   sessionOf(model: string, log: readonly SessionEvent[]): Promise<Session>

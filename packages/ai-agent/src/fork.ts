@@ -33,7 +33,7 @@ function endOf(log: readonly SessionEvent[], { promptId, where }: ForkPoint): nu
   const placeOf = (type: SandlotEvent['type']): number =>
     log.findIndex((event) => sandlotEventOf(event)?.type === type && metaOf(event).promptId === promptId)
   const start = placeOf('prompt_started')
-  if (start === -1) throw new SandlotError('not_found', 'There is no such message in this session.')
+  if (start === -1) throw new SandlotError('not_found', 'There is no such message in this chat.')
   if (where === 'before') return start
   const end = placeOf('prompt_ended')
   if (end === -1) {

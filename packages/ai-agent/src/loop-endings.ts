@@ -48,7 +48,7 @@ export function noAnswerText(log: readonly SessionEvent[], promptId: string): st
   const turns = turnsOf(log, promptId)
   const calls = turns.flatMap((turn) => turn.calls)
   if (calls.length === 0) {
-    return 'The model gave an empty answer, also when it was asked again. Try to say it in other words.'
+    return 'The model returned nothing, twice. Try rephrasing.'
   }
   const failed = failuresOf(turns)
   if (failed.length > 0) {
@@ -79,12 +79,12 @@ export function saidNothing(turns: readonly Turn[]): boolean {
 }
 
 export function maxTurnsText(maxTurns: number): string {
-  return `Stopped after ${maxTurns} model answers, the limit for one message. Nothing is lost; write “go on” to let it continue.`
+  return `Reached the limit of ${maxTurns} steps. Nothing is lost; say “go on” to continue.`
 }
 
 /** `problems`: what is wrong with the messages, in words. */
 export function brokenHistoryText(problems: readonly string[]): string {
-  return `This conversation could not be sent to the model, because it is not in order (${problems.slice(0, 3).join('; ')}). Begin a new session, or continue this one from an earlier message.`
+  return `This conversation could not be sent to the model, because it is not in order (${problems.slice(0, 3).join('; ')}). Begin a new chat, or continue this one from an earlier message.`
 }
 
 export function poisonText(times: number): string {
@@ -92,8 +92,8 @@ export function poisonText(times: number): string {
 }
 
 export const CHANT_TEXT =
-  'Stopped: the model said the same words again and again and would not have ended. Try to say it in other words.'
-export const CANCELLED_TEXT = 'You stopped this before the model had answered.'
+  'Stopped: the model said the same words again and again and would not have ended. Try rephrasing.'
+export const CANCELLED_TEXT = 'You stopped this.'
 export const INTERRUPTED_TEXT = 'Sandlot was shut down while this was running.'
 export const LOOP_TEXT =
   'Stopped: the model made the same calls again and again with the same results, also after it was told. The results above are complete; say what it should do differently.'

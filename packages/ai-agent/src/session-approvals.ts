@@ -20,7 +20,7 @@ export interface PendingApproval {
   toolCallId: string
   options: readonly PermissionOption[]
   expiresAt: number
-  /** It asks for something, not for leave. */
+  /** It asks for something, not for approval. */
   question?: Question | undefined
 }
 

@@ -76,7 +76,7 @@ export class SessionCore {
   /** Run after everything that was asked before, so that decisions see the log as it is. Throws `not_found` (deleted). */
   inTurn<T>(work: () => Promise<T>): Promise<T> {
     return this.#queue.run(async () => {
-      if (this.deleted) throw new SandlotError('not_found', 'This session was deleted.')
+      if (this.deleted) throw new SandlotError('not_found', 'This chat was deleted.')
       return work()
     })
   }

@@ -89,7 +89,7 @@ export class SessionManager {
   async get(userId: string, sessionId: string): Promise<Session> {
     const session = this.#isRemoved(userId) ? undefined : await this.#sessions.find(sessionId)
     if (session === undefined || session.userId !== userId) {
-      throw new SandlotError('not_found', 'There is no such session.')
+      throw new SandlotError('not_found', 'There is no such chat.')
     }
     return session
   }

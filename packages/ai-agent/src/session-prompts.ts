@@ -88,7 +88,7 @@ export class Prompts {
       const before = unqueued(log, messageId)
       if (before !== undefined) return before.why
       if (!queuedMessages(log).some((message) => message.messageId === messageId))
-        throw new SandlotError('not_found', 'No such message waits in this session.')
+        throw new SandlotError('not_found', 'No such message waits in this chat.')
       await this.#core.store([withdrawnMessage(messageId, parts.now())])
       this.#runner.tellWaiters()
       return 'withdrawn'
@@ -101,7 +101,7 @@ export class Prompts {
     const { parts, userId, id } = this.#core
     const known = await parts.store.findSubmission(userId, requestId)
     if (known === undefined || known.sessionId === id) return known?.promptId
-    throw new SandlotError('conflict', 'This request id was used for a message in another session.')
+    throw new SandlotError('conflict', 'This request id was used for a message in another chat.')
   }
 
   async #start(text: string, options: PromptOptions, command: Command | undefined): Promise<Accepted> {

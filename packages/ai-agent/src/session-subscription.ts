@@ -13,9 +13,7 @@ export class SubscriptionClosed extends Error {
   readonly reason: CloseReason
 
   constructor(reason: CloseReason) {
-    super(
-      reason === 'slow' ? 'The reader is too slow; resume from the last event.' : 'The session was deleted.',
-    )
+    super(reason === 'slow' ? 'The reader is too slow; resume from the last event.' : 'The chat was deleted.')
     this.reason = reason
   }
 }

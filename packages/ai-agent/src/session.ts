@@ -166,7 +166,7 @@ export class Session {
   /** Stop one call of the running prompt. Nothing happens when it has ended. Throws `not_found`. */
   async cancelCall(callId: string): Promise<void> {
     if (!isAnnounced(this.log, callId)) {
-      throw new SandlotError('not_found', 'There is no such call in this session.')
+      throw new SandlotError('not_found', 'There is no such call in this chat.')
     }
     const { running } = this.#core
     if (running === undefined) return

@@ -269,7 +269,7 @@ describe('a model that fails', () => {
     await ask(session, 'go')
     const [end] = happened(session.log, 'prompt_ended')
     expect(end).toMatchObject({ stopReason: 'max_turn_requests', reason: 'max_turns' })
-    expect(end?.text).toContain('3 model answers')
+    expect(end?.text).toContain('limit of 3 steps')
   })
 
   test('an answer cut by its length limit ends with that reason', async () => {
@@ -433,7 +433,7 @@ describe('Stop', () => {
     await cancelled
     expect(await done).toMatchObject({
       reason: 'cancelled',
-      text: 'You stopped this before the model had answered.',
+      text: 'You stopped this.',
     })
   })
 })

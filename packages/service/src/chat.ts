@@ -201,7 +201,7 @@ export class Chat {
     const { user, owns } = this.#options
     const connection = await this.#connection.get()
     // A notification: a foreign session would be ignored without a word.
-    if (!(await owns(sessionId))) throw new SandlotError('not_found', 'There is no such session.')
+    if (!(await owns(sessionId))) throw new SandlotError('not_found', 'There is no such chat.')
     await connection.notify(methods.agent.session.cancel, { sessionId, _meta: { sandlot: { user } } })
   }
 

@@ -31,7 +31,7 @@ export function openSessions(path: string): Sessions {
       return await mine
     } catch (error) {
       if (opening === mine) opening = undefined
-      throw new SandlotError('not_ready', `Saved sessions cannot be read yet: ${reasonOf(error)}`, {
+      throw new SandlotError('not_ready', `Saved chats cannot be read yet: ${reasonOf(error)}`, {
         cause: error,
       })
     }
@@ -45,7 +45,7 @@ export function openSessions(path: string): Sessions {
     reader,
     async get(userId, sessionId) {
       const row = await find(userId, sessionId)
-      if (row === undefined) throw new SandlotError('not_found', 'There is no such session.')
+      if (row === undefined) throw new SandlotError('not_found', 'There is no such chat.')
       return row
     },
     owns: async (userId, sessionId) => (await find(userId, sessionId)) !== undefined,

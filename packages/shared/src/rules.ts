@@ -65,7 +65,7 @@ export type Verdict = z.infer<typeof verdict>
 export const ruleReason = z.object({
   /** The part, as the call has it: one command of a chain, a path, a host, the tool's id. */
   part: z.string(),
-  /** A sentence's end: “… is not known to only read”. */
+  /** A sentence's end: “… may change something”. */
   because: z.string(),
   /** The rule that decided, when one did. */
   ruleId: z.string().optional(),

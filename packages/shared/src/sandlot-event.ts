@@ -70,7 +70,7 @@ export const sandlotEvent = z.discriminatedUnion('type', [
     toolCallId: z.string(),
     options: z.array(permissionOption),
     expiresAt: z.number(),
-    /** The call asks the user for something, not for leave to run. */
+    /** The call asks the user for something, not for approval to run. */
     question: question.optional(),
     /** Why this call asks: its parts that made it so, the rules that decided. Absent in logs of before. */
     why: z.array(ruleReason).optional(),

@@ -40,7 +40,7 @@ export interface Approval {
   readonly why: readonly RuleReason[]
   readonly askedAt: number
   readonly expiresAt: number
-  /** Present when the user is asked for something, not for leave. */
+  /** Present when the user is asked for something, not for approval. */
   readonly question?: Question | undefined
   readonly answer?: {
     allowed: boolean

@@ -22,7 +22,7 @@ test('a conversation as Markdown: what was said, called and answered; backticks 
     { exit: { code: 0 } },
   )
   log.text('agent_message_chunk', '2, 3 and 5.')
-  log.end('max_turns', 'That was the last turn.')
+  log.end('max_turns', 'Reached the limit of 3 steps.')
   expect(markdownOf(log.settled)).toBe(
     [
       '# Primes',
@@ -36,7 +36,7 @@ test('a conversation as Markdown: what was said, called and answered; backticks 
       '````\n```\n2 3 5\n```\n````',
       '## Sandlot',
       '2, 3 and 5.',
-      '*Stopped after the most turns one message may take: That was the last turn.*\n',
+      '*Reached the limit of 3 steps.*\n',
     ].join('\n\n'),
   )
 })

@@ -302,7 +302,7 @@ test('another’s or a deleted session is said to be missing, and an unreadable 
         type: 'ai_chat_error',
         sessionId: frame.sessionId,
         code: 'not_found',
-        message: 'There is no such session.',
+        message: 'There is no such chat.',
       })
     }
   }

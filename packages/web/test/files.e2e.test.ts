@@ -31,7 +31,7 @@ test('files are looked at, saved, added, and replaced only when one says so', as
   await list.getByText('a.txt').waitFor()
   complaints.length = 0 // the 409
   expect(await lookAt(page, 'files-replace')).toEqual([])
-  await question.getByRole('button', { name: 'Keep it' }).click()
+  await question.getByRole('button', { name: 'Cancel' }).click()
   await list.getByText('b.txt').waitFor()
   expect(service.files.get('data.csv')?.toString()).toBe('old')
   await page.getByTestId('workspace-files').setInputFiles([named('data.csv', 'new')])

@@ -15,16 +15,16 @@ describe('who is here', () => {
     await page.goto(`${url()}/setup?token=wrong`)
     const fill = async () => {
       await page.getByLabel('Your name').fill(PERSON.name)
-      await page.getByLabel('Email').fill(PERSON.email)
+      await page.getByLabel('E-mail').fill(PERSON.email)
       await page.getByLabel('Password', { exact: true }).fill(PERSON.password)
-      await page.getByRole('button', { name: 'Create the administrator' }).click()
+      await page.getByRole('button', { name: 'Create account' }).click()
     }
     await fill()
     await page.getByRole('alert').getByText('not valid any more').waitFor()
     complaints.length = 0
     await page.goto(`${url()}/setup?token=${SETUP_TOKEN}`)
     await fill()
-    await page.getByRole('heading', { name: 'What shall we do, Ada?' }).waitFor()
+    await page.getByRole('heading', { name: 'What are we doing today, Ada?' }).waitFor()
     expect(new URL(page.url()).pathname).toBe('/')
   })
 
@@ -32,10 +32,10 @@ describe('who is here', () => {
     const page = await newPage()
     service.setupNeeded = false
     await page.goto(`${url()}/s/s_error`)
-    await page.getByLabel('Email').fill(PERSON.email)
+    await page.getByLabel('E-mail').fill(PERSON.email)
     await page.getByLabel('Password', { exact: true }).fill('wrong password')
     await page.keyboard.press('Enter')
-    await page.getByRole('alert').getByText('The email or the password is wrong.').waitFor()
+    await page.getByRole('alert').getByText('Wrong e-mail or password.').waitFor()
     complaints.length = 0
     await page.getByLabel('Password', { exact: true }).fill(PERSON.password)
     await page.keyboard.press('Enter')
@@ -44,6 +44,19 @@ describe('who is here', () => {
 })
 
 describe('a conversation', () => {
+  test('an idea of the empty chat is sent at once, and what is typed stays', async () => {
+    service.onChat = (sessionId, log) => service.emit(sessionId, [log.end('completed')])
+    const page = await signedIn()
+    await page.getByTestId('composer').fill('half a thought')
+    await page.getByRole('button', { name: /Take the tour/ }).click()
+    await page
+      .getByTestId('message-user')
+      .getByText(/Show me what you can do/)
+      .waitFor()
+    await page.waitForURL(/\/s\//)
+    expect(await page.getByTestId('composer').inputValue()).toBe('half a thought')
+  })
+
   test('a message is sent with Enter, streams back, and the session is in the list', async () => {
     service.onChat = (sessionId, log) => {
       service.emit(sessionId, [log.liveText('m_a', 0, 'Here are **three')])
@@ -195,7 +208,7 @@ describe('a conversation', () => {
     await item.getByRole('button', { name: /More about/ }).click()
     await page.getByRole('menuitem', { name: 'Delete chat' }).click()
     await page.getByRole('button', { name: 'Delete', exact: true }).click()
-    await page.getByRole('heading', { name: /What shall we do/ }).waitFor()
+    await page.getByRole('heading', { name: /What are we doing today/ }).waitFor()
     expect(service.sessions.has('s_error')).toBe(false)
     await page.goto(`${url()}/s/s_error`)
     await page.getByRole('heading', { name: 'There is no such chat' }).waitFor()
@@ -272,12 +285,12 @@ describe('tool cards', () => {
       'Deny with a reason…',
     ])
     expect(await first.getByTestId('approval-why').innerText()).toMatch(
-      /rm -rf \{\} is not known to only read\.[^]*U\+202E/,
+      /rm -rf \{\} may change something\.[^]*U\+202E/,
     )
     const second = card(page, 'c_push')
     const remembering = second.getByRole('group', { name: 'Allow and remember' }).getByRole('button')
     expect(await remembering.allInnerTexts()).toEqual([
-      expect.stringMatching(/^For this session\s+commands that begin with git push$/),
+      expect.stringMatching(/^For this chat\s+commands that begin with git push$/),
       expect.stringMatching(/^Always\s+commands that begin with git push$/),
       expect.stringMatching(/^Always\s+exactly git push origin main$/),
     ])
@@ -311,7 +324,7 @@ describe('tool cards', () => {
       log.outcome('c_rm', { status: 'failed', rawOutput: { forModel: '' } }, { reason: 'denied' }),
     ])
     service.change('s_approve', { waiting: 1 })
-    await first.getByText('You rejected this call').waitFor()
+    await first.getByText('You denied this. Nothing ran.').waitFor()
     expect(await page.getByTestId('approval-bar').count()).toBe(0)
     await until(async () => expect(await page.title()).toMatch(/^\(3\)/))
   })
@@ -390,7 +403,7 @@ test('the keyboard alone: new chat, sidebar, settings, focus', async () => {
   await page.keyboard.press('Shift+Escape')
   expect(await page.evaluate('document.activeElement.id')).toBe('composer')
   await page.keyboard.press('Control+Shift+O')
-  await page.getByRole('heading', { name: /What shall we do/ }).waitFor()
+  await page.getByRole('heading', { name: /What are we doing today/ }).waitFor()
 })
 
 test('a new chat goes on from a message: the button leads there, and this chat stays', async () => {
@@ -441,7 +454,7 @@ test('a chat is found by its name, by the keyboard alone', async () => {
   await until(async () => expect(await titles()).toEqual(['What is in my workspace?']))
   expect(await lookAt(page, 'found')).toEqual([])
   await page.keyboard.type('s of others')
-  await page.getByText('No chat has this in its name.').waitFor()
+  await page.getByText('No chat with that name.').waitFor()
   await page.keyboard.press('Escape')
   await until(async () => expect(await titles()).toEqual(all))
   expect(frames('ai_chat_cancel')).toEqual([])
@@ -471,7 +484,7 @@ test('a chat that was found is gone when it is deleted', async () => {
   await item.getByRole('button', { name: /More about/ }).click()
   await page.getByRole('menuitem', { name: 'Delete chat' }).click()
   await page.getByRole('button', { name: 'Delete', exact: true }).click()
-  await page.getByText('No chat has this in its name.').waitFor()
+  await page.getByText('No chat with that name.').waitFor()
 })
 
 test('what was found on one page goes on with the next one', async () => {

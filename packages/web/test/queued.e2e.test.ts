@@ -29,7 +29,7 @@ test('what waits when nothing runs any more says what becomes of it', async () =
   await queued.getByText('Next', { exact: true }).waitFor()
   const log = service.sessions.get(SESSION)?.log
   if (log !== undefined) service.emit(SESSION, [log.end('cancelled')])
-  await queued.getByText('Goes with your next message').waitFor()
+  await queued.getByText('Will be sent with your next message').waitFor()
 })
 
 test('a message that waits is taken back into the composer, and vanishes from every tab', async () => {

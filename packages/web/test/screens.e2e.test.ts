@@ -33,11 +33,11 @@ test.each(LOOKS)(
     await look('setup')
     service.setupNeeded = false
     await page.goto(`${url()}/sign-in`)
-    await page.getByLabel('Email').fill(PERSON.email)
+    await page.getByLabel('E-mail').fill(PERSON.email)
     await look('sign-in')
     await page.getByLabel('Password', { exact: true }).fill(PERSON.password)
     await page.keyboard.press('Enter')
-    await page.getByRole('heading', { name: /What shall we do/ }).waitFor()
+    await page.getByRole('heading', { name: /What are we doing today/ }).waitFor()
     await look('empty')
     for (const story of [
       's_build',

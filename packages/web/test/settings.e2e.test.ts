@@ -155,7 +155,7 @@ test('people: one is added, one removed by name with an explicit choice, and the
   await section.getByRole('button', { name: 'Add a person' }).click()
   const add = section.getByRole('form', { name: 'Add a person' })
   await add.getByLabel('Name').fill('Cid')
-  await add.getByLabel('Email').fill('cid@example.org')
+  await add.getByLabel('E-mail').fill('cid@example.org')
   await add.getByLabel('First password').fill('a first password')
   await add.getByRole('button', { name: 'Add' }).click()
   await people.getByText('cid@example.org').waitFor()

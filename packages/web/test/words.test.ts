@@ -1,10 +1,12 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { FAILURE_REASONS } from '@sandlot/shared/reasons'
 import type { FailurePattern } from '@sandlot/shared/failure-pattern'
 import { emptyTranscript, foldAll } from '@sandlot/shared/transcript'
 import type { CallEntry, EndEntry } from '@sandlot/shared/transcript-entries'
 import { describe, expect, test } from 'vitest'
 import { failureSentence, phaseOf, statusWord } from '../src/chat/call-words.ts'
-import { failuresSentence } from '../src/chat/end-words.ts'
+import { endLines, failuresSentence } from '../src/chat/end-words.ts'
 import { draftSubject, draftTail } from '../src/chat/draft-words.ts'
 import { shownArguments } from '../src/chat/call-arguments.ts'
 import { ageGroup, formatBytes, formatDuration } from '../src/lib/format.ts'
@@ -62,7 +64,7 @@ describe('a call in words', () => {
         log.outcome('c', { status: 'completed', rawOutput: { forModel: '', data } })
       })
     expect(statusWord(begun({}))).toBe('In the background')
-    expect(statusWord(begun({ elsewhere: true }))).toBe('In another session')
+    expect(statusWord(begun({ elsewhere: true }))).toBe('In another chat')
   })
 
   test.each(FAILURE_REASONS)('%s has a word and a sentence', (reason) => {
@@ -72,7 +74,7 @@ describe('a call in words', () => {
     expect(failureSentence(call)).toMatch(/\.$/)
   })
 
-  test('a rejection says who rejected, and why', () => {
+  test('a denial says who denied, and why', () => {
     const answered = (by: string, reason?: string) =>
       callAfter((log) => {
         log.ask('c', [])
@@ -85,7 +87,8 @@ describe('a call in words', () => {
         })
         log.outcome('c', { status: 'failed', rawOutput }, { reason: 'denied' })
       })
-    expect(statusWord(answered('user'))).toBe('Rejected')
+    expect(statusWord(answered('user'))).toBe('Denied')
+    expect(failureSentence(answered('user'))).toBe('You denied this. Nothing ran.')
     expect(failureSentence(answered('user', 'use git'))).toContain('“use git”')
     expect(statusWord(answered('expiry'))).toBe('Approval expired')
   })
@@ -187,4 +190,25 @@ describe('a call that is being written', () => {
     }
     expect(draftTail('{"content":"one\\ntwo\\nthree', 2)).toBe('two\nthree')
   })
+})
+
+test('the page has one word for each thing', () => {
+  const folder = join(import.meta.dirname, '../src')
+  const others = readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .filter((name) => /\.tsx?$/.test(name))
+    .flatMap((name) => {
+      const source = readFileSync(join(folder, name), 'utf8').replaceAll(/^\s*(?:\/\/|\/?\*).*$/gm, '')
+      // What is quoted and has a space in it, and what stands between tags.
+      const quoted = [...source.matchAll(/'[^'\n]*'|"[^"\n]*"|`[^`\n]*`|>[^<>{}()=;]*</g)].map(
+        ([text]) => text,
+      )
+      return quoted.filter((text) => / /.test(text) && /\b(?:sessions?|rejected|your leave)\b/i.test(text))
+    })
+  expect(others).toEqual([])
+})
+
+test('an end whose text says it whole stands there once', () => {
+  expect(endLines('max_turns', 'Reached the limit of 3 steps.')).toEqual(['Reached the limit of 3 steps.'])
+  expect(endLines('max_turns', undefined)).toHaveLength(2)
+  expect(endLines('error', 'The key is wrong.')).toEqual(['Something went wrong', 'The key is wrong.'])
 })

@@ -106,7 +106,7 @@ async function aQuestion({ ours, samples }: BenchContext): Promise<Result> {
   const series = await inTurns([{ name: ours.name, once }], Math.max(10, Math.ceil(samples / 4)), 5)
   return {
     goal: 'A8',
-    title: 'Stop while a call waits for leave, until the prompt has ended',
+    title: 'Stop while a call waits for approval, until the prompt has ended',
     unit: 'ms',
     series,
     verdicts: [below(`p99 ≤ ${MOST_MS} ms`, p99(first(series)), MOST_MS, 'ms')],

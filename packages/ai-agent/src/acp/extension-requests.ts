@@ -103,8 +103,7 @@ export function addExtensionRequests(app: AgentApp, serving: Serving): void {
           if (json !== undefined) frames.push([hash, JSON.parse(json) as RequestFrame])
         }
         const record = exportPrompt(log, promptId, new Map(frames))
-        if (record === undefined)
-          throw new SandlotError('not_found', 'There is no such prompt in this session.')
+        if (record === undefined) throw new SandlotError('not_found', 'There is no such prompt in this chat.')
         return record
       }),
     )

@@ -100,7 +100,7 @@ async function* run(
       },
       elicit: (asked) => {
         const question = questionOf(server.name, asked)
-        // A call asks its user for one thing: for leave to run, or this.
+        // A call asks its user for one thing: for approval to run, or this.
         if (question === undefined || asking !== undefined || ctx.approval.state !== 'none')
           return Promise.resolve({ action: 'decline' })
         asking = { question, schema: asked.schema, told: false, answered: Promise.withResolvers() }

@@ -69,7 +69,7 @@ function runsIn(mode: Mode, usual: Usual): boolean {
   return mode === 'yolo' || usual === 'read' || (usual === 'edit' && mode === 'auto-edit')
 }
 
-const WHOSE = { deployment: 'this Sandlot’s rule', user: 'your rule', session: 'your rule for this session' }
+const WHOSE = { deployment: 'this Sandlot’s rule', user: 'your rule', session: 'your rule for this chat' }
 const DOES = { deny: 'denies', ask: 'asks about', allow: 'allows' }
 
 function ruleWords({ origin, effect, match }: Rule, answer: Answer): string {

@@ -28,7 +28,7 @@ export function offers(request: CallRequest, { open }: Judgement, most: Remember
     const remembers = { scope: 'session' as const, rules: sessionRules(request, open) ?? forSession }
     options.push({
       optionId: 'allow_session',
-      name: 'Allow for this session',
+      name: 'Allow for this chat',
       kind: 'allow_always',
       remembers,
     })

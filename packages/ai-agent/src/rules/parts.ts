@@ -5,7 +5,7 @@ import type { CallRequest, RuleRequest } from './request.ts'
 import { shellParts } from './shell/shell-parts.ts'
 import type { ShellPart } from './shell/parts.ts'
 
-/** What a part does where no rule says anything: `read` (and what needs no leave) always runs, `edit` in auto-edit, `act` in yolo only, `open` never. */
+/** What a part does where no rule says anything: `read` (and what needs no approval) always runs, `edit` in auto-edit, `act` in yolo only, `open` never. */
 export type Usual = 'read' | 'edit' | 'act' | 'open'
 
 export interface Part {
@@ -73,7 +73,7 @@ function shellPart(part: ShellPart): Part {
         text,
         subject: part,
         usual: part.effect === 'acts' ? 'act' : 'read',
-        because: 'is not known to only read',
+        because: 'may change something',
       }
     case 'write':
       return { text, subject: part, usual: 'act', because: 'writes a file' }

@@ -52,7 +52,7 @@ export type ToolUpdate =
       options: ApprovalOption[]
       expiresAt: number
       why: RuleReason[]
-      /** The call asks for something, not for leave to run. */
+      /** The call asks for something, not for approval to run. */
       question?: Question
     }
   /** The plan, complete each time. */

@@ -165,7 +165,8 @@ describe('the tour', () => {
   }
 
   test('has a plan, calls side by side, a cut output that is read from its file, and a failure explained', async () => {
-    const answers = await play([], 'show me what you can do', sandbox)
+    const words = 'Show me what you can do: a plan, files, a command that asks first, and a failure.'
+    const answers = await play([], words, sandbox)
     const calls = callsOf(answers)
     expect(calls[0]?.name).toBe('update_plan')
     const sideBySide = answers.find((answer) => answer.calls.length >= 4)

@@ -24,7 +24,7 @@ const offered = (request: CallRequest, most: Remembering = 'always', rules: Rule
 test('a command that says what it does: the command itself, and its like', () => {
   expect(offered(shell('npm test -- --watch'))).toEqual([
     ['Allow', undefined],
-    ['Allow for this session', [{ shell: 'npm test *' }]],
+    ['Allow for this chat', [{ shell: 'npm test *' }]],
     ['Always allow exactly this', [{ command: 'npm test -- --watch' }]],
     ['Always allow commands that begin with npm test', [{ shell: 'npm test *' }]],
     ['Deny', undefined],
@@ -48,7 +48,7 @@ test.each([
 ])('%s: only itself can be remembered', (command) => {
   expect(offered(shell(command))).toEqual([
     ['Allow', undefined],
-    ['Allow for this session', [{ command }]],
+    ['Allow for this chat', [{ command }]],
     ['Always allow exactly this', [{ command }]],
     ['Deny', undefined],
   ])
@@ -79,7 +79,7 @@ test('files, hosts and tools', () => {
   const edit = call({ kind: 'file', access: 'write', path: 'src/deep/a.ts' }, 'edit')
   expect(offered(edit)).toEqual([
     ['Allow', undefined],
-    ['Allow for this session', [{ file: '/workspace/**', access: 'write' }]],
+    ['Allow for this chat', [{ file: '/workspace/**', access: 'write' }]],
     [
       'Always allow writing /workspace/src/deep/a.ts',
       [{ file: '/workspace/src/deep/a.ts', access: 'write' }],
@@ -90,7 +90,7 @@ test('files, hosts and tools', () => {
   const orders = call({ kind: 'file', access: 'write', path: '.git/config' }, 'edit')
   expect(offered(orders)).toEqual([
     ['Allow', undefined],
-    ['Allow for this session', [{ file: '/workspace/.git/config', access: 'write' }]],
+    ['Allow for this chat', [{ file: '/workspace/.git/config', access: 'write' }]],
     ['Deny', undefined],
   ])
   expect(offered(call({ kind: 'host', host: 'example.org', port: 443 }, 'fetch'))[2]).toEqual([

@@ -52,7 +52,7 @@ test('a command that is proven to only read runs without a question; the reasons
   await whenHappened(session, 'approval_asked')
   expect(asked(session)).toMatchObject([
     {
-      why: [{ part: 'touch x', because: 'is not known to only read' }],
+      why: [{ part: 'touch x', because: 'may change something' }],
       options: [
         { optionId: 'allow_once' },
         { optionId: 'allow_session', remembers: { scope: 'session', rules: [{ shell: 'touch *' }] } },

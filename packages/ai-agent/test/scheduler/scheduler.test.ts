@@ -183,7 +183,7 @@ describe('events', () => {
         { optionId: 'allow_once', kind: 'allow_once' },
         {
           optionId: 'allow_session',
-          name: 'Allow for this session',
+          name: 'Allow for this chat',
           remembers: { scope: 'session', rules: [{ tool: 'change' }] },
         },
         {

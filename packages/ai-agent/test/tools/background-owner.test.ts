@@ -108,9 +108,9 @@ test('a fork owns none of its parent’s: it says so, is not told of their end, 
   const said = Object.fromEntries(
     fork.log.filter(isOutcome).map((event) => [event.toolCallId, event.rawOutput?.forModel ?? '']),
   )
-  expect(said['s']).toContain('bg1 (sleep 986) belongs to another session')
-  expect(said['r']).toContain('bg1 (sleep 986) belongs to another session')
-  expect(said['l']).toBe('bg1  belongs to another session  sleep 986')
+  expect(said['s']).toContain('bg1 (sleep 986) belongs to another chat')
+  expect(said['r']).toContain('bg1 (sleep 986) belongs to another chat')
+  expect(said['l']).toBe('bg1  belongs to another chat  sleep 986')
   // Ids go on: bg1 stays the other session's.
   expect(jobsOf(fork.log).map(({ id, elsewhere }) => [id, elsewhere])).toEqual([
     ['bg1', true],

@@ -14,7 +14,7 @@ const CODE_OF: Record<number, ErrorCode> = {
 const TEXT_OF: Partial<Record<ErrorCode, string>> = {
   bad_request: 'The agent did not accept this request.',
   not_implemented: 'This agent cannot do that.',
-  not_found: 'There is no such session.',
+  not_found: 'There is no such chat.',
 }
 
 /** An error with our code in its data is shown as the agent wrote it; of others only the kind. */

@@ -477,7 +477,7 @@ export class ScriptedAgent {
 
   async #owned(userId: string, sessionId: string): Promise<void> {
     const row = await this.store.getSession(sessionId)
-    if (row?.userId !== userId) throw refusal('not_found', 'There is no such session.')
+    if (row?.userId !== userId) throw refusal('not_found', 'There is no such chat.')
   }
 
   #follow(sessionId: string, client: AgentContext | undefined): void {

@@ -177,7 +177,7 @@ function toAccount(user: {
 function translate(error: unknown): unknown {
   if (!(error instanceof APIError)) return error
   if (error.statusCode === 401 || error.statusCode === 403) {
-    return new SandlotError('unauthenticated', 'That address and password do not belong together.')
+    return new SandlotError('unauthenticated', 'Wrong e-mail or password.')
   }
   if (codeOf(error).startsWith('USER_ALREADY_EXISTS')) {
     return new SandlotError('conflict', 'This email address has an account already.')

@@ -39,7 +39,7 @@ export function SetupPage(props: { token: string; onSignedIn: () => Promise<void
           />
         )}
         <Field {...field('name')} label="Your name" autoComplete="name" maxLength={100} />
-        <Field {...field('email')} label="Email" type="email" autoComplete="username" />
+        <Field {...field('email')} label="E-mail" type="email" autoComplete="username" />
         <PasswordField
           {...field('password')}
           label="Password"
@@ -49,7 +49,7 @@ export function SetupPage(props: { token: string; onSignedIn: () => Promise<void
           hint={`At least ${MIN_PASSWORD_CHARS} characters.`}
         />
         <Button type="submit" variant="primary" disabled={busy} className="mt-1 h-10 pointer-coarse:h-11">
-          {busy && <Spinner />} Create the administrator
+          {busy && <Spinner />} Create account
         </Button>
       </form>
     </AuthLayout>

@@ -20,7 +20,7 @@ export function SignInPage(props: { onSignedIn: () => Promise<void> }) {
       <form onSubmit={onSubmit} className="flex flex-col gap-4">
         {problem !== null && <Alert>{problem}</Alert>}
         <Field
-          label="Email"
+          label="E-mail"
           type="email"
           name="email"
           autoComplete="username"

@@ -13,7 +13,7 @@ export function answerCalls(chat: Chat, sessionId: string, calls: readonly CallE
   }
 }
 
-/** Those that ask for leave to run. A question is answered by itself. */
+/** Those that ask for approval to run. A question is answered by itself. */
 function leaveAsked(calls: readonly CallEntry[]): CallEntry[] {
   return calls.filter((call) => call.approval?.question === undefined)
 }

@@ -129,7 +129,7 @@ function ApprovalNote(props: { expiresAt: number; answered: boolean; online: boo
   return (
     <p className="text-xs text-muted" aria-live="off">
       {left > 0
-        ? `Counts as rejected in ${formatDuration(left)} if nobody answers.`
+        ? `Counts as denied in ${formatDuration(left)} if nobody answers.`
         : 'The time to answer is over.'}
     </p>
   )

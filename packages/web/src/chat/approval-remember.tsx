@@ -3,7 +3,7 @@ import type { PermissionOption } from '@sandlot/shared/sandlot-event'
 import { type Remembered, describeMatch } from '@sandlot/shared/rules'
 import { Revealed } from './tool-arguments.tsx'
 
-const SCOPE: Record<Remembered['scope'], string> = { session: 'For this session', always: 'Always' }
+const SCOPE: Record<Remembered['scope'], string> = { session: 'For this chat', always: 'Always' }
 
 export function ApprovalRemember(props: {
   options: readonly (PermissionOption & { remembers: Remembered })[]

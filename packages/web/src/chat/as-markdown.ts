@@ -3,7 +3,7 @@ import { noteWords } from '@sandlot/shared/note-words'
 import type { CallEntry, Entry } from '@sandlot/shared/transcript-entries'
 import { shownArguments } from './call-arguments.ts'
 import { statusWord } from './call-words.ts'
-import { END_WORDS } from './end-words.ts'
+import { endLines } from './end-words.ts'
 
 /** Everything that is on the screen but thoughts. Outputs as the model read them; images are named only. */
 export function asMarkdown(title: string, entries: readonly Entry[]): string {
@@ -20,9 +20,8 @@ function partOf(entry: Entry): string | undefined {
     case 'note':
       return `*${noteWords(entry.event)}*`
     case 'end': {
-      const said = [entry.reason === 'completed' ? '' : END_WORDS[entry.reason].title, entry.text ?? '']
-      const words = said.filter((text) => text !== '').join(': ')
-      return words === '' ? undefined : `*${words}*`
+      if (entry.reason === 'completed') return entry.text === undefined ? undefined : `*${entry.text}*`
+      return `*${endLines(entry.reason, entry.text).join(': ')}*`
     }
   }
 }

@@ -43,7 +43,7 @@ const LONG: Record<FailureReason, string> = {
   invalid_arguments: 'The arguments do not fit this tool. The model was told what is wrong with them.',
   unknown_tool: 'The model asked for a tool that does not exist.',
   unavailable: 'This tool is not available at the moment.',
-  denied: 'This call was not allowed, so nothing was run.',
+  denied: 'This was denied. Nothing ran.',
   cancelled: 'Stopped before it was finished.',
   timeout: 'It ran longer than allowed and was ended.',
   interrupted: 'Sandlot was stopped or the process was killed from outside while this ran.',
@@ -87,13 +87,13 @@ export function statusWord(call: CallEntry): string {
 function backgroundWord(call: CallEntry): string | undefined {
   if (!ranOn(call)) return undefined
   const end = call.backgroundEnd
-  if (end === undefined) return isElsewhere(call) ? 'In another session' : 'In the background'
+  if (end === undefined) return isElsewhere(call) ? 'In another chat' : 'In the background'
   if (end.reason !== undefined) return SHORT[end.reason]
   if (end.exit === undefined) return 'Ended'
   return 'signal' in end.exit ? end.exit.signal : `Exit ${end.exit.code}`
 }
 
-/** What it started belongs to the session from which this one was forked. */
+/** What it started belongs to the chat from which this one was forked. */
 function isElsewhere(call: CallEntry): boolean {
   const data = call.rawOutput?.data
   if (typeof data !== 'object' || data === null || !('background' in data)) return false
@@ -122,11 +122,11 @@ function rejection(call: CallEntry): { short: string; long: string } | undefined
     answer.reason === undefined || answer.reason === '' ? '' : ` You told the model: “${answer.reason}”`
   switch (answer.by) {
     case 'user':
-      return { short: 'Rejected', long: `You rejected this call, so nothing was run.${why}` }
+      return { short: 'Denied', long: `You denied this. Nothing ran.${why}` }
     case 'expiry':
-      return { short: 'Approval expired', long: 'Nobody answered in time, so nothing was run.' }
+      return { short: 'Approval expired', long: 'Nobody answered in time. Nothing ran.' }
     case 'unattended':
-      return { short: 'Denied', long: 'It needed an approval that nobody could give, so nothing was run.' }
+      return { short: 'Denied', long: 'It needed an approval that nobody could give. Nothing ran.' }
     default:
       return undefined
   }

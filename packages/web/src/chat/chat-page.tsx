@@ -3,6 +3,7 @@ import type { Mode } from '@sandlot/shared/mode'
 import { SearchX } from 'lucide-react'
 import { useEffect, useMemo, useRef, useState } from 'react'
 import { useLocation } from 'wouter'
+import type { SendOptions } from '../state/chat.ts'
 import { EMPTY_VIEW, isBusy, modeOf } from '../state/chat-state.ts'
 import { waitingModel } from '../state/waiting-frames.ts'
 import { Button } from '../ui/button.tsx'
@@ -67,9 +68,13 @@ export function ChatPage(props: { sessionId: string | null }) {
   const stopping = view.stopping || ours.some((message) => message.stop === true)
   const lastSaid = useMemo(() => lastUserText(transcript.entries), [transcript.entries])
 
-  const send = (text: string) => {
-    const images = attachments.items.flatMap((item) => (item.state === 'there' ? [item] : []))
+  const say = (text: string, images: NonNullable<SendOptions['images']>) =>
     chat.send(sessionId, text, { mode: newMode, ...(hasChoice(me) ? newModel : {}), images })
+  const send = (text: string) => {
+    say(
+      text,
+      attachments.items.flatMap((item) => (item.state === 'there' ? [item] : [])),
+    )
     setDraft('')
     attachments.clear()
     scroller.current?.toBottom()
@@ -103,10 +108,8 @@ export function ChatPage(props: { sessionId: string | null }) {
         <div className="min-h-0 flex-1 overflow-y-auto">
           <div className="mx-auto flex min-h-full w-full max-w-[48rem] items-center px-4 sm:px-6">
             <EmptyChat
-              onIdea={(text) => {
-                setDraft(text)
-                composer.current?.focus()
-              }}
+              // What is typed or attached stays where it is.
+              onIdea={(text) => say(text, [])}
             />
           </div>
         </div>

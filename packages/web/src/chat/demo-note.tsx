@@ -15,8 +15,9 @@ export function DemoExplanation() {
         answers. It follows a script; the tools it calls are real and run in your sandbox.
       </p>
       <p>
-        For a real one, put any OpenAI-compatible endpoint into <code className="text-ink">.env</code> and
-        start Sandlot again:
+        For a real one, name any OpenAI-compatible endpoint in the file <code className="text-ink">.env</code>{' '}
+        of Sandlot’s own folder, the one with <code className="text-ink">README.md</code> in it (with compose:{' '}
+        <code className="text-ink">docker/.env</code>), and start Sandlot again:
       </p>
       <pre
         className="code overflow-x-auto rounded-md border border-line bg-sunken px-3 py-2 text-ink"

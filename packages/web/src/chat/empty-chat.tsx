@@ -1,8 +1,14 @@
-import { FileCode2, FlaskConical, FolderSearch, HardDrive, type LucideIcon } from 'lucide-react'
+import { Compass, FileCode2, FlaskConical, FolderSearch, HardDrive, type LucideIcon } from 'lucide-react'
 import { useChat } from './chat-context.ts'
 import { DemoExplanation } from './demo-note.tsx'
 
 const IDEAS: { icon: LucideIcon; title: string; text: string }[] = [
+  {
+    icon: Compass,
+    title: 'Take the tour',
+    // The demo model knows this sentence.
+    text: 'Show me what you can do: a plan, files, a command that asks first, and a failure.',
+  },
   { icon: FolderSearch, title: 'Look around', text: 'What is in my workspace?' },
   {
     icon: FileCode2,
@@ -12,25 +18,25 @@ const IDEAS: { icon: LucideIcon; title: string; text: string }[] = [
   { icon: HardDrive, title: 'Ask the machine', text: 'Run df -h and tell me what it says.' },
 ]
 
-/** A new chat: what this is, and three ways to begin. An idea is put into the field, not sent. */
+/** A new chat: what this is, and four ways to begin, each sent at once. */
 export function EmptyChat(props: { onIdea: (text: string) => void }) {
   const { me } = useChat()
   const firstName = me.name.split(' ')[0] ?? me.name
   return (
     <div className="flex w-full flex-col gap-7 py-8">
       <div>
-        <h1 className="text-2xl font-semibold tracking-tight">What shall we do, {firstName}?</h1>
+        <h1 className="text-2xl font-semibold tracking-tight">What are we doing today, {firstName}?</h1>
         <p className="mt-1.5 text-base text-muted">
           The agent works in a container of your own. Its files stay; nobody else sees them.
         </p>
       </div>
-      <ul className="grid gap-2 sm:grid-cols-3">
+      <ul className="grid gap-2 sm:grid-cols-2">
         {IDEAS.map((idea) => (
           <li key={idea.title}>
             <button
               type="button"
               onClick={() => props.onIdea(idea.text)}
-              className="flex h-full w-full gap-3 rounded-xl border border-line bg-raised p-3.5 text-left shadow-1 transition-colors hover:border-line-strong hover:bg-hover sm:flex-col sm:gap-2.5"
+              className="flex h-full w-full gap-3 rounded-xl border border-line bg-raised p-3.5 text-left shadow-1 transition-colors hover:border-line-strong hover:bg-hover "
             >
               <idea.icon className="mt-0.5 size-4 shrink-0 text-accent" aria-hidden />
               <span>

@@ -9,15 +9,18 @@ export interface EndWords {
   tone: 'calm' | 'error'
   /** What can be done. */
   hint?: string
+  /** The end's own text says it whole: the title stands only where there is none. */
+  saidByText?: true
 }
 
 export const END_WORDS: Record<Exclude<EndReason, 'completed'>, EndWords> = {
-  cancelled: { title: 'Stopped', tone: 'calm' },
+  cancelled: { title: 'You stopped this.', tone: 'calm', saidByText: true },
   interrupted: { title: 'Interrupted', tone: 'calm', hint: 'Sandlot was stopped while this ran.' },
   max_turns: {
-    title: 'Stopped after the most turns one message may take',
+    title: 'Reached the limit of steps',
     tone: 'calm',
     hint: 'Say “go on” to continue.',
+    saidByText: true,
   },
   budget: { title: 'Stopped: the budget is used up', tone: 'calm' },
   loop: { title: 'Stopped: the model repeated itself', tone: 'calm' },
@@ -28,6 +31,14 @@ export const END_WORDS: Record<Exclude<EndReason, 'completed'>, EndWords> = {
   },
   refusal: { title: 'The model declined to answer', tone: 'calm' },
   error: { title: 'Something went wrong', tone: 'error' },
+}
+
+/** The line above, and what stands below it where there is more to say. */
+export function endLines(reason: keyof typeof END_WORDS, text: string | undefined): string[] {
+  const { title, hint, saidByText = false } = END_WORDS[reason]
+  if (saidByText && text !== undefined) return [text]
+  const details = text ?? hint
+  return details === undefined ? [title] : [title, details]
 }
 
 /** That the last calls failed for one cause, unless the end's own text says it already. */

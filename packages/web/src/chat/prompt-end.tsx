@@ -3,7 +3,7 @@ import { CircleAlert, CircleSlash, RotateCcw } from 'lucide-react'
 import { memo, useState } from 'react'
 import { cn } from '../lib/cn.ts'
 import { Button } from '../ui/button.tsx'
-import { END_WORDS, failuresSentence } from './end-words.ts'
+import { END_WORDS, endLines, failuresSentence } from './end-words.ts'
 
 /** There is something to say about how it ended. */
 export function hasWords(entry: EndEntry): boolean {
@@ -34,10 +34,9 @@ export const PromptEnd = memo(function PromptEnd(props: {
       </div>
     )
   }
-  const words = END_WORDS[entry.reason]
-  const broken = words.tone === 'error'
+  const [title, details] = endLines(entry.reason, entry.text)
+  const broken = END_WORDS[entry.reason].tone === 'error'
   const Icon = broken ? CircleAlert : CircleSlash
-  const details = entry.text ?? words.hint
   return (
     <div
       data-testid="prompt-end"
@@ -50,7 +49,7 @@ export const PromptEnd = memo(function PromptEnd(props: {
     >
       <Icon className={cn('mt-0.5 size-4 shrink-0', broken ? 'text-failed' : 'text-faint')} aria-hidden />
       <div className="min-w-0 flex-1 basis-56">
-        <p className={cn('text-sm font-medium', broken ? 'text-ink' : 'text-muted')}>{words.title}</p>
+        <p className={cn('text-sm font-medium', broken ? 'text-ink' : 'text-muted')}>{title}</p>
         {details !== undefined && (
           <p className="mt-0.5 text-sm whitespace-pre-wrap text-muted [overflow-wrap:anywhere]">{details}</p>
         )}

@@ -24,7 +24,7 @@ export function Queued(props: {
               ? 'Asked back'
               : props.running
                 ? 'Next'
-                : 'Goes with your next message'}
+                : 'Will be sent with your next message'}
           </span>
           {message.images.length > 0 && (
             <span className="flex shrink-0 gap-1">

@@ -193,7 +193,7 @@ function Body(props: { call: CallEntry; phase: CallPhase; sessionId: string; fir
   )
 }
 
-/** What the user has to say: leave to run, or an answer. */
+/** What the user has to say: approval to run, or an answer. */
 function Waiting(props: { call: CallEntry; sessionId: string; first: boolean }) {
   const question = props.call.approval?.question
   if (question === undefined) return <ApprovalPanel {...props} />

@@ -82,7 +82,7 @@ export function Files() {
     >
       <div className="flex flex-wrap items-center gap-x-2 gap-y-1 border-b border-line py-2 pr-3 pl-5">
         <Trail path={path} onGo={(to) => void look(to)} />
-        <IconButton label="Look again" className="max-md:size-11" onClick={() => void look(path)}>
+        <IconButton label="Refresh" className="max-md:size-11" onClick={() => void look(path)}>
           <RotateCw aria-hidden />
         </IconButton>
         <input
@@ -166,7 +166,7 @@ function ReplaceQuestion(props: { name: string; onAnswer: (replace: boolean) => 
       </p>
       <span className="flex flex-1 justify-end gap-2">
         <Button className="max-md:h-11" onClick={() => props.onAnswer(false)}>
-          Keep it
+          Cancel
         </Button>
         <Button variant="danger" className="max-md:h-11" onClick={() => props.onAnswer(true)}>
           Replace

@@ -32,7 +32,7 @@ export function AddPersonForm(props: { onDone: () => void; onLeave: () => void }
     >
       {problem !== null && <Alert>{problem}</Alert>}
       <Field {...field('name')} label="Name" maxLength={100} />
-      <Field {...field('email')} label="Email" type="email" />
+      <Field {...field('email')} label="E-mail" type="email" />
       <Field
         {...field('password')}
         label="First password"

@@ -24,7 +24,7 @@ export function OwnInstructions(props: { isAdministrator: boolean }) {
       <InstructionsForm
         label="Your instructions"
         placeholder="For example: answer in German; use TypeScript; keep it short."
-        hold="They hold from your next message on."
+        hold="Applies from your next message."
         load={fetchInstructions}
         save={saveInstructions}
       />
@@ -63,12 +63,15 @@ export function TeamInstructions() {
       <InstructionsForm
         label="Instructions for the team"
         placeholder="For example: our code is on git.example.org; never push to main."
-        hold="They hold from everybody’s next message on."
+        hold="Applies from everybody’s next message."
         load={load}
         save={saveTeamInstructions}
       />
       {configured !== '' && (
-        <Layer title="From the configuration file; holds while nothing is written above" text={configured} />
+        <Layer
+          title="From the configuration file; applies while nothing is written above"
+          text={configured}
+        />
       )}
     </div>
   )

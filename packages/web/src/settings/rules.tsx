@@ -78,7 +78,7 @@ export function Rules() {
 
 function RuleLine(props: { rule: Rule; children?: React.ReactNode }) {
   const { effect, match, createdAt, expiresAt, endsWith } = props.rule
-  const ends = endsWith?.promptId === undefined ? 'for one session' : 'until its message is answered'
+  const ends = endsWith?.promptId === undefined ? 'for one chat' : 'until its message is answered'
   const { word, colour } = EFFECT[effect]
   return (
     <li className="flex items-center gap-3 py-2 pr-2 pl-3">

@@ -22,18 +22,18 @@ export function SettingsDialog(props: { open: boolean; onOpenChange: (open: bool
         <Section title="Notifications" text="From this browser, on this device.">
           <NotificationSwitch />
         </Section>
-        <Section title="Instructions" text="What the agent keeps to in all your sessions.">
+        <Section title="Instructions" text="Followed in all your chats.">
           <OwnInstructions isAdministrator={me.role === 'admin'} />
         </Section>
         {me.role === 'admin' && (
           <Section
             title="Team instructions"
-            text="What everybody’s agent keeps to, before their own. You see this as an administrator."
+            text="Followed in everybody’s chats, before their own. You see this as an administrator."
           >
             <TeamInstructions />
           </Section>
         )}
-        <Section title="Rules" text="What may run without asking, in all your sessions.">
+        <Section title="Rules" text="What may run without asking, in all your chats.">
           <Rules />
         </Section>
         <Section title="Secrets" text="Tokens that tools use for you. The model never sees them.">

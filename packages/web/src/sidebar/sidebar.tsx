@@ -108,10 +108,10 @@ export function Sidebar(props: {
         {problem !== null && <Alert>{problem}</Alert>}
         {found.state === 'failed' && <Alert>{found.problem}</Alert>}
         <p role="status" className="px-2.5 py-3 text-sm text-faint empty:hidden">
-          {found.state === 'found' && found.sessions.length === 0 && 'No chat has this in its name.'}
+          {found.state === 'found' && found.sessions.length === 0 && 'No chat with that name.'}
         </p>
         {sessions?.length === 0 && found.state === 'not asked' && (
-          <p className="px-2.5 py-3 text-sm text-faint">Your chats will stand here.</p>
+          <p className="px-2.5 py-3 text-sm text-faint">Your chats will appear here.</p>
         )}
         {groups.map(([name, members]) => (
           <section key={name} aria-label={name}>

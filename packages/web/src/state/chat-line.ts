@@ -129,7 +129,7 @@ export class ChatLine {
       ({ sessions, next }) =>
         this.#set({ ...this.#state, sessions: mergeSessions([], sessions), nextPage: next }),
       (error: unknown) =>
-        console.warn('The list of sessions could not be read; the next connection tries again.', error),
+        console.warn('The list of chats could not be read; the next connection tries again.', error),
     )
   }
 

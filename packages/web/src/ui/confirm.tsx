@@ -20,7 +20,7 @@ export function Confirm(props: {
             {props.description}
           </AlertDialog.Description>
           <div className="mt-5 flex justify-end gap-2">
-            <AlertDialog.Close render={<Button />}>Keep it</AlertDialog.Close>
+            <AlertDialog.Close render={<Button />}>Cancel</AlertDialog.Close>
             <AlertDialog.Close render={<Button variant="danger" />} onClick={props.onConfirm}>
               {props.action}
             </AlertDialog.Close>

@@ -12,7 +12,7 @@ export function findJob(id: string, ctx: CallContext): Job {
   if (job?.elsewhere === true) {
     throw new CallFailure(
       'invalid_arguments',
-      `The background command ${job.id} (${job.line}) belongs to another session: the one that this conversation was continued from. It can be read and stopped there only. Its output is in ${logPath(job.command)} of the workspace.`,
+      `The background command ${job.id} (${job.line}) belongs to another chat: the one that this conversation was continued from. It can be read and stopped there only. Its output is in ${logPath(job.command)} of the workspace.`,
     )
   }
   if (job !== undefined) return job

@@ -55,7 +55,7 @@ export const askUser = defineTool({
   kind: 'other',
   input,
   output,
-  // It changes nothing, and asking for leave to ask would be absurd.
+  // It changes nothing, and asking for approval to ask would be absurd.
   readOnly: true,
   hint: 'When only the user can decide something and a guess would be costly, ask with ask_user; otherwise decide and say what you assumed.',
   title: (args) => firstLine(textArg(args, 'question') ?? 'Ask the user'),

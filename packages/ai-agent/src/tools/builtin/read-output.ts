@@ -168,7 +168,7 @@ async function listOf(sandbox: Sandbox, ctx: CallContext): Promise<ToolOutcome> 
   const lines: string[] = []
   for (const job of jobsOf(ctx.events())) {
     if (job.elsewhere) {
-      lines.push(`${job.id}  belongs to another session  ${job.line}`)
+      lines.push(`${job.id}  belongs to another chat  ${job.line}`)
       continue
     }
     const state = await jobState(sandbox, job)
