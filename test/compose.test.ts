@@ -90,6 +90,41 @@ describe('the composed deployment', () => {
     ])
   })
 
+  test('what the operator has for the agent alone is a folder that may be empty, and no image has it', () => {
+    expect(named('ai-agent').volumes).toContain('./config:/config:ro')
+    expect(named('ai-agent').environment).toMatchObject({ SANDLOT_CONFIG: '${SANDLOT_CONFIG:-/config}' })
+    const withFolder = services.filter(([, { volumes }]) => volumes?.some((one) => one.includes('config')))
+    expect(withFolder.map(([name]) => name)).toEqual(['ai-agent'])
+    expect(read('docker/config/.gitkeep').text).toBe('')
+    expect(read('.dockerignore').text).toMatch(/^docker\/config$/m)
+    expect(read('docker/.dockerignore').text).toMatch(/^config$/m)
+  })
+
+  test('proxies, the engine’s socket and the tokens of our MCP servers are passed by name, to the agent alone', () => {
+    const byName = (name: string): [string, string] => [name, `\${${name}:-}`]
+    expect(named('ai-agent').environment).toMatchObject(
+      Object.fromEntries(
+        [
+          'HTTP_PROXY',
+          'HTTPS_PROXY',
+          'NO_PROXY',
+          'DUFFEL_ACCESS_TOKEN',
+          'GOOGLE_ACCESS_TOKEN',
+          'GOOGLE_REFRESH_TOKEN',
+          'GOOGLE_CLIENT_ID',
+          'GOOGLE_CLIENT_SECRET',
+        ].map(byName),
+      ),
+    )
+    for (const name of ['engine-gate', 'service'])
+      expect(
+        Object.keys(named(name).environment ?? {}).filter((one) => /PROXY|DUFFEL|GOOGLE/.test(one)),
+      ).toEqual([])
+    expect(named('engine-gate').volumes).toContain(
+      '${DOCKER_SOCKET:-/var/run/docker.sock}:/var/run/docker.sock',
+    )
+  })
+
   test('starts in order: the image of the sandboxes, the gate, the agent, the service', () => {
     expect(named('engine-gate').depends_on).toEqual({
       'sandbox-image': { condition: 'service_completed_successfully' },

@@ -47,7 +47,7 @@ import { builtinTools } from './tools/builtin/index.ts'
 import { SHUTDOWN } from './tools/call-failure.ts'
 import { TEAM, instructionsFor } from './tools-config/instructions.ts'
 import { offeredToolsOf } from './tools-config/offered-registry.ts'
-import { type ToolListing, listedTools } from './tools-config/tool-listing.ts'
+import { type ToolListing, listedTools, unavailableServers } from './tools-config/tool-listing.ts'
 import { offeredTools, offersAnything } from './tools-config/tool-offer.ts'
 import { twoTeamsProblem } from './tools-config/two-teams.ts'
 import { lowerMode, personalSettings } from './tools-config/user-settings.ts'
@@ -268,7 +268,11 @@ export async function openAgent(
       const all = await mcp.servers.toolsOf(LOCAL_USER_ID, patience)
       const states = await mcp.servers.states(LOCAL_USER_ID, patience)
       const offered = offeredTools(LOCAL_USER_ID, all.listTools(), { ...offer, personal: undefined })
-      return { running: true, tools: listedTools(all.listTools(), offered), servers: states }
+      return {
+        running: true,
+        tools: listedTools(all.listTools(), offered),
+        servers: [...states, ...unavailableServers(config)],
+      }
     },
     resume: () => manager.resumeUnfinished(),
     leave,

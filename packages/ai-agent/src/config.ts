@@ -13,7 +13,9 @@ import { type ConfigFile, readConfigFile } from './config-file.ts'
 import { limitVariables, readHost } from './limits-config.ts'
 import { type LimitSettings, budgetVariables, limitsCost, readBudgets } from './limits/settings.ts'
 import { type ModelsSettings, modelVariables, readModels, unpriced } from './model/settings.ts'
+import { operatorFiles } from './config-folder.ts'
 import { type ServerSpec, readServerSpecs } from './mcp/server-spec.ts'
+import { type UnavailableServer, shippedServers } from './mcp/shipped-servers.ts'
 import { type DeploymentInstructions, readInstructions } from './tools-config/instructions.ts'
 import { normalKey } from './people/person-key.ts'
 import { unknownToolProblems } from './tools-config/tool-offer.ts'
@@ -115,6 +117,8 @@ export interface AgentConfig {
   sandbox: SandboxConfig
   /** MCP servers, with what they need of the environment. */
   mcpServers: readonly ServerSpec[]
+  /** Servers of ours that are not on, and what to set. */
+  unavailableServers: readonly UnavailableServer[]
   /** The address people type, for links back to us. */
   publicUrl: string
   /** What has structure. */
@@ -131,9 +135,13 @@ export interface AgentConfig {
 const OWN_ENVIRONMENT = ['PATH', 'HOME', 'USER', 'LOGNAME', 'SHELL', 'LANG', 'LC_ALL', 'TERM', 'TMPDIR']
 
 /** `toolNames`: the built-in tools there are. @throws ConfigError with every problem at once. */
-export function readAgentConfig(toolNames: readonly string[], env: Environment = process.env): AgentConfig {
-  const read = readConfig(variables, env, (path) => readFileSync(path, 'utf8'))
+export function readAgentConfig(
+  toolNames: readonly string[],
+  environment: Environment = process.env,
+): AgentConfig {
   const problems: string[] = []
+  const { env, configFile, required } = operatorFiles(environment, problems)
+  const read = readConfig(variables, env, (path) => readFileSync(path, 'utf8'))
 
   const { OPENAI_MODEL: name, OPENAI_BASE_URL: baseUrl, OPENAI_API_KEY: apiKey } = read
   if (name === undefined && (baseUrl !== undefined || apiKey !== undefined)) {
@@ -153,16 +161,16 @@ export function readAgentConfig(toolNames: readonly string[], env: Environment =
   const tls = readEngineTls(read, problems)
   const builtinTools = readToolNames(read.SANDLOT_BUILTIN_TOOLS, toolNames, problems)
   const limits = readLimits(read, problems)
-  const configPath = resolve(read.SANDLOT_CONFIG ?? join(dataFolder, 'sandlot.json'))
-  const file = readConfigFile(configPath, read.SANDLOT_CONFIG !== undefined, problems)
+  const file = readConfigFile(configFile, required, problems)
   const named = { ...placed('users', file.users), ...placed('teams', file.teams) }
   problems.push(...unknownToolProblems(file.tools, named, toolNames))
   const someHaveIt = Object.values(named).some(({ network: own }) => own?.mode === 'egress')
   const network = readNetwork(read, problems, someHaveIt)
-  const instructions = readInstructions(file.instructions, dirname(configPath), problems)
+  const instructions = readInstructions(file.instructions, dirname(configFile), problems)
   const mcpSecrets: string[] = []
+  const shipped = shippedServers(env, file.mcpServers ?? {})
   const mcpServers = readServerSpecs(
-    file.mcpServers ?? {},
+    { ...shipped.servers, ...file.mcpServers },
     { env, readFile: (path) => readFileSync(path, 'utf8') },
     problems,
     mcpSecrets,
@@ -217,6 +225,7 @@ export function readAgentConfig(toolNames: readonly string[], env: Environment =
       network,
     },
     mcpServers,
+    unavailableServers: shipped.unavailable,
     publicUrl: read.SANDLOT_PUBLIC_URL ?? `http://127.0.0.1:${read.PORT}`,
     file,
     instructions,

@@ -6,7 +6,7 @@ import { request } from 'node:http'
 import { messageOf } from '@sandlot/shared/errors'
 import { type AgentConfig, readAgentConfig } from './config.ts'
 import { builtinTools } from './tools/builtin/index.ts'
-import { type ToolListing, listedTools } from './tools-config/tool-listing.ts'
+import { type ToolListing, listedTools, unavailableServers } from './tools-config/tool-listing.ts'
 import { offeredTools } from './tools-config/tool-offer.ts'
 
 /** Milliseconds for the agent to answer; its MCP servers may be slow. */
@@ -52,7 +52,11 @@ function ofConfiguration(config: AgentConfig): ToolListing {
     state: 'unknown',
     why: 'known when Sandlot runs',
   }))
-  return { running: false, tools: listedTools(all, offered), servers }
+  return {
+    running: false,
+    tools: listedTools(all, offered),
+    servers: [...servers, ...unavailableServers(config)],
+  }
 }
 
 if (import.meta.main) {

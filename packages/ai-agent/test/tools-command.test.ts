@@ -77,15 +77,18 @@ function builtin(): object[] {
   }))
 }
 
+/** Not on without their credentials. */
+const OURS = [
+  { name: 'flights-mcp', state: 'unavailable', why: expect.stringContaining('DUFFEL_ACCESS_TOKEN') },
+  { name: 'google-calendar-mcp', state: 'unavailable', why: expect.stringContaining('GOOGLE_CLIENT_ID') },
+]
+
 test('without an agent: every built-in tool with its schema, those that are offered marked; servers are not known', async () => {
   const why = 'known when Sandlot runs'
   expect(await listing()).toEqual({
     running: false,
     tools: JSON.parse(JSON.stringify(builtin())),
-    servers: [
-      { name: 'down', state: 'unknown', why },
-      { name: 'up', state: 'unknown', why },
-    ],
+    servers: [{ name: 'down', state: 'unknown', why }, { name: 'up', state: 'unknown', why }, ...OURS],
   })
   const table = await printed()
   expect(table.find((line) => line.startsWith('read_file '))).toMatch(/ built-in +read +yes .*yes$/)
@@ -121,6 +124,7 @@ test('beside an agent: those of a server that is up as well, under the model’s
   expect(servers).toMatchObject([
     { name: 'down', state: 'unavailable', why: expect.stringContaining('3') },
     { name: 'up', state: 'ready' },
+    ...OURS,
   ])
   const table = await printed()
   expect(table.find((line) => line.startsWith('up::say (say) '))).toMatch(/ up .*yes$/)

@@ -30,6 +30,12 @@ const OWN = {
     // The gate's socket; the launcher fills it in, and the engine's own address goes to the gate alone.
     'DOCKER_HOST',
     'SANDLOT_DEPLOYMENT',
+    // Of our own MCP servers.
+    'DUFFEL_ACCESS_TOKEN',
+    'GOOGLE_ACCESS_TOKEN',
+    'GOOGLE_REFRESH_TOKEN',
+    'GOOGLE_CLIENT_ID',
+    'GOOGLE_CLIENT_SECRET',
     'HTTP_PROXY',
     'HTTPS_PROXY',
     'NO_PROXY',

@@ -278,6 +278,7 @@ describe('health', () => {
     )
     const proxied = await fetch(`${url}/metrics`, { headers: { 'x-forwarded-for': '203.0.113.5' } })
     expect(proxied.status).toBe(403)
+    expect(await proxied.text()).toContain('Set SANDLOT_METRICS_TOKEN (16 characters or more)')
     const harness2 = await startHarness({ metricsToken: 'a-metrics-token-of-ours' })
     const headers = (token: string) => ({
       'x-forwarded-for': '203.0.113.5',

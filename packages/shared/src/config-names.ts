@@ -5,7 +5,7 @@
 export const CONFIG_NAMES: Record<string, string> = {
   SANDLOT_DATA: 'where state lives; ./.sandlot for up, /data in compose',
   SANDLOT_CONFIG:
-    'JSON file with what has structure (default $SANDLOT_DATA/sandlot.json, which may be absent)',
+    'JSON file with what has structure, or a folder with sandlot.json and agent.env (default $SANDLOT_DATA/sandlot.json, which may be absent)',
   SANDLOT_DEFAULT_MODE: 'manual | auto-edit | yolo; the mode of a new chat (default auto-edit)',
   SANDLOT_TOOLS_ENABLED: 'true | false; false: the model gets no tools',
   SANDLOT_BUILTIN_TOOLS: 'comma-separated names of the built-in tools to offer (default: all)',

@@ -33,6 +33,13 @@ export interface ToolListing {
   servers: ListedServer[]
 }
 
+/** Servers of ours that are not on, as listed. */
+export function unavailableServers(config: {
+  unavailableServers: readonly { name: string; why: string }[]
+}): ListedServer[] {
+  return config.unavailableServers.map(({ name, why }) => ({ name, state: 'unavailable', why }))
+}
+
 /** `offered`: what everybody is offered of `all`; the rest is listed as not available. */
 export function listedTools(all: readonly Tool[], offered: readonly Tool[]): ListedTool[] {
   const byId = new Map(offered.map((tool) => [tool.id, tool]))

@@ -20,10 +20,7 @@ export function healthRoutes(parts: Parts): Hono<AppEnv> {
     })
     .get('/metrics', async (c) => {
       if (!mayReadMetrics(c, config.metricsToken)) {
-        throw new SandlotError(
-          'forbidden',
-          'Metrics are for this machine, or with the bearer token SANDLOT_METRICS_TOKEN.',
-        )
+        throw new SandlotError('forbidden', refusalOf(config.metricsToken))
       }
       // The service's own are told also while the agent is away.
       const [ours, report] = await Promise.all([metrics.text(), agent.metrics()])
@@ -64,6 +61,15 @@ async function check(part: string, good: string, probe: () => Promise<unknown>):
       message: error instanceof SandlotError ? error.message : `${part} cannot be read`,
     }
   }
+}
+
+/** In a container this machine is the container: its host is somewhere else. */
+function refusalOf(token: string | undefined): string {
+  const before =
+    token === undefined
+      ? 'Set SANDLOT_METRICS_TOKEN (16 characters or more), and send it'
+      : 'Send SANDLOT_METRICS_TOKEN'
+  return `Metrics are for this machine, which for a service in a container is the container. ${before} as “Authorization: Bearer …”.`
 }
 
 function mayReadMetrics(c: Ctx, token: string | undefined): boolean {

@@ -1,0 +1,60 @@
+/**
+ * Where the operator's files are: `SANDLOT_CONFIG` names `sandlot.json`, or a folder that may have it and `agent.env`,
+ * lines of `NAME=value` for this process alone. The compose file mounts such a folder.
+ */
+import { existsSync, readFileSync, statSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { parseEnv } from 'node:util'
+import type { Environment } from '@sandlot/shared/config'
+import { messageOf } from '@sandlot/shared/errors'
+
+const CONFIG_FILE = 'sandlot.json'
+const ENV_FILE = 'agent.env'
+
+/** Read by other processes as well, which do not read the file: set for this one alone they would contradict. */
+const NOT_FOR_ONE_PROCESS =
+  /^(HOST|PORT|LOG_LEVEL|DOCKER_\w+|SANDLOT_(DATA|CONFIG|DEFAULT_MODE|PUBLIC_URL|DEPLOYMENT|SANDBOX_(IMAGE|MEMORY_MB|CPUS|PIDS|TMP_MB|DISK_MB|OPEN_FILES|RUNTIME|PROFILE|DEBUG_USERS)))(_FILE)?$/
+/** Read when the process begins, before any file of ours. */
+const TOO_LATE = /^(https?_proxy|no_proxy|NODE_.+)$/i
+
+export interface OperatorFiles {
+  /** Absolute. */
+  configFile: string
+  /** The operator has named it, so it has to be there. */
+  required: boolean
+  /** The environment, with what the file adds; what is set already wins. */
+  env: Environment
+}
+
+export function operatorFiles(env: Environment, problems: string[]): OperatorFiles {
+  const named = env['SANDLOT_CONFIG'] === '' ? undefined : env['SANDLOT_CONFIG']
+  const inData = join(resolve(env['SANDLOT_DATA'] || './.sandlot'), CONFIG_FILE)
+  if (named === undefined) return { configFile: inData, required: false, env }
+  const path = resolve(named)
+  if (statSync(path, { throwIfNoEntry: false })?.isDirectory() !== true)
+    return { configFile: path, required: true, env }
+  const inFolder = join(path, CONFIG_FILE)
+  return {
+    configFile: existsSync(inFolder) ? inFolder : inData,
+    required: false,
+    env: withFile(env, join(path, ENV_FILE), problems),
+  }
+}
+
+function withFile(env: Environment, path: string, problems: string[]): Environment {
+  if (!existsSync(path)) return env
+  let added: Record<string, string | undefined>
+  try {
+    added = parseEnv(readFileSync(path, 'utf8'))
+  } catch (error) {
+    problems.push(`${path}: cannot be read by user ${process.getuid?.()} (${messageOf(error)})`)
+    return env
+  }
+  const merged = { ...env }
+  for (const [name, value] of Object.entries(added)) {
+    if (NOT_FOR_ONE_PROCESS.test(name) || TOO_LATE.test(name))
+      problems.push(`${path}: ${name} cannot be set here; set it in the environment of all processes (.env)`)
+    else if (merged[name] === undefined || merged[name] === '') merged[name] = value
+  }
+  return merged
+}
