@@ -77,6 +77,8 @@ export function createBackend(config: AgentConfig, keys: DeploymentKeys): Sandbo
     deployment: keys.id,
     ...(dockerHost === undefined ? {} : { dockerHost }),
     ...(tls === undefined ? {} : { tls }),
+    // Its id comes from the gate.
+    gate: config.deployment !== undefined,
   })
 }
 

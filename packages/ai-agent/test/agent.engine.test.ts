@@ -1,8 +1,10 @@
 /** The agent as a process with real containers. */
+import { join } from 'node:path'
 import { methods } from '@agentclientprotocol/sdk'
 import { isLive, isOutcome, metaOf } from '@sandlot/shared/events'
 import { createDockerBackend } from '@sandlot/sandbox/backends/docker/backend'
 import { expect, onTestFinished, test } from 'vitest'
+import { type GateProcess, killGate, startGateProcess } from '../../engine-gate/test/gate-process.ts'
 import { happened, outcomes } from './agent-fixture.ts'
 import { AgentFolder, connectTo } from './agent-process.ts'
 import { startFakeProvider, textAnswer, toolCalls } from './fake-provider.ts'
@@ -65,4 +67,51 @@ test('killed in the middle of a command: it runs once, goes on without us, and n
   await two.request(methods.agent.session.prompt, ask('how often did it run?'))
   expect(two.events.findLast(isOutcome)?.rawOutput?.forModel).toMatch(/^begun\s*/)
   expect(two.events.findLast(isOutcome)?.rawOutput?.forModel.match(/begun/g)).toHaveLength(1)
+})
+
+test('engine-gate killed in the middle of a command: it runs on, and a new one waits for the gate', async () => {
+  const command = 'for i in $(seq 1 40); do echo line $i; sleep 0.1; done'
+  const provider = await startFakeProvider([
+    toolCalls([{ id: 'c', name: 'run_shell_command', args: { command } }]),
+    toolCalls([{ id: 'd', name: 'run_shell_command', args: { command: 'echo new' } }]),
+    textAnswer('Done.'),
+    textAnswer('Done.'),
+  ])
+  onTestFinished(() => provider.close())
+  await using folder = new AgentFolder()
+  await using _sandboxes = sandboxesOf(folder)
+  const socket = join(folder.path, 'run', 'engine', 'docker.sock')
+  const startGate = (): Promise<GateProcess> => startGateProcess(socket, { SANDLOT_DATA: folder.path })
+  const gate = await startGate()
+  onTestFinished(() => killGate(gate, 'SIGKILL'))
+  await folder.listening({
+    OPENAI_BASE_URL: provider.baseUrl,
+    OPENAI_MODEL: 'fake',
+    DOCKER_HOST: `unix://${socket}`,
+    SANDLOT_DEPLOYMENT_FILE: join(folder.path, 'run', 'engine', 'deployment'),
+  })
+  using client = await connectTo(folder)
+  const ask = async (): Promise<unknown> => {
+    const made = await client.request(methods.agent.session.new, {
+      cwd: '/workspace',
+      mcpServers: [],
+      ...YOLO,
+    })
+    const prompt = [{ type: 'text', text: 'go' }]
+    return client.request(methods.agent.session.prompt, { sessionId: String(made['sessionId']), prompt })
+  }
+  const heard = (): string => JSON.stringify(client.events)
+  const first = ask()
+  await expect.poll(heard, { timeout: 60_000 }).toContain('line 5')
+  await killGate(gate, 'SIGKILL')
+  const second = ask()
+  await expect.poll(heard, { timeout: 60_000 }).toContain('Starting the sandbox')
+  const again = await startGate()
+  onTestFinished(() => killGate(again, 'SIGKILL'))
+  await Promise.all([first, second])
+  const log = client.events.filter((event) => !isLive(event))
+  expect(outcomes(log)).toEqual({ c: ['completed'], d: ['completed'] })
+  const lines = Array.from({ length: 40 }, (_, index) => `line ${index + 1}\n`).join('')
+  const said = log.filter(isOutcome).map((outcome) => String(outcome.rawOutput?.forModel))
+  expect(new Set(said)).toEqual(new Set([lines.trim(), 'new']))
 })

@@ -1,3 +1,5 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+
 import type { BackendSandbox, SandboxProfile } from './backend.ts'
 import { bringUp, type BringUpOptions, checkOwner, open, type OpenSandbox } from './bring-up.ts'
 import { connectSandbox, type ConnectedSandbox } from './client.ts'
@@ -18,7 +20,12 @@ export interface Patience {
   startMs?: number
   /** The wait for its turn: on a slow machine two hundred others may be before it. Default 900,000. */
   lineMs?: number
+  /** The wait for an engine that cannot be reached: its gate is restarted within seconds. Default 10,000. */
+  engineMs?: number
 }
+
+/** Milliseconds between two tries to reach the engine. */
+const TRY_EVERY_MS = 250
 
 export interface ConnectingContext extends BringUpOptions {
   /** At most so many containers are started at once, here and elsewhere. */
@@ -52,7 +59,7 @@ interface Connection {
 
 export function createConnecting(context: ConnectingContext): Connecting {
   const { backend, ledger, gate, closing } = context
-  const { startMs = 120_000, lineMs = 900_000 } = context.patience ?? {}
+  const { startMs = 120_000, lineMs = 900_000, engineMs = 10_000 } = context.patience ?? {}
   const profileFor = context.profileFor ?? (() => 'default')
 
   /** Only for somebody of whom the engine knows nothing, and the ledger neither: a lost ledger hides nobody's files. */
@@ -80,6 +87,20 @@ export function createConnecting(context: ConnectingContext): Connecting {
         `Its turn did not come within ${shown(lineMs)}: very many sandboxes are being started. Try again later.`,
         { cause: error },
       )
+    }
+  }
+
+  /** Bringing up goes on from wherever the last try left the container, so it can be tried again as a whole. */
+  async function whenReachable<T>(work: () => Promise<T>): Promise<T> {
+    const until = performance.now() + engineMs
+    for (;;) {
+      try {
+        return await work()
+      } catch (error) {
+        const again = error instanceof SandboxError && error.unreachable && performance.now() < until
+        if (!again) throw error
+        await sleep(TRY_EVERY_MS, undefined, { signal: closing, ref: false })
+      }
     }
   }
 
@@ -127,7 +148,9 @@ export function createConnecting(context: ConnectingContext): Connecting {
   return {
     async connect(userId) {
       try {
-        return await admitted(userId, (await takeFromPool(userId)) ?? (await inTurn(userId)))
+        return await whenReachable(async () =>
+          admitted(userId, (await takeFromPool(userId)) ?? (await inTurn(userId))),
+        )
       } catch (error) {
         if (closing.aborted) throw new SandboxError('cancelled', 'The controller is closing.')
         throw error

@@ -33,9 +33,12 @@ export type SandboxErrorCode =
 export class SandboxError extends Error {
   override readonly name = 'SandboxError'
   readonly code: SandboxErrorCode
+  /** The connection to the engine could not be made or broke: it may be there again in a moment. */
+  readonly unreachable: boolean
 
-  constructor(code: SandboxErrorCode, message: string, options?: ErrorOptions) {
+  constructor(code: SandboxErrorCode, message: string, options?: ErrorOptions & { unreachable?: boolean }) {
     super(message, options)
     this.code = code
+    this.unreachable = options?.unreachable ?? false
   }
 }

@@ -5,6 +5,9 @@
 
 import type { RefusedHost } from './egress/egress.ts'
 
+/** Without a controller for so many milliseconds sbxd ends, and with it every command: its own default. */
+export const LEASE_MS = 600_000
+
 /** A command's id: 32 lower-case hex digits (128 bits). Chosen by the caller; a command runs at most once per id. */
 export type CommandId = string
 

@@ -112,6 +112,16 @@ describe('an engine that is not as it should be', () => {
     await expect(engine().attach('abc')).rejects.toMatchObject({ code: 'engine_unavailable' })
   })
 
+  test('no gate: what is missing is called by its name', async () => {
+    const backend = createDockerBackend({ deployment: 'dep', dockerHost: socketPath, gate: true })
+    await expect(backend.list({})).rejects.toMatchObject({
+      code: 'engine_unavailable',
+      unreachable: true,
+      message: expect.stringMatching(/^engine-gate.*d\.sock.*started again by itself/),
+    })
+    await backend.close()
+  })
+
   test.each([
     ['Unknown runtime specified nonesuch', /no runtime "nonesuch".*SANDLOT_SANDBOX_RUNTIME/],
     ['unknown or invalid runtime name: nonesuch', /no runtime "nonesuch".*SANDLOT_SANDBOX_RUNTIME/],

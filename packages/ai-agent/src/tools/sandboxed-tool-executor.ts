@@ -10,7 +10,7 @@ import type { CommandExit, RunningCommand, Sandbox } from '@sandlot/sandbox/sand
 import { CallFailure, abortReason } from './call-failure.ts'
 import { commandId } from './command-id.ts'
 import { type CommandOutput, createCommandOutput, type FinishedOutput } from './command-output.ts'
-import { type Followed, followToEnd, letGoAtShutdown } from './follow-command.ts'
+import { type Followed, followToEnd, letGoAtShutdown, whileLeased } from './follow-command.ts'
 import { createLiveOutput } from './live-output.ts'
 import { REASON_OF_EXIT, REASON_OF_SANDBOX_ERROR } from './sandbox-reasons.ts'
 import type { CallContext, ToolCall, ToolUpdate } from './tool.ts'
@@ -63,32 +63,47 @@ export async function* runInSandbox(
   request: SandboxCommand,
   ctx: ExecutorContext,
 ): AsyncGenerator<ToolUpdate, CommandResult> {
-  const sandbox = yield* acquireSandbox(ctx)
-  const live = createLiveOutput()
-  const output = createCommandOutput(ctx, live)
-  const attempt = ctx.resumed ?? { n: 1, boot: sandbox.bootId }
-  const id = commandId({ ...ctx, callId: ctx.call.callId, attempt: attempt.n })
-
-  if (ctx.resumed === undefined) yield { type: 'started', attempt }
   const letGo = new AbortController()
   const stay = letGoAtShutdown(ctx.signal, letGo)
-  const following = begin(request, sandbox, id, output, ctx).then((command) =>
-    followToEnd(command, output, ctx, letGo.signal),
-  )
-  // Its failure is thrown where it is awaited below; live pieces end with it either way.
-  void Promise.allSettled([following]).then(() => live.end())
   try {
-    for await (const piece of live.pieces()) yield { type: 'output', piece }
-    return await finishedResult(await following, output, sandbox, id, request, ctx)
+    return yield* runUntil(letGo.signal, request, ctx)
   } finally {
     stay()
     letGo.abort()
   }
 }
 
+async function* runUntil(
+  letGo: AbortSignal,
+  request: SandboxCommand,
+  ctx: ExecutorContext,
+): AsyncGenerator<ToolUpdate, CommandResult> {
+  // What an earlier process started may run on while its sandbox cannot be reached.
+  const sandbox = yield* acquireSandbox(
+    ctx,
+    ctx.resumed === undefined ? undefined : () => whileLeased(async (found) => found, ctx, { letGo }),
+  )
+  const live = createLiveOutput()
+  const output = createCommandOutput(ctx, live)
+  const attempt = ctx.resumed ?? { n: 1, boot: sandbox.bootId }
+  const id = commandId({ ...ctx, callId: ctx.call.callId, attempt: attempt.n })
+
+  if (ctx.resumed === undefined) yield { type: 'started', attempt }
+  const following = begin({ request, sandbox, id, output, letGo }, ctx).then((command) =>
+    followToEnd(command, output, ctx, letGo),
+  )
+  // Its failure is thrown where it is awaited below; live pieces end with it either way.
+  void Promise.allSettled([following]).then(() => live.end())
+  for await (const piece of live.pieces()) yield { type: 'output', piece }
+  return await finishedResult(await following, output, sandbox, id, request, ctx)
+}
+
 /** The user's sandbox; says so when it takes a while. */
-export async function* acquireSandbox(ctx: CallContext): AsyncGenerator<ToolUpdate, Sandbox> {
-  const acquiring = ctx.sandbox()
+export async function* acquireSandbox(
+  ctx: CallContext,
+  acquire: () => Promise<Sandbox> = () => ctx.sandbox(),
+): AsyncGenerator<ToolUpdate, Sandbox> {
+  const acquiring = acquire()
   let timer: NodeJS.Timeout | undefined
   const slow = new Promise<'slow'>((resolve) => {
     timer = setTimeout(() => resolve('slow'), SLOW_SANDBOX_MS)
@@ -102,12 +117,17 @@ export async function* acquireSandbox(ctx: CallContext): AsyncGenerator<ToolUpda
 
 // ── Beginning ───────────────────────────────────────────────────────────────────────────────────────────
 
+interface Beginning {
+  request: SandboxCommand
+  sandbox: Sandbox
+  id: string
+  output: CommandOutput
+  letGo: AbortSignal
+}
+
 /** Start the command, or adopt what an earlier process started. */
 async function begin(
-  request: SandboxCommand,
-  sandbox: Sandbox,
-  id: string,
-  output: CommandOutput,
+  { request, sandbox, id, output, letGo }: Beginning,
   ctx: ExecutorContext,
 ): Promise<RunningCommand> {
   if (ctx.resumed !== undefined) {
@@ -136,12 +156,19 @@ async function begin(
   } catch (error) {
     // The stream went before the answer came. Whether the command arrived is asked, not guessed.
     if (!(error instanceof SandboxError) || error.code !== 'sandbox_lost') throw error
-    const again = await ctx.sandbox()
-    if (again.bootId !== sandbox.bootId) throw error
-    const arrived = await again.attach(id)
-    if (arrived !== undefined) return arrived
-    ctx.signal.throwIfAborted()
-    return await start(again)
+    const begun = await whileLeased(
+      async (again) => {
+        if (again.bootId !== sandbox.bootId) return undefined
+        const arrived = await again.attach(id)
+        if (arrived !== undefined) return arrived
+        ctx.signal.throwIfAborted()
+        return await start(again)
+      },
+      ctx,
+      { letGo },
+    )
+    if (begun === undefined) throw error
+    return begun
   }
 }
 
@@ -232,6 +259,8 @@ function endText(reason: FailureReason, ctx: ExecutorContext): string {
       return 'The disk space of the sandbox is used up and the command was ended. Delete what is not needed, then try again.'
     case 'output_limit':
       return 'The command printed more than it may and was ended.'
+    case 'sandbox_unavailable':
+      return 'The sandbox could not be reached any more; whether the command had its effect is not known.'
     case 'sandbox_lost':
       return 'The sandbox went away while the command ran. Files in the workspace are kept.'
     default:

@@ -27,6 +27,8 @@ export interface DockerBackendOptions {
   dockerHost?: string
   /** For an engine behind TLS. */
   tls?: EngineTls
+  /** Whether engine-gate listens at `dockerHost`: what cannot be reached is called by its name. */
+  gate?: boolean
   /** Only containers and volumes of this deployment are ever seen or touched. `[a-z0-9-]`, at most 40. */
   deployment: string
   /** Default: the profile shipped with this package. */
@@ -50,7 +52,9 @@ export function createDockerBackend(options: DockerBackendOptions): SandboxBacke
       `"${deployment}" is not a deployment id: lower-case letters, digits and dashes, at most 40.`,
     )
   }
-  const engine = createEngine(parseDockerHost(options.dockerHost, options.tls), options.circuit)
+  const address = parseDockerHost(options.dockerHost, options.tls)
+  const throughGate = address.kind === 'unix' && options.gate === true
+  const engine = createEngine(throughGate ? { ...address, gate: true } : address, options.circuit)
   const blueprint = createDraughtsman(engine, deployment, options.seccompFile)
   const quota = createQuotaProbe(engine, deployment)
   const volumes = createVolumes(engine, deployment, quota)

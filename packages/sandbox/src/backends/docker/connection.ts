@@ -9,7 +9,8 @@ export interface EngineTls {
 
 /** Where the engine listens, parsed once; both dockerode and the raw attach connect by it. */
 export type EngineAddress =
-  | { kind: 'unix'; socketPath: string; shown: string }
+  /** `gate`: what listens there is engine-gate, which passes on to an engine. */
+  | { kind: 'unix'; socketPath: string; shown: string; gate?: boolean }
   | { kind: 'tcp'; host: string; port: number; tls?: EngineTls; shown: string }
 
 const DEFAULT_SOCKET = '/var/run/docker.sock'

@@ -7,6 +7,8 @@ export interface EngineAnswer {
   message: string
 }
 
+const isGate = (address: EngineAddress): boolean => address.kind === 'unix' && address.gate === true
+
 /** Read a dockerode error's status and the engine's own message. Undefined when there was no answer. */
 export function engineAnswer(error: unknown): EngineAnswer | undefined {
   if (!(error instanceof Error) || !('statusCode' in error) || typeof error.statusCode !== 'number')
@@ -42,17 +44,17 @@ export function toSandboxError(error: unknown, address: EngineAddress, doing: st
     code === 'EHOSTUNREACH' ||
     code === 'ENOTSOCK'
   ) {
-    return new SandboxError(
-      'engine_unavailable',
-      `No Docker engine answers at ${address.shown} (${code}). Start it, for example with "sudo systemctl start docker", or point DOCKER_HOST at one that runs.`,
-      { cause: error },
-    )
+    const what = isGate(address)
+      ? `engine-gate, the way to the Docker engine, does not answer at ${address.shown} (${code}). It is started again by itself; if it stays away, look at its log.`
+      : `No Docker engine answers at ${address.shown} (${code}). Start it, for example with "sudo systemctl start docker", or point DOCKER_HOST at one that runs.`
+    return new SandboxError('engine_unavailable', what, { cause: error, unreachable: true })
   }
   const detail = error instanceof Error ? error.message : String(error)
+  const whose = isGate(address) ? 'engine-gate' : 'the Docker engine'
   return new SandboxError(
     'engine_unavailable',
-    `The connection to the Docker engine at ${address.shown} broke while trying to ${doing}: ${detail}. Try again; if it stays, look at the engine's log.`,
-    { cause: error },
+    `The connection to ${whose} at ${address.shown} broke while trying to ${doing}: ${detail}. Try again; if it stays, look at the log of ${whose}.`,
+    { cause: error, unreachable: true },
   )
 }
 
@@ -82,7 +84,8 @@ function fromAnswer(answer: EngineAnswer, doing: string, cause: unknown): Sandbo
     'engine_unavailable',
     settingRefused(answer.message) ??
       `The Docker engine could not ${doing} (HTTP ${answer.statusCode}): ${shorten(answer.message)}`,
-    { cause },
+    // What the gate, or a proxy, says of an engine that it does not reach.
+    { cause, unreachable: [502, 503, 504].includes(answer.statusCode) },
   )
 }
 
