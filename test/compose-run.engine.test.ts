@@ -1,17 +1,21 @@
 /**
- * The composed deployment as people run it: built from this checkout, one prompt of the demo model through the service,
- * who reaches the engine, and what is left of it when it is taken down. Only in a full run: it builds the image, and
- * waits for the end of a lease.
+ * The composed deployment as people run it, with the real compose file: from nothing to an answer of the demo model, what the
+ * operator's files and names do, and who reaches the engine. In an ordinary run Sandlot's own image is a thin one under a
+ * tag of this test; a full run builds the real one, takes it down, and waits for the end of a lease.
  */
 import { execFile, spawnSync } from 'node:child_process'
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { afterAll, expect, test } from 'vitest'
 import { campaign } from './campaign.ts'
 import { ROOT } from './source-files.ts'
+import { buildThinImage } from './thin-image.ts'
 
 const run = promisify(execFile)
 const MINUTE = 60_000
@@ -21,25 +25,50 @@ const composer = [['docker', 'compose'], ['docker-compose']].find(
 )
 const has = (image: string): boolean =>
   spawnSync('docker', ['image', 'inspect', image], { stdio: 'ignore' }).status === 0
-const reason = !campaign.full
-  ? 'only in a full run'
-  : composer === undefined
+const base = ['debian:bookworm-slim', 'sandlot/base:bookworm'].find(has)
+const reason =
+  composer === undefined
     ? 'no docker compose'
-    : undefined
+    : base === undefined || !has('sandlot/sandbox:latest')
+      ? 'no sandbox image'
+      : undefined
 
 const project = `sandlot-test-${randomBytes(3).toString('hex')}`
 const deployment = `test-${randomBytes(4).toString('hex')}`
+const thinImage = `sandlot/${project}:latest`
+const METRICS_TOKEN = randomBytes(16).toString('hex')
+/** Has the folder that the operator would fill, and the override file. */
+const folder = mkdtempSync(join(tmpdir(), `${project}-`))
 const environment: Record<string, string | undefined> = {
   PATH: process.env['PATH'],
   HOME: process.env['HOME'],
   SANDLOT_DEPLOYMENT: deployment,
+  SANDLOT_METRICS_TOKEN: METRICS_TOKEN,
   // Where no registry gives Debian's image the launcher has made one.
-  ...(!has('debian:bookworm-slim') && has('sandlot/base:bookworm') ? { BASE: 'sandlot/base:bookworm' } : {}),
+  ...(base === undefined ? {} : { BASE: base }),
+}
+
+const OVERRIDE = join(folder, 'compose.override.yaml')
+/** Everything else is as in the real file. */
+function writeOperatorFiles(): void {
+  const config = { 'ai-agent': { volumes: [`${folder}/config:/config:ro`] } }
+  const image = campaign.full ? {} : { image: thinImage }
+  const services = Object.fromEntries(
+    ['engine-gate', 'ai-agent', 'service'].map((name) => [
+      name,
+      { ...image, ...(name === 'ai-agent' ? config['ai-agent'] : {}) },
+    ]),
+  )
+  writeFileSync(OVERRIDE, JSON.stringify({ version: '3.8', services }))
+  mkdirSync(join(folder, 'config'))
+  writeFileSync(join(folder, 'config/sandlot.json'), JSON.stringify({ tools: { glob: { enabled: false } } }))
+  writeFileSync(join(folder, 'config/agent.env'), 'DUFFEL_ACCESS_TOKEN=duffel_test_of_this_test\n')
+  chmodSync(folder, 0o755)
 }
 
 async function compose(...args: string[]): Promise<void> {
   const [command = '', ...first] = composer ?? []
-  await run(command, [...first, '-p', project, '-f', 'docker/compose.yaml', ...args], {
+  await run(command, [...first, '-p', project, '-f', 'docker/compose.yaml', '-f', OVERRIDE, ...args], {
     cwd: ROOT,
     env: environment,
     maxBuffer: 2 ** 28,
@@ -76,6 +105,8 @@ afterAll(async () => {
   if (left.length > 0) await docker('rm', '-f', ...left)
   const volumes = await docker('volume', 'ls', '-q', '--filter', `label=sandlot.deployment=${deployment}`)
   if (volumes !== '') await docker('volume', 'rm', '-f', ...volumes.split('\n'))
+  if (has(thinImage)) await docker('rmi', thinImage)
+  rmSync(folder, { recursive: true })
 }, 5 * MINUTE)
 
 /** Run in a container of ours: what each of these sockets says to somebody who connects. */
@@ -93,11 +124,13 @@ request({ socketPath: '/engine/run/engine/docker.sock', path: '/v1.41/containers
   headers: { 'content-type': 'application/json' } }, ({ statusCode }) => { console.log(statusCode); process.exit() }).end(body)`
 
 test.skipIf(reason)(
-  `docker compose: up, a prompt, who reaches the engine, down, and nothing runs after the lease${reason ? ` (skipped: ${reason})` : ''}`,
+  `docker compose: from nothing to an answer, the operator’s files, who reaches the engine${campaign.full ? ', and nothing runs after the lease' : ''}${reason ? ` (skipped: ${reason})` : ''}`,
   async () => {
     const port = await freePort()
     environment['PORT'] = String(port)
-    await compose('up', '-d', '--build')
+    writeOperatorFiles()
+    if (!campaign.full) await buildThinImage(thinImage, base ?? '')
+    await compose('up', '-d', ...(campaign.full ? ['--build'] : []))
     const url = `http://127.0.0.1:${port}`
     const healthy = async (): Promise<boolean> =>
       (await fetch(`${url}/readyz`).catch(() => undefined))?.ok === true
@@ -137,6 +170,29 @@ test.skipIf(reason)(
       '/var/run/docker.sock ENOENT',
     ])
     expect(await docker('exec', await container('ai-agent'), 'node', '-e', ESCAPE)).toBe('403')
+
+    // The folder beside the compose file, and what is passed by name.
+    const list = ['exec', await container('ai-agent'), 'node', '/app/ai-agent/dist/tools-list.js']
+    const { tools, servers } = JSON.parse(await docker(...list)) as {
+      tools: { id: string; available: boolean }[]
+      servers: { name: string; state: string }[]
+    }
+    expect(tools.find(({ id }) => id === 'glob')?.available).toBe(false)
+    expect(tools.find(({ id }) => id === 'flights-mcp::search-flights')?.available).toBe(true)
+    expect(servers).toMatchObject([
+      { name: 'flights-mcp', state: 'ready' },
+      { name: 'google-calendar-mcp', state: 'unavailable' },
+    ])
+
+    // From outside of the container the service is another machine.
+    const refused = await fetch(`${url}/metrics`)
+    expect([refused.status, await refused.text()]).toEqual([
+      403,
+      expect.stringContaining('Send SANDLOT_METRICS_TOKEN'),
+    ])
+    const metrics = await fetch(`${url}/metrics`, { headers: { authorization: `Bearer ${METRICS_TOKEN}` } })
+    expect(await metrics.text()).toContain('sandlot_agent_connected 1')
+    if (!campaign.full) return
 
     // A command is running, and one of the warm ones is paused.
     const working = ask('run `sleep 3000`').catch(() => undefined)
