@@ -56,6 +56,7 @@ const variables = z.object({
   SANDLOT_RESULT_CHARS: wholeNumber(1_000, 200_000).default(DEFAULT_RESULT_LIMITS.chars),
   SANDLOT_RESULT_LINES: wholeNumber(10, 20_000).default(DEFAULT_RESULT_LIMITS.lines),
   SANDLOT_OUTPUT_LIMIT: wholeNumber(1, 2 ** 40).default(256 * MiB),
+  SANDLOT_STORE_MB: wholeNumber(1, 1024 * 1024 * 1024).default(4096),
   SANDLOT_APPROVAL_TTL: wholeNumber(1, 365 * 86_400).default(86_400),
   SANDLOT_SANDBOX: z.enum(['docker', 'local-process']).default('docker'),
   SANDLOT_SANDBOX_IMAGE: z.string().default('sandlot/sandbox:latest'),
@@ -113,6 +114,8 @@ export interface AgentConfig {
   /** What the model reads of one result. */
   results: ResultLimits
   outputLimitBytes: number
+  /** What one person's chats may store. */
+  storeBytes: number
   approvalTtlMs: number
   sandbox: SandboxConfig
   /** MCP servers, with what they need of the environment. */
@@ -206,6 +209,7 @@ export function readAgentConfig(
     limits: budgets,
     results: { chars: read.SANDLOT_RESULT_CHARS, lines: read.SANDLOT_RESULT_LINES },
     outputLimitBytes: read.SANDLOT_OUTPUT_LIMIT,
+    storeBytes: read.SANDLOT_STORE_MB * MiB,
     approvalTtlMs: read.SANDLOT_APPROVAL_TTL * 1_000,
     sandbox: {
       backend: read.SANDLOT_SANDBOX,

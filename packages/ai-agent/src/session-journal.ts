@@ -6,6 +6,7 @@ import { SandlotError } from '@sandlot/shared/errors'
 import type { Mode } from '@sandlot/shared/mode'
 import { type SessionEvent, metaOf, sandlotEventOf, seqOf } from '@sandlot/shared/events'
 import type { Effects, Ownership, SessionRow } from '@sandlot/storage/sessions/store'
+import type { NoRoom } from '@sandlot/storage/sessions/store-room'
 import type { Approvals } from './session-approvals.ts'
 import { effectsOf } from './session-effects.ts'
 import { InFlight } from './session-flight.ts'
@@ -103,7 +104,7 @@ export class Journal {
   }
 
   /** As `SessionStore.appendOutput`, as long as we are the owner. */
-  appendOutput(callId: string, offset: number, bytes: Uint8Array): Promise<void> {
+  appendOutput(callId: string, offset: number, bytes: Uint8Array): Promise<NoRoom | undefined> {
     return this.#parts.store.appendOutput(this.#row.id, callId, offset, bytes, this.#epoch)
   }
 

@@ -5,11 +5,13 @@ import type { SessionEvent } from '@sandlot/shared/events'
 import { makeMeta } from '@sandlot/shared/event-meta'
 import type { Command } from '@sandlot/shared/sandlot-event'
 import { newId } from '@sandlot/shared/ids'
+import { noRoomError } from '@sandlot/storage/sessions/store-room'
 import { commandIn } from './compaction/command.ts'
 import { type PromptEnd, type QueuedMessage, type Unqueued, queuedMessages, unqueued } from './history.ts'
 import type { OnError } from '@sandlot/shared/sandlot-event'
 import type { ModelImage } from './model/model.ts'
 import { chosenIn } from './model-choice.ts'
+import { sizeOf } from './outcome-images.ts'
 import type { SessionCore } from './session-core.ts'
 import {
   imageMessages,
@@ -66,6 +68,7 @@ export class Prompts {
       await this.#runner.takeUp()
       const known = await this.#submitted(options.requestId)
       if (known !== undefined) return this.#accepted(known, true)
+      await this.#checkImages(options.images)
       const { running } = this.#core
       const command = (options.images ?? []).length > 0 ? undefined : commandIn(text)
       if (running === undefined) return this.#start(text, options, command)
@@ -79,6 +82,14 @@ export class Prompts {
       }
       return this.#enqueue(running.promptId, text, options)
     })
+  }
+
+  /** Throws `store_full`. A text has always room. */
+  async #checkImages(images: readonly ModelImage[] = []): Promise<void> {
+    if (images.length === 0) return
+    const { parts, userId } = this.#core
+    const missing = await parts.store.missingRoom(userId, sizeOf(images))
+    if (missing !== undefined) throw noRoomError(missing, images.length === 1 ? 'The image' : 'The images')
   }
 
   /** As `Session.withdraw`. */

@@ -19,6 +19,7 @@ import { BUG_TEXT, endEvent, missingOutcomes } from './loop-endings.ts'
 import { chosenIn, levelOfPrompt, modelOfPrompt, told } from './model-choice.ts'
 import { MeasuredPrompt } from './metrics/measured-prompt.ts'
 import type { Model } from './model/model.ts'
+import { storableGroup } from './outcome-images.ts'
 import { PromptWaiters } from './prompt-waiters.ts'
 import { inStep } from './running-step.ts'
 import type { Answers } from './session-answers.ts'
@@ -148,7 +149,9 @@ export class Runner {
           continue
         }
         if (resumed) await endWhatRunsOn(core, group)
-        await core.inTurn(() => this.#store(group))
+        const { store } = core.parts
+        const storable = await storableGroup(group, (bytes) => store.missingRoom(core.userId, bytes))
+        await core.inTurn(() => this.#store(storable))
       }
       if (measured?.ended !== undefined)
         log.info(

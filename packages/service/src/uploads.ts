@@ -15,6 +15,8 @@ import {
   imageId,
   imageTypeOf,
 } from '@sandlot/shared/images'
+import { freeBytes } from '@sandlot/storage/free-bytes'
+import { RESERVE_BYTES, noRoomError } from '@sandlot/storage/sessions/store-room'
 import { InOrder } from './in-order.ts'
 
 /** How long an image waits. */
@@ -28,7 +30,7 @@ const MAX_AT_ONCE = 32
 const SWEEP_EVERY_MS = 60 * 60 * 1000
 
 export interface Uploads {
-  /** Throws `bad_request` for what is no image, `too_large`, and `rate_limited` for too many. */
+  /** Throws `bad_request` for what is no image, `too_large`, `rate_limited` for too many, and `store_full`. */
   add(userId: string, bytes: Buffer): Promise<UploadedImage>
   /** Of this person only. Throws `not_found`. */
   read(userId: string, id: string): Promise<{ mimeType: ImageType; bytes: Buffer }>
@@ -48,6 +50,7 @@ export interface UploadsOptions {
   maxWaitingBytes?: number
   maxWaiting?: number
   sweepEveryMs?: number
+  freeBytes?: (folder: string) => number
 }
 
 /** `folder` is made. What is too old in it is removed, now, every hour, and with each upload. */
@@ -67,6 +70,7 @@ export async function openUploads(folder: string, options: UploadsOptions): Prom
   const sweeping = setInterval(() => {
     swept = swept.then(sweepAll).catch(onProblem)
   }, sweepEveryMs).unref()
+  const free = options.freeBytes ?? freeBytes
   const adding = new InOrder(MAX_AT_ONCE)
 
   /** Where an image that still waits is. Throws `not_found`. */
@@ -91,6 +95,7 @@ export async function openUploads(folder: string, options: UploadsOptions): Prom
         const waiting = await sweep(own, keptMs)
         if (waiting.bytes + bytes.length > maxWaitingBytes) throw noRoom('too_large')
         if (waiting.count >= maxWaiting) throw noRoom('rate_limited')
+        if (free(folder) - bytes.length < RESERVE_BYTES) throw noRoomError('disk', 'The image')
         const id = newId('i')
         await writeFile(join(own, id), bytes, { mode: 0o600 })
         return { id, mimeType, bytes: bytes.length }

@@ -64,6 +64,15 @@ test('what one person has waiting is bounded in bytes and in number, also for up
   await number.add('ann', PNG)
 })
 
+test('the reserve of the disk is kept', async () => {
+  const reserve = 64 * 1024 * 1024
+  let free = reserve + PNG.length
+  const uploads = await open({ freeBytes: () => free })
+  await uploads.add('ann', PNG)
+  free -= 1
+  await expect(uploads.add('ann', PNG)).rejects.toMatchObject({ code: 'store_full' })
+})
+
 test('after a day an image is neither read nor removed, whether it was swept yet or not', async () => {
   const uploads = await open()
   const { id } = await uploads.add('ann', PNG)

@@ -40,6 +40,10 @@ export const outputInfo = z.object({
   file: z.string().optional(),
   /** Path on the service of the full output: `/api/sessions/:session/outputs/:call`. */
   url: z.string(),
+  /** Its bytes from here on were counted and not stored: beyond the limit of one output, the user's budget, or the disk. */
+  unstored: z
+    .object({ from: z.number().int().nonnegative(), why: z.enum(['limit', 'budget', 'disk']) })
+    .optional(),
 })
 export type OutputInfo = z.infer<typeof outputInfo>
 

@@ -27,6 +27,7 @@ export const CONFIG_NAMES: Record<string, string> = {
   SANDLOT_RESULT_CHARS: '1000–200000; characters of one result that the model reads (default 10000)',
   SANDLOT_RESULT_LINES: '10–20000; lines of one result that the model reads (default 1000)',
   SANDLOT_OUTPUT_LIMIT: 'bytes of one call’s output that are stored (default 268435456)',
+  SANDLOT_STORE_MB: 'what one person’s chats may store: messages, outputs and images (default 4096)',
   SANDLOT_APPROVAL_TTL: 'seconds after which an unanswered approval is denied (default 86400)',
   SANDLOT_SANDBOX: 'docker | local-process (isolates nothing; tests only)',
   SANDLOT_SANDBOX_IMAGE: 'image of the sandboxes (default sandlot/sandbox:latest)',

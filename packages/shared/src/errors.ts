@@ -21,6 +21,8 @@ export const ERROR_STATUS = {
   not_implemented: 501,
   agent_unavailable: 503,
   not_ready: 503,
+  /** What chats may store is used up, or the server's disk is nearly full. */
+  store_full: 507,
 } as const satisfies Record<string, number>
 
 export type ErrorCode = keyof typeof ERROR_STATUS

@@ -14,6 +14,7 @@ import { MAX_RULES } from '../src/sessions/rules.ts'
 import { type SessionsSchema, sessionsMigrations } from '../src/sessions/schema.ts'
 import { sessionReads } from '../src/sessions/reads.ts'
 import type { Effects } from '../src/sessions/store.ts'
+import { StoreRoom } from '../src/sessions/store-room.ts'
 import { sessionWrites } from '../src/sessions/writes.ts'
 
 let folder: string
@@ -73,7 +74,7 @@ test('property: any mix of good writes and failing ones is one commit, and each 
   const { db } = database
   let written = 0
   const commits = new GroupCommit(db, () => void written++)
-  const { append, createSession, takeOver } = sessionWrites(db, commits)
+  const { append, createSession, takeOver } = sessionWrites(db, commits, new StoreRoom(db, undefined))
   const { getSession, readEvents } = sessionReads(db)
 
   /** What became of each, and of the sessions; ids begin with `run`, which the outcome does not name. */

@@ -7,7 +7,7 @@ const MAX_BYTES = 2 * MAX_OUTPUT_BYTES
 
 export interface Outputs {
   /** `offset`: where `bytes` begin, which is the end of what there is of this call. */
-  append(callId: string, offset: number, bytes: Uint8Array): Promise<void>
+  append(callId: string, offset: number, bytes: Uint8Array): Promise<undefined>
   /** `[from, to)`; shorter where there is less. */
   read(callId: string, from: number, to: number): Promise<Uint8Array>
 }
@@ -24,7 +24,7 @@ export function createOutputs(): Outputs {
     append(callId, offset, bytes) {
       const output = outputs.get(callId) ?? { parts: [], size: 0 }
       // It was forgotten while it grew: what comes now would stand at the wrong place.
-      if (offset !== output.size) return Promise.resolve()
+      if (offset !== output.size) return Promise.resolve(undefined)
       outputs.set(callId, output)
       output.parts.push(bytes.slice())
       output.size += bytes.length
@@ -34,7 +34,7 @@ export function createOutputs(): Outputs {
         outputs.delete(oldest)
         total -= size
       }
-      return Promise.resolve()
+      return Promise.resolve(undefined)
     },
     read(callId, from, to) {
       const output = outputs.get(callId)

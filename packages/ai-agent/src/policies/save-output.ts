@@ -1,7 +1,9 @@
 /**
- * Where a call's raw output goes: the store, up to the limit; beyond it bytes are only counted and the command runs on.
+ * Where a call's raw output goes: the store, up to the limit and as long as there is room; beyond it bytes are only counted
+ * and the command runs on.
  * One append is under way per call; what arrives meanwhile goes with the next one, so a fast command makes few, large ones.
  */
+import type { OutputInfo } from '@sandlot/shared/call'
 import { newlinesInBytes } from '../tools/count-newlines.ts'
 import { outputUrl } from '../tools/output-url.ts'
 import type { CallContext, Policy, ToolCall, ToolOutcome } from '../tools/tool.ts'
@@ -13,11 +15,16 @@ export function saveOutput(limitBytes: number): Policy {
       const saver = createSaver(limitBytes, (offset, bytes) => ctx.saveOutput(offset, bytes))
       const outcome = yield* next(call, { ...ctx, saveOutput: saver.save })
       await saver.idle()
-      if (outcome.outputInfo !== undefined) return outcome
+      const unstored = saver.unstored()
+      if (outcome.outputInfo !== undefined)
+        return { ...outcome, outputInfo: { ...outcome.outputInfo, ...unstored } }
       if (saver.total() === 0) return savedText(outcome, call, ctx, limitBytes)
       // The tool did not say what its output was, but the bytes are there to read.
-      const url = outputUrl(ctx.sessionId, call.callId)
-      return { ...outcome, outputInfo: { bytes: saver.total(), lines: saver.lines(), truncated: true, url } }
+      const counts = { bytes: saver.total(), lines: saver.lines(), truncated: true }
+      return {
+        ...outcome,
+        outputInfo: { ...counts, url: outputUrl(ctx.sessionId, call.callId), ...unstored },
+      }
     }
 }
 
@@ -33,10 +40,16 @@ async function savedText(
   const { text, truncated } = truncateToolOutput(outcome.forModel, { ...withOwnWords(ctx.results), ...rest })
   if (!truncated) return outcome
   const bytes = Buffer.from(outcome.forModel.toWellFormed())
-  await ctx.saveOutput(0, bytes.subarray(0, limitBytes))
+  const noRoom = await ctx.saveOutput(0, bytes.subarray(0, limitBytes))
+  const limited = bytes.length > limitBytes ? unstoredFrom(limitBytes, 'limit') : {}
+  const unstored = noRoom === undefined ? limited : unstoredFrom(0, noRoom)
   const lines = newlinesInBytes(bytes) + (bytes.at(-1) === 10 ? 0 : 1)
   const url = outputUrl(ctx.sessionId, callId)
-  return { ...outcome, forModel: text, outputInfo: { bytes: bytes.length, lines, truncated, url } }
+  return {
+    ...outcome,
+    forModel: text,
+    outputInfo: { bytes: bytes.length, lines, truncated, url, ...unstored },
+  }
 }
 
 interface Saver {
@@ -45,6 +58,14 @@ interface Saver {
   /** Bytes produced, stored or not. */
   total(): number
   lines(): number
+  unstored(): Pick<OutputInfo, 'unstored'>
+}
+
+function unstoredFrom(
+  from: number,
+  why: NonNullable<OutputInfo['unstored']>['why'],
+): Pick<OutputInfo, 'unstored'> {
+  return { unstored: { from, why } }
 }
 
 function createSaver(limitBytes: number, append: CallContext['saveOutput']): Saver {
@@ -52,15 +73,19 @@ function createSaver(limitBytes: number, append: CallContext['saveOutput']): Sav
   let lines = 0
   let batch: { from: number; end: number; parts: Uint8Array[] } | undefined
   /** The append under way, and the one that takes what arrives meanwhile. */
-  let current: Promise<void> = Promise.resolve()
-  let following: Promise<void> | undefined
+  let current: Promise<undefined> = Promise.resolve(undefined)
+  let following: Promise<undefined> | undefined
+  let cut: Pick<OutputInfo, 'unstored'> | undefined
 
-  const flush = (): Promise<void> => {
+  const flush = async (): Promise<undefined> => {
     current = following ?? current
     following = undefined
     const full = batch
     batch = undefined
-    return full === undefined ? Promise.resolve() : append(full.from, Buffer.concat(full.parts))
+    // What lacks a part already gets no later one.
+    if (full === undefined || cut !== undefined) return
+    const noRoom = await append(full.from, Buffer.concat(full.parts))
+    if (noRoom !== undefined) cut = unstoredFrom(full.from, noRoom)
   }
 
   return {
@@ -68,7 +93,7 @@ function createSaver(limitBytes: number, append: CallContext['saveOutput']): Sav
       lines += newlinesInBytes(bytes)
       total = Math.max(total, offset + bytes.length)
       const room = bytes.subarray(0, Math.max(0, limitBytes - offset))
-      if (room.length === 0) return Promise.resolve()
+      if (room.length === 0) return Promise.resolve(undefined)
       batch ??= { from: offset, end: offset, parts: [] }
       if (offset !== batch.end)
         return Promise.reject(new RangeError(`output goes from ${batch.end} to ${offset}`))
@@ -80,5 +105,6 @@ function createSaver(limitBytes: number, append: CallContext['saveOutput']): Sav
     idle: () => following ?? current,
     total: () => total,
     lines: () => lines,
+    unstored: () => cut ?? (total > limitBytes ? unstoredFrom(limitBytes, 'limit') : {}),
   }
 }

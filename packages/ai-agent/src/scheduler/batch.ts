@@ -1,4 +1,5 @@
 /** What the loop gives the scheduler for one turn's calls, beside the calls themselves. */
+import type { NoRoom } from '@sandlot/storage/sessions/store-room'
 import type { FailureReason } from '@sandlot/shared/reasons'
 import type { Mode } from '@sandlot/shared/mode'
 import type { SessionEvent } from '@sandlot/shared/events'
@@ -35,8 +36,8 @@ export interface BatchContext {
   begunBefore(callId: string): boolean
   /** Calls that the log has already announced; they are not announced again. */
   announced(callId: string): boolean
-  /** Store raw output bytes of a call; durable when it resolves. */
-  appendOutput(callId: string, offset: number, bytes: Uint8Array): Promise<void>
+  /** Store raw output bytes of a call; durable when it resolves, or only counted, and why. */
+  appendOutput(callId: string, offset: number, bytes: Uint8Array): Promise<NoRoom | undefined>
   /** Stored output bytes `[from, to)` of a call; shorter where fewer are stored, none when there are none. */
   readOutput(callId: string, from: number, to: number): Promise<Uint8Array>
   /** Why this call must not start any more. Asked right before it would. */

@@ -2,6 +2,7 @@
  * What a tool is, and the two shapes of everything that wraps one. Generators throughout: the yield is what the
  * user may see, the return is what the caller needs; cancellation is only ever an `AbortSignal`.
  */
+import type { NoRoom } from '@sandlot/storage/sessions/store-room'
 import type {
   ExitInfo,
   OutputInfo,
@@ -179,10 +180,10 @@ export interface CallContext {
    */
   inOrder(): Promise<void>
   /**
-   * Where a call's raw output goes: durable when the promise resolves. Set by the save-output policy, which also
-   * counts and enforces the limit.
+   * Where a call's raw output goes: durable when the promise resolves, or only counted, and why. Set by the save-output
+   * policy, which also counts and enforces the limit.
    */
-  saveOutput(offset: number, bytes: Uint8Array): Promise<void>
+  saveOutput(offset: number, bytes: Uint8Array): Promise<NoRoom | undefined>
   /** Stored output bytes `[from, to)` of this call; shorter where fewer are stored. */
   readOutput(from: number, to: number): Promise<Uint8Array>
   /** Every settled event of the session so far: for tools that look back. */

@@ -366,9 +366,41 @@ describe('save-output', () => {
     const run = printing([0, 'one\n'], [4, 'two\n'], [8, 'three\n'])
     const batch = new TestBatch({ tools: [tool('t', {}, run)], settings: { outputLimitBytes: 10 } })
     expect(await batch.call('t', {}, 'a')).toMatchObject({
-      outputInfo: { bytes: 14, lines: 3, truncated: true, url: '/api/sessions/s_test/outputs/a' },
+      outputInfo: {
+        bytes: 14,
+        lines: 3,
+        truncated: true,
+        url: '/api/sessions/s_test/outputs/a',
+        unstored: { from: 10, why: 'limit' },
+      },
     })
     expect(batch.outputs.get('a')?.toString()).toBe('one\ntwo\nth')
+  })
+
+  test('what the store has no room for is counted, nothing is stored behind it, and the outcome says so', async () => {
+    class FullStore extends TestBatch {
+      override context(): ReturnType<TestBatch['context']> {
+        const context = super.context()
+        const appendOutput: typeof context.appendOutput = async (callId, offset, bytes) =>
+          offset === 0 ? context.appendOutput(callId, offset, bytes) : 'budget'
+        return { ...context, appendOutput }
+      }
+    }
+    // oxlint-disable-next-line require-yield
+    const run: Run = async function* (_args, ctx) {
+      for (const [offset, text] of [
+        [0, 'one\n'],
+        [4, 'two\n'],
+        [8, 'three\n'],
+      ] as const)
+        await ctx.saveOutput(offset, Buffer.from(text))
+      return { status: 'completed', forModel: 'ok' }
+    }
+    const batch = new FullStore({ tools: [tool('t', {}, run)] })
+    expect(await batch.call('t', {}, 'a')).toMatchObject({
+      outputInfo: { bytes: 14, lines: 3, truncated: true, unstored: { from: 4, why: 'budget' } },
+    })
+    expect(batch.outputs.get('a')?.toString()).toBe('one\n')
   })
 
   test('the outcome comes behind the output that its tool did not wait for', async () => {
@@ -377,7 +409,7 @@ describe('save-output', () => {
         const context = super.context()
         const appendOutput: typeof context.appendOutput = async (...piece) => {
           for (let n = 0; n < 5; n++) await new Promise((resolve) => setImmediate(resolve))
-          await context.appendOutput(...piece)
+          return context.appendOutput(...piece)
         }
         return { ...context, appendOutput }
       }

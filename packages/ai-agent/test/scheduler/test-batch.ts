@@ -138,6 +138,7 @@ export class TestBatch {
         const known = this.outputs.get(callId) ?? Buffer.alloc(0)
         if (offset > known.length) throw new Error(`a hole in the output: ${known.length} to ${offset}`)
         this.outputs.set(callId, Buffer.concat([known, bytes.subarray(known.length - offset)]))
+        return undefined
       },
       readOutput: async (callId, from, to) =>
         this.outputs.get(callId)?.subarray(from, to) ?? new Uint8Array(),

@@ -59,6 +59,20 @@ describe('read_tool_output', () => {
     expect(lines).toEqual(Array.from({ length: 5000 }, (_, index) => `line ${index + 1}`))
   })
 
+  test('what was not stored is said with each page', async () => {
+    batch = new TestBatch({
+      sandboxes: () => local.sandboxes,
+      tools: [...builtinTools(), talkative],
+      settings: { outputLimitBytes: 13 },
+    })
+    await batch.call('talk', { lines: 5000 }, 'long')
+    const note =
+      '[Only the first 13 bytes of the 48,892 bytes of this output could be stored: the limit of one output is reached.]'
+    expect(text(await read({}))).toBe(`1\tline 1\n2\tline 2\n${note}`)
+    expect(text(await read({ pattern: '2' }))).toBe(`2:line 2\n${note}`)
+    expect(text(await read({ from_byte: 0 }))).toBe(`line 1\nline 2\n${note}`)
+  })
+
   test('a command: by range, by pattern with context, by bytes, without its colours', async () => {
     const command = "for i in $(seq 3000); do printf '\\033[31mline %s\\033[0m\\n' $i; done"
     await batch.call('run_shell_command', { command }, 'long')

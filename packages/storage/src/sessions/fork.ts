@@ -4,6 +4,7 @@ import { type SessionEvent, metaOf } from '@sandlot/shared/events'
 import type { Kysely, Transaction } from 'kysely'
 import { toSessionRow } from './rows.ts'
 import type { SessionsSchema } from './schema.ts'
+import { type StoreRoom, noRoomError } from './store-room.ts'
 import type { ForkedSession, SessionRow } from './store.ts'
 
 /** Rows in one statement: SQLite allows 32,766 values. */
@@ -14,6 +15,7 @@ export function forkSession(
   sourceId: string,
   fork: ForkedSession,
   events: readonly SessionEvent[],
+  room: StoreRoom,
 ): Promise<SessionRow> {
   return db.transaction().execute(async (trx) => {
     const row = await trx
@@ -34,6 +36,7 @@ export function forkSession(
       .returningAll()
       .executeTakeFirst()
     if (row === undefined) throw new SandlotError('conflict', `There is a session ${fork.id} already.`)
+    let bytes = 0
     for (const piece of pieces(events)) {
       const rows = piece.map((event) => {
         const { seq, at } = metaOf(event)
@@ -41,11 +44,31 @@ export function forkSession(
         return { session_id: fork.id, seq, at, json: JSON.stringify(event) }
       })
       await trx.insertInto('events').values(rows).execute()
+      for (const { json } of rows) bytes += Buffer.byteLength(json)
     }
     const calls = events.flatMap((event) => (event.sessionUpdate === 'tool_call' ? [event.toolCallId] : []))
+    for (const piece of pieces(calls)) bytes += await storedBytes(trx, sourceId, piece)
+    const missing = await room.missing(fork.userId, bytes, trx)
+    if (missing !== undefined) throw noRoomError(missing, 'The copy of this chat')
     for (const piece of pieces(calls)) await copyOutputs(trx, sourceId, fork.id, piece)
+    await trx.updateTable('sessions').set({ stored_bytes: bytes }).where('id', '=', fork.id).execute()
     return toSessionRow({ ...row, waiting: 0 })
   })
+}
+
+/** Of the outputs of these calls. */
+async function storedBytes(
+  trx: Transaction<SessionsSchema>,
+  sessionId: string,
+  calls: readonly string[],
+): Promise<number> {
+  const row = await trx
+    .selectFrom('outputs')
+    .select((query) => query.fn.sum('stored_bytes').as('bytes'))
+    .where('session_id', '=', sessionId)
+    .where('call_id', 'in', calls)
+    .executeTakeFirst()
+  return Number(row?.bytes ?? 0)
 }
 
 /** A copy, so that deleting one of the two leaves the other whole. */

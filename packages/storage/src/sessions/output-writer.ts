@@ -7,6 +7,7 @@ import type { Transaction } from 'kysely'
 import type { GroupCommit } from '../group-commit.ts'
 import { notOwner } from '../storage-error.ts'
 import type { SessionsSchema } from './schema.ts'
+import type { NoRoom, StoreRoom } from './store-room.ts'
 
 /** No stored chunk is larger; reads rely on it. */
 export const MAX_CHUNK_BYTES = 256 * 1024
@@ -19,7 +20,7 @@ interface Pending {
   offset: number
   epoch: number | undefined
   bytes: Uint8Array
-  resolve: () => void
+  resolve: (missing: NoRoom | undefined) => void
   reject: (error: unknown) => void
 }
 
@@ -31,24 +32,29 @@ interface CallPending {
 
 export class OutputWriter {
   readonly #commits: GroupCommit<SessionsSchema>
+  readonly #room: StoreRoom
   #pending = new Map<string, CallPending>()
   #pendingBytes = 0
   #timer: NodeJS.Timeout | undefined
   #writing: Promise<void> = Promise.resolve()
 
-  constructor(commits: GroupCommit<SessionsSchema>) {
+  constructor(commits: GroupCommit<SessionsSchema>, room: StoreRoom) {
     this.#commits = commits
+    this.#room = room
   }
 
-  /** Resolves when the bytes are durable. They are copied: the caller may use its buffer again at once. */
+  /**
+   * Resolves when the bytes are durable, or with why they are only counted: from then on nothing more of this output is
+   * stored. They are copied: the caller may use its buffer again at once.
+   */
   append(
     sessionId: string,
     callId: string,
     offset: number,
     bytes: Uint8Array,
     epoch?: number,
-  ): Promise<void> {
-    const { promise, resolve, reject } = Promise.withResolvers<void>()
+  ): Promise<NoRoom | undefined> {
+    const { promise, resolve, reject } = Promise.withResolvers<NoRoom | undefined>()
     const key = `${sessionId} ${callId}`
     const call = this.#pending.get(key) ?? { sessionId, callId, pieces: [] }
     // Not `slice`: a Buffer's is a view of the same memory.
@@ -76,7 +82,7 @@ export class OutputWriter {
     try {
       const settle = await this.#commits.run(async (trx) => {
         const settled: (() => void)[] = []
-        for (const call of calls) settled.push(...(await writeCall(trx, call)))
+        for (const call of calls) settled.push(...(await writeCall(trx, call, this.#room)))
         return settled
       })
       for (const tell of settle) tell()
@@ -87,11 +93,15 @@ export class OutputWriter {
 }
 
 /** Returns what to tell each piece once the transaction is committed. */
-async function writeCall(trx: Transaction<SessionsSchema>, call: CallPending): Promise<(() => void)[]> {
+async function writeCall(
+  trx: Transaction<SessionsSchema>,
+  call: CallPending,
+  room: StoreRoom,
+): Promise<(() => void)[]> {
   const { sessionId, callId, pieces } = call
   const session = await trx
     .selectFrom('sessions')
-    .select('owner_epoch')
+    .select(['owner_epoch', 'user_id'])
     .where('id', '=', sessionId)
     .executeTakeFirst()
   if (session === undefined) {
@@ -101,28 +111,53 @@ async function writeCall(trx: Transaction<SessionsSchema>, call: CallPending): P
 
   const row = await trx
     .selectFrom('outputs')
-    .select(['stored_bytes', 'total_bytes'])
+    .select(['stored_bytes', 'total_bytes', 'complete'])
     .where('session_id', '=', sessionId)
     .where('call_id', '=', callId)
     .executeTakeFirst()
   const start = row?.stored_bytes ?? 0
   const mayWrite = ({ epoch }: Pending): boolean => epoch === undefined || epoch === session.owner_epoch
+  const owned = pieces.filter(mayWrite)
   const refuse = pieces
     .filter((piece) => !mayWrite(piece))
     .map((piece) => () => piece.reject(notOwner(sessionId)))
-  const inOrder = takeInOrder(pieces.filter(mayWrite), start, callId)
+  const upTo = Math.max(0, ...owned.map(({ offset, bytes }) => offset + bytes.length))
+  const counted = Math.max(row?.total_bytes ?? 0, upTo)
+  // The final counts may come before the last bytes; until then more was counted than stored only for want of room.
+  const isCut = row !== undefined && row.complete === 0 && row.total_bytes > start
+  const missing =
+    upTo <= start
+      ? undefined
+      : ((await room.missing(session.user_id, upTo - start, trx)) ?? (isCut ? 'budget' : undefined))
+  if (missing !== undefined) {
+    await saveCounts(trx, call, { stored_bytes: start, total_bytes: counted })
+    return [...refuse, ...owned.map((piece) => () => piece.resolve(missing))]
+  }
+  const inOrder = takeInOrder(owned, start, callId)
   const { fresh, end } = inOrder
   const tell = [...refuse, ...inOrder.tell]
   if (end === start && (row !== undefined || inOrder.tell.length === 0)) return tell
 
   await insertChunks(trx, sessionId, callId, start, Buffer.concat(fresh))
-  const counts = { stored_bytes: end, total_bytes: Math.max(end, row?.total_bytes ?? 0) }
+  await saveCounts(trx, call, { stored_bytes: end, total_bytes: Math.max(end, row?.total_bytes ?? 0) })
   await trx
+    .updateTable('sessions')
+    .set((query) => ({ stored_bytes: query('stored_bytes', '+', end - start) }))
+    .where('id', '=', sessionId)
+    .execute()
+  return [...tell, () => room.stored(session.user_id, end - start)]
+}
+
+function saveCounts(
+  trx: Transaction<SessionsSchema>,
+  { sessionId, callId }: CallPending,
+  counts: { stored_bytes: number; total_bytes: number },
+): Promise<unknown> {
+  return trx
     .insertInto('outputs')
     .values({ session_id: sessionId, call_id: callId, lines: 0, complete: 0, ...counts })
     .onConflict((conflict) => conflict.columns(['session_id', 'call_id']).doUpdateSet(counts))
     .execute()
-  return tell
 }
 
 /** Drops what is stored already and refuses a piece that would leave a hole. */
@@ -143,7 +178,7 @@ function takeInOrder(
     const bytes = piece.bytes.subarray(Math.min(piece.bytes.length, end - piece.offset))
     fresh.push(bytes)
     end += bytes.length
-    tell.push(piece.resolve)
+    tell.push(() => piece.resolve(undefined))
   }
   return { fresh, end, tell }
 }

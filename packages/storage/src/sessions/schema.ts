@@ -2,7 +2,7 @@
  * The tables of the sessions store. Portable to PostgreSQL: text ids, epoch-ms bigints, JSON as text that is checked by
  * zod when it is read, no booleans, enums or arrays.
  */
-import type { ColumnType, CreateTableBuilder, Kysely } from 'kysely'
+import type { ColumnType, CreateTableBuilder, Generated, Kysely } from 'kysely'
 import { sql } from 'kysely'
 import type { Migrations } from '../database.ts'
 import { type InstructionsTable, addInstructions } from './instructions.ts'
@@ -23,6 +23,8 @@ interface SessionsTable {
   running_prompt_id: string | null
   /** Grows with every agent that takes the session over; only the last one may write. */
   owner_epoch: number
+  /** Bytes of its events and of its stored outputs. */
+  stored_bytes: Generated<number>
 }
 
 interface EventsTable {
@@ -137,6 +139,7 @@ export const sessionsMigrations: Migrations = {
   '010_removed_people': { up: addRemovedPeople },
   '011_usage_calls': { up: addUsageCalls },
   '012_runs': { up: addRuns },
+  '013_stored_bytes': { up: addStoredBytes },
 }
 
 async function createTables(db: Kysely<unknown>): Promise<void> {
@@ -260,6 +263,18 @@ async function addRequestFrames({ schema }: Kysely<unknown>): Promise<void> {
     .addColumn('hash', 'text', (column) => column.primaryKey())
     .addColumn('json', 'text', (column) => column.notNull())
     .execute()
+}
+
+async function addStoredBytes(db: Kysely<unknown>): Promise<void> {
+  await db.schema
+    .alterTable('sessions')
+    .addColumn('stored_bytes', 'bigint', (column) => column.notNull().defaultTo(0))
+    .execute()
+  await sql`
+    update sessions set stored_bytes =
+      (select coalesce(sum(octet_length(json)), 0) from events where session_id = sessions.id) +
+      (select coalesce(sum(stored_bytes), 0) from outputs where session_id = sessions.id)
+  `.execute(db)
 }
 
 /** Rows that go when their session goes. */

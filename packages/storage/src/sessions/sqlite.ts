@@ -5,6 +5,7 @@ import { Checkpoints } from './checkpoint.ts'
 import { ledgerFailure, storedLedger } from './ledger.ts'
 import { OutputWriter } from './output-writer.ts'
 import { sessionReads } from './reads.ts'
+import { type RoomLimits, StoreRoom } from './store-room.ts'
 import { storedRules } from './rules.ts'
 import type { SessionsSchema } from './schema.ts'
 import { sessionsMigrations } from './schema.ts'
@@ -17,21 +18,23 @@ import type { StorageError } from '../storage-error.ts'
 import { withTypedFailures } from '../typed-failures.ts'
 
 /**
- * Open `sessions.db` for its one writing process (ai-agent), creating and migrating it. `leftOut`: as of `storedRules`.
+ * Open `sessions.db` for its one writing process (ai-agent), creating and migrating it. `leftOut`: as of `storedRules`. `room`:
+ * what bounds outputs, images and copies; absent: nothing does.
  * Throws `StorageError`: cannot_open, locked, newer_schema, migration_failed.
  */
 export async function openSessionStore(
   path: string,
-  options: { leftOut?: (why: StorageError) => void } = {},
+  options: { leftOut?: (why: StorageError) => void; room?: RoomLimits } = {},
 ): Promise<SessionStore> {
   const database = await openWriter<SessionsSchema>(path, sessionsMigrations)
   const { db } = database
   const checkpoints = await Checkpoints.start(db)
   const commits = new GroupCommit<SessionsSchema>(db, () => checkpoints.written())
-  const output = new OutputWriter(commits)
+  const room = new StoreRoom(db, options.room)
+  const output = new OutputWriter(commits, room)
   return withTypedFailures(path, {
     ...sessionReads(db),
-    ...sessionWrites(db, commits),
+    ...sessionWrites(db, commits, room),
     ledger: withTypedFailures(path, storedLedger(db), ledgerFailure),
     rules: withTypedFailures(path, storedRules(db, options.leftOut)),
     secrets: withTypedFailures(path, storedSecrets(db)),

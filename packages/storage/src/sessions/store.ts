@@ -10,6 +10,7 @@ import type { RuleStore, UserRule } from './rules.ts'
 import type { InstructionRows } from './instructions.ts'
 import type { PeopleRows } from './people.ts'
 import type { SecretRows } from './secrets.ts'
+import type { NoRoom } from './store-room.ts'
 import type { UserSpent } from './usage.ts'
 
 export interface SessionRow {
@@ -147,7 +148,7 @@ export interface SessionStore extends SessionReader {
   ): Promise<SessionRow>
   /**
    * A new session with these events (numbered from 1) and with copies of the outputs of the calls in them, read from the
-   * source; all in one transaction. Rejects with `conflict` if the id exists.
+   * source; all in one transaction. Rejects with `conflict` if the id exists, with `store_full` where there is no room for it.
    */
   forkSession(sourceId: string, fork: ForkedSession, events: readonly SessionEvent[]): Promise<SessionRow>
   /** Deletes its events, outputs and approvals too. Silent when there is none. */
@@ -171,7 +172,8 @@ export interface SessionStore extends SessionReader {
   ): Promise<SessionEvent[]>
   /**
    * Add bytes to a call's output at `offset`. Bytes that are stored already are ignored, a hole is an error.
-   * Batched: durable when the promise resolves. `epoch` as in `append`.
+   * Batched: durable when the promise resolves; or it resolves with why they are only counted, and then so is the rest of
+   * this output. `epoch` as in `append`.
    */
   appendOutput(
     sessionId: string,
@@ -179,7 +181,9 @@ export interface SessionStore extends SessionReader {
     offset: number,
     bytes: Uint8Array,
     epoch?: number,
-  ): Promise<void>
+  ): Promise<NoRoom | undefined>
+  /** Why so many bytes more than text cannot be stored for this user; undefined: they can. */
+  missingRoom(userId: string, bytes: number): Promise<NoRoom | undefined>
   /** The prompt that this user submitted under this request id, if any. */
   findSubmission(
     userId: string,

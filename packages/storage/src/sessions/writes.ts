@@ -10,6 +10,7 @@ import { toApprovalRow, toSessionRow, withSeq } from './rows.ts'
 import type { GroupCommit } from '../group-commit.ts'
 import { notOwner } from '../storage-error.ts'
 import type { SessionsSchema } from './schema.ts'
+import type { StoreRoom } from './store-room.ts'
 import { recordRun, spentSince } from './usage.ts'
 import type { Effects, SessionReader, SessionStore } from './store.ts'
 
@@ -21,7 +22,11 @@ type Writes = Omit<
   keyof SessionReader | 'ledger' | 'rules' | 'secrets' | 'instructions' | 'people' | 'appendOutput'
 >
 
-export function sessionWrites(db: Kysely<SessionsSchema>, commits: GroupCommit<SessionsSchema>): Writes {
+export function sessionWrites(
+  db: Kysely<SessionsSchema>,
+  commits: GroupCommit<SessionsSchema>,
+  room: StoreRoom,
+): Writes {
   return {
     async createSession({ id, userId, cwd, mode, at }, events = []) {
       const row = await commits.run(async (trx) => {
@@ -50,10 +55,16 @@ export function sessionWrites(db: Kysely<SessionsSchema>, commits: GroupCommit<S
       return toSessionRow({ ...row, last_seq: events.length, updated_at, waiting: 0 })
     },
 
-    forkSession: (sourceId, fork, events) => forkSession(db, sourceId, fork, events),
+    missingRoom: (userId, bytes) => room.missing(userId, bytes),
+
+    async forkSession(sourceId, fork, events) {
+      const row = await forkSession(db, sourceId, fork, events, room)
+      room.changed(fork.userId)
+      return row
+    },
 
     async deleteSession(id) {
-      await db.transaction().execute(async (trx) => {
+      const userId = await db.transaction().execute(async (trx) => {
         const row = await trx
           .deleteFrom('sessions')
           .where('id', '=', id)
@@ -61,7 +72,9 @@ export function sessionWrites(db: Kysely<SessionsSchema>, commits: GroupCommit<S
           .executeTakeFirst()
         // What it ran has no other end any more.
         if (row !== undefined) await recordRun(trx, { id, userId: row.user_id }, null, row.updated_at)
+        return row?.user_id
       })
+      if (userId !== undefined) room.changed(userId)
     },
 
     takeOver: (sessionId) =>
@@ -89,7 +102,9 @@ export function sessionWrites(db: Kysely<SessionsSchema>, commits: GroupCommit<S
     async append(sessionId, events, effects = {}, epoch) {
       const live = events.find(isLive)
       if (live !== undefined) throw new TypeError(`A live ${live.sessionUpdate} cannot be stored.`)
-      return await commits.run((trx) => appendAll(trx, sessionId, events, effects, epoch))
+      const appended = await commits.run((trx) => appendAll(trx, sessionId, events, effects, epoch))
+      room.stored(appended.userId, appended.bytes)
+      return appended.events
     },
 
     async findSubmission(userId, requestId) {
@@ -134,7 +149,7 @@ async function appendAll(
   events: readonly SessionEvent[],
   effects: Effects,
   epoch: number | undefined,
-): Promise<SessionEvent[]> {
+): Promise<{ events: SessionEvent[]; userId: string; bytes: number }> {
   const latest = events.reduce((at, event) => Math.max(at, metaOf(event).at), 0)
   // The update comes first: it reserves the numbers, and on PostgreSQL it locks the row against another writer.
   const session = await trx
@@ -172,6 +187,20 @@ async function appendAll(
       .values(rows.slice(from, from + EVENTS_PER_INSERT))
       .execute()
   }
+  const bytes = rows.reduce((sum, { json }) => sum + Buffer.byteLength(json), 0)
+  if (bytes > 0) await addStoredBytes(trx, sessionId, bytes)
   await applyEffects(trx, { id: sessionId, userId: session.user_id }, effects, latest)
-  return numbered
+  return { events: numbered, userId: session.user_id, bytes }
+}
+
+async function addStoredBytes(
+  trx: Transaction<SessionsSchema>,
+  sessionId: string,
+  bytes: number,
+): Promise<void> {
+  await trx
+    .updateTable('sessions')
+    .set((query) => ({ stored_bytes: query('stored_bytes', '+', bytes) }))
+    .where('id', '=', sessionId)
+    .execute()
 }

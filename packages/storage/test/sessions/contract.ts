@@ -440,7 +440,7 @@ export function testSessionStore(name: string, open: () => Promise<OpenedStore>)
             const call = `p${run++}`
             const whole = Uint8Array.from({ length: 400 }, (_, index) => index & 255)
             let end = 0
-            const pending: Promise<void>[] = []
+            const pending: Promise<unknown>[] = []
             for (const { back, length, wait } of pieces) {
               const offset = Math.max(0, end - back)
               pending.push(store.appendOutput('s', call, offset, whole.subarray(offset, offset + length)))

@@ -4,6 +4,7 @@ import { type Kysely, sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe } from 'vitest'
 import { GroupCommit } from '../../src/group-commit.ts'
 import { type SessionsSchema, sessionsMigrations } from '../../src/sessions/schema.ts'
+import { StoreRoom } from '../../src/sessions/store-room.ts'
 import { sessionWrites } from '../../src/sessions/writes.ts'
 import { type Postgres, postgresPrograms, startPostgres } from '../postgres.ts'
 import { testSpent } from './spent-contract.ts'
@@ -23,7 +24,7 @@ describe.skipIf(postgresPrograms === undefined)('on PostgreSQL', () => {
     const migrator = new Migrator({ db, provider: { getMigrations: async () => sessionsMigrations } })
     const { error } = await migrator.migrateToLatest()
     if (error !== undefined) throw error
-    store = sessionWrites(db, new GroupCommit(db, () => undefined))
+    store = sessionWrites(db, new GroupCommit(db, () => undefined), new StoreRoom(db, undefined))
   }, 60_000)
   afterAll(() => postgres?.stop())
   beforeEach(async () => {

@@ -11,6 +11,7 @@ import { useFilledGaps } from '../terminal/use-gaps.ts'
 import { useStoredOutput } from '../terminal/use-stored-output.ts'
 import { phaseOf } from './call-words.ts'
 import { OutputPane } from './output-pane.tsx'
+import { unstoredWords } from './unstored-words.ts'
 import { ToolAttachments } from './tool-attachments.tsx'
 
 const describeGap = (bytes: number) => `⋯ ${formatBytes(bytes)} not shown ⋯`
@@ -72,7 +73,8 @@ function StoredToolOutput(props: {
 }) {
   const { call, info } = props
   const url = outputUrl(props.sessionId, call.id)
-  const output = useStoredOutput(info, url, props.visible)
+  const stored = info.unstored?.from ?? info.bytes
+  const output = useStoredOutput(stored, url, props.visible && stored > 0)
   const forModel = call.rawOutput?.forModel ?? ''
   const label = `Output of ${call.title}`
   return (
@@ -110,10 +112,11 @@ function OutputFooter(props: {
       <span className="min-w-0">
         {info.truncated ? `${size} in all. The model read its beginning and its end.` : size}
       </span>
-      <span className="flex gap-4">
+      {info.unstored !== undefined && <span className="min-w-0">{unstoredWords(info.unstored)}</span>}
+      <span className={info.unstored?.from === 0 ? 'hidden' : 'flex gap-4'}>
         <a className={link} href={outputUrl(props.sessionId, props.callId)} target="_blank" rel="noopener">
           <ExternalLink className="size-3" aria-hidden />
-          Show full output
+          {info.unstored === undefined ? 'Show full output' : 'Show stored output'}
         </a>
         <a className={link} href={outputUrl(props.sessionId, props.callId, { download: true })} download>
           <Download className="size-3" aria-hidden />

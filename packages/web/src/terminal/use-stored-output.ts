@@ -1,5 +1,4 @@
 /** The stored output of a finished call, once somebody looks: all of it, or its beginning and its end. */
-import type { OutputInfo } from '@sandlot/shared/call'
 import { messageOf } from '@sandlot/shared/errors'
 import { useEffect, useState } from 'react'
 import { formatBytes } from '../lib/format.ts'
@@ -18,10 +17,9 @@ export type StoredOutput =
   | { state: 'ready'; rendered: Rendered }
   | { state: 'unreadable'; message: string }
 
-/** `wanted` false: nothing is fetched. */
-export function useStoredOutput(info: OutputInfo, url: string, wanted: boolean): StoredOutput {
+/** `bytes`: how many are stored. `wanted` false: nothing is fetched. */
+export function useStoredOutput(bytes: number, url: string, wanted: boolean): StoredOutput {
   const [output, setOutput] = useState<StoredOutput>({ state: 'loading' })
-  const { bytes } = info
   useEffect(() => {
     if (!wanted) return
     const controller = new AbortController()

@@ -1,3 +1,4 @@
+import type { OutputInfo } from '@sandlot/shared/call'
 import { isOutcome, metaOf } from '@sandlot/shared/events'
 import { z } from 'zod'
 import { isAnnounced } from '../../history.ts'
@@ -57,10 +58,13 @@ export const readToolOutput = defineTool({
   },
   // oxlint-disable-next-line require-yield
   async *execute(args, ctx) {
-    const { read, bytes } = await outputOf(args.call_id, ctx)
+    const { read, bytes, notes } = await outputOf(args.call_id, ctx)
     const room = pageRoom(ctx.results)
     if (args.from_byte !== undefined) {
-      return { status: 'completed', forModel: await textFrom(read, args.from_byte, bytes, room.chars) }
+      return {
+        status: 'completed',
+        forModel: [await textFrom(read, args.from_byte, bytes, room.chars), ...notes].join('\n'),
+      }
     }
     if (args.pattern !== undefined) {
       await using matcher = createLineMatcher(args.pattern, args.ignore_case)
@@ -68,11 +72,11 @@ export const readToolOutput = defineTool({
       const { lines, next } = await findStoredLines(read, matcher, search, room, ctx.signal)
       const more = next === undefined ? [] : [`[There is more. Go on with offset ${next}.]`]
       const nothing = lines.length === 0 ? [`No line matches ${args.pattern}.`] : lines
-      return { status: 'completed', forModel: [...nothing, ...more].join('\n') }
+      return { status: 'completed', forModel: [...nothing, ...more, ...notes].join('\n') }
     }
     const { lines, next, total } = await readStoredLines(read, args.offset, args.limit, room, ctx.signal)
     if (lines.length === 0 && next === undefined) {
-      if (total === 0) return { status: 'completed', forModel: 'This output is empty.' }
+      if (total === 0) return { status: 'completed', forModel: notes[0] ?? 'This output is empty.' }
       throw new CallFailure(
         'invalid_arguments',
         `This output has ${total ?? 0} lines; there is no line ${args.offset}.`,
@@ -84,12 +88,15 @@ export const readToolOutput = defineTool({
         : [
             `[There is more: these are lines ${args.offset}–${next - 1} of ${grouped(bytes)} bytes. Go on with offset ${next}.]`,
           ]
-    return { status: 'completed', forModel: [...lines, ...more].join('\n') }
+    return { status: 'completed', forModel: [...lines, ...more, ...notes].join('\n') }
   },
 })
 
 /** What is stored of a call, or else what the model was told. @throws CallFailure for a call that there was not. */
-async function outputOf(callId: string, ctx: CallContext): Promise<{ read: ReadBytes; bytes: number }> {
+async function outputOf(
+  callId: string,
+  ctx: CallContext,
+): Promise<{ read: ReadBytes; bytes: number; notes: string[] }> {
   const events = ctx.events()
   const outcome = events.find((event) => isOutcome(event) && event.toolCallId === callId)
   const read: ReadBytes = (from, to) => ctx.readOutputOf(callId, from, to)
@@ -103,9 +110,21 @@ async function outputOf(callId: string, ctx: CallContext): Promise<{ read: ReadB
     )
   }
   const info = metaOf(outcome).outputInfo
-  if (info !== undefined && info.bytes > 0) return { read, bytes: info.bytes }
+  if (info?.unstored !== undefined)
+    return { read, bytes: info.unstored.from, notes: [unstoredNote(info.bytes, info.unstored)] }
+  if (info !== undefined && info.bytes > 0) return { read, bytes: info.bytes, notes: [] }
   const told = Buffer.from(outcome.rawOutput?.forModel ?? '')
-  return { read: async (from, to) => told.subarray(from, to), bytes: told.length }
+  return { read: async (from, to) => told.subarray(from, to), bytes: told.length, notes: [] }
+}
+
+function unstoredNote(bytes: number, { from, why }: NonNullable<OutputInfo['unstored']>): string {
+  const stored = from === 0 ? 'Nothing' : `Only the first ${grouped(from)} bytes`
+  const reason = {
+    limit: 'the limit of one output is reached',
+    budget: 'the chats of this user have used up their storage',
+    disk: 'the disk of the server is nearly full',
+  }[why]
+  return `[${stored} of the ${grouped(bytes)} bytes of this output could be stored: ${reason}.]`
 }
 
 function lastCalls(ctx: CallContext): string {

@@ -1,0 +1,16 @@
+/** Why the card has not all of an output. */
+import type { OutputInfo } from '@sandlot/shared/call'
+import { formatBytes } from '../lib/format.ts'
+
+type Unstored = NonNullable<OutputInfo['unstored']>
+
+const WHY: Record<Unstored['why'], string> = {
+  limit: 'that is the most for one output.',
+  budget: 'your chats have used up their storage. Delete chats to make room.',
+  disk: 'the server’s disk is nearly full.',
+}
+
+export function unstoredWords({ from, why }: Unstored): string {
+  const kept = from === 0 ? 'None of it was stored' : `Only the first ${formatBytes(from)} were stored`
+  return `${kept}: ${WHY[why]}`
+}
