@@ -1,6 +1,7 @@
 /** The agent as a real process for tests, and a client of its socket. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import type { IncomingMessage } from 'node:http'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -11,6 +12,7 @@ import {
   client,
   methods,
 } from '@agentclientprotocol/sdk'
+import { EXT } from '@sandlot/shared/acp-meta'
 import type { SessionEvent } from '@sandlot/shared/events'
 import { nodeEnvironment } from '../../../test/config.ts'
 import { WebSocket } from 'ws'
@@ -122,29 +124,31 @@ const ADA = { _meta: { sandlot: { user: { id: 'u_ada', role: 'user' } } } }
 /** A client of our own, as the service is one; all its requests are Ada's. */
 export async function connectTo(folder: AgentFolder): Promise<SocketClient> {
   const socket = new WebSocket(`ws+unix://${folder.socket}:/acp`)
-  await once(socket, 'open')
+  const [[{ socket: connection }]] = await Promise.all([
+    once(socket, 'upgrade') as Promise<[IncomingMessage]>,
+    once(socket, 'open'),
+  ])
   const events: SessionEvent[] = []
   const stream: { readable: ReadableStream<AnyMessage>; writable: WritableStream<AnyMessage> } =
-    webSocketStream(socket)
-  const connection = client({ name: 'test' })
-    .onNotification(
-      methods.client.session.update,
-      ({ params }) => void events.push(params.update as SessionEvent),
-    )
-    .onNotification('*', () => undefined)
+    webSocketStream(socket, connection)
+  const made = client({ name: 'test' })
+    .onNotification('*', ({ method, params }) => {
+      const { update, updates = [update] } = params as { update: SessionEvent; updates?: SessionEvent[] }
+      if (method === methods.client.session.update || method === EXT.sessionUpdates) events.push(...updates)
+    })
     .connect(stream)
   const request = (method: string, params: object): Promise<Record<string, unknown>> =>
-    connection.agent.request(method, { ...ADA, ...params })
+    made.agent.request(method, { ...ADA, ...params })
   await request(methods.agent.initialize, {
     protocolVersion: PROTOCOL_VERSION,
     clientCapabilities: { _meta: { sandlot: { version: 1 } } },
   })
   return {
-    connection,
+    connection: made,
     events,
     request,
     [Symbol.dispose]: () => {
-      connection.close()
+      made.close()
       socket.terminate()
     },
   }

@@ -4,7 +4,13 @@
  * number sent. Knows nothing of WebSockets or HTTP.
  */
 import { methods } from '@agentclientprotocol/sdk'
-import { EXT, promptAccepted, promptResultMeta, unqueueResult } from '@sandlot/shared/acp-meta'
+import {
+  EXT,
+  promptAccepted,
+  promptResultMeta,
+  sessionUpdates,
+  unqueueResult,
+} from '@sandlot/shared/acp-meta'
 import type { AgentUser } from '@sandlot/shared/acp-meta'
 import { SandlotError, toErrorBody } from '@sandlot/shared/errors'
 import { isLive, metaOf, sandlotEventOf, seqOf, sessionEvent } from '@sandlot/shared/events'
@@ -227,18 +233,22 @@ export class Chat {
 
   #onNotification(method: string, params: unknown): void {
     if (this.#connection.closed) return
-    if (method === methods.client.session.update) this.#onUpdate(params)
-    else if (method === EXT.promptAccepted) {
+    if (method === methods.client.session.update) {
+      const { data } = updateParams.safeParse(params)
+      if (data !== undefined) this.#onUpdate(data.sessionId, data.update)
+    } else if (method === EXT.sessionUpdates) {
+      const { data } = sessionUpdates.safeParse(params)
+      if (data !== undefined) for (const update of data.updates) this.#onUpdate(data.sessionId, update)
+    } else if (method === EXT.promptAccepted) {
       const { data } = promptAccepted.safeParse(params)
       if (data?.requestId !== undefined) this.#prompts.accepted(data.requestId, data.promptId, data.sessionId)
     }
   }
 
-  #onUpdate(params: unknown): void {
-    const { data } = updateParams.safeParse(params)
-    const cursor = data === undefined ? undefined : this.#sessions.cursorOf(data.sessionId)
-    if (data === undefined || cursor === undefined) return
-    const parsed = sessionEvent.safeParse(data.update)
+  #onUpdate(sessionId: string, update: unknown): void {
+    const cursor = this.#sessions.cursorOf(sessionId)
+    if (cursor === undefined) return
+    const parsed = sessionEvent.safeParse(update)
     if (!parsed.success) {
       this.#options.log.warn({ problem: parsed.error.message }, 'the agent sent an event that we do not know')
       return
@@ -246,11 +256,11 @@ export class Chat {
     const seq = seqOf(parsed.data)
     if (seq !== undefined && !isLive(parsed.data) && !cursor.take(seq)) return
     // The event as it came, not as parsed: parsing drops what a newer agent may have added.
-    const event = withoutImageBytes(data.sessionId, data.update as SessionEvent)
-    this.#options.send({ type: 'ai_chat_event', sessionId: data.sessionId, event })
+    const event = withoutImageBytes(sessionId, update as SessionEvent)
+    this.#options.send({ type: 'ai_chat_event', sessionId, event })
     const { promptId } = metaOf(event)
     const inner = sandlotEventOf(event)
     if (inner?.type === 'prompt_ended' && promptId !== undefined)
-      this.#prompts.ended(data.sessionId, promptId, inner.stopReason)
+      this.#prompts.ended(sessionId, promptId, inner.stopReason)
   }
 }

@@ -92,7 +92,9 @@ export const EXT = {
   metrics: '_sandlot/metrics',
   /** `{}` → `{ready, reasons, model: {name, demo}, defaultMode}`. */
   status: '_sandlot/status',
-  /** Notification agent → client, to our own clients: a session's line in the list changed: `{userId, summary}`. */
+  /** Notification agent → client, to our own clients: several `session/update` of one session: `{sessionId, updates}`. */
+  sessionUpdates: '_sandlot/session_updates',
+  /** Notification agent → client, where `initialize` asked for it: a session's line changed: `{userId, summary}`. */
   sessionChanged: '_sandlot/session_changed',
   /** Notification agent → client: the prompt was accepted and stored: `{sessionId, promptId, requestId?}`. */
   promptAccepted: '_sandlot/prompt_accepted',
@@ -134,6 +136,12 @@ export const forkParams = z.object({
   where: z.enum(['before', 'after']).default('after'),
 })
 export const forkResult = z.object({ sessionId })
+/** `clientCapabilities._meta.sandlot` of our own service. `sessionChanges`: it wants to be told of every session list. */
+export const serviceCapability = z.looseObject({
+  version: z.literal(1),
+  sessionChanges: z.boolean().optional(),
+})
+export const sessionUpdates = z.object({ sessionId, updates: z.array(z.unknown()) })
 export const sessionChanged = z.object({ userId: z.string(), summary: sessionSummary })
 export const promptAccepted = z.object({ sessionId, promptId: z.string(), requestId: z.string().optional() })
 export const agentStatus = z.object({

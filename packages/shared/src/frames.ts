@@ -103,3 +103,24 @@ export const serverFrame = z.discriminatedUnion('type', [
   }),
 ])
 export type ServerFrame = z.infer<typeof serverFrame>
+
+/** Events of one session that are sent together: each means what it does in an `ai_chat_event` of its own. */
+const eventsFrame = z.object({
+  type: z.literal('ai_chat_events'),
+  sessionId,
+  events: z.array(z.unknown()).min(1),
+})
+
+export type ReadFrame = { ok: true; frame: ServerFrame } | { ok: false; problem: string }
+
+/** The frames in one message of the service, as JSON has it: one, or one for each event of an `ai_chat_events`. */
+export function readServerFrames(message: unknown): ReadFrame[] {
+  const { success, data } = eventsFrame.safeParse(message)
+  const frames = success
+    ? data.events.map((event) => ({ type: 'ai_chat_event', sessionId: data.sessionId, event }))
+    : [message]
+  return frames.map((frame) => {
+    const read = serverFrame.safeParse(frame)
+    return read.success ? { ok: true, frame: read.data } : { ok: false, problem: read.error.message }
+  })
+}

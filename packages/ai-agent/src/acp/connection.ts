@@ -65,11 +65,11 @@ export class ClientConnection {
   }
 
   initialize(capabilities: ClientCapabilities | undefined): void {
-    const wasOurs = this.ours
+    const had = this.#wishes.sessionChanges
     this.#capabilities = capabilities
     this.#wishes = wishesOf(capabilities)
     this.asides.suit(this.#wishes)
-    if (this.ours && !wasOurs) void this.#sendChanges()
+    if (this.#wishes.sessionChanges && !had) void this.#sendChanges()
   }
 
   /** Who asks. Throws `bad_request` when our own service does not say so. A foreign client is always the local user. */
@@ -122,7 +122,7 @@ export class ClientConnection {
       pump: new SessionPump({
         session,
         after: before === undefined ? after : Math.min(after, before.pump.sent),
-        send: (event) => this.#send(session, event),
+        send: (events) => this.#send(session, events),
         caughtUp: () => this.#askPending(session),
       }),
     }
@@ -190,11 +190,18 @@ export class ClientConnection {
 
   // ── Sending ───────────────────────────────────────────────────────────────────────────────────────────
 
-  async #send(session: Session, event: SessionEvent): Promise<void> {
+  async #send(session: Session, events: readonly SessionEvent[]): Promise<void> {
     const sessionId = session.id
-    if (this.ours) {
-      return this.#client.notify(methods.client.session.update, { sessionId, update: toWire(event) })
-    }
+    const [first, ...more] = events
+    if (!this.ours) {
+      for (const event of events) await this.#sendForeign(session, event)
+    } else if (first !== undefined && more.length === 0) {
+      await this.#client.notify(methods.client.session.update, { sessionId, update: toWire(first) })
+    } else await this.#client.notify(EXT.sessionUpdates, { sessionId, updates: events })
+  }
+
+  async #sendForeign(session: Session, event: SessionEvent): Promise<void> {
+    const sessionId = session.id
     const followed = this.#followed.get(sessionId)
     if (followed === undefined) return
     const isNews = (seqOf(event) ?? Infinity) > followed.before
@@ -217,7 +224,7 @@ export class ClientConnection {
     await this.#client.notify(methods.client.session.update, { sessionId: session.id, update })
   }
 
-  /** Tell our own service of every change in a session list. Ends with the connection. */
+  /** Every change in a session list, everybody's. Ends with the connection. */
   async #sendChanges(): Promise<void> {
     for await (const change of this.#parts.manager.changes(this.#closed))
       await this.#notify(EXT.sessionChanged, change)

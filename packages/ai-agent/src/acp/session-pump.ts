@@ -3,13 +3,18 @@ import type { SessionEvent } from '@sandlot/shared/events'
 import { seqOf } from '@sandlot/shared/events'
 import type { Session } from '../session.ts'
 import { SubscriptionClosed } from '../session-subscription.ts'
+import { TimeSlices } from '../time-slices.ts'
+
+/** What is sent together at most: events, and characters of their texts. One message of the socket holds far more. */
+const BATCH_EVENTS = 200
+const BATCH_CHARS = 128 * 1024
 
 export interface PumpOptions {
   session: Session
   /** Number of the last event that the client has. */
   after: number
-  /** Resolves when the client's connection has taken the event; rejects when the connection is gone. */
-  send: (event: SessionEvent) => Promise<void>
+  /** Resolves when the client's connection has taken the events; rejects when the connection is gone. */
+  send: (events: readonly SessionEvent[]) => Promise<void>
   /** Everything missed was sent; called again after each resume of a client that was too slow. */
   caughtUp?: () => void
 }
@@ -59,14 +64,18 @@ export class SessionPump {
   /** Never rejects: a connection that is gone has nobody to tell. */
   async #run(ready: (seq: number) => void): Promise<void> {
     const { session, caughtUp } = this.#options
+    const slices = new TimeSlices()
     for (;;) {
       const subscription = session.subscribe(this.#sent)
       this.#stop = subscription.close
       try {
-        for (const event of subscription.catchUp) await this.#send(event)
+        for (const events of batches(subscription.catchUp)) {
+          await this.#send(events)
+          await slices.pause()
+        }
         ready(subscription.seq)
         caughtUp?.()
-        for await (const event of subscription.live) await this.#send(event)
+        for await (const event of subscription.live) await this.#send([event])
         return
       } catch (error) {
         subscription.close()
@@ -75,10 +84,10 @@ export class SessionPump {
     }
   }
 
-  async #send(event: SessionEvent): Promise<void> {
+  async #send(events: readonly SessionEvent[]): Promise<void> {
     if (this.#ended) throw new SubscriptionClosed('deleted')
-    await this.#options.send(event)
-    const seq = seqOf(event)
+    await this.#options.send(events)
+    const seq = events.findLast((event) => seqOf(event) !== undefined)?._meta.sandlot.seq
     if (seq === undefined) return
     this.#sent = Math.max(this.#sent, seq)
     for (const waiter of this.#waiters) {
@@ -87,4 +96,30 @@ export class SessionPump {
       waiter.resolve()
     }
   }
+}
+
+/** The events in order, in pieces that one message can carry. An event that is too long for one goes alone. */
+export function* batches(events: readonly SessionEvent[]): Generator<SessionEvent[]> {
+  let batch: SessionEvent[] = []
+  let chars = 0
+  for (const event of events) {
+    const own = textLength(event)
+    if (batch.length > 0 && (batch.length === BATCH_EVENTS || chars + own > BATCH_CHARS)) {
+      yield batch
+      batch = []
+      chars = 0
+    }
+    batch.push(event)
+    chars += own
+  }
+  if (batch.length > 0) yield batch
+}
+
+/** Characters of all texts in a JSON value. */
+function textLength(value: unknown): number {
+  if (typeof value === 'string') return value.length
+  if (typeof value !== 'object' || value === null) return 0
+  let sum = 0
+  for (const part of Object.values(value)) sum += textLength(part)
+  return sum
 }

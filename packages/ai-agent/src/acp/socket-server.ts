@@ -53,7 +53,7 @@ export async function listenOnSocket(parts: SocketServerParts): Promise<SocketSe
       socket.end('HTTP/1.1 404 Not Found\r\nconnection: close\r\ncontent-length: 0\r\n\r\n')
       return
     }
-    sockets.handleUpgrade(request, socket, head, (webSocket) => serve(webSocketStream(webSocket)))
+    sockets.handleUpgrade(request, socket, head, (webSocket) => serve(webSocketStream(webSocket, socket)))
   })
   await listen(server, path)
   chmodSync(path, 0o660)

@@ -44,6 +44,23 @@ describe('our own client', () => {
       )
   })
 
+  test('only a connection that asked for them is told of changes in session lists, one’s own or another’s', async () => {
+    await using bench = await AgentBench.start([textAnswer('one')])
+    const core = await bench.core()
+    await using all = await connect(core)
+    await using reader = await connect(core, { capabilities: { sandlot: { version: 1 } } })
+    const sessionId = await newSession(reader)
+    await reader.request(methods.agent.session.prompt, {
+      sessionId,
+      prompt: text('secret plans'),
+      ...by(ADA),
+    })
+    await expect
+      .poll(() => JSON.stringify(all.others.filter(({ method }) => method === EXT.sessionChanged)))
+      .toContain('secret plans')
+    expect(reader.others.filter(({ method }) => method === EXT.sessionChanged)).toEqual([])
+  })
+
   test('a session is renamed by its person: the name holds over later messages, and both tabs hear of it', async () => {
     await using bench = await AgentBench.start([textAnswer('one'), textAnswer('two')])
     const core = await bench.core()

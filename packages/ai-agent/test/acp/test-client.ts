@@ -12,6 +12,7 @@ import {
   client,
   methods,
 } from '@agentclientprotocol/sdk'
+import { EXT } from '@sandlot/shared/acp-meta'
 import { serveAcp } from '../../src/acp/server.ts'
 import type { AcpParts } from '../../src/acp/serving.ts'
 import type { Core } from '../agent-fixture.ts'
@@ -56,6 +57,12 @@ export function acpParts(core: Core, options: Pick<ClientOptions, 'parts' | 'tak
   }
 }
 
+/** The updates that came together, as they are by themselves. */
+function single(params: unknown): SessionNotification[] {
+  const { sessionId, updates } = params as { sessionId: string; updates: SessionNotification['update'][] }
+  return updates.map((update) => ({ sessionId, update }))
+}
+
 /** A client and the agent, joined by in-memory streams. */
 export async function connect(core: Core, options: ClientOptions = {}): Promise<TestClient> {
   const parts = acpParts(core, options)
@@ -66,7 +73,10 @@ export async function connect(core: Core, options: ClientOptions = {}): Promise<
   const others: TestClient['others'] = []
   let app = client({ name: 'test' })
     .onNotification(methods.client.session.update, ({ params }) => void updates.push(params))
-    .onNotification('*', ({ method, params }) => void others.push({ method, params }))
+    .onNotification('*', ({ method, params }) => {
+      if (method === EXT.sessionUpdates) updates.push(...single(params))
+      else others.push({ method, params })
+    })
   const { permission, elicitation } = options
   if (elicitation !== undefined)
     app = app.onRequest(methods.client.elicitation.create, ({ params }) => elicitation(params))
@@ -79,7 +89,7 @@ export async function connect(core: Core, options: ClientOptions = {}): Promise<
     protocolVersion: PROTOCOL_VERSION,
     clientCapabilities: {
       ...options.clientCapabilities,
-      _meta: options.capabilities ?? { sandlot: { version: 1 } },
+      _meta: options.capabilities ?? { sandlot: { version: 1, sessionChanges: true } },
     },
   })
   return {

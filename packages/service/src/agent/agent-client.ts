@@ -4,9 +4,11 @@
  * not know, and it runs handlers some microtasks after the answer that follows them on the wire, so a replay would end
  * before its last event. They are handed out here, in wire order, as they came.
  */
+import type { IncomingMessage } from 'node:http'
 import { PROTOCOL_VERSION, client, methods } from '@agentclientprotocol/sdk'
 import type { AnyMessage, ClientContext } from '@agentclientprotocol/sdk'
 import { SandlotError, messageOf } from '@sandlot/shared/errors'
+import { JoinedWrites } from '@sandlot/shared/node/join-writes'
 import { WebSocket } from 'ws'
 import { z } from 'zod'
 import { keepAlive } from '../socket/keep-alive.ts'
@@ -27,20 +29,31 @@ export interface AgentConnection {
   close(): void
 }
 
-const HANDSHAKE_TIMEOUT_MS = 5_000
+/** A burst of readers, such as after a restart, has to be greeted one after another. */
+const HANDSHAKE_TIMEOUT_MS = 30_000
+/** Bytes that may be on their way to the agent before the next message waits. */
+const MAX_WAITING_BYTES = 1024 * 1024
 /** A settled event holds at most what a model or a user saw, but a plan or a diff may be large. */
 const MAX_MESSAGE_BYTES = 64 * 1024 * 1024
 
 const initialized = z.looseObject({ protocolVersion: z.literal(PROTOCOL_VERSION) })
 
-/** Throws `agent_unavailable`. */
-export async function connectAgent(url: string, onNotification: OnNotification): Promise<AgentConnection> {
+/** `sessionChanges`: it gets every change in a session list, everybody's. Throws `agent_unavailable`. */
+export async function connectAgent(
+  url: string,
+  onNotification: OnNotification,
+  { sessionChanges = false }: { sessionChanges?: boolean } = {},
+): Promise<AgentConnection> {
   const socket = new WebSocket(url, {
     perMessageDeflate: false,
     handshakeTimeout: HANDSHAKE_TIMEOUT_MS,
     maxPayload: MAX_MESSAGE_BYTES,
   })
-  const stream = streamOf(socket, onNotification)
+  let writes: JoinedWrites | undefined
+  socket.once('upgrade', (response: IncomingMessage) => {
+    writes = new JoinedWrites(response.socket)
+  })
+  const stream = streamOf(socket, onNotification, () => writes?.join())
   await opened(socket)
   keepAlive(socket)
   const connection = client({ name: 'sandlot-service' }).connect(stream)
@@ -56,13 +69,14 @@ export async function connectAgent(url: string, onNotification: OnNotification):
     closed: connection.closed,
     close() {
       connection.close()
+      writes?.flush()
       socket.terminate()
     },
   }
   try {
     const answer = await made.request(methods.agent.initialize, {
       protocolVersion: PROTOCOL_VERSION,
-      clientCapabilities: { _meta: { sandlot: { version: 1 } } },
+      clientCapabilities: { _meta: { sandlot: { version: 1, sessionChanges } } },
       clientInfo: { name: 'sandlot-service', version: '0.1.0' },
     })
     initialized.parse(answer)
@@ -111,6 +125,7 @@ async function opened(socket: WebSocket): Promise<void> {
 function streamOf(
   socket: WebSocket,
   onNotification: OnNotification,
+  beforeWrite: () => void,
 ): { readable: ReadableStream<AnyMessage>; writable: WritableStream<AnyMessage> } {
   let reading = true
   const readable = new ReadableStream<AnyMessage>({
@@ -138,10 +153,19 @@ function streamOf(
     },
   })
   const writable = new WritableStream<AnyMessage>({
-    write: (message) =>
-      new Promise<void>((resolve, reject) => {
-        socket.send(JSON.stringify(message), (error) => (error == null ? resolve() : reject(error)))
-      }),
+    write(message, controller) {
+      beforeWrite()
+      const text = JSON.stringify(message)
+      if (socket.bufferedAmount < MAX_WAITING_BYTES) {
+        socket.send(text, (error) => {
+          if (error != null) controller.error(error)
+        })
+        return undefined
+      }
+      return new Promise<void>((resolve, reject) => {
+        socket.send(text, (error) => (error == null ? resolve() : reject(error)))
+      })
+    },
     close: () => socket.close(),
     abort: () => socket.terminate(),
   })

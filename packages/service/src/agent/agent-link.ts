@@ -56,7 +56,14 @@ export class AgentLink {
   /** A connection of the caller's own. Throws `agent_unavailable`. */
   async open(onNotification: OnNotification): Promise<AgentConnection> {
     this.#ended.signal.throwIfAborted()
-    return connectAgent(this.#options.url, onNotification)
+    const { url, log } = this.#options
+    try {
+      return await connectAgent(url, onNotification)
+    } catch (error) {
+      const cause = error instanceof Error ? error.cause : undefined
+      log.warn({ error: messageOf(cause ?? error) }, 'a reader could not be connected to the agent')
+      throw error
+    }
   }
 
   /** By the lasting connection. Throws `SandlotError`. */
@@ -144,7 +151,8 @@ export class AgentLink {
     let pause = this.#pauses.first
     while (!signal.aborted) {
       try {
-        const connection = await connectAgent(url, (method, params) => this.#onNotification(method, params))
+        const onNotification: OnNotification = (method, params) => this.#onNotification(method, params)
+        const connection = await connectAgent(url, onNotification, { sessionChanges: true })
         if (signal.aborted) {
           connection.close()
           break

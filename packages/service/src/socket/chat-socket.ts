@@ -1,4 +1,5 @@
 /** One browser's WebSocket: frames in and out, and the two ways a peer can misbehave (too large, too slow). */
+import type { Duplex } from 'node:stream'
 import { MAX_FRAME_BYTES } from '@sandlot/shared/frames'
 import type { ServerFrame } from '@sandlot/shared/frames'
 import { WebSocket } from 'ws'
@@ -9,6 +10,7 @@ import type { Limits } from '../limits.ts'
 import type { Metrics } from '../metrics.ts'
 import { readFrame } from './frame.ts'
 import { keepAlive } from './keep-alive.ts'
+import { FrameWriter } from './frame-writer.ts'
 import { CLOSE } from './sockets.ts'
 import type { Sockets } from './sockets.ts'
 
@@ -39,12 +41,16 @@ export class PoliteWebSocket extends WebSocket {
   }
 }
 
-/** Serve `socket`, which is open and whose caller is known, until it closes. */
-export function serveChatSocket(socket: WebSocket, options: ChatSocketOptions): void {
+/** Serve `socket`, which is open over `connection` and whose caller is known, until it closes. */
+export function serveChatSocket(socket: WebSocket, connection: Duplex, options: ChatSocketOptions): void {
   const { caller, sockets, limits, metrics, log, slowReaderBytes } = options
 
+  const writer = new FrameWriter(connection, (text) => {
+    if (socket.readyState === WebSocket.OPEN) socket.send(text)
+  })
   const close = (code: number, reason: string): void => {
     chat.close()
+    writer.flush()
     socket.close(code, reason)
     setTimeout(() => socket.terminate(), CLOSE_GRACE_MS).unref()
   }
@@ -58,7 +64,7 @@ export function serveChatSocket(socket: WebSocket, options: ChatSocketOptions): 
     }
     if (frame.type === 'ai_chat_error') metrics.errorOut(frame.code)
     if (frame.type === 'ai_chat_event') metrics.eventOut(frame.event._meta.sandlot.live === true)
-    socket.send(JSON.stringify(frame))
+    writer.send(frame)
   }
   const { id, role, email } = caller.account
   const chat = new Chat({

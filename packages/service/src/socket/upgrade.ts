@@ -37,7 +37,7 @@ export function makeUpgrade(options: UpgradeOptions): OnUpgrade {
     if (socket.destroyed) return
     const { id } = caller.account
     server.handleUpgrade(request, socket, head, (accepted) => {
-      serveChatSocket(accepted, {
+      serveChatSocket(accepted, socket, {
         ...options,
         caller,
         log: log.child({ user: id, socket: newId('r') }),

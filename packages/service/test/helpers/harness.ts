@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { SessionEvent } from '@sandlot/shared/events'
-import { serverFrame } from '@sandlot/shared/frames'
+import { readServerFrames } from '@sandlot/shared/frames'
 import type { ServerFrame } from '@sandlot/shared/frames'
 import { WebSocket } from 'ws'
 import type { ServiceConfig } from '../../src/config.ts'
@@ -150,7 +150,10 @@ export class Tab {
     this.socket = socket
     socket.on('message', (data: Buffer) => {
       this.texts.push(data.toString())
-      this.frames.push(serverFrame.parse(JSON.parse(data.toString())))
+      for (const read of readServerFrames(JSON.parse(data.toString()))) {
+        if (!read.ok) throw new Error(read.problem)
+        this.frames.push(read.frame)
+      }
     })
     socket.on('close', (code, reason) => {
       this.closed = { code, reason: reason.toString() }

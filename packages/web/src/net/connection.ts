@@ -4,7 +4,7 @@
  * A frame that arrives and does not fit the vocabulary is reported and dropped; it is a bug of the service, and no
  * reason to stop listening.
  */
-import { type ClientFrame, type ServerFrame, serverFrame } from '@sandlot/shared/frames'
+import { type ClientFrame, type ReadFrame, type ServerFrame, readServerFrames } from '@sandlot/shared/frames'
 import { backoffMs } from './backoff.ts'
 
 export type ConnectionState =
@@ -112,9 +112,10 @@ export class Connection {
   }
 
   #receive(data: unknown): void {
-    const frame = parseFrame(data)
-    if (frame.ok) this.#handlers.onFrame(frame.frame)
-    else this.#handlers.onNonsense?.(frame.problem)
+    for (const read of readMessage(data)) {
+      if (read.ok) this.#handlers.onFrame(read.frame)
+      else this.#handlers.onNonsense?.(read.problem)
+    }
   }
 
   #drop(): void {
@@ -130,16 +131,11 @@ export class Connection {
   }
 }
 
-type Parsed = { ok: true; frame: ServerFrame } | { ok: false; problem: string }
-
-function parseFrame(data: unknown): Parsed {
-  if (typeof data !== 'string') return { ok: false, problem: 'a binary message' }
-  let json: unknown
+function readMessage(data: unknown): ReadFrame[] {
+  if (typeof data !== 'string') return [{ ok: false, problem: 'a binary message' }]
   try {
-    json = JSON.parse(data)
+    return readServerFrames(JSON.parse(data))
   } catch (error) {
-    return { ok: false, problem: String(error) }
+    return [{ ok: false, problem: String(error) }]
   }
-  const parsed = serverFrame.safeParse(json)
-  return parsed.success ? { ok: true, frame: parsed.data } : { ok: false, problem: parsed.error.message }
 }
