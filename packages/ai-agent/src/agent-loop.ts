@@ -26,6 +26,7 @@ import {
   LOOP_TEXT,
   REFUSAL_TEXT,
   endEvent,
+  errorEvent,
   maxTurnsText,
   missingOutcomes,
   noAnswerText,
@@ -115,7 +116,7 @@ async function* countResume(ctx: LoopContext): AsyncGenerator<EventGroup, 'go on
     return 'go on'
   }
   for (const outcome of missingOutcomes(log, ctx.promptId, 'interrupted', ctx.now())) yield [outcome]
-  yield [endEvent(ctx.promptId, 'error', poisonText(times + 1), ctx.now())]
+  yield [errorEvent(ctx.promptId, { cause: 'given_up' }, poisonText(times + 1), ctx.now())]
   return 'given up'
 }
 
@@ -258,7 +259,7 @@ function endOfAnswer(
 function endOfAsking(ctx: LoopContext, asked: Exclude<Asked, { got: 'answer' }>): EventGroup {
   if (asked.got === 'chant')
     return [...asked.settled, endEvent(ctx.promptId, 'loop', asked.message, ctx.now())]
-  if (asked.got === 'error') return [endEvent(ctx.promptId, 'error', asked.message, ctx.now())]
+  if (asked.got === 'error') return [errorEvent(ctx.promptId, asked, asked.message, ctx.now())]
   if (asked.got === 'over') return [asked.end]
   return [...asked.settled, stopped(ctx, asked.text)]
 }

@@ -1,5 +1,5 @@
 /** The sentences a person reads when a prompt ends without the model's own words. */
-import { type EndReason, STOP_REASON_OF } from '@sandlot/shared/reasons'
+import { type EndReason, type ErrorCause, STOP_REASON_OF } from '@sandlot/shared/reasons'
 import { type SessionEvent, makeSandlotEvent, metaOf } from '@sandlot/shared/events'
 import { makeMeta } from '@sandlot/shared/event-meta'
 import { failurePattern, patternSentence } from '@sandlot/shared/failure-pattern'
@@ -8,12 +8,25 @@ import { type Turn, turnsOf } from './history-items.ts'
 /** `prompt_ended`. `text` only where the model said nothing in its last turn. */
 export function endEvent(
   promptId: string,
-  reason: EndReason,
+  reason: Exclude<EndReason, 'error'>,
   text: string | undefined,
   at: number,
 ): SessionEvent {
   const end = { type: 'prompt_ended', stopReason: STOP_REASON_OF[reason], reason } as const
   return makeSandlotEvent(text === undefined ? end : { ...end, text }, { promptId }, at)
+}
+
+/** `prompt_ended` with `error`. */
+export function errorEvent(
+  promptId: string,
+  about: { cause: ErrorCause; requestId?: string | undefined },
+  text: string,
+  at: number,
+): SessionEvent {
+  const { cause, requestId } = about
+  const end = { type: 'prompt_ended', stopReason: STOP_REASON_OF.error, reason: 'error' } as const
+  const named = requestId === undefined ? {} : { requestId }
+  return makeSandlotEvent({ ...end, text, cause, ...named }, { promptId }, at)
 }
 
 const LOST = {

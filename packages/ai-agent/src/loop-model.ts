@@ -1,9 +1,10 @@
 /**
- * One turn's question to the model: live text while it arrives, retries with what was shown withdrawn, room made when the
+ * One turn's question to the model: live text while it arrives, retries with what was shown marked as cut, room made when the
  * window is full, another model when this one cannot serve, and the settled answer as a group for the loop to store.
  */
 import { type SessionEvent, makeSandlotEvent, metaOf } from '@sandlot/shared/events'
 import { messageOf } from '@sandlot/shared/errors'
+import type { ErrorCause, ModelErrorClass } from '@sandlot/shared/reasons'
 import { overflowedBefore } from './compaction/compaction.ts'
 import { makeRoom } from './compaction/make-room.ts'
 import { historyProblems, mendHistory } from './history-check.ts'
@@ -42,7 +43,7 @@ export type Asked =
   | { got: 'chant'; settled: SessionEvent[]; message: string }
   /** What was spent on mending left nothing to ask once more with. */
   | { got: 'over'; end: SessionEvent }
-  | { got: 'error'; message: string }
+  | { got: 'error'; cause: ErrorCause; requestId?: string | undefined; message: string }
 
 /** Ask until there is an answer, a Stop, or an error that nothing mends. */
 export async function* askModel(ctx: LoopContext, turn: number): AsyncGenerator<EventGroup, Asked> {
@@ -52,7 +53,7 @@ export async function* askModel(ctx: LoopContext, turn: number): AsyncGenerator<
     attempt++
     const model = modelOf(ctx)
     const checked = checkedMessages(ctx, turn, model)
-    if ('broken' in checked) return { got: 'error', message: checked.broken }
+    if ('broken' in checked) return { got: 'error', cause: 'internal', message: checked.broken }
     const speech = new Speech(ctx, turn)
     try {
       const request = { messages: checked.messages, tools: ctx.tools }
@@ -63,19 +64,21 @@ export async function* askModel(ctx: LoopContext, turn: number): AsyncGenerator<
       ctx.leaving.throwIfAborted()
       if (error instanceof Chanting) {
         if (withdrawnFor(ctx, turn, CHANTING) > 0) return chanted(speech)
-        yield* speech.withdraw(CHANTING)
+        yield* speech.withdraw(CHANTING, saidOnce(speech))
         continue
       }
       if (!(error instanceof ModelError)) {
         ctx.warn({ error: messageOf(error), promptId: ctx.promptId, turn }, 'the model client threw')
-        yield* speech.withdraw('error')
-        return { got: 'error', message: BUG_TEXT }
+        yield* speech.withdraw('internal')
+        return { got: 'error', cause: 'internal', message: BUG_TEXT }
       }
-      const { class: errorClass, status } = error
-      ctx.warn({ errorClass, status, attempt, promptId: ctx.promptId, turn }, 'a model request failed')
+      const { class: errorClass, status, requestId } = error
+      const failed = { errorClass, status, requestId, attempt, promptId: ctx.promptId, turn }
+      ctx.warn(failed, 'a model request failed')
       yield* speech.withdraw(errorClass)
       const verdict = retryVerdict(error, attempt, ctx.retry)
       if (verdict.again) {
+        yield [waited(ctx, turn, errorClass, attempt, verdict.waitMs)]
         await pause(verdict.waitMs, signal)
       } else if (yield* mended(ctx, turn, model, checked.messages, error)) {
         attempt = 0
@@ -83,7 +86,7 @@ export async function* askModel(ctx: LoopContext, turn: number): AsyncGenerator<
         const end = await endBeforeRequest(ctx)
         if (end !== undefined && !ctx.signal.aborted) return { got: 'over', end }
       } else {
-        return { got: 'error', message: verdict.message }
+        return { got: 'error', cause: errorClass, requestId, message: verdict.message }
       }
       ctx.leaving.throwIfAborted()
       if (ctx.signal.aborted) return { got: 'stopped', settled: [], text: '' }
@@ -121,11 +124,26 @@ function shown(speech: Speech, piece: ModelChunk): EventGroup | undefined {
 }
 
 function chanted(speech: Speech): Asked {
-  const said = { text: withoutChant(speech.text), thought: withoutChant(speech.thought) }
-  return { got: 'chant', settled: speech.settled(said), message: CHANT_TEXT }
+  return { got: 'chant', settled: speech.settled(saidOnce(speech)), message: CHANT_TEXT }
+}
+
+function saidOnce({ text, thought }: Speech): Pick<ModelAnswer, 'text' | 'thought'> {
+  return { text: withoutChant(text), thought: withoutChant(thought) }
 }
 
 // ── After a failure ─────────────────────────────────────────────────────────────────────────────────────
+
+/** The live event that says why nothing is seen to happen, and until when. */
+function waited(
+  ctx: LoopContext,
+  turn: number,
+  why: ModelErrorClass,
+  retry: number,
+  waitMs: number,
+): SessionEvent {
+  const event = { type: 'model_waited', why, waitMs, retry, of: ctx.retry.attempts - 1 } as const
+  return makeSandlotEvent(event, { promptId: ctx.promptId, turn, live: true }, ctx.now())
+}
 
 /** True when something was changed so that asking once more makes sense. Each change is in the log before it is used. */
 async function* mended(

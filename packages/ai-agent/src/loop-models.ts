@@ -1,7 +1,8 @@
 /** Which model a prompt asks: the configured one, or after a failure that only another model mends, the next on the list. */
 import { type SessionEvent, makeSandlotEvent, metaOf, sandlotEventOf } from '@sandlot/shared/events'
 import type { LoopContext } from './loop-context.ts'
-import type { Model, ModelErrorClass } from './model/model.ts'
+import type { ModelErrorClass } from '@sandlot/shared/reasons'
+import type { Model } from './model/model.ts'
 
 /** The provider cannot serve us now, whatever we ask. Everything else would fail with another model too, or is ours to mend. */
 const ANOTHER_MAY: readonly ModelErrorClass[] = ['overloaded', 'rate_limit', 'quota']

@@ -1,7 +1,7 @@
 /** Which calls of a turn must not start any more, and when the prompt ends before its next request. */
 import type { FailureReason } from '@sandlot/shared/reasons'
 import type { LoopContext } from './loop-context.ts'
-import { endEvent } from './loop-endings.ts'
+import { endEvent, errorEvent } from './loop-endings.ts'
 import { callOverBudget, callsOf, overBudget, spentBy } from './limits/budgets.ts'
 import { callOverDay, limitsCalls, overDay } from './limits/day-budgets.ts'
 import { endingFailure, failureText, notAfterFailure } from './limits/error-policy.ts'
@@ -31,7 +31,8 @@ export async function callRefusal(ctx: LoopContext, callId: string): Promise<Cal
 export async function endBeforeRequest(ctx: LoopContext): Promise<SessionEvent | undefined> {
   const log = ctx.log()
   const failure = endingFailure(log, ctx.promptId)
-  if (failure !== undefined) return endEvent(ctx.promptId, 'error', failureText(failure), ctx.now())
+  if (failure !== undefined)
+    return errorEvent(ctx.promptId, { cause: 'failed_call' }, failureText(failure), ctx.now())
   if (ctx.budgets === undefined) return undefined
   const over = overBudget(spentBy(log, ctx.promptId), ctx.budgets, ctx.now()) ?? (await overUsersDay(ctx))
   return over === undefined ? undefined : endEvent(ctx.promptId, 'budget', over, ctx.now())

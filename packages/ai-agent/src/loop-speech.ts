@@ -98,13 +98,24 @@ export class Speech {
     return this.#chunk('text', '', {})
   }
 
-  /** Takes back what was shown. Nothing to do when nothing was. */
-  async *withdraw(why: string): AsyncGenerator<EventGroup, void> {
+  /**
+   * What was shown is no part of the conversation. `read`: what of it stays on the screen, marked as cut. Nothing to do when
+   * nothing was shown.
+   */
+  async *withdraw(
+    why: string,
+    read: Pick<ModelAnswer, 'text' | 'thought'> = this,
+  ): AsyncGenerator<EventGroup, void> {
     if (this.text === '' && this.thought === '' && this.#drafted.size === 0) return
     const at = this.#ctx.now()
     const meta = { promptId: this.#ctx.promptId, turn: this.#turn }
-    const ids = this.thought === '' ? [this.#ids.message] : [this.#ids.thought, this.#ids.message]
-    yield ids.map((messageId) => makeSandlotEvent({ type: 'message_withdrawn', messageId, why }, meta, at))
+    const withdrawn = (messageId: string, role: 'assistant' | 'thought', text: string): SessionEvent => {
+      const event = { type: 'message_withdrawn', messageId, why } as const
+      const shown = { role, text: text.toWellFormed() }
+      return makeSandlotEvent(text === '' ? event : { ...event, shown }, meta, at)
+    }
+    const thought = this.thought === '' ? [] : [withdrawn(this.#ids.thought, 'thought', read.thought)]
+    yield [...thought, withdrawn(this.#ids.message, 'assistant', read.text)]
   }
 
   #chunk(

@@ -1,5 +1,5 @@
 /**
- * What is in flight in a running prompt: the text so far of each message, the calls that are being written, and the last output of each call. Live events
+ * What is in flight in a running prompt: the text so far of each message, the calls that are being written, the wait for a model that is asked again, and the last output of each call. Live events
  * are not stored, so this is all that a late joiner can get of them.
  */
 import type { OutputPiece } from '@sandlot/shared/call'
@@ -23,9 +23,14 @@ export class InFlight {
   /** By place. */
   readonly #drafts = new Map<number, SessionEvent>()
 
+  /** A failed request to the model is made again, and nothing has come of it yet. */
+  #wait: SessionEvent | undefined
+
   /** A live event is being shown. */
   show(event: SessionEvent): void {
     const meta = metaOf(event)
+    // All that is live comes one after another while the model is asked.
+    this.#wait = meta.event?.type === 'model_waited' ? event : undefined
     const draft = draftOf(event)
     if (draft !== undefined) this.#drafts.set(draft.place, event)
     if (event.sessionUpdate === 'agent_message_chunk' || event.sessionUpdate === 'agent_thought_chunk') {
@@ -47,6 +52,7 @@ export class InFlight {
 
   /** A settled event was stored: it replaces what its id had gathered. */
   settle(event: SessionEvent): void {
+    this.#wait = undefined
     if (event.sessionUpdate === 'agent_message_chunk' || event.sessionUpdate === 'agent_thought_chunk') {
       this.#texts.delete(event.messageId)
     } else if (isOutcome(event)) {
@@ -82,7 +88,8 @@ export class InFlight {
         },
       }
     })
-    return [...texts, ...this.#drafts.values(), ...calls]
+    const wait = this.#wait === undefined ? [] : [this.#wait]
+    return [...texts, ...this.#drafts.values(), ...calls, ...wait]
   }
 }
 

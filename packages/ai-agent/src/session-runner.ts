@@ -15,7 +15,7 @@ import {
 } from './history.ts'
 import type { EventGroup } from './loop-context.ts'
 import { startOfDay } from './limits/day-budgets.ts'
-import { BUG_TEXT, endEvent, missingOutcomes } from './loop-endings.ts'
+import { BUG_TEXT, errorEvent, missingOutcomes } from './loop-endings.ts'
 import { chosenIn, levelOfPrompt, modelOfPrompt, told } from './model-choice.ts'
 import { MeasuredPrompt } from './metrics/measured-prompt.ts'
 import type { Model } from './model/model.ts'
@@ -185,7 +185,7 @@ export class Runner {
         await this.#answers.denyWhatNobodyAnswers()
         for (const lost of missingOutcomes(core.log, running.promptId, 'tool_error', at))
           await core.store([lost])
-        await this.#store([endEvent(running.promptId, 'error', BUG_TEXT, at)])
+        await this.#store([errorEvent(running.promptId, { cause: 'internal' }, BUG_TEXT, at)])
       })
     } catch (error) {
       const fields = { sessionId: core.id, promptId: running.promptId, error: messageOf(error) }

@@ -1,4 +1,4 @@
-import { isOutcome, metaOf, textOf } from '@sandlot/shared/events'
+import { isOutcome, metaOf, sandlotEventOf, textOf } from '@sandlot/shared/events'
 import { makeMeta } from '@sandlot/shared/event-meta'
 import { describe, expect, test } from 'vitest'
 import { executionResults, toolMessages } from '../src/history.ts'
@@ -187,7 +187,7 @@ describe('a model that fails', () => {
     expect(session.running).toBe(false)
   })
 
-  test('a stream that breaks off is asked again; what was shown is withdrawn', async () => {
+  test('a stream that breaks off is asked again; what was shown stays as cut, and the wait is said', async () => {
     const half = { steps: [sse(deltaChunk({ content: 'Half an ans' }))], after: 'destroy' } as const
     await using bench = await AgentBench.start([half, textAnswer('A whole answer.')])
     const session = await newSession(await bench.core())
@@ -196,11 +196,20 @@ describe('a model that fails', () => {
     subscription.close()
 
     const live: string[] = []
+    const waits: unknown[] = []
     for await (const event of subscription.live) {
+      const waited = sandlotEventOf(event)
+      if (waited?.type === 'model_waited') waits.push({ ...waited, waitMs: 0 })
       if (event.sessionUpdate === 'agent_message_chunk' && metaOf(event).live) live.push(event.messageId)
     }
     const [withdrawn] = happened(session.log, 'message_withdrawn')
-    expect(withdrawn?.messageId).toBe(live[0])
+    expect(withdrawn).toEqual({
+      type: 'message_withdrawn',
+      messageId: live[0],
+      why: 'stream_interrupted',
+      shown: { role: 'assistant', text: 'Half an ans' },
+    })
+    expect(waits).toEqual([{ type: 'model_waited', why: 'stream_interrupted', waitMs: 0, retry: 1, of: 3 }])
     const settled = session.log.find((event) => event.sessionUpdate === 'agent_message_chunk')
     expect(settled).toMatchObject({ content: { text: 'A whole answer.' } })
     expect(settled).not.toMatchObject({ messageId: withdrawn?.messageId })
@@ -209,7 +218,7 @@ describe('a model that fails', () => {
   })
 
   test('gives up after four attempts, and stops at once when the wait is too long', async () => {
-    const busy = errorAnswer(503, { error: { message: 'overloaded' } })
+    const busy = errorAnswer(503, { error: { message: 'overloaded' } }, { 'x-request-id': 'req_busy' })
     const wait = errorAnswer(429, { error: { message: 'slow down' } }, { 'retry-after': '600' })
     await using bench = await AgentBench.start([busy, busy, busy, busy, wait])
     const session = await newSession(await bench.core())
@@ -219,6 +228,11 @@ describe('a model that fails', () => {
     expect(bench.provider.requests).toHaveLength(5)
     expect(happened(session.log, 'prompt_ended').map(({ reason }) => reason)).toEqual(['error', 'error'])
     expect(happened(session.log, 'prompt_ended')[1]?.text).toContain('10 minutes')
+    expect(happened(session.log, 'prompt_ended')).toMatchObject([
+      { cause: 'overloaded', requestId: 'req_busy' },
+      { cause: 'rate_limit' },
+    ])
+    expect(happened(session.log, 'prompt_ended')[1]).not.toHaveProperty('requestId')
   })
 
   test('an empty answer is asked for once more, with a nudge that stays in the history', async () => {

@@ -1,7 +1,8 @@
 /** Row "fallback model": only a provider that cannot serve us now is a reason to ask another model. */
 import { sandlotEventOf } from '@sandlot/shared/events'
 import { expect, test } from 'vitest'
-import { ModelError, type ModelErrorClass } from '../src/model/model.ts'
+import type { ModelErrorClass } from '@sandlot/shared/reasons'
+import { ModelError } from '../src/model/model.ts'
 import { memoryLog } from '../src/plain/log-store.ts'
 import { runAgent } from '../src/run-agent.ts'
 import { type ScriptedModel, scriptedModel } from './scripted-model.ts'

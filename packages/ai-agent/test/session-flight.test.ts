@@ -38,6 +38,20 @@ test('what was withdrawn, settled or ended is not in flight any more', () => {
   expect(flight.snapshot()).toEqual([])
 })
 
+test('a wait for the model is there until anything comes of it', () => {
+  const flight = new InFlight()
+  const event = { type: 'model_waited', why: 'rate_limit', waitMs: 6_000, retry: 1, of: 3 } as const
+  const wait = makeSandlotEvent(event, { promptId: 'p', turn: 1, live: true }, 1)
+  flight.show(wait)
+  expect(flight.snapshot()).toEqual([wait])
+  flight.show(chunk('Hello', 0))
+  expect(flight.snapshot()).toHaveLength(1)
+  flight.show(wait)
+  const changed = { type: 'model_changed', model: 'other', why: 'rate_limit' } as const
+  flight.settle(makeSandlotEvent(changed, { promptId: 'p', turn: 1 }, 1))
+  expect(flight.snapshot()).not.toContainEqual(wait)
+})
+
 test('a call that is being written is there as it stands, until its message is whole', () => {
   const flight = new InFlight()
   const draft = (chars: number) =>

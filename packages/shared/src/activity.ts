@@ -16,21 +16,28 @@ export function pendingApprovals(transcript: Transcript): CallEntry[] {
 /** What is going on in the running prompt; null when none runs. */
 export type Activity =
   | { doing: 'thinking'; since: number }
+  /** A request to the model failed, and is made again at `until`. */
+  | { doing: 'trying_again'; wait: NonNullable<Transcript['wait']> }
   /** Every outcome of a turn is there and the model has not spoken yet. */
   | { doing: 'reading_results'; since: number }
   | { doing: 'writing' }
+  /** A call waits for what it needs before it can begin, and says for what. */
+  | { doing: 'preparing'; message: string; since: number }
   | { doing: 'running'; calls: number }
   | { doing: 'waiting'; calls: number }
 
 export function activityOf(transcript: Transcript): Activity | null {
   if (transcript.prompt === null) return null
   const waiting = pendingApprovals(transcript).length
-  const open = transcript.entries.filter(
-    (entry) => entry.type === 'call' && entry.endedAt === undefined,
-  ).length
-  if (open > waiting) return { doing: 'running', calls: open - waiting }
+  const calls = transcript.entries.filter((entry) => entry.type === 'call')
+  const open = calls.filter(({ endedAt }) => endedAt === undefined)
+  const preparing = open.find(({ startedAt, progress }) => startedAt === undefined && progress !== undefined)
+  if (preparing?.progress !== undefined && open.every(({ startedAt }) => startedAt === undefined))
+    return { doing: 'preparing', message: preparing.progress.message, since: preparing.progress.since }
+  if (open.length > waiting) return { doing: 'running', calls: open.length - waiting }
   if (waiting > 0) return { doing: 'waiting', calls: waiting }
   if (transcript.drafts.length > 0) return { doing: 'writing' }
+  if (transcript.wait !== null) return { doing: 'trying_again', wait: transcript.wait }
   const last = transcript.entries.at(-1)
   if (last?.type === 'message' && last.role !== 'user' && !last.settled) return { doing: 'writing' }
   if (last?.type === 'call') return { doing: 'reading_results', since: last.endedAt ?? last.announcedAt }

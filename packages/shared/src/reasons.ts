@@ -42,6 +42,41 @@ export const END_REASONS = [
 export const endReason = z.enum(END_REASONS)
 export type EndReason = z.infer<typeof endReason>
 
+/** What kept a model from answering. */
+export const MODEL_ERROR_CLASSES = [
+  'rate_limit',
+  'quota',
+  'auth',
+  'invalid_request',
+  'invalid_history',
+  'context_overflow',
+  'request_too_large',
+  'content_filter',
+  'overloaded',
+  'server_error',
+  'provider_error',
+  'timeout',
+  'stream_interrupted',
+  'protocol',
+  'malformed_tool_call',
+  'tool_use_failed',
+  'unreachable',
+] as const
+export const modelErrorClass = z.enum(MODEL_ERROR_CLASSES)
+export type ModelErrorClass = z.infer<typeof modelErrorClass>
+
+/** Why a prompt ended with `error`. */
+export const errorCause = z.enum([
+  ...MODEL_ERROR_CLASSES,
+  /** A call failed, and the prompt or its tool asked to stop then. */
+  'failed_call',
+  /** Resumed as often as it may be. */
+  'given_up',
+  /** A mistake of our own, or a store that failed. */
+  'internal',
+])
+export type ErrorCause = z.infer<typeof errorCause>
+
 export const stopReason = z.enum(['end_turn', 'max_tokens', 'max_turn_requests', 'refusal', 'cancelled'])
 /** ACP's stop reasons. */
 export type StopReason = z.infer<typeof stopReason>

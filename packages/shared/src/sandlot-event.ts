@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { exitInfo } from './call.ts'
 import { messageImage } from './images.ts'
 import { question, questionContent } from './question.ts'
-import { endReason, failureReason, stopReason } from './reasons.ts'
+import { endReason, errorCause, failureReason, modelErrorClass, stopReason } from './reasons.ts'
 import { remembered, ruleReason } from './rules.ts'
 
 export const permissionOption = z.object({
@@ -49,8 +49,24 @@ export const sandlotEvent = z.discriminatedUnion('type', [
   z.object({ type: z.literal('prompt_resumed'), times: z.number().int().positive() }),
   /** Every call of the turn has its outcome. `callIds` in the model's order. */
   z.object({ type: z.literal('turn_ended'), callIds: z.array(z.string()) }),
-  /** The text shown live under this id was the first part of an answer that broke off; it is asked again. */
-  z.object({ type: z.literal('message_withdrawn'), messageId: z.string(), why: z.string() }),
+  /** The text shown live under this id was the first part of an answer that broke off; the model never reads it. */
+  z.object({
+    type: z.literal('message_withdrawn'),
+    messageId: z.string(),
+    why: z.string(),
+    /** What people had read of it, which stays on the screen. Absent where nothing was shown or a crash lost it. */
+    shown: z.object({ role: z.enum(['assistant', 'thought']), text: z.string() }).optional(),
+  }),
+  /** Only live: a request to the model failed and is made again. */
+  z.object({
+    type: z.literal('model_waited'),
+    why: modelErrorClass,
+    /** Milliseconds from the event's time until the next request. */
+    waitMs: z.number().nonnegative(),
+    /** Which retry that is, from 1, and the most there are. */
+    retry: z.number().int().positive(),
+    of: z.number().int().positive(),
+  }),
   /** Only live: a call that the model is writing. Nothing of it runs before it is announced as a `tool_call`. */
   z.object({
     type: z.literal('call_drafted'),
@@ -144,6 +160,10 @@ export const sandlotEvent = z.discriminatedUnion('type', [
     reason: endReason,
     /** What the user reads when the model said nothing. */
     text: z.string().optional(),
+    /** With `error`. Absent in logs of before. */
+    cause: errorCause.optional(),
+    /** The provider's own name for the request that failed last: what its support asks for. */
+    requestId: z.string().optional(),
     /** What became of the command that the prompt was. */
     command: z.object({ name: z.literal('compact'), did: z.enum(['done', 'nothing', 'failed']) }).optional(),
   }),

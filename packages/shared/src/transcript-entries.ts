@@ -14,7 +14,7 @@ import { type MessageImage, WITHOUT_WORDS } from './images.ts'
 import type { LiveOutput } from './live-output.ts'
 import type { NoteEvent } from './note-words.ts'
 import type { Question, QuestionContent } from './question.ts'
-import type { EndReason, FailureReason, StopReason } from './reasons.ts'
+import type { EndReason, ErrorCause, FailureReason, StopReason } from './reasons.ts'
 import type { RuleReason } from './rules.ts'
 import type { PermissionOption, SandlotEvent } from './sandlot-event.ts'
 
@@ -28,6 +28,8 @@ export interface MessageEntry {
   readonly images?: readonly MessageImage[]
   /** False while it streams. */
   readonly settled: boolean
+  /** It broke off here, and why; it is no part of the conversation that the model reads. */
+  readonly cut?: string
   readonly promptId?: string | undefined
   readonly turn?: number | undefined
   /** Epoch milliseconds of its first event. */
@@ -51,6 +53,15 @@ export interface Approval {
   }
 }
 
+/** A running call's own words about what it is doing. */
+export interface CallProgress {
+  readonly message: string
+  readonly done?: number | undefined
+  readonly total?: number | undefined
+  /** Epoch milliseconds of the first event that said this message. */
+  readonly since: number
+}
+
 export interface CallEntry {
   readonly type: 'call'
   readonly id: string
@@ -68,7 +79,7 @@ export interface CallEntry {
   readonly outputInfo?: OutputInfo
   readonly exit?: ExitInfo
   readonly reason?: FailureReason
-  readonly progress?: { message: string; done?: number | undefined; total?: number | undefined }
+  readonly progress?: CallProgress
   readonly timing?: {
     waitMs: number
     runMs: number
@@ -100,6 +111,10 @@ export interface EndEntry {
   readonly stopReason: StopReason
   /** A plain sentence where the model said nothing. */
   readonly text?: string | undefined
+  /** With `error`. */
+  readonly cause?: ErrorCause | undefined
+  /** The provider's own name for the request that failed last. */
+  readonly requestId?: string | undefined
   /** Its last calls failed for one cause. */
   readonly failures?: FailurePattern
   readonly at: number

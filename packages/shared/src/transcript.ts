@@ -15,12 +15,14 @@ import type { PlanEntry, SessionEvent } from './events.ts'
 import { type EventOf, isLive, metaOf, seqOf, textOf } from './events.ts'
 import type { SandlotMeta } from './event-meta.ts'
 import type { MessageImage } from './images.ts'
+import type { ModelWait } from './cause-words.ts'
 import { addPiece } from './live-output.ts'
 import type { Mode } from './mode.ts'
 import type { SandlotEvent } from './sandlot-event.ts'
 import { announcedCall, failuresOf, updatedCall } from './transcript-calls.ts'
 import {
   type CallEntry,
+  type CallProgress,
   type EndEntry,
   type Entry,
   type NoteEntry,
@@ -46,6 +48,8 @@ export interface Transcript {
     readonly requestId?: string | undefined
     readonly startedAt: number
   } | null
+  /** A request to the model failed and is made again; null once anything came of it. */
+  readonly wait: (ModelWait & { readonly until: number }) | null
   /** Calls that the model is writing, in its order. */
   readonly drafts: readonly DraftedCall[]
   /** Messages sent while a prompt runs that it has not read yet. */
@@ -65,6 +69,7 @@ export function emptyTranscript(): Transcript {
     entries: [],
     plan: [],
     prompt: null,
+    wait: null,
     drafts: [],
     queued: [],
     context: null,
@@ -84,7 +89,7 @@ export function foldTranscript(transcript: Transcript, event: SessionEvent): Tra
   const seq = seqOf(event)
   if (seq === undefined || seq <= transcript.seq || leavesHole(transcript, event)) return transcript
   const folded = foldSettled(transcript, event)
-  return { ...folded, drafts: endsDrafts(event) ? [] : folded.drafts, seq }
+  return { ...folded, drafts: endsDrafts(event) ? [] : folded.drafts, wait: null, seq }
 }
 
 /** Fold many. */
@@ -132,11 +137,7 @@ function foldSandlotEvent(transcript: Transcript, event: SandlotEvent, meta: San
         plan: [],
       }
     case 'message_withdrawn':
-      return {
-        ...transcript,
-        entries: transcript.entries.filter((entry) => entry.id !== event.messageId || isSettled(entry)),
-        withdrawn: [...transcript.withdrawn, event.messageId],
-      }
+      return withdraw(transcript, event, meta)
     case 'approval_asked':
       return changeCall(transcript, event.toolCallId, (call) => ({
         ...call,
@@ -194,6 +195,8 @@ function foldSandlotEvent(transcript: Transcript, event: SandlotEvent, meta: San
         reason: event.reason,
         stopReason: event.stopReason,
         text: event.text,
+        ...(event.cause === undefined ? {} : { cause: event.cause }),
+        ...(event.requestId === undefined ? {} : { requestId: event.requestId }),
         ...(failures === undefined ? {} : { failures }),
         at: meta.at,
       }
@@ -202,6 +205,7 @@ function foldSandlotEvent(transcript: Transcript, event: SandlotEvent, meta: San
     case 'model_chosen':
       return { ...transcript, model: { name: event.model, thoughtLevel: event.thoughtLevel } }
     case 'call_drafted':
+    case 'model_waited':
     case 'turn_ended':
     case 'prompt_resumed':
     case 'history_mended':
@@ -210,6 +214,33 @@ function foldSandlotEvent(transcript: Transcript, event: SandlotEvent, meta: San
     case 'gap':
       return transcript
   }
+}
+
+/** What was read of it stays, in its place and marked as cut. */
+function withdraw(
+  transcript: Transcript,
+  { messageId, why, shown }: Extract<SandlotEvent, { type: 'message_withdrawn' }>,
+  { promptId, turn, at }: SandlotMeta,
+): Transcript {
+  const withdrawn = [...transcript.withdrawn, messageId]
+  const known = transcript.entries.some((entry) => entry.id === messageId && isSettled(entry))
+  if (shown === undefined || known) {
+    const entries = transcript.entries.filter((entry) => entry.id !== messageId || isSettled(entry))
+    return { ...transcript, entries, withdrawn }
+  }
+  const { role, text } = shown
+  const entry: Entry = {
+    type: 'message',
+    id: messageId,
+    role,
+    text,
+    settled: true,
+    cut: why,
+    promptId,
+    turn,
+    at,
+  }
+  return { ...settle(transcript, entry), withdrawn }
 }
 
 // ── Live ────────────────────────────────────────────────────────────────────────────────────────────────
@@ -224,15 +255,33 @@ function foldLive(transcript: Transcript, event: SessionEvent): Transcript {
       return changeCall(transcript, event.toolCallId, (call) => {
         if (call.status === 'completed' || call.status === 'failed') return call
         const output = meta.output === undefined ? call.output : addPiece(call.output, meta.output)
-        const progress = meta.progress ?? call.progress
+        const progress =
+          meta.progress === undefined ? call.progress : progressOf(call, meta.progress, meta.at)
         if (output === call.output && progress === call.progress) return call
         return { ...call, output, ...(progress === undefined ? {} : { progress }) }
       })
     case 'session_info_update':
-      return foldDraft(transcript, event)
+      return meta.event?.type === 'model_waited'
+        ? foldWait(transcript, meta.event, meta)
+        : foldDraft(transcript, event)
     default:
       return transcript
   }
+}
+
+function foldWait(
+  transcript: Transcript,
+  event: Extract<SandlotEvent, { type: 'model_waited' }>,
+  { promptId, at }: SandlotMeta,
+): Transcript {
+  if (transcript.prompt === null || transcript.prompt.id !== promptId) return transcript
+  const { why, waitMs, retry, of } = event
+  return { ...transcript, wait: { why, retry, of, until: at + waitMs } }
+}
+
+/** Said again, a message counts from when it was said first. */
+function progressOf(call: CallEntry, said: NonNullable<SandlotMeta['progress']>, at: number): CallProgress {
+  return { ...said, since: call.progress?.message === said.message ? call.progress.since : at }
 }
 
 /** A draft whose message is known to be whole, or withdrawn, is late. */
@@ -248,7 +297,7 @@ function foldDraft(transcript: Transcript, event: SessionEvent): Transcript {
   )
   if (late || transcript.withdrawn.includes(draft.messageId)) return transcript
   const drafts = withDraft(transcript.drafts, draft)
-  return drafts === transcript.drafts ? transcript : { ...transcript, drafts }
+  return drafts === transcript.drafts ? transcript : { ...transcript, drafts, wait: null }
 }
 
 function foldLiveText(
@@ -264,7 +313,7 @@ function foldLiveText(
     // A piece whose beginning was missed: the snapshot of a resume, or the settled message, will bring it whole.
     return offset > 0
       ? transcript
-      : { ...transcript, entries: [...transcript.entries, messageEntry(event, piece, false)] }
+      : { ...transcript, wait: null, entries: [...transcript.entries, messageEntry(event, piece, false)] }
   }
   if (known.type !== 'message' || known.settled) return transcript
   const fresh = piece.slice(known.text.length - offset)

@@ -153,7 +153,9 @@ export const session: fc.Arbitrary<SessionEvent[]> = fc
         if (one.withdrawn && one.answer.length > 0) {
           stream('agent_message_chunk', `m${p}.${t}.a`, one.answer)
           write(`m${p}.${t}.a`)
-          recorder.happened({ type: 'message_withdrawn', messageId: `m${p}.${t}.a`, why: 'cut off' }, fields)
+          const shown = { role: 'assistant', text: one.answer.join('') } as const
+          const event = { type: 'message_withdrawn', messageId: `m${p}.${t}.a`, why: 'timeout' } as const
+          recorder.happened(t % 2 === 0 ? { ...event, shown } : event, fields)
         }
         for (const [kind, id, pieces] of [
           ['agent_thought_chunk', `t${p}.${t}`, one.thought],

@@ -1,7 +1,17 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { isLive, isOutcome, metaOf, seqOf, sessionEvent, type SessionEvent, textOf } from '../src/events.ts'
+import {
+  isLive,
+  isOutcome,
+  makeSandlotEvent,
+  metaOf,
+  seqOf,
+  sessionEvent,
+  type SessionEvent,
+  textOf,
+} from '../src/events.ts'
 import { activityOf, pendingApprovals } from '../src/activity.ts'
+import { waitWords } from '../src/cause-words.ts'
 import { draftOf, draftText, endsDrafts } from '../src/call-drafts.ts'
 import { makeMeta } from '../src/event-meta.ts'
 import { WITHOUT_WORDS } from '../src/images.ts'
@@ -74,6 +84,68 @@ function shown(events: Iterable<SessionEvent>): unknown {
     ),
   }
 }
+
+describe('an answer that broke off', () => {
+  const fields = { promptId: 'p', turn: 1 }
+  const why = 'stream_interrupted' as const
+  const shown = { role: 'assistant', text: 'Half an ans' } as const
+  function broken(): Recorder {
+    const recorder = new Recorder()
+    recorder.happened({ type: 'prompt_started' }, { promptId: 'p' })
+    recorder.live(text('agent_message_chunk', 'm1', 'Half an ans', { ...fields, live: true, offset: 0 }))
+    recorder.happened({ type: 'message_withdrawn', messageId: 'm1', why, shown }, fields)
+    const wait = { type: 'model_waited', why, waitMs: 6_000, retry: 2, of: 3 } as const
+    recorder.live((at) => makeSandlotEvent(wait, { ...fields, live: true }, at))
+    return recorder
+  }
+
+  test('stays as far as it was read, marked as cut, before what is said anew, live and after a reload', () => {
+    const recorder = broken()
+    recorder.live(text('agent_message_chunk', 'm1', ' late', { ...fields, live: true, offset: 11 }))
+    recorder.live(text('agent_message_chunk', 'm2', 'Whole', { ...fields, live: true, offset: 0 }))
+    recorder.settled(text('agent_message_chunk', 'm2', 'Whole.', fields))
+    const read = (events: SessionEvent[]) =>
+      foldAll(emptyTranscript(), events).entries.map((entry) =>
+        entry.type === 'message' ? [entry.text, entry.settled, entry.cut] : entry,
+      )
+    const said = [
+      ['Half an ans', true, why],
+      ['Whole.', true, undefined],
+    ]
+    expect(read(recorder.events)).toEqual(said)
+    expect(read(recorder.events.filter((event) => !isLive(event)))).toEqual(said)
+  })
+
+  test('is waited for in sight until anything comes of it', () => {
+    const recorder = broken()
+    const [waited] = recorder.events.slice(-1)
+    const wait = { why, retry: 2, of: 3, until: 6_000 + (waited === undefined ? 0 : metaOf(waited).at) }
+    const activity = () => activityOf(foldAll(emptyTranscript(), recorder.events))
+    expect(activity()).toEqual({ doing: 'trying_again', wait })
+    expect(waitWords(wait, 6)).toBe('The connection to the model broke off; trying again in 6 s, 2 of 3')
+    expect(waitWords(wait, 0)).toBe('The connection to the model broke off; trying again, 2 of 3')
+    recorder.live(text('agent_message_chunk', 'm2', 'W', { ...fields, live: true, offset: 0 }))
+    expect(activity()).toEqual({ doing: 'writing' })
+    expect(foldAll(emptyTranscript(), recorder.events).wait).toBeNull()
+  })
+})
+
+test('a call that waits for its sandbox says so, and since when', () => {
+  const fields = { promptId: 'p', turn: 1 }
+  const recorder = new Recorder()
+  recorder.happened({ type: 'prompt_started' }, { promptId: 'p' })
+  recorder.settled(call('c', fields))
+  const activity = () => activityOf(foldAll(emptyTranscript(), recorder.events))
+  expect(activity()).toEqual({ doing: 'running', calls: 1 })
+  const progress = { message: 'Starting the sandbox' }
+  recorder.live(callUpdate('c', {}, { ...fields, live: true, progress }))
+  const [said] = recorder.events.slice(-1)
+  const since = said === undefined ? 0 : metaOf(said).at
+  recorder.live(callUpdate('c', {}, { ...fields, live: true, progress }))
+  expect(activity()).toEqual({ doing: 'preparing', ...progress, since })
+  recorder.settled(callUpdate('c', { status: 'in_progress' }, { ...fields, attempt: { n: 1, boot: 'b' } }))
+  expect(activity()).toEqual({ doing: 'running', calls: 1 })
+})
 
 describe('a call that is being written', () => {
   const fields = { promptId: 'p', turn: 1 }

@@ -32,6 +32,11 @@ function callAfter(make: (log: SessionLog) => void): CallEntry {
 }
 const rawOutput = { forModel: '' }
 
+test('an error is named by its cause; one of a log from before has none', () => {
+  expect(endLines('error', 'It says 401.', 'auth')).toEqual(['The provider refused the key', 'It says 401.'])
+  expect(endLines('error', 'It failed.')).toEqual(['Something went wrong', 'It failed.'])
+})
+
 test('one cause of the last failures is said once', () => {
   const end: EndEntry = { type: 'end', id: 'p', reason: 'completed', stopReason: 'end_turn', at: 0 }
   const failures: FailurePattern = { cause: 'denied', callIds: ['a', 'b'] }

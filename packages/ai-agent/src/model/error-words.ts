@@ -1,5 +1,5 @@
 /** Which class of failure a provider's words and codes mean. */
-import type { ModelErrorClass } from './model.ts'
+import type { ModelErrorClass } from '@sandlot/shared/reasons'
 
 /** Nothing is left of what was paid for, or given for nothing. */
 export const OF_QUOTA =

@@ -5,7 +5,7 @@
 import { CLASS_BY_WORDS, CURRENT_QUOTA, OF_QUOTA, PASSES, UNKNOWN_PATH } from './error-words.ts'
 import type { ProviderFailure } from './failure.ts'
 import { ModelError } from './model.ts'
-import type { ModelErrorClass } from './model.ts'
+import type { ModelErrorClass } from '@sandlot/shared/reasons'
 
 /** Whether asking again with the same body may help. */
 const RETRYABLE: Record<ModelErrorClass, boolean> = {
@@ -104,6 +104,12 @@ export function toModelError(failure: ProviderFailure, context: ErrorContext): M
     ...(failure.waitMs === undefined ? {} : { waitMs: failure.waitMs }),
     ...(failure.status === undefined ? {} : { status: failure.status }),
   })
+}
+
+/** The same error, with the provider's name for the request where it has none yet. */
+export function withRequestId(error: ModelError, requestId: string | undefined): ModelError {
+  error.requestId ??= requestId
+  return error
 }
 
 /** A failure of our own finding, with the verdict of its class. */

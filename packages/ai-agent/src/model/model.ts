@@ -3,6 +3,7 @@
  * whole answer. Implementations: `openai.ts` (any OpenAI-compatible endpoint), `demo.ts` (in process).
  */
 import type { TokenUsage } from '@sandlot/shared/event-meta'
+import type { ModelErrorClass } from '@sandlot/shared/reasons'
 import type { WireOptions } from './wire.ts'
 
 export interface SystemMessage {
@@ -97,25 +98,6 @@ export interface ModelAnswer {
   replay?: Record<string, unknown>
 }
 
-export type ModelErrorClass =
-  | 'rate_limit'
-  | 'quota'
-  | 'auth'
-  | 'invalid_request'
-  | 'invalid_history'
-  | 'context_overflow'
-  | 'request_too_large'
-  | 'content_filter'
-  | 'overloaded'
-  | 'server_error'
-  | 'provider_error'
-  | 'timeout'
-  | 'stream_interrupted'
-  | 'protocol'
-  | 'malformed_tool_call'
-  | 'tool_use_failed'
-  | 'unreachable'
-
 /** A request that gave no answer. `message` is for people: what happened and what to do, never a key. */
 export class ModelError extends Error {
   override readonly name = 'ModelError'
@@ -124,6 +106,8 @@ export class ModelError extends Error {
   /** Milliseconds the provider asked us to wait. */
   readonly waitMs: number | undefined
   readonly status: number | undefined
+  /** The provider's own name for the request, which its support asks for. Set where the answer's head is known. */
+  requestId: string | undefined
 
   constructor(
     errorClass: ModelErrorClass,

@@ -2,7 +2,7 @@
 import { AnswerAssembler } from './answer.ts'
 import { BodyReader } from './body-reader.ts'
 import type { SilenceLimits } from './body-reader.ts'
-import { modelError } from './errors.ts'
+import { modelError, withRequestId } from './errors.ts'
 import type { ErrorContext } from './errors.ts'
 import { EventReader } from './event-reader.ts'
 import { learnFrom } from './learned.ts'
@@ -14,7 +14,7 @@ import type { Profile } from './profiles.ts'
 import { SseParser, SseTooLargeError } from './sse.ts'
 import type { SseEvent } from './sse.ts'
 import { StartOfBody } from './start-of-body.ts'
-import { createTransport } from './transport.ts'
+import { type Posted, createTransport } from './transport.ts'
 import { insideContainer, shownUrl } from './unreachable.ts'
 import { type WireOptions, requestBody } from './wire.ts'
 
@@ -83,7 +83,7 @@ export function createOpenAIModel(options: OpenAIModelOptions): Model {
     request: ModelRequest,
     effort: string | undefined,
     signal: AbortSignal,
-  ): Promise<ReadableStream<Uint8Array>> {
+  ): Promise<Posted> {
     const before = learned
     let sent = before
     for (;;) {
@@ -113,15 +113,17 @@ export function createOpenAIModel(options: OpenAIModelOptions): Model {
     async *stream(request, signal) {
       signal.throwIfAborted()
       const connection = new AbortController()
+      let requestId: string | undefined
       const abort = (): void => connection.abort(signal.reason)
       signal.addEventListener('abort', abort, { once: true })
       try {
-        const body = await open(request, effort, connection.signal)
-        return yield* readAnswer(new BodyReader(body, limits), context, profile)
+        const posted = await open(request, effort, connection.signal)
+        ;({ requestId } = posted)
+        return yield* readAnswer(new BodyReader(posted.body, limits), context, profile)
       } catch (error) {
         // Whatever an abort makes of the request, it is the abort.
         signal.throwIfAborted()
-        throw error
+        throw error instanceof ModelError ? withRequestId(error, requestId) : error
       } finally {
         signal.removeEventListener('abort', abort)
         // Also when the consumer stops early: the provider must not go on at our cost.

@@ -1,6 +1,6 @@
 /** The only file that imports the `openai` package: one POST, and the raw answer. Its retries, its parsing and its logs are off. */
 import OpenAI, { APIConnectionTimeoutError } from 'openai'
-import { modelError, toModelError } from './errors.ts'
+import { modelError, toModelError, withRequestId } from './errors.ts'
 import type { ErrorContext } from './errors.ts'
 import { failureOfResponse } from './failure.ts'
 import type { ProviderFailure } from './failure.ts'
@@ -16,6 +16,30 @@ export interface TransportOptions {
   context: ErrorContext
 }
 
+export interface Posted {
+  body: ReadableStream<Uint8Array>
+  /** As of `ModelError`. */
+  requestId: string | undefined
+}
+
+/** Under which the providers name a request, their own first, then what stands before them. */
+const REQUEST_ID_HEADERS = [
+  'x-request-id',
+  'request-id',
+  'x-amzn-requestid',
+  'apim-request-id',
+  'x-ds-trace-id',
+  'x-trace-id',
+  'cf-ray',
+]
+
+/** It is shown and stored: what is no id is left out. */
+function requestIdIn(headers: Headers): string | undefined {
+  return REQUEST_ID_HEADERS.map((name) => headers.get(name) ?? '').find((id) =>
+    /^[\w.:+/=-]{1,128}$/.test(id),
+  )
+}
+
 /** Longest error body that we look at. */
 const MAX_ERROR_BYTES = 64 * 1024
 
@@ -25,7 +49,7 @@ const MAX_ERROR_BYTES = 64 * 1024
  */
 export function createTransport(
   options: TransportOptions,
-): (body: JsonObject, signal: AbortSignal) => Promise<ReadableStream<Uint8Array>> {
+): (body: JsonObject, signal: AbortSignal) => Promise<Posted> {
   const { baseUrl, apiKey, headTimeoutMs, context } = options
   const client = new OpenAI({
     baseURL: shownUrl(baseUrl),
@@ -53,10 +77,11 @@ export function createTransport(
       const response = await client.post('/chat/completions', { body, signal, stream: true }).asResponse()
       if (response.body === null)
         throw modelError('protocol', 'The model provider sent an answer without a body.')
-      return response.body
+      return { body: response.body, requestId: requestIdIn(response.headers) }
     } catch (error) {
       const refused = findCause(error)
-      if (refused !== undefined) throw toModelError(refused.failure, context)
+      if (refused !== undefined)
+        throw withRequestId(toModelError(refused.failure, context), refused.requestId)
       if (error instanceof APIConnectionTimeoutError) {
         throw modelError(
           'timeout',
@@ -80,17 +105,20 @@ function basicAuthorization({ username, password }: URL): string | null {
 class RefusedError extends Error {
   override readonly name = 'RefusedError'
   readonly failure: ProviderFailure
+  readonly requestId: string | undefined
 
-  constructor(failure: ProviderFailure) {
+  constructor(failure: ProviderFailure, requestId: string | undefined) {
     super(`status ${failure.status}`)
     this.failure = failure
+    this.requestId = requestId
   }
 }
 
 async function fetchOrThrow(input: string | URL | Request, init?: RequestInit): Promise<Response> {
   const response = await fetch(input, withoutLimits(init))
   if (response.ok) return response
-  throw new RefusedError(failureOfResponse(response.status, response.headers, await startOf(response)))
+  const { status, headers } = response
+  throw new RefusedError(failureOfResponse(status, headers, await startOf(response)), requestIdIn(headers))
 }
 
 type Dispatch = (options: object, handler: unknown) => boolean

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, expect, test } from 'vitest'
 import { modelError } from '../../src/model/errors.ts'
-import type { ModelErrorClass } from '../../src/model/model.ts'
+import type { ModelErrorClass } from '@sandlot/shared/reasons'
 import type { RunOptions } from '../../src/run-agent.ts'
 import { errorAnswer, startFakeProvider, textAnswer, toolCalls } from '../fake-provider.ts'
 

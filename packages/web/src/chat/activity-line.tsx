@@ -1,4 +1,5 @@
 import { type Activity, activityOf } from '@sandlot/shared/activity'
+import { waitWords } from '@sandlot/shared/cause-words'
 import type { Transcript } from '@sandlot/shared/transcript'
 import { formatDuration } from '../lib/format.ts'
 import { useNow } from '../lib/use-now.ts'
@@ -9,11 +10,15 @@ function wordsOf(activity: Activity): string | null {
       return 'Thinking…'
     case 'reading_results':
       return 'Reading the results…'
+    case 'preparing':
+      return `${activity.message}…`
     // The text that grows, the cards that run and the questions that wait speak for themselves.
     case 'writing':
     case 'running':
     case 'waiting':
       return null
+    case 'trying_again':
+      return waitWords(activity.wait, 0)
   }
 }
 
@@ -30,11 +35,29 @@ export function ActivityLine(props: { transcript: Transcript; sending: boolean; 
   const since = activity !== null && 'since' in activity ? activity.since : undefined
   if (words === null) return null
   return (
-    <div data-testid="activity" role="status" className="flex h-7 items-center gap-2.5 text-sm">
+    <div data-testid="activity" role="status" className="flex min-h-7 items-center gap-2.5 text-sm">
       <span className="size-1.5 rounded-full bg-accent pulse-dot" aria-hidden />
-      <span className="shimmer">{words}</span>
+      {activity?.doing === 'trying_again' && !props.stopping ? (
+        <TryingAgain wait={activity.wait} />
+      ) : (
+        <span className="shimmer">{words}</span>
+      )}
       {since !== undefined && !props.stopping && <Waited since={since} />}
     </div>
+  )
+}
+
+/** Counts down in sight; a screen reader hears it once. */
+function TryingAgain(props: { wait: NonNullable<Transcript['wait']> }) {
+  const { wait } = props
+  const now = useNow(true)
+  return (
+    <>
+      <span className="sr-only">{waitWords(wait, 0)}</span>
+      <span className="shimmer min-w-0 tabular-nums" aria-hidden>
+        {waitWords(wait, Math.max(0, Math.ceil((wait.until - now) / 1000)))}
+      </span>
+    </>
   )
 }
 

@@ -1,4 +1,5 @@
 /** A conversation as a Markdown document: for a report, a page of notes, another program. */
+import { cutWords } from '@sandlot/shared/cause-words'
 import { noteWords } from '@sandlot/shared/note-words'
 import type { CallEntry, Entry } from '@sandlot/shared/transcript-entries'
 import { shownArguments } from './call-arguments.ts'
@@ -21,7 +22,7 @@ function partOf(entry: Entry): string | undefined {
       return `*${noteWords(entry.event)}*`
     case 'end': {
       if (entry.reason === 'completed') return entry.text === undefined ? undefined : `*${entry.text}*`
-      return `*${endLines(entry.reason, entry.text).join(': ')}*`
+      return `*${endLines(entry.reason, entry.text, entry.cause).join(': ')}*`
     }
   }
 }
@@ -30,7 +31,9 @@ function messagePart(entry: Extract<Entry, { type: 'message' }>): string | undef
   if (entry.role === 'thought') return undefined
   const images = (entry.images ?? []).map((_, index) => `*Image ${index + 1}*`)
   const words = [...images, entry.text].filter((text) => text !== '').join('\n\n')
-  return entry.role === 'user' ? `## You\n\n${words}` : `## Sandlot\n\n${words}`
+  if (entry.role === 'user') return `## You\n\n${words}`
+  const cut = entry.cut === undefined ? '' : `\n\n*Cut off here. ${cutWords(entry.cut)}.*`
+  return `## Sandlot\n\n${words}${cut}`
 }
 
 function callPart(call: CallEntry): string {

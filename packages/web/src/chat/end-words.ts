@@ -1,5 +1,6 @@
 /** How a prompt ended, in words. */
-import type { EndReason } from '@sandlot/shared/reasons'
+import { CAUSE_WORDS } from '@sandlot/shared/cause-words'
+import type { EndReason, ErrorCause } from '@sandlot/shared/reasons'
 import { patternSentence } from '@sandlot/shared/failure-pattern'
 import type { EndEntry } from '@sandlot/shared/transcript-entries'
 
@@ -33,9 +34,14 @@ export const END_WORDS: Record<Exclude<EndReason, 'completed'>, EndWords> = {
   error: { title: 'Something went wrong', tone: 'error' },
 }
 
-/** The line above, and what stands below it where there is more to say. */
-export function endLines(reason: keyof typeof END_WORDS, text: string | undefined): string[] {
-  const { title, hint, saidByText = false } = END_WORDS[reason]
+/** The line above, and what stands below it where there is more to say. `cause`: of an error. */
+export function endLines(
+  reason: keyof typeof END_WORDS,
+  text: string | undefined,
+  cause?: ErrorCause,
+): string[] {
+  const { title: ordinary, hint, saidByText = false } = END_WORDS[reason]
+  const title = cause === undefined ? ordinary : CAUSE_WORDS[cause]
   if (saidByText && text !== undefined) return [text]
   const details = text ?? hint
   return details === undefined ? [title] : [title, details]

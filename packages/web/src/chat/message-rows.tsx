@@ -1,6 +1,7 @@
+import { cutWords } from '@sandlot/shared/cause-words'
 import type { MessageImage } from '@sandlot/shared/images'
 import type { MessageEntry } from '@sandlot/shared/transcript-entries'
-import { ChevronRight, CircleAlert, Clock } from 'lucide-react'
+import { ChevronRight, CircleAlert, Clock, Unplug } from 'lucide-react'
 import { memo, useMemo, useState } from 'react'
 import { cn } from '../lib/cn.ts'
 import { Markdown } from '../markdown/markdown.tsx'
@@ -101,7 +102,13 @@ export const AssistantMessage = memo(function AssistantMessage(props: {
   return (
     <div data-testid="message-assistant" data-settled={entry.settled} className="group/message relative">
       <span className="sr-only">Sandlot: </span>
-      <Markdown text={entry.text} streaming={!entry.settled} />
+      {entry.cut === undefined ? (
+        <Markdown text={entry.text} streaming={!entry.settled} />
+      ) : (
+        <CutOff why={entry.cut}>
+          <Markdown text={entry.text} streaming={false} />
+        </CutOff>
+      )}
       {entry.settled && props.last && (
         <div className="mt-1 -ml-1.5 min-h-7 pointer-coarse:-ml-3.5">
           <CopyButton text={entry.text} what="message" quiet className={ACTION} />
@@ -110,6 +117,19 @@ export const AssistantMessage = memo(function AssistantMessage(props: {
     </div>
   )
 })
+
+/** What was read of an answer that broke off: there to read, but no part of the conversation. */
+function CutOff(props: { why: string; children: React.ReactNode }) {
+  return (
+    <div data-testid="cut-off" className="border-l-2 border-line pl-4 text-muted">
+      {props.children}
+      <p className="mt-2 flex items-center gap-1.5 text-sm text-muted">
+        <Unplug className="size-3.5 shrink-0 text-faint" aria-hidden />
+        Cut off here. {cutWords(props.why)}.
+      </p>
+    </div>
+  )
+}
 
 /** What the model thought: there for who wants to read it. */
 export const Thought = memo(function Thought(props: { entry: MessageEntry }) {
@@ -128,7 +148,7 @@ export const Thought = memo(function Thought(props: { entry: MessageEntry }) {
           aria-hidden
         />
         <span className={entry.settled ? undefined : 'shimmer'}>
-          {entry.settled ? 'Thought' : 'Thinking…'}
+          {entry.cut !== undefined ? 'Thought, cut off' : entry.settled ? 'Thought' : 'Thinking…'}
         </span>
       </button>
       {open && (

@@ -3,6 +3,7 @@ import { CircleAlert, CircleSlash, RotateCcw } from 'lucide-react'
 import { memo, useState } from 'react'
 import { cn } from '../lib/cn.ts'
 import { Button } from '../ui/button.tsx'
+import { CopyButton } from '../ui/copy-button.tsx'
 import { END_WORDS, endLines, failuresSentence } from './end-words.ts'
 
 /** There is something to say about how it ended. */
@@ -34,7 +35,7 @@ export const PromptEnd = memo(function PromptEnd(props: {
       </div>
     )
   }
-  const [title, details] = endLines(entry.reason, entry.text)
+  const [title, details] = endLines(entry.reason, entry.text, entry.cause)
   const broken = END_WORDS[entry.reason].tone === 'error'
   const Icon = broken ? CircleAlert : CircleSlash
   return (
@@ -54,6 +55,7 @@ export const PromptEnd = memo(function PromptEnd(props: {
           <p className="mt-0.5 text-sm whitespace-pre-wrap text-muted [overflow-wrap:anywhere]">{details}</p>
         )}
         {failures !== undefined && <p className="mt-0.5 text-sm text-muted">{failures}</p>}
+        {broken && <RequestId entry={entry} />}
       </div>
       {onRetry !== null && (
         <Button size="sm" disabled={again} onClick={() => void retry()}>
@@ -64,3 +66,15 @@ export const PromptEnd = memo(function PromptEnd(props: {
     </div>
   )
 })
+
+/** What to name when somebody is asked about it: the provider's id, or else ours, which the log has. */
+function RequestId(props: { entry: EndEntry }) {
+  const { requestId, id } = props.entry
+  return (
+    <p className="mt-1 flex flex-wrap items-center gap-x-1 text-xs text-muted">
+      {requestId === undefined ? 'Id in the log' : 'Request id of the provider'}
+      <code className="min-w-0 font-mono [overflow-wrap:anywhere]">{requestId ?? id}</code>
+      <CopyButton text={requestId ?? id} what="request id" quiet />
+    </p>
+  )
+}

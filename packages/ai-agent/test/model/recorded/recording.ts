@@ -1,5 +1,6 @@
 /** Answers as provider families send them, written from their documentation and from public reports. */
-import type { ModelAnswer, ModelErrorClass } from '../../../src/model/model.ts'
+import type { ModelErrorClass } from '@sandlot/shared/reasons'
+import type { ModelAnswer } from '../../../src/model/model.ts'
 
 export interface Recording {
   /** Rows of the list of bugs that come back everywhere. */

@@ -1,0 +1,51 @@
+/** What kept a model from answering, and why a prompt broke off, in words: on the page, and in an editor. */
+import type { ErrorCause, ModelErrorClass } from './reasons.ts'
+
+/** A line, without a full stop. */
+export const CAUSE_WORDS: Record<ErrorCause, string> = {
+  rate_limit: 'The provider limits requests',
+  quota: 'The provider’s quota is used up',
+  auth: 'The provider refused the key',
+  invalid_request: 'The provider refused the request',
+  invalid_history: 'The provider refused the conversation',
+  context_overflow: 'The conversation is too long for the model',
+  request_too_large: 'The request is too large for the provider',
+  content_filter: 'The provider’s filter refused this',
+  overloaded: 'The model is overloaded',
+  server_error: 'The provider failed',
+  provider_error: 'The provider failed',
+  timeout: 'The model did not answer in time',
+  stream_interrupted: 'The connection to the model broke off',
+  protocol: 'The provider’s answer could not be read',
+  malformed_tool_call: 'The model’s call could not be read',
+  tool_use_failed: 'The model’s call could not be read',
+  unreachable: 'The model cannot be reached',
+  failed_call: 'A call failed',
+  given_up: 'Sandlot was restarted too often while this ran',
+  internal: 'Something went wrong in Sandlot',
+}
+
+const CUT_WORDS: ReadonlyMap<string, string> = new Map([
+  ...Object.entries(CAUSE_WORDS),
+  ['chanting', 'The model repeated itself'],
+  ['interrupted', 'Sandlot was restarted'],
+])
+
+/** Why an answer was cut, by the `why` of its withdrawal. A line, without a full stop. */
+export function cutWords(why: string): string {
+  return CUT_WORDS.get(why) ?? CAUSE_WORDS.internal
+}
+
+/** A request to the model that failed and is made again. */
+export interface ModelWait {
+  why: ModelErrorClass
+  /** Which retry comes next, from 1, and the most there are. */
+  retry: number
+  of: number
+}
+
+/** `seconds`: until the next request; 0: it has been sent. A line, without a full stop. */
+export function waitWords({ why, retry, of }: ModelWait, seconds: number): string {
+  const again = seconds > 0 ? `trying again in ${seconds} s` : 'trying again'
+  return `${CAUSE_WORDS[why]}; ${again}, ${retry} of ${of}`
+}
