@@ -201,6 +201,20 @@ export const rows: Row[] = [
     },
   },
   {
+    id: 'X-F5',
+    what: 'a chain of 60,000 directories goes with its owner, and the engine walks down none of it',
+    heavy: true,
+    async run({ other, controller, neighbour }) {
+      const { output } = await other('digger').shell(
+        `perl -e 'for (1 .. 60_000) { mkdir "d" or die $!; chdir "d" } print "dug"'`,
+      )
+      expect(output).toBe('dug')
+      await controller.remove('digger', 'purge')
+      expect(await controller.status('digger')).toEqual({ state: 'absent', connected: false })
+      expect((await neighbour.shell('echo served')).output).toBe('served\n')
+    },
+  },
+  {
     id: 'X-F3',
     what: 'dates that no calendar has do not hide the files beside them',
     async run({ me }) {

@@ -21,12 +21,16 @@ async function main([act = '', ...names]: readonly string[]): Promise<unknown> {
   if (!existsSync(join(config.dataFolder, 'keys', 'deployment.json')))
     return act === 'purge' ? { containers: 0, volumes: 0 } : []
   return withLedger(config, async (ledger) => {
-    const backend = createBackend(config, deploymentKeys(config.dataFolder, config.deployment))
+    const keys = deploymentKeys(config.dataFolder, config.deployment)
+    const backend = createBackend(config, keys)
+    const { image, limits, runtime } = config.sandbox
+    const own = { backend, ledger, deploymentId: keys.id, deploymentKey: keys.key, image, limits }
+    const options = { ...own, ...(runtime === undefined ? {} : { runtime }) }
     try {
       if (act === 'list') return await listWorkspaces({ backend, ledger })
       if (act === 'ownerless') return (await ownerlessVolumes({ backend, ledger })).map(({ name }) => name)
-      if (act === 'prune') return await pruneVolumes(names, { backend, ledger })
-      if (act === 'purge') return await alone(config, () => purgeAll({ backend, ledger }))
+      if (act === 'prune') return await pruneVolumes(names, options)
+      if (act === 'purge') return await alone(config, () => purgeAll(options))
       throw new Error(`There is nothing to do called "${act}".`)
     } finally {
       await backend.close()

@@ -89,6 +89,7 @@ export function createOperations(options: OperationOptions): Operations {
       const path = `${client.version}/containers/create?name=${name}`
       const answer = await engine.read({ method: 'POST', path, body: creation.body, signal: client.signal })
       if (answer.status === 201) audit.info({ container: created.parse(answer.json).Id, name }, 'created')
+      noteFailure('POST', path, answer.status, answer.text.slice(0, ANSWER_CHARS))
       answerJson(response, answer.status, answer.text)
     })
   }
@@ -99,6 +100,7 @@ export function createOperations(options: OperationOptions): Operations {
       const path = `${client.version}/volumes/create`
       const answer = await engine.read({ method: 'POST', path, body: wanted, signal: client.signal })
       if (answer.status === 201) audit.info({ volume: wanted.Name }, 'volume created')
+      noteFailure('POST', path, answer.status, answer.text.slice(0, ANSWER_CHARS))
       answerJson(response, answer.status, answer.text)
     })
   }
@@ -106,7 +108,15 @@ export function createOperations(options: OperationOptions): Operations {
   /** Pass a checked request on and its answer back, whatever its size. */
   async function passOn(run: Run, path: string, long = false): Promise<void> {
     const answer = await engine.ask({ method: methodOf(run.route), path, signal: run.signal, long })
+    const said = failureText(answer)
     await relay(answer, run.response)
+    noteFailure(methodOf(run.route), path, answer.statusCode, said())
+  }
+
+  /** What the engine could not do: its client alone knows of it otherwise, and may hide it. */
+  function noteFailure(method: string, path: string, status: number | undefined, answer: string): void {
+    if (status !== undefined && status >= 400 && status !== 404)
+      audit.warn({ method, path: path.split('?')[0], status, answer }, 'the engine failed')
   }
 
   async function onContainer(client: Client, run: Run): Promise<void> {
@@ -197,6 +207,19 @@ function checkEcho(route: Route, body: string): void {
 
 function messageIn(json: unknown): string | undefined {
   return z.object({ message: z.string() }).safeParse(json).data?.message
+}
+
+/** Of what the engine says about a failure, in the log. */
+const ANSWER_CHARS = 2_000
+
+/** Gathers the beginning of an answer as it is passed on; of one that is no failure, nothing. */
+function failureText(answer: IncomingMessage): () => string {
+  if ((answer.statusCode ?? 0) < 400) return () => ''
+  let text = ''
+  answer.on('data', (chunk: Buffer) => {
+    if (text.length < ANSWER_CHARS) text += chunk.toString('utf8')
+  })
+  return () => text.slice(0, ANSWER_CHARS)
 }
 
 /** Headers of the engine that its clients read. */

@@ -437,6 +437,28 @@ describe('the gate itself', () => {
       await small.close()
     }
   })
+  test.each([
+    ['DELETE', `/v1.41/volumes/${SLOT.volume}`],
+    ['POST', `/v1.41/containers/${OURS}/start`],
+  ])('keeps in its log what the engine could not do: %s %s', async (method, path) => {
+    gate.log.length = 0
+    engine.fail([500, 'open /d/d/d: too many open files'])
+    try {
+      expect((await raw(gate.socket, requestText(method, path))).status).toBe(500)
+    } finally {
+      engine.fail()
+    }
+    expect(gate.log).toContainEqual(
+      expect.objectContaining({
+        level: 40,
+        method,
+        path,
+        status: 500,
+        answer: expect.stringContaining('too many open'),
+      }),
+    )
+  })
+
   test('says when there is no engine', async () => {
     const lost = await startGate('unix:///nowhere/docker.sock')
     try {

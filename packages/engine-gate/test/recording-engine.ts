@@ -31,6 +31,8 @@ export interface RecordingEngine {
   changes(): Recorded[]
   /** What happens on an attach that was let through. Default: nothing is sent. */
   onAttach(handle: (socket: Socket, head: Buffer) => void): void
+  /** Answers this to what is not a GET, until called without one. */
+  fail(answer?: [status: number, message: string]): void
   /** Answers are held back until this is called. */
   hold(): () => void
   /** Upgraded connections that are open, answered or not. */
@@ -89,6 +91,7 @@ export async function recordingEngine(): Promise<RecordingEngine> {
   const sockets = new Set<Socket>()
   const streams = new Set<Socket>()
   let held = Promise.resolve()
+  let failure: [status: number, body: unknown] | undefined
   let attached: (socket: Socket, head: Buffer) => void = () => {}
 
   const record = (request: IncomingMessage, body: string): Recorded => {
@@ -98,7 +101,8 @@ export async function recordingEngine(): Promise<RecordingEngine> {
   }
   const server = createServer((request, response) => {
     void text(request).then(async (body) => {
-      const [status, value] = answer(record(request, body))
+      const usual = answer(record(request, body))
+      const [status, value] = request.method === 'GET' ? usual : (failure ?? usual)
       await held
       response.writeHead(status, { 'Content-Type': 'application/json', 'Api-Version': '1.41' })
       response.end(typeof value === 'string' ? value : JSON.stringify(value))
@@ -129,6 +133,9 @@ export async function recordingEngine(): Promise<RecordingEngine> {
   return {
     dockerHost: `unix://${path}`,
     requests,
+    fail: (given) => {
+      failure = given === undefined ? undefined : [given[0], { message: given[1] }]
+    },
     changes: () => requests.filter(({ method }) => method !== 'GET'),
     onAttach(handle) {
       attached = handle

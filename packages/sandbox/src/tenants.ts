@@ -4,6 +4,7 @@ import type { BackendSandbox } from './backend.ts'
 import { checkOwner, containersOf } from './bring-up.ts'
 import type { ConnectedSandbox } from './client.ts'
 import { type ConnectingContext, createConnecting } from './connecting.ts'
+import { emptyWorkspace } from './empty-workspace.ts'
 import { SandboxError } from './errors.ts'
 import type { Idler } from './idle.ts'
 import type { KeyedLock } from './keyed-lock.ts'
@@ -170,6 +171,7 @@ export function createTenants(context: TenantsContext): Tenants {
         for (const { id } of containers) await backend.remove(id)
         changedAt.set(userId, performance.now())
         if (files === 'keep') return
+        await emptyWorkspace(slot, context)
         // The row last: while it is there, it is known whose what is left was.
         await backend.removeVolume(slot.volume)
         await ledger.release(slot.slot)

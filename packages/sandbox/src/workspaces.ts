@@ -1,5 +1,8 @@
 import { allOf } from './all-of.ts'
 import type { BackendVolume, SandboxBackend, SandboxState } from './backend.ts'
+import type { BringUpOptions } from './bring-up.ts'
+import { emptyWorkspace } from './empty-workspace.ts'
+import { SandboxError } from './errors.ts'
 import { createGate } from './keyed-lock.ts'
 import { LABEL } from './labels.ts'
 import type { SandboxLedger } from './ledger.ts'
@@ -58,26 +61,33 @@ export async function ownerlessVolumes(both: Both): Promise<BackendVolume[]> {
  * Remove these volumes for good, on the word of a person. One that has an owner by now is left out. Resolves with the
  * names that were removed.
  */
-export async function pruneVolumes(names: readonly string[], both: Both): Promise<string[]> {
-  const ownerless = new Set((await ownerlessVolumes(both)).map(({ name }) => name))
-  const wanted = names.filter((name) => ownerless.has(name))
-  for (const name of wanted) await both.backend.removeVolume(name)
-  return wanted
+export async function pruneVolumes(names: readonly string[], options: BringUpOptions): Promise<string[]> {
+  const wanted = (await ownerlessVolumes(options)).filter(({ name }) => names.includes(name))
+  const gate = createGate(REMOVALS_AT_ONCE)
+  await allOf(wanted.map((volume) => gate(() => removeWorkspace(volume, options))))
+  return wanted.map(({ name }) => name)
 }
 
 /** Remove every container and every workspace of this deployment, on the word of a person. No controller may be running. */
-export async function purgeAll({
-  backend,
-  ledger,
-}: {
-  backend: SandboxBackend
-  ledger: SandboxLedger
-}): Promise<{ containers: number; volumes: number }> {
+export async function purgeAll(options: BringUpOptions): Promise<{ containers: number; volumes: number }> {
+  const { backend, ledger } = options
   const containers = await backend.list({})
   const gate = createGate(REMOVALS_AT_ONCE)
   await allOf(containers.map(({ id }) => gate(() => backend.remove(id))))
   const volumes = await backend.listVolumes()
-  for (const { name } of volumes) await backend.removeVolume(name)
+  await allOf(volumes.map((volume) => gate(() => removeWorkspace(volume, options))))
   for (const { slot } of await ledger.list()) await ledger.release(slot)
   return { containers: containers.length, volumes: volumes.length }
+}
+
+/** Emptied where a sandbox can be made for that: an operator may have removed the image before. */
+async function removeWorkspace({ name, labels }: BackendVolume, options: BringUpOptions): Promise<void> {
+  const slot = labels[LABEL.slot]
+  const uid = Number(labels[LABEL.uid])
+  if (slot !== undefined && Number.isInteger(uid)) {
+    await emptyWorkspace({ slot, uid, volume: name }, options).catch((error: unknown) => {
+      if (!(error instanceof SandboxError)) throw error
+    })
+  }
+  await options.backend.removeVolume(name)
 }

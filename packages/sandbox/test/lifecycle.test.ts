@@ -1,13 +1,17 @@
 /** Pool, claims and reconciliation over an engine in memory: crashes at every step, and lost ledgers. */
-import { copyFile, rm } from 'node:fs/promises'
+import { copyFile, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 
 import fc from 'fast-check'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 
 import { campaign, extent } from '../../../test/campaign.ts'
+import type { SandboxBackend } from '../src/backend.ts'
 import type { FailPoint } from '../src/backends/fake.ts'
-import { ownerlessVolumes, pruneVolumes } from '../src/workspaces.ts'
+import type { BringUpOptions } from '../src/bring-up.ts'
+import { collect } from '../src/collect.ts'
+import { DEFAULT_LIMITS } from '../src/limits.ts'
+import { ownerlessVolumes, pruneVolumes, purgeAll } from '../src/workspaces.ts'
 import {
   compiledSbxd,
   fakeFixture,
@@ -101,6 +105,59 @@ test('a sandbox whose controller was killed and that nobody takes up ends with i
   }
 }, 60_000)
 
+/** What an operator's commands are given. */
+function operator(): BringUpOptions {
+  return {
+    backend: fixture.engine.backend,
+    ledger: fixture.ledger,
+    deploymentId: 'test',
+    deploymentKey: fixture.deploymentKey,
+    image: 'none',
+    limits: DEFAULT_LIMITS,
+  }
+}
+
+/** Directories below those of the volumes when each of them is removed. */
+function watched(backend: SandboxBackend): { backend: SandboxBackend; below: string[] } {
+  const below: string[] = []
+  return {
+    below,
+    backend: {
+      ...backend,
+      async removeVolume(name) {
+        const found = await readdir(join(fixture.folder, 'volumes', name), { recursive: true })
+        below.push(...found.filter((path) => path.includes('/')))
+        await backend.removeVolume(name)
+      },
+    },
+  }
+}
+
+describe('a workspace that is removed', () => {
+  const DEEP = `mkdir -p 'a b/c' $'new\nline/x' closed/in && touch -- -rf && chmod 500 closed && chmod 000 closed/in`
+
+  test('with its user has no tree in it when its volume goes: an engine takes a descriptor for each level', async () => {
+    const { backend, below } = watched(fixture.engine.backend)
+    const { sandboxes } = fixture.start({ backend })
+    await collect(await sandboxes.acquire('ann'), { command: DEEP })
+    await sandboxes.remove('ann', 'purge')
+    expect(below).toEqual([])
+    expect(await backend.listVolumes()).toEqual([])
+    expect(await backend.list({})).toEqual([])
+    expect(await fixture.ledger.list()).toEqual([])
+  })
+
+  test('with everything, on the word of an operator, has none either', async () => {
+    const { backend, below } = watched(fixture.engine.backend)
+    const { sandboxes } = fixture.start()
+    await collect(await sandboxes.acquire('ann'), { command: DEEP })
+    await sandboxes.close()
+    expect(await purgeAll({ ...operator(), backend })).toEqual({ containers: 1, volumes: 1 })
+    expect(below).toEqual([])
+    expect(await backend.list({})).toEqual([])
+  })
+})
+
 describe('a ledger that is not the last one', () => {
   test('lost: files are found again, and nothing of anybody’s is removed', async () => {
     const before = await settled()
@@ -117,8 +174,7 @@ describe('a ledger that is not the last one', () => {
     expect(nobodys.length).toBeGreaterThan(0)
     const all = nobodys.map(({ name }) => name)
     const theirs = (await fixture.ledger.find('ann'))?.volume ?? ''
-    const both = { backend: fixture.engine.backend, ledger: fixture.ledger }
-    expect(await pruneVolumes([...all, theirs], both)).toEqual(all)
+    expect(await pruneVolumes([...all, theirs], operator())).toEqual(all)
     expect(await fixture.problems(2)).toEqual([])
   })
 

@@ -2,6 +2,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 
 import { extent } from '../../../test/campaign.ts'
+import { DEFAULT_LIMITS } from '../src/limits.ts'
 import { claimedName, ownerTag, poolName } from '../src/names.ts'
 import { listWorkspaces, ownerlessVolumes, pruneVolumes, purgeAll } from '../src/workspaces.ts'
 import { testConfig } from './config.ts'
@@ -11,6 +12,8 @@ deployed(
   'what is nobody’s goes after a grace time, volumes and what is somebody’s or foreign never',
   async ({ fixture, expect }) => {
     const { backend, ledger, deployment, deploymentKey } = fixture
+    const image = { image: testConfig.image, limits: DEFAULT_LIMITS }
+    const operator = { backend, ledger, deploymentId: deployment, deploymentKey, ...image }
     const stray = fixture.spec()
     const strayContainer = await backend.create({ ...stray, name: poolName(deployment, stray.slot) })
     const owned = fixture.spec()
@@ -37,10 +40,10 @@ deployed(
       // Its owner comes, and gets their slot and their files.
       await shell(await hasty.acquire('ann'), 'echo kept > file')
       expect((await ledger.find('ann'))?.slot).toBe(owned.slot)
-      expect(await pruneVolumes([stray.volume, owned.volume], { backend, ledger })).toEqual([stray.volume])
+      expect(await pruneVolumes([stray.volume, owned.volume], operator)).toEqual([stray.volume])
       expect((await shell(await hasty.acquire('ann'), 'cat file')).output).toBe('kept\n')
       await hasty.close()
-      expect(await purgeAll({ backend, ledger })).toEqual({ containers: 1, volumes: 1 })
+      expect(await purgeAll(operator)).toEqual({ containers: 1, volumes: 1 })
       expect(await backend.listVolumes()).toEqual([])
       expect(await ledger.list()).toEqual([])
     } finally {

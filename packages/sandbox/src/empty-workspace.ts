@@ -1,0 +1,53 @@
+/** Empties a workspace before its volume goes: an engine that walks down 60,000 levels runs out of descriptors. */
+import { type BringUpOptions, open, specOf } from './bring-up.ts'
+import { connectSandbox } from './client.ts'
+import { collect, newCommandId } from './collect.ts'
+import { SandboxError } from './errors.ts'
+import { deriveSandboxKey } from './key.ts'
+import type { LedgerSlot } from './ledger.ts'
+import { poolName } from './names.ts'
+import type { Sandbox } from './sandbox.ts'
+
+/** Milliseconds until the sandbox that empties must answer. */
+const START_MS = 60_000
+/** What is to be removed may be above every budget. */
+const UNLIMITED = { bytes: 0, entries: 0 }
+/** Whatever the names are. A folder that its owner closed cannot be moved. */
+const GATHER =
+  'mkdir "$0" && find . -mindepth 1 -maxdepth 1 -type d ! -name "$0" -exec chmod u+rwx {} + -exec mv -t "$0" {} +'
+
+/**
+ * Removes every tree in the volume of a slot whose containers are gone, in a sandbox that is removed afterwards. What is
+ * left is flat. Idempotent. Rejects with a `SandboxError`.
+ */
+export async function emptyWorkspace(
+  { slot, uid, volume }: Pick<LedgerSlot, 'slot' | 'uid' | 'volume'>,
+  options: BringUpOptions,
+): Promise<void> {
+  const { backend, deploymentId, deploymentKey, ledger } = options
+  const row: LedgerSlot = { slot, uid, volume, state: 'condemned', generation: 0, createdAt: Date.now() }
+  const container = await backend.create(specOf(row, poolName(deploymentId, slot), options))
+  try {
+    const epoch = await ledger.nextEpoch()
+    const signal = AbortSignal.timeout(START_MS)
+    const { id, stream } = await open(container, backend, signal)
+    const key = deriveSandboxKey(deploymentKey, id)
+    const sandbox = await connectSandbox({ id, stream, key, epoch, signal, disk: UNLIMITED })
+    try {
+      await removeTrees(sandbox)
+    } finally {
+      await sandbox.close()
+    }
+  } finally {
+    await backend.remove(container.id)
+  }
+}
+
+/** By sbxd, which needs few descriptors however deep, wide or closed a tree is. */
+async function removeTrees(sandbox: Sandbox): Promise<void> {
+  const gathered = newCommandId()
+  const { code, stderr } = await collect(sandbox, { command: ['/bin/bash', '-c', GATHER, gathered] })
+  if (code !== 0)
+    throw new SandboxError('disk_quota', `The workspace could not be emptied: ${stderr.slice(-500)}`)
+  await sandbox.files.remove(gathered, { recursive: true })
+}
