@@ -209,6 +209,7 @@ export async function openAgent(
     defaultMode: config.defaultMode,
     toolsEnabled: config.toolsEnabled,
     probeSandboxes: () => sandboxes.probe(),
+    storeProblem: () => store.problem(),
   })
   const acp = {
     manager,

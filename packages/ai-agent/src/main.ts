@@ -7,6 +7,7 @@ import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { ConfigError } from '@sandlot/shared/config'
 import { messageOf } from '@sandlot/shared/errors'
+import { startProblem } from '@sandlot/storage/plain-words'
 import { type FileLock, lockFile } from '@sandlot/storage/lock'
 import { relay } from './acp/relay.ts'
 import { listenOnSocket } from './acp/socket-server.ts'
@@ -115,7 +116,9 @@ if (import.meta.main) {
     process.exit(await main(process.argv.slice(2)))
   } catch (error) {
     const text =
-      error instanceof ConfigError ? error.message : `Sandlot’s agent cannot start: ${messageOf(error)}`
+      error instanceof ConfigError
+        ? error.message
+        : `Sandlot’s agent cannot start: ${startProblem(error) ?? messageOf(error)}`
     process.stderr.write(`${text}\n`)
     process.exit(1)
   }

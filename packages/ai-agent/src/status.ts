@@ -1,6 +1,8 @@
 /** What the agent says about itself: whether it can work, and if not, why, in words for an operator. */
 import type { AgentStatus } from '@sandlot/shared/acp-meta'
 import type { Mode } from '@sandlot/shared/mode'
+import { healthWords } from '@sandlot/storage/plain-words'
+import type { StorageError } from '@sandlot/storage/storage-error'
 import { type Model, takesImages } from './model/model.ts'
 
 /** Milliseconds for which an answer about the sandboxes is reused. */
@@ -13,19 +15,22 @@ export interface StatusParts {
   defaultMode: Mode
   toolsEnabled: boolean
   probeSandboxes: () => Promise<{ ok: boolean; message: string }>
+  /** Why nothing can be stored; undefined: it can. */
+  storeProblem: () => Promise<StorageError | undefined>
 }
 
-/** A function that tells the status. Degraded is not dead: without sandboxes chat still works, so `ready` stays true. */
+/** A function that tells the status. Degraded is not dead: without sandboxes chat still works; without a store nothing does. */
 export function makeStatus(parts: StatusParts): () => Promise<AgentStatus> {
-  const { model, choices = [], defaultMode, toolsEnabled, probeSandboxes } = parts
+  const { model, choices = [], defaultMode, toolsEnabled, probeSandboxes, storeProblem } = parts
   let last: { at: number; probed: Promise<{ ok: boolean; message: string }> } | undefined
   return async () => {
     const at = performance.now()
     if (last === undefined || at - last.at > REUSED_MS) last = { at, probed: probeSandboxes() }
-    const sandbox = await last.probed
+    const [sandbox, problem] = await Promise.all([last.probed, storeProblem()])
     return {
-      ready: true,
+      ready: problem === undefined,
       reasons: [
+        { part: 'store', ok: problem === undefined, message: `The store of chats ${healthWords(problem)}.` },
         {
           part: 'model',
           ok: true,

@@ -1,4 +1,5 @@
-import { existsSync, readFileSync, statSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { request as httpRequest } from 'node:http'
 import { join } from 'node:path'
 import { text as readText } from 'node:stream/consumers'
@@ -144,6 +145,36 @@ describe('the agent as a process', { timeout: 90_000 }, () => {
     await folder.listening()
     expect(readFileSync(join(folder.path, 'keys', 'deployment.json'), 'utf8')).toBe(keys)
     expect(agentStatus.parse(await status(folder))).toMatchObject({ model: { demo: true } })
+  })
+
+  test('a disk that refuses writes: the status says so, and it is over when the disk takes them again', async () => {
+    await using folder = new AgentFolder()
+    const agent = await folder.listening()
+    const store = async (): Promise<unknown> => {
+      const said = agentStatus.parse(await status(folder))
+      return { ready: said.ready, ...said.reasons.find(({ part }) => part === 'store') }
+    }
+    const limitFiles = (bytes: string): unknown =>
+      execFileSync('prlimit', ['--pid', String(agent.child.pid), `--fsize=${bytes}:unlimited`])
+    expect(await store()).toMatchObject({ ready: true, ok: true })
+    using one = await connectTo(folder)
+    limitFiles('0')
+    await expect(newSession(one)).rejects.toThrow(
+      'Nothing can be saved: the disk of the server refuses writes.',
+    )
+    const message = 'The store of chats cannot be read or written: the disk refuses it.'
+    expect(await store()).toEqual({ ready: false, part: 'store', ok: false, message })
+    limitFiles('unlimited')
+    expect(await store()).toMatchObject({ ready: true, ok: true })
+    await newSession(one)
+  })
+
+  test('a damaged store ends the start with one sentence', async () => {
+    await using folder = new AgentFolder()
+    writeFileSync(join(folder.path, 'sessions.db'), 'not a database, whatever it is called'.repeat(200))
+    const agent = folder.start()
+    expect(await agent.ended).toBe(1)
+    expect(agent.stderr).toMatch(/^Sandlot’s agent cannot start: .*sessions\.db.*\n$/)
   })
 
   test('a wrong configuration: every problem at once, exit code 1', async () => {

@@ -1,6 +1,6 @@
 /** `node main.js`: the service as a process. SIGTERM and SIGINT stop it in good order; a second one at once. */
 import { ConfigError } from '@sandlot/shared/config'
-import { messageOf } from '@sandlot/shared/errors'
+import { startProblem } from '@sandlot/storage/plain-words'
 import { readServiceConfig } from './config.ts'
 import { startService } from './server.ts'
 
@@ -23,12 +23,16 @@ async function main(): Promise<void> {
 }
 
 function fail(error: unknown): never {
-  const taken = error instanceof Error && 'code' in error && error.code === 'EADDRINUSE'
-  const hint = taken ? ' Another program listens there; stop it, or set PORT.' : ''
-  const detail =
-    error instanceof Error && !(error instanceof ConfigError) && !taken ? `\n${error.stack ?? ''}` : ''
-  process.stderr.write(`sandlot service: ${messageOf(error)}${hint}${detail}\n`)
+  const known = error instanceof ConfigError ? error.message : (startProblem(error) ?? portProblem(error))
+  // Anything else is a bug: where it is says only its stack.
+  const words = known ?? (error instanceof Error ? (error.stack ?? error.message) : String(error))
+  process.stderr.write(`sandlot service: ${words}\n`)
   process.exit(1)
+}
+
+function portProblem(error: unknown): string | undefined {
+  const taken = error instanceof Error && 'code' in error && error.code === 'EADDRINUSE'
+  return taken ? `${error.message} Another program listens there; stop it, or set PORT.` : undefined
 }
 
 main().catch(fail)

@@ -70,6 +70,8 @@ export function summaryOf(row: SessionRow): SessionSummary {
 function reasonOf(error: unknown): string {
   const code = error instanceof Error && 'code' in error ? error.code : undefined
   if (code === 'newer_schema') return 'they were written by a newer version of Sandlot.'
+  if (code === 'corrupt') return 'their file is damaged; it has to be restored from a backup.'
+  if (code === 'io') return 'the disk of the server refuses to read them.'
   if (code === 'not_migrated') return 'the agent has not started yet.'
   return messageOf(error).slice(0, 200)
 }

@@ -1,9 +1,11 @@
 /** The service as a process: the line that people and the launcher wait for, and how it ends. */
-import { spawn } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { readiness } from '@sandlot/shared/api'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { nodeEnvironment } from '../../../test/config.ts'
 
@@ -84,4 +86,52 @@ test('a port that is taken and a wrong setting are said in words, and end it', a
   expect(wrong.output()).toMatch(/did you mean SANDLOT_PUBLIC_URL\?/)
   first.child.kill('SIGINT')
   expect(await first.ended).toBe(0)
+})
+
+test('a disk that refuses writes: /readyz and sign-in say so, and it is over when the disk takes them again', async () => {
+  const service = start({})
+  const line = await service.line(/^Sandlot is ready: /)
+  const { origin, searchParams } = new URL(line.slice('Sandlot is ready: '.length))
+  const post = async (path: string, body: object): Promise<{ status: number; body: unknown }> => {
+    const answer = await fetch(`${origin}/api${path}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', origin },
+      body: JSON.stringify(body),
+    })
+    return { status: answer.status, body: await answer.json() }
+  }
+  const account = { email: 'ada@example.org', password: 'correct horse battery' }
+  const made = await post('/setup', { token: searchParams.get('token'), name: 'Ada', ...account })
+  expect(made.status).toBe(200)
+  const accounts = async (): Promise<unknown> => {
+    const said = readiness.parse(await (await fetch(`${origin}/readyz`)).json())
+    return said.reasons.find(({ part }) => part === 'accounts')
+  }
+  const limitFiles = (bytes: string): unknown =>
+    execFileSync('prlimit', ['--pid', String(service.child.pid), `--fsize=${bytes}:unlimited`])
+  limitFiles('0')
+  const words =
+    'Signing in is not possible: the disk of the server refuses writes. Its administrator must look at it.'
+  expect(await post('/sign-in', account)).toMatchObject({
+    status: 503,
+    body: { code: 'not_ready', message: words },
+  })
+  expect(await accounts()).toEqual({ part: 'accounts', ok: false, message: words })
+  limitFiles('unlimited')
+  expect(await accounts()).toMatchObject({ part: 'accounts', ok: true })
+  expect((await post('/sign-in', account)).status).toBe(200)
+})
+
+test('damaged accounts and a disk that refuses the first file are said in one sentence, without a stack', async () => {
+  await writeFile(join(folder, 'accounts.db'), 'not a database, whatever it is called'.repeat(200))
+  const damaged = start({})
+  expect(await damaged.ended).toBe(1)
+  expect(damaged.output()).toMatch(/^sandlot service: .*accounts\.db.*\n$/)
+  const full = spawn('prlimit', ['--fsize=0', process.execPath, '--conditions=sandlot-source', MAIN], {
+    env: { ...nodeEnvironment(), SANDLOT_DATA: join(folder, 'new'), PORT: '0' },
+    stdio: 'pipe',
+  })
+  expect(await text(full.stderr)).toMatch(
+    /^sandlot service: .*cannot be read or written: its disk refuses it.*\n$/,
+  )
 })

@@ -10,10 +10,11 @@ import type { DatabaseConnection, DialectAdapter, Driver, SqliteDatabase } from 
 import { Migrator } from 'kysely/migration'
 import type { Migration } from 'kysely/migration'
 import { waitForLock } from './lock.ts'
-import { copySqlite, openSqliteReader, openSqliteWriter } from './sqlite-file.ts'
+import { asStorageError, copySqlite, openSqliteReader, openSqliteWriter } from './sqlite-file.ts'
 import type { SqliteFile } from './sqlite-file.ts'
 import { withStatementCache } from './statement-cache.ts'
 import { StorageError } from './storage-error.ts'
+import { StoreHealth } from './store-health.ts'
 
 export type { Migration } from 'kysely/migration'
 
@@ -22,6 +23,7 @@ export type Migrations = Record<string, Migration>
 
 export interface OpenDatabase<Schema> {
   readonly db: Kysely<Schema>
+  readonly health: StoreHealth
   readonly close: () => Promise<void>
 }
 
@@ -39,9 +41,9 @@ export async function openWriter<Schema>(
     await migrate(path, file, migrations)
   } catch (error) {
     file.close()
-    throw error
+    throw asStorageError(path, error)
   }
-  return wrap<Schema>(file)
+  return wrap<Schema>(path, file)
 }
 
 /**
@@ -58,7 +60,7 @@ export async function openReader<Schema>(
   for (;;) {
     options.signal?.throwIfAborted()
     const file = openIfReady(path, migrations)
-    if (file !== undefined) return wrap<Schema>(file)
+    if (file !== undefined) return wrap<Schema>(path, file)
     if (performance.now() >= until) {
       throw new StorageError(
         'not_migrated',
@@ -81,7 +83,7 @@ function openIfReady(path: string, migrations: Migrations): SqliteFile | undefin
     return undefined
   } catch (error) {
     file.close()
-    throw error
+    throw asStorageError(path, error)
   }
 }
 
@@ -130,9 +132,14 @@ function refuseNewer(path: string, applied: readonly string[], migrations: Migra
   )
 }
 
-function wrap<Schema>(file: SqliteFile): OpenDatabase<Schema> {
+function wrap<Schema>(path: string, file: SqliteFile): OpenDatabase<Schema> {
   const db = new Kysely<Schema>({ dialect: new TransactionalSqliteDialect(file, withStatementCache(file)) })
-  return { db, close: () => db.destroy() }
+  return { db, health: new StoreHealth(path, () => writeToHeader(file)), close: () => db.destroy() }
+}
+
+/** The smallest write there is: a number of ours that nothing reads, on the first page. */
+function writeToHeader(file: SqliteFile): void {
+  file.pragma(`user_version = ${Date.now() % 1_000_000_000}`)
 }
 
 /** SQLite rolls schema changes back like any other; Kysely's dialect does not claim so, and a failed migration would stay half done. */

@@ -1,12 +1,12 @@
 /** What a database throws about itself becomes a `StorageError` at the edge of a store, whatever method was called. */
-import { asStorageError } from './sqlite-file.ts'
+import type { StoreHealth } from './store-health.ts'
 
 /**
- * The same object, each of its own methods rejecting with a `StorageError` where the file at `path` is the reason, or with
- * what `said` makes of it for users that know other errors.
+ * The same object, each of its own methods rejecting with a `StorageError` where the database's file is the reason, or with
+ * what `said` makes of it for users that know other errors. The database's health knows of it.
  */
 export function withTypedFailures<Store extends object>(
-  path: string,
+  health: Pick<StoreHealth, 'typed'>,
   store: Store,
   said: (failure: unknown) => unknown = (failure) => failure,
 ): Store {
@@ -16,7 +16,7 @@ export function withTypedFailures<Store extends object>(
       try {
         return await Reflect.apply(member, store, args)
       } catch (error) {
-        throw said(asStorageError(path, error))
+        throw said(health.typed(error))
       }
     }
     return [name, typed]

@@ -2,7 +2,7 @@
 import { RequestError } from '@agentclientprotocol/sdk'
 import { type ErrorCode, SandlotError, toErrorBody } from '@sandlot/shared/errors'
 import type { z } from 'zod'
-import { inPlainWords } from '../storage-words.ts'
+import { inPlainWords } from '@sandlot/storage/plain-words'
 
 const RPC_CODE: Partial<Record<ErrorCode, number>> = {
   bad_request: -32_602,

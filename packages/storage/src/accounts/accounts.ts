@@ -7,6 +7,9 @@ import type { Kysely } from 'kysely'
 import { openReader, openWriter } from '../database.ts'
 import type { OpenDatabase } from '../database.ts'
 import { waitForLock } from '../lock.ts'
+import { inPlainAccountWords } from '../plain-words.ts'
+import type { StoreHealth } from '../store-health.ts'
+import { withTypedFailures } from '../typed-failures.ts'
 import { makeAuth } from './auth.ts'
 import type { AuthOptions } from './auth.ts'
 import { makeTurns } from './in-turns.ts'
@@ -37,7 +40,9 @@ export async function openAccounts(path: string, options: AccountsOptions): Prom
   }
   try {
     opened = await openWriter<AccountsSchema>(path, accountsMigrations)
-    return makeStore(opened.db, options, close)
+    const { db, health } = opened
+    const checked = { ...makeStore(db, options, close), ping: () => ping(db, health) }
+    return withTypedFailures(health, checked, inPlainAccountWords)
   } catch (error) {
     await close()
     throw error
@@ -48,7 +53,7 @@ function makeStore(
   db: Kysely<AccountsSchema>,
   options: AuthOptions,
   close: () => Promise<void>,
-): AccountsStore {
+): Omit<AccountsStore, 'ping'> {
   const auth = makeAuth(db, options)
   const hasUsers = async (): Promise<boolean> =>
     (await db.selectFrom('auth_user').select('id').limit(1).executeTakeFirst()) !== undefined
@@ -87,11 +92,15 @@ function makeStore(
     createKey: (userId, name) => createKey(db, userId, name),
     listKeys: (userId) => listKeys(db, userId),
     deleteKey: (userId, id) => deleteKey(db, userId, id),
-    async ping() {
-      await db.selectFrom('auth_user').select('id').limit(1).execute()
-    },
     close,
   }
+}
+
+/** Throws `StorageError` when they cannot be read, or not be written. */
+async function ping(db: Kysely<AccountsSchema>, health: StoreHealth): Promise<void> {
+  await db.selectFrom('auth_user').select('id').limit(1).execute()
+  const problem = health.problem()
+  if (problem !== undefined) throw problem
 }
 
 /** What of the accounts can be read beside the process that writes them. Throws `StorageError` as `openReader` does. */

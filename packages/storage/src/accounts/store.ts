@@ -67,7 +67,7 @@ export interface AccountsStore {
   listKeys(userId: string): Promise<ApiKey[]>
   /** False when this user has no such key. */
   deleteKey(userId: string, id: string): Promise<boolean>
-  /** Rejects when the database does not answer. */
+  /** Rejects with `not_ready` when the accounts cannot be read, or not be written: the disk is full, the file is damaged. */
   ping(): Promise<void>
   close(): Promise<void>
 }

@@ -27,19 +27,20 @@ export async function openSessionStore(
   options: { leftOut?: (why: StorageError) => void; room?: RoomLimits } = {},
 ): Promise<SessionStore> {
   const database = await openWriter<SessionsSchema>(path, sessionsMigrations)
-  const { db } = database
+  const { db, health } = database
   const checkpoints = await Checkpoints.start(db)
   const commits = new GroupCommit<SessionsSchema>(db, () => checkpoints.written())
   const room = new StoreRoom(db, options.room)
   const output = new OutputWriter(commits, room)
-  return withTypedFailures(path, {
+  return withTypedFailures(health, {
     ...sessionReads(db),
+    problem: () => Promise.resolve(health.problem()),
     ...sessionWrites(db, commits, room),
-    ledger: withTypedFailures(path, storedLedger(db), ledgerFailure),
-    rules: withTypedFailures(path, storedRules(db, options.leftOut)),
-    secrets: withTypedFailures(path, storedSecrets(db)),
-    instructions: withTypedFailures(path, storedInstructions(db)),
-    people: withTypedFailures(path, storedPeople(db)),
+    ledger: withTypedFailures(health, storedLedger(db), ledgerFailure),
+    rules: withTypedFailures(health, storedRules(db, options.leftOut)),
+    secrets: withTypedFailures(health, storedSecrets(db)),
+    instructions: withTypedFailures(health, storedInstructions(db)),
+    people: withTypedFailures(health, storedPeople(db)),
     appendOutput: (sessionId, callId, offset, bytes, epoch) =>
       output.append(sessionId, callId, offset, bytes, epoch),
     close: async () => {
@@ -60,5 +61,5 @@ export async function openSessionReader(
   options: { waitMs?: number; signal?: AbortSignal } = {},
 ): Promise<SessionReader> {
   const database = await openReader<SessionsSchema>(path, sessionsMigrations, options)
-  return withTypedFailures(path, { ...sessionReads(database.db), close: () => database.close() })
+  return withTypedFailures(database.health, { ...sessionReads(database.db), close: () => database.close() })
 }

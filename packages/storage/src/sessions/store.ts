@@ -6,6 +6,7 @@ import type { FailureReason } from '@sandlot/shared/reasons'
 import type { Mode } from '@sandlot/shared/mode'
 import type { SessionEvent } from '@sandlot/shared/events'
 import type { SandboxLedger } from '@sandlot/sandbox/ledger'
+import type { StorageError } from '../storage-error.ts'
 import type { RuleStore, UserRule } from './rules.ts'
 import type { InstructionRows } from './instructions.ts'
 import type { PeopleRows } from './people.ts'
@@ -182,6 +183,8 @@ export interface SessionStore extends SessionReader {
     bytes: Uint8Array,
     epoch?: number,
   ): Promise<NoRoom | undefined>
+  /** Why nothing can be written now; undefined: it can. */
+  problem(): Promise<StorageError | undefined>
   /** Why so many bytes more than text cannot be stored for this user; undefined: they can. */
   missingRoom(userId: string, bytes: number): Promise<NoRoom | undefined>
   /** The prompt that this user submitted under this request id, if any. */

@@ -19,7 +19,14 @@ const EVENTS_PER_INSERT = 1_000
 
 type Writes = Omit<
   SessionStore,
-  keyof SessionReader | 'ledger' | 'rules' | 'secrets' | 'instructions' | 'people' | 'appendOutput'
+  | keyof SessionReader
+  | 'ledger'
+  | 'rules'
+  | 'secrets'
+  | 'instructions'
+  | 'people'
+  | 'appendOutput'
+  | 'problem'
 >
 
 export function sessionWrites(

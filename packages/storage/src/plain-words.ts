@@ -1,0 +1,92 @@
+/** What a failing store means for people, in sentences. Paths and causes are the operator's: they are in the log. */
+import { SandlotError, messageOf } from '@sandlot/shared/errors'
+import { StorageError, type StorageErrorCode } from './storage-error.ts'
+
+type Words = Partial<Record<StorageErrorCode, ConstructorParameters<typeof SandlotError>>>
+
+const SAVING: Words = {
+  full: [
+    'not_ready',
+    'Nothing can be saved: the disk of the server is full. Its administrator must make room.',
+  ],
+  locked: [
+    'not_ready',
+    'Nothing can be saved just now: another program holds the database. Try again in a moment.',
+  ],
+  io: [
+    'not_ready',
+    'Nothing can be saved: the disk of the server refuses writes. Its administrator must look at it.',
+  ],
+}
+
+const IN_CHATS: Words = {
+  ...SAVING,
+  corrupt: [
+    'internal',
+    'This chat cannot be opened: something in it is damaged. Other chats are not affected.',
+  ],
+  not_owner: ['conflict', 'This chat goes on in another place. Open it again.'],
+}
+
+const AT_SIGN_IN: Words = {
+  full: [
+    'not_ready',
+    'Signing in is not possible: the disk of the server is full. Its administrator must make room.',
+  ],
+  locked: [
+    'not_ready',
+    'Signing in is not possible just now: another program holds the accounts. Try again in a moment.',
+  ],
+  io: [
+    'not_ready',
+    'Signing in is not possible: the disk of the server refuses writes. Its administrator must look at it.',
+  ],
+  corrupt: [
+    'not_ready',
+    'Signing in is not possible: the accounts are damaged. The administrator must restore them from a backup.',
+  ],
+}
+
+/** A `StorageError` of the chats in plain words; anything else as it is. */
+export function inPlainWords(thrown: unknown): unknown {
+  return said(thrown, IN_CHATS)
+}
+
+/** The same of the accounts. */
+export function inPlainAccountWords(thrown: unknown): unknown {
+  return said(thrown, AT_SIGN_IN)
+}
+
+function said(thrown: unknown, all: Words): unknown {
+  const words = thrown instanceof StorageError ? all[thrown.code] : undefined
+  return words === undefined ? thrown : new SandlotError(words[0], words[1], { cause: thrown })
+}
+
+/** Of a store that cannot be used, for `/readyz`: anybody may read it, so it has no path. */
+export function healthWords(problem: StorageError | undefined): string {
+  if (problem === undefined) return 'can be read and written'
+  if (problem.code === 'full') return 'cannot be written: the disk is full; make room'
+  if (problem.code === 'corrupt') return 'is damaged: stop Sandlot, and restore the file from a backup'
+  return 'cannot be read or written: the disk refuses it'
+}
+
+/** Why a process cannot start, where its files are the reason: one sentence. Undefined: it is something else. */
+export function startProblem(thrown: unknown): string | undefined {
+  if (thrown instanceof StorageError) return thrown.message
+  if (!(thrown instanceof Error) || !('code' in thrown)) return undefined
+  const file = 'path' in thrown && typeof thrown.path === 'string' ? thrown.path : 'A file'
+  switch (thrown.code) {
+    case 'ENOSPC':
+    case 'EDQUOT':
+      return `${file} cannot be written: there is no space left on its disk; make room.`
+    case 'EIO':
+    case 'EFBIG':
+      return `${file} cannot be read or written: its disk refuses it (${messageOf(thrown)}).`
+    case 'EACCES':
+    case 'EPERM':
+    case 'EROFS':
+      return `${file} cannot be written by this user (${messageOf(thrown)}). Set SANDLOT_DATA to a folder that can.`
+    default:
+      return undefined
+  }
+}
