@@ -21,6 +21,7 @@ test('a conversation as Markdown: what was said, called and answered; backticks 
     { status: 'completed', rawOutput: { forModel: '```\n2 3 5\n```\n' } },
     { exit: { code: 0 } },
   )
+  log.cut('timeout', '2, 3 a')
   log.text('agent_message_chunk', '2, 3 and 5.')
   log.end('max_turns', 'Reached the limit of 3 steps.')
   expect(markdownOf(log.settled)).toBe(
@@ -34,6 +35,9 @@ test('a conversation as Markdown: what was said, called and answered; backticks 
       '```sh\ncat notes.md\n```',
       'timeout_ms: `5`',
       '````\n```\n2 3 5\n```\n````',
+      '## Sandlot',
+      '2, 3 a',
+      '*Cut off here. The model did not answer in time.*',
       '## Sandlot',
       '2, 3 and 5.',
       '*Reached the limit of 3 steps.*\n',

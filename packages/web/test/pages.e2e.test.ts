@@ -154,6 +154,47 @@ describe('a conversation', () => {
     await page.getByTestId('activity').getByText('Thinking…').waitFor()
   })
 
+  test('what was read of an answer that broke off stays, marked as cut, and the wait is counted down', async () => {
+    const page = await signedIn({ sessionId: 's_again' })
+    const [first, second] = [page.getByTestId('cut-off').nth(0), page.getByTestId('cut-off').nth(1)]
+    expect(await first.innerText()).toMatch(
+      /sent in full size[^]*once for each row,\s*Cut off here\. The connection to the model broke off\./,
+    )
+    expect(await second.innerText()).toContain('The provider limits requests.')
+    const activity = page.getByTestId('activity')
+    expect(await activity.innerText()).toMatch(/The provider limits requests; trying again in \d+ s, 2 of 3/)
+    const { log } = service.sessions.get('s_again') ?? {}
+    if (log === undefined) throw new Error('the story is not there')
+    service.emit('s_again', [log.waits('rate_limit', 0, 3)])
+    await activity
+      .getByText(/limits requests; trying again, 3 of 3$/)
+      .last()
+      .waitFor()
+    service.emit('s_again', [log.liveText('m_9', 0, 'Three things: ')])
+    await activity.waitFor({ state: 'detached' })
+    log.live = []
+    service.emit('s_again', [log.text('agent_message_chunk', 'Three things: all of them.', 'm_9')])
+    await page.getByText('Three things: all of them.').waitFor()
+    expect(await page.getByTestId('cut-off').count()).toBe(2)
+  })
+
+  test('an error has a title by its cause, and the id to ask about', async () => {
+    const page = await signedIn({ sessionId: 's_error' })
+    const end = page.getByTestId('prompt-end')
+    expect(await end.innerText()).toMatch(/^The provider refused the key\n[^]*Request id\s*req_011CTq8m/)
+    await end.getByRole('button', { name: 'Copy request id' }).click()
+    expect(await page.evaluate('navigator.clipboard.readText()')).toBe('req_011CTq8mK2vYbN4sDfGhJkLp')
+    await openChat(page, 's_gave_up')
+    expect(await end.innerText()).toMatch(/^The connection to the model broke off\n[^]*Prompt id\s*p_1/)
+    expect(await page.getByTestId('cut-off').innerText()).toContain('once for each row,')
+  })
+
+  test('a sandbox that starts says so, on the line and on the card', async () => {
+    const page = await signedIn({ sessionId: 's_starts' })
+    expect(await page.getByTestId('activity').innerText()).toMatch(/^Starting the sandbox…/)
+    expect(await card(page, 'c_first').innerText()).toContain('Getting ready')
+  })
+
   test('calls are seen while the model writes them, and give way to their cards', async () => {
     const page = await signedIn({ sessionId: 's_writes' })
     const [write, shell] = [page.getByTestId('draft-card').nth(0), page.getByTestId('draft-card').nth(1)]

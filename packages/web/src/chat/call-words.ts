@@ -66,7 +66,7 @@ const LONG: Record<FailureReason, string> = {
 export function statusWord(call: CallEntry): string {
   switch (phaseOf(call)) {
     case 'queued':
-      return 'Waiting its turn'
+      return call.progress === undefined ? 'Waiting its turn' : 'Getting ready'
     case 'waiting':
       return call.approval?.question === undefined ? 'Needs approval' : 'Asks you'
     case 'running':

@@ -72,9 +72,9 @@ function RequestId(props: { entry: EndEntry }) {
   const { requestId, id } = props.entry
   return (
     <p className="mt-1 flex flex-wrap items-center gap-x-1 text-xs text-muted">
-      {requestId === undefined ? 'Id in the log' : 'Request id of the provider'}
+      {requestId === undefined ? 'Prompt id' : 'Request id'}
       <code className="min-w-0 font-mono [overflow-wrap:anywhere]">{requestId ?? id}</code>
-      <CopyButton text={requestId ?? id} what="request id" quiet />
+      <CopyButton text={requestId ?? id} what={requestId === undefined ? 'prompt id' : 'request id'} quiet />
     </p>
   )
 }
