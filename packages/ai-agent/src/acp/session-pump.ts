@@ -1,9 +1,9 @@
 /** Sends one session's events to one client, in order, at the client's pace. */
 import type { SessionEvent } from '@sandlot/shared/events'
 import { seqOf } from '@sandlot/shared/events'
+import { pauseWhenDue } from '@sandlot/storage/time-slices'
 import type { Session } from '../session.ts'
 import { SubscriptionClosed } from '../session-subscription.ts'
-import { TimeSlices } from '../time-slices.ts'
 
 /** What is sent together at most: events, and characters of their texts. One message of the socket holds far more. */
 const BATCH_EVENTS = 200
@@ -64,14 +64,13 @@ export class SessionPump {
   /** Never rejects: a connection that is gone has nobody to tell. */
   async #run(ready: (seq: number) => void): Promise<void> {
     const { session, caughtUp } = this.#options
-    const slices = new TimeSlices()
     for (;;) {
       const subscription = session.subscribe(this.#sent)
       this.#stop = subscription.close
       try {
         for (const events of batches(subscription.catchUp)) {
           await this.#send(events)
-          await slices.pause()
+          await pauseWhenDue()
         }
         ready(subscription.seq)
         caughtUp?.()

@@ -2,7 +2,7 @@
 import type { Mode } from '@sandlot/shared/mode'
 import { type SessionEvent, metaOf } from '@sandlot/shared/events'
 import type { Rule, Verdict } from '@sandlot/shared/rules'
-import { TimeSlices } from '../time-slices.ts'
+import { pauseWhenDue } from '@sandlot/storage/time-slices'
 import type { Tool } from '../tools/tool.ts'
 import { isZodInput } from '../tools/tool-input.ts'
 import { judge } from './engine.ts'
@@ -62,10 +62,9 @@ export async function preview(
   calls: readonly PastCall[],
   rules: readonly Rule[],
 ): Promise<Previewed[]> {
-  const slices = new TimeSlices()
   const judged: Previewed[] = []
   for (const call of calls) {
-    await slices.pause()
+    await pauseWhenDue()
     judged.push({
       call,
       before: judge(call.request, rules, call.mode).verdict,

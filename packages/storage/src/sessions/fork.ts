@@ -1,68 +1,125 @@
-/** A session that begins with the log of another one. */
+/**
+ * A session that begins with the log of another one. It is copied in pieces, each a commit, so that neither the process nor
+ * other sessions' writes wait for a long one. Until the last piece it belongs to no user, so no read finds it.
+ */
 import { SandlotError } from '@sandlot/shared/errors'
 import { type SessionEvent, metaOf } from '@sandlot/shared/events'
-import type { Kysely, Transaction } from 'kysely'
+import type { Kysely } from 'kysely'
+import type { GroupCommit } from '../group-commit.ts'
 import { toSessionRow } from './rows.ts'
 import type { SessionsSchema } from './schema.ts'
 import { type StoreRoom, noRoomError } from './store-room.ts'
 import type { ForkedSession, SessionRow } from './store.ts'
 
-/** Rows in one statement: SQLite allows 32,766 values. */
-const ROWS_PER_STATEMENT = 1_000
+/** The user of a session that is being copied. */
+export const BEING_COPIED = ''
 
-export function forkSession(
-  db: Kysely<SessionsSchema>,
+/** In one commit. */
+const EVENTS_PER_COMMIT = 200
+const BYTES_PER_COMMIT = 2 * 1024 * 1024
+const CALLS_PER_COMMIT = 500
+
+type Commits = GroupCommit<SessionsSchema>
+
+export interface ForkParts {
+  db: Kysely<SessionsSchema>
+  commits: Commits
+  room: StoreRoom
+}
+
+export async function forkSession(
+  { db, commits, room }: ForkParts,
   sourceId: string,
   fork: ForkedSession,
   events: readonly SessionEvent[],
-  room: StoreRoom,
 ): Promise<SessionRow> {
-  return db.transaction().execute(async (trx) => {
-    const row = await trx
+  await begin(commits, fork, events.length)
+  try {
+    let bytes = 0
+    for (const piece of pieces(events, EVENTS_PER_COMMIT)) bytes += await copyEvents(commits, fork.id, piece)
+    const calls = events.flatMap((event) => (event.sessionUpdate === 'tool_call' ? [event.toolCallId] : []))
+    for (const piece of pieces(calls, CALLS_PER_COMMIT)) bytes += await storedBytes(db, sourceId, piece)
+    await checkRoom(room, fork, bytes)
+    for (const piece of pieces(calls, CALLS_PER_COMMIT))
+      await copyOutputs(db, commits, sourceId, fork.id, piece)
+    return await finish({ commits, room }, sourceId, fork, bytes)
+  } catch (error) {
+    await commits.run((trx) => trx.deleteFrom('sessions').where('id', '=', fork.id).execute())
+    throw error
+  }
+}
+
+function* pieces<T>(all: readonly T[], size: number): Generator<T[]> {
+  for (let from = 0; from < all.length; from += size) yield all.slice(from, from + size)
+}
+
+/** Removes what a process that ended in between has left. Never rejects: no read finds what stays, and the next start tries again. */
+export async function removeHalfCopied(db: Kysely<SessionsSchema>): Promise<void> {
+  await Promise.allSettled([db.deleteFrom('sessions').where('user_id', '=', BEING_COPIED).execute()])
+}
+
+async function begin(commits: Commits, fork: ForkedSession, lastSeq: number): Promise<void> {
+  const made = await commits.run((trx) =>
+    trx
       .insertInto('sessions')
       .values({
         id: fork.id,
-        user_id: fork.userId,
+        user_id: BEING_COPIED,
         cwd: fork.cwd,
         title: fork.title,
         mode: fork.mode,
         created_at: fork.at,
         updated_at: fork.at,
-        last_seq: events.length,
+        last_seq: lastSeq,
         running_prompt_id: null,
         owner_epoch: 0,
       })
       .onConflict((conflict) => conflict.column('id').doNothing())
+      .returning('id')
+      .executeTakeFirst(),
+  )
+  if (made === undefined) throw new SandlotError('conflict', `There is a session ${fork.id} already.`)
+}
+
+async function checkRoom(
+  room: StoreRoom,
+  { userId }: ForkedSession,
+  bytes: number,
+  db?: Kysely<SessionsSchema>,
+): Promise<void> {
+  const missing = await room.missing(userId, bytes, db)
+  if (missing !== undefined) throw noRoomError(missing, 'The copy of this chat')
+}
+
+/** Shows the copy to its user. Throws `not_found` when the source was deleted meanwhile: outputs may be missing then. */
+async function finish(
+  { commits, room }: Pick<ForkParts, 'commits' | 'room'>,
+  sourceId: string,
+  fork: ForkedSession,
+  bytes: number,
+): Promise<SessionRow> {
+  return commits.run(async (trx) => {
+    const source = await trx.selectFrom('sessions').select('id').where('id', '=', sourceId).executeTakeFirst()
+    if (source === undefined) throw new SandlotError('not_found', `There is no session ${sourceId}.`)
+    // Again: several copies may have been begun while there was room for one.
+    await checkRoom(room, fork, bytes, trx)
+    const row = await trx
+      .updateTable('sessions')
+      .set({ user_id: fork.userId, stored_bytes: bytes })
+      .where('id', '=', fork.id)
       .returningAll()
-      .executeTakeFirst()
-    if (row === undefined) throw new SandlotError('conflict', `There is a session ${fork.id} already.`)
-    let bytes = 0
-    for (const piece of pieces(events)) {
-      const rows = piece.map((event) => {
-        const { seq, at } = metaOf(event)
-        if (seq === undefined) throw new TypeError('An event without a number cannot be copied.')
-        return { session_id: fork.id, seq, at, json: JSON.stringify(event) }
-      })
-      await trx.insertInto('events').values(rows).execute()
-      for (const { json } of rows) bytes += Buffer.byteLength(json)
-    }
-    const calls = events.flatMap((event) => (event.sessionUpdate === 'tool_call' ? [event.toolCallId] : []))
-    for (const piece of pieces(calls)) bytes += await storedBytes(trx, sourceId, piece)
-    const missing = await room.missing(fork.userId, bytes, trx)
-    if (missing !== undefined) throw noRoomError(missing, 'The copy of this chat')
-    for (const piece of pieces(calls)) await copyOutputs(trx, sourceId, fork.id, piece)
-    await trx.updateTable('sessions').set({ stored_bytes: bytes }).where('id', '=', fork.id).execute()
+      .executeTakeFirstOrThrow()
     return toSessionRow({ ...row, waiting: 0 })
   })
 }
 
 /** Of the outputs of these calls. */
 async function storedBytes(
-  trx: Transaction<SessionsSchema>,
+  db: Kysely<SessionsSchema>,
   sessionId: string,
   calls: readonly string[],
 ): Promise<number> {
-  const row = await trx
+  const row = await db
     .selectFrom('outputs')
     .select((query) => query.fn.sum('stored_bytes').as('bytes'))
     .where('session_id', '=', sessionId)
@@ -71,46 +128,76 @@ async function storedBytes(
   return Number(row?.bytes ?? 0)
 }
 
+/** Answers how many bytes they take. */
+async function copyEvents(commits: Commits, to: string, events: readonly SessionEvent[]): Promise<number> {
+  const rows = events.map((event) => {
+    const { seq, at } = metaOf(event)
+    if (seq === undefined) throw new TypeError('An event without a number cannot be copied.')
+    return { session_id: to, seq, at, json: JSON.stringify(event) }
+  })
+  await commits.run((trx) => trx.insertInto('events').values(rows).execute())
+  return rows.reduce((sum, { json }) => sum + Buffer.byteLength(json), 0)
+}
+
 /** A copy, so that deleting one of the two leaves the other whole. */
 async function copyOutputs(
-  trx: Transaction<SessionsSchema>,
+  db: Kysely<SessionsSchema>,
+  commits: Commits,
   from: string,
   to: string,
   calls: readonly string[],
 ): Promise<void> {
-  await trx
-    .insertInto('outputs')
-    .columns(['session_id', 'call_id', 'stored_bytes', 'total_bytes', 'lines', 'complete'])
-    .expression((query) =>
-      query
-        .selectFrom('outputs')
-        .select((column) => [
-          column.val(to).as('session_id'),
-          'call_id',
-          'stored_bytes',
-          'total_bytes',
-          'lines',
-          'complete',
-        ])
-        .where('session_id', '=', from)
-        .where('call_id', 'in', calls),
-    )
+  const outputs = await db
+    .selectFrom('outputs')
+    .selectAll()
+    .where('session_id', '=', from)
+    .where('call_id', 'in', calls)
     .execute()
-  await trx
-    .insertInto('output_chunks')
-    .columns(['session_id', 'call_id', 'start_at', 'bytes'])
-    .expression((query) =>
-      query
-        .selectFrom('output_chunks')
-        .select((column) => [column.val(to).as('session_id'), 'call_id', 'start_at', 'bytes'])
-        .where('session_id', '=', from)
-        .where('call_id', 'in', calls),
+  if (outputs.length === 0) return
+  const rows = outputs.map((row) => ({ ...row, session_id: to }))
+  await commits.run((trx) => trx.insertInto('outputs').values(rows).execute())
+  for (const piece of piecesOf(outputs)) {
+    await commits.run((trx) =>
+      trx
+        .insertInto('output_chunks')
+        .columns(['session_id', 'call_id', 'start_at', 'bytes'])
+        .expression((query) =>
+          query
+            .selectFrom('output_chunks')
+            .select((column) => [column.val(to).as('session_id'), 'call_id', 'start_at', 'bytes'])
+            .where('session_id', '=', from)
+            .where('call_id', 'in', piece.calls)
+            .where('start_at', '>=', piece.from)
+            .where('start_at', '<', piece.to),
+        )
+        .execute(),
     )
-    .execute()
+  }
 }
 
-function* pieces<T>(all: readonly T[]): Generator<T[]> {
-  for (let from = 0; from < all.length; from += ROWS_PER_STATEMENT) {
-    yield all.slice(from, from + ROWS_PER_STATEMENT)
+interface Piece {
+  calls: string[]
+  /** Chunks that begin in `[from, to)`. */
+  from: number
+  to: number
+}
+
+/** Small outputs together, a large one in parts. */
+function* piecesOf(outputs: readonly { call_id: string; stored_bytes: number }[]): Generator<Piece> {
+  let calls: string[] = []
+  let bytes = 0
+  for (const { call_id, stored_bytes } of outputs) {
+    if (stored_bytes > BYTES_PER_COMMIT) {
+      for (let from = 0; from < stored_bytes; from += BYTES_PER_COMMIT)
+        yield { calls: [call_id], from, to: from + BYTES_PER_COMMIT }
+      continue
+    }
+    calls.push(call_id)
+    bytes += stored_bytes
+    if (bytes < BYTES_PER_COMMIT) continue
+    yield { calls, from: 0, to: BYTES_PER_COMMIT }
+    calls = []
+    bytes = 0
   }
+  if (calls.length > 0) yield { calls, from: 0, to: BYTES_PER_COMMIT }
 }

@@ -3,10 +3,14 @@ import type { SessionEvent } from '@sandlot/shared/events'
 import { type Kysely, sql } from 'kysely'
 import { MAX_CHUNK_BYTES } from './output-writer.ts'
 import { toEvent, toOutputRow, toSessionRow } from './rows.ts'
+import { BEING_COPIED } from './fork.ts'
 import type { SessionsSchema } from './schema.ts'
 import type { SessionReader } from './store.ts'
+import { pauseWhenDue } from '../time-slices.ts'
 
 const PAGE = 50
+/** Events read at once: a longer page would hold the thread. */
+const EVENTS_PER_PAGE = 200
 
 export function sessionReads(db: Kysely<SessionsSchema>): Omit<SessionReader, 'close'> {
   return {
@@ -39,7 +43,7 @@ export function sessionReads(db: Kysely<SessionsSchema>): Omit<SessionReader, 'c
       return [...rows, ...ties].map(toSessionRow)
     },
 
-    readEvents: (sessionId, after, limit) => readEvents(db, sessionId, after, limit),
+    readEvents: (sessionId, after = 0, limit) => readEvents(db, sessionId, { after, limit }),
 
     async outputInfo(sessionId, callId) {
       const row = await db
@@ -88,29 +92,47 @@ function titleHas(text: string) {
   return sql<boolean>`lower(title) like lower(${pattern}) escape '\\'`
 }
 
-/** As `SessionReader.readEvents`; also inside a transaction. */
+interface EventRange {
+  after?: number
+  /** Number of the last one wanted. */
+  upTo?: number
+  limit?: number | undefined
+}
+
+/** In pages, with other work of the process between them: parsing the log of a long session takes a second. */
 export async function readEvents(
   db: Kysely<SessionsSchema>,
   sessionId: string,
-  after = 0,
-  limit?: number,
+  { after = 0, upTo = Number.MAX_SAFE_INTEGER, limit = Infinity }: EventRange,
 ): Promise<SessionEvent[]> {
-  const rows = await db
-    .selectFrom('events')
-    .select(['seq', 'json'])
-    .where('session_id', '=', sessionId)
-    .where('seq', '>', after)
-    .orderBy('seq')
-    .$if(limit !== undefined, (query) => query.limit(limit ?? 0))
-    .execute()
-  return rows.map((row) => toEvent(sessionId, row))
+  const events: SessionEvent[] = []
+  for (let last = after; events.length < limit;) {
+    const wanted = Math.min(EVENTS_PER_PAGE, limit - events.length)
+    const rows = await db
+      .selectFrom('events')
+      .select(['seq', 'json'])
+      .where('session_id', '=', sessionId)
+      .where('seq', '>', last)
+      .where('seq', '<=', upTo)
+      .orderBy('seq')
+      .limit(wanted)
+      .execute()
+    for (const row of rows) {
+      events.push(toEvent(sessionId, row))
+      last = row.seq
+      await pauseWhenDue()
+    }
+    if (rows.length < wanted) break
+  }
+  return events
 }
 
-/** Sessions with the number of approvals that wait. */
+/** Sessions with the number of approvals that wait; not those that are still being copied. */
 export function sessionRows(db: Kysely<SessionsSchema>) {
   return db
     .selectFrom('sessions')
     .selectAll('sessions')
+    .where('user_id', '!=', BEING_COPIED)
     .select((query) =>
       query
         .selectFrom('approvals')

@@ -2,6 +2,7 @@
 import { openReader, openWriter } from '../database.ts'
 import { GroupCommit } from '../group-commit.ts'
 import { Checkpoints } from './checkpoint.ts'
+import { removeHalfCopied } from './fork.ts'
 import { ledgerFailure, storedLedger } from './ledger.ts'
 import { OutputWriter } from './output-writer.ts'
 import { sessionReads } from './reads.ts'
@@ -28,6 +29,7 @@ export async function openSessionStore(
 ): Promise<SessionStore> {
   const database = await openWriter<SessionsSchema>(path, sessionsMigrations)
   const { db, health } = database
+  await removeHalfCopied(db)
   const checkpoints = await Checkpoints.start(db)
   const commits = new GroupCommit<SessionsSchema>(db, () => checkpoints.written())
   const room = new StoreRoom(db, options.room)

@@ -149,7 +149,8 @@ export interface SessionStore extends SessionReader {
   ): Promise<SessionRow>
   /**
    * A new session with these events (numbered from 1) and with copies of the outputs of the calls in them, read from the
-   * source; all in one transaction. Rejects with `conflict` if the id exists, with `store_full` where there is no room for it.
+   * source. It is there when all of it is. Rejects with `conflict` if the id exists, `not_found` if the source is gone, and
+   * `store_full` where there is no room for it.
    */
   forkSession(sourceId: string, fork: ForkedSession, events: readonly SessionEvent[]): Promise<SessionRow>
   /** Deletes its events, outputs and approvals too. Silent when there is none. */

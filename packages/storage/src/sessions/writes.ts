@@ -65,7 +65,7 @@ export function sessionWrites(
     missingRoom: (userId, bytes) => room.missing(userId, bytes),
 
     async forkSession(sourceId, fork, events) {
-      const row = await forkSession(db, sourceId, fork, events, room)
+      const row = await forkSession({ db, commits, room }, sourceId, fork, events)
       room.changed(fork.userId)
       return row
     },
@@ -84,17 +84,19 @@ export function sessionWrites(
       if (userId !== undefined) room.changed(userId)
     },
 
-    takeOver: (sessionId) =>
-      commits.run(async (trx) => {
-        const row = await trx
+    async takeOver(sessionId) {
+      const row = await commits.run((trx) =>
+        trx
           .updateTable('sessions')
           .set((query) => ({ owner_epoch: query('owner_epoch', '+', 1) }))
           .where('id', '=', sessionId)
-          .returning('owner_epoch')
-          .executeTakeFirst()
-        if (row === undefined) throw noSession(sessionId)
-        return { epoch: row.owner_epoch, events: await readEvents(trx, sessionId) }
-      }),
+          .returning(['owner_epoch', 'last_seq'])
+          .executeTakeFirst(),
+      )
+      if (row === undefined) throw noSession(sessionId)
+      // Outside the transaction, which all other writes would wait for: nothing up to this number can change.
+      return { epoch: row.owner_epoch, events: await readEvents(db, sessionId, { upTo: row.last_seq }) }
+    },
 
     async checkOwner(sessionId, epoch) {
       const row = await db

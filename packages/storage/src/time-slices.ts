@@ -1,0 +1,27 @@
+/**
+ * Lets the process do other work between the parts of long computations. All of them share one slice a turn of the event
+ * loop: ten at once take ten times as long, and hold the thread no longer than one.
+ */
+
+/** Milliseconds of one turn of the event loop that long computations may take together. */
+const SLICE_MS = 10
+
+let since = -Infinity
+const waiting: (() => void)[] = []
+
+/** To be awaited between two parts. Resolves at once until the slice is used up, then in a later turn of the event loop. */
+export async function pauseWhenDue(): Promise<void> {
+  if (waiting.length === 0 && performance.now() - since < SLICE_MS) return
+  await new Promise<void>((resolve) => {
+    if (waiting.push(resolve) === 1) setImmediate(resumeFirst)
+  })
+}
+
+function resumeFirst(): void {
+  since = performance.now()
+  const [first] = waiting
+  first?.()
+  // Only now: what it begins meanwhile waits behind the others, and one timer is enough for all.
+  waiting.shift()
+  if (waiting.length > 0) setImmediate(resumeFirst)
+}

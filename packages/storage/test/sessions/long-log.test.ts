@@ -1,0 +1,91 @@
+/** What a long log is read and copied with leaves the process its other work. */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { makeMeta } from '@sandlot/shared/event-meta'
+import type { SessionEvent } from '@sandlot/shared/events'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { openSqliteWriter } from '../../src/sqlite-file.ts'
+import { openSessionStore } from '../../src/sessions/sqlite.ts'
+import type { SessionStore } from '../../src/sessions/store.ts'
+
+const EVENTS = 4_000
+
+let folder: string
+let store: SessionStore
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'sandlot-long-'))
+  store = await openSessionStore(join(folder, 'sessions.db'))
+  await store.createSession({ id: 's', userId: 'u', cwd: '/workspace', mode: 'yolo', at: 1 })
+  await store.append(
+    's',
+    Array.from({ length: EVENTS }, (_, at) => said(`word ${at} `.repeat(200))),
+  )
+})
+afterEach(async () => {
+  await store.close()
+  rmSync(folder, { recursive: true })
+})
+
+function said(text: string): SessionEvent {
+  const content = { type: 'text', text } as const
+  return { sessionUpdate: 'agent_message_chunk', messageId: 'm', content, _meta: makeMeta({}, 1) }
+}
+
+/** How often the event loop turned meanwhile. */
+async function turnsOf(work: () => Promise<unknown>): Promise<number> {
+  let turns = 0
+  let over = false
+  const turn = (): void => {
+    turns += 1
+    if (!over) setImmediate(turn)
+  }
+  setImmediate(turn)
+  await work()
+  over = true
+  return turns
+}
+
+test.each([
+  ['taking it over', () => store.takeOver('s')],
+  ['reading it', () => store.readEvents('s')],
+  [
+    'taking it over ten times at once',
+    () => Promise.all(Array.from({ length: 10 }, () => store.takeOver('s'))),
+  ],
+  ['copying it', async () => store.forkSession('s', forkOf('t'), await store.readEvents('s'))],
+])('%s is done in many turns of the event loop', async (_name, work) => {
+  expect(await turnsOf(work)).toBeGreaterThan(3)
+})
+
+const forkOf = (id: string) =>
+  ({ id, userId: 'u', cwd: '/workspace', mode: 'yolo', title: 'A copy', at: 2 }) as const
+
+test('other writes go between the parts of a copy, and until its end no read finds it', async () => {
+  const copied = store.forkSession('s', forkOf('t'), await store.readEvents('s'))
+  await store.append('s', [said('meanwhile')])
+  expect(await store.getSession('t')).toBeUndefined()
+  expect((await store.listSessions('u')).map(({ id }) => id)).toEqual(['s'])
+  expect(await copied).toMatchObject({ id: 't', userId: 'u', title: 'A copy', lastSeq: EVENTS })
+  expect(await store.readEvents('t')).toEqual((await store.readEvents('s')).slice(0, EVENTS))
+})
+
+test('a copy whose source is deleted meanwhile is refused, and leaves nothing', async () => {
+  const copied = store.forkSession('s', forkOf('t'), await store.readEvents('s'))
+  const refused = expect(copied).rejects.toMatchObject({ code: 'not_found' })
+  await store.deleteSession('s')
+  await refused
+  expect(await store.readEvents('t')).toEqual([])
+})
+
+test('what a process that ended in the middle of a copy has left is gone at the next start', async () => {
+  await store.forkSession('s', forkOf('t'), await store.readEvents('s', 0, 300))
+  await store.close()
+  const path = join(folder, 'sessions.db')
+  const file = openSqliteWriter(path)
+  file.exec("update sessions set user_id = '' where id = 't'")
+  file.close()
+  store = await openSessionStore(path)
+  expect(await store.readEvents('t')).toEqual([])
+  expect(await store.getSession('s')).toBeDefined()
+})
