@@ -1,17 +1,26 @@
+import { readdir, readFile, writeFile } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import { promisify } from 'node:util'
+import { brotliCompress, constants, gzip } from 'node:zlib'
 import tailwindcss from '@tailwindcss/vite'
 import react from '@vitejs/plugin-react'
-import { defineConfig } from 'vite'
+import { defineConfig, type Plugin } from 'vite'
+
+/** Every chat has these two; the other alphabets come when they are needed. */
+const FIRST_LETTERS = /\/(?:inter|jetbrains-mono)-latin-wght-normal-[^/]*\.woff2$/
 
 /** Where `vite` in development finds a running service. */
 const SERVICE = 'http://127.0.0.1:8002'
 
 export default defineConfig({
-  plugins: [react(), tailwindcss()],
-  // `sandlot-source`: packages of this workspace are read as TypeScript, without building them first.
+  plugins: [react(), tailwindcss(), preloads(), compressed()],
   resolve: {
+    // `sandlot-source`: packages of this workspace are read as TypeScript, without building them first.
     conditions: ['sandlot-source', 'module', 'browser', 'development|production', 'import', 'default'],
+    // The parser of HTML inside Markdown: a quarter of the page, and HTML stays text here.
+    alias: { 'rehype-raw': join(import.meta.dirname, 'src/markdown/without-html.ts') },
   },
-  build: { outDir: 'dist', target: 'es2023', sourcemap: false },
+  build: { outDir: 'dist', target: 'es2023', sourcemap: false, chunkSizeWarningLimit: 700 },
   server: {
     host: '127.0.0.1',
     proxy: {
@@ -20,3 +29,61 @@ export default defineConfig({
     },
   },
 })
+
+/**
+ * The chat, which would otherwise wait until `/api/me` has said who is here, and the letters, which would come after the
+ * first words were drawn with others.
+ */
+function preloads(): Plugin {
+  return {
+    name: 'sandlot-preloads',
+    apply: 'build',
+    transformIndexHtml: {
+      order: 'post',
+      handler: (_html, { bundle = {} }) =>
+        Object.values(bundle).flatMap((file) => {
+          const about =
+            file.type === 'chunk' && file.facadeModuleId?.endsWith('/src/signed-in.tsx') === true
+              ? { rel: 'modulepreload' }
+              : FIRST_LETTERS.test(file.fileName)
+                ? { rel: 'preload', as: 'font', type: 'font/woff2' }
+                : undefined
+          if (about === undefined) return []
+          const attrs = { ...about, crossorigin: true, href: `/${file.fileName}` }
+          return [{ tag: 'link', attrs, injectTo: 'head' as const }]
+        }),
+    },
+  }
+}
+
+/** Beside each file of text its smaller copies, which the service sends to browsers that take them. */
+function compressed(): Plugin {
+  let folder = ''
+  return {
+    name: 'sandlot-compressed',
+    apply: 'build',
+    configResolved(config) {
+      folder = resolve(config.root, config.build.outDir)
+    },
+    async closeBundle() {
+      const names = await readdir(folder, { recursive: true })
+      await Promise.all(
+        names
+          .filter((name) => /\.(?:html|js|css|svg)$/.test(name))
+          .map((name) => compress(join(folder, name))),
+      )
+    },
+  }
+}
+
+async function compress(file: string): Promise<void> {
+  const plain = await readFile(file)
+  const text = { [constants.BROTLI_PARAM_MODE]: constants.BROTLI_MODE_TEXT }
+  const copies = {
+    '.br': await promisify(brotliCompress)(plain, { params: text }),
+    '.gz': await promisify(gzip)(plain, { level: 9 }),
+  }
+  for (const [ending, bytes] of Object.entries(copies)) {
+    if (bytes.length < plain.length) await writeFile(file + ending, bytes)
+  }
+}

@@ -1,5 +1,6 @@
-import { mkdir, readFile, stat, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, stat, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { brotliCompressSync, gzipSync } from 'node:zlib'
 import { readiness } from '@sandlot/shared/api'
 import { errorBody } from '@sandlot/shared/errors'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
@@ -240,6 +241,45 @@ describe('the web app', () => {
       expect(await (await fetch(`${url}${path}`)).text()).not.toContain('secret"')
       expect(await (await fetch(`${url}${path}`)).text()).not.toBe('secret')
     }
+  })
+
+  test('goes compressed to a browser that takes it, with a tag for each coding, and not again while it is the same', async () => {
+    const folder = harness.config.webDist
+    const script = 'export const words = "the same again and again"\n'.repeat(50)
+    await mkdir(join(folder, 'assets'), { recursive: true })
+    await writeFile(join(folder, 'index.html'), '<!doctype html><title>Sandlot</title>')
+    await writeFile(join(folder, 'assets', 'font-abc123.woff2'), 'no smaller copy')
+    await writeFile(join(folder, 'assets', 'index-abc123.js'), script)
+    await writeFile(join(folder, 'assets', 'index-abc123.js.br'), brotliCompressSync(script))
+    await writeFile(join(folder, 'assets', 'index-abc123.js.gz'), gzipSync(script))
+    const get = (headers: Record<string, string>, path = '/assets/index-abc123.js') =>
+      fetch(`${url}${path}`, { headers })
+    const seen = new Set<string | null>()
+    for (const [accepted, coding] of [
+      ['gzip, deflate, br, zstd', 'br'],
+      ['gzip;q=0.8, br;q=0', 'gzip'],
+      ['gzip', 'gzip'],
+      ['identity', null],
+    ] as const) {
+      const answer = await get({ 'accept-encoding': accepted })
+      expect(answer.headers.get('content-encoding')).toBe(coding)
+      expect(answer.headers.get('vary')).toBe('Accept-Encoding')
+      expect(answer.headers.get('content-type')).toMatch(/^text\/javascript/)
+      expect(await answer.text()).toBe(script)
+      const etag = answer.headers.get('etag') ?? ''
+      seen.add(etag)
+      const again = await get({ 'accept-encoding': accepted, 'if-none-match': `"other", W/${etag}` })
+      expect(again.status).toBe(304)
+      expect(again.headers.get('etag')).toBe(etag)
+      expect(await again.text()).toBe('')
+    }
+    expect(seen.size).toBe(3)
+    const font = await get({ 'accept-encoding': 'br' }, '/assets/font-abc123.woff2')
+    expect([font.headers.get('content-encoding'), font.headers.get('vary')]).toEqual([null, null])
+    // A copy of an earlier build is not the file.
+    await writeFile(join(folder, 'assets', 'index-abc123.js'), 'export {}')
+    await utimes(join(folder, 'assets', 'index-abc123.js.br'), 1, 1)
+    expect(await (await get({ 'accept-encoding': 'br' })).text()).toBe('export {}')
   })
 
   test('says so when it is not built', async () => {

@@ -1,46 +1,93 @@
 /** The built web app: its files, and `index.html` for every address that the page itself routes. */
-import { existsSync } from 'node:fs'
-import { readFile } from 'node:fs/promises'
-import { join } from 'node:path'
-import { serveStatic } from '@hono/node-server/serve-static'
+import { readFile, stat } from 'node:fs/promises'
+import { join, sep } from 'node:path'
 import { SandlotError } from '@sandlot/shared/errors'
 import { Hono } from 'hono'
-import type { MiddlewareHandler } from 'hono'
-import type { AppEnv } from './context.ts'
+import { parseAccept } from 'hono/utils/accept'
+import { getMimeType } from 'hono/utils/mime'
+import type { AppEnv, Ctx } from './context.ts'
 
 /** File names under `assets/` carry a hash of their content. */
 const FOR_EVER = 'public, max-age=31536000, immutable'
 
+/** The build puts a smaller copy beside each file of text, best first. */
+const ENCODINGS = [
+  { name: 'br', ending: '.br' },
+  { name: 'gzip', ending: '.gz' },
+] as const
+
 export function webApp(folder: string): Hono<AppEnv> {
-  const index = join(folder, 'index.html')
-  const files = existsSync(folder) ? filesOf(folder) : nothing()
-
   return new Hono<AppEnv>()
-    .get('/assets/*', files, () => {
-      throw new SandlotError('not_found', 'There is no such file.')
+    .get('/assets/*', async (c) => {
+      const found = await answerFile(c, fileBelow(folder, c.req.path), FOR_EVER)
+      if (found === undefined) throw new SandlotError('not_found', 'There is no such file.')
+      return found
     })
-    .get('*', files, async (c) => {
-      if (!existsSync(index)) {
-        throw new SandlotError(
-          'not_ready',
-          'The web app is not built. Run “./sandlot up”, or build packages/web.',
-        )
-      }
-      return c.html(await readFile(index, 'utf8'), 200, { 'cache-control': 'no-cache' })
+    .get('*', async (c) => {
+      const found =
+        (await answerFile(c, fileBelow(folder, c.req.path), 'no-cache')) ??
+        (await answerFile(c, join(folder, 'index.html'), 'no-cache'))
+      if (found !== undefined) return found
+      throw new SandlotError(
+        'not_ready',
+        'The web app is not built. Run “./sandlot up”, or build packages/web.',
+      )
     })
 }
 
-function filesOf(folder: string): MiddlewareHandler<AppEnv> {
-  return serveStatic<AppEnv>({
-    root: folder,
-    onFound: (path, c) => {
-      const hashed = path.startsWith(join(folder, 'assets/'))
-      c.header('cache-control', hashed ? FOR_EVER : 'no-cache')
-    },
-  })
+/** Undefined for what leads out of the folder. No name of the build needs an escape. */
+function fileBelow(folder: string, path: string): string | undefined {
+  const file = join(folder, path)
+  return path.includes('%') || path.includes('\0') || !file.startsWith(folder + sep) ? undefined : file
 }
 
-/** Not built: every address says so. */
-function nothing(): MiddlewareHandler<AppEnv> {
-  return (_c, next) => next()
+/** Undefined where there is no such file. */
+async function answerFile(
+  c: Ctx,
+  file: string | undefined,
+  cacheControl: string,
+): Promise<Response | undefined> {
+  const plain = file === undefined ? undefined : await fileAt(file)
+  if (plain === undefined) return undefined
+  const encoded = await Promise.all(
+    ENCODINGS.map(async ({ name, ending }) => ({ name, copy: await fileAt(plain.path + ending) })),
+  )
+  // One that is older belongs to an earlier build.
+  const copies = encoded.flatMap(({ name, copy }) =>
+    copy === undefined || copy.modifiedAt < plain.modifiedAt ? [] : [{ ...copy, encoding: name }],
+  )
+  const accepted = parseAccept(c.req.header('accept-encoding') ?? '').filter(({ q }) => q > 0)
+  const best = copies.find(({ encoding }) => accepted.some(({ type }) => type === encoding))
+  const { path, bytes, modifiedAt } = best ?? plain
+  const etag = `"${bytes.toString(36)}-${Math.round(modifiedAt).toString(36)}${best === undefined ? '' : `-${best.encoding}`}"`
+  c.header('content-type', getMimeType(plain.path) ?? 'application/octet-stream')
+  c.header('cache-control', cacheControl)
+  c.header('etag', etag)
+  if (copies.length > 0) c.header('vary', 'Accept-Encoding')
+  if (isKnown(c.req.header('if-none-match'), etag)) return c.body(null, 304)
+  if (best !== undefined) c.header('content-encoding', best.encoding)
+  c.header('content-length', `${bytes}`)
+  return c.body(await readFile(path))
+}
+
+interface WebFile {
+  path: string
+  bytes: number
+  /** Epoch milliseconds. */
+  modifiedAt: number
+}
+
+async function fileAt(path: string): Promise<WebFile | undefined> {
+  try {
+    const about = await stat(path)
+    return about.isFile() ? { path, bytes: about.size, modifiedAt: about.mtimeMs } : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** A proxy that compresses itself makes a tag weak. */
+function isKnown(header: string | undefined, etag: string): boolean {
+  const tags = (header ?? '').split(',').map((tag) => tag.trim().replace(/^W\//, ''))
+  return tags.includes(etag) || tags.includes('*')
 }
