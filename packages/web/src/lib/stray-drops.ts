@@ -1,0 +1,16 @@
+/** A browser opens what is dropped where no part of the page takes it, in place of the page. Text still goes into fields. */
+export function preventStrayDrops(): void {
+  for (const type of ['dragover', 'drop'] as const) {
+    // On the way up, behind whatever takes drops.
+    window.addEventListener(type, (event) => {
+      if (event.defaultPrevented || takesText(event)) return
+      event.preventDefault()
+      if (event.dataTransfer !== null) event.dataTransfer.dropEffect = 'none'
+    })
+  }
+}
+
+function takesText({ target, dataTransfer }: DragEvent): boolean {
+  if (dataTransfer?.types.includes('Files') === true) return false
+  return target instanceof HTMLInputElement || target instanceof HTMLTextAreaElement
+}
