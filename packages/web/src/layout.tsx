@@ -131,7 +131,11 @@ function Title(props: { title: string }) {
   const { title } = props
   const Tag = title === '' ? 'div' : 'h1'
   return (
-    <Tag className="min-w-0 flex-1 truncate px-1 text-sm font-medium text-muted" data-testid="session-title">
+    <Tag
+      dir="auto"
+      className="min-w-0 flex-1 truncate px-1 text-sm font-medium text-muted"
+      data-testid="session-title"
+    >
       {title}
     </Tag>
   )

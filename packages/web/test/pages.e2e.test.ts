@@ -4,6 +4,7 @@ import type { Locator } from 'playwright-core'
 import { describe, expect, test } from 'vitest'
 import { PHONE, card, lookAt, until, usePages } from './fixture/pages.ts'
 import { PERSON, SETUP_TOKEN } from './fixture/service.ts'
+import { SessionLog } from './fixture/session-log.ts'
 
 const { service, url, complaints, newPage, signedIn, openChat, frames } = usePages()
 
@@ -41,6 +42,105 @@ describe('who is here', () => {
     await page.keyboard.press('Enter')
     await page.getByTestId('prompt-end').waitFor()
   })
+})
+
+test('a file that is dropped beside the chat does not take its place, in a field text still arrives', async () => {
+  service.demo = false
+  const page = await signedIn({ sessionId: 's_fixed' })
+  const taken = await page.evaluate(() => {
+    const taken: Record<string, boolean> = {}
+    const file = new DataTransfer()
+    file.items.add(new File(['x'], 'x.pdf', { type: 'application/pdf' }))
+    const text = new DataTransfer()
+    text.setData('text/plain', 'words')
+    for (const [where, data] of [
+      ['aside', file],
+      ['header', file],
+      ['[data-testid=composer]', file],
+      ['aside', text],
+      ['[data-testid=composer]', text],
+    ] as const) {
+      for (const type of ['dragover', 'drop']) {
+        const event = new DragEvent(type, { bubbles: true, cancelable: true, dataTransfer: data })
+        document.querySelector(where)?.dispatchEvent(event)
+        taken[`${type} ${data === file ? 'file' : 'text'} ${where}`] = event.defaultPrevented
+      }
+    }
+    return taken
+  })
+  // What is not prevented the browser does itself: open the file, or put the text into the field.
+  expect(Object.entries(taken).filter(([, prevented]) => !prevented)).toEqual([
+    ['dragover text [data-testid=composer]', false],
+    ['drop text [data-testid=composer]', false],
+  ])
+  await page
+    .getByRole('alert')
+    .getByText(/x\.pdf/)
+    .waitFor()
+})
+
+test('a first message that was refused waits above the composer, and the new chat is free for another', async () => {
+  const page = await signedIn()
+  service.answering = false
+  await page.getByTestId('composer').fill('Do the first thing')
+  await page.keyboard.press('Enter')
+  await until(() => expect(frames('ai_chat')).toHaveLength(1))
+  const [first] = frames('ai_chat') as { requestId: string }[]
+  service.answering = true
+  const message = 'The agent cannot be reached.'
+  service.tell({
+    type: 'ai_chat_error',
+    requestId: first?.requestId ?? '',
+    code: 'agent_unavailable',
+    message,
+  })
+  const refused = page.getByTestId('refused')
+  await refused.getByText(message).waitFor()
+  await page.getByRole('heading', { name: /What are we doing today/ }).waitFor()
+  expect(await lookAt(page, 'refused')).toEqual([])
+  await page.getByTestId('composer').fill('Do the second thing')
+  await page.keyboard.press('Enter')
+  await page.waitForURL(/\/s\//)
+  await page.keyboard.press('Control+Shift+O')
+  await refused.getByText('Do the first thing').waitFor()
+  await refused.getByRole('button', { name: 'Send again' }).click()
+  await page.getByTestId('message-user').getByText('Do the first thing').waitFor()
+  expect(frames('ai_chat').at(-1)).toMatchObject({ requestId: first?.requestId })
+  expect(await refused.count()).toBe(0)
+})
+
+test('words from right to left begin at the right, code does not, and a wide table scrolls', async () => {
+  const cells = Array.from({ length: 9 }, (_, n) => `Column ${n} with a long name`)
+  const table = [cells, cells.map(() => '---'), cells.map((_, n) => `some words of cell ${n}`)]
+  const log = new SessionLog(Date.now())
+  log.prompt('כמה קבצים יש כאן?')
+  log.text(
+    'agent_message_chunk',
+    `יש כאן שלושה קבצים: \`ls -l\`\n\nThree files.\n\n${table.map((row) => `| ${row.join(' | ')} |`).join('\n')}`,
+  )
+  log.end('completed')
+  service.add('s_rtl', 'קבצים', log)
+  const page = await signedIn({ sessionId: 's_rtl' })
+  const direction = (where: string) =>
+    page
+      .locator(where)
+      .first()
+      .evaluate((element) => getComputedStyle(element).direction)
+  expect(await direction('[data-testid=message-user] [dir]')).toBe('rtl')
+  expect(await direction('.prose p')).toBe('rtl')
+  expect(await direction('.prose p:nth-of-type(2), .prose > :nth-child(2) p')).toBe('ltr')
+  expect(await direction('.prose code')).toBe('ltr')
+  await page.getByTestId('composer').fill('שלום')
+  expect(await direction('[data-testid=composer]')).toBe('rtl')
+  const scrolls = page.locator('.prose .md-table')
+  expect(await scrolls.evaluate((box) => box.scrollWidth > box.clientWidth)).toBe(true)
+  expect(
+    await page
+      .locator('.prose td')
+      .first()
+      .evaluate((cell) => cell.clientHeight),
+  ).toBeLessThan(40)
+  expect(await lookAt(page, 'right-to-left')).toEqual([])
 })
 
 describe('a conversation', () => {
@@ -288,6 +388,8 @@ describe('tool cards', () => {
     const page = await signedIn({ sessionId: 's_fixed' })
     expect(await card(page, 'c_read').getByRole('button').first().getAttribute('aria-expanded')).toBe('false')
     expect(await card(page, 'c_test').textContent()).toContain('Exit 1')
+    // It is far above the end, where a chat opens: its output is fetched once it comes near.
+    await card(page, 'c_test').scrollIntoViewIfNeeded()
     await card(page, 'c_test').getByText('test_one_is_not_prime').waitFor()
     expect(await card(page, 'c_slow').textContent()).toContain('It ran longer than allowed')
     const long = card(page, 'c_long')

@@ -85,7 +85,7 @@ test.each(LOOKS)(
     await look('settings')
     await page.getByText('From whoever runs this Sandlot').click()
     await page.getByText('From the configuration file').click()
-    await page.getByText('What everybody’s agent keeps to').scrollIntoViewIfNeeded()
+    await page.getByText('Followed in everybody’s chats').scrollIntoViewIfNeeded()
     await look('settings-team')
     expect(found).toEqual([])
     // Twenty screens on a machine that may be busy with other tests.

@@ -95,6 +95,7 @@ export function ApprovalPanel(props: { call: CallEntry; sessionId: string; first
           </label>
           <input
             id={reasonId}
+            dir="auto"
             className={INPUT}
             value={reason}
             maxLength={2000}

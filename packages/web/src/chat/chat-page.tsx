@@ -5,6 +5,7 @@ import { useEffect, useMemo, useRef, useState } from 'react'
 import { useLocation } from 'wouter'
 import type { SendOptions } from '../state/chat.ts'
 import { EMPTY_VIEW, isBusy, modeOf } from '../state/chat-state.ts'
+import type { PendingMessage } from '../state/outbox.ts'
 import { waitingModel } from '../state/waiting-frames.ts'
 import { Button } from '../ui/button.tsx'
 import { Spinner } from '../ui/spinner.tsx'
@@ -18,6 +19,7 @@ import { type ModelChoice, aboutModel, changeOf, hasChoice, modelOf } from './mo
 import { ModelMenu } from './model-menu.tsx'
 import { PlanPanel } from './plan-panel.tsx'
 import { Queued } from './queued.tsx'
+import { RefusedMessages } from './refused-messages.tsx'
 import { TranscriptView } from './transcript-view.tsx'
 import { useAttachments } from './use-attachments.ts'
 import { DropZone } from './drop-zone.tsx'
@@ -37,6 +39,7 @@ export function ChatPage(props: { sessionId: string | null }) {
   const knownMode = useChatState((state) => (sessionId === null ? null : modeOf(state, sessionId)))
   const [newMode, setNewMode] = useState<Mode>(me.defaultMode)
   const [draft, setDraft] = useDraft(sessionId)
+  const [drawn, setDrawn] = useState(false)
   const [newModel, setNewModel] = useState<ModelChoice>({ model: me.model.name, thoughtLevel: null })
   const untold = useChatState((state) =>
     sessionId === null ? undefined : waitingModel(state.waiting, sessionId),
@@ -62,7 +65,7 @@ export function ChatPage(props: { sessionId: string | null }) {
   })
 
   const { transcript } = view
-  const ours = useMemo(() => outbox.filter((message) => message.sessionId === sessionId), [outbox, sessionId])
+  const [ours, refused] = useMemo(() => shownAndRefused(outbox, sessionId), [outbox, sessionId])
   const waiting = useMemo(() => pendingApprovals(transcript), [transcript])
   const empty = transcript.entries.length === 0 && ours.length === 0
   const stopping = view.stopping || ours.some((message) => message.stop === true)
@@ -96,8 +99,12 @@ export function ChatPage(props: { sessionId: string | null }) {
     return true
   })
 
+  // A history that comes in pieces is drawn once it is whole. What stands there already stays.
+  const loading =
+    sessionId !== null && !drawn && ours.length === 0 && view.sync === 'loading' && view.chasedFrom === null
+  if (!loading && !drawn) setDrawn(true)
+
   if (view.missing) return <NoSuchSession />
-  const loading = sessionId !== null && empty && view.sync === 'loading'
   return (
     <DropZone sessionId={sessionId} onFiles={attachments.add}>
       {loading ? (
@@ -124,59 +131,69 @@ export function ChatPage(props: { sessionId: string | null }) {
           />
         </Scroller>
       )}
-      <div className="mx-auto w-full max-w-[48rem] px-3 pb-3 sm:px-6 sm:pb-5">
-        <Composer
-          ref={composer}
-          text={draft}
-          onText={setDraft}
-          onSend={send}
-          busy={busy}
-          stopping={stopping}
-          onStop={() => chat.stopPrompt(sessionId)}
-          mode={sessionId === null ? newMode : (knownMode ?? me.defaultMode)}
-          onMode={(mode) => (sessionId === null ? setNewMode(mode) : chat.setMode(sessionId, mode))}
-          lastSaid={lastSaid}
-          attachments={attachments}
-          takesImages={seesImages}
-          note={
-            me.model.demo ? (
-              <DemoBadge />
-            ) : hasChoice(me) ? (
-              <ModelMenu
-                me={me}
-                choice={chosen}
-                onChange={(choice) =>
-                  sessionId === null
-                    ? setNewModel(choice)
-                    : chat.setModel(sessionId, changeOf(chosen, choice))
-                }
+      <Composer
+        ref={composer}
+        text={draft}
+        onText={setDraft}
+        onSend={send}
+        busy={busy}
+        stopping={stopping}
+        onStop={() => chat.stopPrompt(sessionId)}
+        mode={sessionId === null ? newMode : (knownMode ?? me.defaultMode)}
+        onMode={(mode) => (sessionId === null ? setNewMode(mode) : chat.setMode(sessionId, mode))}
+        lastSaid={lastSaid}
+        attachments={attachments}
+        takesImages={seesImages}
+        note={
+          me.model.demo ? (
+            <DemoBadge />
+          ) : hasChoice(me) ? (
+            <ModelMenu
+              me={me}
+              choice={chosen}
+              onChange={(choice) =>
+                sessionId === null ? setNewModel(choice) : chat.setModel(sessionId, changeOf(chosen, choice))
+              }
+            />
+          ) : (
+            <span className="truncate max-sm:hidden">{me.model.name}</span>
+          )
+        }
+        above={
+          <>
+            {sessionId !== null && <ApprovalBar chat={chat} sessionId={sessionId} waiting={waiting} />}
+            <RefusedMessages messages={refused} />
+            <PlanPanel plan={transcript.plan} running={transcript.prompt !== null} />
+            {sessionId !== null && (
+              <Queued
+                messages={transcript.queued}
+                asked={view.back.asked}
+                running={transcript.prompt !== null}
+                onTakeBack={(messageId) => {
+                  chat.takeBack(sessionId, messageId)
+                  // The button goes with its message.
+                  if (!isTouch()) composer.current?.focus()
+                }}
               />
-            ) : (
-              <span className="truncate max-sm:hidden">{me.model.name}</span>
-            )
-          }
-          above={
-            <>
-              {sessionId !== null && <ApprovalBar chat={chat} sessionId={sessionId} waiting={waiting} />}
-              <PlanPanel plan={transcript.plan} running={transcript.prompt !== null} />
-              {sessionId !== null && (
-                <Queued
-                  messages={transcript.queued}
-                  asked={view.back.asked}
-                  running={transcript.prompt !== null}
-                  onTakeBack={(messageId) => {
-                    chat.takeBack(sessionId, messageId)
-                    // The button goes with its message.
-                    if (!isTouch()) composer.current?.focus()
-                  }}
-                />
-              )}
-            </>
-          }
-        />
-      </div>
+            )}
+          </>
+        }
+      />
     </DropZone>
   )
+}
+
+/** A first message that was refused has no chat: it waits above the composer, and the new chat stays free for another. */
+function shownAndRefused(
+  outbox: readonly PendingMessage[],
+  sessionId: string | null,
+): [PendingMessage[], PendingMessage[]] {
+  const own = outbox.filter((message) => message.sessionId === sessionId)
+  if (sessionId !== null) return [own, []]
+  return [
+    own.filter(({ problem }) => problem === undefined),
+    own.filter(({ problem }) => problem !== undefined),
+  ]
 }
 
 /** There the keyboard would cover what the user came to read. */

@@ -22,6 +22,7 @@ export interface ComposerHandle {
   focus(): void
 }
 
+const COLUMN = 'mx-auto w-full max-w-[48rem] px-3 sm:px-6'
 const TALLEST_PX = 240
 const COUNT_FROM = MAX_MESSAGE_CHARS * 0.9
 
@@ -40,7 +41,7 @@ export function Composer(props: {
   attachments: ComposerImages
   /** The model sees images, so there is a button for them. */
   takesImages: boolean
-  /** Above the field, inside its frame. */
+  /** Above the field, in the same frame. */
   above?: ReactNode
   /** Beside the mode. */
   note?: ReactNode
@@ -81,62 +82,71 @@ export function Composer(props: {
     }
   }
   return (
-    <div className="rounded-2xl border border-line-strong bg-raised shadow-2 focus-within:border-accent-line">
-      {props.above}
-      <AttachmentStrip attachments={props.attachments} />
-      <label htmlFor="composer" className="sr-only">
-        Message
-      </label>
-      <textarea
-        id="composer"
-        ref={field}
-        data-testid="composer"
-        rows={1}
-        value={props.text}
-        placeholder={props.busy ? 'Add to what is running…' : 'Ask Sandlot to do something…'}
-        aria-invalid={tooLong}
-        onChange={(event) => props.onText(event.target.value)}
-        onKeyDown={onKeyDown}
-        onPaste={onPaste}
-        className="block max-h-60 w-full resize-none bg-transparent px-4 pt-3.5 pb-1 text-base leading-6 outline-none placeholder:text-faint"
-      />
-      <div className="flex items-center gap-1 px-2 pb-2">
-        {props.takesImages && <AttachButton onFiles={add} />}
-        <ModeMenu mode={props.mode} onChange={props.onMode} />
-        <div className="flex min-w-0 flex-1 items-center gap-2 text-xs text-faint">{props.note}</div>
-        {props.text.length > COUNT_FROM && (
-          <span className={cn('text-xs tabular-nums', tooLong ? 'text-failed' : 'text-faint')}>
-            {props.text.length.toLocaleString('en')} / {MAX_MESSAGE_CHARS.toLocaleString('en')}
-          </span>
-        )}
-        {props.busy && (
-          <button
-            type="button"
-            data-testid="stop"
-            aria-label="Stop"
-            title="Stop (Esc)"
-            disabled={props.stopping}
-            onClick={props.onStop}
-            className="inline-flex size-9 pointer-coarse:size-11 items-center justify-center rounded-full border border-line-strong bg-raised text-ink hover:bg-hover disabled:opacity-50"
-          >
-            <Square className="size-3 fill-current" aria-hidden />
-          </button>
-        )}
-        {(!props.busy || sendable) && (
-          <button
-            type="button"
-            data-testid="send"
-            aria-label="Send"
-            title={blocked ?? 'Send (Enter)'}
-            disabled={!sendable}
-            onClick={send}
-            className="inline-flex size-9 pointer-coarse:size-11 items-center justify-center rounded-full bg-accent text-accent-ink hover:bg-accent-strong disabled:bg-active disabled:text-faint"
-          >
-            <ArrowUp className="size-4.5" aria-hidden />
-          </button>
-        )}
+    <>
+      <div className={COLUMN}>
+        <div className="above-composer rounded-t-2xl border border-b-0 border-line-strong bg-raised empty:hidden">
+          {props.above}
+        </div>
       </div>
-    </div>
+      <div className={`${COLUMN} pb-3 sm:pb-5`}>
+        <div className="composer rounded-2xl border border-line-strong bg-raised shadow-2 focus-within:border-accent-line">
+          <AttachmentStrip attachments={props.attachments} />
+          <label htmlFor="composer" className="sr-only">
+            Message
+          </label>
+          <textarea
+            id="composer"
+            dir="auto"
+            ref={field}
+            data-testid="composer"
+            rows={1}
+            value={props.text}
+            placeholder={props.busy ? 'Add to what is running…' : 'Ask Sandlot to do something…'}
+            aria-invalid={tooLong}
+            onChange={(event) => props.onText(event.target.value)}
+            onKeyDown={onKeyDown}
+            onPaste={onPaste}
+            className="block max-h-60 w-full resize-none bg-transparent px-4 pt-3.5 pb-1 text-base leading-6 outline-none placeholder:text-faint"
+          />
+          <div className="flex items-center gap-1 px-2 pb-2">
+            {props.takesImages && <AttachButton onFiles={add} />}
+            <ModeMenu mode={props.mode} onChange={props.onMode} />
+            <div className="flex min-w-0 flex-1 items-center gap-2 text-xs text-faint">{props.note}</div>
+            {props.text.length > COUNT_FROM && (
+              <span className={cn('text-xs tabular-nums', tooLong ? 'text-failed' : 'text-faint')}>
+                {props.text.length.toLocaleString('en')} / {MAX_MESSAGE_CHARS.toLocaleString('en')}
+              </span>
+            )}
+            {props.busy && (
+              <button
+                type="button"
+                data-testid="stop"
+                aria-label="Stop"
+                title="Stop (Esc)"
+                disabled={props.stopping}
+                onClick={props.onStop}
+                className="inline-flex size-9 pointer-coarse:size-11 items-center justify-center rounded-full border border-line-strong bg-raised text-ink hover:bg-hover disabled:opacity-50"
+              >
+                <Square className="size-3 fill-current" aria-hidden />
+              </button>
+            )}
+            {(!props.busy || sendable) && (
+              <button
+                type="button"
+                data-testid="send"
+                aria-label="Send"
+                title={blocked ?? 'Send (Enter)'}
+                disabled={!sendable}
+                onClick={send}
+                className="inline-flex size-9 pointer-coarse:size-11 items-center justify-center rounded-full bg-accent text-accent-ink hover:bg-accent-strong disabled:bg-active disabled:text-faint"
+              >
+                <ArrowUp className="size-4.5" aria-hidden />
+              </button>
+            )}
+          </div>
+        </div>
+      </div>
+    </>
   )
 }
 

@@ -34,14 +34,14 @@ export function MessageImages(props: { images: readonly MessageImage[]; what: st
 function Thumbnail(props: { src: string | undefined; alt: string; alone: boolean }) {
   const { src, alt } = props
   const [broken, setBroken] = useState(false)
-  // A height of its own, so that nothing moves when the picture comes.
-  const size = props.alone ? 'h-48 max-w-full min-w-24' : 'size-32'
+  // A size of its own, so that nothing moves when the picture comes.
+  const size = props.alone ? 'h-48 w-72 max-w-full' : 'size-32'
   if (src === undefined || broken) {
     return (
       <span
         className={cn(
           'flex flex-col items-center justify-center gap-1.5 rounded-xl border border-line bg-panel px-4 text-xs text-muted',
-          props.alone ? 'h-28' : 'size-32',
+          size,
         )}
       >
         <ImageOff className="size-5" aria-hidden /> This image cannot be shown
@@ -59,7 +59,7 @@ function Thumbnail(props: { src: string | undefined; alt: string; alone: boolean
           alt={alt}
           loading="lazy"
           onError={() => setBroken(true)}
-          className={cn('h-full object-cover', props.alone ? 'max-w-full' : 'w-full')}
+          className={cn('size-full', props.alone ? 'object-contain' : 'object-cover')}
         />
       </Dialog.Trigger>
       <Dialog.Portal>

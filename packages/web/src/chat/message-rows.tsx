@@ -15,7 +15,7 @@ import { MessageActions } from './message-actions.tsx'
 import { MessageImages } from './message-images.tsx'
 
 const BUBBLE =
-  'max-w-[85%] rounded-2xl rounded-br-md border border-transparent bg-bubble px-4 py-2.5 text-base leading-relaxed whitespace-pre-wrap [overflow-wrap:anywhere]'
+  'max-w-[85%] rounded-2xl rounded-br-md border border-transparent bg-bubble px-4 py-2.5 text-base leading-relaxed whitespace-pre-wrap [overflow-wrap:anywhere] [unicode-bidi:plaintext]'
 
 /** Images above the words, as they were attached. */
 function Said(props: { text: string; images: readonly MessageImage[] | undefined; failed?: boolean }) {
@@ -29,7 +29,11 @@ function Said(props: { text: string; images: readonly MessageImage[] | undefined
           className={cn('max-w-[85%] justify-end', text !== '' && 'mb-2')}
         />
       )}
-      {text !== '' && <div className={cn(BUBBLE, props.failed === true && 'border-failed-line')}>{text}</div>}
+      {text !== '' && (
+        <div dir="auto" className={cn(BUBBLE, props.failed === true && 'border-failed-line')}>
+          {text}
+        </div>
+      )}
     </>
   )
 }
@@ -152,7 +156,10 @@ export const Thought = memo(function Thought(props: { entry: MessageEntry }) {
         </span>
       </button>
       {open && (
-        <div className="mt-1 ml-1 border-l-2 border-line pl-4 text-sm leading-relaxed whitespace-pre-wrap text-muted [overflow-wrap:anywhere]">
+        <div
+          dir="auto"
+          className="mt-1 ml-1 border-l-2 border-line pl-4 text-sm leading-relaxed whitespace-pre-wrap text-muted [overflow-wrap:anywhere] [unicode-bidi:plaintext]"
+        >
           {entry.text}
         </div>
       )}

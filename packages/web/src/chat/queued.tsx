@@ -40,7 +40,7 @@ export function Queued(props: {
               ))}
             </span>
           )}
-          <span className="min-w-0 flex-1 truncate" title={message.text}>
+          <span dir="auto" className="min-w-0 flex-1 truncate" title={message.text}>
             {message.text}
           </span>
           <IconButton

@@ -1,5 +1,5 @@
 import { ArrowDown } from 'lucide-react'
-import { type ReactNode, type Ref, useImperativeHandle } from 'react'
+import { type ReactNode, type Ref, useImperativeHandle, useLayoutEffect } from 'react'
 import { useStickToBottom } from 'use-stick-to-bottom'
 import { Button } from '../ui/button.tsx'
 
@@ -10,6 +10,11 @@ export interface ScrollHandle {
 /** The conversation's scrolling region: stays at its end while it grows, until the reader scrolls up. */
 export function Scroller(props: { children: ReactNode; ref?: Ref<ScrollHandle> }) {
   const scroll = useStickToBottom({ initial: 'instant', resize: 'instant' })
+  // The hook scrolls with its first frame, which is after the first that is painted.
+  useLayoutEffect(() => {
+    const region = scroll.scrollRef.current
+    if (region !== null) region.scrollTop = region.scrollHeight
+  }, [scroll.scrollRef])
   useImperativeHandle(props.ref, () => ({ toBottom: () => void scroll.scrollToBottom('instant') }), [scroll])
   return (
     <div className="relative min-h-0 flex-1">

@@ -19,6 +19,9 @@ import { NoteRow } from './note-row.tsx'
 import { hasWords, PromptEnd } from './prompt-end.tsx'
 import { ToolCard } from './tool-card.tsx'
 
+/** As many as a high screen shows at the end of a chat, where it opens. */
+const NEAR = 40
+
 export function TranscriptView(props: {
   sessionId: string | null
   view: SessionView
@@ -48,6 +51,7 @@ export function TranscriptView(props: {
           after={transcript.entries[index - 1]?.type}
           before={transcript.entries[index + 1]?.type}
           sessionId={sessionId ?? ''}
+          far={index < transcript.entries.length - NEAR}
           firstWaiting={entry.id === firstWaiting}
           ended={endedOf(entry, transcript)}
           first={firsts.has(entry)}
@@ -85,6 +89,7 @@ const Row = memo(function Row(props: {
   after: Entry['type'] | undefined
   before: Entry['type'] | undefined
   sessionId: string
+  far: boolean
   firstWaiting: boolean
   /** Its prompt, when that has ended and this is a message of the person. */
   ended: string | undefined
@@ -99,7 +104,7 @@ const Row = memo(function Row(props: {
   const close = entry.type === 'call' && props.after === 'call'
   const gap = close ? 'pt-1.5' : entry.type === 'message' && entry.role === 'user' ? 'pt-8' : 'pt-4'
   return (
-    <div className={`row ${gap}`}>
+    <div className={`row ${props.far ? 'row-far ' : ''}${gap}`}>
       {entry.type === 'call' ? (
         <ToolCard call={entry} sessionId={props.sessionId} firstWaiting={props.firstWaiting} />
       ) : entry.type === 'end' ? (

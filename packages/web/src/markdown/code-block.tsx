@@ -7,7 +7,7 @@ export const CodeBlock = memo(function CodeBlock(props: { code: string; language
   const code = props.code.replace(/\n$/, '')
   const tokens = useMemo(() => highlight(code, props.language), [code, props.language])
   return (
-    <figure className="my-3 overflow-hidden rounded-lg border border-line bg-sunken">
+    <figure dir="ltr" className="my-3 overflow-hidden rounded-lg border border-line bg-sunken">
       <figcaption className="flex h-8 items-center justify-between border-b border-line pr-1 pl-3">
         <span className="font-mono text-2xs text-faint">
           {props.language === '' ? 'text' : props.language}

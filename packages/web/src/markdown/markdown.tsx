@@ -21,17 +21,25 @@ function textOf(node: ReactNode): string {
 }
 
 const COMPONENTS: Components = {
-  p: ({ children }) => <p>{children}</p>,
-  h1: ({ children }) => <h1>{children}</h1>,
-  h2: ({ children }) => <h2>{children}</h2>,
-  h3: ({ children }) => <h3>{children}</h3>,
-  h4: ({ children }) => <h4>{children}</h4>,
-  h5: ({ children }) => <h5>{children}</h5>,
-  h6: ({ children }) => <h6>{children}</h6>,
-  ul: ({ children, className }) => <ul className={className}>{children}</ul>,
-  ol: ({ children, start }) => <ol start={start}>{children}</ol>,
+  p: ({ children }) => <p dir="auto">{children}</p>,
+  h1: ({ children }) => <h1 dir="auto">{children}</h1>,
+  h2: ({ children }) => <h2 dir="auto">{children}</h2>,
+  h3: ({ children }) => <h3 dir="auto">{children}</h3>,
+  h4: ({ children }) => <h4 dir="auto">{children}</h4>,
+  h5: ({ children }) => <h5 dir="auto">{children}</h5>,
+  h6: ({ children }) => <h6 dir="auto">{children}</h6>,
+  ul: ({ children, className }) => (
+    <ul dir="auto" className={className}>
+      {children}
+    </ul>
+  ),
+  ol: ({ children, start }) => (
+    <ol dir="auto" start={start}>
+      {children}
+    </ol>
+  ),
   li: ({ children, className }) => <li className={className}>{children}</li>,
-  blockquote: ({ children }) => <blockquote>{children}</blockquote>,
+  blockquote: ({ children }) => <blockquote dir="auto">{children}</blockquote>,
   hr: () => <hr />,
   strong: ({ children }) => <strong>{children}</strong>,
   sub: ({ children }) => <sub>{children}</sub>,
@@ -45,8 +53,16 @@ const COMPONENTS: Components = {
   thead: ({ children }) => <thead>{children}</thead>,
   tbody: ({ children }) => <tbody>{children}</tbody>,
   tr: ({ children }) => <tr>{children}</tr>,
-  th: ({ children, style }) => <th style={style}>{children}</th>,
-  td: ({ children, style }) => <td style={style}>{children}</td>,
+  th: ({ children, style }) => (
+    <th dir="auto" style={style}>
+      {children}
+    </th>
+  ),
+  td: ({ children, style }) => (
+    <td dir="auto" style={style}>
+      {children}
+    </td>
+  ),
   input: ({ checked }) => (
     <input
       type="checkbox"
@@ -61,8 +77,16 @@ const COMPONENTS: Components = {
     const language = /language-(\S+)/.exec(code?.props.className ?? '')?.[1] ?? ''
     return <CodeBlock code={textOf(code?.props.children ?? children)} language={language} />
   },
-  code: ({ children }) => <code className="inline">{children}</code>,
-  inlineCode: ({ children }) => <code className="inline">{children}</code>,
+  code: ({ children }) => (
+    <code dir="ltr" className="inline">
+      {children}
+    </code>
+  ),
+  inlineCode: ({ children }) => (
+    <code dir="ltr" className="inline">
+      {children}
+    </code>
+  ),
   a: ({ children, href }) => {
     const safe = safeHref(href)
     if (safe === undefined) return <span>{children}</span>

@@ -43,6 +43,7 @@ export function InstructionsForm(props: {
         {props.label}
       </label>
       <textarea
+        dir="auto"
         id={id}
         className={cn(INPUT, 'h-28 resize-y py-2')}
         value={text}

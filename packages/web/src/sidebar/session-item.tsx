@@ -34,6 +34,7 @@ export const SessionItem = memo(function SessionItem(props: {
         className="flex h-8.5 min-w-0 flex-1 items-center gap-2 rounded-lg px-2.5 text-sm group-focus-within/item:pr-9 group-hover/item:pr-9 max-md:h-11 pointer-coarse:h-11 pointer-coarse:pr-11"
       >
         <span
+          dir="auto"
           className={cn('min-w-0 flex-1 truncate', props.active ? 'font-medium text-ink' : 'text-ink')}
           title={title}
         >

@@ -83,6 +83,7 @@ export function Sidebar(props: {
           aria-hidden
         />
         <input
+          dir="auto"
           ref={field}
           type="search"
           aria-label="Find a chat by its name"

@@ -17,6 +17,7 @@ export function Field({ label, hint, className, beside, ...rest }: FieldProps & 
       <div className="relative">
         <input
           id={id}
+          dir="auto"
           {...rest}
           aria-describedby={hint === undefined ? undefined : `${id}-hint`}
           className={cn(INPUT, beside !== undefined && 'pr-10 pointer-coarse:pr-11')}
