@@ -14,9 +14,9 @@ describe('T03 markdown from a model', () => {
     const out = html(
       '# Title\n\n- one\n- two\n\n| a | b |\n| - | - |\n| 1 | 2 |\n\n```js\nlet x = 1\n```\n\nand `inline`',
     )
-    expect(out).toContain('<h1>Title</h1>')
-    expect(out).toContain('<td>1</td>')
-    expect(out).toContain('<code class="inline">inline</code>')
+    expect(out).toContain('<h1 dir="auto">Title</h1>')
+    expect(out).toContain('<td dir="auto">1</td>')
+    expect(out).toContain('<code dir="ltr" class="inline">inline</code>')
     expect(out).toContain('tok-keyword">let</span>')
     expect(out).toContain('Copy code')
   })
