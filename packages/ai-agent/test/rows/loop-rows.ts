@@ -240,7 +240,7 @@ export const LOOP_ROWS: Record<string, Record<string, readonly string[]>> = {
     retry: [
       'packages/ai-agent/test/loop-retry.test.ts :: full jitter below a growing cap, up to four attempts',
       'packages/ai-agent/test/loop-retry.test.ts :: what the provider asks for is waited, up to a minute; longer is told',
-      'packages/ai-agent/test/agent-loop.test.ts :: a stream that breaks off is asked again; what was shown is withdrawn',
+      'packages/ai-agent/test/agent-loop.test.ts :: a stream that breaks off is asked again; what was shown stays as cut, and the wait is said',
     ],
     'fallback model': [
       'packages/ai-agent/test/scripts/endings.ts :: fallback model: another one answers when this one is overloaded',
