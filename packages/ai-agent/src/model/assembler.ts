@@ -5,6 +5,7 @@
 import { ARGUMENTS_MEMBERS, ArgumentsBuffer } from './arguments.ts'
 import { isObject, member, numberMember, textMember } from './json.ts'
 import type { ModelCall } from './model.ts'
+import { withoutRepetitions } from './repeated-calls.ts'
 
 interface PartialCall {
   id: string | undefined
@@ -192,15 +193,6 @@ function byIndex<T>(items: readonly T[], indexOf: (position: number) => number |
   const sorted = indexed.toSorted((a, b) => a.index - b.index)
   const from = new Map(indexed.map(({ position }, place) => [position, sorted[place]?.position]))
   return items.map((item, position) => items[from.get(position) ?? position] ?? item)
-}
-
-/** A provider that sends a message twice in one answer repeats its calls, ids and all: each is meant once. */
-function withoutRepetitions(calls: readonly ModelCall[]): ModelCall[] {
-  const seen = new Set<string>()
-  return calls.filter(({ id, name, args }) => {
-    const key = JSON.stringify([id, name, args])
-    return !seen.has(key) && seen.add(key)
-  })
 }
 
 function newCall({ id, index, extra }: Delta, name: string): PartialCall {

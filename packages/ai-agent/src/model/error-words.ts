@@ -61,10 +61,12 @@ export const CLASS_BY_WORDS: readonly [ModelErrorClass, RegExp][] = [
   ],
   [
     'invalid_request',
-    /invalid_request|invalid_parameter|invalidparameter|invalid_argument|bad_?request|not_?found_?error|model_not_found|model.{0,60} not exist|unsupported|unexpected endpoint|jinja template|rendering (?:the )?prompt/i,
+    /invalid_request|invalid_parameter|invalidparameter|invalid_argument|bad_?request|not_?found_?error|model_not_found|model.{0,60} not exist|unsupported|unexpected endpoint/i,
   ],
 ]
 
+/** A model server that cannot make a prompt of any request: LM Studio with 200 or 400, llama.cpp with 500. */
+export const OF_TEMPLATE = /jinja template|rendering (?:the )?prompt/i
 /** LM Studio's words, under a 200, for a path that it does not have. */
 export const UNKNOWN_PATH = /unexpected endpoint/i
 

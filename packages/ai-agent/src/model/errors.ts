@@ -2,7 +2,7 @@
  * What a provider's failure means: its class, whether asking again may help, and a sentence for people. The wait is the
  * provider's own.
  */
-import { CLASS_BY_WORDS, CURRENT_QUOTA, OF_QUOTA, PASSES, UNKNOWN_PATH } from './error-words.ts'
+import { CLASS_BY_WORDS, CURRENT_QUOTA, OF_QUOTA, OF_TEMPLATE, PASSES, UNKNOWN_PATH } from './error-words.ts'
 import type { ProviderFailure } from './failure.ts'
 import { ModelError } from './model.ts'
 import type { ModelErrorClass } from '@sandlot/shared/reasons'
@@ -67,6 +67,9 @@ export function classOf({ status, code, message, waitMs }: ProviderFailure): Mod
   // One sentence for two things: an account that is empty, or a throttle that names a wait.
   if (CURRENT_QUOTA.test(words))
     found.unshift(waitMs === undefined && !PASSES.test(words) ? 'quota' : 'rate_limit')
+  // Whatever status and type come with it; but what is wrong with the messages can be mended.
+  const mendable = found.includes('invalid_history') || found.includes('context_overflow')
+  if (OF_TEMPLATE.test(words) && !mendable) return 'invalid_request'
   if (status === undefined || status < 400) return found[0] ?? 'provider_error'
   const allowed = found.find((errorClass) => fits(errorClass, status))
   return allowed ?? classByStatus(status)
@@ -149,6 +152,8 @@ function sentence(errorClass: ModelErrorClass, failure: ProviderFailure, context
     case 'malformed_tool_call':
       return `The model made a tool call that its provider could not read${status}${said}`
     case 'invalid_request':
+      if (OF_TEMPLATE.test(failure.message))
+        return `The model server cannot make a prompt of the request${status}. Check the prompt template of "${context.model}", and OPENAI_BASE_URL, which may lack /v1${said}`
       return failure.status === 404 || failure.status === 405 || UNKNOWN_PATH.test(failure.message)
         ? `The model provider at ${context.baseUrl} does not know this address or the model "${context.model}"${status}. Check OPENAI_BASE_URL (it usually ends in /v1) and OPENAI_MODEL${said}`
         : `The model provider refused the request${status}${said}`

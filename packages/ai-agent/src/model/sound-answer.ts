@@ -4,6 +4,7 @@
  */
 import { deeperThan } from '../json-depth.ts'
 import type { ModelAnswer, ModelCall } from './model.ts'
+import { withoutRepetitions } from './repeated-calls.ts'
 
 const MAX_DEPTH = 100
 
@@ -14,7 +15,7 @@ export function soundAnswer(answer: Partial<ModelAnswer> | undefined): ModelAnsw
   return {
     text: textOf(text),
     thought: textOf(thought),
-    calls: (calls ?? []).map(soundCall),
+    calls: withoutRepetitions((calls ?? []).map(soundCall)),
     finish,
     usage,
     ...(replay === undefined ? {} : { replay }),

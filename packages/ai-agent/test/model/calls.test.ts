@@ -351,6 +351,11 @@ test('a call that is repeated with its id, name and arguments runs once', async 
   expect(await callsOf([element(0, 'a', '{"x":1}'), element(1, 'a', '{ "x": 1 }')])).toEqual([
     call('a', 'pay', { x: 1 }),
   ])
+  const turned = [element(0, 'a', '{"x":1,"y":2}'), element(1, 'a', '{"y":2,"x":1}')]
+  expect(await callsOf(turned)).toEqual([call('a', 'pay', { x: 1, y: 2 })])
+  // Deeper than text can be made of.
+  const deep = `{"x":${'['.repeat(100_000)}${']'.repeat(100_000)}}`
+  expect(await callsOf([element(0, 'a', deep)])).toHaveLength(1)
   // Another id or other arguments are another call.
   expect(await callsOf([element(0, 'a', '{"x":1}'), element(1, 'b', '{"x":1}')])).toHaveLength(2)
   expect(await callsOf([element(0, 'a', '{"x":1}'), element(1, 'a', '{"x":2}')])).toHaveLength(2)

@@ -66,10 +66,20 @@ test("a model's template that cannot be rendered fails each time", async () => {
   const error = {
     message: 'Error rendering prompt with jinja template: "Cannot call something that is not a function".',
   }
-  await expect(readText(half + sse({ error }))).rejects.toMatchObject({
+  const refused = {
     class: 'invalid_request',
     retryable: false,
-  })
+    message: expect.stringMatching(
+      /prompt template of "m", and OPENAI_BASE_URL, which may lack \/v1: .*jinja/,
+    ),
+  }
+  await expect(readText(half + sse({ error }))).rejects.toMatchObject(refused)
+  const typed = { error: { ...error, type: 'server_error', code: 500 } }
+  await expect(readText(half + sse(typed))).rejects.toMatchObject(refused)
+  // What the template refuses of the messages is mended.
+  const roles =
+    'Error rendering prompt with jinja template: "Conversation roles must alternate user/assistant".'
+  await expect(readText(half + sse({ error: roles }))).rejects.toMatchObject({ class: 'invalid_history' })
 })
 
 describe('none', () => {

@@ -31,6 +31,14 @@ test('what a client leaves out is empty; a whole answer is left as it is', () =>
   expect(() => soundAnswer(undefined)).toThrow('no answer')
 })
 
+test('a call that a client gives twice is one', () => {
+  const one = { id: 'a', name: 'pay', args: { x: 1, y: 2 } }
+  const twice = soundAnswer({
+    calls: [one, { ...one, args: { y: 2, x: 1 } }, { ...one, id: '' }, { ...one, id: '' }],
+  })
+  expect(twice.calls.map(({ id }) => id)).toEqual(['a', '', ''])
+})
+
 test('property: whatever a client returns, the prompt ends with a reason, and its calls have one outcome each', async () => {
   const anything = fc.oneof(fc.anything({ withBigInt: true }), fc.constantFrom(deep, circle))
   const call = fc.record({ id: anything, name: anything, args: anything }, { requiredKeys: [] })
