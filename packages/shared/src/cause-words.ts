@@ -44,6 +44,11 @@ export interface ModelWait {
   of: number
 }
 
+/** Whole seconds until `until`, both in epoch milliseconds; not more than the wait, should the clocks differ. */
+export function secondsLeft({ until, waitMs }: { until: number; waitMs: number }, now: number): number {
+  return Math.max(0, Math.ceil(Math.min(until - now, waitMs) / 1_000))
+}
+
 /** `seconds`: until the next request; 0: it has been sent. A line, without a full stop. */
 export function waitWords({ why, retry, of }: ModelWait, seconds: number): string {
   const again = seconds > 0 ? `trying again in ${seconds} s` : 'trying again'

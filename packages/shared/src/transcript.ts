@@ -49,7 +49,7 @@ export interface Transcript {
     readonly startedAt: number
   } | null
   /** A request to the model failed and is made again; null once anything came of it. */
-  readonly wait: (ModelWait & { readonly until: number }) | null
+  readonly wait: (ModelWait & { readonly waitMs: number; readonly until: number }) | null
   /** Calls that the model is writing, in its order. */
   readonly drafts: readonly DraftedCall[]
   /** Messages sent while a prompt runs that it has not read yet. */
@@ -276,7 +276,7 @@ function foldWait(
 ): Transcript {
   if (transcript.prompt === null || transcript.prompt.id !== promptId) return transcript
   const { why, waitMs, retry, of } = event
-  return { ...transcript, wait: { why, retry, of, until: at + waitMs } }
+  return { ...transcript, wait: { why, retry, of, waitMs, until: at + waitMs } }
 }
 
 /** Said again, a message counts from when it was said first. */

@@ -11,7 +11,7 @@ import {
   textOf,
 } from '../src/events.ts'
 import { activityOf, pendingApprovals } from '../src/activity.ts'
-import { waitWords } from '../src/cause-words.ts'
+import { secondsLeft, waitWords } from '../src/cause-words.ts'
 import { draftOf, draftText, endsDrafts } from '../src/call-drafts.ts'
 import { makeMeta } from '../src/event-meta.ts'
 import { WITHOUT_WORDS } from '../src/images.ts'
@@ -119,7 +119,11 @@ describe('an answer that broke off', () => {
   test('is waited for in sight until anything comes of it', () => {
     const recorder = broken()
     const [waited] = recorder.events.slice(-1)
-    const wait = { why, retry: 2, of: 3, until: 6_000 + (waited === undefined ? 0 : metaOf(waited).at) }
+    const at = waited === undefined ? 0 : metaOf(waited).at
+    const wait = { why, retry: 2, of: 3, waitMs: 6_000, until: at + 6_000 }
+    expect([at - 9_000, at, at + 100, at + 5_500, at + 7_000].map((now) => secondsLeft(wait, now))).toEqual([
+      6, 6, 6, 1, 0,
+    ])
     const activity = () => activityOf(foldAll(emptyTranscript(), recorder.events))
     expect(activity()).toEqual({ doing: 'trying_again', wait })
     expect(waitWords(wait, 6)).toBe('The connection to the model broke off; trying again in 6 s, 2 of 3')

@@ -1,5 +1,5 @@
 import { type Activity, activityOf } from '@sandlot/shared/activity'
-import { waitWords } from '@sandlot/shared/cause-words'
+import { secondsLeft, waitWords } from '@sandlot/shared/cause-words'
 import type { Transcript } from '@sandlot/shared/transcript'
 import { formatDuration } from '../lib/format.ts'
 import { useNow } from '../lib/use-now.ts'
@@ -55,7 +55,7 @@ function TryingAgain(props: { wait: NonNullable<Transcript['wait']> }) {
     <>
       <span className="sr-only">{waitWords(wait, 0)}</span>
       <span className="shimmer min-w-0 tabular-nums" aria-hidden>
-        {waitWords(wait, Math.max(0, Math.ceil((wait.until - now) / 1000)))}
+        {waitWords(wait, secondsLeft(wait, now))}
       </span>
     </>
   )
