@@ -47,7 +47,7 @@ export function executionResults(log: readonly SessionEvent[], ref: TurnRef): Ex
   return findTurn(log, ref)?.calls.map(executionResult) ?? []
 }
 
-function executionResult({ call, outcome }: CallRecord): ExecutionResult {
+export function executionResult({ call, outcome }: CallRecord): ExecutionResult {
   const base = { callId: call.toolCallId, name: call.name }
   if (outcome === undefined) return { ...base, status: 'running', text: '', truncated: false }
   const { reason, outputInfo, timing } = metaOf(outcome)

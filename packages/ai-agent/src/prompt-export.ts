@@ -1,12 +1,13 @@
 /**
  * One prompt as a record: what the model was told, what happened, how each call ended, what it used up. A pure function over
- * the log and the frames of its requests. Secrets are masked by shape (their values never enter a log), long texts are cut,
- * outputs are references.
+ * the log and the frames of its requests, made in slices of the event loop: that of a long prompt takes seconds. Secrets are
+ * masked by shape (their values never enter a log), long texts are cut, outputs are references.
  */
 import { type SessionEvent, isLive, metaOf, sandlotEventOf } from '@sandlot/shared/events'
 import type { PromptTiming, RequestMark, TokenUsage } from '@sandlot/shared/event-meta'
 import { makeScrubber } from '@sandlot/shared/scrub'
-import { type ExecutionResult, executionResults, promptEndOf } from './history.ts'
+import { pauseWhenDue } from '@sandlot/storage/time-slices'
+import { type ExecutionResult, executionResult, promptEndOf } from './history.ts'
 import { turnsOf } from './history-items.ts'
 import { modelMessages } from './history-messages.ts'
 import { spentBy } from './limits/budgets.ts'
@@ -16,6 +17,12 @@ import { requestAt } from './replay/replay.ts'
 
 /** Characters of one text in the record. */
 const TEXT_CHARS = 20_000
+/** No secret that is known by its shape is longer (a private key is). */
+const SECRET_CHARS = 21_000
+/** Texts from this length on are scrubbed once: each request of the prompt has them again. */
+const KEPT_CHARS = 200
+
+type Hide = (text: string) => string
 
 /** System prompts and tools by their digest, for those that are still stored. */
 export type RequestFrames = ReadonlyMap<string, RequestFrame>
@@ -66,11 +73,11 @@ export function framesOf(log: readonly SessionEvent[], promptId: string): string
 }
 
 /** Undefined when the log has no such prompt. A frame that is not there takes its requests out of the record. */
-export function exportPrompt(
+export async function exportPrompt(
   log: readonly SessionEvent[],
   promptId: string,
   frames: RequestFrames,
-): PromptExport | undefined {
+): Promise<PromptExport | undefined> {
   const events = log.filter((event) => !isLive(event) && metaOf(event).promptId === promptId)
   const [first] = events
   const last = log.findLastIndex((event) => metaOf(event).promptId === promptId)
@@ -79,15 +86,16 @@ export function exportPrompt(
   const end = promptEndOf(log, promptId)
   const spent = spentBy(log, promptId)
   const scrub = makeScrubber([])
-  const asked = events.flatMap((event) => requestOf(log, event, frames))
+  const mask = maskWith(scrub)
+  const asked = events.flatMap((event) => requestOf(event, frames))
   const latest = asked.at(-1)
   const told = modelMessages(log.slice(0, last + 1), latest?.frame.system ?? '', latest?.frame.reader)
-  const messages = masked(latest === undefined ? told.slice(1) : told, scrub) as ModelMessage[]
+  const messages = await maskedEach(latest === undefined ? told.slice(1) : told, mask)
   const used = Object.fromEntries(asked.map(({ mark, frame }) => [mark.frame, besideMessages(frame)]))
   const record: PromptExport = {
     version: 2,
     promptId,
-    ...(begun?.type === 'prompt_started' && begun.model !== undefined ? { model: begun.model } : {}),
+    ...(begun?.type === 'prompt_started' && begun.model !== undefined ? { model: mask(begun.model) } : {}),
     startedAt: metaOf(first).at,
     endedAt: end === undefined ? null : metaOf(log[last] ?? first).at,
     reason: end?.reason ?? null,
@@ -95,19 +103,54 @@ export function exportPrompt(
     cost: spent.unpriced > 0 || spent.tokens === 0 ? null : spent.cost,
     timing: timingOf(events),
     messages,
-    frames: hidden(used, scrub) as PromptExport['frames'],
+    frames: hidden(used, scrub),
     requests: [],
-    calls: turnsOf(log, promptId).flatMap(({ number }) =>
-      executionResults(log, { promptId, turn: number }).map((result) => ({ turn: number, ...result })),
-    ),
-    events,
+    calls: await maskedEach(callsOf(log, promptId), mask),
+    events: await maskedEach(events, mask),
   }
-  return {
-    ...(masked({ ...record, messages: [], frames: {} }, scrub) as PromptExport),
-    messages,
-    frames: record.frames,
-    requests: asked.map((one) => exported(one, record, scrub)),
+  const texts = messages.map((message) => JSON.stringify(message))
+  for (const one of asked) record.requests.push(await exported(log, one, record, texts, mask))
+  return record
+}
+
+/** The record as a JSON document, in pieces to be sent one after another. */
+export async function* documentOf(record: PromptExport): AsyncGenerator<string> {
+  let text = ''
+  for (const piece of jsonOf(record)) {
+    text += piece
+    await pauseWhenDue()
+    if (text.length < PIECE_CHARS) continue
+    yield text
+    text = ''
   }
+  yield text
+}
+
+const PIECE_CHARS = 64 * 1024
+
+function* jsonOf(record: PromptExport): Generator<string> {
+  let before = '{'
+  for (const [key, value] of Object.entries(record)) {
+    yield `${before}\n  ${JSON.stringify(key)}: `
+    before = ','
+    if (Array.isArray(value) && value.length > 0) yield* listOf(value)
+    else yield indented(value, '  ')
+  }
+  yield '\n}\n'
+}
+
+function* listOf(items: readonly unknown[]): Generator<string> {
+  let before = '['
+  for (const item of items) {
+    yield `${before}\n    ${indented(item, '    ')}`
+    before = ','
+  }
+  yield '\n  ]'
+}
+
+/** No text of a JSON document has a line end in it. */
+function indented(value: unknown, by: string): string {
+  return JSON.stringify(value, null, 2).replaceAll('\n', `\n${by}`)
 }
 
 /**
@@ -127,14 +170,18 @@ interface Asked {
   turn: number
   mark: RequestMark
   frame: RequestFrame
-  messages: ModelMessage[]
 }
 
-function requestOf(log: readonly SessionEvent[], event: SessionEvent, frames: RequestFrames): Asked[] {
+function requestOf(event: SessionEvent, frames: RequestFrames): Asked[] {
   const { request: mark, turn = 0 } = metaOf(event)
   const frame = mark === undefined ? undefined : frames.get(mark.frame)
-  if (mark === undefined || frame === undefined) return []
-  return [{ turn, mark, frame, messages: requestAt(log, mark.upTo, frame) }]
+  return mark === undefined || frame === undefined ? [] : [{ turn, mark, frame }]
+}
+
+function callsOf(log: readonly SessionEvent[], promptId: string): PromptExport['calls'] {
+  return turnsOf(log, promptId).flatMap((turn) =>
+    turn.calls.map((record) => ({ turn: turn.number, ...executionResult(record) })),
+  )
 }
 
 /** The system prompt is the first message. */
@@ -142,14 +189,23 @@ function besideMessages({ tools, wire, reader, maxTokens }: RequestFrame): Omit<
   return { tools, wire, reader, ...(maxTokens === undefined ? {} : { maxTokens }) }
 }
 
-function exported(
-  { turn, mark, messages: told, frame }: Asked,
-  { messages, frames }: PromptExport,
-  scrub: (text: string) => string,
-): ExportedRequest {
-  const clean = masked(told, scrub) as ModelMessage[]
-  const isBeginning = JSON.stringify(messages.slice(0, clean.length)) === JSON.stringify(clean)
+/** `texts`: the record's messages as JSON. */
+async function exported(
+  log: readonly SessionEvent[],
+  { turn, mark, frame }: Asked,
+  { frames }: PromptExport,
+  texts: readonly string[],
+  mask: Hide,
+): Promise<ExportedRequest> {
+  await pauseWhenDue()
+  const clean = await maskedEach(requestAt(log, mark.upTo, frame), mask)
+  let isBeginning = clean.length <= texts.length
+  for (const [place, message] of clean.entries()) {
+    await pauseWhenDue()
+    isBeginning &&= JSON.stringify(message) === texts[place]
+  }
   const made = bodyOf(clean, frames[mark.frame] ?? besideMessages(frame))
+  await pauseWhenDue()
   return {
     turn,
     frame: mark.frame,
@@ -174,20 +230,42 @@ function usageOf(events: readonly SessionEvent[]): TokenUsage {
   return sums
 }
 
-/** The same with every text scrubbed, then cut. */
-function masked(value: unknown, scrub: (text: string) => string): unknown {
-  return hidden(value, (text) => shortened(scrub(text)))
+/** Each with every text masked. */
+async function maskedEach<T>(items: readonly T[], mask: Hide): Promise<T[]> {
+  const masked: T[] = []
+  for (const item of items) {
+    await pauseWhenDue()
+    masked.push(hidden(item, mask))
+  }
+  return masked
+}
+
+/** A text scrubbed, then cut. */
+function maskWith(scrub: Hide): Hide {
+  const known = new Map<string, string>()
+  return (text) => {
+    if (text.length < KEPT_CHARS) return scrub(text)
+    const masked = known.get(text) ?? shortened(text, scrub)
+    known.set(text, masked)
+    return masked
+  }
+}
+
+/** Of a long text only as much is scrubbed as is shown, and as a secret at the end of that could be long. */
+function shortened(text: string, scrub: Hide): string {
+  const start = scrub(text.slice(0, TEXT_CHARS + 2 * SECRET_CHARS))
+  const isEnough = text.length > TEXT_CHARS + 2 * SECRET_CHARS && start.length >= TEXT_CHARS + SECRET_CHARS
+  const clean = isEnough ? start : scrub(text)
+  if (clean.length <= TEXT_CHARS) return clean
+  const rest = isEnough ? text.length - TEXT_CHARS : clean.length - TEXT_CHARS
+  return `${clean.slice(0, TEXT_CHARS).toWellFormed()}[… ${rest} more characters]`
 }
 
 /** The same with `hide` done to every text and key. */
-function hidden(value: unknown, hide: (text: string) => string): unknown {
+function hidden<T>(value: T, hide: Hide): T
+function hidden(value: unknown, hide: Hide): unknown {
   if (typeof value === 'string') return hide(value)
-  if (Array.isArray(value)) return value.map((item) => hidden(item, hide))
+  if (Array.isArray(value)) return value.map((item: unknown) => hidden(item, hide))
   if (typeof value !== 'object' || value === null) return value
   return Object.fromEntries(Object.entries(value).map(([key, field]) => [hide(key), hidden(field, hide)]))
-}
-
-function shortened(text: string): string {
-  if (text.length <= TEXT_CHARS) return text
-  return `${text.slice(0, TEXT_CHARS).toWellFormed()}[… ${text.length - TEXT_CHARS} more characters]`
 }

@@ -1,6 +1,6 @@
 import { metaOf } from '@sandlot/shared/events'
 import { expect, test } from 'vitest'
-import { type PromptExport, bodiesOf, exportPrompt, framesOf } from '../src/prompt-export.ts'
+import { type PromptExport, bodiesOf, documentOf, exportPrompt, framesOf } from '../src/prompt-export.ts'
 import { type RequestFrame, digestOf } from '../src/replay/mark.ts'
 import { AgentMetrics } from '../src/metrics/agent-metrics.ts'
 import type { Session } from '../src/session.ts'
@@ -54,7 +54,7 @@ test('a prompt is one record: messages, calls, events, usage, model and end, wit
   const text = JSON.stringify(record)
   expect(text).not.toContain('sk-abcdef')
   expect(text).not.toContain('third')
-  expect(exportPrompt(session.log, 'p_none', new Map())).toBeUndefined()
+  expect(await exportPrompt(session.log, 'p_none', new Map())).toBeUndefined()
 })
 
 test('the record and one line of the log say how long a prompt took, and nothing that was said', async () => {
@@ -148,4 +148,36 @@ test('a secret in the system prompt, a tool’s words or a message is hidden, an
   expect(record?.requests).toMatchObject([{ verbatim: false, messages: 2 }])
   // It was sent: what is hidden is the record's.
   expect(bench.provider.requests[0]?.raw).toContain(secret)
+})
+
+test('the document is the record, in pieces, and a long one leaves the process its other work', async () => {
+  const text = (n: number): string => `line ${n} `.repeat(1_200)
+  const calls = Array.from({ length: 60 }, (_, n) =>
+    toolCalls([{ id: `c${n}`, name: 'echo', args: { text: text(n) } }]),
+  )
+  await using bench = await AgentBench.start([...calls, textAnswer('done')])
+  const core = await bench.core({ parts: { maxTurns: 100 } })
+  const session = await newSession(core)
+  const { promptId } = await ask(session, 'go')
+  let turns = 0
+  const turn = (): void => {
+    turns += 1
+    again = setImmediate(turn)
+  }
+  let again = setImmediate(turn)
+  const record = await exported(core, session, promptId)
+  clearImmediate(again)
+  expect(turns).toBeGreaterThan(3)
+  if (record === undefined) throw new Error('there is no record')
+  expect(record.requests).toHaveLength(61)
+  expect(record.requests.every(({ verbatim }) => verbatim)).toBe(true)
+  let document = ''
+  let pieces = 0
+  for await (const piece of documentOf(record)) {
+    document += piece
+    pieces += 1
+  }
+  expect(pieces).toBeGreaterThan(3)
+  expect(JSON.parse(document)).toEqual(JSON.parse(JSON.stringify(record)))
+  expect(document).toBe(`${JSON.stringify(record, null, 2)}\n`)
 })

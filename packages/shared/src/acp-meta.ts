@@ -86,8 +86,13 @@ export const EXT = {
   instructions: '_sandlot/instructions',
   /** Everything of a person ends; with `purge` their chats and files go: `{userId, data}` → `{}`. Idempotent. */
   removePerson: '_sandlot/remove_person',
-  /** One prompt as a record: `{sessionId, promptId, user}` → a JSON document; `not_found` when there is none. */
+  /**
+   * One prompt as a record: `{sessionId, promptId, user}` → `{}`, behind the JSON document in pieces (`exportPiece`);
+   * `not_found` when there is none.
+   */
   exportPrompt: '_sandlot/export_prompt',
+  /** Notification agent → client: `{text}`, the next piece of the document that this connection asked for. */
+  exportPiece: '_sandlot/export_piece',
   /** `{}` → what was counted since the agent started (`agent-metrics.ts`). */
   metrics: '_sandlot/metrics',
   /** `{}` → `{ready, reasons, model: {name, demo}, defaultMode}`. */
@@ -123,6 +128,7 @@ export const cancelCallParams = z.object({ user: agentUser, sessionId, toolCallI
 export const unqueueParams = z.object({ user: agentUser, sessionId, messageId })
 export const unqueueResult = z.object({ why: unqueuedWhy })
 export const exportPromptParams = z.object({ user: agentUser, sessionId, promptId: z.string().max(200) })
+export const exportPiece = z.object({ text: z.string() })
 export const renameParams = z.object({
   user: agentUser,
   sessionId,

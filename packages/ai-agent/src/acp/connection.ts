@@ -217,6 +217,11 @@ export class ClientConnection {
     this.#withdrawQuestion(followed, event)
   }
 
+  /** Of a document that this client asked for. Rejects when the connection is gone. */
+  async sendPiece(text: string): Promise<void> {
+    await this.#client.notify(EXT.exportPiece, { text })
+  }
+
   /** A mode is also a config option, and clients that know options may not look at modes. */
   async #sendOptions(session: Session): Promise<void> {
     const configOptions = configOptionsOf(session, undefined)

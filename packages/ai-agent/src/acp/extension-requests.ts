@@ -13,7 +13,7 @@ import {
 } from '@sandlot/shared/acp-meta'
 import { SandlotError } from '@sandlot/shared/errors'
 import { pendingApprovals } from '@sandlot/shared/pending-approvals'
-import { exportPrompt, framesOf } from '../prompt-export.ts'
+import { documentOf, exportPrompt, framesOf } from '../prompt-export.ts'
 import type { RequestFrame } from '../replay/mark.ts'
 import type { Session } from '../session.ts'
 import { parseParams } from './errors.ts'
@@ -96,15 +96,17 @@ export function addExtensionRequests(app: AgentApp, serving: Serving): void {
       asItIs,
       handled(async ({ params }) => {
         const { user, sessionId, promptId } = parseParams(exportPromptParams, params, EXT.exportPrompt)
-        const log = await inSession(user, sessionId, (session) => session.log)
+        // As it is now: it may grow while the record is made.
+        const log = await inSession(user, sessionId, (session) => [...session.log])
         const frames: [string, RequestFrame][] = []
         for (const hash of framesOf(log, promptId)) {
           const json = await parts.requestFrame?.(hash)
           if (json !== undefined) frames.push([hash, JSON.parse(json) as RequestFrame])
         }
-        const record = exportPrompt(log, promptId, new Map(frames))
+        const record = await exportPrompt(log, promptId, new Map(frames))
         if (record === undefined) throw new SandlotError('not_found', 'There is no such prompt in this chat.')
-        return record
+        for await (const text of documentOf(record)) await serving.connection.sendPiece(text)
+        return {}
       }),
     )
     .onRequest(

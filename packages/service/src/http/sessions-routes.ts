@@ -8,6 +8,8 @@ import type { SessionReader } from '@sandlot/storage/sessions/store'
 import { Hono } from 'hono'
 import { z } from 'zod'
 import { answerApproval } from '../approvals.ts'
+import { InOrder } from '../in-order.ts'
+import { openExport } from '../prompt-export.ts'
 import { problemsOf } from '../socket/frame.ts'
 import { summaryOf } from '../sessions.ts'
 import type { AppEnv, Parts } from './context.ts'
@@ -17,6 +19,8 @@ import { readBody, requireCaller } from './request.ts'
 
 const PAGE = 50
 const MAX_PAGE = 200
+/** Records of prompts that one person may wait for; they are made one after another. */
+const MAX_WAITING_EXPORTS = 4
 /** Bytes read from the database at a time. */
 const PIECE_BYTES = 256 * 1024
 
@@ -31,6 +35,7 @@ const forkBody = forkParams.pick({ promptId: true, where: true })
 
 export function sessionsRoutes(parts: Parts): Hono<AppEnv> {
   const { agent, sessions } = parts
+  const exportsInOrder = new InOrder(MAX_WAITING_EXPORTS)
   return new Hono<AppEnv>()
     .use(requireCaller(parts))
     .get('/', async (c) => {
@@ -97,9 +102,11 @@ export function sessionsRoutes(parts: Parts): Hono<AppEnv> {
       const { id, role } = c.var.caller.account
       const { id: sessionId, promptId } = c.req.param()
       await sessions.get(id, sessionId)
-      const record = await agent.request(EXT.exportPrompt, { sessionId, promptId, user: { id, role } })
+      const document = await exportsInOrder.run(id, () =>
+        openExport(agent, { sessionId, promptId, user: { id, role } }),
+      )
       const name = `prompt-${promptId.replaceAll(/[^A-Za-z0-9_.-]/g, '_').slice(0, 100)}.json`
-      return c.body(JSON.stringify(record, null, 2), 200, {
+      return c.body(document, 200, {
         'content-type': 'application/json',
         'content-disposition': `attachment; filename="${name}"`,
       })

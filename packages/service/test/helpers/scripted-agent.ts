@@ -350,9 +350,13 @@ export class ScriptedAgent {
         return { secrets: [...own.keys()].toSorted().map((name) => ({ name, updatedAt: 1 })) }
       })
       .onRequest(EXT.files, filesParams, ({ params: { user, ask } }) => this.files.answer(user.id, ask))
-      .onRequest(EXT.exportPrompt, exportPromptParams, async ({ params: { user, sessionId, promptId } }) => {
+      .onRequest(EXT.exportPrompt, exportPromptParams, async ({ params, client }) => {
+        const { user, sessionId, promptId } = params
         await this.#owned(user.id, sessionId)
-        return { promptId, events: await this.store.readEvents(sessionId) }
+        const document = JSON.stringify({ promptId, events: await this.store.readEvents(sessionId) })
+        for (const text of [document.slice(0, 10), document.slice(10)])
+          await client.notify(EXT.exportPiece, { text })
+        return {}
       })
       .onRequest(EXT.removePerson, removePersonParams, async ({ params: { userId, data } }) => {
         this.received.push(`remove ${userId} ${data}`)
