@@ -13,8 +13,8 @@ import type { NoRoom, StoreRoom } from './store-room.ts'
 export const MAX_CHUNK_BYTES = 256 * 1024
 /** Pending bytes are written after this long … */
 const FLUSH_AFTER_MS = 20
-/** … or as soon as there are so many. */
-const FLUSH_AT_BYTES = 1024 * 1024
+/** … or as soon as there are so many and nothing is being written: who prints fast does not wait for the clock. */
+const FLUSH_AT_BYTES = 256 * 1024
 
 interface Pending {
   offset: number
@@ -37,6 +37,8 @@ export class OutputWriter {
   #pendingBytes = 0
   #timer: NodeJS.Timeout | undefined
   #writing: Promise<void> = Promise.resolve()
+  /** Writes that have begun and not ended. */
+  #writes = 0
 
   constructor(commits: GroupCommit<SessionsSchema>, room: StoreRoom) {
     this.#commits = commits
@@ -61,7 +63,7 @@ export class OutputWriter {
     call.pieces.push({ offset, epoch, bytes: new Uint8Array(bytes), resolve, reject })
     this.#pending.set(key, call)
     this.#pendingBytes += bytes.length
-    if (this.#pendingBytes >= FLUSH_AT_BYTES) void this.flush()
+    if (this.#pendingBytes >= FLUSH_AT_BYTES && this.#writes === 0) void this.flush()
     else this.#timer ??= setTimeout(() => void this.flush(), FLUSH_AFTER_MS)
     return promise
   }
@@ -73,8 +75,14 @@ export class OutputWriter {
     const calls = [...this.#pending.values()]
     this.#pending = new Map()
     this.#pendingBytes = 0
-    this.#writing = this.#writing.then(() => this.#write(calls))
+    this.#writes += 1
+    this.#writing = this.#writing.then(() => this.#write(calls)).then(() => this.#written())
     return this.#writing
+  }
+
+  #written(): void {
+    this.#writes -= 1
+    if (this.#pendingBytes >= FLUSH_AT_BYTES && this.#writes === 0) void this.flush()
   }
 
   async #write(calls: CallPending[]): Promise<void> {

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { openSessionStore } from '../../src/sessions/sqlite.ts'
 
 test.each([
@@ -17,6 +17,22 @@ test.each([
   await stored
   const read = await store.readOutput('s', 'c', 0, 100)
   expect(Buffer.from(read).toString()).toBe('what was printed')
+  await store.close()
+  rmSync(folder, { recursive: true })
+})
+
+test('much output is written at once, and what comes meanwhile right behind it: no clock is waited for', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'sandlot-output-'))
+  const store = await openSessionStore(join(folder, 'sessions.db'))
+  await store.createSession({ id: 's', userId: 'u', cwd: '/workspace', mode: 'yolo', at: 1 })
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  try {
+    const size = 300 * 1024
+    await Promise.all([0, 1, 2].map((n) => store.appendOutput('s', 'c', n * size, Buffer.alloc(size, n))))
+    expect(await store.outputInfo('s', 'c')).toMatchObject({ storedBytes: 3 * size })
+  } finally {
+    vi.useRealTimers()
+  }
   await store.close()
   rmSync(folder, { recursive: true })
 })
