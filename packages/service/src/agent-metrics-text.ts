@@ -3,6 +3,7 @@
  * written here. Labels are tools, outcomes and end reasons only: nothing of a user, and never more than a few hundred series.
  */
 import type { AgentMetricsReport } from '@sandlot/shared/agent-metrics'
+import type { LoopDelays } from '@sandlot/shared/node/loop-delay'
 
 /** Tools with series of their own: the most used. The others are one. */
 const MAX_TOOLS = 50
@@ -11,6 +12,21 @@ const OTHER = '(other)'
 type Labels = Record<string, string>
 type Sample = [labels: Labels, value: number, suffix?: '_sum' | '_count']
 type Tool = AgentMetricsReport['tools'][number]
+
+/** `ours`: of the service itself, which reads the report. */
+export function loopDelayText(ours: LoopDelays, agents: LoopDelays | undefined): string {
+  const of = (process: string, { p50, p99, max }: LoopDelays): Sample[] => [
+    [{ process, quantile: '0.5' }, p50 / 1_000],
+    [{ process, quantile: '0.99' }, p99 / 1_000],
+    [{ process, quantile: '1' }, max / 1_000],
+  ]
+  return family(
+    'sandlot_event_loop_delay_seconds',
+    'gauge',
+    'For how long the event loop was held, since the last scrape',
+    [...of('service', ours), ...(agents === undefined ? [] : of('agent', agents))],
+  )
+}
 
 export function agentMetricsText(report: AgentMetricsReport): string {
   const tools = report.tools.toSorted((a, b) => b.count - a.count)

@@ -42,6 +42,7 @@ const report = (tools: AgentMetricsReport['tools']): AgentMetricsReport => ({
   continuationMs: { count: 4, sum: 8, mean: 2, p50: 1, p95: 5 },
   callStartMs: NOTHING,
   firstTokenMs: NOTHING,
+  eventLoopDelayMs: { p50: 1, p99: 20, max: 500 },
 })
 
 describe('the agent’s metrics as Prometheus text', () => {
@@ -82,11 +83,15 @@ test('/metrics has the agent’s beside our own, and ours alone while the agent 
   const harness = await startHarness()
   try {
     const read = async (): Promise<string> => (await fetch(`${harness.service.url}/metrics`)).text()
-    expect(await read()).not.toContain('sandlot_tool_calls_total')
+    const alone = await read()
+    expect(alone).not.toContain('sandlot_tool_calls_total')
+    expect(alone).toContain('sandlot_event_loop_delay_seconds{process="service",quantile="1"}')
+    expect(alone).not.toContain('process="agent"')
     harness.agent.metrics = report([tool('echo')])
     const both = await read()
     expect(both).toContain('sandlot_tool_calls_total{tool="echo",outcome="timeout"} 1')
     expect(both).toContain('sandlot_ws_sockets')
+    expect(both).toContain('sandlot_event_loop_delay_seconds{process="agent",quantile="1"} 0.5')
   } finally {
     await harness.close()
   }

@@ -42,5 +42,7 @@ export const agentMetricsReport = z.object({
   callStartMs: metricSummary,
   /** From a request to the first piece of its answer. */
   firstTokenMs: metricSummary,
+  /** For how long the agent's event loop was held, since this was asked last. */
+  eventLoopDelayMs: z.object({ p50: amount, p99: amount, max: amount }),
 })
 export type AgentMetricsReport = z.infer<typeof agentMetricsReport>

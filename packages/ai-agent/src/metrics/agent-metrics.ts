@@ -2,6 +2,7 @@
 import { END_REASONS, type EndReason } from '@sandlot/shared/reasons'
 import type { PromptTiming, TokenUsage } from '@sandlot/shared/event-meta'
 import type { AgentMetricsReport } from '@sandlot/shared/agent-metrics'
+import { LoopDelay } from '@sandlot/shared/node/loop-delay'
 import type { ToolMetrics } from '../policies/tool-metrics.ts'
 import { Histogram } from './histogram.ts'
 
@@ -25,6 +26,7 @@ export class AgentMetrics {
   readonly #turns = new Histogram()
   readonly #tokens = { input: 0, output: 0, cached: 0, reasoning: 0 }
   readonly #ended = Object.fromEntries(END_REASONS.map((reason) => [reason, 0])) as Record<EndReason, number>
+  readonly #loopDelay = new LoopDelay()
   #requests = 0
   #cost = 0
   #unpriced = 0
@@ -56,6 +58,7 @@ export class AgentMetrics {
       continuationMs: this.continuation.summary(),
       callStartMs: this.callStart.summary(),
       firstTokenMs: this.firstToken.summary(),
+      eventLoopDelayMs: this.#loopDelay.take(),
     }
   }
 }

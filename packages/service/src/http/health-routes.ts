@@ -2,8 +2,9 @@
 import type { AgentStatus } from '@sandlot/shared/acp-meta'
 import type { Readiness } from '@sandlot/shared/api'
 import { SandlotError, messageOf } from '@sandlot/shared/errors'
+import { LoopDelay } from '@sandlot/shared/node/loop-delay'
 import { Hono } from 'hono'
-import { agentMetricsText } from '../agent-metrics-text.ts'
+import { agentMetricsText, loopDelayText } from '../agent-metrics-text.ts'
 import { sameSecret } from '../keys.ts'
 import type { AppEnv, Ctx, Parts } from './context.ts'
 import { isLocal } from './request.ts'
@@ -12,6 +13,7 @@ type Reason = Readiness['reasons'][number]
 
 export function healthRoutes(parts: Parts): Hono<AppEnv> {
   const { agent, config, metrics } = parts
+  const loopDelay = new LoopDelay()
   return new Hono<AppEnv>()
     .get('/healthz', (c) => c.json({ ok: true }))
     .get('/readyz', async (c) => {
@@ -24,7 +26,8 @@ export function healthRoutes(parts: Parts): Hono<AppEnv> {
       }
       // The service's own are told also while the agent is away.
       const [ours, report] = await Promise.all([metrics.text(), agent.metrics()])
-      const text = report === undefined ? ours : `${ours}\n${agentMetricsText(report)}`
+      const delays = loopDelayText(loopDelay.take(), report?.eventLoopDelayMs)
+      const text = `${ours}\n${delays}${report === undefined ? '' : agentMetricsText(report)}`
       return c.body(text, 200, { 'content-type': metrics.contentType })
     })
 }
