@@ -1,4 +1,5 @@
 /** The only file that imports rate-limiter-flexible. Kept in memory: one service process per deployment so far. */
+import { setTimeout as sleep } from 'node:timers/promises'
 import { SandlotError } from '@sandlot/shared/errors'
 import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible'
 
@@ -11,8 +12,10 @@ export interface Rate {
 export interface LimitRates {
   /** Failed sign-ins of one account from one address. */
   signInPair: Rate
-  /** Failed sign-ins of one account from anywhere. Higher, or anybody could lock anybody out. */
+  /** Failed sign-ins of one account from anywhere. What comes beyond is slowed down: refused, anybody could lock anybody out. */
   signInAccount: Rate
+  /** Milliseconds between two such sign-ins of one account, and how long one waits for its turn before it is refused. */
+  signInSlow: { everyMs: number; longestMs: number }
   /** Failed sign-ins from one address. */
   signInAddress: Rate
   /** Prompts of one user. */
@@ -22,14 +25,18 @@ export interface LimitRates {
 export const DEFAULT_RATES: LimitRates = {
   signInPair: { points: 10, seconds: 15 * 60 },
   signInAccount: { points: 50, seconds: 15 * 60 },
+  signInSlow: { everyMs: 3_000, longestMs: 30_000 },
   signInAddress: { points: 50, seconds: 15 * 60 },
   prompts: { points: 60, seconds: 60 },
 }
 
+const KNOWN_ADDRESSES = 10_000
+
 export interface Limits {
   /**
    * Counts a failure before it is known to be one: many tries at once would else all pass before the first has failed.
-   * Throws `rate_limited` when there were too many.
+   * Resolves later where an account had too many from anywhere; throws `rate_limited` when there were too many from this
+   * address, or too many wait already.
    */
   beforeSignIn(address: string, email: string): Promise<void>
   /** The password was right: what was counted is taken back, and the earlier failures of this pair are forgiven. */
@@ -45,6 +52,20 @@ export function makeLimits(rates: LimitRates = DEFAULT_RATES): Limits {
   const byAccount = make(rates.signInAccount)
   const byAddress = make(rates.signInAddress)
   const prompts = make(rates.prompts)
+  /** When the next slowed sign-in of an account may be tried, as `performance.now()` says. */
+  const turns = new Map<string, number>()
+  /** Addresses from which an account has signed in: no stranger slows them down. In the order of their last sign-in. */
+  const known = new Set<string>()
+
+  const waitForTurn = async (who: string): Promise<void> => {
+    const { everyMs, longestMs } = rates.signInSlow
+    const now = performance.now()
+    for (const [account, at] of turns) if (at <= now) turns.delete(account)
+    const turn = turns.get(who) ?? now + everyMs
+    if (turn - now > longestMs) throw tooMany('Too many sign-ins of this account wait already', longestMs)
+    turns.set(who, turn + everyMs)
+    await sleep(turn - now)
+  }
 
   return {
     async beforeSignIn(address, email) {
@@ -52,11 +73,19 @@ export function makeLimits(rates: LimitRates = DEFAULT_RATES): Limits {
       // The narrowest first: what it refuses must not use up what others share.
       await take(pair, `${address} ${who}`, 'Too many failed sign-ins')
       await take(byAddress, address, 'Too many failed sign-ins')
-      await take(byAccount, who, 'Too many failed sign-ins')
+      if (!(await consume(byAccount, who)) || known.has(`${address} ${who}`)) return
+      await waitForTurn(who)
     },
     async signInSucceeded(address, email) {
       const who = email.toLowerCase()
-      await pair.delete(`${address} ${who}`)
+      const here = `${address} ${who}`
+      known.delete(here)
+      known.add(here)
+      for (const oldest of known) {
+        if (known.size <= KNOWN_ADDRESSES) break
+        known.delete(oldest)
+      }
+      await pair.delete(here)
       await byAddress.reward(address)
       await byAccount.reward(who)
     },
@@ -65,16 +94,23 @@ export function makeLimits(rates: LimitRates = DEFAULT_RATES): Limits {
 }
 
 async function take(limiter: RateLimiterMemory, key: string, what: string): Promise<void> {
+  const used = await consume(limiter, key)
+  if (used !== undefined) throw tooMany(what, used.msBeforeNext)
+}
+
+/** Undefined: it was within the limit. */
+async function consume(limiter: RateLimiterMemory, key: string): Promise<RateLimiterRes | undefined> {
   try {
     await limiter.consume(key)
+    return undefined
   } catch (refused) {
-    if (refused instanceof RateLimiterRes) throw tooMany(what, refused)
+    if (refused instanceof RateLimiterRes) return refused
     throw refused
   }
 }
 
-function tooMany(what: string, used: RateLimiterRes): SandlotError {
-  const seconds = Math.max(1, Math.ceil(used.msBeforeNext / 1000))
+function tooMany(what: string, ms: number): SandlotError {
+  const seconds = Math.max(1, Math.ceil(ms / 1000))
   const wait = seconds > 90 ? `${Math.ceil(seconds / 60)} minutes` : `${seconds} seconds`
   return new SandlotError('rate_limited', `${what}. Try again in ${wait}.`)
 }

@@ -8,6 +8,12 @@ import { AgentLink } from './agent/agent-link.ts'
 import type { AgentLinkOptions } from './agent/agent-link.ts'
 import type { ServiceConfig } from './config.ts'
 import { makeApp } from './http/app.ts'
+import {
+  type ConnectionLimits,
+  DEFAULT_CONNECTION_LIMITS,
+  limitConnections,
+  timeLimits,
+} from './http/connection-limits.ts'
 import { keptSecret } from './keys.ts'
 import { makeLimits } from './limits.ts'
 import type { LimitRates } from './limits.ts'
@@ -27,6 +33,7 @@ import { openUploads } from './uploads.ts'
 export interface ServiceDeps {
   writeLog?: (line: string) => void
   rates?: LimitRates
+  connections?: Partial<ConnectionLimits>
   slowReaderBytes?: number
   removalRetryMs?: number
   removalSlowMs?: number
@@ -109,8 +116,10 @@ export async function startService(config: ServiceConfig, deps: ServiceDeps = {}
       isOurs,
     }
     const app = makeApp({ ...parts, stopping: stopping.signal })
-    const server = createAdaptorServer({ fetch: app.fetch })
+    const connections = { ...DEFAULT_CONNECTION_LIMITS, ...deps.connections }
+    const server = createAdaptorServer({ fetch: app.fetch, serverOptions: timeLimits(connections) })
     if (!(server instanceof Server)) throw new Error('service: wanted a plain HTTP server')
+    limitConnections(server, connections)
     server.on('upgrade', makeUpgrade({ ...parts, owns: sessions.owns }))
     const port = await listen(server, config)
     const url = config.publicUrl ?? `http://${nameOf(config.host)}:${port}`

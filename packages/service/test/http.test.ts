@@ -1,3 +1,4 @@
+import { request } from 'node:http'
 import { mkdir, readFile, stat, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { brotliCompressSync, gzipSync } from 'node:zlib'
@@ -80,6 +81,15 @@ describe('set-up', () => {
     await expect(stat(join(keys, 'setup-token'))).rejects.toThrow()
   })
 })
+
+/** `fetch` lets nobody choose the host. */
+function statusOf(url: string, path: string, headers: Record<string, string>): Promise<number | undefined> {
+  return new Promise((resolve, reject) => {
+    request(`${url}${path}`, { headers }, (answer) => resolve(answer.resume().statusCode))
+      .on('error', reject)
+      .end()
+  })
+}
 
 describe('sign-in', () => {
   test('failures count also when they come all at once', async () => {
@@ -316,6 +326,9 @@ describe('health', () => {
     expect(text).toMatch(
       /sandlot_http_request_duration_seconds_count\{route="\/api\/setup",method="POST",status="200"\} 1/,
     )
+    for (const host of ['evil.example', `evil.example:${new URL(url).port}`, 'localhost.evil.example'])
+      expect(await statusOf(url, '/metrics', { host })).toBe(403)
+    expect(await statusOf(url, '/metrics', { host: `localhost:${new URL(url).port}` })).toBe(200)
     const proxied = await fetch(`${url}/metrics`, { headers: { 'x-forwarded-for': '203.0.113.5' } })
     expect(proxied.status).toBe(403)
     expect(await proxied.text()).toContain('Set SANDLOT_METRICS_TOKEN (16 characters or more)')

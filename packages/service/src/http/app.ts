@@ -130,5 +130,5 @@ function answerError(c: Ctx, { log }: Parts, error: unknown): Response {
 
 /** Hono wants statuses that have a body as literals; ours all have one. */
 function statusOf(error: SandlotError) {
-  return error.status as 400 | 401 | 403 | 404 | 409 | 413 | 429 | 500 | 501 | 503
+  return error.status as 400 | 401 | 403 | 404 | 409 | 413 | 429 | 500 | 501 | 503 | 507
 }

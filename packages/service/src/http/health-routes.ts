@@ -78,5 +78,10 @@ function refusalOf(token: string | undefined): string {
 function mayReadMetrics(c: Ctx, token: string | undefined): boolean {
   const given = /^Bearer\s+(\S+)$/i.exec(c.req.header('authorization') ?? '')?.[1]
   if (token !== undefined && given !== undefined) return sameSecret(token, given)
-  return isLocal(c)
+  return isLocal(c) && isLocalName(c.req.header('host') ?? '')
+}
+
+/** A page whose name resolves to this machine would else read them in a browser that runs here. */
+function isLocalName(host: string): boolean {
+  return /^(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d{1,5})?$/i.test(host)
 }

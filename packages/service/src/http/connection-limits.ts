@@ -1,0 +1,43 @@
+/** What one connection may cost before anybody is known: how many there are, how long a request takes, what is read for nothing. */
+import { MAX_UPLOAD_BYTES } from '@sandlot/shared/files'
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+
+export interface ConnectionLimits {
+  /** Open connections, WebSockets among them; a further one is closed at once. */
+  connections: number
+  /** Milliseconds until a head is there. */
+  headMs: number
+  /** Milliseconds until head and body are there: enough for the largest upload on a slow line. */
+  requestMs: number
+  /** Bytes of a body that are read behind an answer that did not wait for it: many clients read only when they have sent. */
+  unreadBytes: number
+}
+
+export const DEFAULT_CONNECTION_LIMITS: ConnectionLimits = {
+  connections: 10_000,
+  headMs: 20_000,
+  requestMs: 300_000,
+  unreadBytes: MAX_UPLOAD_BYTES,
+}
+
+/** Options for `createServer`. Node looks at the times of its connections this often. */
+export function timeLimits({ headMs, requestMs }: ConnectionLimits) {
+  const connectionsCheckingInterval = Math.min(5_000, headMs)
+  return { headersTimeout: headMs, requestTimeout: requestMs, connectionsCheckingInterval }
+}
+
+export function limitConnections(server: Server, { connections, unreadBytes }: ConnectionLimits): void {
+  server.maxConnections = connections
+  server.on('request', (request: IncomingMessage, response: ServerResponse) => {
+    response.once('finish', () => {
+      if (!request.complete) closeBehind(request, unreadBytes)
+    })
+  })
+}
+
+function closeBehind({ socket }: IncomingMessage, bytes: number): void {
+  const before = socket.bytesRead
+  socket.on('data', () => {
+    if (socket.bytesRead - before > bytes) socket.destroy()
+  })
+}
