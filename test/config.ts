@@ -22,3 +22,13 @@ export function nodeEnvironment(): { PATH: string; NODE_COMPILE_CACHE: string } 
     NODE_COMPILE_CACHE: join(import.meta.dirname, '../node_modules/.cache/node-compile'),
   }
 }
+
+/** What the person has who runs the tests (a home, proxies, certificates), without any setting of Sandlot. */
+export function personEnvironment(): Record<string, string> {
+  const ours = /^(SANDLOT_|OPENAI_|VITEST|NODE_ENV$|NODE_OPTIONS$|PORT$|HOST$|LOG_LEVEL$|CI$)/
+  return Object.fromEntries(
+    Object.entries(process.env).flatMap(([name, value]) =>
+      value === undefined || ours.test(name) ? [] : [[name, value]],
+    ),
+  )
+}

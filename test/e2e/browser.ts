@@ -60,7 +60,10 @@ export function person(page: Page): Person {
 }
 
 /** The first visit: the one-time setup token makes the administrator and signs them in. */
-export async function firstVisit(browser: Browser, sandlot: RunningSandlot): Promise<Person> {
+export async function firstVisit(
+  browser: Browser,
+  sandlot: Pick<RunningSandlot, 'url' | 'setupUrl'>,
+): Promise<Person> {
   const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, baseURL: sandlot.url })
   const page = await context.newPage()
   await page.goto(sandlot.setupUrl)

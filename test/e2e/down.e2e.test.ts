@@ -78,10 +78,11 @@ async function down(args: readonly string[], typed?: string): Promise<{ code: nu
 const states = async (fixture: DockerFixture): Promise<string[]> =>
   (await fixture.backend.list({})).map(({ state }) => state)
 
-test('down stops the sandboxes of an agent that is gone, and keeps everything', async () => {
+test('down leaves the sandboxes of an agent that is gone to the next start, down --end stops them, both keep everything', async () => {
   await inOurs('echo kept > file')
-  expect(await states(ours)).toEqual(['running'])
   expect(await down([])).toMatchObject({ code: 0, said: expect.stringContaining('not running') })
+  expect(await states(ours)).toEqual(['running'])
+  expect(await down(['--end'])).toMatchObject({ code: 0, said: expect.stringContaining('not running') })
   expect(await states(ours)).toEqual(['stopped'])
   expect(await inOurs('cat file')).toBe('kept')
 })

@@ -35,6 +35,7 @@ async function main(args: readonly string[]): Promise<number> {
   mkdirSync(join(config.dataFolder, 'run'), { recursive: true, mode: 0o770 })
 
   const lock = lockFile(join(config.dataFolder, 'run', 'agent.lock'))
+  if (lock !== undefined && args.includes('--end')) return endUnfinished({ config, log, hiding, lock })
   if (lock !== undefined) return run({ config, log, hiding, lock, stdio })
   if (!stdio)
     throw new Error(
@@ -87,6 +88,15 @@ async function run({ config, log, hiding, lock, stdio }: Run): Promise<number> {
   await socket.close()
   lock.release()
   return stdio ? EXIT_CODES[stop] : 0
+}
+
+async function endUnfinished({ config, log, hiding, lock }: Omit<Run, 'stdio'>): Promise<number> {
+  const agent = await openAgent(config, log, [], (secret, owner) => hiding.hide(secret, owner))
+  const ended = await agent.resume()
+  await agent.interrupt()
+  log.info({ ended }, 'prompts that waited for the next start have ended')
+  lock.release()
+  return 0
 }
 
 /** Serve stdin and stdout. Its end is the end of everything, like Ctrl-C. */

@@ -25,8 +25,9 @@ export const COMMANDS: Record<string, Listed> = {
   up: { run: up, usage: 'up', summary: 'everything needed to run, then run it; Ctrl-C ends it' },
   down: {
     run: down,
-    usage: 'down [--purge]',
-    summary: 'end a running Sandlot; workspaces and the engine stay (--purge: workspaces go)',
+    usage: 'down [--end|--purge]',
+    summary:
+      'end a running Sandlot; the next up goes on with its prompts (--end: they end, sandboxes stop; --purge: workspaces go)',
   },
   test: {
     run: test,

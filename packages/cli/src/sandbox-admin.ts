@@ -18,7 +18,10 @@ export async function sandboxAdmin(args: string[], { config }: Pick<Context, 'co
   }
   const printed = await run(process.execPath, ['--enable-source-maps', program, ...args], {
     cwd: config.root,
-    environment: { ...engine(config.environment), ...childEnvironment('ai-agent', config.environment) },
+    environment: {
+      ...engineEnvironment(config.environment),
+      ...childEnvironment('ai-agent', config.environment),
+    },
     log: join(config.data, 'log', 'sandbox-admin.log'),
     fix: 'Look at what it says above; ./sandlot doctor checks the engine.',
   })
@@ -26,7 +29,7 @@ export async function sandboxAdmin(args: string[], { config }: Pick<Context, 'co
 }
 
 /** Straight to the engine, as everything that an operator runs: there may be no gate when this is needed. */
-function engine(environment: Environment): Environment {
+export function engineEnvironment(environment: Environment): Environment {
   const names = ['DOCKER_HOST', 'DOCKER_CERT_PATH', 'DOCKER_TLS_VERIFY']
   return Object.fromEntries(names.map((name) => [name, environment[name]]))
 }

@@ -1,5 +1,13 @@
 /** How this command was asked to end. */
-export type StopSignal = 'SIGINT' | 'SIGTERM' | 'SIGHUP'
+export type StopSignal = 'SIGINT' | 'SIGTERM' | 'SIGHUP' | typeof END_SIGNAL
+
+/** What `down --end` sends to `up`: prompts end too. Every other signal leaves them to the next start. */
+export const END_SIGNAL = 'SIGUSR2'
+
+/** The same for ai-agent, whose SIGINT ends prompts and sandboxes. */
+export function agentSignal(stop: StopSignal): 'SIGINT' | 'SIGTERM' {
+  return stop === END_SIGNAL ? 'SIGINT' : 'SIGTERM'
+}
 
 export interface StopSignals {
   /** Aborted at the first signal; its reason is a {@link StopRequest}. */
@@ -33,7 +41,7 @@ export function listenForStop(): StopSignals {
     controller.abort(new StopRequest(stop))
     resolve(stop)
   }
-  const names: StopSignal[] = ['SIGINT', 'SIGTERM', 'SIGHUP']
+  const names: StopSignal[] = ['SIGINT', 'SIGTERM', 'SIGHUP', END_SIGNAL]
   for (const name of names) process.on(name, handle)
   return {
     signal: controller.signal,

@@ -9,7 +9,7 @@ import { claim, recordWriter, release, type UpRecord } from '../pid-file.ts'
 import { ownMark } from '../processes.ts'
 import { checkPortIsFree, openableUrl } from '../ready.ts'
 import { setUp } from '../setup.ts'
-import { listenForStop } from '../stop-signals.ts'
+import { agentSignal, listenForStop } from '../stop-signals.ts'
 import { type ChildSpec, supervise, type Supervised } from '../supervise.ts'
 import { endOrphans } from './up.ts'
 
@@ -49,7 +49,7 @@ export const dev: Command = async (context) => {
     const children = [watched('ai-agent', config), watched('service', config), vite(config)].map(supervised)
     print(`Open http://127.0.0.1:${VITE_PORT} (reloads itself) or ${record.url} (what is built)`)
     const signal = await stop.requested
-    for (const child of children) await child.stop(signal, 30_000)
+    for (const child of children) await child.stop(agentSignal(signal), 30_000)
     await gate?.stop('SIGTERM', 10_000)
     return 0
   } finally {

@@ -1,10 +1,15 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
 import { z } from 'zod'
+import { childEnvironment } from '../child-env.ts'
 import { recordFile } from '../children.ts'
 import type { Command, Context } from '../context.ts'
 import { readRecord, release } from '../pid-file.ts'
 import { isRunning, signalProcess, waitForEnd } from '../processes.ts'
-import { confirmed, sandboxAdmin } from '../sandbox-admin.ts'
+import { run } from '../run.ts'
+import { confirmed, engineEnvironment, sandboxAdmin } from '../sandbox-admin.ts'
 import { StepError } from '../steps.ts'
+import { END_SIGNAL } from '../stop-signals.ts'
 import { endOrphans, stopLeftSandboxes } from './up.ts'
 
 /** As long as `up` may take to end its children, and a little. */
@@ -13,8 +18,9 @@ const PATIENCE_MS = 90_000
 const purged = z.object({ containers: z.number(), volumes: z.number() })
 
 /**
- * End a running `up` as Ctrl-C does: prompts are interrupted, sandboxes stopped, workspaces and the engine kept.
- * `--purge` then removes every container and workspace of this deployment, after asking.
+ * End a running `up` as Ctrl-C does: the next start goes on with prompts, commands run on as long as a sandbox lives
+ * without Sandlot. `--end` ends prompts and stops sandboxes, also those that an earlier `up` left; workspaces and the
+ * engine are kept. `--purge` then removes every container and workspace of this deployment, after asking.
  */
 export const down: Command = async (context) => {
   const purge = context.args.includes('--purge')
@@ -23,14 +29,14 @@ export const down: Command = async (context) => {
     context.print('Nothing was stopped or removed.')
     return 1
   }
-  const code = await end(context)
+  const code = await end(context, purge || context.args.includes('--end'))
   if (!purge) return code
   const { containers, volumes } = purged.parse(await sandboxAdmin(['purge'], context))
   context.print(`Removed ${containers} containers and ${volumes} workspaces.`)
   return code
 }
 
-async function end(context: Context): Promise<number> {
+async function end(context: Context, ends: boolean): Promise<number> {
   const { config, steps, print } = context
   const file = recordFile(config)
   const record = readRecord(file)
@@ -39,17 +45,39 @@ async function end(context: Context): Promise<number> {
       await endOrphans(record, context)
       release(file, record)
     }
-    await stopLeftSandboxes(context)
+    if (ends) await endWhatWasLeft(context)
     print('Sandlot is not running.')
     return 0
   }
   await steps.run(`Stopping Sandlot (process ${record.up.pid})`, async () => {
-    signalProcess(record.up, 'SIGINT')
+    signalProcess(record.up, ends ? END_SIGNAL : 'SIGTERM')
     if (await waitForEnd(record.up, PATIENCE_MS)) return
     throw new StepError(
       `It did not end within ${PATIENCE_MS / 1000} seconds.`,
       `Look at the logs in ${config.data}/log. To end it without its goodbyes: kill -KILL ${record.up.pid}, then ./sandlot down again.`,
     )
   })
+  // An `up` of a version that does not know the signal has ended without its processes.
+  await endOrphans(record, context)
+  if (ends) await stopLeftSandboxes(context)
   return 0
+}
+
+/** Prompts that wait for the next start, and the sandboxes that run on meanwhile. */
+async function endWhatWasLeft(context: Context): Promise<void> {
+  const { config, steps } = context
+  const program = join(config.root, 'packages', 'ai-agent', 'dist', 'main.js')
+  const began = existsSync(join(config.data, 'keys', 'deployment.json')) && existsSync(program)
+  if (began) {
+    const engine = { ...engineEnvironment(config.environment), SANDLOT_SANDBOX_POOL: '0' }
+    await steps.run('Ending the prompts that wait for the next start', () =>
+      run(process.execPath, [program, '--end'], {
+        cwd: config.root,
+        environment: { ...childEnvironment('ai-agent', config.environment), ...engine },
+        log: join(config.data, 'log', 'down.log'),
+        fix: 'What it said is above.',
+      }),
+    )
+  }
+  await stopLeftSandboxes(context)
 }

@@ -11,7 +11,7 @@ import { checkPortIsFree, openableUrl, waitUntilReady } from '../ready.ts'
 import { setUp } from '../setup.ts'
 import { StepError } from '../steps.ts'
 import { stopSandboxes } from '../stop-sandboxes.ts'
-import { abortedAtEnd, listenForStop, type StopSignal } from '../stop-signals.ts'
+import { abortedAtEnd, agentSignal, END_SIGNAL, listenForStop, type StopSignal } from '../stop-signals.ts'
 import { supervise, type Supervised } from '../supervise.ts'
 
 const READY_MS = 60_000
@@ -122,7 +122,7 @@ async function runUntilStopped(
 
   const stopAll = (signal: StopSignal): Promise<void> => stopChildren(children, signal, context)
   stop.onImpatience(() => {
-    steps.note('Ending at once. Sandboxes that still run are stopped by ./sandlot down.')
+    steps.note('Ending at once. Sandboxes that still run are stopped by ./sandlot down --end.')
     for (const mark of Object.values(record.children)) signalProcess(mark, 'SIGKILL', true)
   })
   try {
@@ -160,10 +160,10 @@ async function runUntilStopped(
     const signal = await stop.requested
     print('')
     await stopAll(signal)
-    if (signal === 'SIGINT') await stopLeftSandboxes(context)
+    if (signal === END_SIGNAL) await stopLeftSandboxes(context)
     return 0
   } catch (error) {
-    await stopAll(stop.signal.aborted ? await stop.requested : 'SIGINT')
+    await stopAll(stop.signal.aborted ? await stop.requested : 'SIGTERM')
     throw error
   }
 }
@@ -177,13 +177,12 @@ async function stopChildren(
   signal: StopSignal,
   { steps }: Pick<Context, 'steps'>,
 ): Promise<void> {
-  const agentSignal = signal === 'SIGINT' ? 'SIGINT' : 'SIGTERM'
   const title =
-    signal === 'SIGINT'
+    signal === END_SIGNAL
       ? 'Stopping: ending prompts, stopping sandboxes (workspaces are kept)'
-      : 'Stopping: prompts go on at the next start'
+      : 'Stopping: prompts go on at the next start (./sandlot down --end ends them)'
   await steps.run(title, async () => {
-    await children.get('ai-agent')?.stop(agentSignal, AGENT_GRACE_MS)
+    await children.get('ai-agent')?.stop(agentSignal(signal), AGENT_GRACE_MS)
     await children.get('service')?.stop('SIGTERM', SERVICE_GRACE_MS)
     // Last of all: through it the agent has stopped its sandboxes.
     await children.get('engine-gate')?.stop('SIGTERM', SERVICE_GRACE_MS)
