@@ -3,7 +3,9 @@ import { type EndReason, type ErrorCause, STOP_REASON_OF } from '@sandlot/shared
 import { type SessionEvent, makeSandlotEvent, metaOf } from '@sandlot/shared/events'
 import { makeMeta } from '@sandlot/shared/event-meta'
 import { failurePattern, patternSentence } from '@sandlot/shared/failure-pattern'
+import { callsBefore } from './calls-before.ts'
 import { type Turn, turnsOf } from './history-items.ts'
+import { notStartedText } from './tools/call-failure.ts'
 
 /** `prompt_ended`. `text` only where the model said nothing in its last turn. */
 export function endEvent(
@@ -35,24 +37,29 @@ const LOST = {
   interrupted: 'The call was interrupted before it was finished; whether it had an effect is not known.',
 } as const
 
-/** Outcomes for the calls of a prompt that have none and will get none. */
+/** Outcomes for the calls of a prompt that have none and will get none. One that never began had no effect. */
 export function missingOutcomes(
   log: readonly SessionEvent[],
   promptId: string,
   reason: keyof typeof LOST,
   at: number,
 ): SessionEvent[] {
-  const forModel = LOST[reason]
+  const { begunBefore } = callsBefore(log)
   return turnsOf(log, promptId).flatMap(({ number: turn, calls }) =>
     calls
       .filter(({ outcome }) => outcome === undefined)
-      .map(({ call }) => ({
-        sessionUpdate: 'tool_call_update' as const,
-        toolCallId: call.toolCallId,
-        status: 'failed' as const,
-        rawOutput: { forModel },
-        _meta: makeMeta({ promptId, turn, reason }, at),
-      })),
+      .map(({ call: { toolCallId } }) => {
+        const begun = begunBefore(toolCallId)
+        const forModel = begun ? LOST[reason] : notStartedText(reason)
+        const why = begun || reason !== 'tool_error' ? reason : 'interrupted'
+        return {
+          sessionUpdate: 'tool_call_update' as const,
+          toolCallId,
+          status: 'failed' as const,
+          rawOutput: { forModel },
+          _meta: makeMeta({ promptId, turn, reason: why }, at),
+        }
+      }),
   )
 }
 

@@ -244,6 +244,13 @@ export function outcomes(log: readonly SessionEvent[]): Record<string, string[]>
   return found
 }
 
+/** What the model reads of each ended call. */
+export function textsForModel(log: readonly SessionEvent[]): Record<string, string> {
+  return Object.fromEntries(
+    log.filter(isOutcome).map((event) => [event.toolCallId, event.rawOutput?.forModel ?? '']),
+  )
+}
+
 /** Resolves with the first event of the session, past or to come, that `wanted` accepts. */
 export async function whenEvent(
   session: Session,

@@ -9,6 +9,7 @@ import {
   heldTool,
   newSession,
   outcomes,
+  textsForModel,
   whenHappened,
   whenIdle,
 } from './agent-fixture.ts'
@@ -269,6 +270,25 @@ describe('approvals', () => {
     expect(happened(session.log, 'approval_answered')).toMatchObject([{ allowed: false, by: 'cancel' }])
     expect(outcomes(session.log)).toEqual({ call_w: ['failed cancelled'] })
     expect(session.pendingApprovals()).toEqual([])
+    expect(textsForModel(session.log)).toEqual({ call_w: expect.stringMatching(/was not started.*no effect/) })
+  })
+
+  test('what waited over a restart and was ended then was not started', async () => {
+    const change = heldTool('change', false)
+    await using bench = await AgentBench.start([toolCalls([call])])
+    const core = await bench.core({ tools: [change.tool] })
+    const session = await newSession(core, 'manual')
+    await session.prompt('go')
+    await whenHappened(session, 'approval_asked')
+    await core.leave()
+
+    const restarted = await bench.core({ tools: [change.tool] })
+    await restarted.manager.resumeUnfinished()
+    const loaded = await restarted.manager.get('u_ada', session.id)
+    await restarted.manager.interruptAll()
+    expect(outcomes(loaded.log)).toEqual({ call_w: ['failed interrupted'] })
+    expect(textsForModel(loaded.log)).toEqual({ call_w: expect.stringMatching(/was not started.*no effect/) })
+    expect(change.begun).toEqual([])
   })
 
   test('waits over a restart, is asked once, and runs once', async () => {

@@ -1,7 +1,7 @@
 /** How limits are said, to people and to the model. */
 
 export function notRun(why: string): string {
-  return `The call was not run: ${why}.`
+  return `The call was not started: ${why}.`
 }
 
 /** `3 calls`, `1 call`. */

@@ -47,5 +47,5 @@ export function failureText({ title, why }: { title: string; why: string }): str
 
 /** What the model reads for a call that does not start any more. */
 export function notAfterFailure({ title }: { title: string }): string {
-  return `The call was not run: ${title} failed, and that ends this prompt.`
+  return `The call was not started: ${title} failed, and that ends this prompt.`
 }

@@ -3,6 +3,7 @@
  * the log before anybody sees it and survives a restart; the answer, its time limit and who may give it are the session's
  * business, what the rules say is the engine's.
  */
+import { notStartedText } from '../tools/call-failure.ts'
 import { orAborted } from '../tools/or-aborted.ts'
 import type { ApprovalAnswer, CallContext, Policy, Ruling, ToolCall, ToolOutcome } from '../tools/tool.ts'
 
@@ -48,7 +49,7 @@ function deniedOutcome(answer: ApprovalAnswer): ToolOutcome {
     return {
       status: 'failed',
       reason: 'cancelled',
-      forModel: 'The user cancelled this call before it was allowed. Nothing was run.',
+      forModel: notStartedText('cancelled'),
     }
   }
   const why =

@@ -15,7 +15,7 @@ export function metrics(into: ToolMetrics): Policy {
       } catch (thrown) {
         if (isShutdown(ctx.signal)) throw thrown
         // Counted as what `settle` will make of it, which also gets the time it took.
-        outcome = outcomeOfThrown(thrown, ctx.signal, ctx.log)
+        outcome = outcomeOfThrown(thrown, ctx.signal, ctx.log, ctx.hasBegun())
       }
       const timing = ctx.clock.timing()
       const result = outcome.status === 'completed' ? 'completed' : outcome.reason

@@ -37,11 +37,11 @@ export function timeout(defaultMs: number): Policy {
         const outcome = yield* withBackstop(running, signal)
         // At a shutdown a tool lets go by itself; one that does not is left behind without an outcome.
         if (outcome === undefined && isShutdown(signal)) throw SHUTDOWN
-        return outcome ?? timedOutText(abortedOutcome(signal), limitMs)
+        return outcome ?? timedOutText(abortedOutcome(signal, ctx.hasBegun()), limitMs)
       } catch (thrown) {
         // Only our own limit ends here; every other abort is `settle`'s business.
         if (!deadline.signal.aborted || ctx.signal.aborted) throw thrown
-        return timedOutText(abortedOutcome(signal), limitMs)
+        return timedOutText(abortedOutcome(signal, ctx.hasBegun()), limitMs)
       } finally {
         deadline.clear()
       }

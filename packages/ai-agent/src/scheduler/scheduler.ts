@@ -45,6 +45,8 @@ interface ScheduledCall {
   announcedAt: number
   settled: PromiseWithResolvers<void>
   secrets: CallSecrets
+  /** It has said that it runs. */
+  begun?: boolean
   outcome?: ToolOutcome
   /** Its text is longer than its guaranteed share, so it is settled when all lengths are known. */
   held?: boolean
@@ -110,6 +112,7 @@ async function* runCall(
         scheduled.outcome = cleanOutcome(secrets.without(step.value), ctx.results)
         break
       }
+      if (step.value.type === 'started') scheduled.begun = true
       yield updateEvent(secrets.without(step.value), stamp, ctx.now())
     }
   } finally {
@@ -163,6 +166,7 @@ function callContext(
     sandbox: () => ctx.sandbox(signal),
     ...(resumed === undefined ? {} : { resumed }),
     begunBefore: ctx.begunBefore(callId),
+    hasBegun: () => scheduled.begun === true || ctx.begunBefore(callId),
     mode: ctx.mode(),
     approval: ctx.approval(callId),
     judge: (call) => ctx.judge(call),

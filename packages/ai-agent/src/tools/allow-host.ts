@@ -33,8 +33,8 @@ export function allowHost(rules: RuleBook, mayAsk: (userId: string) => boolean =
     offeredTo: mayAsk,
     title: (args) => `Let the sandbox reach ${textArg(args, 'host') ?? 'a host'}`,
     requests: ({ host, port }) => [{ kind: 'host', host, port }],
-    // oxlint-disable-next-line require-yield
     async *execute({ host, port }, { userId, sessionId, promptId }) {
+      yield { type: 'started' }
       const held = await rules.of(userId, { sessionId, promptId })
       const known = hostRules(held, true)({ host, port })
       const kept = held.find(({ id }) => known?.decision === 'allow' && id === known.ruleId)

@@ -49,18 +49,35 @@ const ABORT_TEXT = {
   interrupted: 'The call was interrupted before it was finished; whether it had an effect is not known.',
 } as const
 
-/** The outcome of a call that was aborted. */
-export function abortedOutcome(signal: AbortSignal): ToolOutcome {
+const NOT_STARTED_TEXT = {
+  cancelled: 'This call was not started, because the user stopped it first. It had no effect.',
+  timeout: 'This call was not started in its time. It had no effect.',
+  interrupted: 'This call was not started, because Sandlot was shut down first. It had no effect.',
+  tool_error: 'This call was not started, because of an error inside Sandlot. It had no effect.',
+} as const
+
+/** For the model, of a call that ended before the log says that it began. */
+export function notStartedText(reason: keyof typeof NOT_STARTED_TEXT): string {
+  return NOT_STARTED_TEXT[reason]
+}
+
+/** The outcome of a call that was aborted. `begun`: the log says that it began to run. */
+export function abortedOutcome(signal: AbortSignal, begun: boolean): ToolOutcome {
   const reason = abortReason(signal)
-  return { status: 'failed', reason, forModel: ABORT_TEXT[reason] }
+  return { status: 'failed', reason, forModel: begun ? ABORT_TEXT[reason] : notStartedText(reason) }
 }
 
 /**
  * The outcome for anything thrown. An abort explains whatever was thrown after it. An error that nobody expected is
  * logged whole and shown without its text, which may hold anything.
  */
-export function outcomeOfThrown(thrown: unknown, signal: AbortSignal, log: ToolLog): ToolOutcome {
-  if (signal.aborted) return abortedOutcome(signal)
+export function outcomeOfThrown(
+  thrown: unknown,
+  signal: AbortSignal,
+  log: ToolLog,
+  begun: boolean,
+): ToolOutcome {
+  if (signal.aborted) return abortedOutcome(signal, begun)
   if (thrown instanceof CallFailure)
     return { status: 'failed', reason: thrown.reason, forModel: thrown.message }
   if (thrown instanceof SandboxError) {

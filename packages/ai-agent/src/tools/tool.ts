@@ -166,6 +166,8 @@ export interface CallContext {
   resumed?: { n: number; boot: string }
   /** The log says that this call had begun in an earlier process, which died before it ended. */
   begunBefore?: boolean
+  /** The log says that this call has begun: in an earlier process, or by a `started` of this one. */
+  hasBegun(): boolean
   mode: Mode
   approval: CallApproval
   /** The answer to a question of the tool's own; waiting for it does not use up the time limit. Set by the timeout policy. */

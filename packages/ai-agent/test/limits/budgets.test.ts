@@ -28,8 +28,8 @@ describe('budgets', () => {
 
   test('a call is judged by its place and by the time', () => {
     expect(callOverBudget(3, spent, { calls: 3 }, 0)).toBeUndefined()
-    expect(callOverBudget(4, spent, { calls: 3 }, 0)).toMatch(/not run.*3 calls/)
-    expect(callOverBudget(1, spent, { promptMs: 1_000 }, 2_000)).toMatch(/not run.*1 seconds/)
+    expect(callOverBudget(4, spent, { calls: 3 }, 0)).toMatch(/not started.*3 calls/)
+    expect(callOverBudget(1, spent, { promptMs: 1_000 }, 2_000)).toMatch(/not started.*1 seconds/)
   })
 
   test('what was spent is a fold of the prompt’s own events', () => {

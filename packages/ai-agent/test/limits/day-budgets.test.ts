@@ -55,9 +55,9 @@ describe('limits of a day', () => {
   test('a call is judged by its place among those of the day, and by the time', () => {
     const spent = { ...NOTHING, calls: 5, turns: 9, tokens: 9, cost: 9, ms: HOUR }
     expect(callOverDay(spent, 2, { calls: 3 })).toBeUndefined()
-    expect(callOverDay(spent, 1, { calls: 3 })).toMatch(/not run.*3 calls for today.*midnight UTC/)
+    expect(callOverDay(spent, 1, { calls: 3 })).toMatch(/not started.*3 calls for today.*midnight UTC/)
     expect(callOverDay(spent, 0, { ms: HOUR + 1 })).toBeUndefined()
-    expect(callOverDay(spent, 0, { ms: HOUR })).toMatch(/not run.*60 minutes/)
+    expect(callOverDay(spent, 0, { ms: HOUR })).toMatch(/not started.*60 minutes/)
     // What an answer has taken does not keep its calls from running; the next request is not made.
     expect(callOverDay(spent, 0, { turns: 1, tokens: 1, cost: 1 })).toBeUndefined()
   })
@@ -149,7 +149,7 @@ describe('limits of a day', () => {
     const second = await newSession(core)
     await ask(second, 'go')
     expect(outcomes(second.log)).toEqual({ b: ['completed'], c: ['completed'], d: ['failed cancelled'] })
-    expect(told(second, 'd')).toMatch(/not run.*3 calls for today/)
+    expect(told(second, 'd')).toMatch(/not started.*3 calls for today/)
     expect(reasons(second)).toEqual(['budget'])
     expect(lastText(second)).toMatch(/3 calls for today.*midnight UTC/)
     now = MIDNIGHT

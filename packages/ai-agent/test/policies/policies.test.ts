@@ -295,7 +295,7 @@ describe('approve', () => {
     ],
     [{ allowed: false, by: 'expiry' }, 'denied', /in time/],
     [{ allowed: false, by: 'unattended' }, 'denied', /nobody can give it/],
-    [{ allowed: false, by: 'cancel' }, 'cancelled', /cancelled/],
+    [{ allowed: false, by: 'cancel' }, 'cancelled', /was not started/],
   ])('%j', async (answer, reason, says) => {
     const batch = new TestBatch({ tools, mode: 'manual', answer: () => answer })
     const outcome = await batch.call('exec', {}, 'a')

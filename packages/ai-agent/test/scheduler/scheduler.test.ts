@@ -273,6 +273,14 @@ describe('cancel', () => {
       // There was nothing to wait for.
       'unknown_tool',
     ])
+    // Only what the log has as begun can have had an effect.
+    expect(outcomes.map(({ forModel }) => forModel.includes('was not started'))).toEqual([
+      false,
+      false,
+      true,
+      true,
+      false,
+    ])
     expect(batch.settled().toSorted()).toEqual(['a', 'b', 'c', 'd', 'e'])
     expect(ran.filter((step) => step.startsWith('+'))).toEqual(['+a', '+b'])
     expect(batch.metrics.getStats()).toMatchObject({
@@ -298,7 +306,10 @@ describe('cancel', () => {
       if (sandlotEventOf(event)?.type === 'approval_asked')
         setTimeout(() => batch.stop.abort('interrupted'), 5)
     })
-    expect(outcomes).toMatchObject([{ reason: 'interrupted' }, { reason: 'interrupted' }])
+    expect(outcomes).toMatchObject([
+      { reason: 'interrupted', forModel: expect.stringContaining('was not started') },
+      { reason: 'interrupted', forModel: expect.stringContaining('was not started') },
+    ])
   })
 
   test('a tool that does not notice is left behind two seconds later', async () => {

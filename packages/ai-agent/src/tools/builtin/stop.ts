@@ -37,6 +37,7 @@ export const stop = defineTool({
     const command = await sandbox.attach(job.command)
     if (command !== undefined) {
       void Promise.allSettled([command.exit])
+      yield { type: 'started' }
       await command.cancel(GRACE_MS)
       await orAborted(command.exit, ctx.signal)
     }
