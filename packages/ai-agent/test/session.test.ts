@@ -270,7 +270,9 @@ describe('approvals', () => {
     expect(happened(session.log, 'approval_answered')).toMatchObject([{ allowed: false, by: 'cancel' }])
     expect(outcomes(session.log)).toEqual({ call_w: ['failed cancelled'] })
     expect(session.pendingApprovals()).toEqual([])
-    expect(textsForModel(session.log)).toEqual({ call_w: expect.stringMatching(/was not started.*no effect/) })
+    expect(textsForModel(session.log)).toEqual({
+      call_w: expect.stringMatching(/was not started.*no effect/),
+    })
   })
 
   test('what waited over a restart and was ended then was not started', async () => {

@@ -13,6 +13,7 @@ import { SettingsDialog } from './settings/settings-dialog.tsx'
 import { ShortcutsDialog } from './settings/shortcuts-dialog.tsx'
 import { Sidebar } from './sidebar/sidebar.tsx'
 import { IconButton } from './ui/button.tsx'
+import { Revealed } from './ui/revealed.tsx'
 
 const WIDE = '(min-width: 768px)'
 const SIDEBAR_KEY = 'sandlot.sidebar'
@@ -136,7 +137,7 @@ function Title(props: { title: string }) {
       className="min-w-0 flex-1 truncate px-1 text-sm font-medium text-muted"
       data-testid="session-title"
     >
-      {title}
+      <Revealed text={title} />
     </Tag>
   )
 }

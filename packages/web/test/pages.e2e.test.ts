@@ -421,24 +421,34 @@ describe('tool cards', () => {
     expect(await page.title()).toMatch(/^\(4\) Approval needed/)
     const first = card(page, 'c_rm')
     expect(await first.getByTestId('tool-command').textContent()).toContain('U+202E')
-    expect(await first.getByRole('button', { expanded: true }).first().isDisabled()).toBe(true)
-    expect(await first.getByTestId('approval').getByRole('button').allTextContents()).toEqual([
+    // What waits is never folded away.
+    expect(await first.getByRole('button', { name: 'Remove build folders' }).count()).toBe(0)
+    const buttons = first.getByTestId('approval').getByRole('button')
+    expect(await buttons.evaluateAll((all) => all.map((one) => one.ariaLabel ?? one.textContent))).toEqual([
+      '1 more reason',
       expect.stringContaining('Allow'),
       expect.stringContaining('Deny'),
-      'Deny with a reason…',
+      'More answers',
     ])
-    expect(await first.getByTestId('approval-why').innerText()).toMatch(
-      /rm -rf \{\} may change something\.[^]*U\+202E/,
-    )
+    const reasons = first.getByTestId('approval-why')
+    expect(await reasons.innerText()).toMatch(/rm -rf \{\} deletes without asking\.\s+1 more reason$/)
+    await reasons.getByRole('button').click()
+    expect(await reasons.innerText()).toMatch(/U\+202E/)
     const second = card(page, 'c_push')
-    const remembering = second.getByRole('group', { name: 'Allow and remember' }).getByRole('button')
-    expect(await remembering.allInnerTexts()).toEqual([
-      expect.stringMatching(/^For this chat\s+commands that begin with git push$/),
-      expect.stringMatching(/^Always\s+commands that begin with git push$/),
-      expect.stringMatching(/^Always\s+exactly git push origin main$/),
+    // The command stands there once.
+    expect(((await second.textContent()) ?? '').split('git push origin main')).toHaveLength(2)
+    await second.getByRole('button', { name: 'More answers' }).click()
+    await page.getByRole('menuitem').first().waitFor()
+    expect(await page.getByRole('menuitem').allInnerTexts()).toEqual([
+      expect.stringMatching(/^Allow for this chat\s+commands that begin with git push$/),
+      expect.stringMatching(/^Always allow\s+commands that begin with git push$/),
+      expect.stringMatching(/^Always allow\s+exactly git push origin main$/),
+      'Deny and explain…',
     ])
+    await page.keyboard.press('Escape')
     await page.keyboard.press('Control+Alt+Enter')
-    await first.getByRole('button', { name: 'Deny with a reason…' }).click()
+    await first.getByRole('button', { name: 'More answers' }).click()
+    await page.getByRole('menuitem', { name: 'Deny and explain…' }).click()
     await first.getByLabel('What the model should do instead').fill('keep dist')
     await page.keyboard.press('Enter')
     await page.getByTestId('approval-bar').getByRole('button', { name: 'Allow all once' }).click()
@@ -467,6 +477,9 @@ describe('tool cards', () => {
       log.outcome('c_rm', { status: 'failed', rawOutput: { forModel: '' } }, { reason: 'denied' }),
     ])
     service.change('s_approve', { waiting: 1 })
+    // Refused is grey, and folded.
+    await until(async () => expect(await first.getAttribute('data-phase')).toBe('stopped'))
+    await first.getByRole('button', { expanded: false }).click()
     await first.getByText('You denied this. Nothing ran.').waitFor()
     expect(await page.getByTestId('approval-bar').count()).toBe(0)
     await until(async () => expect(await page.title()).toMatch(/^\(3\)/))

@@ -42,6 +42,8 @@ test.each(LOOKS)(
     for (const story of [
       's_build',
       's_approve',
+      's_three',
+      's_receipts',
       's_ask',
       's_error',
       's_again',

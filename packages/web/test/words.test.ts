@@ -1,11 +1,11 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { FAILURE_REASONS } from '@sandlot/shared/reasons'
+import { FAILURE_REASONS, type FailureReason } from '@sandlot/shared/reasons'
 import type { FailurePattern } from '@sandlot/shared/failure-pattern'
 import { emptyTranscript, foldAll } from '@sandlot/shared/transcript'
 import type { CallEntry, EndEntry } from '@sandlot/shared/transcript-entries'
 import { describe, expect, test } from 'vitest'
-import { failureSentence, phaseOf, statusWord } from '../src/chat/call-words.ts'
+import { answerWords, failureSentence, opensItself, phaseOf, statusWord } from '../src/chat/call-words.ts'
 import { endLines, failuresSentence } from '../src/chat/end-words.ts'
 import { draftSubject, draftTail } from '../src/chat/draft-words.ts'
 import { shownArguments } from '../src/chat/call-arguments.ts'
@@ -55,11 +55,11 @@ describe('a call in words', () => {
     const exit = (code: number) =>
       callAfter((log) => log.outcome('c', { status: 'completed', rawOutput }, { exit: { code } }))
     expect([phaseOf(exit(0)), statusWord(exit(0))]).toEqual(['done', 'Exit 0'])
-    expect([phaseOf(exit(2)), statusWord(exit(2))]).toEqual(['warned', 'Exit 2'])
+    expect([phaseOf(exit(2)), statusWord(exit(2))]).toEqual(['failed', 'Exit 2'])
     const killed = callAfter((log) =>
       log.outcome('c', { status: 'completed', rawOutput }, { exit: { signal: 'SIGSEGV' } }),
     )
-    expect([phaseOf(killed), statusWord(killed)]).toEqual(['warned', 'SIGSEGV'])
+    expect([phaseOf(killed), statusWord(killed)]).toEqual(['failed', 'SIGSEGV'])
   })
 
   test('what goes on in the background, here or in the session that this one was forked from', () => {
@@ -70,13 +70,81 @@ describe('a call in words', () => {
       })
     expect(statusWord(begun({}))).toBe('In the background')
     expect(statusWord(begun({ elsewhere: true }))).toBe('In another chat')
+    const ended = (reason: FailureReason) =>
+      callAfter((log) => {
+        const data = { background: { id: 'bg1', command: 'x' } }
+        log.started('c')
+        log.outcome('c', { status: 'completed', rawOutput: { forModel: '', data } })
+        log.happened({ type: 'background_ended', toolCallId: 'c', reason })
+      })
+    expect(statusWord(ended('sandbox_lost'))).toBe('Ended with its sandbox')
+    expect(failureSentence(ended('sandbox_lost'))).toContain('exit code is not known')
+    expect(failureSentence(ended('out_of_memory'))).toContain('ran out of memory')
+    expect(phaseOf(ended('out_of_memory'))).toBe('failed')
+    expect(phaseOf(ended('cancelled'))).toBe('stopped')
   })
 
   test.each(FAILURE_REASONS)('%s has a word and a sentence', (reason) => {
-    const call = callAfter((log) => log.outcome('c', { status: 'failed', rawOutput }, { reason }))
-    expect(phaseOf(call)).toBe('failed')
+    const call = callAfter((log) => {
+      log.started('c')
+      log.outcome('c', { status: 'failed', rawOutput }, { reason })
+    })
+    const isDecided = ['denied', 'cancelled', 'no_progress'].includes(reason)
+    expect(phaseOf(call)).toBe(isDecided ? 'stopped' : 'failed')
     expect(statusWord(call)).not.toContain('_')
     expect(failureSentence(call)).toMatch(/\.$/)
+  })
+
+  test('what never began was not started, and says so in grey', () => {
+    const ended = (reason: FailureReason, began: boolean) =>
+      callAfter((log) => {
+        if (began) log.started('c')
+        log.outcome('c', { status: 'failed', rawOutput }, { reason })
+      })
+    for (const reason of ['cancelled', 'interrupted'] as const) {
+      expect([statusWord(ended(reason, false)), phaseOf(ended(reason, false))]).toEqual([
+        'Not started',
+        'stopped',
+      ])
+      expect(failureSentence(ended(reason, false))).toContain('no effect')
+      expect(opensItself(ended(reason, false))).toBe(false)
+    }
+    expect(statusWord(ended('cancelled', true))).toBe('Cancelled')
+    expect([statusWord(ended('interrupted', true)), phaseOf(ended('interrupted', true))]).toEqual([
+      'Interrupted',
+      'failed',
+    ])
+  })
+
+  test('red is for commands: a read that failed is amber and folded, unless it needs the person', () => {
+    const read = (reason: FailureReason) => ({
+      ...callAfter((log) => {
+        log.started('c')
+        log.outcome('c', { status: 'failed', rawOutput }, { reason })
+      }),
+      kind: 'read' as const,
+    })
+    expect([phaseOf(read('tool_error')), opensItself(read('tool_error'))]).toEqual(['missed', false])
+    expect([phaseOf(read('needs_auth')), opensItself(read('needs_auth'))]).toEqual(['missed', true])
+  })
+
+  test('the answer to a question, in the words that were chosen or written', () => {
+    const answered = (answer: object) =>
+      callAfter((log) => {
+        log.ask('c', [])
+        log.happened({ type: 'approval_answered', toolCallId: 'c', allowed: true, by: 'user', ...answer })
+      })
+    expect(answerWords(answered({ optionId: 'once' }))).toBeUndefined()
+    const asked = (answer: object): CallEntry => {
+      const call = answered(answer)
+      const question = { message: 'Which?', requestedSchema: { type: 'object' as const, properties: {} } }
+      return call.approval === undefined ? call : { ...call, approval: { ...call.approval, question } }
+    }
+    expect(answerWords(asked({ optionId: 'once' }))).toBe('Allow')
+    expect(
+      answerWords(asked({ optionId: 'answer', content: { v: '1.2', parts: ['web', 'cli'], dry: true } })),
+    ).toBe('1.2 · web, cli · yes')
+    expect(answerWords(asked({ allowed: false, optionId: 'no' }))).toBe('Skipped')
   })
 
   test('a denial says who denied, and why', () => {
@@ -120,6 +188,8 @@ test('what would not be seen in a command is shown by number', () => {
       .join('')
   expect(shown('echo a\u202eb\u200bc\u00add')).toBe('echo a<U+202E>b<U+200B>c<U+00AD>d')
   expect(shown('a\u{e0041}\u001b[8m')).toBe('a<U+E0041><U+001B>[8m')
+  // A picture is seen, with what makes it one; a joiner between letters is not.
+  expect(shown('❤️ 👩\u200d💻 👍🏽 a\u200db 1\ufe0f')).toBe('❤️ 👩\u200d💻 👍🏽 a<U+200D>b 1<U+FE0F>')
   expect(shown('tab\tand\nnewline, é, 漢字, 😀')).toBe('tab\tand\nnewline, é, 漢字, 😀')
 })
 

@@ -5,19 +5,21 @@
  */
 import type { Mode } from '@sandlot/shared/mode'
 import { type Rule, type RuleReason, VERDICTS, type Verdict, describeMatch } from '@sandlot/shared/rules'
+import { gravityOf } from './gravity.ts'
 import { type Answer, concerns, covers } from './match.ts'
 import { type Part, type Usual, partsOf } from './parts.ts'
 import type { CallRequest } from './request.ts'
 
 export interface Judgement {
   verdict: Verdict
-  /** Of the parts that the verdict is about, at most eight. Empty when everything simply may run. */
+  /** Of the parts that the verdict is about, the gravest first. Empty when everything simply may run. */
   why: RuleReason[]
   /** Parts that ask only because nothing allows them: what an answer can be remembered for. Empty when a rule asks. */
   open: Part[]
 }
 
-const MAX_REASONS = 8
+/** More are not read by anybody, and the event is stored. */
+const MAX_REASONS = 50
 
 /** `rules`: only those that have not expired. */
 export function judge(request: CallRequest, rules: readonly Rule[], mode: Mode): Judgement {
@@ -25,7 +27,8 @@ export function judge(request: CallRequest, rules: readonly Rule[], mode: Mode):
   const level = Math.max(0, ...judged.map(({ verdict }) => VERDICTS.indexOf(verdict)))
   const verdict = VERDICTS[level] ?? 'block'
   const deciding = judged.filter((one) => one.verdict === verdict)
-  const why = deciding.flatMap(({ part, because, ruleId }) =>
+  const gravest = deciding.toSorted((a, b) => gravity(b) - gravity(a))
+  const why = gravest.flatMap(({ part, because, ruleId }) =>
     because === undefined ? [] : [{ part: part.text, because, ...(ruleId === undefined ? {} : { ruleId }) }],
   )
   const ruled = deciding.some(({ byRule }) => byRule)
@@ -34,6 +37,10 @@ export function judge(request: CallRequest, rules: readonly Rule[], mode: Mode):
     why: distinct(why).slice(0, MAX_REASONS),
     open: verdict === 'ask' && !ruled ? deciding.map(({ part }) => part) : [],
   }
+}
+
+function gravity({ part, because = '', byRule }: PartVerdict & { part: Part }): number {
+  return gravityOf(because, part.subject, byRule === true)
 }
 
 interface PartVerdict {

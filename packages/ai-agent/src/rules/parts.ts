@@ -2,7 +2,8 @@
 import { hostBlock } from './hosts.ts'
 import { absolutePath, isOrdersFile } from './files.ts'
 import type { CallRequest, RuleRequest } from './request.ts'
-import { shellParts } from './shell/shell-parts.ts'
+import { DOWNLOADS, graveWords, runsDownload } from './gravity.ts'
+import { shellParts, shorten } from './shell/shell-parts.ts'
 import type { ShellPart } from './shell/parts.ts'
 
 /** What a part does where no rule says anything: `read` (and what needs no approval) always runs, `edit` in auto-edit, `act` in yolo only, `open` never. */
@@ -34,7 +35,7 @@ export function partsOf(request: CallRequest): Part[] {
 function partsOfOne(ask: RuleRequest, request: CallRequest): Part[] {
   switch (ask.kind) {
     case 'shell':
-      return shellParts(ask.command).map(shellPart)
+      return partsOfLine(ask.command)
     case 'file':
       return [filePart(ask, request)]
     case 'host': {
@@ -65,6 +66,15 @@ function filePart(ask: Extract<RuleRequest, { kind: 'file' }>, { kind }: CallReq
   return { text: path, subject, usual: kind === 'edit' ? 'edit' : 'act', because }
 }
 
+function partsOfLine(command: string): Part[] {
+  const parts = shellParts(command)
+  const runner = runsDownload(parts)
+  return parts.map((part, at) =>
+    // What is downloaded stands elsewhere in the line, so the line is what is shown.
+    at === runner ? { ...shellPart(part), text: shorten(command), because: DOWNLOADS } : shellPart(part),
+  )
+}
+
 function shellPart(part: ShellPart): Part {
   const { text } = part
   switch (part.type) {
@@ -73,7 +83,7 @@ function shellPart(part: ShellPart): Part {
         text,
         subject: part,
         usual: part.effect === 'acts' ? 'act' : 'read',
-        because: 'may change something',
+        because: graveWords(part) ?? 'may change something',
       }
     case 'write':
       return { text, subject: part, usual: 'act', because: 'writes a file' }

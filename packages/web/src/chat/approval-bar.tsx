@@ -7,20 +7,20 @@ type Answer = Extract<PermissionOption['kind'], 'allow_once' | 'reject_once'>
 
 /** Answer calls by the option of that kind, where the event offers it. Never “always”: that is one call's own button. */
 export function answerCalls(chat: Chat, sessionId: string, calls: readonly CallEntry[], kind: Answer): void {
-  for (const call of leaveAsked(calls)) {
+  for (const call of calls.filter(asksApproval)) {
     const option = call.approval?.options.find((offered) => offered.kind === kind)
     if (option !== undefined) chat.approve(sessionId, call.id, option.optionId)
   }
 }
 
-/** Those that ask for approval to run. A question is answered by itself. */
-function leaveAsked(calls: readonly CallEntry[]): CallEntry[] {
-  return calls.filter((call) => call.approval?.question === undefined)
+/** It asks for approval to run. A question is answered by itself. */
+export function asksApproval(call: CallEntry): boolean {
+  return call.approval?.question === undefined
 }
 
-/** Several calls wait: answer them together. */
-export function ApprovalBar(props: { chat: Chat; sessionId: string; waiting: readonly CallEntry[] }) {
-  const waiting = leaveAsked(props.waiting)
+/** Several calls wait: answer them together. `onAnswer` allows what is on the screen, and shows what is not. */
+export function ApprovalBar(props: { waiting: readonly CallEntry[]; onAnswer: (kind: Answer) => void }) {
+  const waiting = props.waiting.filter(asksApproval)
   if (waiting.length < 2) return null
   return (
     <div
@@ -32,14 +32,10 @@ export function ApprovalBar(props: { chat: Chat; sessionId: string; waiting: rea
       <span className="min-w-0 flex-1 text-sm font-medium text-waiting">
         {waiting.length} calls need your approval
       </span>
-      <Button size="sm" onClick={() => answerCalls(props.chat, props.sessionId, waiting, 'reject_once')}>
+      <Button size="sm" onClick={() => props.onAnswer('reject_once')}>
         Deny all
       </Button>
-      <Button
-        size="sm"
-        variant="primary"
-        onClick={() => answerCalls(props.chat, props.sessionId, waiting, 'allow_once')}
-      >
+      <Button size="sm" variant="primary" onClick={() => props.onAnswer('allow_once')}>
         Allow all once
       </Button>
     </div>

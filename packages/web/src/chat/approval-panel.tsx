@@ -1,35 +1,40 @@
-/** The question under a card, directly below what would be done. Labelled by the options' names, acted on by their ids. */
-import type { PermissionOption } from '@sandlot/shared/sandlot-event'
+/** What can be answered, directly below what would be done. Labelled by the options' names, acted on by their ids. */
 import type { CallEntry } from '@sandlot/shared/transcript-entries'
+import type { PermissionOption } from '@sandlot/shared/sandlot-event'
 import { useEffect, useId, useState } from 'react'
 import { formatDuration } from '../lib/format.ts'
 import { useNow } from '../lib/use-now.ts'
 import { Button, type ButtonVariant } from '../ui/button.tsx'
 import { INPUT } from '../ui/field.tsx'
 import { Kbd } from '../ui/kbd.tsx'
-import { ApprovalRemember } from './approval-remember.tsx'
+import { ApprovalMenu } from './approval-menu.tsx'
 import { ApprovalWhy } from './approval-why.tsx'
+import { shownArguments } from './call-arguments.ts'
 import { useChat, useChatState } from './chat-context.ts'
 
 const VARIANT: Record<PermissionOption['kind'], ButtonVariant> = {
   allow_once: 'primary',
   allow_always: 'secondary',
-  reject_once: 'danger',
-  reject_always: 'danger',
+  reject_once: 'secondary',
+  reject_always: 'secondary',
 }
 const ORDER: PermissionOption['kind'][] = ['allow_once', 'allow_always', 'reject_once', 'reject_always']
 /** After this an answer that nothing came of may be given again. */
 const ANSWER_PATIENCE_MS = 8000
 const HOUR_MS = 3_600_000
 
-export function ApprovalPanel(props: { call: CallEntry; sessionId: string; first: boolean }) {
+/** `keyed`: the keys act on this card. `marked`: a key has brought it into view. */
+export function ApprovalPanel(props: {
+  call: CallEntry
+  sessionId: string
+  keyed: boolean
+  marked: boolean
+}) {
   const { call, sessionId } = props
   const { chat } = useChat()
   const online = useChatState((state) => state.connection.status === 'open')
   const [answered, setAnswered] = useState(false)
-  const [reasoning, setReasoning] = useState(false)
-  const [reason, setReason] = useState('')
-  const reasonId = useId()
+  const [explaining, setExplaining] = useState(false)
   useEffect(() => {
     if (!answered || !online) return
     const timer = setTimeout(() => setAnswered(false), ANSWER_PATIENCE_MS)
@@ -53,70 +58,80 @@ export function ApprovalPanel(props: { call: CallEntry; sessionId: string; first
       data-testid="approval"
       role="group"
       aria-label={`Approval of ${call.title}`}
-      className="flex flex-col gap-2.5"
+      className="flex flex-col gap-2"
     >
-      <ApprovalWhy why={approval.why} />
-      <div className="flex flex-wrap items-center gap-2">
-        {plain.map((option) => (
-          <Button
-            key={option.optionId}
-            variant={VARIANT[option.kind]}
+      <ApprovalWhy why={approval.why} whole={shownArguments(call.rawInput).command ?? ''} />
+      {explaining && reject !== undefined ? (
+        <Explanation
+          disabled={answered}
+          onDeny={(why) => answer(reject, why)}
+          onClose={() => setExplaining(false)}
+        />
+      ) : (
+        <div className="flex flex-wrap items-center gap-1.5">
+          {plain.map((option) => (
+            <Button
+              key={option.optionId}
+              variant={VARIANT[option.kind]}
+              disabled={answered}
+              className="h-8 px-3 pointer-coarse:flex-1"
+              data-option-kind={option.kind}
+              onClick={() => answer(option)}
+            >
+              {option.name}
+              {props.keyed && option.kind === 'allow_once' && <Kbd keys="Ctrl+Alt+Enter" />}
+              {props.keyed && option.kind === 'reject_once' && <Kbd keys="Ctrl+Alt+Backspace" />}
+            </Button>
+          ))}
+          <ApprovalMenu
+            options={remembering}
             disabled={answered}
-            className="max-sm:h-11 max-sm:flex-1"
-            data-option-kind={option.kind}
-            onClick={() => answer(option)}
-          >
-            {option.name}
-            {props.first && option.kind === 'allow_once' && <Kbd keys="Ctrl+Alt+Enter" />}
-            {props.first && option.kind === 'reject_once' && <Kbd keys="Ctrl+Alt+Backspace" />}
-          </Button>
-        ))}
-        {reject !== undefined && !reasoning && (
-          <Button
-            variant="ghost"
-            disabled={answered}
-            onClick={() => setReasoning(true)}
-            className="max-sm:h-11"
-          >
-            Deny with a reason…
-          </Button>
-        )}
-      </div>
-      {reasoning && reject !== undefined && (
-        <form
-          className="flex gap-2"
-          onSubmit={(event) => {
-            event.preventDefault()
-            answer(reject, reason)
-          }}
-        >
-          <label htmlFor={reasonId} className="sr-only">
-            What the model should do instead
-          </label>
-          <input
-            id={reasonId}
-            dir="auto"
-            className={INPUT}
-            value={reason}
-            maxLength={2000}
-            placeholder="What should it do instead?"
-            // The user has just asked for this field.
-            autoFocus
-            onChange={(event) => setReason(event.target.value)}
-            onKeyDown={(event) => {
-              if (event.key !== 'Escape') return
-              event.stopPropagation()
-              setReasoning(false)
-            }}
+            onAnswer={(option) => answer(option)}
+            onExplain={reject === undefined ? undefined : () => setExplaining(true)}
           />
-          <Button type="submit" variant="danger" disabled={answered} className="h-10 pointer-coarse:h-11">
-            Deny
-          </Button>
-        </form>
+          {props.marked && <span className="text-xs text-muted">Press the keys again to answer</span>}
+        </div>
       )}
-      <ApprovalRemember options={remembering} disabled={answered} onAnswer={(option) => answer(option)} />
       <ApprovalNote expiresAt={approval.expiresAt} answered={answered} online={online} />
     </div>
+  )
+}
+
+/** A denial in words for the model. */
+function Explanation(props: { disabled: boolean; onDeny: (why: string) => void; onClose: () => void }) {
+  const [reason, setReason] = useState('')
+  const reasonId = useId()
+  return (
+    <form
+      className="flex gap-1.5"
+      onSubmit={(event) => {
+        event.preventDefault()
+        props.onDeny(reason)
+      }}
+    >
+      <label htmlFor={reasonId} className="sr-only">
+        What the model should do instead
+      </label>
+      <input
+        id={reasonId}
+        dir="auto"
+        className={INPUT}
+        value={reason}
+        maxLength={2000}
+        placeholder="What should it do instead?"
+        // The user has just asked for this field.
+        autoFocus
+        onChange={(event) => setReason(event.target.value)}
+        onKeyDown={(event) => {
+          if (event.key !== 'Escape') return
+          event.stopPropagation()
+          props.onClose()
+        }}
+      />
+      <Button type="submit" variant="danger" disabled={props.disabled} className="h-10 pointer-coarse:h-11">
+        Deny
+      </Button>
+    </form>
   )
 }
 

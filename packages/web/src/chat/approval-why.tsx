@@ -1,41 +1,58 @@
 import type { RuleReason } from '@sandlot/shared/rules'
-import { useState } from 'react'
+import { ChevronRight } from 'lucide-react'
+import { useId, useState } from 'react'
+import { cn } from '../lib/cn.ts'
 import { formatCount } from '../lib/format.ts'
-import { Revealed } from './tool-arguments.tsx'
+import { Revealed } from '../ui/revealed.tsx'
 
-const SHOWN = 3
-
-/** “Why was I asked”: each part of the call that made it so, and what is known about it. */
-export function ApprovalWhy(props: { why: readonly RuleReason[] }) {
-  const { why } = props
-  const [all, setAll] = useState(false)
-  if (why.length === 0) return null
-  const more = all ? 0 : why.length - SHOWN
+/** “Why was I asked”, in one line: the gravest reason, which comes first. The others open below it. `whole`: what the card shows already. */
+export function ApprovalWhy(props: { why: readonly RuleReason[]; whole: string }) {
+  const [first, ...others] = props.why
+  const [open, setOpen] = useState(false)
+  const listId = useId()
+  if (first === undefined) return null
   return (
-    <ul
-      aria-label="Why this asks"
-      data-testid="approval-why"
-      className="flex flex-col gap-1 text-sm text-muted"
-    >
-      {why.slice(0, all ? why.length : SHOWN).map(({ part, because }) => (
-        <li key={`${part}\n${because}`} className="[overflow-wrap:anywhere]">
-          <code className="rounded bg-sunken px-1 py-0.5 text-xs text-ink">
-            <Revealed text={part} />
-          </code>{' '}
-          {because}.
-        </li>
-      ))}
-      {more > 0 && (
-        <li>
+    <div data-testid="approval-why" className="flex flex-col gap-1 text-sm text-muted">
+      <div className="flex flex-wrap items-baseline gap-x-2">
+        <p className="min-w-0 [overflow-wrap:anywhere]">
+          <Reason reason={first} whole={props.whole} />
+        </p>
+        {others.length > 0 && (
           <button
             type="button"
-            className="rounded underline underline-offset-2 hover:text-ink max-md:py-2"
-            onClick={() => setAll(true)}
+            aria-expanded={open}
+            aria-controls={listId}
+            className="inline-flex items-center gap-0.5 rounded text-xs hover:text-ink pointer-coarse:min-h-11"
+            onClick={() => setOpen(!open)}
           >
-            Show {formatCount(more, 'more reason')}
+            {formatCount(others.length, 'more reason')}
+            <ChevronRight
+              className={cn('size-3.5 transition-transform duration-100', open && 'rotate-90')}
+              aria-hidden
+            />
           </button>
-        </li>
-      )}
-    </ul>
+        )}
+      </div>
+      <ul id={listId} hidden={!open} aria-label="Why this asks" className="flex flex-col gap-1">
+        {others.map((reason) => (
+          <li key={`${reason.part}\n${reason.because}`} className="[overflow-wrap:anywhere]">
+            <Reason reason={reason} whole={props.whole} />
+          </li>
+        ))}
+      </ul>
+    </div>
+  )
+}
+
+/** What the card shows as a whole is not said again beside its reason. */
+function Reason({ reason: { part, because }, whole }: { reason: RuleReason; whole: string }) {
+  if (part === whole.trim()) return <>This {because}.</>
+  return (
+    <>
+      <code className="rounded bg-sunken px-1 py-0.5 text-xs text-ink">
+        <Revealed text={part} />
+      </code>{' '}
+      {because}.
+    </>
   )
 }

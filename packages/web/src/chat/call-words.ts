@@ -2,14 +2,40 @@
 import type { FailureReason } from '@sandlot/shared/reasons'
 import type { CallEntry } from '@sandlot/shared/transcript-entries'
 
-/** The look of a card. `warned`: it ran to its end, and its exit code says that it did not go well. */
-export type CallPhase = 'queued' | 'waiting' | 'running' | 'done' | 'warned' | 'failed'
+/**
+ * The look of a card. `stopped`: somebody refused or stopped it, or it never began. `missed`: it did not get what it looked
+ * for. `failed`: a command that failed, by its exit code too.
+ */
+export type CallPhase = 'queued' | 'waiting' | 'running' | 'done' | 'stopped' | 'missed' | 'failed'
+
+/** What a person or the agent itself decided; nothing went wrong. */
+const STOPPED: ReadonlySet<FailureReason> = new Set(['denied', 'cancelled', 'no_progress'])
 
 export function phaseOf(call: CallEntry): CallPhase {
-  if (call.status === 'failed') return 'failed'
-  if (call.status === 'completed') return isCleanExit(call.backgroundEnd ?? call) ? 'done' : 'warned'
+  if (call.status === 'failed') {
+    const reason = call.reason ?? 'tool_error'
+    if (neverBegan(call) || STOPPED.has(reason)) return 'stopped'
+    return call.kind === 'execute' ? 'failed' : 'missed'
+  }
+  // The agent ended what it had left running.
+  if (call.backgroundEnd?.reason === 'cancelled') return 'stopped'
+  if (call.status === 'completed') return isCleanExit(call.backgroundEnd ?? call) ? 'done' : 'failed'
   if (call.approval !== undefined && call.approval.answer === undefined) return 'waiting'
   return call.status === 'in_progress' ? 'running' : 'queued'
+}
+
+/** It was stopped before the log says that it began: it had no effect. */
+export function neverBegan({ status, reason, startedAt }: CallEntry): boolean {
+  return (
+    status === 'failed' && startedAt === undefined && (reason === 'cancelled' || reason === 'interrupted')
+  )
+}
+
+/** Open by itself: what runs, what waits for the person, a command that failed, and what has to be looked at. */
+export function opensItself(call: CallEntry): boolean {
+  const phase = phaseOf(call)
+  if (phase === 'running' || phase === 'waiting' || phase === 'failed') return true
+  return call.reason === 'needs_auth' || call.reason === 'unknown_effect'
 }
 
 function isCleanExit({ exit, reason }: NonNullable<CallEntry['backgroundEnd']> | CallEntry): boolean {
@@ -73,14 +99,22 @@ export function statusWord(call: CallEntry): string {
       return 'Running'
     case 'done':
       return backgroundWord(call) ?? (call.exit === undefined ? 'Done' : 'Exit 0')
-    case 'warned':
-      if (call.backgroundEnd !== undefined) return backgroundWord(call) ?? 'Ended'
-      return call.exit !== undefined && 'signal' in call.exit
-        ? call.exit.signal
-        : `Exit ${call.exit?.code ?? '?'}`
+    case 'stopped':
+    case 'missed':
     case 'failed':
-      return rejection(call)?.short ?? SHORT[call.reason ?? 'tool_error']
+      return failureWord(call)
   }
+}
+
+function failureWord(call: CallEntry): string {
+  if (call.status === 'failed') {
+    if (neverBegan(call)) return 'Not started'
+    return rejection(call)?.short ?? SHORT[call.reason ?? 'tool_error']
+  }
+  if (call.backgroundEnd !== undefined) return backgroundWord(call) ?? 'Ended'
+  return call.exit !== undefined && 'signal' in call.exit
+    ? call.exit.signal
+    : `Exit ${call.exit?.code ?? '?'}`
 }
 
 /** Of a command that went on after its call. */
@@ -88,6 +122,7 @@ function backgroundWord(call: CallEntry): string | undefined {
   if (!ranOn(call)) return undefined
   const end = call.backgroundEnd
   if (end === undefined) return isElsewhere(call) ? 'In another chat' : 'In the background'
+  if (end.reason === 'sandbox_lost') return 'Ended with its sandbox'
   if (end.reason !== undefined) return SHORT[end.reason]
   if (end.exit === undefined) return 'Ended'
   return 'signal' in end.exit ? end.exit.signal : `Exit ${end.exit.code}`
@@ -109,10 +144,38 @@ export function ranOn(call: CallEntry): boolean {
   return typeof background === 'object' && background !== null && 'command' in background
 }
 
-/** A sentence about a failed call; undefined for others. */
+/** A sentence about a call that failed, or about how what it left running ended; undefined for others. */
 export function failureSentence(call: CallEntry): string | undefined {
+  if (call.backgroundEnd?.reason !== undefined)
+    return BACKGROUND[call.backgroundEnd.reason] ?? BACKGROUND_ENDED
   if (call.status !== 'failed') return undefined
+  if (neverBegan(call)) return NOT_STARTED[call.reason === 'interrupted' ? 'interrupted' : 'cancelled']
   return rejection(call)?.long ?? LONG[call.reason ?? 'tool_error']
+}
+
+const NOT_STARTED = {
+  cancelled: 'It was stopped before it began, so it had no effect.',
+  interrupted: 'Sandlot was stopped before this began, so it had no effect.',
+}
+const BACKGROUND: Partial<Record<FailureReason, string>> = {
+  sandbox_lost: 'It ended when its sandbox was stopped or restarted. Its exit code is not known.',
+  out_of_memory: 'It was ended in the background because the sandbox ran out of memory.',
+  disk_quota: 'It was ended in the background because the workspace is full.',
+  cancelled: 'It was stopped in the background.',
+  timeout: 'It was ended in the background because it ran longer than allowed.',
+}
+const BACKGROUND_ENDED = 'It was ended in the background from outside.'
+
+/** What was answered to its question, in the words on the buttons; undefined where nothing was asked or answered. */
+export function answerWords({ approval }: CallEntry): string | undefined {
+  const answer = approval?.answer
+  if (approval?.question === undefined || answer === undefined) return undefined
+  if (!answer.allowed) return answer.by === 'user' ? 'Skipped' : 'Not answered'
+  const values = Object.values(answer.content ?? {})
+    .map((value) => (typeof value === 'boolean' ? (value ? 'yes' : 'no') : [value].flat().join(', ')))
+    .filter((text) => text !== '')
+  if (values.length > 0) return values.join(' · ')
+  return approval.options.find(({ optionId }) => optionId === answer.optionId)?.name
 }
 
 function rejection(call: CallEntry): { short: string; long: string } | undefined {

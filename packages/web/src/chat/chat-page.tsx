@@ -10,7 +10,7 @@ import { waitingModel } from '../state/waiting-frames.ts'
 import { Button } from '../ui/button.tsx'
 import { Spinner } from '../ui/spinner.tsx'
 import { type ScrollHandle, Scroller } from './scroller.tsx'
-import { answerCalls, ApprovalBar } from './approval-bar.tsx'
+import { ApprovalBar } from './approval-bar.tsx'
 import { useChat, useChatState } from './chat-context.ts'
 import { Composer, type ComposerHandle } from './composer.tsx'
 import { DemoBadge } from './demo-note.tsx'
@@ -21,6 +21,7 @@ import { PlanPanel } from './plan-panel.tsx'
 import { Queued } from './queued.tsx'
 import { RefusedMessages } from './refused-messages.tsx'
 import { TranscriptView } from './transcript-view.tsx'
+import { useApprovals } from './use-approvals.ts'
 import { useAttachments } from './use-attachments.ts'
 import { DropZone } from './drop-zone.tsx'
 import { useDraft } from './drafts.ts'
@@ -82,6 +83,9 @@ export function ChatPage(props: { sessionId: string | null }) {
     attachments.clear()
     scroller.current?.toBottom()
   }
+  const approvals = useApprovals(sessionId, waiting, () => {
+    if (!isTouch()) composer.current?.focus()
+  })
   useGlobalKeys((shortcut) => {
     if (shortcut === 'stop' && busy && !stopping) {
       chat.stopPrompt(sessionId)
@@ -91,12 +95,10 @@ export function ChatPage(props: { sessionId: string | null }) {
       composer.current?.focus()
       return true
     }
-    const kind = shortcut === 'allow' || shortcut === 'allow-all' ? 'allow_once' : 'reject_once'
-    const isAnswer =
-      shortcut === 'allow' || shortcut === 'reject' || shortcut === 'allow-all' || shortcut === 'reject-all'
-    if (!isAnswer || sessionId === null || waiting.length === 0) return false
-    answerCalls(chat, sessionId, shortcut.endsWith('-all') ? waiting : waiting.slice(0, 1), kind)
-    return true
+    if (shortcut === 'allow') return approvals.answerOne('allow_once')
+    if (shortcut === 'reject') return approvals.answerOne('reject_once')
+    if (shortcut === 'allow-all') return approvals.answerAll('allow_once')
+    return shortcut === 'reject-all' && approvals.answerAll('reject_once')
   })
 
   // A history that comes in pieces is drawn once it is whole. What stands there already stays.
@@ -128,9 +130,13 @@ export function ChatPage(props: { sessionId: string | null }) {
             outbox={ours}
             online={online}
             stopping={stopping}
+            marked={approvals.marked}
           />
         </Scroller>
       )}
+      <p role="status" data-testid="approval-status" className="sr-only">
+        {approvals.said}
+      </p>
       <Composer
         ref={composer}
         text={draft}
@@ -161,7 +167,7 @@ export function ChatPage(props: { sessionId: string | null }) {
         }
         above={
           <>
-            {sessionId !== null && <ApprovalBar chat={chat} sessionId={sessionId} waiting={waiting} />}
+            <ApprovalBar waiting={waiting} onAnswer={approvals.answerAll} />
             <RefusedMessages messages={refused} />
             <PlanPanel plan={transcript.plan} running={transcript.prompt !== null} />
             {sessionId !== null && (

@@ -4,7 +4,7 @@ import { PencilLine } from 'lucide-react'
 import { memo } from 'react'
 import { formatBytes } from '../lib/format.ts'
 import { draftSubject, draftTail } from './draft-words.ts'
-import { Revealed } from './tool-arguments.tsx'
+import { Revealed } from '../ui/revealed.tsx'
 
 /** What is shorter stands in the header. */
 const LONG_CHARS = 160

@@ -9,6 +9,7 @@ import { waitingImageUrl } from '../net/images.ts'
 import type { PendingMessage } from '../state/outbox.ts'
 import { Button } from '../ui/button.tsx'
 import { CopyButton } from '../ui/copy-button.tsx'
+import { Revealed } from '../ui/revealed.tsx'
 import { useChat } from './chat-context.ts'
 import { ACTION } from './message-action.ts'
 import { MessageActions } from './message-actions.tsx'
@@ -31,7 +32,7 @@ function Said(props: { text: string; images: readonly MessageImage[] | undefined
       )}
       {text !== '' && (
         <div dir="auto" className={cn(BUBBLE, props.failed === true && 'border-failed-line')}>
-          {text}
+          <Revealed text={text} />
         </div>
       )}
     </>
@@ -160,7 +161,7 @@ export const Thought = memo(function Thought(props: { entry: MessageEntry }) {
           dir="auto"
           className="mt-1 ml-1 border-l-2 border-line pl-4 text-sm leading-relaxed whitespace-pre-wrap text-muted [overflow-wrap:anywhere] [unicode-bidi:plaintext]"
         >
-          {entry.text}
+          <Revealed text={entry.text} />
         </div>
       )}
     </div>

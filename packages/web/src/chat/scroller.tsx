@@ -22,6 +22,7 @@ export function Scroller(props: { children: ReactNode; ref?: Ref<ScrollHandle> }
       <div
         ref={scroll.scrollRef}
         className="h-full overflow-y-auto overscroll-contain focus-visible:-outline-offset-2"
+        data-scrolls
         tabIndex={0}
         role="group"
         aria-label="Messages"

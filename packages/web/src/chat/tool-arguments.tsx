@@ -1,8 +1,8 @@
 import { useMemo, useState } from 'react'
 import { cn } from '../lib/cn.ts'
 import { formatCount } from '../lib/format.ts'
-import { revealInvisible } from '../lib/invisible.ts'
 import { CopyButton } from '../ui/copy-button.tsx'
+import { Revealed } from '../ui/revealed.tsx'
 import { type ShownField, shownArguments } from './call-arguments.ts'
 
 /** Shorter values stand in a file by accident. */
@@ -10,13 +10,19 @@ const TELLING_CHARS = 12
 
 /**
  * The whole command and all arguments. `whole`: nothing is folded away or left out, as under an approval. `known`: texts
- * that the card shows elsewhere, as the sides of a diff; an argument that is a part of one is not shown twice.
+ * that the card shows elsewhere, as the sides of a diff; an argument that is a part of one is not shown twice, nor what
+ * the title says letter for letter.
  */
-export function ToolArguments(props: { rawInput: unknown; whole: boolean; known: readonly string[] }) {
+export function ToolArguments(props: {
+  rawInput: unknown
+  whole: boolean
+  known: readonly string[]
+  title: string
+}) {
   const shown = useMemo(() => shownArguments(props.rawInput), [props.rawInput])
   const isKnown = ({ text }: ShownField) =>
     !props.whole && text.length >= TELLING_CHARS && props.known.some((other) => other.includes(text))
-  const fields = shown.fields.filter((field) => !isKnown(field))
+  const fields = shown.fields.filter((field) => !isKnown(field) && field.text !== props.title)
   const short = fields.filter((field) => !field.long)
   const long = fields.filter((field) => field.long)
   return (
@@ -50,14 +56,19 @@ function ShortField(props: { field: ShownField }) {
 
 function CommandLine(props: { command: string; whole: boolean }) {
   return (
-    <div className="flex items-start gap-2 rounded-md border border-line bg-sunken py-1.5 pr-1.5 pl-3">
+    <div className="relative flex items-start gap-2 rounded-md border border-line bg-sunken py-1.5 pr-9 pl-3 pointer-coarse:pr-11">
       <span className="term text-faint select-none" aria-hidden>
         $
       </span>
       <div className="min-w-0 flex-1" data-testid="tool-command">
         <Folding text={props.command} whole={props.whole} className="term" />
       </div>
-      <CopyButton text={props.command} what="command" quiet className="-my-0.5" />
+      <CopyButton
+        text={props.command}
+        what="command"
+        quiet
+        className="absolute top-0.5 right-0.5 pointer-coarse:-top-1"
+      />
     </div>
   )
 }
@@ -101,24 +112,5 @@ function Folding(props: { text: string; whole: boolean; className: string }) {
         </button>
       )}
     </>
-  )
-}
-
-/** Text in which characters that would not be seen are shown by number. */
-export function Revealed(props: { text: string }) {
-  const parts = useMemo(() => revealInvisible(props.text), [props.text])
-  return parts.map((part, index) =>
-    part.hidden === undefined ? (
-      part.text
-    ) : (
-      <span
-        // oxlint-disable-next-line react/no-array-index-key
-        key={index}
-        title="A character that would not be seen"
-        className="mx-0.5 rounded bg-waiting-wash px-1 text-waiting"
-      >
-        {part.hidden}
-      </span>
-    ),
   )
 }

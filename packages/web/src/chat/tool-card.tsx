@@ -1,15 +1,26 @@
 /** One call of a tool: what it is, what it does, how it stands. The tool itself says its title and kind. */
 import type { CallEntry } from '@sandlot/shared/transcript-entries'
-import { ChevronRight, CircleStop } from 'lucide-react'
+import { ChevronRight, CircleStop, CornerDownRight } from 'lucide-react'
 import { memo, useEffect, useId, useRef, useState } from 'react'
 import { DiffView } from '../diff/diff-view.tsx'
 import { cn } from '../lib/cn.ts'
 import { formatDuration } from '../lib/format.ts'
+import { revealedText } from '../lib/invisible.ts'
 import { useNow } from '../lib/use-now.ts'
 import { workspaceFileUrl } from '../net/files.ts'
+import { Revealed } from '../ui/revealed.tsx'
 import { Spinner } from '../ui/spinner.tsx'
 import { ApprovalPanel } from './approval-panel.tsx'
-import { type CallPhase, failureSentence, phaseOf, ranOn, statusWord } from './call-words.ts'
+import { shownArguments } from './call-arguments.ts'
+import {
+  answerWords,
+  type CallPhase,
+  failureSentence,
+  opensItself,
+  phaseOf,
+  ranOn,
+  statusWord,
+} from './call-words.ts'
 import { useChat } from './chat-context.ts'
 import { ToolArguments } from './tool-arguments.tsx'
 import { ToolIcon } from './tool-icon.tsx'
@@ -18,10 +29,11 @@ import { LiveToolOutput, SettledToolOutput } from './tool-output.tsx'
 
 const FRAME: Record<CallPhase, string> = {
   queued: 'border-line',
-  waiting: 'border-waiting-line bg-raised ring-3 ring-waiting-wash',
+  waiting: 'border-waiting-line bg-raised',
   running: 'border-accent-line bg-raised shadow-1',
   done: 'border-line',
-  warned: 'border-line bg-raised',
+  stopped: 'border-line',
+  missed: 'border-line',
   failed: 'border-line bg-raised',
 }
 const INK: Record<CallPhase, string> = {
@@ -29,61 +41,62 @@ const INK: Record<CallPhase, string> = {
   waiting: 'text-waiting',
   running: 'text-accent',
   done: 'text-faint',
-  warned: 'text-failed',
+  stopped: 'text-faint',
+  missed: 'text-waiting',
   failed: 'text-failed',
 }
-/** Open by themselves: what runs, what waits for the user, and what went wrong. */
-const OPEN: Record<CallPhase, boolean> = {
-  queued: false,
-  waiting: true,
-  running: true,
-  done: false,
-  warned: true,
-  failed: true,
-}
+/** Nothing to be done about it: it stands back. */
+const QUIET: Partial<Record<CallPhase, true>> = { queued: true, done: true, stopped: true }
 
-/** `firstWaiting`: the keyboard's approval keys act on this card. */
+/**
+ * `place`: “1 of 3”, where several calls wait. `keyed`: the keyboard's approval keys act on this card. `marked`: they have
+ * brought it into view.
+ */
 export const ToolCard = memo(function ToolCard(props: {
   call: CallEntry
   sessionId: string
-  firstWaiting: boolean
+  place?: string | undefined
+  keyed?: boolean
+  marked?: boolean
 }) {
-  const { call } = props
+  const { call, place, marked = false } = props
   const phase = phaseOf(call)
   const [choice, setChoice] = useState<boolean | null>(null)
   const bodyId = useId()
+  const waiting = phase === 'waiting'
   // What waits for an answer is never folded away.
-  const open = phase === 'waiting' || (choice ?? OPEN[phase])
+  const open = waiting || (choice ?? opensItself(call))
+  const answer = answerWords(call)
   return (
     <article
       data-testid="tool-card"
       data-status={call.status}
       data-phase={phase}
       data-call-id={call.id}
-      aria-label={`${call.title}: ${statusWord(call)}`}
-      className={cn('overflow-hidden rounded-lg border', FRAME[phase])}
+      data-marked={marked || undefined}
+      aria-label={`${revealedText(call.title)}: ${statusWord(call)}`}
+      // Where the focus goes when the call before it was answered.
+      tabIndex={waiting ? -1 : undefined}
+      className={cn(
+        'overflow-hidden rounded-lg border scroll-my-4',
+        FRAME[phase],
+        marked && 'ring-2 ring-accent',
+      )}
     >
       <div className="flex items-center">
-        <button
-          type="button"
-          aria-expanded={open}
-          aria-controls={bodyId}
-          disabled={phase === 'waiting'}
-          onClick={() => setChoice(!open)}
-          className="flex min-h-9 min-w-0 flex-1 items-center gap-2.5 pointer-coarse:min-h-11 rounded-lg px-3 py-1.5 text-left enabled:hover:bg-hover focus-visible:-outline-offset-2"
-        >
-          {phase === 'running' ? (
-            <Spinner className="size-4 shrink-0 text-accent" />
-          ) : (
-            <ToolIcon kind={call.kind} className={cn('size-4 shrink-0', INK[phase])} />
-          )}
-          <span
-            className={cn('min-w-0 flex-1 truncate text-sm', phase === 'done' ? 'text-muted' : 'text-ink')}
+        {waiting ? (
+          <div className="flex min-w-0 flex-1 items-center gap-2.5 px-3 pt-2 pb-1">
+            <Header call={call} phase={phase} place={place} />
+          </div>
+        ) : (
+          <button
+            type="button"
+            aria-expanded={open}
+            aria-controls={bodyId}
+            onClick={() => setChoice(!open)}
+            className="flex min-h-9 min-w-0 flex-1 items-center gap-2.5 rounded-lg px-3 py-1.5 text-left hover:bg-hover focus-visible:-outline-offset-2 pointer-coarse:min-h-11"
           >
-            {call.title}
-          </span>
-          <Status call={call} phase={phase} />
-          {phase !== 'waiting' && (
+            <Header call={call} phase={phase} place={place} />
             <ChevronRight
               className={cn(
                 'size-4 shrink-0 text-faint transition-transform duration-100',
@@ -91,26 +104,73 @@ export const ToolCard = memo(function ToolCard(props: {
               )}
               aria-hidden
             />
-          )}
-        </button>
+          </button>
+        )}
         {phase === 'running' && <CancelCall call={call} sessionId={props.sessionId} />}
       </div>
+      {answer !== undefined && (
+        <p
+          data-testid="answer"
+          className="flex items-baseline gap-2 px-3 pb-2.5 pl-9.5 text-sm [overflow-wrap:anywhere] text-ink"
+        >
+          <span className="sr-only">Your answer: </span>
+          <CornerDownRight className="size-3.5 shrink-0 self-center text-faint" aria-hidden />
+          <Revealed text={answer} />
+        </p>
+      )}
       <div id={bodyId} hidden={!open}>
         {open && (
-          <Body call={call} phase={phase} sessionId={props.sessionId} firstWaiting={props.firstWaiting} />
+          <Body
+            call={call}
+            phase={phase}
+            sessionId={props.sessionId}
+            keyed={props.keyed === true}
+            marked={marked}
+          />
         )}
       </div>
     </article>
   )
 })
 
+function Header(props: { call: CallEntry; phase: CallPhase; place: string | undefined }) {
+  const { call, phase, place } = props
+  const waiting = phase === 'waiting'
+  return (
+    <>
+      {phase === 'running' ? (
+        <Spinner className="size-4 shrink-0 text-accent" />
+      ) : (
+        <ToolIcon kind={call.kind} className={cn('size-4 shrink-0', INK[phase])} />
+      )}
+      <span
+        className={cn(
+          'min-w-0 flex-1 text-sm',
+          waiting ? '[overflow-wrap:anywhere]' : 'truncate',
+          QUIET[phase] ? 'text-muted' : 'text-ink',
+        )}
+      >
+        <Revealed text={waiting ? waitingTitle(call) : call.title} />
+      </span>
+      {place !== undefined && <span className="shrink-0 text-xs text-muted tabular-nums">{place}</span>}
+      <Status call={call} phase={phase} />
+    </>
+  )
+}
+
+/** The command stands whole below it, and once. */
+function waitingTitle(call: CallEntry): string {
+  const { command } = shownArguments(call.rawInput)
+  return command !== undefined && command.trim().startsWith(call.title.replace(/…$/, ''))
+    ? 'Run a command'
+    : call.title
+}
+
 function Status(props: { call: CallEntry; phase: CallPhase }) {
   const { call, phase } = props
   return (
     <span className={cn('flex shrink-0 items-center gap-2 text-xs tabular-nums', INK[phase])}>
-      <span className={phase === 'done' || phase === 'queued' ? undefined : 'font-medium'}>
-        {statusWord(call)}
-      </span>
+      <span className={QUIET[phase] ? undefined : 'font-medium'}>{statusWord(call)}</span>
       <Elapsed call={call} />
     </span>
   )
@@ -122,7 +182,7 @@ function Elapsed(props: { call: CallEntry }) {
   const running = call.status === 'in_progress' && call.startedAt !== undefined
   const now = useNow(running)
   // What it started goes on; how long the start took says nothing.
-  if (ranOn(call)) return null
+  if (ranOn(call) || (phaseOf(call) === 'stopped' && call.startedAt === undefined)) return null
   if (call.timing !== undefined)
     return <span className="text-faint">{formatDuration(call.timing.runMs)}</span>
   if (call.startedAt === undefined) return null
@@ -154,7 +214,13 @@ function CancelCall(props: { call: CallEntry; sessionId: string }) {
   )
 }
 
-function Body(props: { call: CallEntry; phase: CallPhase; sessionId: string; firstWaiting: boolean }) {
+function Body(props: {
+  call: CallEntry
+  phase: CallPhase
+  sessionId: string
+  keyed: boolean
+  marked: boolean
+}) {
   const { call, phase } = props
   const settled = call.status === 'completed' || call.status === 'failed'
   const [body, seen] = useSeen()
@@ -165,7 +231,14 @@ function Body(props: { call: CallEntry; phase: CallPhase; sessionId: string; fir
   return (
     <div ref={body} className="flex flex-col gap-2 px-3 pt-0.5 pb-3">
       {question === undefined && (
-        <ToolArguments rawInput={call.rawInput} whole={phase === 'waiting'} known={known} />
+        <div data-to-read className="flex flex-col gap-2 empty:hidden">
+          <ToolArguments
+            rawInput={call.rawInput}
+            whole={phase === 'waiting'}
+            known={known}
+            title={call.title}
+          />
+        </div>
       )}
       {question !== undefined && phase !== 'waiting' && (
         <p className="text-sm [overflow-wrap:anywhere] whitespace-pre-wrap text-muted">{question.message}</p>
@@ -188,13 +261,15 @@ function Body(props: { call: CallEntry; phase: CallPhase; sessionId: string; fir
       ) : (
         <LiveToolOutput call={call} sessionId={props.sessionId} />
       )}
-      {phase === 'waiting' && <Waiting call={call} sessionId={props.sessionId} first={props.firstWaiting} />}
+      {phase === 'waiting' && (
+        <Waiting call={call} sessionId={props.sessionId} keyed={props.keyed} marked={props.marked} />
+      )}
     </div>
   )
 }
 
 /** What the user has to say: approval to run, or an answer. */
-function Waiting(props: { call: CallEntry; sessionId: string; first: boolean }) {
+function Waiting(props: { call: CallEntry; sessionId: string; keyed: boolean; marked: boolean }) {
   const question = props.call.approval?.question
   if (question === undefined) return <ApprovalPanel {...props} />
   return <ToolQuestion call={props.call} sessionId={props.sessionId} question={question} />

@@ -12,6 +12,9 @@ import type { PendingMessage } from '../state/outbox.ts'
 import { Alert, Hint } from '../ui/alert.tsx'
 import { IconButton } from '../ui/button.tsx'
 import { ActivityLine } from './activity-line.tsx'
+import { asksApproval } from './approval-bar.tsx'
+import { CallRunRow } from './call-run-row.tsx'
+import { type CallRun, withRuns } from './call-runs.ts'
 import { useChat } from './chat-context.ts'
 import { DraftCard } from './draft-card.tsx'
 import { AssistantMessage, PendingUserMessage, Thought, UserMessage } from './message-rows.tsx'
@@ -28,11 +31,15 @@ export function TranscriptView(props: {
   outbox: readonly PendingMessage[]
   online: boolean
   stopping: boolean
+  /** The call that a key has brought into view. */
+  marked: string | null
 }) {
   const { sessionId, view } = props
   const { transcript } = view
   const { chat } = useChat()
-  const firstWaiting = useMemo(() => pendingApprovals(transcript)[0]?.id, [transcript])
+  const waiting = useMemo(() => pendingApprovals(transcript).map(({ id }) => id), [transcript])
+  const keyed = useMemo(() => pendingApprovals(transcript).find(asksApproval)?.id, [transcript])
+  const rows = useMemo(() => withRuns(transcript.entries), [transcript.entries])
   const retryable = useMemo(() => lastSaid(transcript), [transcript])
   const firsts = useMemo(() => firstOfPrompts(transcript.entries), [transcript.entries])
   const sending = props.outbox.some((message) => message.problem === undefined)
@@ -44,21 +51,32 @@ export function TranscriptView(props: {
       aria-busy={activityOf(transcript)?.doing === 'writing'}
       className="flex flex-col"
     >
-      {transcript.entries.map((entry, index) => (
-        <Row
-          key={`${entry.type} ${entry.id}`}
-          entry={entry}
-          after={transcript.entries[index - 1]?.type}
-          before={transcript.entries[index + 1]?.type}
-          sessionId={sessionId ?? ''}
-          far={index < transcript.entries.length - NEAR}
-          firstWaiting={entry.id === firstWaiting}
-          ended={endedOf(entry, transcript)}
-          first={firsts.has(entry)}
-          // What is on its way is the next try.
-          retry={index === transcript.entries.length - 1 && !sending ? retryable : null}
-        />
-      ))}
+      {rows.map((entry, index) =>
+        entry.type === 'run' ? (
+          <div
+            key={`run ${entry.id}`}
+            className={`row ${index < rows.length - NEAR ? 'row-far ' : ''}${gapOf(entry, rows[index - 1])}`}
+          >
+            <CallRunRow run={entry} sessionId={sessionId ?? ''} />
+          </div>
+        ) : (
+          <Row
+            key={`${entry.type} ${entry.id}`}
+            entry={entry}
+            gap={gapOf(entry, rows[index - 1])}
+            before={rows[index + 1]?.type}
+            sessionId={sessionId ?? ''}
+            far={index < rows.length - NEAR}
+            place={placeOf(entry, waiting)}
+            keyed={entry.id === (props.marked ?? keyed)}
+            marked={entry.id === props.marked}
+            ended={endedOf(entry, transcript)}
+            first={firsts.has(entry)}
+            // What is on its way is the next try.
+            retry={index === rows.length - 1 && !sending ? retryable : null}
+          />
+        ),
+      )}
       {transcript.drafts.map((draft) => (
         <div key={`${draft.messageId} ${draft.place}`} className={draft.place === 0 ? 'pt-4' : 'pt-1.5'}>
           <DraftCard draft={draft} />
@@ -85,12 +103,15 @@ export function TranscriptView(props: {
 
 const Row = memo(function Row(props: {
   entry: Entry
-  /** What stands before and behind it. */
-  after: Entry['type'] | undefined
-  before: Entry['type'] | undefined
+  gap: string
+  /** What stands behind it. */
+  before: (Entry | CallRun)['type'] | undefined
   sessionId: string
   far: boolean
-  firstWaiting: boolean
+  /** As of `ToolCard`. */
+  place: string | undefined
+  keyed: boolean
+  marked: boolean
   /** Its prompt, when that has ended and this is a message of the person. */
   ended: string | undefined
   /** It began its prompt. */
@@ -100,13 +121,16 @@ const Row = memo(function Row(props: {
   const { entry, retry } = props
   const { chat } = useChat()
   if (entry.type === 'end' && !hasWords(entry)) return null
-  // Cards of one turn stand close together; everything else has room.
-  const close = entry.type === 'call' && props.after === 'call'
-  const gap = close ? 'pt-1.5' : entry.type === 'message' && entry.role === 'user' ? 'pt-8' : 'pt-4'
   return (
-    <div className={`row ${props.far ? 'row-far ' : ''}${gap}`}>
+    <div className={`row ${props.far ? 'row-far ' : ''}${props.gap}`}>
       {entry.type === 'call' ? (
-        <ToolCard call={entry} sessionId={props.sessionId} firstWaiting={props.firstWaiting} />
+        <ToolCard
+          call={entry}
+          sessionId={props.sessionId}
+          place={props.place}
+          keyed={props.keyed}
+          marked={props.marked}
+        />
       ) : entry.type === 'end' ? (
         <PromptEnd
           entry={entry}
@@ -130,6 +154,19 @@ const Row = memo(function Row(props: {
     </div>
   )
 })
+
+/** Cards of one turn stand close together; everything else has room. */
+function gapOf(entry: Entry | CallRun, before: Entry | CallRun | undefined): string {
+  const isCard = ({ type }: Entry | CallRun) => type === 'call' || type === 'run'
+  if (isCard(entry) && before !== undefined && isCard(before)) return 'pt-1.5'
+  return entry.type === 'message' && entry.role === 'user' ? 'pt-8' : 'pt-4'
+}
+
+/** “1 of 3”, where several wait. */
+function placeOf(entry: Entry, waiting: readonly string[]): string | undefined {
+  const at = waiting.indexOf(entry.id)
+  return at === -1 || waiting.length < 2 ? undefined : `${at + 1} of ${waiting.length}`
+}
 
 function NoticeRow(props: { notice: Notice; onDismiss: () => void }) {
   const Frame = props.notice.code === 'conflict' ? Hint : Alert

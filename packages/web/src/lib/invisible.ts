@@ -5,6 +5,20 @@
  */
 const INVISIBLE = /(?![\n\t])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu
 
+/** What belongs to a picture that is seen: ❤️ is a heart and a selector, 👩‍💻 are two pictures and a joiner. */
+const SELECTS = /\p{Extended_Pictographic}\p{Emoji_Modifier}?$/u
+const JOINED = /^\p{Extended_Pictographic}/u
+
+function isPartOfEmoji(text: string, at: number, character: string): boolean {
+  const before = text.slice(Math.max(0, at - 5), at)
+  if (character === '\u{fe0f}') return SELECTS.test(before)
+  return (
+    character === '\u{200d}' &&
+    SELECTS.test(before.replace(/\u{fe0f}$/u, '')) &&
+    JOINED.test(text.slice(at + 1, at + 3))
+  )
+}
+
 export interface TextPart {
   text: string
   /** `U+202E`: stands for one character that would not be seen. */
@@ -16,6 +30,7 @@ export function revealInvisible(text: string): TextPart[] {
   const parts: TextPart[] = []
   let at = 0
   for (const match of text.matchAll(INVISIBLE)) {
+    if (isPartOfEmoji(text, match.index, match[0])) continue
     if (match.index > at) parts.push({ text: text.slice(at, match.index) })
     const code = match[0].codePointAt(0) ?? 0
     parts.push({ text: match[0], hidden: `U+${code.toString(16).toUpperCase().padStart(4, '0')}` })
@@ -23,4 +38,11 @@ export function revealInvisible(text: string): TextPart[] {
   }
   if (at < text.length) parts.push({ text: text.slice(at) })
   return parts
+}
+
+/** The text with the number of each such character in its place: for names that are read aloud. */
+export function revealedText(text: string): string {
+  return revealInvisible(text)
+    .map((part) => part.hidden ?? part.text)
+    .join('')
 }

@@ -1,5 +1,6 @@
 import { memo, useMemo } from 'react'
 import { CopyButton } from '../ui/copy-button.tsx'
+import { Revealed } from '../ui/revealed.tsx'
 import { highlight } from './highlight.ts'
 
 /** A fenced block: language, copy button, colours. Grows while it streams. */
@@ -19,12 +20,13 @@ export const CodeBlock = memo(function CodeBlock(props: { code: string; language
         <code>
           {tokens.map((token, index) =>
             token.kind === undefined ? (
-              token.text
+              // oxlint-disable-next-line react/no-array-index-key
+              <Revealed key={index} text={token.text} />
             ) : (
               // Tokens have no identity beyond their place.
               // oxlint-disable-next-line react/no-array-index-key
               <span key={index} className={`tok-${token.kind}`}>
-                {token.text}
+                <Revealed text={token.text} />
               </span>
             ),
           )}

@@ -5,13 +5,18 @@
 import { ImageOff } from 'lucide-react'
 import { isValidElement, memo, type ReactNode } from 'react'
 import { type Components, defaultRehypePlugins, Streamdown } from 'streamdown'
+import { Revealed } from '../ui/revealed.tsx'
 import { CodeBlock } from './code-block.tsx'
 import { safeHref } from './links.ts'
+import { revealPlugin } from './reveal-plugin.ts'
 
 // Without the `raw` plugin HTML is text from the start; sanitising stays as the second lock.
-const REHYPE = Object.entries(defaultRehypePlugins)
-  .filter(([name]) => name === 'sanitize')
-  .map(([, plugin]) => plugin)
+const REHYPE = [
+  ...Object.entries(defaultRehypePlugins)
+    .filter(([name]) => name === 'sanitize')
+    .map(([, plugin]) => plugin),
+  revealPlugin,
+]
 
 function textOf(node: ReactNode): string {
   if (typeof node === 'string' || typeof node === 'number') return String(node)
@@ -42,6 +47,7 @@ const COMPONENTS: Components = {
   blockquote: ({ children }) => <blockquote dir="auto">{children}</blockquote>,
   hr: () => <hr />,
   strong: ({ children }) => <strong>{children}</strong>,
+  mark: ({ children }) => <Revealed text={textOf(children)} />,
   sub: ({ children }) => <sub>{children}</sub>,
   sup: ({ children }) => <sup>{children}</sup>,
   section: ({ children }) => <section>{children}</section>,
@@ -101,7 +107,9 @@ const COMPONENTS: Components = {
     return (
       <span className="inline-flex items-center gap-1.5 rounded-md border border-line bg-sunken px-2 py-0.5 text-sm text-muted">
         <ImageOff className="size-3.5 shrink-0" aria-hidden />
-        <span>Image not loaded: {alt === undefined || alt === '' ? 'no description' : alt}</span>
+        <span>
+          Image not loaded: <Revealed text={alt === undefined || alt === '' ? 'no description' : alt} />
+        </span>
         {safe !== undefined && (
           <a href={safe} target="_blank" rel="noopener noreferrer nofollow" title={safe}>
             {new URL(safe).host}

@@ -4,6 +4,7 @@ import { Ellipsis, Trash2 } from 'lucide-react'
 import { memo, useRef } from 'react'
 import { Link } from 'wouter'
 import { cn } from '../lib/cn.ts'
+import { Revealed } from '../ui/revealed.tsx'
 
 /** One line of the list: title, and what goes on there. */
 export const SessionItem = memo(function SessionItem(props: {
@@ -38,7 +39,7 @@ export const SessionItem = memo(function SessionItem(props: {
           className={cn('min-w-0 flex-1 truncate', props.active ? 'font-medium text-ink' : 'text-ink')}
           title={title}
         >
-          {title}
+          <Revealed text={title} />
         </span>
         <State summary={summary} />
       </Link>

@@ -1,0 +1,111 @@
+/**
+ * Answers by key, and where a person is after one. A call is allowed by a key only while its whole command is on the screen:
+ * else its card is brought there and marked, and the next press acts.
+ */
+import type { CallEntry } from '@sandlot/shared/transcript-entries'
+import { useEffect, useLayoutEffect, useRef, useState } from 'react'
+import { formatCount } from '../lib/format.ts'
+import { revealedText } from '../lib/invisible.ts'
+import { answerCalls, asksApproval } from './approval-bar.tsx'
+import { useChat } from './chat-context.ts'
+import { bringIntoView, focusCard, isWholeOnScreen } from './on-screen.ts'
+
+type Kind = 'allow_once' | 'reject_once'
+
+export interface Approvals {
+  /** The call that a key brought into view and has not answered yet. */
+  marked: string | null
+  /** For the status region. */
+  said: string
+  /** False: nothing waits for approval. */
+  answerOne: (kind: Kind) => boolean
+  answerAll: (kind: Kind) => boolean
+}
+
+/** `onNone`: the last call was answered from its card, and focus has no next one to go to. */
+export function useApprovals(
+  sessionId: string | null,
+  waiting: readonly CallEntry[],
+  onNone: () => void,
+): Approvals {
+  const { chat } = useChat()
+  const [marked, setMarked] = useState<string | null>(null)
+  const [said, setSaid] = useState('')
+  const focused = useFocusedCard()
+  useAnswered(waiting, (gone) => {
+    const [next] = waiting
+    if (marked !== null && gone.includes(marked)) setMarked(null)
+    setSaid(next === undefined ? 'Nothing else waits for you.' : `Next: ${titleOf(next)}`)
+    const active = document.activeElement
+    const lost = active === null || active === document.body || active.matches(':disabled')
+    if (!lost || focused.current === null || !gone.includes(focused.current)) return
+    if (next === undefined) onNone()
+    else focusCard(next.id)
+  })
+
+  const show = (call: CallEntry, kind: Kind, before = '') => {
+    const fits = bringIntoView(call.id)
+    setMarked(call.id)
+    const act = kind === 'allow_once' ? 'allow' : 'deny'
+    const how = fits
+      ? `Press the keys again to ${act} it`
+      : 'It is longer than the screen: read it to its end, then use its buttons'
+    setSaid(`${before}Brought into view: ${titleOf(call)}. ${how}.`)
+  }
+  return {
+    marked,
+    said,
+    answerOne(kind) {
+      const calls = waiting.filter(asksApproval)
+      const call = calls.find(({ id }) => id === marked) ?? calls[0]
+      if (sessionId === null || call === undefined) return false
+      if (isWholeOnScreen(call.id)) answerCalls(chat, sessionId, [call], kind)
+      else show(call, kind)
+      return true
+    },
+    answerAll(kind) {
+      const calls = waiting.filter(asksApproval)
+      if (sessionId === null || calls.length === 0) return false
+      // What is denied does nothing, seen or not.
+      const seen = kind === 'reject_once' ? calls : calls.filter(({ id }) => isWholeOnScreen(id))
+      answerCalls(chat, sessionId, seen, kind)
+      const unseen = calls.find((call) => !seen.includes(call))
+      if (unseen !== undefined)
+        show(unseen, kind, seen.length === 0 ? '' : `Allowed ${formatCount(seen.length, 'call')}. `)
+      return true
+    },
+  }
+}
+
+function titleOf({ title }: CallEntry): string {
+  return revealedText(title)
+}
+
+/** The call in whose card the focus is, or was until its button went away. */
+function useFocusedCard(): { readonly current: string | null } {
+  const focused = useRef<string | null>(null)
+  useEffect(() => {
+    const onFocusIn = ({ target }: FocusEvent) => {
+      const card = target instanceof Element ? target.closest('[data-call-id]') : null
+      focused.current = card?.getAttribute('data-call-id') ?? null
+    }
+    document.addEventListener('focusin', onFocusIn)
+    return () => document.removeEventListener('focusin', onFocusIn)
+  }, [])
+  return focused
+}
+
+/** Calls `onGone` with the ids of calls that waited and do not any more. */
+function useAnswered(waiting: readonly CallEntry[], onGone: (ids: string[]) => void): void {
+  const before = useRef<readonly string[]>([])
+  const latest = useRef(onGone)
+  useLayoutEffect(() => {
+    latest.current = onGone
+  })
+  useLayoutEffect(() => {
+    const now = waiting.map(({ id }) => id)
+    const gone = before.current.filter((id) => !now.includes(id))
+    before.current = now
+    if (gone.length > 0) latest.current(gone)
+  }, [waiting])
+}
