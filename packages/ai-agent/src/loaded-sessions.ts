@@ -4,9 +4,16 @@ import type { SessionRow } from '@sandlot/storage/sessions/store'
 import { Session } from './session.ts'
 import type { SessionParts } from './session-parts.ts'
 
-/** Idle sessions kept in memory before the least recently used is forgotten, but not within this time of its last use. */
-const KEPT_SESSIONS = 200
-const KEPT_MS = 60_000
+/** What is kept of idle sessions before the least recently used is forgotten. */
+export interface KeptSessions {
+  sessions: number
+  /** About what their logs take of memory. */
+  bytes: number
+  /** Milliseconds since its last use before which none is forgotten: who asked for it is about to use it. */
+  ms: number
+}
+
+const KEPT: KeptSessions = { sessions: 200, bytes: 64 * 1024 * 1024, ms: 5_000 }
 
 interface Loaded {
   loading: Promise<Session>
@@ -17,12 +24,18 @@ interface Loaded {
 export class LoadedSessions {
   readonly #parts: SessionParts
   readonly #changed: (userId: string, summary: SessionSummary) => void
+  readonly #kept: KeptSessions
   /** In the order of their last use. */
   readonly #sessions = new Map<string, Loaded>()
 
   /** `changed` hears of every change of a session's line in the list. */
-  constructor(parts: SessionParts, changed: (userId: string, summary: SessionSummary) => void) {
+  constructor(
+    parts: SessionParts,
+    changed: (userId: string, summary: SessionSummary) => void,
+    kept: KeptSessions = KEPT,
+  ) {
     this.#parts = parts
+    this.#kept = kept
     this.#changed = changed
   }
 
@@ -77,14 +90,17 @@ export class LoadedSessions {
   }
 
   async #forgetIdle(): Promise<void> {
+    const { sessions, bytes, ms } = this.#kept
+    let loaded = (await this.all()).reduce((sum, session) => sum + session.bytes, 0)
     for (const [id, { loading }] of this.#sessions) {
-      if (this.#sessions.size <= KEPT_SESSIONS) return
+      if (this.#sessions.size <= sessions && loaded <= bytes) return
       const session = await loading.catch(() => undefined)
       // Looked up again: while we waited it may have been used, or lost and loaded anew.
       const kept = this.#sessions.get(id)
       if (session?.idle !== true || kept?.loading !== loading) continue
-      if (performance.now() - kept.usedAt < KEPT_MS) continue
+      if (performance.now() - kept.usedAt < ms) continue
       this.#sessions.delete(id)
+      loaded -= session.bytes
       session.forget()
     }
   }

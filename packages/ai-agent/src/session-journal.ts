@@ -8,6 +8,7 @@ import { type SessionEvent, metaOf, sandlotEventOf, seqOf } from '@sandlot/share
 import type { Effects, Ownership, SessionRow } from '@sandlot/storage/sessions/store'
 import type { NoRoom } from '@sandlot/storage/sessions/store-room'
 import type { Approvals } from './session-approvals.ts'
+import { weightOf } from './event-weight.ts'
 import { effectsOf } from './session-effects.ts'
 import { InFlight } from './session-flight.ts'
 import type { SessionParts } from './session-parts.ts'
@@ -19,6 +20,7 @@ export class Journal {
   readonly #epoch: number
   readonly #approvals: Approvals
   readonly #events: SessionEvent[]
+  #bytes: number
   readonly #flight = new InFlight()
   readonly #subscribers = new Subscribers()
   #mode: Mode
@@ -36,6 +38,7 @@ export class Journal {
     this.#epoch = epoch
     this.#approvals = approvals
     this.#events = [...events]
+    this.#bytes = events.reduce((sum, event) => sum + weightOf(event), 0)
     this.#mode = row.mode
     this.#title = row.title
     this.#updatedAt = row.updatedAt
@@ -52,6 +55,11 @@ export class Journal {
   get seq(): number {
     const last = this.#events.at(-1)
     return last === undefined ? 0 : (seqOf(last) ?? 0)
+  }
+
+  /** About what the log takes of memory. */
+  get bytes(): number {
+    return this.#bytes
   }
 
   get mode(): Mode {
@@ -91,6 +99,7 @@ export class Journal {
     const stored = await store.append(id, events, effects, this.#epoch)
     for (const event of stored) {
       this.#events.push(event)
+      this.#bytes += weightOf(event)
       this.#flight.settle(event)
       this.#approvals.note(event)
       this.#updatedAt = metaOf(event).at

@@ -87,6 +87,11 @@ export class Session {
     return this.#core.idle
   }
 
+  /** About what its log takes of memory. */
+  get bytes(): number {
+    return this.#core.journal.bytes
+  }
+
   pendingApprovals(): PendingApproval[] {
     return this.#core.approvals.pending()
   }
