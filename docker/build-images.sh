@@ -7,12 +7,16 @@
 # costs a fraction of a second. The same image is also tagged sandlot/sandbox:latest. Steps and their seconds go to
 # stderr. Safe to interrupt and to run twice at once.
 #
+# --full                 make sandlot/sandbox-full of it as well, in the same way, and print that
+#
 # BASE                   base image to use instead of debian:bookworm-slim, or of one made by debootstrap
 # SANDLOT_BUILD_NETWORK  network of the build containers (default: the engine's; host is tried when names do not resolve)
 set -euo pipefail
 
 docker=$(cd "$(dirname "$0")" && pwd)
 name=sandlot/sandbox
+full=$name-full
+[[ $# == 0 || ($# == 1 && $1 == --full) ]] || { echo "Usage: docker/build-images.sh [--full]" >&2; exit 2; }
 
 say() { printf '%s\n' "$*" >&2; }
 fail() { say "build-images: $*"; exit 1; }
@@ -63,23 +67,34 @@ content_hash() {
   } | sha256sum | cut -c1-16
 }
 
-build() { # build [docker build options]
-  local builder=0
-  docker buildx version >/dev/null 2>&1 && builder=1
-  DOCKER_BUILDKIT=$builder docker build "$@" --build-arg "BASE=$base" --label "sandlot.content=$hash" \
-    -t "$name:$hash" -f "$docker/sandbox/Dockerfile" "$docker" >"$log" 2>&1
+full_hash() {
+  {
+    docker image inspect --format '{{.Id}}' "$name:$hash"
+    sha256sum <"$docker/sandbox-full/Dockerfile"
+  } | sha256sum | cut -c1-16
 }
 
-build_or_explain() {
+is_made() { # is_made <name> <hash>
+  [[ $(docker image inspect --format '{{index .Config.Labels "sandlot.content"}}' "$1:$2" 2>/dev/null) == "$2" ]]
+}
+
+build() { # build <arguments of docker build>
+  local builder=0
+  docker buildx version >/dev/null 2>&1 && builder=1
+  # A build that is interrupted leaves no container.
+  DOCKER_BUILDKIT=$builder docker build --force-rm "$@" >"$log" 2>&1
+}
+
+build_or_explain() { # build_or_explain <arguments of docker build>
   log=$(mktemp "${TMPDIR:-/tmp}/sandlot-build.XXXXXX")
   trap 'rm -f "$log"' EXIT
   if [[ -n ${SANDLOT_BUILD_NETWORK:-} ]]; then
-    build --network "$SANDLOT_BUILD_NETWORK" && return
+    build --network "$SANDLOT_BUILD_NETWORK" "$@" && return
   else
-    build && return
+    build "$@" && return
     if grep -qE 'Temporary failure resolving|Could not resolve|EAI_AGAIN|Unable to connect|Could not connect|ENOTFOUND' "$log"; then
       say "  – build containers do not reach the network; trying again with the host's"
-      build --network host && return
+      build --network host "$@" && return
     fi
   fi
   tail -n 30 "$log" >&2
@@ -90,10 +105,31 @@ say "sandbox image"
 "$docker/collect-ca.sh" >&2
 find_base
 hash=$(content_hash)
-if [[ $(docker image inspect --format '{{index .Config.Labels "sandlot.content"}}' "$name:$hash" 2>/dev/null) == "$hash" ]]; then
+if is_made "$name" "$hash"; then
   say "  ✓ up to date"
 else
-  step "build $name:$hash on $base (first time: two minutes)" build_or_explain
+  step "build $name:$hash on $base (first time: two minutes)" build_or_explain --build-arg "BASE=$base" \
+    --label "sandlot.content=$hash" -t "$name:$hash" -f "$docker/sandbox/Dockerfile" "$docker"
 fi
 docker tag "$name:$hash" "$name:latest"
-echo "$(docker image inspect --format '{{.Id}}' "$name:$hash") $name:$hash"
+if [[ ${1:-} != --full ]]; then
+  echo "$(docker image inspect --format '{{.Id}}' "$name:$hash") $name:$hash"
+  exit 0
+fi
+
+# The other image may be made meanwhile; this one takes minutes.
+exec 9<"$docker/sandbox-full/Dockerfile"
+flock 9
+full_content=$(full_hash)
+say "sandbox image with more tools"
+if is_made "$full" "$full_content"; then
+  say "  ✓ up to date"
+else
+  step "build $full:$full_content (first time: some minutes)" build_or_explain --build-arg "SANDBOX=$name:$hash" \
+    --label "sandlot.content=$full_content" -t "$full:$full_content" "$docker/sandbox-full"
+fi
+docker tag "$full:$full_content" "$full:latest"
+# Two gigabytes each. What a container still stands on stays.
+docker image ls --format '{{.Repository}}:{{.Tag}}' "$full" | grep -vxF -e "$full:$full_content" -e "$full:latest" |
+  xargs --no-run-if-empty --max-args=1 docker image rm >/dev/null 2>&1 || true
+echo "$(docker image inspect --format '{{.Id}}' "$full:$full_content") $full:$full_content"

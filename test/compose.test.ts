@@ -165,6 +165,7 @@ test.skipIf(composer === undefined)('compose itself reads the file (skipped with
   expect(Object.keys(read.services).toSorted()).toEqual([
     'ai-agent',
     'engine-gate',
+    'sandbox-full-image',
     'sandbox-image',
     'service',
   ])

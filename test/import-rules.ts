@@ -28,7 +28,7 @@ const NARROWER: { from: string; to: RegExp; why: string }[] = [
   },
   {
     from: 'engine-gate',
-    to: /^@sandlot\/sandbox\/(?!(backend|labels|limits|limit-settings|names|backends\/docker\/(create-template|read-template|seccomp|debug-profile|connection|tls-settings))$)/,
+    to: /^@sandlot\/sandbox\/(?!(backend|images|labels|limits|limit-settings|names|backends\/docker\/(create-template|read-template|seccomp|debug-profile|connection|tls-settings))$)/,
     why: 'the gate knows the create template and what it is made of, and nothing that talks to an engine',
   },
   {

@@ -9,6 +9,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { promisify } from 'node:util'
 import { randomText } from '@sandlot/shared/ids'
+import { SANDBOX_IMAGE } from '../../packages/sandbox/src/images.ts'
 
 const run = promisify(execFile)
 const root = new URL('../..', import.meta.url).pathname
@@ -62,7 +63,13 @@ export async function startSandlot(options: SandlotOptions = {}): Promise<Runnin
 
   const start = (name: string, entry: string, env: Record<string, string>): ChildProcess => {
     const child = spawn(`${root}node_modules/.bin/node`, ['--conditions=sandlot-source', `${root}${entry}`], {
-      env: { ...baseEnvironment(), SANDLOT_DATA: data, SANDLOT_SANDBOX_POOL: '0', ...env },
+      env: {
+        ...baseEnvironment(),
+        SANDLOT_DATA: data,
+        SANDLOT_SANDBOX_POOL: '0',
+        SANDLOT_SANDBOX_IMAGE: SANDBOX_IMAGE,
+        ...env,
+      },
       stdio: ['ignore', 'pipe', 'pipe'],
     })
     for (const stream of [child.stdout, child.stderr]) {

@@ -40,6 +40,7 @@ import { sealingKeys } from './secrets/sealing-keys.ts'
 import { UserSecrets } from './secrets/user-secrets.ts'
 import { createVault } from './secrets/vault.ts'
 import { SessionManager } from './session-manager.ts'
+import { FULL_IMAGE_FILE } from '@sandlot/shared/full-image'
 import { makeStatus } from './status.ts'
 import { endJobs } from './tools/background/end-jobs.ts'
 import { lookAtJobs } from './tools/background/ends.ts'
@@ -210,6 +211,7 @@ export async function openAgent(
     toolsEnabled: config.toolsEnabled,
     probeSandboxes: () => sandboxes.probe(),
     storeProblem: () => store.problem(),
+    fullImageFile: join(config.dataFolder, FULL_IMAGE_FILE),
   })
   const acp = {
     manager,

@@ -6,6 +6,7 @@ import { nearest } from '@sandlot/shared/config-names'
 import { type Mode, mode } from '@sandlot/shared/mode'
 import type { SandboxLimits, SandboxProfile } from '@sandlot/sandbox/backend'
 import { readEngineTls } from '@sandlot/sandbox/backends/docker/tls-settings'
+import { type SandboxImages, sandboxImages } from '@sandlot/sandbox/images'
 import { readLimits } from '@sandlot/sandbox/limit-settings'
 import type { HostOptions } from '@sandlot/sandbox/host-guard'
 import { z } from 'zod'
@@ -59,7 +60,7 @@ const variables = z.object({
   SANDLOT_STORE_MB: wholeNumber(1, 1024 * 1024 * 1024).default(4096),
   SANDLOT_APPROVAL_TTL: wholeNumber(1, 365 * 86_400).default(86_400),
   SANDLOT_SANDBOX: z.enum(['docker', 'local-process']).default('docker'),
-  SANDLOT_SANDBOX_IMAGE: z.string().default('sandlot/sandbox:latest'),
+  SANDLOT_SANDBOX_IMAGE: z.string().optional(),
   ...limitVariables,
   SANDLOT_SANDBOX_RUNTIME: z.string().optional(),
   SANDLOT_SANDBOX_PROFILE: z.enum(['default', 'debug']).default('default'),
@@ -80,7 +81,7 @@ export interface SandboxConfig {
   backend: 'docker' | 'local-process'
   dockerHost: string | undefined
   tls: { ca: Buffer; cert: Buffer; key: Buffer } | undefined
-  image: string
+  images: SandboxImages
   limits: SandboxLimits
   host: HostOptions
   runtime: string | undefined
@@ -215,7 +216,7 @@ export function readAgentConfig(
       backend: read.SANDLOT_SANDBOX,
       dockerHost: read.DOCKER_HOST,
       tls,
-      image: read.SANDLOT_SANDBOX_IMAGE,
+      images: sandboxImages(read.SANDLOT_SANDBOX_IMAGE),
       limits,
       host: readHost(read),
       runtime: read.SANDLOT_SANDBOX_RUNTIME,

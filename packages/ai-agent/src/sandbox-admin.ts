@@ -23,7 +23,8 @@ async function main([act = '', ...names]: readonly string[]): Promise<unknown> {
   return withLedger(config, async (ledger) => {
     const keys = deploymentKeys(config.dataFolder, config.deployment)
     const backend = createBackend(config, keys)
-    const { image, limits, runtime } = config.sandbox
+    const { images, limits, runtime } = config.sandbox
+    const { image } = images
     const own = { backend, ledger, deploymentId: keys.id, deploymentKey: keys.key, image, limits }
     const options = { ...own, ...(runtime === undefined ? {} : { runtime }) }
     try {

@@ -35,7 +35,7 @@ export function openSandboxes(
   people: { ofUsers?: UserRulesOptions; emailOf?: (userId: string) => string | undefined } = {},
 ): AgentSandboxes {
   const backend = createBackend(config, keys)
-  const { image, limits, host, runtime, network, idle, profile, debugUsers } = config.sandbox
+  const { images, limits, host, runtime, network, idle, profile, debugUsers } = config.sandbox
   const debugs = (userId: string): boolean =>
     debugUsers.has(userId) || debugUsers.has(people.emailOf?.(userId) ?? userId)
   const sandboxes = createSandboxes({
@@ -43,7 +43,7 @@ export function openSandboxes(
     ledger,
     deploymentId: keys.id,
     deploymentKey: keys.key,
-    image,
+    image: images.image,
     limits,
     host,
     // A process on this machine starts at once anyway.
@@ -69,7 +69,7 @@ function auditTo(log: ToolLog): Pick<EgressOptions, 'audit' | 'onRefused'> {
 
 /** The engine or whatever takes its place. Contacts nothing. */
 export function createBackend(config: AgentConfig, keys: DeploymentKeys): SandboxBackend {
-  const { backend, dockerHost, tls } = config.sandbox
+  const { backend, dockerHost, tls, images } = config.sandbox
   if (backend === 'local-process') {
     return createLocalProcessBackend({ sbxd: SBXD, directory: join(config.dataFolder, 'workspaces') })
   }
@@ -77,6 +77,7 @@ export function createBackend(config: AgentConfig, keys: DeploymentKeys): Sandbo
     deployment: keys.id,
     ...(dockerHost === undefined ? {} : { dockerHost }),
     ...(tls === undefined ? {} : { tls }),
+    ...(images.extension === undefined ? {} : { imageExtensions: { [images.image]: images.extension } }),
     // Its id comes from the gate.
     gate: config.deployment !== undefined,
   })

@@ -1,4 +1,6 @@
 /** What the agent says about itself: whether it can work, and if not, why, in words for an operator. */
+import { readFile } from 'node:fs/promises'
+import { type FullImageState, fullImageState } from '@sandlot/shared/full-image'
 import type { AgentStatus } from '@sandlot/shared/acp-meta'
 import type { Mode } from '@sandlot/shared/mode'
 import { healthWords } from '@sandlot/storage/plain-words'
@@ -17,6 +19,25 @@ export interface StatusParts {
   probeSandboxes: () => Promise<{ ok: boolean; message: string }>
   /** Why nothing can be stored; undefined: it can. */
   storeProblem: () => Promise<StorageError | undefined>
+  /** Where the launcher says how the larger image of the sandboxes stands. */
+  fullImageFile: string
+}
+
+const FULL_IMAGE_WORDS = {
+  building: { ok: true, message: 'The sandbox image with more tools is being built.' },
+  failed: {
+    ok: false,
+    message: 'The sandbox image with more tools could not be built; see log/full-image.log.',
+  },
+} as const
+
+async function readFullImage(file: string): Promise<FullImageState | undefined> {
+  try {
+    return fullImageState.parse(JSON.parse(await readFile(file, 'utf8')))
+  } catch {
+    // Absent, or being written just now.
+    return undefined
+  }
 }
 
 /** A function that tells the status. Degraded is not dead: without sandboxes chat still works; without a store nothing does. */
@@ -26,7 +47,11 @@ export function makeStatus(parts: StatusParts): () => Promise<AgentStatus> {
   return async () => {
     const at = performance.now()
     if (last === undefined || at - last.at > REUSED_MS) last = { at, probed: probeSandboxes() }
-    const [sandbox, problem] = await Promise.all([last.probed, storeProblem()])
+    const [sandbox, problem, fullImage] = await Promise.all([
+      last.probed,
+      storeProblem(),
+      readFullImage(parts.fullImageFile),
+    ])
     return {
       ready: problem === undefined,
       reasons: [
@@ -42,6 +67,7 @@ export function makeStatus(parts: StatusParts): () => Promise<AgentStatus> {
           ? []
           : [{ part: 'tools', ok: true, message: 'Tools are switched off (SANDLOT_TOOLS_ENABLED).' }]),
         { part: 'sandbox', ...sandbox },
+        ...(fullImage === undefined ? [] : [{ part: 'sandbox-full', ...FULL_IMAGE_WORDS[fullImage.state] }]),
       ],
       model: { name: model.name, demo: model.demo, images: takesImages(model) },
       models: [model, ...choices].map((one) => ({
@@ -50,6 +76,7 @@ export function makeStatus(parts: StatusParts): () => Promise<AgentStatus> {
         images: takesImages(one),
       })),
       defaultMode,
+      ...(fullImage === undefined ? {} : { fullImage }),
     }
   }
 }

@@ -1,12 +1,11 @@
 import { join } from 'node:path'
+import { SANDBOX_IMAGE } from '@sandlot/sandbox/images'
 import type { SystemPackages } from './apt.ts'
 import type { CliConfig } from './config.ts'
 import { findProgram } from './find-program.ts'
 import { run, succeeds } from './run.ts'
 import { type Step, StepError } from './steps.ts'
 
-/** What we call the image that docker/build-images.sh makes. */
-export const DEFAULT_IMAGE = 'sandlot/sandbox:latest'
 const PULLED_BASE = 'debian:bookworm-slim'
 const MADE_BASE = 'sandlot/base:bookworm'
 
@@ -28,7 +27,7 @@ export async function ensureSandboxImage(
   const has = (image: string): Promise<boolean> =>
     succeeds('docker', ['image', 'inspect', image], config.environment)
 
-  if (config.sandboxImage !== undefined && config.sandboxImage !== DEFAULT_IMAGE) {
+  if (config.sandboxImage !== undefined && config.sandboxImage !== SANDBOX_IMAGE) {
     if (!(await has(config.sandboxImage))) {
       await run('docker', ['pull', config.sandboxImage], {
         ...options,

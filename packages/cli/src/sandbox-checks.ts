@@ -2,13 +2,13 @@
 import { readFileSync } from 'node:fs'
 import { check, failed, type Finding, ok, unknown } from '@sandlot/sandbox/doctor/finding'
 import { examineMachine } from '@sandlot/sandbox/doctor/machine'
+import { SANDBOX_IMAGE } from '@sandlot/sandbox/images'
 import { ConfigError } from '@sandlot/shared/config'
 import { messageOf } from '@sandlot/shared/errors'
 import { z } from 'zod'
 import { recordFile } from './children.ts'
 import { type CliConfig, engineOf } from './config.ts'
 import { deploymentOf, gateSocket } from './gate.ts'
-import { DEFAULT_IMAGE } from './images.ts'
 import { readRecord } from './pid-file.ts'
 import { isRunning } from './processes.ts'
 import { sandboxAdmin } from './sandbox-admin.ts'
@@ -39,7 +39,7 @@ async function configuredSandbox(config: CliConfig): Promise<Finding[]> {
     const fix = 'Set them right in .env or in the environment; the README says what they may be.'
     return [failed('must', id, name, problems.join('; '), fix)]
   }
-  const image = config.sandboxImage ?? DEFAULT_IMAGE
+  const image = config.sandboxImage ?? SANDBOX_IMAGE
   return [
     ok('must', id, name, 'they go together'),
     ...(await examineMachine({ ...settings, ...engine, image })),

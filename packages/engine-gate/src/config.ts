@@ -6,6 +6,7 @@ import { messageOf } from '@sandlot/shared/errors'
 import type { SandboxLimits } from '@sandlot/sandbox/backend'
 import { type EngineAddress, parseDockerHost } from '@sandlot/sandbox/backends/docker/connection'
 import { readEngineTls } from '@sandlot/sandbox/backends/docker/tls-settings'
+import { sandboxImages } from '@sandlot/sandbox/images'
 import { limitVariables, readLimits } from '@sandlot/sandbox/limit-settings'
 import { isDeploymentId } from '@sandlot/sandbox/names'
 import { z } from 'zod'
@@ -28,7 +29,7 @@ const variables = z.object({
   SANDLOT_SANDBOX_IMAGE: z
     .string()
     .regex(/^[A-Za-z0-9][A-Za-z0-9_.:/@-]{0,255}$/, 'must be the name of an image')
-    .default('sandlot/sandbox:latest'),
+    .optional(),
   ...limitVariables(wholeNumber),
   SANDLOT_SANDBOX_RUNTIME: z.string().optional(),
   SANDLOT_SANDBOX_PROFILE: z.enum(['default', 'debug']).default('default'),
@@ -43,7 +44,8 @@ export interface GateConfig {
   /** What the operator or the launcher says it is; undefined: the file's, or a new one. */
   deployment: string | undefined
   engine: EngineAddress
-  image: string
+  /** Names: what may be looked at, and what runs. */
+  images: readonly string[]
   runtime: string | undefined
   /** Somebody may have the debug profile; who, the gate cannot know. */
   debug: boolean
@@ -68,7 +70,7 @@ export function readGateConfig(env: Environment = process.env): GateConfig {
     deploymentFile: join(folder, 'deployment'),
     deployment: read.SANDLOT_DEPLOYMENT,
     engine,
-    image: read.SANDLOT_SANDBOX_IMAGE,
+    images: Object.values(sandboxImages(read.SANDLOT_SANDBOX_IMAGE)),
     runtime: read.SANDLOT_SANDBOX_RUNTIME,
     debug: read.SANDLOT_SANDBOX_PROFILE === 'debug' || read.SANDLOT_SANDBOX_DEBUG_USERS !== undefined,
     limits,

@@ -16,8 +16,8 @@ import { forbidden } from './refusal.ts'
 /** What the operator decided, and what the engine is: nothing here comes from a client. */
 export interface Policy {
   deployment: string
-  /** The engine's id of the configured image, now. */
-  imageId: string
+  /** The engine's ids of the configured images, now. */
+  imageIds: readonly string[]
   /** Undefined: the engine's default. */
   runtime: string | undefined
   seccompProfile: string
@@ -43,7 +43,9 @@ export function checkCreate(name: string | undefined, text: string, policy: Poli
   const asked = parseCanonical(text)
   const parts = readTemplate(asked)
   if (parts === undefined) throw forbidden('the body is not the sandbox template')
-  const { deployment, imageId } = policy
+  const { deployment } = policy
+  const imageId = policy.imageIds.find((id) => id === parts.imageId)
+  if (imageId === undefined) throw forbidden('the image is not a configured one')
   if (parseName(deployment, name ?? '')?.slot !== parts.slot)
     throw forbidden(
       `a container of the slot ${parts.slot.slice(0, 40)} may not be called ${name ?? 'nothing'}`,
@@ -77,7 +79,8 @@ export function checkCreate(name: string | undefined, text: string, policy: Poli
 }
 
 function fillIn(
-  given: Policy & {
+  given: Omit<Policy, 'imageIds'> & {
+    imageId: string
     name: string
     fingerprint: string
     spec: Omit<SandboxSpec, 'name' | 'image' | 'runtime'>

@@ -19,13 +19,13 @@ async function main(): Promise<void> {
   mkdirSync(dirname(config.socket), { recursive: true, mode: 0o750 })
   const deployment = deploymentId(config.deploymentFile, config.deployment)
   const engine = createEngine(config.engine)
-  const { image, runtime, limits, most } = config
+  const { images, runtime, limits, most } = config
   const seccompProfile = await readSeccompProfile()
   const operations = createOperations({
     engine,
     audit,
     deployment,
-    image,
+    images,
     runtime,
     limits,
     most,

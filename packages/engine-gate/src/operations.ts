@@ -20,8 +20,8 @@ export interface OperationOptions {
   engine: Engine
   audit: Audit
   deployment: string
-  /** The configured name; the only image that is looked at, and the only one that runs. */
-  image: string
+  /** The configured names: nothing else is looked at, and nothing else runs. Some may be absent. */
+  images: readonly string[]
   runtime: string | undefined
   limits: SandboxLimits
   seccompProfile: string
@@ -74,14 +74,27 @@ export function createOperations(options: OperationOptions): Operations {
     )
   }
 
+  /** Of those that are there. @throws Refusal 404 when none is. */
+  async function imageIdsNow(client: Client): Promise<string[]> {
+    const looked = await Promise.allSettled(
+      options.images.map((name) => must(client, `/images/${name}/json`)),
+    )
+    const ids = looked.flatMap((one) =>
+      one.status === 'fulfilled'
+        ? [image.parse(one.value.json).Id]
+        : isAbsent(one.reason)
+          ? []
+          : fail(one.reason),
+    )
+    const [first] = looked
+    if (ids.length === 0 && first?.status === 'rejected') throw first.reason
+    return ids
+  }
+
   async function create(client: Client, { route, body, response }: Run): Promise<void> {
-    const [{ json }, now] = await Promise.all([
-      must(client, `/images/${options.image}/json`),
-      engineNow(client),
-    ])
+    const [imageIds, now] = await Promise.all([imageIdsNow(client), engineNow(client)])
     const { runtime, limits, seccompProfile, debugProfile } = options
-    const imageId = image.parse(json).Id
-    const policy = { deployment, imageId, runtime, limits, seccompProfile, debugProfile, engine: now }
+    const policy = { deployment, imageIds, runtime, limits, seccompProfile, debugProfile, engine: now }
     const name = route.query.get('name')
     const creation = checkCreate(name, body, policy)
     await owned.checkVolume(client, creation)
@@ -153,9 +166,9 @@ export function createOperations(options: OperationOptions): Operations {
       case 'inspect':
         return answerJson(response, 200, (await owned.inspect(client, route.target)).text)
       case 'image-inspect':
-        if (route.target !== options.image)
-          throw forbidden(`the image ${route.target} is not the configured one`)
-        return passOn(given, `${route.version}/images/${options.image}/json`)
+        if (!options.images.includes(route.target))
+          throw forbidden(`the image ${route.target} is not a configured one`)
+        return passOn(given, `${route.version}/images/${route.target}/json`)
       case 'volume-create':
         return createVolume(client, given)
       case 'volume-list':
@@ -180,6 +193,14 @@ export function createOperations(options: OperationOptions): Operations {
       return `${route.version}/containers/${route.target}/attach${queryText(route)}`
     },
   }
+}
+
+function isAbsent(error: unknown): boolean {
+  return error instanceof Refusal && error.status === 404
+}
+
+function fail(error: unknown): never {
+  throw error
 }
 
 function methodOf({ operation }: Route): string {

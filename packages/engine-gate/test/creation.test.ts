@@ -18,16 +18,17 @@ const spec: SandboxSpec = {
   limits: DEFAULT_LIMITS,
   labels: {},
 }
+const imageId = `sha256:${'12'.repeat(32)}`
 const policy: Policy = {
   deployment: 'dep',
-  imageId: `sha256:${'12'.repeat(32)}`,
+  imageIds: [`sha256:${'34'.repeat(32)}`, imageId],
   runtime: undefined,
   seccompProfile: '{"defaultAction":"SCMP_ACT_ERRNO"}',
   limits: DEFAULT_LIMITS,
   engine: { cgroup: 'v2', cpus: 2 },
 }
 const template = (change: Partial<SandboxSpec> = {}) =>
-  createTemplate({ ...policy, spec: { ...spec, ...change }, fingerprint: 'f00d' })
+  createTemplate({ ...policy, imageId, spec: { ...spec, ...change }, fingerprint: 'f00d' })
 const judge = (body: unknown, name: string | undefined = spec.name, rules: Policy = policy) =>
   checkCreate(name, typeof body === 'string' ? body : JSON.stringify(body), rules)
 
@@ -59,6 +60,12 @@ describe('what a controller sends passes', () => {
   test('the pool name of the slot too', () => {
     expect(judge(template(), 'sbx-dep-abcdefgh').slot).toBe('abcdefgh')
   })
+  test('from each of the configured images, and from no other', () => {
+    for (const Image of policy.imageIds) expect(judge({ ...template(), Image }).body.Image).toBe(Image)
+    for (const Image of [`sha256:${'56'.repeat(32)}`, 'sandlot/sandbox:latest', ''])
+      expect(() => judge({ ...template(), Image })).toThrow(Refusal)
+    expect(() => judge(template(), spec.name, { ...policy, imageIds: [] })).toThrow(/image/)
+  })
 })
 
 describe('the debug profile', () => {
@@ -66,6 +73,7 @@ describe('the debug profile', () => {
   const granted: Policy = { ...policy, debugProfile: debug }
   const body = createTemplate({
     ...policy,
+    imageId,
     spec: { ...spec, profile: 'debug' },
     seccompProfile: debug,
     fingerprint: 'f00d',

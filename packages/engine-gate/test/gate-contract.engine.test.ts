@@ -11,7 +11,7 @@ async function open(): Promise<BackendFixture> {
   const direct = await dockerFixture()
   const gate = await startGate(testConfig.dockerHost, {
     deployment: direct.deployment,
-    image: testConfig.image,
+    images: [testConfig.image],
     seccompProfile: await readSeccompProfile(),
   })
   const backend = createDockerBackend({ deployment: direct.deployment, dockerHost: gate.dockerHost })

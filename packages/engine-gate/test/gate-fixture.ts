@@ -40,7 +40,7 @@ export async function startGate(dockerHost: string | undefined, change: GateChan
     engine,
     audit,
     deployment: 'dep',
-    image: 'sandlot/sandbox:latest',
+    images: ['sandlot/sandbox:latest', 'sandlot/sandbox-full:latest'],
     runtime: undefined,
     limits: DEFAULT_LIMITS,
     seccompProfile: '{"defaultAction":"SCMP_ACT_ERRNO"}',

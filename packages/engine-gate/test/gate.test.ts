@@ -91,6 +91,7 @@ describe('what a controller asks reaches the engine in the gate’s own words', 
     ['GET', '/version', 200],
     ['GET', '/v1.41/info', 200],
     ['GET', '/v1.41/images/sandlot/sandbox:latest/json', 200],
+    ['GET', '/v1.41/images/sandlot/sandbox-full:latest/json', 200],
     ['GET', `/v1.41/containers/${OURS}/json`, 200],
     ['GET', '/v1.41/containers/sbx-dep-abcdefgh/json', 200],
     ['GET', `/v1.41/volumes/${SLOT.volume}`, 200],
@@ -497,6 +498,7 @@ test('whatever the request line, only what is allowed and ours reaches the engin
       OURS.slice(0, 12),
       'sbx-dep-abcdefgh',
       'sandlot/sandbox:latest',
+      'sandlot/sandbox-full:latest',
     ),
     fc.string({ maxLength: 8 }).map((text) => encodeURIComponent(text.toWellFormed())),
   )
@@ -510,7 +512,7 @@ test('whatever the request line, only what is allowed and ours reaches the engin
     /^GET \/(_ping|version)$/,
     /^GET \/v1\.41\/(version|info)$/,
     new RegExp(
-      `^GET /v1\\.41/(containers/(json\\?.*|[0-9a-f]{64}/json|sbx-dep-[a-z0-9-]+/json)|volumes(\\?.*)?|volumes/sbx-dep-[a-z0-9-]+|images/sandlot/sandbox:latest/json)$`,
+      `^GET /v1\\.41/(containers/(json\\?.*|[0-9a-f]{64}/json|sbx-dep-[a-z0-9-]+/json)|volumes(\\?.*)?|volumes/sbx-dep-[a-z0-9-]+|images/sandlot/sandbox(-full)?:latest/json)$`,
     ),
     new RegExp(`^(POST|DELETE) /v1\\.41/(containers/${OURS}(/start)?(\\?force=1)?|volumes/${SLOT.volume})$`),
   ]

@@ -10,6 +10,7 @@ import { text } from 'node:stream/consumers'
 import { slotLabels } from '@sandlot/sandbox/labels'
 
 export const IMAGE_ID = `sha256:${'12'.repeat(32)}`
+export const FULL_IMAGE_ID = `sha256:${'ab'.repeat(32)}`
 export const OURS = 'a'.repeat(64)
 export const STRANGER = 'b'.repeat(64)
 export const OTHER_DEPLOYMENT = 'c'.repeat(64)
@@ -58,6 +59,7 @@ function answer({ method, url }: Recorded): [number, unknown] {
   if (path === '/info') return [200, { NCPU: 2, CgroupVersion: '2' }]
   if (path === '/version') return [200, { ApiVersion: '1.41' }]
   if (path === '/images/sandlot/sandbox:latest/json') return [200, { Id: IMAGE_ID }]
+  if (path === '/images/sandlot/sandbox-full:latest/json') return [200, { Id: FULL_IMAGE_ID }]
   if (path === '/containers/json') return [200, [{ Id: OURS }]]
   if (path === '/volumes' && method === 'GET') return [200, { Volumes: [{ Name: SLOT.volume }] }]
   if (path === `/volumes/${SLOT.volume}` && method === 'GET')

@@ -10,6 +10,7 @@ import { mode } from './mode.ts'
 import { MAX_TITLE_CHARS, sessionSummary } from './frames.ts'
 import { messageId, requestId, sessionId } from './ids.ts'
 import { onError, unqueuedWhy } from './sandlot-event.ts'
+import { fullImageState } from './full-image.ts'
 import { modelAbout, modelChoice } from './model-choice.ts'
 import { questionContent } from './question.ts'
 
@@ -158,6 +159,8 @@ export const agentStatus = z.object({
   /** All that a session may choose, the deployment's own first. */
   models: z.array(modelAbout).optional(),
   defaultMode: mode,
+  /** Of the larger image of the sandboxes, while it is being made or could not be. */
+  fullImage: fullImageState.optional(),
 })
 export type AgentStatus = z.infer<typeof agentStatus>
 

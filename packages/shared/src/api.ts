@@ -4,6 +4,7 @@ import { endReason, failureReason, stopReason } from './reasons.ts'
 import { mode } from './mode.ts'
 import { tokenUsage } from './event-meta.ts'
 import { requestId, sessionId } from './ids.ts'
+import { fullImageState } from './full-image.ts'
 import { modelAbout, modelChoice } from './model-choice.ts'
 import { onError } from './sandlot-event.ts'
 import { questionContent } from './question.ts'
@@ -78,6 +79,8 @@ export const me = z.object({
   /** All that a session may choose, the deployment's own first. */
   models: z.array(modelAbout).optional(),
   defaultMode: mode,
+  /** Of the larger image of the sandboxes, while it is being made or could not be. */
+  fullImage: fullImageState.optional(),
 })
 export type Me = z.infer<typeof me>
 

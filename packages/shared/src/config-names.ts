@@ -30,7 +30,8 @@ export const CONFIG_NAMES: Record<string, string> = {
   SANDLOT_STORE_MB: 'what one person’s chats may store: messages, outputs and images (default 4096)',
   SANDLOT_APPROVAL_TTL: 'seconds after which an unanswered approval is denied (default 86400)',
   SANDLOT_SANDBOX: 'docker | local-process (isolates nothing; tests only)',
-  SANDLOT_SANDBOX_IMAGE: 'image of the sandboxes (default sandlot/sandbox:latest)',
+  SANDLOT_SANDBOX_IMAGE:
+    'image of your own for the sandboxes (default: sandlot/sandbox-full, and until that is built sandlot/sandbox)',
   SANDLOT_SANDBOX_MEMORY_MB: 'memory of one sandbox (default 2048)',
   SANDLOT_SANDBOX_CPUS: 'CPUs of one sandbox (default 2)',
   SANDLOT_SANDBOX_PIDS: 'processes of one sandbox (default 512)',

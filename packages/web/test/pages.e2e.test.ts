@@ -143,6 +143,24 @@ test('words from right to left begin at the right, code does not, and a wide tab
   expect(await lookAt(page, 'right-to-left')).toEqual([])
 })
 
+describe('the larger image of the sandboxes', () => {
+  test('that it is being built is said until it is there, and that it could not be', async () => {
+    service.fullImage = 'building'
+    const page = await signedIn()
+    await page.clock.install()
+    await page.reload()
+    const note = page.getByTestId('full-image')
+    await note.getByText('are being installed').waitFor()
+    service.fullImage = undefined
+    await page.clock.runFor(16_000)
+    await note.waitFor({ state: 'detached' })
+    service.fullImage = 'failed'
+    await page.reload()
+    await note.getByText('could not be installed').waitFor()
+    service.fullImage = undefined
+  })
+})
+
 describe('a conversation', () => {
   test('an idea of the empty chat is sent at once, and what is typed stays', async () => {
     service.onChat = (sessionId, log) => service.emit(sessionId, [log.end('completed')])

@@ -4,6 +4,7 @@ import type { ChildName } from '../child-env.ts'
 import { childSpec, logOf, recordFile } from '../children.ts'
 import type { Command, Context } from '../context.ts'
 import { askEngine } from '../engine.ts'
+import { buildFullImage, forgetFullImage } from '../full-image.ts'
 import { needsGate, waitForGate } from '../gate.ts'
 import { claim, recordWriter, release, type UpRecord } from '../pid-file.ts'
 import { isRunning, ownMark, signalProcess, waitForEnd } from '../processes.ts'
@@ -125,6 +126,7 @@ async function runUntilStopped(
     steps.note('Ending at once. Sandboxes that still run are stopped by ./sandlot down --end.')
     for (const mark of Object.values(record.children)) signalProcess(mark, 'SIGKILL', true)
   })
+  forgetFullImage(config)
   try {
     const ready = await steps.run('Start', async () => {
       // What still waits when a process has ended would keep the launcher until its time is over.
@@ -157,9 +159,10 @@ async function runUntilStopped(
       if (!reason.ok) steps.note(`! ${reason.part}: ${reason.message}`)
     }
     print(readyLine ?? `${READY_LINE}${record.url}`)
+    const building = buildFullImage(config, steps, stop.signal)
     const signal = await stop.requested
     print('')
-    await stopAll(signal)
+    await Promise.all([stopAll(signal), building])
     if (signal === END_SIGNAL) await stopLeftSandboxes(context)
     return 0
   } catch (error) {

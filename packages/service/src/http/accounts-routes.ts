@@ -15,12 +15,22 @@ export function accountsRoutes(parts: Parts): Hono<AppEnv> {
   const me = async ({ id, name, email, role }: Account): Promise<Me> => {
     const status = await agent.lastStatus()
     // Before the agent was ever reachable nobody knows its model; the page says that the agent is away.
-    const { model, models, defaultMode } = status ?? {
+    const { model, models, defaultMode, fullImage } = status ?? {
       model: { name: 'unknown', demo: false },
       models: [],
       defaultMode: 'auto-edit',
+      fullImage: undefined,
     }
-    return { id, name, email, role, model, ...(models === undefined ? {} : { models }), defaultMode }
+    return {
+      id,
+      name,
+      email,
+      role,
+      model,
+      ...(models === undefined ? {} : { models }),
+      defaultMode,
+      ...(fullImage === undefined ? {} : { fullImage }),
+    }
   }
 
   const signIn = async (c: Ctx, email: string, password: string): Promise<SignedIn> => {

@@ -1,6 +1,7 @@
 import { Compass, FileCode2, FlaskConical, FolderSearch, HardDrive, type LucideIcon } from 'lucide-react'
 import { useChat } from './chat-context.ts'
 import { DemoExplanation } from './demo-note.tsx'
+import { FullImageNote } from './full-image-note.tsx'
 
 const IDEAS: { icon: LucideIcon; title: string; text: string }[] = [
   {
@@ -47,6 +48,7 @@ export function EmptyChat(props: { onIdea: (text: string) => void }) {
           </li>
         ))}
       </ul>
+      <FullImageNote />
       {me.model.demo && (
         <section aria-label="Demo model" className="flex gap-3 border-t border-line pt-5 text-sm text-muted">
           <FlaskConical className="mt-0.5 size-4 shrink-0 text-waiting" aria-hidden />

@@ -33,6 +33,8 @@ export interface DockerBackendOptions {
   deployment: string
   /** Default: the profile shipped with this package. */
   seccompFile?: string
+  /** Image → one made from it, which is used in its place while it is there. */
+  imageExtensions?: Readonly<Record<string, string>>
   /** When an engine that hangs is given up for a while, and how many calls may wait for it. */
   circuit?: CircuitOptions
 }
@@ -55,7 +57,7 @@ export function createDockerBackend(options: DockerBackendOptions): SandboxBacke
   const address = parseDockerHost(options.dockerHost, options.tls)
   const throughGate = address.kind === 'unix' && options.gate === true
   const engine = createEngine(throughGate ? { ...address, gate: true } : address, options.circuit)
-  const blueprint = createDraughtsman(engine, deployment, options.seccompFile)
+  const blueprint = createDraughtsman(engine, deployment, options)
   const quota = createQuotaProbe(engine, deployment)
   const volumes = createVolumes(engine, deployment, quota)
   /** The engine's folder. */

@@ -2,12 +2,11 @@ import { createHash } from 'node:crypto'
 
 import type { SandboxSpec } from '../../backend.ts'
 import { SandboxError } from '../../errors.ts'
-import { absentIf404 } from './answers.ts'
 import { type EngineInfo, unlimited } from './capabilities.ts'
 import { createTemplate, type CreateBody, engineFacts } from './create-template.ts'
 import { debugProfile } from './debug-profile.ts'
 import { DEADLINE, type Engine } from './engine.ts'
-import { missingImage } from './engine-error.ts'
+import { createImageIds } from './image-id.ts'
 import { once } from '../../once.ts'
 import { readSeccompProfile } from './seccomp.ts'
 
@@ -22,9 +21,10 @@ export interface Blueprint {
 export function createDraughtsman(
   engine: Engine,
   deployment: string,
-  seccompFile?: string,
+  options: { seccompFile?: string; imageExtensions?: Readonly<Record<string, string>> } = {},
 ): (spec: SandboxSpec, signal?: AbortSignal) => Promise<Blueprint> {
-  const profile = once(() => readSeccompProfile(seccompFile))
+  const profile = once(() => readSeccompProfile(options.seccompFile))
+  const imageIdOf = createImageIds(engine, options.imageExtensions ?? {})
   const facts = once(async () => {
     const info = await engine.call('tell about itself', DEADLINE.read, (docker): Promise<EngineInfo> =>
       docker.info(),
@@ -49,17 +49,6 @@ export function createDraughtsman(
     const { Labels: _perContainer, ...rest } = createTemplate({ ...input, fingerprint: '' })
     const fingerprint = createHash('sha256').update(JSON.stringify(rest)).digest('hex').slice(0, 32)
     return { body: createTemplate({ ...input, fingerprint }), fingerprint }
-  }
-
-  async function imageIdOf(reference: string, signal?: AbortSignal): Promise<string> {
-    const image = await engine.call(
-      'look for the sandbox image',
-      DEADLINE.read,
-      (docker) => absentIf404(docker.getImage(reference).inspect()),
-      signal,
-    )
-    if (!image) throw missingImage(reference)
-    return image.Id
   }
 }
 
