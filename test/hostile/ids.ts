@@ -30,6 +30,10 @@ export const ELSEWHERE: Record<string, string> = {
   A04: 'packages/engine-gate/test/gate.test.ts',
   A06: 'packages/engine-gate/test/creation.test.ts',
   'X-A1': 'packages/ai-agent/test/rules/path-pattern.test.ts',
+  'X-A2': 'packages/ai-agent/test/watchdog/watchdog.test.ts',
+  'X-A3': 'packages/ai-agent/test/store-budget.test.ts',
+  'X-A4': 'packages/service/test/connection-limits.test.ts',
+  'X-A5': 'packages/service/test/limits.test.ts',
 }
 
 /** Rows that no test plays, and why. */

@@ -27,7 +27,7 @@ const draw = defineTool({
   },
 })
 
-test('beyond the budget: no outputs and no images, and each says so; a text is answered', async () => {
+test('X-A3 beyond the budget: no outputs and no images, and each says so; a text is answered', async () => {
   const call = { id: 'c', name: 'draw', args: {} }
   const script = [toolCalls([call]), textAnswer('Drawn.'), textAnswer('Yes.')]
   await using bench = await AgentBench.start(script)

@@ -33,7 +33,7 @@ function closed(socket: Socket): Promise<void> {
 
 const HEAD = 'POST /api/sign-in HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n'
 
-test.each(['GET', 'POST'])('of a body behind its answer only a little is read: %s', async (method) => {
+test.each(['GET', 'POST'])('X-A4 of a body behind its answer only a little is read: %s', async (method) => {
   const open = await start({ unreadBytes: 1024 * 1024 })
   const socket = open()
   socket.write(`${method} /api/me HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 1000000000\r\n\r\n`)
@@ -49,7 +49,7 @@ test.each(['GET', 'POST'])('of a body behind its answer only a little is read: %
   expect(socket.bytesWritten).toBeLessThan(32 * 1024 * 1024)
 })
 
-test('a head and a body that do not come are waited for only so long', async () => {
+test('X-A4 a head and a body that do not come are waited for only so long', async () => {
   const open = await start({ headMs: 200, requestMs: 400 })
   const head = open()
   head.write(HEAD)
@@ -60,7 +60,7 @@ test('a head and a body that do not come are waited for only so long', async () 
   for (const text of texts.slice(0, 2)) expect(text).toMatch(/^HTTP\/1\.1 408 /)
 })
 
-test('beyond the most connections a further one is closed at once, and there is room when one ends', async () => {
+test('X-A4 beyond the most connections a further one is closed at once, and there is room when one ends', async () => {
   const open = await start({ connections: 3 })
   const sockets = [open(), open(), open(), open()]
   await Promise.all(sockets.map((socket) => once(socket, 'connect')))

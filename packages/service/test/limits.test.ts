@@ -10,7 +10,7 @@ const rates = (signInSlow: { everyMs: number; longestMs: number }) => ({
   signInSlow,
 })
 
-test('beyond the limit of an account a sign-in is tried later, one after another, and not refused', async () => {
+test('X-A5 beyond the limit of an account a sign-in is tried later, one after another, and not refused', async () => {
   const limits = makeLimits(rates({ everyMs: 30, longestMs: 60_000 }))
   for (const address of ['a', 'b']) await limits.beforeSignIn(address, 'Ann@example.org')
   const turns: string[] = []

@@ -254,10 +254,18 @@ test('it speaks in small pieces, and Stop ends it at once with the reason', asyn
   await expect(paced.next()).rejects.toBe('cancelled')
 })
 
+test.each([' ', '\n', '?', '? '])('a long run of %j is no intent, and costs nothing', (part) => {
+  const run = part.repeat(19_000 / part.length)
+  for (const before of ['', 'write a file called a.txt with ', 'can you ', 'replace a '])
+    expect(readIntent(`${before}${run}!x`)).toEqual({ type: 'unknown' })
+  // Tried from each place, a megabyte would take a quarter of an hour.
+  expect(readIntent(`replace a ${'to '.repeat(300_000)}`)).toEqual({ type: 'unknown' })
+})
+
 test.each(['a', 'create ', '"', 'replace a with b ', '`', 'file x.txt with '])(
   'a very long text of %j is read in no time',
   (part) => {
-    const text = part.repeat(50_000 / part.length)
+    const text = part.repeat(19_000 / part.length)
     expect(readIntent(`please tell me ${text}`).type).toBe('unknown')
     expect(readIntent(`create a file x.txt with ${text}`)).toMatchObject({ path: 'x.txt' })
   },

@@ -25,7 +25,7 @@ function prompt(one: SocketClient, sessionId: string, words: string): Promise<un
   return one.request(methods.agent.session.prompt, { sessionId, prompt: [{ type: 'text', text: words }] })
 }
 
-test('an agent whose thread is blocked ends; only the prompt that blocked it counts the resume', async () => {
+test('X-A2 an agent whose thread is blocked ends; only the prompt that blocked it counts the resume', async () => {
   const hang = { steps: [], after: 'hang' } as const
   const provider = await startFakeProvider([hang, textAnswer('One.'), textAnswer('Two.')])
   await using folder = new AgentFolder()

@@ -28,8 +28,14 @@ const PATH = String.raw`[\w./~@+-]*\w`
 
 type Reader = (text: string) => Intent | undefined
 
+/** Each pattern here tries such a run from each of its places: a request has none. */
+const LONG_RUN = /[?\s]{200}/
+/** Some patterns take time with the square of a text's length: 0.1 s for this one. */
+const MAX_CHARS = 20_000
+
 /** Reads a prompt. Never throws; what it does not understand is `unknown`. */
 export function readIntent(text: string): Intent {
+  if (text.length > MAX_CHARS || LONG_RUN.test(text)) return { type: 'unknown' }
   const plain = withoutCourtesy(text)
   for (const read of READERS) {
     const intent = read(plain)
