@@ -5,6 +5,7 @@
 #include "files.h"
 
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -30,10 +31,10 @@ static void put_stat(struct buf *b, const struct stat *st)
     buf64(b, modified_ms(st));
 }
 
-static int do_stat(const char *path, struct buf *out)
+static int do_stat(const char *path, uint64_t resolve, struct buf *out)
 {
     struct stat st;
-    int fd = open_beneath(workspace_fd, path, O_PATH | O_NOFOLLOW, 0, 0);
+    int fd = open_beneath(workspace_fd, path, O_PATH | O_NOFOLLOW, 0, resolve);
     if (fd < 0)
         return errno;
     int error = fstat(fd, &st) < 0 ? errno : 0;
@@ -44,10 +45,10 @@ static int do_stat(const char *path, struct buf *out)
 }
 
 /* One page: entries until about 48 KiB, then where the next page begins. */
-static int do_list(const char *path, uint64_t from, struct buf *out, uint16_t *flags)
+static int do_list(const char *path, uint64_t resolve, uint64_t from, struct buf *out, uint16_t *flags)
 {
     char raw[32768] __attribute__((aligned(8)));
-    int fd = open_beneath(workspace_fd, path, O_RDONLY | O_DIRECTORY, 0, 0);
+    int fd = open_beneath(workspace_fd, path, O_RDONLY | O_DIRECTORY, 0, resolve);
     if (fd < 0)
         return errno;
     if (from && lseek(fd, (off_t)from, SEEK_SET) < 0) {
@@ -92,9 +93,9 @@ static int do_list(const char *path, uint64_t from, struct buf *out, uint16_t *f
     return 0;
 }
 
-static int open_regular(const char *path, struct stat *st)
+static int open_regular(const char *path, uint64_t resolve, struct stat *st)
 {
-    int fd = open_beneath(workspace_fd, path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0, 0);
+    int fd = open_beneath(workspace_fd, path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0, resolve);
     if (fd >= 0 && (fstat(fd, st) < 0 || !S_ISREG(st->st_mode))) {
         close(fd);
         fd = -1;
@@ -103,10 +104,10 @@ static int open_regular(const char *path, struct stat *st)
     return fd;
 }
 
-static int do_read(const char *path, uint64_t offset, uint32_t length, struct buf *out)
+static int do_read(const char *path, uint64_t resolve, uint64_t offset, uint32_t length, struct buf *out)
 {
     struct stat st;
-    int fd = open_regular(path, &st);
+    int fd = open_regular(path, resolve, &st);
     if (fd < 0)
         return errno;
     buf64(out, (uint64_t)st.st_size);
@@ -131,15 +132,25 @@ static int do_read(const char *path, uint64_t offset, uint32_t length, struct bu
     return error;
 }
 
-static int do_mkdir(char *path) { return make_directories(path) < 0 ? errno : 0; }
+static int do_mkdir(char *path, uint64_t resolve) { return make_directories(path, resolve) < 0 ? errno : 0; }
 
-static int do_rename(char *from, char *to)
+static int do_resolve(const char *path, struct buf *out)
+{
+    char resolved[PATH_BYTES + 1];
+    int error = walk_resolve(workspace_fd, path, resolved);
+    size_t n = error ? 0 : strlen(resolved);
+    buf32(out, (uint32_t)n);
+    buf_bytes(out, resolved, n);
+    return error;
+}
+
+static int do_rename(char *from, char *to, uint64_t resolve)
 {
     const char *from_name, *to_name;
-    int a = open_parent(from, &from_name);
+    int a = open_parent(from, &from_name, resolve);
     if (a < 0)
         return errno;
-    int b = open_parent(to, &to_name), error = errno;
+    int b = open_parent(to, &to_name, resolve), error = errno;
     if (b >= 0) {
         error = renameat(a, from_name, b, to_name) < 0 ? errno : 0;
         close(b);
@@ -163,6 +174,8 @@ static int take_path(struct reader *r, char path[PATH_BYTES + 1])
     return 0;
 }
 
+uint64_t links_of(const struct job *j) { return j->flags & F_NO_LINKS ? RESOLVE_NO_SYMLINKS : 0; }
+
 int file_request(const struct job *j, struct buf *out, uint16_t *flags)
 {
     struct reader r = {j->payload, j->n, false};
@@ -178,18 +191,21 @@ int file_request(const struct job *j, struct buf *out, uint16_t *flags)
         error = take_path(&r, other);
     if (error || r.bad)
         return error ? error : EINVAL;
+    uint64_t resolve = links_of(j);
     switch (j->type) {
     case T_FILE_STAT:
-        return do_stat(path, out);
+        return do_stat(path, resolve, out);
     case T_FILE_LIST:
-        return do_list(path, offset, out, flags);
+        return do_list(path, resolve, offset, out, flags);
     case T_FILE_READ:
-        return do_read(path, offset, length, out);
+        return do_read(path, resolve, offset, length, out);
     case T_FILE_MKDIR:
-        return do_mkdir(path);
+        return do_mkdir(path, resolve);
     case T_FILE_REMOVE:
-        return remove_path(path, j->flags & F_RECURSIVE);
+        return remove_path(path, j->flags & F_RECURSIVE, resolve);
+    case T_FILE_RESOLVE:
+        return do_resolve(path, out);
     default:
-        return do_rename(path, other);
+        return do_rename(path, other, resolve);
     }
 }

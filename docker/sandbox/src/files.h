@@ -25,12 +25,21 @@ struct job {
     uint8_t payload[];
 };
 
+/* How the paths of a request are opened: with RESOLVE_NO_SYMLINKS, or as links lead. */
+uint64_t links_of(const struct job *j);
+
 /* paths.c. They return a descriptor, or 0, or -1 with errno. */
 int open_beneath(int dir, const char *path, uint64_t flags, mode_t mode, uint64_t resolve);
 /* walk.c: what open_beneath does, on a kernel without openat2. */
 int walk_beneath(int root, const char *path, uint64_t flags, mode_t mode, bool no_links);
-int open_parent(char *path, const char **name);
-int make_directories(char *path);
+/*
+ * walk.c: the path without a symbolic link that `path` names, relative to `root`; what does not exist yet stands in it as
+ * it was given. 0 or an errno.
+ */
+int walk_resolve(int root, const char *path, char resolved[PATH_BYTES + 1]);
+/* `resolve`: RESOLVE_NO_SYMLINKS, or 0. */
+int open_parent(char *path, const char **name, uint64_t resolve);
+int make_directories(char *path, uint64_t resolve);
 int staging_dir(bool make);
 /* The one that is there, its permissions mended where a command has closed it to us. */
 int staging_dir_opened(void);
@@ -44,7 +53,7 @@ int file_request(const struct job *j, struct buf *out, uint16_t *flags);
 int write_piece(const struct job *j, struct reader *r);
 /* Give up the unfinished writes of every session but this one. */
 void writes_forget(uint64_t session);
-int remove_path(char *path, bool recursive);
+int remove_path(char *path, bool recursive, uint64_t resolve);
 /* Everything in it that can go. */
 int empty_directory(int dir);
 /* ipc.c: every SysV object of this IPC namespace goes. */

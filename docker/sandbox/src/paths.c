@@ -30,7 +30,7 @@ int open_beneath(int dir, const char *path, uint64_t flags, mode_t mode, uint64_
 }
 
 /* The directory that holds the last component of `path`; `*name` points at that component. */
-int open_parent(char *path, const char **name)
+int open_parent(char *path, const char **name, uint64_t resolve)
 {
     char *slash = strrchr(path, '/');
     *name = slash ? slash + 1 : path;
@@ -41,13 +41,13 @@ int open_parent(char *path, const char **name)
     if (!slash)
         return open_beneath(workspace_fd, ".", O_PATH | O_DIRECTORY, 0, 0);
     *slash = 0;
-    int fd = open_beneath(workspace_fd, path, O_PATH | O_DIRECTORY, 0, 0);
+    int fd = open_beneath(workspace_fd, path, O_PATH | O_DIRECTORY, 0, resolve);
     *slash = '/';
     return fd;
 }
 
 /* Make every directory of `path`, one component at a time. */
-int make_directories(char *path)
+int make_directories(char *path, uint64_t resolve)
 {
     int dir = open_beneath(workspace_fd, ".", O_PATH | O_DIRECTORY, 0, 0);
     for (char *at = path; dir >= 0 && *at;) {
@@ -62,7 +62,7 @@ int make_directories(char *path)
         }
         /* From the workspace again, not from `dir`: a symbolic link may lead up, as long as it stays inside. */
         close(dir);
-        dir = open_beneath(workspace_fd, path, O_PATH | O_DIRECTORY, 0, 0);
+        dir = open_beneath(workspace_fd, path, O_PATH | O_DIRECTORY, 0, resolve);
         *end = kept;
         at = kept ? end + 1 : end;
     }

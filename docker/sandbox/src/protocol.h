@@ -1,11 +1,11 @@
 /*
- * The sbxd protocol, version 2. The layout of every frame and payload is documented once, in
+ * The sbxd protocol, version 3. The layout of every frame and payload is documented once, in
  * packages/sandbox/src/protocol/README.md; the names here and in protocol/frames.ts mirror it.
  */
 #ifndef SBXD_PROTOCOL_H
 #define SBXD_PROTOCOL_H
 
-#define PROTOCOL_VERSION 2
+#define PROTOCOL_VERSION 3
 
 #define FRAME_MAGIC 0xA7
 #define HEADER_BYTES 16
@@ -52,6 +52,7 @@ enum frame_type {
     T_FILE_RENAME = 0x26,
     T_FILE_RESULT = 0x27,
     T_RESIZE = 0x28,
+    T_FILE_RESOLVE = 0x29,
     T_EGRESS_LISTEN = 0x30,
     T_EGRESS_OPEN = 0x31,
     T_EGRESS_RESULT = 0x32,
@@ -71,6 +72,7 @@ enum frame_type {
 #define F_ABORT 0x0004    /* FILE_WRITE: give up, remove the temporary file */
 #define F_FREEZE 0x0001   /* DISK_BUDGET: nothing may grow, whatever the budget */
 #define F_RECURSIVE 0x0001 /* FILE_REMOVE */
+#define F_NO_LINKS 0x8000  /* every file request: a symbolic link on the way is ELOOP */
 #define F_STREAM_MASK 0x0003 /* DATA, EOF */
 
 enum stream_id { S_STDIN = 0, S_STDOUT = 1, S_STDERR = 2 };

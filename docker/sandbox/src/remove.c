@@ -128,10 +128,10 @@ int empty_directory(int dir)
     return hopeless(&e) ? EAGAIN : e.error;
 }
 
-int remove_path(char *path, bool recursive)
+int remove_path(char *path, bool recursive, uint64_t resolve)
 {
     const char *name;
-    int dir = open_parent(path, &name);
+    int dir = open_parent(path, &name, resolve);
     if (dir < 0)
         return errno;
     int error = unlinkat(dir, name, 0) < 0 ? errno : 0;

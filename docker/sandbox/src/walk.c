@@ -1,5 +1,5 @@
 /*
- * A path below a directory on a kernel without openat2: every component is opened by itself and no symbolic link is
+ * A path below a directory on a kernel without openat2, and what a path with links in it leads to: every component is opened by itself and no symbolic link is
  * ever followed by the kernel. What a link says is put in front of what is left of the path; ".." is a step back in
  * what was passed, which is then walked again from the root. So whatever is renamed or linked meanwhile, the descriptor
  * in hand was reached from the root by names alone.
@@ -8,6 +8,7 @@
 
 #include <fcntl.h>
 #include <limits.h>
+#include <stdio.h>
 #include <unistd.h>
 
 #define LINKS_MAX 40 /* as the kernel */
@@ -135,19 +136,24 @@ static int step(struct walk *w, uint64_t flags, mode_t mode, int *fd)
     return 0;
 }
 
-int walk_beneath(int root, const char *path, uint64_t flags, mode_t mode, bool no_links)
+static int set_out(struct walk *w, const char *path)
 {
-    struct walk w = {.root = root, .at = -1, .no_links = no_links};
-    int fd = -1, done = -1;
     size_t n = strlen(path);
     if (path[0] == '/')
         errno = EXDEV;
     else if (n > PATH_BYTES)
         errno = ENAMETOOLONG;
     else {
-        memcpy(w.left, path, n + 1);
-        done = arrive(&w, down(root, "."));
+        memcpy(w->left, path, n + 1);
+        return arrive(w, down(w->root, "."));
     }
+    return -1;
+}
+
+int walk_beneath(int root, const char *path, uint64_t flags, mode_t mode, bool no_links)
+{
+    struct walk w = {.root = root, .at = -1, .no_links = no_links};
+    int fd = -1, done = set_out(&w, path);
     while (done == 0 && w.left[0])
         done = step(&w, flags, mode, &fd);
     if (done == 0) /* it ended in "." or "..": the directory itself */
@@ -157,4 +163,75 @@ int walk_beneath(int root, const char *path, uint64_t flags, mode_t mode, bool n
         close(w.at);
     errno = error;
     return fd;
+}
+
+/* ---- where a path leads ------------------------------------------------------------------------------------ */
+
+/* A name that is no directory, or not there, and what was to follow it. */
+static int pass_rest(struct walk *w, const char *name, const char *rest)
+{
+    char all[sizeof w->left + NAME_MAX + 2], *save = NULL;
+    snprintf(all, sizeof all, "%s%s", name, rest);
+    for (char *part = strtok_r(all, "/", &save); part; part = strtok_r(NULL, "/", &save)) {
+        size_t n = strlen(part);
+        if (strcmp(part, ".") == 0)
+            continue;
+        if (strcmp(part, "..") == 0) {
+            errno = ENOENT; /* back out of what does not exist */
+            return -1;
+        }
+        if (w->passed_len + n + 2 > sizeof w->passed) {
+            errno = ENAMETOOLONG;
+            return -1;
+        }
+        w->passed[w->passed_len] = '/';
+        memcpy(w->passed + w->passed_len + 1, part, n + 1);
+        w->passed_len += n + 1;
+    }
+    w->left[0] = 0;
+    return 0;
+}
+
+/* One component. 0: go on until nothing is left; -1. */
+static int resolve_step(struct walk *w)
+{
+    char name[NAME_MAX + 2];
+    const char *rest;
+    take_name(w, name, &rest);
+    size_t slashes = strspn(rest, "/");
+    int done = 0;
+    if (strcmp(name, "..") == 0) {
+        done = step_back(w);
+    } else if (strcmp(name, ".") != 0) {
+        int link = take_link(w, name, rest);
+        if (link > 0)
+            return 0;
+        if (link < 0)
+            return errno == ENOENT ? pass_rest(w, name, rest) : -1;
+        done = step_down(w, name);
+        if (done < 0 && (errno == ENOENT || (errno == ENOTDIR && !rest[slashes])))
+            return pass_rest(w, name, rest);
+    }
+    if (done < 0)
+        return -1;
+    memmove(w->left, rest + slashes, strlen(rest + slashes) + 1);
+    return 0;
+}
+
+int walk_resolve(int root, const char *path, char resolved[PATH_BYTES + 1])
+{
+    struct walk w = {.root = root, .at = -1};
+    int done = set_out(&w, path);
+    while (done == 0 && w.left[0])
+        done = resolve_step(&w);
+    if (done == 0 && w.passed_len > PATH_BYTES) {
+        errno = ENAMETOOLONG;
+        done = -1;
+    }
+    int error = done < 0 ? errno : 0;
+    if (w.at >= 0)
+        close(w.at);
+    if (!error)
+        memcpy(resolved, w.passed_len ? w.passed + 1 : "", w.passed_len ? w.passed_len : 1);
+    return error;
 }

@@ -162,6 +162,7 @@ static void act(uint8_t type, uint16_t flags, uint32_t channel, const uint8_t *p
     case T_FILE_MKDIR:
     case T_FILE_REMOVE:
     case T_FILE_RENAME:
+    case T_FILE_RESOLVE:
         files_submit(type, flags, channel, p, n);
         return;
     case T_EGRESS_LISTEN:

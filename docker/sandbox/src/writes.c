@@ -17,6 +17,7 @@ struct write_state {
     uint32_t handle;
     int fd;
     uint64_t written;
+    uint64_t resolve; /* RESOLVE_NO_SYMLINKS, or 0 */
     char name[40];
     char path[PATH_BYTES + 1];
 };
@@ -35,16 +36,17 @@ static void end_write(struct write_state *w)
     w->used = false;
 }
 
-static int begin_write(struct write_state *w, const char *path)
+static int begin_write(struct write_state *w, const char *path, uint64_t resolve)
 {
     static uint64_t counter;
     struct stat st;
     w->fd = -1;
     w->written = 0;
+    w->resolve = resolve;
     w->name[0] = 0;
     strcpy(w->path, path);
     /* Refuse what cannot work before any byte is taken: a directory, a device, a link to outside. */
-    int old = open_beneath(workspace_fd, path, O_PATH, 0, 0);
+    int old = open_beneath(workspace_fd, path, O_PATH, 0, resolve);
     if (old < 0 && errno != ENOENT && errno != ENOTDIR)
         return errno;
     bool exists = old >= 0 && fstat(old, &st) == 0;
@@ -61,13 +63,13 @@ static int begin_write(struct write_state *w, const char *path)
     return 0;
 }
 
-/* A link at the end is followed: its target is replaced, as an editor would. */
-static int resolve_link(char *path)
+/* A link at the end is followed, where links are: its target is replaced, as an editor would. */
+static int resolve_link(char *path, uint64_t resolve)
 {
     for (int hops = 0; hops < 16; hops++) {
         char target[PATH_BYTES + 1], joined[PATH_BYTES * 2 + 2];
         const char *name;
-        int dir = open_parent(path, &name);
+        int dir = open_parent(path, &name, resolve);
         if (dir < 0)
             return errno == ENOENT ? 0 : errno; /* no parent yet, hence no link */
         ssize_t n = readlinkat(dir, name, target, PATH_BYTES);
@@ -75,6 +77,8 @@ static int resolve_link(char *path)
         close(dir);
         if (n < 0)
             return error == EINVAL || error == ENOENT ? 0 : error;
+        if (resolve)
+            return ELOOP;
         target[n] = 0;
         if (target[0] == '/')
             return EXDEV;
@@ -90,19 +94,19 @@ static int commit_write(struct write_state *w)
 {
     if (fsync(w->fd) < 0)
         return errno;
-    int error = resolve_link(w->path);
+    int error = resolve_link(w->path, w->resolve);
     if (error)
         return error;
     const char *name;
     char *slash = strrchr(w->path, '/');
-    int to = open_parent(w->path, &name);
+    int to = open_parent(w->path, &name, w->resolve);
     if (to < 0 && errno == ENOENT && slash) {
         *slash = 0;
-        int made = make_directories(w->path);
+        int made = make_directories(w->path, w->resolve);
         *slash = '/';
         if (made < 0)
             return errno;
-        to = open_parent(w->path, &name);
+        to = open_parent(w->path, &name, w->resolve);
     }
     if (to < 0)
         return errno;
@@ -146,7 +150,7 @@ int write_piece(const struct job *j, struct reader *r)
         w->used = true;
         w->session = j->session;
         w->handle = handle;
-        error = begin_write(w, text);
+        error = begin_write(w, text, links_of(j));
     }
     if (!w)
         return EBADF;

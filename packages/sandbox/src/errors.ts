@@ -8,6 +8,8 @@ export type SandboxErrorCode =
   | 'sandbox_lost'
   | 'invalid_arguments'
   | 'path_outside'
+  /** A symbolic link stands on a path that must have none. */
+  | 'path_changed'
   | 'not_found'
   | 'not_regular'
   | 'exists'

@@ -224,6 +224,16 @@ export interface FileStat {
 
 /** File operations, confined to the workspace by the kernel (openat2 RESOLVE_BENEATH). Regular files only. */
 export interface SandboxFiles {
+  /**
+   * The path without a symbolic link that `path` leads to now, relative to the workspace. What does not exist yet stands in
+   * it as it was given. Rejects with `path_outside` where a link leads out.
+   */
+  resolve(path: string): Promise<string>
+  /**
+   * The same files for paths that `resolve` gave: a symbolic link anywhere on the way, put there since, is refused with
+   * `path_changed` and never followed. `stat` of a link itself tells about the link.
+   */
+  readonly withoutLinks: SandboxFiles
   stat(path: string): Promise<FileStat>
   /**
    * What is directly in a directory, by path. Beyond 100,000 entries, or 8 MiB of paths, it rejects with `too_large`: a

@@ -16,6 +16,7 @@ export const REASON_OF_SANDBOX_ERROR: Record<SandboxErrorCode, FailureReason> = 
   fenced: 'interrupted',
   invalid_arguments: 'invalid_arguments',
   path_outside: 'path_outside',
+  path_changed: 'denied',
   pids_exhausted: 'pids_exhausted',
   disk_quota: 'disk_quota',
   not_found: 'tool_error',

@@ -27,8 +27,12 @@ const FILE_ERRORS: Record<number, [SandboxErrorCode, string]> = {
   122: ['disk_quota', 'does not fit: the disk quota is used up'],
 }
 
-/** What a file request failed with. */
-export function fileError(errno: number, path: string): SandboxError {
+const ELOOP = 40
+
+/** What a file request failed with. `noLinks`: it was made for a path without symbolic links. */
+export function fileError(errno: number, path: string, noLinks = false): SandboxError {
+  if (noLinks && errno === ELOOP)
+    return new SandboxError('path_changed', `"${path}" leads through a symbolic link that was put there meanwhile; try again`)
   const [code, words] = FILE_ERRORS[errno] ?? (['permission', `failed with error ${errno}`] as const)
   return new SandboxError(code, `${path === '' ? 'The workspace' : `"${path}"`} ${words}`)
 }

@@ -18,13 +18,27 @@ const KINDS: Record<number, FileKind> = { 1: 'file', 2: 'directory', 3: 'symlink
 
 /** File requests over a link. Each is atomic by itself; nothing is cached. */
 export class RemoteFiles implements SandboxFiles {
+  readonly withoutLinks: SandboxFiles
   readonly #link: Link
   readonly #workspace: string
-  #lastHandle = 0
+  /** Flags of every request. */
+  readonly #flags: number
+  /** Of writes; one sequence for both views, because sbxd knows a write by it. */
+  readonly #handles: { last: number }
 
-  constructor(link: Link, workspace: string) {
+  constructor(link: Link, workspace: string, { flags = 0, handles = { last: 0 } } = {}) {
     this.#link = link
     this.#workspace = workspace
+    this.#flags = flags
+    this.#handles = handles
+    this.withoutLinks =
+      flags === FLAG.NO_LINKS ? this : new RemoteFiles(link, workspace, { flags: FLAG.NO_LINKS, handles })
+  }
+
+  async resolve(path: string): Promise<string> {
+    const relative = this.#path(path)
+    const request = new ByteWriter().text(relative).done()
+    return (await this.#ask(FrameType.FILE_RESOLVE, 0, request, relative)).text()
   }
 
   async stat(path: string): Promise<FileStat> {
@@ -79,8 +93,8 @@ export class RemoteFiles implements SandboxFiles {
 
   async write(path: string, data: Uint8Array): Promise<void> {
     const relative = this.#file(path)
-    this.#lastHandle += 1
-    const handle = this.#lastHandle
+    this.#handles.last += 1
+    const handle = this.#handles.last
     const sent: Promise<unknown>[] = []
     for (let at = 0; ; at += WRITE_BYTES) {
       const first = at === 0
@@ -170,12 +184,12 @@ export class RemoteFiles implements SandboxFiles {
     payload: Buffer,
     path: string,
   ): Promise<{ reader: ByteReader; flags: number }> {
-    const reply: Reply = await this.#link.request(type, flags, payload)
+    const reply: Reply = await this.#link.request(type, flags | this.#flags, payload)
     if (reply.type !== FrameType.FILE_RESULT)
       throw new SandboxError('protocol', 'sbxd answered a file request with something else')
     const reader = new ByteReader(reply.payload)
     const errno = reader.u32()
-    if (errno !== 0) throw fileError(errno, path)
+    if (errno !== 0) throw fileError(errno, path, this.#flags === FLAG.NO_LINKS)
     return { reader, flags: reply.flags }
   }
 }

@@ -5,7 +5,7 @@ import { crc32c } from './crc32c.ts'
  * file; `docker/sandbox/src/protocol.h` mirrors these names.
  */
 
-export const PROTOCOL_VERSION = 2
+export const PROTOCOL_VERSION = 3
 export const FRAME_MAGIC = 0xa7
 export const HEADER_BYTES = 16
 export const MAX_PAYLOAD = 65_536
@@ -56,6 +56,7 @@ export const FrameType = {
   FILE_RENAME: 0x26,
   FILE_RESULT: 0x27,
   RESIZE: 0x28,
+  FILE_RESOLVE: 0x29,
   EGRESS_LISTEN: 0x30,
   EGRESS_OPEN: 0x31,
   EGRESS_RESULT: 0x32,
@@ -78,6 +79,8 @@ export const FLAG = {
   COMMIT: 2,
   ABORT: 4,
   RECURSIVE: 1,
+  /** Every file request: a symbolic link on the way is an error. */
+  NO_LINKS: 0x8000,
   /** DISK_BUDGET: nothing may grow, whatever the budget. */
   FREEZE: 1,
 } as const

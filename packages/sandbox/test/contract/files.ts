@@ -199,6 +199,54 @@ export function fileTests({ it, sandbox, fixture }: Suite): void {
     expect((await sh(sandbox(), 'test -d /etc')).code).toBe(0)
   })
 
+  it('says where a path leads, through links and beyond what exists', async () => {
+    const { files } = sandbox()
+    await sh(
+      sandbox(),
+      'mkdir -p where/real/.git; cd where; ln -s real/.git notes; ln -s ../where up; ln -s missing/new dangling; ln -s / root; ln -s loop loop; touch real/file',
+    )
+    const led: Record<string, string> = {
+      '': '',
+      where: 'where',
+      'where/notes/config': 'where/real/.git/config',
+      'where/notes/hooks/a/b': 'where/real/.git/hooks/a/b',
+      'where/up/up/notes': 'where/real/.git',
+      'where/dangling': 'where/missing/new',
+      'where/dangling/deep': 'where/missing/new/deep',
+      'where/real/file': 'where/real/file',
+      'where/none/at/all': 'where/none/at/all',
+    }
+    for (const [path, to] of Object.entries(led)) expect(await files.resolve(path), path).toBe(to)
+    for (const path of ['where/root/etc', 'where/loop/x', '../x'])
+      await expect(files.resolve(path), path).rejects.toMatchObject({ code: 'path_outside' })
+    await expect(files.resolve('where/real/file/x')).rejects.toMatchObject({ code: 'not_regular' })
+    await files.remove('where', { recursive: true })
+  })
+
+  it('follows no link where none may be, wherever it stands on the way', async () => {
+    const { files } = sandbox()
+    await sh(
+      sandbox(),
+      'mkdir -p strict/real/in; cd strict; echo old > real/file; ln -s real dir; ln -s file real/last; ln -s gone real/dangling',
+    )
+    const strict = files.withoutLinks
+    const changed = { code: 'path_changed' }
+    for (const path of ['strict/dir/file', 'strict/real/last', 'strict/real/dangling', 'strict/dir/new/er']) {
+      await expect(strict.read(path), path).rejects.toMatchObject(changed)
+      await expect(strict.write(path, bytes('new')), path).rejects.toMatchObject(changed)
+    }
+    await expect(strict.list('strict/dir')).rejects.toMatchObject(changed)
+    await expect(strict.stat('strict/dir/file')).rejects.toMatchObject(changed)
+    await expect(strict.mkdir('strict/dir/made')).rejects.toMatchObject(changed)
+    await expect(strict.remove('strict/dir/file')).rejects.toMatchObject(changed)
+    await expect(strict.rename('strict/dir/file', 'strict/real/f')).rejects.toMatchObject(changed)
+    expect((await sh(sandbox(), 'cd strict/real; cat file; ls -A')).out).toBe('old\ndangling\nfile\nin\nlast\n')
+    expect(await strict.stat('strict/real/last')).toMatchObject({ kind: 'symlink' })
+    await strict.write('strict/real/in/a/b', bytes('made'))
+    expect(text(await strict.read('strict/real/in/a/b'))).toBe('made')
+    await files.remove('strict', { recursive: true })
+  })
+
   it('writes nothing outside while directory and link are swapped', async () => {
     const swap = await sandbox().run({
       id: newId(),
