@@ -34,7 +34,7 @@ static void put_stat(struct buf *b, const struct stat *st)
 static int do_stat(const char *path, uint64_t resolve, struct buf *out)
 {
     struct stat st;
-    int fd = open_beneath(workspace_fd, path, O_PATH | O_NOFOLLOW, 0, resolve);
+    int fd = open_beneath(workspace_fd, path, O_PATH | (resolve ? 0 : O_NOFOLLOW), 0, resolve);
     if (fd < 0)
         return errno;
     int error = fstat(fd, &st) < 0 ? errno : 0;

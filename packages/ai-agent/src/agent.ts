@@ -219,6 +219,7 @@ export async function openAgent(
     takesImages: [model, ...choices].some(takesImages),
     finishSignIn: (userId: string, answer: URLSearchParams) => mcp.finishSignIn(userId, answer),
     secrets,
+    rulesOf: (userId: string) => rules.of(userId),
     workspace: async (userId: string) => (await acquire(userId, leaving.signal)).files,
     ...(anyTools ? { clientServers } : {}),
     requestFrame: (hash: string) => store.requestFrame(hash),

@@ -84,9 +84,9 @@ export class Answers {
     if (running === undefined) return
     const at = { sessionId: this.#core.id, promptId: running.promptId }
     for (const { toolCallId } of approvals.pending()) {
-      const call = running.judged.get(toolCallId)
-      if (call === undefined) continue
-      const { verdict } = await rulingOf(call, { userId, at, approvals, mode, rules: parts.rules })
+      const judged = running.judged.get(toolCallId)
+      if (judged === undefined) continue
+      const { verdict } = await rulingOf(judged, { userId, at, approvals, mode, rules: parts.rules })
       if (verdict === 'allow') await this.#store(toolCallId, { allowed: true, by: 'rule' })
     }
   }

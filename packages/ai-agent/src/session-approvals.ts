@@ -3,7 +3,7 @@ import type { PermissionOption, SandlotEvent } from '@sandlot/shared/sandlot-eve
 import { type SessionEvent, isOutcome, metaOf, sandlotEventOf } from '@sandlot/shared/events'
 import type { Question } from '@sandlot/shared/question'
 import { type Remembered, type Rule, isAboutHost } from '@sandlot/shared/rules'
-import type { ApprovalAnswer, CallApproval } from './tools/tool.ts'
+import type { ApprovalAnswer, ApprovedLink, CallApproval } from './tools/tool.ts'
 
 /** `setTimeout` takes no more; a longer wait is set again when this one is over. */
 const LONGEST_TIMER_MS = 2_147_483_647
@@ -13,6 +13,7 @@ interface Asked {
   options: readonly PermissionOption[]
   expiresAt: number
   question: Question | undefined
+  links: readonly ApprovedLink[] | undefined
   answer: ApprovalAnswer | undefined
 }
 
@@ -45,8 +46,8 @@ export class Approvals {
     if (isOutcome(event)) this.#over(event.toolCallId)
     const happened = sandlotEventOf(event)
     if (happened?.type === 'approval_asked') {
-      const { toolCallId, options, expiresAt, question } = happened
-      this.#asked.set(toolCallId, { toolCallId, options, expiresAt, question, answer: undefined })
+      const { toolCallId, options, expiresAt, question, links } = happened
+      this.#asked.set(toolCallId, { toolCallId, options, expiresAt, question, links, answer: undefined })
     } else if (happened?.type === 'approval_answered') {
       this.#answered(happened, metaOf(event).at)
     }
@@ -102,6 +103,9 @@ export class Approvals {
       },
       get question() {
         return find()?.question !== undefined
+      },
+      get links() {
+        return find()?.links ?? []
       },
       answer: () => {
         const answer = find()?.answer

@@ -4,7 +4,7 @@ import type { SessionEvent } from '@sandlot/shared/events'
 import { callsBefore } from './calls-before.ts'
 import { judge } from './rules/engine.ts'
 import { offers } from './rules/offers.ts'
-import { callRequest } from './rules/request.ts'
+import { type ResolvedPaths, callRequest } from './rules/request.ts'
 import type { RuleBook } from './rules/rule-book.ts'
 import type { BatchContext } from './scheduler/batch.ts'
 import type { Approvals } from './session-approvals.ts'
@@ -22,7 +22,7 @@ export class Running {
   /** Resolves when the loop has ended or let go. */
   driven: Promise<void> = Promise.resolve()
   /** Calls that were judged, for when the rules have changed. */
-  readonly judged = new Map<string, ToolCall>()
+  readonly judged = new Map<string, { call: ToolCall; paths: ResolvedPaths | undefined }>()
   readonly #cancels = new Map<string, AbortController>()
 
   constructor(promptId: string, unattended: boolean) {
@@ -70,10 +70,10 @@ export function batchContext(source: BatchSource): BatchContext {
     mode,
     sandbox: (signal) => sandbox(userId, signal),
     approval: (callId) => approvals.of(callId),
-    judge: (call) => {
-      running.judged.set(call.callId, call)
+    judge: (call, paths) => {
+      running.judged.set(call.callId, { call, paths })
       const at = { sessionId, promptId: running.promptId }
-      return rulingOf(call, { userId, at, approvals, mode: mode(), rules })
+      return rulingOf({ call, paths }, { userId, at, approvals, mode: mode(), rules })
     },
     ...callsBefore(events),
     appendOutput,
@@ -87,7 +87,7 @@ export function batchContext(source: BatchSource): BatchContext {
 
 /** What the rules that hold now say of a call, and the answers that its question offers. Rejects when the store fails. */
 export async function rulingOf(
-  call: ToolCall,
+  { call, paths }: { call: ToolCall; paths: ResolvedPaths | undefined },
   held: {
     userId: string
     at: { sessionId: string; promptId: string }
@@ -97,7 +97,7 @@ export async function rulingOf(
   },
 ): Promise<Ruling> {
   const { userId, at, approvals, mode, rules } = held
-  const request = callRequest(call)
+  const request = callRequest(call, paths)
   const judgement = judge(request, [...(await rules.of(userId, at)), ...approvals.sessionRules], mode)
   return { ...judgement, options: offers(request, judgement, rules.remember) }
 }

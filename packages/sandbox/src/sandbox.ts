@@ -231,7 +231,7 @@ export interface SandboxFiles {
   resolve(path: string): Promise<string>
   /**
    * The same files for paths that `resolve` gave: a symbolic link anywhere on the way, put there since, is refused with
-   * `path_changed` and never followed. `stat` of a link itself tells about the link.
+   * `path_changed` and never followed. `remove` and `rename` take a link at the end for itself.
    */
   readonly withoutLinks: SandboxFiles
   stat(path: string): Promise<FileStat>

@@ -90,6 +90,8 @@ export const sandlotEvent = z.discriminatedUnion('type', [
     question: question.optional(),
     /** Why this call asks: its parts that made it so, the rules that decided. Absent in logs of before. */
     why: z.array(ruleReason).optional(),
+    /** Paths of the call from which symbolic links lead elsewhere in the workspace: the answer is about where they led then. */
+    links: z.array(z.object({ path: z.string(), leadsTo: z.string() })).optional(),
   }),
   z.object({
     type: z.literal('approval_answered'),

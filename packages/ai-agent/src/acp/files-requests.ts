@@ -4,6 +4,7 @@ import { SandboxError, type SandboxErrorCode } from '@sandlot/sandbox/errors'
 import type { SandboxFiles } from '@sandlot/sandbox/sandbox'
 import { EXT } from '@sandlot/shared/acp-meta'
 import { type ErrorCode, SandlotError } from '@sandlot/shared/errors'
+import type { Rule } from '@sandlot/shared/rules'
 import {
   type DirectoryList,
   type FilePiece,
@@ -12,6 +13,8 @@ import {
   MAX_UPLOAD_BYTES,
   filesParams,
 } from '@sandlot/shared/files'
+import { fileProblem } from '../rules/engine.ts'
+import { absolutePath } from '../rules/files.ts'
 import { statIfExists } from '../tools/workspace-files.ts'
 import { parseParams } from './errors.ts'
 import type { Serving } from './serving.ts'
@@ -24,6 +27,7 @@ const CODE_OF: Partial<Record<SandboxErrorCode, ErrorCode>> = {
   not_found: 'not_found',
   invalid_arguments: 'bad_request',
   path_outside: 'bad_request',
+  path_changed: 'conflict',
   not_regular: 'bad_request',
   exists: 'conflict',
   permission: 'forbidden',
@@ -45,13 +49,30 @@ export function addFilesRequests(app: AgentApp, serving: Serving): void {
       const { workspace } = parts
       if (workspace === undefined) throw new SandlotError('not_implemented', 'This agent has no workspaces.')
       try {
-        return await answer(ask, await workspace(id))
+        const files = await workspace(id)
+        return await answer(await placeOf(ask, files, (await parts.rulesOf?.(id)) ?? []), files.withoutLinks)
       } catch (error) {
         if (!(error instanceof SandboxError)) throw error
         throw new SandlotError(CODE_OF[error.code] ?? 'not_ready', `${error.message}.`, { cause: error })
       }
     }),
   )
+}
+
+/** Where the path leads. Throws `forbidden` where that, or the way there, must not be. */
+async function placeOf<Ask extends FilesAsk>(
+  ask: Ask,
+  files: SandboxFiles,
+  rules: readonly Rule[],
+): Promise<Ask> {
+  const path = await files.resolve(ask.path)
+  const leadsTo = { path, linked: absolutePath(ask.path) !== absolutePath(path) }
+  const access = ask.do === 'write' ? 'write' : 'read'
+  const asks = [{ kind: 'file', access, path: ask.path, leadsTo }] as const
+  const kind = access === 'write' ? 'edit' : 'read'
+  const problem = fileProblem({ tool: 'files', kind, readOnly: access === 'read', asks }, rules)
+  if (problem !== undefined) throw new SandlotError('forbidden', `${problem}.`)
+  return { ...ask, path }
 }
 
 function answer(ask: FilesAsk, files: SandboxFiles): Promise<DirectoryList | FilePiece | object> {
@@ -90,7 +111,7 @@ async function write(
   const bytes = Buffer.from(data, 'base64')
   if (bytes.length > MAX_UPLOAD_BYTES)
     throw new SandlotError('too_large', `A file may have ${MAX_UPLOAD_BYTES} bytes here.`)
-  if (!replace && (await statIfExists({ files }, path)) !== undefined)
+  if (!replace && (await statIfExists(files, path)) !== undefined)
     throw new SandlotError('conflict', `There is something called “${path}” already.`)
   await files.write(path, bytes)
   return {}

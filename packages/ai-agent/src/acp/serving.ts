@@ -5,6 +5,7 @@ import type { AgentMetricsReport } from '@sandlot/shared/agent-metrics'
 import type { RemovedData } from '@sandlot/shared/api'
 import { messageOf } from '@sandlot/shared/errors'
 import type { Mode } from '@sandlot/shared/mode'
+import type { Rule } from '@sandlot/shared/rules'
 import type { InstructionRows } from '@sandlot/storage/sessions/instructions'
 import type { SignedIn } from '../mcp/oauth-sign-ins.ts'
 import type { UserSecrets } from '../secrets/user-secrets.ts'
@@ -27,6 +28,8 @@ export interface AcpParts {
   instructions?: InstructionRows
   /** What the configuration says to everybody beside them. */
   configuredInstructions?: DeploymentInstructions
+  /** The rules that hold for this person. Absent: none do. */
+  rulesOf?: (userId: string) => Promise<readonly Rule[]>
   /** The files of this person, whose sandbox is started for it. Absent: there are no sandboxes. */
   workspace?: (userId: string) => Promise<SandboxFiles>
   /** Somebody asks whom the service has let in. */

@@ -1,25 +1,85 @@
 /**
  * Runs what the rules and the mode allow, refuses what they deny, and asks the user about the rest. The question is in
  * the log before anybody sees it and survives a restart; the answer, its time limit and who may give it are the session's
- * business, what the rules say is the engine's.
+ * business, what the rules say is the engine's. A file is judged by where its path leads, and the tool gets that path.
  */
+import { absolutePath } from '../rules/files.ts'
+import { type ResolvedPath, type ResolvedPaths, callRequest } from '../rules/request.ts'
 import { notStartedText } from '../tools/call-failure.ts'
 import { orAborted } from '../tools/or-aborted.ts'
-import type { ApprovalAnswer, CallContext, Policy, Ruling, ToolCall, ToolOutcome } from '../tools/tool.ts'
+import type {
+  ApprovalAnswer,
+  CallApproval,
+  CallContext,
+  Policy,
+  Ruling,
+  ToolCall,
+  ToolOutcome,
+  ToolUpdate,
+} from '../tools/tool.ts'
+import { openWorkspace } from '../tools/workspace-path.ts'
 
 export function approve(ttlMs: number): Policy {
   return (next) =>
     async function* approved(call, ctx) {
-      const ruling = await rulingOf(call, ctx)
-      if (ruling?.verdict === 'allow') return yield* next(call, ctx)
-      if (ruling?.verdict === 'deny' || ruling?.verdict === 'block') return forbiddenOutcome(ruling)
-      if (ruling !== undefined) {
-        const { options, why } = ruling
-        yield { type: 'approval_asked', options, why, expiresAt: ctx.now() + ttlMs }
+      const asNamed = await rulingOf(call, ctx)
+      if (asNamed === undefined) {
+        // What was allowed is the file that was meant then, wherever a link leads now.
+        const paths = new Map(linksOf(ctx.approval))
+        const answer = await answered(ctx)
+        return answer.allowed ? yield* next(call, { ...ctx, paths }) : deniedOutcome(answer)
       }
-      const answer = await ctx.clock.wait(orAborted(ctx.approval.answer(), ctx.signal))
-      return answer.allowed ? yield* next(call, ctx) : deniedOutcome(answer)
+      if (isForbidden(asNamed)) return forbiddenOutcome(asNamed)
+      const paths = asNamed === ALLOWED ? undefined : yield* resolvePaths(call, ctx)
+      const elsewhere = [...(paths ?? [])].some(
+        ([named, { path }]) => absolutePath(named) !== absolutePath(path),
+      )
+      const ruling = elsewhere ? await orAborted(ctx.judge(call, paths), ctx.signal) : asNamed
+      const judged = paths === undefined ? ctx : { ...ctx, paths }
+      if (ruling.verdict === 'allow') return yield* next(call, judged)
+      if (isForbidden(ruling)) return forbiddenOutcome(ruling)
+      const { options, why } = ruling
+      const links = [...(paths ?? [])].flatMap(([path, { path: leadsTo, linked }]) =>
+        linked ? [{ path, leadsTo }] : [],
+      )
+      yield {
+        type: 'approval_asked',
+        options,
+        why,
+        expiresAt: ctx.now() + ttlMs,
+        ...(links.length === 0 ? {} : { links }),
+      }
+      const answer = await answered(ctx)
+      return answer.allowed ? yield* next(call, judged) : deniedOutcome(answer)
     }
+}
+
+function answered(ctx: CallContext): Promise<ApprovalAnswer> {
+  return ctx.clock.wait(orAborted(ctx.approval.answer(), ctx.signal))
+}
+
+function isForbidden({ verdict }: Ruling): boolean {
+  return verdict === 'deny' || verdict === 'block'
+}
+
+function* linksOf({ links }: CallApproval): Generator<[string, ResolvedPath]> {
+  for (const { path, leadsTo } of links ?? []) yield [path, { path: leadsTo, linked: true }]
+}
+
+/** Where the files lead that the call asks for. Undefined when it asks for none. */
+async function* resolvePaths(
+  call: ToolCall,
+  ctx: CallContext,
+): AsyncGenerator<ToolUpdate, ResolvedPaths | undefined> {
+  const asked = callRequest(call).asks.flatMap((ask) => (ask.kind === 'file' ? [ask.path] : []))
+  if (asked.length === 0) return undefined
+  const found: [string, ResolvedPath][] = []
+  for (const path of asked) {
+    const { sandbox, path: named } = yield* openWorkspace(path, ctx)
+    const resolved = await orAborted(sandbox.files.resolve(named), ctx.signal)
+    found.push([path, { path: resolved, linked: resolved !== named }])
+  }
+  return new Map(found)
 }
 
 const ALLOWED: Ruling = { verdict: 'allow', why: [], options: [] }

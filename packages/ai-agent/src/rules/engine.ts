@@ -53,6 +53,8 @@ interface PartVerdict {
 
 function judgePart(part: Part, request: CallRequest, rules: readonly Rule[], mode: Mode): PartVerdict {
   if (part.block !== undefined) return { verdict: 'block', because: part.block }
+  const hidden = deniedThroughLink(part, request, rules)
+  if (hidden !== undefined) return hidden
   let doubt: PartVerdict | undefined
   for (const effect of ['deny', 'ask'] as const) {
     for (const rule of rules) {
@@ -69,6 +71,38 @@ function judgePart(part: Part, request: CallRequest, rules: readonly Rule[], mod
   if (allowing !== undefined)
     return { verdict: 'allow', because: ruleWords(allowing, 'yes'), ruleId: allowing.id }
   return runsIn(mode, part.usual) ? { verdict: 'allow' } : { verdict: 'ask', because: part.because }
+}
+
+/**
+ * Through a symbolic link nothing is reached that a rule about files denies or asks about, under either name: whoever is
+ * asked would read the one, and get the other.
+ */
+function deniedThroughLink(
+  part: Part,
+  request: CallRequest,
+  rules: readonly Rule[],
+): PartVerdict | undefined {
+  const { subject } = part
+  if (subject.type !== 'file' || subject.linkedFrom === undefined) return undefined
+  const asNamed = { ...part, subject: { ...subject, path: subject.linkedFrom } }
+  for (const rule of rules) {
+    if (rule.effect === 'allow' || !('file' in rule.match)) continue
+    const answers = [part, asNamed].map((one) => concerns(rule.match, one, request))
+    const answer = answers.find((one) => one === 'yes') ?? answers.find((one) => one === 'maybe')
+    if (answer === undefined) continue
+    const because = `is reached through a symbolic link, and ${ruleWords(rule, answer)}`
+    return { verdict: 'deny', because, ruleId: rule.id, byRule: true }
+  }
+  return undefined
+}
+
+/** Why a file must not be touched even by a person themselves, whom no rule stops where no link leads elsewhere. */
+export function fileProblem(request: CallRequest, rules: readonly Rule[]): string | undefined {
+  for (const part of partsOf(request)) {
+    const because = part.block ?? deniedThroughLink(part, request, rules)?.because
+    if (because !== undefined) return `${part.text} ${because}`
+  }
+  return undefined
 }
 
 function runsIn(mode: Mode, usual: Usual): boolean {

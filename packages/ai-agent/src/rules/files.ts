@@ -8,6 +8,16 @@ export function absolutePath(path: string): string {
   return posix.resolve(WORKSPACE, path)
 }
 
+/** Where Sandlot keeps what is its own: whole outputs, and what shells left. Nothing allows a change of it. */
+export function isOwnFile(path: string): boolean {
+  return /^\/workspace\/\.tool-outputs(\/|$)/.test(absolutePath(path))
+}
+
+/** What the agent keeps to in every session: a change of it is a change of what the agent is told. */
+export function isInstructionsFile(path: string): boolean {
+  return absolutePath(path) === `${WORKSPACE}/AGENTS.md`
+}
+
 /**
  * Files that programs take orders from: git's own (a pager, a hook or a file-system monitor is a command line there),
  * the shell's start-up files, keys, and what stands first in PATH. HOME is the workspace. An edit of one is not just an

@@ -1,6 +1,6 @@
 /** A call → everything in it that is judged on its own. */
 import { hostBlock } from './hosts.ts'
-import { absolutePath, isOrdersFile } from './files.ts'
+import { absolutePath, isInstructionsFile, isOrdersFile, isOwnFile } from './files.ts'
 import type { CallRequest, RuleRequest } from './request.ts'
 import { DOWNLOADS, graveWords, runsDownload } from './gravity.ts'
 import { shellParts, shorten } from './shell/shell-parts.ts'
@@ -14,7 +14,14 @@ export interface Part {
   text: string
   subject:
     | ShellPart
-    | { type: 'file'; access: 'read' | 'write'; path: string; below: boolean }
+    | {
+        type: 'file'
+        access: 'read' | 'write'
+        path: string
+        below: boolean
+        /** The path that the call names, where a symbolic link leads from it to `path`. */
+        linkedFrom?: string
+      }
     | { type: 'host'; host: string; port: number | undefined }
     | { type: 'tool' }
   usual: Usual
@@ -56,10 +63,15 @@ function partsOfOne(ask: RuleRequest, request: CallRequest): Part[] {
   }
 }
 
-function filePart(ask: Extract<RuleRequest, { kind: 'file' }>, { kind }: CallRequest): Part {
-  const path = absolutePath(ask.path)
+const OWN = 'is where Sandlot keeps outputs and the state of shells'
+
+function filePart(ask: Extract<RuleRequest, { kind: 'file' }>, { kind }: Pick<CallRequest, 'kind'>): Part {
+  const { leadsTo } = ask
+  if (leadsTo?.linked === true) return linkedPart(ask, leadsTo.path, kind)
+  const path = absolutePath(leadsTo?.path ?? ask.path)
   const subject = { type: 'file', access: ask.access, path, below: ask.below === true } as const
   if (ask.access === 'read') return { text: path, subject, usual: 'read', because: 'is read' }
+  if (isOwnFile(path)) return { text: path, subject, usual: 'act', because: OWN, block: OWN }
   if (isOrdersFile(path))
     return { text: path, subject, usual: 'act', because: 'is a file that programs take orders from' }
   const because = kind === 'delete' ? 'is deleted' : kind === 'move' ? 'is moved' : 'is changed'
@@ -73,6 +85,31 @@ function partsOfLine(command: string): Part[] {
     // What is downloaded stands elsewhere in the line, so the line is what is shown.
     at === runner ? { ...shellPart(part), text: shorten(command), because: DOWNLOADS } : shellPart(part),
   )
+}
+
+/** What is meant is where the link leads; and what is named there may say something else. */
+function linkedPart(
+  ask: Extract<RuleRequest, { kind: 'file' }>,
+  target: string,
+  kind: CallRequest['kind'],
+): Part {
+  const linkedFrom = absolutePath(ask.path)
+  const path = absolutePath(target)
+  const part = filePart({ ...ask, leadsTo: { path, linked: false } }, { kind })
+  const both = [path, linkedFrom]
+  const what = both.some(isOrdersFile)
+    ? 'a file that programs take orders from'
+    : both.some(isInstructionsFile)
+      ? 'the file with what the agent keeps to'
+      : undefined
+  return {
+    ...part,
+    text: `${linkedFrom} → ${path}`,
+    subject: { type: 'file', access: ask.access, path, below: ask.below === true, linkedFrom },
+    ...(what === undefined || ask.access === 'read' || part.block !== undefined
+      ? {}
+      : { block: `is changed through a symbolic link, and is ${what}` }),
+  }
 }
 
 function shellPart(part: ShellPart): Part {

@@ -12,9 +12,22 @@ export type RuleRequest =
       path: string
       /** And whatever is below it. */
       below?: true
+      /** Where it leads, where that is known: this is what is judged. */
+      leadsTo?: ResolvedPath
     }
   /** A host on the network. */
   | { kind: 'host'; host: string; port?: number }
+
+/** Where a path of a call leads, as the sandbox resolved it. */
+export interface ResolvedPath {
+  /** Relative to the workspace, without a symbolic link in it. */
+  path: string
+  /** A symbolic link led there. */
+  linked: boolean
+}
+
+/** By the path as the tool asks for it. */
+export type ResolvedPaths = ReadonlyMap<string, ResolvedPath>
 
 export interface CallRequest {
   /** The tool's id. */
@@ -30,10 +43,16 @@ export interface CallRequest {
   asks: readonly RuleRequest[]
 }
 
-/** What a call asks; its arguments have been checked. */
-export function callRequest({ tool, args }: Pick<ToolCall, 'tool' | 'args'>): CallRequest {
+/** What a call asks; its arguments have been checked. `paths`: as far as they were resolved. */
+export function callRequest(
+  { tool, args }: Pick<ToolCall, 'tool' | 'args'>,
+  paths?: ResolvedPaths,
+): CallRequest {
   const { id, ruledAs, kind, readOnly, withoutLeave } = tool
-  const asks = tool.requests?.(args) ?? []
+  const asks = (tool.requests?.(args) ?? []).map((ask) => {
+    const leadsTo = ask.kind === 'file' ? paths?.get(ask.path) : undefined
+    return leadsTo === undefined ? ask : { ...ask, leadsTo }
+  })
   return {
     tool: id,
     ...(ruledAs === undefined ? {} : { ruledAs }),

@@ -4,6 +4,7 @@ import type { FailureReason } from '@sandlot/shared/reasons'
 import type { Mode } from '@sandlot/shared/mode'
 import type { SessionEvent } from '@sandlot/shared/events'
 import type { Sandbox } from '@sandlot/sandbox/sandbox'
+import type { ResolvedPaths } from '../rules/request.ts'
 import type { ToolRegistry } from '../tools/registry.ts'
 import type { CallApproval, Ruling, ToolCall, ToolLog } from '../tools/tool.ts'
 
@@ -29,7 +30,7 @@ export interface BatchContext {
   sandbox(signal: AbortSignal): Promise<Sandbox>
   approval(callId: string): CallApproval
   /** By the rules that hold now, and the mode. Rejects when they cannot be read. */
-  judge(call: ToolCall): Promise<Ruling>
+  judge(call: ToolCall, paths?: ResolvedPaths): Promise<Ruling>
   /** The attempt of this call that the log has from before a restart. */
   previousAttempt(callId: string): { n: number; boot: string } | undefined
   /** Calls that the log says had begun when the batch did: an earlier process died while they ran. */

@@ -169,7 +169,7 @@ function callContext(
     hasBegun: () => scheduled.begun === true || ctx.begunBefore(callId),
     mode: ctx.mode(),
     approval: ctx.approval(callId),
-    judge: (call) => ctx.judge(call),
+    judge: (call, paths) => ctx.judge(call, paths),
     inOrder: () => order.enter(at),
     saveOutput: (offset, bytes) => ctx.appendOutput(callId, offset, bytes),
     readOutput: (from, to) => ctx.readOutput(callId, from, to),

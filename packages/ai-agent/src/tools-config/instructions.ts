@@ -100,9 +100,11 @@ async function readAgentsFile(userId: string, awake: InstructionSources['awake']
   try {
     const sandbox = await awake(userId)
     if (sandbox === undefined) return ''
-    const stat = await statIfExists(sandbox, 'AGENTS.md')
+    // What a link leads to may be a file that a rule keeps from the model.
+    const files = sandbox.files.withoutLinks
+    const stat = await statIfExists(files, 'AGENTS.md')
     if (stat?.kind !== 'file') return ''
-    const bytes = await sandbox.files.read('AGENTS.md', { length: MAX_AGENTS_FILE })
+    const bytes = await files.read('AGENTS.md', { length: MAX_AGENTS_FILE })
     // A character that the limit cuts is left out.
     const whole = stat.size > bytes.length ? wholeCharacters(bytes) : bytes
     const read = decodeExactly(whole) ?? ''

@@ -1,5 +1,6 @@
 /** What the tools that use ripgrep share. It runs in the sandbox, and no shell reads a pattern: the script is ours, the rest are its arguments. */
 import { CallFailure } from './call-failure.ts'
+import { HIDDEN_CLASSES, saidPath } from './quoted-path.ts'
 import type { CommandResult } from './sandboxed-tool-executor.ts'
 import { type PageRoom } from './line-page.ts'
 import type { ToolOutcome } from './tool.ts'
@@ -22,36 +23,110 @@ export interface LinePage {
   limit: number
 }
 
-/** Exit code of our scripts when lines are left behind the page. */
+/** Exit codes of our scripts: lines are left behind the page; the path has a symbolic link in it now; it is no file to search. */
 const MORE = 200
+const LINKED = 201
+const NO_FILE = 202
 
-/** Ends with MORE as soon as one line too many comes, which ends the search too. */
-const PAGE = `awk -v skip="$1" -v limit="$2" -v room="$3" '
-NR <= skip { next }
-{ size += length($0) + 1 }
-NR > skip + 1 && (NR > skip + limit || size > room) { exit ${MORE} }
-{ print }'`
+/**
+ * `$1` is the path below the workspace, which ripgrep would follow wherever it leads, and of which it would wait for a pipe.
+ * Resolved again here: what was judged may have been hours ago.
+ */
+const CHECK_PATH = `at=.; [ "$1" = . ] || at=./$1
+[ "$1" = . ] || [ "$(realpath -e -- "$at")" = "$(pwd -P)/$1" ] 2>/dev/null || {
+  [ -e "$at" ] || exit ${NO_FILE}; exit ${LINKED}; }
+[ -d "$at" ] || [ -f "$at" ] || exit ${NO_FILE}`
 
-const PAGED_SEARCH = `rg "\${@:4}" | ${PAGE}
+/**
+ * Reads what ripgrep prints with --null and prints one page of it, every path as `quotePath` has it and every control
+ * character of a line as \ooo. Ends with MORE as soon as one line too many comes, which ends the search too.
+ */
+const PAGER = String.raw`
+my ($what, $skip, $limit, $room, $known) = @ARGV;
+my ($lines, $size) = (0, 0);
+my %short = ("\"" => "\\\"", "\\" => "\\\\", "\n" => "\\n", "\r" => "\\r", "\t" => "\\t");
+sub octal { join "", map { sprintf "\\%03o", $_ } unpack "C*", $_[0] }
+sub escaped { my ($one) = @_; return $short{$one} if $short{$one}; utf8::encode($one); octal($one) }
+sub quoted {
+  my ($name) = @_;
+  $name =~ s{^\./}{};
+  my $text = $name;
+  if (utf8::decode($text)) {
+    return $name unless $text =~ /["\\HIDDEN]/;
+    $text =~ s/(["\\HIDDEN])/escaped($1)/ge;
+    utf8::encode($text);
+    return "\"$text\"";
+  }
+  $name =~ s/([^ !#-\[\]-~])/$short{$1} || octal($1)/ge;
+  return "\"$name\"";
+}
+sub plain { my ($line) = @_; $line =~ s/\r+$//; $line =~ s/([\0-\x08\x0b-\x1f\x7f])/octal($1)/ge; $line }
+sub shown {
+  my ($line) = @_;
+  return if ++$lines <= $skip;
+  $size += length($line) + 1;
+  exit MORE if $lines > $skip + 1 && ($lines > $skip + $limit || $size > $room);
+  print $line, "\n";
+}
+if ($what eq "errors") {
+  while (my $line = <STDIN>) { chomp $line; $line =~ s/^(?!rg: |    )/rg: /; print plain($line), "\n" }
+} elsif ($what eq "files") {
+  local $/ = "\0";
+  my %known;
+  open my $all, "<", $known or die;
+  while (<$all>) { chomp; $known{$_} = 1 }
+  while (<STDIN>) { chomp; shown(quoted($_)) if $known{$_} }
+} else {
+  my $record = "";
+  while (my $line = <STDIN>) {
+    $record .= $line;
+    if ($record =~ /\A([^\0]*)\0(\d+[:-])([^\n]*)\n\z/s) { my ($name, $at, $text) = ($1, $2, $3);
+      my $between = substr($at, -1); shown(quoted($name) . $between . $at . plain($text)) }
+    elsif ($record eq "--\n") { shown("--") }
+    elsif ($record =~ /\A([^\0]*): ((?:binary file matches|WARNING: stopped searching binary file)[^\n]*)\n\z/s) {
+      shown(quoted($1) . ": " . $2) }
+    else { next }
+    $record = "";
+  }
+}`
+  .replaceAll('HIDDEN', HIDDEN_CLASSES)
+  .replaceAll('MORE', String(MORE))
+
+/** Runs `search | pager`, whose errors go through the pager too; what is printed goes to 4, so that bash waits for both. */
+function paged(search: string, pager: string): string {
+  return `${CHECK_PATH}
+exec 4>&1
+{ ${search} 2>&3 3>&- 4>&- | ${pager} >&4 3>&- 4>&-
 ended=("\${PIPESTATUS[@]}")
 [ "\${ended[1]}" = ${MORE} ] && exit ${MORE}
-exit "\${ended[0]}"`
-
-/** A list of files that match a glob, without those that ignore rules leave out: ripgrep's own globs overrule them. */
-const PAGED_FILES = `rg --files "--glob=$4" "\${@:5}" |
-awk 'NR == FNR { known[$0]; next } $0 in known' <(rg --files "\${@:5}") - | ${PAGE}
-ended=("\${PIPESTATUS[@]}")
-[ "\${ended[2]}" = ${MORE} ] && exit ${MORE}
-exit "\${ended[0]}"`
-
-/** The command that runs ripgrep with `args` and shows one page of what it prints. */
-export function pagedSearch(args: readonly string[], page: LinePage, room: PageRoom): string[] {
-  return ['bash', '-c', PAGED_SEARCH, 'search', ...pageArgs(page, room), ...args]
+exit "\${ended[0]}"
+} 3>&1 | perl -e "$2" errors
+exit "\${PIPESTATUS[0]}"`
 }
 
-/** The command that lists files matching `glob`, one page of them. `args`: more flags and paths for ripgrep. */
-export function pagedFiles(glob: string, args: readonly string[], page: LinePage, room: PageRoom): string[] {
-  return ['bash', '-c', PAGED_FILES, 'files', ...pageArgs(page, room), glob, ...args]
+/** `$1` path, `$2` the pager, `$3`–`$5` its page, then ripgrep's arguments. */
+const PAGED_SEARCH = paged(`rg --null "\${@:6}" -- "$at"`, `perl -e "$2" lines "\${@:3:3}"`)
+
+/** A list of files that match a glob, without those that ignore rules leave out: ripgrep's own globs overrule them. */
+const PAGED_FILES = paged(
+  `rg --files --null "--glob=$6" "\${@:7}" -- "$at"`,
+  `perl -e "$2" files "\${@:3:3}" <(rg --files --null "\${@:7}" -- "$at" 2>/dev/null)`,
+)
+
+/** The command that runs ripgrep with `args` on `path` and shows one page of what it finds. */
+export function pagedSearch(path: string, args: readonly string[], page: LinePage, room: PageRoom): string[] {
+  return ['bash', '-c', PAGED_SEARCH, 'search', path || '.', PAGER, ...pageArgs(page, room), ...args]
+}
+
+/** The command that lists files below `path` that match `glob`, one page of them. `args`: more flags for ripgrep. */
+export function pagedFiles(
+  path: string,
+  glob: string,
+  args: readonly string[],
+  page: LinePage,
+  room: PageRoom,
+): string[] {
+  return ['bash', '-c', PAGED_FILES, 'files', path || '.', PAGER, ...pageArgs(page, room), glob, ...args]
 }
 
 function pageArgs({ offset, limit }: LinePage, room: PageRoom): string[] {
@@ -59,14 +134,26 @@ function pageArgs({ offset, limit }: LinePage, room: PageRoom): string[] {
 }
 
 /** ripgrep's exit codes: 0 found, 1 nothing found, 2 an error, perhaps beside matches. `nothing`: said when there is nothing. */
-export function searchOutcome(result: CommandResult, page: LinePage, nothing: string): ToolOutcome {
-  const text = result.text.replaceAll(/^\.\//gm, '')
+export function searchOutcome(
+  result: CommandResult,
+  path: string,
+  page: LinePage,
+  nothing: string,
+): ToolOutcome {
+  const { text } = result
   const info = result.info === undefined ? {} : { outputInfo: result.info }
   if (result.status === 'failed') {
     const forModel = [text, `[${result.message}]`].filter((part) => part !== '').join('\n')
     return { status: 'failed', reason: result.reason, forModel, ...info }
   }
   const code = 'code' in result.exit ? result.exit.code : 2
+  if (code === LINKED)
+    throw new CallFailure(
+      'denied',
+      `${saidPath(path)} leads through a symbolic link that was put there meanwhile. Nothing was searched; make the call again.`,
+    )
+  if (code === NO_FILE)
+    throw new CallFailure('tool_error', `${saidPath(path)} is neither a directory nor a regular file.`)
   if (code === MORE) {
     const shown = text.split('\n').length
     const next = page.offset + shown

@@ -18,7 +18,7 @@ import type { Question, QuestionContent } from '@sandlot/shared/question'
 import type { Remembered, RuleReason, Verdict } from '@sandlot/shared/rules'
 import type { Sandbox } from '@sandlot/sandbox/sandbox'
 import type { z } from 'zod'
-import type { RuleRequest } from '../rules/request.ts'
+import type { ResolvedPaths, RuleRequest } from '../rules/request.ts'
 import type { ResultLimits } from './truncate-output.ts'
 import type { JsonSchemaInput } from './tool-input.ts'
 
@@ -55,6 +55,8 @@ export type ToolUpdate =
       why: RuleReason[]
       /** The call asks for something, not for approval to run. */
       question?: Question
+      /** Where the call's paths lead through symbolic links: what the answer is about. */
+      links?: ApprovedLink[]
     }
   /** The plan, complete each time. */
   | {
@@ -65,6 +67,12 @@ export type ToolUpdate =
         status: 'pending' | 'in_progress' | 'completed'
       }[]
     }
+
+/** A path of a call, and where a symbolic link led from it when it was judged. */
+export interface ApprovedLink {
+  path: string
+  leadsTo: string
+}
 
 export interface ApprovalOption {
   optionId: string
@@ -115,6 +123,8 @@ export interface CallApproval {
   state: 'none' | 'pending' | 'answered'
   /** The call itself asks for something: that is the tool's own business. */
   readonly question?: boolean
+  /** Where its paths led when it was asked. */
+  readonly links?: readonly ApprovedLink[]
   /** Resolves with the stored answer; on expiry, cancel or an unattended prompt with a refusal that says so. */
   answer(): Promise<ApprovalAnswer>
 }
@@ -174,8 +184,10 @@ export interface CallContext {
   answer?(): Promise<ApprovalAnswer>
   /** Why the call must not start any more, as the loop says: a budget, or a failure that ends the prompt. */
   refusal?(): Promise<{ reason: FailureReason; message: string } | undefined>
-  /** What the rules say of this call now. Rejects when they cannot be read: then nothing may run. */
-  judge(call: ToolCall): Promise<Ruling>
+  /** What the rules say of this call now, its paths leading where these say. Rejects when they cannot be read: then nothing may run. */
+  judge(call: ToolCall, paths?: ResolvedPaths): Promise<Ruling>
+  /** Where the call's paths lead, as it was judged; the others have no symbolic link. Set by the approve policy. */
+  paths?: ResolvedPaths
   /**
    * Resolves when every call that the model made earlier in this turn and that comes first is over, and there is room.
    * Before that only questions are asked.

@@ -1,18 +1,15 @@
 /** Regular text files of the workspace, for the tools that read and edit them. */
 import { nearest } from '@sandlot/shared/config-names'
 import { SandboxError } from '@sandlot/sandbox/errors'
-import type { FileStat, Sandbox } from '@sandlot/sandbox/sandbox'
+import type { FileStat, SandboxFiles } from '@sandlot/sandbox/sandbox'
 import { CallFailure } from './call-failure.ts'
 import { grouped } from './truncate-output.ts'
-import { shownPath } from './workspace-path.ts'
+import { saidPath } from './quoted-path.ts'
 
 /** What is at `path`, or undefined. */
-export async function statIfExists(
-  sandbox: Pick<Sandbox, 'files'>,
-  path: string,
-): Promise<FileStat | undefined> {
+export async function statIfExists(files: SandboxFiles, path: string): Promise<FileStat | undefined> {
   try {
-    return await sandbox.files.stat(path)
+    return await files.stat(path)
   } catch (error) {
     if (error instanceof SandboxError && error.code === 'not_found') return undefined
     throw error
@@ -20,30 +17,30 @@ export async function statIfExists(
 }
 
 /** A regular file. @throws CallFailure that says what is there instead, or which name was probably meant. */
-export async function statFile(sandbox: Sandbox, path: string): Promise<FileStat> {
-  const stat = await statIfExists(sandbox, path)
-  if (stat === undefined) throw new CallFailure('tool_error', await missingText(sandbox, path))
+export async function statFile(files: SandboxFiles, path: string): Promise<FileStat> {
+  const stat = await statIfExists(files, path)
+  if (stat === undefined) throw new CallFailure('tool_error', await missingText(files, path))
   if (stat.kind === 'file') return stat
   const what = stat.kind === 'directory' ? 'a directory; use list_directory' : 'not a regular file'
-  throw new CallFailure('tool_error', `${shownPath(path)} is ${what}.`)
+  throw new CallFailure('tool_error', `${saidPath(path)} is ${what}.`)
 }
 
-async function missingText(sandbox: Sandbox, path: string): Promise<string> {
-  const missing = `There is no file ${shownPath(path)}.`
+async function missingText(files: SandboxFiles, path: string): Promise<string> {
+  const missing = `There is no file ${saidPath(path)}.`
   const cut = path.lastIndexOf('/')
   const folder = cut < 0 ? '' : path.slice(0, cut)
-  if ((await statIfExists(sandbox, folder))?.kind !== 'directory')
+  if ((await statIfExists(files, folder))?.kind !== 'directory')
     return `${missing} Its directory does not exist either.`
-  const meant = nearest(path.slice(cut + 1), (await namesIn(sandbox, folder)).slice(0, 2000))
+  const meant = nearest(path.slice(cut + 1), (await namesIn(files, folder)).slice(0, 2000))
   return meant === undefined
     ? missing
-    : `${missing} Did you mean ${shownPath(folder === '' ? meant : `${folder}/${meant}`)}?`
+    : `${missing} Did you mean ${saidPath(folder === '' ? meant : `${folder}/${meant}`)}?`
 }
 
 /** None of a directory that is too large to be listed. */
-async function namesIn(sandbox: Sandbox, folder: string): Promise<string[]> {
+async function namesIn(files: SandboxFiles, folder: string): Promise<string[]> {
   try {
-    return (await sandbox.files.list(folder)).map((entry) => entry.path.split('/').at(-1) ?? '')
+    return (await files.list(folder)).map((entry) => entry.path.split('/').at(-1) ?? '')
   } catch (error) {
     if (error instanceof SandboxError && error.code === 'too_large') return []
     throw error
@@ -77,7 +74,7 @@ const SIGNATURES: readonly (readonly [string, readonly number[]])[] = [
 export function binaryFailure(path: string, kind: string, size: number, how: string): CallFailure {
   return new CallFailure(
     'tool_error',
-    `${shownPath(path)} is ${kind} of ${grouped(size)} bytes, not UTF-8 text. ${how}`,
+    `${saidPath(path)} is ${kind} of ${grouped(size)} bytes, not UTF-8 text. ${how}`,
   )
 }
 

@@ -1,6 +1,6 @@
 /** Paths as models write them → paths below the workspace. Pure: decided before anything is opened. */
 import { posix } from 'node:path'
-import type { Sandbox } from '@sandlot/sandbox/sandbox'
+import type { Sandbox, SandboxFiles } from '@sandlot/sandbox/sandbox'
 import type { ToolLocation } from '@sandlot/shared/call'
 import { CallFailure } from './call-failure.ts'
 import { acquireSandbox } from './sandboxed-tool-executor.ts'
@@ -70,13 +70,17 @@ export function pathLocations(path: unknown): ToolLocation[] {
   }
 }
 
-/** The sandbox, and `path` in it. A path that cannot be inside is refused before the sandbox is woken. */
+/**
+ * The sandbox, and the file that was judged as `path`: `files` follows no symbolic link, so that it is this one or none. A
+ * path that cannot be inside is refused before the sandbox is woken.
+ */
 export async function* openWorkspace(
   path: string,
   ctx: CallContext,
-): AsyncGenerator<ToolUpdate, { sandbox: Sandbox; path: string }> {
+): AsyncGenerator<ToolUpdate, { sandbox: Sandbox; files: SandboxFiles; path: string }> {
   if (!path.startsWith('/')) workspacePath(path)
   const sandbox = yield* acquireSandbox(ctx)
   // Commands of a backend without containers see the workspace under another name, and models repeat what they see.
-  return { sandbox, path: workspacePath(path, [WORKSPACE, sandbox.workspace]) }
+  const named = workspacePath(path, [WORKSPACE, sandbox.workspace])
+  return { sandbox, files: sandbox.files.withoutLinks, path: ctx.paths?.get(path)?.path ?? named }
 }

@@ -1,23 +1,25 @@
 import { EXT } from '@sandlot/shared/acp-meta'
 import { MAX_LISTED, MAX_UPLOAD_BYTES, directoryList, filePiece } from '@sandlot/shared/files'
+import type { Rule } from '@sandlot/shared/rules'
 import { expect, onTestFinished, test } from 'vitest'
 import { AgentBench } from '../agent-fixture.ts'
 import { openLocalSandboxes } from '../tools/local-sandboxes.ts'
 import { ADA, BOB, connect } from './test-client.ts'
 
-async function open() {
+async function open(rules: readonly Rule[] = []) {
   const bench = await AgentBench.start()
   const local = await openLocalSandboxes()
   const core = await bench.core()
   const workspace = async (userId: string) => (await local.sandboxes.acquire(userId)).files
-  const one = await connect(core, { parts: { workspace } })
+  const one = await connect(core, { parts: { workspace, rulesOf: async () => rules } })
   onTestFinished(async () => {
     await one[Symbol.asyncDispose]()
     await bench[Symbol.asyncDispose]()
     await local.dispose()
   })
   const ask = (what: object, user: object = ADA) => one.request(EXT.files, { user, ask: what })
-  return { ask, workspace, base64: (text: string) => Buffer.from(text).toString('base64') }
+  const sandbox = () => local.sandboxes.acquire(ADA.id)
+  return { ask, workspace, sandbox, base64: (text: string) => Buffer.from(text).toString('base64') }
 }
 
 test('a file is put there, listed and read in pieces; another person has none of it', async () => {
@@ -90,4 +92,46 @@ test('an agent without sandboxes says so', async () => {
   await expect(one.request(EXT.files, { user: ADA, ask: { do: 'list', path: '' } })).rejects.toMatchObject({
     data: { code: 'not_implemented' },
   })
+})
+
+/** Links as a cloned repository brings them. */
+async function withLinks(rules: readonly Rule[] = []) {
+  const opened = await open(rules)
+  const { sandbox } = opened
+  const made =
+    'mkdir -p clone/.git docs secrets; echo k > secrets/k; ln -s .git clone/notes; ln -s secrets open; ln -s docs d'
+  const running = await (await sandbox()).run({ id: 'a'.repeat(32), command: made, autoAcknowledge: true })
+  expect((await running.exit).code).toBe(0)
+  return opened
+}
+
+test('a link leads no upload into files that programs take orders from', async () => {
+  const { ask, workspace, base64 } = await withLinks()
+  const write = (path: string) => ask({ do: 'write', path, data: base64('x'), replace: true })
+  for (const path of ['clone/notes/config', 'clone/notes/hooks/pre-commit'])
+    await expect(write(path), path).rejects.toMatchObject({ data: { code: 'forbidden' } })
+  await write('d/plain')
+  expect(Buffer.from(await (await workspace(ADA.id)).read('docs/plain')).toString()).toBe('x')
+  expect(await (await workspace(ADA.id)).list('clone/.git')).toEqual([])
+})
+
+test('what a rule denies is not reached through a link either', async () => {
+  const { ask, base64 } = await withLinks([
+    { id: 'r1', effect: 'deny', match: { file: 'secrets/**' }, origin: 'user', createdAt: 0 },
+  ])
+  for (const what of [
+    { do: 'read', path: 'open/k', offset: 0 },
+    { do: 'list', path: 'open' },
+    { do: 'write', path: 'open/k', data: base64('x'), replace: true },
+  ])
+    await expect(ask(what)).rejects.toMatchObject({ data: { code: 'forbidden' } })
+  expect(filePiece.parse(await ask({ do: 'read', path: 'secrets/k', offset: 0 })).size).toBe(2)
+})
+
+test('nothing is uploaded to where Sandlot keeps its own', async () => {
+  const { ask, base64 } = await open()
+  for (const path of ['.tool-outputs/.sessions', '.tool-outputs/x/y'])
+    await expect(ask({ do: 'write', path, data: base64('x'), replace: true })).rejects.toMatchObject({
+      data: { code: 'forbidden' },
+    })
 })

@@ -119,10 +119,16 @@ export class TestBatch {
       },
       approval: (callId) => ({
         state: this.log.some((event) => isAskedAbout(event, callId)) ? 'pending' : 'none',
+        links: this.log.flatMap((event) => {
+          const happened = sandlotEventOf(event)
+          return happened?.type === 'approval_asked' && happened.toolCallId === callId
+            ? (happened.links ?? [])
+            : []
+        }),
         answer: async () => (await answer?.(callId)) ?? { allowed: false, by: 'unattended' },
       }),
-      judge: async (call) => {
-        const request = callRequest(call)
+      judge: async (call, paths) => {
+        const request = callRequest(call, paths)
         const judgement = judge(request, this.rules, this.mode)
         return { ...judgement, options: offers(request, judgement, 'always') }
       },

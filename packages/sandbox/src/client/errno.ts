@@ -32,7 +32,10 @@ const ELOOP = 40
 /** What a file request failed with. `noLinks`: it was made for a path without symbolic links. */
 export function fileError(errno: number, path: string, noLinks = false): SandboxError {
   if (noLinks && errno === ELOOP)
-    return new SandboxError('path_changed', `"${path}" leads through a symbolic link that was put there meanwhile; try again`)
+    return new SandboxError(
+      'path_changed',
+      `"${path}" leads through a symbolic link that was put there meanwhile; try again`,
+    )
   const [code, words] = FILE_ERRORS[errno] ?? (['permission', `failed with error ${errno}`] as const)
   return new SandboxError(code, `${path === '' ? 'The workspace' : `"${path}"`} ${words}`)
 }

@@ -1,4 +1,4 @@
-import type { FileStat, Sandbox } from '@sandlot/sandbox/sandbox'
+import type { FileStat, SandboxFiles } from '@sandlot/sandbox/sandbox'
 import { z } from 'zod'
 import { CallFailure } from '../call-failure.ts'
 import { defineTool, textArg } from '../define-tool.ts'
@@ -7,6 +7,7 @@ import { contentHash, contentHashSchema, knownHash } from '../known-files.ts'
 import { type TextEdit, applyEdits, placesOf } from '../text-edit.ts'
 import type { CallContext, ToolOutcome } from '../tool.ts'
 import { grouped } from '../truncate-output.ts'
+import { saidPath } from '../quoted-path.ts'
 import { WORKSPACE, openWorkspace, pathLocations, shownPath } from '../workspace-path.ts'
 import { binaryFailure, binaryKind, decodeExactly, statFile } from '../workspace-files.ts'
 
@@ -55,25 +56,26 @@ export const editFile = defineTool({
   requests: ({ path }) => [{ kind: 'file', access: 'write', path }],
   async *execute(args, ctx) {
     const edits = editsOf(args)
-    const { sandbox, path } = yield* openWorkspace(args.path, ctx)
+    const { sandbox, files, path } = yield* openWorkspace(args.path, ctx)
     refuseRepeat(ctx)
-    const where = shownPath(path)
-    const before = await statFile(sandbox, path)
-    const { text: content, hash } = await readContent(sandbox, path, before)
-    const seen = knownHash(ctx.events(), where)
-    if (seen !== undefined && seen !== hash) return conflict(where, hash, placesOf(content, edits))
+    const where = saidPath(path)
+    const shown = shownPath(path)
+    const before = await statFile(files, path)
+    const { text: content, hash } = await readContent(files, path, before)
+    const seen = knownHash(ctx.events(), shown)
+    if (seen !== undefined && seen !== hash) return conflict(path, hash, placesOf(content, edits))
     const { text, replaced } = applyEdits(content, edits, where)
     const bytes = Buffer.from(text)
 
     yield { type: 'started', attempt: { n: 1, boot: sandbox.bootId } }
     ctx.signal.throwIfAborted()
-    await refuseIfChanged(sandbox, path, before)
-    await sandbox.files.write(path, bytes)
+    await refuseIfChanged(files, path, before)
+    await files.write(path, bytes)
     const places = replaced === 1 ? '1 place' : `${replaced} places`
     return {
       status: 'completed',
       forModel: `Changed ${places} in ${where}`,
-      data: { path: where, replaced, hash: contentHash(bytes) },
+      data: { path: shown, replaced, hash: contentHash(bytes) },
       content: diffContent(path, content, text),
     }
   },
@@ -99,12 +101,12 @@ function editsOf(args: z.infer<typeof input>): TextEdit[] {
 }
 
 /** Nothing is edited by the memory of another file. What is there now is shown, so it counts as read. */
-function conflict(where: string, hash: string, places: string): ToolOutcome {
+function conflict(path: string, hash: string, places: string): ToolOutcome {
   return {
     status: 'failed',
     reason: 'tool_error',
-    forModel: `${where} was changed since you read it, so it was not edited. ${places}\nIf the edit is still right, make it again; to see the whole file, read it.`,
-    data: { path: where, hash, conflict: true },
+    forModel: `${saidPath(path)} was changed since you read it, so it was not edited. ${places}\nIf the edit is still right, make it again; to see the whole file, read it.`,
+    data: { path: shownPath(path), hash, conflict: true },
   }
 }
 
@@ -118,17 +120,17 @@ function refuseRepeat(ctx: CallContext): void {
 }
 
 async function readContent(
-  sandbox: Sandbox,
+  files: SandboxFiles,
   path: string,
   { size }: FileStat,
 ): Promise<{ text: string; hash: string }> {
   if (size > MAX_BYTES) {
     throw new CallFailure(
       'tool_error',
-      `${shownPath(path)} has ${grouped(size)} bytes, too many for edit_file. Use run_shell_command, for example sed -i.`,
+      `${saidPath(path)} has ${grouped(size)} bytes, too many for edit_file. Use run_shell_command, for example sed -i.`,
     )
   }
-  const bytes = await sandbox.files.read(path)
+  const bytes = await files.read(path)
   const text = decodeExactly(bytes)
   const kind =
     binaryKind(bytes) ?? (text === undefined ? 'text in another encoding, or binary data,' : undefined)
@@ -138,11 +140,11 @@ async function readContent(
   return { text, hash: contentHash(bytes) }
 }
 
-async function refuseIfChanged(sandbox: Sandbox, path: string, before: FileStat): Promise<void> {
-  const now = await statFile(sandbox, path)
+async function refuseIfChanged(files: SandboxFiles, path: string, before: FileStat): Promise<void> {
+  const now = await statFile(files, path)
   if (now.size === before.size && now.modifiedAt === before.modifiedAt) return
   throw new CallFailure(
     'tool_error',
-    `${shownPath(path)} was changed by something else meanwhile. Read it again.`,
+    `${saidPath(path)} was changed by something else meanwhile. Read it again.`,
   )
 }

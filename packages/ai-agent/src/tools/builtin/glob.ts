@@ -3,8 +3,9 @@ import { CallFailure } from '../call-failure.ts'
 import { defineTool, textArg } from '../define-tool.ts'
 import { pageRoom } from '../line-page.ts'
 import { SEARCH_FLAGS, pagedFiles, searchOutcome } from '../ripgrep.ts'
+import { saidPath } from '../quoted-path.ts'
 import { runInSandbox } from '../sandboxed-tool-executor.ts'
-import { WORKSPACE, openWorkspace, pathLocations, shownPath } from '../workspace-path.ts'
+import { WORKSPACE, openWorkspace, pathLocations } from '../workspace-path.ts'
 
 const input = z.strictObject({
   pattern: z
@@ -41,14 +42,13 @@ export const glob = defineTool({
     const pattern = withinWorkspace(args.pattern, [WORKSPACE, sandbox.workspace])
     // Patterns count from the working directory, so the directory is a part of the pattern, taken literally.
     const anchored = `/${path === '' ? '' : `${literal(path)}/`}${pattern}`
-    const where = path === '' ? [] : ['--', path]
-    const flags = [...(args.include_ignored ? ['--no-ignore'] : []), ...SEARCH_FLAGS, ...where]
+    const flags = [...(args.include_ignored ? ['--no-ignore'] : []), ...SEARCH_FLAGS]
     const result = yield* runInSandbox(
-      { command: pagedFiles(anchored, flags, args, pageRoom(ctx.results)), headShare: 1 },
+      { command: pagedFiles(path, anchored, flags, args, pageRoom(ctx.results)), headShare: 1 },
       ctx,
     )
     const hint = pattern.includes('**') ? '' : ` **/${pattern} looks at every depth.`
-    return searchOutcome(result, args, `No file in ${shownPath(path)} matches ${args.pattern}.${hint}`)
+    return searchOutcome(result, path, args, `No file in ${saidPath(path)} matches ${args.pattern}.${hint}`)
   },
 })
 

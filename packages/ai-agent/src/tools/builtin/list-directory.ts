@@ -3,7 +3,8 @@ import { z } from 'zod'
 import { CallFailure } from '../call-failure.ts'
 import { defineTool, textArg } from '../define-tool.ts'
 import { grouped, truncateToolOutput } from '../truncate-output.ts'
-import { WORKSPACE, openWorkspace, pathLocations, shownPath } from '../workspace-path.ts'
+import { quotePath, saidPath } from '../quoted-path.ts'
+import { WORKSPACE, openWorkspace, pathLocations } from '../workspace-path.ts'
 import { statIfExists } from '../workspace-files.ts'
 
 const input = z.strictObject({
@@ -28,17 +29,17 @@ export const listDirectory = defineTool({
   locations: (args) => pathLocations(args['path'] ?? WORKSPACE),
   requests: ({ path }) => [{ kind: 'file', access: 'read', path }],
   async *execute(args, ctx) {
-    const { sandbox, path } = yield* openWorkspace(args.path, ctx)
-    const stat = await statIfExists(sandbox, path)
-    if (stat === undefined) throw new CallFailure('tool_error', `There is no directory ${shownPath(path)}.`)
+    const { files, path } = yield* openWorkspace(args.path, ctx)
+    const stat = await statIfExists(files, path)
+    if (stat === undefined) throw new CallFailure('tool_error', `There is no directory ${saidPath(path)}.`)
     if (stat.kind !== 'directory')
-      throw new CallFailure('tool_error', `${shownPath(path)} is not a directory.`)
+      throw new CallFailure('tool_error', `${saidPath(path)} is not a directory.`)
 
-    const entries = (await sandbox.files.list(path)).toSorted((a, b) => (a.path < b.path ? -1 : 1))
+    const entries = (await files.list(path)).toSorted((a, b) => (a.path < b.path ? -1 : 1))
     if (entries.length === 0)
-      return { status: 'completed', forModel: `${shownPath(path)} is empty.`, data: { entries: 0 } }
+      return { status: 'completed', forModel: `${saidPath(path)} is empty.`, data: { entries: 0 } }
     const count = entries.length === 1 ? '1 entry' : `${grouped(entries.length)} entries`
-    const text = [`${shownPath(path)} has ${count}:`, ...entries.map(entryLine)].join('\n')
+    const text = [`${saidPath(path)} has ${count}:`, ...entries.map(entryLine)].join('\n')
     const cut = truncateToolOutput(text, {
       maxChars: ctx.results.chars,
       maxLines: ctx.results.lines,
@@ -49,7 +50,7 @@ export const listDirectory = defineTool({
 })
 
 function entryLine(entry: FileStat): string {
-  const name = entry.path.split('/').at(-1) ?? entry.path
+  const name = quotePath(entry.path.split('/').at(-1) ?? entry.path)
   switch (entry.kind) {
     case 'directory':
       return `${name}/`

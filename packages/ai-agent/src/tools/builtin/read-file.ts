@@ -1,5 +1,5 @@
 import { MAX_IMAGE_BYTES } from '@sandlot/shared/images'
-import type { Sandbox } from '@sandlot/sandbox/sandbox'
+import type { SandboxFiles } from '@sandlot/sandbox/sandbox'
 import { z } from 'zod'
 import { CallFailure } from '../call-failure.ts'
 import { defineTool, textArg } from '../define-tool.ts'
@@ -9,6 +9,7 @@ import { type CutLine, createLineCutter } from '../line-cutter.ts'
 import type { ToolOutcome } from '../tool.ts'
 import { MAX_PAGE_LINES, type Page, pageRoom, readPage } from '../line-page.ts'
 import { grouped } from '../truncate-output.ts'
+import { saidPath } from '../quoted-path.ts'
 import { WORKSPACE, openWorkspace, pathLocations, shownPath } from '../workspace-path.ts'
 import { binaryFailure, binaryKind, statFile } from '../workspace-files.ts'
 
@@ -68,14 +69,14 @@ export const readFile = defineTool({
     return pathLocations(args['path']).map((place) => (typeof line === 'number' ? { ...place, line } : place))
   },
   async *execute(args, ctx) {
-    const { sandbox, path } = yield* openWorkspace(args.path, ctx)
-    const { size } = await statFile(sandbox, path)
-    const whole = size <= WHOLE_BYTES ? Buffer.from(await sandbox.files.read(path)) : undefined
-    const image = imageOutcome(path, whole ?? (await largeImage(sandbox, path, size)))
+    const { files, path } = yield* openWorkspace(args.path, ctx)
+    const { size } = await statFile(files, path)
+    const whole = size <= WHOLE_BYTES ? Buffer.from(await files.read(path)) : undefined
+    const image = imageOutcome(path, whole ?? (await largeImage(files, path, size)))
     if (image !== undefined) return image
     const read = (offset: number): Promise<Uint8Array> =>
       whole === undefined
-        ? sandbox.files.read(path, { offset, length: RANGE_BYTES })
+        ? files.read(path, { offset, length: RANGE_BYTES })
         : Promise.resolve(whole.subarray(offset, offset + RANGE_BYTES))
     const room = pageRoom(ctx.results)
     const lines = linesFrom(read, path, whole?.length ?? size, room.lineChars, ctx.signal)
@@ -96,10 +97,10 @@ export const readFile = defineTool({
 })
 
 /** A file that is too large to be remembered, but may still be an image: all of it if it begins like one. */
-async function largeImage(sandbox: Sandbox, path: string, size: number): Promise<Buffer | undefined> {
+async function largeImage(files: SandboxFiles, path: string, size: number): Promise<Buffer | undefined> {
   if (size > MAX_IMAGE_BYTES) return undefined
-  const beginning = await sandbox.files.read(path, { offset: 0, length: 12 })
-  return beginsLikeImage(beginning) ? Buffer.from(await sandbox.files.read(path)) : undefined
+  const beginning = await files.read(path, { offset: 0, length: 12 })
+  return beginsLikeImage(beginning) ? Buffer.from(await files.read(path)) : undefined
 }
 
 /** The image itself for those who can see it, its type and size in words for those who cannot. */
@@ -111,13 +112,13 @@ function imageOutcome(path: string, bytes: Buffer | undefined): ToolOutcome | un
     if (checked.problem !== 'too_wide') return undefined
     throw new CallFailure(
       'tool_error',
-      `${shownPath(path)} is an image (${checked.words}). Make a smaller one of it first.`,
+      `${saidPath(path)} is an image (${checked.words}). Make a smaller one of it first.`,
     )
   }
   const { image, info, words } = checked
   return {
     status: 'completed',
-    forModel: `${shownPath(path)} is an image (${words}).`,
+    forModel: `${saidPath(path)} is an image (${words}).`,
     data: { path: shownPath(path), size: bytes.length, ...info },
     content: [{ type: 'content', content: { type: 'image', ...image } }],
   }
@@ -138,7 +139,7 @@ async function* linesFrom(
       const how = `Read it with run_shell_command, for example sed -n '1000000,1000100p' or tail.`
       throw new CallFailure(
         'tool_error',
-        `${shownPath(path)} has ${grouped(size)} bytes and these lines are too far into it. ${how}`,
+        `${saidPath(path)} has ${grouped(size)} bytes and these lines are too far into it. ${how}`,
       )
     }
     signal.throwIfAborted()
@@ -160,11 +161,11 @@ async function* linesFrom(
 
 function pageText(page: Page, from: number, path: string, size: number): string {
   const { lines, next, total } = page
-  if (total === 0) return `${shownPath(path)} is empty.`
+  if (total === 0) return `${saidPath(path)} is empty.`
   if (lines.length === 0 && next === undefined) {
     throw new CallFailure(
       'invalid_arguments',
-      `${shownPath(path)} has ${total ?? 0} lines; there is no line ${from}.`,
+      `${saidPath(path)} has ${total ?? 0} lines; there is no line ${from}.`,
     )
   }
   const notes = [

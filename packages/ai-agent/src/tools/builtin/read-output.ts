@@ -100,7 +100,7 @@ async function waitFor(
   for (let pause = 50; ; pause = Math.min(pause * 2, 1000)) {
     // The state first: what it printed before its end is then in the log.
     const state = await jobState(sandbox, job)
-    const size = (await statIfExists(sandbox, logPath(job.command)))?.size ?? 0
+    const size = (await statIfExists(sandbox.files.withoutLinks, logPath(job.command)))?.size ?? 0
     const matches = (await search?.look(size, ctx.signal)) ?? []
     const enough = search === undefined ? size > from : matches.length > 0
     const left = until - performance.now()
@@ -112,7 +112,7 @@ async function waitFor(
 function readLog(sandbox: Sandbox, job: Job): ReadBytes {
   return async (from, to) => {
     try {
-      return await sandbox.files.read(logPath(job.command), { offset: from, length: to - from })
+      return await sandbox.files.withoutLinks.read(logPath(job.command), { offset: from, length: to - from })
     } catch (error) {
       if (error instanceof SandboxError && error.code === 'not_found') return new Uint8Array()
       throw error

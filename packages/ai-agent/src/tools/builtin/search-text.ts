@@ -2,8 +2,9 @@ import { z } from 'zod'
 import { defineTool, textArg } from '../define-tool.ts'
 import { pageRoom } from '../line-page.ts'
 import { SEARCH_FLAGS, pagedSearch, searchOutcome } from '../ripgrep.ts'
+import { saidPath } from '../quoted-path.ts'
 import { runInSandbox } from '../sandboxed-tool-executor.ts'
-import { WORKSPACE, openWorkspace, pathLocations, shownPath } from '../workspace-path.ts'
+import { WORKSPACE, openWorkspace, pathLocations } from '../workspace-path.ts'
 
 const noBreaks = /^[^\0\n]*$/
 const input = z.strictObject({
@@ -62,15 +63,12 @@ export const searchText = defineTool({
       ...(args.glob === undefined ? [] : [`--glob=${args.glob}`]),
       ...SEARCH_FLAGS,
       `--regexp=${args.pattern}`,
-      '--',
-      // Never without a path: ripgrep would search its input.
-      path === '' ? '.' : path,
     ]
     const result = yield* runInSandbox(
-      { command: pagedSearch(flags, args, pageRoom(ctx.results)), headShare: 1 },
+      { command: pagedSearch(path, flags, args, pageRoom(ctx.results)), headShare: 1 },
       ctx,
     )
     const among = args.glob === undefined ? '' : ` in files that match ${args.glob}`
-    return searchOutcome(result, args, `Nothing in ${shownPath(path)} matches ${args.pattern}${among}.`)
+    return searchOutcome(result, path, args, `Nothing in ${saidPath(path)} matches ${args.pattern}${among}.`)
   },
 })

@@ -1,9 +1,10 @@
-import type { Sandbox } from '@sandlot/sandbox/sandbox'
+import type { SandboxFiles } from '@sandlot/sandbox/sandbox'
 import { z } from 'zod'
 import { CallFailure } from '../call-failure.ts'
 import { defineTool, textArg } from '../define-tool.ts'
 import { diffContent } from '../file-diff.ts'
 import { contentHash, contentHashSchema } from '../known-files.ts'
+import { saidPath } from '../quoted-path.ts'
 import { WORKSPACE, openWorkspace, pathLocations, shownPath } from '../workspace-path.ts'
 import { binaryKind, decodeExactly, statIfExists } from '../workspace-files.ts'
 
@@ -33,17 +34,17 @@ export const writeFile = defineTool({
   locations: (args) => pathLocations(args['path']),
   requests: ({ path }) => [{ kind: 'file', access: 'write', path }],
   async *execute(args, ctx) {
-    const { sandbox, path } = yield* openWorkspace(args.path, ctx)
+    const { files, path } = yield* openWorkspace(args.path, ctx)
     if (path === '') throw new CallFailure('invalid_arguments', `${WORKSPACE} is a directory.`)
     const bytes = Buffer.from(args.content.toWellFormed())
-    const old = await oldContent(sandbox, path)
+    const old = await oldContent(files, path)
     // No `attempt`: a write that a restart interrupted is simply made again, with the same result.
     yield { type: 'started' }
     ctx.signal.throwIfAborted()
-    await sandbox.files.write(path, bytes)
+    await files.write(path, bytes)
     return {
       status: 'completed',
-      forModel: `Wrote ${bytes.length} bytes to ${shownPath(path)}`,
+      forModel: `Wrote ${bytes.length} bytes to ${saidPath(path)}`,
       data: {
         path: shownPath(path),
         bytes: bytes.length,
@@ -57,19 +58,19 @@ export const writeFile = defineTool({
 
 /** What the file held, when it can be shown as text. */
 async function oldContent(
-  sandbox: Sandbox,
+  files: SandboxFiles,
   path: string,
 ): Promise<{ existed: boolean; readable: boolean; text?: string }> {
-  const stat = await statIfExists(sandbox, path)
+  const stat = await statIfExists(files, path)
   if (stat === undefined) return { existed: false, readable: true }
   if (stat.kind !== 'file') {
     throw new CallFailure(
       'tool_error',
-      `${shownPath(path)} is ${stat.kind === 'directory' ? 'a directory' : 'not a regular file'}.`,
+      `${saidPath(path)} is ${stat.kind === 'directory' ? 'a directory' : 'not a regular file'}.`,
     )
   }
   if (stat.size > MAX_OLD_BYTES) return { existed: true, readable: false }
-  const bytes = await sandbox.files.read(path)
+  const bytes = await files.read(path)
   const text = binaryKind(bytes) === undefined ? decodeExactly(bytes) : undefined
   return text === undefined ? { existed: true, readable: false } : { existed: true, readable: true, text }
 }

@@ -1,0 +1,192 @@
+/** A file is judged, read and written as what its path leads to, never by its name. */
+import { randomBytes } from 'node:crypto'
+import type { Rule, RuleMatch } from '@sandlot/shared/rules'
+import type { Sandbox } from '@sandlot/sandbox/sandbox'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import type { ToolOutcome } from '../../src/tools/tool.ts'
+import { TestBatch, type TestBatchOptions } from '../scheduler/test-batch.ts'
+import { type LocalSandboxes, hasRipgrep, openLocalSandboxes } from './local-sandboxes.ts'
+
+let local: LocalSandboxes
+let sandbox: Sandbox
+beforeAll(async () => {
+  local = await openLocalSandboxes()
+}, 60_000)
+afterAll(() => local.dispose())
+beforeEach(async () => {
+  sandbox = await local.sandboxes.acquire('u_test')
+  for (const { path } of await sandbox.files.list('')) await sandbox.files.remove(path, { recursive: true })
+})
+
+async function shell(command: string): Promise<void> {
+  const running = await sandbox.run({ id: randomId(), command, autoAcknowledge: true })
+  for await (const _ of running.output);
+  expect((await running.exit).code).toBe(0)
+}
+const randomId = (): string => randomBytes(16).toString('hex')
+
+function batchIn(options: Omit<TestBatchOptions, 'sandboxes'>): TestBatch {
+  return new TestBatch({ ...options, sandboxes: () => local.sandboxes })
+}
+function rule(effect: Rule['effect'], match: RuleMatch): Rule {
+  return { id: 'r1', effect, match, origin: 'user', createdAt: 0 }
+}
+const content = async (path: string) => Buffer.from(await sandbox.files.read(path)).toString()
+const refused = (outcome: ToolOutcome) =>
+  expect(outcome, outcome.forModel).toMatchObject({ status: 'failed', reason: 'denied' })
+
+/** Every file tool, pointed at a file below `folder`. */
+const TOOLS: [string, (folder: string) => Record<string, unknown>][] = [
+  ['read_file', (folder) => ({ path: `${folder}/key` })],
+  ['list_directory', (folder) => ({ path: folder })],
+  ['write_file', (folder) => ({ path: `${folder}/new/key`, content: 'x' })],
+  ['edit_file', (folder) => ({ path: `${folder}/key`, old_text: 'secret', new_text: 'x' })],
+  ['glob', (folder) => ({ path: folder, pattern: '*' })],
+  ['search_text', (folder) => ({ path: folder, pattern: 'secret' })],
+  ['search_text', (folder) => ({ path: `${folder}/key`, pattern: 'secret' })],
+]
+
+describe('a link in a repository', () => {
+  test.each(['auto-edit', 'yolo'] as const)('gets nothing into .git, in %s', async (mode) => {
+    await shell(
+      'mkdir -p clone/.git; echo old > clone/.git/config; ln -s .git clone/notes; ln -s .git/config clone/c',
+    )
+    const batch = batchIn({ mode, answer: () => ({ allowed: true, by: 'user' }) })
+    refused(await batch.call('write_file', { path: 'clone/notes/config', content: 'evil' }))
+    refused(await batch.call('write_file', { path: 'clone/notes/hooks/x', content: 'evil' }))
+    refused(await batch.call('write_file', { path: 'clone/c', content: 'evil' }))
+    refused(await batch.call('edit_file', { path: 'clone/notes/config', old_text: 'old', new_text: 'evil' }))
+    expect(await content('clone/.git/config')).toBe('old\n')
+    expect((await sandbox.files.list('clone/.git')).map(({ path }) => path)).toEqual(['clone/.git/config'])
+  })
+
+  test('gets nothing into what the agent keeps to, and AGENTS.md as a link is not read', async () => {
+    await shell('mkdir clone; echo keep > AGENTS.md; ln -s ../AGENTS.md clone/README.md')
+    const batch = batchIn({ mode: 'auto-edit' })
+    refused(await batch.call('write_file', { path: 'clone/README.md', content: 'evil' }))
+    expect(await content('AGENTS.md')).toBe('keep\n')
+  })
+})
+
+describe.each(['deny', 'ask'] as const)('a rule that %ss', (effect) => {
+  test.skipIf(!hasRipgrep).each(TOOLS)('holds for %s through a link', async (name, args) => {
+    await shell('mkdir secrets; echo secret > secrets/key; ln -s secrets docs')
+    const batch = batchIn({ mode: 'yolo', answer: () => ({ allowed: true, by: 'user' }) })
+    batch.rules = [rule(effect, { file: 'secrets/**' })]
+    const outcome = await batch.call(name, args('docs'))
+    refused(outcome)
+    expect(outcome.forModel).not.toContain('1:secret')
+    expect(await content('secrets/key')).toBe('secret\n')
+    expect(batch.story().some((what) => what.startsWith('asked'))).toBe(false)
+  })
+
+  test('holds for the name too', async () => {
+    await shell('mkdir plain; echo secret > plain/key; ln -s plain secrets')
+    const batch = batchIn({ mode: 'yolo', answer: () => ({ allowed: true, by: 'user' }) })
+    batch.rules = [rule(effect, { file: 'secrets/**' })]
+    refused(await batch.call('read_file', { path: 'secrets/key' }))
+  })
+})
+
+describe('a link that concerns no rule', () => {
+  test.skipIf(!hasRipgrep)('is followed within the workspace', async () => {
+    await shell(
+      'mkdir documents; echo secret > documents/key; ln -s documents docs; ln -s documents/key last',
+    )
+    const batch = batchIn({ mode: 'auto-edit' })
+    for (const [name, args] of TOOLS)
+      expect(await batch.call(name, args('docs')), name).toMatchObject({ status: 'completed' })
+    expect((await batch.call('read_file', { path: 'last' })).status).toBe('completed')
+    expect(await content('documents/new/key')).toBe('x')
+  })
+
+  test.skipIf(!hasRipgrep)('leads no tool out of the workspace', async () => {
+    await shell('ln -s /etc e; ln -s /etc/passwd p; mkdir in; ln -s /etc in/e')
+    const batch = batchIn({ mode: 'yolo' })
+    for (const [name, args] of TOOLS)
+      expect(await batch.call(name, args('e')), name).toMatchObject({ reason: 'path_outside' })
+    expect(await batch.call('search_text', { path: 'p', pattern: 'root' })).toMatchObject({
+      reason: 'path_outside',
+    })
+    const found = await batch.call('search_text', { pattern: 'root:', include_ignored: true })
+    expect(found.forModel).toContain('Nothing')
+    expect((await batch.call('glob', { pattern: '**/passwd' })).forModel).toContain('No file')
+  })
+
+  test('an allow rule is about where it leads', async () => {
+    await shell('mkdir -p docs private; ln -s ../private docs/p')
+    const asked: string[] = []
+    const batch = batchIn({
+      mode: 'manual',
+      answer: (id) => {
+        asked.push(id)
+        return { allowed: false, by: 'user' }
+      },
+    })
+    batch.rules = [rule('allow', { file: 'docs/**' })]
+    await batch.call('write_file', { path: 'docs/a', content: 'x' }, 'plain')
+    await batch.call('write_file', { path: 'docs/p/a', content: 'x' }, 'linked')
+    expect(asked).toEqual(['linked'])
+  })
+})
+
+describe('what was judged is what is opened', () => {
+  const swap = 'mv docs real && ln -s secrets docs'
+
+  test.skipIf(!hasRipgrep).each(TOOLS)('%s refuses a link that came with the answer', async (name, args) => {
+    await shell('mkdir docs secrets; echo secret > docs/key; cp docs/key secrets/key')
+    const batch = batchIn({
+      mode: 'manual',
+      answer: async () => {
+        await shell(swap)
+        return { allowed: true, by: 'user' }
+      },
+    })
+    batch.rules = [rule('ask', { file: 'docs/**' })]
+    refused(await batch.call(name, args('docs')))
+    expect(await content('secrets/key')).toBe('secret\n')
+    expect((await sandbox.files.list('secrets')).map(({ path }) => path)).toEqual(['secrets/key'])
+  })
+
+  test('an answer after a restart is about the file that was meant when it was asked', async () => {
+    await shell('mkdir first second; ln -s first here')
+    const before = batchIn({ mode: 'manual' })
+    const call = { id: 'c1', name: 'write_file', args: { path: 'here/a', content: 'x' } }
+    await before.run(
+      [call],
+      (event) => !before.story().some((what) => what.startsWith('asked')) || event === undefined,
+    )
+    expect(before.story()).toContain('asked c1')
+    await shell('ln -sfn second here')
+    const after = batchIn({ mode: 'manual', answer: () => ({ allowed: true, by: 'user' }) })
+    after.log.push(...before.log)
+    const [outcome] = await after.run([call])
+    expect(outcome?.status).toBe('completed')
+    expect(await content('first/a')).toBe('x')
+    expect(await sandbox.files.list('second')).toEqual([])
+  })
+})
+
+test.each(['auto-edit', 'yolo'] as const)(
+  'no tool writes where Sandlot keeps its own, in %s',
+  async (mode) => {
+    await shell('mkdir .tool-outputs; echo kept > .tool-outputs/kept; ln -s .tool-outputs o')
+    const batch = batchIn({ mode, answer: () => ({ allowed: true, by: 'user' }) })
+    batch.rules = [rule('allow', { file: '**' })]
+    for (const folder of ['.tool-outputs', 'o']) {
+      refused(await batch.call('write_file', { path: `${folder}/.sessions`, content: 'evil' }))
+      refused(await batch.call('edit_file', { path: `${folder}/kept`, old_text: 'kept', new_text: 'evil' }))
+      expect((await batch.call('read_file', { path: `${folder}/kept` })).status).toBe('completed')
+    }
+    expect(await content('.tool-outputs/kept')).toBe('kept\n')
+  },
+)
+
+describe.skipIf(!hasRipgrep)('search_text', () => {
+  test('a pipe is no file to search, and is said at once', async () => {
+    await shell('mkfifo pipe')
+    const outcome = await batchIn({ mode: 'yolo' }).call('search_text', { path: 'pipe', pattern: 'x' })
+    expect(outcome).toMatchObject({ reason: 'tool_error' })
+    expect(outcome.forModel).toContain('neither a directory nor a regular file')
+  })
+})
