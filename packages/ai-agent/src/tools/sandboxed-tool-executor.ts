@@ -25,6 +25,8 @@ export interface SandboxCommand {
    * as the sandbox is not stopped. Of several at once the last one to end wins.
    */
   inSession?: boolean
+  /** For this command only. */
+  env?: Readonly<Record<string, string>>
   /** As in `truncateToolOutput`. */
   headShare?: number
 }
@@ -146,6 +148,7 @@ async function begin(
       bootId: sandbox.bootId,
       command: request.command,
       ...(request.cwd === undefined ? {} : { cwd: request.cwd }),
+      ...(request.env === undefined ? {} : { env: request.env }),
       ...(request.inSession === true ? { session: ctx.sessionId } : {}),
       merge: true,
       ...(ctx.remainingMs === undefined ? {} : { timeoutMs: Math.max(1, Math.ceil(ctx.remainingMs())) }),

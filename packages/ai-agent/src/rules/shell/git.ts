@@ -1,9 +1,35 @@
 /**
- * `git` where it only reads. What git runs by its configuration (pagers, diff programs, fsmonitor) is not looked into
- * here: that configuration can only be written by what was itself allowed, because edits of it always ask (`files.ts`).
+ * `git` where it only reads. What git runs by its configuration is off where such a command is run (`READS_ONLY`), and that
+ * configuration can only be written by what was itself allowed, because edits of it always ask (`files.ts`).
  */
 import { type Options, keepsTo as keepsToAny } from './options.ts'
 import { type ArgWord, mayBeOption } from './words.ts'
+
+const OFF = {
+  'core.fsmonitor': 'false',
+  'core.hooksPath': '/dev/null',
+  'core.pager': 'cat',
+  'log.showSignature': 'false',
+  'gpg.program': '/bin/false',
+  'gpg.openpgp.program': '/bin/false',
+  'gpg.x509.program': '/bin/false',
+  'gpg.ssh.program': '/bin/false',
+}
+
+/**
+ * The environment of a command that only reads and has git in it. The first folder of PATH is the image's: the git there
+ * turns off filters, external diffs and textconv, for which no setting of one name exists.
+ */
+export const READS_ONLY: Readonly<Record<string, string>> = {
+  PATH: '/usr/lib/sandlot/reads:/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin',
+  GIT_CONFIG_COUNT: String(Object.keys(OFF).length),
+  ...Object.fromEntries(
+    Object.entries(OFF).flatMap(([key, value], n) => [
+      [`GIT_CONFIG_KEY_${n}`, key],
+      [`GIT_CONFIG_VALUE_${n}`, value],
+    ]),
+  ),
+}
 
 const FORMAT =
   'oneline pretty=? format=? abbrev-commit no-abbrev-commit abbrev=? date= decorate=? no-decorate graph color=? no-color encoding=? no-notes relative-date parents children left-right'

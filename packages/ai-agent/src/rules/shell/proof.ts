@@ -94,6 +94,8 @@ export function provesReadOnly(words: readonly ArgWord[]): boolean {
   const [head, ...rest] = words
   const name = systemName(head?.literal)
   if (name === undefined) return false
+  // By its whole path it would not be the one that runs no other program.
+  if (name === 'git' && head?.literal !== 'git') return false
   if (HARMLESS.has(name)) return true
   if (VERSIONED.test(name) && rest.length === 1 && rest[0]?.literal === '--version') return true
   const proof = Object.hasOwn(PROOFS, name) ? PROOFS[name] : undefined

@@ -13,6 +13,7 @@ import {
   parse,
 } from 'unbash'
 import { expansionProblem } from './expansions.ts'
+import { READS_ONLY } from './git.ts'
 import { MAX_COMMAND_CHARS, MAX_DEPTH, MAX_PARTS, type ShellPart } from './parts.ts'
 import { provesReadOnly } from './proof.ts'
 import { readsAlike } from './posix-shell.ts'
@@ -30,6 +31,18 @@ export function shellParts(command: string): ShellPart[] {
   reader.script(command, 0, 'bash')
   reader.end()
   return reader.parts
+}
+
+/** The environment that a command line gets: git runs no other program where all that there is only reads. */
+export function shellEnvironment(command: string): Readonly<Record<string, string>> | undefined {
+  const parts = shellParts(command)
+  const reads = parts.every(
+    ({ type, ...part }) => type === 'read' || ('effect' in part && part.effect !== 'acts'),
+  )
+  const hasGit = parts.some(
+    (part) => part.type === 'run' && part.words.some(({ literal }) => literal === 'git'),
+  )
+  return reads && hasGit ? READS_ONLY : undefined
 }
 
 class Reader {

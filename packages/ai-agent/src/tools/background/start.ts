@@ -10,7 +10,7 @@ import { logPath, nextJobId } from './jobs.ts'
 const LOG_BYTES = 64 * 1024 * 1024
 
 export async function* startInBackground(
-  request: { command: string; cwd?: string },
+  request: { command: string; cwd?: string; env?: Readonly<Record<string, string>> },
   ctx: CallContext & { call: ToolCall },
 ): AsyncGenerator<ToolUpdate, ToolOutcome> {
   const sandbox = yield* acquireSandbox(ctx)
@@ -29,6 +29,7 @@ export async function* startInBackground(
     bootId: attempt.boot,
     command: request.command,
     ...(request.cwd === undefined ? {} : { cwd: request.cwd }),
+    ...(request.env === undefined ? {} : { env: request.env }),
     session: ctx.sessionId,
     merge: true,
     background: true,

@@ -3,6 +3,7 @@ import { startedData } from '../background/jobs.ts'
 import { startInBackground } from '../background/start.ts'
 import { defineTool, firstLine, textArg } from '../define-tool.ts'
 import type { RefusedHost } from '@sandlot/sandbox/egress/egress'
+import { shellEnvironment } from '../../rules/shell/shell-parts.ts'
 import { type CommandResult, runInSandbox } from '../sandboxed-tool-executor.ts'
 import type { ToolOutcome } from '../tool.ts'
 import { WORKSPACE, workspacePath } from '../workspace-path.ts'
@@ -70,8 +71,10 @@ export const runShellCommand = defineTool({
   title: (args) => textArg(args, 'description') ?? firstLine(textArg(args, 'command') ?? 'Run a command'),
   async *execute(args, ctx) {
     const cwd = args.cwd === undefined ? {} : { cwd: workspacePath(args.cwd) || '.' }
-    if (args.background) return yield* startInBackground({ command: args.command, ...cwd }, ctx)
-    const result = yield* runInSandbox({ command: args.command, inSession: true, ...cwd }, ctx)
+    const env = shellEnvironment(args.command)
+    const request = { command: args.command, ...cwd, ...(env === undefined ? {} : { env }) }
+    if (args.background) return yield* startInBackground(request, ctx)
+    const result = yield* runInSandbox({ ...request, inSession: true }, ctx)
     return shellOutcome(result)
   },
 })
