@@ -116,9 +116,9 @@ export const filterRows: FilterRow[] = [
   ),
   systemCalls(
     'E22',
-    'TIOCSTI and TIOCLINUX, also with a bit above the 32nd; another request is not the filter’s',
+    'TIOCSTI, TIOCLINUX and TIOCSETD, also with a bit above the 32nd; another request is not the filter’s',
     {
-      ...all('16,0,21522 16,0,4294988818 16,0,21532 16,0,4294988828', EPERM),
+      ...all('16,0,21522 16,0,4294988818 16,0,21532 16,0,4294988828 16,0,21539 16,0,4294988835', EPERM),
       '16,0,21505': 25,
     },
   ),

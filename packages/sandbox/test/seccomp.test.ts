@@ -261,6 +261,7 @@ describe('sockets', () => {
 const CLOSED_IOCTLS = [
   0x5412n,
   0x541cn,
+  0x5423n,
   0x401c5820n,
   0x40086602n,
   0x40046602n,
