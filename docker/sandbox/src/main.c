@@ -217,7 +217,6 @@ void loop_init(void)
         die("epoll");
     wire_init();
     files_init();
-    sessions_load();
     disk_init();
     watch_always(files_eventfd(), &files);
     watch_always(disk_eventfd(), &disk);

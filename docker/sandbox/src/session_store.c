@@ -1,13 +1,15 @@
 /*
  * Sessions outlive sbxd: after every change they are written to a file on the user's volume, and the next sbxd begins
- * with them, in whatever container and image it is. What is in that file is the user's to change, so it is read as
- * hostile as what a bash leaves: bounded, checked entry by entry, and nothing of it is more than a user could have
- * exported himself. A file that is no such thing is left alone until the next change replaces it.
+ * with them, in whatever container and image it is. Commands can change that file, and what is read from it decides what
+ * later ones run, also those that nobody is asked about (PATH, an exported function). So it is sealed: only what an sbxd
+ * of this workspace has written is read, by a key that the controller brings and no command sees. Without that key none is
+ * read or written. It is checked entry by entry all the same. A file that is not ours is left alone until the next
+ * change replaces it.
  *
  * Of the environment only the difference to our own is written, hence a new image's PATH is the session's too, unless
  * the session changed it: `NAME=value` where it differs, `NAME` where it is exported no more.
  *
- *   magic, CRC-32C u32 of what follows, then per session: length of the name u8, name, length u32, and so many bytes:
+ *   magic, HMAC-SHA256 [32] of the magic and what follows, then per session: length of the name u8, name, length u32, and so many bytes:
  *   the directory and the entries, each ended by NUL
  */
 #include "sessions.h"
@@ -32,9 +34,12 @@ extern char **environ;
 #define ENTRIES_MAX 8192
 #define PATIENCE_S 1
 
-static const char magic[16] = "sbxd sessions 1\n";
-#define CRC_START 0x5E551045u
-#define HEAD_BYTES (sizeof magic + 4)
+static const char magic[16] = "sbxd sessions 2\n";
+#define SEAL_BYTES 32
+#define HEAD_BYTES (sizeof magic + SEAL_BYTES)
+
+uint8_t state_key[KEY_BYTES];
+static bool sealed; /* there is a key */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER, placing = PTHREAD_MUTEX_INITIALIZER;
 /* Under the lock. */
@@ -74,12 +79,12 @@ static void add_record(struct buf *b, const struct session *s)
         b->len = before;
 }
 
-/* Without its checksum, which whoever writes it has the time for. Empty when there is nothing to keep. */
+/* Without its seal, which whoever writes it has the time for. Empty when there is nothing to keep. */
 static struct buf as_file(void)
 {
     struct buf b = {0};
     buf_bytes(&b, magic, sizeof magic);
-    buf32(&b, 0);
+    memset(buf_add(&b, SEAL_BYTES), 0, SEAL_BYTES);
     for (struct session *s = sessions; s; s = s->next) {
         if (!s->recorded)
             add_record(&s->record, s);
@@ -139,7 +144,22 @@ void sessions_read(const uint8_t *p, size_t n)
 
 /* ---- as a file ---------------------------------------------------------------------------------------------- */
 
-void sessions_load(void)
+/* Of these bytes of a whole file: what stands in place of the seal does not count, hence it is taken for zeros. */
+static void seal(uint8_t *file, size_t n, uint8_t out[SEAL_BYTES])
+{
+    memset(file + sizeof magic, 0, SEAL_BYTES);
+    hmac_sha256(state_key, file, n, out);
+}
+
+static bool is_sealed(uint8_t *file, size_t n)
+{
+    uint8_t said[SEAL_BYTES], expected[SEAL_BYTES];
+    memcpy(said, file + sizeof magic, SEAL_BYTES);
+    seal(file, n, expected);
+    return equal_secret(said, expected, SEAL_BYTES);
+}
+
+static void load(void)
 {
     struct stat st;
     int dir = staging_dir(false);
@@ -158,9 +178,18 @@ void sessions_load(void)
     }
     close(fd);
     bool whole = got > HEAD_BYTES && memcmp(p, magic, sizeof magic) == 0;
-    if (whole && get32(p + sizeof magic) == crc32c(CRC_START, p + HEAD_BYTES, got - HEAD_BYTES))
+    if (whole && is_sealed(p, got))
         sessions_read(p + HEAD_BYTES, got - HEAD_BYTES);
     free(p);
+}
+
+void sessions_unseal(const uint8_t key[KEY_BYTES])
+{
+    if (sealed)
+        return;
+    memcpy(state_key, key, KEY_BYTES);
+    sealed = true;
+    load();
 }
 
 /* One like ours; another is the user's, and stays. */
@@ -216,7 +245,9 @@ static bool stage(const char *name, const struct buf *b, bool synced)
     size_t done = 0;
     ssize_t n = 1;
     fchmod(fd, 0600);
-    put32(b->p + sizeof magic, crc32c(CRC_START, b->p + HEAD_BYTES, b->len - HEAD_BYTES));
+    uint8_t mac[SEAL_BYTES];
+    seal(b->p, b->len, mac);
+    memcpy(b->p + sizeof magic, mac, SEAL_BYTES);
     while (done < b->len && n > 0) {
         n = write(fd, b->p + done, b->len - done);
         done += n > 0 ? (size_t)n : 0;
@@ -303,6 +334,8 @@ void sessions_flush(void)
 
 void sessions_save(void)
 {
+    if (!sealed)
+        return;
     struct buf b = as_file();
     pthread_mutex_lock(&lock);
     struct buf old = pending;

@@ -59,7 +59,9 @@ void sessions_forget(void);
 /* session_store.c: the same on the user's volume */
 
 /* Take over what an earlier sbxd left there. Before any command runs. */
-void sessions_load(void);
+/* The key that seals them, once: those that are kept are read. */
+void sessions_unseal(const uint8_t key[KEY_BYTES]);
+extern uint8_t state_key[KEY_BYTES];
 /* The same from the bytes behind the head of that file, which may be anything: up to the first that is no session. */
 void sessions_read(const uint8_t *p, size_t n);
 /* They have changed: written soon, by the file thread. */

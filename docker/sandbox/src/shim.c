@@ -6,6 +6,7 @@
  * kills what it has. When nobody is left below it, it ends.
  */
 #include "sbxd.h"
+#include "sessions.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -161,6 +162,7 @@ static void obey(const struct shim_command *c)
 _Noreturn void shim_run(const struct shim_job *job)
 {
     explicit_bzero(sandbox_key, sizeof sandbox_key);
+    explicit_bzero(state_key, sizeof state_key);
     ctl = job->ctl;
     sigprocmask(SIG_SETMASK, &all_signals, NULL);
     keep_only(job);

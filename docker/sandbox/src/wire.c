@@ -3,6 +3,7 @@
  * are both intact and that belongs to the controller which said HELLO last; everything else is skipped byte by byte.
  */
 #include "sbxd.h"
+#include "sessions.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -72,6 +73,7 @@ static void hello(uint16_t flags, const uint8_t *p, size_t n)
     uint64_t claimed = rd64(&r);
     const uint8_t *nonce = rdn(&r, NONCE_BYTES), *mac = rdn(&r, 32);
     const uint8_t *key = flags & F_INSTALL ? rdn(&r, KEY_BYTES) : NULL;
+    const uint8_t *seal = key && r.left ? rdn(&r, KEY_BYTES) : NULL;
     if (r.bad)
         return;
     if (version != PROTOCOL_VERSION) {
@@ -101,6 +103,8 @@ static void hello(uint16_t flags, const uint8_t *p, size_t n)
     if (!key_installed && key) {
         memcpy(sandbox_key, key, KEY_BYTES);
         key_installed = true;
+        if (seal)
+            sessions_unseal(seal);
     }
     epoch = claimed;
     welcome(nonce);

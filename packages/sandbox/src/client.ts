@@ -32,6 +32,10 @@ export interface ConnectOptions {
   stream: Duplex
   /** 32 bytes, see `deriveSandboxKey`. The first connection after boot installs it. */
   key: Uint8Array
+  /**
+   * 32 bytes, see `deriveStateKey`: sessions outlive a stop, sealed with it. Installed with `key`. Absent: they end with sbxd.
+   */
+  stateKey?: Uint8Array | undefined
   /** Grows with every controller; a lower one than sbxd has seen is refused. */
   epoch: number
   /** The way out of this sandbox. Default: none. */
@@ -86,12 +90,17 @@ export interface ConnectedSandbox extends Sandbox {
  * (a newer controller exists), `protocol` (wrong key or version), `cancelled`. The stream is destroyed on failure.
  */
 export async function connectSandbox(options: ConnectOptions): Promise<ConnectedSandbox> {
-  const { stream, key, epoch, signal } = options
+  const { stream, key, stateKey, epoch, signal } = options
   // Errors of a stream that nobody listens to would end the process; whoever must know of one hears it in `closed`.
   stream.on('error', () => {})
   try {
-    if (key.length !== 32) throw new SandboxError('invalid_arguments', 'The key of a sandbox has 32 bytes')
-    const welcome = await handshake(stream, key, epoch, { signal, timeoutMs: options.handshakeMs ?? 10_000 })
+    if (key.length !== 32 || (stateKey?.length ?? 32) !== 32)
+      throw new SandboxError('invalid_arguments', 'The key of a sandbox has 32 bytes')
+    const welcome = await handshake(stream, key, epoch, {
+      signal,
+      stateKey,
+      timeoutMs: options.handshakeMs ?? 10_000,
+    })
     const sandbox = new RemoteSandbox(
       welcome,
       new Link(stream, welcome, options.heartbeatMs ?? 2_000),

@@ -6,7 +6,7 @@ import { connectSandbox, type ConnectedSandbox } from './client.ts'
 import type { Egress } from './egress/egress.ts'
 import type { Prove } from './doctor/proof.ts'
 import { SandboxError } from './errors.ts'
-import { deriveSandboxKey } from './key.ts'
+import { deriveSandboxKey, deriveStateKey } from './key.ts'
 import type { Gate } from './keyed-lock.ts'
 import type { LedgerSlot } from './ledger.ts'
 import { ownerTag } from './names.ts'
@@ -119,17 +119,20 @@ export function createConnecting(context: ConnectingContext): Connecting {
   async function bringUpFor(userId: string, signal: AbortSignal): Promise<Connection> {
     const slot = await slotFor(userId, context)
     return bringUp(slot, context, signal, async (opened) =>
-      handshake(opened, await ledger.nextEpoch(), signal),
+      handshake(slot, opened, await ledger.nextEpoch(), signal),
     )
   }
 
   async function handshake(
+    { slot }: LedgerSlot,
     { id, stream, profile }: OpenSandbox,
     epoch: number,
     signal: AbortSignal,
   ): Promise<Connection> {
     const key = deriveSandboxKey(context.deploymentKey, id)
-    const sandbox = await connectSandbox({ id, stream, key, epoch, signal, disk: context.budget() })
+    const stateKey = deriveStateKey(context.deploymentKey, slot)
+    const disk = context.budget()
+    const sandbox = await connectSandbox({ id, stream, key, stateKey, epoch, signal, disk })
     return { sandbox, profile }
   }
 
@@ -160,7 +163,10 @@ export function createConnecting(context: ConnectingContext): Connecting {
     async reattach(slot, container, epoch) {
       if (slot.userId === undefined) throw new SandboxError('ledger', `Slot ${slot.slot} belongs to nobody.`)
       checkOwner([container], slot, context)
-      return admitted(slot.userId, await handshake(await open(container, backend, closing), epoch, closing))
+      return admitted(
+        slot.userId,
+        await handshake(slot, await open(container, backend, closing), epoch, closing),
+      )
     },
   }
 }

@@ -4,7 +4,7 @@ import { collect } from './collect.ts'
 import { connectSandbox, type ConnectedSandbox } from './client.ts'
 import type { Prove } from './doctor/proof.ts'
 import { SandboxError } from './errors.ts'
-import { deriveSandboxKey } from './key.ts'
+import { deriveSandboxKey, deriveStateKey } from './key.ts'
 import type { LedgerSlot } from './ledger.ts'
 import { diskBudget } from './limits.ts'
 import { parseName } from './names.ts'
@@ -40,6 +40,7 @@ export async function openWarm(
     id,
     stream,
     key: deriveSandboxKey(context.deploymentKey, id),
+    stateKey: deriveStateKey(context.deploymentKey, slot.slot),
     epoch,
     signal,
     disk: diskBudget(context.limits),

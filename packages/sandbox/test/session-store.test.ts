@@ -1,4 +1,5 @@
 import { execFileSync } from 'node:child_process'
+import { createHmac } from 'node:crypto'
 import {
   existsSync,
   mkdirSync,
@@ -18,15 +19,14 @@ import { extent, randomFrom, sample, campaign } from '../../../test/campaign.ts'
 import { createLocalProcessBackend } from '../src/backends/local-process.ts'
 import type { SandboxBackend } from '../src/backend.ts'
 import { ByteWriter } from '../src/protocol/bytes.ts'
-import { crc32c } from '../src/protocol/crc32c.ts'
 import { DEFAULT_LIMITS } from '../src/limits.ts'
 import type { ConnectedSandbox } from '../src/client.ts'
 import { buildSbxd } from './build-sbxd.ts'
-import { Bench, sh } from './contract/harness.ts'
+import { Bench, sh, stateKeyOf } from './contract/harness.ts'
 
 /** As in docker/sandbox/src/session_store.c. */
-const MAGIC = Buffer.from('sbxd sessions 1\n')
-const CRC_START = 0x5e55_1045
+const MAGIC = Buffer.from('sbxd sessions 2\n')
+const SLOT = 'abcdefgh'
 
 let folder: string
 let backend: SandboxBackend
@@ -39,7 +39,7 @@ beforeAll(async () => {
   backend = createLocalProcessBackend({ sbxd: await buildSbxd(folder), directory: volumes })
   const spec = {
     name: 'kept',
-    slot: 'abcdefgh',
+    slot: SLOT,
     uid: 30_000,
     volume: 'kept',
     image: 'none',
@@ -70,10 +70,10 @@ async function restart(between: () => void = () => {}): Promise<void> {
   current = await bench.connect({ stream })
 }
 
-/** A file with a good checksum round these bytes. */
-function whole(records: Uint8Array): Uint8Array {
-  const head = new ByteWriter().bytes(MAGIC).u32(crc32c(CRC_START, records)).done()
-  return Buffer.concat([head, records])
+/** A file with a good seal round these bytes. */
+function whole(records: Uint8Array, key = stateKeyOf(SLOT)): Uint8Array {
+  const unsealed = Buffer.concat([MAGIC, Buffer.alloc(32), records])
+  return Buffer.concat([MAGIC, createHmac('sha256', key).update(unsealed).digest(), records])
 }
 
 const record = (name: string, text: string, claimed = Buffer.byteLength(text)): Buffer =>
@@ -148,6 +148,14 @@ const STRANGERS: readonly { title: string; make: () => void; has?: string }[] = 
     title: 'a good one, then none',
     make: put(whole(Buffer.concat([record('one', '/\0A=taken\0'), Buffer.from([200])]))),
     has: 'taken',
+  },
+  {
+    title: 'one of another workspace',
+    make: put(whole(record('one', '/\0A=1\0'), stateKeyOf('hgfedcba'))),
+  },
+  {
+    title: 'one without a seal, as a command writes it',
+    make: put(Buffer.concat([MAGIC, Buffer.alloc(32), record('one', '/\0A=1\0')])),
   },
   { title: 'nothing', make: put(Buffer.alloc(0)) },
   { title: 'only a head', make: put(whole(Buffer.alloc(0))) },
@@ -234,4 +242,28 @@ test('nothing is written while nothing may grow, and it is not lost for that', a
   await current.setDiskBudget({ bytes: 0, entries: 0 })
   await restart()
   expect((await run('echo $HELD')).out).toBe('1\n')
+})
+
+test('what stands in the file runs nothing: neither a function nor a PATH that a command or a tool put there', async () => {
+  await run('export HERE=1')
+  await expect.poll(() => existsSync(file)).toBe(true)
+  const evil = record('one', `/\0BASH_FUNC_ls%%=() { echo evil; }\0PATH=${folder}/evil\0`)
+  await restart(put(whole(evil, new Uint8Array(32))))
+  expect((await run('ls -d /')).out).toBe('/\n')
+})
+
+test('without the key that seals it nothing is read or written', async () => {
+  await restart(put(one('/\0A=taken\0')))
+  const { id } = bench.container
+  await backend.stop(id)
+  const before = readFileSync(file)
+  const stream = await backend.openStream(id)
+  await backend.start(id)
+  current = await bench.connect({ stream, stateKey: undefined })
+  expect((await run('echo ${A-none}; export A=mine')).out).toBe('none\n')
+  expect((await run('echo $A')).out).toBe('mine\n')
+  await backend.stop(id)
+  expect(readFileSync(file)).toEqual(before)
+  await restart()
+  expect((await run('echo $A')).out).toBe('taken\n')
 })

@@ -46,13 +46,19 @@ export async function handshake(
   stream: Duplex,
   key: Uint8Array,
   epoch: number,
-  limits: { signal?: AbortSignal | undefined; timeoutMs: number; againMs?: number },
+  limits: {
+    signal?: AbortSignal | undefined
+    timeoutMs: number
+    againMs?: number
+    /** Installed with the key. */
+    stateKey?: Uint8Array | undefined
+  },
 ): Promise<Welcome> {
   const nonce = randomBytes(NONCE_BYTES)
   let install = false
   const say = (): void => {
     stream.write(Buffer.alloc(RESYNC_BYTES))
-    stream.write(hello(key, epoch, nonce, install))
+    stream.write(hello(key, epoch, nonce, install && { stateKey: limits.stateKey }))
   }
   const again = setInterval(say, limits.againMs ?? AGAIN_MS)
   try {
@@ -60,7 +66,7 @@ export async function handshake(
     let answer = await findAnswer(stream, nonce, Buffer.alloc(0), limits)
     // More than one when HELLO was said more than once before the answer came.
     while (answer.type === FrameType.REFUSED && refusal(answer.payload) === REFUSED.noKey) {
-      if (!install) stream.write(hello(key, epoch, nonce, true))
+      if (!install) stream.write(hello(key, epoch, nonce, { stateKey: limits.stateKey }))
       install = true
       answer = await findAnswer(stream, nonce, answer.rest, limits)
     }
@@ -71,11 +77,16 @@ export async function handshake(
   }
 }
 
-function hello(key: Uint8Array, epoch: number, nonce: Buffer, install: boolean): Buffer {
+function hello(
+  key: Uint8Array,
+  epoch: number,
+  nonce: Buffer,
+  install: false | { stateKey: Uint8Array | undefined },
+): Buffer {
   const signed = new ByteWriter().bytes(Buffer.from('sandlot-sbxd-1\0\0')).bytes(nonce).u64(epoch).done()
   const mac = createHmac('sha256', key).update(signed).digest()
   const payload = new ByteWriter().u16(PROTOCOL_VERSION).u64(epoch).bytes(nonce).bytes(mac)
-  if (install) payload.bytes(key)
+  if (install) payload.bytes(key).bytes(install.stateKey ?? new Uint8Array())
   return encodeFrame(FrameType.HELLO, install ? FLAG.INSTALL : 0, 0, payload.done(), HELLO_CRC)
 }
 

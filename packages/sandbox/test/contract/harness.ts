@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 
 import type { BackendSandbox, SandboxBackend, SandboxSpec } from '../../src/backend.ts'
 import { connectSandbox, type ConnectedSandbox } from '../../src/client.ts'
-import { deriveSandboxKey } from '../../src/key.ts'
+import { deriveSandboxKey, deriveStateKey } from '../../src/key.ts'
 import type { CommandExit, RunningCommand, RunRequest, Sandbox } from '../../src/sandbox.ts'
 
 /** What the suite needs of a backend under test. */
@@ -30,6 +30,8 @@ export interface SuiteOptions {
 }
 
 const deploymentKey = randomBytes(32)
+/** What seals the sessions of a slot here. */
+export const stateKeyOf = (slot: string): Uint8Array => deriveStateKey(deploymentKey, slot)
 
 export const newId = (): string => randomBytes(16).toString('hex')
 
@@ -64,6 +66,7 @@ export class Bench {
     return connectSandbox({
       id: this.container.id,
       key: this.key,
+      stateKey: stateKeyOf(this.spec.slot),
       epoch: this.epoch,
       heartbeatMs: 0,
       ...change,
