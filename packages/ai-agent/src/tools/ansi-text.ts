@@ -43,8 +43,12 @@ export function createTerminalCleaner(): TerminalCleaner {
   function drain(): string {
     const lastReturn = rest.lastIndexOf('\r', rest.length - 2)
     if (lastReturn >= 0) {
-      // Progress that is overwritten: only what came after the last return can still be seen.
-      rest = rest.slice(lastReturn)
+      // Progress that is overwritten: only what came after the last return can still be seen, or what nothing overwrote.
+      const tail = rest.slice(lastReturn + 1)
+      const before = saysAnything(tail)
+        ? undefined
+        : rest.slice(0, lastReturn).split('\r').findLast(saysAnything)
+      rest = before === undefined ? `\r${tail}` : `\r${before}\r${tail}`
       if (rest.length <= LONGEST_LINE) return ''
     }
     const cut = safeCut(rest, rest.length)
@@ -59,6 +63,10 @@ function cleanLine(line: string): string {
   const plain = stripAnsi(line)
   const visible = plain.includes('\r') ? lastVisible(plain) : plain
   return visible.replace(CONTROLS, '')
+}
+
+function saysAnything(part: string): boolean {
+  return cleanLine(part) !== ''
 }
 
 /** What a progress line shows at its end: the last part that says anything. */

@@ -81,6 +81,14 @@ describe('how a command ends', () => {
     expect(outcome).not.toHaveProperty('outputInfo')
   })
 
+  test('what cannot be seen is not called nothing', async () => {
+    const command = `head -c 300000 /dev/zero | tr '\\0' '\\r'`
+    const outcome = await batch.call('run_shell_command', { command })
+    expect(outcome.forModel).toBe(
+      'The command succeeded (exit code 0) and printed 300,000 bytes, none of which can be seen.',
+    )
+  })
+
   test('colours are for the screen, plain text for the model', async () => {
     const outcome = await shell(String.raw`printf '\e[31mred\e[0m\n10%%\r100%%\n'`)
     expect(outcome.forModel).toBe('red\n100%')

@@ -140,6 +140,16 @@ describe('terminal text', () => {
     )
   })
 
+  test('a flood of returns leaves what was printed before it, however it is cut', () => {
+    for (const flood of ['\r'.repeat(300_000), '\r\x1b[2K'.repeat(100_000)]) {
+      const cleaner = createTerminalCleaner()
+      let out = ''
+      for (let at = 0; at < flood.length; at += 20_000)
+        out += cleaner.push((at === 0 ? 'before' : '') + flood.slice(at, at + 20_000))
+      expect(out + cleaner.push('\nafter') + cleaner.end()).toBe('before\nafter')
+    }
+  })
+
   test('a progress line that never ends needs no memory and says what it showed last', () => {
     const cleaner = createTerminalCleaner()
     let out = ''

@@ -6,6 +6,7 @@ import type { RefusedHost } from '@sandlot/sandbox/egress/egress'
 import { shellEnvironment } from '../../rules/shell/shell-parts.ts'
 import { type CommandResult, runInSandbox } from '../sandboxed-tool-executor.ts'
 import type { ToolOutcome } from '../tool.ts'
+import { grouped } from '../truncate-output.ts'
 import { WORKSPACE, workspacePath } from '../workspace-path.ts'
 
 const input = z.strictObject({
@@ -123,5 +124,9 @@ function endOf(result: CommandResult): string {
   if (result.status === 'failed') return `[${result.message}]`
   if ('signal' in result.exit) return `[ended by ${result.exit.signal}]`
   if (result.exit.code !== 0) return `[exit code ${result.exit.code}]`
-  return result.text === '' ? 'The command succeeded (exit code 0) and printed nothing.' : ''
+  if (result.text !== '') return ''
+  const bytes = result.info?.bytes ?? 0
+  return bytes === 0
+    ? 'The command succeeded (exit code 0) and printed nothing.'
+    : `The command succeeded (exit code 0) and printed ${grouped(bytes)} bytes, none of which can be seen.`
 }
