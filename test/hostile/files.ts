@@ -6,6 +6,7 @@ import type { Sandbox } from '../../packages/sandbox/src/sandbox.ts'
 import { extent } from '../campaign.ts'
 import { begun, closed, type Row } from './row.ts'
 import { rows as values } from './arguments.ts'
+import { rows as links } from './links.ts'
 
 /** Paths and the reason that each must be refused with, by every file tool, before anything is opened. */
 const PATHS: [string, 'path_outside' | 'invalid_arguments'][] = [
@@ -35,6 +36,7 @@ const TOOLS: [string, Record<string, unknown>][] = [
 
 export const rows: Row[] = [
   ...values,
+  ...links,
   closed('F01', 'touch /etc/x', /Read-only/),
   closed('F01', 'echo x >> /etc/passwd', /Read-only|denied/),
   closed('F01', 'cp /bin/true /usr/bin/x', /Read-only/),
@@ -196,7 +198,11 @@ export const rows: Row[] = [
       expect(names).toEqual(
         expect.arrayContaining(['names/-rf', 'names/ a ', 'names/new\nline', 'names/"quoted"']),
       )
-      expect((await me.call('list_directory', { path: 'names' })).status).toBe('completed')
+      const listed = (await me.call('list_directory', { path: 'names' })).forModel.split('\n')
+      expect(listed).toHaveLength(6)
+      expect(listed).toEqual(
+        expect.arrayContaining([String.raw`"new\nline"  0 bytes`, String.raw`"\"quoted\""  0 bytes`]),
+      )
       await me.shell('rm -r names')
     },
   },

@@ -35,6 +35,15 @@ export const rows: Row[] = [
     },
   })),
   {
+    id: 'X-T1',
+    what: 'a flood of carriage returns hides nothing that was printed before it, and is not called nothing',
+    async run({ me }) {
+      const flood = `head -c 300000 /dev/zero | tr '\\0' '\\r'`
+      expect((await me.shell(`printf before; ${flood}`)).forModel).toBe('before')
+      expect((await me.shell(flood)).forModel).toContain('printed 300,000 bytes, none of which can be seen')
+    },
+  },
+  {
     id: 'T04',
     what: 'what looks like the end of a result, a call or an approval is the content of one tool message, and nothing else happens',
     async run({ controller }) {

@@ -8,6 +8,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
 import { TestBatch } from '../../packages/ai-agent/test/scheduler/test-batch.ts'
+import type { Mode } from '../../packages/shared/src/mode.ts'
+import type { Rule } from '../../packages/shared/src/rules.ts'
 import type { Sandboxes } from '../../packages/sandbox/src/sandboxes.ts'
 
 /** What a person or a model would know of a call, and its stored bytes. */
@@ -33,6 +35,10 @@ export interface CallOptions {
   onOutput?: (cancel: () => void) => void
   /** Cut the model's own limit; default that of the tool. */
   timeoutMs?: number
+  /** Default yolo: nobody is asked. What asks is denied. */
+  mode?: Mode
+  /** Of the user. Default none. */
+  rules?: readonly Rule[]
 }
 
 const READ_BACK = 4 * 1024 * 1024
@@ -59,6 +65,8 @@ export class ToolCaller {
     const file = await open(join(folder, 'output'), 'w+')
     try {
       const batch = new StoredBatch(this.#sandboxes, this.#user, file)
+      batch.mode = options.mode ?? batch.mode
+      batch.rules = options.rules ?? []
       let told = false
       const [outcome] = await batch.run([{ id: 'c1', name, args }], (event) => {
         // Nobody asks for them here, and they would be most of what this process holds.
