@@ -134,7 +134,7 @@ export const rows: Row[] = [
         { mode: 'manual' },
       )
       // Also where nothing was proven: the image refuses such a repository.
-      await me.shell('cd /workspace; git -C clone/sub status; true')
+      await me.shell('cd /workspace; touch m; git -C clone/sub status; true')
       expect((await me.shell('ls -d /workspace/ran-*; true')).output).not.toContain('ran-bare')
       await me.shell('cd /workspace; rm -rf clone m ran-*')
     },
@@ -164,7 +164,7 @@ export const rows: Row[] = [
         'diff',
         'diff HEAD',
         'log -p',
-        'log --format=%G?',
+        "log '--format=%G?'",
         'show',
         'blame a',
         'stash list',
@@ -172,7 +172,7 @@ export const rows: Row[] = [
       const unasked = commands.map((command) => `git ${command}`)
       expect(await ran(me, [...unasked, 'timeout 20 git diff', 'cd /workspace && git -C repo diff'])).toBe('')
       // The programs are what would have run: a person's own git starts them.
-      await me.shell('cd /workspace/repo; git status; git diff; git log -p; true')
+      await me.shell('cd /workspace/repo; touch /workspace/bin; git status; git diff; git log -p; true')
       expect((await me.shell('cd /workspace; ls -d ran-*')).output).toMatch(/ran-fsmonitor/)
       await me.shell('cd /workspace; rm -rf repo bin ran-*')
     },
