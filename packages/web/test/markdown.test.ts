@@ -5,9 +5,53 @@ import { describe, expect, test } from 'vitest'
 import { highlight } from '../src/markdown/highlight.ts'
 import { safeHref } from '../src/markdown/links.ts'
 import { Markdown } from '../src/markdown/markdown.tsx'
+import { workspacePath } from '../src/markdown/workspace-path.ts'
 
 const html = (text: string, streaming = false) =>
   renderToStaticMarkup(createElement(Markdown, { text, streaming }))
+
+describe('what an answer names of the workspace', () => {
+  test.each([
+    ['plot.png', 'plot.png'],
+    ['./out/a b.csv', 'out/a b.csv'],
+    ['out/a%20b.csv', 'out/a b.csv'],
+    ['100%.csv', '100%.csv'],
+    ['/workspace/out/../plot.png', 'plot.png'],
+    ['src/main.ts#L12', 'src/main.ts'],
+    ['src/main.ts:12:3', 'src/main.ts'],
+    ['../secret', undefined],
+    ['out/%2e%2e/%2e%2e/secret', undefined],
+    ['/workspace/../etc/passwd', undefined],
+    ['/workspaces/x', undefined],
+    ['/etc/passwd', undefined],
+    ['//evil.example/x.png', undefined],
+    ['%2f%2fevil.example/x.png', undefined],
+    ['\\\\evil.example\\x.png', undefined],
+    ['https://example.org/x.png', undefined],
+    ['javascript:alert(1)', undefined],
+    ['#top', undefined],
+    ['', undefined],
+  ])('%s is %s', (address, path) => {
+    expect(workspacePath(address)).toBe(path)
+  })
+
+  test('a link and an image lead to the files API and nowhere else, and so does a whole path in code', () => {
+    const address = (path: string) => `/api/files/content?path=${encodeURIComponent(path)}`
+    expect(html('[report](out/report.pdf)')).toContain(`href="${address('out/report.pdf')}"`)
+    expect(html('![plot](plot.png)')).toContain(`src="${address('plot.png')}"`)
+    expect(html('`/workspace/out/a.csv`')).toContain(`href="${address('out/a.csv')}"`)
+    for (const text of ['`a.csv`', '`/workspace/*.csv`', '`/workspace/`', '`cat /workspace/a.csv`'])
+      expect(html(text)).not.toContain('<a ')
+    fc.assert(
+      fc.property(fc.string({ unit: fc.constantFrom(...'a./%2ef:\\#?') }), (text) => {
+        const path = workspacePath(text)
+        if (path === undefined) return
+        expect(path.split('/')).not.toContain('..')
+        expect(path).not.toMatch(/^\//)
+      }),
+    )
+  })
+})
 
 describe('T03 markdown from a model', () => {
   test('headings, lists, tables, code', () => {
@@ -45,6 +89,7 @@ describe('T03 markdown from a model', () => {
     expect(remote).not.toContain('<img')
     expect(remote).toContain('Image not loaded: plan')
     expect(html('![x](/api/sessions)')).not.toContain('<img')
+    expect(html('![x](//evil.example/a.png)')).not.toContain('<img')
   })
 
   test.each([

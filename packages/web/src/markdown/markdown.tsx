@@ -1,6 +1,6 @@
 /**
- * The model's markdown, also unfinished. What the text says is shown, never done: raw HTML stays text, nothing is
- * fetched (an image is a link to it), and a link leads only to the web or to mail.
+ * The model's markdown, also unfinished. What the text says is shown, never done: raw HTML stays text, nothing of the web is
+ * fetched (an image is a link to it), and a link leads to the web, to mail, or to a file of the reader's own workspace.
  */
 import { ImageOff } from 'lucide-react'
 import { isValidElement, memo, type ReactNode } from 'react'
@@ -9,6 +9,8 @@ import { Revealed } from '../ui/revealed.tsx'
 import { CodeBlock } from './code-block.tsx'
 import { safeHref } from './links.ts'
 import { revealPlugin } from './reveal-plugin.ts'
+import { WorkspaceImage, WorkspaceLink } from './workspace-file.tsx'
+import { workspacePath, workspacePathInCode } from './workspace-path.ts'
 
 // Without the `raw` plugin HTML is text from the start; sanitising stays as the second lock.
 const REHYPE = [
@@ -23,6 +25,16 @@ function textOf(node: ReactNode): string {
   if (Array.isArray(node)) return node.map(textOf).join('')
   if (isValidElement<{ children?: ReactNode }>(node)) return textOf(node.props.children)
   return ''
+}
+
+function InlineCode(props: { children?: ReactNode }) {
+  const code = (
+    <code dir="ltr" className="inline">
+      {props.children}
+    </code>
+  )
+  const path = workspacePathInCode(textOf(props.children))
+  return path === undefined ? code : <WorkspaceLink path={path}>{code}</WorkspaceLink>
 }
 
 const COMPONENTS: Components = {
@@ -83,19 +95,18 @@ const COMPONENTS: Components = {
     const language = /language-(\S+)/.exec(code?.props.className ?? '')?.[1] ?? ''
     return <CodeBlock code={textOf(code?.props.children ?? children)} language={language} />
   },
-  code: ({ children }) => (
-    <code dir="ltr" className="inline">
-      {children}
-    </code>
-  ),
-  inlineCode: ({ children }) => (
-    <code dir="ltr" className="inline">
-      {children}
-    </code>
-  ),
+  code: ({ children }) => <InlineCode>{children}</InlineCode>,
+  inlineCode: ({ children }) => <InlineCode>{children}</InlineCode>,
   a: ({ children, href }) => {
     const safe = safeHref(href)
-    if (safe === undefined) return <span>{children}</span>
+    if (safe === undefined) {
+      const path = workspacePath(href)
+      return path === undefined ? (
+        <span>{children}</span>
+      ) : (
+        <WorkspaceLink path={path}>{children}</WorkspaceLink>
+      )
+    }
     return (
       <a href={safe} target="_blank" rel="noopener noreferrer nofollow" title={safe}>
         {children}
@@ -103,7 +114,10 @@ const COMPONENTS: Components = {
     )
   },
   img: ({ src, alt }) => {
-    const safe = safeHref(typeof src === 'string' ? src : undefined)
+    const address = typeof src === 'string' ? src : undefined
+    const path = workspacePath(address)
+    if (path !== undefined) return <WorkspaceImage path={path} alt={alt ?? ''} />
+    const safe = safeHref(address)
     return (
       <span className="inline-flex items-center gap-1.5 rounded-md border border-line bg-sunken px-2 py-0.5 text-sm text-muted">
         <ImageOff className="size-3.5 shrink-0" aria-hidden />

@@ -1,7 +1,7 @@
 /** What is in the person's workspace. Paths are relative to it. */
 import { type DirectoryList, directoryList } from '@sandlot/shared/files'
 import { z } from 'zod'
-import { call, send } from './http.ts'
+import { call, problemOf, send } from './http.ts'
 
 export function fetchDirectory(path: string): Promise<DirectoryList> {
   return call(directoryList, 'GET', `/api/files?path=${encodeURIComponent(path)}`)
@@ -25,4 +25,41 @@ export async function putFile(path: string, file: Blob, options: { replace: bool
     type: 'application/octet-stream',
     body: file,
   })
+}
+
+/** Of a text that is shown in the page; the rest is read in a tab of its own. */
+const SHOWN_BYTES = 200_000
+
+export type SeenFile =
+  | { kind: 'gone' }
+  | { kind: 'image' }
+  | { kind: 'text'; text: string; more: boolean }
+  | { kind: 'other' }
+
+/** What a file is, by the type that the service has found in its bytes. Throws `ApiError`. */
+export async function lookAtFile(path: string, signal: AbortSignal): Promise<SeenFile> {
+  const controller = new AbortController()
+  const both = AbortSignal.any([signal, controller.signal])
+  const response = await fetch(fileUrl(path), { signal: both })
+  if (response.status === 404) return { kind: 'gone' }
+  if (!response.ok) throw await problemOf(response)
+  const type = response.headers.get('content-type') ?? ''
+  const kind = type.startsWith('image/') ? 'image' : type.startsWith('text/plain') ? 'text' : 'other'
+  if (kind !== 'text') {
+    // Its bytes are of no use here.
+    controller.abort()
+    return { kind }
+  }
+  const decoder = new TextDecoder()
+  let text = ''
+  let bytes = 0
+  const reader = response.body?.getReader()
+  for (let piece = await reader?.read(); piece?.value !== undefined; piece = await reader?.read()) {
+    text += decoder.decode(piece.value, { stream: true })
+    bytes += piece.value.length
+    if (bytes <= SHOWN_BYTES) continue
+    controller.abort()
+    return { kind, text: text.slice(0, SHOWN_BYTES), more: true }
+  }
+  return { kind, text, more: false }
 }

@@ -72,6 +72,11 @@ export async function send<T>(
   return parsed.data
 }
 
+/** Of an answer that is not ok. */
+export async function problemOf(response: Response): Promise<ApiError> {
+  return toApiError(response, await readJson(response))
+}
+
 async function readJson(response: Response): Promise<unknown> {
   const text = await response.text()
   if (text === '') return {}
