@@ -26,6 +26,6 @@ test('links lead to web addresses only, and say where; images are of kinds that 
         host: 'login.example.org:8443',
       },
     ],
-    images: ['data:image/png;base64,aGk='],
+    images: [{ type: 'image', data: 'aGk=', mimeType: 'image/png' }],
   })
 })

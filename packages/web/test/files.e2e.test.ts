@@ -2,7 +2,9 @@
 import { readFile } from 'node:fs/promises'
 import { MAX_UPLOAD_BYTES } from '@sandlot/shared/files'
 import { expect, test } from 'vitest'
-import { PHONE, card, lookAt, until, usePages } from './fixture/pages.ts'
+import { DESKTOP, PHONE, card, lookAt, until, usePages } from './fixture/pages.ts'
+import { pictureOf } from './fixture/picture.ts'
+import { SessionLog } from './fixture/session-log.ts'
 
 const { complaints, service, signedIn } = usePages()
 
@@ -94,3 +96,67 @@ test('an empty workspace says what belongs there, and what the agent wrote is sa
   const link = edit.getByRole('link', { name: /^Download \/workspace\// })
   expect(await link.getAttribute('href')).toMatch(/^\/api\/files\/content\?path=.+&download=1$/)
 })
+
+test.each([
+  ['desktop-light', { viewport: DESKTOP, theme: 'light' as const }],
+  ['phone-dark', { viewport: PHONE, theme: 'dark' as const }],
+])(
+  'what the agent made is shown: in its answer, and in the folded card of its call, %s',
+  async (name, look) => {
+    service.files.set('sales/plot.png', pictureOf(640, 400))
+    service.files.set('sales/data.csv', Buffer.from('month,sales\nMay,<b>12</b>\n'))
+    service.files.set('sales/data.bin', Buffer.from([0, 1, 2]))
+    const log = new SessionLog()
+    log.prompt('Plot the sales.')
+    log.call({ toolCallId: 'c_plot', title: 'Plot the sales', name: 'plot', kind: 'execute', rawInput: {} })
+    log.started('c_plot')
+    const data = pictureOf(320, 200).toString('base64')
+    const content = [
+      { type: 'content' as const, content: { type: 'image' as const, mimeType: 'image/png', data } },
+    ]
+    log.outcome('c_plot', { status: 'completed', content, rawOutput: { forModel: 'done' } })
+    log.text(
+      'agent_message_chunk',
+      [
+        'Sales have grown since May:',
+        '![Sales by month](sales/plot.png)',
+        'The figures are in [data.csv](/workspace/sales/data.csv) and `/workspace/sales/data.bin`, those of last year in [old.csv](sales/old.csv).',
+        '![Last year](sales/old.png)',
+      ].join('\n\n'),
+    )
+    log.end('completed')
+    service.add('s_made', 'Sales', log)
+    const page = await signedIn({ ...look, sessionId: 's_made' })
+    const plot = page.getByRole('button', { name: 'Open Sales by month' })
+    await until(async () =>
+      expect(await plot.locator('img').evaluate((image) => (image as HTMLImageElement).naturalWidth)).toBe(
+        640,
+      ),
+    )
+    await page.getByText('Last year: not in your workspace any more').waitFor()
+    expect(await card(page, 'c_plot').getByRole('button').first().getAttribute('aria-expanded')).toBe('false')
+    await card(page, 'c_plot').getByRole('img').waitFor()
+    complaints.length = 0
+    expect(await lookAt(page, `made-${name}`)).toEqual([])
+
+    const opened = page.getByRole('dialog')
+    const openLink = async (link: string) => {
+      await page.getByTestId('workspace-link').filter({ hasText: link }).click()
+      await opened.waitFor()
+    }
+    await openLink('data.csv')
+    await opened.getByText('May,<b>12</b>').waitFor()
+    expect(await opened.getByRole('link', { name: 'Download' }).getAttribute('href')).toContain('download=1')
+    expect(await lookAt(page, `made-text-${name}`)).toEqual([])
+    await page.keyboard.press('Escape')
+    await openLink('data.bin')
+    await opened.getByText('is not shown here').waitFor()
+    await page.keyboard.press('Escape')
+    await openLink('old.csv')
+    await opened.getByText('not in your workspace any more').waitFor()
+    complaints.length = 0
+    await page.keyboard.press('Escape')
+    await plot.click()
+    await opened.getByRole('img').waitFor()
+  },
+)

@@ -1,5 +1,6 @@
 /** What a call gave to look at beside its text. Its maker is a tool or somebody's server: nothing is loaded or opened by itself. */
 import { imageSrc } from '../net/images.ts'
+import type { MessageImage } from '@sandlot/shared/images'
 import type { ToolCallContent } from '@sandlot/shared/call'
 
 export interface AttachedLink {
@@ -11,13 +12,13 @@ export interface AttachedLink {
 
 export interface Attachments {
   links: AttachedLink[]
-  /** What to load. */
-  images: string[]
+  /** What can be loaded. */
+  images: MessageImage[]
 }
 
 export function attachmentsOf(content: readonly ToolCallContent[]): Attachments {
   const links: AttachedLink[] = []
-  const images: string[] = []
+  const images: MessageImage[] = []
   for (const item of content) {
     if (item.type !== 'content') continue
     const block = item.content
@@ -26,8 +27,7 @@ export function attachmentsOf(content: readonly ToolCallContent[]): Attachments 
       if (url !== null && (url.protocol === 'https:' || url.protocol === 'http:'))
         links.push({ url: url.href, name: block.name, host: url.host })
     } else if (block.type === 'image') {
-      const src = imageSrc(block)
-      if (src !== undefined) images.push(src)
+      if (imageSrc(block) !== undefined) images.push(block)
     }
   }
   return { links, images }

@@ -23,6 +23,7 @@ import {
 } from './call-words.ts'
 import { useChat } from './chat-context.ts'
 import { ToolArguments } from './tool-arguments.tsx'
+import { CallImages } from './call-images.tsx'
 import { ToolIcon } from './tool-icon.tsx'
 import { ToolQuestion } from './tool-question.tsx'
 import { LiveToolOutput, SettledToolOutput } from './tool-output.tsx'
@@ -129,6 +130,7 @@ export const ToolCard = memo(function ToolCard(props: {
           />
         )}
       </div>
+      <CallImages content={call.content} title={call.title} />
     </article>
   )
 })

@@ -50,7 +50,7 @@ export function SettledToolOutput(props: { call: CallEntry; sessionId: string; v
   return (
     <>
       <TextOutput text={text} label={`Result of ${call.title}`} />
-      <ToolAttachments content={call.content} title={call.title} />
+      <ToolAttachments content={call.content} />
     </>
   )
 }
