@@ -2,6 +2,7 @@
 import { messageOf } from '@sandlot/shared/errors'
 import { Download, ExternalLink } from 'lucide-react'
 import { useEffect, useState } from 'react'
+import { revealedText } from '../lib/invisible.ts'
 import { fileUrl, lookAtFile, type SeenFile } from '../net/files.ts'
 import { Alert } from '../ui/alert.tsx'
 import { Spinner } from '../ui/spinner.tsx'
@@ -10,7 +11,7 @@ import { TitledDialog } from '../ui/titled-dialog.tsx'
 export function FilePreview(props: { path: string; open: boolean; onOpenChange: (open: boolean) => void }) {
   const { path, ...dialog } = props
   return (
-    <TitledDialog {...dialog} title={path} size="max-h-[calc(100dvh-2rem)] w-[48rem]">
+    <TitledDialog {...dialog} title={revealedText(path)} size="max-h-[calc(100dvh-2rem)] w-[48rem]">
       <Content path={path} />
     </TitledDialog>
   )

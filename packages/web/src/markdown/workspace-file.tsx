@@ -2,6 +2,7 @@
 import { FileX } from 'lucide-react'
 import { type ReactNode, useState } from 'react'
 import { FilePreview } from '../files/file-preview.tsx'
+import { revealedText } from '../lib/invisible.ts'
 import { fileUrl, lookAtFile } from '../net/files.ts'
 
 export function WorkspaceLink(props: { path: string; children: ReactNode }) {
@@ -12,7 +13,7 @@ export function WorkspaceLink(props: { path: string; children: ReactNode }) {
         href={fileUrl(props.path)}
         target="_blank"
         rel="noopener"
-        title={props.path}
+        title={revealedText(props.path)}
         data-testid="workspace-link"
         onClick={(event) => {
           // A tab of its own for who asks for one.
@@ -32,7 +33,7 @@ export function WorkspaceImage(props: { path: string; alt: string }) {
   const { path, alt } = props
   const [open, setOpen] = useState(false)
   const [broken, setBroken] = useState<'gone' | 'other' | null>(null)
-  const name = alt === '' ? path : alt
+  const name = revealedText(alt === '' ? path : alt)
   const findOut = async () => {
     const seen = await lookAtFile(path, new AbortController().signal).catch(() => null)
     setBroken(seen?.kind === 'gone' ? 'gone' : 'other')
