@@ -80,6 +80,13 @@ async function run({ config, log, hiding, lock, stdio }: Run): Promise<number> {
   )
 
   const stop = await (stdio ? Promise.race([stopped, clientLeft(agent)]) : stopped)
+  // Editors that were started later on the same data are relayed to this process. A second signal ends it at once.
+  if (stdio && stop !== 'SIGINT') {
+    const interrupted = new AbortController()
+    if (stop === 'client_left') void stopped.then(() => interrupted.abort())
+    log.info({ stop }, 'serving the clients that were relayed here until they leave')
+    await socket.idle(interrupted.signal)
+  }
   // An editor that ends its agent means what is running, however it says so.
   const goesOn = !stdio && stop !== 'SIGINT'
   log.info({ stop }, goesOn ? 'leaving; prompts go on at the next start' : 'ending prompts and sandboxes')

@@ -208,6 +208,10 @@ describe('stdio', { timeout: 90_000 }, () => {
 
   async function firstPrompt(agent: AgentProcess): Promise<void> {
     await call(agent, 0, 'initialize', { protocolVersion: 1, clientCapabilities: {} })
+    await ask(agent)
+  }
+
+  async function ask(agent: AgentProcess): Promise<void> {
     const made = await call(agent, 1, 'session/new', { cwd: '/workspace', mcpServers: [] })
     const { result } = z.looseObject({ result: z.looseObject({ sessionId: z.string() }) }).parse(made)
     const prompt = [{ type: 'text', text: 'hi' }]
@@ -231,6 +235,29 @@ describe('stdio', { timeout: 90_000 }, () => {
     expect(provider.requests[0]?.aborted).toBe(true)
     await provider.close()
   })
+
+  test.each(['EOF', 'SIGTERM'] as const)(
+    'the first of two editors ends by %s: its agent serves the second to its end',
+    async (how) => {
+      const provider = await startFakeProvider([textAnswer('First.'), textAnswer('Second.')])
+      await using folder = new AgentFolder()
+      const first = folder.start(modelEnv(provider), ['--stdio'])
+      await firstPrompt(first)
+      await expect.poll(() => first.stdout).toContain('First.')
+      const second = folder.start(modelEnv(provider), ['--stdio'])
+      // Answered, so it is connected.
+      await call(second, 0, 'initialize', { protocolVersion: 1, clientCapabilities: {} })
+      if (how === 'EOF') first.child.stdin?.end()
+      else first.child.kill(how)
+      await first.logged('until they leave')
+      await ask(second)
+      await expect.poll(() => second.stdout).toContain('Second.')
+      second.child.stdin?.end()
+      expect(await second.ended).toBe(0)
+      expect(await first.ended).toBe(how === 'EOF' ? 0 : 143)
+      await provider.close()
+    },
+  )
 
   test('lock taken: it relays to the running agent as the local user; EOF ends only the connection', async () => {
     const provider = await startFakeProvider([textAnswer('Hello.')])

@@ -30,6 +30,8 @@ export interface SocketServerParts {
 }
 
 export interface SocketServer {
+  /** Resolves when no client is connected, or with `signal`. */
+  idle(signal: AbortSignal): Promise<void>
   /** Ends every connection and removes the socket. */
   close(): Promise<void>
 }
@@ -58,6 +60,11 @@ export async function listenOnSocket(parts: SocketServerParts): Promise<SocketSe
   await listen(server, path)
   chmodSync(path, 0o660)
   return {
+    async idle(signal) {
+      const stopped = new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }))
+      while (sockets.clients.size > 0 && !signal.aborted)
+        await Promise.race([Promise.all([...sockets.clients].map(whenClosed)), stopped])
+    },
     close: async () => {
       const closed = new Promise((resolve) => server.close(resolve))
       // What is still on its way, such as the end of a prompt, goes out first.
