@@ -48,9 +48,13 @@ export class Runner {
   readonly #answers: Answers
   readonly #waiters = new PromptWaiters()
 
-  constructor(core: SessionCore, answers: Answers) {
+  readonly #onRest: () => void
+
+  /** `onRest` is called when a prompt has ended and no other follows. */
+  constructor(core: SessionCore, answers: Answers, onRest: () => void) {
     this.#core = core
     this.#answers = answers
+    this.#onRest = onRest
   }
 
   /** As `PromptWaiters.wait`. */
@@ -211,6 +215,7 @@ export class Runner {
       await core.store(group)
       core.running = undefined
       core.tellChanged()
+      this.#onRest()
     } else {
       // In the same transaction: a crash in between would leave a message waiting for nothing.
       const promptId = promptIdOf(next.messageId)

@@ -14,6 +14,7 @@ import type { Model } from './model/model.ts'
 import { type AnswerOptions, Answers } from './session-answers.ts'
 import { Approvals, type PendingApproval } from './session-approvals.ts'
 import type { Running } from './session-batch.ts'
+import { BackgroundWatch } from './session-background.ts'
 import { SessionCore } from './session-core.ts'
 import { Journal } from './session-journal.ts'
 import type { SessionParts } from './session-parts.ts'
@@ -30,6 +31,7 @@ export class Session {
   readonly #answers: Answers
   readonly #runner: Runner
   readonly #prompts: Prompts
+  readonly #background: BackgroundWatch
 
   /** Take a session over from the store: whoever had it before may not write any more. `changed` hears of every change of its line in the list. */
   static async load(
@@ -53,7 +55,8 @@ export class Session {
     const journal = new Journal(row, owned, approvals, parts)
     this.#core = new SessionCore(row, parts, journal, approvals, changed)
     this.#answers = new Answers(this.#core)
-    this.#runner = new Runner(this.#core, this.#answers)
+    this.#background = new BackgroundWatch(this.#core)
+    this.#runner = new Runner(this.#core, this.#answers, () => this.#background.start())
     this.#prompts = new Prompts(this.#core, this.#runner)
   }
 
@@ -102,7 +105,9 @@ export class Session {
 
   /** Everything after `after`, what is in flight, then the live tail. */
   subscribe(after: number): Subscription {
-    return this.#core.journal.subscribe(after)
+    const subscription = this.#core.journal.subscribe(after)
+    this.#background.start()
+    return subscription
   }
 
   // ── Prompts ───────────────────────────────────────────────────────────────────────────────────────────

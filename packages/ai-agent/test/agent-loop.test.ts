@@ -324,7 +324,8 @@ describe('a defect', () => {
     })
     const session = await newSession(core)
     await ask(session, 'go')
-    expect(outcomes(session.log)).toEqual({ 1: ['failed tool_error'], 2: ['failed tool_error'] })
+    // Neither had begun.
+    expect(outcomes(session.log)).toEqual({ 1: ['failed interrupted'], 2: ['failed interrupted'] })
     expect(happened(session.log, 'prompt_ended')).toMatchObject([{ reason: 'completed' }])
     expect(core.warnings.map(({ message }) => message)).toEqual(['the scheduler threw'])
   })

@@ -1,12 +1,12 @@
 /** A background command belongs to the session that started it: it ends with that one, and a fork cannot touch it. */
-import { isOutcome } from '@sandlot/shared/events'
+import { isOutcome, sandlotEventOf } from '@sandlot/shared/events'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { builtinTools } from '../../src/tools/builtin/index.ts'
 import { endJobs } from '../../src/tools/background/end-jobs.ts'
 import { lookAtJobs } from '../../src/tools/background/ends.ts'
 import { jobsOf } from '../../src/tools/background/jobs.ts'
 import type { SessionParts } from '../../src/session-parts.ts'
-import { AgentBench, type Core, ask, newSession } from '../agent-fixture.ts'
+import { AgentBench, type Core, ask, happened, newSession, whenEvent } from '../agent-fixture.ts'
 import { textAnswer, toolCalls } from '../fake-provider.ts'
 import { type LocalSandboxes, openLocalSandboxes } from './local-sandboxes.ts'
 
@@ -121,4 +121,43 @@ test('a fork owns none of its parent’s: it says so, is not told of their end, 
   const left = await known()
   expect(own.map((id) => left.get(id))).toEqual([undefined])
   expect(parents.map((id) => left.get(id))).toEqual(['running'])
+})
+
+describe('while no prompt runs', () => {
+  test.each([
+    [
+      'ends by itself',
+      () => Promise.resolve(),
+      { exit: { code: 3 } },
+      'until [ -e go ]; do sleep 0.05; done; exit 3',
+    ],
+    ['ends with its sandbox', () => local.restartSandbox('u_ada'), { reason: 'sandbox_lost' }, 'sleep 984'],
+  ] as const)(
+    'a command that %s says so to whoever reads, and once to the model',
+    async (_, end, how, command) => {
+      await using bench = await AgentBench.start([
+        shell('a', command),
+        textAnswer('started'),
+        textAnswer('seen'),
+      ])
+      const core = await coreOn(bench)
+      const session = await newSession(core)
+      await ask(session, 'serve')
+      expect(happened(session.log, 'background_ended')).toEqual([])
+      // A reader comes first, then the end, or the other way round.
+      const sandbox = await local.sandboxes.acquire('u_ada')
+      await sandbox.files.write('go', Buffer.from(''))
+      await end()
+      const event = await whenEvent(session, (one) => sandlotEventOf(one)?.type === 'background_ended')
+      expect(sandlotEventOf(event)).toMatchObject({ toolCallId: 'a', ...how })
+      await ask(session, 'and now?')
+      expect(happened(session.log, 'background_ended')).toHaveLength(1)
+      const texts = bench.provider.requests.at(-1)?.body.messages.map(({ content }) => content) ?? []
+      expect(
+        texts.filter((text) => typeof text === 'string' && text.includes('background command bg1')),
+      ).toHaveLength(1)
+      expect(core.warnings).toEqual([])
+    },
+    30_000,
+  )
 })

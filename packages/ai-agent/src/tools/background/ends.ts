@@ -30,7 +30,8 @@ export function lookAtJobs(sandboxes: Pick<Sandboxes, 'status' | 'connected'>): 
  * each yield once the event is stored; only then may the sandbox forget how the command ended.
  */
 export async function* takeEndedJobs(ctx: {
-  promptId: string
+  /** Absent: no prompt runs. */
+  promptId?: string
   log: () => readonly SessionEvent[]
   look: (jobs: readonly Job[]) => ReturnType<LookAtJobs>
   now: () => number
@@ -46,7 +47,8 @@ export async function* takeEndedJobs(ctx: {
       ...(job.endKnown ? {} : { text }),
       ...endOf(state),
     } as const
-    yield [makeSandlotEvent(event, { promptId: ctx.promptId }, ctx.now())]
+    const fields = ctx.promptId === undefined ? {} : { promptId: ctx.promptId }
+    yield [makeSandlotEvent(event, fields, ctx.now())]
     if (state.state === 'ended') state.forget()
   }
 }

@@ -63,7 +63,10 @@ export function jobsOf(events: readonly SessionEvent[]): Job[] {
       continue
     }
     if (!isOutcome(event)) continue
-    const read = backgroundData.safeParse(event.rawOutput?.data)
+    const data = event.rawOutput?.data
+    // Of a long log most are not about any: not worth a parse.
+    if (typeof data !== 'object' || data === null || !('background' in data)) continue
+    const read = backgroundData.safeParse(data)
     if (!read.success) continue
     const { id, command, boot, line = '', next, ended, elsewhere } = read.data.background
     if (command !== undefined && boot !== undefined) {
