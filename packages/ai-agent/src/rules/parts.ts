@@ -1,4 +1,5 @@
 /** A call → everything in it that is judged on its own. */
+import { quotePath } from '../tools/quoted-path.ts'
 import { hostBlock } from './hosts.ts'
 import { absolutePath, isInstructionsFile, isOrdersFile, isOwnFile } from './files.ts'
 import type { CallRequest, RuleRequest } from './request.ts'
@@ -70,12 +71,17 @@ function filePart(ask: Extract<RuleRequest, { kind: 'file' }>, { kind }: Pick<Ca
   if (leadsTo?.linked === true) return linkedPart(ask, leadsTo.path, kind)
   const path = absolutePath(leadsTo?.path ?? ask.path)
   const subject = { type: 'file', access: ask.access, path, below: ask.below === true } as const
-  if (ask.access === 'read') return { text: path, subject, usual: 'read', because: 'is read' }
-  if (isOwnFile(path)) return { text: path, subject, usual: 'act', because: OWN, block: OWN }
+  if (ask.access === 'read') return { text: quotePath(path), subject, usual: 'read', because: 'is read' }
+  if (isOwnFile(path)) return { text: quotePath(path), subject, usual: 'act', because: OWN, block: OWN }
   if (isOrdersFile(path))
-    return { text: path, subject, usual: 'act', because: 'is a file that programs take orders from' }
+    return {
+      text: quotePath(path),
+      subject,
+      usual: 'act',
+      because: 'is a file that programs take orders from',
+    }
   const because = kind === 'delete' ? 'is deleted' : kind === 'move' ? 'is moved' : 'is changed'
-  return { text: path, subject, usual: kind === 'edit' ? 'edit' : 'act', because }
+  return { text: quotePath(path), subject, usual: kind === 'edit' ? 'edit' : 'act', because }
 }
 
 function partsOfLine(command: string): Part[] {
@@ -104,7 +110,7 @@ function linkedPart(
       : undefined
   return {
     ...part,
-    text: `${linkedFrom} → ${path}`,
+    text: `${quotePath(linkedFrom)} → ${quotePath(path)}`,
     subject: { type: 'file', access: ask.access, path, below: ask.below === true, linkedFrom },
     ...(what === undefined || ask.access === 'read' || part.block !== undefined
       ? {}

@@ -1,4 +1,5 @@
 /** Paths in what a model and programs read: as git quotes them, so that a name can neither pose as something else nor hide. */
+import { textArg } from './define-tool.ts'
 import { shownPath } from './workspace-path.ts'
 
 /** What is not seen, or moves what is: the members of a character class, for JavaScript and for Perl (`ripgrep.ts`). */
@@ -21,6 +22,12 @@ export function quotePath(path: string): string {
 
 function octal(text: string): string {
   return [...Buffer.from(text)].map((byte) => `\\${byte.toString(8).padStart(3, '0')}`).join('')
+}
+
+/** The path among arguments that nobody has checked, for a title. */
+export function pathArg(args: Record<string, unknown>): string | undefined {
+  const path = textArg(args, 'path')
+  return path === undefined ? undefined : quotePath(path)
 }
 
 /** A path of the workspace, absolute, for a sentence. */

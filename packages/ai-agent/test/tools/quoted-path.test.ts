@@ -76,6 +76,15 @@ describe('the tools', () => {
     expect(found.filter((line) => line.startsWith('odd/b'))).toEqual([])
   })
 
+  test('titles and reasons of calls', async () => {
+    const asking = new TestBatch({ sandboxes: () => local.sandboxes, mode: 'manual' })
+    await asking.call('write_file', { path: 'in/x\u001B[2J\ny', content: '' })
+    const told = JSON.stringify(asking.log.filter((event) => event.sessionUpdate !== 'tool_call'))
+    expect(told).toContain(JSON.stringify(String.raw`"/workspace/in/x\033[2J\ny"`).slice(1, -1))
+    const [announced] = asking.log
+    expect(announced).toMatchObject({ title: String.raw`Write "in/x\033[2J\ny"` })
+  })
+
   test('a sentence about a file', async () => {
     const { forModel } = await batch.call('write_file', { path: 'in/x\ny', content: '' })
     expect(forModel).toBe(String.raw`Wrote 0 bytes to "/workspace/in/x\ny"`)

@@ -1,13 +1,13 @@
 import type { FileStat, SandboxFiles } from '@sandlot/sandbox/sandbox'
 import { z } from 'zod'
 import { CallFailure } from '../call-failure.ts'
-import { defineTool, textArg } from '../define-tool.ts'
+import { defineTool } from '../define-tool.ts'
 import { diffContent } from '../file-diff.ts'
 import { contentHash, contentHashSchema, knownHash } from '../known-files.ts'
 import { type TextEdit, applyEdits, placesOf } from '../text-edit.ts'
 import type { CallContext, ToolOutcome } from '../tool.ts'
 import { grouped } from '../truncate-output.ts'
-import { saidPath } from '../quoted-path.ts'
+import { pathArg, saidPath } from '../quoted-path.ts'
 import { WORKSPACE, openWorkspace, pathLocations, shownPath } from '../workspace-path.ts'
 import { binaryFailure, binaryKind, decodeExactly, statFile } from '../workspace-files.ts'
 
@@ -51,7 +51,7 @@ export const editFile = defineTool({
   readOnly: false,
   repeatable: true,
   timeoutMs: 5000,
-  title: (args) => `Edit ${textArg(args, 'path') ?? 'a file'}`,
+  title: (args) => `Edit ${pathArg(args) ?? 'a file'}`,
   locations: (args) => pathLocations(args['path']),
   requests: ({ path }) => [{ kind: 'file', access: 'write', path }],
   async *execute(args, ctx) {

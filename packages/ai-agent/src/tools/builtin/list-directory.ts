@@ -1,9 +1,9 @@
 import type { FileStat } from '@sandlot/sandbox/sandbox'
 import { z } from 'zod'
 import { CallFailure } from '../call-failure.ts'
-import { defineTool, textArg } from '../define-tool.ts'
+import { defineTool } from '../define-tool.ts'
 import { grouped, truncateToolOutput } from '../truncate-output.ts'
-import { quotePath, saidPath } from '../quoted-path.ts'
+import { pathArg, quotePath, saidPath } from '../quoted-path.ts'
 import { WORKSPACE, openWorkspace, pathLocations } from '../workspace-path.ts'
 import { statIfExists } from '../workspace-files.ts'
 
@@ -25,7 +25,7 @@ export const listDirectory = defineTool({
   output: z.strictObject({ entries: z.int() }),
   readOnly: true,
   timeoutMs: 5000,
-  title: (args) => `List ${textArg(args, 'path') ?? WORKSPACE}`,
+  title: (args) => `List ${pathArg(args) ?? WORKSPACE}`,
   locations: (args) => pathLocations(args['path'] ?? WORKSPACE),
   requests: ({ path }) => [{ kind: 'file', access: 'read', path }],
   async *execute(args, ctx) {

@@ -2,14 +2,14 @@ import { MAX_IMAGE_BYTES } from '@sandlot/shared/images'
 import type { SandboxFiles } from '@sandlot/sandbox/sandbox'
 import { z } from 'zod'
 import { CallFailure } from '../call-failure.ts'
-import { defineTool, textArg } from '../define-tool.ts'
+import { defineTool } from '../define-tool.ts'
 import { beginsLikeImage, checkImage } from '../image-content.ts'
 import { contentHash, contentHashSchema } from '../known-files.ts'
 import { type CutLine, createLineCutter } from '../line-cutter.ts'
 import type { ToolOutcome } from '../tool.ts'
 import { MAX_PAGE_LINES, type Page, pageRoom, readPage } from '../line-page.ts'
 import { grouped } from '../truncate-output.ts'
-import { saidPath } from '../quoted-path.ts'
+import { pathArg, saidPath } from '../quoted-path.ts'
 import { WORKSPACE, openWorkspace, pathLocations, shownPath } from '../workspace-path.ts'
 import { binaryFailure, binaryKind, statFile } from '../workspace-files.ts'
 
@@ -62,7 +62,7 @@ export const readFile = defineTool({
   output,
   readOnly: true,
   timeoutMs: 5000,
-  title: (args) => `Read ${textArg(args, 'path') ?? 'a file'}`,
+  title: (args) => `Read ${pathArg(args) ?? 'a file'}`,
   requests: ({ path }) => [{ kind: 'file', access: 'read', path }],
   locations: (args) => {
     const line = args['offset']

@@ -1,10 +1,10 @@
 import type { SandboxFiles } from '@sandlot/sandbox/sandbox'
 import { z } from 'zod'
 import { CallFailure } from '../call-failure.ts'
-import { defineTool, textArg } from '../define-tool.ts'
+import { defineTool } from '../define-tool.ts'
 import { diffContent } from '../file-diff.ts'
 import { contentHash, contentHashSchema } from '../known-files.ts'
-import { saidPath } from '../quoted-path.ts'
+import { pathArg, saidPath } from '../quoted-path.ts'
 import { WORKSPACE, openWorkspace, pathLocations, shownPath } from '../workspace-path.ts'
 import { binaryKind, decodeExactly, statIfExists } from '../workspace-files.ts'
 
@@ -30,7 +30,7 @@ export const writeFile = defineTool({
   readOnly: false,
   repeatable: true,
   timeoutMs: 5000,
-  title: (args) => `Write ${textArg(args, 'path') ?? 'a file'}`,
+  title: (args) => `Write ${pathArg(args) ?? 'a file'}`,
   locations: (args) => pathLocations(args['path']),
   requests: ({ path }) => [{ kind: 'file', access: 'write', path }],
   async *execute(args, ctx) {
