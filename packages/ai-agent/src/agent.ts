@@ -8,7 +8,7 @@ import type { RemovedData } from '@sandlot/shared/api'
 import { ConfigError } from '@sandlot/shared/config'
 import type { Mode } from '@sandlot/shared/mode'
 import { MCP_SIGN_IN_PATH } from '@sandlot/shared/mcp-client'
-import { freeBytes } from '@sandlot/storage/free-bytes'
+import { freeBytesFor } from '@sandlot/storage/free-bytes'
 import { openSessionStore } from '@sandlot/storage/sessions/sqlite'
 import { ClientServers } from './acp/client-servers.ts'
 import { guardedFetch } from './acp/guarded-fetch.ts'
@@ -95,8 +95,9 @@ export async function openAgent(
 ): Promise<Agent> {
   const lastEnd = takeLastEnd(config.dataFolder)
   const keys = deploymentKeys(config.dataFolder, config.deployment)
-  const database = await openSessionStore(join(config.dataFolder, 'sessions.db'), {
-    room: { userBytes: config.storeBytes, freeBytes: () => freeBytes(config.dataFolder) },
+  const path = join(config.dataFolder, 'sessions.db')
+  const database = await openSessionStore(path, {
+    room: { userBytes: config.storeBytes, freeBytes: () => freeBytesFor(path) },
     leftOut: (err) => log.warn({ err }, 'a rule that allows something is damaged and does not count'),
   })
   const store = withCachedRules(database)

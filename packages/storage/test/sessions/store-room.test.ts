@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { makeSandlotEvent } from '@sandlot/shared/events'
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import { logBytes } from '../../src/free-bytes.ts'
 import { openWriter } from '../../src/database.ts'
 import { type SessionsSchema, sessionsMigrations } from '../../src/sessions/schema.ts'
 import { openSessionStore } from '../../src/sessions/sqlite.ts'
@@ -108,4 +109,14 @@ test('what an older version stored counts, and so does a copy', async () => {
   const second = store.forkSession('s', { ...fork, id: 'g' }, await store.readEvents('s'))
   await expect(second).rejects.toMatchObject({ code: 'store_full' })
   expect(await store.getSession('g')).toBeUndefined()
+})
+
+test('what waits in the write-ahead log needs its space again', async () => {
+  const store = await open(100 * MiB)
+  await addSession(store, 's', 'ada')
+  const path = join(folder, 'sessions.db')
+  const before = logBytes(path)
+  await store.appendOutput('s', 'c', 0, new Uint8Array(8 * MiB))
+  expect(logBytes(path)).toBeGreaterThan(before + 8 * MiB - 1)
+  expect(logBytes(join(folder, 'none.db'))).toBe(0)
 })
