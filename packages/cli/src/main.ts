@@ -1,8 +1,7 @@
-import { ConfigError } from '@sandlot/shared/config'
 import { COMMANDS, helpText } from './commands.ts'
 import { loadCliConfig } from './config.ts'
-import { createSteps, failureLines, ShownError, StepError } from './steps.ts'
-import { StopRequest } from './stop-signals.ts'
+import { exitCodeOf } from './exit-code.ts'
+import { createSteps } from './steps.ts'
 
 /** Run one command of the command line. Answers the exit code; every failure has been shown by then. */
 async function main([name = 'help', ...args]: string[]): Promise<number> {
@@ -29,20 +28,6 @@ async function main([name = 'help', ...args]: string[]): Promise<number> {
   } catch (error) {
     return exitCodeOf(error, err)
   }
-}
-
-/** Show what was not shown yet, and say how this ends: 2 configuration, 130 and 143 asked to stop, 1 anything else. */
-function exitCodeOf(error: unknown, write: (text: string) => void): number {
-  const cause = error instanceof ShownError ? error.cause : error
-  if (cause instanceof StopRequest) return cause.stop === 'SIGINT' ? 130 : 143
-  if (error instanceof ShownError) return cause instanceof ConfigError ? 2 : 1
-  if (cause instanceof ConfigError) {
-    write(`${cause.message}\n`)
-    return 2
-  }
-  if (cause instanceof StepError) write(`${failureLines(cause).join('\n')}\n`)
-  else write(`${cause instanceof Error ? (cause.stack ?? cause.message) : String(cause)}\n`)
-  return 1
 }
 
 // The reader may be gone (a closed terminal, `| head`): what is being ended must still end in order.

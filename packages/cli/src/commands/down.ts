@@ -10,7 +10,8 @@ import { run } from '../run.ts'
 import { confirmed, engineEnvironment, sandboxAdmin } from '../sandbox-admin.ts'
 import { StepError } from '../steps.ts'
 import { END_SIGNAL } from '../stop-signals.ts'
-import { endOrphans, stopLeftSandboxes } from './up.ts'
+import { stopLeftSandboxes } from '../left-sandboxes.ts'
+import { endOrphans } from './up.ts'
 
 /** As long as `up` may take to end its children, and a little. */
 const PATIENCE_MS = 90_000

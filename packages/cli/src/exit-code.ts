@@ -1,0 +1,17 @@
+import { ConfigError } from '@sandlot/shared/config'
+import { failureLines, ShownError, StepError } from './steps.ts'
+import { StopRequest } from './stop-signals.ts'
+
+/** Show what was not shown yet, and say how this ends: 2 configuration, 130 and 143 asked to stop, 1 anything else. */
+export function exitCodeOf(error: unknown, write: (text: string) => void): number {
+  const cause = error instanceof ShownError ? error.cause : error
+  if (cause instanceof StopRequest) return cause.stop === 'SIGINT' ? 130 : 143
+  if (error instanceof ShownError) return cause instanceof ConfigError ? 2 : 1
+  if (cause instanceof ConfigError) {
+    write(`${cause.message}\n`)
+    return 2
+  }
+  if (cause instanceof StepError) write(`${failureLines(cause).join('\n')}\n`)
+  else write(`${cause instanceof Error ? (cause.stack ?? cause.message) : String(cause)}\n`)
+  return 1
+}

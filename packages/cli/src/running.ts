@@ -1,0 +1,132 @@
+/** Sandlot's processes from their start to their end, after everything that they need was prepared. */
+import type { ChildName } from './child-env.ts'
+import { childSpec, logOf, recordFile } from './children.ts'
+import type { Context } from './context.ts'
+import { buildFullImage, forgetFullImage } from './full-image.ts'
+import { needsGate, waitForGate } from './gate.ts'
+import { recordWriter, type UpRecord } from './pid-file.ts'
+import { signalProcess } from './processes.ts'
+import { waitUntilReady } from './ready.ts'
+import { StepError } from './steps.ts'
+import { abortedAtEnd, agentSignal, END_SIGNAL, type listenForStop, type StopSignal } from './stop-signals.ts'
+import { supervise, type Supervised } from './supervise.ts'
+
+const READY_MS = 60_000
+/** ai-agent ends prompts and stops sandboxes in this time; the service has only connections to close. */
+const AGENT_GRACE_MS = 60_000
+const SERVICE_GRACE_MS = 10_000
+/** Of what a process said before it ended at its start. */
+const DETAIL_LINES = 12
+const READY_LINE = 'Sandlot is ready: '
+
+export async function runUntilStopped(
+  context: Context,
+  record: UpRecord,
+  stop: ReturnType<typeof listenForStop>,
+): Promise<number> {
+  const { config, steps, print } = context
+  const children = new Map<ChildName, Supervised>()
+  let readyLine: string | undefined
+  let isUp = false
+  const complaints: Record<ChildName, string[]> = { 'engine-gate': [], 'ai-agent': [], service: [] }
+  const records = recordWriter(recordFile(config), (text) => steps.note(`! ${text}`))
+
+  const start = (name: ChildName): Supervised => {
+    const child = supervise(childSpec(name, config), {
+      started(mark) {
+        record.children[name] = mark
+        records.write(record)
+      },
+      said(line) {
+        if (line.startsWith(READY_LINE)) readyLine = line
+        else if (line.trim() !== '') steps.note(line)
+      },
+      problem(text) {
+        if (isUp) steps.note(`! ${name}: ${text}`)
+        else complaints[name].push(text)
+      },
+      died(end, delayMs) {
+        if (isUp)
+          steps.note(
+            `! ${name} ended unexpectedly (${end}); starting it again in ${delayMs / 1000} s. Its log: ${logOf(name, config)}`,
+          )
+      },
+    })
+    children.set(name, child)
+    return child
+  }
+
+  const stopAll = (signal: StopSignal): Promise<void> => stopChildren(children, signal, context)
+  stop.onImpatience(() => {
+    steps.note('Ending at once. Sandboxes that still run are stopped by ./sandlot down --end.')
+    for (const mark of Object.values(record.children)) signalProcess(mark, 'SIGKILL', true)
+  })
+  forgetFullImage(config)
+  try {
+    const ready = await steps.run('Start', async () => {
+      // What still waits when a process has ended would keep the launcher until its time is over.
+      using waiting = abortedAtEnd(stop.signal)
+      const startOrFail = (name: ChildName): Promise<undefined> =>
+        start(name).firstDeath.then((end) => {
+          if (isUp) return undefined
+          throw new StepError(
+            `${name} ended at its start (${end}).`,
+            `What it said is above; all of it is in ${logOf(name, config)}`,
+            {
+              details: complaints[name].slice(-DETAIL_LINES).join('\n'),
+            },
+          )
+        })
+      const gate = needsGate(config) ? startOrFail('engine-gate') : undefined
+      if (gate !== undefined) await Promise.race([waitForGate(config, waiting.signal), gate])
+      const deaths = [...(gate === undefined ? [] : [gate]), startOrFail('ai-agent'), startOrFail('service')]
+      const answer = await Promise.race([waitUntilReady(record.url, READY_MS, waiting.signal), ...deaths])
+      if (answer === undefined) {
+        throw new StepError(
+          `Nothing answered at ${record.url}/readyz within ${READY_MS / 1000} seconds.`,
+          `Look at ${logOf('service', config)}`,
+        )
+      }
+      return answer
+    })
+    isUp = true
+    for (const reason of ready.reasons) {
+      if (!reason.ok) steps.note(`! ${reason.part}: ${reason.message}`)
+    }
+    print(readyLine ?? `${READY_LINE}${record.url}`)
+    const building = buildFullImage(config, steps, stop.signal)
+    const signal = await stop.requested
+    print('')
+    await Promise.all([stopAll(signal), building])
+    if (signal === END_SIGNAL) {
+      // Only now: the client of the engine is larger than all that is needed to watch.
+      const { stopLeftSandboxes } = await import('./left-sandboxes.ts')
+      await stopLeftSandboxes(context)
+    }
+    return 0
+  } catch (error) {
+    await stopAll(stop.signal.aborted ? await stop.requested : 'SIGTERM')
+    throw error
+  }
+}
+
+/**
+ * End them all. SIGINT to ai-agent ends the running prompts and stops the sandboxes; SIGTERM leaves both to the next
+ * start. The service goes last, so that browsers still hear how their prompts ended.
+ */
+async function stopChildren(
+  children: Map<ChildName, Supervised>,
+  signal: StopSignal,
+  { steps }: Pick<Context, 'steps'>,
+): Promise<void> {
+  const title =
+    signal === END_SIGNAL
+      ? 'Stopping: ending prompts, stopping sandboxes (workspaces are kept)'
+      : 'Stopping: prompts go on at the next start (./sandlot down --end ends them)'
+  await steps.run(title, async () => {
+    await children.get('ai-agent')?.stop(agentSignal(signal), AGENT_GRACE_MS)
+    await children.get('service')?.stop('SIGTERM', SERVICE_GRACE_MS)
+    // Last of all: through it the agent has stopped its sandboxes.
+    await children.get('engine-gate')?.stop('SIGTERM', SERVICE_GRACE_MS)
+  })
+}

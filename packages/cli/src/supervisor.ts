@@ -1,0 +1,34 @@
+/** What `up` becomes when everything is prepared: the program that watches, and loads little else. */
+import { type CliConfig, handedEnvironment } from './config.ts'
+import { recordFile } from './children.ts'
+import { exitCodeOf } from './exit-code.ts'
+import { release, type UpRecord } from './pid-file.ts'
+import { runUntilStopped } from './running.ts'
+import { createSteps } from './steps.ts'
+import { listenForStop } from './stop-signals.ts'
+
+/** Written by `up` itself, which this process was a moment ago. */
+interface Handed {
+  config: Omit<CliConfig, 'environment'>
+  record: UpRecord
+}
+
+async function main(handed: Handed): Promise<number> {
+  const config: CliConfig = { ...handed.config, environment: handedEnvironment() }
+  const { record } = handed
+  const out = (text: string): void => void process.stdout.write(text)
+  const steps = createSteps({ write: out, live: process.stdout.isTTY })
+  using stop = listenForStop()
+  try {
+    return await runUntilStopped({ config, args: [], steps, print: (line) => out(`${line}\n`) }, record, stop)
+  } catch (error) {
+    return exitCodeOf(error, (text) => void process.stderr.write(text))
+  } finally {
+    release(recordFile(config), record)
+  }
+}
+
+// The reader may be gone (a closed terminal, `| head`): what is being ended must still end in order.
+for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
+
+process.exitCode = await main(JSON.parse(process.argv[2] ?? '') as Handed)
