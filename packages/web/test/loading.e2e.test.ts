@@ -2,7 +2,7 @@
 import { existsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Page } from 'playwright-core'
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { freshDist } from './fixture/dist.ts'
 import { DESKTOP, PHONE, usePages } from './fixture/pages.ts'
 import { PERSON } from './fixture/service.ts'
@@ -54,28 +54,22 @@ test('the chat is asked for before it is known who is here', async () => {
   await page.getByLabel('E-mail').waitFor()
 })
 
-describe.each([
+test.each([
   ['desktop', DESKTOP],
   ['phone', PHONE],
-])('on a %s nothing moves by itself', (_name, viewport) => {
-  test.each([
-    's_fixed',
-    's_build',
-    's_approve',
-    's_ask',
-    's_error',
-    's_writes',
-    's_reads',
-    's_notes',
-    's_images',
-  ])('%s', async (sessionId) => {
-    const page = await signedIn({ viewport, touch: viewport === PHONE })
-    await watchShift(page)
+])('on a %s nothing moves by itself while a chat opens', async (_name, viewport) => {
+  const page = await signedIn({ viewport, touch: viewport === PHONE })
+  await watchShift(page)
+  const moved: [string, number][] = []
+  for (const [sessionId, { log }] of service.sessions) {
+    if (log.settled.length === 0) continue
     await page.goto(`${url()}/s/${sessionId}`)
     await page.getByTestId('message-user').first().waitFor()
     await settled(page)
-    expect(await shift(page)).toBeLessThanOrEqual(MOST_SHIFT)
-  })
+    moved.push([sessionId, await shift(page)])
+  }
+  expect(moved.length).toBeGreaterThan(8)
+  expect(moved.filter(([, sum]) => sum > MOST_SHIFT)).toEqual([])
 })
 
 test('an answer that is being written moves nothing that stands above it', async () => {
