@@ -9,6 +9,7 @@ import { PROTOCOL_VERSION, client, methods } from '@agentclientprotocol/sdk'
 import type { AnyMessage, ClientContext } from '@agentclientprotocol/sdk'
 import { SandlotError, messageOf } from '@sandlot/shared/errors'
 import { JoinedWrites } from '@sandlot/shared/node/join-writes'
+import { pauseWhenDue } from '@sandlot/storage/time-slices'
 import { WebSocket } from 'ws'
 import { z } from 'zod'
 import { keepAlive } from '../socket/keep-alive.ts'
@@ -35,6 +36,7 @@ const HANDSHAKE_TIMEOUT_MS = 30_000
 const MAX_WAITING_BYTES = 1024 * 1024
 /** A settled event holds at most what a model or a user saw, but a plan or a diff may be large. */
 const MAX_MESSAGE_BYTES = 64 * 1024 * 1024
+const LARGE_MESSAGE_BYTES = 16 * 1024
 
 const initialized = z.looseObject({ protocolVersion: z.literal(PROTOCOL_VERSION) })
 
@@ -121,6 +123,12 @@ async function opened(socket: WebSocket): Promise<void> {
   }
 }
 
+/** A long history comes in many large messages, which one turn of the event loop would else read all of. */
+function readInSlices(socket: WebSocket): void {
+  socket.pause()
+  void pauseWhenDue().then(() => socket.resume())
+}
+
 /** The SDK's side of the socket: everything but notifications. */
 function streamOf(
   socket: WebSocket,
@@ -136,6 +144,7 @@ function streamOf(
           const message = JSON.parse(data.toString('utf8')) as AnyMessage
           if ('method' in message && !('id' in message)) onNotification(message.method, message.params)
           else controller.enqueue(message)
+          if (data.length >= LARGE_MESSAGE_BYTES) readInSlices(socket)
         } catch (error) {
           // Not JSON-RPC: nothing after it can be trusted.
           socket.close(1002, messageOf(error).slice(0, 100))

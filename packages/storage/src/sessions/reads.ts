@@ -65,6 +65,8 @@ export function sessionReads(db: Kysely<SessionsSchema>): Omit<SessionReader, 'c
     },
 
     async readOutput(sessionId, callId, from, to) {
+      // Who reads all of a long output asks for one piece after another, and would else leave the process nothing in between.
+      await pauseWhenDue()
       const rows = await db
         .selectFrom('output_chunks')
         .select(['start_at', 'bytes'])
@@ -75,13 +77,14 @@ export function sessionReads(db: Kysely<SessionsSchema>): Omit<SessionReader, 'c
         .where('start_at', '<', to)
         .orderBy('start_at')
         .execute()
-      return new Uint8Array(
-        Buffer.concat(
-          rows.map((row) =>
-            row.bytes.subarray(Math.max(0, from - row.start_at), Math.max(0, to - row.start_at)),
-          ),
-        ),
+      const parts = rows.map((row) =>
+        row.bytes.subarray(Math.max(0, from - row.start_at), Math.max(0, to - row.start_at)),
       )
+      const [first, ...others] = parts
+      // A piece of one chunk need not be copied.
+      const { buffer, byteOffset, length } =
+        first !== undefined && others.length === 0 ? first : Buffer.concat(parts)
+      return new Uint8Array(buffer, byteOffset, length)
     },
   }
 }

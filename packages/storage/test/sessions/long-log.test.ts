@@ -58,6 +58,16 @@ test.each([
   expect(await turnsOf(work)).toBeGreaterThan(3)
 })
 
+test('reading back a long output leaves the process its other work', async () => {
+  const size = 32 * 1024 * 1024
+  await store.appendOutput('s', 'c', 0, Buffer.alloc(size, 'x'))
+  const turns = await turnsOf(async () => {
+    for (let at = 0; at < size; at += 64 * 1024)
+      expect(await store.readOutput('s', 'c', at, at + 64 * 1024)).toHaveLength(64 * 1024)
+  })
+  expect(turns).toBeGreaterThan(3)
+})
+
 const forkOf = (id: string) =>
   ({ id, userId: 'u', cwd: '/workspace', mode: 'yolo', title: 'A copy', at: 2 }) as const
 
