@@ -48,8 +48,9 @@ export const COMMANDS: Record<string, Listed> = {
   },
   bench: {
     run: bench,
-    usage: 'bench sandbox|agent',
-    summary: 'what a sandbox costs, what the agent adds to the model; each beside what others do',
+    usage: 'bench sandbox|agent|service',
+    summary:
+      'what a sandbox costs, what the agent and the way to the browser add; each beside what others do',
     stdout: 'data',
   },
   sandbox: {

@@ -24,7 +24,7 @@ export interface BenchArguments<Context> {
 /** `--samples`, `--<many>`, `--only`, `--json`, `--markdown`. Throws for what is none of them, and for an unknown goal. */
 export function readArguments<Context>(
   goals: readonly Goal<Context>[],
-  { samples, many }: { samples: number; many: 'sandboxes' | 'prompts' },
+  { samples, many }: { samples: number; many: 'sandboxes' | 'prompts' | 'streams' },
 ): BenchArguments<Context> {
   const { values } = parseArgs({
     options: {

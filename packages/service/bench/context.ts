@@ -1,0 +1,193 @@
+/** What every goal works with: the deployment, the chats in it, and the other ways to bring a stream to a reader. */
+import { once } from 'node:events'
+import { existsSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { execFile } from 'node:child_process'
+import type { SessionEvent } from '@sandlot/shared/events'
+import { newId } from '@sandlot/shared/ids'
+import type { ClientFrame } from '@sandlot/shared/frames'
+import { WebSocket } from 'ws'
+import { history } from '../../ai-agent/bench/goals/long-session.ts'
+import { nowMs } from './clock.ts'
+import { type Deployment, type Person, openDeployment } from './deployment.ts'
+import { startProgram } from './program.ts'
+
+export const EVENTS = 10_000
+/** Of a chat of so many. */
+export const LAST_PROMPT = 'p_49'
+/** Chats that are opened once. */
+const UNOPENED = 5
+const PEERS = fileURLToPath(new URL('../../ai-agent/bench/peers/', import.meta.url))
+
+export interface Contender {
+  name: string
+  /** Send the message as this reader. Answers the milliseconds from the write to the arrival of each token. */
+  read: (reader: number, message: string) => Promise<number[]>
+}
+
+export interface BenchContext {
+  samples: number
+  /** Streams at once, and sockets. */
+  many: number
+  deployment: Deployment
+  /** Ids of chats of the first person, but for `small`: one of each socket's person. */
+  seeded: { long: string; unopened: readonly string[]; small: readonly string[] }
+  /** Sandlot first. */
+  contenders: readonly Contender[]
+}
+
+export async function openContext(options: {
+  samples: number
+  many: number
+  say: (text: string) => void
+}): Promise<BenchContext & AsyncDisposable> {
+  const { samples, many, say } = options
+  const stack = new AsyncDisposableStack()
+  // Interrupted, it leaves neither processes nor files.
+  for (const signal of ['SIGINT', 'SIGTERM'] as const)
+    process.once(signal, () => void stack.disposeAsync().finally(() => process.exit(130)))
+  if (!existsSync(`${PEERS}node_modules`)) {
+    say('Installing the libraries to measure beside (once)')
+    await promisify(execFile)('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund'], { cwd: PEERS })
+  }
+  const player = stack.use(await startProgram('player.ts', []))
+  const baseUrl = `${player.origin}/v1`
+  const relay = stack.use(await startProgram('relay.ts', [baseUrl]))
+  const hono = stack.use(await startProgram('hono.ts', [baseUrl]))
+  const deployment = await openDeployment(baseUrl, many, stack)
+  say('Filling the chats')
+  const log = history()
+  const small = history().slice(0, 20)
+  const seeded = {
+    long: await deployment.seed(log),
+    unopened: await eachOf(UNOPENED, () => deployment.seed(log)),
+    small: await eachOf(many, (socket) => deployment.seed(small, deployment.personOf(socket))),
+  }
+  await deployment.start()
+  const contenders = [sandlot(deployment), honoWay(hono.origin), bareRelay(relay.origin)]
+  return {
+    samples,
+    many,
+    deployment,
+    seeded,
+    contenders,
+    [Symbol.asyncDispose]: () => stack.disposeAsync(),
+  }
+}
+
+async function eachOf<T>(count: number, make: (place: number) => Promise<T>): Promise<T[]> {
+  const made: T[] = []
+  for (let place = 0; place < count; place++) made.push(await make(place))
+  return made
+}
+
+// ── Sandlot ─────────────────────────────────────────────────────────────────────────────────────────────
+
+/** As much of what the service sends as is looked at: events alone or several together. */
+interface Frame {
+  type: string
+  message?: string
+  event?: SessionEvent
+  events?: SessionEvent[]
+}
+
+function follow(socket: WebSocket, onFrame: (frame: Frame) => void): void {
+  socket.on('message', (data: Buffer) => onFrame(JSON.parse(data.toString()) as Frame))
+}
+
+const frameOf = (frame: ClientFrame): string => JSON.stringify(frame)
+
+/** Resolves when everything of the chat has come. */
+export async function openChat(
+  deployment: Deployment,
+  person: Person,
+  sessionId: string,
+): Promise<WebSocket> {
+  const socket = await deployment.socket(person)
+  await new Promise<void>((resolve, reject) => {
+    follow(socket, ({ type, message }) => {
+      if (type === 'ai_chat_caught_up') resolve()
+      if (type === 'ai_chat_error') reject(new Error(message))
+    })
+    socket.send(frameOf({ type: 'ai_chat_resume', sessionId, after: 0 }))
+  })
+  return socket
+}
+
+/** A message in a new chat. Resolves when the prompt has ended. */
+export async function promptIn(
+  deployment: Deployment,
+  person: Person,
+  text: string,
+  onEvent: (event: SessionEvent) => void,
+): Promise<void> {
+  const socket = await deployment.socket(person)
+  await new Promise<void>((resolve, reject) => {
+    follow(socket, ({ type, message, event, events = event === undefined ? [] : [event] }) => {
+      for (const one of events) onEvent(one)
+      if (type === 'ai_chat_done') resolve()
+      if (type === 'ai_chat_error') reject(new Error(message))
+    })
+    socket.send(frameOf({ type: 'ai_chat', requestId: newId('r'), text, mode: 'yolo', whenBusy: 'queue' }))
+  })
+  socket.close()
+}
+
+function sandlot(deployment: Deployment): Contender {
+  return {
+    name: 'Sandlot',
+    async read(reader, message) {
+      const took: number[] = []
+      await promptIn(deployment, deployment.personOf(reader), message, (event) => {
+        if (event.sessionUpdate !== 'agent_message_chunk' || event._meta.sandlot.seq !== undefined) return
+        if (event.content.type === 'text') took.push(...delays(event.content.text))
+      })
+      return took
+    },
+  }
+}
+
+// ── The others ──────────────────────────────────────────────────────────────────────────────────────────
+
+function bareRelay(origin: string): Contender {
+  return {
+    name: 'a bare ws relay',
+    async read(_reader, message) {
+      const socket = new WebSocket(origin.replace('http', 'ws'), { perMessageDeflate: false })
+      await once(socket, 'open')
+      const took: number[] = []
+      socket.on('message', (data: Buffer) => took.push(...delays(data.toString())))
+      socket.send(message)
+      await once(socket, 'close')
+      return took
+    },
+  }
+}
+
+function honoWay(origin: string): Contender {
+  return {
+    name: 'Hono 4 and ai 7 streamText',
+    async read(_reader, message) {
+      const answer = await fetch(`${origin}/chat`, { method: 'POST', body: message })
+      if (answer.body === null) throw new Error('nothing was sent')
+      const took: number[] = []
+      let rest = ''
+      for await (const piece of answer.body.pipeThrough(new TextDecoderStream())) {
+        const whole = (rest + piece).lastIndexOf(' ') + 1
+        took.push(...delays((rest + piece).slice(0, whole)))
+        rest = (rest + piece).slice(whole)
+      }
+      return took
+    },
+  }
+}
+
+/** Of the tokens in this text, each the time at which it was written. */
+function delays(text: string): number[] {
+  const now = nowMs()
+  return text
+    .split(' ')
+    .filter((token) => token !== '')
+    .map((token) => now - Number(token))
+}

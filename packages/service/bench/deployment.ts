@@ -1,0 +1,177 @@
+/** Sandlot as `./sandlot up` runs it: the service and the agent as processes, on a data folder of their own. No engine. */
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { promisify } from 'node:util'
+import type { SessionEvent } from '@sandlot/shared/events'
+import { newId } from '@sandlot/shared/ids'
+import { openSessionStore } from '@sandlot/storage/sessions/sqlite'
+import { WebSocket } from 'ws'
+import { nodeEnvironment } from '../../../test/config.ts'
+import { end } from './program.ts'
+
+const SERVICE = fileURLToPath(new URL('../src/main.ts', import.meta.url))
+const AGENT = fileURLToPath(new URL('../../ai-agent/src/main.ts', import.meta.url))
+const SANDBOX = fileURLToPath(new URL('../../../docker/sandbox', import.meta.url))
+const COLLECT = new URL('collect.ts', import.meta.url).href
+/** A user may send 60 prompts a minute: every round of a goal has one for each socket. */
+const SOCKETS_PER_USER = 10
+/** Until a process has collected. */
+const COLLECT_MS = 1_500
+
+export interface Person {
+  id: string
+  headers: { cookie: string; origin: string }
+}
+
+export interface Deployment {
+  readonly origin: string
+  /** The person of the socket with this number. */
+  personOf(socket: number): Person
+  /** A chat with this log, of the first person. Only before `start`. */
+  seed(log: readonly SessionEvent[], person?: Person): Promise<string>
+  /** Starts the agent. */
+  start(): Promise<void>
+  socket(person: Person): Promise<WebSocket>
+  get(path: string, person?: Person): Promise<Response>
+  post(path: string, body: object, person?: Person): Promise<Response>
+  /** Milliseconds for which each process was held since this was asked last. */
+  loopDelays(): Promise<{ service: number; agent: number }>
+  /** Of both processes, in bytes, without garbage. */
+  memory(): Promise<number>
+}
+
+/** Its processes and its folder go with `stack`. */
+export async function openDeployment(
+  baseUrl: string,
+  sockets: number,
+  stack: AsyncDisposableStack,
+): Promise<Deployment> {
+  await promisify(execFile)('make', ['-s', '-C', SANDBOX])
+  const folder = mkdtempSync(join(tmpdir(), 'sandlot-bench-'))
+  const children: ChildProcess[] = []
+  stack.defer(async () => {
+    for (const child of children.toReversed()) await end(child, 'SIGTERM')
+    rmSync(folder, { recursive: true, force: true })
+  })
+  const run = (file: string, env: Record<string, string>): ChildProcess => {
+    const child = spawn(
+      process.execPath,
+      ['--expose-gc', `--import=${COLLECT}`, '--conditions=sandlot-source', file],
+      {
+        env: { ...nodeEnvironment(), SANDLOT_DATA: folder, LOG_LEVEL: 'warn', ...env },
+        stdio: ['ignore', 'pipe', 'inherit'],
+      },
+    )
+    children.push(child)
+    return child
+  }
+  const service = run(SERVICE, { PORT: '0' })
+  const [line] = (await once(service.stdout ?? service, 'data')) as [Buffer]
+  const { origin, searchParams } = new URL(String(line).replace('Sandlot is ready: ', '').trim())
+  const people = await makePeople(
+    origin,
+    searchParams.get('token') ?? '',
+    Math.ceil(sockets / SOCKETS_PER_USER),
+  )
+  const [first] = people
+  if (first === undefined) throw new Error('there are no people')
+  const store = await openSessionStore(join(folder, 'sessions.db'))
+  const request = (path: string, person: Person, init: RequestInit = {}): Promise<Response> =>
+    fetch(`${origin}${path}`, {
+      ...init,
+      headers: { ...person.headers, 'content-type': 'application/json' },
+    })
+
+  return {
+    origin,
+    personOf: (socket) => people[Math.floor(socket / SOCKETS_PER_USER)] ?? first,
+    async seed(log, person = first) {
+      const id = newId('s')
+      await store.createSession({ id, userId: person.id, cwd: '/workspace', mode: 'yolo', at: 1 })
+      for (let from = 0; from < log.length; from += 500) await store.append(id, log.slice(from, from + 500))
+      return id
+    },
+    async start() {
+      await store.close()
+      run(AGENT, {
+        OPENAI_BASE_URL: baseUrl,
+        OPENAI_API_KEY: 'none',
+        OPENAI_MODEL: 'bench',
+        SANDLOT_SANDBOX: 'local-process',
+        SANDLOT_SANDBOX_POOL: '0',
+      })
+      while ((await fetch(`${origin}/metrics`).then((it) => it.text())).includes('sandlot_agent_connected 0'))
+        await sleep(50)
+    },
+    async socket(person) {
+      const socket = new WebSocket(`${origin.replace('http', 'ws')}/ws`, {
+        headers: person.headers,
+        perMessageDeflate: false,
+      })
+      await once(socket, 'open')
+      return socket
+    },
+    get: (path, person = first) => request(path, person),
+    post: (path, body, person = first) =>
+      request(path, person, { method: 'POST', body: JSON.stringify(body) }),
+    async loopDelays() {
+      const text = await (await fetch(`${origin}/metrics`)).text()
+      const of = (name: string): number =>
+        Number(
+          new RegExp(`^sandlot_event_loop_delay_seconds\\{process="${name}",quantile="1"\\} (.*)$`, 'm').exec(
+            text,
+          )?.[1] ?? Number.NaN,
+        ) * 1_000
+      return { service: of('service'), agent: of('agent') }
+    },
+    async memory() {
+      // Twice: what finalizers let go of is collected with the second.
+      for (let time = 0; time < 2; time++) {
+        for (const child of children) child.kill('SIGUSR2')
+        await sleep(COLLECT_MS)
+      }
+      return children.reduce((sum, child) => sum + residentOf(child), 0)
+    },
+  }
+}
+
+async function makePeople(origin: string, token: string, count: number): Promise<Person[]> {
+  const post = async (path: string, body: object, cookie = ''): Promise<[Response, { id: string }]> => {
+    const answer = await fetch(`${origin}/api${path}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', origin, cookie },
+      body: JSON.stringify(body),
+    })
+    if (!answer.ok) throw new Error(`${path}: ${answer.status} ${await answer.text()}`)
+    return [answer, (await answer.json()) as { id: string }]
+  }
+  const cookieOf = (answer: Response): string =>
+    answer.headers
+      .getSetCookie()
+      .map((cookie) => cookie.split(';', 1)[0])
+      .join('; ')
+  const password = 'correct horse battery staple'
+  const people: Person[] = []
+  for (let n = 0; n < count; n++) {
+    const account = { name: `Reader ${n}`, email: `reader${n}@example.org`, password }
+    const [administrator] = people
+    if (administrator !== undefined)
+      await post('/users', { ...account, role: 'user' }, administrator.headers.cookie)
+    const [answer, { id }] =
+      administrator === undefined
+        ? await post('/setup', { token, ...account })
+        : await post('/sign-in', { email: account.email, password })
+    people.push({ id, headers: { cookie: cookieOf(answer), origin } })
+  }
+  return people
+}
+
+function residentOf({ pid }: ChildProcess): number {
+  const [, kilobytes] = /^Rss:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8')) ?? []
+  return Number(kilobytes) * 1024
+}

@@ -1,0 +1,33 @@
+/** V4: what a socket with a chat open takes of memory while nothing happens, in both processes. */
+import { single } from '../../../sandbox/bench/measure.ts'
+import { type Result, below, loadNow } from '../../../sandbox/bench/report.ts'
+import type { WebSocket } from 'ws'
+import { type BenchContext, openChat } from '../context.ts'
+
+/** The first ones also grow what the processes keep for all. */
+const FIRST = 40
+
+export async function idle({ deployment, seeded, many }: BenchContext): Promise<Result[]> {
+  const sockets: WebSocket[] = []
+  const open = async (upTo: number): Promise<number> => {
+    while (sockets.length < upTo)
+      sockets.push(
+        await openChat(deployment, deployment.personOf(sockets.length), seeded.small[sockets.length] ?? ''),
+      )
+    return deployment.memory()
+  }
+  const before = await open(FIRST)
+  const after = await open(many)
+  for (const socket of sockets) socket.close()
+  const each = (after - before) / (many - FIRST) / 1024
+  return [
+    {
+      goal: 'V4',
+      title: `an idle socket with a chat open, of ${many}: memory of both processes`,
+      unit: 'KiB',
+      series: [single('Sandlot', each)],
+      verdicts: [below('≤ 60 KiB', each, 60, 'KiB')],
+      load: loadNow(),
+    },
+  ]
+}

@@ -1,0 +1,44 @@
+/** A program of the bench as a process: it prints the address where it listens, and ends when its stdin does. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import type { Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { fileURLToPath } from 'node:url'
+import { nodeEnvironment } from '../../../test/config.ts'
+
+export interface Program extends AsyncDisposable {
+  readonly pid: number
+  /** `http://127.0.0.1:…` */
+  readonly origin: string
+}
+
+/** `file`: beside this one. */
+export async function startProgram(file: string, args: readonly string[]): Promise<Program> {
+  const path = fileURLToPath(new URL(file, import.meta.url))
+  const child = spawn(process.execPath, ['--conditions=sandlot-source', path, ...args], {
+    env: nodeEnvironment(),
+    stdio: ['pipe', 'pipe', 'inherit'],
+  })
+  const [line] = (await once(child.stdout, 'data')) as [Buffer]
+  return {
+    pid: child.pid ?? 0,
+    origin: `http://127.0.0.1:${String(line).trim()}`,
+    [Symbol.asyncDispose]: () => end(child, 'SIGKILL'),
+  }
+}
+
+/** Resolves when it has ended. */
+export async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return
+  const ended = once(child, 'exit')
+  child.kill(signal)
+  await ended
+}
+
+/** In the program: listen on loopback, and say where. */
+export async function announce(server: Server): Promise<void> {
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  process.stdout.write(`${(server.address() as AddressInfo).port}\n`)
+  process.stdin.resume().once('end', () => process.exit(0))
+}
