@@ -108,17 +108,20 @@ describe('approvals', () => {
     expect(requests()[1]?.body.messages.at(-1)?.content).toContain('second.txt')
   })
 
-  test('Stop while an approval waits: the call is cancelled and the session goes on', async () => {
-    const { ada, script } = world()
+  test('Stop while an approval waits, also over a kill: the call was not started, and the session goes on', async () => {
+    const { ada, script, sandlot } = world()
     script(toolCalls([touch('s', 'never.txt')]))
     await ada.say('touch a fourth')
     await ada.page.getByTestId('approval').waitFor()
+    await sandlot.restartAgent('SIGKILL')
     await ada.page.getByTestId('stop').click()
     await ada.cardIs(0, 'failed')
     await ada.card(0).getByText('Not started').waitFor()
     await ada.idle()
-    script(textAnswer('Going on.'))
+    const { requests } = script(textAnswer('Going on.'))
     await ada.say('go on')
     await ada.answers.filter({ hasText: 'Going on.' }).waitFor()
+    const result = requests()[0]?.body.messages.findLast(({ role }) => role === 'tool')
+    expect(result?.content).toMatch(/was not started/)
   })
 })
