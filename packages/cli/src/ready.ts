@@ -1,4 +1,6 @@
+import { get, type IncomingMessage } from 'node:http'
 import { createServer } from 'node:net'
+import { json } from 'node:stream/consumers'
 import { readiness, type Readiness } from '@sandlot/shared/api'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { StepError } from './steps.ts'
@@ -37,8 +39,11 @@ export async function checkPortIsFree(host: string, port: number): Promise<void>
 /** `GET <url>/readyz`; undefined while nobody answers it. */
 export async function askReadiness(url: string): Promise<Readiness | undefined> {
   try {
-    const answer = await fetch(`${url}/readyz`, { signal: AbortSignal.timeout(5_000) })
-    return readiness.parse(await answer.json())
+    // Not with fetch, which would stay in the memory of `up` for this one question.
+    const answer = await new Promise<IncomingMessage>((resolve, reject) => {
+      get(`${url}/readyz`, { agent: false, signal: AbortSignal.timeout(5_000) }, resolve).on('error', reject)
+    })
+    return readiness.parse(await json(answer))
   } catch {
     return undefined // not listening yet, or not ours
   }

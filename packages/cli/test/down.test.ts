@@ -11,7 +11,7 @@ test('without the certificates of the engine it ends what it can, and says what 
   let said = ''
   const code = await down({
     config: parseCliConfig({ DOCKER_TLS_VERIFY: '1', DOCKER_CERT_PATH: join(folder, 'missing') }, folder),
-    args: [],
+    args: ['--end'],
     steps: createSteps({ live: false, write: (text) => (said += text) }),
     print: (text) => (said += `${text}\n`),
   })
