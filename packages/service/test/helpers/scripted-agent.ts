@@ -238,9 +238,16 @@ export class ScriptedAgent {
         this.received.push(`load ${params.sessionId} ${after}`)
         await this.#owned(user.id, params.sessionId)
         await this.beforeLoad()
-        const log = await this.store.readEvents(params.sessionId, after)
-        for (const update of log)
-          void client.notify(to.session.update, { sessionId: params.sessionId, update: wire(update) })
+        let upTo = after
+        for (;;) {
+          const log = await this.store.readEvents(params.sessionId, upTo)
+          for (const update of log)
+            void client.notify(to.session.update, { sessionId: params.sessionId, update: wire(update) })
+          // A long log is read in turns of the event loop, and more may have come meanwhile.
+          const last = log.at(-1)
+          if (last === undefined) break
+          upTo = seqOf(last) ?? upTo
+        }
         this.#follow(params.sessionId, me())
         return {}
       })
