@@ -8,7 +8,13 @@
  *   --json <file>       everything that was measured
  *   --markdown <file>   the same as the agent’s chapter of this page; its other chapters stay
  */
-import { type Goal, measureGoals, readArguments, writeResults } from '../../sandbox/bench/program.ts'
+import {
+  type Goal,
+  disposeWhenInterrupted,
+  measureGoals,
+  readArguments,
+  writeResults,
+} from '../../sandbox/bench/program.ts'
 import { describeMachine, tables, writeChapter } from '../../sandbox/bench/report.ts'
 import { type BenchContext, openContext } from './context.ts'
 import { longArguments } from './goals/arguments.ts'
@@ -32,6 +38,7 @@ const GOALS: Goal<BenchContext>[] = [
 const { samples, many, chosen, json, markdown } = readArguments(GOALS, { samples: 200, many: 'prompts' })
 
 await using context = await openContext({ samples, many, say: (text) => console.error(text) })
+disposeWhenInterrupted(context)
 const machine = describeMachine('none', samples, many)
 console.log(`${machine.cores} cores (${machine.cpu}), kernel ${machine.kernel}, Node ${machine.node}\n`)
 const results = await measureGoals(chosen, context)

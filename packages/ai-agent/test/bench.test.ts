@@ -1,11 +1,13 @@
 /** `./sandlot bench agent` at its smallest: that it measures and writes, not how fast. */
-import { execFile } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
+import { nodeEnvironment } from '../../../test/config.ts'
 
 const PROGRAM = fileURLToPath(new URL('../bench/agent.ts', import.meta.url))
 
@@ -36,6 +38,22 @@ test('the goals that need nobody beside us are measured, printed and written', a
       expect(readFileSync(page, 'utf8')).toContain(name)
     }
     expect(readFileSync(page, 'utf8')).toMatch(/^# Benchmarks\n\nSaid before\.\n\n# The agent\n(?![^]*Old\.)/)
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+})
+
+test('one that is interrupted removes what it made', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'sandlot-bench-test-'))
+  try {
+    const args = ['--conditions=sandlot-source', PROGRAM, '--samples', '1000000', '--only', 'A3']
+    const bench = spawn(process.execPath, args, { env: { ...nodeEnvironment(), TMPDIR: folder } })
+    // The machine is told when everything has been made.
+    await once(bench.stdout, 'data')
+    expect(readdirSync(folder)).not.toEqual([])
+    bench.kill('SIGINT')
+    expect(await once(bench, 'exit')).toEqual([130, null])
+    expect(readdirSync(folder)).toEqual([])
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }

@@ -48,6 +48,26 @@ export function readArguments<Context>(
   }
 }
 
+const EXIT_CODES = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 } as const
+
+/** A bench that is interrupted removes what it made before it ends; what it measured is lost. */
+export function disposeWhenInterrupted(context: AsyncDisposable): void {
+  let ending = false
+  for (const signal of Object.keys(EXIT_CODES) as (keyof typeof EXIT_CODES)[])
+    process.on(signal, () => {
+      if (ending) return
+      ending = true
+      console.error('Interrupted: removing what was made')
+      void context[Symbol.asyncDispose]().then(
+        () => process.exit(EXIT_CODES[signal]),
+        (error: unknown) => {
+          console.error('Not everything could be removed:', error)
+          process.exit(1)
+        },
+      )
+    })
+}
+
 /** A goal that cannot be measured is said, sets the exit code, and ends nothing. */
 export async function measureGoals<Context>(
   chosen: readonly Goal<Context>[],

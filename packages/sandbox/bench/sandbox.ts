@@ -17,7 +17,7 @@ import { idleMemory } from './goals/memory.ts'
 import { reattach } from './goals/reattach.ts'
 import { cutOutput, gigabyte, stalledReader, tinyWrites } from './goals/streams.ts'
 import { keystrokes } from './goals/terminal.ts'
-import { type Goal, measureGoals, readArguments, writeResults } from './program.ts'
+import { type Goal, disposeWhenInterrupted, measureGoals, readArguments, writeResults } from './program.ts'
 import { asMarkdown, describeMachine, writeChapter } from './report.ts'
 
 const GOALS: Goal<BenchContext>[] = [
@@ -40,6 +40,7 @@ const GOALS: Goal<BenchContext>[] = [
 const { samples, many, chosen, json, markdown } = readArguments(GOALS, { samples: 300, many: 'sandboxes' })
 
 await using context = await openContext({ samples, many, say: (text) => console.error(text) })
+disposeWhenInterrupted(context)
 const { version } = await context.fixture.backend.capabilities()
 const machine = describeMachine(version, samples, many)
 console.log(`${machine.cores} cores (${machine.cpu}), kernel ${machine.kernel}, Docker Engine ${version}\n`)

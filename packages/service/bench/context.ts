@@ -9,6 +9,7 @@ import { newId } from '@sandlot/shared/ids'
 import type { ClientFrame } from '@sandlot/shared/frames'
 import { WebSocket } from 'ws'
 import { history } from '../../ai-agent/bench/goals/long-session.ts'
+import { disposeWhenInterrupted } from '../../sandbox/bench/program.ts'
 import { nowMs } from './clock.ts'
 import { type Deployment, type Person, openDeployment } from './deployment.ts'
 import { startProgram } from './program.ts'
@@ -44,9 +45,8 @@ export async function openContext(options: {
 }): Promise<BenchContext & AsyncDisposable> {
   const { samples, many, say } = options
   const stack = new AsyncDisposableStack()
-  // Interrupted, it leaves neither processes nor files.
-  for (const signal of ['SIGINT', 'SIGTERM'] as const)
-    process.once(signal, () => void stack.disposeAsync().finally(() => process.exit(130)))
+  // From here on: filling the chats takes a while.
+  disposeWhenInterrupted(stack)
   if (!existsSync(`${PEERS}node_modules`)) {
     say('Installing the libraries to measure beside (once)')
     await promisify(execFile)('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund'], { cwd: PEERS })
