@@ -401,7 +401,7 @@ END`)
 
   test('git clone, and a clone from elsewhere is named in the result', async () => {
     await run(
-      `git init -q src && cd src && echo 'from git' > file && git add . && git commit -qm one && cd .. && git clone -q --bare src repo.git && cd repo.git && git repack -qad && git update-server-info`,
+      `git init -q src && cd src && echo 'from git' > file && git add . && git commit -qm one && cd .. && git clone -q --bare src repo.git && git --git-dir=repo.git repack -qad && git --git-dir=repo.git update-server-info`,
     )
     const serve = async (path: string): Promise<void> => {
       for (const entry of await ann.files.list(path)) {
