@@ -13,7 +13,7 @@ import { openSessionStore } from '@sandlot/storage/sessions/sqlite'
 import { ClientServers } from './acp/client-servers.ts'
 import { guardedFetch } from './acp/guarded-fetch.ts'
 import { hostRefusal } from './acp/host-refusal.ts'
-import { serveAcp } from './acp/server.ts'
+import { createAcpServer } from './acp/server.ts'
 import type { AgentConfig } from './config.ts'
 import { type EndingStep, endingStep } from './ending-step.ts'
 import { deploymentKeys } from './keys.ts'
@@ -268,7 +268,7 @@ export async function openAgent(
   return {
     model: { name: model.name, demo: model.demo },
     tools: builtin.length,
-    serve: (stream) => serveAcp(stream, acp),
+    serve: createAcpServer(acp),
     status,
     listTools: async () => {
       const patience = AbortSignal.timeout(LIST_MS)

@@ -1,5 +1,4 @@
 /** The requests that only our own service sends; `shared/acp-meta.ts` says what each means. */
-import type { AgentApp } from '@agentclientprotocol/sdk'
 import {
   type AgentUser,
   EXT,
@@ -17,109 +16,72 @@ import { documentOf, exportPrompt, framesOf } from '../prompt-export.ts'
 import type { RequestFrame } from '../replay/mark.ts'
 import type { Session } from '../session.ts'
 import { parseParams } from './errors.ts'
-import type { Serving } from './serving.ts'
+import type { ClientConnection } from './connection.ts'
+import type { AcpParts, ExtensionHandlers } from './serving.ts'
 
-const asItIs = (params: unknown): unknown => params
-
-export function addExtensionRequests(app: AgentApp, serving: Serving): void {
-  const { parts, handled } = serving
+export function extensionRequests(parts: AcpParts): ExtensionHandlers {
   /** In its turn among what is asked of the session. A foreign client is the local user, whatever it says. */
   const inSession = <T>(
+    connection: ClientConnection,
     user: AgentUser,
     sessionId: string,
     work: (session: Session) => T | Promise<T>,
   ): Promise<T> => {
-    const { connection } = serving
     const { id } = connection.ours ? user : connection.user({})
     return connection.admit(sessionId, async () => work(await parts.manager.get(id, sessionId)))
   }
-  app
-    .onRequest(
-      EXT.approve,
-      asItIs,
-      handled(async ({ params }) => {
-        const { user, sessionId, toolCallId, optionId, ...more } = parseParams(
-          approveParams,
-          params,
-          EXT.approve,
-        )
-        return inSession(user, sessionId, (session) => session.answer(toolCallId, optionId, more))
-      }),
-    )
-    .onRequest(
-      EXT.approvals,
-      asItIs,
-      handled(async ({ params }) => {
-        const { user, sessionId } = parseParams(approvalsParams, params, EXT.approvals)
-        return { approvals: await inSession(user, sessionId, ({ log }) => pendingApprovals(log)) }
-      }),
-    )
-    .onRequest(
-      EXT.cancelCall,
-      asItIs,
-      handled(async ({ params }) => {
-        const { user, sessionId, toolCallId } = parseParams(cancelCallParams, params, EXT.cancelCall)
-        await inSession(user, sessionId, (session) => session.cancelCall(toolCallId))
-        return {}
-      }),
-    )
-    .onRequest(
-      EXT.unqueue,
-      asItIs,
-      handled(async ({ params }) => {
-        const { user, sessionId, messageId } = parseParams(unqueueParams, params, EXT.unqueue)
-        return { why: await inSession(user, sessionId, (session) => session.withdraw(messageId)) }
-      }),
-    )
-    .onRequest(
-      EXT.rename,
-      asItIs,
-      handled(async ({ params }) => {
-        const { user, sessionId, title } = parseParams(renameParams, params, EXT.rename)
-        await inSession(user, sessionId, (session) => session.rename(title))
-        return {}
-      }),
-    )
-    .onRequest(
-      EXT.fork,
-      asItIs,
-      handled(async ({ params }) => {
-        const { user, sessionId, promptId, where } = parseParams(forkParams, params, EXT.fork)
-        const fork = await inSession(user, sessionId, ({ userId }) =>
-          parts.manager.fork(userId, sessionId, { promptId, where }),
-        )
-        return { sessionId: fork.id }
-      }),
-    )
-    .onRequest(
-      EXT.exportPrompt,
-      asItIs,
-      handled(async ({ params }) => {
-        const { user, sessionId, promptId } = parseParams(exportPromptParams, params, EXT.exportPrompt)
-        // As it is now: it may grow while the record is made.
-        const log = await inSession(user, sessionId, (session) => [...session.log])
-        const frames: [string, RequestFrame][] = []
-        for (const hash of framesOf(log, promptId)) {
-          const json = await parts.requestFrame?.(hash)
-          if (json !== undefined) frames.push([hash, JSON.parse(json) as RequestFrame])
-        }
-        const record = await exportPrompt(log, promptId, new Map(frames))
-        if (record === undefined) throw new SandlotError('not_found', 'There is no such prompt in this chat.')
-        for await (const text of documentOf(record)) await serving.connection.sendPiece(text)
-        return {}
-      }),
-    )
-    .onRequest(
-      EXT.metrics,
-      asItIs,
-      handled(async () => {
-        if (parts.metrics === undefined) throw new SandlotError('not_implemented', 'Nothing is counted here.')
-        return parts.metrics()
-      }),
-    )
-    .onRequest(
-      EXT.status,
-      asItIs,
-      handled(async () => parts.status()),
-    )
+  return {
+    [EXT.approve]: async ({ params, connection }) => {
+      const { user, sessionId, toolCallId, optionId, ...more } = parseParams(
+        approveParams,
+        params,
+        EXT.approve,
+      )
+      return inSession(connection, user, sessionId, (session) => session.answer(toolCallId, optionId, more))
+    },
+    [EXT.approvals]: async ({ params, connection }) => {
+      const { user, sessionId } = parseParams(approvalsParams, params, EXT.approvals)
+      return { approvals: await inSession(connection, user, sessionId, ({ log }) => pendingApprovals(log)) }
+    },
+    [EXT.cancelCall]: async ({ params, connection }) => {
+      const { user, sessionId, toolCallId } = parseParams(cancelCallParams, params, EXT.cancelCall)
+      await inSession(connection, user, sessionId, (session) => session.cancelCall(toolCallId))
+      return {}
+    },
+    [EXT.unqueue]: async ({ params, connection }) => {
+      const { user, sessionId, messageId } = parseParams(unqueueParams, params, EXT.unqueue)
+      return { why: await inSession(connection, user, sessionId, (session) => session.withdraw(messageId)) }
+    },
+    [EXT.rename]: async ({ params, connection }) => {
+      const { user, sessionId, title } = parseParams(renameParams, params, EXT.rename)
+      await inSession(connection, user, sessionId, (session) => session.rename(title))
+      return {}
+    },
+    [EXT.fork]: async ({ params, connection }) => {
+      const { user, sessionId, promptId, where } = parseParams(forkParams, params, EXT.fork)
+      const fork = await inSession(connection, user, sessionId, ({ userId }) =>
+        parts.manager.fork(userId, sessionId, { promptId, where }),
+      )
+      return { sessionId: fork.id }
+    },
+    [EXT.exportPrompt]: async ({ params, connection }) => {
+      const { user, sessionId, promptId } = parseParams(exportPromptParams, params, EXT.exportPrompt)
+      // As it is now: it may grow while the record is made.
+      const log = await inSession(connection, user, sessionId, (session) => [...session.log])
+      const frames: [string, RequestFrame][] = []
+      for (const hash of framesOf(log, promptId)) {
+        const json = await parts.requestFrame?.(hash)
+        if (json !== undefined) frames.push([hash, JSON.parse(json) as RequestFrame])
+      }
+      const record = await exportPrompt(log, promptId, new Map(frames))
+      if (record === undefined) throw new SandlotError('not_found', 'There is no such prompt in this chat.')
+      for await (const text of documentOf(record)) await connection.sendPiece(text)
+      return {}
+    },
+    [EXT.metrics]: async () => {
+      if (parts.metrics === undefined) throw new SandlotError('not_implemented', 'Nothing is counted here.')
+      return parts.metrics()
+    },
+    [EXT.status]: async () => parts.status(),
+  }
 }

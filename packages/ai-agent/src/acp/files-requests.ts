@@ -1,5 +1,4 @@
 /** `_sandlot/files`: a person's own workspace, for our own service. The sandbox is what confines the paths. */
-import type { AgentApp } from '@agentclientprotocol/sdk'
 import { SandboxError, type SandboxErrorCode } from '@sandlot/sandbox/errors'
 import type { SandboxFiles } from '@sandlot/sandbox/sandbox'
 import { EXT } from '@sandlot/shared/acp-meta'
@@ -17,7 +16,7 @@ import { fileProblem } from '../rules/engine.ts'
 import { absolutePath } from '../rules/files.ts'
 import { statIfExists } from '../tools/workspace-files.ts'
 import { parseParams } from './errors.ts'
-import type { Serving } from './serving.ts'
+import type { AcpParts, ExtensionHandlers } from './serving.ts'
 
 /** Bytes of a file in one answer. Other answers to the same client pass between two of them. */
 const PIECE_BYTES = 512 * 1024
@@ -36,14 +35,10 @@ const CODE_OF: Partial<Record<SandboxErrorCode, ErrorCode>> = {
   host_disk_low: 'too_large',
 }
 
-export function addFilesRequests(app: AgentApp, serving: Serving): void {
-  const { parts, handled } = serving
-  app.onRequest(
-    EXT.files,
-    (params: unknown): unknown => params,
-    handled(async ({ params }: { params: unknown }): Promise<DirectoryList | FilePiece | object> => {
+export function filesRequests(parts: AcpParts): ExtensionHandlers {
+  return {
+    [EXT.files]: async ({ params, connection }): Promise<DirectoryList | FilePiece | object> => {
       const { user, ask } = parseParams(filesParams, params, EXT.files)
-      const { connection } = serving
       // A foreign client is the local user, whatever it says.
       const { id } = connection.ours ? user : connection.user({})
       const { workspace } = parts
@@ -55,8 +50,8 @@ export function addFilesRequests(app: AgentApp, serving: Serving): void {
         if (!(error instanceof SandboxError)) throw error
         throw new SandlotError(CODE_OF[error.code] ?? 'not_ready', `${error.message}.`, { cause: error })
       }
-    }),
-  )
+    },
+  }
 }
 
 /** Where the path leads. Throws `forbidden` where that, or the way there, must not be. */

@@ -1,20 +1,15 @@
 /** `_sandlot/instructions`: a person's own instructions, and the team's, for our own service. */
-import type { AgentApp } from '@agentclientprotocol/sdk'
 import { EXT } from '@sandlot/shared/acp-meta'
 import { SandlotError } from '@sandlot/shared/errors'
 import { type Instructions, type TeamInstructions, instructionsParams } from '@sandlot/shared/instructions'
 import { TEAM } from '../tools-config/instructions.ts'
 import { parseParams } from './errors.ts'
-import type { Serving } from './serving.ts'
+import type { AcpParts, ExtensionHandlers } from './serving.ts'
 
-export function addInstructionsRequests(app: AgentApp, serving: Serving): void {
-  const { parts, handled } = serving
-  app.onRequest(
-    EXT.instructions,
-    (params: unknown): unknown => params,
-    handled(async ({ params }: { params: unknown }): Promise<Instructions | TeamInstructions> => {
+export function instructionsRequests(parts: AcpParts): ExtensionHandlers {
+  return {
+    [EXT.instructions]: async ({ params, connection }): Promise<Instructions | TeamInstructions> => {
       const { user, of, text } = parseParams(instructionsParams, params, EXT.instructions)
-      const { connection } = serving
       const { instructions, configuredInstructions: configured } = parts
       if (instructions === undefined)
         throw new SandlotError('not_implemented', 'This agent keeps no instructions.')
@@ -26,6 +21,6 @@ export function addInstructionsRequests(app: AgentApp, serving: Serving): void {
       const kept = { text: await instructions.get(whose) }
       if (of === 'own') return kept
       return { ...kept, configured: configured?.team ?? '', operator: configured?.operator ?? '' }
-    }),
-  )
+    },
+  }
 }

@@ -1,18 +1,14 @@
 /** `_sandlot/remove_person`: only our own service knows who may ask for it. */
-import type { AgentApp } from '@agentclientprotocol/sdk'
 import { EXT, removePersonParams } from '@sandlot/shared/acp-meta'
 import { SandlotError, messageOf } from '@sandlot/shared/errors'
 import { parseParams } from './errors.ts'
-import type { Serving } from './serving.ts'
+import type { AcpParts, ExtensionHandlers } from './serving.ts'
 
-export function addRemovalRequests(app: AgentApp, serving: Serving): void {
-  const { parts, handled } = serving
-  app.onRequest(
-    EXT.removePerson,
-    (params: unknown): unknown => params,
-    handled(async ({ params }: { params: unknown }) => {
+export function removalRequests(parts: AcpParts): ExtensionHandlers {
+  return {
+    [EXT.removePerson]: async ({ params, connection }) => {
       const { userId, data } = parseParams(removePersonParams, params, EXT.removePerson)
-      if (!serving.connection.ours || parts.removePerson === undefined)
+      if (!connection.ours || parts.removePerson === undefined)
         throw new SandlotError('not_implemented', 'People are not removed from here.')
       try {
         await parts.removePerson(userId, data)
@@ -23,6 +19,6 @@ export function addRemovalRequests(app: AgentApp, serving: Serving): void {
         throw error
       }
       return {}
-    }),
-  )
+    },
+  }
 }

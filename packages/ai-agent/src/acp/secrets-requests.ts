@@ -1,19 +1,14 @@
 /** `_sandlot/secrets`: what a person has entrusted to the agent, by name, for our own service. Values only come in. */
-import type { AgentApp } from '@agentclientprotocol/sdk'
 import { EXT } from '@sandlot/shared/acp-meta'
 import { SandlotError } from '@sandlot/shared/errors'
 import { type SecretList, secretsParams } from '@sandlot/shared/secrets'
 import { parseParams } from './errors.ts'
-import type { Serving } from './serving.ts'
+import type { AcpParts, ExtensionHandlers } from './serving.ts'
 
-export function addSecretsRequests(app: AgentApp, serving: Serving): void {
-  const { parts, handled } = serving
-  app.onRequest(
-    EXT.secrets,
-    (params: unknown): unknown => params,
-    handled(async ({ params }: { params: unknown }): Promise<SecretList> => {
+export function secretsRequests(parts: AcpParts): ExtensionHandlers {
+  return {
+    [EXT.secrets]: async ({ params, connection }): Promise<SecretList> => {
       const { user, ask } = parseParams(secretsParams, params, EXT.secrets)
-      const { connection } = serving
       // A foreign client is the local user, whatever it says.
       const { id } = connection.ours ? user : connection.user({})
       const { secrets } = parts
@@ -22,6 +17,6 @@ export function addSecretsRequests(app: AgentApp, serving: Serving): void {
       if (ask.do === 'remove' && !(await secrets.remove(id, ask.name)))
         throw new SandlotError('not_found', 'You have no secret of that name.')
       return { secrets: await secrets.names(id) }
-    }),
-  )
+    },
+  }
 }

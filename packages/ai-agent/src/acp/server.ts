@@ -1,36 +1,58 @@
 /** ACP v1 over one stream: requests in, sessions asked, errors with safe texts out. */
-import { type AgentConnection, type Stream, agent } from '@agentclientprotocol/sdk'
+import { type AgentConnection, RequestError, type Stream, agent } from '@agentclientprotocol/sdk'
 import { ClientConnection } from './connection.ts'
-import { addExtensionRequests } from './extension-requests.ts'
-import { addFilesRequests } from './files-requests.ts'
+import { extensionRequests } from './extension-requests.ts'
+import { filesRequests } from './files-requests.ts'
 import { addHandshake } from './handshake.ts'
-import { addInstructionsRequests } from './instructions-requests.ts'
-import { addPromptRequests } from './prompt-request.ts'
-import { addRemovalRequests } from './removal-requests.ts'
-import { addRulesRequests } from './rules-requests.ts'
-import { addMcpRequests } from './mcp-requests.ts'
-import { addSecretsRequests } from './secrets-requests.ts'
+import { instructionsRequests } from './instructions-requests.ts'
+import { mcpRequests } from './mcp-requests.ts'
 import { oneATurn } from './one-a-turn.ts'
-import { type AcpParts, makeServing } from './serving.ts'
+import { addPromptRequests } from './prompt-request.ts'
+import { removalRequests } from './removal-requests.ts'
+import { rulesRequests } from './rules-requests.ts'
+import { secretsRequests } from './secrets-requests.ts'
+import { type AcpParts, type ExtensionHandlers, makeServing } from './serving.ts'
 import { addSessionRequests } from './session-requests.ts'
 
-/** Serve one client until its stream ends. A client that leaves ends nothing. */
-export function serveAcp(stream: Stream, parts: AcpParts): AgentConnection {
-  // Assigned as soon as the connection is made, before its first message is handled.
-  let connection: ClientConnection
-  const serving = makeServing(parts, () => connection)
-  const app = agent({ name: 'sandlot' }).onConnect((made) => {
-    connection = new ClientConnection(made.client, parts, made.signal)
-  })
-  addHandshake(app, serving)
-  addSessionRequests(app, serving)
-  addPromptRequests(app, serving)
-  addExtensionRequests(app, serving)
-  addRulesRequests(app, serving)
-  addSecretsRequests(app, serving)
-  addFilesRequests(app, serving)
-  addMcpRequests(app, serving)
-  addInstructionsRequests(app, serving)
-  addRemovalRequests(app, serving)
-  return app.connect({ readable: oneATurn(stream.readable), writable: stream.writable })
+/** Serves one client until its stream ends. A client that leaves ends nothing. */
+export type ServeAcp = (stream: Stream) => AgentConnection
+
+/**
+ * The SDK keeps about half a kilobyte per registered handler and connection. So a connection registers only the
+ * requests whose parameters the SDK checks; those of our extensions share one table.
+ */
+export function createAcpServer(parts: AcpParts): ServeAcp {
+  const extensions = new Map(Object.entries(allExtensions(parts)))
+  return (stream) => {
+    // Assigned as soon as the connection is made, before its first message is handled.
+    let connection: ClientConnection
+    const serving = makeServing(parts, () => connection)
+    const app = agent({ name: 'sandlot' }).onConnect((made) => {
+      connection = new ClientConnection(made.client, parts, made.signal)
+    })
+    addHandshake(app, serving)
+    addSessionRequests(app, serving)
+    addPromptRequests(app, serving)
+    app.onRequest(
+      '*',
+      serving.handled(async ({ method, params, signal }) => {
+        const handle = extensions.get(method)
+        if (handle === undefined) throw RequestError.methodNotFound(method)
+        return handle({ params, signal, connection })
+      }),
+    )
+    return app.connect({ readable: oneATurn(stream.readable), writable: stream.writable })
+  }
+}
+
+function allExtensions(parts: AcpParts): ExtensionHandlers {
+  return {
+    ...extensionRequests(parts),
+    ...rulesRequests(parts),
+    ...secretsRequests(parts),
+    ...filesRequests(parts),
+    ...mcpRequests(parts),
+    ...instructionsRequests(parts),
+    ...removalRequests(parts),
+  }
 }

@@ -51,6 +51,17 @@ export interface AcpParts {
   log: ToolLog
 }
 
+/** A request of one of our extensions. `params` are not checked yet. */
+export interface ExtensionRequest {
+  params: unknown
+  connection: ClientConnection
+  /** Aborted with `$/cancel_request`, and when the connection closes. */
+  signal: AbortSignal
+}
+
+/** By method, for every connection. */
+export type ExtensionHandlers = Readonly<Record<string, (request: ExtensionRequest) => Promise<unknown>>>
+
 export type Handler<C, R> = (context: C) => Promise<R>
 
 export interface Serving {

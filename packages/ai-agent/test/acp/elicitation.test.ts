@@ -7,7 +7,7 @@ import {
   methods,
 } from '@agentclientprotocol/sdk'
 import { expect, test } from 'vitest'
-import { serveAcp } from '../../src/acp/server.ts'
+import { createAcpServer } from '../../src/acp/server.ts'
 import { askUser } from '../../src/tools/builtin/ask-user.ts'
 import { AgentBench, type Core } from '../agent-fixture.ts'
 import { textAnswer, toolCalls } from '../fake-provider.ts'
@@ -30,16 +30,13 @@ async function editor(
 ): Promise<Editor> {
   const there = new TransformStream<AnyMessage, AnyMessage>()
   const back = new TransformStream<AnyMessage, AnyMessage>()
-  serveAcp(
-    { readable: there.readable, writable: back.writable },
-    {
-      manager: core.manager,
-      defaultMode: 'manual',
-      status: () => Promise.reject(new Error('not asked here')),
-      version: '0.0.0',
-      log: { info: () => undefined, warn: () => undefined },
-    },
-  )
+  createAcpServer({
+    manager: core.manager,
+    defaultMode: 'manual',
+    status: () => Promise.reject(new Error('not asked here')),
+    version: '0.0.0',
+    log: { info: () => undefined, warn: () => undefined },
+  })({ readable: there.readable, writable: back.writable })
   const asked: Editor['asked'] = []
   const handle =
     (method: string) =>

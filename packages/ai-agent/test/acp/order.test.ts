@@ -12,7 +12,7 @@ import { newId } from '@sandlot/shared/ids'
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { WebSocket } from 'ws'
-import { serveAcp } from '../../src/acp/server.ts'
+import { createAcpServer } from '../../src/acp/server.ts'
 import { type SocketServer, listenOnSocket } from '../../src/acp/socket-server.ts'
 import { stdioStream } from '../../src/acp/stdio-stream.ts'
 import { AgentBench, type Core } from '../agent-fixture.ts'
@@ -30,9 +30,10 @@ beforeAll(async () => {
   core = await bench.core()
   socketPath = join(bench.folder, 'agent.sock')
   const parts = acpParts(core)
+  const serve = createAcpServer(parts)
   server = await listenOnSocket({
     path: socketPath,
-    serve: (stream) => void serveAcp(stream, parts),
+    serve: (stream) => void serve(stream),
     status: parts.status,
     listTools: () => Promise.reject(new Error('nobody asks for tools here')),
     log: parts.log,
@@ -249,7 +250,7 @@ async function overLines(): Promise<Connected> {
     rest = ended.pop() ?? ''
     for (const line of ended) client.receive(line)
   })
-  serveAcp(stdioStream(input, output), acpParts(core))
+  createAcpServer(acpParts(core))(stdioStream(input, output))
   return {
     client,
     async send(says, where) {

@@ -13,7 +13,7 @@ import {
   methods,
 } from '@agentclientprotocol/sdk'
 import { EXT } from '@sandlot/shared/acp-meta'
-import { serveAcp } from '../../src/acp/server.ts'
+import { createAcpServer } from '../../src/acp/server.ts'
 import type { AcpParts } from '../../src/acp/serving.ts'
 import type { Core } from '../agent-fixture.ts'
 
@@ -68,7 +68,7 @@ export async function connect(core: Core, options: ClientOptions = {}): Promise<
   const parts = acpParts(core, options)
   const there = new TransformStream<AnyMessage, AnyMessage>()
   const back = new TransformStream<AnyMessage, AnyMessage>()
-  const agent = serveAcp({ readable: there.readable, writable: back.writable }, parts)
+  const agent = createAcpServer(parts)({ readable: there.readable, writable: back.writable })
   const updates: SessionNotification[] = []
   const others: TestClient['others'] = []
   let app = client({ name: 'test' })

@@ -64,6 +64,12 @@ describe('what could be read in two ways does not run, and says where', () => {
     expect(argumentsProblem(text)).toMatch(why)
   })
 
+  test.each(Object.getOwnPropertyNames(Object.prototype))('a name that every object has: %s', (name) => {
+    const text = `{"a": ${name}}`
+    expect(readArguments(text, false)).toEqual({ args: text, invalid: 'malformed' })
+    expect(readArguments(`{${name}: 1}`, false)).toEqual({ args: JSON.parse(`{"${name}": 1}`) })
+  })
+
   test('the line is counted, and what stands there is quoted', () => {
     expect(argumentsProblem('{\n  "a": 1,\n  "b": x\u001b\n}')).toBe(
       'Line 3, column 8 (at "x\\u001b\\n}"): this is no JSON value. Put text into double quotes; other values are numbers, true, false and null.',
