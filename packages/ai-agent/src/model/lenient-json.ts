@@ -44,14 +44,14 @@ class JsonProblem extends Error {
   }
 }
 
-const WORDS: Readonly<Record<string, string>> = {
-  true: 'true',
-  false: 'false',
-  null: 'null',
-  True: 'true',
-  False: 'false',
-  None: 'null',
-}
+const WORDS: ReadonlyMap<string, string> = new Map([
+  ['true', 'true'],
+  ['false', 'false'],
+  ['null', 'null'],
+  ['True', 'true'],
+  ['False', 'false'],
+  ['None', 'null'],
+])
 
 const SPACE = /[ \t\n\r]*/y
 const WORD = /[A-Za-z_$][\w$]*/y
@@ -88,7 +88,7 @@ class Reader {
     const number = this.#match(NUMBER)
     if (number !== undefined) return this.#number(number)
     const word = this.#match(WORD)
-    const known = word === undefined || this.#glued() ? undefined : WORDS[word]
+    const known = word === undefined || this.#glued() ? undefined : WORDS.get(word)
     if (known === undefined) {
       this.#at -= word?.length ?? 0
       if (this.#text.startsWith('//', this.#at) || this.#text.startsWith('/*', this.#at) || char === '#')

@@ -40,6 +40,5 @@ test('a connection that has said initialize keeps less than 28 KiB', async () =>
   const before = await open(FIRST)
   const each = ((await open(MORE)) - before) / MORE
   for (const { end } of connections) end()
-  console.log('EACH', each)
   expect(each).toBeLessThan(28 * 1024)
 })

@@ -35,9 +35,13 @@ export function limitConnections(server: Server, { connections, unreadBytes }: C
   })
 }
 
-function closeBehind({ socket }: IncomingMessage, bytes: number): void {
+/** Until the rest of this body has been read: what comes behind it is another request's. */
+function closeBehind(request: IncomingMessage, bytes: number): void {
+  const { socket } = request
   const before = socket.bytesRead
-  socket.on('data', () => {
+  const count = (): void => {
     if (socket.bytesRead - before > bytes) socket.destroy()
-  })
+  }
+  socket.on('data', count)
+  request.once('close', () => socket.off('data', count))
 }
