@@ -99,7 +99,7 @@ describe('POST /api/chat', () => {
     expect(asked).toBeGreaterThanOrEqual(1)
     expect(await ada.page.getByTestId('plan').isVisible()).toBe(true)
     expect(await ada.page.getByTestId('demo-model').first().isVisible()).toBe(true)
-    expect(await ada.page.locator('[data-testid=tool-card][data-phase=warned]').count()).toBe(1)
+    expect(await ada.page.locator('[data-testid=tool-card][data-phase=failed]').count()).toBe(1)
 
     const sessionId = new URL(ada.page.url()).pathname.split('/').at(-1) ?? ''
     const reader = await openSessionReader(join(demo().sandlot.data, 'sessions.db'))
