@@ -1,14 +1,15 @@
 import { spawn } from 'node:child_process'
-import { createWriteStream, mkdirSync, type WriteStream } from 'node:fs'
-import { dirname } from 'node:path'
 import type { Environment } from '@sandlot/shared/config'
-import { once } from 'node:events'
+import { keepLog } from './log-file.ts'
 import { StepError } from './steps.ts'
 
 export interface RunOptions {
   cwd: string
   environment: Environment
-  /** Everything that the command prints is appended here; absent where that holds what nobody may keep. */
+  /**
+   * Everything that the command prints is appended here; a log that cannot be written fails nothing. Absent where that
+   * holds what nobody may keep.
+   */
   log?: string
   /** What to do when it fails; shown with its last lines. */
   fix: string
@@ -21,6 +22,8 @@ export interface RunOptions {
 }
 
 const TAIL_LINES = 25
+/** Milliseconds that the end of a log may take, on a disk that hangs. */
+const LOG_PATIENCE_MS = 5_000
 
 /**
  * Run a command to its end without showing its output. Answers its stdout.
@@ -28,7 +31,13 @@ const TAIL_LINES = 25
  */
 export async function run(command: string, args: string[], options: RunOptions): Promise<string> {
   options.signal?.throwIfAborted()
-  const log = options.log === undefined ? undefined : openLog(options.log)
+  let whereToLook = options.log === undefined ? '' : ` All of its output is in ${options.log}`
+  const log =
+    options.log === undefined
+      ? undefined
+      : keepLog(options.log, (problem) => {
+          whereToLook = ` ${problem}`
+        })
   log?.write(`\n$ ${[command, ...args].join(' ')}\n`)
   // A group of its own: when it has to be ended, what it started ends with it.
   const child = spawn(command, args, {
@@ -57,30 +66,17 @@ export async function run(command: string, args: string[], options: RunOptions):
     gather(text)
   })
   child.stderr.setEncoding('utf8').on('data', gather)
-  try {
-    const code = await ended(child)
-    options.signal?.throwIfAborted()
-    const good: readonly (number | string)[] = [0, ...(options.alsoGood ?? [])]
-    if (!good.includes(code)) {
-      throw new StepError(
-        `${command} ended with ${code}.${options.log === undefined ? '' : ` All of its output is in ${options.log}`}`,
-        options.fix,
-        {
-          details: tail.join('\n'),
-        },
-      )
-    }
-    return stdout
-  } finally {
-    options.signal?.removeEventListener('abort', stop)
-    log?.end()
-    if (log !== undefined) await once(log, 'close')
+  const code = await ended(child)
+  options.signal?.removeEventListener('abort', stop)
+  await log?.end(LOG_PATIENCE_MS)
+  options.signal?.throwIfAborted()
+  const good: readonly (number | string)[] = [0, ...(options.alsoGood ?? [])]
+  if (!good.includes(code)) {
+    throw new StepError(`${command} ended with ${code}.${whereToLook}`, options.fix, {
+      details: tail.join('\n'),
+    })
   }
-}
-
-function openLog(path: string): WriteStream {
-  mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
-  return createWriteStream(path, { flags: 'a' })
+  return stdout
 }
 
 /** The exit code, or the name of the signal; `not found` and the like when it could not be started. */
