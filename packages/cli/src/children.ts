@@ -10,7 +10,7 @@ export function childSpec(name: ChildName, config: CliConfig): ChildSpec {
   return {
     name,
     command: process.execPath,
-    args: ['--enable-source-maps', join(config.root, 'packages', name, 'dist', 'main.js')],
+    args: [join(config.root, 'packages', name, 'dist', 'main.js')],
     cwd: config.root,
     environment: childEnvironment(name, {
       ...environmentFor(name, config),

@@ -16,7 +16,7 @@ export async function sandboxAdmin(args: string[], { config }: Pick<Context, 'co
       'Run ./sandlot up once; without it there is nothing to see.',
     )
   }
-  const printed = await run(process.execPath, ['--enable-source-maps', program, ...args], {
+  const printed = await run(process.execPath, [program, ...args], {
     cwd: config.root,
     environment: {
       ...engineEnvironment(config.environment),

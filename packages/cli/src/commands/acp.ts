@@ -22,7 +22,7 @@ export const acp: Command = async ({ config, args, steps }) => {
   const closeGate = await openGate(config, (line) => steps.note(line))
   const main = join(config.root, 'packages', 'ai-agent', 'dist', 'main.js')
   try {
-    return await runInteractive(process.execPath, ['--enable-source-maps', main, '--stdio', ...args], {
+    return await runInteractive(process.execPath, [main, '--stdio', ...args], {
       cwd: config.root,
       environment: childEnvironment('ai-agent', environmentFor('ai-agent', config)),
     })

@@ -25,7 +25,7 @@ export const keys: Command = async ({ config, args, print }) => {
   const program = join(config.root, 'packages', 'ai-agent', 'dist', 'key-admin.js')
   if (!existsSync(program))
     throw new StepError('Sandlot has not been built yet.', 'Run ./sandlot up once; it builds what is needed.')
-  const printed = await run(process.execPath, ['--enable-source-maps', program, 'rotate'], {
+  const printed = await run(process.execPath, [program, 'rotate'], {
     cwd: config.root,
     environment: childEnvironment('ai-agent', config.environment),
     log: join(config.data, 'log', 'keys.log'),

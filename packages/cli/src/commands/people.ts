@@ -64,7 +64,7 @@ async function peopleAdmin(args: string[], { config }: Context): Promise<string>
   const program = join(config.root, 'packages', 'service', 'dist', 'people-admin.js')
   if (!existsSync(program))
     throw new StepError('Sandlot has not been built yet.', 'Run ./sandlot up once; it builds what is needed.')
-  return run(process.execPath, ['--enable-source-maps', program, ...args], {
+  return run(process.execPath, [program, ...args], {
     cwd: config.root,
     environment: childEnvironment('service', config.environment),
     // No log: its stdout may hold a password, which is for the person at the terminal only.

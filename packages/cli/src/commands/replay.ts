@@ -19,7 +19,7 @@ export const replay: Command = async ({ config, args }) => {
   const task = recording
     ? ['record', join(config.data, 'sessions.db'), session ?? '', resolve(file ?? '')]
     : ['play', resolve(first ?? '')]
-  return runInteractive(process.execPath, ['--enable-source-maps', program, ...task], {
+  return runInteractive(process.execPath, [program, ...task], {
     cwd: config.root,
     // It needs nothing of ours: no key, no engine.
     environment: {},

@@ -33,7 +33,7 @@ export const tools: Command = async ({ config, args, print }) => {
   const program = join(config.root, 'packages', 'ai-agent', 'dist', 'tools-list.js')
   if (!existsSync(program))
     throw new StepError('Sandlot has not been built yet.', 'Run ./sandlot up once; it builds what is needed.')
-  const printed = await run(process.execPath, ['--enable-source-maps', program], {
+  const printed = await run(process.execPath, [program], {
     cwd: config.root,
     environment: childEnvironment('ai-agent', config.environment),
     log: join(config.data, 'log', 'tools.log'),
