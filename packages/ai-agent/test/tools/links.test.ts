@@ -3,7 +3,8 @@ import { randomBytes } from 'node:crypto'
 import type { Rule, RuleMatch } from '@sandlot/shared/rules'
 import type { Sandbox } from '@sandlot/sandbox/sandbox'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import type { ToolOutcome } from '../../src/tools/tool.ts'
+import { sandlotEventOf } from '@sandlot/shared/events'
+import type { ApprovalAnswer, ToolOutcome } from '../../src/tools/tool.ts'
 import { TestBatch, type TestBatchOptions } from '../scheduler/test-batch.ts'
 import { type LocalSandboxes, hasRipgrep, openLocalSandboxes } from './local-sandboxes.ts'
 
@@ -164,6 +165,82 @@ describe('what was judged is what is opened', () => {
     expect(outcome?.status).toBe('completed')
     expect(await content('first/a')).toBe('x')
     expect(await sandbox.files.list('second')).toEqual([])
+  })
+
+  const WRITE = { id: 'c1', name: 'write_file', args: { path: 'here/a', content: 'x' } }
+  /** A batch after a restart, of a call that was stored as far as `until`. */
+  async function restarted(
+    before: TestBatch,
+    until: string,
+    options: Omit<TestBatchOptions, 'sandboxes'>,
+  ): Promise<TestBatch> {
+    await before.run([WRITE], () => !before.story().includes(until))
+    expect(before.story()).toContain(until)
+    const after = batchIn(options)
+    after.log.push(...before.log)
+    return after
+  }
+  const allow = (): ApprovalAnswer => ({ allowed: true, by: 'user' })
+
+  test('a call that had begun after an answer goes on with the file that was meant', async () => {
+    await shell('mkdir first second; ln -s first here')
+    const before = batchIn({ mode: 'manual', answer: allow })
+    const after = await restarted(before, 'in_progress c1', { mode: 'manual', answer: allow })
+    await shell('ln -sfn second here')
+    expect(await after.run([WRITE])).toMatchObject([{ status: 'completed' }])
+    expect(await content('first/a')).toBe('x')
+    expect(await sandbox.files.list('second')).toEqual([])
+  })
+
+  test('a call that had begun without a question goes on through its link', async () => {
+    await shell('mkdir first; ln -s first here')
+    const after = await restarted(batchIn({ mode: 'yolo' }), 'in_progress c1', { mode: 'yolo' })
+    expect(await after.run([WRITE])).toMatchObject([{ status: 'completed' }])
+    expect(await content('first/a')).toBe('x')
+  })
+
+  test('a call that had begun goes on nowhere that is denied, and its effect is not known', async () => {
+    await shell('mkdir first secrets; ln -s first here')
+    const after = await restarted(batchIn({ mode: 'yolo' }), 'in_progress c1', { mode: 'yolo' })
+    await shell('ln -sfn secrets here')
+    after.rules = [rule('deny', { file: 'secrets/**' })]
+    expect(await after.run([WRITE])).toMatchObject([{ status: 'failed', reason: 'unknown_effect' }])
+    expect(await sandbox.files.list('secrets')).toEqual([])
+  })
+
+  /** As the versions stored it that did not resolve links. */
+  function forgetLinks(batch: TestBatch): void {
+    for (const event of batch.log) {
+      const happened = sandlotEventOf(event)
+      if (happened?.type === 'approval_asked') delete happened.links
+    }
+  }
+
+  test('an answer to a question that named no link is none to where the link leads', async () => {
+    await shell('mkdir first; ln -s first here')
+    const after = await restarted(batchIn({ mode: 'manual' }), 'asked c1', { mode: 'manual', answer: allow })
+    forgetLinks(after)
+    const [outcome] = await after.run([WRITE])
+    expect(outcome).toMatchObject({ status: 'failed', reason: 'denied' })
+    expect(outcome?.forModel).toContain('leads through a symbolic link to /workspace/first/a')
+    expect(await sandbox.files.list('first')).toEqual([])
+  })
+
+  test('such an answer is refused by the rule for where the link leads', async () => {
+    await shell('mkdir first; ln -s first here')
+    const after = await restarted(batchIn({ mode: 'manual' }), 'asked c1', { mode: 'manual', answer: allow })
+    forgetLinks(after)
+    after.rules = [rule('deny', { file: 'first/**' })]
+    const [outcome] = await after.run([WRITE])
+    expect(outcome).toMatchObject({ reason: 'denied', data: { by: 'rule' } })
+  })
+
+  test('such an answer counts where the rules allow where the link leads', async () => {
+    await shell('mkdir first; ln -s first here')
+    const after = await restarted(batchIn({ mode: 'manual' }), 'asked c1', { mode: 'yolo', answer: allow })
+    forgetLinks(after)
+    expect(await after.run([WRITE])).toMatchObject([{ status: 'completed' }])
+    expect(await content('first/a')).toBe('x')
   })
 })
 
