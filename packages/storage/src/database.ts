@@ -10,8 +10,14 @@ import type { DatabaseConnection, DialectAdapter, Driver, SqliteDatabase } from 
 import { Migrator } from 'kysely/migration'
 import type { Migration } from 'kysely/migration'
 import { waitForLock } from './lock.ts'
-import { asStorageError, copySqlite, openSqliteReader, openSqliteWriter } from './sqlite-file.ts'
-import type { SqliteFile } from './sqlite-file.ts'
+import {
+  asStorageError,
+  copySqlite,
+  isWithoutLog,
+  openSqliteReader,
+  openSqliteWriter,
+} from './sqlite-file.ts'
+import type { FileMode, SqliteFile } from './sqlite-file.ts'
 import { withStatementCache } from './statement-cache.ts'
 import { StorageError } from './storage-error.ts'
 import { StoreHealth } from './store-health.ts'
@@ -30,13 +36,15 @@ export interface OpenDatabase<Schema> {
 /**
  * Open for the one writing process: creates the file, migrates it under an exclusive lock (`<path>.migrating`), and keeps a
  * copy of an existing file as `<path>.before-<newest migration>` before it changes it.
+ * `mode`: as of `openSqliteWriter`.
  * Throws `StorageError`: cannot_open, locked, newer_schema, migration_failed.
  */
 export async function openWriter<Schema>(
   path: string,
   migrations: Migrations,
+  mode?: FileMode,
 ): Promise<OpenDatabase<Schema>> {
-  const file = openSqliteWriter(path)
+  const file = openSqliteWriter(path, mode)
   try {
     await migrate(path, file, migrations)
   } catch (error) {
@@ -71,7 +79,7 @@ export async function openReader<Schema>(
   }
 }
 
-/** A connection if the file exists with every migration that we know. */
+/** A connection if the file exists with every migration that we know. Undefined also for `isWithoutLog`. */
 function openIfReady(path: string, migrations: Migrations): SqliteFile | undefined {
   if (!existsSync(path)) return undefined
   const file = openSqliteReader(path)
@@ -83,6 +91,7 @@ function openIfReady(path: string, migrations: Migrations): SqliteFile | undefin
     return undefined
   } catch (error) {
     file.close()
+    if (isWithoutLog(error)) return undefined
     throw asStorageError(path, error)
   }
 }

@@ -1,5 +1,5 @@
 /** The only file that imports better-sqlite3: opens a database file with the settings that we rely on. */
-import { mkdirSync } from 'node:fs'
+import { chmodSync, closeSync, mkdirSync, openSync, rmSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { messageOf } from '@sandlot/shared/errors'
 import Database from 'better-sqlite3'
@@ -10,13 +10,18 @@ export type SqliteFile = Database.Database
 /** How long a statement waits for another process's lock before it fails, in milliseconds. */
 const BUSY_TIMEOUT_MS = 5_000
 
+/** For the owner alone, or to read for the owner's group too. */
+export type FileMode = 0o600 | 0o640
+
 /**
  * Open (and create) a file for its one writing process. A commit is on the disk when it returns.
+ * The file gets `mode`, also where it existed, and so do its `-wal` and `-shm`.
  * Throws `StorageError('cannot_open')`.
  */
-export function openSqliteWriter(path: string): SqliteFile {
+export function openSqliteWriter(path: string, mode: FileMode = 0o600): SqliteFile {
   return guard(path, () => {
     mkdirSync(dirname(path), { recursive: true })
+    ensureFile(path, mode)
     const file = new Database(path, { timeout: BUSY_TIMEOUT_MS })
     try {
       file.pragma('journal_mode = WAL')
@@ -30,7 +35,11 @@ export function openSqliteWriter(path: string): SqliteFile {
   })
 }
 
-/** Open an existing file for reading only. Throws `StorageError('cannot_open')`, also when there is none. */
+/**
+ * Open an existing file for reading only. Throws `StorageError('cannot_open')`, also when there is none.
+ * A process that may not write to the folder can read while a writer has the file open, or has died
+ * and left its `-wal` and `-shm`; otherwise statements throw what `isWithoutLog` is true for.
+ */
 export function openSqliteReader(path: string): SqliteFile {
   return guard(
     path,
@@ -45,6 +54,7 @@ export function openSqliteReader(path: string): SqliteFile {
 export function openSqliteLock(path: string): SqliteFile | undefined {
   return guard(path, () => {
     mkdirSync(dirname(path), { recursive: true })
+    ensureFile(path, 0o600)
     const file = new Database(path, { timeout: 0 })
     try {
       file.exec('BEGIN EXCLUSIVE')
@@ -57,9 +67,43 @@ export function openSqliteLock(path: string): SqliteFile | undefined {
   })
 }
 
-/** Write a consistent copy of an open database, also while others write to it. An existing copy is replaced. */
+/**
+ * Write a consistent copy of an open database, also while others write to it. An existing copy is
+ * replaced; a copy that failed is removed.
+ */
 export async function copySqlite(file: SqliteFile, target: string): Promise<void> {
-  await file.backup(target)
+  ensureFile(target, 0o600)
+  try {
+    await file.backup(target)
+  } catch (error) {
+    rmSync(target, { force: true })
+    throw error
+  }
+}
+
+/**
+ * Create the file if there is none, and set its mode. SQLite gives `-wal` and `-shm` the mode of
+ * their database; those that are left of an earlier run are set as well. Never opens a file that
+ * exists: closing it would drop the locks that this process has on it.
+ */
+function ensureFile(path: string, mode: FileMode): void {
+  try {
+    closeSync(openSync(path, 'wx', mode))
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error
+  }
+  for (const each of [path, `${path}-wal`, `${path}-shm`]) {
+    const found = statSync(each, { throwIfNoEntry: false })
+    if (found !== undefined && (found.mode & 0o777) !== mode) chmodSync(each, mode)
+  }
+}
+
+/** Of a reader that may not write to the folder: the file is closed, so it has no `-wal` and `-shm`. */
+export function isWithoutLog(error: unknown): boolean {
+  return (
+    error instanceof Database.SqliteError &&
+    (error.code === 'SQLITE_READONLY_DIRECTORY' || error.code.startsWith('SQLITE_CANTOPEN'))
+  )
 }
 
 /** True for "database is locked" in its several forms. */

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
@@ -46,6 +46,60 @@ function tables(): unknown[] {
   file.close()
   return names
 }
+
+/** Name → mode of every file beside the database, and of itself. */
+function modes(): Record<string, string> {
+  const names = readdirSync(dirname(path)).toSorted()
+  const modeOf = (name: string): string => (statSync(join(dirname(path), name)).mode & 0o777).toString(8)
+  return Object.fromEntries(names.map((name) => [name, modeOf(name)]))
+}
+
+describe('the mode of files', () => {
+  test('a database, its log, its locks and its copies are 0600', async () => {
+    await (await openWriter<Schema>(path, first)).close()
+    const { db, close } = await openWriter<Schema>(path, second)
+    await db.insertInto('notes').values({ text: 'x' }).execute()
+    expect(modes()).toEqual({
+      'x.db': '600',
+      'x.db-shm': '600',
+      'x.db-wal': '600',
+      'x.db.before-002_more': '600',
+      'x.db.migrating': '600',
+    })
+    await close()
+  })
+
+  test('the mode of an existing database is set, and of the log that a kill has left', async () => {
+    const killed = await openWriter<Schema>(path, first)
+    await killed.db.insertInto('notes').values({ text: 'x' }).execute()
+    for (const name of readdirSync(dirname(path))) chmodSync(join(dirname(path), name), 0o644)
+    const { close } = await openWriter<Schema>(path, first)
+    expect(new Set(Object.values(modes()))).toEqual(new Set(['600']))
+    await close()
+    await killed.close()
+  })
+
+  test('with 0640 the group reads the database and its log, and neither locks nor copies', async () => {
+    await (await openWriter<Schema>(path, first)).close()
+    const { db, close } = await openWriter<Schema>(path, second, 0o640)
+    await db.insertInto('notes').values({ text: 'x' }).execute()
+    expect(modes()).toEqual({
+      'x.db': '640',
+      'x.db-shm': '640',
+      'x.db-wal': '640',
+      'x.db.before-002_more': '600',
+      'x.db.migrating': '600',
+    })
+    await close()
+  })
+
+  test('a second attempt to take a lock in the same process does not drop it', () => {
+    const lock = lockFile(path)
+    expect(lockFile(path)).toBeUndefined()
+    lock?.release()
+    expect(lockFile(path)?.release()).toBeUndefined()
+  })
+})
 
 describe('the writer', () => {
   test('makes folder and file, with every commit on disk and foreign keys on', async () => {

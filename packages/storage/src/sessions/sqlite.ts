@@ -15,19 +15,20 @@ import { storedPeople } from './people.ts'
 import { storedSecrets } from './secrets.ts'
 import type { SessionReader, SessionStore } from './store.ts'
 import { sessionWrites } from './writes.ts'
+import type { FileMode } from '../sqlite-file.ts'
 import type { StorageError } from '../storage-error.ts'
 import { withTypedFailures } from '../typed-failures.ts'
 
 /**
  * Open `sessions.db` for its one writing process (ai-agent), creating and migrating it. `leftOut`: as of `storedRules`. `room`:
- * what bounds outputs, images and copies; absent: nothing does.
+ * what bounds outputs, images and copies; absent: nothing does. `mode`: of the file (default 0600).
  * Throws `StorageError`: cannot_open, locked, newer_schema, migration_failed.
  */
 export async function openSessionStore(
   path: string,
-  options: { leftOut?: (why: StorageError) => void; room?: RoomLimits } = {},
+  options: { leftOut?: (why: StorageError) => void; room?: RoomLimits; mode?: FileMode } = {},
 ): Promise<SessionStore> {
-  const database = await openWriter<SessionsSchema>(path, sessionsMigrations)
+  const database = await openWriter<SessionsSchema>(path, sessionsMigrations, options.mode)
   const { db, health } = database
   await removeHalfCopied(db)
   const checkpoints = await Checkpoints.start(db)
