@@ -54,7 +54,7 @@ function writeOperatorFiles(): void {
   const config = { 'ai-agent': { volumes: [`${folder}/config:/config:ro`] } }
   const image = campaign.full ? {} : { image: thinImage }
   const services = Object.fromEntries(
-    ['engine-gate', 'ai-agent', 'service'].map((name) => [
+    ['prepare-data', 'engine-gate', 'ai-agent', 'service'].map((name) => [
       name,
       { ...image, ...(name === 'ai-agent' ? config['ai-agent'] : {}) },
     ]),
@@ -117,6 +117,12 @@ for (const path of ['/var/run/docker.sock', '/run/docker.sock', '/engine/run/eng
   socket.on('connect', () => { console.log(path, 'open'); socket.destroy() })
   socket.on('error', ({ code }) => console.log(path, code))
 }`
+/** Run in a container of ours: how opening each of these ends. */
+const opener = (tries: readonly string[]): string => `
+const { openSync } = require('node:fs')
+for (const each of ${JSON.stringify(tries)}) {
+  try { openSync(...each.split(' ')); console.log(each) } catch ({ code }) { console.log(each, code) }
+}`
 const ESCAPE = `
 const { request } = require('node:http')
 const body = JSON.stringify({ Image: 'sandlot/sandbox:latest', HostConfig: { Privileged: true, Binds: ['/:/host'] } })
@@ -153,6 +159,7 @@ test.skipIf(reason)(
     const ask = (message: string): Promise<Response> =>
       post('/api/chat', { message }, { authorization: `Bearer ${key}` })
     const answer = (await (await ask('run `cat /proc/1/comm; pwd`')).json()) as {
+      sessionId: string
       toolResults: { text: string }[]
     }
     expect(answer.toolResults.map(({ text }) => text)).toEqual(['sbxd\n/workspace'])
@@ -171,6 +178,28 @@ test.skipIf(reason)(
     ])
     expect(await docker('exec', await container('ai-agent'), 'node', '-e', ESCAPE)).toBe('403')
 
+    // The service reads ai-agent's database, and nothing else of it; ai-agent nothing of the service's.
+    const opened = async (name: string, tries: readonly string[]): Promise<string[]> =>
+      (await docker('exec', await container(name), 'node', '-e', opener(tries))).split('\n')
+    const refused = [
+      '/data/sessions.db r+',
+      '/data/sessions.db-wal r+',
+      '/data/sessions.db-shm r+',
+      '/data/sessions.db-journal w',
+      '/data/run/x w',
+      '/data/keys/deployment.json r',
+    ]
+    const own = ['/data/service/accounts.db r+', '/data/service/keys/service-cookies r']
+    const unreachable = (tries: readonly string[]): string[] => tries.map((each) => `${each} EACCES`)
+    expect(await opened('service', ['/data/sessions.db r', ...own])).toEqual(['/data/sessions.db r', ...own])
+    expect(await opened('service', refused)).toEqual(unreachable(refused))
+    expect(await opened('ai-agent', own)).toEqual(unreachable(own))
+    const sessionId = answer.sessionId
+    const saved = await fetch(`${url}/api/sessions/${sessionId}`, {
+      headers: { authorization: `Bearer ${key}` },
+    })
+    expect(saved.status).toBe(200)
+
     // The folder beside the compose file, and what is passed by name.
     const list = ['exec', await container('ai-agent'), 'node', '/app/ai-agent/dist/tools-list.js']
     const { tools, servers } = JSON.parse(await docker(...list)) as {
@@ -185,8 +214,8 @@ test.skipIf(reason)(
     ])
 
     // From outside of the container the service is another machine.
-    const refused = await fetch(`${url}/metrics`)
-    expect([refused.status, await refused.text()]).toEqual([
+    const without = await fetch(`${url}/metrics`)
+    expect([without.status, await without.text()]).toEqual([
       403,
       expect.stringContaining('Send SANDLOT_METRICS_TOKEN'),
     ])

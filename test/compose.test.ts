@@ -49,6 +49,7 @@ describe('the composed deployment', () => {
     )
     expect(withSocket.map(([name]) => name)).toEqual(['engine-gate'])
     expect(services.filter(([, { cap_add }]) => cap_add !== undefined).map(([name]) => name)).toEqual([
+      'prepare-data',
       'engine-gate',
     ])
     expect(named('engine-gate').cap_add).toEqual(['SETUID', 'SETGID'])
@@ -62,12 +63,30 @@ describe('the composed deployment', () => {
     )
     expect(withGate.map(([name]) => name)).toEqual(['engine-gate', 'ai-agent'])
     expect(named('ai-agent').volumes).toContain('engine:/engine:ro')
-    expect(services.filter(([, { group_add }]) => group_add !== undefined).map(([name]) => name)).toEqual([
-      'ai-agent',
-    ])
+    const inGroup = services.filter(([, { group_add }]) => group_add?.includes('10002'))
+    expect(inGroup.map(([name]) => name)).toEqual(['ai-agent'])
     expect(named('ai-agent')).toMatchObject({ user: '10001:10001', group_add: ['10002'] })
-    expect(named('service').user).toBe('10001:10001')
     expect(named('ai-agent').environment?.['DOCKER_HOST']).toBe('unix:///engine/run/engine/docker.sock')
+  })
+
+  test('the service is a user of its own, and reads sessions.db by the agent’s group', () => {
+    expect(named('service')).toMatchObject({ user: '10003:10003', group_add: ['10001'] })
+    expect(named('ai-agent').environment).toMatchObject({ SANDLOT_SESSIONS_DB_MODE: '0640' })
+    expect(named('service').environment).toMatchObject({
+      SANDLOT_DATA: '/data/service',
+      SANDLOT_SESSIONS_DB: '/data/sessions.db',
+      SANDLOT_AGENT_URL: 'ws+unix:///data/run/agent.sock:/acp',
+    })
+  })
+
+  test('prepare-data mounts the data alone, and has three capabilities and no network', () => {
+    expect(named('prepare-data')).toMatchObject({
+      user: '0:0',
+      network_mode: 'none',
+      cap_add: ['CHOWN', 'DAC_OVERRIDE', 'FOWNER'],
+      volumes: ['data:/data'],
+      restart: 'no',
+    })
   })
 
   test('what the agent may ask for is what the gate lets through', () => {
@@ -125,11 +144,14 @@ describe('the composed deployment', () => {
     )
   })
 
-  test('starts in order: the image of the sandboxes, the gate, the agent, the service', () => {
+  test('starts in order: the image of the sandboxes, the gate and the data, the agent, the service', () => {
     expect(named('engine-gate').depends_on).toEqual({
       'sandbox-image': { condition: 'service_completed_successfully' },
     })
-    expect(named('ai-agent').depends_on).toEqual({ 'engine-gate': { condition: 'service_healthy' } })
+    expect(named('ai-agent').depends_on).toEqual({
+      'engine-gate': { condition: 'service_healthy' },
+      'prepare-data': { condition: 'service_completed_successfully' },
+    })
     expect(named('service').depends_on).toEqual({ 'ai-agent': { condition: 'service_healthy' } })
     expect(named('ai-agent').extra_hosts).toEqual(['host.docker.internal:host-gateway'])
   })
@@ -165,6 +187,7 @@ test.skipIf(composer === undefined)('compose itself reads the file (skipped with
   expect(Object.keys(read.services).toSorted()).toEqual([
     'ai-agent',
     'engine-gate',
+    'prepare-data',
     'sandbox-full-image',
     'sandbox-image',
     'service',

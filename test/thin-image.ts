@@ -42,7 +42,12 @@ export async function buildThinImage(tag: string, base: string): Promise<void> {
       await run('npx', args, { cwd: ROOT, env: { ...process.env, CI: 'true' }, maxBuffer: 2 ** 26 })
     }
     cpSync(join(ROOT, 'packages/web/dist'), join(folder, 'out/web/dist'), { recursive: true })
-    for (const file of ['docker/healthcheck.mjs', 'docker/as-engine-gate.sh', 'LICENSE'])
+    for (const file of [
+      'docker/healthcheck.mjs',
+      'docker/as-engine-gate.sh',
+      'docker/prepare-data.sh',
+      'LICENSE',
+    ])
       cpSync(join(ROOT, file), join(folder, 'out', file.split('/').at(-1) ?? file))
     cpSync(realpathSync(process.execPath), join(folder, 'node'))
     writeFileSync(join(folder, 'Dockerfile'), thinDockerfile())

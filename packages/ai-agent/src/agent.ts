@@ -97,6 +97,7 @@ export async function openAgent(
   const keys = deploymentKeys(config.dataFolder, config.deployment)
   const path = join(config.dataFolder, 'sessions.db')
   const database = await openSessionStore(path, {
+    mode: config.sessionsMode,
     room: { userBytes: config.storeBytes, freeBytes: () => freeBytesFor(path) },
     leftOut: (err) => log.warn({ err }, 'a rule that allows something is damaged and does not count'),
   })

@@ -43,6 +43,7 @@ const variables = z.object({
     .optional(),
   SANDLOT_DATA: z.string().default('./.sandlot'),
   SANDLOT_CONFIG: z.string().optional(),
+  SANDLOT_SESSIONS_DB_MODE: z.enum(['0600', '0640']).default('0600'),
   SANDLOT_DEPLOYMENT: z
     .string()
     .regex(/^[a-z0-9][a-z0-9-]{0,39}$/, 'must be lower-case letters, digits and dashes, at most 40')
@@ -99,6 +100,8 @@ export interface AgentConfig {
   logLevel: string
   /** Absolute. */
   dataFolder: string
+  /** Of `sessions.db`. */
+  sessionsMode: 0o600 | 0o640
   /** The id that the engine gate lets through; undefined: one of our own. */
   deployment: string | undefined
   /** Path of the Unix socket. */
@@ -199,6 +202,7 @@ export function readAgentConfig(
   return {
     logLevel: read.LOG_LEVEL,
     dataFolder,
+    sessionsMode: read.SANDLOT_SESSIONS_DB_MODE === '0640' ? 0o640 : 0o600,
     deployment: read.SANDLOT_DEPLOYMENT,
     socket,
     models,

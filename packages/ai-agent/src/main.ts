@@ -32,7 +32,7 @@ async function main(args: readonly string[]): Promise<number> {
   const config = readAgentConfig(builtinTools().map((tool) => tool.name))
   const hiding = makeHiding(config.secrets)
   const log = makeLog(config.logLevel, hiding)
-  mkdirSync(join(config.dataFolder, 'run'), { recursive: true, mode: 0o770 })
+  mkdirSync(join(config.dataFolder, 'run'), { recursive: true, mode: 0o750 })
 
   const lock = lockFile(join(config.dataFolder, 'run', 'agent.lock'))
   if (lock !== undefined && args.includes('--end')) return endUnfinished({ config, log, hiding, lock })

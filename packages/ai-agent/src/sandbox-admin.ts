@@ -40,7 +40,7 @@ async function main([act = '', ...names]: readonly string[]): Promise<unknown> {
 }
 
 async function withLedger<T>(config: AgentConfig, work: (ledger: SandboxLedger) => Promise<T>): Promise<T> {
-  const store = await openSessionStore(join(config.dataFolder, 'sessions.db'))
+  const store = await openSessionStore(join(config.dataFolder, 'sessions.db'), { mode: config.sessionsMode })
   try {
     return await work(store.ledger)
   } finally {

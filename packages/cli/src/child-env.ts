@@ -48,6 +48,7 @@ const OWN = {
     'SANDLOT_RESULT_LINES',
     'SANDLOT_MAX_TURNS',
     'SANDLOT_CONFIG',
+    'SANDLOT_SESSIONS_DB_MODE',
     // For the way back from where a user signs in to an MCP server.
     'PORT',
     'SANDLOT_PUBLIC_URL',
@@ -111,6 +112,7 @@ const OWN = {
     'HOST',
     'PORT',
     'SANDLOT_AGENT_URL',
+    'SANDLOT_SESSIONS_DB',
     'SANDLOT_WEB_DIST',
     'SANDLOT_PUBLIC_URL',
     'SANDLOT_ALLOWED_ORIGINS',

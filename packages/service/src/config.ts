@@ -25,6 +25,7 @@ const variables = z.object({
     .string()
     .regex(/^(ws|wss|ws\+unix):/, 'must be ws://…, wss://… or ws+unix:///path/agent.sock:/acp')
     .optional(),
+  SANDLOT_SESSIONS_DB: z.string().optional(),
   SANDLOT_WEB_DIST: z.string().optional(),
   SANDLOT_METRICS_TOKEN: z.string().min(16, 'must have at least 16 characters').optional(),
 })
@@ -40,6 +41,8 @@ export interface ServiceConfig {
   publicUrl: string | undefined
   allowedOrigins: string[]
   agentUrl: string
+  /** Of ai-agent; absolute. */
+  sessionsFile: string
   /** Folder of the built web app. */
   webDist: string
   metricsToken: string | undefined
@@ -57,6 +60,7 @@ export function readServiceConfig(env: Environment = process.env): ServiceConfig
     publicUrl: read.SANDLOT_PUBLIC_URL,
     allowedOrigins: read.SANDLOT_ALLOWED_ORIGINS,
     agentUrl: read.SANDLOT_AGENT_URL ?? `ws+unix://${join(dataFolder, 'run', 'agent.sock')}:/acp`,
+    sessionsFile: resolve(read.SANDLOT_SESSIONS_DB ?? join(dataFolder, 'sessions.db')),
     webDist: resolve(read.SANDLOT_WEB_DIST ?? join(import.meta.dirname, '../../web/dist')),
     metricsToken: read.SANDLOT_METRICS_TOKEN,
   }

@@ -76,7 +76,7 @@ export async function startService(config: ServiceConfig, deps: ServiceDeps = {}
         log.warn({ err: error }, 'old images could not be removed; the next hour tries again'),
     })
     undo.push(() => uploads.close())
-    const sessions = openSessions(join(config.dataFolder, 'sessions.db'))
+    const sessions = openSessions(config.sessionsFile)
     undo.push(() => sessions.close())
     const agent = new AgentLink({
       url: config.agentUrl,

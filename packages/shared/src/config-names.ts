@@ -62,6 +62,10 @@ export const CONFIG_NAMES: Record<string, string> = {
   SANDLOT_ENGINE_MAX_CONTAINERS: 'containers that the engine gate lets exist at once (default 1000)',
   SANDLOT_ENGINE_MAX_VOLUMES: 'volumes that the engine gate lets exist at once (default 10000)',
   SANDLOT_AGENT_URL: 'where the service finds ai-agent (default: the Unix socket in $SANDLOT_DATA/run)',
+  SANDLOT_SESSIONS_DB:
+    'where the service reads ai-agent’s sessions.db (default: in $SANDLOT_DATA; compose sets it)',
+  SANDLOT_SESSIONS_DB_MODE:
+    '0600 | 0640; mode of sessions.db: 0640 where the service is another user, of ai-agent’s group (default 0600; compose sets 0640)',
   SANDLOT_WEB_DIST: 'folder of the built web app',
   SANDLOT_PUBLIC_URL: 'the address people type, behind a reverse proxy',
   SANDLOT_ALLOWED_ORIGINS: 'comma-separated further origins that may open a WebSocket',

@@ -39,7 +39,7 @@ export interface SocketServer {
 /** Listens when it resolves. The socket is for its owner and group. */
 export async function listenOnSocket(parts: SocketServerParts): Promise<SocketServer> {
   const { path, serve, log } = parts
-  mkdirSync(dirname(path), { recursive: true, mode: 0o770 })
+  mkdirSync(dirname(path), { recursive: true, mode: 0o750 })
   rmSync(path, { force: true })
 
   const sockets = new WebSocketServer({

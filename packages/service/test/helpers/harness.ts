@@ -40,6 +40,7 @@ export async function startHarness(
     publicUrl: undefined,
     allowedOrigins: [],
     agentUrl: `ws+unix://${socketPath}:/acp`,
+    sessionsFile: join(folder, 'sessions.db'),
     webDist: join(folder, 'web'),
     metricsToken: undefined,
     ...changes,
