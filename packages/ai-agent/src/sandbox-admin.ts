@@ -5,7 +5,13 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import type { SandboxLedger } from '@sandlot/sandbox/ledger'
-import { listWorkspaces, ownerlessVolumes, pruneVolumes, purgeAll } from '@sandlot/sandbox/workspaces'
+import {
+  listWorkspaces,
+  ownerlessVolumes,
+  pruneVolumes,
+  purgeAll,
+  type RemovalOptions,
+} from '@sandlot/sandbox/workspaces'
 import { messageOf } from '@sandlot/shared/errors'
 import { lockFile } from '@sandlot/storage/lock'
 import { openSessionStore } from '@sandlot/storage/sessions/sqlite'
@@ -26,7 +32,7 @@ async function main([act = '', ...names]: readonly string[]): Promise<unknown> {
     const { images, limits, runtime } = config.sandbox
     const { image } = images
     const own = { backend, ledger, deploymentId: keys.id, deploymentKey: keys.key, image, limits }
-    const options = { ...own, ...(runtime === undefined ? {} : { runtime }) }
+    const options = { ...own, ...(runtime === undefined ? {} : { runtime }), log: warn }
     try {
       if (act === 'list') return await listWorkspaces({ backend, ledger })
       if (act === 'ownerless') return (await ownerlessVolumes({ backend, ledger })).map(({ name }) => name)
@@ -38,6 +44,10 @@ async function main([act = '', ...names]: readonly string[]): Promise<unknown> {
     }
   })
 }
+
+/** On stderr, which the launcher keeps in a log: stdout is the answer. */
+const warn: RemovalOptions['log'] = (message, { slot, error }) =>
+  void process.stderr.write(`Slot ${slot}: ${message}: ${messageOf(error)}\n`)
 
 async function withLedger<T>(config: AgentConfig, work: (ledger: SandboxLedger) => Promise<T>): Promise<T> {
   const store = await openSessionStore(join(config.dataFolder, 'sessions.db'), { mode: config.sessionsMode })

@@ -12,17 +12,46 @@ import type { Sandbox } from './sandbox.ts'
 const START_MS = 60_000
 /** What is to be removed may be above every budget. */
 const UNLIMITED = { bytes: 0, entries: 0 }
+/** Milliseconds until the trees must be gone: a removal holds the lock of its user. */
+const REMOVE_MS = 600_000
 /** Whatever the names are. A folder that its owner closed cannot be moved. */
 const GATHER =
   'mkdir "$0" && find . -mindepth 1 -maxdepth 1 -type d ! -name "$0" -exec chmod u+rwx {} + -exec mv -t "$0" {} +'
 
+/** Told of a workspace that was not emptied before its volume was removed. */
+export type RemovalLog = (message: string, details: { slot: string; error: unknown }) => void
+
+/**
+ * Removes the volume of a slot whose containers are gone, emptied where a sandbox can be made for that: without an image
+ * or on a full disk there is none. Idempotent. Rejects with a `SandboxError` where the engine refuses the volume.
+ */
+export async function removeWorkspace(
+  workspace: Workspace,
+  options: BringUpOptions,
+  log: RemovalLog,
+): Promise<void> {
+  try {
+    await emptyWorkspace(workspace, options)
+  } catch (error) {
+    if (!(error instanceof SandboxError)) throw error
+    log('a workspace could not be emptied, so the engine removes it as it is', {
+      slot: workspace.slot,
+      error,
+    })
+  }
+  await options.backend.removeVolume(workspace.volume)
+}
+
+type Workspace = Pick<LedgerSlot, 'slot' | 'uid' | 'volume'>
+
 /**
  * Removes every tree in the volume of a slot whose containers are gone, in a sandbox that is removed afterwards. What is
- * left is flat. Idempotent. Rejects with a `SandboxError`.
+ * left is flat. Idempotent. Rejects with a `SandboxError`, `timeout` when `limit` aborts.
  */
 export async function emptyWorkspace(
-  { slot, uid, volume }: Pick<LedgerSlot, 'slot' | 'uid' | 'volume'>,
+  { slot, uid, volume }: Workspace,
   options: BringUpOptions,
+  limit: AbortSignal = AbortSignal.timeout(REMOVE_MS),
 ): Promise<void> {
   const { backend, deploymentId, deploymentKey, ledger } = options
   const row: LedgerSlot = { slot, uid, volume, state: 'condemned', generation: 0, createdAt: Date.now() }
@@ -33,9 +62,15 @@ export async function emptyWorkspace(
     const { id, stream } = await open(container, backend, signal)
     const key = deriveSandboxKey(deploymentKey, id)
     const sandbox = await connectSandbox({ id, stream, key, epoch, signal, disk: UNLIMITED })
+    // Without its connection neither a command nor a removal is waited for.
+    const giveUp = (): void =>
+      void sandbox.close(new SandboxError('timeout', 'The workspace was not emptied in time.'))
+    limit.addEventListener('abort', giveUp)
+    if (limit.aborted) giveUp()
     try {
       await removeTrees(sandbox)
     } finally {
+      limit.removeEventListener('abort', giveUp)
       await sandbox.close()
     }
   } finally {

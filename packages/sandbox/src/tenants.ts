@@ -4,7 +4,7 @@ import type { BackendSandbox } from './backend.ts'
 import { checkOwner, containersOf } from './bring-up.ts'
 import type { ConnectedSandbox } from './client.ts'
 import { type ConnectingContext, createConnecting } from './connecting.ts'
-import { emptyWorkspace } from './empty-workspace.ts'
+import { removeWorkspace } from './empty-workspace.ts'
 import { SandboxError } from './errors.ts'
 import type { Idler } from './idle.ts'
 import type { KeyedLock } from './keyed-lock.ts'
@@ -17,7 +17,7 @@ const RECONNECT_AFTER = [50, 250, 1_000, 4_000, 15_000]
 
 export interface TenantsContext extends ConnectingContext {
   lock: KeyedLock
-  log: (message: string, details: { userId: string; error?: unknown }) => void
+  log: (message: string, details: { userId: string; slot?: string; error?: unknown }) => void
 }
 
 /** Everybody whose sandbox this controller has a stream to. */
@@ -171,9 +171,10 @@ export function createTenants(context: TenantsContext): Tenants {
         for (const { id } of containers) await backend.remove(id)
         changedAt.set(userId, performance.now())
         if (files === 'keep') return
-        await emptyWorkspace(slot, context)
         // The row last: while it is there, it is known whose what is left was.
-        await backend.removeVolume(slot.volume)
+        await removeWorkspace(slot, context, (message, details) =>
+          context.log(message, { userId, ...details }),
+        )
         await ledger.release(slot.slot)
       }),
 

@@ -1,8 +1,7 @@
 import { allOf } from './all-of.ts'
 import type { BackendVolume, SandboxBackend, SandboxState } from './backend.ts'
 import type { BringUpOptions } from './bring-up.ts'
-import { emptyWorkspace } from './empty-workspace.ts'
-import { SandboxError } from './errors.ts'
+import { type RemovalLog, removeWorkspace } from './empty-workspace.ts'
 import { createGate } from './keyed-lock.ts'
 import { LABEL } from './labels.ts'
 import type { SandboxLedger } from './ledger.ts'
@@ -13,6 +12,11 @@ const REMOVALS_AT_ONCE = 8
 interface Both {
   backend: SandboxBackend
   ledger: Pick<SandboxLedger, 'list'>
+}
+
+/** What the removal of workspaces needs. */
+export interface RemovalOptions extends BringUpOptions {
+  log: RemovalLog
 }
 
 /** A workspace as an operator sees it. */
@@ -61,33 +65,29 @@ export async function ownerlessVolumes(both: Both): Promise<BackendVolume[]> {
  * Remove these volumes for good, on the word of a person. One that has an owner by now is left out. Resolves with the
  * names that were removed.
  */
-export async function pruneVolumes(names: readonly string[], options: BringUpOptions): Promise<string[]> {
+export async function pruneVolumes(names: readonly string[], options: RemovalOptions): Promise<string[]> {
   const wanted = (await ownerlessVolumes(options)).filter(({ name }) => names.includes(name))
   const gate = createGate(REMOVALS_AT_ONCE)
-  await allOf(wanted.map((volume) => gate(() => removeWorkspace(volume, options))))
+  await allOf(wanted.map((volume) => gate(() => removeLabelled(volume, options))))
   return wanted.map(({ name }) => name)
 }
 
 /** Remove every container and every workspace of this deployment, on the word of a person. No controller may be running. */
-export async function purgeAll(options: BringUpOptions): Promise<{ containers: number; volumes: number }> {
+export async function purgeAll(options: RemovalOptions): Promise<{ containers: number; volumes: number }> {
   const { backend, ledger } = options
   const containers = await backend.list({})
   const gate = createGate(REMOVALS_AT_ONCE)
   await allOf(containers.map(({ id }) => gate(() => backend.remove(id))))
   const volumes = await backend.listVolumes()
-  await allOf(volumes.map((volume) => gate(() => removeWorkspace(volume, options))))
+  await allOf(volumes.map((volume) => gate(() => removeLabelled(volume, options))))
   for (const { slot } of await ledger.list()) await ledger.release(slot)
   return { containers: containers.length, volumes: volumes.length }
 }
 
-/** Emptied where a sandbox can be made for that: an operator may have removed the image before. */
-async function removeWorkspace({ name, labels }: BackendVolume, options: BringUpOptions): Promise<void> {
+/** A volume without our labels is left to the engine as it is. */
+async function removeLabelled({ name, labels }: BackendVolume, options: RemovalOptions): Promise<void> {
   const slot = labels[LABEL.slot]
   const uid = Number(labels[LABEL.uid])
-  if (slot !== undefined && Number.isInteger(uid)) {
-    await emptyWorkspace({ slot, uid, volume: name }, options).catch((error: unknown) => {
-      if (!(error instanceof SandboxError)) throw error
-    })
-  }
-  await options.backend.removeVolume(name)
+  if (slot === undefined || !Number.isInteger(uid)) return options.backend.removeVolume(name)
+  await removeWorkspace({ slot, uid, volume: name }, options, options.log)
 }

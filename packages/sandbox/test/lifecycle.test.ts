@@ -8,10 +8,11 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { campaign, extent } from '../../../test/campaign.ts'
 import type { SandboxBackend } from '../src/backend.ts'
 import type { FailPoint } from '../src/backends/fake.ts'
-import type { BringUpOptions } from '../src/bring-up.ts'
 import { collect } from '../src/collect.ts'
 import { DEFAULT_LIMITS } from '../src/limits.ts'
-import { ownerlessVolumes, pruneVolumes, purgeAll } from '../src/workspaces.ts'
+import { emptyWorkspace } from '../src/empty-workspace.ts'
+import { SandboxError } from '../src/errors.ts'
+import { ownerlessVolumes, pruneVolumes, purgeAll, type RemovalOptions } from '../src/workspaces.ts'
 import {
   compiledSbxd,
   fakeFixture,
@@ -106,8 +107,11 @@ test('a sandbox whose controller was killed and that nobody takes up ends with i
 }, 60_000)
 
 /** What an operator's commands are given. */
-function operator(): BringUpOptions {
+function operator(): RemovalOptions & { warnings: unknown[] } {
+  const warnings: unknown[] = []
   return {
+    warnings,
+    log: (message, details) => warnings.push({ message, ...details }),
     backend: fixture.engine.backend,
     ledger: fixture.ledger,
     deploymentId: 'test',
@@ -152,9 +156,80 @@ describe('a workspace that is removed', () => {
     const { sandboxes } = fixture.start()
     await collect(await sandboxes.acquire('ann'), { command: DEEP })
     await sandboxes.close()
-    expect(await purgeAll({ ...operator(), backend })).toEqual({ containers: 1, volumes: 1 })
+    const options = operator()
+    expect(await purgeAll({ ...options, backend })).toEqual({ containers: 1, volumes: 1 })
     expect(below).toEqual([])
+    expect(options.warnings).toEqual([])
     expect(await backend.list({})).toEqual([])
+  })
+
+  test('where no sandbox can be made goes as it is, with a warning', async () => {
+    const gone = new SandboxError('engine_unavailable', 'The image is not there.')
+    let images = true
+    const backend: SandboxBackend = {
+      ...fixture.engine.backend,
+      create: async (spec, signal) => {
+        if (!images) throw gone
+        return fixture.engine.backend.create(spec, signal)
+      },
+    }
+    const warnings: unknown[] = []
+    const { sandboxes } = fixture.start({
+      backend,
+      log: (message, details) => warnings.push({ message, ...details }),
+    })
+    await collect(await sandboxes.acquire('ann'), { command: DEEP })
+    await visit(sandboxes, 'bob')
+    const slotOf = async (user: string) => (await fixture.ledger.find(user))?.slot
+    const [ann, bob] = await Promise.all([slotOf('ann'), slotOf('bob')])
+    images = false
+    await sandboxes.remove('ann', 'purge')
+    expect(warnings).toEqual([
+      { message: expect.stringContaining('could not be emptied'), userId: 'ann', slot: ann, error: gone },
+    ])
+    expect((await backend.listVolumes()).length).toBe(1)
+    expect(await slotOf('ann')).toBeUndefined()
+    await sandboxes.close()
+    const options = operator()
+    expect(await purgeAll({ ...options, backend })).toEqual({ containers: 1, volumes: 1 })
+    expect(options.warnings).toEqual([
+      { message: expect.stringContaining('could not be emptied'), slot: bob, error: gone },
+    ])
+    expect(await backend.listVolumes()).toEqual([])
+    expect(await fixture.ledger.list()).toEqual([])
+  })
+
+  test('that the engine refuses to remove keeps its row, so that it is removed again', async () => {
+    const refused = new SandboxError('engine_unavailable', 'The volume is in use.')
+    let refuses = true
+    const backend: SandboxBackend = {
+      ...fixture.engine.backend,
+      removeVolume: async (name) => {
+        if (refuses) throw refused
+        return fixture.engine.backend.removeVolume(name)
+      },
+    }
+    const { sandboxes } = fixture.start({ backend })
+    await visit(sandboxes, 'ann')
+    await expect(sandboxes.remove('ann', 'purge')).rejects.toBe(refused)
+    expect(await fixture.ledger.find('ann')).toBeDefined()
+    refuses = false
+    await sandboxes.remove('ann', 'purge')
+    expect(await fixture.ledger.list()).toEqual([])
+  })
+
+  test('is not emptied for longer than its limit, and nothing is left of the sandbox for that', async () => {
+    const { sandboxes } = fixture.start()
+    await collect(await sandboxes.acquire('ann'), { command: DEEP })
+    await sandboxes.remove('ann', 'keep')
+    const slot = await fixture.ledger.find('ann')
+    if (slot === undefined) throw new Error('no slot')
+    await expect(emptyWorkspace(slot, operator(), AbortSignal.abort())).rejects.toMatchObject({
+      code: 'timeout',
+    })
+    expect(await fixture.engine.backend.list({})).toEqual([])
+    await emptyWorkspace(slot, operator())
+    expect(await fixture.engine.backend.list({})).toEqual([])
   })
 })
 

@@ -13,7 +13,9 @@ deployed(
   async ({ fixture, expect }) => {
     const { backend, ledger, deployment, deploymentKey } = fixture
     const image = { image: testConfig.image, limits: DEFAULT_LIMITS }
-    const operator = { backend, ledger, deploymentId: deployment, deploymentKey, ...image }
+    const warnings: unknown[] = []
+    const log = (...warning: unknown[]): number => warnings.push(warning)
+    const operator = { backend, ledger, deploymentId: deployment, deploymentKey, ...image, log }
     const stray = fixture.spec()
     const strayContainer = await backend.create({ ...stray, name: poolName(deployment, stray.slot) })
     const owned = fixture.spec()
@@ -42,8 +44,12 @@ deployed(
       expect((await ledger.find('ann'))?.slot).toBe(owned.slot)
       expect(await pruneVolumes([stray.volume, owned.volume], operator)).toEqual([stray.volume])
       expect((await shell(await hasty.acquire('ann'), 'cat file')).output).toBe('kept\n')
+      // So many that they are opened and moved in several batches.
+      const closed = 'seq -f closed-%020g 10000 | xargs mkdir -m 0 && ls | wc -l'
+      expect((await shell(await hasty.acquire('ann'), closed)).output).toBe('10001\n')
       await hasty.close()
       expect(await purgeAll(operator)).toEqual({ containers: 1, volumes: 1 })
+      expect(warnings).toEqual([])
       expect(await backend.listVolumes()).toEqual([])
       expect(await ledger.list()).toEqual([])
     } finally {
