@@ -14,9 +14,14 @@ const START_MS = 60_000
 const UNLIMITED = { bytes: 0, entries: 0 }
 /** Milliseconds until the trees must be gone: a removal holds the lock of its user. */
 const REMOVE_MS = 600_000
-/** Whatever the names are. A folder that its owner closed cannot be moved. */
-const GATHER =
-  'mkdir "$0" && find . -mindepth 1 -maxdepth 1 -type d ! -name "$0" -exec chmod u+rwx {} + -exec mv -t "$0" {} +'
+/**
+ * Whatever the names are. A folder that its owner closed cannot be moved. Two passes: the actions of one run in batches of
+ * their own, so of many folders some would be moved before they are opened.
+ */
+const GATHER = `
+  folders() { find . -mindepth 1 -maxdepth 1 -type d ! -name "$0" "$@"; }
+  mkdir "$0" && folders -exec chmod u+rwx {} + && folders -exec mv -t "$0" {} +
+`
 
 /** Told of a workspace that was not emptied before its volume was removed. */
 export type RemovalLog = (message: string, details: { slot: string; error: unknown }) => void
