@@ -64,21 +64,28 @@ async function end(context: Context, ends: boolean): Promise<number> {
   return 0
 }
 
-/** Prompts that wait for the next start, and the sandboxes that run on meanwhile. */
+/**
+ * Prompts that wait for the next start, and the sandboxes that run on meanwhile: those also where the prompts cannot be
+ * ended, which rejects afterwards.
+ */
 async function endWhatWasLeft(context: Context): Promise<void> {
-  const { config, steps } = context
-  const program = join(config.root, 'packages', 'ai-agent', 'dist', 'main.js')
-  const began = existsSync(join(config.data, 'keys', 'deployment.json')) && existsSync(program)
-  if (began) {
-    const engine = { ...engineEnvironment(config.environment), SANDLOT_SANDBOX_POOL: '0' }
-    await steps.run('Ending the prompts that wait for the next start', () =>
-      run(process.execPath, [program, '--end'], {
-        cwd: config.root,
-        environment: { ...childEnvironment('ai-agent', config.environment), ...engine },
-        log: join(config.data, 'log', 'down.log'),
-        fix: 'What it said is above.',
-      }),
-    )
+  try {
+    await endWaitingPrompts(context)
+  } finally {
+    await stopLeftSandboxes(context)
   }
-  await stopLeftSandboxes(context)
+}
+
+async function endWaitingPrompts({ config, steps }: Context): Promise<void> {
+  const program = join(config.root, 'packages', 'ai-agent', 'dist', 'main.js')
+  if (!existsSync(join(config.data, 'keys', 'deployment.json')) || !existsSync(program)) return
+  const engine = { ...engineEnvironment(config.environment), SANDLOT_SANDBOX_POOL: '0' }
+  await steps.run('Ending the prompts that wait for the next start', () =>
+    run(process.execPath, [program, '--end'], {
+      cwd: config.root,
+      environment: { ...childEnvironment('ai-agent', config.environment), ...engine },
+      log: join(config.data, 'log', 'down.log'),
+      fix: 'What it said is above.',
+    }),
+  )
 }
