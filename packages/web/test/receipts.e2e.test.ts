@@ -1,6 +1,7 @@
 /** Nothing runs that is not on the screen, and what ran says so. */
 import { expect, test } from 'vitest'
 import { PHONE, card, until, usePages } from './fixture/pages.ts'
+import { SessionLog } from './fixture/session-log.ts'
 
 const { service, signedIn } = usePages()
 const answered = () =>
@@ -65,6 +66,23 @@ test('“Allow all once” allows what is on the screen, and shows what is not',
     expect(await page.getByTestId('approval-status').textContent()).toMatch(/Brought into view/),
   )
   expect(answered()).toEqual([['f_first', 'once']])
+})
+
+test('a call without arguments is allowed by a key while its card is on the screen', async () => {
+  const log = new SessionLog(Date.now() - 20_000)
+  log.prompt('Refresh the list.')
+  log.call({ toolCallId: 'b_bare', title: 'Refresh', name: 'refresh', kind: 'other', rawInput: {} })
+  log.ask('b_bare', [{ part: 'refresh', because: 'may change something' }])
+  service.add('s_bare', 'The list', log, {
+    updatedAt: Date.now(),
+    running: true,
+    waiting: 0,
+    mode: 'manual',
+  })
+  const page = await signedIn({ sessionId: 's_bare' })
+  await until(async () => expect(await card(page, 'b_bare').getByTestId('approval').isVisible()).toBe(true))
+  await page.keyboard.press('Control+Alt+Enter')
+  await until(() => expect(answered()).toEqual([['b_bare', 'once']]))
 })
 
 test('focus goes to the next card, then to the message, and the status region says so', async () => {

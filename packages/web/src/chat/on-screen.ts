@@ -9,8 +9,10 @@ function cardOf(callId: string): HTMLElement | null {
   return document.querySelector(`[data-testid=tool-card][data-call-id="${CSS.escape(callId)}"]`)
 }
 
+/** A call without arguments has nothing to read but its card. */
 function boundsOf(card: HTMLElement): { toRead: DOMRect; region: DOMRect } | undefined {
-  const toRead = card.querySelector(`[${TO_READ}]`)?.getBoundingClientRect()
+  const element = card.querySelector(`[${TO_READ}]`)
+  const toRead = (element?.childElementCount === 0 ? card : element)?.getBoundingClientRect()
   const region = card.closest(`[${SCROLLS}]`)?.getBoundingClientRect()
   return toRead === undefined || region === undefined || toRead.height === 0 ? undefined : { toRead, region }
 }
