@@ -101,6 +101,43 @@ test('a prompt’s record is a file of JSON, for its owner', async () => {
   expect((await bob.get(path)).status).toBe(404)
 })
 
+describe('a long record', () => {
+  const first = '/api/sessions/first/prompts/p_1/export'
+  const second = '/api/sessions/second/prompts/p_2/export'
+  const PIECES = 2_048
+  const PIECE = ' '.repeat(32 * 1024)
+  beforeEach(() => {
+    // 64 MiB: what no buffers between the agent and the browser hold.
+    harness.agent.exportedAfter = Array.from({ length: PIECES }, () => PIECE)
+  })
+
+  test('waits for its reader at the agent, and the next one waits for it', async () => {
+    const unread = await ann.get(first)
+    harness.agent.exportedAfter = []
+    const next = ann.get(second)
+    for (let n = 0; n < 20; n++) await ann.get('/api/me')
+    expect(harness.agent.received).toEqual(['export p_1'])
+    if (unread.body === null) throw new Error('no body')
+    let bytes = 0
+    for await (const piece of unread.body) bytes += piece.length
+    expect(bytes).toBeGreaterThan(PIECES * PIECE.length)
+    expect(await (await next).json()).toMatchObject({ promptId: 'p_2' })
+  })
+
+  test('that is cut off makes room for the next one', async () => {
+    const stop = new AbortController()
+    const unread = await fetch(`${harness.service.url}${first}`, {
+      headers: { cookie: ann.cookie },
+      signal: stop.signal,
+    })
+    harness.agent.exportedAfter = []
+    const next = ann.get(second)
+    stop.abort()
+    await expect(unread.text()).rejects.toThrow()
+    expect(await (await next).json()).toMatchObject({ promptId: 'p_2' })
+  })
+})
+
 describe('an output', () => {
   const path = '/api/sessions/first/outputs/c1'
 

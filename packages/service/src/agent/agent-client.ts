@@ -25,6 +25,9 @@ export interface AgentConnection {
    */
   request(method: string, params: object): Promise<unknown>
   notify(method: string, params: object): Promise<void>
+  /** Read no more until `resume`, so that the agent waits. Paused from one ping to the next it is lost. */
+  pause(): void
+  resume(): void
   /** Resolves when the connection is gone, whoever ended it. */
   readonly closed: Promise<void>
   close(): void
@@ -55,7 +58,8 @@ export async function connectAgent(
   socket.once('upgrade', (response: IncomingMessage) => {
     writes = new JoinedWrites(response.socket)
   })
-  const stream = streamOf(socket, onNotification, () => writes?.join())
+  const reading = new PausableSocket(socket)
+  const stream = streamOf(socket, onNotification, { beforeWrite: () => writes?.join(), reading })
   await opened(socket)
   keepAlive(socket)
   const connection = client({ name: 'sandlot-service' }).connect(stream)
@@ -68,6 +72,8 @@ export async function connectAgent(
         throw unavailable(error)
       }
     },
+    pause: () => reading.pause(),
+    resume: () => reading.resume(),
     closed: connection.closed,
     close() {
       connection.close()
@@ -123,17 +129,39 @@ async function opened(socket: WebSocket): Promise<void> {
   }
 }
 
-/** A long history comes in many large messages, which one turn of the event loop would else read all of. */
-function readInSlices(socket: WebSocket): void {
-  socket.pause()
-  void pauseWhenDue().then(() => socket.resume())
+/** Paused by its owner, and between the slices of a long history. */
+class PausableSocket {
+  readonly #socket: WebSocket
+  #paused = false
+
+  constructor(socket: WebSocket) {
+    this.#socket = socket
+  }
+
+  pause(): void {
+    this.#paused = true
+    this.#socket.pause()
+  }
+
+  resume(): void {
+    this.#paused = false
+    this.#socket.resume()
+  }
+
+  /** A long history comes in many large messages, which one turn of the event loop would else read all of. */
+  readInSlices(): void {
+    this.#socket.pause()
+    void pauseWhenDue().then(() => {
+      if (!this.#paused) this.#socket.resume()
+    })
+  }
 }
 
 /** The SDK's side of the socket: everything but notifications. */
 function streamOf(
   socket: WebSocket,
   onNotification: OnNotification,
-  beforeWrite: () => void,
+  { beforeWrite, reading: pausable }: { beforeWrite: () => void; reading: PausableSocket },
 ): { readable: ReadableStream<AnyMessage>; writable: WritableStream<AnyMessage> } {
   let reading = true
   const readable = new ReadableStream<AnyMessage>({
@@ -144,7 +172,7 @@ function streamOf(
           const message = JSON.parse(data.toString('utf8')) as AnyMessage
           if ('method' in message && !('id' in message)) onNotification(message.method, message.params)
           else controller.enqueue(message)
-          if (data.length >= LARGE_MESSAGE_BYTES) readInSlices(socket)
+          if (data.length >= LARGE_MESSAGE_BYTES) pausable.readInSlices()
         } catch (error) {
           // Not JSON-RPC: nothing after it can be trusted.
           socket.close(1002, messageOf(error).slice(0, 100))

@@ -102,9 +102,15 @@ export function sessionsRoutes(parts: Parts): Hono<AppEnv> {
       const { id, role } = c.var.caller.account
       const { id: sessionId, promptId } = c.req.param()
       await sessions.get(id, sessionId)
-      const document = await exportsInOrder.run(id, () =>
-        openExport(agent, { sessionId, promptId, user: { id, role } }),
-      )
+      const opened = Promise.withResolvers<ReadableStream<Uint8Array>>()
+      exportsInOrder
+        .run(id, async () => {
+          const { document, sent } = await openExport(agent, { sessionId, promptId, user: { id, role } })
+          opened.resolve(document)
+          await sent
+        })
+        .catch(opened.reject)
+      const document = await opened.promise
       const name = `prompt-${promptId.replaceAll(/[^A-Za-z0-9_.-]/g, '_').slice(0, 100)}.json`
       return c.body(document, 200, {
         'content-type': 'application/json',

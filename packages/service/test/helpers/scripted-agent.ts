@@ -98,6 +98,8 @@ export class ScriptedAgent {
   }
   /** Requests and notifications in order of arrival, but the handshake. */
   readonly received: string[] = []
+  /** Pieces that an exported record has behind its document: white space. */
+  exportedAfter: Iterable<string> = []
   /** Undefined: it does not count. */
   metrics: AgentMetricsReport | undefined
   /** Awaited before a removal is answered; what it throws refuses it. */
@@ -360,8 +362,9 @@ export class ScriptedAgent {
       .onRequest(EXT.exportPrompt, exportPromptParams, async ({ params, client }) => {
         const { user, sessionId, promptId } = params
         await this.#owned(user.id, sessionId)
+        this.received.push(`export ${promptId}`)
         const document = JSON.stringify({ promptId, events: await this.store.readEvents(sessionId) })
-        for (const text of [document.slice(0, 10), document.slice(10)])
+        for (const text of [document.slice(0, 10), document.slice(10), ...this.exportedAfter])
           await client.notify(EXT.exportPiece, { text })
         return {}
       })
