@@ -18,6 +18,8 @@ export interface BenchContext {
   /** Another one, over a deployment of its own that ends with the bench. */
   deployment: () => Promise<DockerFixture>
   say: (text: string) => void
+  /** What a goal makes besides: disposed of by the goal, or with the bench that is interrupted. */
+  own: <T extends AsyncDisposable>(made: T) => T
 }
 
 export async function openContext(
@@ -26,6 +28,7 @@ export async function openContext(
 ): Promise<BenchContext & AsyncDisposable> {
   const fixtures = [await dockerFixture()]
   const [fixture] = fixtures as [DockerFixture]
+  const owned: AsyncDisposable[] = []
   return {
     ...options,
     fixture,
@@ -36,7 +39,12 @@ export async function openContext(
       fixtures.push(another)
       return another
     },
+    own(made) {
+      owned.push(made)
+      return made
+    },
     async [Symbol.asyncDispose]() {
+      for (const made of owned) await made[Symbol.asyncDispose]()
       for (const one of fixtures) await one.dispose()
     },
   }

@@ -46,7 +46,8 @@ export interface Peers extends AsyncDisposable {
 }
 
 /** Installs the libraries the first time, from the lockfile beside them. */
-export async function openPeers({ say }: Pick<BenchContext, 'say'>): Promise<Peers> {
+export async function openPeers({ say, own }: Pick<BenchContext, 'say' | 'own'>): Promise<Peers> {
+  const made = own(new AsyncDisposableStack())
   if (!existsSync(`${FOLDER}node_modules`)) {
     say('Installing the libraries to measure beside (once)')
     await run('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund'], { cwd: FOLDER })
@@ -55,8 +56,10 @@ export async function openPeers({ say }: Pick<BenchContext, 'say'>): Promise<Pee
   const { DockerSandbox } = await load<MastraModule>('@mastra/docker')
   const { DockerSandboxClient } = await load<AgentsModule>('@openai/agents-core/sandbox/local')
   const mastra = new DockerSandbox({ image: IMAGE, network: 'none' })
+  made.defer(() => mastra.destroy())
   await mastra.start()
   const agents = await new DockerSandboxClient({ image: IMAGE, networkMode: 'none' }).create()
+  made.defer(() => agents.close())
   return {
     mastra,
     calls: [
@@ -75,9 +78,7 @@ export async function openPeers({ say }: Pick<BenchContext, 'say'>): Promise<Pee
         },
       },
     ],
-    async [Symbol.asyncDispose]() {
-      await Promise.allSettled([mastra.destroy(), agents.close()])
-    },
+    [Symbol.asyncDispose]: () => made.disposeAsync(),
   }
 }
 
