@@ -2,7 +2,7 @@
  * The contract on what else people run containers with: other OCI runtimes and user namespaces, each on an engine of
  * its own. An ordinary run draws one and its quick groups; a full run takes all.
  */
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 
 import { describe, expect, test } from 'vitest'
 
@@ -21,6 +21,8 @@ interface Runtime {
   runtime?: string
   /** Shell text whose output shows that this really is it. */
   proof: { command: string; shows: RegExp }
+  /** Why this machine cannot have it. */
+  whyNot?: () => string | undefined
   /** Title → reason. */
   skips: Record<string, string>
   /** ptrace makes a command take a third of a second. */
@@ -53,12 +55,22 @@ const STILL_NAMED = 'it says of a deleted file that it still has a name (st_nlin
 const NO_KEYS =
   'its line discipline knows no keys: ^C and ^Z are bytes, nothing is erased, and ^D does not end a read'
 
+/** crun refuses a machine whose controllers are partly in version 1 and partly in version 2. */
+function bothCgroupVersions(): string | undefined {
+  const file = '/sys/fs/cgroup/unified/cgroup.controllers'
+  const controllers = existsSync(file) ? readFileSync(file, 'utf8').trim() : ''
+  return controllers === ''
+    ? undefined
+    : `of the cgroup controllers ${controllers} is in version 2, the others are not`
+}
+
 const runtimes: Runtime[] = [
   {
     name: 'crun',
     program: 'crun',
     runtime: 'crun',
     engine: (path) => ({ runtimes: { crun: { path } } }),
+    whyNot: bothCgroupVersions,
     proof: { command: 'cat /proc/1/comm', shows: /^sbxd$/ },
     skips: SMALL_ENGINE,
   },
@@ -120,7 +132,8 @@ test.skip('Podman (its socket takes a seccomp profile only as the path of a file
 
 for (const each of sample('runtimes', runtimes, 1)) {
   const path = findProgram(each.program)
-  const reason = whyNoOwnEngine() ?? (path === undefined ? `${each.program} is not installed` : undefined)
+  const reason =
+    whyNoOwnEngine() ?? (path === undefined ? `${each.program} is not installed` : each.whyNot?.())
   if (path === undefined || reason !== undefined) {
     test.skip(`${each.name} (${reason ?? ''})`)
     continue
