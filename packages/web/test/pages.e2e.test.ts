@@ -194,6 +194,7 @@ describe('a conversation', () => {
     await composer.pressSequentially('second line')
     await composer.press('Enter')
     await page.waitForURL(/\/s\/s_/)
+    await page.getByTestId('message-user').waitFor()
     expect(await page.getByTestId('message-user').allTextContents()).toEqual(['You: first line\nsecond line'])
     await page.getByTestId('message-assistant').getByText('three words').waitFor()
     expect(await page.locator('[data-testid=message-assistant] strong').textContent()).toBe('three words')
