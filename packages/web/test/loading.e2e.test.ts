@@ -114,7 +114,7 @@ async function settled(page: Page): Promise<void> {
 
 async function shift(page: Page): Promise<number> {
   const shifts = await page.evaluate(
-    () => (window as unknown as { layoutShifts: { value: number; hadRecentInput: boolean }[] }).layoutShifts,
+    () => Reflect.get(window, 'layoutShifts') as { value: number; hadRecentInput: boolean }[],
   )
   return shifts.filter((one) => !one.hadRecentInput).reduce((sum, { value }) => sum + value, 0)
 }
