@@ -9,7 +9,8 @@ import { openSqliteWriter } from '../../src/sqlite-file.ts'
 import { openSessionStore } from '../../src/sessions/sqlite.ts'
 import type { SessionStore } from '../../src/sessions/store.ts'
 
-const EVENTS = 4_000
+/** Far more than a fast machine reads in the slices that a test asks for. */
+const EVENTS = 8_000
 
 let folder: string
 let store: SessionStore
