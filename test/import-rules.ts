@@ -28,7 +28,7 @@ const NARROWER: { from: string; to: RegExp; why: string }[] = [
   },
   {
     from: 'engine-gate',
-    to: /^@sandlot\/sandbox\/(?!(backend|images|labels|limits|limit-settings|names|backends\/docker\/(create-template|read-template|seccomp|debug-profile|connection|tls-settings))$)/,
+    to: /^@sandlot\/sandbox\/(?!(backend|controller\/(images|labels|limit-settings|names)|limits|backends\/docker\/(create-template|read-template|seccomp|debug-profile|connection|tls-settings))$)/,
     why: 'the gate knows the create template and what it is made of, and nothing that talks to an engine',
   },
   {
@@ -43,8 +43,11 @@ const VENDORS: { library: RegExp; only: RegExp }[] = [
   { library: /^zod$/, only: /^(packages\/(?!web\/src\/.*\.tsx)|mcp\/)/ },
   { library: /^dockerode$/, only: /^packages\/sandbox\/(src\/backends\/docker|bench)\// },
   { library: /^openai$/, only: /^packages\/ai-agent\/src\/model\// },
-  { library: /^lru-cache$/, only: /^(packages\/ai-agent\/src\/policies\/|mcp\/mcp-kit\/src\/lookups\.ts)/ },
-  { library: /^unbash$/, only: /^packages\/ai-agent\/src\/rules\/shell\// },
+  {
+    library: /^lru-cache$/,
+    only: /^(packages\/ai-agent\/src\/calls\/policies\/|mcp\/mcp-kit\/src\/lookups\.ts)/,
+  },
+  { library: /^unbash$/, only: /^packages\/ai-agent\/src\/approval\/shell\// },
   { library: /^strip-ansi$/, only: /^packages\/ai-agent\/src\// },
   {
     library: /^ws$/,

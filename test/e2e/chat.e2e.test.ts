@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { errorAnswer, textAnswer, toolCalls } from '../../packages/ai-agent/test/fake-provider.ts'
+import { errorAnswer, textAnswer, toolCalls } from '../../packages/ai-agent/test/support/fake-provider.ts'
 import { person } from './browser.ts'
 import { useWorld } from './fixture.ts'
 import { eventually } from './processes.ts'

@@ -5,8 +5,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { openSessionStore } from '../../packages/storage/src/sessions/sqlite.ts'
-import { testConfig } from '../../packages/sandbox/test/config.ts'
-import { type DockerFixture, dockerFixture, shell } from '../../packages/sandbox/test/docker-fixture.ts'
+import { testConfig } from '../../packages/sandbox/test/support/config.ts'
+import {
+  type DockerFixture,
+  dockerFixture,
+  shell,
+} from '../../packages/sandbox/test/support/docker-fixture.ts'
 
 const root = new URL('../..', import.meta.url).pathname
 const QUESTION = 'Remove every sandbox of this Sandlot, with all files of all users? [y/N] '

@@ -7,7 +7,7 @@ import {
   type RecordedRequest,
   type Scripted,
   startFakeProvider,
-} from '../../packages/ai-agent/test/fake-provider.ts'
+} from '../../packages/ai-agent/test/support/fake-provider.ts'
 import { firstVisit, launchBrowser, type Person } from './browser.ts'
 import { type RunningSandlot, startSandlot } from './processes.ts'
 

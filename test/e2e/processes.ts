@@ -9,7 +9,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { promisify } from 'node:util'
 import { randomText } from '@sandlot/shared/ids'
-import { SANDBOX_IMAGE } from '../../packages/sandbox/src/images.ts'
+import { SANDBOX_IMAGE } from '../../packages/sandbox/src/controller/images.ts'
 
 const run = promisify(execFile)
 const root = new URL('../..', import.meta.url).pathname

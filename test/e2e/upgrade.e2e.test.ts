@@ -13,7 +13,7 @@ import {
   startFakeProvider,
   textAnswer,
   toolCalls,
-} from '../../packages/ai-agent/test/fake-provider.ts'
+} from '../../packages/ai-agent/test/support/fake-provider.ts'
 import { readRecord } from '../../packages/cli/src/pid-file.ts'
 import { isRunning, signalProcess, waitForEnd } from '../../packages/cli/src/processes.ts'
 import { personEnvironment } from '../config.ts'

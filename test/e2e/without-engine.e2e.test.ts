@@ -5,8 +5,8 @@ import { createServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
-import { textAnswer, toolCalls } from '../../packages/ai-agent/test/fake-provider.ts'
-import { startOAuthServer } from '../../packages/ai-agent/test/mcp/oauth-server.ts'
+import { textAnswer, toolCalls } from '../../packages/ai-agent/test/support/fake-provider.ts'
+import { startOAuthServer } from '../../packages/ai-agent/test/mcp/oauth/server.ts'
 import { useWorld, type World } from './fixture.ts'
 
 const calendar = await startOAuthServer()

@@ -12,15 +12,19 @@ import { createServer } from 'node:tls'
 
 import { expect, onTestFinished, test } from 'vitest'
 
-import { outcomes } from '../../packages/ai-agent/test/agent-fixture.ts'
-import { AgentFolder, connectTo } from '../../packages/ai-agent/test/agent-process.ts'
-import { startFakeProvider, textAnswer, toolCalls } from '../../packages/ai-agent/test/fake-provider.ts'
-import { deploymentKeys } from '../../packages/ai-agent/src/keys.ts'
+import { outcomes } from '../../packages/ai-agent/test/support/agent-fixture.ts'
+import { AgentFolder, connectTo } from '../../packages/ai-agent/test/support/agent-process.ts'
+import {
+  startFakeProvider,
+  textAnswer,
+  toolCalls,
+} from '../../packages/ai-agent/test/support/fake-provider.ts'
+import { deploymentKeys } from '../../packages/ai-agent/src/secrets/keys.ts'
 import { sealingKeys, writeSealingKeys } from '../../packages/ai-agent/src/secrets/sealing-keys.ts'
 import { killGate, startGateProcess } from '../../packages/engine-gate/test/gate-process.ts'
 import { parseDockerHost } from '../../packages/sandbox/src/backends/docker/connection.ts'
-import { testConfig } from '../../packages/sandbox/test/config.ts'
-import { dockerFixture } from '../../packages/sandbox/test/docker-fixture.ts'
+import { testConfig } from '../../packages/sandbox/test/support/config.ts'
+import { dockerFixture } from '../../packages/sandbox/test/support/docker-fixture.ts'
 import { openSessionStore } from '../../packages/storage/src/sessions/sqlite.ts'
 import { campaign } from '../campaign.ts'
 import { SEARCH } from './secrets.ts'

@@ -3,10 +3,10 @@ import { randomBytes } from 'node:crypto'
 
 import { expect } from 'vitest'
 
-import { connectSandbox } from '../../packages/sandbox/src/client.ts'
+import { connectSandbox } from '../../packages/sandbox/src/sbxd/client.ts'
 import { SandboxError } from '../../packages/sandbox/src/errors.ts'
-import { deriveSandboxKey } from '../../packages/sandbox/src/key.ts'
-import { shell } from '../../packages/sandbox/test/docker-fixture.ts'
+import { deriveSandboxKey } from '../../packages/sandbox/src/controller/key.ts'
+import { shell } from '../../packages/sandbox/test/support/docker-fixture.ts'
 import { extent } from '../campaign.ts'
 import { all, closed, EPERM, prints, type Row, systemCalls } from './row.ts'
 import type { Stage } from './stage.ts'

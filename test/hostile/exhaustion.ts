@@ -5,7 +5,7 @@ import { join } from 'node:path'
 
 import { expect } from 'vitest'
 
-import { docker } from '../../packages/sandbox/test/docker-fixture.ts'
+import { docker } from '../../packages/sandbox/test/support/docker-fixture.ts'
 import { all, begun, closed, EPERM, prints, type Row, systemCalls } from './row.ts'
 import { hostText } from './stage.ts'
 import { rows as flow } from './flow.ts'

@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto'
 import { expect } from 'vitest'
 
 import type { Sandbox } from '../../packages/sandbox/src/sandbox.ts'
-import { shell } from '../../packages/sandbox/test/docker-fixture.ts'
+import { shell } from '../../packages/sandbox/test/support/docker-fixture.ts'
 import { extent } from '../campaign.ts'
 import { type Row } from './row.ts'
 

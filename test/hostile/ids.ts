@@ -15,13 +15,13 @@ export const IDS = [
 /** Rows that another test plays: the file, from the repository's root. */
 export const ELSEWHERE: Record<string, string> = {
   P08: 'packages/sandbox/test/contract/connection.ts',
-  P12: 'packages/sandbox/test/hostile-sbxd.test.ts',
-  R14: 'packages/sandbox/test/disk.engine.test.ts',
-  R16: 'packages/sandbox/test/disk.engine.test.ts',
+  P12: 'packages/sandbox/test/sbxd/hostile-sbxd.test.ts',
+  R14: 'packages/sandbox/test/sbxd/disk.engine.test.ts',
+  R16: 'packages/sandbox/test/sbxd/disk.engine.test.ts',
   ...Object.fromEntries(
     ['N01', 'N02', 'N03', 'N04', 'N05', 'N06', 'N07', 'N08', 'N09', 'N10', 'N11', 'N12'].map((id) => [
       id,
-      'packages/sandbox/test/egress.engine.test.ts',
+      'packages/sandbox/test/egress/egress.engine.test.ts',
     ]),
   ),
   T03: 'packages/web/test/markdown.test.ts',
@@ -29,9 +29,9 @@ export const ELSEWHERE: Record<string, string> = {
   A03: 'packages/engine-gate/test/gate.test.ts',
   A04: 'packages/engine-gate/test/gate.test.ts',
   A06: 'packages/engine-gate/test/creation.test.ts',
-  'X-A1': 'packages/ai-agent/test/rules/path-pattern.test.ts',
+  'X-A1': 'packages/ai-agent/test/approval/path-pattern.test.ts',
   'X-A2': 'packages/ai-agent/test/watchdog/watchdog.test.ts',
-  'X-A3': 'packages/ai-agent/test/store-budget.test.ts',
+  'X-A3': 'packages/ai-agent/test/session/store-budget.test.ts',
   'X-A4': 'packages/service/test/connection-limits.test.ts',
   'X-A5': 'packages/service/test/limits.test.ts',
 }

@@ -1,7 +1,7 @@
 /** Class I: what can be learnt from inside. */
 import { expect } from 'vitest'
 
-import { docker, shell } from '../../packages/sandbox/test/docker-fixture.ts'
+import { docker, shell } from '../../packages/sandbox/test/support/docker-fixture.ts'
 import { campaign } from '../campaign.ts'
 import { closed, prints, type Row } from './row.ts'
 import type { Stage } from './stage.ts'

@@ -3,10 +3,14 @@ import { existsSync } from 'node:fs'
 import { readdir, readFile, statfs } from 'node:fs/promises'
 import { join } from 'node:path'
 
-import { docker, dockerFixture, type DockerFixture } from '../../packages/sandbox/test/docker-fixture.ts'
+import {
+  docker,
+  dockerFixture,
+  type DockerFixture,
+} from '../../packages/sandbox/test/support/docker-fixture.ts'
 import { DEFAULT_LIMITS } from '../../packages/sandbox/src/limits.ts'
 import type { Sandbox } from '../../packages/sandbox/src/sandbox.ts'
-import type { Sandboxes } from '../../packages/sandbox/src/sandboxes.ts'
+import type { Sandboxes } from '../../packages/sandbox/src/controller/sandboxes.ts'
 import { ToolCaller } from './tool-call.ts'
 
 export interface Stage {

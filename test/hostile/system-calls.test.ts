@@ -14,7 +14,7 @@ import {
   type FilterAnswer,
   FilterCompiler,
   ownArchitecture,
-} from '../../packages/sandbox/test/seccomp-filter.ts'
+} from '../../packages/sandbox/test/backends/docker/seccomp-filter.ts'
 import { EPERM, type FilterPlace, type SystemCallAnswer } from './row.ts'
 import { filterRows } from './system-calls.ts'
 

@@ -14,7 +14,7 @@ import { runInNewContext } from 'node:vm'
 import { randomBytes } from 'node:crypto'
 
 import type { Sandbox } from '../../packages/sandbox/src/sandbox.ts'
-import { shell } from '../../packages/sandbox/test/docker-fixture.ts'
+import { shell } from '../../packages/sandbox/test/support/docker-fixture.ts'
 import { type Control, startControl } from './control-process.ts'
 import { STRANGERS } from './row.ts'
 import { freeBytes, hostFiles, type Stage } from './stage.ts'

@@ -3,7 +3,7 @@
  * egress. Only what would leave this process is played: fork gives a number and the fuzzer speaks for the shim and its
  * command, the clock stands still between operations, nobody is signalled, listeners get a free port.
  *
- * An input is a list of operations, see `operate`; packages/sandbox/test/fuzz-seeds.ts writes some to begin with.
+ * An input is a list of operations, see `operate`; packages/sandbox/test/sbxd/fuzz-seeds.ts writes some to begin with.
  */
 #include "../src/command.h"
 #include "../src/sessions.h"

@@ -1,6 +1,6 @@
 /*
  * The sbxd protocol, version 3. The layout of every frame and payload is documented once, in
- * packages/sandbox/src/protocol/README.md; the names here and in protocol/frames.ts mirror it.
+ * packages/sandbox/src/sbxd/protocol/README.md; the names here and in protocol/frames.ts mirror it.
  */
 #ifndef SBXD_PROTOCOL_H
 #define SBXD_PROTOCOL_H

@@ -13,7 +13,7 @@ import { fileURLToPath } from 'node:url'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { nowMs } from './clock.ts'
-import { treeOf } from '../../sandbox/test/process-tree.ts'
+import { treeOf } from '../../sandbox/test/support/process-tree.ts'
 
 /** One request, in milliseconds of the machine's clock. */
 export interface Mark {

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { createLocalProcessBackend } from '@sandlot/sandbox/backends/local-process'
 import { type Sandboxes, createSandboxes } from '@sandlot/sandbox/sandboxes'
 import type { SessionStore } from '@sandlot/storage/sessions/store'
-import { buildSbxd } from '../../sandbox/test/build-sbxd.ts'
+import { buildSbxd } from '../../sandbox/test/support/build-sbxd.ts'
 
 export interface BenchSandboxes extends AsyncDisposable {
   sandboxes: Sandboxes

@@ -9,7 +9,7 @@ import type { UserRulesOptions } from '@sandlot/sandbox/egress/user-rules'
 import type { SandboxLedger } from '@sandlot/sandbox/ledger'
 import { type Sandboxes, createSandboxes } from '@sandlot/sandbox/sandboxes'
 import type { AgentConfig } from './config.ts'
-import type { DeploymentKeys } from './keys.ts'
+import type { DeploymentKeys } from './secrets/keys.ts'
 import type { ToolLog } from './tools/tool.ts'
 
 /** Where `make -C docker/sandbox` puts it; only for `local-process`. */

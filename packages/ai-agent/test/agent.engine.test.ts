@@ -5,10 +5,10 @@ import { isLive, isOutcome, metaOf } from '@sandlot/shared/events'
 import { createDockerBackend } from '@sandlot/sandbox/backends/docker/backend'
 import { expect, onTestFinished, test } from 'vitest'
 import { type GateProcess, killGate, startGateProcess } from '../../engine-gate/test/gate-process.ts'
-import { happened, outcomes } from './agent-fixture.ts'
-import { AgentFolder, connectTo } from './agent-process.ts'
-import { startFakeProvider, textAnswer, toolCalls } from './fake-provider.ts'
-import { deploymentKeys } from '../src/keys.ts'
+import { happened, outcomes } from './support/agent-fixture.ts'
+import { AgentFolder, connectTo } from './support/agent-process.ts'
+import { startFakeProvider, textAnswer, toolCalls } from './support/fake-provider.ts'
+import { deploymentKeys } from '../src/secrets/keys.ts'
 
 const YOLO = { _meta: { sandlot: { user: { id: 'u_ada' }, mode: 'yolo' } } }
 

@@ -9,9 +9,9 @@ import { type SessionEvent, isLive, seqOf } from '@sandlot/shared/events'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { builtinTools } from '../src/tools/builtin/index.ts'
-import { happened, outcomes } from './agent-fixture.ts'
-import { AgentFolder, type AgentProcess, type SocketClient, connectTo } from './agent-process.ts'
-import { deltaChunk, sse, startFakeProvider, textAnswer, toolCalls } from './fake-provider.ts'
+import { happened, outcomes } from './support/agent-fixture.ts'
+import { AgentFolder, type AgentProcess, type SocketClient, connectTo } from './support/agent-process.ts'
+import { deltaChunk, sse, startFakeProvider, textAnswer, toolCalls } from './support/fake-provider.ts'
 
 const modelEnv = (provider: { baseUrl: string }) => ({
   OPENAI_BASE_URL: provider.baseUrl,

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { SANDBOX_IMAGE } from '@sandlot/sandbox/images'
+import { SANDBOX_IMAGE } from '@sandlot/sandbox/controller/images'
 import type { SystemPackages } from './apt.ts'
 import type { CliConfig } from './config.ts'
 import { findProgram } from './find-program.ts'

@@ -9,7 +9,7 @@ import { StepError } from './steps.ts'
 
 /** Ask ai-agent's own program, which alone may read the ledger. Answers what it printed. Rejects with a `StepError`. */
 export async function sandboxAdmin(args: string[], { config }: Pick<Context, 'config'>): Promise<unknown> {
-  const program = join(config.root, 'packages', 'ai-agent', 'dist', 'sandbox-admin.js')
+  const program = join(config.root, 'packages', 'ai-agent', 'dist', 'admin', 'sandboxes.js')
   if (!existsSync(program)) {
     throw new StepError(
       'Sandlot has not been built yet.',

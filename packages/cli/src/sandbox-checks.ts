@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { check, failed, type Finding, ok, unknown } from '@sandlot/sandbox/doctor/finding'
 import { examineMachine } from '@sandlot/sandbox/doctor/machine'
-import { SANDBOX_IMAGE } from '@sandlot/sandbox/images'
+import { SANDBOX_IMAGE } from '@sandlot/sandbox/controller/images'
 import { ConfigError } from '@sandlot/shared/config'
 import { messageOf } from '@sandlot/shared/errors'
 import { z } from 'zod'

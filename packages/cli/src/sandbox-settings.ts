@@ -1,7 +1,7 @@
 /** The sandbox that is configured, for the doctor, which makes one. The agent and the gate read the same names for themselves. */
 import { readFileSync } from 'node:fs'
 import type { SandboxLimits, SandboxProfile } from '@sandlot/sandbox/backend'
-import { limitVariables, readLimits } from '@sandlot/sandbox/limit-settings'
+import { limitVariables, readLimits } from '@sandlot/sandbox/controller/limit-settings'
 import { ConfigError, type Environment, readConfig, wholeNumber } from '@sandlot/shared/config'
 import { z } from 'zod'
 

@@ -5,11 +5,11 @@ import { join } from 'node:path'
 import type { Finding } from '@sandlot/sandbox/doctor/finding'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { nodeEnvironment } from '../../../test/config.ts'
-import { deploymentKeys } from '../../ai-agent/src/keys.ts'
+import { deploymentKeys } from '../../ai-agent/src/secrets/keys.ts'
 import { parseCliConfig } from '../src/config.ts'
 import { sandboxes } from '../src/sandbox-checks.ts'
 
-const PROGRAM = join(import.meta.dirname, '../../ai-agent/src/sandbox-admin.ts')
+const PROGRAM = join(import.meta.dirname, '../../ai-agent/src/admin/sandboxes.ts')
 
 let root: string
 beforeEach(() => {
@@ -24,9 +24,9 @@ afterEach(() => rmSync(root, { recursive: true }))
 
 function build(text: string): void {
   const folder = join(root, 'packages', 'ai-agent', 'dist')
-  mkdirSync(folder, { recursive: true })
+  mkdirSync(join(folder, 'admin'), { recursive: true })
   writeFileSync(join(folder, 'package.json'), '{"type":"module"}')
-  writeFileSync(join(folder, 'sandbox-admin.js'), text)
+  writeFileSync(join(folder, 'admin', 'sandboxes.js'), text)
 }
 
 async function found(): Promise<Finding | undefined> {

@@ -12,8 +12,8 @@ import { join } from 'node:path'
 
 import { createDockerBackend } from '@sandlot/sandbox/backends/docker/backend'
 import type { Sandbox } from '@sandlot/sandbox/sandbox'
-import { testConfig } from '../../sandbox/test/config.ts'
-import { dockerFixture } from '../../sandbox/test/docker-fixture.ts'
+import { testConfig } from '../../sandbox/test/support/config.ts'
+import { dockerFixture } from '../../sandbox/test/support/docker-fixture.ts'
 import { killGate, startGateProcess } from '../test/gate-process.ts'
 
 const [samples, mebibytes] = [Number(process.argv[2] ?? 300), Number(process.argv[3] ?? 1024)]

@@ -6,9 +6,9 @@ import { messageOf } from '@sandlot/shared/errors'
 import type { SandboxLimits } from '@sandlot/sandbox/backend'
 import { type EngineAddress, parseDockerHost } from '@sandlot/sandbox/backends/docker/connection'
 import { readEngineTls } from '@sandlot/sandbox/backends/docker/tls-settings'
-import { sandboxImages } from '@sandlot/sandbox/images'
-import { limitVariables, readLimits } from '@sandlot/sandbox/limit-settings'
-import { isDeploymentId } from '@sandlot/sandbox/names'
+import { sandboxImages } from '@sandlot/sandbox/controller/images'
+import { limitVariables, readLimits } from '@sandlot/sandbox/controller/limit-settings'
+import { isDeploymentId } from '@sandlot/sandbox/controller/names'
 import { z } from 'zod'
 
 /** Longest path of a Unix socket, in bytes, without the terminating zero. */

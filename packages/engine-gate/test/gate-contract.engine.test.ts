@@ -1,10 +1,10 @@
 import { readSeccompProfile } from '@sandlot/sandbox/backends/docker/seccomp'
 import { createDockerBackend } from '@sandlot/sandbox/backends/docker/backend'
 import { campaign } from '../../../test/campaign.ts'
-import { testConfig } from '../../sandbox/test/config.ts'
-import { testBackend } from '../../sandbox/test/contract.ts'
+import { testConfig } from '../../sandbox/test/support/config.ts'
+import { testBackend } from '../../sandbox/test/support/contract.ts'
 import type { BackendFixture } from '../../sandbox/test/contract/harness.ts'
-import { dockerFixture } from '../../sandbox/test/docker-fixture.ts'
+import { dockerFixture } from '../../sandbox/test/support/docker-fixture.ts'
 import { startGate } from './gate-fixture.ts'
 
 async function open(): Promise<BackendFixture> {

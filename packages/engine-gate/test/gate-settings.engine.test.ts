@@ -4,12 +4,17 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
 import { createDockerBackend } from '@sandlot/sandbox/backends/docker/backend'
-import { LABEL } from '@sandlot/sandbox/labels'
+import { LABEL } from '@sandlot/sandbox/controller/labels'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 
-import { testConfig } from '../../sandbox/test/config.ts'
-import { docker, dockerFixture, type DockerFixture, shell } from '../../sandbox/test/docker-fixture.ts'
-import { engineBehindTls, makeCertificates } from '../../sandbox/test/tls-engine.ts'
+import { testConfig } from '../../sandbox/test/support/config.ts'
+import {
+  docker,
+  dockerFixture,
+  type DockerFixture,
+  shell,
+} from '../../sandbox/test/support/docker-fixture.ts'
+import { engineBehindTls, makeCertificates } from '../../sandbox/test/support/tls-engine.ts'
 import { type GateProcess, killGate, startGateProcess } from './gate-process.ts'
 import { raw, requestText } from './raw-client.ts'
 

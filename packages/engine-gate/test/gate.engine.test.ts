@@ -6,8 +6,13 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 
 import { createDockerBackend } from '@sandlot/sandbox/backends/docker/backend'
-import { testConfig } from '../../sandbox/test/config.ts'
-import { docker, dockerFixture, type DockerFixture, shell } from '../../sandbox/test/docker-fixture.ts'
+import { testConfig } from '../../sandbox/test/support/config.ts'
+import {
+  docker,
+  dockerFixture,
+  type DockerFixture,
+  shell,
+} from '../../sandbox/test/support/docker-fixture.ts'
 import { type GateProcess, killGate, startGateProcess } from './gate-process.ts'
 import { raw, requestText } from './raw-client.ts'
 

@@ -4,8 +4,8 @@ import { randomBytes } from 'node:crypto'
 import Docker from 'dockerode'
 
 import type { CommandExit, RunRequest, Sandbox } from '../src/sandbox.ts'
-import type { Sandboxes, SandboxesOptions } from '../src/sandboxes.ts'
-import { type DockerFixture, dockerFixture } from '../test/docker-fixture.ts'
+import type { Sandboxes, SandboxesOptions } from '../src/controller/sandboxes.ts'
+import { type DockerFixture, dockerFixture } from '../test/support/docker-fixture.ts'
 
 export interface BenchContext {
   samples: number

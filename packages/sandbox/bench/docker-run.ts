@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 
 import { DEFAULT_LIMITS } from '../src/limits.ts'
-import { testConfig } from '../test/config.ts'
+import { testConfig } from '../test/support/config.ts'
 
 const SECCOMP = fileURLToPath(new URL('../../../docker/sandbox/seccomp.json', import.meta.url))
 

@@ -6,9 +6,9 @@ import { createHash } from 'node:crypto'
 import { join } from 'node:path'
 
 import { createDockerBackend } from '../src/backends/docker/backend.ts'
-import { createFileLedger } from '../src/file-ledger.ts'
-import { createSandboxes } from '../src/sandboxes.ts'
-import { testConfig } from '../test/config.ts'
+import { createFileLedger } from '../src/controller/file-ledger.ts'
+import { createSandboxes } from '../src/controller/sandboxes.ts'
+import { testConfig } from '../test/support/config.ts'
 
 export const userOf = (user: number): string => `held-${user}`
 export const commandOf = (user: number): string =>

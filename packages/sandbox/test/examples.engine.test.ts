@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url'
 
 import { afterAll, beforeAll, expect, test } from 'vitest'
 
-import { docker } from './docker-fixture.ts'
+import { docker } from './support/docker-fixture.ts'
 
 const EXAMPLES = fileURLToPath(new URL('../examples/', import.meta.url))
 let folder: string

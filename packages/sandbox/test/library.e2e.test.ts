@@ -9,7 +9,7 @@ import { promisify } from 'node:util'
 
 import { afterAll, beforeAll, expect, test } from 'vitest'
 
-import { docker } from './docker-fixture.ts'
+import { docker } from './support/docker-fixture.ts'
 
 const run = promisify(execFile)
 const PACKAGE = fileURLToPath(new URL('..', import.meta.url))

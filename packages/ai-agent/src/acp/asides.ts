@@ -5,7 +5,7 @@ import { messageOf } from '@sandlot/shared/errors'
 import { z } from 'zod'
 import type { ToolLog } from '../tools/tool.ts'
 import { type ClientWishes, NO_WISHES } from './client-wishes.ts'
-import { spoken } from './for-foreign-client.ts'
+import { spoken } from './foreign-client.ts'
 import { type Note, noticeOf, wordsOf } from './notes.ts'
 
 /** The SDK does not check answers. */

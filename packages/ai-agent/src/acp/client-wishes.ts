@@ -2,7 +2,7 @@
 import type { ClientCapabilities } from '@agentclientprotocol/sdk'
 import { serviceCapability } from '@sandlot/shared/acp-meta'
 import { z } from 'zod'
-import type { ForeignOptions } from './for-foreign-client.ts'
+import type { ForeignOptions } from './foreign-client.ts'
 
 export interface ClientWishes extends ForeignOptions {
   /** Our own service: it gets our stream as it is, and says for which user it asks. */

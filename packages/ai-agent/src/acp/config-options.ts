@@ -3,7 +3,7 @@ import type { SessionConfigOption, SessionModeState } from '@agentclientprotocol
 import { SandlotError } from '@sandlot/shared/errors'
 import { MODES, type Mode, mode as modeShape } from '@sandlot/shared/mode'
 import { z } from 'zod'
-import type { Session } from '../session.ts'
+import type { Session } from '../session/session.ts'
 import { parseParams } from './errors.ts'
 
 const MODE_NAMES: Record<Mode, { name: string; description: string }> = {

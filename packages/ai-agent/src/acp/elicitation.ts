@@ -3,8 +3,8 @@ import { type AgentContext, type ClientCapabilities, methods } from '@agentclien
 import { SandlotError } from '@sandlot/shared/errors'
 import { ANSWER_OPTION, DECLINE_OPTION, questionContent } from '@sandlot/shared/question'
 import { z } from 'zod'
-import type { PendingApproval } from '../session-approvals.ts'
-import type { Session } from '../session.ts'
+import type { PendingApproval } from '../session/approvals.ts'
+import type { Session } from '../session/session.ts'
 import { askPermission } from './permission.ts'
 
 /** What the SDK does not check. */

@@ -4,7 +4,7 @@
  */
 import { isIP } from 'node:net'
 import { isPublicAddress } from '@sandlot/sandbox/egress/addresses'
-import { type Resolve, publicFetch } from '../mcp/public-fetch.ts'
+import { type Resolve, publicFetch } from '../mcp/transports/public-fetch.ts'
 
 class AddressRefused extends Error {
   override readonly name = 'AddressRefused'

@@ -1,6 +1,6 @@
 /** What the rules say about a host that a client's server is at. Nobody can be asked about a connection, so asking is a no. */
 import { type Rule, describeMatch } from '@sandlot/shared/rules'
-import { matchesHost } from '../rules/hosts.ts'
+import { matchesHost } from '../approval/hosts.ts'
 
 /** Why this host may not be reached, by the rules that hold now. */
 export function hostRefusal(rules: readonly Rule[], host: string, port: number): string | undefined {

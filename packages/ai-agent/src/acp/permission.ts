@@ -3,7 +3,7 @@ import { type AgentContext, type ToolCallUpdate, methods } from '@agentclientpro
 import { SandlotError } from '@sandlot/shared/errors'
 import type { PermissionOption } from '@sandlot/shared/sandlot-event'
 import { z } from 'zod'
-import type { Session } from '../session.ts'
+import type { Session } from '../session/session.ts'
 
 /** What the SDK does not check. */
 const permissionAnswer = z.looseObject({

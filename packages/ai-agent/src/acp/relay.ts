@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { WebSocket } from 'ws'
 import { MAX_MESSAGE_BYTES, readMessage } from './incoming.ts'
 import { LineSplitter, TOO_LONG } from './lines.ts'
-import { ACP_PATH } from './socket-server.ts'
+import { ACP_PATH } from './socket.ts'
 import { whenClosed } from './when-closed.ts'
 
 /** The agent may have taken its lock and not listen yet. */

@@ -1,18 +1,18 @@
 /** ACP v1 over one stream: requests in, sessions asked, errors with safe texts out. */
 import { type AgentConnection, RequestError, type Stream, agent } from '@agentclientprotocol/sdk'
 import { ClientConnection } from './connection.ts'
-import { extensionRequests } from './extension-requests.ts'
-import { filesRequests } from './files-requests.ts'
+import { extensionRequests } from './requests/extension.ts'
+import { filesRequests } from './requests/files.ts'
 import { addHandshake } from './handshake.ts'
-import { instructionsRequests } from './instructions-requests.ts'
-import { mcpRequests } from './mcp-requests.ts'
+import { instructionsRequests } from './requests/instructions.ts'
+import { mcpRequests } from './requests/mcp.ts'
 import { oneATurn } from './one-a-turn.ts'
-import { addPromptRequests } from './prompt-request.ts'
-import { removalRequests } from './removal-requests.ts'
-import { rulesRequests } from './rules-requests.ts'
-import { secretsRequests } from './secrets-requests.ts'
+import { addPromptRequests } from './requests/prompt.ts'
+import { removalRequests } from './requests/removal.ts'
+import { rulesRequests } from './requests/rules.ts'
+import { secretsRequests } from './requests/secrets.ts'
 import { type AcpParts, type ExtensionHandlers, makeServing } from './serving.ts'
-import { addSessionRequests } from './session-requests.ts'
+import { addSessionRequests } from './requests/session.ts'
 
 /** Serves one client until its stream ends. A client that leaves ends nothing. */
 export type ServeAcp = (stream: Stream) => AgentConnection

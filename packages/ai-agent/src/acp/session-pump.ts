@@ -2,8 +2,8 @@
 import type { SessionEvent } from '@sandlot/shared/events'
 import { seqOf } from '@sandlot/shared/events'
 import { pauseWhenDue } from '@sandlot/storage/time-slices'
-import type { Session } from '../session.ts'
-import { SubscriptionClosed } from '../session-subscription.ts'
+import type { Session } from '../session/session.ts'
+import { SubscriptionClosed } from '../session/subscription.ts'
 
 /** What is sent together at most: events, and characters of their texts. One message of the socket holds far more. */
 const BATCH_EVENTS = 200

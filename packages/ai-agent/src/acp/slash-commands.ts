@@ -5,8 +5,8 @@
 import type { AvailableCommand } from '@agentclientprotocol/sdk'
 import { MODES, mode as modeShape } from '@sandlot/shared/mode'
 import type { SessionEvent } from '@sandlot/shared/events'
-import type { ServerState } from '../mcp/mcp-servers.ts'
-import type { Session } from '../session.ts'
+import type { ServerState } from '../mcp/servers.ts'
+import type { Session } from '../session/session.ts'
 import type { ClientServers } from './client-servers.ts'
 
 export interface CommandParts {

@@ -5,12 +5,12 @@
 import type { Command } from '@sandlot/shared/sandlot-event'
 import { type SessionEvent, makeSandlotEvent, metaOf, sandlotEventOf } from '@sandlot/shared/events'
 import { STOP_REASON_OF } from '@sandlot/shared/reasons'
-import type { EventGroup, LoopContext } from '../loop-context.ts'
-import { modelOf } from '../loop-models.ts'
-import { endBeforeRequest } from '../loop-refusals.ts'
+import type { EventGroup, LoopContext } from '../loop/context.ts'
+import { modelOf } from '../loop/models.ts'
+import { endBeforeRequest } from '../loop/refusals.ts'
 import { messagesTokens, toolsTokens } from '../limits/tokens.ts'
 import type { Model } from '../model/model.ts'
-import { modelMessages } from '../history-messages.ts'
+import { modelMessages } from '../history/messages.ts'
 import { makeRoomNow } from './make-room.ts'
 
 type Ended = Extract<ReturnType<typeof sandlotEventOf>, { type: 'prompt_ended' }>

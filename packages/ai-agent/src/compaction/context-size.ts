@@ -1,6 +1,6 @@
 /** How full the window will be with the next request: what the provider counted last, and an estimate of what is new. */
 import { type SessionEvent, metaOf, sandlotEventOf } from '@sandlot/shared/events'
-import { modelMessages, type Reader } from '../history-messages.ts'
+import { modelMessages, type Reader } from '../history/messages.ts'
 import { messagesTokens, toolsTokens } from '../limits/tokens.ts'
 import type { ModelTool } from '../model/model.ts'
 

@@ -1,7 +1,7 @@
 /** What to leave out when the window gets full. Pure: from the log and the size of the window alone. */
 import { type SessionEvent, seqOf } from '@sandlot/shared/events'
-import { type Item, readItems } from '../history-items.ts'
-import { isWorthPruning } from '../history-messages.ts'
+import { type Item, readItems } from '../history/items.ts'
+import { isWorthPruning } from '../history/messages.ts'
 import { textTokens } from '../limits/tokens.ts'
 import { compactionOf } from './compaction.ts'
 

@@ -3,7 +3,7 @@
  * `prompt_started`, tokens and cost from what providers counted.
  */
 import { type SessionEvent, metaOf, sandlotEventOf } from '@sandlot/shared/events'
-import { growingFold } from '../growing-fold.ts'
+import { growingFold } from '../history/growing-fold.ts'
 import { counted, dollars, duration, notRun, number } from './budget-words.ts'
 import type { DayBudgets } from './day-budgets.ts'
 

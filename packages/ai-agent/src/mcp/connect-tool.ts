@@ -5,8 +5,8 @@
 import { CallFailure } from '../tools/call-failure.ts'
 import type { Tool } from '../tools/tool.ts'
 import { toolId } from './exposed-names.ts'
-import { NeedsAuthFailure, linkTo } from './mcp-error.ts'
-import { needsAuthOutcome } from './mcp-tool.ts'
+import { NeedsAuthFailure, linkTo } from './error.ts'
+import { needsAuthOutcome } from './tool.ts'
 import type { McpServer } from './server.ts'
 
 export const CONNECT = 'connect'

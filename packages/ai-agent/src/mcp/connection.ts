@@ -1,10 +1,10 @@
 /** One connection to one server, from the handshake to its end. */
 import { Client, type Transport } from '@modelcontextprotocol/client'
 import { z } from 'zod'
-import { CLIENT_INFO } from './client-info.ts'
+import { CLIENT_INFO } from './oauth/client-info.ts'
 import type { Elicit } from './elicitation.ts'
 import { createIdleClock } from './idle-clock.ts'
-import { type CallResult, callResult } from './tool-result.ts'
+import { type CallResult, callResult } from './result.ts'
 import type { ToolDefinition } from './tool-definition.ts'
 
 /** Pages of `tools/list`, and tools of one server. Far more than a model can use. */

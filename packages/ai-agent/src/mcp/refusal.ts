@@ -1,5 +1,5 @@
 /** What a server's no means for whoever asked: that the user has to do something, that asking again helps, or what it was. */
-import { NeedsAuth, ServerUnavailable, challengeOf, isUnauthorized, reasonOf } from './mcp-error.ts'
+import { NeedsAuth, ServerUnavailable, challengeOf, isUnauthorized, reasonOf } from './error.ts'
 import type { ServerAccess } from './server-access.ts'
 
 /**

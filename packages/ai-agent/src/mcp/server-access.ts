@@ -1,6 +1,6 @@
 /** How a server that guards itself is asked: what goes with each request, and what happens when that is not enough. */
 import type { AuthProvider, FetchLike } from '@modelcontextprotocol/client'
-import type { NeedsAuth } from './mcp-error.ts'
+import type { NeedsAuth } from './error.ts'
 
 /** A request was understood and refused: the token is good for less than this needs. */
 export interface Challenge {

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import type { Transport } from '@modelcontextprotocol/client'
 import type { CallContext, ToolCall, ToolLog } from '../tools/tool.ts'
-import type { Connecting } from './mcp-error.ts'
+import type { Connecting } from './error.ts'
 import type { ServerAccess } from './server-access.ts'
 import type { ServerSpec } from './server-spec.ts'
 import type { ToolDefinition } from './tool-definition.ts'

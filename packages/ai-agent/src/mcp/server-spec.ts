@@ -1,6 +1,6 @@
 /** A configured server with its references to the environment put in: what the rest of this folder works with. */
-import type { McpServerConfig, McpServers, StdioServerConfig, HttpServerConfig } from './mcp-config.ts'
-import { isHttp } from './mcp-config.ts'
+import type { McpServerConfig, McpServers, StdioServerConfig, HttpServerConfig } from './config.ts'
+import { isHttp } from './config.ts'
 import { type EnvironmentReader, type Template, needsUser, readTemplate } from './references.ts'
 
 interface Common {

@@ -7,12 +7,12 @@ import { orAborted } from '../tools/or-aborted.ts'
 import { createBackoff } from './backoff.ts'
 import { Connection } from './connection.ts'
 import type { Elicit, Elicitation, ElicitationAnswer } from './elicitation.ts'
-import { NeedsAuth, ServerUnavailable, isForgottenSession, reasonOf, refusesRevision } from './mcp-error.ts'
+import { NeedsAuth, ServerUnavailable, isForgottenSession, reasonOf, refusesRevision } from './error.ts'
 import { refusalOf } from './refusal.ts'
 import { type Offered, type Opened, type ServerCall, type ServerParts, digest } from './server-parts.ts'
 import type { ServerSpec } from './server-spec.ts'
 import { type ReadTools, type ToolDefinition, readToolDefinitions } from './tool-definition.ts'
-import type { CallResult } from './tool-result.ts'
+import type { CallResult } from './result.ts'
 
 /** Milliseconds for a list of tools that is asked for again. */
 const RELIST_MS = 5_000

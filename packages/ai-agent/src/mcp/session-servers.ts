@@ -3,9 +3,9 @@
  * user in that session only, are started by its next prompt, and are gone when the session is left or the agent ends.
  */
 import { createHash } from 'node:crypto'
-import { type McpServerConfig, mcpServersSection } from './mcp-config.ts'
-import { linkTo } from './mcp-error.ts'
-import type { ServerStanding } from './mcp-servers.ts'
+import { type McpServerConfig, mcpServersSection } from './config.ts'
+import { linkTo } from './error.ts'
+import type { ServerStanding } from './servers.ts'
 import type { McpServer } from './server.ts'
 import { type ServerSpec, broughtSpec } from './server-spec.ts'
 

@@ -5,7 +5,7 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Environment } from '@sandlot/shared/config'
-import { type McpServers, mcpServersSection } from './mcp-config.ts'
+import { type McpServers, mcpServersSection } from './config.ts'
 
 /** A server that is not on, and why: for people. */
 export interface UnavailableServer {

@@ -3,7 +3,7 @@ import { END_REASONS, type EndReason } from '@sandlot/shared/reasons'
 import type { PromptTiming, TokenUsage } from '@sandlot/shared/event-meta'
 import type { AgentMetricsReport } from '@sandlot/shared/agent-metrics'
 import { LoopDelay } from '@sandlot/shared/node/loop-delay'
-import type { ToolMetrics } from '../policies/tool-metrics.ts'
+import type { ToolMetrics } from '../calls/policies/tool-metrics.ts'
 import { Histogram } from './histogram.ts'
 
 /** What one prompt used up, and how long it took. */

@@ -1,7 +1,7 @@
 /** Watches one running prompt from outside: its requests as a model, its events as they pass. Its end gets the times. */
 import type { PromptTiming } from '@sandlot/shared/event-meta'
 import { type SessionEvent, isLive, isOutcome, metaOf, sandlotEventOf } from '@sandlot/shared/events'
-import type { EventGroup } from '../loop-context.ts'
+import type { EventGroup } from '../loop/context.ts'
 import type { Model } from '../model/model.ts'
 import type { AgentMetrics, PromptRecord } from './agent-metrics.ts'
 

@@ -1,6 +1,6 @@
 /** One call that a message has twice. */
-import { canonicalJson } from '../canonical-json.ts'
-import { deeperThan } from '../json-depth.ts'
+import { canonicalJson } from './canonical-json.ts'
+import { deeperThan } from './json-depth.ts'
 import type { ModelCall } from './model.ts'
 
 /** What is nested deeper does not run, and cannot be written as text. */

@@ -2,7 +2,7 @@
  * An answer as the loop can work with it. Our own clients give such ones; a program's own need not, and a model may nest its
  * arguments deeper than anything can walk that calls itself.
  */
-import { deeperThan } from '../json-depth.ts'
+import { deeperThan } from './json-depth.ts'
 import type { ModelAnswer, ModelCall } from './model.ts'
 import { withoutRepetitions } from './repeated-calls.ts'
 

@@ -3,8 +3,8 @@
  * the recording says; the first message that differs is named.
  */
 import { type SessionEvent, seqOf } from '@sandlot/shared/events'
-import { historyProblems, mendHistory } from '../history-check.ts'
-import { modelMessages } from '../history-messages.ts'
+import { historyProblems, mendHistory } from '../history/check.ts'
+import { modelMessages } from '../history/messages.ts'
 import type { ModelMessage } from '../model/model.ts'
 import { type RequestFrame, bodyOf, digestOf, messageDigests } from './mark.ts'
 import type { Recording } from './recording.ts'

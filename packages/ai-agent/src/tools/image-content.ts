@@ -2,7 +2,7 @@
 import { MAX_IMAGE_BYTES, MAX_IMAGES } from '@sandlot/shared/images'
 import type { ModelImage } from '../model/model.ts'
 import { type ImageInfo, MAX_SIDE, imageInfo } from './image-info.ts'
-import { grouped } from './truncate-output.ts'
+import { grouped } from './output/truncate-output.ts'
 
 /** Of all images of one outcome, decoded: it travels as one event. */
 const MAX_OUTCOME_BYTES = 10 * 1024 * 1024

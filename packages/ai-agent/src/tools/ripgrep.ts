@@ -1,10 +1,10 @@
 /** What the tools that use ripgrep share. It runs in the sandbox, and no shell reads a pattern: the script is ours, the rest are its arguments. */
 import { CallFailure } from './call-failure.ts'
 import { HIDDEN_CLASSES, saidPath } from './quoted-path.ts'
-import type { CommandResult } from './sandboxed-tool-executor.ts'
-import { type PageRoom } from './line-page.ts'
+import type { CommandResult } from './sandbox-command/sandboxed-tool-executor.ts'
+import { type PageRoom } from './output/line-page.ts'
 import type { ToolOutcome } from './tool.ts'
-import { grouped } from './truncate-output.ts'
+import { grouped } from './output/truncate-output.ts'
 
 /** The same order each time, hidden files too, and neither git's nor our own files. A user's own configuration does not count. */
 export const SEARCH_FLAGS = [

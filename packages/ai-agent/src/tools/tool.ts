@@ -18,8 +18,8 @@ import type { Question, QuestionContent } from '@sandlot/shared/question'
 import type { Remembered, RuleReason, Verdict } from '@sandlot/shared/rules'
 import type { Sandbox } from '@sandlot/sandbox/sandbox'
 import type { z } from 'zod'
-import type { ResolvedPaths, RuleRequest } from '../rules/request.ts'
-import type { ResultLimits } from './truncate-output.ts'
+import type { ResolvedPaths, RuleRequest } from '../approval/request.ts'
+import type { ResultLimits } from './output/truncate-output.ts'
 import type { JsonSchemaInput } from './tool-input.ts'
 
 /** The one shape behind the adapter: policies, tools and executors see nothing else. */

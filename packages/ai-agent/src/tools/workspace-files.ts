@@ -3,7 +3,7 @@ import { nearest } from '@sandlot/shared/config-names'
 import { SandboxError } from '@sandlot/sandbox/errors'
 import type { FileStat, SandboxFiles } from '@sandlot/sandbox/sandbox'
 import { CallFailure } from './call-failure.ts'
-import { grouped } from './truncate-output.ts'
+import { grouped } from './output/truncate-output.ts'
 import { saidPath } from './quoted-path.ts'
 
 /** What is at `path`, or undefined. */

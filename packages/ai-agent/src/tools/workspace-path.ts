@@ -3,7 +3,7 @@ import { posix } from 'node:path'
 import type { Sandbox, SandboxFiles } from '@sandlot/sandbox/sandbox'
 import type { ToolLocation } from '@sandlot/shared/call'
 import { CallFailure } from './call-failure.ts'
-import { acquireSandbox } from './sandboxed-tool-executor.ts'
+import { acquireSandbox } from './sandbox-command/sandboxed-tool-executor.ts'
 import type { CallContext, ToolUpdate } from './tool.ts'
 
 export const WORKSPACE = '/workspace'

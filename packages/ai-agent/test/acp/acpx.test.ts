@@ -5,7 +5,7 @@ import { mkdirSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { AgentFolder, agentCommand } from '../agent-process.ts'
+import { AgentFolder, agentCommand } from '../support/agent-process.ts'
 import {
   type FakeProvider,
   deltaChunk,
@@ -13,7 +13,7 @@ import {
   startFakeProvider,
   textAnswer,
   toolCalls,
-} from '../fake-provider.ts'
+} from '../support/fake-provider.ts'
 
 const CLI = join(dirname(createRequire(import.meta.url).resolve('acpx/package.json')), 'dist/cli.js')
 /** What acpx says with its exit code. */

@@ -4,12 +4,18 @@ import { describe, expect, test } from 'vitest'
 import { ClientServers } from '../../src/acp/client-servers.ts'
 import { guardedFetch } from '../../src/acp/guarded-fetch.ts'
 import { hostRefusal } from '../../src/acp/host-refusal.ts'
-import type { Resolve } from '../../src/mcp/public-fetch.ts'
-import { ruleSettings, rulesSection } from '../../src/rules/rules-config.ts'
-import { AgentBench, type Core, newSession as plainSession, outcomes, whenIdle } from '../agent-fixture.ts'
-import { type Scripted, textAnswer, toolCalls } from '../fake-provider.ts'
+import type { Resolve } from '../../src/mcp/transports/public-fetch.ts'
+import { ruleSettings, rulesSection } from '../../src/approval/config.ts'
+import {
+  AgentBench,
+  type Core,
+  newSession as plainSession,
+  outcomes,
+  whenIdle,
+} from '../support/agent-fixture.ts'
+import { type Scripted, textAnswer, toolCalls } from '../support/fake-provider.ts'
 import { startHttpServer } from '../mcp/http-server.ts'
-import { startOAuthServer } from '../mcp/oauth-server.ts'
+import { startOAuthServer } from '../mcp/oauth/server.ts'
 import { type McpBench, SCRIPT, isAlive, openMcpBench, scripted, until } from '../mcp/mcp-bench.ts'
 import {
   ADA,

@@ -15,9 +15,9 @@ import {
 } from '@agentclientprotocol/sdk'
 import { createDockerBackend } from '@sandlot/sandbox/backends/docker/backend'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { AgentFolder, type AgentProcess } from '../agent-process.ts'
-import { type FakeProvider, startFakeProvider, textAnswer, toolCalls } from '../fake-provider.ts'
-import { deploymentKeys } from '../../src/keys.ts'
+import { AgentFolder, type AgentProcess } from '../support/agent-process.ts'
+import { type FakeProvider, startFakeProvider, textAnswer, toolCalls } from '../support/fake-provider.ts'
+import { deploymentKeys } from '../../src/secrets/keys.ts'
 
 let provider: FakeProvider
 let folder: AgentFolder

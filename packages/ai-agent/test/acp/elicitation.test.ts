@@ -9,8 +9,8 @@ import {
 import { expect, test } from 'vitest'
 import { createAcpServer } from '../../src/acp/server.ts'
 import { askUser } from '../../src/tools/builtin/ask-user.ts'
-import { AgentBench, type Core } from '../agent-fixture.ts'
-import { textAnswer, toolCalls } from '../fake-provider.ts'
+import { AgentBench, type Core } from '../support/agent-fixture.ts'
+import { textAnswer, toolCalls } from '../support/fake-provider.ts'
 
 const CHOICE = { question: 'Which colour?', choices: ['red', 'blue'] }
 const FORM = { question: 'How many?', fields: [{ name: 'count', type: 'number', required: true }] }

@@ -2,7 +2,7 @@ import { EXT } from '@sandlot/shared/acp-meta'
 import { MAX_LISTED, MAX_UPLOAD_BYTES, directoryList, filePiece } from '@sandlot/shared/files'
 import type { Rule } from '@sandlot/shared/rules'
 import { expect, onTestFinished, test } from 'vitest'
-import { AgentBench } from '../agent-fixture.ts'
+import { AgentBench } from '../support/agent-fixture.ts'
 import { openLocalSandboxes } from '../tools/local-sandboxes.ts'
 import { ADA, BOB, connect } from './test-client.ts'
 

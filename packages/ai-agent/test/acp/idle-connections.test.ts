@@ -5,7 +5,7 @@ import { runInNewContext } from 'node:vm'
 import type { AnyMessage } from '@agentclientprotocol/sdk'
 import { expect, test } from 'vitest'
 import { createAcpServer } from '../../src/acp/server.ts'
-import { AgentBench } from '../agent-fixture.ts'
+import { AgentBench } from '../support/agent-fixture.ts'
 import { acpParts } from './test-client.ts'
 
 setFlagsFromString('--expose-gc')

@@ -12,8 +12,8 @@ import { dirname, join } from 'node:path'
 import { createDockerBackend } from '@sandlot/sandbox/backends/docker/backend'
 import { randomText } from '@sandlot/shared/ids'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { AgentFolder } from '../agent-process.ts'
-import { type FakeProvider, deltaChunk, sse, startFakeProvider, toolCalls } from '../fake-provider.ts'
+import { AgentFolder } from '../support/agent-process.ts'
+import { type FakeProvider, deltaChunk, sse, startFakeProvider, toolCalls } from '../support/fake-provider.ts'
 
 const ACPX = join(dirname(createRequire(import.meta.url).resolve('acpx/package.json')), 'dist/cli.js')
 const LAUNCHER = join(import.meta.dirname, '../../../../sandlot')

@@ -5,12 +5,12 @@ import { type SessionEvent, makeSandlotEvent } from '@sandlot/shared/events'
 import { openSessionReader } from '@sandlot/storage/sessions/sqlite'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { choose, chosenIn, modelOfPrompt } from '../../src/model-choice.ts'
+import { choose, chosenIn, modelOfPrompt } from '../../src/loop/model-choice.ts'
 import type { Model } from '../../src/model/model.ts'
 import { createOpenAIModel } from '../../src/model/openai.ts'
 import { record } from '../../src/replay/recording.ts'
-import type { SessionParts } from '../../src/session-parts.ts'
-import { promptStarted } from '../../src/session-messages.ts'
+import type { SessionParts } from '../../src/session/parts.ts'
+import { promptStarted } from '../../src/history/session-messages.ts'
 import {
   AgentBench,
   ask,
@@ -19,8 +19,8 @@ import {
   whenEvent,
   whenHappened,
   whenIdle,
-} from '../agent-fixture.ts'
-import { deltaChunk, sse, textAnswer } from '../fake-provider.ts'
+} from '../support/agent-fixture.ts'
+import { deltaChunk, sse, textAnswer } from '../support/fake-provider.ts'
 import { ADA, by, connect, newSession, text } from './test-client.ts'
 
 const LEVELS = ['low', 'medium', 'high']

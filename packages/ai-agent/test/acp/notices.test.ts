@@ -2,8 +2,8 @@
 import { methods } from '@agentclientprotocol/sdk'
 import { expect, test } from 'vitest'
 import { createOpenAIModel } from '../../src/model/openai.ts'
-import { AgentBench } from '../agent-fixture.ts'
-import { errorAnswer, textAnswer } from '../fake-provider.ts'
+import { AgentBench } from '../support/agent-fixture.ts'
+import { errorAnswer, textAnswer } from '../support/fake-provider.ts'
 import { type TestClient, connect, newSession, said, text } from './test-client.ts'
 
 const noticed = (one: TestClient) =>

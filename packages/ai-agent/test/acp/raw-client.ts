@@ -5,7 +5,7 @@
 import { once } from 'node:events'
 import { WebSocket } from 'ws'
 import { expect } from 'vitest'
-import type { AgentFolder, AgentProcess } from '../agent-process.ts'
+import type { AgentFolder, AgentProcess } from '../support/agent-process.ts'
 
 export interface RawMessage {
   jsonrpc: string

@@ -9,8 +9,8 @@ import { type SessionEvent, metaOf } from '@sandlot/shared/events'
 import { pendingApproval } from '@sandlot/shared/pending-approvals'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { AgentBench, heldTool, whenIdle } from '../agent-fixture.ts'
-import { type FakeAnswer, deltaChunk, sse, textAnswer, toolCalls } from '../fake-provider.ts'
+import { AgentBench, heldTool, whenIdle } from '../support/agent-fixture.ts'
+import { type FakeAnswer, deltaChunk, sse, textAnswer, toolCalls } from '../support/fake-provider.ts'
 import { ADA, BOB, type TestClient, by, connect, newSession, said, text } from './test-client.ts'
 
 /** A PNG of one pixel. */

@@ -5,7 +5,7 @@ import type { Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { ACP_PATH, listenOnSocket } from '../../src/acp/socket-server.ts'
+import { ACP_PATH, listenOnSocket } from '../../src/acp/socket.ts'
 
 const notAsked = (): Promise<never> => Promise.reject(new Error('nobody asked'))
 

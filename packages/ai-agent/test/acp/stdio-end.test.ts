@@ -7,9 +7,15 @@ import { lockFile } from '@sandlot/storage/lock'
 import { openSessionStore } from '@sandlot/storage/sessions/sqlite'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { sample } from '../../../../test/campaign.ts'
-import { happened } from '../agent-fixture.ts'
-import { AgentFolder, type AgentProcess, agentCommand } from '../agent-process.ts'
-import { type FakeProvider, deltaChunk, sse, startFakeProvider, textAnswer } from '../fake-provider.ts'
+import { happened } from '../support/agent-fixture.ts'
+import { AgentFolder, type AgentProcess, agentCommand } from '../support/agent-process.ts'
+import {
+  type FakeProvider,
+  deltaChunk,
+  sse,
+  startFakeProvider,
+  textAnswer,
+} from '../support/fake-provider.ts'
 import { type RawClient, initialized, newSession, overStdio, text } from './raw-client.ts'
 
 /** With the exit codes that a shell would see. */

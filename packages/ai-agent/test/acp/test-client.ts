@@ -15,7 +15,7 @@ import {
 import { EXT } from '@sandlot/shared/acp-meta'
 import { createAcpServer } from '../../src/acp/server.ts'
 import type { AcpParts } from '../../src/acp/serving.ts'
-import type { Core } from '../agent-fixture.ts'
+import type { Core } from '../support/agent-fixture.ts'
 
 export const ADA = { id: 'u_ada', role: 'user' as const }
 export const BOB = { id: 'u_bob', role: 'user' as const }

@@ -16,8 +16,8 @@ import {
 } from '../../src/model/model.ts'
 import { memoryLog } from '../../src/plain/log-store.ts'
 import { plainTool } from '../../src/plain/plain-tool.ts'
-import { runAgent } from '../../src/run-agent.ts'
-import { type ScriptedModel, scriptedModel } from '../scripted-model.ts'
+import { runAgent } from '../../src/plain/run-agent.ts'
+import { type ScriptedModel, scriptedModel } from '../support/scripted-model.ts'
 
 const WINDOW = 10_000
 const words = (count: number): string => Array.from({ length: count }, (_, place) => `w${place}`).join(' ')

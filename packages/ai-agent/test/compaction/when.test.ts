@@ -3,8 +3,8 @@ import { expect, test } from 'vitest'
 import { SUMMARY_REQUEST } from '../../src/compaction/summary.ts'
 import { messageTokens } from '../../src/limits/tokens.ts'
 import { memoryLog } from '../../src/plain/log-store.ts'
-import { runAgent } from '../../src/run-agent.ts'
-import { scriptedModel } from '../scripted-model.ts'
+import { runAgent } from '../../src/plain/run-agent.ts'
+import { scriptedModel } from '../support/scripted-model.ts'
 
 const WINDOW = 10_000
 const NEXT = 'And now?'

@@ -3,9 +3,9 @@ import { messageOf } from '@sandlot/shared/errors'
 import { type SessionEvent, isOutcome, metaOf, sandlotEventOf, seqOf } from '@sandlot/shared/events'
 import { emptyTranscript, foldAll } from '@sandlot/shared/transcript'
 import { expect } from 'vitest'
-import { modelMessages } from '../../src/history-messages.ts'
+import { modelMessages } from '../../src/history/messages.ts'
 import type { ModelMessage } from '../../src/model/model.ts'
-import { SYSTEM, happened, outcomes } from '../agent-fixture.ts'
+import { SYSTEM, happened, outcomes } from '../support/agent-fixture.ts'
 import { type CrashBench, SESSION } from './bench.ts'
 
 /** Go on after a case that failed: of a campaign one wants to know all. */

@@ -8,7 +8,7 @@ import { isLive, isOutcome, sandlotEventOf } from '@sandlot/shared/events'
 import type { Sandbox } from '@sandlot/sandbox/sandbox'
 import type { SessionStore } from '@sandlot/storage/sessions/store'
 import type { Model } from '../../src/model/model.ts'
-import type { SessionParts } from '../../src/session-parts.ts'
+import type { SessionParts } from '../../src/session/parts.ts'
 
 export class Life {
   /** Names of the points it has passed. */

@@ -1,8 +1,8 @@
 /** Plays a script: its client against a session, its model against requests. */
 import { writeFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Session } from '../../src/session.ts'
-import type { FakeAnswer } from '../fake-provider.ts'
+import type { Session } from '../../src/session/session.ts'
+import type { FakeAnswer } from '../support/fake-provider.ts'
 import type { AskedFor, CrashScript } from './scripts.ts'
 
 /**

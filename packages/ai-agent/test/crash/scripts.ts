@@ -6,10 +6,17 @@
 import { type SessionEvent, isOutcome, metaOf } from '@sandlot/shared/events'
 import { ANSWER_OPTION } from '@sandlot/shared/question'
 import { SUMMARY_REQUEST } from '../../src/compaction/summary.ts'
-import type { Session } from '../../src/session.ts'
-import type { PromptOptions } from '../../src/session-prompts.ts'
-import { happened } from '../agent-fixture.ts'
-import { type FakeAnswer, deltaChunk, errorAnswer, sse, textAnswer, toolCalls } from '../fake-provider.ts'
+import type { Session } from '../../src/session/session.ts'
+import type { PromptOptions } from '../../src/session/prompts.ts'
+import { happened } from '../support/agent-fixture.ts'
+import {
+  type FakeAnswer,
+  deltaChunk,
+  errorAnswer,
+  sse,
+  textAnswer,
+  toolCalls,
+} from '../support/fake-provider.ts'
 
 export interface CrashClient {
   session: Session

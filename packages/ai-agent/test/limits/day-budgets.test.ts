@@ -3,7 +3,7 @@ import { isOutcome } from '@sandlot/shared/events'
 import { describe, expect, test } from 'vitest'
 import { type DayBudgets, callOverDay, overDay, startOfDay } from '../../src/limits/day-budgets.ts'
 import type { Model } from '../../src/model/model.ts'
-import type { Session } from '../../src/session.ts'
+import type { Session } from '../../src/session/session.ts'
 import {
   AgentBench,
   type Core,
@@ -14,8 +14,8 @@ import {
   outcomes,
   whenEvent,
   whenIdle,
-} from '../agent-fixture.ts'
-import { deltaChunk, sse, textAnswer, toolCalls } from '../fake-provider.ts'
+} from '../support/agent-fixture.ts'
+import { deltaChunk, sse, textAnswer, toolCalls } from '../support/fake-provider.ts'
 import { calls, echo, says } from '../scripts/words.ts'
 
 const NOON = Date.UTC(2026, 10, 22, 12)

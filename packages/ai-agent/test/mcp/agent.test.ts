@@ -1,9 +1,17 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
-import { AgentBench, ask, echoTool, happened, newSession, outcomes, whenHappened } from '../agent-fixture.ts'
+import {
+  AgentBench,
+  ask,
+  echoTool,
+  happened,
+  newSession,
+  outcomes,
+  whenHappened,
+} from '../support/agent-fixture.ts'
 import { createOpenAIModel } from '../../src/model/openai.ts'
-import { textAnswer, toolCalls } from '../fake-provider.ts'
-import type { SessionParts } from '../../src/session-parts.ts'
+import { textAnswer, toolCalls } from '../support/fake-provider.ts'
+import type { SessionParts } from '../../src/session/parts.ts'
 import { type McpBench, openMcpBench, scripted } from './mcp-bench.ts'
 
 /** A PNG of one pixel. */

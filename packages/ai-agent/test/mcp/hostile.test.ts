@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { checkSchema } from '../../src/mcp/schema-check.ts'
-import { createLineReader } from '../../src/mcp/line-reader.ts'
+import { createLineReader } from '../../src/mcp/transports/line-reader.ts'
 import fc from 'fast-check'
 import { batchOf, openMcpBench, scripted } from './mcp-bench.ts'
 

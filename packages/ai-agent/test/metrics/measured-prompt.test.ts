@@ -2,11 +2,11 @@
 import { makeMeta } from '@sandlot/shared/event-meta'
 import { type SessionEvent, makeSandlotEvent, metaOf } from '@sandlot/shared/events'
 import { expect, test } from 'vitest'
-import type { EventGroup } from '../../src/loop-context.ts'
+import type { EventGroup } from '../../src/loop/context.ts'
 import { AgentMetrics } from '../../src/metrics/agent-metrics.ts'
 import { MeasuredPrompt } from '../../src/metrics/measured-prompt.ts'
 import type { Model, ModelAnswer, ModelChunk } from '../../src/model/model.ts'
-import { createToolMetrics } from '../../src/policies/tool-metrics.ts'
+import { createToolMetrics } from '../../src/calls/policies/tool-metrics.ts'
 
 const PROMPT = { promptId: 'p_1', turn: 1 }
 const update = (status: 'in_progress' | 'completed'): SessionEvent => ({

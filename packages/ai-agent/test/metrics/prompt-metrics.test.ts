@@ -1,9 +1,9 @@
 /** What is measured of prompts, with the real loop, scheduler and store, and a scripted provider. */
 import { expect, test } from 'vitest'
 import { AgentMetrics } from '../../src/metrics/agent-metrics.ts'
-import { createToolMetrics } from '../../src/policies/tool-metrics.ts'
-import { AgentBench, ask, newSession } from '../agent-fixture.ts'
-import { textAnswer, toolCalls } from '../fake-provider.ts'
+import { createToolMetrics } from '../../src/calls/policies/tool-metrics.ts'
+import { AgentBench, ask, newSession } from '../support/agent-fixture.ts'
+import { textAnswer, toolCalls } from '../support/fake-provider.ts'
 
 const echo = (id: string) => ({ id, name: 'echo', args: { text: id } })
 

@@ -1,6 +1,6 @@
 /** Where a failure keeps its words, its wait and its verdict, whatever the words are. From public threads and documentation. */
 import { describe, expect, test } from 'vitest'
-import { sse } from '../fake-provider.ts'
+import { sse } from '../support/fake-provider.ts'
 import { toModelError } from '../../src/model/errors.ts'
 import { failureOfResponse } from '../../src/model/failure.ts'
 import type { ModelError } from '../../src/model/model.ts'

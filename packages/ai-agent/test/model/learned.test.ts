@@ -4,8 +4,8 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { Model, ModelAnswer, ModelRequest } from '../../src/model/model.ts'
 import { createOpenAIModel } from '../../src/model/openai.ts'
 import type { OpenAIModelOptions } from '../../src/model/openai.ts'
-import { errorAnswer, sse, startFakeProvider, textAnswer } from '../fake-provider.ts'
-import type { FakeProvider, Step } from '../fake-provider.ts'
+import { errorAnswer, sse, startFakeProvider, textAnswer } from '../support/fake-provider.ts'
+import type { FakeProvider, Step } from '../support/fake-provider.ts'
 
 const HI: ModelRequest = { messages: [{ role: 'user', content: 'hi' }] }
 const AFTER_CALL: ModelRequest = {

@@ -2,8 +2,14 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { createOpenAIModel } from '../../src/model/openai.ts'
 import { memoryLog } from '../../src/plain/log-store.ts'
-import { runAgent } from '../../src/run-agent.ts'
-import { type FakeAnswer, type FakeProvider, sse, startFakeProvider, textAnswer } from '../fake-provider.ts'
+import { runAgent } from '../../src/plain/run-agent.ts'
+import {
+  type FakeAnswer,
+  type FakeProvider,
+  sse,
+  startFakeProvider,
+  textAnswer,
+} from '../support/fake-provider.ts'
 import { deltas, readText, streamOf } from './read-stream.ts'
 
 const stream = (text: string): FakeAnswer => ({ steps: [text] })

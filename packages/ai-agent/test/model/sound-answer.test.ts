@@ -3,8 +3,8 @@ import { expect, test } from 'vitest'
 import type { ModelAnswer } from '../../src/model/model.ts'
 import { soundAnswer } from '../../src/model/sound-answer.ts'
 import { memoryLog } from '../../src/plain/log-store.ts'
-import { runAgent } from '../../src/run-agent.ts'
-import { scriptedModel } from '../scripted-model.ts'
+import { runAgent } from '../../src/plain/run-agent.ts'
+import { scriptedModel } from '../support/scripted-model.ts'
 
 const deep = JSON.parse(`{"a":${'['.repeat(3_000)}${']'.repeat(3_000)}}`) as unknown
 const circle: Record<string, unknown> = {}

@@ -1,7 +1,7 @@
 /** Whole answers from bytes. Tests are named by the rows of the list of bugs that come back everywhere. */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { sse, textAnswer, toolCalls } from '../fake-provider.ts'
+import { sse, textAnswer, toolCalls } from '../support/fake-provider.ts'
 import { callsOf, deltas, readPieces, readText, streamOf } from './read-stream.ts'
 
 const bytesOf = (steps: readonly unknown[]): string =>

@@ -5,8 +5,8 @@ import { afterEach, expect, test } from 'vitest'
 import { createOpenAIModel } from '../../src/model/openai.ts'
 import { memoryLog } from '../../src/plain/log-store.ts'
 import { plainTool } from '../../src/plain/plain-tool.ts'
-import { type RunOptions, runAgent } from '../../src/run-agent.ts'
-import { deltaChunk, sse, startFakeProvider, textAnswer, toolCalls } from '../fake-provider.ts'
+import { type RunOptions, runAgent } from '../../src/plain/run-agent.ts'
+import { deltaChunk, sse, startFakeProvider, textAnswer, toolCalls } from '../support/fake-provider.ts'
 
 const CONTENT = 'line\n'.repeat(4_000)
 const ARGS = JSON.stringify({ path: 'long.txt', content: CONTENT })

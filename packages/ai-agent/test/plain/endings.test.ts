@@ -2,16 +2,16 @@
 import { metaOf, sandlotEventOf } from '@sandlot/shared/events'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { turnsOf } from '../../src/history-items.ts'
-import { historyProblems } from '../../src/history-check.ts'
+import { turnsOf } from '../../src/history/items.ts'
+import { historyProblems } from '../../src/history/check.ts'
 import type { ModelErrorClass } from '@sandlot/shared/reasons'
 import { ModelError } from '../../src/model/model.ts'
 import { createOpenAIModel } from '../../src/model/openai.ts'
 import { memoryLog } from '../../src/plain/log-store.ts'
 import { plainTool } from '../../src/plain/plain-tool.ts'
-import { type RunOptions, type RunResult, runAgent } from '../../src/run-agent.ts'
-import { deltaChunk, sse, startFakeProvider, textAnswer } from '../fake-provider.ts'
-import { type ScriptedAnswer, scriptedModel } from '../scripted-model.ts'
+import { type RunOptions, type RunResult, runAgent } from '../../src/plain/run-agent.ts'
+import { deltaChunk, sse, startFakeProvider, textAnswer } from '../support/fake-provider.ts'
+import { type ScriptedAnswer, scriptedModel } from '../support/scripted-model.ts'
 
 const look = plainTool({
   name: 'look',

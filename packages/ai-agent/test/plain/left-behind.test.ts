@@ -5,11 +5,11 @@ import { z } from 'zod'
 import type { Model } from '../../src/model/model.ts'
 import { type LogStore, memoryLog } from '../../src/plain/log-store.ts'
 import { plainTool } from '../../src/plain/plain-tool.ts'
-import { type RunOptions, type RunResult, runAgent } from '../../src/run-agent.ts'
+import { type RunOptions, type RunResult, runAgent } from '../../src/plain/run-agent.ts'
 import { defineTool } from '../../src/tools/define-tool.ts'
 import type { Tool } from '../../src/tools/tool.ts'
 import { SUMMARY_REQUEST } from '../../src/compaction/summary.ts'
-import { scriptedModel } from '../scripted-model.ts'
+import { scriptedModel } from '../support/scripted-model.ts'
 
 const never = (): Promise<never> => Promise.withResolvers<never>().promise
 

@@ -5,8 +5,8 @@ import { describe, expect, test } from 'vitest'
 import type { ModelCall } from '../../src/model/model.ts'
 import { memoryLog } from '../../src/plain/log-store.ts'
 import { type PlainTool, plainTool } from '../../src/plain/plain-tool.ts'
-import { runAgent } from '../../src/run-agent.ts'
-import { scriptedModel } from '../scripted-model.ts'
+import { runAgent } from '../../src/plain/run-agent.ts'
+import { scriptedModel } from '../support/scripted-model.ts'
 
 const about = { description: 'For tests.', parameters: { type: 'object', properties: {} } }
 

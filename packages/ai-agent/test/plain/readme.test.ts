@@ -6,8 +6,8 @@ import { promisify } from 'node:util'
 import { afterAll, expect, test } from 'vitest'
 import { modelError } from '../../src/model/errors.ts'
 import type { ModelErrorClass } from '@sandlot/shared/reasons'
-import type { RunOptions } from '../../src/run-agent.ts'
-import { errorAnswer, startFakeProvider, textAnswer, toolCalls } from '../fake-provider.ts'
+import type { RunOptions } from '../../src/plain/run-agent.ts'
+import { errorAnswer, startFakeProvider, textAnswer, toolCalls } from '../support/fake-provider.ts'
 
 const AGENT = join(import.meta.dirname, '../..')
 const ROOT = join(AGENT, '../..')

@@ -4,8 +4,8 @@ import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { nodeEnvironment } from '../../../../test/config.ts'
-import { AgentBench, ask, newSession } from '../agent-fixture.ts'
-import { textAnswer } from '../fake-provider.ts'
+import { AgentBench, ask, newSession } from '../support/agent-fixture.ts'
+import { textAnswer } from '../support/fake-provider.ts'
 
 const PROGRAM = join(import.meta.dirname, '../../src/replay/program.ts')
 

@@ -6,8 +6,8 @@ import { openSessionReader } from '@sandlot/storage/sessions/sqlite'
 import { describe, expect, test } from 'vitest'
 import { type Recording, readRecording, record } from '../../src/replay/recording.ts'
 import { replay } from '../../src/replay/replay.ts'
-import { AgentBench, ask, heldTool, newSession } from '../agent-fixture.ts'
-import { deltaChunk, sse, textAnswer, toolCalls } from '../fake-provider.ts'
+import { AgentBench, ask, heldTool, newSession } from '../support/agent-fixture.ts'
+import { deltaChunk, sse, textAnswer, toolCalls } from '../support/fake-provider.ts'
 
 const SECRET = 'sk-abcdefghijklmnopqrstuvwx'
 

@@ -4,7 +4,7 @@ const PROMPTS = 'packages/ai-agent/test/acp/conformance/prompts.test.ts'
 const UPDATES = 'packages/ai-agent/test/acp/conformance/updates.test.ts'
 const EVERYWHERE = 'packages/ai-agent/test/acp/conformance/bench.ts'
 const ORDER = 'packages/ai-agent/test/acp/order.test.ts'
-const FOREIGN = 'packages/ai-agent/test/acp/for-foreign-client.test.ts'
+const FOREIGN = 'packages/ai-agent/test/acp/foreign-client.test.ts'
 
 export const ACP_ROWS: Record<string, Record<string, readonly string[]>> = {
   methods: {

@@ -16,9 +16,10 @@ const RIGHTFUL: Record<string, string> = {
     'a command that ended says how to see what it printed',
   'ai-agent/src/tools/background/start.ts: read_output':
     'a command that was begun says how to see what it prints',
-  'ai-agent/src/tools/truncate-output.ts: read_file': 'what was cut says how to read the rest',
-  'ai-agent/src/tools/truncate-output.ts: read_tool_output': 'what was cut says how to read the rest',
-  'ai-agent/src/tools/truncate-output.ts: search_text': 'what was cut says how to find lines of the rest',
+  'ai-agent/src/tools/output/truncate-output.ts: read_file': 'what was cut says how to read the rest',
+  'ai-agent/src/tools/output/truncate-output.ts: read_tool_output': 'what was cut says how to read the rest',
+  'ai-agent/src/tools/output/truncate-output.ts: search_text':
+    'what was cut says how to find lines of the rest',
   'ai-agent/src/tools/workspace-files.ts: list_directory': 'a directory that was to be read as a file',
   // The English word.
   'ai-agent/src/limits/error-policy.ts: stop': 'what a prompt asks for when a call fails',
@@ -47,7 +48,7 @@ test('no tool is known by its name to anything but itself', () => {
   const names = builtinTools().map(({ name }) => name)
   const paths = ['ai-agent/src', 'service/src', 'web/src', 'shared/src'].flatMap(sources)
   expect(names.length).toBeGreaterThan(10)
-  expect(paths).toContain('ai-agent/src/tools/sandboxed-tool-executor.ts')
+  expect(paths).toContain('ai-agent/src/tools/sandbox-command/sandboxed-tool-executor.ts')
   expect(paths.length).toBeGreaterThan(300)
   const known = paths.flatMap((path) => {
     const code = withoutComments(readFileSync(join(PACKAGES, path), 'utf8'))

@@ -6,9 +6,9 @@ import { createOpenAIModel } from '../../src/model/openai.ts'
 import { memoryLog } from '../../src/plain/log-store.ts'
 import { type PlainTool, plainTool } from '../../src/plain/plain-tool.ts'
 import { Inbox } from '../../src/plain/inbox.ts'
-import { type RunOptions, type RunResult, runAgent } from '../../src/run-agent.ts'
+import { type RunOptions, type RunResult, runAgent } from '../../src/plain/run-agent.ts'
 import type { Tool } from '../../src/tools/tool.ts'
-import { type RecordedRequest, type Scripted, startFakeProvider } from '../fake-provider.ts'
+import { type RecordedRequest, type Scripted, startFakeProvider } from '../support/fake-provider.ts'
 
 /** What is done in one run of the loop on the script's session. */
 export interface Step {

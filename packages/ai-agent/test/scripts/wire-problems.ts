@@ -1,8 +1,8 @@
 /**
  * What a strict provider would refuse in a request body, read from the bytes that were sent and from nothing of ours: the
- * second opinion beside src/history-check.ts.
+ * second opinion beside src/history/check.ts.
  */
-import type { RecordedBody } from '../fake-provider.ts'
+import type { RecordedBody } from '../support/fake-provider.ts'
 
 interface WireCall {
   id?: unknown

@@ -10,7 +10,7 @@ import {
   sse,
   textAnswer,
   toolCalls,
-} from '../fake-provider.ts'
+} from '../support/fake-provider.ts'
 
 export const call = (id: string, name: string, args: FakeCall['args'] = {}): FakeCall => ({ id, name, args })
 export const echo = (id: string, text = id): FakeCall => call(id, 'echo', { text })

@@ -12,13 +12,13 @@ import { openSessionStore } from '@sandlot/storage/sessions/sqlite'
 import fc from 'fast-check'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { extent, sample } from '../../../../test/campaign.ts'
-import { deploymentKeys } from '../../src/keys.ts'
+import { deploymentKeys } from '../../src/secrets/keys.ts'
 import { rotateKeys } from '../../src/secrets/rotate-keys.ts'
 import { sealingKeys } from '../../src/secrets/sealing-keys.ts'
 import { UserSecrets } from '../../src/secrets/user-secrets.ts'
 import { createVault } from '../../src/secrets/vault.ts'
 
-const program = join(import.meta.dirname, '../../src/key-admin.ts')
+const program = join(import.meta.dirname, '../../src/admin/keys.ts')
 const SECRETS = 6
 /** The key, each secret, and the end of the old key. */
 const STEPS = SECRETS + 2

@@ -9,8 +9,8 @@ import { UserSecrets } from '../../src/secrets/user-secrets.ts'
 import { createVault } from '../../src/secrets/vault.ts'
 import { defineTool } from '../../src/tools/define-tool.ts'
 import type { Tool } from '../../src/tools/tool.ts'
-import { AgentBench, type Core, ask, newSession, outcomes } from '../agent-fixture.ts'
-import { textAnswer, toolCalls } from '../fake-provider.ts'
+import { AgentBench, type Core, ask, newSession, outcomes } from '../support/agent-fixture.ts'
+import { textAnswer, toolCalls } from '../support/fake-provider.ts'
 
 const VALUE = 'a "secret" value\nof two lines'
 const key = (n: number): Uint8Array => new Uint8Array(32).fill(n)

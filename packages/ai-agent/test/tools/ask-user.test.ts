@@ -3,9 +3,16 @@ import { problemsOfAnswer } from '@sandlot/shared/question'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { askUser } from '../../src/tools/builtin/ask-user.ts'
 import type { ApprovalAnswer, ToolOutcome } from '../../src/tools/tool.ts'
-import { AgentBench, happened, newSession, outcomes, whenHappened, whenIdle } from '../agent-fixture.ts'
-import { textAnswer, toolCalls } from '../fake-provider.ts'
-import { TestBatch } from '../scheduler/test-batch.ts'
+import {
+  AgentBench,
+  happened,
+  newSession,
+  outcomes,
+  whenHappened,
+  whenIdle,
+} from '../support/agent-fixture.ts'
+import { textAnswer, toolCalls } from '../support/fake-provider.ts'
+import { TestBatch } from '../calls/test-batch.ts'
 
 const ask = (args: Record<string, unknown>, answer: ApprovalAnswer): Promise<ToolOutcome> =>
   new TestBatch({ tools: [askUser], mode: 'manual', answer: () => answer }).call('ask_user', args, 'c1')

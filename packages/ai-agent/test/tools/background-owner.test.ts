@@ -5,9 +5,9 @@ import { builtinTools } from '../../src/tools/builtin/index.ts'
 import { endJobs } from '../../src/tools/background/end-jobs.ts'
 import { lookAtJobs } from '../../src/tools/background/ends.ts'
 import { jobsOf } from '../../src/tools/background/jobs.ts'
-import type { SessionParts } from '../../src/session-parts.ts'
-import { AgentBench, type Core, ask, happened, newSession, whenEvent } from '../agent-fixture.ts'
-import { textAnswer, toolCalls } from '../fake-provider.ts'
+import type { SessionParts } from '../../src/session/parts.ts'
+import { AgentBench, type Core, ask, happened, newSession, whenEvent } from '../support/agent-fixture.ts'
+import { textAnswer, toolCalls } from '../support/fake-provider.ts'
 import { type LocalSandboxes, openLocalSandboxes } from './local-sandboxes.ts'
 
 let local: LocalSandboxes

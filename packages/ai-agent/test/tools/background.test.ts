@@ -4,7 +4,7 @@ import { type LookAtJobs, lookAtJobs, takeEndedJobs } from '../../src/tools/back
 import { jobsOf } from '../../src/tools/background/jobs.ts'
 import { SHUTDOWN } from '../../src/tools/call-failure.ts'
 import type { ToolOutcome } from '../../src/tools/tool.ts'
-import { TestBatch } from '../scheduler/test-batch.ts'
+import { TestBatch } from '../calls/test-batch.ts'
 import { type LocalSandboxes, openLocalSandboxes } from './local-sandboxes.ts'
 
 let local: LocalSandboxes

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { Sandbox } from '@sandlot/sandbox/sandbox'
 import type { ToolOutcome } from '../../src/tools/tool.ts'
-import { TestBatch } from '../scheduler/test-batch.ts'
+import { TestBatch } from '../calls/test-batch.ts'
 import { type LocalSandboxes, hasRipgrep, openLocalSandboxes } from './local-sandboxes.ts'
 
 let local: LocalSandboxes

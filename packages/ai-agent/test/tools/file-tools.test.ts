@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import type { Sandbox } from '@sandlot/sandbox/sandbox'
 import { imageInfo } from '../../src/tools/image-info.ts'
 import type { ToolOutcome } from '../../src/tools/tool.ts'
-import { TestBatch } from '../scheduler/test-batch.ts'
+import { TestBatch } from '../calls/test-batch.ts'
 import { type LocalSandboxes, hasRipgrep, openLocalSandboxes } from './local-sandboxes.ts'
 
 let local: LocalSandboxes

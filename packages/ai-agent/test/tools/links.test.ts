@@ -5,7 +5,7 @@ import type { Sandbox } from '@sandlot/sandbox/sandbox'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { sandlotEventOf } from '@sandlot/shared/events'
 import type { ApprovalAnswer, ToolOutcome } from '../../src/tools/tool.ts'
-import { TestBatch, type TestBatchOptions } from '../scheduler/test-batch.ts'
+import { TestBatch, type TestBatchOptions } from '../calls/test-batch.ts'
 import { type LocalSandboxes, hasRipgrep, openLocalSandboxes } from './local-sandboxes.ts'
 
 let local: LocalSandboxes

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { createLocalProcessBackend } from '@sandlot/sandbox/backends/local-process'
 import { createFileLedger } from '@sandlot/sandbox/file-ledger'
 import { type Sandboxes, type SandboxesOptions, createSandboxes } from '@sandlot/sandbox/sandboxes'
-import { buildSbxd } from '../../../sandbox/test/build-sbxd.ts'
+import { buildSbxd } from '../../../sandbox/test/support/build-sbxd.ts'
 
 /** The search tools need ripgrep, which the sandbox image has; a machine that runs unit tests may not. */
 export const hasRipgrep = ['/usr/bin/rg', '/usr/local/bin/rg', '/bin/rg'].some((path) => existsSync(path))

@@ -2,7 +2,7 @@
 import type { Sandbox } from '@sandlot/sandbox/sandbox'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { quotePath } from '../../src/tools/quoted-path.ts'
-import { TestBatch } from '../scheduler/test-batch.ts'
+import { TestBatch } from '../calls/test-batch.ts'
 import { type LocalSandboxes, hasRipgrep, openLocalSandboxes } from './local-sandboxes.ts'
 
 const NAMES: Record<string, string> = {

@@ -1,7 +1,7 @@
 /** Git in a command that runs unasked because it only reads: it starts no program that a repository names. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { shellEnvironment } from '../../src/rules/shell/shell-parts.ts'
-import { TestBatch } from '../scheduler/test-batch.ts'
+import { shellEnvironment } from '../../src/approval/shell/shell-parts.ts'
+import { TestBatch } from '../calls/test-batch.ts'
 import { type LocalSandboxes, openLocalSandboxes } from './local-sandboxes.ts'
 
 let local: LocalSandboxes

@@ -4,13 +4,13 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { builtinTools } from '../../src/tools/builtin/index.ts'
 import { defineTool } from '../../src/tools/define-tool.ts'
-import { createLineMatcher } from '../../src/tools/line-matcher.ts'
-import { findStoredLines, readStoredLines } from '../../src/tools/stored-text.ts'
+import { createLineMatcher } from '../../src/tools/output/line-matcher.ts'
+import { findStoredLines, readStoredLines } from '../../src/tools/output/stored-text.ts'
 import type { ToolOutcome } from '../../src/tools/tool.ts'
-import { TestBatch } from '../scheduler/test-batch.ts'
+import { TestBatch } from '../calls/test-batch.ts'
 import { type LocalSandboxes, openLocalSandboxes } from './local-sandboxes.ts'
-import { pageRoom } from '../../src/tools/line-page.ts'
-import { DEFAULT_RESULT_LIMITS } from '../../src/tools/truncate-output.ts'
+import { pageRoom } from '../../src/tools/output/line-page.ts'
+import { DEFAULT_RESULT_LIMITS } from '../../src/tools/output/truncate-output.ts'
 
 const ROOM = pageRoom(DEFAULT_RESULT_LIMITS)
 

@@ -1,6 +1,6 @@
 import type { EgressAudit, EgressRefusedEvent } from '@sandlot/sandbox/egress/egress'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
-import { TestBatch } from '../scheduler/test-batch.ts'
+import { TestBatch } from '../calls/test-batch.ts'
 import { type LocalSandboxes, openLocalSandboxes } from './local-sandboxes.ts'
 
 let local: LocalSandboxes

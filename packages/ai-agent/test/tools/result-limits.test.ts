@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { Sandbox } from '@sandlot/sandbox/sandbox'
 import { readAgentConfig } from '../../src/config.ts'
-import { TestBatch } from '../scheduler/test-batch.ts'
+import { TestBatch } from '../calls/test-batch.ts'
 import { type LocalSandboxes, hasRipgrep, openLocalSandboxes } from './local-sandboxes.ts'
 
 const LINES = Array.from({ length: 3_000 }, (_, index) => `line ${index + 1} of the text`)

@@ -1,7 +1,7 @@
 /** A process with a watchdog of a short limit. Its only thread waits in a read of the pipe, and then in a loop. */
 import { openSync, readSync, writeSync } from 'node:fs'
-import { inStep } from '../../src/running-step.ts'
-import { startWatchdog } from '../../src/watchdog.ts'
+import { inStep } from '../../src/watchdog/running-step.ts'
+import { startWatchdog } from '../../src/watchdog/watchdog.ts'
 
 const [folder = '', pipe = '', limitMs = ''] = process.argv.slice(2)
 startWatchdog(

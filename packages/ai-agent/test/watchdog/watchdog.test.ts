@@ -8,11 +8,11 @@ import { pathToFileURL } from 'node:url'
 import { methods } from '@agentclientprotocol/sdk'
 import { describe, expect, test } from 'vitest'
 import { nodeEnvironment } from '../../../../test/config.ts'
-import { countsResume, takeLastEnd } from '../../src/last-end.ts'
-import { writeLastEnd } from '../../src/last-end-file.ts'
-import { AgentBench, happened, newSession, whenIdle } from '../agent-fixture.ts'
-import { AgentFolder, type SocketClient, connectTo } from '../agent-process.ts'
-import { startFakeProvider, textAnswer } from '../fake-provider.ts'
+import { countsResume, takeLastEnd } from '../../src/watchdog/last-end.ts'
+import { writeLastEnd } from '../../src/watchdog/last-end-file.ts'
+import { AgentBench, happened, newSession, whenIdle } from '../support/agent-fixture.ts'
+import { AgentFolder, type SocketClient, connectTo } from '../support/agent-process.ts'
+import { startFakeProvider, textAnswer } from '../support/fake-provider.ts'
 
 const here = (name: string): string => join(import.meta.dirname, name)
 

@@ -7,7 +7,7 @@ import { noDeployment, requireDeployment } from '../deployment.ts'
 import { run } from '../run.ts'
 import { StepError } from '../steps.ts'
 
-/** What ai-agent's key-admin prints. */
+/** What ai-agent's admin/keys.ts prints. */
 const answer = z.discriminatedUnion('rotated', [
   z.object({ rotated: z.literal(true), resealed: z.int(), lost: z.array(z.string()) }),
   z.object({ rotated: z.literal(false), reason: z.enum(['no_deployment', 'running']), folder: z.string() }),
@@ -22,7 +22,7 @@ export const keys: Command = async ({ config, args, print }) => {
     return 2
   }
   requireDeployment(config.data)
-  const program = join(config.root, 'packages', 'ai-agent', 'dist', 'key-admin.js')
+  const program = join(config.root, 'packages', 'ai-agent', 'dist', 'admin', 'keys.js')
   if (!existsSync(program))
     throw new StepError('Sandlot has not been built yet.', 'Run ./sandlot up once; it builds what is needed.')
   const printed = await run(process.execPath, [program, 'rotate'], {
@@ -36,7 +36,7 @@ export const keys: Command = async ({ config, args, print }) => {
 }
 
 /**
- * Say what came of it, from the one line that key-admin printed. Answers the exit code.
+ * Say what came of it, from the one line that it printed. Answers the exit code.
  * @throws StepError where nothing was changed, with what to do about that.
  */
 export function tell(printed: string, print: (line: string) => void): number {

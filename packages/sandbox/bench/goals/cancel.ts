@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 
-import { treeOf } from '../../test/process-tree.ts'
+import { treeOf } from '../../test/support/process-tree.ts'
 import type { BenchContext } from '../context.ts'
 import { newId } from '../context.ts'
 import { p50, single, type Series } from '../measure.ts'

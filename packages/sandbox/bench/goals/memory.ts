@@ -8,7 +8,7 @@ import type { BenchContext } from '../context.ts'
 import { HARDENED } from '../docker-run.ts'
 import { p50, type Series, single } from '../measure.ts'
 import { atMost, below, loadNow, type Result } from '../report.ts'
-import { testConfig } from '../../test/config.ts'
+import { testConfig } from '../../test/support/config.ts'
 
 const run = promisify(execFile)
 const MiB = 1024 * 1024

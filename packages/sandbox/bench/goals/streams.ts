@@ -8,7 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 
 import { parseDockerHost } from '../../src/backends/docker/connection.ts'
-import { testConfig } from '../../test/config.ts'
+import { testConfig } from '../../test/support/config.ts'
 import type { BenchContext } from '../context.ts'
 import { newId } from '../context.ts'
 import { listenerAt } from '../listener.ts'

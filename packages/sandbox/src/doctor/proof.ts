@@ -3,7 +3,7 @@
  * the first command of a person, and by `./sandlot doctor`.
  */
 import type { SandboxBackend, SandboxProfile } from '../backend.ts'
-import { collect } from '../collect.ts'
+import { collect } from '../sbxd/collect.ts'
 import { SandboxError } from '../errors.ts'
 import type { Sandbox } from '../sandbox.ts'
 import { check, type Finding, isSafe } from './finding.ts'

@@ -1,4 +1,4 @@
-import { unlessAborted } from '../unless-aborted.ts'
+import { unlessAborted } from '../sbxd/unless-aborted.ts'
 import type { Authority } from './host.ts'
 import { EgressRefused } from './refusal.ts'
 import type { UserPolicy } from './user-rules.ts'

@@ -6,7 +6,7 @@ import { EgressRefused } from './refusal.ts'
 import { HOP_BY_HOP } from './request.ts'
 import { resolveName } from './resolve.ts'
 import { readRules, type Rules } from './rules.ts'
-import { unlessAborted } from '../unless-aborted.ts'
+import { unlessAborted } from '../sbxd/unless-aborted.ts'
 
 /** A header that the controller adds for one host. Only to plain HTTP requests: into TLS nobody can add anything. */
 export interface EgressCredential {

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, test } from 'vitest'
 
 import { campaign, sample } from '../../../../test/campaign.ts'
 import type { Sandbox } from '../../src/sandbox.ts'
-import { dockerFixture, type DockerFixture, shell } from '../docker-fixture.ts'
+import { dockerFixture, type DockerFixture, shell } from '../support/docker-fixture.ts'
 
 /** One piece of honest work: shell text that ends with 0 when everything is as its author expects. */
 export interface Work {

@@ -3,7 +3,7 @@ import { expect } from 'vitest'
 
 import type { RunRequest } from '../../src/sandbox.ts'
 import { openScreen, type Screen } from '../contract/screen.ts'
-import { shell } from '../docker-fixture.ts'
+import { shell } from '../support/docker-fixture.ts'
 import { compatible } from './box.ts'
 
 interface Sitting {

@@ -1,7 +1,7 @@
 import { expect } from 'vitest'
 
 import type { Sandbox } from '../../src/sandbox.ts'
-import type { Suite } from '../contract.ts'
+import type { Suite } from '../support/contract.ts'
 import { Bench, finish, marker, newId, sh, survivors } from './harness.ts'
 
 const MOST_JOBS = 16

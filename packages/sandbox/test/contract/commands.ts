@@ -2,7 +2,7 @@ import { createHash, randomBytes } from 'node:crypto'
 
 import { expect } from 'vitest'
 
-import type { Suite } from '../contract.ts'
+import type { Suite } from '../support/contract.ts'
 import { finish, newId, sh } from './harness.ts'
 
 const sha = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex')

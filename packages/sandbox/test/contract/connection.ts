@@ -5,8 +5,8 @@ import fc from 'fast-check'
 import { expect } from 'vitest'
 
 import { sample } from '../../../../test/campaign.ts'
-import type { Suite } from '../contract.ts'
-import type { ConnectedSandbox } from '../../src/client.ts'
+import type { Suite } from '../support/contract.ts'
+import type { ConnectedSandbox } from '../../src/sbxd/client.ts'
 import { SandboxError } from '../../src/errors.ts'
 import {
   encodeFrame,
@@ -15,7 +15,7 @@ import {
   HELLO_CRC,
   MAX_PAYLOAD,
   RESYNC_BYTES,
-} from '../../src/protocol/frames.ts'
+} from '../../src/sbxd/protocol/frames.ts'
 import { Bench, finish, newId, sh } from './harness.ts'
 
 export function connectionTests({ apart, fixture, slow }: Suite): void {

@@ -1,8 +1,8 @@
 import { expect } from 'vitest'
 
-import type { ConnectedSandbox } from '../../src/client.ts'
-import type { Suite } from '../contract.ts'
-import { ATTRIBUTES, HIDER, HONEST, MAPPING, WORKING } from '../hider.ts'
+import type { ConnectedSandbox } from '../../src/sbxd/client.ts'
+import type { Suite } from '../support/contract.ts'
+import { ATTRIBUTES, HIDER, HONEST, MAPPING, WORKING } from '../support/hider.ts'
 import { Bench, finish, newId, sh } from './harness.ts'
 
 const MiB = 1024 * 1024

@@ -3,8 +3,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'vitest'
 
 import { extent } from '../../../../test/campaign.ts'
-import type { Suite } from '../contract.ts'
-import { treeOf } from '../process-tree.ts'
+import type { Suite } from '../support/contract.ts'
+import { treeOf } from '../support/process-tree.ts'
 import { Bench, finish, marker, newId, sh, survivors } from './harness.ts'
 
 /** Its first thread ends when the second one holds the lock: to /proc it looks like a dead process. */

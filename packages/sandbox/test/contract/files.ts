@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 
 import { expect } from 'vitest'
 
-import type { Suite } from '../contract.ts'
+import type { Suite } from '../support/contract.ts'
 import { Bench, newId, sh } from './harness.ts'
 
 const bytes = (text: string): Uint8Array => Buffer.from(text)

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
 
 import type { BackendSandbox, SandboxBackend, SandboxSpec } from '../../src/backend.ts'
-import { connectSandbox, type ConnectedSandbox } from '../../src/client.ts'
-import { deriveSandboxKey, deriveStateKey } from '../../src/key.ts'
+import { connectSandbox, type ConnectedSandbox } from '../../src/sbxd/client.ts'
+import { deriveSandboxKey, deriveStateKey } from '../../src/controller/key.ts'
 import type { CommandExit, RunningCommand, RunRequest, Sandbox } from '../../src/sandbox.ts'
 
 /** What the suite needs of a backend under test. */

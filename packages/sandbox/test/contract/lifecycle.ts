@@ -1,7 +1,7 @@
 import { expect } from 'vitest'
 
 import { SandboxError } from '../../src/errors.ts'
-import type { Suite } from '../contract.ts'
+import type { Suite } from '../support/contract.ts'
 import { Bench, sh } from './harness.ts'
 
 export function lifecycleTests({ apart, fixture }: Suite): void {

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 
 import { expect } from 'vitest'
 
-import type { Suite } from '../contract.ts'
+import type { Suite } from '../support/contract.ts'
 import { type RunRequest } from '../../src/sandbox.ts'
 import { Bench, finish, newId, sh } from './harness.ts'
 

@@ -1,6 +1,6 @@
 import { expect } from 'vitest'
 
-import type { Suite } from '../contract.ts'
+import type { Suite } from '../support/contract.ts'
 import type { RunRequest } from '../../src/sandbox.ts'
 import { finish, newId, sh } from './harness.ts'
 

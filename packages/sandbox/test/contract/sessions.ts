@@ -2,7 +2,7 @@ import { expect } from 'vitest'
 
 import { extent, sample } from '../../../../test/campaign.ts'
 import type { RunRequest, Sandbox } from '../../src/sandbox.ts'
-import type { Suite } from '../contract.ts'
+import type { Suite } from '../support/contract.ts'
 import { COPIES, FORGER, FORGERIES } from './forger.ts'
 import { Bench, finish, newId, type Result, sh } from './harness.ts'
 import { SCRIPTS } from './session-scripts.ts'

@@ -4,7 +4,7 @@ import { expect } from 'vitest'
 
 import { extent } from '../../../../test/campaign.ts'
 import type { RunRequest } from '../../src/sandbox.ts'
-import type { Suite } from '../contract.ts'
+import type { Suite } from '../support/contract.ts'
 import { Bench, marker, newId, sh, survivors } from './harness.ts'
 import { openScreen } from './screen.ts'
 

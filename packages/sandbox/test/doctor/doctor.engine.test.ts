@@ -6,14 +6,14 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 
 import { createDockerBackend } from '../../src/backends/docker/backend.ts'
-import { connectSandbox } from '../../src/client.ts'
+import { connectSandbox } from '../../src/sbxd/client.ts'
 import { isSafe } from '../../src/doctor/finding.ts'
 import { examineMachine } from '../../src/doctor/machine.ts'
 import { judgeProof, probeSandbox, requireProof } from '../../src/doctor/proof.ts'
-import { deriveSandboxKey } from '../../src/key.ts'
-import { LABEL } from '../../src/labels.ts'
-import { testConfig } from '../config.ts'
-import { docker, dockerFixture, type DockerFixture } from '../docker-fixture.ts'
+import { deriveSandboxKey } from '../../src/controller/key.ts'
+import { LABEL } from '../../src/controller/labels.ts'
+import { testConfig } from '../support/config.ts'
+import { docker, dockerFixture, type DockerFixture } from '../support/docker-fixture.ts'
 
 const PROFILE = new URL('../../../../docker/sandbox/seccomp.json', import.meta.url)
 

@@ -9,9 +9,9 @@ import { promisify } from 'node:util'
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
 
 import { createLocalProcessBackend } from '../../src/backends/local-process.ts'
-import { createFileLedger } from '../../src/file-ledger.ts'
-import { createSandboxes, type Sandboxes } from '../../src/sandboxes.ts'
-import { shell } from '../docker-fixture.ts'
+import { createFileLedger } from '../../src/controller/file-ledger.ts'
+import { createSandboxes, type Sandboxes } from '../../src/controller/sandboxes.ts'
+import { shell } from '../support/docker-fixture.ts'
 
 const run = promisify(execFile)
 const sources = fileURLToPath(new URL('../../../../docker/sandbox/src', import.meta.url))

@@ -7,8 +7,8 @@ import { join } from 'node:path'
 import { setImmediate as tick } from 'node:timers/promises'
 
 import { createDockerBackend } from '../../src/backends/docker/backend.ts'
-import { createFileLedger } from '../../src/file-ledger.ts'
-import { createSandboxes } from '../../src/sandboxes.ts'
+import { createFileLedger } from '../../src/controller/file-ledger.ts'
+import { createSandboxes } from '../../src/controller/sandboxes.ts'
 
 export interface ControllerOrders {
   host?: string

@@ -6,7 +6,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import { extent } from '../../../../test/campaign.ts'
 import { SandboxError } from '../../src/errors.ts'
 import type { Sandbox } from '../../src/sandbox.ts'
-import { dockerFixture, type DockerFixture, shell } from '../docker-fixture.ts'
+import { dockerFixture, type DockerFixture, shell } from '../support/docker-fixture.ts'
 import { numbered, numberedHash, Receipt, timesRun } from './numbered.ts'
 
 let fixture: DockerFixture

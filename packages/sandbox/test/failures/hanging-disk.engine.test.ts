@@ -7,8 +7,8 @@ import { promisify } from 'node:util'
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 
-import type { Sandboxes } from '../../src/sandboxes.ts'
-import { dockerFixture, type DockerFixture, shell } from '../docker-fixture.ts'
+import type { Sandboxes } from '../../src/controller/sandboxes.ts'
+import { dockerFixture, type DockerFixture, shell } from '../support/docker-fixture.ts'
 import { findProgram, type OwnEngine, startOwnEngine, whyNoOwnEngine } from './own-engine.ts'
 import { say, usable } from './say.ts'
 

@@ -46,7 +46,7 @@ export const matrix: Row[] = [
         'silent but never closed',
         'silent while idle',
       ],
-      'sandbox/test/heartbeat.test.ts': ['silence is given up once', 'standing still'],
+      'sandbox/test/sbxd/heartbeat.test.ts': ['silence is given up once', 'standing still'],
       'engine-gate/test/gate.engine.test.ts': ['a gate that is killed while a command streams'],
     },
     not: 'Silence is made by a proxy on a Unix socket, not by dropping packets: the engine then holds every stream of that container up after a megabyte, until its kernel gives the silent one up, and no call of its API can hurry that.',
@@ -93,7 +93,7 @@ export const matrix: Row[] = [
     expected: 'the same; the file is the old or the new one whole',
     tests: {
       [`${here}/operator.engine.test.ts`]: ['SIGKILL of $who'],
-      'sandbox/test/sbxd-killed-writing.test.ts': ['with half of it there', 'at any instant'],
+      'sandbox/test/sbxd/killed-writing.test.ts': ['with half of it there', 'at any instant'],
     },
     cases: ["who: 'PID 1'"],
   },
@@ -131,7 +131,7 @@ export const matrix: Row[] = [
       'calls fail at once, the line is bounded, the state is known, people are told, well again after',
     tests: {
       [`${here}/engine.engine.test.ts`]: ['frozen: every call'],
-      'sandbox/test/circuit-breaker.test.ts': [
+      'sandbox/test/backends/docker/circuit-breaker.test.ts': [
         'an engine that hangs',
         'the line is bounded',
         'never more at once',
@@ -146,8 +146,8 @@ export const matrix: Row[] = [
     expected: 'each sandbox obeys exactly one',
     tests: {
       [`${here}/crowd.engine.test.ts`]: ['two controllers by mistake', 'two controllers that make'],
-      'sandbox/test/acquire.test.ts': ['two controllers that make'],
-      'sandbox/test/lifecycle.test.ts': ['two controllers never share'],
+      'sandbox/test/controller/acquire.test.ts': ['two controllers that make'],
+      'sandbox/test/controller/lifecycle.test.ts': ['two controllers never share'],
     },
   },
   {
@@ -155,7 +155,7 @@ export const matrix: Row[] = [
     inject: 'a crash between an engine call and its note in the ledger, or the reverse',
     during: 'acquire, claim, remove, at each step',
     expected: 'no leak, no second volume',
-    tests: { 'sandbox/test/lifecycle.test.ts': ['at any step costs nobody anything'] },
+    tests: { 'sandbox/test/controller/lifecycle.test.ts': ['at any step costs nobody anything'] },
   },
   {
     id: 'image-or-name',
@@ -185,8 +185,8 @@ export const matrix: Row[] = [
     during: 'the contract suite',
     expected: 'it passes, or a skip says why',
     tests: {
-      'sandbox/test/runtimes.engine.test.ts': ['on ${each.name}', 'the setting chooses it'],
-      'sandbox/test/docker-connection.test.ts': ['an engine that enforces no limits'],
+      'sandbox/test/backends/docker/runtimes.engine.test.ts': ['on ${each.name}', 'the setting chooses it'],
+      'sandbox/test/backends/docker/connection.test.ts': ['an engine that enforces no limits'],
     },
     cases: ["name: 'crun'", "name: 'userns-remap'", "name: 'runsc'"],
     not: 'cgroup v2 is a matter of the host: the whole suite runs on whatever it has. A rootless engine on cgroup v1 enforces no limits at all and says so, hence no sandbox is made on it; on cgroup v2 it would need a user with its own systemd session, which a test cannot make. Podman’s socket (4.3) takes a system call filter only as the path of a file on its host, so it cannot be given ours, and says so. Debian’s runsc of 2022 skips single tests, each with its reason there: it has no subreapers, and no limits with --ignore-cgroups.',

@@ -2,7 +2,7 @@
 import { createHash, type Hash } from 'node:crypto'
 
 import type { OutputChunk, RunningCommand, Sandbox } from '../../src/sandbox.ts'
-import { shell } from '../docker-fixture.ts'
+import { shell } from '../support/docker-fixture.ts'
 
 const LINE = 16
 

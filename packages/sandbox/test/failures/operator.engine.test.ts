@@ -3,9 +3,9 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 
 import { campaign, sample } from '../../../../test/campaign.ts'
 import type { Sandbox } from '../../src/sandbox.ts'
-import type { Sandboxes } from '../../src/sandboxes.ts'
-import { testConfig } from '../config.ts'
-import { dockerFixture, type DockerFixture, shell } from '../docker-fixture.ts'
+import type { Sandboxes } from '../../src/controller/sandboxes.ts'
+import { testConfig } from '../support/config.ts'
+import { dockerFixture, type DockerFixture, shell } from '../support/docker-fixture.ts'
 import { type OwnEngine, startOwnEngine, whyNoOwnEngine } from './own-engine.ts'
 import { say, usable } from './say.ts'
 

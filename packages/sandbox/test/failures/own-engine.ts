@@ -10,7 +10,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 
-import { testConfig } from '../config.ts'
+import { testConfig } from '../support/config.ts'
 import { ended, isRunning } from './child.ts'
 import { clearEngine, clearLeftEngines, engineFolder, powerOff } from './own-engine-folder.ts'
 import { smallImage } from './own-image.ts'

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 
-import { testConfig } from '../config.ts'
+import { testConfig } from '../support/config.ts'
 
 const PREFIX = 'sandlot-test-image-'
 

@@ -1,8 +1,8 @@
 import { expect } from 'vitest'
 
 import { SandboxError } from '../../src/errors.ts'
-import type { Sandboxes } from '../../src/sandboxes.ts'
-import { shell } from '../docker-fixture.ts'
+import type { Sandboxes } from '../../src/controller/sandboxes.ts'
+import { shell } from '../support/docker-fixture.ts'
 
 /** Run shell text in this user's sandbox; what it printed, trimmed. */
 export async function say(sandboxes: Sandboxes, text: string, user = 'ann'): Promise<string> {

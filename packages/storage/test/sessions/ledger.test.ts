@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { testLedger } from '../../../sandbox/test/ledger-contract.ts'
+import { testLedger } from '../../../sandbox/test/support/ledger-contract.ts'
 import { openSessionStore } from '../../src/sessions/sqlite.ts'
 
 testLedger('sessions store', async () => {

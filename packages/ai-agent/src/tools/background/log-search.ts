@@ -1,7 +1,7 @@
 /** Looks for lines in a log while it grows: what was whole at one look is not read again at the next. */
-import { createLineMatcher } from '../line-matcher.ts'
-import type { PageRoom } from '../line-page.ts'
-import { type ReadBytes, findStoredLines } from '../stored-text.ts'
+import { createLineMatcher } from '../output/line-matcher.ts'
+import type { PageRoom } from '../output/line-page.ts'
+import { type ReadBytes, findStoredLines } from '../output/stored-text.ts'
 
 /** Lines of one look. */
 const MOST_LINES = 200

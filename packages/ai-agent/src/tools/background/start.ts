@@ -1,8 +1,8 @@
 /** Starts a command that goes on after its call, at most once whatever crashes, as every command. */
 import { CallFailure } from '../call-failure.ts'
-import { commandId } from '../command-id.ts'
+import { commandId } from '../sandbox-command/command-id.ts'
 import { firstLine } from '../define-tool.ts'
-import { acquireSandbox } from '../sandboxed-tool-executor.ts'
+import { acquireSandbox } from '../sandbox-command/sandboxed-tool-executor.ts'
 import type { CallContext, ToolCall, ToolOutcome, ToolUpdate } from '../tool.ts'
 import { logPath, nextJobId } from './jobs.ts'
 

@@ -1,10 +1,10 @@
 import { z } from 'zod'
 import { CallFailure } from '../call-failure.ts'
 import { defineTool, textArg } from '../define-tool.ts'
-import { pageRoom } from '../line-page.ts'
+import { pageRoom } from '../output/line-page.ts'
 import { SEARCH_FLAGS, pagedFiles, searchOutcome } from '../ripgrep.ts'
 import { saidPath } from '../quoted-path.ts'
-import { runInSandbox } from '../sandboxed-tool-executor.ts'
+import { runInSandbox } from '../sandbox-command/sandboxed-tool-executor.ts'
 import { WORKSPACE, openWorkspace, pathLocations } from '../workspace-path.ts'
 
 const input = z.strictObject({

@@ -1,16 +1,16 @@
 import type { OutputInfo } from '@sandlot/shared/call'
 import { isOutcome, metaOf } from '@sandlot/shared/events'
 import { z } from 'zod'
-import { isAnnounced } from '../../history.ts'
-import { createTerminalCleaner } from '../ansi-text.ts'
+import { isAnnounced } from '../../history/history.ts'
+import { createTerminalCleaner } from '../output/ansi-text.ts'
 import { CallFailure } from '../call-failure.ts'
 import { defineTool, textArg } from '../define-tool.ts'
-import { createLineMatcher } from '../line-matcher.ts'
-import { MAX_PAGE_LINES, pageRoom } from '../line-page.ts'
-import { type ReadBytes, findStoredLines, readStoredLines } from '../stored-text.ts'
+import { createLineMatcher } from '../output/line-matcher.ts'
+import { MAX_PAGE_LINES, pageRoom } from '../output/line-page.ts'
+import { type ReadBytes, findStoredLines, readStoredLines } from '../output/stored-text.ts'
 import type { CallContext } from '../tool.ts'
-import { grouped } from '../truncate-output.ts'
-import { characterStart } from '../utf8.ts'
+import { grouped } from '../output/truncate-output.ts'
+import { characterStart } from '../output/utf8.ts'
 
 const input = z.strictObject({
   call_id: z

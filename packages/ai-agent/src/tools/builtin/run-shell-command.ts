@@ -3,10 +3,10 @@ import { startedData } from '../background/jobs.ts'
 import { startInBackground } from '../background/start.ts'
 import { defineTool, firstLine, textArg } from '../define-tool.ts'
 import type { RefusedHost } from '@sandlot/sandbox/egress/egress'
-import { shellEnvironment } from '../../rules/shell/shell-parts.ts'
-import { type CommandResult, runInSandbox } from '../sandboxed-tool-executor.ts'
+import { shellEnvironment } from '../../approval/shell/shell-parts.ts'
+import { type CommandResult, runInSandbox } from '../sandbox-command/sandboxed-tool-executor.ts'
 import type { ToolOutcome } from '../tool.ts'
-import { grouped } from '../truncate-output.ts'
+import { grouped } from '../output/truncate-output.ts'
 import { WORKSPACE, workspacePath } from '../workspace-path.ts'
 
 const input = z.strictObject({

@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { defineTool, textArg } from '../define-tool.ts'
-import { pageRoom } from '../line-page.ts'
+import { pageRoom } from '../output/line-page.ts'
 import { SEARCH_FLAGS, pagedSearch, searchOutcome } from '../ripgrep.ts'
 import { saidPath } from '../quoted-path.ts'
-import { runInSandbox } from '../sandboxed-tool-executor.ts'
+import { runInSandbox } from '../sandbox-command/sandboxed-tool-executor.ts'
 import { WORKSPACE, openWorkspace, pathLocations } from '../workspace-path.ts'
 
 const noBreaks = /^[^\0\n]*$/

@@ -4,7 +4,7 @@ import { endWords, jobState } from '../background/job-state.ts'
 import { seenData } from '../background/jobs.ts'
 import { defineTool, textArg } from '../define-tool.ts'
 import { orAborted } from '../or-aborted.ts'
-import { acquireSandbox } from '../sandboxed-tool-executor.ts'
+import { acquireSandbox } from '../sandbox-command/sandboxed-tool-executor.ts'
 
 const input = z.strictObject({
   id: z.string().min(1).max(64).describe('The id of the background command, for example bg1.'),

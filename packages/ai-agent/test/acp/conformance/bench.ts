@@ -5,8 +5,8 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { AgentFolder } from '../../agent-process.ts'
-import { type FakeProvider, deltaChunk, sse, startFakeProvider } from '../../fake-provider.ts'
+import { AgentFolder } from '../../support/agent-process.ts'
+import { type FakeProvider, deltaChunk, sse, startFakeProvider } from '../../support/fake-provider.ts'
 import { type RawClient, type RawMessage, overSocket, overStdio, text } from '../raw-client.ts'
 
 /** An editor that could do everything, so that what is not asked of it is not asked by choice. */

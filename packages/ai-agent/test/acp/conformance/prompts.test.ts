@@ -1,6 +1,6 @@
 /** The page about ACP as a table, 1.1, 1.4 and 2: prompts, what is asked in them, how they end, and what bites. */
 import { beforeAll, expect, test } from 'vitest'
-import { textAnswer, toolCalls } from '../../fake-provider.ts'
+import { textAnswer, toolCalls } from '../../support/fake-provider.ts'
 import { initialized, newSession, text } from '../raw-client.ts'
 import { EDITOR, hang, overBothWires } from './bench.ts'
 

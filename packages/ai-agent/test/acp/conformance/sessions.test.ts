@@ -1,6 +1,6 @@
 /** The page about ACP as a table, 1.1: the handshake, and the requests about sessions. */
 import { expect, test } from 'vitest'
-import { textAnswer, toolCalls } from '../../fake-provider.ts'
+import { textAnswer, toolCalls } from '../../support/fake-provider.ts'
 import { SCRIPT } from '../../mcp/mcp-bench.ts'
 import { initialized, newSession, text } from '../raw-client.ts'
 import { EDITOR, hang, overBothWires } from './bench.ts'

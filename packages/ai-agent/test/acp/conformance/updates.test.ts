@@ -1,6 +1,6 @@
 /** The page about ACP as a table, 1.2 and 1.3: what a client is told. */
 import { beforeAll, expect, test } from 'vitest'
-import { textAnswer, toolCalls } from '../../fake-provider.ts'
+import { textAnswer, toolCalls } from '../../support/fake-provider.ts'
 import { initialized, newSession, text } from '../raw-client.ts'
 import { EDITOR, PRICE, overBothWires } from './bench.ts'
 

@@ -5,7 +5,7 @@ import { text } from 'node:stream/consumers'
 import { connect as connectTls } from 'node:tls'
 
 import { SandboxError } from '../../errors.ts'
-import { type ByteLender, connectLender } from '../../lent-bytes.ts'
+import { type ByteLender, connectLender } from '../../sbxd/lent-bytes.ts'
 import type { EngineAddress } from './connection.ts'
 
 /** An HTTP answer that is not the one asked for. Same fields as dockerode's errors, so one function reads both. */

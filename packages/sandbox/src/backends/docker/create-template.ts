@@ -1,7 +1,7 @@
 import type { SandboxLimits, SandboxSpec } from '../../backend.ts'
 import { SandboxError } from '../../errors.ts'
-import { LABEL, slotLabels } from '../../labels.ts'
-import { UID_RANGE } from '../../names.ts'
+import { LABEL, slotLabels } from '../../controller/labels.ts'
+import { UID_RANGE } from '../../controller/names.ts'
 
 /** What the template must know about the engine's host. */
 export interface EngineFacts {

@@ -7,12 +7,12 @@ import Docker from 'dockerode'
 
 import type { BackendHealth } from '../../backend.ts'
 import { SandboxError } from '../../errors.ts'
-import { unlessAborted } from '../../unless-aborted.ts'
+import { unlessAborted } from '../../sbxd/unless-aborted.ts'
 import { attach, pingVersion } from './attach.ts'
 import { type CircuitOptions, createCircuitBreaker } from './circuit-breaker.ts'
 import type { EngineAddress } from './connection.ts'
 import { deadlineError, toSandboxError } from './engine-error.ts'
-import { once } from '../../once.ts'
+import { once } from '../../controller/once.ts'
 
 /** The newest API version we know. An engine that speaks a newer one is asked for this. */
 const NEWEST_API = '1.52'

@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto'
 
-import { slotLabels } from '../../labels.ts'
-import { newSlotName, poolName, UID_RANGE } from '../../names.ts'
+import { slotLabels } from '../../controller/labels.ts'
+import { newSlotName, poolName, UID_RANGE } from '../../controller/names.ts'
 import { engineAnswer } from './engine-error.ts'
 import type { EngineInfo } from './capabilities.ts'
 import { DEADLINE, type Engine } from './engine.ts'

@@ -1,0 +1,113 @@
+/** `_sandlot/files`: a person's own workspace, for our own service. The sandbox is what confines the paths. */
+import { SandboxError, type SandboxErrorCode } from '@sandlot/sandbox/errors'
+import type { SandboxFiles } from '@sandlot/sandbox/sandbox'
+import { EXT } from '@sandlot/shared/acp-meta'
+import { type ErrorCode, SandlotError } from '@sandlot/shared/errors'
+import type { Rule } from '@sandlot/shared/rules'
+import {
+  type DirectoryList,
+  type FilePiece,
+  type FilesAsk,
+  MAX_LISTED,
+  MAX_UPLOAD_BYTES,
+  filesParams,
+} from '@sandlot/shared/files'
+import { fileProblem } from '../../approval/engine.ts'
+import { absolutePath } from '../../approval/files.ts'
+import { statIfExists } from '../../tools/workspace-files.ts'
+import { parseParams } from '../errors.ts'
+import type { AcpParts, ExtensionHandlers } from '../serving.ts'
+
+/** Bytes of a file in one answer. Other answers to the same client pass between two of them. */
+const PIECE_BYTES = 512 * 1024
+
+/** Of what a person can do something about. Everything else is: not just now. */
+const CODE_OF: Partial<Record<SandboxErrorCode, ErrorCode>> = {
+  not_found: 'not_found',
+  invalid_arguments: 'bad_request',
+  path_outside: 'bad_request',
+  path_changed: 'conflict',
+  not_regular: 'bad_request',
+  exists: 'conflict',
+  permission: 'forbidden',
+  too_large: 'too_large',
+  disk_quota: 'too_large',
+  host_disk_low: 'too_large',
+}
+
+export function filesRequests(parts: AcpParts): ExtensionHandlers {
+  return {
+    [EXT.files]: async ({ params, connection }): Promise<DirectoryList | FilePiece | object> => {
+      const { user, ask } = parseParams(filesParams, params, EXT.files)
+      // A foreign client is the local user, whatever it says.
+      const { id } = connection.ours ? user : connection.user({})
+      const { workspace } = parts
+      if (workspace === undefined) throw new SandlotError('not_implemented', 'This agent has no workspaces.')
+      try {
+        const files = await workspace(id)
+        return await answer(await placeOf(ask, files, (await parts.rulesOf?.(id)) ?? []), files.withoutLinks)
+      } catch (error) {
+        if (!(error instanceof SandboxError)) throw error
+        throw new SandlotError(CODE_OF[error.code] ?? 'not_ready', `${error.message}.`, { cause: error })
+      }
+    },
+  }
+}
+
+/** Where the path leads. Throws `forbidden` where that, or the way there, must not be. */
+async function placeOf<Ask extends FilesAsk>(
+  ask: Ask,
+  files: SandboxFiles,
+  rules: readonly Rule[],
+): Promise<Ask> {
+  const path = await files.resolve(ask.path)
+  const leadsTo = { path, linked: absolutePath(ask.path) !== absolutePath(path) }
+  const access = ask.do === 'write' ? 'write' : 'read'
+  const asks = [{ kind: 'file', access, path: ask.path, leadsTo }] as const
+  const kind = access === 'write' ? 'edit' : 'read'
+  const problem = fileProblem({ tool: 'files', kind, readOnly: access === 'read', asks }, rules)
+  if (problem !== undefined) throw new SandlotError('forbidden', `${problem}.`)
+  return { ...ask, path }
+}
+
+function answer(ask: FilesAsk, files: SandboxFiles): Promise<DirectoryList | FilePiece | object> {
+  switch (ask.do) {
+    case 'list':
+      return list(files, ask.path)
+    case 'read':
+      return read(files, ask.path, ask.offset)
+    case 'write':
+      return write(files, ask)
+  }
+}
+
+async function list(files: SandboxFiles, path: string): Promise<DirectoryList> {
+  const all = await files.list(path)
+  const entries = all.slice(0, MAX_LISTED).map(({ path: whole, kind, size, modifiedAt }) => ({
+    name: whole.slice(whole.lastIndexOf('/') + 1),
+    kind,
+    size,
+    modifiedAt,
+  }))
+  return { entries, left: all.length - entries.length }
+}
+
+/** What a file is told to be is looked at before it is read: whoever puts pieces together sees that it changed. */
+async function read(files: SandboxFiles, path: string, offset: number): Promise<FilePiece> {
+  const { size, modifiedAt } = await files.stat(path)
+  const bytes = await files.read(path, { offset, length: PIECE_BYTES })
+  return { size, modifiedAt, data: Buffer.from(bytes).toString('base64') }
+}
+
+async function write(
+  files: SandboxFiles,
+  { path, data, replace }: Extract<FilesAsk, { do: 'write' }>,
+): Promise<object> {
+  const bytes = Buffer.from(data, 'base64')
+  if (bytes.length > MAX_UPLOAD_BYTES)
+    throw new SandlotError('too_large', `A file may have ${MAX_UPLOAD_BYTES} bytes here.`)
+  if (!replace && (await statIfExists(files, path)) !== undefined)
+    throw new SandlotError('conflict', `There is something called “${path}” already.`)
+  await files.write(path, bytes)
+  return {}
+}

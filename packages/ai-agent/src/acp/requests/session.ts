@@ -1,0 +1,227 @@
+/** The requests about sessions themselves: made, shown again, listed, set, closed, deleted. */
+import { isAbsolute } from 'node:path/posix'
+import { type AgentApp, type McpServer, methods } from '@agentclientprotocol/sdk'
+import { type AgentUser, loadSessionMeta, newSessionMeta } from '@sandlot/shared/acp-meta'
+import { SandlotError } from '@sandlot/shared/errors'
+import { newId } from '@sandlot/shared/ids'
+import { type Mode, mode as modeShape } from '@sandlot/shared/mode'
+import { WORKSPACE } from '../../loop/prompt.ts'
+import type { Session } from '../../session/session.ts'
+import { allows, configOptionsOf, modesOf, setConfigOption } from '../config-options.ts'
+import { parseParams } from '../errors.ts'
+import type { Note } from '../notes.ts'
+import type { Serving } from '../serving.ts'
+
+export function addSessionRequests(app: AgentApp, serving: Serving): void {
+  const { parts, handled } = serving
+  const { manager } = parts
+
+  const settings = (session: Session, { modeCeiling }: AgentUser) => ({
+    modes: modesOf(session, modeCeiling),
+    configOptions: configOptionsOf(session, modeCeiling),
+  })
+  const begin = (session: Session, servers: readonly McpServer[] | null | undefined): void =>
+    serving.connection.noteFirst(session, [
+      ...firstNotes(session),
+      ...bringServers(serving, session, servers),
+    ])
+
+  app
+    .onRequest(
+      methods.agent.session.new,
+      handled(async ({ params }) => {
+        const { connection } = serving
+        const user = connection.user(params._meta)
+        const meta = connection.meta(newSessionMeta, params._meta)
+        const cwd = checkedCwd(params.cwd)
+        refuseDirectories(params.additionalDirectories)
+        const mode = modeOfNew(meta?.mode, meta?.defaultMode ?? parts.defaultMode, user.modeCeiling)
+        const { sessionId = newId('s'), model, thoughtLevel } = meta ?? {}
+        const chosen = {
+          ...(model === undefined ? {} : { model }),
+          ...(thoughtLevel === undefined ? {} : { thoughtLevel }),
+        }
+        const session = await connection.admit(sessionId, async () => {
+          const made = await manager.create({ userId: user.id, cwd, mode, sessionId, ...chosen })
+          connection.follow(made, 0)
+          begin(made, params.mcpServers)
+          return made
+        })
+        connection.offerCommands(session)
+        return { sessionId, ...settings(session, user) }
+      }),
+    )
+    .onRequest(
+      methods.agent.session.load,
+      handled(async ({ params }) => {
+        const { connection } = serving
+        const user = connection.user(params._meta)
+        const after = connection.meta(loadSessionMeta, params._meta)?.after ?? 0
+        checkedCwd(params.cwd)
+        refuseDirectories(params.additionalDirectories)
+        const { session, pump } = await connection.admit(params.sessionId, async () => {
+          const found = await manager.get(user.id, params.sessionId)
+          const pump = connection.follow(found, after)
+          begin(found, params.mcpServers)
+          return { session: found, pump }
+        })
+        // At the client's pace; what it asks of the session meanwhile need not wait for that.
+        const seq = await pump.ready
+        connection.offerCommands(session)
+        return { ...settings(session, user), ...(connection.ours ? { _meta: { sandlot: { seq } } } : {}) }
+      }),
+    )
+    .onRequest(
+      methods.agent.session.resume,
+      handled(async ({ params }) => {
+        const { connection } = serving
+        const user = connection.user(params._meta)
+        checkedCwd(params.cwd)
+        refuseDirectories(params.additionalDirectories)
+        const session = await connection.admit(params.sessionId, async () => {
+          const found = await manager.get(user.id, params.sessionId)
+          connection.following(found)
+          begin(found, params.mcpServers)
+          return found
+        })
+        connection.offerCommands(session)
+        return settings(session, user)
+      }),
+    )
+    .onRequest(
+      methods.agent.session.list,
+      handled(async ({ params }) => {
+        const user = serving.connection.user(params._meta)
+        const before = params.cursor == null ? undefined : checkedCursor(params.cursor)
+        const rows = await manager.list(user.id, before, params.cwd ?? undefined)
+        const last = rows.at(-1)
+        return {
+          sessions: rows.map((row) => ({
+            sessionId: row.id,
+            cwd: row.cwd,
+            title: row.title,
+            updatedAt: new Date(row.updatedAt).toISOString(),
+          })),
+          nextCursor: last === undefined || rows.length < manager.pageSize ? null : String(last.updatedAt),
+        }
+      }),
+    )
+    .onRequest(
+      methods.agent.session.close,
+      handled(async ({ params }) => {
+        const { connection } = serving
+        const user = connection.user(params._meta)
+        await connection.admit(params.sessionId, async () => {
+          const session = await manager.close(user.id, params.sessionId)
+          // How the calls of a prompt that this has stopped ended.
+          await connection.sentThrough(session.id, session.seq)
+          connection.unfollow(session.id)
+          await parts.clientServers?.leave(user.id, session.id)
+        })
+        return {}
+      }),
+    )
+    .onRequest(
+      methods.agent.session.delete,
+      handled(async ({ params }) => {
+        const { connection } = serving
+        const user = connection.user(params._meta)
+        await connection.admit(params.sessionId, async () => {
+          await manager.delete(user.id, params.sessionId)
+          connection.unfollow(params.sessionId)
+          await parts.clientServers?.leave(user.id, params.sessionId)
+        })
+        return {}
+      }),
+    )
+    .onRequest(
+      methods.agent.session.setMode,
+      handled(async ({ params }) => {
+        const { connection } = serving
+        const user = connection.user(params._meta)
+        const modeId = parseParams(modeShape, params.modeId, 'modeId')
+        await connection.admit(params.sessionId, async () => {
+          const session = await manager.get(user.id, params.sessionId)
+          await session.setMode(modeId, user.modeCeiling)
+        })
+        return {}
+      }),
+    )
+    .onRequest(
+      methods.agent.session.setConfigOption,
+      handled(async ({ params }) => {
+        const { connection } = serving
+        const user = connection.user(params._meta)
+        const configOptions = await connection.admit(params.sessionId, async () => {
+          const session = await manager.get(user.id, params.sessionId)
+          await setConfigOption(session, user.modeCeiling, params)
+          return configOptionsOf(session, user.modeCeiling)
+        })
+        return { configOptions }
+      }),
+    )
+}
+
+function modeOfNew(asked: Mode | undefined, fallback: Mode, ceiling: Mode | undefined): Mode {
+  if (asked !== undefined && !allows(ceiling, asked))
+    throw new SandlotError('forbidden', `Your administrator allows no mode above “${ceiling}”.`)
+  const wanted = asked ?? fallback
+  return allows(ceiling, wanted) ? wanted : (ceiling ?? wanted)
+}
+
+function checkedCwd(cwd: string): string {
+  if (!isAbsolute(cwd))
+    throw new SandlotError('bad_request', `cwd must be an absolute path, not “${cwd}”; ours is ${WORKSPACE}.`)
+  return cwd
+}
+
+/**
+ * We do not say that we can, so a client that knows better says itself which folder is left out. One that asks all the
+ * same must not believe that the session sees them, and shows this to its user.
+ */
+function refuseDirectories(directories: readonly string[] | null | undefined): void {
+  if (directories == null || directories.length === 0) return
+  throw new SandlotError(
+    'bad_request',
+    `A session has no folder but ${WORKSPACE} of its sandbox; open a single one, or leave additionalDirectories out.`,
+  )
+}
+
+function checkedCursor(cursor: string): number {
+  if (!/^\d{1,16}$/.test(cursor)) throw new SandlotError('bad_request', 'This cursor is not one of ours.')
+  return Number(cursor)
+}
+
+// ── What a foreign client is told with its first message ────────────────────────────────────────────────
+
+function firstNotes({ cwd, seq }: Session): Note[] {
+  if (cwd === WORKSPACE || seq > 0) return []
+  const title = `I work in a sandbox of my own, in ${WORKSPACE}; it does not see your folder ${cwd}`
+  return [{ severity: 'info', title }]
+}
+
+/**
+ * The servers that a client names for this session, from now on; absent (a resume that says nothing): those it had. Our own
+ * service names none, and what a page says is not a client's word about this machine.
+ */
+function bringServers(
+  { parts, connection }: Serving,
+  session: Session,
+  servers: readonly McpServer[] | null | undefined,
+): Note[] {
+  if (servers == null) return []
+  if (connection.ours) {
+    if (servers.length === 0) return []
+    throw new SandlotError('forbidden', 'MCP servers of a session come from a client at this machine.')
+  }
+  const { clientServers } = parts
+  const { asides, closed } = connection
+  if (clientServers !== undefined)
+    return clientServers.bring(session, servers, {
+      closed,
+      tell: (note) => asides.tell(session.id, note),
+      offer: (text, link) => asides.offer(session.id, text, link),
+    })
+  const title = 'There are no tools here, so your MCP servers are not used'
+  return servers.length === 0 ? [] : [{ severity: 'warning', title }]
+}

@@ -1,0 +1,118 @@
+/** The agent's Unix socket: ACP over WebSocket at `/acp`, and `GET /status`. */
+import { chmodSync, mkdirSync, rmSync } from 'node:fs'
+import { type IncomingMessage, type Server, type ServerResponse, createServer } from 'node:http'
+import { dirname } from 'node:path'
+import type { Duplex } from 'node:stream'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Stream } from '@agentclientprotocol/sdk'
+import type { AgentStatus } from '@sandlot/shared/acp-meta'
+import { messageOf } from '@sandlot/shared/errors'
+import { WebSocketServer } from 'ws'
+import type { ToolListing } from '../config/tool-listing.ts'
+import type { ToolLog } from '../tools/tool.ts'
+import { MAX_MESSAGE_BYTES } from './incoming.ts'
+import { webSocketStream } from './web-socket-stream.ts'
+import { whenClosed } from './when-closed.ts'
+
+export const ACP_PATH = '/acp'
+/** Milliseconds for clients to take what is still on its way when the agent goes. */
+const CLOSE_MS = 1_000
+
+export interface SocketServerParts {
+  /** Absolute path of the socket. Call only while holding the agent's lock: a file that is there is removed. */
+  path: string
+  /** Serve one client. */
+  serve: (stream: Stream) => void
+  status: () => Promise<AgentStatus>
+  /** The tools there are, for the operator. */
+  listTools: () => Promise<ToolListing>
+  log: ToolLog
+}
+
+export interface SocketServer {
+  /** Resolves when no client is connected, or with `signal`. */
+  idle(signal: AbortSignal): Promise<void>
+  /** Ends every connection and removes the socket. */
+  close(): Promise<void>
+}
+
+/** Listens when it resolves. The socket is for its owner and group. */
+export async function listenOnSocket(parts: SocketServerParts): Promise<SocketServer> {
+  const { path, serve, log } = parts
+  mkdirSync(dirname(path), { recursive: true, mode: 0o750 })
+  rmSync(path, { force: true })
+
+  const sockets = new WebSocketServer({
+    noServer: true,
+    maxPayload: MAX_MESSAGE_BYTES,
+    perMessageDeflate: false,
+  })
+  const server = createServer((request, response) => void answer(request, response, parts))
+  server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+    // Without a listener an error of a socket that is not upgraded yet would end the process.
+    socket.on('error', (error) => log.warn({ error: error.message }, 'a connection broke'))
+    if (pathOf(request) !== ACP_PATH) {
+      socket.end('HTTP/1.1 404 Not Found\r\nconnection: close\r\ncontent-length: 0\r\n\r\n')
+      return
+    }
+    sockets.handleUpgrade(request, socket, head, (webSocket) => serve(webSocketStream(webSocket, socket)))
+  })
+  await listen(server, path)
+  chmodSync(path, 0o660)
+  return {
+    async idle(signal) {
+      const stopped = new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }))
+      while (sockets.clients.size > 0 && !signal.aborted)
+        await Promise.race([Promise.all([...sockets.clients].map(whenClosed)), stopped])
+    },
+    close: async () => {
+      const closed = new Promise((resolve) => server.close(resolve))
+      // What is still on its way, such as the end of a prompt, goes out first.
+      const gone = [...sockets.clients].map(whenClosed)
+      for (const client of sockets.clients) client.close(1001, 'the agent is going away')
+      await Promise.race([Promise.all(gone), sleep(CLOSE_MS)])
+      for (const client of sockets.clients) client.terminate()
+      server.closeAllConnections()
+      await closed
+    },
+  }
+}
+
+async function answer(
+  request: IncomingMessage,
+  response: ServerResponse,
+  parts: SocketServerParts,
+): Promise<void> {
+  try {
+    const path = pathOf(request)
+    if (path !== '/status' && path !== '/tools')
+      return send(response, 404, { code: 'not_found', message: 'There is nothing here.' })
+    if (request.method !== 'GET')
+      return send(response, 405, { code: 'bad_request', message: 'Only GET is possible here.' })
+    send(response, 200, await (path === '/tools' ? parts.listTools() : parts.status()))
+  } catch (error) {
+    parts.log.warn({ error: messageOf(error) }, 'the status could not be told')
+    send(response, 500, {
+      code: 'internal',
+      message: 'The status could not be told; the log has the details.',
+    })
+  }
+}
+
+function send(response: ServerResponse, status: number, body: object): void {
+  response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
+}
+
+function pathOf(request: IncomingMessage): string {
+  return (request.url ?? '').split('?')[0] ?? ''
+}
+
+function listen(server: Server, path: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(path, () => {
+      server.off('error', reject)
+      resolve()
+    })
+  })
+}

@@ -1,0 +1,82 @@
+/** What the agent says about itself: whether it can work, and if not, why, in words for an operator. */
+import { readFile } from 'node:fs/promises'
+import { type FullImageState, fullImageState } from '@sandlot/shared/full-image'
+import type { AgentStatus } from '@sandlot/shared/acp-meta'
+import type { Mode } from '@sandlot/shared/mode'
+import { healthWords } from '@sandlot/storage/plain-words'
+import type { StorageError } from '@sandlot/storage/storage-error'
+import { type Model, takesImages } from '../model/model.ts'
+
+/** Milliseconds for which an answer about the sandboxes is reused. */
+const REUSED_MS = 2_000
+
+export interface StatusParts {
+  model: Model
+  /** What a session may choose instead. */
+  choices?: readonly Model[]
+  defaultMode: Mode
+  toolsEnabled: boolean
+  probeSandboxes: () => Promise<{ ok: boolean; message: string }>
+  /** Why nothing can be stored; undefined: it can. */
+  storeProblem: () => Promise<StorageError | undefined>
+  /** Where the launcher says how the larger image of the sandboxes stands. */
+  fullImageFile: string
+}
+
+const FULL_IMAGE_WORDS = {
+  building: { ok: true, message: 'The sandbox image with more tools is being built.' },
+  failed: {
+    ok: false,
+    message: 'The sandbox image with more tools could not be built; see log/full-image.log.',
+  },
+} as const
+
+async function readFullImage(file: string): Promise<FullImageState | undefined> {
+  try {
+    return fullImageState.parse(JSON.parse(await readFile(file, 'utf8')))
+  } catch {
+    // Absent, or being written just now.
+    return undefined
+  }
+}
+
+/** A function that tells the status. Degraded is not dead: without sandboxes chat still works; without a store nothing does. */
+export function makeStatus(parts: StatusParts): () => Promise<AgentStatus> {
+  const { model, choices = [], defaultMode, toolsEnabled, probeSandboxes, storeProblem } = parts
+  let last: { at: number; probed: Promise<{ ok: boolean; message: string }> } | undefined
+  return async () => {
+    const at = performance.now()
+    if (last === undefined || at - last.at > REUSED_MS) last = { at, probed: probeSandboxes() }
+    const [sandbox, problem, fullImage] = await Promise.all([
+      last.probed,
+      storeProblem(),
+      readFullImage(parts.fullImageFile),
+    ])
+    return {
+      ready: problem === undefined,
+      reasons: [
+        { part: 'store', ok: problem === undefined, message: `The store of chats ${healthWords(problem)}.` },
+        {
+          part: 'model',
+          ok: true,
+          message: model.demo
+            ? 'No model is configured, so the built-in demo answers. Set OPENAI_MODEL (and OPENAI_BASE_URL, OPENAI_API_KEY).'
+            : `The model is ${model.name}.`,
+        },
+        ...(toolsEnabled
+          ? []
+          : [{ part: 'tools', ok: true, message: 'Tools are switched off (SANDLOT_TOOLS_ENABLED).' }]),
+        { part: 'sandbox', ...sandbox },
+        ...(fullImage === undefined ? [] : [{ part: 'sandbox-full', ...FULL_IMAGE_WORDS[fullImage.state] }]),
+      ],
+      model: { name: model.name, demo: model.demo, images: takesImages(model) },
+      models: [model, ...choices].map((one) => ({
+        name: one.name,
+        thoughtLevels: [...(one.thoughtLevels ?? [])],
+        images: takesImages(one),
+      })),
+      defaultMode,
+      ...(fullImage === undefined ? {} : { fullImage }),
+    }
+  }
+}

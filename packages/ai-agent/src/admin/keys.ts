@@ -1,0 +1,51 @@
+/** What an operator does to keys by `./sandlot keys`, as a process in place of the agent. Prints one line of JSON. */
+import { existsSync, mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { messageOf } from '@sandlot/shared/errors'
+import { lockFile } from '@sandlot/storage/lock'
+import { openSessionStore } from '@sandlot/storage/sessions/sqlite'
+import { readAgentConfig } from '../config.ts'
+import { deploymentKeys } from '../secrets/keys.ts'
+import { type Rotated, rotateKeys } from '../secrets/rotate-keys.ts'
+import { builtinTools } from '../tools/builtin/index.ts'
+
+/** `folder`: absolute; the data folder that was looked at. */
+type Answer =
+  | ({ rotated: true } & Rotated)
+  | { rotated: false; reason: 'no_deployment' | 'running'; folder: string }
+
+/** Exit code where nothing was changed; the reason is in the answer. */
+const NOTHING_CHANGED = 3
+
+/** `rotate`. Each durable step is a line on stderr: whoever watches knows how far it is. */
+async function main([act = '']: readonly string[]): Promise<Answer> {
+  if (act !== 'rotate') throw new Error(`There is nothing to do called "${act}".`)
+  const { dataFolder, deployment, sessionsMode } = readAgentConfig(builtinTools().map((tool) => tool.name))
+  // Before the first start, or with another SANDLOT_DATA than Sandlot's: nothing is made by asking.
+  if (!existsSync(join(dataFolder, 'keys', 'deployment.json')))
+    return { rotated: false, reason: 'no_deployment', folder: dataFolder }
+  mkdirSync(join(dataFolder, 'run'), { recursive: true, mode: 0o750 })
+  const lock = lockFile(join(dataFolder, 'run', 'agent.lock'))
+  if (lock === undefined) return { rotated: false, reason: 'running', folder: dataFolder }
+  const store = await openSessionStore(join(dataFolder, 'sessions.db'), { mode: sessionsMode })
+  try {
+    const rotating = rotateKeys(dataFolder, deploymentKeys(dataFolder, deployment).key, store.secrets)
+    let next = await rotating.next()
+    for (; next.done !== true; next = await rotating.next()) process.stderr.write(`${next.value}\n`)
+    return { rotated: true, ...next.value }
+  } finally {
+    await store.close()
+    lock.release()
+  }
+}
+
+if (import.meta.main) {
+  try {
+    const answer = await main(process.argv.slice(2))
+    process.stdout.write(`${JSON.stringify(answer)}\n`)
+    if (!answer.rotated) process.exitCode = NOTHING_CHANGED
+  } catch (error) {
+    process.stderr.write(`${messageOf(error)}\n`)
+    process.exitCode = 1
+  }
+}

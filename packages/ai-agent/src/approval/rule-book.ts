@@ -1,0 +1,104 @@
+/** The rules that hold for a person: everybody's, which nobody can change here, and their own. */
+import { SandlotError } from '@sandlot/shared/errors'
+import { randomText } from '@sandlot/shared/ids'
+import { type Rule, type RuleEffect, type RuleMatch } from '@sandlot/shared/rules'
+import type { RuleStore, UserRule } from '@sandlot/storage/sessions/rules'
+import { matchProblem } from './match-problem.ts'
+import type { Remembering } from './offers.ts'
+import type { RuleSettings } from './config.ts'
+
+export interface NewRule {
+  effect: RuleEffect
+  match: RuleMatch
+  /** Epoch milliseconds. */
+  expiresAt?: number | undefined
+}
+
+export class RuleBook {
+  readonly #store: RuleStore
+  readonly #settings: RuleSettings
+  readonly #now: () => number
+
+  constructor(store: RuleStore, settings: RuleSettings, now: () => number) {
+    this.#store = store
+    this.#settings = settings
+    this.#now = now
+  }
+
+  /** How long people may have answers remembered. */
+  get remember(): Remembering {
+    return this.#settings.remember
+  }
+
+  get deployment(): readonly Rule[] {
+    return this.#settings.deployment
+  }
+
+  /**
+   * Everything that holds now for this person: where a session is named only what holds in it, with this prompt of it. Rejects
+   * when the store fails: then nothing may be judged.
+   */
+  async of(userId: string, at?: { sessionId: string; promptId: string | undefined }): Promise<Rule[]> {
+    const own = await this.list(userId)
+    return [...this.#settings.deployment, ...own.filter((rule) => at === undefined || holdsAt(rule, at))]
+  }
+
+  /** This person's own that are not over, in the order in which they were made. */
+  async list(userId: string): Promise<Rule[]> {
+    const now = this.#now()
+    const rules = await this.#store.list(userId)
+    return rules
+      .filter(({ expiresAt }) => expiresAt === undefined || expiresAt > now)
+      .map((rule) => (rule.endsWith === undefined ? rule : { ...rule, origin: 'session' }))
+  }
+
+  /** Let a host through until the message is answered: what allowing it once means. */
+  async allowOnce(userId: string, host: string, endsWith: NonNullable<Rule['endsWith']>): Promise<void> {
+    await this.#store.add(userId, this.make('allow', { host }, { endsWith }))
+  }
+
+  /** Throws `bad_request` (it can never match, or is over already), `forbidden` (nobody may keep what allows), `too_large`. */
+  async add(userId: string, { effect, match, expiresAt }: NewRule): Promise<Rule> {
+    const problem = matchProblem(match)
+    if (problem !== undefined) throw new SandlotError('bad_request', `This rule ${problem}.`)
+    if (effect === 'allow' && this.remember !== 'always')
+      throw new SandlotError(
+        'forbidden',
+        'Whoever runs this Sandlot lets nobody keep rules that allow something.',
+      )
+    if (expiresAt !== undefined && expiresAt <= this.#now())
+      throw new SandlotError('bad_request', 'This rule would be over before it begins.')
+    const rule = this.make(effect, match, expiresAt === undefined ? {} : { expiresAt })
+    await this.#store.add(userId, rule)
+    return { ...rule, origin: 'user' }
+  }
+
+  /** Throws `not_found`. */
+  async revoke(userId: string, id: string): Promise<void> {
+    if (await this.#store.revoke(userId, id)) return
+    throw new SandlotError('not_found', 'There is no such rule of yours.')
+  }
+
+  /** A rule to be stored. What allows lasts no longer than everybody's limit. */
+  make(effect: RuleEffect, match: RuleMatch, ends: Pick<Rule, 'expiresAt' | 'endsWith'> = {}): UserRule {
+    const createdAt = this.#now()
+    const { lastMs } = this.#settings
+    const most = lastMs === undefined || effect !== 'allow' ? undefined : createdAt + lastMs
+    const { expiresAt: wanted, endsWith } = ends
+    const expiresAt = wanted === undefined ? most : Math.min(wanted, most ?? wanted)
+    return {
+      id: `rule_${randomText(16)}`,
+      effect,
+      match,
+      createdAt,
+      ...(expiresAt === undefined ? {} : { expiresAt }),
+      ...(endsWith === undefined ? {} : { endsWith }),
+    }
+  }
+}
+
+function holdsAt({ endsWith }: Rule, at: { sessionId: string; promptId: string | undefined }): boolean {
+  if (endsWith === undefined) return true
+  if (endsWith.sessionId !== at.sessionId) return false
+  return endsWith.promptId === undefined || endsWith.promptId === at.promptId
+}

@@ -1,0 +1,160 @@
+/**
+ * Runs what the rules and the mode allow, refuses what they deny, and asks the user about the rest. The question is in
+ * the log before anybody sees it and survives a restart; the answer, its time limit and who may give it are the session's
+ * business, what the rules say is the engine's. A file is judged by where its path leads, and the tool gets that path.
+ */
+import { absolutePath } from '../../approval/files.ts'
+import { type ResolvedPath, type ResolvedPaths, callRequest } from '../../approval/request.ts'
+import { CallFailure, notStartedText } from '../../tools/call-failure.ts'
+import { orAborted } from '../../tools/or-aborted.ts'
+import { quotePath, saidPath } from '../../tools/quoted-path.ts'
+import type {
+  ApprovalAnswer,
+  CallApproval,
+  CallContext,
+  Policy,
+  Ruling,
+  ToolCall,
+  ToolOutcome,
+  ToolUpdate,
+} from '../../tools/tool.ts'
+import { openWorkspace } from '../../tools/workspace-path.ts'
+
+export function approve(ttlMs: number): Policy {
+  return (next) =>
+    async function* approved(call, ctx) {
+      const asNamed = await rulingOf(call, ctx)
+      if (asNamed === undefined) {
+        const answer = await answered(ctx)
+        if (!answer.allowed) return deniedOutcome(answer)
+      }
+      if (asNamed === undefined || asNamed === BEGUN) {
+        const { paths, refusal } = yield* pathsAfterRestart(call, ctx, asNamed === BEGUN)
+        return refusal ?? (yield* next(call, { ...ctx, paths }))
+      }
+      if (isForbidden(asNamed)) return forbiddenOutcome(asNamed)
+      const paths = yield* resolvePaths(call, ctx)
+      const elsewhere = [...(paths ?? [])].some(
+        ([named, { path }]) => absolutePath(named) !== absolutePath(path),
+      )
+      const ruling = elsewhere ? await orAborted(ctx.judge(call, paths), ctx.signal) : asNamed
+      const judged = paths === undefined ? ctx : { ...ctx, paths }
+      if (ruling.verdict === 'allow') return yield* next(call, judged)
+      if (isForbidden(ruling)) return forbiddenOutcome(ruling)
+      const { options, why } = ruling
+      const links = [...(paths ?? [])].flatMap(([path, { path: leadsTo, linked }]) =>
+        linked ? [{ path, leadsTo }] : [],
+      )
+      yield {
+        type: 'approval_asked',
+        options,
+        why,
+        expiresAt: ctx.now() + ttlMs,
+        ...(links.length === 0 ? {} : { links }),
+      }
+      const answer = await answered(ctx)
+      return answer.allowed ? yield* next(call, judged) : deniedOutcome(answer)
+    }
+}
+
+function answered(ctx: CallContext): Promise<ApprovalAnswer> {
+  return ctx.clock.wait(orAborted(ctx.approval.answer(), ctx.signal))
+}
+
+function isForbidden({ verdict }: Ruling): boolean {
+  return verdict === 'deny' || verdict === 'block'
+}
+
+function* linksOf({ links }: CallApproval): Generator<[string, ResolvedPath]> {
+  for (const { path, leadsTo } of links ?? []) yield [path, { path: leadsTo, linked: true }]
+}
+
+/**
+ * Where a call leads that was allowed before a restart: as the log says, so that it is the file that was meant then. A link
+ * that the log does not have is judged now. `begun`: allowed without a question, so that another question refuses nothing.
+ * Throws CallFailure where refusing says nothing of what the call did before.
+ */
+async function* pathsAfterRestart(
+  call: ToolCall,
+  ctx: CallContext,
+  begun: boolean,
+): AsyncGenerator<ToolUpdate, { paths: ResolvedPaths; refusal?: ToolOutcome }> {
+  const shown = new Map(linksOf(ctx.approval))
+  const paths = (yield* resolvePaths(call, ctx, shown)) ?? new Map()
+  const notShown = [...paths].find(([named, { linked }]) => linked && !shown.has(named))
+  if (notShown === undefined) return { paths }
+  const ruling = await orAborted(ctx.judge(call, paths), ctx.signal)
+  if (ruling.verdict === 'allow' || (ruling.verdict === 'ask' && begun)) return { paths }
+  const refusal = isForbidden(ruling) ? forbiddenOutcome(ruling) : notShownOutcome(notShown)
+  if (ctx.begunBefore === true) throw new CallFailure('denied', refusal.forModel, { unasked: true })
+  return { paths, refusal }
+}
+
+/** Where the files lead that the call asks for, as far as `known` does not say. Undefined when it asks for none. */
+async function* resolvePaths(
+  call: ToolCall,
+  ctx: CallContext,
+  known?: ResolvedPaths,
+): AsyncGenerator<ToolUpdate, ResolvedPaths | undefined> {
+  const asked = callRequest(call).asks.flatMap((ask) => (ask.kind === 'file' ? [ask.path] : []))
+  if (asked.length === 0) return undefined
+  const found: [string, ResolvedPath][] = [...(known ?? [])]
+  for (const path of asked) {
+    if (known?.has(path) === true) continue
+    const { sandbox, path: named } = yield* openWorkspace(path, ctx)
+    const resolved = await orAborted(sandbox.files.resolve(named), ctx.signal)
+    found.push([path, { path: resolved, linked: resolved !== named }])
+  }
+  return new Map(found)
+}
+
+/** Allowed in an earlier process, without a question. */
+const BEGUN: Ruling = { verdict: 'allow', why: [], options: [] }
+
+/** Undefined when it was asked before a restart: what the log says counts, even if rules and mode have changed since. */
+async function rulingOf(call: ToolCall, ctx: CallContext): Promise<Ruling | undefined> {
+  // It has asked something of its own, so it was let run.
+  if (ctx.approval.question === true) return BEGUN
+  if (ctx.approval.state !== 'none') return undefined
+  // It began before a restart, so it was allowed then.
+  if (ctx.resumed !== undefined || ctx.begunBefore === true) return BEGUN
+  return orAborted(ctx.judge(call), ctx.signal)
+}
+
+function forbiddenOutcome({ verdict, why }: Ruling): ToolOutcome {
+  const reasons = why.map(({ part, because }) => `${part} ${because}`).join('; ')
+  return {
+    status: 'failed',
+    reason: 'denied',
+    forModel: `This call is not allowed here, so it was not run: ${reasons}. Nobody can allow it in this session; find another way, or tell the user.`,
+    data: { by: verdict === 'block' ? 'block' : 'rule', why },
+  }
+}
+
+function notShownOutcome([named, { path }]: [string, ResolvedPath]): ToolOutcome {
+  return {
+    status: 'failed',
+    reason: 'denied',
+    forModel: `${quotePath(named)} leads through a symbolic link to ${saidPath(path)}, which the user was not shown when they were asked, so this call was not run; try again.`,
+    data: { by: 'link' },
+  }
+}
+
+function deniedOutcome(answer: ApprovalAnswer): ToolOutcome {
+  if (answer.by === 'cancel') {
+    return {
+      status: 'failed',
+      reason: 'cancelled',
+      forModel: notStartedText('cancelled'),
+    }
+  }
+  const why =
+    answer.by === 'expiry'
+      ? 'Nobody answered the request to allow this call in time, so it was not run.'
+      : answer.by === 'unattended'
+        ? 'This call needs the approval of a person, and nobody can give it here, so it was not run.'
+        : 'The user did not allow this call, so it was not run.'
+  const said =
+    answer.reason === undefined || answer.reason.trim() === '' ? '' : ` Their reason: ${answer.reason.trim()}`
+  return { status: 'failed', reason: 'denied', forModel: `${why}${said}`, data: { by: answer.by } }
+}

@@ -1,0 +1,47 @@
+/**
+ * Counts every call, also invalid and denied ones, keeps waiting apart from running, and writes one log line per call:
+ * which tool, how long, how it ended. Never what went in or came out.
+ */
+import { isShutdown, outcomeOfThrown } from '../../tools/call-failure.ts'
+import type { CallContext, Policy, ToolCall, ToolOutcome } from '../../tools/tool.ts'
+import type { ToolMetrics } from './tool-metrics.ts'
+
+export function metrics(into: ToolMetrics): Policy {
+  return (next) =>
+    async function* measured(call, ctx) {
+      let outcome: ToolOutcome
+      try {
+        outcome = yield* next(call, ctx)
+      } catch (thrown) {
+        if (isShutdown(ctx.signal)) throw thrown
+        // Counted as what `settle` will make of it, which also gets the time it took.
+        outcome = outcomeOfThrown(thrown, ctx.signal, ctx.log, ctx.hasBegun())
+      }
+      const timing = ctx.clock.timing()
+      const result = outcome.status === 'completed' ? 'completed' : outcome.reason
+      const truncated = outcome.outputInfo?.truncated ?? false
+      const bytes = outcome.outputInfo?.bytes ?? 0
+      const { cached = false, retries = 0 } = outcome
+      into.record({ tool: call.tool.id, outcome: result, ...timing, bytes, truncated, cached, retries })
+      const { runMs: latency, waitMs } = timing
+      logCall(call, ctx, { outcome: result, latency, waitMs, bytes, truncated, cached, retries })
+      return {
+        ...outcome,
+        timing: { ...timing, ...(cached ? { cached } : {}), ...(retries === 0 ? {} : { retries }) },
+      }
+    }
+}
+
+function logCall(
+  call: ToolCall,
+  ctx: CallContext,
+  fields: { outcome: string; latency: number } & Record<string, unknown>,
+): void {
+  const { outcome } = fields
+  const event = outcome === 'completed' ? 'tool_invocation_success' : 'tool_invocation_failure'
+  const { sessionId, promptId: correlationId } = ctx
+  ctx.log.info(
+    { event, correlationId, sessionId, callId: call.callId, tool: call.tool.id, ...fields },
+    'tool call ended',
+  )
+}

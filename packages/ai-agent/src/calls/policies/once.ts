@@ -1,0 +1,37 @@
+/**
+ * A call that had begun when an earlier process died is not begun again, unless that does no harm: it changes nothing, it
+ * leaves the same when it is made twice, it had not come as far as an attempt, or the sandbox knows what became of it.
+ * Whether any other call had its effect nobody knows, and a guess could do it twice. That its tool is gone by now, takes
+ * other arguments, or may not be asked any more, says nothing of what it did.
+ */
+import { CallFailure } from '../../tools/call-failure.ts'
+import type { CallContext, Policy, ToolCall } from '../../tools/tool.ts'
+
+export function once(): Policy {
+  return (next) =>
+    async function* onceOnly(call, ctx) {
+      if (ctx.begunBefore !== true) return yield* next(call, ctx)
+      if (!mayBeginAgain(call, ctx)) throw unknownEffect()
+      try {
+        return yield* next(call, ctx)
+      } catch (thrown) {
+        const untrue = thrown instanceof CallFailure && thrown.unasked && !call.tool.readOnly
+        throw untrue ? unknownEffect() : thrown
+      }
+    }
+}
+
+function mayBeginAgain({ tool, refusal }: ToolCall, ctx: CallContext): boolean {
+  // It was no call to refuse when it began: its tool is gone, and with it what is known of it.
+  if (refusal !== undefined) return false
+  return (
+    tool.readOnly || tool.repeatable === true || tool.idempotent !== undefined || ctx.resumed !== undefined
+  )
+}
+
+function unknownEffect(): CallFailure {
+  return new CallFailure(
+    'unknown_effect',
+    'A restart interrupted this call. Whether it had its effect is not known: look before you make it again.',
+  )
+}

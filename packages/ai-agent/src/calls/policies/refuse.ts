@@ -1,0 +1,13 @@
+/** What the prompt no longer wants does not start: a call over its budget, or after a failure that ends it. */
+import { CallFailure } from '../../tools/call-failure.ts'
+import type { Policy } from '../../tools/tool.ts'
+
+export function refuse(): Policy {
+  return (next) =>
+    async function* refused(call, ctx) {
+      // What ran already before a restart goes on: saying that it was not run would be untrue.
+      const refusal = ctx.resumed === undefined ? await ctx.refusal?.() : undefined
+      if (refusal !== undefined) throw new CallFailure(refusal.reason, refusal.message, { unasked: true })
+      return yield* next(call, ctx)
+    }
+}

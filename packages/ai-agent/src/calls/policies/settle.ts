@@ -1,0 +1,16 @@
+/** Turns anything thrown, anywhere inside, into an outcome: whoever runs a call gets one, always. */
+import { SHUTDOWN, isShutdown, outcomeOfThrown } from '../../tools/call-failure.ts'
+import type { Policy } from '../../tools/tool.ts'
+
+export function settle(): Policy {
+  return (next) =>
+    async function* settled(call, ctx) {
+      try {
+        return yield* next(call, ctx)
+      } catch (thrown) {
+        // A shutdown is the one end that is not an outcome: the call goes on after the next start.
+        if (isShutdown(ctx.signal)) throw SHUTDOWN
+        return outcomeOfThrown(thrown, ctx.signal, ctx.log, ctx.hasBegun())
+      }
+    }
+}

@@ -1,0 +1,102 @@
+/** Counts of finished calls, in bounded memory however many calls and tool names there are. */
+import type { FailureReason } from '@sandlot/shared/reasons'
+import { Histogram } from '../../metrics/histogram.ts'
+
+export interface CallRecord {
+  /** The tool's id. */
+  tool: string
+  outcome: 'completed' | FailureReason
+  waitMs: number
+  runMs: number
+  /** Of output; 0 when there was none. */
+  bytes: number
+  truncated: boolean
+  cached: boolean
+  retries: number
+}
+
+/** Rates are 0–1; all are 0 when there were no calls. Percentiles are of all calls: exact up to 512, beyond that within 2 %. */
+export interface ToolStats {
+  count: number
+  successRate: number
+  meanMs: number
+  p50Ms: number
+  p95Ms: number
+  meanWaitMs: number
+  truncationRate: number
+  /** Share of the calls that were answered from the cache. */
+  cacheRate: number
+  /** Tries beyond the first, of all calls. */
+  retries: number
+  /** Calls by outcome. */
+  outcomes: Partial<Record<CallRecord['outcome'], number>>
+}
+
+export interface ToolMetrics {
+  record(call: CallRecord): void
+  /** Of one tool by id, or of all calls. */
+  getStats(tool?: string): ToolStats
+  /** Ids of the tools that were called, sorted. */
+  tools(): string[]
+}
+
+const MAX_TOOLS = 1000
+const OTHER = '(other)'
+
+interface Series {
+  runMs: Histogram
+  waitMs: number
+  truncated: number
+  cached: number
+  retries: number
+  outcomes: Partial<Record<CallRecord['outcome'], number>>
+}
+
+export function createToolMetrics(): ToolMetrics {
+  const all = emptySeries()
+  const byTool = new Map<string, Series>()
+
+  const seriesOf = (tool: string): Series => {
+    const name = byTool.has(tool) || byTool.size < MAX_TOOLS ? tool : OTHER
+    const known = byTool.get(name) ?? emptySeries()
+    byTool.set(name, known)
+    return known
+  }
+  return {
+    record(call) {
+      for (const series of [all, seriesOf(call.tool)]) add(series, call)
+    },
+    getStats: (tool) => statsOf(tool === undefined ? all : (byTool.get(tool) ?? emptySeries())),
+    tools: () => [...byTool.keys()].toSorted(),
+  }
+}
+
+function emptySeries(): Series {
+  return { runMs: new Histogram(), waitMs: 0, truncated: 0, cached: 0, retries: 0, outcomes: {} }
+}
+
+function add(series: Series, call: CallRecord): void {
+  series.runMs.add(call.runMs)
+  series.waitMs += call.waitMs
+  if (call.truncated) series.truncated++
+  if (call.cached) series.cached++
+  series.retries += call.retries
+  series.outcomes[call.outcome] = (series.outcomes[call.outcome] ?? 0) + 1
+}
+
+function statsOf(series: Series): ToolStats {
+  const { count, mean, p50, p95 } = series.runMs.summary()
+  const per = (sum: number): number => (count === 0 ? 0 : sum / count)
+  return {
+    count,
+    successRate: per(series.outcomes.completed ?? 0),
+    meanMs: mean,
+    p50Ms: p50,
+    p95Ms: p95,
+    meanWaitMs: per(series.waitMs),
+    truncationRate: per(series.truncated),
+    cacheRate: per(series.cached),
+    retries: series.retries,
+    outcomes: { ...series.outcomes },
+  }
+}

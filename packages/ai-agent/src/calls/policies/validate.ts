@@ -1,0 +1,66 @@
+/** Nothing behind this policy sees arguments that do not fit the tool's schema. Defaults are filled in here. */
+import { nearest } from '@sandlot/shared/config-names'
+import type { z } from 'zod'
+import { CallFailure } from '../../tools/call-failure.ts'
+import { type JsonSchemaInput, argumentNames, isZodInput } from '../../tools/tool-input.ts'
+import type { Policy, ToolCall } from '../../tools/tool.ts'
+import { type CoercedArguments, coerceArguments, coerceToSchema } from './coerce-arguments.ts'
+
+const SHOWN_PROBLEMS = 10
+
+export function validate(): Policy {
+  return (next) =>
+    async function* validated(call, ctx) {
+      // A call that was cancelled before its turn came is cancelled, whatever else is wrong with it.
+      ctx.signal.throwIfAborted()
+      if (call.refusal !== undefined) throw new CallFailure(call.refusal.reason, call.refusal.message)
+      const { input } = call.tool
+      const { args, notes } = isZodInput(input) ? readByZod(call, input) : readBySchema(call, input)
+      const outcome = yield* next({ ...call, args }, ctx)
+      if (notes.length === 0) return outcome
+      return { ...outcome, forModel: [outcome.forModel, ...notes].join('\n') }
+    }
+}
+
+function readByZod(call: ToolCall, input: z.ZodObject): CoercedArguments {
+  const first = input.safeParse(call.args)
+  if (first.success) return { args: first.data, notes: [] }
+  const { args, notes } = coerceArguments(call.args, first.error)
+  const second = input.safeParse(args)
+  if (second.success) return { args: second.data, notes }
+  throw doNotFit(call, problemsOf(input, second.error))
+}
+
+/** A server fills in its own defaults. */
+function readBySchema(call: ToolCall, input: JsonSchemaInput): CoercedArguments {
+  if (input.check(call.args).length === 0) return { args: call.args, notes: [] }
+  const coerced = coerceToSchema(call.args, input.parameters)
+  const problems = input.check(coerced.args)
+  if (problems.length === 0) return coerced
+  throw doNotFit(call, problems)
+}
+
+function doNotFit({ name, tool }: ToolCall, problems: readonly string[]): CallFailure {
+  const known = argumentNames(tool.input)
+  const shown = problems.slice(0, SHOWN_PROBLEMS).map((problem) => `- ${problem}`)
+  const more = problems.length > SHOWN_PROBLEMS ? [`- and ${problems.length - SHOWN_PROBLEMS} more`] : []
+  const names =
+    known.length === 0 ? `${name} takes no arguments.` : `The arguments of ${name} are: ${known.join(', ')}.`
+  const text = [`The arguments do not fit. Nothing was run.`, ...shown, ...more, names].join('\n')
+  return new CallFailure('invalid_arguments', text, { unasked: true })
+}
+
+function problemsOf(input: z.ZodObject, error: z.ZodError): string[] {
+  const known = Object.keys(input.shape)
+  return error.issues.flatMap((issue) => {
+    if (issue.code === 'unrecognized_keys' && issue.path.length === 0)
+      return issue.keys.map((key) => unknownText(key, known))
+    return [`${issue.path.length === 0 ? 'arguments' : issue.path.join('.')}: ${issue.message}`]
+  })
+}
+
+function unknownText(key: string, known: readonly string[]): string {
+  const shown = key.slice(0, 100)
+  const meant = nearest(shown, known)
+  return `there is no argument ${JSON.stringify(shown)}${meant === undefined ? '' : `; did you mean ${meant}?`}`
+}

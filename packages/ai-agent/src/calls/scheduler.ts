@@ -1,0 +1,247 @@
+/**
+ * Runs the calls of one turn. Announces all of them, has all questions asked at once, then runs reads together and a call
+ * that changes things alone, waits for every one, and returns the outcomes in call order: that return is "all tool calls complete".
+ */
+import type { SessionEvent } from '@sandlot/shared/events'
+import { mergeGenerators } from '@sandlot/shared/streams'
+import { applyPolicies } from './policies/index.ts'
+import { type CallSecrets, createCallSecrets } from '../secrets/call-secrets.ts'
+import { SHUTDOWN } from '../tools/call-failure.ts'
+import { orAborted } from '../tools/or-aborted.ts'
+import type { CallContext, Execute, Policy, ToolCall, ToolOutcome, ToolUpdate } from '../tools/tool.ts'
+import { DEFAULT_RESULT_LIMITS, type ResultLimits } from '../tools/output/truncate-output.ts'
+import { guaranteedShare, lengthLimit } from './batch-budget.ts'
+import type { BatchContext } from './batch.ts'
+import { createCallClock } from './call-clock.ts'
+import { announcedEvent, outcomeEvent, updateEvent, type CallStamp } from './call-events.ts'
+import { CallOrder } from './call-order.ts'
+import { cleanOutcome, shortenOutcome } from './clean-outcome.ts'
+import { refusedCall } from './refused-tool.ts'
+import { outcomeSaid, updateSaid } from './said-by-tool.ts'
+import { isRefused, normalizeBatch, rawArguments, type RawToolCall } from './tool-request-adapter.ts'
+
+export interface ToolScheduler {
+  /**
+   * Yields every event of the batch, in an order in which they may be stored: the consumer stores a settled event before
+   * it asks for the next. Every call gets exactly one outcome, also when `ctx.signal` aborts. Throws only for a
+   * shutdown, or when the consumer's own functions fail.
+   */
+  run(calls: readonly RawToolCall[], ctx: BatchContext): AsyncGenerator<SessionEvent, ToolOutcome[]>
+}
+
+export interface SchedulerParts {
+  policies: readonly Policy[]
+  /** 1–10 reads at a time. */
+  maxConcurrent: number
+  /** Absent: the default. */
+  results?: ResultLimits
+}
+
+/** One call of the batch, from its announcement to its outcome. */
+interface ScheduledCall {
+  call: ToolCall
+  stamp: CallStamp
+  rawInput: unknown
+  announcedAt: number
+  settled: PromiseWithResolvers<void>
+  secrets: CallSecrets
+  /** It has said that it runs. */
+  begun?: boolean
+  outcome?: ToolOutcome
+  /** Its text is longer than its guaranteed share, so it is settled when all lengths are known. */
+  held?: boolean
+}
+
+export function createScheduler(parts: SchedulerParts): ToolScheduler {
+  const execute = applyPolicies(parts.policies, runTool)
+  const results = parts.results ?? DEFAULT_RESULT_LIMITS
+  return {
+    async *run(calls, ctx) {
+      const batch = scheduleAll(calls, ctx)
+      for (const { call, rawInput, stamp } of batch) {
+        if (!ctx.announced(stamp.callId)) yield announcedEvent(call, rawInput, stamp, ctx.log, ctx.now())
+      }
+      // A consumer that goes away takes nothing down: the calls let go of what they run, as for a shutdown.
+      const left = new AbortController()
+      const share = guaranteedShare(batch.length)
+      const order = new CallOrder(
+        batch.map(({ call }) => call.tool),
+        parts.maxConcurrent,
+      )
+      const running = batch.map(
+        (scheduled, at) => () =>
+          runCall(scheduled, execute, share, callContext(scheduled, left.signal, ctx, order, at, results)),
+      )
+      yield* abandonable(releasing(running, order), left)
+      yield* settleHeld(batch, ctx.now)
+      return batch.flatMap(({ outcome }) => outcome ?? [])
+    },
+  }
+}
+
+function scheduleAll(calls: readonly RawToolCall[], ctx: BatchContext): ScheduledCall[] {
+  const announcedAt = performance.now()
+  return normalizeBatch(calls, ctx.tools).map((request, index) => {
+    const tool = ctx.tools.getTool(request.name)
+    const call = isRefused(request) || tool === undefined ? refusedCall(request, tool) : { ...request, tool }
+    const raw = calls[index]
+    return {
+      // Its arguments are the tool's own: what it changes in them stays as the model said it, in the log and to the model.
+      call: { ...call, args: structuredClone(call.args) },
+      stamp: { callId: call.callId, promptId: ctx.promptId, turn: ctx.turn },
+      rawInput: isRefused(request) && raw !== undefined ? (rawArguments(raw) ?? {}) : call.args,
+      announcedAt,
+      secrets: createCallSecrets(ctx.secret?.bind(ctx)),
+      settled: Promise.withResolvers<void>(),
+    }
+  })
+}
+
+async function* runCall(
+  scheduled: ScheduledCall,
+  execute: Execute,
+  share: number,
+  ctx: CallContext,
+): AsyncGenerator<SessionEvent, void> {
+  const { call, stamp, secrets } = scheduled
+  const running = execute(call, ctx)
+  try {
+    for (;;) {
+      const step = await running.next()
+      if (step.done === true) {
+        scheduled.outcome = cleanOutcome(secrets.without(step.value), ctx.results)
+        break
+      }
+      if (step.value.type === 'started') scheduled.begun = true
+      yield updateEvent(secrets.without(step.value), stamp, ctx.now())
+    }
+  } finally {
+    if (scheduled.outcome === undefined) await running.return(NOBODY_WAITS)
+  }
+  if (scheduled.outcome.forModel.length > share) scheduled.held = true
+  else yield* settleCall(scheduled, ctx.now)
+}
+
+/** What a generator is ended with whose consumer has gone. */
+const NOBODY_WAITS: ToolOutcome = { status: 'failed', reason: 'interrupted', forModel: '' }
+
+async function* settleCall(scheduled: ScheduledCall, now: () => number): AsyncGenerator<SessionEvent, void> {
+  if (scheduled.outcome === undefined) return
+  yield outcomeEvent(scheduled.outcome, scheduled.stamp, now(), scheduled.call.tool.fatal)
+  scheduled.settled.resolve()
+}
+
+/** Now that all lengths are known, shorten the longest as far as the batch needs it. */
+async function* settleHeld(
+  batch: readonly ScheduledCall[],
+  now: () => number,
+): AsyncGenerator<SessionEvent, void> {
+  const limit = lengthLimit(batch.map(({ outcome }) => outcome?.forModel.length ?? 0))
+  for (const scheduled of batch.filter(({ held }) => held === true)) {
+    if (scheduled.outcome !== undefined) scheduled.outcome = shortenOutcome(scheduled.outcome, limit)
+    yield* settleCall(scheduled, now)
+  }
+}
+
+function callContext(
+  scheduled: ScheduledCall,
+  left: AbortSignal,
+  ctx: BatchContext,
+  order: CallOrder,
+  at: number,
+  results: ResultLimits,
+): CallContext {
+  const { callId } = scheduled.call
+  const signal = AbortSignal.any([ctx.signal, ctx.cancelSignal(callId), left])
+  const resumed = ctx.previousAttempt(callId)
+  return {
+    sessionId: ctx.sessionId,
+    userId: ctx.userId,
+    promptId: ctx.promptId,
+    turn: ctx.turn,
+    signal,
+    clock: createCallClock(scheduled.announcedAt),
+    now: ctx.now,
+    settled: scheduled.settled.promise,
+    sandbox: () => ctx.sandbox(signal),
+    ...(resumed === undefined ? {} : { resumed }),
+    begunBefore: ctx.begunBefore(callId),
+    hasBegun: () => scheduled.begun === true || ctx.begunBefore(callId),
+    mode: ctx.mode(),
+    approval: ctx.approval(callId),
+    judge: (call, paths) => ctx.judge(call, paths),
+    inOrder: () => order.enter(at),
+    saveOutput: (offset, bytes) => ctx.appendOutput(callId, offset, bytes),
+    readOutput: (from, to) => ctx.readOutput(callId, from, to),
+    refusal: async () => await ctx.refusal?.(callId),
+    events: () => ctx.events(),
+    results,
+    outputsReadable: ctx.tools.listTools().some(({ readsOutputs }) => readsOutputs === true),
+    secret: (name) => scheduled.secrets.secret(name),
+    readOutputOf: (earlier, from, to) => ctx.readOutput(earlier, from, to),
+    log: ctx.log,
+  }
+}
+
+/** The innermost: the tool itself, not before its turn. One that does not say that it runs has it said for it. */
+async function* runTool(call: ToolCall, ctx: CallContext): AsyncGenerator<ToolUpdate, ToolOutcome> {
+  await orAborted(ctx.inOrder(), ctx.signal)
+  // In the log before it can have any effect, whether or not the tool thinks of it: after a crash nothing is done twice.
+  const first = ctx.resumed === undefined && call.tool.repeatable !== true
+  if (first) yield { type: 'started' }
+  const running = call.tool.execute(call.args, { ...ctx, call })
+  let finished = false
+  try {
+    let step = await running.next()
+    const begins = step.done === true ? undefined : updateSaid(step.value)
+    const starts = begins?.type === 'started' ? begins : undefined
+    if (!first && ctx.resumed === undefined && starts === undefined) yield { type: 'started' }
+    if (first && starts !== undefined && starts.attempt === undefined) step = await running.next()
+    for (; step.done !== true; step = await running.next()) yield updateSaid(step.value)
+    finished = true
+    return outcomeSaid(step.value, call.tool.output)
+  } finally {
+    if (!finished) await running.return(NOBODY_WAITS)
+  }
+}
+
+/** All calls together; where one ends, however it does, those behind it may begin. */
+function releasing(
+  running: readonly (() => AsyncGenerator<SessionEvent, void>)[],
+  order: CallOrder,
+): AsyncGenerator<SessionEvent, void[]> {
+  return mergeGenerators(
+    running.map(
+      (run, at) =>
+        async function* released(): AsyncGenerator<SessionEvent, void> {
+          try {
+            yield* run()
+          } finally {
+            order.over(at)
+          }
+        },
+    ),
+  )
+}
+
+/** `merged`, with `left` aborted as soon as the consumer ends us instead of asking for more. */
+async function* abandonable<T, R>(
+  merged: AsyncGenerator<T, R>,
+  left: AbortController,
+): AsyncGenerator<T, void> {
+  try {
+    for (;;) {
+      const step = await merged.next()
+      if (step.done === true) return
+      let wanted = false
+      try {
+        yield step.value
+        wanted = true
+      } finally {
+        if (!wanted) left.abort(SHUTDOWN)
+      }
+    }
+  } finally {
+    await merged.return(undefined as R)
+  }
+}

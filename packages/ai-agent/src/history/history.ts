@@ -1,0 +1,225 @@
+/**
+ * The agent's folds of the log: what a turn's calls gave, where a prompt stands, what waits. Pure; the log is the truth, and
+ * nothing here keeps state. What the model is told is in history-messages.ts.
+ */
+import type { EndReason, FailureReason } from '@sandlot/shared/reasons'
+import { type SessionEvent, isOutcome, metaOf, sandlotEventOf, seqOf } from '@sandlot/shared/events'
+import type { OnError, SandlotEvent } from '@sandlot/shared/sandlot-event'
+import { type CallRecord, type Turn, isEmpty, modelCallOf, turnsOf, turnsSinceTold } from './items.ts'
+import { toolMessage } from './messages.ts'
+import type { ModelCall, ModelImage, ToolMessage } from '../model/model.ts'
+import { isStuck } from './no-progress.ts'
+
+/** Names one turn in a session. */
+export interface TurnRef {
+  promptId: string
+  /** From 1 within the prompt. */
+  turn: number
+}
+
+// ── What a turn gave ────────────────────────────────────────────────────────────────────────────────────
+
+function findTurn(log: readonly SessionEvent[], ref: TurnRef): Turn | undefined {
+  return turnsOf(log, ref.promptId).find((turn) => turn.number === ref.turn)
+}
+
+/** The tool messages of one turn, in call order. */
+export function toolMessages(log: readonly SessionEvent[], ref: TurnRef): ToolMessage[] {
+  return findTurn(log, ref)?.calls.map((record) => toolMessage(record)) ?? []
+}
+
+/** How one call of a turn went. */
+export interface ExecutionResult {
+  callId: string
+  name: string
+  status: 'running' | 'completed' | 'failed'
+  reason?: FailureReason
+  /** What the model was told. Empty while it runs. */
+  text: string
+  truncated: boolean
+  outputUrl?: string
+  waitMs?: number
+  runMs?: number
+}
+
+/** The execution records of one turn, in call order. */
+export function executionResults(log: readonly SessionEvent[], ref: TurnRef): ExecutionResult[] {
+  return findTurn(log, ref)?.calls.map(executionResult) ?? []
+}
+
+export function executionResult({ call, outcome }: CallRecord): ExecutionResult {
+  const base = { callId: call.toolCallId, name: call.name }
+  if (outcome === undefined) return { ...base, status: 'running', text: '', truncated: false }
+  const { reason, outputInfo, timing } = metaOf(outcome)
+  return {
+    ...base,
+    status: outcome.status === 'completed' ? 'completed' : 'failed',
+    ...(reason === undefined ? {} : { reason }),
+    text: outcome.rawOutput?.forModel ?? '',
+    truncated: outputInfo?.truncated ?? false,
+    ...(outputInfo === undefined ? {} : { outputUrl: outputInfo.url }),
+    ...(timing === undefined ? {} : { waitMs: timing.waitMs, runMs: timing.runMs }),
+  }
+}
+
+/** Whether the log has announced this call. */
+export function isAnnounced(log: readonly SessionEvent[], callId: string): boolean {
+  return log.some((event) => event.sessionUpdate === 'tool_call' && event.toolCallId === callId)
+}
+
+// ── Where a prompt stands ───────────────────────────────────────────────────────────────────────────────
+
+/** What the loop has to do next. */
+export type Step =
+  /** Ask the model for this turn. */
+  | { do: 'ask'; turn: number }
+  /** Run the calls of this turn that have no outcome. */
+  | { do: 'run'; turn: number; calls: ModelCall[] }
+  /** Every call of this turn has its outcome; say so. */
+  | { do: 'close'; turn: number; callIds: string[] }
+  /** The model has answered, or will not. */
+  | { do: 'end'; answered: boolean }
+  | { do: 'stop_at_max_turns' }
+  /** It went round in a circle, was told, and went on. */
+  | { do: 'stop_in_circle' }
+
+/** Decide from the log alone: the same answer before and after a restart. */
+export function nextStep(log: readonly SessionEvent[], promptId: string, maxTurns: number): Step {
+  const turns = turnsOf(log, promptId)
+  const last = turns.at(-1)
+  if (last === undefined) return { do: 'ask', turn: 1 }
+
+  const open = last.calls.filter(({ outcome }) => outcome === undefined)
+  if (open.length > 0)
+    return { do: 'run', turn: last.number, calls: open.map(({ call }) => modelCallOf(call)) }
+  if (last.calls.length > 0 && !last.ended) {
+    return { do: 'close', turn: last.number, callIds: last.calls.map(({ call }) => call.toolCallId) }
+  }
+  if (last.calls.length === 0 && last.text.trim() !== '') return { do: 'end', answered: true }
+  if (isStuck(turnsSinceTold(log, promptId))) return { do: 'stop_in_circle' }
+
+  const before = turns.at(-2)
+  const nudged = isEmpty(last) && before !== undefined && isEmpty(before)
+  if (nudged) return { do: 'end', answered: false }
+  if (last.number >= maxTurns)
+    return isEmpty(last) ? { do: 'end', answered: false } : { do: 'stop_at_max_turns' }
+  return { do: 'ask', turn: last.number + 1 }
+}
+
+/** The prompt waits for a person's answer. */
+export function pendingApproval(log: readonly SessionEvent[], promptId: string): boolean {
+  const pending = new Set<string>()
+  for (const event of log) {
+    if (metaOf(event).promptId !== promptId) continue
+    const happened = sandlotEventOf(event)
+    if (happened?.type === 'approval_asked') pending.add(happened.toolCallId)
+    if (happened?.type === 'approval_answered') pending.delete(happened.toolCallId)
+    if (isOutcome(event)) pending.delete(event.toolCallId)
+  }
+  return pending.size > 0
+}
+
+/** How a prompt ended, as its callers hear it. */
+export interface PromptEnd {
+  promptId: string
+  stopReason: Extract<ReturnType<typeof sandlotEventOf>, { type: 'prompt_ended' }>['stopReason']
+  reason: EndReason
+  text?: string
+  /** Number of the `prompt_ended` event. */
+  seq: number
+}
+
+/** The end of this prompt, if the log has it. */
+export function promptEndOf(log: readonly SessionEvent[], promptId: string): PromptEnd | undefined {
+  for (const event of log.toReversed()) {
+    const happened = sandlotEventOf(event)
+    if (happened?.type !== 'prompt_ended' || metaOf(event).promptId !== promptId) continue
+    const { stopReason, reason, text } = happened
+    return { promptId, stopReason, reason, seq: seqOf(event) ?? 0, ...(text === undefined ? {} : { text }) }
+  }
+  return undefined
+}
+
+/** The prompt that was begun under this request id. */
+export function promptUnder(log: readonly SessionEvent[], requestId: string | undefined): string | undefined {
+  if (requestId === undefined) return undefined
+  const begun = log.find((event) => {
+    const happened = sandlotEventOf(event)
+    return happened?.type === 'prompt_started' && happened.requestId === requestId
+  })
+  return begun === undefined ? undefined : metaOf(begun).promptId
+}
+
+/** The last prompt that was begun, if it has no end. `stopped`: a person has stopped it. */
+export function unfinishedPrompt(
+  log: readonly SessionEvent[],
+): { promptId: string; unattended: boolean; stopped: boolean } | undefined {
+  let stopped = false
+  for (const event of log.toReversed()) {
+    const happened = sandlotEventOf(event)
+    if (happened?.type === 'prompt_ended') return undefined
+    if (happened?.type === 'stop_asked') stopped = true
+    if (happened?.type !== 'prompt_started') continue
+    return { promptId: metaOf(event).promptId ?? '', unattended: happened.unattended === true, stopped }
+  }
+  return undefined
+}
+
+export interface QueuedMessage {
+  messageId: string
+  text: string
+  as: 'steer' | 'queue'
+  images?: ModelImage[] | undefined
+  /** Nobody can answer an approval, should it become a prompt of its own. */
+  unattended?: boolean | undefined
+  /** What a failed call means for it then. */
+  onError?: OnError | undefined
+}
+
+/** Messages that wait, oldest first. */
+export function queuedMessages(log: readonly SessionEvent[]): QueuedMessage[] {
+  const queued = new Map<string, QueuedMessage>()
+  for (const event of log) {
+    const happened = sandlotEventOf(event)
+    if (happened?.type === 'message_queued') {
+      const { type: _, ...message } = happened
+      queued.set(message.messageId, message)
+    } else if (happened?.type === 'message_unqueued') {
+      queued.delete(happened.messageId)
+    }
+  }
+  return [...queued.values()]
+}
+
+/**
+ * The first message that waits and was sent behind the last Stop of this prompt. Undefined without a Stop, and when all that
+ * wait were there before it.
+ */
+export function sentBehindStop(log: readonly SessionEvent[], promptId: string): QueuedMessage | undefined {
+  const stop = log.findLastIndex(
+    (event) => sandlotEventOf(event)?.type === 'stop_asked' && metaOf(event).promptId === promptId,
+  )
+  if (stop === -1) return undefined
+  const before = new Set(queuedMessages(log.slice(0, stop)).map(({ messageId }) => messageId))
+  return queuedMessages(log).find(({ messageId }) => !before.has(messageId))
+}
+
+/** How a queued message came to wait no more. */
+export interface Unqueued {
+  /** `sent`: a prompt took it. `withdrawn`: its person took it back; no prompt ever has it. */
+  why: Extract<SandlotEvent, { type: 'message_unqueued' }>['why']
+  /** The prompt that took it, or, withdrawn, the one that it would have become. */
+  promptId: string
+  /** Number of the event that says so. */
+  seq: number
+}
+
+/** Undefined while the message waits, and for one that never did. */
+export function unqueued(log: readonly SessionEvent[], messageId: string): Unqueued | undefined {
+  for (const event of log) {
+    const happened = sandlotEventOf(event)
+    if (happened?.type !== 'message_unqueued' || happened.messageId !== messageId) continue
+    return { why: happened.why, promptId: metaOf(event).promptId ?? '', seq: seqOf(event) ?? 0 }
+  }
+  return undefined
+}

@@ -1,0 +1,89 @@
+/** The events by which a user's message enters a session. */
+import { type SessionEvent, makeSandlotEvent } from '@sandlot/shared/events'
+import { makeMeta } from '@sandlot/shared/event-meta'
+import type { Command } from '@sandlot/shared/sandlot-event'
+import type { QueuedMessage } from './history.ts'
+import type { OnError } from '@sandlot/shared/sandlot-event'
+import type { ModelImage } from '../model/model.ts'
+
+/** A message becomes the prompt of the same name, so that the prompt's id is known while it waits. */
+export function promptIdOf(messageId: string): string {
+  return messageId.replace(/^m_/, 'p_')
+}
+
+export function messageIdOf(promptId: string): string {
+  return promptId.replace(/^p_/, 'm_')
+}
+
+export interface PromptStart {
+  model: string
+  /** How hard it is told to think; absent: as it does by itself. */
+  thoughtLevel?: string | undefined
+  requestId?: string | undefined
+  unattended?: boolean
+  /** What a failed call means for the prompt; absent: `continue`. */
+  onError?: OnError | undefined
+  /** The message is this command. */
+  command?: Command | undefined
+}
+
+/** `prompt_started` of the prompt that this message becomes. */
+export function promptStarted(messageId: string, start: PromptStart, at: number): SessionEvent {
+  const { model, thoughtLevel, requestId, unattended, onError, command } = start
+  const event = {
+    type: 'prompt_started',
+    model,
+    ...(thoughtLevel === undefined ? {} : { thoughtLevel }),
+    ...(requestId === undefined ? {} : { requestId }),
+    ...(unattended === true ? { unattended } : {}),
+    ...(onError === undefined ? {} : { onError }),
+    ...(command === undefined ? {} : { command }),
+  } as const
+  return makeSandlotEvent(event, { promptId: promptIdOf(messageId) }, at)
+}
+
+export function userMessage(messageId: string, text: string, promptId: string, at: number): SessionEvent {
+  return {
+    sessionUpdate: 'user_message_chunk',
+    messageId,
+    content: { type: 'text', text },
+    _meta: makeMeta({ promptId }, at),
+  }
+}
+
+/** The images of a message, each behind it under an id of its own. */
+export function imageMessages(
+  messageId: string,
+  images: readonly ModelImage[],
+  promptId: string,
+  at: number,
+): SessionEvent[] {
+  return images.map(({ mimeType, data }, index) => ({
+    sessionUpdate: 'user_message_chunk',
+    messageId: `${messageId}_${index + 1}`,
+    content: { type: 'image', mimeType, data },
+    _meta: makeMeta({ promptId }, at),
+  }))
+}
+
+/** A message that waits. `promptId`: the prompt that runs. */
+export function queuedMessage(message: QueuedMessage, promptId: string, at: number): SessionEvent {
+  return makeSandlotEvent({ type: 'message_queued', ...message }, { promptId }, at)
+}
+
+/** A message that waited becomes part of a prompt. */
+export function sentMessage(message: QueuedMessage, promptId: string, at: number): SessionEvent[] {
+  const { messageId, text, images = [] } = message
+  const unqueued = { type: 'message_unqueued', messageId, why: 'sent' } as const
+  return [
+    makeSandlotEvent(unqueued, { promptId }, at),
+    userMessage(messageId, text, promptId, at),
+    ...imageMessages(messageId, images, promptId, at),
+  ]
+}
+
+/** A message that waited was taken back by its person. Under the id of the prompt that it would have become. */
+export function withdrawnMessage(messageId: string, at: number): SessionEvent {
+  const event = { type: 'message_unqueued', messageId, why: 'withdrawn' } as const
+  return makeSandlotEvent(event, { promptId: promptIdOf(messageId) }, at)
+}

@@ -1,0 +1,47 @@
+/** What one run of the agent loop works with, and what it yields. */
+import type { SessionEvent } from '@sandlot/shared/events'
+import type { UserSpent } from '@sandlot/storage/sessions/usage'
+import type { Budgets } from '../limits/budgets.ts'
+import type { RetryRules } from './retry.ts'
+import type { Model, ModelTool } from '../model/model.ts'
+import type { BatchContext } from '../calls/batch.ts'
+import type { RawToolCall } from '../calls/tool-request-adapter.ts'
+import type { LookAtJobs } from '../tools/background/ends.ts'
+import type { Job } from '../tools/background/jobs.ts'
+import type { ToolLog, ToolOutcome } from '../tools/tool.ts'
+
+/** One transaction's events, or one live event. */
+export type EventGroup = readonly SessionEvent[]
+
+export interface LoopContext {
+  promptId: string
+  /** True when this prompt was begun by an earlier process. */
+  resumed: boolean
+  /** False when the process that ran it before did not end because of it: a resume that does not count. Default true. */
+  resumeCounts?: boolean
+  /** Every settled event of the session, in order, as stored. */
+  log: () => readonly SessionEvent[]
+  model: Model
+  /** Asked in this order when the one before is overloaded, throttled or has no quota left. */
+  fallbacks?: readonly Model[]
+  system: string
+  /** The same in every request. Empty: the requests have no `tools`. */
+  tools: readonly ModelTool[]
+  maxTurns: number
+  /** What the prompt may use up, and its user today. */
+  budgets?: Budgets
+  /** What the prompt's user has used up since midnight UTC, in all sessions. */
+  spentToday?: () => Promise<UserSpent>
+  /** How background commands of this session stand. Absent: nobody can say. */
+  lookAtJobs?: (jobs: readonly Job[]) => ReturnType<LookAtJobs>
+  retry: RetryRules
+  /** Aborted by Stop. `signal.reason` is `'cancelled'` or `'interrupted'`. */
+  signal: AbortSignal
+  /** Aborted when the process goes down without ending the prompt: closes the model's stream. */
+  leaving: AbortSignal
+  /** Announce these calls and run them: the scheduler. */
+  runCalls: (calls: RawToolCall[], context: BatchContext) => AsyncGenerator<SessionEvent, ToolOutcome[]>
+  batchContext: (turn: number) => BatchContext
+  now: () => number
+  warn: ToolLog['warn']
+}

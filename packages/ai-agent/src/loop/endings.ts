@@ -1,0 +1,122 @@
+/** The sentences a person reads when a prompt ends without the model's own words. */
+import { type EndReason, type ErrorCause, STOP_REASON_OF } from '@sandlot/shared/reasons'
+import { type SessionEvent, makeSandlotEvent, metaOf } from '@sandlot/shared/events'
+import { makeMeta } from '@sandlot/shared/event-meta'
+import { failurePattern, patternSentence } from '@sandlot/shared/failure-pattern'
+import { callsBefore } from '../session/calls-before.ts'
+import { type Turn, turnsOf } from '../history/items.ts'
+import { notStartedText } from '../tools/call-failure.ts'
+
+/** `prompt_ended`. `text` only where the model said nothing in its last turn. */
+export function endEvent(
+  promptId: string,
+  reason: Exclude<EndReason, 'error'>,
+  text: string | undefined,
+  at: number,
+): SessionEvent {
+  const end = { type: 'prompt_ended', stopReason: STOP_REASON_OF[reason], reason } as const
+  return makeSandlotEvent(text === undefined ? end : { ...end, text }, { promptId }, at)
+}
+
+/** `prompt_ended` with `error`. */
+export function errorEvent(
+  promptId: string,
+  about: { cause: ErrorCause; requestId?: string | undefined },
+  text: string,
+  at: number,
+): SessionEvent {
+  const { cause, requestId } = about
+  const end = { type: 'prompt_ended', stopReason: STOP_REASON_OF.error, reason: 'error' } as const
+  const named = requestId === undefined ? {} : { requestId }
+  return makeSandlotEvent({ ...end, text, cause, ...named }, { promptId }, at)
+}
+
+const LOST = {
+  cancelled: 'The user cancelled this call.',
+  tool_error: 'The call was lost because of an error inside Sandlot.',
+  interrupted: 'The call was interrupted before it was finished; whether it had an effect is not known.',
+} as const
+
+/** Outcomes for the calls of a prompt that have none and will get none. One that never began had no effect. */
+export function missingOutcomes(
+  log: readonly SessionEvent[],
+  promptId: string,
+  reason: keyof typeof LOST,
+  at: number,
+): SessionEvent[] {
+  const { begunBefore } = callsBefore(log)
+  return turnsOf(log, promptId).flatMap(({ number: turn, calls }) =>
+    calls
+      .filter(({ outcome }) => outcome === undefined)
+      .map(({ call: { toolCallId } }) => {
+        const begun = begunBefore(toolCallId)
+        const forModel = begun ? LOST[reason] : notStartedText(reason)
+        const why = begun || reason !== 'tool_error' ? reason : 'interrupted'
+        return {
+          sessionUpdate: 'tool_call_update' as const,
+          toolCallId,
+          status: 'failed' as const,
+          rawOutput: { forModel },
+          _meta: makeMeta({ promptId, turn, reason: why }, at),
+        }
+      }),
+  )
+}
+
+/** The model gave no answer, also when asked again. Names what failed, if something did. */
+export function noAnswerText(log: readonly SessionEvent[], promptId: string): string {
+  const turns = turnsOf(log, promptId)
+  const calls = turns.flatMap((turn) => turn.calls)
+  if (calls.length === 0) {
+    return 'The model returned nothing, twice. Try rephrasing.'
+  }
+  const failed = failuresOf(turns)
+  if (failed.length > 0) {
+    const pattern = failurePattern(log, promptId)
+    const again = pattern === undefined ? '' : ` ${patternSentence(pattern)}`
+    return `The model gave no answer after its last step. What failed: ${failed.join('; ')}.${again} The results above are complete; ask for a summary or try again.`
+  }
+  const steps = calls.length === 1 ? 'one step' : `${calls.length} steps`
+  return `The model did ${steps} and then gave no answer. The results above are complete; ask for a summary if you need one.`
+}
+
+/** One phrase per tool and cause, for the calls of the last turn that had any. */
+export function failuresOf(turns: readonly Turn[]): string[] {
+  const last = turns.findLast((turn) => turn.calls.length > 0)
+  const phrases = new Map<string, number>()
+  for (const { call, outcome } of last?.calls ?? []) {
+    if (outcome?.status !== 'failed') continue
+    const phrase = `${call.title === '' ? call.name : call.title} (${(metaOf(outcome).reason ?? 'tool_error').replaceAll('_', ' ')})`
+    phrases.set(phrase, (phrases.get(phrase) ?? 0) + 1)
+  }
+  return [...phrases].map(([phrase, times]) => (times === 1 ? phrase : `${phrase}, ${times} times`))
+}
+
+/** The last turn had no words for the user. */
+export function saidNothing(turns: readonly Turn[]): boolean {
+  const last = turns.at(-1)
+  return last === undefined || last.text.trim() === '' || last.calls.length > 0
+}
+
+export function maxTurnsText(maxTurns: number): string {
+  return `Reached the limit of ${maxTurns} steps. Nothing is lost; say “go on” to continue.`
+}
+
+/** `problems`: what is wrong with the messages, in words. */
+export function brokenHistoryText(problems: readonly string[]): string {
+  return `This conversation could not be sent to the model, because it is not in order (${problems.slice(0, 3).join('; ')}). Begin a new chat, or continue this one from an earlier message.`
+}
+
+export function poisonText(times: number): string {
+  return `Sandlot had to be started again ${times} times while this was running, so it was given up. What was done before is complete. If it happens again with the same message, the log has the details.`
+}
+
+export const CHANT_TEXT =
+  'Stopped: the model said the same words again and again and would not have ended. Try rephrasing.'
+export const CANCELLED_TEXT = 'You stopped this.'
+export const INTERRUPTED_TEXT = 'Sandlot was shut down while this was running.'
+export const LOOP_TEXT =
+  'Stopped: the model made the same calls again and again with the same results, also after it was told. The results above are complete; say what it should do differently.'
+export const LENGTH_TEXT = 'The model reached its limit of tokens before it said anything.'
+export const REFUSAL_TEXT = 'The model’s provider refused to answer this.'
+export const BUG_TEXT = 'Something went wrong on our side. The log has the details.'

@@ -1,0 +1,197 @@
+/**
+ * One turn's question to the model: live text while it arrives, retries with what was shown marked as cut, room made when the
+ * window is full, another model when this one cannot serve, and the settled answer as a group for the loop to store.
+ */
+import { type SessionEvent, makeSandlotEvent, metaOf } from '@sandlot/shared/events'
+import { messageOf } from '@sandlot/shared/errors'
+import type { ErrorCause, ModelErrorClass } from '@sandlot/shared/reasons'
+import { overflowedBefore } from '../compaction/compaction.ts'
+import { makeRoom } from '../compaction/make-room.ts'
+import { historyProblems, mendHistory } from '../history/check.ts'
+import { modelMessages } from '../history/messages.ts'
+import { plainHistory } from '../history/plain.ts'
+import { withoutChant } from '../limits/chanting.ts'
+import { Chanting, listen } from './listen.ts'
+import type { EventGroup, LoopContext } from './context.ts'
+import { BUG_TEXT, CHANT_TEXT, brokenHistoryText } from './endings.ts'
+import { changeOfModel, modelOf } from './models.ts'
+import { endBeforeRequest } from './refusals.ts'
+import { pause, retryVerdict } from './retry.ts'
+import { Speech, withdrawnFor } from './speech.ts'
+import {
+  type Model,
+  type ModelAnswer,
+  type ModelCall,
+  type ModelChunk,
+  ModelError,
+  type ModelMessage,
+} from '../model/model.ts'
+import { usageEvent } from './usage.ts'
+
+export type Asked =
+  | {
+      got: 'answer'
+      /** To store: thoughts, message, usage. */
+      settled: SessionEvent[]
+      text: string
+      calls: ModelCall[]
+      /** Why the prompt is over. Undefined with calls, and when the answer was empty. */
+      ending: 'completed' | 'length' | 'refusal' | undefined
+    }
+  | { got: 'stopped'; settled: SessionEvent[]; text: string }
+  /** It said the same words without end, also when it was asked again. */
+  | { got: 'chant'; settled: SessionEvent[]; message: string }
+  /** What was spent on mending left nothing to ask once more with. */
+  | { got: 'over'; end: SessionEvent }
+  | { got: 'error'; cause: ErrorCause; requestId?: string | undefined; message: string }
+
+/** Ask until there is an answer, a Stop, or an error that nothing mends. */
+export async function* askModel(ctx: LoopContext, turn: number): AsyncGenerator<EventGroup, Asked> {
+  const signal = AbortSignal.any([ctx.signal, ctx.leaving])
+  let attempt = 0
+  for (;;) {
+    attempt++
+    const model = modelOf(ctx)
+    const checked = checkedMessages(ctx, turn, model)
+    if ('broken' in checked) return { got: 'error', cause: 'internal', message: checked.broken }
+    const speech = new Speech(ctx, turn)
+    try {
+      const request = { messages: checked.messages, tools: ctx.tools }
+      const answer = yield* listen(model, request, signal, (piece) => shown(speech, piece))
+      return answered(ctx, turn, model, speech, answer)
+    } catch (error) {
+      if (ctx.signal.aborted) return { got: 'stopped', settled: speech.settled(), text: speech.text }
+      ctx.leaving.throwIfAborted()
+      if (error instanceof Chanting) {
+        if (withdrawnFor(ctx, turn, CHANTING) > 0) return chanted(speech)
+        yield* speech.withdraw(CHANTING, saidOnce(speech))
+        continue
+      }
+      if (!(error instanceof ModelError)) {
+        ctx.warn({ error: messageOf(error), promptId: ctx.promptId, turn }, 'the model client threw')
+        yield* speech.withdraw('internal')
+        return { got: 'error', cause: 'internal', message: BUG_TEXT }
+      }
+      const { class: errorClass, status, requestId } = error
+      const failed = { errorClass, status, requestId, attempt, promptId: ctx.promptId, turn }
+      ctx.warn(failed, 'a model request failed')
+      yield* speech.withdraw(errorClass)
+      const verdict = retryVerdict(error, attempt, ctx.retry)
+      if (verdict.again) {
+        yield [waited(ctx, turn, errorClass, attempt, verdict.waitMs)]
+        await pause(verdict.waitMs, signal)
+      } else if (yield* mended(ctx, turn, model, checked.messages, error)) {
+        attempt = 0
+        // A summary is a request too, and may have used up what was left.
+        const end = await endBeforeRequest(ctx)
+        if (end !== undefined && !ctx.signal.aborted) return { got: 'over', end }
+      } else {
+        return { got: 'error', cause: errorClass, requestId, message: verdict.message }
+      }
+      ctx.leaving.throwIfAborted()
+      if (ctx.signal.aborted) return { got: 'stopped', settled: [], text: '' }
+    }
+  }
+}
+
+// ── Before ──────────────────────────────────────────────────────────────────────────────────────────────
+
+/** What is sent. Problems are mended where that is possible; else the sentence that names them. */
+function checkedMessages(
+  ctx: LoopContext,
+  turn: number,
+  model: Model,
+): { messages: ModelMessage[] } | { broken: string } {
+  const reader = { model: model.name, contextWindow: model.contextWindow }
+  const messages = modelMessages(ctx.log(), ctx.system, reader)
+  const problems = historyProblems(messages)
+  if (problems.length === 0) return { messages }
+  const words = problems.map(({ at, problem }) => `message ${at + 1}: ${problem}`)
+  ctx.warn({ promptId: ctx.promptId, turn, problems: words.slice(0, 20) }, 'the history was not valid')
+  const mendedMessages = mendHistory(messages)
+  const left = historyProblems(mendedMessages)
+  return left.length === 0 ? { messages: mendedMessages } : { broken: brokenHistoryText(words) }
+}
+
+// ── While ───────────────────────────────────────────────────────────────────────────────────────────────
+
+/** Why what was said is taken back. */
+const CHANTING = 'chanting'
+
+function shown(speech: Speech, piece: ModelChunk): EventGroup | undefined {
+  const event = piece.type === 'call' ? speech.draft(piece) : speech.add(piece.type, piece.text)
+  return event === undefined ? undefined : [event]
+}
+
+function chanted(speech: Speech): Asked {
+  return { got: 'chant', settled: speech.settled(saidOnce(speech)), message: CHANT_TEXT }
+}
+
+function saidOnce({ text, thought }: Speech): Pick<ModelAnswer, 'text' | 'thought'> {
+  return { text: withoutChant(text), thought: withoutChant(thought) }
+}
+
+// ── After a failure ─────────────────────────────────────────────────────────────────────────────────────
+
+/** The live event that says why nothing is seen to happen, and until when. */
+function waited(
+  ctx: LoopContext,
+  turn: number,
+  why: ModelErrorClass,
+  retry: number,
+  waitMs: number,
+): SessionEvent {
+  const event = { type: 'model_waited', why, waitMs, retry, of: ctx.retry.attempts - 1 } as const
+  return makeSandlotEvent(event, { promptId: ctx.promptId, turn, live: true }, ctx.now())
+}
+
+/** True when something was changed so that asking once more makes sense. Each change is in the log before it is used. */
+async function* mended(
+  ctx: LoopContext,
+  turn: number,
+  model: Model,
+  messages: readonly ModelMessage[],
+  error: ModelError,
+): AsyncGenerator<EventGroup, boolean> {
+  if (error.class === 'context_overflow' || error.class === 'request_too_large') {
+    if (overflowedBefore(ctx.log(), ctx.promptId, turn)) return false
+    return yield* makeRoom(ctx, turn, model, 'overflow')
+  }
+  if (error.class === 'invalid_history') {
+    if (JSON.stringify(plainHistory(messages)) === JSON.stringify(messages)) return false
+    const event = { type: 'history_mended', why: error.message } as const
+    yield [makeSandlotEvent(event, { promptId: ctx.promptId, turn }, ctx.now())]
+    return true
+  }
+  const changed = changeOfModel(ctx, turn, error.class)
+  if (changed === undefined) return false
+  yield [changed]
+  return true
+}
+
+// ── After an answer ─────────────────────────────────────────────────────────────────────────────────────
+
+function answered(ctx: LoopContext, turn: number, model: Model, speech: Speech, answer: ModelAnswer): Asked {
+  const settled = speech.settled(answer)
+  // What was shown as text turned out to be thoughts: the message is settled as an empty one.
+  if (speech.text !== '' && answer.text === '') settled.push(speech.carrier())
+  if (answer.replay !== undefined) {
+    if (settled.length === 0) settled.push(speech.carrier())
+    const [first, ...rest] = settled
+    if (first !== undefined) {
+      const sandlot = { ...metaOf(first), forProvider: { answer: answer.replay } }
+      settled.splice(0, settled.length, { ...first, _meta: { ...first._meta, sandlot } }, ...rest)
+    }
+  }
+  const usage = usageEvent(ctx, turn, model, answer.usage)
+  if (usage !== undefined) settled.push(usage)
+  return { got: 'answer', settled, text: answer.text, calls: answer.calls, ending: endingOf(answer) }
+}
+
+/** Calls decide, not the finish word: with calls the prompt goes on. */
+function endingOf(answer: ModelAnswer): 'completed' | 'length' | 'refusal' | undefined {
+  if (answer.calls.length > 0) return undefined
+  if (answer.finish === 'length') return 'length'
+  if (answer.finish === 'content_filter') return 'refusal'
+  return answer.text.trim() === '' ? undefined : 'completed'
+}

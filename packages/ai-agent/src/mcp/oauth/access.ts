@@ -1,0 +1,251 @@
+/**
+ * One user's access to one server that wants OAuth: the address to sign in at, once more where the server wants more than
+ * was allowed, and the tokens that come of it.
+ */
+import { randomBytes } from 'node:crypto'
+import {
+  type AuthProvider,
+  type FetchLike,
+  type OAuthClientInformationMixed,
+  exchangeAuthorization,
+  extractWWWAuthenticateParams,
+  startAuthorization,
+  validateAuthorizationResponseIssuer,
+} from '@modelcontextprotocol/client'
+import { SerialQueue } from '../../session/serial-queue.ts'
+import { clientMetadata } from './client-document.ts'
+import { NeedsAuth, ServerUnavailable } from '../error.ts'
+import { type Authority, findAuthority } from './authority.ts'
+import { type OwnClient, clientFor, ownClient } from './client.ts'
+import { type Flow, Flows } from './flows.ts'
+import type { OAuthRecords } from './records.ts'
+import { UserTokens } from './tokens.ts'
+import { includesScopes, joinScopes } from './scopes.ts'
+import { type Challenge, RefusedTokens, type ServerAccess } from '../server-access.ts'
+
+export interface OAuthAccessOptions {
+  url: string
+  /** Where the authorization server sends the user back to; asked when somebody is sent there. */
+  redirectUrl: () => Promise<string>
+  /** Where our description of ourselves is published; undefined when nobody outside could read it. */
+  documentUrl: string | undefined
+  /** What the operator registered. */
+  own: OwnClient | undefined
+  /** The only authority that the operator allows; undefined: the server says. */
+  issuer: string | undefined
+  scope: string | undefined
+  records: OAuthRecords
+  fetch: FetchLike
+  /** Epoch milliseconds. */
+  now: () => number
+}
+
+/** A link to sign in is good for this long. */
+const LINK_MS = 600_000
+/** With less left it is not given to anybody again: signing in takes a while. */
+const LEFT_MS = 120_000
+/** So often is a user asked for the same: also once after they said yes, because one can leave out boxes there. */
+const MAX_ASKED = 2
+/** After this long they may be asked again: somebody may have mended it. Milliseconds. */
+const ASKED_MS = 3_600_000
+/** Different things that a server may want more of. */
+const MAX_WANTED = 32
+
+export class OAuthAccess implements ServerAccess {
+  readonly #options: OAuthAccessOptions
+  readonly #tokens: UserTokens
+  readonly #refused = new RefusedTokens()
+  readonly #flows: Flows
+  readonly #queue = new SerialQueue()
+  /** By scope: how often the user came back from being asked for it. */
+  readonly #asked = new Map<string, { times: number; since: number }>()
+
+  constructor(options: OAuthAccessOptions) {
+    this.#options = options
+    const { url, redirectUrl, issuer, own, records, fetch, now } = options
+    this.#flows = new Flows({
+      read: () => records.read('sign-ins'),
+      keep: (flows) => records.keep('sign-ins', flows),
+      about: async () => JSON.stringify([url, await redirectUrl(), issuer, own?.clientId]),
+      now,
+    })
+    this.#tokens = new UserTokens({
+      read: () => records.read('tokens'),
+      keep: (tokens) => records.keep('tokens', tokens),
+      url,
+      fetch,
+      now,
+    })
+  }
+
+  provider(): AuthProvider {
+    return {
+      token: async () => {
+        if (await this.#tokens.isEnding()) await this.#renewOrAsk({})
+        return this.#tokens.current()
+      },
+      onUnauthorized: async ({ response }) => {
+        const used = this.#refused.of(response)
+        const now = await this.#tokens.current()
+        // Another call has renewed it while this one was on its way.
+        if (used !== undefined && now !== undefined && used !== now) return
+        await this.#renewOrAsk(extractWWWAuthenticateParams(response))
+      },
+    }
+  }
+
+  /** Whether there is a token, good or not. */
+  async isSignedIn(): Promise<boolean> {
+    return (await this.#tokens.current()) !== undefined
+  }
+
+  watch(base: FetchLike): FetchLike {
+    return this.#refused.watch(base)
+  }
+
+  async signInUrl(): Promise<string | undefined> {
+    try {
+      return await this.#link({})
+    } catch {
+      // What is wrong is said where the server is asked for its tools.
+      return undefined
+    }
+  }
+
+  async widen(challenge: Challenge): Promise<NeedsAuth> {
+    const wanted = joinScopes(challenge.scope)
+    const now = this.#options.now()
+    for (const [scope, { since }] of this.#asked) if (since + ASKED_MS < now) this.#asked.delete(scope)
+    const asked = this.#asked.get(wanted ?? '') ?? { times: 0, since: now }
+    this.#asked.set(wanted ?? '', asked)
+    if (asked.times >= MAX_ASKED || this.#asked.size > MAX_WANTED)
+      throw new ServerUnavailable(
+        `it wants ${shortened(wanted)}, and the user has allowed that already without effect; ask those who run it`,
+      )
+    const url = await this.#link({ ...challenge, scope: joinScopes(await this.#tokens.scope(), wanted) })
+    return new NeedsAuth(`the user has to allow ${shortened(wanted)}`, { url, wanted: shortened(wanted) })
+  }
+
+  /** The sign-in of this state, if it is under way: for the only time, however it ends, also over a restart of the agent. */
+  take(state: string): Promise<Flow | undefined> {
+    return this.#flows.take(state)
+  }
+
+  /**
+   * The user is back from this sign-in. Rejects when the answer is not from where they were sent, or is not accepted;
+   * undefined when all is well, else what the authority says.
+   */
+  async finish(flow: Flow, answer: URLSearchParams): Promise<string | undefined> {
+    const { authority, verifier, scope } = flow
+    const { metadata, url, resource } = authority
+    const iss = answer.get('iss') ?? undefined
+    // Before anything of it is used, or shown: another authority's answer must not be taken for this one's.
+    validateAuthorizationResponseIssuer({
+      iss,
+      expectedIssuer: metadata?.issuer,
+      issParameterSupported: metadata?.authorization_response_iss_parameter_supported === true,
+    })
+    const code = answer.get('code')
+    if (code === null) return answer.get('error_description') ?? answer.get('error') ?? 'no reason was given'
+    const { redirectUrl, fetch } = this.#options
+    const tokens = await exchangeAuthorization(url, {
+      ...(metadata === undefined ? {} : { metadata }),
+      ...(resource === undefined ? {} : { resource }),
+      ...(iss === undefined ? {} : { iss }),
+      clientInformation: flow.client ?? this.#ownClient(authority),
+      authorizationCode: code,
+      codeVerifier: verifier,
+      redirectUri: await redirectUrl(),
+      fetchFn: fetch,
+    })
+    await this.#tokens.save(tokens, authority.issuer, scope)
+    for (const [wanted, asked] of this.#asked) if (includesScopes(scope, wanted)) asked.times++
+    return undefined
+  }
+
+  // ── Signing in ────────────────────────────────────────────────────────────────────────────────────────
+
+  /** @throws NeedsAuth when the user has to do something */
+  async #renewOrAsk(challenge: Challenge): Promise<void> {
+    if (await this.#tokens.renew(() => this.#parties(challenge))) return
+    const url = await this.#link({ ...challenge, scope: joinScopes(challenge.scope) })
+    throw new NeedsAuth('the user has to sign in', { url })
+  }
+
+  /** One at a time; a link that asks for at least as much is given again. */
+  #link(challenge: Challenge): Promise<string> {
+    return this.#queue.run(async () => {
+      const alive = await this.#flows.alive()
+      const known = alive.findLast(
+        ({ scope, endsAt }) =>
+          this.#options.now() + LEFT_MS < endsAt && includesScopes(scope, challenge.scope),
+      )
+      if (known !== undefined) return known.url
+      const flow = await this.#begin(challenge, alive)
+      await this.#flows.add(flow)
+      return flow.url
+    })
+  }
+
+  async #begin(challenge: Challenge, alive: readonly Flow[]): Promise<Flow> {
+    const { authority, client } = await this.#parties(challenge)
+    const { scope: configured, redirectUrl, own, now } = this.#options
+    const first = configured ?? challenge.scope ?? authority.scope
+    // What another call waits for is asked for as well: one yes is enough for both.
+    const scope = withRefresh(
+      joinScopes(first, challenge.scope, ...alive.map((flow) => flow.scope)),
+      authority,
+    )
+    const state = randomBytes(24).toString('base64url')
+    const { authorizationUrl, codeVerifier } = await startAuthorization(authority.url, {
+      ...(authority.metadata === undefined ? {} : { metadata: authority.metadata }),
+      ...(authority.resource === undefined ? {} : { resource: authority.resource }),
+      ...(scope === undefined ? {} : { scope }),
+      clientInformation: client,
+      redirectUrl: await redirectUrl(),
+      state,
+    })
+    const url = authorizationUrl.href
+    const endsAt = now() + LINK_MS
+    const begun = { state, url, verifier: codeVerifier, authority, scope, endsAt }
+    return own === undefined ? { ...begun, client } : begun
+  }
+
+  #ownClient(authority: Flow['authority']): OAuthClientInformationMixed {
+    const { own, url: serverUrl, issuer } = this.#options
+    if (own === undefined) throw new Error('this sign-in was begun as another client')
+    return ownClient(authority, own, { serverUrl, issuer })
+  }
+
+  async #parties({
+    resourceMetadataUrl,
+    scope,
+  }: Challenge): Promise<{ authority: Authority; client: OAuthClientInformationMixed }> {
+    const { url: serverUrl, redirectUrl, documentUrl, own, issuer, records, fetch } = this.#options
+    const authority = await findAuthority({ serverUrl, resourceMetadataUrl, issuer, fetch })
+    const client = await clientFor(authority, {
+      serverUrl,
+      own,
+      issuer,
+      documentUrl,
+      // All that will be asked for one day: some give a client no more than it registered for.
+      metadata: clientMetadata(await redirectUrl(), joinScopes(this.#options.scope, authority.scope, scope)),
+      read: () => records.read('client'),
+      keep: (registration) => records.keep('client', registration),
+      fetch,
+    })
+    return { authority, client }
+  }
+}
+
+/** Access that goes on while nobody is there has a scope of its own where an authority knows it. */
+function withRefresh(scope: string | undefined, { metadata }: Authority): string | undefined {
+  const supported = metadata?.scopes_supported ?? []
+  return scope !== undefined && supported.includes('offline_access')
+    ? joinScopes(scope, 'offline_access')
+    : scope
+}
+
+function shortened(scope: string | undefined): string {
+  return scope === undefined ? 'more, without saying what' : scope.slice(0, 200)
+}

@@ -1,0 +1,96 @@
+/** Who lets people in to a server: found through the server's metadata, or, for servers of March 2025, at the server itself. */
+import {
+  type AuthorizationServerMetadata,
+  type FetchLike,
+  type OAuthProtectedResourceMetadata,
+  checkResourceAllowed,
+  discoverAuthorizationServerMetadata,
+  discoverOAuthProtectedResourceMetadata,
+  resourceUrlFromServerUrl,
+} from '@modelcontextprotocol/client'
+import { messageOf } from '@sandlot/shared/errors'
+import { ServerUnavailable } from '../error.ts'
+import { AddressNotAllowed } from '../transports/public-fetch.ts'
+import { joinScopes } from './scopes.ts'
+
+export interface Authority {
+  /** What registrations and tokens are bound to: nothing that one authority gave is ever shown to another. */
+  issuer: string
+  /** Where its endpoints are when it has no metadata. */
+  url: string
+  metadata: AuthorizationServerMetadata | undefined
+  /** For what tokens are asked (RFC 8707); undefined where the server does not say. */
+  resource: string | undefined
+  /** What the server says its tools need. */
+  scope: string | undefined
+}
+
+export interface AuthorityOptions {
+  serverUrl: string
+  /** Where a refused request said that the metadata is. */
+  resourceMetadataUrl?: URL | undefined
+  /** The only authority that the operator allows. */
+  issuer: string | undefined
+  fetch: FetchLike
+}
+
+/** @throws ServerUnavailable when what it says cannot be right; `AddressNotAllowed`; what `fetch` throws. */
+export async function findAuthority(options: AuthorityOptions): Promise<Authority> {
+  const { serverUrl, issuer: expected, fetch } = options
+  const resource = await protectedResource(options)
+  const [named] = resource?.authorization_servers ?? []
+  if (named !== undefined && expected !== undefined && !sameIssuer(expected, named))
+    throw new ServerUnavailable(
+      `its sign-in is at ${named.slice(0, 200)}, but its auth.issuer says ${expected}; put right which of the two is meant`,
+    )
+  // March 2025: the server's own root, whatever issuer it names there. Bound to that root, such metadata cannot pass
+  // itself off as somebody else's.
+  const known = named ?? expected
+  const url = known ?? String(new URL('/', serverUrl))
+  const metadata = await discoverAuthorizationServerMetadata(url, {
+    fetchFn: fetch,
+    skipIssuerValidation: known === undefined,
+  })
+  const issuer = known === undefined ? url : (metadata?.issuer ?? url)
+  const pkce = metadata?.code_challenge_methods_supported
+  if (named !== undefined && expected === undefined && metadata !== undefined && pkce === undefined)
+    throw new ServerUnavailable(
+      `its sign-in at ${issuer.slice(0, 200)} does not say that it protects codes (PKCE); if it is to be trusted, name it as auth.issuer`,
+    )
+  return {
+    issuer,
+    url,
+    metadata,
+    resource: resource?.resource,
+    scope: joinScopes(...(resource?.scopes_supported ?? [])),
+  }
+}
+
+async function protectedResource({
+  serverUrl,
+  resourceMetadataUrl,
+  fetch,
+}: AuthorityOptions): Promise<OAuthProtectedResourceMetadata | undefined> {
+  let found: OAuthProtectedResourceMetadata
+  try {
+    const at = resourceMetadataUrl === undefined ? {} : { resourceMetadataUrl }
+    found = await discoverOAuthProtectedResourceMetadata(serverUrl, at, fetch)
+  } catch (error) {
+    // Only a server that has none is one of March 2025; one that cannot be asked now is asked later.
+    const isThere = error instanceof TypeError || error instanceof AddressNotAllowed
+    if (isThere || /^HTTP 5\d\d/.test(messageOf(error))) throw error
+    return undefined
+  }
+  const requestedResource = resourceUrlFromServerUrl(serverUrl)
+  if (!checkResourceAllowed({ requestedResource, configuredResource: found.resource }))
+    // A token for another resource, given to this server, could be used there.
+    throw new ServerUnavailable(
+      `it wants tokens for ${found.resource.slice(0, 200)}, which is not its own address`,
+    )
+  return found
+}
+
+/** One of them may end in a slash that the other has not. */
+export function sameIssuer(one: string, other: string): boolean {
+  return one.replace(/\/$/, '') === other.replace(/\/$/, '')
+}

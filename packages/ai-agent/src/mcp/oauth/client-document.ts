@@ -1,0 +1,20 @@
+/** How we describe ourselves to those who let people in to MCP servers: sent when registering, or fetched from our address. */
+import type { OAuthClientMetadata } from '@modelcontextprotocol/client'
+import { MCP_CLIENT_PATH, mcpClientDocument } from '@sandlot/shared/mcp-client'
+import { isInsideHost } from '../transports/inside-hosts.ts'
+
+/** For a registration. */
+export function clientMetadata(redirectUrl: string, scope: string | undefined): OAuthClientMetadata {
+  const kind = isInsideHost(new URL(redirectUrl).hostname) ? 'native' : 'web'
+  return {
+    ...mcpClientDocument(redirectUrl),
+    application_type: kind,
+    ...(scope === undefined ? {} : { scope }),
+  }
+}
+
+/** Where our description is published; undefined when strangers could not read it there. `publicUrl`: the service's. */
+export function documentUrlOf(publicUrl: string): string | undefined {
+  const { protocol, hostname } = new URL(publicUrl)
+  return protocol === 'https:' && !isInsideHost(hostname) ? `${publicUrl}${MCP_CLIENT_PATH}` : undefined
+}

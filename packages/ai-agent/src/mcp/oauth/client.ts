@@ -1,0 +1,86 @@
+/** Which client we are for an authority: the one that the operator registered, our published address, or one registered now. */
+import {
+  type FetchLike,
+  type OAuthClientInformationMixed,
+  type OAuthClientMetadata,
+  registerClient,
+} from '@modelcontextprotocol/client'
+import { z } from 'zod'
+import { type Authority, sameIssuer } from './authority.ts'
+import { ServerUnavailable } from '../error.ts'
+
+/** What the operator registered with the authority. */
+export interface OwnClient {
+  clientId: string
+  clientSecret: string | undefined
+}
+
+export interface ClientOptions {
+  serverUrl: string
+  own: OwnClient | undefined
+  /** The only authority that the operator allows. */
+  issuer: string | undefined
+  /** Where our description of ourselves is published; authorities that know how fetch it there. */
+  documentUrl: string | undefined
+  metadata: OAuthClientMetadata
+  /** A registration that was kept, as JSON. */
+  read: () => Promise<string | undefined>
+  keep: (registration: string) => Promise<void>
+  fetch: FetchLike
+}
+
+const registration = z.looseObject({
+  client_id: z.string(),
+  issuer: z.string(),
+  redirect_uris: z.array(z.string()).default([]),
+})
+
+/** @throws ServerUnavailable when there is no way to be its client; the SDK's errors. */
+export async function clientFor(
+  authority: Authority,
+  options: ClientOptions,
+): Promise<OAuthClientInformationMixed> {
+  const { own, documentUrl, metadata } = options
+  if (own !== undefined) return ownClient(authority, own, options)
+  if (documentUrl !== undefined && authority.metadata?.['client_id_metadata_document_supported'] === true)
+    return { client_id: documentUrl }
+  const kept = registrationOf(await options.read())
+  const fits =
+    kept !== undefined &&
+    sameIssuer(kept.issuer, authority.issuer) &&
+    // Registered when this Sandlot had another address: the way back would be refused.
+    metadata.redirect_uris.every((uri) => kept.redirect_uris.includes(uri))
+  if (fits) return kept
+  if (authority.metadata !== undefined && authority.metadata.registration_endpoint === undefined)
+    throw new ServerUnavailable(
+      `its sign-in at ${authority.issuer.slice(0, 200)} registers nobody by itself; register this Sandlot there (redirect address ${metadata.redirect_uris[0] ?? 'none'}) and set auth.clientId`,
+    )
+  const made = await registerClient(authority.url, {
+    ...(authority.metadata === undefined ? {} : { metadata: authority.metadata }),
+    clientMetadata: metadata,
+    fetchFn: options.fetch,
+  })
+  const { redirect_uris } = metadata
+  await options.keep(JSON.stringify({ ...made, redirect_uris, issuer: authority.issuer }))
+  return made
+}
+
+/** A secret goes where the operator said, or to the server's own host: not where a server says. @throws ServerUnavailable */
+export function ownClient(
+  authority: { issuer: string; url: string; metadata?: { token_endpoint: string } | undefined },
+  { clientId, clientSecret }: OwnClient,
+  { serverUrl, issuer }: { serverUrl: string; issuer: string | undefined },
+): OAuthClientInformationMixed {
+  if (clientSecret === undefined) return { client_id: clientId }
+  const host = new URL(serverUrl).hostname
+  const endpoints = [authority.url, authority.metadata?.token_endpoint ?? authority.url]
+  if (issuer === undefined && endpoints.some((url) => new URL(url).hostname !== host))
+    throw new ServerUnavailable(
+      `its sign-in is at ${authority.issuer.slice(0, 200)}, and a client secret goes to another host only when the operator names it: set auth.issuer to that if it is right`,
+    )
+  return { client_id: clientId, client_secret: clientSecret }
+}
+
+function registrationOf(text: string | undefined): z.output<typeof registration> | undefined {
+  return text === undefined ? undefined : registration.safeParse(JSON.parse(text)).data
+}

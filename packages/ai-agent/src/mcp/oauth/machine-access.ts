@@ -1,0 +1,161 @@
+/** Access of the deployment itself to a server, as a client with credentials of its own (OAuth client credentials): nobody signs in. */
+import {
+  type AuthProvider,
+  type FetchLike,
+  type OAuthClientProvider,
+  OAuthError,
+  createPrivateKeyJwtAuth,
+  extractWWWAuthenticateParams,
+  fetchToken,
+} from '@modelcontextprotocol/client'
+import { type NeedsAuth, ServerUnavailable, reasonOf } from '../error.ts'
+import { type Authority, findAuthority } from './authority.ts'
+import { ownClient } from './client.ts'
+import { includesScopes, joinScopes } from './scopes.ts'
+import { type Challenge, RefusedTokens, type ServerAccess } from '../server-access.ts'
+
+export interface MachineAccessOptions {
+  url: string
+  clientId: string
+  /** A shared secret, or a private key (PEM, PKCS #8) with which we sign who we are. */
+  proof: { secret: string } | { privateKey: string; algorithm: string }
+  issuer: string | undefined
+  scope: string | undefined
+  fetch: FetchLike
+  /** Epoch milliseconds. */
+  now: () => number
+}
+
+/** Milliseconds. */
+const EARLY_MS = 30_000
+/** A token that was refused this soon after it was given: another would be refused too. */
+const FRESH_MS = 10_000
+
+interface Token {
+  text: string
+  scope: string | undefined
+  since: number
+  endsAt: number
+}
+
+export class MachineAccess implements ServerAccess {
+  readonly #options: MachineAccessOptions
+  readonly #refused = new RefusedTokens()
+  #token: Token | undefined
+  #getting: Promise<Token> | undefined
+
+  constructor(options: MachineAccessOptions) {
+    this.#options = options
+  }
+
+  provider(): AuthProvider {
+    return {
+      token: async () => {
+        // The first request goes without, and its refusal says whom to ask.
+        if (this.#token === undefined) return undefined
+        if (this.#token.endsAt - EARLY_MS < this.#options.now()) await this.#get({})
+        return this.#token.text
+      },
+      onUnauthorized: async ({ response }) => {
+        const used = this.#refused.of(response)
+        if (this.#token !== undefined && used !== this.#token.text) return
+        if (this.#token !== undefined && this.#options.now() - this.#token.since < FRESH_MS)
+          throw new ServerUnavailable('it refuses a token that it was just given; look at its auth settings')
+        await this.#get(extractWWWAuthenticateParams(response))
+      },
+    }
+  }
+
+  watch(base: FetchLike): FetchLike {
+    return this.#refused.watch(base)
+  }
+
+  async widen(challenge: Challenge): Promise<'again' | NeedsAuth> {
+    const wanted = joinScopes(challenge.scope)
+    const before = this.#token?.scope
+    if (wanted === undefined || includesScopes(before, wanted)) throw refused(wanted)
+    // Whoever is asking already may ask for something else, and may be refused it.
+    while (this.#getting !== undefined) {
+      await Promise.allSettled([this.#getting])
+      if (includesScopes(this.#token?.scope, wanted)) return 'again'
+    }
+    const { scope } = await this.#get({ ...challenge, scope: joinScopes(this.#token?.scope, wanted) })
+    if (!includesScopes(scope, wanted)) throw refused(wanted)
+    return 'again'
+  }
+
+  async signInUrl(): Promise<undefined> {
+    return undefined
+  }
+
+  /** One at a time, for all who need it. */
+  #get(challenge: Challenge): Promise<Token> {
+    this.#getting ??= this.#ask(challenge).finally(() => {
+      this.#getting = undefined
+    })
+    return this.#getting
+  }
+
+  async #ask(challenge: Challenge): Promise<Token> {
+    const { url: serverUrl, issuer, scope: configured, fetch, now } = this.#options
+    const { resourceMetadataUrl } = challenge
+    const authority = await findAuthority({ serverUrl, resourceMetadataUrl, issuer, fetch })
+    const { metadata, resource } = authority
+    const scope = joinScopes(
+      configured ?? challenge.scope ?? authority.scope,
+      challenge.scope,
+      this.#token?.scope,
+    )
+    try {
+      const tokens = await fetchToken(this.#client(authority), authority.url, {
+        ...(metadata === undefined ? {} : { metadata }),
+        ...(resource === undefined ? {} : { resource }),
+        ...(scope === undefined ? {} : { scope }),
+        fetchFn: fetch,
+      })
+      const endsAt = tokens.expires_in === undefined ? Infinity : now() + tokens.expires_in * 1_000
+      this.#token = { text: tokens.access_token, scope: tokens.scope ?? scope, since: now(), endsAt }
+      return this.#token
+    } catch (error) {
+      const said = error instanceof OAuthError ? `${error.code}: ${reasonOf(error)}` : reasonOf(error)
+      throw new ServerUnavailable(`its sign-in gives no token to ${this.#options.clientId} (${said})`, {
+        cause: error,
+      })
+    }
+  }
+
+  #client(authority: Authority): OAuthClientProvider {
+    const { url: serverUrl, clientId, proof, issuer } = this.#options
+    const clientSecret = 'secret' in proof ? proof.secret : undefined
+    const information = ownClient(authority, { clientId, clientSecret }, { serverUrl, issuer })
+    const notUsed = (): never => {
+      throw new Error('nobody signs in here')
+    }
+    return {
+      redirectUrl: undefined,
+      clientMetadata: { redirect_uris: [], grant_types: ['client_credentials'] },
+      clientInformation: () => ({ ...information, issuer: authority.metadata?.issuer ?? authority.url }),
+      tokens: () => undefined,
+      saveTokens: notUsed,
+      redirectToAuthorization: notUsed,
+      saveCodeVerifier: notUsed,
+      codeVerifier: notUsed,
+      prepareTokenRequest: (scope) =>
+        new URLSearchParams({ grant_type: 'client_credentials', ...(scope === undefined ? {} : { scope }) }),
+      ...('secret' in proof
+        ? {}
+        : {
+            addClientAuthentication: createPrivateKeyJwtAuth({
+              issuer: clientId,
+              subject: clientId,
+              privateKey: proof.privateKey,
+              alg: proof.algorithm,
+            }),
+          }),
+    }
+  }
+}
+
+function refused(wanted: string | undefined): ServerUnavailable {
+  return new ServerUnavailable(`it wants ${wanted ?? 'more'}, which this Sandlot is not allowed there`)
+}

@@ -1,0 +1,194 @@
+/** All configured servers: which of them a user has, and with that which tools a prompt of theirs gets. */
+import { messageOf } from '@sandlot/shared/errors'
+import { type ToolRegistry, createRegistry, validateToolDefinitions } from '../tools/registry.ts'
+import type { Tool, ToolLog } from '../tools/tool.ts'
+import { CONNECT, connectTool } from './connect-tool.ts'
+import { type ServerTool, exposedNames, toolId } from './exposed-names.ts'
+import { mcpTool } from './tool.ts'
+import type { McpServer } from './server.ts'
+import type { Offered } from './server-parts.ts'
+import type { ServerSpec } from './server-spec.ts'
+
+export interface McpServersParts {
+  specs: readonly ServerSpec[]
+  /** What everybody has without servers. */
+  builtin: readonly Tool[]
+  /** `userId`: whose it is; undefined: everybody's. */
+  makeServer: (spec: ServerSpec, userId: string | undefined) => McpServer
+  log: ToolLog
+}
+
+/** How a server is, for people. */
+export interface ServerStanding {
+  name: string
+  state: Offered['state']
+  why?: string
+  /** A line for each of its tools that cannot be offered. */
+  problems: readonly string[]
+}
+
+/** How a server is for one user, for people. */
+export interface ServerState extends ServerStanding {
+  /** Id and model's name of those of its tools that are offered. */
+  tools: { id: string; name: string }[]
+}
+
+/** Users whose servers are remembered. One that was forgotten is made again when its user comes back. */
+const MAX_USERS = 1_000
+/** Registries that are kept: most users have the same tools as others. */
+const MAX_REGISTRIES = 64
+
+interface Found {
+  server: McpServer
+  offered: Offered
+}
+
+export class McpServers {
+  readonly #parts: McpServersParts
+  readonly #shared: readonly McpServer[]
+  /** In the order of their last use. */
+  readonly #ofUsers = new Map<string, readonly McpServer[]>()
+  readonly #registries = new Map<string, ToolRegistry>()
+  readonly #builtin = createRegistry()
+
+  /** @throws ToolDefinitionError for the built-in tools. */
+  constructor(parts: McpServersParts) {
+    this.#parts = parts
+    this.#builtin.register(...parts.builtin)
+    this.#shared = parts.specs
+      .filter(({ perUser }) => !perUser)
+      .map((spec) => parts.makeServer(spec, undefined))
+  }
+
+  /** Start what all users share, without waiting. */
+  start(): void {
+    for (const server of this.#shared) server.start()
+  }
+
+  /**
+   * The tools for a prompt that begins now: the same object and the same bytes while nothing has changed. Servers that
+   * are down have none. `brought`: servers of its session alone. Never rejects.
+   */
+  async toolsOf(
+    userId: string,
+    signal: AbortSignal,
+    brought: readonly McpServer[] = [],
+  ): Promise<ToolRegistry> {
+    if (this.#parts.specs.length + brought.length === 0) return this.#builtin
+    try {
+      return this.#registryOf(await this.#find(userId, signal, brought))
+    } catch (error) {
+      this.#parts.log.warn({ error: messageOf(error) }, 'the tools of MCP servers could not be put together')
+      return this.#builtin
+    }
+  }
+
+  /** How each server is for this user now. */
+  async states(
+    userId: string,
+    signal: AbortSignal,
+    brought: readonly McpServer[] = [],
+  ): Promise<ServerState[]> {
+    const found = await this.#find(userId, signal, brought)
+    const names = namesOf(found, this.#parts.builtin)
+    return found.map(({ server, offered }) => ({
+      name: server.name,
+      state: offered.state,
+      ...(offered.state === 'unavailable' ? { why: offered.why } : {}),
+      tools: serverTools(server, offered).map((tool) => ({
+        id: toolId(tool),
+        name: names.get(toolId(tool)) ?? '',
+      })),
+      problems: server.problems,
+    }))
+  }
+
+  /** End those that work for this user alone. Never rejects. */
+  async leave(userId: string): Promise<void> {
+    const theirs = this.#ofUsers.get(userId) ?? []
+    this.#ofUsers.delete(userId)
+    await Promise.all(theirs.map((server) => server.close()))
+  }
+
+  /** End all of them. Never rejects. */
+  async close(): Promise<void> {
+    const all = [...this.#shared, ...[...this.#ofUsers.values()].flat()]
+    this.#ofUsers.clear()
+    await Promise.all(all.map((server) => server.close()))
+  }
+
+  async #find(userId: string, signal: AbortSignal, brought: readonly McpServer[]): Promise<Found[]> {
+    const servers = [...this.#shared, ...this.#serversOf(userId), ...brought]
+    return Promise.all(servers.map(async (server) => ({ server, offered: await server.offered(signal) })))
+  }
+
+  #serversOf(userId: string): readonly McpServer[] {
+    const known = this.#ofUsers.get(userId)
+    const { specs, makeServer } = this.#parts
+    const servers = known ?? specs.filter(({ perUser }) => perUser).map((spec) => makeServer(spec, userId))
+    if (servers.length === 0) return servers
+    this.#ofUsers.delete(userId)
+    this.#ofUsers.set(userId, servers)
+    for (const [other, theirs] of this.#ofUsers) {
+      if (this.#ofUsers.size <= MAX_USERS) break
+      if (theirs.every(({ idle }) => idle)) this.#ofUsers.delete(other)
+    }
+    return servers
+  }
+
+  #registryOf(found: readonly Found[]): ToolRegistry {
+    const key = JSON.stringify(
+      found.map(({ server, offered }) => [server.name, offered.state, server.revision]),
+    )
+    const known = this.#registries.get(key)
+    if (known !== undefined) return known
+    const { builtin, log } = this.#parts
+    const registry = createRegistry()
+    registry.register(...builtin)
+    const names = namesOf(found, builtin)
+    for (const tool of found.flatMap((one) => toolsOfServer(one, names))) {
+      // A tool of a server never stops anything but itself.
+      const problems = registry.has(tool.name)
+        ? [`${tool.id}: its name is taken`]
+        : validateToolDefinitions([tool])
+      if (problems.length === 0) registry.register(tool)
+      else log.warn({ problems }, 'a tool of an MCP server cannot be offered')
+    }
+    this.#registries.set(key, registry)
+    const [oldest] = this.#registries.keys()
+    if (this.#registries.size > MAX_REGISTRIES && oldest !== undefined) this.#registries.delete(oldest)
+    return registry
+  }
+}
+
+function serverTools({ name }: McpServer, offered: Offered): ServerTool[] {
+  if (offered.state === 'ready') return offered.tools.map((tool) => ({ server: name, tool: tool.name }))
+  return offered.state === 'needs_auth' ? [{ server: name, tool: CONNECT }] : []
+}
+
+/** A `connect` is named after its server, and not like somebody's tool. */
+function namesOf(found: readonly Found[], builtin: readonly Tool[]): Map<string, string> {
+  const tools = found.flatMap(({ server, offered }) => serverTools(server, offered))
+  const connects = found
+    .filter(({ offered }) => offered.state === 'needs_auth')
+    .map(({ server }) => server.name)
+  const named = tools.map((one) =>
+    one.tool === CONNECT && connects.includes(one.server)
+      ? { ...one, tool: `${CONNECT}_${one.server}` }
+      : one,
+  )
+  const names = exposedNames(
+    named,
+    builtin.map(({ name }) => name),
+  )
+  return new Map(tools.map((one, index) => [toolId(one), names.get(toolId(named[index] ?? one)) ?? '']))
+}
+
+function toolsOfServer({ server, offered }: Found, names: ReadonlyMap<string, string>): Tool[] {
+  if (offered.state === 'unavailable') return []
+  if (offered.state === 'needs_auth')
+    return [connectTool(server, names.get(toolId({ server: server.name, tool: CONNECT })) ?? '')]
+  return offered.tools.map((tool) =>
+    mcpTool(server, tool, names.get(toolId({ server: server.name, tool: tool.name })) ?? ''),
+  )
+}

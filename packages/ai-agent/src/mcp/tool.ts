@@ -1,0 +1,189 @@
+/** One tool of a server as a tool like any other: policies, scheduler and screen see no difference. */
+import { randomUUID } from 'node:crypto'
+import type { Question } from '@sandlot/shared/question'
+import { CallFailure } from '../tools/call-failure.ts'
+import { orAborted } from '../tools/or-aborted.ts'
+import type { JsonSchemaInput } from '../tools/tool-input.ts'
+import type { Tool, ToolOutcome, ToolUpdate } from '../tools/tool.ts'
+import { toolId } from './exposed-names.ts'
+import {
+  type ElicitationAnswer,
+  QUESTION_EXPIRES_MS,
+  QUESTION_OPTIONS,
+  elicitationAnswer,
+  questionOf,
+} from './elicitation.ts'
+import { Latest } from './latest.ts'
+import { NeedsAuthFailure, callFailureOf, linkTo } from './error.ts'
+import { checkSchema } from './schema-check.ts'
+import type { McpServer } from './server.ts'
+import type { ServerCall } from './server-parts.ts'
+import type { ToolDefinition } from './tool-definition.ts'
+import { type CallResult, outcomeOf } from './result.ts'
+import { visibleText } from './visible-text.ts'
+
+/** Which agent process began a call, for who reads the log. */
+const BOOT = `mcp-${randomUUID()}`
+const PROGRESS_EVERY_MS = 50
+/** The longest that any call may take. */
+const MAX_MS = 300_000
+const TITLE_CHARS = 120
+
+/** `name`: what the model calls it. */
+export function mcpTool(server: McpServer, definition: ToolDefinition, name: string): Tool {
+  const { config, ruledAs } = server.spec
+  const settings = config.toolSettings[definition.name] ?? {}
+  const readOnly =
+    config.readOnly === 'as-announced'
+      ? definition.announcedReadOnly
+      : config.readOnly.includes(definition.name)
+  const timeoutMs = settings.timeoutMs ?? config.timeoutMs
+  const maxTimeoutMs = Math.max(timeoutMs, config.maxTimeoutMs)
+  const idempotent = settings.retries !== undefined && settings.retries > 0
+  const title = `${server.name}: ${definition.title.replaceAll(/\s+/g, ' ').trim()}`.slice(0, TITLE_CHARS)
+  return {
+    id: toolId({ server: server.name, tool: definition.name }),
+    name,
+    ...(ruledAs === undefined ? {} : { ruledAs: toolId({ server: ruledAs, tool: definition.name }) }),
+    description: definition.description,
+    kind: 'other',
+    input: inputOf(definition),
+    readOnly,
+    // It logs an attempt before it asks the server for anything.
+    repeatable: true,
+    // Starting a server that rests is not the call's time.
+    timeoutMs: Math.min(MAX_MS, maxTimeoutMs + config.startTimeoutMs),
+    ...(settings.rateLimit === undefined ? {} : { rateLimit: settings.rateLimit }),
+    ...(settings.cacheMs === undefined || !readOnly ? {} : { cache: { ttlMs: settings.cacheMs } }),
+    ...(idempotent ? { idempotent: { retries: settings.retries ?? 0 } } : {}),
+    title: () => title,
+    async *execute(args, ctx) {
+      if (ctx.resumed === undefined) yield { type: 'started', attempt: { n: 1, boot: BOOT } }
+      // No server tells how an earlier call ended, also not this very process, which a failing store had let go of it.
+      else if (!readOnly && !idempotent)
+        throw new CallFailure(
+          'unknown_effect',
+          `The call of ${definition.name} was interrupted before its end was known. Whether it had its effect is not known: look before you call it again.`,
+        )
+      return yield* run(server, definition, args, ctx, { timeoutMs, maxTimeoutMs })
+    },
+  }
+}
+
+function inputOf({ parameters, inputSchema }: ToolDefinition): JsonSchemaInput {
+  return {
+    parameters,
+    check(args) {
+      const check = checkSchema(inputSchema, args)
+      // A schema that cannot be used is the server's; so is, then, the checking.
+      return check.fits === 'no' ? check.problems : []
+    },
+  }
+}
+
+async function* run(
+  server: McpServer,
+  definition: ToolDefinition,
+  args: Record<string, unknown>,
+  ctx: ServerCall,
+  limits: { timeoutMs: number; maxTimeoutMs: number },
+): AsyncGenerator<ToolUpdate, ToolOutcome> {
+  const reports = new Latest<Report | undefined>()
+  let sent = false
+  let asking: Asking | undefined
+  const answer = server
+    .call(definition, args, ctx, {
+      ...limits,
+      onProgress: (report) => reports.set(report),
+      onSent: () => {
+        sent = true
+      },
+      elicit: (asked) => {
+        const question = questionOf(server.name, asked)
+        // A call asks its user for one thing: for approval to run, or this.
+        if (question === undefined || asking !== undefined || ctx.approval.state !== 'none')
+          return Promise.resolve({ action: 'decline' })
+        asking = { question, schema: asked.schema, told: false, answered: Promise.withResolvers() }
+        reports.set({ done: 0 })
+        return asking.answered.promise
+      },
+    })
+    .finally(() => reports.end())
+  // Thrown where it is awaited below, unless nobody waits any more.
+  const over = Promise.allSettled([answer])
+  for await (const report of reports.values(PROGRESS_EVERY_MS)) {
+    if (asking !== undefined && !asking.told) yield* askUser(asking, ctx, over)
+    else if (report !== undefined) yield progressOf(report, definition.title)
+  }
+  let result: CallResult
+  try {
+    result = await answer
+  } catch (error) {
+    ctx.signal.throwIfAborted()
+    const lost = server.lostBecause()
+    const failure = callFailureOf(error, { server: server.name, tool: definition.name, sent, lost })
+    if (failure instanceof NeedsAuthFailure) return needsAuthOutcome(failure)
+    throw failure
+  }
+  return outcomeOf(result, {
+    server: server.name,
+    tool: definition.name,
+    outputSchema: definition.outputSchema,
+  })
+}
+
+interface Report {
+  message?: string
+  done: number
+  total?: number
+}
+
+function progressOf({ message, done, total }: Report, title: string): ToolUpdate {
+  const said = visibleText(message ?? title).slice(0, TITLE_CHARS)
+  return { type: 'progress', message: said, done, ...(total === undefined ? {} : { total }) }
+}
+
+interface Asking {
+  question: Question
+  /** As the server wrote it: with what is meant by nothing. */
+  schema: unknown
+  told: boolean
+  answered: PromiseWithResolvers<ElicitationAnswer>
+}
+
+/** The question of a server, as one of the call; until it is answered, or the call is over without. */
+async function* askUser(
+  asking: Asking,
+  ctx: ServerCall,
+  over: Promise<unknown>,
+): AsyncGenerator<ToolUpdate, void> {
+  asking.told = true
+  const expiresAt = ctx.now() + QUESTION_EXPIRES_MS
+  const { question, schema } = asking
+  yield { type: 'approval_asked', options: [...QUESTION_OPTIONS], why: [], expiresAt, question }
+  const waiting = (ctx.answer?.() ?? ctx.approval.answer()).then((given) => elicitationAnswer(given, schema))
+  const gaveUp = over.then(() => undefined)
+  const answer = await orAborted(Promise.race([waiting, gaveUp]), ctx.signal)
+  if (answer !== undefined) asking.answered.resolve(answer)
+}
+
+/** The address is a link in the call's card: for the person, and not for the model. */
+export function needsAuthOutcome({ message, server, connecting }: NeedsAuthFailure): ToolOutcome {
+  const { wanted } = connecting
+  const link = linkTo(connecting)
+  const name = wanted === undefined ? `Connect ${server}` : `Allow ${server}: ${wanted}`
+  return {
+    status: 'failed',
+    reason: 'needs_auth',
+    forModel: message,
+    data: {
+      server,
+      ...(link === undefined ? {} : { connect: { url: link, ...(wanted === undefined ? {} : { wanted }) } }),
+    },
+    ...(link === undefined
+      ? {}
+      : {
+          content: [{ type: 'content', content: { type: 'resource_link', uri: link, name } }],
+        }),
+  }
+}

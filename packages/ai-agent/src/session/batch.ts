@@ -1,0 +1,103 @@
+/** What a running prompt's calls get of their session. */
+import type { Mode } from '@sandlot/shared/mode'
+import type { SessionEvent } from '@sandlot/shared/events'
+import { callsBefore } from './calls-before.ts'
+import { judge } from '../approval/engine.ts'
+import { offers } from '../approval/offers.ts'
+import { type ResolvedPaths, callRequest } from '../approval/request.ts'
+import type { RuleBook } from '../approval/rule-book.ts'
+import type { BatchContext } from '../calls/batch.ts'
+import type { Approvals } from './approvals.ts'
+import type { SessionParts } from './parts.ts'
+import type { ToolRegistry } from '../tools/registry.ts'
+import type { Ruling, ToolCall } from '../tools/tool.ts'
+
+/** One running prompt. */
+export class Running {
+  readonly promptId: string
+  /** Nobody can answer an approval. */
+  readonly unattended: boolean
+  /** Aborted by Stop. */
+  readonly stop = new AbortController()
+  /** Resolves when the loop has ended or let go. */
+  driven: Promise<void> = Promise.resolve()
+  /** Calls that were judged, for when the rules have changed. */
+  readonly judged = new Map<string, { call: ToolCall; paths: ResolvedPaths | undefined }>()
+  readonly #cancels = new Map<string, AbortController>()
+
+  constructor(promptId: string, unattended: boolean) {
+    this.promptId = promptId
+    this.unattended = unattended
+  }
+
+  /** Aborts when only this call is cancelled. */
+  cancelOf(callId: string): AbortController {
+    let controller = this.#cancels.get(callId)
+    if (controller === undefined) {
+      controller = new AbortController()
+      this.#cancels.set(callId, controller)
+    }
+    return controller
+  }
+}
+
+export interface BatchSource {
+  sessionId: string
+  userId: string
+  running: Running
+  turn: number
+  tools: ToolRegistry
+  events: readonly SessionEvent[]
+  approvals: Approvals
+  mode: () => Mode
+  appendOutput: BatchContext['appendOutput']
+  /** Aborted when this process lets go of the session. */
+  leaving: AbortSignal
+  parts: Pick<SessionParts, 'store' | 'sandbox' | 'rules' | 'secrets' | 'log' | 'now'>
+}
+
+export function batchContext(source: BatchSource): BatchContext {
+  const { sessionId, userId, running, turn, tools, events, approvals, mode, appendOutput, leaving } = source
+  const { store, sandbox, rules, secrets, now, log } = source.parts
+  return {
+    sessionId,
+    userId,
+    promptId: running.promptId,
+    turn,
+    tools,
+    signal: AbortSignal.any([running.stop.signal, leaving]),
+    cancelSignal: (callId) => running.cancelOf(callId).signal,
+    mode,
+    sandbox: (signal) => sandbox(userId, signal),
+    approval: (callId) => approvals.of(callId),
+    judge: (call, paths) => {
+      running.judged.set(call.callId, { call, paths })
+      const at = { sessionId, promptId: running.promptId }
+      return rulingOf({ call, paths }, { userId, at, approvals, mode: mode(), rules })
+    },
+    ...callsBefore(events),
+    appendOutput,
+    readOutput: (callId, from, to) => store.readOutput(sessionId, callId, from, to),
+    events: () => events,
+    ...(secrets === undefined ? {} : { secret: (name: string) => secrets.get(userId, name) }),
+    now,
+    log,
+  }
+}
+
+/** What the rules that hold now say of a call, and the answers that its question offers. Rejects when the store fails. */
+export async function rulingOf(
+  { call, paths }: { call: ToolCall; paths: ResolvedPaths | undefined },
+  held: {
+    userId: string
+    at: { sessionId: string; promptId: string }
+    approvals: Approvals
+    mode: Mode
+    rules: RuleBook
+  },
+): Promise<Ruling> {
+  const { userId, at, approvals, mode, rules } = held
+  const request = callRequest(call, paths)
+  const judgement = judge(request, [...(await rules.of(userId, at)), ...approvals.sessionRules], mode)
+  return { ...judgement, options: offers(request, judgement, rules.remember) }
+}

@@ -1,0 +1,142 @@
+/** What the parts of one session share: its log, the one queue through which everything changes it, and what runs. */
+import { SandlotError } from '@sandlot/shared/errors'
+import { type Mode, MODES } from '@sandlot/shared/mode'
+import type { SessionEvent } from '@sandlot/shared/events'
+import type { SessionSummary } from '@sandlot/shared/frames'
+import type { Effects, SessionRow } from '@sandlot/storage/sessions/store'
+import { StorageError } from '@sandlot/storage/storage-error'
+import type { EventGroup } from '../loop/context.ts'
+import type { Model } from '../model/model.ts'
+import type { PromptState } from './prompt-waiters.ts'
+import { SerialQueue } from './serial-queue.ts'
+import type { Approvals } from './approvals.ts'
+import type { Running } from './batch.ts'
+import type { Journal } from './journal.ts'
+import { RequestMarks } from './marks.ts'
+import type { SessionParts } from './parts.ts'
+import { SHUTDOWN } from '../tools/call-failure.ts'
+
+export class SessionCore {
+  readonly id: string
+  readonly userId: string
+  readonly cwd: string
+  readonly parts: SessionParts
+  readonly journal: Journal
+  readonly approvals: Approvals
+  /** Aborted when this process lets go of the session without ending what runs: it leaves, or another one has it now. */
+  readonly leaving: AbortSignal
+  running: Running | undefined
+  /** The highest mode that an administrator lets this user have, as the last message or change of mode said. */
+  modeCeiling: Mode = 'yolo'
+  /** Everything that comes later is refused. */
+  deleted = false
+  readonly #lost = new AbortController()
+  readonly #marks = new RequestMarks()
+  readonly #queue = new SerialQueue()
+  readonly #changed: (summary: SessionSummary) => void
+
+  constructor(
+    row: SessionRow,
+    parts: SessionParts,
+    journal: Journal,
+    approvals: Approvals,
+    changed: (summary: SessionSummary) => void,
+  ) {
+    this.id = row.id
+    this.userId = row.userId
+    this.cwd = row.cwd
+    this.parts = parts
+    this.journal = journal
+    this.approvals = approvals
+    this.#changed = changed
+    this.leaving = AbortSignal.any([parts.leaving, this.#lost.signal])
+  }
+
+  /** Another agent has taken the session over. */
+  get lost(): boolean {
+    return this.#lost.signal.aborted
+  }
+
+  /** Settled events in order. */
+  get log(): readonly SessionEvent[] {
+    return this.journal.events
+  }
+
+  /** The session's mode, or what the ceiling leaves of it. */
+  get effectiveMode(): Mode {
+    const { mode } = this.journal
+    return MODES.indexOf(mode) <= MODES.indexOf(this.modeCeiling) ? mode : this.modeCeiling
+  }
+
+  /** Nothing runs, reads or waits. */
+  get idle(): boolean {
+    return this.running === undefined && this.journal.readers === 0 && this.#queue.size === 0
+  }
+
+  /** Run after everything that was asked before, so that decisions see the log as it is. Throws `not_found` (deleted). */
+  inTurn<T>(work: () => Promise<T>): Promise<T> {
+    return this.#queue.run(async () => {
+      if (this.deleted) throw new SandlotError('not_found', 'This chat was deleted.')
+      return work()
+    })
+  }
+
+  /** Only inside `inTurn`. */
+  async store(events: EventGroup, more: Effects = {}): Promise<void> {
+    const marked = this.#marks.onAnswer(events)
+    const effects = { ...marked.effects, ...more }
+    const changed = await this.asOwner(this.journal.append(marked.events, effects))
+    marked.kept()
+    if (changed) this.tellChanged()
+  }
+
+  /** What only the owner may do. When we are not that any more, let go of everything before the caller hears of it. */
+  async asOwner<T>(work: Promise<T>): Promise<T> {
+    try {
+      return await work
+    } catch (error) {
+      if (error instanceof StorageError && error.code === 'not_owner') this.#letGo()
+      throw error
+    }
+  }
+
+  /** The model, asked only as long as no other agent works on this session: two would both be paid for. */
+  owned(model: Model): Model {
+    const marks = this.#marks
+    const upTo = (): number => this.journal.seq
+    const mayAsk = (): Promise<void> => this.asOwner(this.journal.checkOwner())
+    return {
+      ...model,
+      async *stream(request, signal) {
+        const at = upTo()
+        await mayAsk()
+        return yield* marks.ask(model, request, signal, at)
+      },
+    }
+  }
+
+  #letGo(): void {
+    if (this.lost) return
+    this.parts.log.warn({ sessionId: this.id }, 'another agent has taken this session over')
+    // As for a shutdown: commands go on, the other agent has adopted them.
+    this.#lost.abort(SHUTDOWN)
+    this.approvals.stopClocks()
+    this.journal.closeReaders('slow')
+  }
+
+  /** The session's line in the list has changed. */
+  tellChanged(): void {
+    this.#changed(this.summary())
+  }
+
+  summary(): SessionSummary {
+    const { title, updatedAt, mode } = this.journal
+    const waiting = this.approvals.pending().length
+    return { sessionId: this.id, title, updatedAt, mode, running: this.running !== undefined, waiting }
+  }
+
+  /** What those who wait for a prompt's end have to know. */
+  state(): PromptState {
+    return { events: this.log, seq: this.journal.seq, running: this.running !== undefined }
+  }
+}

@@ -1,0 +1,141 @@
+/**
+ * A session's log in memory and in the store: numbers and stores what is settled, folds it, keeps what is in flight, and
+ * shows both to the readers. Whoever appends does so in one queue.
+ */
+import { SandlotError } from '@sandlot/shared/errors'
+import type { Mode } from '@sandlot/shared/mode'
+import { type SessionEvent, metaOf, sandlotEventOf, seqOf } from '@sandlot/shared/events'
+import type { Effects, Ownership, SessionRow } from '@sandlot/storage/sessions/store'
+import type { NoRoom } from '@sandlot/storage/sessions/store-room'
+import type { Approvals } from './approvals.ts'
+import { weightOf } from './event-weight.ts'
+import { effectsOf } from './effects.ts'
+import { InFlight } from './in-flight.ts'
+import type { SessionParts } from './parts.ts'
+import { type CloseReason, Subscribers, type Subscription } from './subscription.ts'
+
+export class Journal {
+  readonly #row: SessionRow
+  readonly #parts: Pick<SessionParts, 'store' | 'leaving' | 'model'>
+  readonly #epoch: number
+  readonly #approvals: Approvals
+  readonly #events: SessionEvent[]
+  #bytes: number
+  readonly #flight = new InFlight()
+  readonly #subscribers = new Subscribers()
+  #mode: Mode
+  #title: string | null
+  #updatedAt: number
+
+  constructor(
+    row: SessionRow,
+    { epoch, events }: Ownership,
+    approvals: Approvals,
+    parts: Pick<SessionParts, 'store' | 'leaving' | 'model'>,
+  ) {
+    this.#row = row
+    this.#parts = parts
+    this.#epoch = epoch
+    this.#approvals = approvals
+    this.#events = [...events]
+    this.#bytes = events.reduce((sum, event) => sum + weightOf(event), 0)
+    this.#mode = row.mode
+    this.#title = row.title
+    this.#updatedAt = row.updatedAt
+    for (const event of events) approvals.note(event)
+    approvals.startClocks()
+  }
+
+  /** Settled events in order. */
+  get events(): readonly SessionEvent[] {
+    return this.#events
+  }
+
+  /** Number of the last settled event. */
+  get seq(): number {
+    const last = this.#events.at(-1)
+    return last === undefined ? 0 : (seqOf(last) ?? 0)
+  }
+
+  /** About what the log takes of memory. */
+  get bytes(): number {
+    return this.#bytes
+  }
+
+  get mode(): Mode {
+    return this.#mode
+  }
+
+  get title(): string | null {
+    return this.#title
+  }
+
+  /** Epoch milliseconds. */
+  get updatedAt(): number {
+    return this.#updatedAt
+  }
+
+  get readers(): number {
+    return this.#subscribers.size
+  }
+
+  /** Everything after `after`, what is in flight, then the live tail. Nothing happens in between: this is synchronous. */
+  subscribe(after: number): Subscription {
+    const missed = this.#events.filter((event) => (seqOf(event) ?? 0) > after)
+    return this.#subscribers.add([...missed, ...this.#flight.snapshot()], this.seq)
+  }
+
+  /**
+   * Store settled events with what they change in one transaction, then fold and show them. Answers whether the
+   * session's line in the list has changed. Throws what the store throws (`not_owner`: another agent goes on with this
+   * session), and `not_ready` when the process leaves.
+   */
+  async append(events: readonly SessionEvent[], more: Effects = {}): Promise<boolean> {
+    const { store, leaving, model } = this.#parts
+    if (leaving.aborted) throw new SandlotError('not_ready', 'The agent is shutting down.')
+    const { id, userId } = this.#row
+    const context = { userId, model: model.name, toolOf: (callId: string) => this.#approvals.nameOf(callId) }
+    const effects = { ...effectsOf(events, context), ...more }
+    const stored = await store.append(id, events, effects, this.#epoch)
+    for (const event of stored) {
+      this.#events.push(event)
+      this.#bytes += weightOf(event)
+      this.#flight.settle(event)
+      this.#approvals.note(event)
+      this.#updatedAt = metaOf(event).at
+      if (event.sessionUpdate === 'current_mode_update') this.#mode = event.currentModeId
+      if (event.sessionUpdate === 'session_info_update' && typeof event.title === 'string')
+        this.#title = event.title
+      this.#subscribers.send(event)
+    }
+    this.#approvals.startClocks()
+    return stored.some(changesSummary)
+  }
+
+  /** As `SessionStore.appendOutput`, as long as we are the owner. */
+  appendOutput(callId: string, offset: number, bytes: Uint8Array): Promise<NoRoom | undefined> {
+    return this.#parts.store.appendOutput(this.#row.id, callId, offset, bytes, this.#epoch)
+  }
+
+  /** Throws `not_owner` when another agent has taken the session over. */
+  checkOwner(): Promise<void> {
+    return this.#parts.store.checkOwner(this.#row.id, this.#epoch)
+  }
+
+  /** Show a live event. It is not stored. */
+  show(event: SessionEvent): void {
+    this.#flight.show(event)
+    this.#subscribers.send(event)
+  }
+
+  closeReaders(reason: CloseReason): void {
+    this.#subscribers.closeAll(reason)
+  }
+}
+
+function changesSummary(event: SessionEvent): boolean {
+  if (event.sessionUpdate === 'current_mode_update') return true
+  if (event.sessionUpdate === 'session_info_update' && typeof event.title === 'string') return true
+  const type = sandlotEventOf(event)?.type
+  return type === 'approval_asked' || type === 'approval_answered'
+}

@@ -1,0 +1,107 @@
+/** The sessions in memory: at most one object for each, and of those that nobody uses the latest. */
+import type { SessionSummary } from '@sandlot/shared/frames'
+import type { SessionRow } from '@sandlot/storage/sessions/store'
+import { Session } from './session.ts'
+import type { SessionParts } from './parts.ts'
+
+/** What is kept of idle sessions before the least recently used is forgotten. */
+export interface KeptSessions {
+  sessions: number
+  /** About what their logs take of memory. */
+  bytes: number
+  /** Milliseconds since its last use before which none is forgotten: who asked for it is about to use it. */
+  ms: number
+}
+
+const KEPT: KeptSessions = { sessions: 200, bytes: 64 * 1024 * 1024, ms: 5_000 }
+
+interface Loaded {
+  loading: Promise<Session>
+  /** As `performance.now()` says. */
+  usedAt: number
+}
+
+export class LoadedSessions {
+  readonly #parts: SessionParts
+  readonly #changed: (userId: string, summary: SessionSummary) => void
+  readonly #kept: KeptSessions
+  /** In the order of their last use. */
+  readonly #sessions = new Map<string, Loaded>()
+
+  /** `changed` hears of every change of a session's line in the list. */
+  constructor(
+    parts: SessionParts,
+    changed: (userId: string, summary: SessionSummary) => void,
+    kept: KeptSessions = KEPT,
+  ) {
+    this.#parts = parts
+    this.#kept = kept
+    this.#changed = changed
+  }
+
+  /** Undefined when there is none. Throws what the store throws. */
+  async find(sessionId: string): Promise<Session | undefined> {
+    const loaded = this.#sessions.get(sessionId)
+    if (loaded !== undefined) {
+      this.#sessions.delete(sessionId)
+      this.#sessions.set(sessionId, { ...loaded, usedAt: performance.now() })
+      const session = await loaded.loading
+      if (!session.lost) return session
+      if (this.#sessions.get(sessionId)?.loading === loaded.loading) this.#sessions.delete(sessionId)
+    }
+    const row = await this.#parts.store.getSession(sessionId)
+    return row === undefined ? undefined : this.load(row)
+  }
+
+  /** The same object also when it is asked for twice at once. */
+  load(row: SessionRow): Promise<Session> {
+    const known = this.#sessions.get(row.id)
+    if (known !== undefined) return known.loading
+    const loading = this.#loadAndResume(row)
+    this.#sessions.set(row.id, { loading, usedAt: performance.now() })
+    loading.then(
+      () => this.#forgetIdle(),
+      () => this.#sessions.delete(row.id),
+    )
+    return loading
+  }
+
+  /** It was deleted. */
+  forget(sessionId: string): void {
+    this.#sessions.delete(sessionId)
+  }
+
+  /** Those that could be loaded. */
+  async all(): Promise<Session[]> {
+    const settled = await Promise.allSettled([...this.#sessions.values()].map(({ loading }) => loading))
+    return settled.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []))
+  }
+
+  clear(): void {
+    this.#sessions.clear()
+  }
+
+  /** A session whose prompt was begun by an earlier process goes on with it as soon as anybody looks at it. */
+  async #loadAndResume(row: SessionRow): Promise<Session> {
+    const { userId, runningPromptId } = row
+    const session = await Session.load(row, this.#parts, (summary) => this.#changed(userId, summary))
+    if (runningPromptId !== null) await session.resume(this.#parts.resumeCounts?.(runningPromptId))
+    return session
+  }
+
+  async #forgetIdle(): Promise<void> {
+    const { sessions, bytes, ms } = this.#kept
+    let loaded = (await this.all()).reduce((sum, session) => sum + session.bytes, 0)
+    for (const [id, { loading }] of this.#sessions) {
+      if (this.#sessions.size <= sessions && loaded <= bytes) return
+      const session = await loading.catch(() => undefined)
+      // Looked up again: while we waited it may have been used, or lost and loaded anew.
+      const kept = this.#sessions.get(id)
+      if (session?.idle !== true || kept?.loading !== loading) continue
+      if (performance.now() - kept.usedAt < ms) continue
+      this.#sessions.delete(id)
+      loaded -= session.bytes
+      session.forget()
+    }
+  }
+}

@@ -1,0 +1,250 @@
+/** All sessions by id: whose they are, which are loaded, which prompts a start takes up again. */
+import type { RemovedData } from '@sandlot/shared/api'
+import { SandlotError, messageOf } from '@sandlot/shared/errors'
+import { makeSandlotEvent } from '@sandlot/shared/events'
+import type { Mode } from '@sandlot/shared/mode'
+import { newId } from '@sandlot/shared/ids'
+import { secretName } from '@sandlot/shared/secrets'
+import type { SessionRow } from '@sandlot/storage/sessions/store'
+import { StorageError } from '@sandlot/storage/storage-error'
+import { type ForkPoint, forkedLog } from './fork.ts'
+import { choose } from '../loop/model-choice.ts'
+import { LoadedSessions } from './loaded.ts'
+import { RuleDesk } from '../approval/rule-desk.ts'
+import { WORKSPACE } from '../loop/prompt.ts'
+import type { Session } from './session.ts'
+import { type SessionChange, SessionChanges } from './changes.ts'
+import type { SessionParts } from './parts.ts'
+import type { Accepted, PromptOptions } from './prompts.ts'
+import { openJobsOf } from '../tools/background/jobs.ts'
+
+/** Sessions on one page of the list. */
+const PAGE_SIZE = 100
+
+export interface NewSession {
+  userId: string
+  /** Absolute. */
+  cwd: string
+  mode: Mode
+  /** Chosen by the caller; absent: a new one. */
+  sessionId?: string
+  /** Absent: the deployment's own. */
+  model?: string
+  thoughtLevel?: string
+}
+
+export class SessionManager {
+  /** Everybody's and people's own rules, to look at and to change. */
+  readonly rules: RuleDesk
+  readonly #parts: SessionParts
+  readonly #sessions: LoadedSessions
+  readonly #changes = new SessionChanges()
+
+  constructor(parts: SessionParts) {
+    this.#parts = parts
+    this.#sessions = new LoadedSessions(parts, (userId, summary) => this.#changes.tell({ userId, summary }))
+    this.rules = new RuleDesk(parts)
+  }
+
+  /** Lines on one page of `list`; the last page has fewer. */
+  get pageSize(): number {
+    return PAGE_SIZE
+  }
+
+  /** Throws `conflict` when the id exists, whoever has it, and `bad_request` for a model that there is not. */
+  async create({ userId, cwd, mode, sessionId, ...chosen }: NewSession): Promise<Session> {
+    const { store, now, model } = this.#parts
+    if (this.#isRemoved(userId)) throw new SandlotError('forbidden', 'This account was removed.')
+    const choice = choose({ model: model.name }, chosen, this.#parts)
+    const at = now()
+    const isDefault = choice.model === model.name && choice.thoughtLevel === undefined
+    // With the row, in one transaction: nobody finds the session without what was chosen for it.
+    const first = isDefault ? [] : [makeSandlotEvent({ type: 'model_chosen', ...choice }, {}, at)]
+    const row = await store.createSession({ id: sessionId ?? newId('s'), userId, cwd, mode, at }, first)
+    const session = await this.#sessions.load(row)
+    this.#changes.tell({ userId, summary: session.summary() })
+    return session
+  }
+
+  /**
+   * A new session of this user, with what their tools need to act for them: secrets by name, which are sealed and kept for all
+   * of their sessions. Throws `conflict`, and what `UserSecrets.set` throws; then nothing was created.
+   */
+  async createSession(
+    userId: string,
+    credentials: Readonly<Record<string, string>> = {},
+    { cwd = WORKSPACE, mode = 'auto-edit', ...chosen }: Partial<Omit<NewSession, 'userId'>> = {},
+  ): Promise<Session> {
+    const { secrets } = this.#parts
+    const names = Object.keys(credentials)
+    for (const name of names) {
+      if (secrets === undefined || !secretName.safeParse(name).success)
+        throw new SandlotError('bad_request', `The secret “${name}” cannot be kept: ${nameHelp(secrets)}.`)
+    }
+    for (const name of names) await secrets?.set(userId, name, credentials[name])
+    return this.create({ userId, cwd, mode, ...chosen })
+  }
+
+  /** This user's session. Throws `not_found`, also for another user's. */
+  async get(userId: string, sessionId: string): Promise<Session> {
+    const session = this.#isRemoved(userId) ? undefined : await this.#sessions.find(sessionId)
+    if (session === undefined || session.userId !== userId) {
+      throw new SandlotError('not_found', 'There is no such chat.')
+    }
+    return session
+  }
+
+  /**
+   * Store a message in a session. A request id that was used before answers with that prompt, in whatever session of the
+   * user it is.
+   */
+  async prompt(userId: string, sessionId: string, text: string, options: PromptOptions): Promise<Accepted> {
+    const { requestId } = options
+    if (requestId !== undefined) {
+      const known = await this.#parts.store.findSubmission(userId, requestId)
+      if (known !== undefined) sessionId = known.sessionId
+    }
+    const session = await this.get(userId, sessionId)
+    try {
+      return await session.prompt(text, options)
+    } catch (error) {
+      if (!session.lost) throw error
+      // Another agent had it meanwhile. Nothing of this message was stored here.
+      return (await this.get(userId, sessionId)).prompt(text, options)
+    }
+  }
+
+  /** Newest first, of all folders or of this one. `before`: the `updatedAt` of the page before's last line. */
+  async list(userId: string, before?: number, cwd?: string): Promise<SessionRow[]> {
+    return this.#parts.store.listSessions(userId, {
+      limit: PAGE_SIZE,
+      ...(before === undefined ? {} : { before }),
+      ...(cwd === undefined ? {} : { cwd }),
+    })
+  }
+
+  /**
+   * Go on from a prompt of a session in a new one, whose id it answers with. Throws `not_found`, `busy` (after a prompt
+   * that has not ended), `conflict` (the new id exists).
+   */
+  async fork(userId: string, sessionId: string, point: ForkPoint, newSessionId?: string): Promise<Session> {
+    const { store, now } = this.#parts
+    const source = await this.get(userId, sessionId)
+    const id = newSessionId ?? newId('s')
+    const { title, mode } = source.summary()
+    const fork = { id, userId, cwd: source.cwd, mode, title, at: now() }
+    const row = await store.forkSession(sessionId, fork, forkedLog(source.log, point, id))
+    const session = await this.#sessions.load(row)
+    this.#changes.tell({ userId, summary: session.summary() })
+    return session
+  }
+
+  /** Stop what runs in it. The session stays. Throws `not_found`. */
+  async close(userId: string, sessionId: string): Promise<Session> {
+    const session = await this.get(userId, sessionId)
+    await session.stopAll()
+    return session
+  }
+
+  /** Remove it with everything in it; what it had left running in the background is ended first. Silent when there is no such session of this user. */
+  async delete(userId: string, sessionId: string): Promise<void> {
+    const { store } = this.#parts
+    const row = await store.getSession(sessionId)
+    if (row?.userId !== userId) return
+    const session = await this.#findReadable(sessionId)
+    await session?.endForGood()
+    if (session !== undefined) await this.#endJobs(session)
+    await store.deleteSession(sessionId)
+    this.#sessions.forget(sessionId)
+    const { title, updatedAt, mode } = row
+    const line = session?.summary() ?? { sessionId, title, updatedAt, mode, running: false, waiting: 0 }
+    this.#changes.tell({ userId, summary: { ...line, deleted: true } })
+  }
+
+  /**
+   * Of somebody who is removed: stop what runs, and with `purge` delete every session. What runs in the background ends with their
+   * sandbox.
+   */
+  async endAllOf(userId: string, data: RemovedData): Promise<void> {
+    const { store } = this.#parts
+    const running = (await store.unfinished()).filter((row) => row.userId === userId)
+    for (const { id } of running) await (await this.#findReadable(id))?.stopAll()
+    if (data === 'keep') return
+    for (;;) {
+      const some = await store.listSessions(userId, { limit: PAGE_SIZE })
+      if (some.length === 0) return
+      for (const { id } of some) await this.delete(userId, id)
+    }
+  }
+
+  /** Only its log knows its background commands. Where they cannot be ended they end at their greatest age, so it goes all the same. */
+  async #endJobs({ id: sessionId, userId, log }: Session): Promise<void> {
+    const jobs = openJobsOf(log)
+    // Of somebody who was removed the sandbox goes, and must not be started for this.
+    if (jobs.length === 0 || this.#isRemoved(userId)) return
+    try {
+      await this.#parts.endJobs?.(userId, jobs)
+    } catch (error) {
+      const fields = { sessionId, commands: jobs.map(({ command }) => command), error: messageOf(error) }
+      this.#parts.log.warn(fields, 'background commands of a deleted session could not be ended')
+    }
+  }
+
+  /** Undefined also for one that is damaged: nothing of it can run, and it can be removed. */
+  async #findReadable(sessionId: string): Promise<Session | undefined> {
+    try {
+      return await this.#sessions.find(sessionId)
+    } catch (error) {
+      if (error instanceof StorageError && error.code === 'corrupt') return undefined
+      throw error
+    }
+  }
+
+  /** Changed lines of everybody's lists; of one session only the latest. Ends when the signal aborts. */
+  changes(signal: AbortSignal): AsyncIterable<SessionChange> {
+    return this.#changes.listen(signal)
+  }
+
+  /** Take up every prompt that an earlier process had begun. Returns how many. One that cannot be read is logged. */
+  async resumeUnfinished(): Promise<number> {
+    let resumed = 0
+    for (const row of await this.#parts.store.unfinished()) {
+      // Whoever removes them stops it, when they go on with that.
+      if (this.#isRemoved(row.userId)) continue
+      try {
+        await this.#sessions.load(row)
+        resumed++
+      } catch (error) {
+        const fields = { sessionId: row.id, error: messageOf(error) }
+        this.#parts.log.warn(fields, 'a prompt could not be taken up again')
+      }
+    }
+    return resumed
+  }
+
+  /** End every running prompt with reason `interrupted`. Resolves or rejects when all have ended, or could not be. */
+  async interruptAll(): Promise<void> {
+    const sessions = await this.#sessions.all()
+    const ended = await Promise.allSettled(sessions.map((session) => session.stopAll('interrupted')))
+    const failed = ended.find((one) => one.status === 'rejected')
+    if (failed !== undefined) throw failed.reason
+  }
+
+  /** Let go of everything, after the parts' `leaving` was aborted: nothing is stored any more. */
+  async leave(): Promise<void> {
+    const sessions = await this.#sessions.all()
+    await Promise.all(sessions.map((session) => session.left()))
+    this.#sessions.clear()
+    this.#changes.end()
+  }
+
+  #isRemoved(userId: string): boolean {
+    return this.#parts.isRemoved?.(userId) === true
+  }
+}
+
+function nameHelp(secrets: unknown): string {
+  return secrets === undefined
+    ? 'this agent keeps none'
+    : 'a name is letters, digits, _ . -, at most 128, not a digit first'
+}

@@ -1,0 +1,61 @@
+/** What every session works with: made once at start and handed to each. */
+import type { SessionEvent } from '@sandlot/shared/events'
+import type { Sandbox } from '@sandlot/sandbox/sandbox'
+import type { SessionStore } from '@sandlot/storage/sessions/store'
+import type { LoopContext } from '../loop/context.ts'
+import type { RetryRules } from '../loop/retry.ts'
+import type { AgentMetrics } from '../metrics/agent-metrics.ts'
+import type { Model } from '../model/model.ts'
+import type { RuleBook } from '../approval/rule-book.ts'
+import type { BatchContext } from '../calls/batch.ts'
+import type { RawToolCall } from '../calls/tool-request-adapter.ts'
+import type { UserSecrets } from '../secrets/user-secrets.ts'
+import type { EndJobs } from '../tools/background/end-jobs.ts'
+import type { LookAtJobs } from '../tools/background/ends.ts'
+import type { ToolRegistry } from '../tools/registry.ts'
+import type { ToolLog, ToolOutcome } from '../tools/tool.ts'
+
+export interface SessionParts {
+  store: SessionStore
+  model: Model
+  /** What a session may choose instead of it. */
+  choices?: readonly Model[]
+  /** Asked in this order when the one before is overloaded, throttled or has no quota left. */
+  fallbacks?: readonly Model[]
+  /** The system prompt's own text, before what tools and people add. */
+  system: string
+  /** What people have told the agent for this user, asked for when a prompt begins. Absent: nothing. */
+  instructions?: (userId: string) => Promise<string>
+  /**
+   * The user's tools, asked for when a prompt begins (or is taken up again) and the same until it ends; empty with
+   * `SANDLOT_TOOLS_ENABLED=false`. Never rejects: a server that does not answer has no tools. At once when the signal aborts.
+   */
+  tools: (userId: string, signal: AbortSignal, sessionId?: string) => Promise<ToolRegistry>
+  /** The scheduler. */
+  runCalls: (calls: RawToolCall[], context: BatchContext) => AsyncGenerator<SessionEvent, ToolOutcome[]>
+  /** The user's sandbox; rejects with a `SandboxError`. */
+  sandbox: (userId: string, signal: AbortSignal) => Promise<Sandbox>
+  /** How background commands of a user stand. Absent: nobody can say. */
+  lookAtJobs?: LookAtJobs
+  /** Ends background commands of a session that is deleted. Absent: there are none. */
+  endJobs?: EndJobs
+  /** What may run without asking, for whom. */
+  rules: RuleBook
+  /** What people have entrusted to the agent. Absent: nobody can. */
+  secrets?: Pick<UserSecrets, 'get' | 'set'>
+  /** Whether this user was removed: nothing of theirs begins or is taken up. Absent: nobody was. */
+  isRemoved?: (userId: string) => boolean
+  /** Whether resuming this prompt of an earlier process counts towards being given up. Absent: yes. */
+  resumeCounts?: (promptId: string) => boolean
+  /** Where prompts are counted. */
+  metrics?: AgentMetrics
+  maxTurns: number
+  /** What this user's prompts may use up; absent: nothing is limited but `maxTurns`. */
+  limitsOf?: (userId: string) => Pick<LoopContext, 'maxTurns' | 'budgets'>
+  retry: RetryRules
+  /** Aborted when the process leaves without ending prompts: nothing is stored any more, the next start resumes. */
+  leaving: AbortSignal
+  /** Epoch milliseconds. */
+  now: () => number
+  log: ToolLog
+}

@@ -1,0 +1,180 @@
+/** How a message enters a session: as a prompt of its own, or behind the one that runs. */
+import { SandlotError, messageOf } from '@sandlot/shared/errors'
+import type { Mode } from '@sandlot/shared/mode'
+import type { SessionEvent } from '@sandlot/shared/events'
+import { makeMeta } from '@sandlot/shared/event-meta'
+import type { Command } from '@sandlot/shared/sandlot-event'
+import { newId } from '@sandlot/shared/ids'
+import { noRoomError } from '@sandlot/storage/sessions/store-room'
+import { commandIn } from '../compaction/command.ts'
+import {
+  type PromptEnd,
+  type QueuedMessage,
+  type Unqueued,
+  queuedMessages,
+  unqueued,
+} from '../history/history.ts'
+import type { OnError } from '@sandlot/shared/sandlot-event'
+import type { ModelImage } from '../model/model.ts'
+import { chosenIn } from '../loop/model-choice.ts'
+import { sizeOf } from './outcome-images.ts'
+import type { SessionCore } from './core.ts'
+import {
+  imageMessages,
+  promptIdOf,
+  promptStarted,
+  queuedMessage,
+  sentMessage,
+  userMessage,
+  withdrawnMessage,
+} from '../history/session-messages.ts'
+import type { Runner } from './runner.ts'
+import { titleOf } from './title.ts'
+
+export interface PromptOptions {
+  /** The message's id, `m_…`, never used before. The prompt that it becomes is called `p_…`. */
+  messageId?: string
+  /** The same one again is the same prompt. */
+  requestId?: string
+  /** Behind the text. */
+  images?: readonly ModelImage[]
+  whenBusy?: 'steer' | 'queue' | 'refuse'
+  /** Nobody can answer an approval: each is denied at once. */
+  unattended?: boolean
+  /** What a failed call means for the prompt that it becomes; absent: `continue`. */
+  onError?: OnError
+  /** The highest mode that an administrator lets this user have. */
+  modeCeiling?: Mode
+}
+
+/**
+ * A stored prompt. `done` resolves when the prompt that took the message has ended, or the message was withdrawn; it rejects
+ * only if the store fails.
+ */
+export interface Accepted {
+  sessionId: string
+  promptId: string
+  duplicate: boolean
+  done: Promise<PromptEnd>
+}
+
+export class Prompts {
+  readonly #core: SessionCore
+  readonly #runner: Runner
+
+  constructor(core: SessionCore, runner: Runner) {
+    this.#core = core
+    this.#runner = runner
+  }
+
+  /** As `Session.prompt`. */
+  submit(text: string, options: PromptOptions): Promise<Accepted> {
+    return this.#core.inTurn(async () => {
+      this.#core.modeCeiling = options.modeCeiling ?? 'yolo'
+      await this.#runner.takeUp()
+      const known = await this.#submitted(options.requestId)
+      if (known !== undefined) return this.#accepted(known, true)
+      await this.#checkImages(options.images)
+      const { running } = this.#core
+      const command = (options.images ?? []).length > 0 ? undefined : commandIn(text)
+      if (running === undefined) return this.#start(text, options, command)
+      if (command !== undefined)
+        throw new SandlotError(
+          'busy',
+          `The agent is still at work here. Send /${command.name} when it is done, or stop it.`,
+        )
+      if (options.whenBusy === 'refuse') {
+        throw new SandlotError('busy', 'The agent is still at work here. Wait until it is done, or stop it.')
+      }
+      return this.#enqueue(running.promptId, text, options)
+    })
+  }
+
+  /** Throws `store_full`. A text has always room. */
+  async #checkImages(images: readonly ModelImage[] = []): Promise<void> {
+    if (images.length === 0) return
+    const { parts, userId } = this.#core
+    const missing = await parts.store.missingRoom(userId, sizeOf(images))
+    if (missing !== undefined) throw noRoomError(missing, images.length === 1 ? 'The image' : 'The images')
+  }
+
+  /** As `Session.withdraw`. */
+  withdraw(messageId: string): Promise<Unqueued['why']> {
+    return this.#core.inTurn(async () => {
+      const { log, parts } = this.#core
+      const before = unqueued(log, messageId)
+      if (before !== undefined) return before.why
+      if (!queuedMessages(log).some((message) => message.messageId === messageId))
+        throw new SandlotError('not_found', 'No such message waits in this chat.')
+      await this.#core.store([withdrawnMessage(messageId, parts.now())])
+      this.#runner.tellWaiters()
+      return 'withdrawn'
+    })
+  }
+
+  /** The prompt that was submitted under this request id. Throws `conflict` if it is in another session. */
+  async #submitted(requestId: string | undefined): Promise<string | undefined> {
+    if (requestId === undefined) return undefined
+    const { parts, userId, id } = this.#core
+    const known = await parts.store.findSubmission(userId, requestId)
+    if (known === undefined || known.sessionId === id) return known?.promptId
+    throw new SandlotError('conflict', 'This request id was used for a message in another chat.')
+  }
+
+  async #start(text: string, options: PromptOptions, command: Command | undefined): Promise<Accepted> {
+    const { requestId, unattended = false, onError, messageId = newId('m') } = options
+    const { parts, journal, log } = this.#core
+    const promptId = promptIdOf(messageId)
+    const at = parts.now()
+    const title: SessionEvent[] =
+      journal.title === null && command === undefined
+        ? [
+            {
+              sessionUpdate: 'session_info_update',
+              title: titleOf(text),
+              _meta: makeMeta({ promptId }, at),
+            },
+          ]
+        : []
+    await this.#core.store([
+      promptStarted(messageId, { ...chosenIn(log, parts), requestId, unattended, onError, command }, at),
+      ...title,
+      // What waited when an earlier prompt was stopped goes first; behind a command it is a prompt of its own.
+      ...(command === undefined ? queuedMessages(log) : []).flatMap((message) =>
+        sentMessage(message, promptId, at),
+      ),
+      userMessage(messageId, text, promptId, at),
+      ...imageMessages(messageId, options.images ?? [], promptId, at),
+    ])
+    this.#runner.launch({ promptId, unattended })
+    return this.#accepted(promptId, false)
+  }
+
+  async #enqueue(runningId: string, text: string, options: PromptOptions): Promise<Accepted> {
+    const { requestId, unattended = false, onError, messageId = newId('m'), images = [] } = options
+    const { userId, parts } = this.#core
+    const as: QueuedMessage['as'] = options.whenBusy === 'queue' ? 'queue' : 'steer'
+    const promptId = promptIdOf(messageId)
+    const submission = requestId === undefined ? {} : { submission: { userId, requestId, promptId } }
+    const message = {
+      messageId,
+      text,
+      as,
+      ...(images.length === 0 ? {} : { images: [...images] }),
+      ...(unattended ? { unattended } : {}),
+      ...(onError === undefined ? {} : { onError }),
+    }
+    await this.#core.store([queuedMessage(message, runningId, parts.now())], submission)
+    return this.#accepted(promptId, false)
+  }
+
+  #accepted(promptId: string, duplicate: boolean): Accepted {
+    const { id: sessionId, parts } = this.#core
+    const done = this.#runner.ended(promptId)
+    done.catch((error: unknown) => {
+      const fields = { sessionId, promptId, error: messageOf(error) }
+      parts.log.warn(fields, 'a prompt could not be finished')
+    })
+    return { sessionId, promptId, duplicate, done }
+  }
+}

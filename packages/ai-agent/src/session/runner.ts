@@ -1,0 +1,258 @@
+/** Runs the prompts of one session, one after another: drives the loop and stores what it yields. */
+import { messageOf } from '@sandlot/shared/errors'
+import { type SessionEvent, isLive, metaOf, sandlotEventOf } from '@sandlot/shared/events'
+import type { UserSpent } from '@sandlot/storage/sessions/usage'
+import { notOwner } from '@sandlot/storage/storage-error'
+import { runPrompt } from '../loop/agent-loop.ts'
+import {
+  type PromptEnd,
+  type QueuedMessage,
+  promptEndOf,
+  queuedMessages,
+  sentBehindStop,
+  unfinishedPrompt,
+  unqueued,
+} from '../history/history.ts'
+import type { EventGroup } from '../loop/context.ts'
+import { startOfDay } from '../limits/day-budgets.ts'
+import { BUG_TEXT, errorEvent, missingOutcomes } from '../loop/endings.ts'
+import { chosenIn, levelOfPrompt, modelOfPrompt, told } from '../loop/model-choice.ts'
+import { MeasuredPrompt } from '../metrics/measured-prompt.ts'
+import type { Model } from '../model/model.ts'
+import { storableGroup } from './outcome-images.ts'
+import { PromptWaiters } from './prompt-waiters.ts'
+import { inStep } from '../watchdog/running-step.ts'
+import type { Answers } from './answers.ts'
+import { Running, batchContext } from './batch.ts'
+import type { SessionCore } from './core.ts'
+import { promptIdOf, promptStarted, sentMessage } from '../history/session-messages.ts'
+import { systemPrompt } from '../loop/prompt.ts'
+import { endWhatRunsOn } from './stopped.ts'
+import { takeInstructions } from '../config/prompt-instructions.ts'
+
+/** A prompt whose beginning is in the log. */
+interface Begun {
+  promptId: string
+  /** Nobody can answer an approval. */
+  unattended: boolean
+  /** An earlier process began it, or it broke off. */
+  resumed?: boolean
+  /** As in `LoopContext`. */
+  resumeCounts?: boolean
+  /** A person has stopped it meanwhile. */
+  stopped?: boolean
+}
+
+export class Runner {
+  readonly #core: SessionCore
+  readonly #answers: Answers
+  readonly #waiters = new PromptWaiters()
+
+  readonly #onRest: () => void
+
+  /** `onRest` is called when a prompt has ended and no other follows. */
+  constructor(core: SessionCore, answers: Answers, onRest: () => void) {
+    this.#core = core
+    this.#answers = answers
+    this.#onRest = onRest
+  }
+
+  /** As `PromptWaiters.wait`. */
+  ended(promptId: string): Promise<PromptEnd> {
+    return this.#waiters.wait(promptId, this.#core.state())
+  }
+
+  /** Something ended without a prompt: a message that waited was withdrawn. */
+  tellWaiters(): void {
+    this.#waiters.tell(this.#core.state())
+  }
+
+  /**
+   * Go on with the prompt that was begun and has no end: after a restart, and after a store that failed had broken a
+   * prompt off in the middle. Only inside `inTurn`.
+   */
+  async takeUp(resumeCounts = true): Promise<void> {
+    const begun = this.#core.running === undefined ? unfinishedPrompt(this.#core.log) : undefined
+    if (begun === undefined) return
+    this.launch({ ...begun, resumed: true, resumeCounts })
+    await this.#answers.denyWhatNobodyAnswers()
+  }
+
+  /** Run it. */
+  launch({ promptId, unattended, resumed = false, resumeCounts = true, stopped = false }: Begun): void {
+    const running = new Running(promptId, unattended)
+    if (stopped) running.stop.abort('cancelled')
+    this.#core.running = running
+    this.#core.tellChanged()
+    const step = { sessionId: this.#core.id, promptId }
+    running.driven = inStep(step, () => this.#drive(running, resumed, resumeCounts))
+  }
+
+  /** Consume the loop: show what is live, store what is settled, before the loop goes on. Never rejects. */
+  async #drive(running: Running, resumed: boolean, resumeCounts: boolean): Promise<void> {
+    const core = this.#core
+    const { leaving } = core
+    const { log, leaving: _process, fallbacks, lookAtJobs, metrics, ...parts } = core.parts
+    try {
+      const signal = AbortSignal.any([running.stop.signal, leaving])
+      const tools = await parts.tools(core.userId, signal, core.id)
+      if (leaving.aborted) return
+      const instructions = await takeInstructions({
+        promptId: running.promptId,
+        resumed,
+        log: core.log,
+        ask: async () => (await core.parts.instructions?.(core.userId)) ?? '',
+        store: (events) => core.inTurn(() => core.store(events)),
+        now: core.parts.now,
+      })
+      const measured = metrics === undefined ? undefined : new MeasuredPrompt(metrics)
+      const level = levelOfPrompt(core.log, running.promptId)
+      const watched = (one: Model): Model => measured?.model(one) ?? one
+      const groups = runPrompt({
+        ...parts,
+        system: systemPrompt(parts.system, tools.listTools(), instructions),
+        model: watched(core.owned(modelOfPrompt(core.log, running.promptId, core.parts))),
+        ...(fallbacks === undefined
+          ? {}
+          : { fallbacks: fallbacks.map((one) => watched(core.owned(told(one, level)))) }),
+        ...parts.limitsOf?.(core.userId),
+        spentToday: () => spentToday(core),
+        tools: tools.modelTools(),
+        ...(lookAtJobs === undefined
+          ? {}
+          : { lookAtJobs: (jobs: Parameters<typeof lookAtJobs>[1]) => lookAtJobs(core.userId, jobs) }),
+        promptId: running.promptId,
+        resumed,
+        resumeCounts,
+        log: () => core.log,
+        signal: running.stop.signal,
+        leaving,
+        batchContext: (turn) =>
+          batchContext({
+            sessionId: core.id,
+            userId: core.userId,
+            running,
+            turn,
+            tools,
+            events: core.log,
+            approvals: core.approvals,
+            appendOutput: (callId, offset, bytes) =>
+              core.asOwner(core.journal.appendOutput(callId, offset, bytes)),
+            leaving,
+            mode: () => core.effectiveMode,
+            parts: core.parts,
+          }),
+        warn: (fields, message) => log.warn({ sessionId: core.id, ...fields }, message),
+      })
+      for await (const group of measured?.groups(groups) ?? groups) {
+        // The process leaves: what has not been stored never happened. The next start resumes.
+        if (leaving.aborted) return
+        const [first] = group
+        if (first !== undefined && isLive(first)) {
+          core.journal.show(first)
+          continue
+        }
+        if (resumed) await endWhatRunsOn(core, group)
+        const { store } = core.parts
+        const storable = await storableGroup(group, (bytes) => store.missingRoom(core.userId, bytes))
+        await core.inTurn(() => this.#store(storable))
+      }
+      if (measured?.ended !== undefined)
+        log.info(
+          { event: 'prompt_ended', sessionId: core.id, promptId: running.promptId, ...measured.ended },
+          'a prompt ended',
+        )
+    } catch (error) {
+      if (leaving.aborted) return
+      const fields = { sessionId: core.id, promptId: running.promptId, error: messageOf(error) }
+      log.warn(fields, 'the prompt broke off')
+      await this.#breakOff(running, error)
+    } finally {
+      if (core.lost) this.#lose()
+    }
+  }
+
+  /** The prompt goes on elsewhere; those who wait for its end here hear so. */
+  #lose(): void {
+    this.#core.running = undefined
+    this.#waiters.tell(this.#core.state(), notOwner(this.#core.id))
+  }
+
+  /** A bug or a failing store ended the loop. Say so in the log if that is possible, and to those who wait in any case. */
+  async #breakOff(running: Running, cause: unknown): Promise<void> {
+    const core = this.#core
+    running.stop.abort('interrupted')
+    try {
+      const at = core.parts.now()
+      await core.inTurn(async () => {
+        // Or a question would wait for ever whose call has ended.
+        await this.#answers.denyWhatNobodyAnswers()
+        for (const lost of missingOutcomes(core.log, running.promptId, 'tool_error', at))
+          await core.store([lost])
+        await this.#store([errorEvent(running.promptId, { cause: 'internal' }, BUG_TEXT, at)])
+      })
+    } catch (error) {
+      const fields = { sessionId: core.id, promptId: running.promptId, error: messageOf(error) }
+      core.parts.log.warn(fields, 'the end of a prompt could not be stored')
+      core.running = undefined
+      this.#waiters.tell(core.state(), cause)
+    }
+  }
+
+  async #store(group: EventGroup): Promise<void> {
+    const core = this.#core
+    const end = group.find((event) => sandlotEventOf(event)?.type === 'prompt_ended')
+    if (end === undefined) {
+      if (takesWhatWaitsNoMore(core.log, group)) return
+      await core.store(group)
+      const asked = group.some((event) => sandlotEventOf(event)?.type === 'approval_asked')
+      if (asked) await this.#answers.denyWhatNobodyAnswers()
+      return
+    }
+    const waited = messagesBehind(core.log, end)
+    const next = waited.at(-1)
+    if (next === undefined) {
+      await core.store(group)
+      core.running = undefined
+      core.tellChanged()
+      this.#onRest()
+    } else {
+      // In the same transaction: a crash in between would leave a message waiting for nothing.
+      const promptId = promptIdOf(next.messageId)
+      const at = core.parts.now()
+      const { unattended = false, onError } = next
+      const about = { ...chosenIn(core.log, core.parts), unattended, onError }
+      const started = promptStarted(next.messageId, about, at)
+      const sent = waited.flatMap((message) => sentMessage(message, promptId, at))
+      await core.store([...group, started, ...sent])
+      this.launch({ promptId, unattended })
+    }
+    this.#waiters.tell(core.state())
+  }
+}
+
+function spentToday({ parts, userId }: SessionCore): Promise<UserSpent> {
+  const now = parts.now()
+  return parts.store.spentSince(userId, startOfDay(now), now)
+}
+
+/**
+ * What waits and goes on behind this end: the last of them is the next prompt, with those before it. Behind a Stop that is only what
+ * was said after it; behind a shutdown nothing.
+ */
+function messagesBehind(log: readonly SessionEvent[], end: SessionEvent): QueuedMessage[] {
+  const { promptId = '' } = metaOf(end)
+  const reason = promptEndOf([end], promptId)?.reason
+  if (reason === 'interrupted') return []
+  const waiting = queuedMessages(log)
+  if (reason !== 'cancelled') return waiting.slice(0, 1)
+  const behind = sentBehindStop(log, promptId)
+  return waiting.slice(0, waiting.findIndex(({ messageId }) => messageId === behind?.messageId) + 1)
+}
+
+/** The loop takes a message that was withdrawn after it had looked at the log: who wrote first has it. */
+function takesWhatWaitsNoMore(log: readonly SessionEvent[], group: EventGroup): boolean {
+  const [first] = group
+  const taken = first === undefined ? undefined : sandlotEventOf(first)
+  return taken?.type === 'message_unqueued' && unqueued(log, taken.messageId) !== undefined
+}

@@ -1,0 +1,296 @@
+/**
+ * One session: runs one prompt at a time, takes messages that come meanwhile, decides approvals. Everything that changes
+ * the log goes through one queue, so that decisions see the log as it is.
+ */
+import { SandlotError } from '@sandlot/shared/errors'
+import { type Mode, MODES } from '@sandlot/shared/mode'
+import { type SessionEvent, makeSandlotEvent } from '@sandlot/shared/events'
+import { makeMeta } from '@sandlot/shared/event-meta'
+import type { SessionSummary } from '@sandlot/shared/frames'
+import type { Ownership, SessionRow } from '@sandlot/storage/sessions/store'
+import {
+  type Unqueued,
+  isAnnounced,
+  queuedMessages,
+  sentBehindStop,
+  unfinishedPrompt,
+} from '../history/history.ts'
+import { type ModelChoice, choose, chosenIn, modelOfPrompt, modelsOf } from '../loop/model-choice.ts'
+import type { Model } from '../model/model.ts'
+import { type AnswerOptions, Answers } from './answers.ts'
+import { Approvals, type PendingApproval } from './approvals.ts'
+import type { Running } from './batch.ts'
+import { BackgroundWatch } from './background.ts'
+import { SessionCore } from './core.ts'
+import { Journal } from './journal.ts'
+import type { SessionParts } from './parts.ts'
+import { type Accepted, type PromptOptions, Prompts } from './prompts.ts'
+import { messageIdOf } from '../history/session-messages.ts'
+import { Runner } from './runner.ts'
+import type { CloseReason, Subscription } from './subscription.ts'
+
+export class Session {
+  readonly id: string
+  readonly userId: string
+  readonly cwd: string
+  readonly #core: SessionCore
+  readonly #answers: Answers
+  readonly #runner: Runner
+  readonly #prompts: Prompts
+  readonly #background: BackgroundWatch
+
+  /** Take a session over from the store: whoever had it before may not write any more. `changed` hears of every change of its line in the list. */
+  static async load(
+    row: SessionRow,
+    parts: SessionParts,
+    changed: (summary: SessionSummary) => void,
+  ): Promise<Session> {
+    return new Session(row, await parts.store.takeOver(row.id), parts, changed)
+  }
+
+  private constructor(
+    row: SessionRow,
+    owned: Ownership,
+    parts: SessionParts,
+    changed: (summary: SessionSummary) => void,
+  ) {
+    this.id = row.id
+    this.userId = row.userId
+    this.cwd = row.cwd
+    const approvals = new Approvals(parts.now, (toolCallId) => void this.#answers.expire(toolCallId))
+    const journal = new Journal(row, owned, approvals, parts)
+    this.#core = new SessionCore(row, parts, journal, approvals, changed)
+    this.#answers = new Answers(this.#core)
+    this.#background = new BackgroundWatch(this.#core)
+    this.#runner = new Runner(this.#core, this.#answers, () => this.#background.start())
+    this.#prompts = new Prompts(this.#core, this.#runner)
+  }
+
+  // ── Reading ───────────────────────────────────────────────────────────────────────────────────────────
+
+  get mode(): Mode {
+    return this.#core.journal.mode
+  }
+
+  /** Number of the last settled event. */
+  get seq(): number {
+    return this.#core.journal.seq
+  }
+
+  /** Settled events in order. */
+  get log(): readonly SessionEvent[] {
+    return this.#core.log
+  }
+
+  get running(): boolean {
+    return this.#core.running !== undefined
+  }
+
+  /** Another agent has taken the session over: this object does nothing any more. */
+  get lost(): boolean {
+    return this.#core.lost
+  }
+
+  /** Nothing runs, reads or waits: the manager may forget this object. */
+  get idle(): boolean {
+    return this.#core.idle
+  }
+
+  /** About what its log takes of memory. */
+  get bytes(): number {
+    return this.#core.journal.bytes
+  }
+
+  pendingApprovals(): PendingApproval[] {
+    return this.#core.approvals.pending()
+  }
+
+  summary(): SessionSummary {
+    return this.#core.summary()
+  }
+
+  /** Everything after `after`, what is in flight, then the live tail. */
+  subscribe(after: number): Subscription {
+    const subscription = this.#core.journal.subscribe(after)
+    this.#background.start()
+    return subscription
+  }
+
+  // ── Prompts ───────────────────────────────────────────────────────────────────────────────────────────
+
+  /**
+   * Store a message: as a prompt of its own, or, while one runs, as `whenBusy` says. Resolves when it is stored.
+   * Throws `busy`, `conflict` (the request id belongs to a prompt in another session), `not_found` (deleted).
+   */
+  prompt(text: string, options: PromptOptions = {}): Promise<Accepted> {
+    return this.#prompts.submit(text, options)
+  }
+
+  /**
+   * Take back a message that waits behind a prompt. Answers why it waits no more: `withdrawn`, or `sent` when the agent had
+   * it already. Resolves when that is stored; the same again answers the same. Throws `not_found` (no such message ever
+   * waited here).
+   */
+  withdraw(messageId: string): Promise<Unqueued['why']> {
+    return this.#prompts.withdraw(messageId)
+  }
+
+  /** Resume the prompt that was begun and has no end, if there is one. `counts`: towards being given up. */
+  resume(counts = true): Promise<void> {
+    return this.#core.inTurn(() => this.#runner.takeUp(counts))
+  }
+
+  /**
+   * Stop the running prompt. Every call gets its outcome; messages that wait stay, those sent from now on become the next
+   * prompt. Resolves when the Stop has taken effect on everything that waits for the user; the end itself comes as an event.
+   */
+  async cancel(reason: 'cancelled' | 'interrupted' = 'cancelled'): Promise<void> {
+    const before = this.#core.running
+    before?.stop.abort(reason)
+    await this.#core.inTurn(async () => {
+      // A prompt that was only being stored when Stop came is meant too; one that began after the stopped one is not.
+      const running = before ?? this.#core.running
+      if (running === undefined || running !== this.#core.running) return
+      running.stop.abort(reason)
+      if (reason === 'cancelled') await this.#noteStop(running)
+      await this.#answers.denyWhatNobodyAnswers()
+    })
+  }
+
+  /**
+   * As `cancel`, where this is the prompt that runs; a message that still waits to become it is withdrawn. What has ended, or
+   * has gone into another prompt, is left alone.
+   */
+  async cancelPrompt(promptId: string): Promise<void> {
+    const messageId = messageIdOf(promptId)
+    if (this.#core.running?.promptId === promptId) return this.cancel()
+    if (!queuedMessages(this.log).some((message) => message.messageId === messageId)) return
+    // It may have become a prompt just now.
+    if ((await this.withdraw(messageId)) === 'sent') await this.cancelPrompt(promptId)
+  }
+
+  /** Stop whatever runs, also what begins while it is being stopped. Resolves when nothing runs. */
+  async stopAll(reason: 'cancelled' | 'interrupted' = 'cancelled'): Promise<void> {
+    for (;;) {
+      await this.cancel(reason)
+      const { running } = this.#core
+      if (running === undefined) return
+      if (running.stop.signal.aborted) await this.#runner.ended(running.promptId)
+    }
+  }
+
+  /** Stop one call of the running prompt. Nothing happens when it has ended. Throws `not_found`. */
+  async cancelCall(callId: string): Promise<void> {
+    if (!isAnnounced(this.log, callId)) {
+      throw new SandlotError('not_found', 'There is no such call in this chat.')
+    }
+    const { running } = this.#core
+    if (running === undefined) return
+    running.cancelOf(callId).abort('cancelled')
+    await this.refuse(callId, 'cancel')
+  }
+
+  /** Throws `forbidden` above the ceiling. */
+  setMode(mode: Mode, ceiling: Mode = 'yolo'): Promise<void> {
+    return this.#core.inTurn(async () => {
+      if (MODES.indexOf(mode) > MODES.indexOf(ceiling)) {
+        throw new SandlotError('forbidden', `Your administrator allows no mode above “${ceiling}”.`)
+      }
+      this.#core.modeCeiling = ceiling
+      if (mode === this.mode) return
+      const _meta = makeMeta({}, this.#core.parts.now())
+      await this.#core.store([{ sessionUpdate: 'current_mode_update', currentModeId: mode, _meta }])
+    })
+  }
+
+  /** `title` is in place of the one that its first message gave it, for good. */
+  rename(title: string): Promise<void> {
+    return this.#core.inTurn(async () => {
+      const _meta = makeMeta({}, this.#core.parts.now())
+      await this.#core.store([{ sessionUpdate: 'session_info_update', title, _meta }])
+    })
+  }
+
+  /** All models that may be chosen, the deployment's own first; what the next prompt gets; what the running one asks. */
+  get models(): { all: readonly Model[]; chosen: ModelChoice; running: Model | undefined } {
+    const { parts, log, running } = this.#core
+    return {
+      all: modelsOf(parts),
+      chosen: chosenIn(log, parts),
+      running: running === undefined ? undefined : modelOfPrompt(log, running.promptId, parts),
+    }
+  }
+
+  /** From the next prompt on. `thoughtLevel` null: as the model does by itself. Throws `bad_request`. */
+  chooseModel(change: { model?: string; thoughtLevel?: string | null }): Promise<void> {
+    return this.#core.inTurn(async () => {
+      const { parts, log } = this.#core
+      const before = chosenIn(log, parts)
+      const chosen = choose(before, change, parts)
+      if (chosen.model === before.model && chosen.thoughtLevel === before.thoughtLevel) return
+      await this.#core.store([makeSandlotEvent({ type: 'model_chosen', ...chosen }, {}, parts.now())])
+    })
+  }
+
+  // ── Approvals ─────────────────────────────────────────────────────────────────────────────────────────
+
+  /**
+   * Answer an approval. The first stored answer wins: `answered` is false when there was one, and `by` says whose.
+   * Throws `not_found`, `bad_request` (no such option), `forbidden` (it makes a rule, and may not).
+   */
+  answer(
+    toolCallId: string,
+    optionId: string,
+    more: AnswerOptions = {},
+  ): Promise<{ answered: boolean; by?: string }> {
+    return this.#answers.answer(toolCallId, optionId, more)
+  }
+
+  /** Deny an approval that nobody will answer. Nothing happens if it was answered, or not asked. */
+  refuse(toolCallId: string, by: 'cancel' | 'unattended' | 'expiry'): Promise<void> {
+    return this.#answers.refuse(toolCallId, by)
+  }
+
+  // ── The end ───────────────────────────────────────────────────────────────────────────────────────────
+
+  /** Stop everything, then close every reader and refuse what comes later. */
+  async endForGood(): Promise<void> {
+    while (!this.#core.deleted) {
+      await this.stopAll()
+      await this.#core.inTurn(async () => {
+        this.#core.deleted = this.#core.running === undefined
+      })
+    }
+    this.forget('deleted')
+  }
+
+  /** Resolves when the loop has let go, after the parts' `leaving` was aborted. */
+  async left(): Promise<void> {
+    this.forget()
+    await this.#core.running?.driven
+  }
+
+  /** Resolves when no prompt runs any more, also none that waited behind another. */
+  async settled(): Promise<void> {
+    for (let last: Running | undefined; last !== this.#core.running;) {
+      last = this.#core.running
+      await last?.driven
+    }
+  }
+
+  /** Let go of clocks and readers; the object is not used again. */
+  forget(reason: CloseReason = 'slow'): void {
+    this.#core.approvals.stopClocks()
+    this.#core.journal.closeReaders(reason)
+  }
+
+  /**
+   * In the log, so that a process that ends before the prompt does not let the next one go on with it. Once, and again for what
+   * was sent since.
+   */
+  async #noteStop({ promptId }: Running): Promise<void> {
+    const isNoted = unfinishedPrompt(this.log)?.stopped === true
+    if (isNoted && sentBehindStop(this.log, promptId) === undefined) return
+    await this.#core.store([makeSandlotEvent({ type: 'stop_asked' }, { promptId }, this.#core.parts.now())])
+  }
+}

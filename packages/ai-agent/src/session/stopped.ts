@@ -1,0 +1,67 @@
+/**
+ * A call that was begun by an earlier process may run on in the sandbox while this one gives it the outcome `cancelled`:
+ * Stop was in the log and the sandbox did not hear of it any more, or Stop came before the call had found its command
+ * again. The sandbox hears of it here, before the outcome is stored; else the command would run to its time limit behind
+ * the user's back.
+ */
+import { messageOf } from '@sandlot/shared/errors'
+import type { FailureReason } from '@sandlot/shared/reasons'
+import { type SessionEvent, isOutcome, metaOf } from '@sandlot/shared/events'
+import type { EventGroup } from '../loop/context.ts'
+import type { SessionCore } from './core.ts'
+import { commandId } from '../tools/sandbox-command/command-id.ts'
+
+/** The outcome does not wait longer than this for a sandbox that neither wakes nor fails, in milliseconds. */
+const PATIENCE_MS = 10_000
+/** From TERM to KILL. */
+const GRACE_MS = 1_000
+const ENDED_BY_US: ReadonlySet<FailureReason | undefined> = new Set(['cancelled', 'timeout', 'interrupted'])
+
+interface Attempt {
+  promptId: string
+  turn: number
+  callId: string
+  n: number
+  boot: string
+}
+
+/** End the commands of the calls that these outcomes say we have ended. `group`: not stored yet. Never rejects. */
+export async function endWhatRunsOn(core: SessionCore, group: EventGroup): Promise<void> {
+  const attempts = group
+    .filter(isOutcome)
+    .filter((event) => ENDED_BY_US.has(metaOf(event).reason))
+    .flatMap(({ toolCallId }) => lastAttempt(core.log, toolCallId) ?? [])
+  if (attempts.length === 0) return
+  try {
+    const patience = AbortSignal.any([core.leaving, AbortSignal.timeout(PATIENCE_MS)])
+    const sandbox = await core.parts.sandbox(core.userId, patience)
+    const known = await sandbox.commands()
+    for (const { promptId, turn, callId, n, boot } of attempts) {
+      const id = commandId({ sessionId: core.id, promptId, turn, callId, attempt: n })
+      const runs = known.some((command) => command.id === id && command.state === 'running')
+      if (sandbox.bootId !== boot || !runs) continue
+      const command = await sandbox.attach(id)
+      if (command === undefined) continue
+      void Promise.allSettled([command.exit.then(({ bytes }) => command.acknowledge(bytes))])
+      await command.cancel(GRACE_MS)
+    }
+  } catch (error) {
+    if (core.leaving.aborted) return
+    const fields = { sessionId: core.id, error: messageOf(error) }
+    core.parts.log.warn(fields, 'a command that was stopped may still run in the sandbox')
+  }
+}
+
+/** What the log says of where the call was begun. */
+function lastAttempt(log: readonly SessionEvent[], callId: string): Attempt | undefined {
+  const begun = log.findLast(
+    (event) =>
+      event.sessionUpdate === 'tool_call_update' &&
+      event.toolCallId === callId &&
+      metaOf(event).attempt !== undefined,
+  )
+  if (begun === undefined) return undefined
+  const { promptId, turn, attempt } = metaOf(begun)
+  if (promptId === undefined || turn === undefined || attempt === undefined) return undefined
+  return { promptId, turn, callId, ...attempt }
+}

@@ -1,0 +1,111 @@
+/**
+ * The output of one command on its way: raw bytes to the store, pieces to whoever watches, head and tail to the model.
+ * Bytes are acknowledged to the sandbox once they are stored, so that neither side's crash loses any.
+ */
+import type { OutputInfo } from '@sandlot/shared/call'
+import { createTerminalCleaner } from './ansi-text.ts'
+import { newlinesInBytes } from './count-newlines.ts'
+import type { LiveOutput } from './live-output.ts'
+import { outputUrl } from './output-url.ts'
+import type { CallContext, ToolCall } from '../tool.ts'
+import { createOutputKeeper } from './truncate-output.ts'
+
+/** Bytes that may wait for the store before reading pauses. Below the sandbox's window, so that it never stalls on us. */
+const MAX_UNSTORED = 512 * 1024
+const REPLAY_BYTES = 256 * 1024
+
+export interface CommandOutput {
+  /** The offset of the next byte. */
+  position(): number
+  /** Takes the bytes at `offset`; resolves when more may come. `stored` is called with an offset up to which all is kept. */
+  add(offset: number, bytes: Uint8Array, stored: (upTo: number) => void): Promise<void>
+  /** Reads back what an earlier process stored; the next byte is the first that is not stored. */
+  replay(): Promise<void>
+  /** Resolves when everything is stored. @throws what the store threw. */
+  stored(): Promise<void>
+  /** `file`: where the ordinary tools find all of it. `headShare`: as in `truncateToolOutput`. */
+  finish(options: { file?: string; headShare?: number }): FinishedOutput
+}
+
+export interface FinishedOutput {
+  /** Plain text for the model, cut. */
+  text: string
+  /** The same part of the output with its escape sequences, cut, for the screen. */
+  screen: string
+  /** Absent when there was no output. */
+  info?: OutputInfo
+}
+
+export function createCommandOutput(ctx: CallContext & { call: ToolCall }, live: LiveOutput): CommandOutput {
+  const decoder = new TextDecoder()
+  const cleaner = createTerminalCleaner()
+  const forModel = createOutputKeeper(ctx.results.chars)
+  const forScreen = createOutputKeeper(ctx.results.chars)
+  let position = 0
+  let newlines = 0
+  let lastByte = 10
+  let unstored = 0
+  let saving: Promise<void> = Promise.resolve()
+
+  const keep = (text: string): void => {
+    forModel.push(cleaner.push(text))
+    forScreen.push(text)
+  }
+  /** Everything but storing. */
+  const read = (offset: number, bytes: Uint8Array): void => {
+    newlines += newlinesInBytes(bytes)
+    lastByte = bytes.at(-1) ?? lastByte
+    position = offset + bytes.length
+    keep(decoder.decode(bytes, { stream: true }))
+    live.push(offset, bytes)
+  }
+
+  return {
+    position: () => position,
+    async add(offset, bytes, stored) {
+      // What was read before a reconnect comes again; what lies beyond the stored part may be missing after a restart.
+      const fresh = offset < position ? bytes.subarray(position - offset) : bytes
+      if (fresh.length === 0) return
+      const from = Math.max(offset, position)
+      read(from, fresh)
+      unstored += fresh.length
+      saving = Promise.all([saving, ctx.saveOutput(from, fresh)]).then(() => {
+        unstored -= fresh.length
+        stored(from + fresh.length)
+      })
+      // A failure is thrown to whoever asks next; until then it must not count as unhandled.
+      void Promise.allSettled([saving])
+      if (unstored > MAX_UNSTORED) await saving
+    },
+    async replay() {
+      for (;;) {
+        const bytes = await ctx.readOutput(position, position + REPLAY_BYTES)
+        if (bytes.length === 0) return
+        read(position, bytes)
+      }
+    },
+    stored: () => saving,
+    finish({ file, headShare }) {
+      keep(decoder.decode())
+      forModel.push(cleaner.end())
+      const lines = newlines + (lastByte === 10 ? 0 : 1)
+      const options = {
+        whole: { bytes: position, lines },
+        maxLines: ctx.results.lines,
+        callId: ctx.call.callId,
+        ...(file === undefined ? {} : { file }),
+        ...(headShare === undefined ? {} : { headShare }),
+      }
+      const { text, truncated } = forModel.finish(options)
+      const screen = forScreen.finish(options).text
+      if (position === 0) return { text, screen }
+      const url = outputUrl(ctx.sessionId, ctx.call.callId)
+      const info = { bytes: position, lines, truncated, ...(file === undefined ? {} : { file }), url }
+      return { text: withoutLastBreak(text), screen: withoutLastBreak(screen), info }
+    },
+  }
+}
+
+function withoutLastBreak(text: string): string {
+  return text.endsWith('\n') ? text.slice(0, -1) : text
+}

@@ -1,0 +1,272 @@
+/**
+ * Runs a command in the user's sandbox, at most once per attempt whatever crashes: the attempt is in the log before the
+ * command is sent, a lost stream is taken up again, and a restart adopts what runs or says that it does not know.
+ */
+import type { ExitInfo } from '@sandlot/shared/call'
+import type { FailureReason } from '@sandlot/shared/reasons'
+import type { RefusedHost } from '@sandlot/sandbox/egress/egress'
+import { SandboxError } from '@sandlot/sandbox/errors'
+import type { CommandExit, RunningCommand, Sandbox } from '@sandlot/sandbox/sandbox'
+import { CallFailure, abortReason } from '../call-failure.ts'
+import { commandId } from './command-id.ts'
+import { type CommandOutput, createCommandOutput, type FinishedOutput } from '../output/command-output.ts'
+import { type Followed, followToEnd, letGoAtShutdown, whileLeased } from './follow-command.ts'
+import { createLiveOutput } from '../output/live-output.ts'
+import { REASON_OF_EXIT, REASON_OF_SANDBOX_ERROR } from '../sandbox-reasons.ts'
+import type { CallContext, ToolCall, ToolUpdate } from '../tool.ts'
+
+export interface SandboxCommand {
+  /** Shell text, or an argument vector. */
+  command: string | readonly string[]
+  /** Relative to the workspace. Default: the workspace, or where the shell of the session stopped. */
+  cwd?: string
+  /**
+   * Goes on where the last such command of this chat session stopped: its directory and exported variables, as long
+   * as the sandbox is not stopped. Of several at once the last one to end wins.
+   */
+  inSession?: boolean
+  /** For this command only. */
+  env?: Readonly<Record<string, string>>
+  /** As in `truncateToolOutput`. */
+  headShare?: number
+}
+
+/** How a command ended, and what of its output the model and the screen get. */
+export type CommandResult = FinishedOutput & {
+  usage?: CommandUsage
+  /** What it asked for on the network and did not get. */
+  refusedHosts?: readonly RefusedHost[]
+  /** What of its session was not as expected, one plain sentence each. */
+  notes?: readonly string[]
+} & (
+    | { status: 'completed'; exit: ExitInfo }
+    | { status: 'failed'; reason: FailureReason; message: string; exit?: ExitInfo }
+  )
+
+/** Measured inside the sandbox. */
+export interface CommandUsage {
+  durationMs: number
+  userMs: number
+  systemMs: number
+  maxRssKb: number
+}
+
+type ExecutorContext = CallContext & { call: ToolCall }
+
+const SLOW_SANDBOX_MS = 300
+/** A file of the whole output: from where the model’s text is cut, as far as the sandbox can tell. */
+const SPOOL = { afterBytes: 128 * 1024, maxBytes: 16 * 1024 * 1024 }
+
+/**
+ * Yields `started` before the command is sent, then live output; returns how it ended, with partial output when it was
+ * cut short. Throws `CallFailure` or `SandboxError` when it never ran, and the signal's reason at a shutdown.
+ */
+export async function* runInSandbox(
+  request: SandboxCommand,
+  ctx: ExecutorContext,
+): AsyncGenerator<ToolUpdate, CommandResult> {
+  const letGo = new AbortController()
+  const stay = letGoAtShutdown(ctx.signal, letGo)
+  try {
+    return yield* runUntil(letGo.signal, request, ctx)
+  } finally {
+    stay()
+    letGo.abort()
+  }
+}
+
+async function* runUntil(
+  letGo: AbortSignal,
+  request: SandboxCommand,
+  ctx: ExecutorContext,
+): AsyncGenerator<ToolUpdate, CommandResult> {
+  // What an earlier process started may run on while its sandbox cannot be reached.
+  const sandbox = yield* acquireSandbox(
+    ctx,
+    ctx.resumed === undefined ? undefined : () => whileLeased(async (found) => found, ctx, { letGo }),
+  )
+  const live = createLiveOutput()
+  const output = createCommandOutput(ctx, live)
+  const attempt = ctx.resumed ?? { n: 1, boot: sandbox.bootId }
+  const id = commandId({ ...ctx, callId: ctx.call.callId, attempt: attempt.n })
+
+  if (ctx.resumed === undefined) yield { type: 'started', attempt }
+  const following = begin({ request, sandbox, id, output, letGo }, ctx).then((command) =>
+    followToEnd(command, output, ctx, letGo),
+  )
+  // Its failure is thrown where it is awaited below; live pieces end with it either way.
+  void Promise.allSettled([following]).then(() => live.end())
+  for await (const piece of live.pieces()) yield { type: 'output', piece }
+  return await finishedResult(await following, output, sandbox, id, request, ctx)
+}
+
+/** The user's sandbox; says so when it takes a while. */
+export async function* acquireSandbox(
+  ctx: CallContext,
+  acquire: () => Promise<Sandbox> = () => ctx.sandbox(),
+): AsyncGenerator<ToolUpdate, Sandbox> {
+  const acquiring = acquire()
+  let timer: NodeJS.Timeout | undefined
+  const slow = new Promise<'slow'>((resolve) => {
+    timer = setTimeout(() => resolve('slow'), SLOW_SANDBOX_MS)
+  })
+  const first = await Promise.race([acquiring, slow]).finally(() => clearTimeout(timer))
+  if (first !== 'slow') return first
+  void Promise.allSettled([acquiring])
+  yield { type: 'progress', message: 'Starting the sandbox' }
+  return await acquiring
+}
+
+// ── Beginning ───────────────────────────────────────────────────────────────────────────────────────────
+
+interface Beginning {
+  request: SandboxCommand
+  sandbox: Sandbox
+  id: string
+  output: CommandOutput
+  letGo: AbortSignal
+}
+
+/** Start the command, or adopt what an earlier process started. */
+async function begin(
+  { request, sandbox, id, output, letGo }: Beginning,
+  ctx: ExecutorContext,
+): Promise<RunningCommand> {
+  if (ctx.resumed !== undefined) {
+    // Another boot has forgotten the command: nobody can say whether it ran, so it never runs again.
+    if (sandbox.bootId !== ctx.resumed.boot) throw unknownEnd(ctx.call)
+    await output.replay()
+    const adopted = await sandbox.attach(id, { stdout: output.position() })
+    if (adopted !== undefined) return adopted
+    // This boot does not know it: it never arrived, unless it has printed something already.
+    if (output.position() > 0) throw unknownEnd(ctx.call)
+  }
+  ctx.signal.throwIfAborted()
+  const start = (on: Sandbox): Promise<RunningCommand> =>
+    on.run({
+      id,
+      bootId: sandbox.bootId,
+      command: request.command,
+      ...(request.cwd === undefined ? {} : { cwd: request.cwd }),
+      ...(request.env === undefined ? {} : { env: request.env }),
+      ...(request.inSession === true ? { session: ctx.sessionId } : {}),
+      merge: true,
+      ...(ctx.remainingMs === undefined ? {} : { timeoutMs: Math.max(1, Math.ceil(ctx.remainingMs())) }),
+      spool: { ...SPOOL, afterBytes: Math.min(ctx.results.chars, SPOOL.afterBytes) },
+    })
+  try {
+    return await start(sandbox)
+  } catch (error) {
+    // The stream went before the answer came. Whether the command arrived is asked, not guessed.
+    if (!(error instanceof SandboxError) || error.code !== 'sandbox_lost') throw error
+    const begun = await whileLeased(
+      async (again) => {
+        if (again.bootId !== sandbox.bootId) return undefined
+        const arrived = await again.attach(id)
+        if (arrived !== undefined) return arrived
+        ctx.signal.throwIfAborted()
+        return await start(again)
+      },
+      ctx,
+      { letGo },
+    )
+    if (begun === undefined) throw error
+    return begun
+  }
+}
+
+function unknownEnd(call: ToolCall): CallFailure {
+  return call.tool.readOnly
+    ? new CallFailure(
+        'interrupted',
+        'The call was interrupted by a restart and did not finish. It changed nothing; it can be made again.',
+      )
+    : new CallFailure(
+        'unknown_effect',
+        'The call was interrupted by a restart of the sandbox. Whether it had its effect is not known: look before you run it again.',
+      )
+}
+
+// ── Ending ──────────────────────────────────────────────────────────────────────────────────────────────
+
+async function finishedResult(
+  followed: Followed,
+  output: CommandOutput,
+  sandbox: Sandbox,
+  id: string,
+  request: SandboxCommand,
+  ctx: ExecutorContext,
+): Promise<CommandResult> {
+  const { command, end } = followed
+  const keep = request.headShare === undefined ? {} : { headShare: request.headShare }
+  if ('lost' in end) {
+    await output.stored()
+    const reason = ctx.signal.aborted ? abortReason(ctx.signal) : REASON_OF_SANDBOX_ERROR[end.lost.code]
+    return { ...output.finish(keep), status: 'failed', reason, message: endText(reason, ctx) }
+  }
+  const { exit } = end
+  // Only when the outcome is in the log may the sandbox forget how the command ended.
+  void ctx.settled.then(() => command.acknowledge({ stdout: exit.bytes.stdout }))
+  const file = exit.spoolFile === undefined ? {} : { file: `${sandbox.workspace}/.tool-outputs/${id}.txt` }
+  const { durationMs, userMs, systemMs, maxRssKb } = exit
+  const notes = notesOf(command, exit)
+  const result = {
+    ...(notes.length === 0 ? {} : { notes }),
+    ...output.finish({ ...keep, ...file }),
+    usage: { durationMs, userMs, systemMs, maxRssKb },
+    ...(exit.refusedHosts === undefined ? {} : { refusedHosts: exit.refusedHosts }),
+  }
+
+  const how =
+    exit.signal === undefined
+      ? exit.code === undefined
+        ? undefined
+        : { code: exit.code }
+      : { signal: exit.signal }
+  const reason = REASON_OF_EXIT[exit.cause]
+  if (reason === undefined) return { ...result, status: 'completed', exit: how ?? { code: 0 } }
+  // We cancel for several reasons; the sandbox only sees a cancel.
+  const why = reason === 'cancelled' && ctx.signal.aborted ? abortReason(ctx.signal) : reason
+  return {
+    ...result,
+    status: 'failed',
+    reason: why,
+    message: endText(why, ctx),
+    ...(how === undefined ? {} : { exit: how }),
+  }
+}
+
+/** What the next command, or this one, does not find as it was left. */
+function notesOf(command: RunningCommand, exit: CommandExit): string[] {
+  return [
+    ...(command.moved
+      ? ['The directory where the last command stopped is gone; this one began in the workspace.']
+      : []),
+    ...(exit.session === 'refused'
+      ? ['The exported variables are too large to be kept; the next command begins where this one did.']
+      : []),
+  ]
+}
+
+function endText(reason: FailureReason, ctx: ExecutorContext): string {
+  switch (reason) {
+    case 'timeout':
+      return `The command did not end within its limit of ${ctx.timeoutMs ?? '?'} ms; it and everything it had started was ended.`
+    case 'cancelled':
+      return ctx.signal.aborted
+        ? 'The user cancelled the command; it and everything it had started was ended.'
+        : 'The command was ended from outside, because the sandbox was stopped or reset.'
+    case 'out_of_memory':
+      return 'The sandbox ran out of memory and the command was killed.'
+    case 'disk_quota':
+      return 'The disk space of the sandbox is used up and the command was ended. Delete what is not needed, then try again.'
+    case 'output_limit':
+      return 'The command printed more than it may and was ended.'
+    case 'sandbox_unavailable':
+      return 'The sandbox could not be reached any more; whether the command had its effect is not known.'
+    case 'sandbox_lost':
+      return 'The sandbox went away while the command ran. Files in the workspace are kept.'
+    default:
+      return 'The command was interrupted before it ended; whether it had its effect is not known.'
+  }
+}

@@ -1,0 +1,101 @@
+/** Rules are read once until something changes, and a change counts for whoever asks after it. */
+import { makeSandlotEvent } from '@sandlot/shared/events'
+import type { SessionStore } from '@sandlot/storage/sessions/store'
+import { openSessionStore } from '@sandlot/storage/sessions/sqlite'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { withCachedRules } from '../../src/approval/cached-rules.ts'
+import { RuleBook } from '../../src/approval/rule-book.ts'
+import { ruleSettings } from '../../src/approval/config.ts'
+
+let folder: string
+let real: SessionStore
+let store: SessionStore
+/** Whose rules the database was asked for. */
+let reads: string[]
+let now = 1_000
+
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'sandlot-rules-'))
+  real = await openSessionStore(join(folder, 'sessions.db'))
+  reads = []
+  now = 1_000
+  const list = (userId: string) => {
+    reads.push(userId)
+    return real.rules.list(userId)
+  }
+  store = withCachedRules({ ...real, rules: { ...real.rules, list } })
+})
+afterEach(async () => {
+  await store.close()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+const book = (): RuleBook => new RuleBook(store.rules, ruleSettings(undefined), () => now)
+const rule = (id: string, more: object = {}) => ({
+  id,
+  effect: 'allow' as const,
+  match: { host: `${id}.example.org` },
+  createdAt: 1,
+  ...more,
+})
+
+test('many questions are one read of the database, also at once, of each person', async () => {
+  const rules = book()
+  await Promise.all([rules.of('ada'), rules.of('ada'), rules.of('bob')])
+  for (let n = 0; n < 5; n++) await rules.of('ada')
+  expect(reads).toEqual(['ada', 'bob'])
+})
+
+test('a revoke counts for the next question, also for one whose read began before it', async () => {
+  const rules = book()
+  const { id } = await rules.add('ada', { effect: 'allow', match: { host: 'a.example.org' } })
+  expect(await rules.of('ada')).toHaveLength(1)
+  const revoked = rules.revoke('ada', id)
+  // Read by somebody else before the revoke has resolved.
+  void rules.of('ada')
+  await revoked
+  expect(await rules.of('ada')).toEqual([])
+})
+
+test('what is over by the clock is over, without a read', async () => {
+  const rules = book()
+  await rules.add('ada', { effect: 'deny', match: { host: 'a.example.org' }, expiresAt: 2_000 })
+  expect(await rules.of('ada')).toHaveLength(1)
+  now = 2_000
+  expect(await rules.of('ada')).toEqual([])
+  expect(reads).toHaveLength(1)
+})
+
+test.each<[string, () => Promise<unknown>, string[]]>([
+  ['an added rule', () => store.rules.add('ada', rule('new')), ['new', 'once', 'session']],
+  ['one that is refused', () => store.rules.add('ada', rule('once')).catch(() => 0), ['once', 'session']],
+  [
+    'a stored answer',
+    () => store.append('s', [], { rules: [rule('answered')] }),
+    ['answered', 'once', 'session'],
+  ],
+  ['the end of the prompt', () => store.append('s', [], { runningPromptId: null }), ['session']],
+  ['the end of the session', () => store.deleteSession('s'), []],
+])('%s changes what holds, at once', async (_, change, left) => {
+  await store.createSession({ id: 's', userId: 'ada', cwd: '/', mode: 'manual', at: 1 })
+  const started = makeSandlotEvent({ type: 'prompt_started' }, { promptId: 'p' }, 1)
+  await store.append('s', [started], { runningPromptId: 'p' })
+  await store.rules.add('ada', rule('once', { endsWith: { sessionId: 's', promptId: 'p' } }))
+  await store.rules.add('ada', rule('session', { endsWith: { sessionId: 's' } }))
+  const ids = async (rules: SessionStore['rules']) => (await rules.list('ada')).map(({ id }) => id)
+  expect(await ids(store.rules)).toEqual(['once', 'session'])
+  await change()
+  expect(await ids(store.rules)).toEqual(left)
+  expect(await ids(real.rules)).toEqual(left)
+})
+
+test('a read that fails is not kept', async () => {
+  let list: SessionStore['rules']['list'] = () => Promise.reject(new Error('no disk'))
+  const cached = withCachedRules({ ...real, rules: { ...real.rules, list: (userId) => list(userId) } })
+  await expect(cached.rules.list('ada')).rejects.toThrow('no disk')
+  list = real.rules.list
+  expect(await cached.rules.list('ada')).toEqual([])
+})

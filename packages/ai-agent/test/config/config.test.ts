@@ -1,0 +1,114 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { ConfigError } from '@sandlot/shared/config'
+import { afterAll, describe, expect, test } from 'vitest'
+import { readAgentConfig } from '../../src/config.ts'
+import { deploymentKeys } from '../../src/secrets/keys.ts'
+import { makeHiding, makeLog } from '../../src/log.ts'
+import { builtinTools } from '../../src/tools/builtin/index.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'sandlot-config-'))
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+const names = builtinTools().map((tool) => tool.name)
+const read = (env: Record<string, string>) => readAgentConfig(names, { SANDLOT_DATA: folder, ...env })
+
+function problems(env: Record<string, string>): string[] {
+  try {
+    read(env)
+  } catch (error) {
+    if (error instanceof ConfigError) return error.problems
+    throw error
+  }
+  return []
+}
+
+describe('configuration', () => {
+  test('everything works with none set', () => {
+    const config = read({})
+    expect(config).toMatchObject({
+      models: undefined,
+      defaultMode: 'auto-edit',
+      toolsEnabled: true,
+      builtinTools: 'all',
+      limits: { everybody: { maxTurns: 100, budgets: {} } },
+      approvalTtlMs: 86_400_000,
+      sandbox: { backend: 'docker', limits: { memoryBytes: 2048 * 1024 * 1024, cpus: 2 } },
+    })
+    expect(config.socket).toBe(join(folder, 'run', 'agent.sock'))
+  })
+
+  test('a model needs its name; the address has a default and the key may be missing', () => {
+    expect(problems({ OPENAI_API_KEY: 'sk-x' })).toHaveLength(1)
+    expect(problems({ OPENAI_BASE_URL: 'http://127.0.0.1:1/v1' })).toHaveLength(1)
+    expect(read({ OPENAI_MODEL: 'm' }).models).toEqual({
+      main: { baseUrl: 'https://api.openai.com/v1', apiKey: '', name: 'm' },
+      choices: [],
+      fallbacks: [],
+      idleTimeoutMs: 60_000,
+      progressTimeoutMs: 120_000,
+    })
+  })
+
+  test('who may trace: nobody, single people, or all', () => {
+    expect(read({}).sandbox).toMatchObject({ profile: 'default', debugUsers: new Set() })
+    expect(read({ SANDLOT_SANDBOX_DEBUG_USERS: 'u1, u2,' }).sandbox.debugUsers).toEqual(new Set(['u1', 'u2']))
+    expect(read({ SANDLOT_SANDBOX_PROFILE: 'debug' }).sandbox.profile).toBe('debug')
+    expect(problems({ SANDLOT_SANDBOX_PROFILE: 'unconfined' })).toHaveLength(1)
+  })
+
+  test('a key from a file', () => {
+    const file = join(folder, 'key')
+    writeFileSync(file, 'sk-from-a-file\n')
+    const config = read({ OPENAI_MODEL: 'm', OPENAI_API_KEY_FILE: file })
+    expect(config.models?.main.apiKey).toBe('sk-from-a-file')
+    expect(config.secrets).toEqual(['sk-from-a-file'])
+  })
+
+  test('every problem at once', () => {
+    const env = {
+      SANDLOT_DEFAULT_MODE: 'wild',
+      SANDLOT_MAX_CONCURRENT_TOOLS: '11',
+      SANDLOT_SANDBOX_CPUS: 'two',
+      SANDLOT_TOOL_TIMOUT_MS: '1',
+    }
+    expect(problems(env)).toHaveLength(4)
+    expect(problems({ SANDLOT_BUILTIN_TOOLS: 'read_fil, echo' })).toEqual([
+      expect.stringContaining('did you mean read_file?'),
+    ])
+    expect(problems({ SANDLOT_DATA: `/tmp/${'x'.repeat(120)}` })).toEqual([
+      expect.stringContaining('too long'),
+    ])
+    expect(problems({ DOCKER_TLS_VERIFY: '1', DOCKER_CERT_PATH: '/nonexistent' })).toHaveLength(1)
+    expect(problems({ DOCKER_TLS_VERIFY: '1' })).toEqual([
+      'DOCKER_TLS_VERIFY is set, but not DOCKER_CERT_PATH',
+    ])
+  })
+})
+
+describe('keys', () => {
+  test('are made once; a damaged file is refused, never replaced', () => {
+    const data = mkdtempSync(join(folder, 'data-'))
+    const keys = deploymentKeys(data)
+    expect(keys.id).toMatch(/^[a-z0-9]{8}$/)
+    expect(keys.key).toHaveLength(32)
+    expect(deploymentKeys(data)).toEqual(keys)
+    expect(deploymentKeys(data, keys.id)).toEqual(keys)
+    expect(() => deploymentKeys(data, 'another')).toThrow(/SANDLOT_DEPLOYMENT is another/)
+    expect(deploymentKeys(mkdtempSync(join(folder, 'data-')), 'given').id).toBe('given')
+    const path = join(data, 'keys', 'deployment.json')
+    writeFileSync(path, '{"id"')
+    expect(() => deploymentKeys(data)).toThrow(/damaged/)
+    expect(readFileSync(path, 'utf8')).toBe('{"id"')
+  })
+})
+
+describe('the log', () => {
+  test('hides configured secrets and what looks like a key, wherever it stands', () => {
+    const lines: string[] = []
+    const log = makeLog('info', makeHiding(['my-own-secret-value']), (line) => void lines.push(line))
+    log.info({ deep: { er: { value: 'x my-own-secret-value y' } } }, 'with sk-abcdefghijklmnop in it')
+    expect(lines.join('')).not.toMatch(/my-own-secret-value|sk-abcdefghijklmnop/)
+  })
+})

@@ -1,0 +1,150 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { systemPrompt } from '../../src/loop/prompt.ts'
+import {
+  type InstructionSources,
+  MAX_AGENTS_FILE,
+  instructionsFor,
+  readInstructions,
+} from '../../src/config/instructions.ts'
+import { builtinTools } from '../../src/tools/builtin/index.ts'
+import { AgentBench, ask, happened, newSession } from '../support/agent-fixture.ts'
+import { textAnswer } from '../support/fake-provider.ts'
+import { type LocalSandboxes, openLocalSandboxes } from '../tools/local-sandboxes.ts'
+
+const systems = (bench: AgentBench): string[] =>
+  bench.provider.requests.map(({ body }) => String(body.messages[0]?.content))
+
+describe('the texts', () => {
+  let local: LocalSandboxes
+  beforeAll(async () => {
+    local = await openLocalSandboxes()
+  }, 60_000)
+  afterAll(() => local.dispose())
+  const sources = (more: Partial<InstructionSources> = {}): InstructionSources => ({
+    deployment: { operator: '', team: '' },
+    ofUser: async () => '',
+    awake: (userId) => local.sandboxes.connected(userId),
+    ...more,
+  })
+
+  test('operator, team, user, AGENTS.md, in that order, cleaned', async () => {
+    const sandbox = await local.sandboxes.acquire('u_all')
+    await sandbox.files.write('AGENTS.md', Buffer.from('\uFEFFUse tabs.\r\n'))
+    const text = await instructionsFor(
+      'u_all',
+      sources({
+        deployment: { operator: 'No\0 games.', team: 'Be kind.' },
+        ofUser: async (id) => `I am ${id}.`,
+      }),
+    )
+    expect(text).toBe(
+      'From whoever runs this Sandlot:\n\nNo games.\n\nFrom the team:\n\nBe kind.\n\n' +
+        'From the user, for all their conversations:\n\nI am u_all.\n\nFrom AGENTS.md in the workspace:\n\nUse tabs.',
+    )
+  })
+
+  test('what an administrator writes for the team stands in place of the configuration’s', async () => {
+    const deployment = { operator: '', team: 'Be kind.' }
+    const told = (written: string) =>
+      instructionsFor('u_new', sources({ deployment, ofTeam: async () => written }))
+    expect(await told('')).toBe('From the team:\n\nBe kind.')
+    expect(await told('Be brief.')).toBe('From the team:\n\nBe brief.')
+  })
+
+  test('a sandbox that sleeps is not started for it', async () => {
+    expect(await instructionsFor('u_never', sources())).toBe('')
+    expect((await local.sandboxes.status('u_never')).state).toBe('absent')
+  })
+
+  test('AGENTS.md that is a directory, binary, absent, or too long', async () => {
+    const sandbox = await local.sandboxes.acquire('u_odd')
+    const read = () => instructionsFor('u_odd', sources())
+    expect(await read()).toBe('')
+    await sandbox.files.mkdir('AGENTS.md')
+    expect(await read()).toBe('')
+    await sandbox.files.remove('AGENTS.md', { recursive: true })
+    await sandbox.files.write('AGENTS.md', Buffer.from([0xff, 0xfe, 0x00]))
+    expect(await read()).toBe('')
+    await sandbox.files.write('AGENTS.md', Buffer.from('é'.repeat(MAX_AGENTS_FILE)))
+    const long = await read()
+    expect(long).toMatch(/é\n\[AGENTS.md goes on; these are its first 32768 bytes\.\]$/)
+    expect(long).not.toContain('\uFFFD')
+  })
+
+  test('a section of the configuration: a text, a file beside it, or one for each', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'sandlot-config-'))
+    try {
+      writeFileSync(join(folder, 'ours.md'), 'From a file.')
+      const problems: string[] = []
+      expect(readInstructions('Text.', folder, problems)).toEqual({ operator: 'Text.', team: '' })
+      expect(readInstructions({ operator: { file: 'ours.md' }, team: 'T' }, folder, problems)).toEqual({
+        operator: 'From a file.',
+        team: 'T',
+      })
+      expect(problems).toEqual([])
+      readInstructions({ file: 'missing.md' }, folder, problems)
+      expect(problems).toEqual([expect.stringContaining(`cannot read ${join(folder, 'missing.md')}`)])
+    } finally {
+      rmSync(folder, { recursive: true })
+    }
+  })
+})
+
+describe('the system prompt', () => {
+  test('is the same bytes for the same parts, and speaks of tools only where there are some', () => {
+    const whole = systemPrompt('Base.', builtinTools(), 'Rules.')
+    expect(systemPrompt('Base.', builtinTools(), 'Rules.')).toBe(whole)
+    expect(whole.startsWith('Base.\n\n')).toBe(true)
+    expect(whole.endsWith('\n\nRules.')).toBe(true)
+    expect(whole).toContain('ask_user')
+    expect(systemPrompt('Base.', [], '')).toBe('Base.')
+  })
+
+  test('stays as it is until the prompt ends, over a restart too; the next prompt has what was changed', async () => {
+    await using bench = await AgentBench.start([textAnswer('one')])
+    let said = 'First.'
+    const parts = { instructions: async () => said }
+    const before = await bench.core({ parts })
+    const session = await newSession(before)
+    await ask(session, 'one')
+    expect(systems(bench)).toEqual([expect.stringMatching(/You are a test\.\n\n[^]*\n\nFirst\.$/)])
+
+    let go = (): void => undefined
+    const gate = new Promise<void>((resolve) => (go = resolve))
+    bench.provider.add(async () => {
+      await gate
+      return textAnswer('never read')
+    }, textAnswer('two'))
+    said = 'Second.'
+    await session.prompt('two')
+    await expect.poll(() => bench.provider.requests.length).toBe(2)
+    said = 'Third.'
+    await before.leave()
+    go()
+    const after = await bench.core({ parts })
+    await after.manager.resumeUnfinished()
+    const again = await after.manager.get('u_ada', session.id)
+    await expect.poll(() => again.running).toBe(false)
+    expect(
+      systems(bench)
+        .slice(1)
+        .map((text) => text.split('\n\n').at(-1)),
+    ).toEqual(['Second.', 'Second.'])
+    expect(happened(again.log, 'instructions')).toMatchObject([{ text: 'First.' }, { text: 'Second.' }])
+  })
+
+  test('what has not changed is not stored again, and what is gone is said to be', async () => {
+    await using bench = await AgentBench.start([textAnswer('1'), textAnswer('2'), textAnswer('3')])
+    let said = 'Same.'
+    const session = await newSession(await bench.core({ parts: { instructions: async () => said } }))
+    await ask(session, 'one')
+    await ask(session, 'two')
+    said = ''
+    await ask(session, 'three')
+    expect(happened(session.log, 'instructions')).toMatchObject([{ text: 'Same.' }, { text: '' }])
+    expect(systems(bench)[2]).toBe('You are a test.')
+  })
+})

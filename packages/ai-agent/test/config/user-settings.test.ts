@@ -1,0 +1,230 @@
+/** Who an administrator's settings are about, and which of several counts. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type AnyMessage, PROTOCOL_VERSION, client, methods } from '@agentclientprotocol/sdk'
+import { ConfigError } from '@sandlot/shared/config'
+import { openSessionStore } from '@sandlot/storage/sessions/sqlite'
+import { afterAll, describe, expect, test } from 'vitest'
+import { openAgent } from '../../src/agent.ts'
+import { readAgentConfig } from '../../src/config.ts'
+import { limitsFor } from '../../src/limits/settings.ts'
+import { People } from '../../src/people/people.ts'
+import { RuleBook } from '../../src/approval/rule-book.ts'
+import { ruleSettings } from '../../src/approval/config.ts'
+import { personalSettings } from '../../src/config/user-settings.ts'
+import { allowHost } from '../../src/tools/allow-host.ts'
+import { builtinTools } from '../../src/tools/builtin/index.ts'
+import { createRegistry } from '../../src/tools/registry.ts'
+import { offeredToolsOf } from '../../src/config/offered-registry.ts'
+import { userNetwork } from '../../src/config/user-network.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'sandlot-people-'))
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+const log = { info: () => {}, warn: () => {} }
+
+function read(file: unknown, env: Record<string, string> = {}) {
+  const path = join(folder, 'sandlot.json')
+  writeFileSync(path, JSON.stringify(file))
+  const names = builtinTools().map(({ name }) => name)
+  return readAgentConfig(names, { SANDLOT_DATA: folder, SANDLOT_CONFIG: path, ...env })
+}
+function problems(file: unknown, env: Record<string, string> = {}): string {
+  try {
+    read(file, env)
+  } catch (error) {
+    if (error instanceof ConfigError) return error.problems.join('\n')
+    throw error
+  }
+  return ''
+}
+const ADA = { id: 'id1', email: 'Ada@Example.org' }
+const emails: Record<string, string> = { id1: 'ada@example.org', id2: 'bob@example.org' }
+const emailOf = (userId: string): string | undefined => emails[userId]
+
+describe('who is meant', () => {
+  test('an id or an e-mail address, in any case; a team in which they are; the person wins over the team, the id over the address', () => {
+    const { file } = read({
+      teams: {
+        design: { members: ['ADA@example.org', 'id2'], modeCeiling: 'manual', network: { mode: 'none' } },
+      },
+      users: {
+        'Ada@Example.org': { modeCeiling: 'auto-edit', network: { mode: 'egress', hosts: ['pypi.org'] } },
+        id1: { network: { hosts: ['git-hosts'] } },
+      },
+    })
+    const { of } = personalSettings(file, emailOf)
+    expect(of('id1')).toEqual({
+      modeCeiling: 'auto-edit',
+      network: { mode: 'egress', hosts: ['git-hosts'] },
+    })
+    expect(of('id2')).toEqual({ modeCeiling: 'manual', network: { mode: 'none' } })
+    expect(of('id3')).toEqual({})
+    expect(of('constructor')).toEqual({})
+    expect(of('__proto__')).toEqual({})
+  })
+
+  describe('somebody who is in one team by id and in another by address', () => {
+    const teams = {
+      byAddress: { members: ['ada@example.org'], modeCeiling: 'manual', network: { ask: false } },
+      byId: { members: ['id1', 'bob@example.org'], network: { mode: 'none' } },
+    }
+
+    test.each([teams, Object.fromEntries(Object.entries(teams).toReversed())])(
+      'has what both say, the id’s team first, in whatever order they stand',
+      (both) => {
+        const { of } = personalSettings(read({ teams: both }).file, emailOf)
+        expect(of('id1')).toEqual({ modeCeiling: 'manual', network: { mode: 'none', ask: false } })
+        expect(of('id2')).toEqual({ network: { mode: 'none' } })
+      },
+    )
+
+    test('the start is refused when the address is known; when it becomes known, a warning says so', async () => {
+      const data = mkdtempSync(join(folder, 'agent-'))
+      const config = read({ teams }, { SANDLOT_DATA: data, SANDLOT_SANDBOX: 'local-process' })
+      const warnings: string[] = []
+      const agent = await openAgent(config, { ...log, warn: (_, message) => void warnings.push(message) })
+      const there = new TransformStream<AnyMessage, AnyMessage>()
+      const back = new TransformStream<AnyMessage, AnyMessage>()
+      agent.serve({ readable: there.readable, writable: back.writable })
+      const { agent: asked } = client({ name: 'test' })
+        .onNotification('*', () => undefined)
+        .connect({ readable: back.readable, writable: there.writable })
+      await asked.request(methods.agent.initialize, {
+        protocolVersion: PROTOCOL_VERSION,
+        clientCapabilities: { _meta: { sandlot: { version: 1 } } },
+      })
+      for (const user of [{ id: 'id2', email: 'bob@example.org' }, ADA, ADA])
+        await asked.request(methods.agent.session.list, { _meta: { sandlot: { user } } })
+      const words =
+        'teams: id1 in byId and ada@example.org in byAddress are the same person; a person is in one team'
+      expect(warnings.filter((warning) => warning.startsWith('teams: '))).toEqual([
+        expect.stringContaining(words),
+      ])
+      await agent.leave()
+
+      const refused = await openAgent(config, log).catch((error: unknown) => error)
+      expect(refused).toBeInstanceOf(ConfigError)
+      expect(refused).toMatchObject({ problems: [expect.stringContaining(words)] })
+    })
+  })
+
+  test('limits too', () => {
+    const { limits } = read({ limits: { users: { 'ADA@example.org': { calls: 7 }, id2: { calls: 8 } } } })
+    const callsOf = (userId: string) => limitsFor(limits, userId, emailOf(userId)).budgets.calls
+    expect([callsOf('id1'), callsOf('id2'), callsOf('id3')]).toEqual([7, 8, undefined])
+  })
+
+  test('an address that was said once is known after a restart, and may change', async () => {
+    const path = join(folder, 'people.db')
+    const store = await openSessionStore(path)
+    const people = await People.open(store.people, log)
+    people.saw({ id: 'id1', email: 'old@example.org' })
+    people.saw({ id: 'id1', email: 'Ada@Example.org' })
+    people.saw({ id: 'id1' })
+    expect(people.emailOf('id1')).toBe('ada@example.org')
+    await people.settled()
+    await store.close()
+    const again = await openSessionStore(path)
+    const known = await People.open(again.people, log)
+    expect([known.emailOf('id1'), known.emailOf('id2')]).toEqual(['ada@example.org', undefined])
+    await again.close()
+  })
+
+  test.each<[string, unknown, string]>([
+    [
+      'a name',
+      { users: { 'Ada Lovelace': {} } },
+      'users.Ada Lovelace: "Ada Lovelace" is no user id, and names are not unique',
+    ],
+    ['half an address', { users: { 'ada@': {} } }, '"ada@" is no e-mail address'],
+    ['twice', { users: { 'a@example.org': {}, 'A@example.org': {} } }, 'A@example.org is there twice'],
+    ['in a limit', { limits: { users: { 'a b': {} } } }, 'limits.users.a b: "a b" is no user id'],
+    ['nobody', { teams: { x: { members: [] } } }, 'teams.x.members'],
+    [
+      'two teams',
+      { teams: { x: { members: ['a'] }, y: { members: ['b', 'a'] } } },
+      'teams.y.members: a is in x already',
+    ],
+    [
+      'a host',
+      { users: { a: { network: { hosts: ['10.0.0.1'] } } } },
+      'users.a.network.hosts.0: "10.0.0.1" cannot be allowed',
+    ],
+    [
+      'hosts of none',
+      { users: { a: { network: { mode: 'none', hosts: [] } } } },
+      'users.a.network: hosts and ask say nothing',
+    ],
+    [
+      'a setting',
+      { teams: { x: { members: ['a'], netwrok: {} } } },
+      'teams.x.netwrok is not a setting of Sandlot',
+    ],
+    [
+      'a tool',
+      { teams: { x: { members: ['a'], tools: { glop: true } } } },
+      'teams.x.tools: there is no tool glop',
+    ],
+  ])('%s is refused, with what to write', (_, file, words) => {
+    expect(problems(file)).toContain(words)
+  })
+})
+
+describe('the network of one person', () => {
+  const EGRESS = { SANDLOT_SANDBOX_NETWORK: 'egress', SANDLOT_EGRESS_ALLOW: 'pypi.org' }
+
+  async function networkOf(file: unknown, env: Record<string, string>) {
+    const config = read(file, env)
+    const store = await openSessionStore(join(folder, 'rules.db'))
+    const rules = new RuleBook(store.rules, ruleSettings(config.file.rules), Date.now)
+    const asks = config.file.rules?.hosts === 'ask'
+    const personal = personalSettings(config.file, emailOf)
+    return { network: userNetwork(config.sandbox.network, asks, personal, rules), rules, store, personal }
+  }
+
+  test('an administrator’s word wins over everybody’s setting, in both directions', async () => {
+    const closed = await networkOf({ users: { 'ada@example.org': { network: { mode: 'none' } } } }, EGRESS)
+    expect(['id1', 'id2'].map((id) => closed.network.options.isOpenTo?.(id))).toEqual([false, true])
+    await closed.store.close()
+    const file = {
+      users: { 'ada@example.org': { network: { mode: 'egress', hosts: ['crates.io'], ask: true } } },
+    }
+    const opened = await networkOf(file, {})
+    expect(['id1', 'id2'].map((id) => opened.network.options.isOpenTo?.(id))).toEqual([true, false])
+    expect(opened.network.options.allowFor?.('id1')).toEqual(['crates.io'])
+    expect(opened.network.options.allowFor?.('id2')).toBeUndefined()
+    await opened.store.close()
+  })
+
+  test('asking for hosts is for those who may: the tool, and what rules open', async () => {
+    const file = {
+      rules: { hosts: 'ask', allow: [{ host: 'api.example.org' }] },
+      users: { 'bob@example.org': { network: { ask: false } } },
+    }
+    const { network, rules, store, personal } = await networkOf(file, EGRESS)
+    const at = { host: 'api.example.org', port: 443 }
+    const ruling = async (userId: string) => (await network.options.rulesOf?.(userId))?.(at)
+    expect(await ruling('id1')).toEqual({ decision: 'allow', ruleId: 'deployment:allow:1' })
+    expect(await ruling('id2')).toBeUndefined()
+    const all = createRegistry()
+    all.register(
+      ...builtinTools(),
+      allowHost(rules, (userId) => network.mayAsk(userId)),
+    )
+    const toolsOf = offeredToolsOf(async () => all, { toolsEnabled: true, builtinTools: 'all', personal })
+    const { signal } = new AbortController()
+    expect((await toolsOf('id1', signal)).has('allow_host')).toBe(true)
+    const without = await toolsOf('id2', signal)
+    expect(without.has('allow_host')).toBe(false)
+    expect(without.listTools()).toHaveLength(builtinTools().length)
+    expect(await toolsOf('id2', signal)).toBe(without)
+    await store.close()
+  })
+
+  test('SANDLOT_EGRESS_ALLOW without a network is a mistake, unless somebody has one', () => {
+    const env = { SANDLOT_EGRESS_ALLOW: 'pypi.org' }
+    expect(problems({}, env)).toContain('it says nothing without SANDLOT_SANDBOX_NETWORK=egress')
+    expect(problems({ teams: { x: { members: ['a'], network: { mode: 'egress' } } } }, env)).toBe('')
+  })
+})

@@ -1,0 +1,228 @@
+/** Somebody who was sent away to sign in, and comes back to an agent that was started again meanwhile. */
+import { randomBytes } from 'node:crypto'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { MAX_SECRET_CHARS, secretName } from '@sandlot/shared/secrets'
+import { openSessionStore } from '@sandlot/storage/sessions/sqlite'
+import type { SessionStore } from '@sandlot/storage/sessions/store'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { Flows } from '../../../src/mcp/oauth/flows.ts'
+import type { OpenMcpOptions } from '../../../src/mcp/open-mcp.ts'
+import { UserSecrets } from '../../../src/secrets/user-secrets.ts'
+import { createVault } from '../../../src/secrets/vault.ts'
+import { type McpBench, batchOf, openMcpBench } from '../mcp-bench.ts'
+import { ADA, linkOf } from './bench.ts'
+import { type OAuthServer, startOAuthServer } from './server.ts'
+
+const BOB = 'u_bob'
+const SECRET = 'very-secret-of-ours'
+const RECORD = 'mcp:cal:sign-ins'
+
+let folder: string
+let store: SessionStore
+let server: OAuthServer
+let key: Uint8Array
+
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'sandlot-sign-ins-'))
+  store = await openSessionStore(join(folder, 'sessions.db'))
+  server = await startOAuthServer()
+  key = randomBytes(32)
+})
+
+afterEach(async () => {
+  vi.useRealTimers()
+  await server[Symbol.asyncDispose]()
+  await store.close()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+const userSecrets = (): UserSecrets =>
+  new UserSecrets({
+    rows: store.secrets,
+    vault: createVault([key]),
+    hide: () => undefined,
+    now: Date.now,
+  })
+
+/** The agent, on what is kept. */
+const started = (auth: object = {}, change: Partial<OpenMcpOptions> = {}, url = server.url): McpBench =>
+  openMcpBench({ cal: { url, auth: { type: 'oauth', ...auth } } }, { secrets: userSecrets(), ...change })
+
+const link = async (bench: McpBench, user = ADA): Promise<string> =>
+  linkOf(await batchOf(await bench.tools(user)).call('connect_cal', {}))
+
+/** What somebody who got a link before the restart comes back with. */
+async function sentAway(auth: object = {}): Promise<URLSearchParams> {
+  await using bench = started(auth)
+  return server.agree(await link(bench))
+}
+
+test('completes, once; what was kept for it is sealed, gone after it, and nobody’s to name', async () => {
+  const answer = await sentAway()
+  const row = await store.secrets.get(ADA, RECORD)
+  const sealed = Buffer.from(row?.sealed ?? []).toString('latin1')
+  expect(sealed.length).toBeGreaterThan(100)
+  expect(sealed).not.toContain(answer.get('state') ?? '')
+  expect((await userSecrets().names(ADA)).map(({ name }) => name)).not.toContain(RECORD)
+
+  await using bench = started()
+  const both = await Promise.all([bench.mcp.finishSignIn(ADA, answer), bench.mcp.finishSignIn(ADA, answer)])
+  expect(both.filter((one) => 'server' in one)).toEqual([{ server: 'cal' }])
+  expect(await batchOf(await bench.tools(ADA)).call('look', {})).toMatchObject({ status: 'completed' })
+  expect(await store.secrets.get(ADA, RECORD)).toBeUndefined()
+  expect(server.tokenRequests).toHaveLength(1)
+})
+
+test('a link that is still good is given again after the restart', async () => {
+  await using before = started()
+  const first = await link(before)
+  await using after = started()
+  expect(await link(after)).toBe(first)
+})
+
+test('what was used before the restart is used up, however it ended', async () => {
+  const used: URLSearchParams[] = []
+  {
+    await using bench = started()
+    const refused = new URLSearchParams({
+      state: new URL(await link(bench)).searchParams.get('state') ?? '',
+      error: 'access_denied',
+    })
+    expect(await bench.mcp.finishSignIn(ADA, refused)).toHaveProperty('problem')
+    const agreed = server.agree(await link(bench))
+    expect(await bench.mcp.finishSignIn(ADA, agreed)).toEqual({ server: 'cal' })
+    used.push(refused, agreed)
+  }
+  await using bench = started()
+  for (const answer of used)
+    expect(await bench.mcp.finishSignIn(ADA, answer)).toMatchObject({
+      problem: expect.stringContaining('not known any more'),
+    })
+  expect(server.tokenRequests).toHaveLength(1)
+})
+
+test('somebody else’s, a forged one and one without a state lead nowhere, and use nothing up', async () => {
+  const answer = await sentAway()
+  const forged = new URLSearchParams(answer)
+  forged.set('state', 'x'.repeat(32))
+  await using bench = started()
+  for (const [user, tried] of [
+    [BOB, answer],
+    [ADA, forged],
+    [ADA, new URLSearchParams({ code: answer.get('code') ?? '' })],
+  ] as const)
+    expect(await bench.mcp.finishSignIn(user, tried)).toHaveProperty('problem')
+  expect(server.tokenRequests).toHaveLength(0)
+  expect(await bench.mcp.finishSignIn(ADA, answer)).toEqual({ server: 'cal' })
+})
+
+test('after ten minutes it is not known any more', async () => {
+  const answer = await sentAway()
+  vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 600_001 })
+  await using bench = started()
+  expect(await bench.mcp.finishSignIn(ADA, answer)).toHaveProperty('problem')
+  expect(server.tokenRequests).toHaveLength(0)
+})
+
+test('a code goes nowhere when the name stands for another server, way back, authority or client now', async () => {
+  await using other = await startOAuthServer()
+  const answer = await sentAway()
+  const changed = [
+    started({}, {}, other.url),
+    started({}, { redirectUrl: 'https://elsewhere.example.org/oauth/mcp' }),
+    started({ issuer: other.origin }),
+    started({ clientId: 'ours', clientSecret: SECRET }),
+  ]
+  for (const bench of changed) {
+    expect(await bench.mcp.finishSignIn(ADA, answer)).toHaveProperty('problem')
+    await bench.close()
+  }
+  expect([...server.tokenRequests, ...other.tokenRequests]).toEqual([])
+})
+
+test('the operator’s client secret is not in what is kept, and is used all the same', async () => {
+  server.clients.set('ours', SECRET)
+  const own = { clientId: 'ours', clientSecret: SECRET }
+  const answer = await sentAway(own)
+  const kept = await userSecrets().get(ADA, RECORD)
+  expect(kept).toContain(answer.get('state'))
+  expect(kept).not.toContain(SECRET)
+  await using bench = started(own)
+  expect(await bench.mcp.finishSignIn(ADA, answer)).toEqual({ server: 'cal' })
+  expect(server.tokenRequests[0]?.authorization).toMatch(/^Basic /)
+})
+
+test('where no key opens it any more one gets a new link', async () => {
+  const answer = await sentAway()
+  key = randomBytes(32)
+  await store.secrets.remove(ADA, 'mcp:cal:client')
+  await using bench = started()
+  expect(await bench.mcp.finishSignIn(ADA, answer)).toHaveProperty('problem')
+  expect(await bench.mcp.finishSignIn(ADA, server.agree(await link(bench)))).toEqual({ server: 'cal' })
+})
+
+test('what an earlier version kept under names that people could give is taken over, once', async () => {
+  const kept = ['tokens', 'client'] as const
+  {
+    await using bench = started()
+    expect(await bench.mcp.finishSignIn(ADA, server.agree(await link(bench)))).toEqual({ server: 'cal' })
+    for (const what of kept) {
+      const value = await userSecrets().get(ADA, `mcp:cal:${what}`)
+      expect(value).toBeDefined()
+      await userSecrets().set(ADA, `mcp.cal.${what}`, value)
+      await userSecrets().set(ADA, `mcp:cal:${what}`, undefined)
+    }
+  }
+  await using bench = started()
+  // It has to be renewed, by the client that was registered before.
+  server.valid.clear()
+  const batch = batchOf(await bench.tools(ADA))
+  expect(await batch.call('look', {})).toMatchObject({ status: 'completed' })
+  expect([server.registrations, server.refreshes]).toEqual([1, 1])
+  for (const what of kept) {
+    expect(await store.secrets.get(ADA, `mcp.cal.${what}`)).toBeUndefined()
+    expect(await store.secrets.get(ADA, `mcp:cal:${what}`)).toBeDefined()
+    for (const name of [`mcp.cal.${what}`, `mcp:cal:${what}`, `mcp.a.b.${what}`])
+      expect(secretName.safeParse(name).success, name).toBe(false)
+    expect(secretName.safeParse(`mcp.cal.${what}2`).success).toBe(true)
+  }
+})
+
+test('what no key opens any more is none: signing in again puts another in its place', async () => {
+  {
+    await using bench = started()
+    expect(await bench.mcp.finishSignIn(ADA, server.agree(await link(bench)))).toEqual({ server: 'cal' })
+    for (const name of [RECORD, 'mcp.cal.tokens', 'mcp.cal.client']) await userSecrets().set(ADA, name, '{}')
+  }
+  key = randomBytes(32)
+  await using bench = started()
+  expect(await bench.mcp.finishSignIn(ADA, server.agree(await link(bench)))).toEqual({ server: 'cal' })
+  expect(await batchOf(await bench.tools(ADA)).call('look', {})).toMatchObject({ status: 'completed' })
+  for (const what of ['tokens', 'client'])
+    expect(await store.secrets.get(ADA, `mcp.cal.${what}`)).toBeUndefined()
+})
+
+test('what an authority says beyond what a code’s exchange needs is not kept', async () => {
+  server.authoritySays = { scopes_supported: Array.from({ length: 5_000 }, (_, n) => `scope-${n}`) }
+  const answer = await sentAway()
+  expect((await userSecrets().get(ADA, RECORD))?.length).toBeLessThan(4_000)
+  await using bench = started()
+  expect(await bench.mcp.finishSignIn(ADA, answer)).toEqual({ server: 'cal' })
+})
+
+test('links that are long are fewer at a time: the oldest makes room', async () => {
+  let kept: string | undefined
+  const flows = new Flows({
+    read: async () => kept,
+    keep: async (text) => void (kept = text),
+    about: async () => 'x',
+    now: () => 0,
+  })
+  const authority = { issuer: 'https://a.example', url: 'https://a.example' }
+  for (const state of ['first', 'second', 'third', 'fourth'])
+    await flows.add({ state, url: 'u'.repeat(6_000), verifier: 'v', authority, endsAt: 1 })
+  expect((await flows.alive()).map(({ state }) => state)).toEqual(['third', 'fourth'])
+  expect(kept?.length).toBeLessThanOrEqual(MAX_SECRET_CHARS)
+})

@@ -1,0 +1,176 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+
+import type { BackendSandbox, SandboxProfile } from '../backend.ts'
+import { bringUp, type BringUpOptions, checkOwner, open, type OpenSandbox } from './start-container.ts'
+import { connectSandbox, type ConnectedSandbox } from '../sbxd/client.ts'
+import type { Egress } from '../egress/egress.ts'
+import type { Prove } from '../doctor/proof.ts'
+import { SandboxError } from '../errors.ts'
+import { deriveSandboxKey, deriveStateKey } from './key.ts'
+import type { Gate } from './keyed-lock.ts'
+import type { LedgerSlot } from '../ledger.ts'
+import { ownerTag } from './names.ts'
+import type { Pool } from './pool.ts'
+import type { DiskBudget } from '../sandbox.ts'
+import { slotFor } from './slots.ts'
+
+/** How long an acquire may take, in milliseconds. */
+export interface Patience {
+  /** The making or starting of a sandbox, from its turn on. Default 120,000. */
+  startMs?: number
+  /** The wait for its turn: on a slow machine two hundred others may be before it. Default 900,000. */
+  lineMs?: number
+  /** The wait for an engine that cannot be reached: its gate is restarted within seconds. Default 10,000. */
+  engineMs?: number
+}
+
+/** Milliseconds between two tries to reach the engine. */
+const TRY_EVERY_MS = 250
+
+export interface ConnectingContext extends BringUpOptions {
+  /** At most so many containers are started at once, here and elsewhere. */
+  gate: Gate
+  pool: Pick<Pool, 'take'>
+  /** What a workspace may hold just now. */
+  budget: () => DiskBudget
+  prove: Prove
+  /** Whether the engine may have a container of this owner tag, see `Reconciler`. */
+  hasContainer: (owner: string) => boolean
+  /** The way out of sandboxes. Absent: there is none. */
+  egress?: Egress
+  /** Ends when the controller lets go. */
+  closing: AbortSignal
+  patience?: Patience
+}
+
+/** How a stream to somebody's sandbox comes about. What is handed over was proved and has its way out open. */
+export interface Connecting {
+  /** From the pool, or brought up in turn. Rejects with a `SandboxError`, `cancelled` when the controller lets go. */
+  connect(userId: string): Promise<ConnectedSandbox>
+  /** To this container of a claimed slot, which runs. Rejects with a `SandboxError`. */
+  reattach(slot: LedgerSlot, container: BackendSandbox, epoch: number): Promise<ConnectedSandbox>
+}
+
+/** A stream to a sandbox that is nobody's to use yet. */
+interface Connection {
+  sandbox: ConnectedSandbox
+  profile: SandboxProfile
+}
+
+export function createConnecting(context: ConnectingContext): Connecting {
+  const { backend, ledger, gate, closing } = context
+  const { startMs = 120_000, lineMs = 900_000, engineMs = 10_000 } = context.patience ?? {}
+  const profileFor = context.profileFor ?? (() => 'default')
+
+  /** Only for somebody of whom the engine knows nothing, and the ledger neither: a lost ledger hides nobody's files. */
+  async function takeFromPool(userId: string): Promise<Connection | undefined> {
+    if (context.hasContainer(ownerTag(context.deploymentKey, userId))) return undefined
+    const profile = profileFor(userId)
+    if (profile !== profileFor(undefined)) return undefined
+    const sandbox = (await context.pool.take(userId))?.sandbox
+    return sandbox && { sandbox, profile }
+  }
+
+  /** The time that it may take counts from when its turn comes. */
+  async function inTurn(userId: string): Promise<Connection> {
+    const line = AbortSignal.any([closing, AbortSignal.timeout(lineMs)])
+    let began = false
+    try {
+      return await gate(() => {
+        began = true
+        return within(startMs, (signal) => bringUpFor(userId, signal))
+      }, line)
+    } catch (error) {
+      if (began || !line.aborted) throw error
+      throw new SandboxError(
+        'timeout',
+        `Its turn did not come within ${shown(lineMs)}: very many sandboxes are being started. Try again later.`,
+        { cause: error },
+      )
+    }
+  }
+
+  /** Bringing up goes on from wherever the last try left the container, so it can be tried again as a whole. */
+  async function whenReachable<T>(work: () => Promise<T>): Promise<T> {
+    const until = performance.now() + engineMs
+    for (;;) {
+      try {
+        return await work()
+      } catch (error) {
+        const again = error instanceof SandboxError && error.unreachable && performance.now() < until
+        if (!again) throw error
+        await sleep(TRY_EVERY_MS, undefined, { signal: closing, ref: false })
+      }
+    }
+  }
+
+  async function within<T>(ms: number, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    const deadline = AbortSignal.timeout(ms)
+    try {
+      return await work(AbortSignal.any([closing, deadline]))
+    } catch (error) {
+      if (!deadline.aborted) throw error
+      throw new SandboxError('timeout', `The sandbox did not get ready within ${shown(ms)}. Try again.`, {
+        cause: error,
+      })
+    }
+  }
+
+  async function bringUpFor(userId: string, signal: AbortSignal): Promise<Connection> {
+    const slot = await slotFor(userId, context)
+    return bringUp(slot, context, signal, async (opened) =>
+      handshake(slot, opened, await ledger.nextEpoch(), signal),
+    )
+  }
+
+  async function handshake(
+    { slot }: LedgerSlot,
+    { id, stream, profile }: OpenSandbox,
+    epoch: number,
+    signal: AbortSignal,
+  ): Promise<Connection> {
+    const key = deriveSandboxKey(context.deploymentKey, id)
+    const stateKey = deriveStateKey(context.deploymentKey, slot)
+    const disk = context.budget()
+    const sandbox = await connectSandbox({ id, stream, key, stateKey, epoch, signal, disk })
+    return { sandbox, profile }
+  }
+
+  async function admitted(userId: string, { sandbox, profile }: Connection): Promise<ConnectedSandbox> {
+    try {
+      await context.prove(sandbox, profile)
+      const egress = context.egress?.forUser(userId)
+      if (egress) await sandbox.openEgress(egress)
+      return sandbox
+    } catch (error) {
+      await sandbox.close()
+      throw error
+    }
+  }
+
+  return {
+    async connect(userId) {
+      try {
+        return await whenReachable(async () =>
+          admitted(userId, (await takeFromPool(userId)) ?? (await inTurn(userId))),
+        )
+      } catch (error) {
+        if (closing.aborted) throw new SandboxError('cancelled', 'The controller is closing.')
+        throw error
+      }
+    },
+
+    async reattach(slot, container, epoch) {
+      if (slot.userId === undefined) throw new SandboxError('ledger', `Slot ${slot.slot} belongs to nobody.`)
+      checkOwner([container], slot, context)
+      return admitted(
+        slot.userId,
+        await handshake(slot, await open(container, backend, closing), epoch, closing),
+      )
+    },
+  }
+}
+
+function shown(ms: number): string {
+  return ms < 120_000 ? `${ms / 1_000} seconds` : `${ms / 60_000} minutes`
+}

@@ -1,0 +1,93 @@
+/** Empties a workspace before its volume goes: an engine that walks down 60,000 levels runs out of descriptors. */
+import { type BringUpOptions, open, specOf } from './start-container.ts'
+import { connectSandbox } from '../sbxd/client.ts'
+import { collect, newCommandId } from '../sbxd/collect.ts'
+import { SandboxError } from '../errors.ts'
+import { deriveSandboxKey } from './key.ts'
+import type { LedgerSlot } from '../ledger.ts'
+import { poolName } from './names.ts'
+import type { Sandbox } from '../sandbox.ts'
+
+/** Milliseconds until the sandbox that empties must answer. */
+const START_MS = 60_000
+/** What is to be removed may be above every budget. */
+const UNLIMITED = { bytes: 0, entries: 0 }
+/** Milliseconds until the trees must be gone: a removal holds the lock of its user. */
+const REMOVE_MS = 600_000
+/**
+ * Whatever the names are. A folder that its owner closed cannot be moved. Two passes: the actions of one run in batches of
+ * their own, so of many folders some would be moved before they are opened.
+ */
+const GATHER = `
+  folders() { find . -mindepth 1 -maxdepth 1 -type d ! -name "$0" "$@"; }
+  mkdir "$0" && folders -exec chmod u+rwx {} + && folders -exec mv -t "$0" {} +
+`
+
+/** Told of a workspace that was not emptied before its volume was removed. */
+export type RemovalLog = (message: string, details: { slot: string; error: unknown }) => void
+
+/**
+ * Removes the volume of a slot whose containers are gone, emptied where a sandbox can be made for that: without an image
+ * or on a full disk there is none. Idempotent. Rejects with a `SandboxError` where the engine refuses the volume.
+ */
+export async function removeWorkspace(
+  workspace: Workspace,
+  options: BringUpOptions,
+  log: RemovalLog,
+): Promise<void> {
+  try {
+    await emptyWorkspace(workspace, options)
+  } catch (error) {
+    if (!(error instanceof SandboxError)) throw error
+    log('a workspace could not be emptied, so the engine removes it as it is', {
+      slot: workspace.slot,
+      error,
+    })
+  }
+  await options.backend.removeVolume(workspace.volume)
+}
+
+type Workspace = Pick<LedgerSlot, 'slot' | 'uid' | 'volume'>
+
+/**
+ * Removes every tree in the volume of a slot whose containers are gone, in a sandbox that is removed afterwards. What is
+ * left is flat. Idempotent. Rejects with a `SandboxError`, `timeout` when `limit` aborts.
+ */
+export async function emptyWorkspace(
+  { slot, uid, volume }: Workspace,
+  options: BringUpOptions,
+  limit: AbortSignal = AbortSignal.timeout(REMOVE_MS),
+): Promise<void> {
+  const { backend, deploymentId, deploymentKey, ledger } = options
+  const row: LedgerSlot = { slot, uid, volume, state: 'condemned', generation: 0, createdAt: Date.now() }
+  const container = await backend.create(specOf(row, poolName(deploymentId, slot), options))
+  try {
+    const epoch = await ledger.nextEpoch()
+    const signal = AbortSignal.timeout(START_MS)
+    const { id, stream } = await open(container, backend, signal)
+    const key = deriveSandboxKey(deploymentKey, id)
+    const sandbox = await connectSandbox({ id, stream, key, epoch, signal, disk: UNLIMITED })
+    // Without its connection neither a command nor a removal is waited for.
+    const giveUp = (): void =>
+      void sandbox.close(new SandboxError('timeout', 'The workspace was not emptied in time.'))
+    limit.addEventListener('abort', giveUp)
+    if (limit.aborted) giveUp()
+    try {
+      await removeTrees(sandbox)
+    } finally {
+      limit.removeEventListener('abort', giveUp)
+      await sandbox.close()
+    }
+  } finally {
+    await backend.remove(container.id)
+  }
+}
+
+/** By sbxd, which needs few descriptors however deep, wide or closed a tree is. */
+async function removeTrees(sandbox: Sandbox): Promise<void> {
+  const gathered = newCommandId()
+  const { code, stderr } = await collect(sandbox, { command: ['/bin/bash', '-c', GATHER, gathered] })
+  if (code !== 0)
+    throw new SandboxError('disk_quota', `The workspace could not be emptied: ${stderr.slice(-500)}`)
+  await sandbox.files.remove(gathered, { recursive: true })
+}

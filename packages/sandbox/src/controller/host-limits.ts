@@ -1,0 +1,96 @@
+import type { BackendSandbox, SandboxBackend, SandboxLimits } from '../backend.ts'
+import { SandboxError } from '../errors.ts'
+import { createGate } from './keyed-lock.ts'
+import { parseName } from './names.ts'
+
+/** What all sandboxes of a deployment may use of one host together. Left out: as much as there is. */
+export interface HostLimits {
+  /** Running and paused ones; a stopped sandbox uses only disk. */
+  sandboxes?: number
+  /** Sum of their memory limits, in bytes. */
+  memoryBytes?: number
+}
+
+export interface HostUse {
+  sandboxes: number
+  memoryBytes: number
+}
+
+/** What this many sandboxes with these limits use at most. */
+export function hostUse(sandboxes: number, limits: Pick<SandboxLimits, 'memoryBytes'>): HostUse {
+  return { sandboxes, memoryBytes: sandboxes * limits.memoryBytes }
+}
+
+/** Why `use` is more than the host is meant for, for people; undefined when it is not. */
+export function overHostLimit(use: HostUse, limits: HostLimits): string | undefined {
+  if (limits.sandboxes !== undefined && use.sandboxes > limits.sandboxes)
+    return `${limits.sandboxes} sandboxes may run at once on this host (SANDLOT_HOST_SANDBOXES)`
+  if (limits.memoryBytes !== undefined && use.memoryBytes > limits.memoryBytes) {
+    const mib = Math.floor(limits.memoryBytes / 1024 / 1024)
+    return `the sandboxes of this host may have ${mib} MiB of memory together (SANDLOT_HOST_MEMORY_MB)`
+  }
+  return undefined
+}
+
+export interface HostLimitsOptions {
+  deploymentId: string
+  /** Of each sandbox. */
+  limits: SandboxLimits
+  host: HostLimits
+  /** Stop one sandbox that nobody needs just now; false when there is none. */
+  makeRoom: () => Promise<boolean>
+}
+
+/**
+ * A backend that starts a sandbox only when the host has room for it. Where it has none, one that is idle is stopped
+ * first; when all are busy, `start` rejects with `host_full`. A sandbox for the pool stops nobody's.
+ */
+export function withHostLimits(backend: SandboxBackend, options: HostLimitsOptions): SandboxBackend {
+  const { host, limits, makeRoom } = options
+  if (host.sandboxes === undefined && host.memoryBytes === undefined) return backend
+  /** Let in, and not to be seen running yet. */
+  const starting = new Set<string>()
+  const oneAtATime = createGate(1)
+
+  /** `undefined`: there is room. */
+  async function problem(id: string): Promise<{ why: string; isWarm: boolean } | undefined> {
+    const all = await backend.list({})
+    const busy = new Set(all.filter(usesMemory).map((container) => container.id))
+    for (const other of starting) busy.add(other)
+    busy.add(id)
+    const why = overHostLimit(hostUse(busy.size, limits), host)
+    const name = all.find((container) => container.id === id)?.name ?? ''
+    return why === undefined
+      ? undefined
+      : { why, isWarm: parseName(options.deploymentId, name)?.kind === 'pool' }
+  }
+
+  async function letIn(id: string): Promise<void> {
+    for (;;) {
+      const found = await problem(id)
+      if (found === undefined) break
+      if (found.isWarm || !(await makeRoom()))
+        throw new SandboxError(
+          'host_full',
+          `There is no room for another sandbox: ${found.why}, and all of them are in use. Wait until one is idle, or ask the operator for more.`,
+        )
+    }
+    starting.add(id)
+  }
+
+  return {
+    ...backend,
+    async start(id) {
+      await oneAtATime(() => letIn(id))
+      try {
+        await backend.start(id)
+      } finally {
+        starting.delete(id)
+      }
+    },
+  }
+}
+
+function usesMemory({ state }: BackendSandbox): boolean {
+  return state === 'running' || state === 'paused'
+}

@@ -1,0 +1,154 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+
+import type { BackendSandbox, SandboxBackend } from '../backend.ts'
+import { type Idler, sweepIdle } from './idle.ts'
+import { createGate } from './keyed-lock.ts'
+import type { LedgerSlot, SandboxLedger } from '../ledger.ts'
+import type { Pool } from './pool.ts'
+import { claimedContainers, type Seen } from './reconciler.ts'
+import type { Tenants } from './user-sandboxes.ts'
+
+/** Streams that are opened at once after a start. */
+const REATTACH_AT_ONCE = 32
+
+export interface HousekeepingOptions {
+  deploymentId: string
+  backend: SandboxBackend
+  ledger: Pick<SandboxLedger, 'nextEpoch'>
+  pool: Pick<Pool, 'settle' | 'refill'>
+  tenants: Pick<Tenants, 'idlers' | 'isConnected' | 'reattach' | 'stop' | 'stopIdle'>
+  /** One look at engine and ledger. */
+  look: () => Promise<Seen>
+  lookEveryMs: number
+  /** Milliseconds; 0 = never. */
+  idle: { pauseAfterMs: number; stopAfterMs: number }
+  closing: AbortSignal
+  log: (message: string, details: { userId?: string; error?: unknown }) => void
+}
+
+export interface Housekeeping {
+  /** Begin, once. Resolves after the first round; never rejects. */
+  begin(): Promise<void>
+  /** Resolves when nothing is under way any more, after `closing`. */
+  ended(): Promise<void>
+}
+
+/** What a controller does that nobody asks it for. A round that fails is logged, and the next one comes all the same. */
+export function createHousekeeping(options: HousekeepingOptions): Housekeeping {
+  const { backend, tenants, closing } = options
+  const { pauseAfterMs, stopAfterMs } = options.idle
+  let first: Promise<void> | undefined
+  let loops: Promise<unknown> = Promise.resolve()
+  /** Paused containers without a stream, of an earlier controller, and since when they are known. */
+  let asleep = new Map<string, number>()
+
+  async function every(ms: number, work: () => Promise<void>): Promise<void> {
+    for (;;) {
+      try {
+        await sleep(ms, undefined, { signal: closing, ref: false })
+      } catch {
+        // Only ever because of `closing`.
+        return
+      }
+      await work()
+    }
+  }
+
+  async function round(): Promise<void> {
+    try {
+      const seen = await options.look()
+      const claimed = claimedContainers(seen, options.deploymentId)
+      await reattachAll(claimed, seen.at)
+      await wakeFrozen(claimed)
+      await stopForgotten(claimed, seen.at)
+      await options.pool.settle(seen.rows, seen.containers)
+      options.pool.refill()
+    } catch (error) {
+      if (!closing.aborted)
+        options.log('the sandboxes could not be looked after; it is tried again', { error })
+    }
+  }
+
+  /** One list, one epoch, and then only streams: two hundred are back within a second or two. */
+  async function reattachAll(claimed: [LedgerSlot, BackendSandbox][], seenAt: number): Promise<void> {
+    const wanted = claimed.filter(
+      ([{ userId }, { state }]) =>
+        state === 'running' && userId !== undefined && !tenants.isConnected(userId),
+    )
+    if (wanted.length === 0) return
+    const epoch = await options.ledger.nextEpoch()
+    const gate = createGate(REATTACH_AT_ONCE)
+    await Promise.all(
+      wanted.map(([slot, container]) =>
+        gate(async () => {
+          try {
+            await tenants.reattach(slot, container, epoch, seenAt)
+          } catch (error) {
+            const { userId } = slot
+            if (userId !== undefined && !closing.aborted)
+              options.log('the stream to a running sandbox could not be opened', { userId, error })
+          }
+        }),
+      ),
+    )
+  }
+
+  /** Paused by somebody else while it is in use: an operator, or an engine that died half-way. */
+  async function wakeFrozen(claimed: [LedgerSlot, BackendSandbox][]): Promise<void> {
+    const idlers = new Map(tenants.idlers().map((idler): [string, Idler] => [idler.sandbox.id, idler]))
+    for (const [, { id, state }] of claimed) {
+      const idler = idlers.get(id)
+      if (state !== 'paused' || !idler || idler.sandbox.resting) continue
+      await one(idler.userId, 'a paused sandbox that is in use could not be woken', () => backend.resume(id))
+    }
+  }
+
+  /** One that cannot be helped keeps nobody else from being looked after. */
+  async function one(userId: string, problem: string, work: () => Promise<void>): Promise<void> {
+    try {
+      await work()
+    } catch (error) {
+      if (!closing.aborted) options.log(problem, { userId, error })
+    }
+  }
+
+  async function stopForgotten(claimed: [LedgerSlot, BackendSandbox][], seenAt: number): Promise<void> {
+    const before = asleep
+    asleep = new Map()
+    for (const [{ userId }, { id, state }] of claimed) {
+      if (state !== 'paused' || userId === undefined || tenants.isConnected(userId)) continue
+      const since = before.get(id) ?? performance.now()
+      asleep.set(id, since)
+      if (stopAfterMs > 0 && performance.now() - since >= stopAfterMs)
+        await one(userId, 'a forgotten sandbox could not be stopped', () => tenants.stop(userId, seenAt))
+    }
+  }
+
+  return {
+    begin() {
+      first ??= (async () => {
+        await round()
+        const shortest = Math.min(...[pauseAfterMs, stopAfterMs].filter((ms) => ms > 0))
+        const sweepMs = Math.min(Math.max(shortest / 4, 100), 15_000)
+        const sweep = (): Promise<void> =>
+          sweepIdle({
+            backend,
+            pauseAfterMs,
+            stopAfterMs,
+            idlers: () => tenants.idlers(),
+            stop: (idler) => tenants.stopIdle(idler),
+            log: options.log,
+          })
+        loops = Promise.all([
+          every(options.lookEveryMs, round),
+          ...(Number.isFinite(shortest) ? [every(sweepMs, sweep)] : []),
+        ])
+      })()
+      return first
+    },
+    async ended() {
+      await first
+      await loops
+    },
+  }
+}

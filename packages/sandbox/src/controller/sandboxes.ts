@@ -1,0 +1,316 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+
+import { allOf } from './all-of.ts'
+import type { SandboxBackend, SandboxLimits, SandboxProfile, SandboxState } from '../backend.ts'
+import { containersOf, type BringUpOptions } from './start-container.ts'
+import type { Patience } from './connecting.ts'
+import { createEgress, type EgressOptions } from '../egress/egress.ts'
+import { SandboxError } from '../errors.ts'
+import type { DiskBreakerState } from './disk-breaker.ts'
+import { createHostGuard, type HostOptions } from './host-guard.ts'
+import { createHousekeeping } from './housekeeping.ts'
+import { IDLE_DEFAULTS, type IdleOptions } from './idle.ts'
+import { createGate, createKeyedLock } from './keyed-lock.ts'
+import type { SandboxLedger } from '../ledger.ts'
+import { DEFAULT_LIMITS } from '../limits.ts'
+import { isDeploymentId } from './names.ts'
+import { proveOnce } from '../doctor/proof.ts'
+import { createPool, type PoolOptions } from './pool.ts'
+import { createReconciler } from './reconciler.ts'
+import type { Sandbox, SandboxStat } from '../sandbox.ts'
+import { createTenants } from './user-sandboxes.ts'
+import { unlessAborted } from '../sbxd/unless-aborted.ts'
+
+/** How long `close` waits for an engine that is slow to wake what is paused. */
+const THAW_MS = 10_000
+
+export interface SandboxesOptions {
+  backend: SandboxBackend
+  ledger: SandboxLedger
+  /** 32 random bytes that never leave the controller. Owner tags and sbxd keys are derived from it. */
+  deploymentKey: Uint8Array
+  /** Made together with the key, `[a-z0-9-]`, at most 40. The backend's own must be the same. */
+  deploymentId: string
+  /** Image id or tag. */
+  image: string
+  /** Default `DEFAULT_LIMITS`. */
+  limits?: SandboxLimits
+  /** OCI runtime; default the engine's. */
+  runtime?: string
+  /**
+   * Whose sandbox has which system call filter, asked at every start; without an id for the warm ones, which then serve
+   * only users who have the same. Default `default` for all.
+   */
+  profileFor?: (userId: string | undefined) => SandboxProfile
+  /** Sandboxes that are made or started at once. Default 8. */
+  startsAtOnce?: number
+  /** How long an acquire may take; beyond it, it rejects with `timeout`. */
+  patience?: Patience
+  /** Warm sandboxes for users who have none yet, see `maintain`. Default none. */
+  pool?: PoolOptions
+  /** When sandboxes that nobody uses are paused and stopped, see `maintain`. */
+  idle?: IdleOptions
+  /** Milliseconds between two looks at what is on the engine, see `maintain`. Default 60,000. */
+  lookEveryMs?: number
+  /** How long something that is nobody's must have been seen before it is removed. Default 120,000. */
+  graceMs?: number
+  /** What programs inside may reach. Default `none`: nothing at all. */
+  network?: 'none' | { egress: EgressOptions }
+  /** What all sandboxes together may use of their host. Default: as much as there is. */
+  host?: HostOptions
+  /** Told about what nobody waits for, for example a stream that dropped and could not be opened again. */
+  log?: (message: string, details: { userId?: string; slot?: string; error?: unknown }) => void
+}
+
+export interface SandboxStatus {
+  /** `absent`: this user has no container (yet); the files, if any, are kept. */
+  state: SandboxState
+  /** Whether this controller has a stream to it. */
+  connected: boolean
+  id?: string
+  name?: string
+  slot?: string
+  uid?: number
+  /** What it uses, when there is a stream to it and it is awake. */
+  stat?: SandboxStat
+}
+
+/** Everybody's sandboxes. Every method rejects with a `SandboxError`. */
+export interface Sandboxes {
+  /**
+   * This user's running sandbox, made, started or resumed as needed: the same one for any number of calls at once.
+   * Costs nothing while a stream is open. After a drop the next call gives a fresh `Sandbox`; take commands that were
+   * running up again with `attach`. `signal` ends only this caller's waiting: a sandbox that is connected is given all the same.
+   */
+  acquire(userId: string, signal?: AbortSignal): Promise<Sandbox>
+  /** This user's sandbox while there is a stream to it, else undefined: nothing is started or connected for the question. */
+  connected(userId: string): Promise<Sandbox | undefined>
+  status(userId: string): Promise<SandboxStatus>
+  /** Kill every process of this user and empty /tmp; the workspace stays. Restarts a sandbox that does not answer. */
+  reset(userId: string): Promise<void>
+  /** Stop this user's container; its files stay, and the next `acquire` starts it again. */
+  stop(userId: string): Promise<void>
+  /**
+   * On the word of a person: remove this user's container, whatever runs in it, and with `purge` their files for good. What was
+   * kept the next `acquire` finds again. To be repeated when it was cut off.
+   */
+  remove(userId: string, files: 'keep' | 'purge'): Promise<void>
+  /** Stop every container of this deployment, also those that this controller has no stream to. */
+  stopAll(): Promise<void>
+  /**
+   * Look after everybody's sandboxes from now on, until `close`: open the streams to those that run, so that their
+   * leases do not end; bring engine and ledger together; keep the pool filled; pause and stop what is idle. For the
+   * one controller of a deployment: what another one holds is taken over. Resolves after the first look; never rejects.
+   */
+  maintain(): Promise<void>
+  /** Stop the sandbox that was not used for longest, of those in which nothing runs. False when there is none. */
+  stopLongestIdle(): Promise<boolean>
+  /** Whether the host is short of disk, so that nothing may grow. */
+  hostDisk(): DiskBreakerState
+  /** Resolves when the pool holds as many as it should, or cannot just now. */
+  poolFilled(): Promise<void>
+  /**
+   * Let go of all streams; containers and commands go on. After `maintain`, what is paused is woken, so that its lease
+   * runs out if no controller comes back.
+   */
+  close(): Promise<void>
+}
+
+/** One controller's sandboxes. Throws `invalid_arguments` for a deployment id or key that cannot be. */
+export function createSandboxes(options: SandboxesOptions): Sandboxes {
+  const { ledger, deploymentId, deploymentKey } = options
+  if (!isDeploymentId(deploymentId))
+    throw new SandboxError('invalid_arguments', `"${deploymentId}" is not a deployment id.`)
+  if (deploymentKey.length < 32)
+    throw new SandboxError('invalid_arguments', 'The deployment key must have at least 32 bytes.')
+  const limits = options.limits ?? DEFAULT_LIMITS
+  const guard = createHostGuard({
+    backend: options.backend,
+    deploymentId,
+    limits,
+    host: options.host ?? {},
+    makeRoom: () => stopLongestIdle(),
+    connected: () => tenants.idlers(),
+    log: (message, details) => log(message, details),
+  })
+  const { backend } = guard
+  const bringUpOptions: BringUpOptions = {
+    backend,
+    ledger,
+    deploymentId,
+    deploymentKey,
+    image: options.image,
+    limits,
+    ...(options.runtime === undefined ? {} : { runtime: options.runtime }),
+    ...(options.profileFor === undefined ? {} : { profileFor: options.profileFor }),
+    seen: new Map(),
+  }
+  const lock = createKeyedLock()
+  const gate = createGate(options.startsAtOnce ?? 8)
+  const closing = new AbortController()
+  const log: NonNullable<SandboxesOptions['log']> = (message, details) => options.log?.(message, details)
+  const reconciler = createReconciler({
+    ...bringUpOptions,
+    ...(options.graceMs === undefined ? {} : { graceMs: options.graceMs }),
+    locked: (userId, work) => lock.run(userId, work),
+    log,
+  })
+  const prove = proveOnce(backend)
+  const pool = createPool(options.pool ?? { size: 0 }, {
+    ...bringUpOptions,
+    gate,
+    prove,
+    closing: closing.signal,
+    log: (message, error) => log(message, { error }),
+  })
+  const tenants = createTenants({
+    ...bringUpOptions,
+    lock,
+    gate,
+    pool,
+    prove,
+    budget: () => guard.budget(),
+    hasContainer: (owner) => reconciler.hasContainer(owner),
+    closing: closing.signal,
+    log,
+    ...(options.patience === undefined ? {} : { patience: options.patience }),
+    ...(options.network === undefined || options.network === 'none'
+      ? {}
+      : { egress: createEgress(options.network.egress) }),
+  })
+  let maintained = false
+  const { pauseAfterMs, stopAfterMs } = { ...IDLE_DEFAULTS, ...options.idle }
+  const housekeeping = createHousekeeping({
+    deploymentId,
+    look: () => reconciler.pass(),
+    pool,
+    tenants,
+    backend,
+    ledger,
+    idle: { pauseAfterMs, stopAfterMs },
+    lookEveryMs: options.lookEveryMs ?? 60_000,
+    closing: closing.signal,
+    log,
+  })
+
+  async function stopLongestIdle(): Promise<boolean> {
+    for (const idler of tenants.idlers().toSorted((a, b) => a.usedAt - b.usedAt))
+      if (await tenants.stopIdle(idler)) return true
+    return false
+  }
+
+  /** Frozen, a sandbox does not use up its lease: should nobody come back, it would stay for ever. */
+  async function thawAll(): Promise<void> {
+    try {
+      const paused = (await backend.list({})).filter(({ state }) => state === 'paused')
+      await allOf(paused.map(({ id }) => gate(() => backend.resume(id))))
+    } catch (error) {
+      log('paused sandboxes could not be woken to end with their leases', { error })
+    }
+  }
+
+  async function acquire(userId: string, signal?: AbortSignal): Promise<Sandbox> {
+    if (closing.signal.aborted) throw closedError()
+    checkUser(userId)
+    const mayLeave = signal !== undefined && !tenants.isConnected(userId)
+    // Before anything is begun for somebody who is not there any more.
+    if (mayLeave && signal.aborted) throw stoppedWaiting()
+    guard.begin()
+    const joined = tenants.join(userId)
+    const sandbox = await (mayLeave ? unlessAborted(joined, signal, stoppedWaiting) : joined)
+    await guard.adjust(sandbox)
+    return sandbox
+  }
+
+  return {
+    acquire,
+
+    async connected(userId) {
+      checkUser(userId)
+      return tenants.isConnected(userId) ? tenants.join(userId) : undefined
+    },
+
+    async status(userId) {
+      checkUser(userId)
+      const slot = await ledger.find(userId)
+      if (!slot) return { state: 'absent', connected: false }
+      const [container] = await containersOf(slot.slot, bringUpOptions)
+      const known = { slot: slot.slot, uid: slot.uid, connected: tenants.isConnected(userId) }
+      if (!container) return { ...known, state: 'absent' }
+      const stat = await tenants.stat(userId)
+      return {
+        ...known,
+        state: container.state,
+        id: container.id,
+        name: container.name,
+        ...(stat === undefined ? {} : { stat }),
+      }
+    },
+
+    async reset(userId) {
+      try {
+        await (await acquire(userId)).reset()
+      } catch (error) {
+        // It runs but does not answer: a restart ends every process and empties /tmp as well.
+        const silent =
+          error instanceof SandboxError && ['timeout', 'protocol', 'sandbox_lost'].includes(error.code)
+        if (!silent) throw error
+        await tenants.stop(userId)
+        await acquire(userId)
+      }
+    },
+
+    async stop(userId) {
+      checkUser(userId)
+      await tenants.stop(userId)
+    },
+
+    async remove(userId, files) {
+      checkUser(userId)
+      await tenants.remove(userId, files)
+    },
+
+    async stopAll() {
+      await pool.close()
+      await tenants.letGoOfAll()
+      const containers = await backend.list({})
+      const running = containers.filter(
+        (container) => container.state === 'running' || container.state === 'paused',
+      )
+      await allOf(running.map((container) => gate(() => backend.stop(container.id))))
+    },
+
+    maintain() {
+      maintained = true
+      return housekeeping.begin()
+    },
+
+    poolFilled: () => pool.filled(),
+
+    stopLongestIdle,
+
+    hostDisk: () => guard.disk(),
+
+    async close() {
+      closing.abort()
+      guard.close()
+      await housekeeping.ended()
+      await pool.close()
+      await tenants.letGoOfAll()
+      if (maintained) await Promise.race([thawAll(), sleep(THAW_MS, undefined, { ref: false })])
+    },
+  }
+}
+
+function checkUser(userId: string): void {
+  if (userId.length === 0 || userId.length > 256 || !userId.isWellFormed())
+    throw new SandboxError('invalid_arguments', 'A user id has 1 to 256 well-formed characters.')
+}
+
+function closedError(): SandboxError {
+  return new SandboxError('cancelled', 'The controller is closing.')
+}
+
+function stoppedWaiting(): SandboxError {
+  return new SandboxError('cancelled', 'Stopped waiting for the sandbox.')
+}

@@ -1,0 +1,301 @@
+import type { Duplex } from 'node:stream'
+
+import type {
+  BackendSandbox,
+  SandboxBackend,
+  SandboxLimits,
+  SandboxProfile,
+  SandboxSpec,
+} from '../backend.ts'
+import { SandboxError } from '../errors.ts'
+import { LABEL, profileOf, slotLabels } from './labels.ts'
+import type { LedgerSlot, SandboxLedger } from '../ledger.ts'
+import { claimedName, ownerTag, parseName } from './names.ts'
+import { generation } from './slots.ts'
+
+export interface BringUpOptions {
+  backend: SandboxBackend
+  ledger: SandboxLedger
+  deploymentId: string
+  deploymentKey: Uint8Array
+  image: string
+  limits: SandboxLimits
+  runtime?: string
+  /** Whose sandbox has which filter; asked without an id for what is nobody's yet. Default `default` for all. */
+  profileFor?: (userId: string | undefined) => SandboxProfile
+  /**
+   * Slot → the newest generation that this controller has seen: a container that an operator removed meanwhile still
+   * used its name up. Default: only what is on the engine counts.
+   */
+  seen?: Map<string, number>
+}
+
+/** A running container and a stream to its sbxd, nothing said on it yet. */
+export interface OpenSandbox {
+  id: string
+  stream: Duplex
+  /** What it was made with, which a grant that has changed since then does not change. */
+  profile: SandboxProfile
+}
+
+/** A sandbox that says nothing for so long may have ended before its stream was opened. */
+const SILENT_MS = 1_000
+
+/**
+ * Make this slot's container run, whatever state it is in, and `connect` to it: running as it is, paused → resume,
+ * stopped → start (in a new container if what the spec says has changed), missing → a new container round the same
+ * volume. A container that goes away meanwhile is looked at afresh, twice. Rejects with a `SandboxError`.
+ */
+export async function bringUp<T>(
+  slot: LedgerSlot,
+  options: BringUpOptions,
+  signal: AbortSignal,
+  connect: (open: OpenSandbox) => Promise<T>,
+): Promise<T> {
+  let failure: SandboxError | undefined
+  const tried: Tried = { generation: 0 }
+  for (let attempt = 0; attempt < 3; attempt += 1) {
+    if (signal.aborted) throw new SandboxError('cancelled', 'Stopped waiting for the sandbox.')
+    let container: BackendSandbox | undefined
+    try {
+      container = await current(slot, options, signal, tried)
+      const opened = await open(container, options.backend, signal)
+      const silent = setTimeout(() => void endIfStopped(opened, options.backend), SILENT_MS)
+      try {
+        return await connect(opened)
+      } catch (error) {
+        opened.stream.destroy()
+        throw error
+      } finally {
+        clearTimeout(silent)
+      }
+    } catch (error) {
+      if (!(error instanceof SandboxError)) throw error
+      failure = error
+      // Removed or stopped behind our back, or the name is taken by a container that is not to be seen.
+      if (error.code === 'sandbox_lost' || error.code === 'exists') {
+        if (attempt === 1 && container) await endUnreachable(container.id, options.backend)
+        continue
+      }
+      // It runs, says the engine, but it may be frozen by something else.
+      if (error.code === 'timeout' && container && attempt === 0 && (await nudged(container, options)))
+        continue
+      // A supervisor of another version, from before an upgrade: nobody can talk to what runs in there any more.
+      if (error.code !== 'protocol' || !container || !(await differs(container, slot, options, signal)))
+        throw error
+      await options.backend.stop(container.id)
+    }
+  }
+  throw failure ?? new SandboxError('sandbox_lost', 'The sandbox could not be started.')
+}
+
+/**
+ * A stream to a container that ended just before it was opened waits for the next start, and says nothing. Its end is
+ * what the connecting then hears. When the engine cannot tell, the handshake's own deadline does.
+ */
+async function endIfStopped({ id, stream }: OpenSandbox, backend: SandboxBackend): Promise<void> {
+  const state = await backend.inspect(id).then(
+    (found) => found?.state ?? 'absent',
+    () => 'unknown',
+  )
+  if (state !== 'running' && state !== 'unknown') stream.destroy()
+}
+
+/**
+ * After a crash of the engine a container may run whose streams it closes at once, for ever: only a new start helps.
+ * Seen with live-restore on 20.10. One that is not running any more is left to the next attempt.
+ */
+async function endUnreachable(id: string, backend: SandboxBackend): Promise<void> {
+  if ((await backend.inspect(id))?.state === 'running') await backend.stop(id)
+}
+
+/** All containers of a slot, the newest first. */
+export async function containersOf(
+  slot: string,
+  options: Pick<BringUpOptions, 'backend' | 'deploymentId'>,
+): Promise<BackendSandbox[]> {
+  const found = await options.backend.list({ [LABEL.slot]: slot })
+  return found.toSorted((a, b) => generation(b, options.deploymentId) - generation(a, options.deploymentId))
+}
+
+/**
+ * The second barrier behind the ledger: the engine has the owner in a container's name, so a ledger that was mixed up
+ * gives nobody another one's files. Throws `ledger` and touches nothing.
+ */
+export function checkOwner(
+  containers: readonly BackendSandbox[],
+  slot: LedgerSlot,
+  options: Pick<BringUpOptions, 'deploymentId' | 'deploymentKey'>,
+): void {
+  if (slot.userId === undefined) return
+  const owner = ownerTag(options.deploymentKey, slot.userId)
+  for (const { name } of containers) {
+    const said = parseName(options.deploymentId, name)
+    if (said?.slot === slot.slot && (said.kind === 'pool' || said.owner === owner)) continue
+    throw new SandboxError(
+      'ledger',
+      `The ledger gives slot ${slot.slot} to this user, but its container ${name} is not theirs. Nothing was touched: restore the ledger, or the deployment key that the container was named with.`,
+    )
+  }
+}
+
+/** The newest generation that could not be made, because its name is taken by something else. */
+interface Tried {
+  generation: number
+}
+
+/**
+ * The container this slot should use, made or replaced where that is due. Older ones are removed. Looked at again after
+ * one was made: of two that were made at once everybody keeps the newest, and only then is it started.
+ */
+async function current(
+  slot: LedgerSlot,
+  options: BringUpOptions,
+  signal: AbortSignal,
+  tried: Tried,
+): Promise<BackendSandbox> {
+  const made = new Set<string>()
+  for (;;) {
+    const containers = await containersOf(slot.slot, options)
+    checkOwner(containers, slot, options)
+    note(containers, slot, options)
+    const newest = containers.find((container) => container.state !== 'removing')
+    const keep =
+      newest && (made.has(newest.id) || !(await isOutdated(newest, slot, options, signal)))
+        ? newest
+        : undefined
+    // The new one exists before the old one goes, so the engine always knows the owner.
+    if (!keep) {
+      if (signal.aborted) throw new SandboxError('cancelled', 'Stopped waiting for the sandbox.')
+      made.add((await create(slot, containers, options, signal, tried)).id)
+      continue
+    }
+    for (const container of containers) {
+      if (container.id !== keep.id && container.state !== 'removing')
+        await options.backend.remove(container.id)
+    }
+    return owned(keep, slot, options)
+  }
+}
+
+function note(containers: readonly BackendSandbox[], { slot }: LedgerSlot, options: BringUpOptions): void {
+  const newest = Math.max(0, ...containers.map((container) => generation(container, options.deploymentId)))
+  if (newest > (options.seen?.get(slot) ?? 0)) options.seen?.set(slot, newest)
+}
+
+/** A claim that was cut off before its rename is finished here: the name says whose it is before a command runs. */
+async function owned(
+  container: BackendSandbox,
+  slot: LedgerSlot,
+  options: BringUpOptions,
+): Promise<BackendSandbox> {
+  if (generation(container, options.deploymentId) > 0) return container
+  const name = nameFor(slot, await options.ledger.nextGeneration(slot.slot, 0), options)
+  await options.backend.rename(container.id, name)
+  return { ...container, name }
+}
+
+async function nudged(container: BackendSandbox, { backend }: BringUpOptions): Promise<boolean> {
+  if (container.state !== 'running' || !(await backend.capabilities()).pause) return false
+  try {
+    await backend.pause(container.id)
+  } catch (error) {
+    if (!(error instanceof SandboxError)) throw error
+    // What cannot be paused although it runs is frozen already, and only its end thaws it.
+    await backend.stop(container.id)
+    return true
+  }
+  await backend.resume(container.id)
+  return true
+}
+
+/** Only a sandbox in which nothing runs moves to a new image. */
+async function isOutdated(
+  container: BackendSandbox,
+  slot: LedgerSlot,
+  options: BringUpOptions,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const idle = container.state === 'stopped' || container.state === 'created'
+  return idle && (await differs(container, slot, options, signal))
+}
+
+/** Whether a container made now would be another one. */
+export async function differs(
+  container: BackendSandbox,
+  slot: LedgerSlot,
+  options: BringUpOptions,
+  signal?: AbortSignal,
+): Promise<boolean> {
+  const now = await options.backend.fingerprint?.(specOf(slot, container.name, options), signal)
+  return now !== undefined && now !== container.labels[LABEL.spec]
+}
+
+/** The ledger decides which one comes next, so whoever else makes one just now makes this one, under this name. */
+async function create(
+  slot: LedgerSlot,
+  existing: BackendSandbox[],
+  options: BringUpOptions,
+  signal: AbortSignal,
+  tried: Tried,
+): Promise<BackendSandbox> {
+  const seen = existing.map((container) => generation(container, options.deploymentId))
+  const after = Math.max(tried.generation, options.seen?.get(slot.slot) ?? 0, ...seen)
+  const next = await options.ledger.nextGeneration(slot.slot, after)
+  try {
+    return await options.backend.create(specOf(slot, nameFor(slot, next, options), options), signal)
+  } catch (error) {
+    if (error instanceof SandboxError && error.code === 'exists') tried.generation = next
+    throw error
+  }
+}
+
+/** The name of the n-th container of a claimed slot. */
+export function nameFor(
+  slot: LedgerSlot,
+  n: number,
+  options: Pick<BringUpOptions, 'deploymentId' | 'deploymentKey'>,
+): string {
+  if (slot.userId === undefined) throw new SandboxError('ledger', `Slot ${slot.slot} belongs to nobody.`)
+  return claimedName(options.deploymentId, slot.slot, ownerTag(options.deploymentKey, slot.userId), n)
+}
+
+/** What a container of this slot is made from now. */
+export function specOf(slot: LedgerSlot, name: string, options: BringUpOptions): SandboxSpec {
+  const profile = options.profileFor?.(slot.userId) ?? 'default'
+  return {
+    name,
+    slot: slot.slot,
+    uid: slot.uid,
+    volume: slot.volume,
+    image: options.image,
+    limits: options.limits,
+    labels: slotLabels(options.deploymentId, slot),
+    ...(options.runtime === undefined ? {} : { runtime: options.runtime }),
+    ...(profile === 'default' ? {} : { profile }),
+  }
+}
+
+/** A stream to its sbxd, with the container running, whatever its state was. */
+export async function open(
+  container: BackendSandbox,
+  backend: SandboxBackend,
+  signal: AbortSignal,
+): Promise<OpenSandbox> {
+  const { id } = container
+  if (container.state === 'paused') await backend.resume(id)
+  // Attached before the start, so the key is installed before any user process exists.
+  const stream = await backend.openStream(id, signal)
+  // While the container starts nobody listens yet, and an error that nobody hears would end the process. Whoever connects to
+  // a stream that broke finds it destroyed.
+  stream.on('error', () => {})
+  if (container.state === 'created' || container.state === 'stopped') {
+    try {
+      await backend.start(id)
+    } catch (error) {
+      stream.destroy()
+      throw error
+    }
+  }
+  return { id, stream, profile: profileOf(container) }
+}

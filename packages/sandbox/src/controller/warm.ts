@@ -1,0 +1,93 @@
+import type { BackendSandbox } from '../backend.ts'
+import { type BringUpOptions, containersOf, open } from './start-container.ts'
+import { collect } from '../sbxd/collect.ts'
+import { connectSandbox, type ConnectedSandbox } from '../sbxd/client.ts'
+import type { Prove } from '../doctor/proof.ts'
+import { SandboxError } from '../errors.ts'
+import { deriveSandboxKey, deriveStateKey } from './key.ts'
+import type { LedgerSlot } from '../ledger.ts'
+import { diskBudget } from '../limits.ts'
+import { parseName } from './names.ts'
+import { unlessAborted } from '../sbxd/unless-aborted.ts'
+
+/** Started, answered, and not yet anybody's. */
+export interface Warm {
+  slot: LedgerSlot
+  sandbox: ConnectedSandbox
+  /** Its stream is gone. */
+  ended: boolean
+}
+
+/** How long the first command may take in a new sandbox, in milliseconds: others wait behind it to be made. */
+const READY_MS = 30_000
+
+export interface WarmContext extends BringUpOptions {
+  prove: Prove
+}
+
+/** Connect to the container of a warm slot, in whatever state it is. Rejects with a `SandboxError`. */
+export async function openWarm(
+  slot: LedgerSlot,
+  container: BackendSandbox,
+  context: WarmContext,
+  signal: AbortSignal,
+): Promise<Warm> {
+  // First: were it refused, nobody would let go of the stream.
+  const epoch = await context.ledger.nextEpoch()
+  const { id, stream, profile } = await open(container, context.backend, signal)
+  // `connectSandbox` proves by a round trip that it serves, not only that it runs.
+  const sandbox = await connectSandbox({
+    id,
+    stream,
+    key: deriveSandboxKey(context.deploymentKey, id),
+    stateKey: deriveStateKey(context.deploymentKey, slot.slot),
+    epoch,
+    signal,
+    disk: diskBudget(context.limits),
+  })
+  try {
+    await context.prove(sandbox, profile)
+    await readied(sandbox, signal)
+  } catch (error) {
+    await sandbox.close()
+    throw error
+  }
+  return { slot, sandbox, ended: false }
+}
+
+/** It can run a command, and what that takes for the first time was done before somebody waits for it. */
+async function readied(sandbox: ConnectedSandbox, signal: AbortSignal): Promise<void> {
+  const limit = AbortSignal.any([signal, AbortSignal.timeout(READY_MS)])
+  // Not its own timeout: a program may hang where no signal reaches it.
+  const { code, cause, stderr } = await unlessAborted(
+    collect(sandbox, { command: ['/bin/bash', '-c', ':'] }),
+    limit,
+    () =>
+      new SandboxError(
+        'timeout',
+        'A new sandbox did not run /bin/bash in time. Look at the load of its host.',
+      ),
+  )
+  if (code === 0) return
+  const end = code === null ? cause : `exit code ${code}`
+  throw new SandboxError(
+    'sandbox_lost',
+    `A new sandbox could not run /bin/bash (${end}${stderr === '' ? '' : `: ${stderr.slice(-500)}`}). Look at the sandbox image.`,
+  )
+}
+
+/** Remove a slot that nobody ever claimed: the engine must say so, then the ledger, which can not be undone. */
+export async function drain({ slot, volume }: LedgerSlot, context: WarmContext): Promise<void> {
+  const { backend, ledger, deploymentId } = context
+  const containers = await containersOf(slot, context)
+  if (!containers.every((container) => hasPoolName(container, deploymentId))) return
+  if (!(await ledger.condemn(slot))) return
+  for (const { id } of containers) await backend.remove(id)
+  await backend.removeVolume(volume)
+  await ledger.release(slot)
+}
+
+/** Whether the engine says that this container was never anybody's. */
+export function hasPoolName(container: BackendSandbox, deploymentId: string): boolean {
+  return parseName(deploymentId, container.name)?.kind === 'pool'
+}

@@ -1,0 +1,93 @@
+import { allOf } from './all-of.ts'
+import type { BackendVolume, SandboxBackend, SandboxState } from '../backend.ts'
+import type { BringUpOptions } from './start-container.ts'
+import { type RemovalLog, removeWorkspace } from './empty-workspace.ts'
+import { createGate } from './keyed-lock.ts'
+import { LABEL } from './labels.ts'
+import type { SandboxLedger } from '../ledger.ts'
+
+/** An engine that is asked for hundreds at once lets some of them wait beyond their deadline. */
+const REMOVALS_AT_ONCE = 8
+
+interface Both {
+  backend: SandboxBackend
+  ledger: Pick<SandboxLedger, 'list'>
+}
+
+/** What the removal of workspaces needs. */
+export interface RemovalOptions extends BringUpOptions {
+  log: RemovalLog
+}
+
+/** A workspace as an operator sees it. */
+export interface ListedWorkspace {
+  volume: string
+  slot: string
+  /** `claimed`: somebody's. `warm`: waits for somebody. `nobody`: neither ledger nor engine knows whose it is. */
+  owner: 'claimed' | 'warm' | 'nobody'
+  userId?: string
+  container?: { id: string; name: string; state: SandboxState }
+}
+
+/** Every workspace there is, and slots whose volume is not there (yet). Rejects with a `SandboxError`. */
+export async function listWorkspaces({ backend, ledger }: Both): Promise<ListedWorkspace[]> {
+  // The volumes first: what is made meanwhile is missing from the list, and never looks like nobody's.
+  const volumes = await backend.listVolumes()
+  const containers = await backend.list({})
+  const rows = await ledger.list()
+  const names = new Set([...volumes.map(({ name }) => name), ...rows.map(({ volume }) => volume)])
+  return [...names].toSorted().map((volume) => {
+    const row = rows.find((candidate) => candidate.volume === volume)
+    const labels = volumes.find(({ name }) => name === volume)?.labels ?? {}
+    const container = containers.find((candidate) => candidate.labels[LABEL.volume] === volume)
+    // A container that is named after its owner is adopted by their next acquire.
+    const owner = row?.state === 'claimed' || (!row && container) ? 'claimed' : row ? 'warm' : 'nobody'
+    return {
+      volume,
+      slot: row?.slot ?? labels[LABEL.slot] ?? '',
+      owner,
+      ...(row?.userId === undefined ? {} : { userId: row.userId }),
+      ...(container && { container: { id: container.id, name: container.name, state: container.state } }),
+    }
+  })
+}
+
+/** Volumes that no slot of the ledger and no container names: files of a ledger that was lost, perhaps. */
+export async function ownerlessVolumes(both: Both): Promise<BackendVolume[]> {
+  const volumes = await both.backend.listVolumes()
+  const nobodys = new Set(
+    (await listWorkspaces(both)).flatMap(({ owner, volume }) => (owner === 'nobody' ? [volume] : [])),
+  )
+  return volumes.filter(({ name }) => nobodys.has(name))
+}
+
+/**
+ * Remove these volumes for good, on the word of a person. One that has an owner by now is left out. Resolves with the
+ * names that were removed.
+ */
+export async function pruneVolumes(names: readonly string[], options: RemovalOptions): Promise<string[]> {
+  const wanted = (await ownerlessVolumes(options)).filter(({ name }) => names.includes(name))
+  const gate = createGate(REMOVALS_AT_ONCE)
+  await allOf(wanted.map((volume) => gate(() => removeLabelled(volume, options))))
+  return wanted.map(({ name }) => name)
+}
+
+/** Remove every container and every workspace of this deployment, on the word of a person. No controller may be running. */
+export async function purgeAll(options: RemovalOptions): Promise<{ containers: number; volumes: number }> {
+  const { backend, ledger } = options
+  const containers = await backend.list({})
+  const gate = createGate(REMOVALS_AT_ONCE)
+  await allOf(containers.map(({ id }) => gate(() => backend.remove(id))))
+  const volumes = await backend.listVolumes()
+  await allOf(volumes.map((volume) => gate(() => removeLabelled(volume, options))))
+  for (const { slot } of await ledger.list()) await ledger.release(slot)
+  return { containers: containers.length, volumes: volumes.length }
+}
+
+/** A volume without our labels is left to the engine as it is. */
+async function removeLabelled({ name, labels }: BackendVolume, options: RemovalOptions): Promise<void> {
+  const slot = labels[LABEL.slot]
+  const uid = Number(labels[LABEL.uid])
+  if (slot === undefined || !Number.isInteger(uid)) return options.backend.removeVolume(name)
+  await removeWorkspace({ slot, uid, volume: name }, options, options.log)
+}

@@ -1,0 +1,285 @@
+import type { Duplex } from 'node:stream'
+
+import { readCommandList } from './command-list.ts'
+import { RemoteCommand } from './command.ts'
+import { EGRESS_PORT, openEgress } from './egress.ts'
+import { RemoteFiles } from './files.ts'
+import { handshake, type Welcome } from './handshake.ts'
+import { Link } from './link.ts'
+import { encodeStart, idBytes, sendStart } from './start.ts'
+import { encodeBudget, readDiskState, readStat } from './stat.ts'
+import type { UserEgress } from '../egress/egress.ts'
+import { SandboxError } from '../errors.ts'
+import { ByteReader, ByteWriter } from './protocol/bytes.ts'
+import { FLAG, FrameType } from './protocol/frames.ts'
+import type {
+  CommandId,
+  CommandStream,
+  DiskBudget,
+  DiskState,
+  KnownCommand,
+  OutputOptions,
+  RunningCommand,
+  RunRequest,
+  Sandbox,
+  SandboxStat,
+} from '../sandbox.ts'
+
+export interface ConnectOptions {
+  /** Container id; only becomes `Sandbox.id`. */
+  id: string
+  /** Bytes to and from sbxd, nothing said on it yet in this connection. Destroyed when the connection ends. */
+  stream: Duplex
+  /** 32 bytes, see `deriveSandboxKey`. The first connection after boot installs it. */
+  key: Uint8Array
+  /**
+   * 32 bytes, see `deriveStateKey`: sessions outlive a stop, sealed with it. Installed with `key`. Absent: they end with sbxd.
+   */
+  stateKey?: Uint8Array | undefined
+  /** Grows with every controller; a lower one than sbxd has seen is refused. */
+  epoch: number
+  /** The way out of this sandbox. Default: none. */
+  egress?: UserEgress
+  /** Ends only the connecting. */
+  signal?: AbortSignal
+  /** How long WELCOME may take. Default 10,000. */
+  handshakeMs?: number
+  /**
+   * A connection that is silent for this long is asked for a sign of life, and given up a little more than twice as
+   * long after the last one; an idle one is asked more seldom. 0 = never. Default 2,000.
+   */
+  heartbeatMs?: number
+  /** Milliseconds without a word from us after which sbxd ends the connections that it holds for us. Default 120,000. */
+  silentMs?: number
+  /** How long a reset may take: its last step waits for the disk, which may hang. Default 60,000. */
+  resetMs?: number
+  /** How long it may take to tell what it uses: the disk is looked at for that. Default 10,000. */
+  statMs?: number
+  /** What the workspace may hold; sbxd keeps it over reconnects. Default: as it is. */
+  disk?: DiskBudget
+}
+
+/** A sandbox with a live connection. When the connection ends, everything pending rejects; commands go on inside. */
+export interface ConnectedSandbox extends Sandbox {
+  /** Let go; nothing inside ends. Idempotent. Everything pending rejects with `why`; default `cancelled`. */
+  close(why?: SandboxError): Promise<void>
+  /** When it was last used, on the clock of `performance.now()`; looking at it does not count. */
+  readonly usedAt: number
+  /**
+   * Whether it may be paused now: no command runs in it, whoever started it, and nothing is under way. Then nothing is
+   * sent until somebody uses it again, and `wake` is called just before that; what is sent meanwhile waits in the stream.
+   */
+  rest(wake: () => void): Promise<boolean>
+  /** What the workspace may hold from now on. Resolves with what sbxd makes of it before it has counted again. */
+  setDiskBudget(budget: DiskBudget): Promise<DiskState>
+  /** Connections of programs inside go to `user` from now on; commands started after this know the way. */
+  openEgress(user: UserEgress): Promise<void>
+  /** Between a `rest` that was granted and the `wake`. */
+  readonly resting: boolean
+  /**
+   * Resolves when the connection has ended: undefined after `close()`, else why: `sandbox_lost`, `protocol`, or
+   * `fenced` when another controller has taken over. Never rejects.
+   */
+  readonly closed: Promise<SandboxError | undefined>
+  /** What sbxd knew when we connected: attach to the ones you care about, acknowledge the others. */
+  readonly found: readonly KnownCommand[]
+}
+
+/**
+ * Talk to the sbxd at the other end of `stream`. Rejects with `SandboxError`: `sandbox_lost`, `timeout`, `fenced`
+ * (a newer controller exists), `protocol` (wrong key or version), `cancelled`. The stream is destroyed on failure.
+ */
+export async function connectSandbox(options: ConnectOptions): Promise<ConnectedSandbox> {
+  const { stream, key, stateKey, epoch, signal } = options
+  // Errors of a stream that nobody listens to would end the process; whoever must know of one hears it in `closed`.
+  stream.on('error', () => {})
+  try {
+    if (key.length !== 32 || (stateKey?.length ?? 32) !== 32)
+      throw new SandboxError('invalid_arguments', 'The key of a sandbox has 32 bytes')
+    const welcome = await handshake(stream, key, epoch, {
+      signal,
+      stateKey,
+      timeoutMs: options.handshakeMs ?? 10_000,
+    })
+    const sandbox = new RemoteSandbox(
+      welcome,
+      new Link(stream, welcome, options.heartbeatMs ?? 2_000),
+      options,
+    )
+    // Not waited for: frames stay in order, so it holds for the first command. A lost stream is told by `closed`.
+    if (options.disk) void Promise.allSettled([sandbox.setDiskBudget(options.disk)])
+    if (options.egress) await sandbox.openEgress(options.egress)
+    return sandbox
+  } catch (error) {
+    stream.destroy()
+    throw error
+  }
+}
+
+class RemoteSandbox implements ConnectedSandbox {
+  readonly id: string
+  readonly bootId: string
+  readonly workspace: string
+  readonly files: RemoteFiles
+  readonly found: readonly KnownCommand[]
+  readonly #link: Link
+  readonly #isInit: boolean
+  readonly #silentMs: number | undefined
+  readonly #resetMs: number
+  readonly #statMs: number
+  #disk: DiskState | undefined
+  #egress: { user: UserEgress; port: number } | undefined
+
+  constructor(
+    welcome: Welcome,
+    link: Link,
+    { id, silentMs, resetMs, statMs }: Pick<ConnectOptions, 'id' | 'silentMs' | 'resetMs' | 'statMs'>,
+  ) {
+    this.id = id
+    this.bootId = welcome.bootId
+    this.workspace = welcome.workspace
+    this.found = welcome.commands
+    this.files = new RemoteFiles(link, welcome.workspace)
+    this.#link = link
+    this.#isInit = welcome.isInit
+    this.#silentMs = silentMs
+    this.#resetMs = resetMs ?? 60_000
+    this.#statMs = statMs ?? 10_000
+    link.onDiskState = (payload) => this.#diskState(payload)
+  }
+
+  get closed(): Promise<SandboxError | undefined> {
+    return this.#link.closed
+  }
+
+  async openEgress(user: UserEgress): Promise<void> {
+    // Without a network of its own a sandbox could not have the usual port twice.
+    const port = await openEgress(this.#link, user, this.#isInit ? EGRESS_PORT : 0, this.#silentMs)
+    this.#egress = { user, port }
+  }
+
+  async run(asked: RunRequest): Promise<RunningCommand> {
+    this.#link.check()
+    const way = this.#egress?.user.environment(asked.id, this.#egress.port)
+    const request = way ? { ...asked, env: { ...way, ...asked.env } } : asked
+    const program = typeof request.command === 'string' ? '/bin/bash' : (request.command[0] ?? '')
+    const command = this.#command(request.id, request, program, request.cwd)
+    try {
+      sendStart(
+        this.#link,
+        command.channel,
+        encodeStart(request, request.bootId ?? this.bootId, command.grant({})),
+      )
+    } catch (error) {
+      this.#link.release(command.channel)
+      throw error
+    }
+    return (await command.started) ?? notStarted()
+  }
+
+  async attach(
+    id: CommandId,
+    from: Partial<Record<CommandStream, number>> = {},
+    options: OutputOptions = {},
+  ): Promise<RunningCommand | undefined> {
+    this.#link.check()
+    const bytes = idBytes(id)
+    const command = this.#command(id, options, '', undefined)
+    const limits = command.grant(from)
+    const payload = new ByteWriter()
+      .bytes(bytes)
+      .u64(from.stdout ?? 0)
+      .u64(from.stderr ?? 0)
+      .u64(limits.stdout)
+      .u64(limits.stderr)
+    this.#link.send(FrameType.ATTACH, 0, command.channel, payload.done())
+    return command.started
+  }
+
+  async commands(): Promise<KnownCommand[]> {
+    const { type, payload } = await this.#link.request(FrameType.COMMANDS)
+    if (type !== FrameType.COMMAND_LIST)
+      throw new SandboxError('protocol', 'sbxd answered COMMANDS with something else')
+    return readCommandList(new ByteReader(payload))
+  }
+
+  async reset(): Promise<void> {
+    const { type } = await this.#link.request(FrameType.RESET, 0, undefined, this.#resetMs)
+    if (type !== FrameType.RESET_DONE)
+      throw new SandboxError('protocol', 'sbxd answered RESET with something else')
+  }
+
+  async stat(): Promise<SandboxStat> {
+    const { type, payload } = await this.#link.request(FrameType.STAT, 0, undefined, this.#statMs)
+    if (type !== FrameType.STAT_RESULT)
+      throw new SandboxError('protocol', 'sbxd answered STAT with something else')
+    return readStat(new ByteReader(payload))
+  }
+
+  get disk(): DiskState | undefined {
+    return this.#disk
+  }
+
+  async setDiskBudget(budget: DiskBudget): Promise<DiskState> {
+    const { type, payload } = await this.#link.request(
+      FrameType.DISK_BUDGET,
+      budget.freeze === true ? FLAG.FREEZE : 0,
+      encodeBudget(budget),
+    )
+    if (type !== FrameType.DISK_STATE)
+      throw new SandboxError('protocol', 'sbxd answered DISK_BUDGET with something else')
+    return this.#diskState(payload)
+  }
+
+  #diskState(payload: Buffer): DiskState {
+    this.#disk = readDiskState(new ByteReader(payload))
+    return this.#disk
+  }
+
+  async close(why?: SandboxError): Promise<void> {
+    this.#link.close(why)
+  }
+
+  get usedAt(): number {
+    return this.#link.usedAt
+  }
+
+  get resting(): boolean {
+    return this.#link.resting
+  }
+
+  async rest(wake: () => void): Promise<boolean> {
+    if (this.#link.busy) return false
+    const known = await this.commands()
+    if (known.some(({ state }) => state === 'running') || this.#link.busy) return false
+    return this.#link.rest(wake)
+  }
+
+  #command(id: string, options: OutputOptions, program: string, cwd: string | undefined): RemoteCommand {
+    const egress = this.#egress?.user
+    const command = new RemoteCommand(this.#link, {
+      id,
+      bootId: this.bootId,
+      workspace: this.workspace,
+      autoAcknowledge: options.autoAcknowledge ?? false,
+      lend: options.lend ?? false,
+      program,
+      cwd,
+      ...(egress ? { refusedHosts: () => egress.ended(id) } : {}),
+    })
+    if (egress) attribute(egress, command)
+    return command
+  }
+}
+
+/** While this command runs, connections may be its. */
+function attribute(egress: UserEgress, command: RemoteCommand): void {
+  const over = (): void => void egress.ended(command.id)
+  egress.began(command.id)
+  command.started.then((running) => (running ? undefined : over()), over)
+  command.exit.then(over, over)
+}
+
+function notStarted(): never {
+  throw new SandboxError('protocol', 'sbxd does not know the command that it was to start')
+}

@@ -1,0 +1,214 @@
+import { SandboxError } from '../errors.ts'
+import { ByteReader, ByteWriter } from './protocol/bytes.ts'
+import { FLAG, FrameType, MAX_PAYLOAD } from './protocol/frames.ts'
+import type { FileKind, FileStat, SandboxFiles } from '../sandbox.ts'
+import { fileError } from './errno.ts'
+import type { Link, Reply } from './link.ts'
+import { workspacePath } from './paths.ts'
+
+const READ_BYTES = MAX_PAYLOAD - 64
+const WRITE_BYTES = MAX_PAYLOAD - 8_192
+/** A file or range longer than this is not read into memory. */
+const MOST_BYTES = 64 * 1024 * 1024
+/** A list beyond either is none: whoever holds it all in memory is the controller of everybody. */
+const MOST_ENTRIES = 100_000
+const MOST_PATH_BYTES = 8 * 1024 * 1024
+const AHEAD = 4
+const KINDS: Record<number, FileKind> = { 1: 'file', 2: 'directory', 3: 'symlink', 4: 'other' }
+
+/** File requests over a link. Each is atomic by itself; nothing is cached. */
+export class RemoteFiles implements SandboxFiles {
+  readonly withoutLinks: SandboxFiles
+  readonly #link: Link
+  readonly #workspace: string
+  /** Flags of every request. */
+  readonly #flags: number
+  /** Of writes; one sequence for both views, because sbxd knows a write by it. */
+  readonly #handles: { last: number }
+
+  constructor(link: Link, workspace: string, { flags = 0, handles = { last: 0 } } = {}) {
+    this.#link = link
+    this.#workspace = workspace
+    this.#flags = flags
+    this.#handles = handles
+    this.withoutLinks =
+      flags === FLAG.NO_LINKS ? this : new RemoteFiles(link, workspace, { flags: FLAG.NO_LINKS, handles })
+  }
+
+  async resolve(path: string): Promise<string> {
+    const relative = this.#path(path)
+    const request = new ByteWriter().text(relative).done()
+    return (await this.#ask(FrameType.FILE_RESOLVE, 0, request, relative)).text()
+  }
+
+  async stat(path: string): Promise<FileStat> {
+    const relative = this.#path(path)
+    const reader = await this.#ask(FrameType.FILE_STAT, 0, new ByteWriter().text(relative).done(), relative)
+    return { path: relative, ...readStat(reader) }
+  }
+
+  async list(path: string): Promise<FileStat[]> {
+    const relative = this.#path(path)
+    const entries: FileStat[] = []
+    let position = 0n
+    let pathBytes = 0
+    for (;;) {
+      const request = new ByteWriter().text(relative).opaque64(position).done()
+      const { reader, flags } = await this.#reply(FrameType.FILE_LIST, 0, request, relative)
+      position = reader.opaque64()
+      const count = reader.u32()
+      if (entries.length + count > MOST_ENTRIES)
+        throw new SandboxError(
+          'too_large',
+          `"${relative}" has more than ${MOST_ENTRIES} entries; list it with a command`,
+        )
+      for (let i = 0; i < count; i += 1) {
+        const stat = readStat(reader)
+        const name = reader.text()
+        const entry = { path: relative === '' ? name : `${relative}/${name}`, ...stat }
+        pathBytes += Buffer.byteLength(entry.path)
+        entries.push(entry)
+      }
+      if (pathBytes > MOST_PATH_BYTES)
+        throw new SandboxError(
+          'too_large',
+          `The paths of what is in "${relative}" are longer than ${MOST_PATH_BYTES / 1024 / 1024} MiB together; list it with a command`,
+        )
+      if ((flags & FLAG.MORE) === 0) return entries.toSorted((a, b) => (a.path < b.path ? -1 : 1))
+    }
+  }
+
+  async read(path: string, range: { offset?: number; length?: number } = {}): Promise<Uint8Array> {
+    const relative = this.#file(path)
+    const offset = whole(range.offset ?? 0, 'offset')
+    const wanted = range.length === undefined ? MOST_BYTES + 1 : whole(range.length, 'length')
+    if (range.length !== undefined && wanted > MOST_BYTES) throw tooLarge(relative)
+    for (let attempt = 0; ; attempt += 1) {
+      const bytes = await this.#readOnce(relative, offset, wanted)
+      if (bytes) return bytes
+      if (attempt === 2)
+        throw new SandboxError('limit_reached', `"${relative}" changes while it is read, try again`)
+    }
+  }
+
+  async write(path: string, data: Uint8Array): Promise<void> {
+    const relative = this.#file(path)
+    this.#handles.last += 1
+    const handle = this.#handles.last
+    const sent: Promise<unknown>[] = []
+    for (let at = 0; ; at += WRITE_BYTES) {
+      const first = at === 0
+      const last = at + WRITE_BYTES >= data.length
+      const piece = new ByteWriter()
+        .u32(handle)
+        .u64(at)
+        .text(first ? relative : '')
+        .bytes(data.subarray(at, at + WRITE_BYTES))
+      const flags = (first ? FLAG.BEGIN : 0) | (last ? FLAG.COMMIT : 0)
+      const answer = this.#ask(FrameType.FILE_WRITE, flags, piece.done(), relative)
+      // The first refusal is the one that says why; what follows only finds the write gone.
+      sent.push(answer)
+      answer.catch(() => {})
+      if (last) break
+      if (sent.length >= AHEAD) await sent[sent.length - AHEAD]
+      await this.#link.drained()
+    }
+    for (const answer of sent) await answer
+  }
+
+  async mkdir(path: string): Promise<void> {
+    const relative = this.#path(path)
+    if (relative !== '')
+      await this.#ask(FrameType.FILE_MKDIR, 0, new ByteWriter().text(relative).done(), relative)
+  }
+
+  async remove(path: string, options: { recursive?: boolean } = {}): Promise<void> {
+    const relative = this.#path(path)
+    if (relative === '') throw new SandboxError('invalid_arguments', 'The workspace itself cannot be removed')
+    await this.#ask(
+      FrameType.FILE_REMOVE,
+      options.recursive ? FLAG.RECURSIVE : 0,
+      new ByteWriter().text(relative).done(),
+      relative,
+    )
+  }
+
+  async rename(from: string, to: string): Promise<void> {
+    const [source, target] = [this.#path(from), this.#path(to)]
+    if (source === '' || target === '')
+      throw new SandboxError('invalid_arguments', 'The workspace itself cannot be renamed')
+    await this.#ask(FrameType.FILE_RENAME, 0, new ByteWriter().text(source).text(target).done(), source)
+  }
+
+  #path(path: string): string {
+    return workspacePath(this.#workspace, path)
+  }
+
+  /** A path that must name a file, hence neither the workspace nor something ending in a slash. */
+  #file(path: string): string {
+    const relative = this.#path(path)
+    if (relative === '' || path.endsWith('/')) throw fileError(21, relative)
+    return relative
+  }
+
+  /** Undefined when the file was changed between two pieces. */
+  async #readOnce(relative: string, offset: number, wanted: number): Promise<Buffer | undefined> {
+    const ask = (at: number, length: number): Promise<ByteReader> =>
+      this.#ask(FrameType.FILE_READ, 0, new ByteWriter().text(relative).u64(at).u32(length).done(), relative)
+    const first = await ask(offset, Math.min(READ_BYTES, wanted))
+    const size = first.u64()
+    const version = `${first.opaque64()} ${first.opaque64()} ${size}`
+    const total = Math.min(wanted, Math.max(0, size - offset))
+    if (total > MOST_BYTES) throw tooLarge(relative)
+    const pieces = [first.rest()]
+    let have = pieces[0]?.length ?? 0
+    while (have < total) {
+      const reader = await ask(offset + have, Math.min(READ_BYTES, total - have))
+      const again = reader.u64()
+      if (`${reader.opaque64()} ${reader.opaque64()} ${again}` !== version) return undefined
+      const piece = reader.rest()
+      if (piece.length === 0) return undefined
+      pieces.push(piece)
+      have += piece.length
+    }
+    return Buffer.concat(pieces)
+  }
+
+  async #ask(type: FrameType, flags: number, payload: Buffer, path: string): Promise<ByteReader> {
+    return (await this.#reply(type, flags, payload, path)).reader
+  }
+
+  async #reply(
+    type: FrameType,
+    flags: number,
+    payload: Buffer,
+    path: string,
+  ): Promise<{ reader: ByteReader; flags: number }> {
+    const reply: Reply = await this.#link.request(type, flags | this.#flags, payload)
+    if (reply.type !== FrameType.FILE_RESULT)
+      throw new SandboxError('protocol', 'sbxd answered a file request with something else')
+    const reader = new ByteReader(reply.payload)
+    const errno = reader.u32()
+    if (errno !== 0) throw fileError(errno, path, this.#flags === FLAG.NO_LINKS)
+    return { reader, flags: reply.flags }
+  }
+}
+
+function readStat(reader: ByteReader): Omit<FileStat, 'path'> {
+  const kind = KINDS[reader.u8()] ?? 'other'
+  const mode = reader.u32()
+  return { kind, mode, size: reader.u64(), modifiedAt: reader.u64() }
+}
+
+function whole(value: number, name: string): number {
+  if (!Number.isSafeInteger(value) || value < 0)
+    throw new SandboxError('invalid_arguments', `${name} must be a whole number, 0 or more`)
+  return value
+}
+
+function tooLarge(path: string): SandboxError {
+  return new SandboxError(
+    'too_large',
+    `"${path}" is larger than ${MOST_BYTES / 1024 / 1024} MiB; read it in ranges`,
+  )
+}

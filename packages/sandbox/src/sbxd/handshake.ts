@@ -1,0 +1,206 @@
+import { createHmac, randomBytes } from 'node:crypto'
+import type { Duplex } from 'node:stream'
+
+import { SandboxError } from '../errors.ts'
+import { ByteReader, ByteWriter } from './protocol/bytes.ts'
+import {
+  type CrcStarts,
+  encodeFrame,
+  FLAG,
+  FrameType,
+  HEADER_BYTES,
+  HELLO_CRC,
+  PROTOCOL_VERSION,
+  readHeader,
+  RESYNC_BYTES,
+  sessionCrc,
+} from './protocol/frames.ts'
+import { readCommandList, type ListedCommand } from './command-list.ts'
+
+export interface Welcome {
+  /** Hex. */
+  bootId: string
+  workspace: string
+  /** sbxd is PID 1 of its own namespace. */
+  isInit: boolean
+  commands: ListedCommand[]
+  /** For everything sent from now on. */
+  crc: CrcStarts
+  nonce: Buffer
+  /** What was read beyond the WELCOME. */
+  rest: Buffer
+}
+
+const NONCE_BYTES = 16
+/** How long HELLO waits for its answer before it is said again. */
+const AGAIN_MS = 2_500
+const REFUSED = { noKey: 1, wrongKey: 2, oldEpoch: 3, version: 4 } as const
+
+/**
+ * HELLO until WELCOME. Everything on the stream before the answer with our nonce is ignored: it may be the tail of a
+ * frame to an earlier controller. HELLO is said again every `againMs` (default 2,500), because what another controller
+ * writes at the same time may swallow it; sbxd ignores one that it has welcomed. Rejects with `fenced` (old epoch), `protocol` (wrong key, other version),
+ * `sandbox_lost` (the stream ended), `timeout` or `cancelled`. The stream is left paused, without our listeners.
+ */
+export async function handshake(
+  stream: Duplex,
+  key: Uint8Array,
+  epoch: number,
+  limits: {
+    signal?: AbortSignal | undefined
+    timeoutMs: number
+    againMs?: number
+    /** Installed with the key. */
+    stateKey?: Uint8Array | undefined
+  },
+): Promise<Welcome> {
+  const nonce = randomBytes(NONCE_BYTES)
+  let install = false
+  const say = (): void => {
+    stream.write(Buffer.alloc(RESYNC_BYTES))
+    stream.write(hello(key, epoch, nonce, install && { stateKey: limits.stateKey }))
+  }
+  const again = setInterval(say, limits.againMs ?? AGAIN_MS)
+  try {
+    say()
+    let answer = await findAnswer(stream, nonce, Buffer.alloc(0), limits)
+    // More than one when HELLO was said more than once before the answer came.
+    while (answer.type === FrameType.REFUSED && refusal(answer.payload) === REFUSED.noKey) {
+      if (!install) stream.write(hello(key, epoch, nonce, { stateKey: limits.stateKey }))
+      install = true
+      answer = await findAnswer(stream, nonce, answer.rest, limits)
+    }
+    if (answer.type === FrameType.REFUSED) throw refusedError(refusal(answer.payload))
+    return readWelcome(answer.payload, nonce, answer.rest)
+  } finally {
+    clearInterval(again)
+  }
+}
+
+function hello(
+  key: Uint8Array,
+  epoch: number,
+  nonce: Buffer,
+  install: false | { stateKey: Uint8Array | undefined },
+): Buffer {
+  const signed = new ByteWriter().bytes(Buffer.from('sandlot-sbxd-1\0\0')).bytes(nonce).u64(epoch).done()
+  const mac = createHmac('sha256', key).update(signed).digest()
+  const payload = new ByteWriter().u16(PROTOCOL_VERSION).u64(epoch).bytes(nonce).bytes(mac)
+  if (install) payload.bytes(key).bytes(install.stateKey ?? new Uint8Array())
+  return encodeFrame(FrameType.HELLO, install ? FLAG.INSTALL : 0, 0, payload.done(), HELLO_CRC)
+}
+
+interface Answer {
+  type: number
+  payload: Buffer
+  rest: Buffer
+}
+
+/** The WELCOME or REFUSED with our nonce in `bytes`, or the position from which more bytes are needed. */
+function scan(bytes: Buffer, nonce: Buffer): Answer | number {
+  for (let at = 0; ; at += 1) {
+    at = bytes.indexOf(0xa7, at)
+    if (at === -1) return bytes.length
+    if (bytes.length - at < HEADER_BYTES) return at
+    const header = readHeader(bytes, at)
+    // Bytes of an old frame may look like a header: only a whole match counts, and nothing is skipped on its word.
+    if (
+      !header ||
+      header.length < NONCE_BYTES ||
+      (header.type !== FrameType.WELCOME && header.type !== FrameType.REFUSED)
+    )
+      continue
+    const body = at + HEADER_BYTES
+    const seen = bytes.subarray(body, body + NONCE_BYTES)
+    if (!nonce.subarray(0, seen.length).equals(seen)) continue
+    if (bytes.length - body < header.length) return at
+    const end = body + header.length
+    return { type: header.type, payload: bytes.subarray(body, end), rest: bytes.subarray(end) }
+  }
+}
+
+function findAnswer(
+  stream: Duplex,
+  nonce: Buffer,
+  already: Buffer,
+  { signal, timeoutMs }: { signal?: AbortSignal | undefined; timeoutMs: number },
+): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    let bytes = already
+    const settle = (act: () => void): void => {
+      clearTimeout(timer)
+      stream.pause()
+      stream.off('data', onData).off('error', onEnd).off('end', onEnd).off('close', onEnd)
+      signal?.removeEventListener('abort', onAbort)
+      act()
+    }
+    const look = (): void => {
+      const found = scan(bytes, nonce)
+      if (typeof found === 'number') bytes = bytes.subarray(found)
+      else settle(() => resolve(found))
+    }
+    const onData = (chunk: Buffer): void => {
+      bytes = bytes.length ? Buffer.concat([bytes, chunk]) : chunk
+      look()
+    }
+    const onEnd = (cause?: unknown): void =>
+      settle(() =>
+        reject(
+          new SandboxError('sandbox_lost', 'The sandbox closed the stream before it answered', { cause }),
+        ),
+      )
+    const onAbort = (): void =>
+      settle(() => reject(new SandboxError('cancelled', 'Connecting to the sandbox was cancelled')))
+    const timer = setTimeout(
+      () =>
+        settle(() =>
+          reject(new SandboxError('timeout', `The sandbox did not answer within ${timeoutMs} ms`)),
+        ),
+      timeoutMs,
+    )
+    stream.on('data', onData).on('error', onEnd).on('end', onEnd).on('close', onEnd)
+    stream.resume()
+    signal?.addEventListener('abort', onAbort)
+    if (signal?.aborted) onAbort()
+    else if (stream.destroyed) onEnd(stream.errored)
+    else look()
+  })
+}
+
+function refusal(payload: Buffer): number {
+  const reader = new ByteReader(payload)
+  reader.bytes(NONCE_BYTES)
+  return reader.u8()
+}
+
+function refusedError(reason: number): SandboxError {
+  if (reason === REFUSED.oldEpoch)
+    return new SandboxError('fenced', 'A newer controller has taken this sandbox over')
+  if (reason === REFUSED.version)
+    return new SandboxError(
+      'protocol',
+      'The sandbox speaks another version of the protocol; rebuild its image',
+    )
+  return new SandboxError('protocol', 'The sandbox does not accept this key')
+}
+
+function readWelcome(payload: Buffer, nonce: Buffer, rest: Buffer): Welcome {
+  const reader = new ByteReader(payload)
+  reader.bytes(NONCE_BYTES)
+  const bootId = reader.bytes(16).toString('hex')
+  if (reader.u16() !== PROTOCOL_VERSION) throw refusedError(REFUSED.version)
+  const isInit = reader.u16() === 1
+  reader.u64()
+  reader.u32()
+  reader.u32()
+  const workspace = reader.text()
+  return {
+    bootId,
+    workspace,
+    isInit,
+    commands: readCommandList(reader),
+    crc: sessionCrc(nonce),
+    nonce,
+    rest,
+  }
+}

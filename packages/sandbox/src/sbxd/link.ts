@@ -1,0 +1,280 @@
+import type { Duplex } from 'node:stream'
+
+import { SandboxError } from '../errors.ts'
+import { isByteLender } from './lent-bytes.ts'
+import { FrameDecoder, type FrameSink } from './protocol/decoder.ts'
+import { type CrcStarts, encodeFrame, type FrameHeader, FrameType } from './protocol/frames.ts'
+import type { Welcome } from './handshake.ts'
+import { Heartbeat } from './heartbeat.ts'
+
+/** What one channel does with its frames. Throwing a `SandboxError` closes the connection. */
+export interface Channel {
+  frame(type: number, flags: number, payload: Buffer): void
+  /** The bytes are only valid during the call. */
+  data(flags: number, offset: number, bytes: Buffer): void
+  /** The connection is gone; nothing will come any more. */
+  lost(error: SandboxError): void
+}
+
+export interface Reply {
+  type: number
+  flags: number
+  payload: Buffer
+}
+
+const NOTHING = Buffer.alloc(0)
+
+/** Whoever only looks at a sandbox, or looks after it, does not use it. */
+const LOOKING: ReadonlySet<number> = new Set([
+  FrameType.PING,
+  FrameType.STAT,
+  FrameType.STAT_RESULT,
+  FrameType.DISK_BUDGET,
+  FrameType.COMMANDS,
+  FrameType.COMMAND_LIST,
+])
+/** sbxd's own channels are numbered upwards from here: the highest bit and 1. */
+const FIRST_INWARD = 0x8000_0001
+
+/**
+ * Frames over one stream after WELCOME: sends, hands what arrives to its channel, notices the end. It ends once, with
+ * one reason, which every channel and `closed` get.
+ */
+export class Link implements FrameSink {
+  /** Resolves when the connection has ended: undefined when it was closed by us, else why. Never rejects. */
+  readonly closed: Promise<SandboxError | undefined>
+  /** What sbxd says about the disk on its own. The payload is only valid during the call. */
+  onDiskState: (payload: Buffer) => void = () => {}
+  /** sbxd's count of connections that it had no room for. The payload is only valid during the call. */
+  onEgressRefused: (payload: Buffer) => void = () => {}
+  readonly #stream: Duplex
+  readonly #crc: CrcStarts
+  readonly #decoder = new FrameDecoder(this)
+  readonly #channels = new Map<number, Channel>()
+  readonly #heartbeat: Heartbeat | undefined
+  #lastChannel = 0
+  #lastInward = FIRST_INWARD - 1
+  #inward: ((channel: number, payload: Buffer) => Channel) | undefined
+  #ended: SandboxError | undefined
+  #corked = false
+  #drain: Promise<void> | undefined
+  #resolveClosed: (why: SandboxError | undefined) => void = () => {}
+  #usedAt = performance.now()
+  /** Set while the other side may be frozen: called once, before the next thing that is sent. */
+  #wake: (() => void) | undefined
+
+  constructor(stream: Duplex, welcome: Welcome, heartbeatMs: number) {
+    this.#stream = stream
+    this.#crc = welcome.crc
+    this.closed = new Promise((resolve) => {
+      this.#resolveClosed = resolve
+    })
+    stream.on('end', () => this.#end(lost('The sandbox closed its stream')))
+    stream.on('close', () => this.#end(lost('The stream to the sandbox was closed')))
+    stream.on('error', (cause) => this.#end(lost('The stream to the sandbox broke', cause)))
+    if (heartbeatMs > 0) this.#heartbeat = this.#beating(heartbeatMs)
+    if (stream.destroyed) queueMicrotask(() => this.#end(lost('The stream to the sandbox was closed')))
+    if (welcome.rest.length > 0) this.#receive(welcome.rest)
+    if (isByteLender(stream)) stream.lendTo((bytes) => this.#receive(bytes))
+    else stream.on('data', (bytes: Buffer) => this.#receive(bytes))
+    stream.resume()
+  }
+
+  /** When a command or a file was last under way, on the clock of `performance.now()`. */
+  get usedAt(): number {
+    return this.#usedAt
+  }
+
+  /** Whether a command or a request is under way on this connection. */
+  get busy(): boolean {
+    return this.#channels.size > 0
+  }
+
+  get resting(): boolean {
+    return this.#wake !== undefined
+  }
+
+  /** Ask for no signs of life until something is sent again; `wake` is called then. False when that is now. */
+  rest(wake: () => void): boolean {
+    if (this.#ended || this.busy) return false
+    this.#wake = wake
+    return true
+  }
+
+  /** Whether the other side hears from us even when there is nothing to say. */
+  get asksForLife(): boolean {
+    return this.#heartbeat !== undefined
+  }
+
+  /** Throws the reason when the connection has ended. */
+  check(): void {
+    if (this.#ended) throw this.#ended
+  }
+
+  /** A channel number that was never used on this connection. */
+  open(channel: Channel): number {
+    this.check()
+    this.#lastChannel += 1
+    this.#channels.set(this.#lastChannel, channel)
+    this.#heartbeat?.hurry()
+    return this.#lastChannel
+  }
+
+  /** Take the channels that sbxd opens, by EGRESS_OPEN with this payload. */
+  onInward(take: (channel: number, payload: Buffer) => Channel): void {
+    this.#inward = take
+  }
+
+  release(channel: number): void {
+    this.#channels.delete(channel)
+  }
+
+  /** Queue a frame; those of one tick leave in one write. Does nothing when the connection has ended. */
+  send(type: FrameType, flags: number, channel: number, payload: Uint8Array = NOTHING): void {
+    if (this.#ended) return
+    if (!LOOKING.has(type)) this.#usedAt = performance.now()
+    this.#wakeUp()
+    if (!this.#corked) {
+      this.#corked = true
+      this.#stream.cork()
+      queueMicrotask(() => {
+        this.#corked = false
+        this.#stream.uncork()
+      })
+    }
+    this.#stream.write(encodeFrame(type, flags, channel, payload, this.#crc))
+  }
+
+  /** Resolves when the stream takes more, at once when it does. Rejects when the connection ends first. */
+  async drained(): Promise<void> {
+    this.check()
+    if (!this.#stream.writableNeedDrain) return
+    // One listener for all who wait. Not a race with `closed`: that would remember everybody who ever waited.
+    this.#drain ??= new Promise((resolve) => {
+      const done = (): void => {
+        this.#stream.off('drain', done).off('close', done)
+        this.#drain = undefined
+        resolve()
+      }
+      this.#stream.on('drain', done).on('close', done)
+    })
+    await this.#drain
+    this.check()
+  }
+
+  /** One frame there, one back. Rejects with `timeout` where that takes longer than `withinMs`; a later answer is passed over. */
+  request(type: FrameType, flags = 0, payload: Uint8Array = NOTHING, withinMs?: number): Promise<Reply> {
+    return new Promise((resolve, reject) => {
+      let timer: NodeJS.Timeout | undefined
+      const channel = this.open({
+        frame: (answerType, answerFlags, answer) => {
+          clearTimeout(timer)
+          this.release(channel)
+          // A copy: the payload is only valid during the call.
+          resolve({ type: answerType, flags: answerFlags, payload: Buffer.from(answer) })
+        },
+        data: () => {
+          throw new SandboxError('protocol', 'sbxd sent output on a channel of a request')
+        },
+        lost: (error) => {
+          clearTimeout(timer)
+          reject(error)
+        },
+      })
+      this.send(type, flags, channel, payload)
+      if (withinMs === undefined) return
+      timer = setTimeout(() => {
+        this.release(channel)
+        reject(new SandboxError('timeout', `The sandbox did not answer within ${withinMs} ms`))
+      }, withinMs)
+    })
+  }
+
+  /** `why` is what everything pending gets; without it the connection was closed on purpose. */
+  close(why?: SandboxError): void {
+    this.#end(why)
+  }
+
+  #wakeUp(): void {
+    const wake = this.#wake
+    if (!wake) return
+    this.#wake = undefined
+    this.#heartbeat?.heard()
+    wake()
+  }
+
+  frame(header: FrameHeader, payload: Buffer): void {
+    if (this.#ended) return
+    if (header.type === FrameType.WELCOME)
+      throw new SandboxError('fenced', 'Another controller has taken this sandbox over')
+    if (header.type === FrameType.DROPPED)
+      throw new SandboxError('protocol', 'sbxd lost bytes of this connection')
+    // PONG needs no handling: that something arrived is the answer. REFUSED is for another controller.
+    if (header.type === FrameType.PONG || header.type === FrameType.REFUSED) return
+    if (header.type === FrameType.DISK_STATE && header.channel === 0) this.onDiskState(payload)
+    else if (header.type === FrameType.EGRESS_REFUSED) this.onEgressRefused(payload)
+    else if (header.type === FrameType.EGRESS_OPEN) this.#openInward(header.channel, payload)
+    else this.#channel(header)?.frame(header.type, header.flags, payload)
+  }
+
+  data(header: FrameHeader, offset: number, bytes: Buffer): void {
+    if (!this.#ended) this.#channel(header)?.data(header.flags, offset, bytes)
+  }
+
+  /** Undefined for a channel that we are done with; late frames for it are harmless. */
+  #channel(header: FrameHeader): Channel | undefined {
+    const last = header.channel < FIRST_INWARD ? this.#lastChannel : this.#lastInward
+    if (header.channel === 0 || header.channel > last) {
+      throw new SandboxError('protocol', 'sbxd sent a frame for a channel that was never opened')
+    }
+    if (!LOOKING.has(header.type)) this.#usedAt = performance.now()
+    return this.#channels.get(header.channel)
+  }
+
+  #openInward(channel: number, payload: Buffer): void {
+    if (!this.#inward || channel !== this.#lastInward + 1)
+      throw new SandboxError('protocol', 'sbxd opened a channel that it may not open')
+    this.#lastInward = channel
+    this.#channels.set(channel, this.#inward(channel, payload))
+  }
+
+  /** The bytes may be lent: whoever keeps some copies them. */
+  #receive(chunk: Buffer): void {
+    this.#heartbeat?.heard()
+    if (this.#ended) return
+    try {
+      this.#decoder.push(chunk)
+    } catch (error) {
+      this.#end(
+        error instanceof SandboxError
+          ? error
+          : new SandboxError('protocol', 'sbxd sent something unreadable', { cause: error }),
+      )
+    }
+  }
+
+  #beating(everyMs: number): Heartbeat {
+    return new Heartbeat({
+      everyMs,
+      busy: () => this.busy,
+      resting: () => this.resting,
+      ping: () => this.send(FrameType.PING, 0, 0),
+      lost: (ms) => this.#end(lost(`The sandbox did not answer for ${Math.round(ms)} ms`)),
+    })
+  }
+
+  #end(why: SandboxError | undefined): void {
+    if (this.#ended) return
+    this.#ended = why ?? new SandboxError('cancelled', 'The connection to the sandbox was closed')
+    this.#heartbeat?.stop()
+    this.#stream.destroy()
+    const channels = [...this.#channels.values()]
+    this.#channels.clear()
+    this.#resolveClosed(why)
+    for (const channel of channels) channel.lost(this.#ended)
+  }
+}
+
+function lost(message: string, cause?: unknown): SandboxError {
+  return new SandboxError('sandbox_lost', message, { cause })
+}

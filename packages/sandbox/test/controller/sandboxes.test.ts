@@ -1,0 +1,142 @@
+/** What of `acquire` and its reconnecting needs no engine: real sbxd as a child process. */
+import { randomBytes } from 'node:crypto'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Duplex } from 'node:stream'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { SandboxBackend } from '../../src/backend.ts'
+import { createLocalProcessBackend } from '../../src/backends/local-process.ts'
+import { SandboxError } from '../../src/errors.ts'
+import { createFileLedger } from '../../src/controller/file-ledger.ts'
+import { createSandboxes } from '../../src/controller/sandboxes.ts'
+import { buildSbxd } from '../support/build-sbxd.ts'
+
+let directory: string
+let local: SandboxBackend
+
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'sandlot-sandboxes-'))
+  local = createLocalProcessBackend({
+    sbxd: await buildSbxd(directory),
+    directory: join(directory, 'volumes'),
+  })
+}, 60_000)
+
+afterAll(async () => {
+  await local.close()
+  await rm(directory, { recursive: true, force: true })
+})
+
+test('a stream that drops while its user is being stopped does not start the sandbox again', async () => {
+  const streams: Duplex[] = []
+  const listed = Promise.withResolvers<void>()
+  const goOn = Promise.withResolvers<void>()
+  let slow = false
+  const backend: SandboxBackend = {
+    ...local,
+    async openStream(id, signal) {
+      const stream = await local.openStream(id, signal)
+      streams.push(stream)
+      return stream
+    },
+    async list(labels) {
+      const found = await local.list(labels)
+      if (slow) {
+        slow = false
+        listed.resolve()
+        await goOn.promise
+      }
+      return found
+    },
+  }
+  const sandboxes = createSandboxes({
+    backend,
+    ledger: createFileLedger(join(directory, 'ledger.json')),
+    deploymentKey: randomBytes(32),
+    deploymentId: 'test',
+    image: 'none',
+  })
+  await sandboxes.acquire('ada')
+  slow = true
+  streams[0]?.destroy()
+  // The reconnect has seen a running sandbox, and has not acted on it yet.
+  await listed.promise
+  const stopped = sandboxes.stop('ada')
+  await sleep(100)
+  goOn.resolve()
+  await stopped
+  await sleep(300)
+  expect(await sandboxes.status('ada')).toMatchObject({ state: 'stopped', connected: false })
+  await sandboxes.close()
+})
+
+test('a stream that breaks while its container starts ends nothing but the attempt', async () => {
+  let breaks = 1
+  const streams: Duplex[] = []
+  const backend: SandboxBackend = {
+    ...local,
+    async openStream(id, signal) {
+      const stream = await local.openStream(id, signal)
+      streams.push(stream)
+      return stream
+    },
+    async start(id) {
+      // As an engine does that goes away between its answer to the attach and its answer to the start. In a turn of its own:
+      // behind a promise of node:fs Node loses what is thrown in a tick.
+      await sleep(1)
+      if (breaks-- > 0) streams.at(-1)?.destroy(new Error('the connection was reset'))
+      await sleep(1)
+      await local.start(id)
+    },
+  }
+  const sandboxes = createSandboxes({
+    backend,
+    ledger: createFileLedger(join(directory, 'breaks.json')),
+    deploymentKey: randomBytes(32),
+    deploymentId: 'breaks',
+    image: 'none',
+  })
+  const sandbox = await sandboxes.acquire('bob')
+  expect(await sandbox.commands()).toEqual([])
+  expect(streams).toHaveLength(2)
+  await sandboxes.close()
+})
+
+test('who has stopped waiting before asking starts nothing, and hears of nothing that fails', async () => {
+  const asked: string[] = []
+  const sandboxes = createSandboxes({
+    backend: {
+      ...local,
+      async create(spec) {
+        asked.push(spec.slot)
+        throw new SandboxError('engine_unavailable', 'The engine is away.')
+      },
+    },
+    ledger: createFileLedger(join(directory, 'waits.json')),
+    deploymentKey: randomBytes(32),
+    deploymentId: 'waits',
+    image: 'none',
+  })
+  const stopped = sandboxes.acquire('cid', AbortSignal.abort())
+  await expect(stopped).rejects.toMatchObject({ code: 'cancelled' })
+  // A rejection that nobody hears would end the process, and fails this test.
+  await expect(sandboxes.acquire('dan')).rejects.toMatchObject({ code: 'engine_unavailable' })
+  expect(asked).toHaveLength(1)
+  await sandboxes.close()
+})
+
+test('who has no name of 1 to 256 characters that can be written down gets no sandbox, and nobody else’s', async () => {
+  const sandboxes = createSandboxes({
+    backend: local,
+    ledger: createFileLedger(join(directory, 'names.json')),
+    deploymentKey: randomBytes(32),
+    deploymentId: 'names',
+    image: 'none',
+  })
+  // In UTF-8, as it is signed and stored, half a pair is the same as any other half.
+  for (const userId of ['', 'x'.repeat(257), '\ud800', 'ann\udc00'])
+    await expect(sandboxes.acquire(userId)).rejects.toMatchObject({ code: 'invalid_arguments' })
+  await sandboxes.close()
+})

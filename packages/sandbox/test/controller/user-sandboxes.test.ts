@@ -1,0 +1,85 @@
+/** Who has a stream, over real sbxd processes. */
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+
+import { SandboxError } from '../../src/errors.ts'
+import { createGate, createKeyedLock, type KeyedLock } from '../../src/controller/keyed-lock.ts'
+import { DEFAULT_LIMITS, diskBudget } from '../../src/limits.ts'
+import { createTenants, type Tenants } from '../../src/controller/user-sandboxes.ts'
+import {
+  compiledSbxd,
+  DEPLOYMENT,
+  type FakeFixture,
+  fakeFixture,
+  removeSbxd,
+} from '../support/fake-fixture.ts'
+
+let fixture: FakeFixture
+let lock: KeyedLock
+let tenants: Tenants
+let prove: () => Promise<void>
+let closing: AbortController
+
+beforeAll(async () => {
+  await compiledSbxd()
+}, 120_000)
+afterAll(removeSbxd)
+
+beforeEach(async () => {
+  fixture = await fakeFixture()
+  lock = createKeyedLock()
+  prove = async () => {}
+  closing = new AbortController()
+  tenants = createTenants({
+    backend: fixture.engine.backend,
+    ledger: fixture.ledger,
+    deploymentId: DEPLOYMENT,
+    deploymentKey: fixture.deploymentKey,
+    image: 'none',
+    limits: DEFAULT_LIMITS,
+    lock,
+    gate: createGate(8),
+    pool: { take: async () => undefined },
+    budget: () => diskBudget(DEFAULT_LIMITS),
+    prove: () => prove(),
+    hasContainer: () => true,
+    closing: closing.signal,
+    log: () => {},
+  })
+}, 120_000)
+afterEach(async () => {
+  await tenants.letGoOfAll()
+  await fixture.dispose()
+}, 120_000)
+
+test('making room never waits for somebody who may wait for room', async () => {
+  await tenants.join('bob')
+  const stop = async (): Promise<boolean> => {
+    const [idler] = tenants.idlers()
+    return idler !== undefined && tenants.stopIdle(idler)
+  }
+  let release = (): void => {}
+  const held = lock.run('bob', () => new Promise<void>((resolve) => (release = resolve)))
+  expect(await stop()).toBe(false)
+  release()
+  await held
+  // Something may still be under way in one that is new.
+  await expect.poll(stop, { timeout: 50_000 }).toBe(true)
+}, 60_000)
+
+test('a stream that was being opened again when the controller let go of all is not kept', async () => {
+  const sandbox = await tenants.join('bob')
+  const began = Promise.withResolvers<void>()
+  const proved = Promise.withResolvers<void>()
+  prove = () => {
+    began.resolve()
+    return proved.promise
+  }
+  await sandbox.close(new SandboxError('sandbox_lost', 'The stream broke.'))
+  await began.promise
+  closing.abort()
+  await tenants.letGoOfAll()
+  proved.resolve()
+  // Behind the reconnect, which holds the lock.
+  await lock.run('bob', async () => {})
+  expect(tenants.isConnected('bob')).toBe(false)
+}, 60_000)

@@ -1,0 +1,92 @@
+import { expect, onTestFinished, test } from 'vitest'
+
+import { Heartbeat, type HeartbeatOptions } from '../../src/sbxd/heartbeat.ts'
+
+const EVERY_MS = 40
+
+/** A heartbeat whose pings are answered or not. */
+function beating(change: Partial<HeartbeatOptions> = {}) {
+  const seen = { pings: [] as number[], lost: [] as number[], answers: true }
+  const heartbeat: Heartbeat = new Heartbeat({
+    everyMs: EVERY_MS,
+    busy: () => true,
+    resting: () => false,
+    ping: () => {
+      seen.pings.push(performance.now())
+      if (seen.answers) setImmediate(() => heartbeat.heard())
+    },
+    lost: (ms) => seen.lost.push(ms),
+    ...change,
+  })
+  onTestFinished(() => heartbeat.stop())
+  return { heartbeat, seen }
+}
+
+const pings = (seen: { pings: number[] }) => expect.poll(() => seen.pings.length, { timeout: 15_000 })
+const waited = (seen: { pings: number[] }): number[] =>
+  seen.pings.map((at, place) => at - (seen.pings[place - 1] ?? at)).slice(1)
+
+test('a connection that answers is kept, and asked again and again while something is under way', async () => {
+  const { seen } = beating()
+  await pings(seen).toBeGreaterThan(4)
+  expect(seen.lost).toEqual([])
+})
+
+test('silence is given up once, after a little more than two waits', async () => {
+  const { seen } = beating()
+  seen.answers = false
+  await expect.poll(() => seen.lost.length, { timeout: 15_000 }).toBe(1)
+  expect(seen.lost[0]).toBeGreaterThanOrEqual(EVERY_MS * 2)
+  expect(seen.pings.length).toBeGreaterThan(0)
+  await new Promise((resolve) => setTimeout(resolve, EVERY_MS * 4))
+  expect(seen.lost).toHaveLength(1)
+})
+
+test('nothing is asked while bytes come by themselves', async () => {
+  const { heartbeat, seen } = beating()
+  const until = performance.now() + EVERY_MS * 8
+  while (performance.now() < until) {
+    heartbeat.heard()
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+  expect(seen.pings).toEqual([])
+})
+
+test('an idle connection is asked more and more seldom, and at once often when somebody waits', async () => {
+  let busy = false
+  const { heartbeat, seen } = beating({ busy: () => busy })
+  await pings(seen).toBe(4)
+  expect(waited(seen)[2]).toBeGreaterThanOrEqual(EVERY_MS * 6)
+  busy = true
+  heartbeat.hurry()
+  const from = performance.now()
+  await pings(seen).toBe(5)
+  // The wait after the fourth would have been sixteen times the shortest.
+  expect((seen.pings[4] ?? 0) - from).toBeLessThan(EVERY_MS * 12)
+})
+
+test('nothing is asked of the other side while it rests, however long', async () => {
+  let resting = true
+  const { seen } = beating({ resting: () => resting })
+  await new Promise((resolve) => setTimeout(resolve, EVERY_MS * 6))
+  expect(seen).toMatchObject({ pings: [], lost: [] })
+  resting = false
+  await pings(seen).toBeGreaterThan(0)
+  expect(seen.lost).toEqual([])
+})
+
+test('this process standing still is not taken for the other side’s silence', async () => {
+  const { heartbeat, seen } = beating({
+    ping: () => {
+      seen.pings.push(performance.now())
+      // The answer to the first arrives while nobody looks, the others at once.
+      setImmediate(() => {
+        const until = performance.now() + EVERY_MS * 5
+        while (seen.pings.length === 1 && performance.now() < until);
+        setImmediate(() => setImmediate(() => heartbeat.heard()))
+      })
+    },
+  })
+  await pings(seen).toBeGreaterThan(2)
+  expect(seen.lost).toEqual([])
+})

@@ -1,0 +1,76 @@
+import { afterAll, beforeAll, describe, test, type TestContext } from 'vitest'
+
+import { extent } from '../../../../test/campaign.ts'
+import type { ConnectedSandbox } from '../../src/sbxd/client.ts'
+import { backgroundTests } from '../contract/background.ts'
+import { commandTests } from '../contract/commands.ts'
+import { connectionTests } from '../contract/connection.ts'
+import { diskTests } from '../contract/disk.ts'
+import { endingTests } from '../contract/endings.ts'
+import { fileTests } from '../contract/files.ts'
+import { type BackendFixture, Bench, type SuiteOptions } from '../contract/harness.ts'
+import { lifecycleTests } from '../contract/lifecycle.ts'
+import { outputTests } from '../contract/outputs.ts'
+import { refusalTests } from '../contract/refusals.ts'
+import { sessionTests } from '../contract/sessions.ts'
+import { terminalTests } from '../contract/terminal.ts'
+
+/** Declares a test, or skips it with the reason that the backend gives. */
+export type Declare = (title: string, body: (context: TestContext) => Promise<void>) => void
+
+/** What every group of tests gets. The sandbox is shared: a test leaves it usable, or takes one of its own. */
+export interface Suite {
+  it: Declare
+  /** For a test that makes its own sandbox: runs while others of its group do. No `expect.poll` in it. */
+  apart: Declare
+  fixture: () => BackendFixture
+  bench: () => Bench
+  sandbox: () => ConnectedSandbox
+  ownProcesses: boolean
+  /** As in `SuiteOptions`. */
+  slow: boolean
+}
+
+/** The contract of a sandbox backend, sbxd and the client together. Call it once per backend. */
+export function testBackend(options: SuiteOptions): void {
+  describe(options.name, () => {
+    let fixture: BackendFixture
+    let shared: { bench: Bench; sandbox: ConnectedSandbox }
+    beforeAll(async () => {
+      fixture = await options.open()
+      shared = await Bench.start(fixture)
+    }, 120_000)
+    afterAll(async () => {
+      await fixture.dispose()
+    }, 60_000)
+    const declare =
+      (how: typeof test | typeof test.concurrent): Declare =>
+      (title, body) => {
+        const reason = options.skips?.[title]
+        if (reason === undefined) how(title, body, extent(120_000, 1_800_000))
+        else test.skip(`${title} (${reason})`, body)
+      }
+    const suite: Suite = {
+      it: declare(test),
+      apart: declare(test.concurrent),
+      fixture: () => fixture,
+      bench: () => shared.bench,
+      sandbox: () => shared.sandbox,
+      ownProcesses: options.ownProcesses ?? false,
+      slow: options.slow ?? false,
+    }
+    if (options.lifecycleOnly) return lifecycleTests(suite)
+    describe('refusals', () => refusalTests(suite))
+    describe('outputs', () => outputTests(suite))
+    if (options.quick) return
+    describe('commands', () => commandTests(suite))
+    describe('endings', () => endingTests(suite))
+    describe('sessions', () => sessionTests(suite))
+    describe('terminals', () => terminalTests(suite))
+    describe('background jobs', () => backgroundTests(suite))
+    describe('files', () => fileTests(suite))
+    describe('connections', () => connectionTests(suite))
+    describe('disk', () => diskTests(suite))
+    describe('lifecycle', () => lifecycleTests(suite))
+  })
+}

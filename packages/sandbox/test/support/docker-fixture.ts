@@ -1,0 +1,168 @@
+import { execFile } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+
+import { type ExpectStatic, test } from 'vitest'
+
+import type { SandboxBackend, SandboxSpec } from '../../src/backend.ts'
+import { createDockerBackend, type DockerBackendOptions } from '../../src/backends/docker/backend.ts'
+import { createFileLedger } from '../../src/controller/file-ledger.ts'
+import type { SandboxLedger } from '../../src/ledger.ts'
+import { DEFAULT_LIMITS } from '../../src/limits.ts'
+import { claimedName, newSlotName, ownerTag, poolName } from '../../src/controller/names.ts'
+import type { Sandbox } from '../../src/sandbox.ts'
+import { createSandboxes, type Sandboxes, type SandboxesOptions } from '../../src/controller/sandboxes.ts'
+import { testConfig } from './config.ts'
+
+const run = promisify(execFile)
+
+/** The docker command, as an operator behind our back. Returns what it printed, trimmed. */
+export async function docker(...args: string[]): Promise<string> {
+  const { stdout } = await run('docker', args, { maxBuffer: 64 * 1024 * 1024 })
+  return stdout.trim()
+}
+
+export interface DockerFixture {
+  deployment: string
+  deploymentKey: Uint8Array
+  backend: SandboxBackend
+  ledger: SandboxLedger
+  /** Removed at the end. */
+  folder: string
+  /** A spec of this deployment with a slot of its own. */
+  spec(change?: Partial<SandboxSpec>): SandboxSpec
+  /** A controller over the same deployment; every call is another controller. */
+  controller(change?: Partial<SandboxesOptions>): Sandboxes
+  /** Ids of this deployment's containers, whatever their state. */
+  containers(): Promise<string[]>
+  volumes(): Promise<string[]>
+  /** Close the controllers, remove this deployment's containers and volumes and the ledger. */
+  dispose(): Promise<void>
+}
+
+export interface DockerFixtureOptions {
+  /** As in `DOCKER_HOST`; default the engine that the tests run against. */
+  host?: string
+  /** When a hanging engine is given up. */
+  circuit?: DockerBackendOptions['circuit']
+}
+
+/** A deployment of its own on the local engine. Call `dispose` at the end, whatever happened. */
+export async function dockerFixture(options: DockerFixtureOptions = {}): Promise<DockerFixture> {
+  const host = options.host ?? testConfig.dockerHost
+  const on = (...args: string[]): Promise<string> =>
+    docker(...(host === undefined ? [] : ['--host', host]), ...args)
+  const deployment = `test-${randomBytes(4).toString('hex')}`
+  const deploymentKey = randomBytes(32)
+  const folder = await mkdtemp(join(tmpdir(), 'sandlot-docker-'))
+  const backend = createDockerBackend({
+    deployment,
+    ...(host === undefined ? {} : { dockerHost: host }),
+    ...(options.circuit === undefined ? {} : { circuit: options.circuit }),
+  })
+  const ledgerFile = join(folder, 'ledger.json')
+  const ledger = createFileLedger(ledgerFile)
+  const controllers: Sandboxes[] = []
+  const label = `label=sandlot.deployment=${deployment}`
+  const lines = (text: string): string[] => text.split('\n').filter(Boolean)
+  const containers = async (): Promise<string[]> =>
+    lines(await on('ps', '-aq', '--no-trunc', '--filter', label))
+  const volumes = async (): Promise<string[]> => lines(await on('volume', 'ls', '-q', '--filter', label))
+  return {
+    deployment,
+    deploymentKey,
+    backend,
+    ledger,
+    folder,
+    spec(change = {}) {
+      const slot = newSlotName()
+      return {
+        name: claimedName(deployment, slot, ownerTag(deploymentKey, 'tester'), 1),
+        slot,
+        uid: 30_000 + Math.floor(Math.random() * 30_000),
+        volume: poolName(deployment, slot),
+        image: testConfig.image,
+        limits: DEFAULT_LIMITS,
+        labels: {},
+        ...change,
+      }
+    },
+    controller(change = {}) {
+      const made = createSandboxes({
+        backend,
+        ledger,
+        deploymentKey,
+        deploymentId: deployment,
+        image: testConfig.image,
+        ...change,
+      })
+      controllers.push(made)
+      return made
+    },
+    containers,
+    volumes,
+    async dispose() {
+      for (const controller of controllers) await controller.close()
+      // Two hundred at once keep an engine from answering until its breaker opens.
+      for (const ids of groups(await backend.list({})))
+        await Promise.all(ids.map(({ id }) => backend.remove(id)))
+      const left = await containers() // whatever it is that the backend does not see
+      if (left.length > 0) await on('rm', '-f', ...left)
+      for (const volumes of groups(await backend.listVolumes()))
+        await Promise.all(volumes.map(({ name }) => backend.removeVolume(name)))
+      await backend.close()
+      await rm(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+function groups<T>(all: readonly T[]): T[][] {
+  const SIZE = 12
+  return Array.from({ length: Math.ceil(all.length / SIZE) }, (_, i) => all.slice(i * SIZE, (i + 1) * SIZE))
+}
+
+/**
+ * A test with a deployment of its own, which runs while others of its file do: most of its time it waits for the engine.
+ * Its `expect` is the one that is given.
+ */
+export function deployed(
+  title: string,
+  body: (given: { fixture: DockerFixture; expect: ExpectStatic }) => Promise<void>,
+  timeoutMs?: number,
+): void {
+  test.concurrent(
+    title,
+    async ({ expect }) => {
+      const fixture = await dockerFixture()
+      try {
+        await body({ fixture, expect })
+      } finally {
+        await fixture.dispose()
+      }
+    },
+    timeoutMs,
+  )
+}
+
+export interface ShellResult {
+  code: number | undefined
+  signal: string | undefined
+  output: string
+}
+
+/** Run shell text to its end and gather both streams as one text. */
+export async function shell(sandbox: Sandbox, command: string): Promise<ShellResult> {
+  const running = await sandbox.run({ id: randomBytes(16).toString('hex'), command, merge: true })
+  const chunks: Uint8Array[] = []
+  for await (const chunk of running.output) {
+    chunks.push(chunk.data)
+    // sbxd keeps what is not acknowledged, and lets the command wait when that is a whole window.
+    running.acknowledge({ stdout: chunk.offset + chunk.data.length })
+  }
+  const exit = await running.exit
+  running.acknowledge(exit.bytes)
+  return { code: exit.code, signal: exit.signal, output: Buffer.concat(chunks).toString() }
+}

@@ -1,0 +1,40 @@
+import { randomBytes } from 'node:crypto'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+import { createLocalProcessBackend } from '../../src/backends/local-process.ts'
+import { DEFAULT_LIMITS } from '../../src/limits.ts'
+import type { BackendFixture } from '../contract/harness.ts'
+
+/** The local-process backend in a folder of its own, with the sbxd that `build` puts there. */
+export async function localProcessFixture(
+  build: (directory: string) => Promise<string>,
+): Promise<BackendFixture> {
+  const directory = await mkdtemp(join(tmpdir(), 'sandlot-local-'))
+  const backend = createLocalProcessBackend({
+    sbxd: await build(directory),
+    directory: join(directory, 'volumes'),
+  })
+  return {
+    backend,
+    spec(change = {}) {
+      const slot = randomBytes(4).toString('hex')
+      const name = `sbx-test-${slot}-owner-${randomBytes(2).toString('hex')}`
+      return {
+        name,
+        slot,
+        uid: 30_000,
+        volume: `vol-${slot}`,
+        image: 'none',
+        limits: DEFAULT_LIMITS,
+        labels: {},
+        ...change,
+      }
+    },
+    async dispose() {
+      await backend.close()
+      await rm(directory, { recursive: true, force: true })
+    },
+  }
+}
