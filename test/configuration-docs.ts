@@ -1,4 +1,4 @@
-/** Where settings are documented: both places are written from one list, and a test says when they were not. */
+/** Where settings are documented: all places are written from one list, and a test fails where one is out of date. */
 import { CONFIG_NAMES } from '@sandlot/shared/config-names'
 
 /** Settings with conventional names, which are not ours to list in `CONFIG_NAMES`. */
@@ -13,6 +13,22 @@ const CONVENTIONAL: Record<string, string> = {
     'the engine that runs the sandboxes (default: the local one, installed and started where there is none)',
 }
 
+/** The dozen that most deployments set, for the README; `docs/settings.md` has all. */
+const COMMON = new Set([
+  'OPENAI_MODEL',
+  'OPENAI_API_KEY',
+  'OPENAI_BASE_URL',
+  'HOST',
+  'PORT',
+  'SANDLOT_PUBLIC_URL',
+  'SANDLOT_DATA',
+  'SANDLOT_CONFIG',
+  'SANDLOT_DEFAULT_MODE',
+  'SANDLOT_SANDBOX_NETWORK',
+  'SANDLOT_EGRESS_ALLOW',
+  'SANDLOT_SANDBOX_MEMORY_MB',
+])
+
 /** Not for people who run Sandlot. */
 const INTERNAL = /^SANDLOT_TEST_/
 
@@ -23,13 +39,15 @@ function settings(): [string, string][] {
   ]
 }
 
-export const TABLE_START = '<!-- settings: written by test/write-docs.ts -->'
-export const TABLE_END = '<!-- /settings -->'
+const TABLE_START = '<!-- settings: written by test/write-docs.ts -->'
+const TABLE_END = '<!-- /settings -->'
 
-/** The table of the README, between its markers. */
-export function settingsTable(): string {
-  const rows = settings().map(([name, meaning]) => `| \`${name}\` | ${meaning.replaceAll('|', '·')} |`)
-  return ['| name | meaning |', '| --- | --- |', ...rows].join('\n')
+function tableOf(rows: readonly [string, string][]): string {
+  return [
+    '| name | meaning |',
+    '| --- | --- |',
+    ...rows.map(([name, meaning]) => `| \`${name}\` | ${meaning.replaceAll('|', '·')} |`),
+  ].join('\n')
 }
 
 /** `README.md` with its table written again. */
@@ -37,7 +55,44 @@ export function withSettingsTable(readme: string): string {
   const start = readme.indexOf(TABLE_START)
   const end = readme.indexOf(TABLE_END)
   if (start < 0 || end < start) throw new Error(`README.md needs the markers ${TABLE_START} and ${TABLE_END}`)
-  return `${readme.slice(0, start)}${TABLE_START}\n${settingsTable()}\n${readme.slice(end)}`
+  const table = tableOf(settings().filter(([name]) => COMMON.has(name)))
+  return `${readme.slice(0, start)}${TABLE_START}\n${table}\n${readme.slice(end)}`
+}
+
+const OPENING = `# Settings
+
+<!-- Written by test/write-docs.ts. -->
+
+Environment variables, or lines of a file \`.env\` in the folder of Sandlot (with compose \`docker/.env\`). All are optional.
+\`NAME_FILE=/path\` reads a value from a file. An unknown \`SANDLOT_\` name stops the start, with a suggestion.
+`
+
+const CLOSING = `
+## The configuration file
+
+Structured settings are JSON: \`sandlot.json\` in the data folder, or the file that \`SANDLOT_CONFIG\` names. It is read at start,
+which fails with the place of every mistake in it. Variables apply to everything; the file sets what differs for single tools, models
+and people, and **wins** there (only \`SANDLOT_TOOLS_ENABLED=false\` overrides its section \`tools\`). Every section is optional:
+
+| section | sets |
+| --- | --- |
+| [\`models\`](limits.md#models-and-prices) | details of the main model, models that a chat may choose, and fallbacks |
+| [\`prices\`](limits.md#models-and-prices) | the price of a model |
+| [\`limits\`](limits.md#budgets) | budgets of single people |
+| [\`rules\`](approvals.md#rules) | what is denied, asked about or allowed for everyone, and how long people’s answers are kept |
+| [\`tools\`](tools.md) | single tools: enabled, time limits, rates |
+| [\`users\`, \`teams\`](people.md) | tools, highest mode and network of single people and teams |
+| [\`instructions\`](chat.md#instructions) | instructions to the agent from the operator and the team |
+| [\`mcpServers\`](mcp.md) | servers that add tools |
+
+With compose the file is \`docker/config/sandlot.json\`. Beside it \`docker/config/agent.env\` may hold more \`NAME=value\` lines for the
+agent alone, such as keys that \`sandlot.json\` refers to; \`docker/.env\` wins. Both must be readable for user 10001. After a change:
+\`docker compose -f docker/compose.yaml restart ai-agent\`.
+`
+
+/** `docs/settings.md`: every setting, and the sections of the configuration file. */
+export function settingsReference(): string {
+  return `${OPENING}\n${tableOf(settings())}\n${CLOSING}`
 }
 
 /** `.env.example`: every setting, none of them set. */

@@ -1,15 +1,16 @@
 import { existsSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
 import { expect, test } from 'vitest'
-import { envExample, withSettingsTable } from './configuration-docs.ts'
+import { envExample, settingsReference, withSettingsTable } from './configuration-docs.ts'
 import { read, repositoryFiles, ROOT } from './source-files.ts'
 import { toolReference } from './tool-docs.ts'
 
 const HOW = 'Run: node --conditions=sandlot-source test/write-docs.ts'
 
-test('the README and .env.example list every setting', () => {
+test('docs/settings.md and .env.example list every setting, the README the common ones', () => {
   const readme = read('README.md').text
   expect(withSettingsTable(readme), HOW).toBe(readme)
+  expect(read('docs/settings.md').text, HOW).toBe(settingsReference())
   expect(read('.env.example').text, HOW).toBe(envExample())
 })
 
@@ -30,6 +31,23 @@ test('no document points at a file that is not there', () => {
   expect(broken).toEqual([])
 })
 
+test('no document links to a heading that is not there', () => {
+  const documents = repositoryFiles().filter((path) => path.endsWith('.md'))
+  const broken = documents.flatMap((path) =>
+    [...withoutCode(read(path).text).matchAll(/\]\(([^)\s#]*)#([^)\s]+)\)/g)]
+      .map((match) => ({ target: match[1] ?? '', heading: match[2] ?? '' }))
+      .filter(({ target }) => !/^[a-z]+:/.test(target))
+      .map((link) => ({
+        ...link,
+        file: link.target === '' ? path : normalize(join(dirname(path), link.target)),
+      }))
+      .filter(({ file }) => file.endsWith('.md') && existsSync(join(ROOT, file)))
+      .filter(({ file, heading }) => !headingIds(read(file).text).includes(heading))
+      .map(({ target, heading }) => `${path} → ${target}#${heading}`),
+  )
+  expect(broken).toEqual([])
+})
+
 test('no document names a command that there is not', async () => {
   const { COMMANDS } = await import('../packages/cli/src/commands.ts')
   const known = [...Object.keys(COMMANDS), 'help']
@@ -39,3 +57,18 @@ test('no document names a command that there is not', async () => {
   expect(named.filter((name) => !known.includes(name))).toEqual([])
   expect(named).toEqual(expect.arrayContaining(['up', 'test']))
 })
+
+function withoutCode(markdown: string): string {
+  return markdown.replaceAll(/^```[\s\S]*?^```/gm, '')
+}
+
+/** The ids that GitHub gives to headings. */
+function headingIds(markdown: string): string[] {
+  return [...withoutCode(markdown).matchAll(/^#+ (.+)$/gm)].map((match) =>
+    (match[1] ?? '')
+      .toLowerCase()
+      .replaceAll(/\[([^\]]*)\]\([^)]*\)/g, '$1')
+      .replaceAll(/[^\p{L}\p{N}\s_-]/gu, '')
+      .replaceAll(/\s/g, '-'),
+  )
+}

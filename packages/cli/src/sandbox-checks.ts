@@ -36,7 +36,7 @@ async function configuredSandbox(config: CliConfig): Promise<Finding[]> {
   const settings = orProblems(() => readSandboxSettings(config.environment), problems)
   const engine = orProblems(() => engineOf(config), problems)
   if (settings === undefined || engine === undefined) {
-    const fix = 'Set them right in .env or in the environment; the README says what they may be.'
+    const fix = 'Correct them in .env or in the environment; docs/settings.md lists the permitted values.'
     return [failed('must', id, name, problems.join('; '), fix)]
   }
   const image = config.sandboxImage ?? SANDBOX_IMAGE

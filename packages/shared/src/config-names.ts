@@ -5,7 +5,7 @@
 export const CONFIG_NAMES: Record<string, string> = {
   SANDLOT_DATA: 'where state lives; ./.sandlot for up, /data in compose',
   SANDLOT_CONFIG:
-    'JSON file with what has structure, or a folder with sandlot.json and agent.env (default $SANDLOT_DATA/sandlot.json, which may be absent)',
+    'JSON file with the structured settings, or a folder with sandlot.json and agent.env (default $SANDLOT_DATA/sandlot.json, which may be absent)',
   SANDLOT_DEFAULT_MODE: 'manual | auto-edit | yolo; the mode of a new chat (default auto-edit)',
   SANDLOT_TOOLS_ENABLED: 'true | false; false: the model gets no tools',
   SANDLOT_BUILTIN_TOOLS: 'comma-separated names of the built-in tools to offer (default: all)',
@@ -20,10 +20,11 @@ export const CONFIG_NAMES: Record<string, string> = {
   SANDLOT_MAX_CALLS_PER_DAY: 'calls per user since midnight UTC; 0 = no limit (default 0)',
   SANDLOT_MAX_TOKENS_PER_DAY: 'tokens per user since midnight UTC; 0 = no limit (default 0)',
   SANDLOT_MAX_COST_PER_DAY: 'US dollars per user since midnight UTC; 0 = no limit (default 0)',
-  SANDLOT_MAX_SECONDS_PER_DAY: 'time that a user’s prompts ran since midnight UTC; 0 = no limit (default 0)',
-  SANDLOT_MODEL_IDLE_SECONDS: '1–3600; a model that sends nothing for so long is asked again (default 60)',
-  SANDLOT_MODEL_PROGRESS_SECONDS:
-    '1–3600; the same for one that sends only signs of life, and no data (default 120)',
+  SANDLOT_MAX_SECONDS_PER_DAY:
+    'running time of a user’s prompts since midnight UTC; 0 = no limit (default 0)',
+  SANDLOT_MODEL_IDLE_SECONDS:
+    '1–3600; a model request that receives nothing for so long is retried (default 60)',
+  SANDLOT_MODEL_PROGRESS_SECONDS: '1–3600; the same where only keep-alives arrive, and no data (default 120)',
   SANDLOT_RESULT_CHARS: '1000–200000; characters of one result that the model reads (default 10000)',
   SANDLOT_RESULT_LINES: '10–20000; lines of one result that the model reads (default 1000)',
   SANDLOT_OUTPUT_LIMIT: 'bytes of one call’s output that are stored (default 268435456)',
@@ -41,7 +42,8 @@ export const CONFIG_NAMES: Record<string, string> = {
   SANDLOT_SANDBOX_OPEN_FILES: 'open files of one process in a sandbox (default 4096)',
   SANDLOT_HOST_SANDBOXES: 'sandboxes that may run at once; 0 = no limit (default 0)',
   SANDLOT_HOST_MEMORY_MB: 'memory of all running sandboxes together; 0 = no limit (default 0)',
-  SANDLOT_HOST_DISK_FREE_MB: 'below this free space of the host nothing may grow; 0 = never (default 2048)',
+  SANDLOT_HOST_DISK_FREE_MB:
+    'below this free space of the host no sandbox may write; 0 = never (default 2048)',
   SANDLOT_HOST_FILES_FREE: 'the same for free inodes; 0 = never (default 10000)',
   SANDLOT_SANDBOX_RUNTIME: 'OCI runtime, for example runsc (default: the engine’s)',
   SANDLOT_SANDBOX_PROFILE: 'default | debug; debug: strace and gdb work in every sandbox (default default)',
@@ -55,19 +57,19 @@ export const CONFIG_NAMES: Record<string, string> = {
   SANDLOT_EGRESS_ALLOW:
     'comma-separated hosts for egress: example.org, *.example.org, example.org:8080, package-registries, git-hosts',
   SANDLOT_EGRESS_CREDENTIALS:
-    'JSON, host → {value, header}: added to plain HTTP requests, outside the sandbox',
+    'JSON, host → {value, header}: header added to plain HTTP requests, outside the sandbox',
   SANDLOT_EGRESS_CONNECTIONS: '1–4096; connections of one user at once (default 256)',
   SANDLOT_EGRESS_MB_PER_HOUR: 'MiB of one user in both directions (default 20480)',
   SANDLOT_DEPLOYMENT: 'id that containers and volumes are labelled with (default: made once, and kept)',
-  SANDLOT_ENGINE_MAX_CONTAINERS: 'containers that the engine gate lets exist at once (default 1000)',
-  SANDLOT_ENGINE_MAX_VOLUMES: 'volumes that the engine gate lets exist at once (default 10000)',
+  SANDLOT_ENGINE_MAX_CONTAINERS: 'containers that the engine gate permits at once (default 1000)',
+  SANDLOT_ENGINE_MAX_VOLUMES: 'volumes that the engine gate permits at once (default 10000)',
   SANDLOT_AGENT_URL: 'where the service finds ai-agent (default: the Unix socket in $SANDLOT_DATA/run)',
   SANDLOT_SESSIONS_DB:
     'where the service reads ai-agent’s sessions.db (default: in $SANDLOT_DATA; compose sets it)',
   SANDLOT_SESSIONS_DB_MODE:
     '0600 | 0640; mode of sessions.db: 0640 where the service is another user, of ai-agent’s group (default 0600; compose sets 0640)',
   SANDLOT_WEB_DIST: 'folder of the built web app',
-  SANDLOT_PUBLIC_URL: 'the address people type, behind a reverse proxy',
+  SANDLOT_PUBLIC_URL: 'the address that people type, behind a reverse proxy',
   SANDLOT_ALLOWED_ORIGINS: 'comma-separated further origins that may open a WebSocket',
   SANDLOT_METRICS_TOKEN: 'bearer token for /metrics from elsewhere than this machine',
   SANDLOT_APT_MIRROR: 'Debian mirror that the base image is made from, where no image registry answers',
