@@ -5,8 +5,8 @@
  *
  * An input is a list of operations, see `operate`; packages/sandbox/test/sbxd/fuzz-seeds.ts writes some to begin with.
  */
-#include "../src/command.h"
-#include "../src/sessions.h"
+#include "../src/commands/command.h"
+#include "../src/sessions/sessions.h"
 
 #include <fcntl.h>
 #include <netinet/in.h>

@@ -10,7 +10,7 @@
  * - bash ends in three ways: exit() (we have a destructor), execve() (also for the last command of a text: bash saves
  *   itself the fork), and a signal. After a signal nothing is left and the session stays as it was.
  *
- * Written by the user's own process, so sbxd believes nothing of it: see session_state.c there, and the layout in session.h.
+ * Written by the user's own process, so sbxd believes nothing of it: see sessions/state.c there, and the layout in session.h.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -22,7 +22,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "../src/session.h"
+#include "session.h"
 
 extern char **environ;
 

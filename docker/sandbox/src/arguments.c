@@ -1,6 +1,6 @@
 /* What sbxd is started with. In a container that is nothing: see the defaults in main.c. */
 #include "sbxd.h"
-#include "sessions.h"
+#include "sessions/sessions.h"
 
 #include <stdlib.h>
 #include <sys/resource.h>

@@ -1,9 +1,9 @@
 /*
  * sbxd: runs the commands of one sandbox. PID 1 in a container, or a plain child in the local-process backend.
- * Speaks the protocol of protocol.h on stdin and stdout, and only that; stderr carries a last word before dying.
+ * Speaks the protocol of wire/protocol.h on stdin and stdout, and only that; stderr carries a last word before dying.
  */
-#include "command.h"
-#include "sessions.h"
+#include "commands/command.h"
+#include "sessions/sessions.h"
 
 #include <fcntl.h>
 #include <malloc.h>

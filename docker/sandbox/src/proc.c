@@ -5,7 +5,7 @@
  * from /proc may already belong to a stranger, so the processes are first pinned by pidfds and the tree is read again:
  * only what is below the root in both readings is signalled.
  */
-#include "files.h"
+#include "files/files.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -12,7 +12,7 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 
-#include "protocol.h"
+#include "wire/protocol.h"
 
 #define ID_BYTES 16
 #define KEY_BYTES 32
@@ -31,7 +31,7 @@
 #define GATHER_US 500        /* small pieces of output wait this long for more … */
 #define GATHER_BYTES 16384   /* … or until there is so much */
 
-/* ---- bytes.c: little-endian fields ------------------------------------------------------------------------ */
+/* ---- wire/bytes.c: little-endian fields ------------------------------------------------------------------------ */
 
 struct reader {
     const uint8_t *p;
@@ -61,7 +61,7 @@ void buf32(struct buf *b, uint32_t v);
 void buf64(struct buf *b, uint64_t v);
 void buf_bytes(struct buf *b, const void *p, size_t n);
 
-/* ---- sha256.c: begins zeroed ------------------------------------------------------------------------------ */
+/* ---- wire/sha256.c: begins zeroed ------------------------------------------------------------------------------ */
 
 struct sha256 {
     uint32_t h[8];
@@ -72,13 +72,13 @@ void sha256_add(struct sha256 *s, const void *data, size_t n);
 /* The hash of all that was added; `s` stays as it is. */
 void sha256_end(const struct sha256 *s, uint8_t out[32]);
 
-/* ---- checks.c: CRC-32C, HMAC --------------------------------------------------------------------- */
+/* ---- wire/checks.c: CRC-32C, HMAC --------------------------------------------------------------------- */
 
 uint32_t crc32c(uint32_t start, const void *data, size_t n);
 void hmac_sha256(const uint8_t key[KEY_BYTES], const void *data, size_t n, uint8_t out[32]);
 bool equal_secret(const uint8_t *a, const uint8_t *b, size_t n);
 
-/* ---- ring.c: bytes of one stream, addressed by their offset ------------------------------------------------ */
+/* ---- commands/ring.c: bytes of one stream, addressed by their offset ------------------------------------------------ */
 
 struct ring {
     uint8_t *p;
@@ -93,7 +93,7 @@ int ring_slice(const struct ring *r, uint64_t from, size_t n, struct iovec out[2
 void ring_drop(struct ring *r, uint64_t upto);
 void ring_free(struct ring *r);
 
-/* ---- flood.c: batches when much is written ------------------------------------------------------------------ */
+/* ---- commands/flood.c: batches when much is written ------------------------------------------------------------------ */
 
 /* Bytes that a command wrote were read. */
 void flood_read(size_t bytes);
@@ -119,7 +119,7 @@ size_t proc_signal_tree(pid_t root, const pid_t *except, size_t excepts, int sig
 /* Stop, then kill, everything below root. Returns how many were found; call again until it is 0. */
 size_t proc_kill_tree(pid_t root, const pid_t *except, size_t excepts);
 
-/* ---- shim.c: the small process between sbxd and one command -------------------------------------------------- */
+/* ---- commands/shim.c: the small process between sbxd and one command -------------------------------------------------- */
 
 /* The resources that a START may limit; the order is that of the protocol. */
 #define LIMIT_KINDS 4
@@ -162,7 +162,7 @@ struct shim_command {
 };
 _Noreturn void shim_run(const struct shim_job *job);
 
-/* ---- oom.c: the cgroup's count of kernel OOM kills ------------------------------------------------------------ */
+/* ---- commands/oom.c: the cgroup's count of kernel OOM kills ------------------------------------------------------------ */
 
 void oom_open(void);
 /* While we are dumpable: take hold of our own OOM score. */
@@ -172,7 +172,7 @@ void oom_offer(bool on);
 /* Kernel OOM kills so far in this cgroup, 0 where it cannot be read. */
 uint64_t oom_kills(void);
 
-/* ---- wire.c, wire_out.c: frames in and out ------------------------------------------------------------------------ */
+/* ---- wire/frames_in.c, wire/frames_out.c: frames in and out ------------------------------------------------------------------------ */
 
 void frame_out(uint8_t type, uint16_t flags, uint32_t channel, const void *payload, size_t n);
 /* For the pump: is anything queued, and writing it. */
@@ -188,7 +188,7 @@ extern bool welcomed;      /* a controller has said HELLO */
 extern uint64_t frames_in; /* good frames received, for the lease */
 extern uint8_t boot_id[ID_BYTES];
 
-/* ---- commands: what the loop and the wire call; the rest, by file, is in command.h ---------------------------------- */
+/* ---- commands: what the loop and the wire call; the rest, by file, is in commands/command.h ---------------------------------- */
 
 struct command;
 enum source_kind { SRC_STDIN_FRAMES, SRC_STDOUT_FRAMES, SRC_FILES, SRC_DISK, SRC_SIGNALS, SRC_SPOOL, SRC_CMD_OUT, SRC_CMD_IN, SRC_CMD_CTL, SRC_EGRESS_LISTENER, SRC_EGRESS };
@@ -206,7 +206,7 @@ struct stream {
     struct ring tail;   /* the last bytes of a cut output */
     uint64_t total;     /* bytes produced */
     uint64_t rest;      /* once no process is left: bytes that were still in the pipe then */
-    struct sha256 hash; /* of all of them but the last in the ring; the thread's while it is hashing (hash.c) */
+    struct sha256 hash; /* of all of them but the last in the ring; the thread's while it is hashing (commands/hash.c) */
     bool hashing;
     uint64_t hashed; /* while it is hashing: bytes hashed before it began */
     uint64_t sent;     /* next offset to send on the current channel */
@@ -243,7 +243,7 @@ void commands_sent(struct command *c);
 void commands_hash(void);
 void commands_bury(void);
 
-/* ---- files.c: file requests, answered by one thread so that a slow disk never delays a command -------------------- */
+/* ---- files/thread.c: file requests, answered by one thread so that a slow disk never delays a command -------------------- */
 
 void files_init(void);
 int files_eventfd(void);
@@ -254,17 +254,17 @@ void files_collect(void);
 void files_forget(void);
 /* Empty the temporary directories, then answer RESET_DONE on this channel; nobody when it is 0. */
 void files_clean_tmp(uint32_t channel);
-/* Have the sessions written (session_store.c). */
+/* Have the sessions written (sessions/store.c). */
 void files_write_sessions(void);
 /* A regular file in .tool-outputs, made anew; returns a descriptor or -errno. For any thread. */
 int files_open_spool(const char *name);
 
-/* ---- spool.c: whole copies of long outputs, written by a thread of their own -------------------------------------- */
+/* ---- commands/spool.c: whole copies of long outputs, written by a thread of their own -------------------------------------- */
 
 /* The thread has got on. */
 void spool_progress(void);
 
-/* ---- egress.c, connections.c: connections of programs inside, carried to the controller ------------------------------------------- */
+/* ---- egress: connections of programs inside, carried to the controller ------------------------------------------- */
 
 void egress_event(struct source *src, uint32_t events);
 /* Bytes of connections to the wire, fairly, as far as there is room and credit. */
@@ -283,7 +283,7 @@ void egress_credit(uint32_t channel, const uint8_t *p, size_t n);
 void egress_eof(uint32_t channel, const uint8_t *p, size_t n);
 void egress_close(uint32_t channel);
 
-/* ---- disk.c (the rest is in disk.h): how much the workspace holds, and the budget for it ------------------------------------------------- */
+/* ---- disk/budget.c (the rest is in disk/disk.h): how much the workspace holds, and the budget for it ------------------------------------------------- */
 
 void disk_init(void);
 int disk_eventfd(void);

@@ -47,7 +47,7 @@ let sandboxes: Sandboxes
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'sandlot-clock-'))
   await writeFile(join(folder, 'clock.c'), JUMPING_CLOCK)
-  const files = (await readdir(sources))
+  const files = (await readdir(sources, { recursive: true }))
     .filter((name) => name.endsWith('.c'))
     .map((name) => join(sources, name))
   const wrapped = ['clock_gettime', 'time', 'gettimeofday'].map((name) => `-Wl,--wrap=${name}`)

@@ -24,7 +24,7 @@ import type { ConnectedSandbox } from '../../src/sbxd/client.ts'
 import { buildSbxd } from '../support/build-sbxd.ts'
 import { Bench, sh, stateKeyOf } from '../contract/harness.ts'
 
-/** As in docker/sandbox/src/session_store.c. */
+/** As in docker/sandbox/src/sessions/store.c. */
 const MAGIC = Buffer.from('sbxd sessions 2\n')
 const SLOT = 'abcdefgh'
 

@@ -2,7 +2,7 @@ import { execFile, spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync, readdirSync } from 'node:fs'
 import { copyFile, mkdir, readdir, readFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 
@@ -34,8 +34,8 @@ async function buildOnce(directory: string, kind: string, flags: string): Promis
 async function sourcesHash(): Promise<string> {
   const hash = createHash('sha256').update(await readFile(join(sources, 'Makefile')))
   for (const folder of ['src', 'session']) {
-    for (const name of (await readdir(join(sources, folder))).toSorted())
-      hash.update(name).update(await readFile(join(sources, folder, name)))
+    for (const name of (await filesBelow(folder)).toSorted())
+      hash.update(name).update(await readFile(join(sources, name)))
   }
   return hash.digest('hex').slice(0, 16)
 }
@@ -67,17 +67,20 @@ export function whyNoFuzzer(): string | undefined {
 
 /** Every C file of the supervisor, as `ANALYSED` names them. */
 export async function cFiles(): Promise<string[]> {
-  const found = await Promise.all(
-    ['src', 'session'].map(async (folder) =>
-      (await readdir(join(sources, folder))).map((name) => `${folder}/${name}`),
-    ),
-  )
+  const found = await Promise.all(['src', 'session'].map(filesBelow))
   return found.flat().filter((name) => name.endsWith('.c'))
 }
 
 /** Rejects with the analyser's words when it finds anything in these files. Needs clang. */
 export async function analyse(files: readonly string[]): Promise<void> {
   await make(['-k', '-j2', `ANALYSED=${files.join(' ')}`, 'analyse'])
+}
+
+async function filesBelow(folder: string): Promise<string[]> {
+  const found = await readdir(join(sources, folder), { recursive: true, withFileTypes: true })
+  return found
+    .filter((entry) => entry.isFile())
+    .map(({ parentPath, name }) => relative(sources, join(parentPath, name)))
 }
 
 async function make(args: readonly string[]): Promise<void> {

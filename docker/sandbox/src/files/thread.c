@@ -3,7 +3,7 @@
  * sessions, so that an fsync on a slow disk never delays a command.
  */
 #include "files.h"
-#include "sessions.h"
+#include "../sessions/sessions.h"
 
 #include <fcntl.h>
 #include <pthread.h>

@@ -1,9 +1,9 @@
 /*
- * Frames in from stdin; wire_out.c writes those that go out. Nothing is acted upon but a frame whose header and payload
+ * Frames in from stdin; frames_out.c writes those that go out. Nothing is acted upon but a frame whose header and payload
  * are both intact and that belongs to the controller which said HELLO last; everything else is skipped byte by byte.
  */
-#include "sbxd.h"
-#include "sessions.h"
+#include "../sbxd.h"
+#include "../sessions/sessions.h"
 
 #include <fcntl.h>
 #include <stdlib.h>

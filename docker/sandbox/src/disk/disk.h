@@ -2,7 +2,7 @@
 #ifndef SBXD_DISK_H
 #define SBXD_DISK_H
 
-#include "sbxd.h"
+#include "../sbxd.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -40,7 +40,7 @@ struct disk_state {
     uint64_t counted_us; /* when the last count began, 0 = never */
 };
 
-/* disk_walk.c */
+/* walk.c */
 
 /*
  * Count allocated bytes and names below `root`, deleted files that are still open included, hard links once. Stops
@@ -49,14 +49,14 @@ struct disk_state {
  */
 bool disk_walk(int root, uint64_t most, struct disk_count *out, void (*meanwhile)(void));
 
-/* disk_writers.c: who wrote since we last looked */
+/* writers.c: who wrote since we last looked */
 
 /* Returns how many pids (at most `max`) wrote file bytes since the last call; the first call only looks. */
 size_t disk_writers(pid_t *pids, size_t max);
 /* The shim below which this process lives, or 0. */
 pid_t disk_shim_of(pid_t pid, const pid_t *shims, size_t n);
 
-/* disk_hiders.c */
+/* hiders.c */
 
 /*
  * How many pids (at most `max`) may hold bytes of deleted files where disk_walk cannot see them, in this look and the one
@@ -67,7 +67,7 @@ size_t disk_hiders(pid_t *pids, size_t max, bool sleepers, void (*meanwhile)(voi
 /* There was nothing to look for: the next look is a first one. */
 void disk_hiders_forget(void);
 
-/* disk_acts.c: who did what could take room, while the host is short of disk. Only the watcher uses it. */
+/* acts.c: who did what could take room, while the host is short of disk. Only the watcher uses it. */
 
 void disk_acts_look(void);
 /* Nothing is hidden so far: only what is done after the last look matters. */
@@ -76,7 +76,7 @@ bool disk_acted(pid_t pid);
 /* Somebody of this sandbox did, or may have before he ended. */
 bool disk_anybody_acted(void);
 
-/* disk.c */
+/* budget.c */
 
 /* A STAT that waits for its answer. */
 struct disk_request {
@@ -114,11 +114,11 @@ extern struct disk {
 
 void disk_look(struct disk_state *out);
 
-/* disk_watch.c: a thread, for ever */
+/* watch.c: a thread, for ever */
 
 void *disk_watch(void *unused);
 
-/* disk_judge.c: under the lock */
+/* judge.c: under the lock */
 
 /* `was`: it was too much before, so some room is wanted first. */
 bool disk_too_much(const struct disk_count *used, const struct disk_count *most, bool was);
@@ -137,7 +137,7 @@ enum disk_hidden disk_publish(const struct disk_count *used, enum disk_source so
 /* These may be who. */
 void disk_blame_hiders(const pid_t *pids, size_t n);
 
-/* disk_room.c: for any thread */
+/* room.c: for any thread */
 
 void disk_room_init(void);
 int disk_root(void);

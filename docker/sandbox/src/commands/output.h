@@ -2,7 +2,7 @@
 #ifndef SBXD_OUTPUT_H
 #define SBXD_OUTPUT_H
 
-#include "sbxd.h"
+#include "../sbxd.h"
 
 /* Head and tail of one stream together; they must fit into the smallest window. */
 #define CUT_MAX WINDOW_MIN

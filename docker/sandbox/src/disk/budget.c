@@ -1,5 +1,5 @@
 /*
- * The disk budget. A thread counts what the workspace uses (disk_watch.c); the loop acts on what it finds.
+ * The disk budget. A thread counts what the workspace uses (watch.c); the loop acts on what it finds.
  *
  * Above the budget, while the controller allows no growth at all, or while the file system that all sandboxes share is
  * below its floor, whoever writes is ended, commands start with a file size limit of 0 and file requests that write are
@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "command.h"
+#include "../commands/command.h"
 
 #define BLAME_US 1000000
 

@@ -4,7 +4,7 @@
  * caught up; its EXIT waits until the file is whole.
  */
 #include "command.h"
-#include "disk.h"
+#include "../disk/disk.h"
 
 #include <pthread.h>
 #include <stdio.h>

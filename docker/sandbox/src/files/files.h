@@ -2,7 +2,7 @@
 #ifndef SBXD_FILES_H
 #define SBXD_FILES_H
 
-#include "sbxd.h"
+#include "../sbxd.h"
 
 #define PATH_BYTES 4096
 #define STAGING_PREFIX ".staging-"
@@ -47,7 +47,7 @@ int create_staged(const char *name);
 /* Remove the staging directory if it is empty: a workspace without long outputs stays clean. */
 void staging_leave(void);
 
-/* file_requests.c. 0 or an errno; what follows it in the answer is added to `out`, what its header says to `flags`. */
+/* requests.c. 0 or an errno; what follows it in the answer is added to `out`, what its header says to `flags`. */
 int file_request(const struct job *j, struct buf *out, uint16_t *flags);
 /* writes.c, remove.c. They return 0 or an errno. */
 int write_piece(const struct job *j, struct reader *r);

@@ -1,8 +1,8 @@
-/* The connections of programs inside: shared by the file that takes them (egress.c) and the one that moves their bytes. */
+/* The connections of programs inside: shared by the file that takes them (listener.c) and the one that moves their bytes. */
 #ifndef SBXD_EGRESS_H
 #define SBXD_EGRESS_H
 
-#include "sbxd.h"
+#include "../sbxd.h"
 
 #define OUR_CHANNEL 0x80000000u
 #define INWARD_WINDOW (128u << 10) /* bytes from the controller that may wait for the program to read them */

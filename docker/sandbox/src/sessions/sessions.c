@@ -1,7 +1,7 @@
 /*
  * Sessions: the working directory and the exported variables that a command's bash leaves (session/session.c) are what
  * the next command of the same name begins with. The last one to end wins. Here is what is kept of them; how it comes
- * in and goes out is in session_state.c, how it outlives a stop in session_store.c.
+ * in and goes out is in state.c, how it outlives a stop in store.c.
  */
 #include "sessions.h"
 

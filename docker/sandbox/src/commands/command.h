@@ -3,8 +3,8 @@
 #define SBXD_COMMAND_H
 
 #include "output.h"
-#include "sbxd.h"
-#include "sessions.h"
+#include "../sbxd.h"
+#include "../sessions/sessions.h"
 
 enum state {
     RUNNING,
@@ -86,7 +86,7 @@ void command_started(struct command *c, bool existing);
 /* A second START or an ATTACH: answers with STARTED and, when it is over, EXIT. */
 void command_reattach(struct command *c, uint32_t channel, const uint64_t from[2], const uint64_t limit[2]);
 
-/* command_end.c */
+/* end.c */
 void command_order(struct command *c, uint32_t order, int signal, int scope);
 void command_begin_end(struct command *c, uint8_t cause, uint32_t grace_ms);
 void command_kill(struct command *c);

@@ -2,8 +2,8 @@
  * Frames out to stdout. Answers wait in a queue; the bytes of commands go straight from their rings, as much as one write
  * takes.
  */
-#include "output.h"
-#include "sbxd.h"
+#include "../commands/output.h"
+#include "../sbxd.h"
 
 #include <stdlib.h>
 #include <unistd.h>

@@ -2,8 +2,8 @@
 #ifndef SBXD_SESSIONS_H
 #define SBXD_SESSIONS_H
 
-#include "sbxd.h"
-#include "session.h"
+#include "../sbxd.h"
+#include "../../session/session.h"
 
 #define SESSION_NAME_MAX 64
 #define SESSION_CWD_MAX 4096        /* with its NUL */
@@ -16,7 +16,7 @@ struct session {
     char *cwd;  /* "" when it was removed under the shell */
     char **env; /* complete, ended by NULL */
     size_t bytes;
-    struct buf record; /* what session_store.c writes of it, made once: a session never changes */
+    struct buf record; /* what store.c writes of it, made once: a session never changes */
     bool recorded;
 };
 
@@ -56,7 +56,7 @@ bool session_keep(struct session *s);
 bool session_add(struct session *s);
 void sessions_forget(void);
 
-/* session_store.c: the same on the user's volume */
+/* store.c: the same on the user's volume */
 
 /* Take over what an earlier sbxd left there. Before any command runs. */
 /* The key that seals them, once: those that are kept are read. */
@@ -73,7 +73,7 @@ void sessions_clear(void);
 /* For the file thread. */
 void sessions_write(void);
 
-/* session_state.c: what a bash leaves, and what the next one begins with */
+/* state.c: what a bash leaves, and what the next one begins with */
 
 extern const char *session_library;
 

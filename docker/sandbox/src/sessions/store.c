@@ -22,7 +22,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "files.h"
+#include "../files/files.h"
 
 extern char **environ;
 

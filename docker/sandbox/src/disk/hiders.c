@@ -6,7 +6,7 @@
  *
  * Whoever makes the look long hides as well: one process is looked at for so long only, and all of them together.
  *
- * Honest programs do these things too, an ssh-agent the first. One that has slept (disk_acts.c) has taken no room, so
+ * Honest programs do these things too, an ssh-agent the first. One that has slept (acts.c) has taken no room, so
  * it is left alone, unless so much is missing that somebody may have handed it to one who only keeps it.
  */
 #include "disk.h"
@@ -18,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "files.h"
+#include "../files/files.h"
 
 #define MAPS_BYTES (512u << 10) /* of /proc/<pid>/maps: thousands of mappings */
 /* Of CPU. By the clock it may be so many times as long: who has to wait for a CPU does not hide. */

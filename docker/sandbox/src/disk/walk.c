@@ -12,7 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "files.h"
+#include "../files/files.h"
 
 #define LEVELS_OPEN 256
 #define RAW_BYTES 32768
@@ -226,7 +226,7 @@ static bool is_below_us(pid_t pid)
 
 /*
  * Every thread may have descriptors of its own, and the first one none any more. A program that runs is held as well.
- * Who has more than there is time for holds bytes that do not count, as by a mapping; disk_hiders.c finds him.
+ * Who has more than there is time for holds bytes that do not count, as by a mapping; hiders.c finds him.
  */
 static void count_of_process(void *walk, int proc, const char *pid)
 {
