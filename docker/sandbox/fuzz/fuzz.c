@@ -5,7 +5,8 @@
  *
  * An input is a list of operations, see `operate`; packages/sandbox/test/sbxd/fuzz-seeds.ts writes some to begin with.
  */
-#include "../src/commands/command.h"
+#include "../src/commands/commands.h"
+#include "../src/loop.h"
 #include "../src/sessions/sessions.h"
 
 #include <fcntl.h>
@@ -15,6 +16,8 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+void supervisor_init(void); /* main.c */
 
 #define FIRST_PID 100000000 /* above every real one */
 #define MOST_PEERS 64
@@ -334,7 +337,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
     fcntl(from_sbxd, F_SETFL, O_NONBLOCK);
     dup2(in[0], 0);
     dup2(out[1], 1);
-    loop_init();
+    supervisor_init();
     say_hello(0);
     /* What the seeds name. */
     memset(boot_id, 0x42, sizeof boot_id);

@@ -1,52 +1,138 @@
 /*
  * sbxd: runs the commands of one sandbox. PID 1 in a container, or a plain child in the local-process backend.
- * Speaks the protocol of wire/protocol.h on stdin and stdout, and only that; stderr carries a last word before dying.
+ * Speaks the protocol of wire/wire.h on stdin and stdout, and only that; stderr carries a last word before dying.
  */
-#include "commands/command.h"
-#include "sessions/sessions.h"
+#include "loop.h"
 
 #include <fcntl.h>
 #include <malloc.h>
-#include <poll.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
-#define RETRY_MS 10
+#include "commands/commands.h"
+#include "disk/disk.h"
+#include "egress/egress.h"
+#include "files/files.h"
+#include "sessions/sessions.h"
+#include "wire/wire.h"
 
-bool is_init;
-const char *workspace_path = "/workspace";
-int workspace_fd;
-const char *tmp_dirs[4];
-int epoll_fd;
-uint8_t sandbox_key[KEY_BYTES];
-uint8_t boot_id[ID_BYTES];
-sigset_t all_signals;
-uint64_t lease_ms = 600000;
+/* ---- who answers which frame ------------------------------------------------------------------------------- */
 
+static const struct frame_handler handlers[] = {
+    {T_STAT, disk_stat},
+    {T_DISK_BUDGET, disk_budget},
+    {T_START, commands_start},
+    {T_ATTACH, commands_attach},
+    {T_DATA, commands_data},
+    {T_EOF, commands_eof},
+    {T_CREDIT, commands_credit},
+    {T_ACK, commands_ack},
+    {T_SIGNAL, commands_signal},
+    {T_CANCEL, commands_cancel},
+    {T_RESIZE, commands_resize},
+    {T_COMMANDS, commands_list},
+    {T_RESET, commands_reset},
+    {T_FILE_STAT, files_submit},
+    {T_FILE_LIST, files_submit},
+    {T_FILE_READ, files_submit},
+    {T_FILE_WRITE, files_submit},
+    {T_FILE_MKDIR, files_submit},
+    {T_FILE_REMOVE, files_submit},
+    {T_FILE_RENAME, files_submit},
+    {T_FILE_RESOLVE, files_submit},
+    {T_EGRESS_LISTEN, egress_listen},
+    {T_EGRESS_RESULT, egress_result},
+    {T_EGRESS_DATA, egress_data},
+    {T_EGRESS_CREDIT, egress_credit},
+    {T_EGRESS_EOF, egress_eof},
+    {T_EGRESS_CLOSE, egress_close},
+};
+
+static void controller_changed(void)
+{
+    commands_detach_all();
+    starts_forget();
+    reset_forget();
+    files_forget();
+    disk_forget();
+    egress_forget();
+}
+
+static const struct wire_hooks hooks = {
+    .controller_changed = controller_changed,
+    .seal_installed = sessions_unseal,
+    .describe = commands_describe,
+    .has_data = commands_have_data,
+    .next_data = commands_next_data,
+};
+
+/* All but arguments, signals and the end; fuzz/ begins with it as well. */
+void supervisor_init(void);
+void supervisor_init(void)
+{
+    wire_init(handlers, sizeof handlers / sizeof *handlers, &hooks);
+    loop_init();
+}
+
+/* ---- arguments: in a container there are none -------------------------------------------------------------- */
+
+static bool limit_option(const char *name, const char *value)
+{
+    static const struct {
+        const char *name;
+        int resource;
+    } known[] = {{"--limit-fsize", RLIMIT_FSIZE}, {"--limit-nofile", RLIMIT_NOFILE}};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (strcmp(name, known[i].name) == 0) {
+            struct rlimit l;
+            l.rlim_cur = l.rlim_max = strtoull(value, NULL, 10);
+            if (setrlimit(known[i].resource, &l) < 0)
+                die(name);
+            return true;
+        }
+    return false;
+}
+
+static void read_arguments(int argc, char **argv)
+{
+    size_t tmps = 0;
+    for (int i = 1; i < argc; i += 2) {
+        const char *name = argv[i], *value = argv[i + 1];
+        if (i + 1 == argc) {
+            errno = EINVAL;
+            die(name);
+        }
+        if (strcmp(name, "--workspace") == 0)
+            workspace_path = value;
+        else if (strcmp(name, "--lease") == 0)
+            lease_ms = strtoull(value, NULL, 10) * 1000;
+        else if (strcmp(name, "--session-library") == 0)
+            session_library = value;
+        else if (strcmp(name, "--tmp") == 0 && tmps < 3)
+            tmp_dirs[tmps++] = value;
+        else if (!limit_option(name, value)) {
+            errno = EINVAL;
+            die(name);
+        }
+    }
+    if (is_init && !tmps) {
+        tmp_dirs[0] = "/tmp";
+        tmp_dirs[1] = "/dev/shm";
+        tmp_dirs[2] = "/run";
+        tmp_dirs[3] = "/dev/mqueue";
+    }
+}
+
+/* ---- signals and the end ----------------------------------------------------------------------------------- */
+
+static bool signalled;
 static bool told_to_end;
-
-uint64_t now_us(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
-}
-
-_Noreturn void die(const char *what)
-{
-    fprintf(stderr, "sbxd: %s: %s\n", what, strerror(errno));
-    _exit(1);
-}
 
 static void only_wake_up(int sig) { (void)sig; }
 
@@ -75,9 +161,17 @@ static int signals_init(void)
     return signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
+/* Read after the round, when what else it found is dealt with. */
+static void signal_ready(struct source *src, uint32_t events)
+{
+    (void)src, (void)events;
+    signalled = true;
+}
+
 static void read_signals(int fd)
 {
     struct signalfd_siginfo info;
+    signalled = false;
     while (read(fd, &info, sizeof info) == sizeof info)
         /*
          * From outside the PID namespace the sender has no number here. A command's own TERM is not obeyed: kill()
@@ -105,40 +199,6 @@ static _Noreturn void finish(void)
     _exit(0);
 }
 
-/* Descriptors 0, 1 and 2 must be taken, or a pipe of a command would get such a number. */
-static void standard_descriptors(void)
-{
-    for (int fd = 0; fd < 3; fd++)
-        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR) != fd)
-            die("/dev/null");
-    /* Nothing that our parent forgot to close reaches a command. */
-    syscall(SYS_close_range, 3, ~0u, 0);
-}
-
-/* Added and removed as a whole: with no events asked for, a closed pipe would still report EPOLLHUP for ever. */
-static bool watch(int fd, struct source *src, uint32_t events)
-{
-    struct epoll_event e = {.events = events, .data.ptr = src};
-    return epoll_ctl(epoll_fd, events ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, fd, &e) == 0;
-}
-
-static void watch_always(int fd, struct source *src)
-{
-    if (!watch(fd, src, EPOLLIN))
-        die("epoll");
-}
-
-/*
- * The kernel counts what all processes of a uid watch, so commands can use up what there is (fs.epoll.max_user_watches).
- * Then it is tried again soon. Returns whether it is as it should be.
- */
-static bool watch_if(bool wanted, bool *watched, int fd, struct source *src, uint32_t events)
-{
-    if (wanted != *watched && watch(fd, src, wanted ? events : 0))
-        *watched = wanted;
-    return wanted == *watched;
-}
-
 /*
  * Runs down while no controller says anything. Counted in steps of at most a second, so that a pause of the
  * container, in which no time passes for us, does not use it up.
@@ -157,69 +217,16 @@ static bool lease_over(uint64_t now_ms)
     return lease_ms && left == 0;
 }
 
-static struct source frames = {SRC_STDIN_FRAMES, NULL, 0};
+/* ---- the start -------------------------------------------------------------------------------------------- */
 
-/* One round: what is due, what may be sent, then a wait for events. Returns whether signals are among them. */
-bool loop_round(uint64_t now)
+/* Descriptors 0, 1 and 2 must be taken, or a pipe of a command would get such a number. */
+static void standard_descriptors(void)
 {
-    static struct source out = {SRC_STDOUT_FRAMES, NULL, 0};
-    static bool reading, writing;
-    int wait = commands_timers(now);
-    commands_bury();
-    disk_running(command_count(true));
-    egress_timers(now);
-    egress_pump();
-    wire_pump();
-    commands_hash();
-    egress_poll(now);
-    int more = egress_wait();
-    if (more >= 0 && (wait < 0 || wait > more))
-        wait = more;
-    bool watched = watch_if(wire_wants_write(), &writing, 1, &out, EPOLLOUT);
-    watched = watch_if(wire_wants_read(), &reading, 0, &frames, EPOLLIN) && watched;
-    if (!watched && (wait < 0 || wait > RETRY_MS))
-        wait = RETRY_MS;
-    flood_rest();
-    struct epoll_event events[64];
-    bool signalled = false;
-    int n = epoll_wait(epoll_fd, events, 64, wait < 0 || wait > 1000 ? 1000 : wait);
-    for (int i = 0; i < n; i++) {
-        struct source *src = events[i].data.ptr;
-        if (src->kind == SRC_STDIN_FRAMES)
-            wire_readable();
-        else if (src->kind == SRC_SIGNALS)
-            signalled = true;
-        else if (src->kind == SRC_FILES)
-            files_collect();
-        else if (src->kind == SRC_SPOOL)
-            spool_progress();
-        else if (src->kind == SRC_DISK)
-            disk_event();
-        else if (src->kind == SRC_EGRESS || src->kind == SRC_EGRESS_LISTENER)
-            egress_event(src, events[i].events);
-        else if (src->kind != SRC_STDOUT_FRAMES)
-            commands_event(src, events[i].events);
-    }
-    return signalled;
-}
-
-/* Everything that a round needs. */
-void loop_init(void)
-{
-    static struct source files = {SRC_FILES, NULL, 0}, disk = {SRC_DISK, NULL, 0};
-    if (getrandom(boot_id, sizeof boot_id, 0) != sizeof boot_id)
-        die("getrandom");
-    workspace_fd = open(workspace_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (workspace_fd < 0)
-        die(workspace_path);
-    epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-    if (epoll_fd < 0)
-        die("epoll");
-    wire_init();
-    files_init();
-    disk_init();
-    watch_always(files_eventfd(), &files);
-    watch_always(disk_eventfd(), &disk);
+    for (int fd = 0; fd < 3; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR) != fd)
+            die("/dev/null");
+    /* Nothing that our parent forgot to close reaches a command. */
+    syscall(SYS_close_range, 3, ~0u, 0);
 }
 
 /* One arena for all threads, and what is large goes back to the kernel at once: idle, we are to be small. */
@@ -264,17 +271,18 @@ int main(int argc, char **argv)
     if (!is_init)
         prctl(PR_SET_CHILD_SUBREAPER, 1);
     oom_open();
-    loop_init();
-    static struct source signals = {SRC_SIGNALS, NULL, 0};
+    supervisor_init();
+    static struct source signals = {.ready = signal_ready};
     if (signal_fd < 0)
         die("signalfd");
-    watch_always(signal_fd, &signals);
+    loop_watch(signal_fd, &signals);
     forget_start();
     for (;;) {
         uint64_t now = now_us() / 1000;
         if (told_to_end || lease_over(now) || (wire_ended && !is_init))
             finish();
-        if (loop_round(now))
+        loop_round(now);
+        if (signalled)
             read_signals(signal_fd);
     }
 }

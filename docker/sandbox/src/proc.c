@@ -5,7 +5,7 @@
  * from /proc may already belong to a stranger, so the processes are first pinned by pidfds and the tree is read again:
  * only what is below the root in both readings is signalled.
  */
-#include "files/files.h"
+#include "base.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -71,6 +71,15 @@ pid_t proc_parent(pid_t pid)
     const char *end = strrchr(text, ')');
     int parent;
     return end && sscanf(end + 1, " %*c %d", &parent) == 1 ? parent : 0;
+}
+
+pid_t proc_ancestor(pid_t pid, const pid_t *among, size_t n)
+{
+    for (int hops = 0; pid > 1 && hops < 1024; hops++, pid = proc_parent(pid))
+        for (size_t i = 0; i < n; i++)
+            if (among[i] == pid)
+                return pid;
+    return 0;
 }
 
 static void read_process(void *tree, int proc, const char *name)

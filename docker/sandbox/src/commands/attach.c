@@ -1,5 +1,5 @@
 /* Who listens to a command, and what a listener asks of it. */
-#include "command.h"
+#include "commands.h"
 
 #include <stdlib.h>
 
@@ -42,9 +42,9 @@ void command_reattach(struct command *c, uint32_t channel, const uint64_t from[2
 
 /* ---- what the controller asks ------------------------------------------------------------------------------ */
 
-void commands_attach(uint32_t channel, const uint8_t *p, size_t n)
+void commands_attach(const struct frame *f)
 {
-    struct reader r = {p, n, false};
+    struct reader r = frame_reader(f);
     const uint8_t *id = rdn(&r, ID_BYTES);
     uint64_t from[2], limit[2];
     for (int i = 0; i < 2; i++)
@@ -53,20 +53,20 @@ void commands_attach(uint32_t channel, const uint8_t *p, size_t n)
         limit[i] = rd64(&r);
     struct command *c = r.bad ? NULL : command_by_id(id);
     if (!c) {
-        start_failed(channel, r.bad ? EINVAL : ENOENT, STAGE_ATTACH);
+        start_failed(f->channel, r.bad ? EINVAL : ENOENT, STAGE_ATTACH);
         return;
     }
     if (from[0] > c->out[0].total || from[1] > c->out[1].total) {
-        start_failed(channel, ERANGE, STAGE_ATTACH);
+        start_failed(f->channel, ERANGE, STAGE_ATTACH);
         return;
     }
-    command_reattach(c, channel, from, limit);
+    command_reattach(c, f->channel, from, limit);
 }
 
-void commands_ack(uint32_t channel, uint16_t flags, const uint8_t *p, size_t n)
+void commands_ack(const struct frame *f)
 {
-    struct command *c = command_by_channel(channel);
-    struct reader r = {p, n, false};
+    struct command *c = command_by_channel(f->channel);
+    struct reader r = frame_reader(f);
     bool all = true;
     for (int i = 0; c && i < 2; i++) {
         struct stream *s = &c->out[i];
@@ -81,23 +81,23 @@ void commands_ack(uint32_t channel, uint16_t flags, const uint8_t *p, size_t n)
         all = all && s->acked == s->total;
         stream_resume(c, s);
     }
-    if (c && c->state == ENDED && all && flags & F_EXIT)
+    if (c && c->state == ENDED && all && f->flags & F_EXIT)
         command_forget(c);
 }
 
-void commands_signal(uint32_t channel, const uint8_t *p, size_t n)
+void commands_signal(const struct frame *f)
 {
-    struct command *c = command_by_channel(channel);
-    struct reader r = {p, n, false};
+    struct command *c = command_by_channel(f->channel);
+    struct reader r = frame_reader(f);
     int sig = (int)rd32(&r), scope = rd8(&r);
     if (c && !r.bad && sig > 0 && sig < 65 && scope <= SCOPE_TREE && c->state < GONE)
         command_order(c, ORDER_SIGNAL, sig, scope);
 }
 
-void commands_cancel(uint32_t channel, const uint8_t *p, size_t n)
+void commands_cancel(const struct frame *f)
 {
-    struct command *c = command_by_channel(channel);
-    struct reader r = {p, n, false};
+    struct command *c = command_by_channel(f->channel);
+    struct reader r = frame_reader(f);
     uint32_t grace = rd32(&r);
     if (c && !r.bad)
         command_begin_end(c, CAUSE_CANCEL, grace);

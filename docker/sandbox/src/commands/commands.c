@@ -1,5 +1,5 @@
 /* The commands that there are: finding one, telling of all, when something is due for them, and forgetting them. */
-#include "command.h"
+#include "commands.h"
 
 #include <stdlib.h>
 
@@ -49,6 +49,14 @@ void commands_describe(struct buf *b)
         buf16(b, 1); /* length of what this and later versions add */
         buf8(b, (uint8_t)(c->background | c->terminal << 1));
     }
+}
+
+void commands_list(const struct frame *f)
+{
+    struct buf b = {0};
+    commands_describe(&b);
+    frame_out(T_COMMAND_LIST, 0, f->channel, b.p, b.len);
+    free(b.p);
 }
 
 void command_forget(struct command *c)
@@ -114,8 +122,7 @@ int commands_timers(uint64_t now)
     return wait;
 }
 
-/* Bytes of this command were sent: let the others go first next time. */
-void commands_sent(struct command *sent)
+void command_sent(struct command *sent)
 {
     if (!sent->next)
         return;

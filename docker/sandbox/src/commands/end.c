@@ -2,10 +2,15 @@
  * How a command ends: what is ordered of its shim, what the shim reports, and when no process of it is left and all it
  * said has been read.
  */
-#include "command.h"
+#include "commands.h"
 
+#include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+#include "../disk/disk.h"
+
+#define BLAME_US 1000000
 
 void command_order(struct command *c, uint32_t order, int signal, int scope)
 {
@@ -60,6 +65,38 @@ void command_maybe_finish(struct command *c)
     c->state = ENDED;
     if (c->attached)
         exit_send(c);
+}
+
+void commands_maybe_finish(void)
+{
+    for (struct command *c = commands; c; c = c->next)
+        if (!c->dead)
+            command_maybe_finish(c);
+}
+
+/* Everybody when it was none of these, unless it may have been somebody else's sandbox. */
+void commands_end_writers(const pid_t *pids, size_t n, bool only_these)
+{
+    size_t shims_n;
+    pid_t *shims = command_shims(&shims_n), writing[DISK_WRITERS_MAX];
+    static uint64_t ended_us;
+    /* Nobody is known because who wrote has just been ended: then nobody else is to blame. */
+    bool any = only_these || now_us() - ended_us < BLAME_US;
+    /* Once for each: the way up may be as long as a command likes to make it. */
+    for (size_t i = 0; shims && i < n; i++)
+        writing[i] = proc_ancestor(pids[i], shims, shims_n);
+    for (int everybody = 0; shims && everybody < (any ? 1 : 2); everybody++)
+        for (struct command *c = commands; c; c = c->next) {
+            bool writes = everybody;
+            for (size_t i = 0; i < n && !writes; i++)
+                writes = c->shim > 0 && c->shim == writing[i];
+            if (c->dead || c->state >= KILLING || !writes)
+                continue;
+            any = true;
+            ended_us = now_us();
+            command_begin_end(c, CAUSE_DISK_QUOTA, 0);
+        }
+    free(shims);
 }
 
 /* No process of it is left. */
@@ -143,20 +180,42 @@ static bool shim_reported(struct command *c)
     return true;
 }
 
-void commands_event(struct source *src, uint32_t events)
+/* All that it wrote was read and what is left of the tree keeps quiet: no need to wait for the drain time. */
+static void end_drained(struct command *c)
 {
-    struct command *c = src->cmd;
+    if (c->state == DRAINING && c->out[0].fd < 0 && c->out[1].fd < 0)
+        command_kill(c);
+}
+
+void command_ctl_ready(struct source *src, uint32_t events)
+{
+    struct command *c = src->owner;
     (void)events;
     if (c->dead)
         return;
-    if (src->kind == SRC_CMD_CTL)
-        for (int i = 0; i < 4 && !c->dead && c->ctl >= 0 && shim_reported(c); i++)
-            ;
-    else if (src->kind == SRC_CMD_OUT && c->out[src->which].fd >= 0)
+    for (int i = 0; i < 4 && !c->dead && c->ctl >= 0 && shim_reported(c); i++)
+        ;
+    end_drained(c);
+}
+
+void command_out_ready(struct source *src, uint32_t events)
+{
+    struct command *c = src->owner;
+    (void)events;
+    if (c->dead)
+        return;
+    if (c->out[src->which].fd >= 0)
         stream_drain(c, &c->out[src->which]);
-    else if (src->kind == SRC_CMD_IN && c->in.fd >= 0)
+    end_drained(c);
+}
+
+void command_in_ready(struct source *src, uint32_t events)
+{
+    struct command *c = src->owner;
+    (void)events;
+    if (c->dead)
+        return;
+    if (c->in.fd >= 0)
         stdin_writable(c);
-    /* Everything was said and what is left of the tree keeps quiet: no need to wait for the drain time. */
-    if (c->state == DRAINING && c->out[0].fd < 0 && c->out[1].fd < 0)
-        command_kill(c);
+    end_drained(c);
 }

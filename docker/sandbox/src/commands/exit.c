@@ -1,8 +1,10 @@
 /* EXIT: what ended a command, and all that is told of it. */
-#include "command.h"
+#include "commands.h"
 
 #include <stdlib.h>
 #include <sys/wait.h>
+
+#include "../disk/disk.h"
 
 /* It passed the size that a file may have, which is 0 above the budget, or failed while the disk was full. */
 static bool ended_by_disk(const struct command *c)

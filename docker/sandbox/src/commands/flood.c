@@ -3,7 +3,7 @@
  * other, and so does everybody behind them: sbxd, the engine's copiers, the controller. In a flood the loop rests a moment
  * in each round, so that all of them find long runs: the pipes hold what comes meanwhile.
  */
-#include "../sbxd.h"
+#include "commands.h"
 
 #include <unistd.h>
 

@@ -3,7 +3,7 @@
  * work as everything else that we do with the bytes, so a thread of its own does it, one stream at a time, while the loop
  * reads and writes on.
  */
-#include "output.h"
+#include "commands.h"
 
 #include <pthread.h>
 

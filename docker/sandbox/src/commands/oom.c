@@ -7,7 +7,7 @@
  * How often the kernel has killed for lack of memory in our cgroup: `oom_kill` in memory.events (v2) or
  * memory.oom_control (v1). One descriptor stays open; a read costs a few microseconds.
  */
-#include "../sbxd.h"
+#include "commands.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* The options of START: a list of (tag u8, length u16, value). A tag that is not known here is refused. */
-#include "request.h"
+#include "commands.h"
 
 #include <sys/resource.h>
 

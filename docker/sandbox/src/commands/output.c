@@ -4,7 +4,7 @@
  * the command has ended, after the EXIT that names the gap. So a cut command never waits for anybody. `limit` keeps
  * that many bytes and ends the command at the next one.
  */
-#include "command.h"
+#include "commands.h"
 
 #include <limits.h>
 

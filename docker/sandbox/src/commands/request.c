@@ -1,5 +1,5 @@
 /* Reading a START: every field is understood, or nothing of it runs. */
-#include "request.h"
+#include "commands.h"
 
 #include <stdlib.h>
 

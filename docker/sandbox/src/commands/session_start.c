@@ -1,6 +1,5 @@
 /* What a command of a session begins with: the directory and environment that the last one left, and our library. */
-#include "command.h"
-#include "request.h"
+#include "commands.h"
 
 #include <stdlib.h>
 #include <unistd.h>

@@ -5,8 +5,7 @@
  * It reports over one SEQPACKET socket and takes orders from it. When that socket closes, sbxd is gone and the shim
  * kills what it has. When nobody is left below it, it ends.
  */
-#include "../sbxd.h"
-#include "../sessions/sessions.h"
+#include "commands.h"
 
 #include <fcntl.h>
 #include <poll.h>

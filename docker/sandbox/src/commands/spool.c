@@ -3,8 +3,7 @@
  * neither other commands nor the connection. A command whose copy is too far behind is not read until the thread has
  * caught up; its EXIT waits until the file is whole.
  */
-#include "command.h"
-#include "../disk/disk.h"
+#include "commands.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -12,6 +11,9 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
+
+#include "../disk/disk.h"
+#include "../files/files.h"
 
 #define WAITING_MAX (1u << 20) /* bytes of one command that wait for the disk */
 #define CHUNK_MIN 16384
@@ -111,9 +113,11 @@ static void *serve(void *unused)
 
 /* ---- the loop --------------------------------------------------------------------------------------------- */
 
+static void progress_ready(struct source *src, uint32_t events);
+
 static bool begin_thread(void)
 {
-    static struct source src = {SRC_SPOOL, NULL, 0};
+    static struct source src = {.ready = progress_ready};
     pthread_attr_t attr;
     pthread_t thread;
     progress_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -275,9 +279,11 @@ void spool_forget(struct command *c)
     c->spool.file = NULL;
 }
 
-void spool_progress(void)
+/* The thread has got on. */
+static void progress_ready(struct source *src, uint32_t events)
 {
     uint64_t count;
+    (void)src, (void)events;
     (void)!read(progress_fd, &count, sizeof count);
     for (struct spool_file *f = files, *next; f; f = next) {
         next = f->next;

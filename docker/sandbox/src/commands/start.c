@@ -1,12 +1,13 @@
 /* START: make the pipes, fork the shim. A command that cannot be heard does not begin. */
-#include "command.h"
-#include "request.h"
+#include "commands.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+#include "../disk/disk.h"
 
 void start_failed(uint32_t channel, int error, int stage)
 {
@@ -142,10 +143,10 @@ static void start(uint32_t channel, struct request *q)
     }
     memcpy(c->id, q->id, ID_BYTES);
     c->slave = c->session.memory = -1;
-    c->ctl_src = (struct source){SRC_CMD_CTL, c, 0};
-    c->in.src = (struct source){SRC_CMD_IN, c, 0};
+    c->ctl_src = (struct source){.ready = command_ctl_ready, .owner = c};
+    c->in.src = (struct source){.ready = command_in_ready, .owner = c};
     for (int i = 0; i < 2; i++)
-        c->out[i].src = (struct source){SRC_CMD_OUT, c, i};
+        c->out[i].src = (struct source){.ready = command_out_ready, .owner = c, .which = i};
     c->ooms = oom_kills();
     c->capped = disk_no_growth();
     c->started_us = now_us();
@@ -175,11 +176,14 @@ static uint32_t pieces_channel;
 /* A new controller uses the same channel numbers: what the last one began must not be completed by it. */
 void starts_forget(void) { pieces.len = 0; }
 
-void commands_start(uint16_t flags, uint32_t channel, const uint8_t *p, size_t n)
+void commands_start(const struct frame *f)
 {
+    uint32_t channel = f->channel;
+    const uint8_t *p = f->p;
+    size_t n = f->n;
     if (pieces.len && pieces_channel != channel)
         pieces.len = 0;
-    if (flags & F_MORE || pieces.len) {
+    if (f->flags & F_MORE || pieces.len) {
         pieces_channel = channel;
         if (pieces.len + n > START_MAX) {
             pieces.len = 0;
@@ -187,7 +191,7 @@ void commands_start(uint16_t flags, uint32_t channel, const uint8_t *p, size_t n
             return;
         }
         buf_bytes(&pieces, p, n);
-        if (flags & F_MORE)
+        if (f->flags & F_MORE)
             return;
         p = pieces.p;
         n = pieces.len;

@@ -1,5 +1,5 @@
 /* The bytes of commands: from their pipes to where output.c keeps them, from the controller into their stdin. */
-#include "command.h"
+#include "commands.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -9,24 +9,6 @@
 
 #define PIPE_MOST (1 << 20) /* what a pipe holds, unless the administrator of the host allows more */
 #define PIPE_AFTER (256u << 10)
-
-bool poll_add(int fd, uint32_t events, struct source *src)
-{
-    struct epoll_event e = {.events = events, .data.ptr = src};
-    return epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &e) == 0;
-}
-
-static void poll_remove(int fd) { epoll_ctl(epoll_fd, EPOLL_CTL_DEL, fd, NULL); }
-
-/* Closing alone would not do: a shim that was just forked holds a copy, and epoll would go on reporting for it. */
-void poll_close(int *fd)
-{
-    if (*fd < 0)
-        return;
-    poll_remove(*fd);
-    close(*fd);
-    *fd = -1;
-}
 
 /* ---- out -------------------------------------------------------------------------------------------------- */
 
@@ -111,10 +93,10 @@ void stream_resume(struct command *c, struct stream *s)
         stream_drain(c, s);
 }
 
-void commands_credit(uint32_t channel, const uint8_t *p, size_t n)
+void commands_credit(const struct frame *f)
 {
-    struct command *c = command_by_channel(channel);
-    struct reader r = {p, n, false};
+    struct command *c = command_by_channel(f->channel);
+    struct reader r = frame_reader(f);
     for (int i = 0; c && i < 2; i++) {
         uint64_t limit = rd64(&r);
         if (!r.bad && limit > c->out[i].limit)
@@ -132,7 +114,7 @@ bool stream_rests(const struct command *c, const struct stream *s)
     return left && left < GATHER_BYTES && c->state < GONE && !c->terminal && now_us() - s->sent_us < GATHER_US;
 }
 
-struct command *commands_next_sendable(struct stream **stream, uint32_t *channel, int *which)
+static struct command *next_sendable(struct stream **stream)
 {
     for (struct command *c = commands; c; c = c->next)
         for (int i = 0; !c->dead && c->attached && c->started && i < 2; i++) {
@@ -140,12 +122,33 @@ struct command *commands_next_sendable(struct stream **stream, uint32_t *channel
             uint64_t upto;
             if (output_next(c, s, &upto) && !stream_rests(c, s)) {
                 *stream = s;
-                *channel = c->channel;
-                *which = i == 0 ? S_STDOUT : S_STDERR;
                 return c;
             }
         }
     return NULL;
+}
+
+bool commands_have_data(void)
+{
+    struct stream *s;
+    return next_sendable(&s);
+}
+
+bool commands_next_data(struct data_frame *out)
+{
+    struct stream *s;
+    struct command *c = next_sendable(&s);
+    if (!c)
+        return false;
+    uint64_t upto;
+    const struct ring *ring = output_next(c, s, &upto);
+    size_t length = upto - s->sent < MAX_PAYLOAD - 8 ? (size_t)(upto - s->sent) : MAX_PAYLOAD - 8;
+    *out = (struct data_frame){.stream = s == c->out ? S_STDOUT : S_STDERR, .channel = c->channel, .offset = s->sent, .length = length};
+    out->pieces = ring_slice(ring, s->sent, length, out->bytes);
+    s->sent += length;
+    s->sent_us = now_us();
+    command_sent(c);
+    return true;
 }
 
 void commands_hash(void)
@@ -210,12 +213,12 @@ void stdin_writable(struct command *c)
     stdin_credit(c);
 }
 
-void commands_data(uint32_t channel, uint16_t flags, const uint8_t *p, size_t n)
+void commands_data(const struct frame *f)
 {
-    struct command *c = command_by_channel(channel);
-    struct reader r = {p, n, false};
+    struct command *c = command_by_channel(f->channel);
+    struct reader r = frame_reader(f);
     uint64_t offset = rd64(&r);
-    if (!c || r.bad || (flags & F_STREAM_MASK) != S_STDIN || c->in.eof)
+    if (!c || r.bad || (f->flags & F_STREAM_MASK) != S_STDIN || c->in.eof)
         return;
     struct ring *ring = &c->in.ring;
     if (offset > ring->end || offset + r.left <= ring->end)
@@ -241,12 +244,12 @@ void commands_data(uint32_t channel, uint16_t flags, const uint8_t *p, size_t n)
     stdin_writable(c);
 }
 
-void commands_eof(uint32_t channel, uint16_t flags, const uint8_t *p, size_t n)
+void commands_eof(const struct frame *f)
 {
-    struct command *c = command_by_channel(channel);
-    struct reader r = {p, n, false};
+    struct command *c = command_by_channel(f->channel);
+    struct reader r = frame_reader(f);
     uint64_t total = rd64(&r);
-    if (!c || r.bad || (flags & F_STREAM_MASK) != S_STDIN || total != c->in.ring.end)
+    if (!c || r.bad || (f->flags & F_STREAM_MASK) != S_STDIN || total != c->in.ring.end)
         return;
     c->in.eof = true;
     stdin_writable(c);

@@ -2,13 +2,15 @@
  * What no shim guards: processes that we adopted because their shim was killed, and everything at a RESET. Done in
  * short rounds from the loop, so that a fork bomb under attack never stops the supervisor from answering.
  */
-#include "command.h"
+#include "commands.h"
 
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "../files/files.h"
 
 bool sweeping;
 static bool resetting;
@@ -67,21 +69,19 @@ bool sweep_round(void)
         asking.len = 0;
         resetting = false;
     }
-    for (struct command *c = commands; c; c = c->next)
-        if (!c->dead)
-            command_maybe_finish(c);
+    commands_maybe_finish();
     return false;
 }
 
 /* A new controller: the reset goes on, but who asked for it is gone. */
 void reset_forget(void) { asking.len = 0; }
 
-void commands_reset(uint32_t channel)
+void commands_reset(const struct frame *f)
 {
     for (struct command *c = commands; c; c = c->next)
         if (!c->dead && c->state < GONE && !c->main_ended && !c->cause)
             c->cause = CAUSE_CANCEL;
-    buf32(&asking, channel);
+    buf32(&asking, f->channel);
     resetting = sweeping = true;
 }
 

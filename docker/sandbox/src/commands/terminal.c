@@ -5,8 +5,7 @@
  * We keep a descriptor of the command's side until its main process has ended: without one, a command that closes its
  * terminal and opens it again would look like one that has hung up.
  */
-#include "command.h"
-#include "request.h"
+#include "commands.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -63,10 +62,10 @@ bool terminal_open(uint16_t rows, uint16_t columns, int *master, int *slave)
     return true;
 }
 
-void commands_resize(uint32_t channel, const uint8_t *p, size_t n)
+void commands_resize(const struct frame *f)
 {
-    struct command *c = command_by_channel(channel);
-    struct reader r = {p, n, false};
+    struct command *c = command_by_channel(f->channel);
+    struct reader r = frame_reader(f);
     uint16_t rows = rd16(&r), columns = rd16(&r);
     if (c && c->slave >= 0 && !r.bad)
         set_size(c->slave, rows, columns);

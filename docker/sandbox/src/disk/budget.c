@@ -13,10 +13,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../commands/command.h"
-
-#define BLAME_US 1000000
-
 struct disk disk = {.lock = PTHREAD_MUTEX_INITIALIZER, .last_request = &disk.requests};
 
 /* ---- for the loop and the file thread --------------------------------------------------------------------- */
@@ -97,16 +93,16 @@ static void send_state(uint32_t channel)
     free(b.p);
 }
 
-void disk_budget(uint16_t flags, uint32_t channel, const uint8_t *p, size_t n)
+void disk_budget(const struct frame *f)
 {
-    struct reader r = {p, n, false};
+    struct reader r = frame_reader(f);
     struct disk_count most = {.bytes = rd64(&r)};
     most.entries = rd64(&r);
     uint64_t host_bytes = rd64(&r), host_files = rd64(&r);
     pthread_mutex_lock(&disk.lock);
     if (!r.bad) {
         bool differs = most.bytes != disk.state.most.bytes || most.entries != disk.state.most.entries;
-        uint8_t frozen = flags & F_FREEZE ? DISK_FROZEN : 0;
+        uint8_t frozen = f->flags & F_FREEZE ? DISK_FROZEN : 0;
         disk.state.most = most;
         /* Known before the floor is, or a small workspace with a wall would be taken for a full host. */
         disk_walled(most.bytes);
@@ -121,16 +117,16 @@ void disk_budget(uint16_t flags, uint32_t channel, const uint8_t *p, size_t n)
             poke();
     }
     pthread_mutex_unlock(&disk.lock);
-    send_state(channel);
+    send_state(f->channel);
 }
 
-void disk_stat(uint32_t channel)
+void disk_stat(const struct frame *f)
 {
     struct disk_request *r = malloc(sizeof *r);
     if (!r)
         die("out of memory");
     pthread_mutex_lock(&disk.lock);
-    *r = (struct disk_request){NULL, disk.session, channel};
+    *r = (struct disk_request){NULL, disk.session, f->channel};
     *disk.last_request = r;
     disk.last_request = &r->next;
     pthread_cond_signal(&disk.wake);
@@ -144,47 +140,19 @@ void disk_forget(void)
     pthread_mutex_unlock(&disk.lock);
 }
 
-/* Everybody when it was none of these, unless it may have been somebody else's sandbox. */
-static void end_writers(const pid_t *pids, size_t n, bool only_these)
-{
-    size_t shims_n;
-    pid_t *shims = command_shims(&shims_n), writing[DISK_WRITERS_MAX];
-    static uint64_t ended_us;
-    /* Nobody is known because who wrote has just been ended: then nobody else is to blame. */
-    bool any = only_these || now_us() - ended_us < BLAME_US;
-    /* Once for each: the way up may be as long as a command likes to make it. */
-    for (size_t i = 0; shims && i < n; i++)
-        writing[i] = disk_shim_of(pids[i], shims, shims_n);
-    for (int everybody = 0; shims && everybody < (any ? 1 : 2); everybody++)
-        for (struct command *c = commands; c; c = c->next) {
-            bool writes = everybody;
-            for (size_t i = 0; i < n && !writes; i++)
-                writes = c->shim > 0 && c->shim == writing[i];
-            if (c->dead || c->state >= KILLING || !writes)
-                continue;
-            any = true;
-            ended_us = now_us();
-            command_begin_end(c, CAUSE_DISK_QUOTA, 0);
-        }
-    free(shims);
-}
-
-void disk_event(void)
+bool disk_event(struct disk_suspects *found, bool *only_these)
 {
     uint64_t ignored;
     (void)!read(disk.event_fd, &ignored, sizeof ignored);
     pthread_mutex_lock(&disk.lock);
     struct buf done = disk.answers;
     disk.answers = (struct buf){0};
-    bool tell = disk.changed, end = disk.found_writers, only_these = disk.only_these;
+    bool tell = disk.changed, end = disk.found_writers;
     disk.changed = disk.found_writers = false;
-    pid_t pids[DISK_WRITERS_MAX];
-    size_t n = disk.writers_n;
-    memcpy(pids, disk.writers, n * sizeof *pids);
+    *found = disk.writers;
+    *only_these = disk.only_these;
     uint64_t current = disk.session;
     pthread_mutex_unlock(&disk.lock);
-    if (end)
-        end_writers(pids, n, only_these);
     if (tell && welcomed)
         send_state(0);
     struct reader r = {done.p, done.len, false};
@@ -196,9 +164,7 @@ void disk_event(void)
             frame_out(T_STAT_RESULT, 0, channel, p, length);
     }
     free(done.p);
-    for (struct command *c = commands; c; c = c->next)
-        if (!c->dead)
-            command_maybe_finish(c);
+    return end;
 }
 
 int disk_eventfd(void) { return disk.event_fd; }

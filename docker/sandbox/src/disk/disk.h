@@ -2,7 +2,7 @@
 #ifndef SBXD_DISK_H
 #define SBXD_DISK_H
 
-#include "../sbxd.h"
+#include "../wire/wire.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -40,6 +40,40 @@ struct disk_state {
     uint64_t counted_us; /* when the last count began, 0 = never */
 };
 
+/* Processes that could be to blame. */
+struct disk_suspects {
+    pid_t writers[DISK_WRITERS_MAX];
+    size_t writers_n;
+};
+
+/* ---- budget.c: for the loop and the other threads ----------------------------------------------------------------- */
+
+void disk_init(void);
+int disk_eventfd(void);
+/*
+ * Tells the controller what was counted and answers STAT. Returns whether commands are to be ended: those of the
+ * processes that were `found`, or everybody's if it was none of them, unless it can be `only_these`.
+ */
+bool disk_event(struct disk_suspects *found, bool *only_these);
+void disk_budget(const struct frame *f);
+void disk_stat(const struct frame *f);
+/* A new controller: answers for the old one are thrown away. */
+void disk_forget(void);
+/* Called once a loop round: while nothing runs, nothing is watched. */
+void disk_running(size_t commands_running);
+/* Commands start, but may not make a file grow. */
+bool disk_no_growth(void);
+/* The workspace is a file system of its own, and full. */
+bool disk_full(void);
+/* Above the budget, and what ended at this time may have changed that: the count is not in yet. Not for long. */
+bool disk_settling(uint64_t ended_us);
+/* For the file thread: 0, or why nothing may be written. */
+int disk_refusal(void);
+/* For the file thread: bytes were freed or added. Waits, not for long, for a new count while that decides what may be written. */
+void disk_file_changed(void);
+
+/* ---- for the files of this folder --------------------------------------------------------------------------------- */
+
 /* walk.c */
 
 /*
@@ -53,8 +87,6 @@ bool disk_walk(int root, uint64_t most, struct disk_count *out, void (*meanwhile
 
 /* Returns how many pids (at most `max`) wrote file bytes since the last call; the first call only looks. */
 size_t disk_writers(pid_t *pids, size_t max);
-/* The shim below which this process lives, or 0. */
-pid_t disk_shim_of(pid_t pid, const pid_t *shims, size_t n);
 
 /* hiders.c */
 
@@ -76,7 +108,6 @@ bool disk_acted(pid_t pid);
 /* Somebody of this sandbox did, or may have before he ended. */
 bool disk_anybody_acted(void);
 
-/* budget.c */
 
 /* A STAT that waits for its answer. */
 struct disk_request {
@@ -99,8 +130,7 @@ extern struct disk {
     bool base_known;
     bool found_writers;     /* for the loop: end these, or everybody if none are known */
     bool only_these;        /* if it was none of them, it was somebody else's sandbox */
-    pid_t writers[DISK_WRITERS_MAX];
-    size_t writers_n;
+    struct disk_suspects writers;
     struct disk_request *requests, **last_request;
     struct buf answers; /* per answer: session u64, channel u32, length u32, payload */
     uint64_t session;
@@ -122,10 +152,6 @@ void *disk_watch(void *unused);
 
 /* `was`: it was too much before, so some room is wanted first. */
 bool disk_too_much(const struct disk_count *used, const struct disk_count *most, bool was);
-struct disk_suspects {
-    pid_t writers[DISK_WRITERS_MAX];
-    size_t writers_n;
-};
 /* How much the room of a host that is short of disk has shrunk, though nothing grows that is counted. */
 enum disk_hidden {
     HIDDEN_NOTHING,
@@ -135,7 +161,7 @@ enum disk_hidden {
 /* Take over a count that began then, with so much room left on the disk, and those who could be to blame. */
 enum disk_hidden disk_publish(const struct disk_count *used, enum disk_source source, uint64_t began, uint64_t room, const struct disk_suspects *s);
 /* These may be who. */
-void disk_blame_hiders(const pid_t *pids, size_t n);
+void disk_blame_hiders(const struct disk_suspects *s);
 
 /* room.c: for any thread */
 

@@ -18,8 +18,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../files/files.h"
-
 #define MAPS_BYTES (512u << 10) /* of /proc/<pid>/maps: thousands of mappings */
 /* Of CPU. By the clock it may be so many times as long: who has to wait for a CPU does not hide. */
 #define PROCESS_US 50000

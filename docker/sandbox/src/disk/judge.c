@@ -18,10 +18,9 @@ bool disk_too_much(const struct disk_count *used, const struct disk_count *most,
     return (most->bytes && used->bytes > most->bytes - less) || (most->entries && used->entries > most->entries - fewer);
 }
 
-static void blame(const pid_t *pids, size_t n, bool only_these)
+static void blame(const struct disk_suspects *s, bool only_these)
 {
-    memcpy(disk.writers, pids, n * sizeof *pids);
-    disk.writers_n = n;
+    disk.writers = *s;
     disk.only_these = only_these;
     disk.found_writers = true;
     /* Until they are gone they may write a little more, for which nobody else is to blame. */
@@ -33,7 +32,7 @@ static enum disk_hidden judge_growth(uint64_t room, const struct disk_suspects *
 {
     struct disk_count *used = &disk.state.used;
     if (disk.base_known && (used->bytes > disk.base.bytes + DISK_SLACK || used->entries > disk.base.entries + DISK_SLACK_ENTRIES)) {
-        blame(s->writers, s->writers_n, false);
+        blame(s, false);
         return HIDDEN_NOTHING;
     }
     bool short_of_disk = disk_was_low() || disk.state.flags & DISK_FROZEN;
@@ -61,7 +60,7 @@ enum disk_hidden disk_publish(const struct disk_count *used, enum disk_source so
     if (!disk.state.flags && !disk_was_low())
         disk.base_known = false;
     else if (over && !was && !first && !(disk.state.flags & DISK_FROZEN))
-        blame(s->writers, s->writers_n, false); /* it has just been passed: by whoever writes */
+        blame(s, false); /* it has just been passed: by whoever writes */
     else
         hidden = judge_growth(room, s);
     atomic_store(&disk.no_growth, disk.state.flags);
@@ -70,8 +69,8 @@ enum disk_hidden disk_publish(const struct disk_count *used, enum disk_source so
     return hidden;
 }
 
-void disk_blame_hiders(const pid_t *pids, size_t n)
+void disk_blame_hiders(const struct disk_suspects *s)
 {
-    if (n && disk.base_known)
-        blame(pids, n, true);
+    if (s->writers_n && disk.base_known)
+        blame(s, true);
 }

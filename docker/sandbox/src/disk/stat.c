@@ -57,7 +57,7 @@ static void add_process(void *sums, int proc, const char *name)
                        &user, &sys, &resident) != 4)
         return;
     pid_t self = getpid(), pid = atoi(name);
-    if (!is_init && disk_shim_of(pid, &self, 1) != self)
+    if (!is_init && !proc_ancestor(pid, &self, 1))
         return;
     s->processes++;
     s->runnable += run == 'R';

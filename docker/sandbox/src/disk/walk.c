@@ -12,8 +12,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "../files/files.h"
-
 #define LEVELS_OPEN 256
 #define RAW_BYTES 32768
 #define DESCRIPTORS_US 1000000 /* no longer at descriptors: every thread may have as many as it likes */
@@ -215,15 +213,6 @@ static void count_of_thread(void *walk, int tasks, const char *tid)
         close(fds);
 }
 
-/* Outside a container most processes are not ours. */
-static bool is_below_us(pid_t pid)
-{
-    for (int hops = 0; pid > 1 && hops < 1024; hops++, pid = proc_parent(pid))
-        if (pid == getpid())
-            return true;
-    return false;
-}
-
 /*
  * Every thread may have descriptors of its own, and the first one none any more. A program that runs is held as well.
  * Who has more than there is time for holds bytes that do not count, as by a mapping; hiders.c finds him.
@@ -231,7 +220,9 @@ static bool is_below_us(pid_t pid)
 static void count_of_process(void *walk, int proc, const char *pid)
 {
     char path[32];
-    if (!is_init && !is_below_us(atoi(pid)))
+    pid_t self = getpid();
+    /* Outside a container most processes are not ours. */
+    if (!is_init && !proc_ancestor(atoi(pid), &self, 1))
         return;
     snprintf(path, sizeof path, "%.20s/exe", pid);
     count_if_deleted(walk, proc, path);

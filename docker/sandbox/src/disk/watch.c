@@ -79,10 +79,10 @@ static struct {
 
 static void look_for_hiders(enum disk_hidden hidden)
 {
-    pid_t hiders[DISK_WRITERS_MAX];
-    size_t n = disk_hiders(hiders, DISK_WRITERS_MAX, hidden == HIDDEN_MUCH && disk_anybody_acted(), while_counting);
+    struct disk_suspects hiders = {.writers_n = 0};
+    hiders.writers_n = disk_hiders(hiders.writers, DISK_WRITERS_MAX, hidden == HIDDEN_MUCH && disk_anybody_acted(), while_counting);
     pthread_mutex_lock(&disk.lock);
-    disk_blame_hiders(hiders, n);
+    disk_blame_hiders(&hiders);
     pthread_mutex_unlock(&disk.lock);
     notify();
 }

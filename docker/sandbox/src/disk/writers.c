@@ -65,12 +65,3 @@ size_t disk_writers(pid_t *pids, size_t max)
     looked = true;
     return found;
 }
-
-pid_t disk_shim_of(pid_t pid, const pid_t *shims, size_t n)
-{
-    for (int hops = 0; pid > 1 && hops < 1024; hops++, pid = proc_parent(pid))
-        for (size_t i = 0; i < n; i++)
-            if (shims[i] == pid)
-                return pid;
-    return 0;
-}

@@ -23,7 +23,7 @@ static void let_go(struct connection *c, bool reset)
     struct linger at_once = {1, 0};
     if (reset)
         setsockopt(c->fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
-    epoll_ctl(epoll_fd, EPOLL_CTL_DEL, c->fd, NULL);
+    poll_remove(c->fd);
     close(c->fd);
     free(c->waiting.p);
     c->waiting = (struct buf){0};
@@ -204,31 +204,9 @@ void egress_pump(void)
 
 /* ---- events ------------------------------------------------------------------------------------------------ */
 
-struct connection *connection_add(int fd, uint32_t channel, uint64_t until_ms)
+static void connection_ready(struct source *src, uint32_t events)
 {
-    struct connection *c = calloc(1, sizeof *c);
-    struct epoll_event e = {.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, .data.ptr = c};
-    if (!c || epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &e) < 0) {
-        free(c);
-        close(fd);
-        return NULL;
-    }
-    c->src = (struct source){SRC_EGRESS, NULL, 0};
-    c->fd = fd;
-    c->channel = channel;
-    c->until_ms = until_ms;
-    c->credited = INWARD_WINDOW;
-    c->next = connections;
-    connections = c;
-    if (channel)
-        connections_open++;
-    else
-        connections_lingering++;
-    return c;
-}
-
-void connection_event(struct connection *c, uint32_t events)
-{
+    struct connection *c = src->owner;
     if (c->dead)
         return;
     if (events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP))
@@ -241,6 +219,29 @@ void connection_event(struct connection *c, uint32_t events)
         broke(c);
     else if (c->writable)
         flush(c);
+}
+
+struct connection *connection_add(int fd, uint32_t channel, uint64_t until_ms)
+{
+    struct connection *c = calloc(1, sizeof *c);
+    if (c)
+        c->src = (struct source){.ready = connection_ready, .owner = c};
+    if (!c || !poll_add(fd, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, &c->src)) {
+        free(c);
+        close(fd);
+        return NULL;
+    }
+    c->fd = fd;
+    c->channel = channel;
+    c->until_ms = until_ms;
+    c->credited = INWARD_WINDOW;
+    c->next = connections;
+    connections = c;
+    if (channel)
+        connections_open++;
+    else
+        connections_lingering++;
+    return c;
 }
 
 void connections_end(bool tell)
@@ -261,10 +262,10 @@ void connections_linger(uint64_t now_ms)
 
 /* ---- from the controller ----------------------------------------------------------------------------------- */
 
-void egress_result(uint32_t channel, const uint8_t *p, size_t n)
+void egress_result(const struct frame *f)
 {
-    struct connection *c = by_channel(channel);
-    struct reader r = {p, n, false};
+    struct connection *c = by_channel(f->channel);
+    struct reader r = frame_reader(f);
     uint32_t error = rd32(&r);
     uint64_t limit = rd64(&r);
     if (!c || r.bad)
@@ -275,19 +276,19 @@ void egress_result(uint32_t channel, const uint8_t *p, size_t n)
         c->limit = limit;
 }
 
-void egress_credit(uint32_t channel, const uint8_t *p, size_t n)
+void egress_credit(const struct frame *f)
 {
-    struct connection *c = by_channel(channel);
-    struct reader r = {p, n, false};
+    struct connection *c = by_channel(f->channel);
+    struct reader r = frame_reader(f);
     uint64_t limit = rd64(&r);
     if (c && !r.bad && limit > c->limit)
         c->limit = limit;
 }
 
-void egress_data(uint32_t channel, const uint8_t *p, size_t n)
+void egress_data(const struct frame *f)
 {
-    struct connection *c = by_channel(channel);
-    struct reader r = {p, n, false};
+    struct connection *c = by_channel(f->channel);
+    struct reader r = frame_reader(f);
     uint64_t offset = rd64(&r);
     if (!c || r.bad)
         return;
@@ -305,10 +306,10 @@ void egress_data(uint32_t channel, const uint8_t *p, size_t n)
     flush(c);
 }
 
-void egress_eof(uint32_t channel, const uint8_t *p, size_t n)
+void egress_eof(const struct frame *f)
 {
-    struct connection *c = by_channel(channel);
-    struct reader r = {p, n, false};
+    struct connection *c = by_channel(f->channel);
+    struct reader r = frame_reader(f);
     uint64_t total = rd64(&r);
     if (!c || r.bad)
         return;
@@ -320,9 +321,9 @@ void egress_eof(uint32_t channel, const uint8_t *p, size_t n)
     flush(c);
 }
 
-void egress_close(uint32_t channel)
+void egress_close(const struct frame *f)
 {
-    struct connection *c = by_channel(channel);
+    struct connection *c = by_channel(f->channel);
     if (c)
         let_go(c, true);
 }

@@ -16,7 +16,9 @@
 #define TELL_MS 1000   /* how often we tell of connections that we refused */
 #define LISTEN_MS 2000 /* a new controller that does not say LISTEN by then wants no egress */
 
-static struct source listener_src = {SRC_EGRESS_LISTENER, NULL, 0};
+static void listener_ready(struct source *src, uint32_t events);
+
+static struct source listener_src = {.ready = listener_ready};
 static int listener = -1;
 static uint16_t listener_port;
 static bool listener_polled;
@@ -46,8 +48,7 @@ static void poll_listener(bool on)
 {
     if (listener < 0 || on == listener_polled)
         return;
-    struct epoll_event e = {.events = EPOLLIN, .data.ptr = &listener_src};
-    if (epoll_ctl(epoll_fd, on ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, listener, &e) == 0)
+    if (on ? poll_add(listener, EPOLLIN, &listener_src) : poll_remove(listener))
         listener_polled = on;
 }
 
@@ -81,9 +82,9 @@ static int open_listener(uint16_t port)
     return 0;
 }
 
-void egress_listen(uint32_t channel, const uint8_t *p, size_t n)
+void egress_listen(const struct frame *f)
 {
-    struct reader r = {p, n, false};
+    struct reader r = frame_reader(f);
     uint16_t port = rd16(&r), limit = rd16(&r);
     uint32_t silence = rd32(&r);
     int error = r.bad ? EINVAL : 0;
@@ -98,7 +99,7 @@ void egress_listen(uint32_t channel, const uint8_t *p, size_t n)
     uint8_t answer[6];
     put32(answer, (uint32_t)error);
     put16(answer + 4, error ? 0 : listener_port);
-    frame_out(T_EGRESS_RESULT, 0, channel, answer, sizeof answer);
+    frame_out(T_EGRESS_RESULT, 0, f->channel, answer, sizeof answer);
 }
 
 /* ---- taking connections ------------------------------------------------------------------------------------- */
@@ -138,11 +139,10 @@ static void accept_some(void)
     }
 }
 
-void egress_event(struct source *src, uint32_t events)
+static void listener_ready(struct source *src, uint32_t events)
 {
-    if (src->kind != SRC_EGRESS_LISTENER)
-        connection_event((struct connection *)(void *)src, events);
-    else if (listener >= 0)
+    (void)src, (void)events;
+    if (listener >= 0)
         accept_some();
 }
 

@@ -1,19 +1,29 @@
-/* Shared by the files that answer file requests. All of it but files_* is for the file thread only. */
+/* File requests, and the staging directory in the workspace. */
 #ifndef SBXD_FILES_H
 #define SBXD_FILES_H
 
-#include "../sbxd.h"
+#include "../wire/wire.h"
 
 #define PATH_BYTES 4096
 #define STAGING_PREFIX ".staging-"
 
-struct dirent64 {
-    uint64_t ino;
-    int64_t off;
-    uint16_t reclen;
-    uint8_t type;
-    char name[];
-};
+/* ---- thread.c: file requests, answered by one thread so that a slow disk never delays a command -------------------- */
+
+void files_init(void);
+int files_eventfd(void);
+void files_submit(const struct frame *f);
+/* Move finished answers to the wire. */
+void files_collect(void);
+/* A new controller: forget half-written files and answers for the old one. */
+void files_forget(void);
+/* Empty the temporary directories, then answer RESET_DONE on this channel; nobody when it is 0. */
+void files_clean_tmp(uint32_t channel);
+/* Have the file thread do this, after what was asked of it before. */
+void files_run(void (*run)(void));
+/* A regular file in .tool-outputs, made anew; returns a descriptor or -errno. For any thread. */
+int files_open_spool(const char *name);
+
+/* ---- for the file thread, and for who writes to the staging directory --------------------------------------------- */
 
 struct job {
     struct job *next;
@@ -21,6 +31,7 @@ struct job {
     uint32_t channel;
     uint16_t flags;
     uint8_t type;
+    void (*run)(void); /* in place of a request */
     size_t n;
     uint8_t payload[];
 };
@@ -56,7 +67,5 @@ void writes_forget(uint64_t session);
 int remove_path(char *path, bool recursive, uint64_t resolve);
 /* Everything in it that can go. */
 int empty_directory(int dir);
-/* ipc.c: every SysV object of this IPC namespace goes. */
-void ipc_remove(void);
 
 #endif

@@ -3,19 +3,22 @@
  * sessions, so that an fsync on a slow disk never delays a command.
  */
 #include "files.h"
-#include "../sessions/sessions.h"
 
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
+#include <sys/msg.h>
+#include <sys/sem.h>
+#include <sys/shm.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "../disk/disk.h"
+
 #define QUEUED_MAX 512
-#define JOB_SESSIONS 0 /* of our own: no frame has this type */
 
 /* ---- answers ---------------------------------------------------------------------------------------------- */
 
@@ -38,6 +41,34 @@ static int ready_fd;
 
 /* ---- the thread ------------------------------------------------------------------------------------------- */
 
+/* The second column of each of these files is the object's number; the first line names the columns. */
+static void remove_each(const char *path, void (*remove_one)(int id))
+{
+    FILE *f = fopen(path, "re");
+    char line[512];
+    int id;
+    while (f && fgets(line, sizeof line, f))
+        if (sscanf(line, " %*d %d", &id) == 1)
+            remove_one(id);
+    if (f)
+        fclose(f);
+}
+
+static void remove_shm(int id) { shmctl(id, IPC_RMID, NULL); }
+static void remove_msg(int id) { msgctl(id, IPC_RMID, NULL); }
+static void remove_sem(int id) { semctl(id, 0, IPC_RMID); }
+
+/*
+ * SysV objects outlive the processes that made them. In a container the IPC namespace is ours alone, so all of them go
+ * at a RESET.
+ */
+static void remove_ipc(void)
+{
+    remove_each("/proc/sysvipc/shm", remove_shm);
+    remove_each("/proc/sysvipc/msg", remove_msg);
+    remove_each("/proc/sysvipc/sem", remove_sem);
+}
+
 static void empty_tmp(void)
 {
     for (size_t i = 0; i < sizeof tmp_dirs / sizeof *tmp_dirs && tmp_dirs[i]; i++) {
@@ -48,7 +79,7 @@ static void empty_tmp(void)
         }
     }
     if (is_init)
-        ipc_remove();
+        remove_ipc();
 }
 
 static void *serve(void *unused)
@@ -77,8 +108,8 @@ static void *serve(void *unused)
         a->type = j->type == T_RESET ? T_RESET_DONE : T_FILE_RESULT;
         if (j->type == T_RESET) {
             empty_tmp();
-        } else if (j->type == JOB_SESSIONS) {
-            sessions_write();
+        } else if (j->run) {
+            j->run();
         } else {
             buf32(&a->body, 0);
             bool grows = j->type == T_FILE_MKDIR, changes = grows || j->type == T_FILE_WRITE || j->type == T_FILE_REMOVE;
@@ -105,14 +136,14 @@ static void *serve(void *unused)
     }
 }
 
-static void submit(uint8_t type, uint16_t flags, uint32_t channel, const uint8_t *p, size_t n)
+static void submit(const struct frame *f, void (*run)(void))
 {
-    struct job *j = malloc(sizeof *j + n);
+    struct job *j = malloc(sizeof *j + f->n);
     if (!j)
         die("out of memory");
-    *j = (struct job){NULL, session, channel, flags, type, n};
-    if (n)
-        memcpy(j->payload, p, n);
+    *j = (struct job){NULL, session, f->channel, f->flags, f->type, run, f->n};
+    if (f->n)
+        memcpy(j->payload, f->p, f->n);
     pthread_mutex_lock(&lock);
     *last_job = j;
     last_job = &j->next;
@@ -121,7 +152,7 @@ static void submit(uint8_t type, uint16_t flags, uint32_t channel, const uint8_t
     pthread_mutex_unlock(&lock);
 }
 
-void files_submit(uint8_t type, uint16_t flags, uint32_t channel, const uint8_t *p, size_t n)
+void files_submit(const struct frame *f)
 {
     pthread_mutex_lock(&lock);
     bool full = queued >= QUEUED_MAX;
@@ -129,15 +160,15 @@ void files_submit(uint8_t type, uint16_t flags, uint32_t channel, const uint8_t 
     if (full) {
         uint8_t busy[4];
         put32(busy, EBUSY);
-        frame_out(T_FILE_RESULT, 0, channel, busy, sizeof busy);
+        frame_out(T_FILE_RESULT, 0, f->channel, busy, sizeof busy);
     } else {
-        submit(type, flags, channel, p, n);
+        submit(f, NULL);
     }
 }
 
-void files_write_sessions(void) { submit(JOB_SESSIONS, 0, 0, NULL, 0); }
+void files_run(void (*run)(void)) { submit(&(struct frame){0}, run); }
 
-void files_clean_tmp(uint32_t channel) { submit(T_RESET, 0, channel, NULL, 0); }
+void files_clean_tmp(uint32_t channel) { submit(&(struct frame){.type = T_RESET, .channel = channel}, NULL); }
 
 void files_collect(void)
 {

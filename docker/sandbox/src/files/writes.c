@@ -9,6 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "../disk/disk.h"
+
 #define WRITES_MAX 32
 
 struct write_state {

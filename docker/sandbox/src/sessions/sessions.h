@@ -2,7 +2,8 @@
 #ifndef SBXD_SESSIONS_H
 #define SBXD_SESSIONS_H
 
-#include "../sbxd.h"
+#include "../wire/wire.h" /* first: it asks for what GNU adds */
+
 #include "../../session/session.h"
 
 #define SESSION_NAME_MAX 64
@@ -58,7 +59,6 @@ void sessions_forget(void);
 
 /* store.c: the same on the user's volume */
 
-/* Take over what an earlier sbxd left there. Before any command runs. */
 /* The key that seals them, once: those that are kept are read. */
 void sessions_unseal(const uint8_t key[KEY_BYTES]);
 extern uint8_t state_key[KEY_BYTES];
@@ -70,8 +70,6 @@ void sessions_save(void);
 void sessions_flush(void);
 /* Forget all of them, there too. */
 void sessions_clear(void);
-/* For the file thread. */
-void sessions_write(void);
 
 /* state.c: what a bash leaves, and what the next one begins with */
 

@@ -22,6 +22,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../disk/disk.h"
 #include "../files/files.h"
 
 extern char **environ;
@@ -287,7 +288,8 @@ static bool write_out(const struct buf *b, bool last)
     return written;
 }
 
-void sessions_write(void)
+/* On the file thread. */
+static void sessions_write(void)
 {
     pthread_mutex_lock(&lock);
     struct buf b = pending;
@@ -345,7 +347,7 @@ void sessions_save(void)
     pthread_mutex_unlock(&lock);
     free(old.p);
     if (ask)
-        files_write_sessions();
+        files_run(sessions_write);
 }
 
 void sessions_clear(void)

@@ -1,5 +1,5 @@
 /* Little-endian fields in and out of payloads. A reader that runs out says so once, at the end, by `bad`. */
-#include "../sbxd.h"
+#include "wire.h"
 
 #include <stdlib.h>
 

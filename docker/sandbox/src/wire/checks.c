@@ -1,5 +1,5 @@
 /* CRC-32C (Castagnoli, reflected, table of eight) and HMAC-SHA256 (RFC 2104). */
-#include "../sbxd.h"
+#include "wire.h"
 
 static uint32_t crc_table[8][256];
 

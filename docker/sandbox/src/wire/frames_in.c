@@ -2,11 +2,11 @@
  * Frames in from stdin; frames_out.c writes those that go out. Nothing is acted upon but a frame whose header and payload
  * are both intact and that belongs to the controller which said HELLO last; everything else is skipped byte by byte.
  */
-#include "../sbxd.h"
-#include "../sessions/sessions.h"
+#include "wire.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 #define IN_BYTES (256u << 10)
@@ -15,6 +15,11 @@
 
 bool wire_ended, welcomed;
 uint64_t frames_in;
+uint8_t boot_id[ID_BYTES];
+uint8_t sandbox_key[KEY_BYTES];
+
+static void (*handlers[256])(const struct frame *f);
+const struct wire_hooks *wire_hooks;
 
 static bool key_installed;
 static uint64_t epoch;
@@ -39,12 +44,7 @@ static void welcome(const uint8_t *nonce)
     /* The queue stays: it may hold the answer to another controller's HELLO, and that one waits for nothing else. */
     memcpy(session_nonce, nonce, NONCE_BYTES);
     dropped = false;
-    commands_detach_all();
-    starts_forget();
-    reset_forget();
-    files_forget();
-    disk_forget();
-    egress_forget();
+    wire_hooks->controller_changed();
     /* Zero is left out, so that a payload of zeros never has a good checksum. */
     session_crc = get32(nonce) | 1;
     session_header_crc = get32(nonce + 4) | 1;
@@ -61,7 +61,7 @@ static void welcome(const uint8_t *nonce)
     buf32(&b, MAX_COMMANDS);
     buf32(&b, (uint32_t)path);
     buf_bytes(&b, workspace_path, path);
-    commands_describe(&b);
+    wire_hooks->describe(&b);
     frame_out(T_WELCOME, 0, 0, b.p, b.len);
     free(b.p);
 }
@@ -104,93 +104,20 @@ static void hello(uint16_t flags, const uint8_t *p, size_t n)
         memcpy(sandbox_key, key, KEY_BYTES);
         key_installed = true;
         if (seal)
-            sessions_unseal(seal);
+            wire_hooks->seal_installed(seal);
     }
     epoch = claimed;
     welcome(nonce);
 }
 
-static void act(uint8_t type, uint16_t flags, uint32_t channel, const uint8_t *p, size_t n)
+static void ping(const struct frame *f) { frame_out(T_PONG, 0, f->channel, f->p, f->n); }
+
+static void act(const struct frame *f)
 {
-    switch (type) {
-    case T_PING:
-        frame_out(T_PONG, 0, channel, p, n);
-        return;
-    case T_STAT:
-        disk_stat(channel);
-        return;
-    case T_DISK_BUDGET:
-        disk_budget(flags, channel, p, n);
-        return;
-    case T_START:
-        commands_start(flags, channel, p, n);
-        return;
-    case T_ATTACH:
-        commands_attach(channel, p, n);
-        return;
-    case T_DATA:
-        commands_data(channel, flags, p, n);
-        return;
-    case T_EOF:
-        commands_eof(channel, flags, p, n);
-        return;
-    case T_CREDIT:
-        commands_credit(channel, p, n);
-        return;
-    case T_ACK:
-        commands_ack(channel, flags, p, n);
-        return;
-    case T_SIGNAL:
-        commands_signal(channel, p, n);
-        return;
-    case T_CANCEL:
-        commands_cancel(channel, p, n);
-        return;
-    case T_RESIZE:
-        commands_resize(channel, p, n);
-        return;
-    case T_COMMANDS: {
-        struct buf b = {0};
-        commands_describe(&b);
-        frame_out(T_COMMAND_LIST, 0, channel, b.p, b.len);
-        free(b.p);
-        return;
-    }
-    case T_RESET:
-        commands_reset(channel);
-        return;
-    case T_FILE_STAT:
-    case T_FILE_LIST:
-    case T_FILE_READ:
-    case T_FILE_WRITE:
-    case T_FILE_MKDIR:
-    case T_FILE_REMOVE:
-    case T_FILE_RENAME:
-    case T_FILE_RESOLVE:
-        files_submit(type, flags, channel, p, n);
-        return;
-    case T_EGRESS_LISTEN:
-        egress_listen(channel, p, n);
-        return;
-    case T_EGRESS_RESULT:
-        egress_result(channel, p, n);
-        return;
-    case T_EGRESS_DATA:
-        egress_data(channel, p, n);
-        return;
-    case T_EGRESS_CREDIT:
-        egress_credit(channel, p, n);
-        return;
-    case T_EGRESS_EOF:
-        egress_eof(channel, p, n);
-        return;
-    case T_EGRESS_CLOSE:
-        egress_close(channel);
-        return;
-    default:
-        /* A type of a later version: the controller knows ours from WELCOME and does not send it. */
+    if (handlers[f->type])
+        handlers[f->type](f);
+    else /* A type of a later version: the controller knows ours from WELCOME and does not send it. */
         dropped = true;
-    }
 }
 
 /* Bytes used at p: 0 when more are needed. */
@@ -228,7 +155,7 @@ static size_t take(const uint8_t *p, size_t n)
         explicit_bzero(in + (payload - in), length);
     } else if (!is_hello && sum == crc32c(session_crc, payload, length)) {
         frames_in++;
-        act(p[1], flags, get32(p + 4), payload, length);
+        act(&(struct frame){p[1], flags, get32(p + 4), payload, length});
     } else {
         /* A half-written frame completed by filler, or one of a controller that has been replaced. */
         dropped = true;
@@ -263,8 +190,16 @@ void wire_readable(void)
     }
 }
 
-void wire_init(void)
+struct reader frame_reader(const struct frame *f) { return (struct reader){f->p, f->n, false}; }
+
+void wire_init(const struct frame_handler *table, size_t n, const struct wire_hooks *hooks)
 {
+    if (getrandom(boot_id, sizeof boot_id, 0) != sizeof boot_id)
+        die("getrandom");
+    wire_hooks = hooks;
+    handlers[T_PING] = ping;
+    for (size_t i = 0; i < n; i++)
+        handlers[table[i].type] = table[i].handle;
     for (int fd = 0; fd <= 1; fd++)
         fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
     /* Best effort: a bigger pipe means fewer wake-ups when output is heavy. */

@@ -2,8 +2,7 @@
  * Frames out to stdout. Answers wait in a queue; the bytes of commands go straight from their rings, as much as one write
  * takes.
  */
-#include "../commands/output.h"
-#include "../sbxd.h"
+#include "wire.h"
 
 #include <stdlib.h>
 #include <unistd.h>
@@ -34,12 +33,7 @@ void frame_out(uint8_t type, uint16_t flags, uint32_t channel, const void *paylo
 
 bool wire_wants_write(void)
 {
-    struct stream *s;
-    uint32_t channel;
-    int which;
-    if (wire_ended)
-        return false;
-    return queue.len > queue_at || commands_next_sendable(&s, &channel, &which);
+    return !wire_ended && (queue.len > queue_at || wire_hooks->has_data());
 }
 
 size_t wire_queued(void) { return queue.len - queue_at; }
@@ -79,25 +73,16 @@ static bool write_some(void)
     size_t queued = queue.len - queue_at, total = queued;
     if (queued)
         v[n++] = (struct iovec){queue.p + queue_at, queued};
-    struct command *c;
-    struct stream *s;
-    uint32_t channel;
-    int which;
-    uint64_t now = now_us();
+    struct data_frame d;
     /* While the controller is behind, what it has not read yet goes first; the rings keep the rest. */
-    while (queued < MAX_PAYLOAD && frames < BATCH && total < BATCH_BYTES && (c = commands_next_sendable(&s, &channel, &which))) {
-        uint64_t upto;
-        const struct ring *ring = output_next(c, s, &upto);
-        size_t len = upto - s->sent < MAX_PAYLOAD - 8 ? (size_t)(upto - s->sent) : MAX_PAYLOAD - 8;
+    while (queued < MAX_PAYLOAD && frames < BATCH && total < BATCH_BYTES && wire_hooks->next_data(&d)) {
         uint8_t *h = prefixes[frames++];
-        put_header(h, T_DATA, (uint16_t)which, channel, (uint32_t)len + 8);
-        put64(h + HEADER_BYTES, s->sent);
+        put_header(h, T_DATA, d.stream, d.channel, (uint32_t)d.length + 8);
+        put64(h + HEADER_BYTES, d.offset);
         v[n++] = (struct iovec){h, DATA_PREFIX};
-        n += ring_slice(ring, s->sent, len, v + n);
-        s->sent += len;
-        s->sent_us = now;
-        total += DATA_PREFIX + len;
-        commands_sent(c);
+        for (int i = 0; i < d.pieces; i++)
+            v[n++] = d.bytes[i];
+        total += DATA_PREFIX + d.length;
     }
     if (n == 0)
         return false;

@@ -2,7 +2,7 @@
  * SHA-256 (FIPS 180-4): in portable C, and with the SHA instructions of x86-64 where the processor has them. Every byte
  * that a command prints goes through it, so it must keep up with a pipe.
  */
-#include "../sbxd.h"
+#include "wire.h"
 
 static const uint32_t K[64] = {
     0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5, 0xd807aa98, 0x12835b01, 0x243185be,

@@ -2,7 +2,7 @@ import { crc32c } from './crc32c.ts'
 
 /**
  * The sbxd protocol's names and its frame header. What every frame and payload means is in `README.md` beside this
- * file; `docker/sandbox/src/wire/protocol.h` mirrors these names.
+ * file; `docker/sandbox/src/wire/wire.h` mirrors these names.
  */
 
 export const PROTOCOL_VERSION = 3

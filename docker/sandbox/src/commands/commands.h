@@ -1,0 +1,357 @@
+/* Commands: what is kept of one, from its START to the acknowledgement of its EXIT, and what it is made of. */
+#ifndef SBXD_COMMANDS_H
+#define SBXD_COMMANDS_H
+
+#include "../sessions/sessions.h"
+#include "../wire/wire.h"
+
+#define MAX_RUNNING 128
+#define WINDOW_MIN (256u << 10)   /* … and when RING_BUDGET is used up */
+#define RING_BUDGET (32u << 20)
+#define STDIN_WINDOW (256u << 10)
+#define SPOOL_AFTER_MAX (128u << 10) /* must stay below WINDOW_MIN: these bytes are kept until the file exists */
+#define START_MAX (1u << 20)
+#define DRAIN_MS 200
+#define SHIM_PATIENCE_MS 2000
+#define SWEEP_MS 5
+#define GATHER_US 500        /* small pieces of output wait this long for more … */
+#define GATHER_BYTES 16384   /* … or until there is so much */
+
+/* ---- for the loop, and for main.c ------------------------------------------------------------------------------ */
+
+/* A new controller: forget a request that came only in part. */
+void starts_forget(void);
+void commands_start(const struct frame *f);
+void commands_attach(const struct frame *f);
+void commands_data(const struct frame *f);
+void commands_eof(const struct frame *f);
+void commands_credit(const struct frame *f);
+void commands_ack(const struct frame *f);
+void commands_signal(const struct frame *f);
+void commands_cancel(const struct frame *f);
+void commands_resize(const struct frame *f);
+void commands_reset(const struct frame *f);
+void commands_list(const struct frame *f);
+void reset_forget(void);
+void commands_describe(struct buf *b);
+/* A new controller: nothing is attached any more. */
+void commands_detach_all(void);
+/* Collect dead children; whatever was adopted is an escapee. */
+void commands_reap(void);
+/* Milliseconds until something is due, or -1. */
+int commands_timers(uint64_t now_ms);
+/* Whether there is output to send, and the next piece of it, fairly. */
+bool commands_have_data(void);
+bool commands_next_data(struct data_frame *out);
+/* They wrote though nothing may grow: end them, or all when it was none of these, unless it may have been another sandbox. */
+void commands_end_writers(const pid_t *pids, size_t n, bool only_these);
+/* What they waited for may have come. */
+void commands_maybe_finish(void);
+/* Called once a loop round, when what may be sent is on its way. */
+void commands_hash(void);
+void commands_bury(void);
+
+/* ---- flood.c: batches when much is written --------------------------------------------------------------------- */
+
+/* Bytes that a command wrote were read. */
+void flood_read(size_t bytes);
+/* Called before each wait of the loop; waits a moment in a flood. */
+void flood_rest(void);
+
+/* ---- oom.c: the cgroup's count of kernel OOM kills ------------------------------------------------------------- */
+
+void oom_open(void);
+/* While we are dumpable: take hold of our own OOM score. */
+void oom_score_open(void);
+/* Whoever is forked while this is on dies of a full memory before sbxd does. */
+void oom_offer(bool on);
+/* Kernel OOM kills so far in this cgroup, 0 where it cannot be read. */
+uint64_t oom_kills(void);
+
+/* ---- ring.c: bytes of one stream, addressed by their offset ---------------------------------------------------- */
+
+struct ring {
+    uint8_t *p;
+    size_t cap;         /* power of two, 0 before the first byte */
+    uint64_t base, end; /* offsets of the first kept byte and of the next one */
+};
+/* Bytes that may be added now without passing the window. */
+size_t ring_space(const struct ring *r);
+/* Make room for at least one more byte; at most two pieces are returned (count in the result, 0 = no room). */
+int ring_room(struct ring *r, struct iovec out[2]);
+int ring_slice(const struct ring *r, uint64_t from, size_t n, struct iovec out[2]);
+void ring_drop(struct ring *r, uint64_t upto);
+void ring_free(struct ring *r);
+
+/* ---- shim.c: the small process between sbxd and one command ---------------------------------------------------- */
+
+/* The resources that a START may limit; the order is that of the protocol. */
+#define LIMIT_KINDS 4
+struct limits {
+    uint8_t set; /* one bit per kind */
+    uint64_t most[LIMIT_KINDS];
+    uint8_t nice;
+};
+extern const int limit_resources[LIMIT_KINDS];
+
+struct shim_job {
+    const struct limits *limits;
+    char **argv;
+    char **envp;
+    const char *workspace;
+    const char *cwd; /* NULL: the workspace */
+    int in, out, err, ctl;
+    bool terminal; /* in, out and err are one, and become the controlling terminal */
+    int memory;    /* passed on to the command, or -1 */
+    bool cwd_may_fail; /* then it begins in the workspace, and STARTED says so */
+    bool capped; /* may not make a file grow */
+};
+
+enum shim_event { SHIM_STARTED = 1, SHIM_FAILED = 2, SHIM_EXITED = 3, SHIM_GONE = 4 };
+/* Page faults without and with reading from disk, blocks of 512 bytes read and written, switches wanted and forced. */
+#define USAGE_COUNT 6
+struct shim_report {
+    uint32_t event;
+    int32_t value; /* STARTED: pid. FAILED: errno. EXITED: wait status */
+    int32_t stage; /* STARTED: 1 when it begins in the workspace instead of cwd. FAILED: stage. EXITED: 1 when descendants are left */
+    uint64_t user_us, system_us, max_rss_kb;
+    uint64_t usage[USAGE_COUNT];
+};
+
+enum shim_order { ORDER_SIGNAL = 1, ORDER_KILL = 2 };
+struct shim_command {
+    uint32_t order;
+    int32_t signal;
+    int32_t scope;
+};
+_Noreturn void shim_run(const struct shim_job *job);
+
+/* ---- one command ----------------------------------------------------------------------------------------------- */
+
+struct stream {
+    struct source src;
+    int fd;            /* -1 once at its end */
+    bool polled;
+    struct ring ring;
+    struct ring tail;   /* the last bytes of a cut output */
+    uint64_t total;     /* bytes produced */
+    uint64_t rest;      /* once no process is left: bytes that were still in the pipe then */
+    struct sha256 hash; /* of all of them but the last in the ring; the thread's while it is hashing (commands/hash.c) */
+    bool hashing;
+    uint64_t hashed; /* while it is hashing: bytes hashed before it began */
+    uint64_t sent;     /* next offset to send on the current channel */
+    uint64_t sent_us;  /* when something was sent last */
+    uint64_t limit;    /* the controller's credit: send below this offset */
+    uint64_t acked;
+};
+
+/* Head and tail of one stream together; they must fit into the smallest window. */
+#define CUT_MAX WINDOW_MIN
+
+enum policy_kind { POLICY_STREAM, POLICY_CUT, POLICY_LIMIT };
+struct policy {
+    enum policy_kind kind;
+    uint32_t head, tail; /* CUT: bytes kept of each stream */
+    uint64_t limit;      /* LIMIT: bytes of both streams together */
+};
+
+enum state {
+    RUNNING,
+    DRAINING, /* the main process has ended, descendants may still write for DRAIN_MS */
+    KILLING,  /* the shim was told to kill everything */
+    GONE,     /* no process is left; what is in the pipes is still read */
+    ENDED,    /* EXIT is known; kept until acknowledged */
+};
+
+struct spool {
+    bool wanted;
+    uint64_t after, max;
+    uint64_t seen, accepted; /* bytes produced, and those of them that go to the file */
+    struct buf held;         /* the first bytes, until it is known whether there will be a file */
+    struct spool_file *file;
+    uint64_t written; /* known at the end */
+};
+
+struct command {
+    struct command *next;
+    uint8_t id[ID_BYTES];
+    enum state state;
+    bool started; /* STARTED was reported; until then nothing else is */
+    bool dead; /* freed at the end of the loop round, events may still point here */
+
+    bool attached;
+    uint32_t channel;
+
+    pid_t shim;
+    pid_t main;
+    struct source ctl_src;
+    int ctl;
+
+    struct stream out[2];
+    struct {
+        struct source src;
+        int fd; /* -1: closed or never opened */
+        bool polled, eof;
+        uint64_t credited; /* what the controller was told it may send up to */
+        struct ring ring;
+    } in;
+
+    struct policy policy;
+    struct spool spool;
+    int slave; /* in a terminal: the command's side of it, until the main process has ended; else -1 */
+    bool terminal, background;
+    struct session_use session;
+
+    uint64_t started_us, ended_us;
+    uint64_t timeout_ms, kill_ms; /* absolute, 0 = not set */
+    uint64_t drain_ms, patience_ms;
+    uint32_t grace_ms;
+    uint8_t cause; /* decided before the end: timeout, cancel, shim_killed */
+    bool main_ended;
+    bool orphaned; /* its shim died without a last word: what it guarded is being swept */
+    int status;
+    uint64_t ooms;
+    bool capped; /* it began while nothing may grow: its files may have no size */
+    uint64_t user_us, system_us, max_rss_kb;
+    uint64_t usage[USAGE_COUNT];
+};
+
+extern struct command *commands;
+/* A shim was killed or a reset runs: children that we adopted have to go first. */
+extern bool sweeping;
+
+/* commands.c */
+struct command *command_by_id(const uint8_t *id);
+struct command *command_by_channel(uint32_t channel);
+size_t command_count(bool running_only);
+/* Nothing of it will be asked for again. The struct stays until no event and no dead child can point here. */
+void command_forget(struct command *c);
+/* Make room: forget the command whose end has waited longest, and longer than the lease, for its acknowledgement. */
+void command_forget_abandoned(void);
+/* Bytes of this one were sent: the others go first next time. */
+void command_sent(struct command *c);
+
+/* attach.c */
+void command_attach(struct command *c, uint32_t channel, const uint64_t from[2], const uint64_t limit[2]);
+void command_started(struct command *c, bool existing);
+/* A second START or an ATTACH: answers with STARTED and, when it is over, EXIT. */
+void command_reattach(struct command *c, uint32_t channel, const uint64_t from[2], const uint64_t limit[2]);
+
+/* end.c */
+void command_order(struct command *c, uint32_t order, int signal, int scope);
+void command_begin_end(struct command *c, uint8_t cause, uint32_t grace_ms);
+void command_kill(struct command *c);
+/* Once no process of it is left, everything is read and what it did to the disk is counted: its end is known and told. */
+void command_maybe_finish(struct command *c);
+
+/* What the shim reports, what it writes, and room for what it reads: for their sources. */
+void command_ctl_ready(struct source *src, uint32_t events);
+void command_out_ready(struct source *src, uint32_t events);
+void command_in_ready(struct source *src, uint32_t events);
+
+/* exit.c */
+/* Settle what ended it; no more is to come. */
+void exit_decide(struct command *c);
+/* To whoever is attached; any number of times. */
+void exit_send(const struct command *c);
+
+/* start.c */
+void start_failed(uint32_t channel, int error, int stage);
+
+/* sweep.c */
+/* Shims that do their work: `*n` of them, to be freed; NULL when memory is gone. */
+pid_t *command_shims(size_t *n);
+bool reset_running(void);
+/* One round against escapees or for a reset; returns false when nothing is left to do. */
+bool sweep_round(void);
+
+/* terminal.c */
+/* Both ends of a new terminal; ours does not block. */
+bool terminal_open(uint16_t rows, uint16_t columns, int *master, int *slave);
+/* The input is over. Returns false when the terminal takes nothing just now. */
+bool terminal_end_input(struct command *c);
+void terminal_hang_up(struct command *c);
+
+/* spool.c */
+void spool_add(struct command *c, const uint8_t *p, size_t n);
+/* So much waits for the disk that no more should be read. */
+bool spool_behind(const struct command *c);
+/* Nothing more comes; returns whether the file is whole. */
+bool spool_finished(struct command *c);
+void spool_forget(struct command *c);
+
+/* streams.c */
+void command_close(struct command *c);
+void stream_drain(struct command *c, struct stream *s);
+/* No process of the command is left: read what there still is, then this stream is at its end. */
+void stream_last(struct command *c, struct stream *s);
+void stream_resume(struct command *c, struct stream *s);
+bool stream_rests(const struct command *c, const struct stream *s);
+void stdin_writable(struct command *c);
+
+/* ---- output.c, hash.c: what becomes of a command's output on its way out --------------------------------------- */
+
+/* Where bytes that are read from the pipe go: 0 when there is no room now, else the number of pieces. */
+int output_room(struct command *c, struct stream *s, struct iovec v[2]);
+/* Shorten these pieces to `most` bytes together; returns how many pieces are left. */
+int output_shorten(struct iovec v[2], int n, uint64_t most);
+/* So many bytes were read into these pieces. */
+void output_took(struct command *c, struct stream *s, const struct iovec v[2], size_t n);
+/* The ring that holds the next bytes to send, which end before `upto`; NULL when nothing may be sent. */
+const struct ring *output_next(struct command *c, struct stream *s, uint64_t *upto);
+/* Bytes of a cut stream that were counted and not kept: from, and the first one that is kept again. */
+bool output_gap(const struct command *c, const struct stream *s, uint64_t *from, uint64_t *to);
+/* Once a loop round, when what may be sent is on its way. */
+void hash_behind(struct stream *s);
+/* Whatever is in the ring is hashed when it returns, and only the loop has its hands on the stream … */
+void hash_all(struct stream *s);
+/* … or all below this offset is. */
+void hash_upto(struct stream *s, uint64_t offset);
+/* Forget what is acknowledged. */
+void output_drop(const struct command *c, struct stream *s);
+
+/* ---- request.c, options.c: what a START asked for -------------------------------------------------------------- */
+
+struct request {
+    const uint8_t *id;
+    uint16_t flags;
+    uint64_t limit[2];
+    char *cwd;
+    char **argv;
+    char **envp;
+    char *text; /* the bytes that all of these point into */
+
+    uint32_t timeout_ms, grace_ms;
+    bool spooled;
+    uint32_t spool_after, spool_max;
+    struct policy policy;
+    struct limits limits;
+    bool terminal, background;
+    uint16_t rows, columns;
+    uint64_t max_age_ms; /* of a background job */
+    char session[SESSION_NAME_MAX + 1]; /* "" when it has none */
+    bool cwd_may_fail;                  /* it is the session's: where it is gone, the workspace will do */
+    char **given;                       /* the request's own assignments, ended by NULL */
+    char *session_text;                 /* what some entries of envp point into */
+};
+
+/* request.c: fill `q`, which is zeroed, from a whole request. 0, or the errno that the command is refused with. */
+int request_read(struct request *q, const uint8_t *p, size_t n);
+/* Also after a refusal. */
+void request_forget(struct request *q);
+
+/*
+ * options.c: read one option of a START: what it asks for goes into `q`. Every tag is allowed once, unless it says otherwise.
+ * Returns 0, or the errno that the command is refused with: EINVAL for an unknown tag or a value that cannot be.
+ */
+int start_option(struct request *q, uint8_t tag, struct reader *value);
+
+int terminal_option(struct request *q, struct reader *r);   /* terminal.c */
+int background_option(struct request *q, struct reader *r); /* jobs.c */
+bool jobs_full(void);
+void job_begin(struct command *c, const struct request *q);
+int session_option(struct request *q, struct reader *r); /* session_start.c */
+/* Before the shim is forked. 0, or the errno that the command is refused with. */
+int session_begin(struct command *c, struct request *q);
+
+#endif

@@ -1,0 +1,248 @@
+/*
+ * Frames in and out, and the bytes that they are made of. The sbxd protocol, version 3: the layout of every frame and
+ * payload is documented once, in packages/sandbox/src/sbxd/protocol/README.md; the names here and in protocol/frames.ts
+ * mirror it.
+ */
+#ifndef SBXD_WIRE_H
+#define SBXD_WIRE_H
+
+#include "../base.h"
+
+/* ---- the protocol ------------------------------------------------------------------------------------------------- */
+
+#define PROTOCOL_VERSION 3
+
+#define FRAME_MAGIC 0xA7
+#define HEADER_BYTES 16
+#define MAX_PAYLOAD 65536
+#define CRC_BYTES 4
+
+/* Start values of CRC-32C: never zero, so that neither an empty nor a zero-filled payload has the checksum 0. */
+#define HEADER_CRC_START 0x5B8D17E3u
+#define HELLO_CRC_START 0xA3C59AC3u
+
+enum frame_type {
+    T_HELLO = 0x01,
+    T_WELCOME = 0x02,
+    T_REFUSED = 0x03,
+    T_DROPPED = 0x04,
+    T_PING = 0x05,
+    T_PONG = 0x06,
+    T_STAT = 0x07,
+    T_STAT_RESULT = 0x08,
+    T_DISK_BUDGET = 0x09,
+    T_DISK_STATE = 0x0A,
+    T_START = 0x10,
+    T_STARTED = 0x11,
+    T_START_FAILED = 0x12,
+    T_ATTACH = 0x13,
+    T_DETACHED = 0x14,
+    T_DATA = 0x15,
+    T_CREDIT = 0x16,
+    T_ACK = 0x17,
+    T_EOF = 0x18,
+    T_SIGNAL = 0x19,
+    T_CANCEL = 0x1A,
+    T_EXIT = 0x1B,
+    T_COMMANDS = 0x1C,
+    T_COMMAND_LIST = 0x1D,
+    T_RESET = 0x1E,
+    T_RESET_DONE = 0x1F,
+    T_FILE_STAT = 0x20,
+    T_FILE_LIST = 0x21,
+    T_FILE_READ = 0x22,
+    T_FILE_WRITE = 0x23,
+    T_FILE_MKDIR = 0x24,
+    T_FILE_REMOVE = 0x25,
+    T_FILE_RENAME = 0x26,
+    T_FILE_RESULT = 0x27,
+    T_RESIZE = 0x28,
+    T_FILE_RESOLVE = 0x29,
+    T_EGRESS_LISTEN = 0x30,
+    T_EGRESS_OPEN = 0x31,
+    T_EGRESS_RESULT = 0x32,
+    T_EGRESS_DATA = 0x33,
+    T_EGRESS_CREDIT = 0x34,
+    T_EGRESS_EOF = 0x35,
+    T_EGRESS_CLOSE = 0x36,
+    T_EGRESS_REFUSED = 0x37,
+};
+
+/* Header flags. */
+#define F_MORE 0x0001     /* START: another fragment follows; FILE_RESULT of a list: another page exists */
+#define F_INSTALL 0x0001  /* HELLO: carries the key */
+#define F_EXIT 0x0001     /* ACK: the EXIT was received and stored, the command may be forgotten */
+#define F_BEGIN 0x0001    /* FILE_WRITE: first piece, carries the path */
+#define F_COMMIT 0x0002   /* FILE_WRITE: last piece */
+#define F_ABORT 0x0004    /* FILE_WRITE: give up, remove the temporary file */
+#define F_FREEZE 0x0001   /* DISK_BUDGET: nothing may grow, whatever the budget */
+#define F_RECURSIVE 0x0001 /* FILE_REMOVE */
+#define F_NO_LINKS 0x8000  /* every file request: a symbolic link on the way is ELOOP */
+#define F_STREAM_MASK 0x0003 /* DATA, EOF */
+
+enum stream_id { S_STDIN = 0, S_STDOUT = 1, S_STDERR = 2 };
+
+/* START flags. Unknown bits are refused. */
+#define START_SHELL 0x0001
+#define START_MERGE 0x0002
+#define START_STDIN 0x0004
+#define START_KNOWN (START_SHELL | START_MERGE | START_STDIN)
+
+/* START options, in a list after the program: 0x01–0x1f what is measured and kept, 0x20–0x3f terminals and sessions. */
+enum start_option {
+    OPT_TIMEOUT = 0x01,
+    OPT_SPOOL = 0x02,
+    OPT_CUT = 0x03,
+    OPT_LIMIT = 0x04,
+    OPT_RLIMIT = 0x05,
+    OPT_NICE = 0x06,
+    OPT_TERMINAL = 0x20,
+    OPT_BACKGROUND = 0x21,
+    OPT_SESSION = 0x22,
+};
+#define OPT_REPEATS(tag) ((tag) == OPT_RLIMIT)
+
+/* Further facts of EXIT, in a list at its end, numbered as the options of START are. */
+enum exit_fact {
+    FACT_CUT = 0x01,
+    FACT_RUSAGE = 0x02,
+    FACT_SESSION = 0x22,
+};
+
+enum refused_reason { REFUSED_NO_KEY = 1, REFUSED_BAD_KEY = 2, REFUSED_OLD_EPOCH = 3, REFUSED_VERSION = 4 };
+
+enum start_stage {
+    STAGE_REQUEST = 1,
+    STAGE_BOOT = 2,
+    STAGE_LIMIT = 3,
+    STAGE_FORK = 4,
+    STAGE_SETUP = 5,
+    STAGE_CWD = 6,
+    STAGE_EXEC = 7,
+    STAGE_ATTACH = 8,
+};
+
+enum exit_cause {
+    CAUSE_NONE = 0,
+    CAUSE_EXITED = 1,
+    CAUSE_SIGNAL = 2,
+    CAUSE_TIMEOUT = 3,
+    CAUSE_CANCEL = 4,
+    CAUSE_OOM = 5,
+    CAUSE_OUTPUT_LIMIT = 6,
+    CAUSE_DISK_QUOTA = 7,
+    CAUSE_SHIM_KILLED = 8,
+};
+
+enum signal_scope { SCOPE_PROCESS = 0, SCOPE_GROUP = 1, SCOPE_TREE = 2 };
+
+/* Told in WELCOME. */
+#define MAX_COMMANDS 256          /* running plus ended but not acknowledged */
+#define WINDOW_BYTES (2u << 20)   /* replay window of one stream while memory is plenty */
+
+#define NONCE_BYTES 16
+
+/* ---- bytes.c: little-endian fields ----------------------------------------------------------------------------------- */
+
+struct reader {
+    const uint8_t *p;
+    size_t left;
+    bool bad;
+};
+uint8_t rd8(struct reader *r);
+uint16_t rd16(struct reader *r);
+uint32_t rd32(struct reader *r);
+uint64_t rd64(struct reader *r);
+const uint8_t *rdn(struct reader *r, size_t n);
+
+void put16(uint8_t *p, uint16_t v);
+void put32(uint8_t *p, uint32_t v);
+void put64(uint8_t *p, uint64_t v);
+uint32_t get32(const uint8_t *p);
+
+struct buf {
+    uint8_t *p;
+    size_t len, cap;
+};
+/* Returns room for n more bytes and counts them as used. Aborts when memory is gone. */
+uint8_t *buf_add(struct buf *b, size_t n);
+void buf8(struct buf *b, uint8_t v);
+void buf16(struct buf *b, uint16_t v);
+void buf32(struct buf *b, uint32_t v);
+void buf64(struct buf *b, uint64_t v);
+void buf_bytes(struct buf *b, const void *p, size_t n);
+
+/* ---- sha256.c: begins zeroed ----------------------------------------------------------------------------------------- */
+
+struct sha256 {
+    uint32_t h[8];
+    uint64_t bytes;
+    uint8_t block[64];
+};
+void sha256_add(struct sha256 *s, const void *data, size_t n);
+/* The hash of all that was added; `s` stays as it is. */
+void sha256_end(const struct sha256 *s, uint8_t out[32]);
+
+/* ---- checks.c: CRC-32C, HMAC --------------------------------------------------------------------------------------- */
+
+uint32_t crc32c(uint32_t start, const void *data, size_t n);
+void hmac_sha256(const uint8_t key[KEY_BYTES], const void *data, size_t n, uint8_t out[32]);
+bool equal_secret(const uint8_t *a, const uint8_t *b, size_t n);
+
+/* ---- frames_in.c, frames_out.c ------------------------------------------------------------------------------------ */
+
+struct frame {
+    uint8_t type;
+    uint16_t flags;
+    uint32_t channel;
+    const uint8_t *p; /* the payload */
+    size_t n;
+};
+struct reader frame_reader(const struct frame *f);
+
+struct frame_handler {
+    uint8_t type;
+    void (*handle)(const struct frame *f);
+};
+
+/* A DATA frame whose bytes stay where they are until they are written. */
+struct data_frame {
+    uint16_t stream;
+    uint32_t channel;
+    uint64_t offset;
+    size_t length;
+    struct iovec bytes[2];
+    int pieces;
+};
+
+/* What the wire needs of those above it; main.c fills it. */
+struct wire_hooks {
+    /* A new controller: what belongs to the one before is forgotten. */
+    void (*controller_changed)(void);
+    /* The first controller has brought the key that seals what is kept on the volume. */
+    void (*seal_installed)(const uint8_t key[KEY_BYTES]);
+    /* The end of WELCOME: the commands that there are. */
+    void (*describe)(struct buf *b);
+    /* Whether there is output to send, and the next piece of it, which counts as sent. */
+    bool (*has_data)(void);
+    bool (*next_data)(struct data_frame *out);
+};
+
+extern const struct wire_hooks *wire_hooks;
+
+void wire_init(const struct frame_handler *handlers, size_t n, const struct wire_hooks *hooks);
+void frame_out(uint8_t type, uint16_t flags, uint32_t channel, const void *payload, size_t n);
+/* For the pump: is anything queued, and writing it. */
+void wire_readable(void);
+void wire_pump(void);
+bool wire_wants_write(void);
+bool wire_wants_read(void);
+/* Bytes that wait for the controller to read. */
+size_t wire_queued(void);
+extern bool wire_ended;    /* stdin is at its end: no controller will ever come */
+extern bool welcomed;      /* a controller has said HELLO */
+extern uint64_t frames_in; /* good frames received, for the lease */
+extern uint8_t boot_id[ID_BYTES];
+extern uint8_t sandbox_key[KEY_BYTES];
+
+#endif
