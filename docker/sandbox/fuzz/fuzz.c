@@ -1,9 +1,11 @@
 /*
- * libFuzzer over the whole supervisor in one process: real frames through the real parser, dispatch, rings, files and
- * egress. Only what would leave this process is played: fork gives a number and the fuzzer speaks for the shim and its
- * command, the clock stands still between operations, nobody is signalled, listeners get a free port.
+ * libFuzzer over the whole supervisor in one process: real frames through the real parser,
+ * dispatch, rings, files and egress. Only what would leave this process is simulated: fork returns
+ * a number and the fuzzer acts as the shim and its command, the clock stands still between
+ * operations, no process is signalled, listeners get a free port.
  *
- * An input is a list of operations, see `operate`; packages/sandbox/test/sbxd/fuzz-seeds.ts writes some to begin with.
+ * An input is a list of operations, see `operate`; packages/sandbox/test/sbxd/fuzz-seeds.ts writes
+ * the first ones.
  */
 #include "../src/commands/commands.h"
 #include "../src/loop.h"
@@ -26,7 +28,7 @@ static int to_sbxd, from_sbxd;
 static uint64_t clock_us = 1000000;
 static uint32_t header_start, payload_start;
 
-/* ---- what is played ---------------------------------------------------------------------------------------- */
+/* ---- what is played -------------------------------------------------------------------------- */
 
 /* The far ends of what spawn() makes: where the shim and the command would be. */
 struct peer {
@@ -161,18 +163,18 @@ int __wrap_bind(int fd, const struct sockaddr *at, socklen_t length)
     return 0;
 }
 
-/* ---- one input ----------------------------------------------------------------------------------------------- */
+/* ---- one input ------------------------------------------------------------------------------- */
 
-static void hear(void)
+static void drain_output(void)
 {
     static uint8_t sink[1 << 20];
     while (read(from_sbxd, sink, sizeof sink) > 0)
         ;
 }
 
-static void turn(void) { loop_round(clock_us / 1000); }
+static void run_round(void) { loop_round(clock_us / 1000); }
 
-static void say(const uint8_t *p, size_t n)
+static void send_bytes(const uint8_t *p, size_t n)
 {
     for (int patience = 0; n && patience < 64; patience++) {
         ssize_t w = write(to_sbxd, p, n);
@@ -180,13 +182,13 @@ static void say(const uint8_t *p, size_t n)
             p += w;
             n -= (size_t)w;
         } else {
-            hear();
+            drain_output();
         }
-        turn();
+        run_round();
     }
 }
 
-static void say_frame(uint8_t type, uint16_t flags, uint32_t channel, const uint8_t *payload, uint32_t n, bool hello)
+static void send_frame(uint8_t type, uint16_t flags, uint32_t channel, const uint8_t *payload, uint32_t n, bool hello)
 {
     static uint8_t frame[HEADER_BYTES + MAX_PAYLOAD + CRC_BYTES];
     frame[0] = FRAME_MAGIC;
@@ -198,10 +200,10 @@ static void say_frame(uint8_t type, uint16_t flags, uint32_t channel, const uint
     if (n)
         memcpy(frame + HEADER_BYTES, payload, n);
     put32(frame + HEADER_BYTES + n, crc32c(hello ? HELLO_CRC_START : payload_start, payload, n));
-    say(frame, HEADER_BYTES + n + CRC_BYTES);
+    send_bytes(frame, HEADER_BYTES + n + CRC_BYTES);
 }
 
-static void say_hello(uint8_t seed)
+static void send_hello(uint8_t seed)
 {
     static const uint8_t zeros[MAX_PAYLOAD + 64], key[KEY_BYTES] = {1};
     uint8_t text[16 + NONCE_BYTES + 8] = "sandlot-sbxd-1", payload[10 + NONCE_BYTES + 32 + KEY_BYTES];
@@ -212,9 +214,9 @@ static void say_hello(uint8_t seed)
     memcpy(payload + 10, text + 16, NONCE_BYTES);
     hmac_sha256(key, text, sizeof text, payload + 10 + NONCE_BYTES);
     memcpy(payload + 10 + NONCE_BYTES + 32, key, KEY_BYTES);
-    hear();
-    say(zeros, sizeof zeros);
-    say_frame(T_HELLO, F_INSTALL, 0, payload, sizeof payload, true);
+    drain_output();
+    send_bytes(zeros, sizeof zeros);
+    send_frame(T_HELLO, F_INSTALL, 0, payload, sizeof payload, true);
     payload_start = get32(text + 16) | 1;
     header_start = get32(text + 20) | 1;
 }
@@ -248,10 +250,10 @@ static void operate(struct reader *r)
     case OP_FRAME:
         /* The first bytes: flags and channel. */
         if (n >= 2)
-            say_frame(which, bytes[0], bytes[1] & 0x80 ? 0x80000000u | (bytes[1] & 7) : bytes[1] & 7u, bytes + 2, n - 2, false);
+            send_frame(which, bytes[0], bytes[1] & 0x80 ? 0x80000000u | (bytes[1] & 7) : bytes[1] & 7u, bytes + 2, n - 2, false);
         break;
     case OP_RAW:
-        say(bytes, n);
+        send_bytes(bytes, n);
         break;
     case OP_REPORT:
         if (p && p->ctl >= 0 && n) {
@@ -275,10 +277,10 @@ static void operate(struct reader *r)
         clock_us += (uint64_t)which * which * 1000;
         break;
     case OP_HEAR:
-        hear();
+        drain_output();
         break;
     case OP_HELLO:
-        say_hello(which);
+        send_hello(which);
         break;
     case OP_CONNECT:
         if (inside >= 0 && n)
@@ -295,7 +297,7 @@ static void operate(struct reader *r)
     default:
         commands_reap();
     }
-    turn();
+    run_round();
 }
 
 /* Whatever this input has left does not reach the next one. */
@@ -311,10 +313,10 @@ static void clear(void)
             command_close(c);
         c->dead = true;
     }
-    say_hello(0);
-    hear();
-    turn();
-    commands_bury();
+    send_hello(0);
+    drain_output();
+    run_round();
+    commands_free_dead();
     sessions_forget();
 }
 
@@ -338,7 +340,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
     dup2(in[0], 0);
     dup2(out[1], 1);
     supervisor_init();
-    say_hello(0);
+    send_hello(0);
     /* What the seeds name. */
     memset(boot_id, 0x42, sizeof boot_id);
     return 0;

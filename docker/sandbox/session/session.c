@@ -1,16 +1,20 @@
 /*
- * Loaded into the bash of a command that belongs to a session (LD_PRELOAD): when that bash ends, its working directory
- * and exported variables are left in a piece of shared memory, which sbxd reads after the end and gives to the next
- * command of the session. Nothing of it can be seen in the output or in what the script starts.
+ * Preloaded (LD_PRELOAD) into the bash of a command that belongs to a session: when that bash ends,
+ * its working directory and exported variables are left in shared memory, which sbxd reads after
+ * the end and gives to the next command of the session. Neither the output nor the processes that
+ * the script starts show anything of it.
  *
- * - The memory is a memfd of fixed size, sealed by sbxd. It is mapped before main() and its descriptor closed, so no
- *   script can meet it, and a program that replaces bash has lost it.
- * - Our variables are taken out of the environment before main(). Variables of the dynamic loader that the session
- *   carries come under a prefix, so that they are there for children but cannot break the start of this bash.
- * - bash ends in three ways: exit() (we have a destructor), execve() (also for the last command of a text: bash saves
- *   itself the fork), and a signal. After a signal nothing is left and the session stays as it was.
+ * - The memory is a memfd of fixed size, sealed by sbxd. It is mapped before main() and its
+ *   descriptor closed, so no script can use it, and a program that replaces bash has lost it.
+ * - Our variables are taken out of the environment before main(). Variables of the dynamic loader
+ *   in the session's state come under a prefix, so that children get them but they cannot break
+ *   the start of this bash.
+ * - bash ends in three ways: exit() (handled by a destructor), execve() (also for the last command
+ *   of a text: bash saves the fork), and a signal. After a signal nothing is left and the session
+ *   stays as it was.
  *
- * Written by the user's own process, so sbxd believes nothing of it: see sessions/state.c there, and the layout in session.h.
+ * Written by the user's own process, so sbxd does not trust it: see src/sessions/state.c, and the
+ * layout in session.h.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -34,7 +38,10 @@ struct shell_variable {
 };
 enum { ATTRIBUTE_ARRAY = 0x4, ATTRIBUTE_ASSOC = 0x40 };
 
-/* Exported by bash for its loadable builtins. Elsewhere they are NULL, and the plain environment has to do. */
+/*
+ * Exported by bash for its loadable builtins. Elsewhere they are NULL, and the plain environment
+ * has to do.
+ */
 extern char **export_env __attribute__((weak));
 extern void *shell_variables __attribute__((weak));
 extern void *global_variables __attribute__((weak));
@@ -45,11 +52,12 @@ extern void maybe_make_export_env(void) __attribute__((weak));
 static uint8_t *memory;
 static size_t used;
 static pid_t owner;
-static bool replaced; /* this process goes on as something else: its end is no end of the session's shell */
+/* This process goes on as something else: its end is no end of the session's shell */
+static bool replaced;
 
 static bool starts(const char *text, const char *with) { return strncmp(text, with, strlen(with)) == 0; }
 
-/* ---- before main() ------------------------------------------------------------------------------------------ */
+/* ---- before main() --------------------------------------------------------------------------- */
 
 __attribute__((constructor)) static void begin(void)
 {
@@ -73,7 +81,7 @@ __attribute__((constructor)) static void begin(void)
     *to = NULL;
 }
 
-/* ---- at the end --------------------------------------------------------------------------------------------- */
+/* ---- at the end ------------------------------------------------------------------------------ */
 
 static bool add(const char *text, size_t n)
 {
@@ -86,7 +94,10 @@ static bool add(const char *text, size_t n)
 
 static bool add_entry(const char *entry) { return add(entry, strlen(entry) + 1); }
 
-/* How variables of a shell level of its own are called. They count the shells, so they are not the session's. */
+/*
+ * How variables of a shell level of its own are called. They count the shells, so they are not the
+ * session's.
+ */
 static bool of_this_shell(const char *name) { return strcmp(name, "SHLVL") == 0 || strcmp(name, "_") == 0; }
 
 static bool add_plain(char *const envp[], bool only_functions)
@@ -98,7 +109,10 @@ static bool add_plain(char *const envp[], bool only_functions)
     return fits;
 }
 
-/* Exported variables of the shell itself: neither a function's own ones nor those of one command (`A=1 command`). */
+/*
+ * Exported variables of the shell itself: neither a function's own ones nor those of one command
+ * (`A=1 command`).
+ */
 static bool add_variables(void)
 {
     void *innermost = shell_variables;
@@ -122,7 +136,7 @@ static void leave_state(char *const envp[])
     head->state = SESSION_WRITING;
     used = sizeof *head;
     if (!getcwd(cwd, sizeof cwd) || cwd[0] != '/')
-        cwd[0] = 0; /* it was removed: sbxd says so to whoever comes next */
+        cwd[0] = 0; /* it was removed: sbxd reports that to the next command */
     bool known = &shell_variables && &global_variables && all_exported_variables;
     bool fits = add_entry(cwd) && (known ? add_variables() && add_plain(envp, true) : add_plain(envp, false));
     head->length = (uint32_t)used;
@@ -147,7 +161,10 @@ __attribute__((visibility("default"))) int execve(const char *path, char *const 
     if (ours())
         leave_state(envp);
     long result = syscall(SYS_execve, path, argv, envp);
-    /* A script without #!: bash reads it itself, in this process. Else bash goes on, and a signal still leaves nothing. */
+    /*
+     * A script without #!: bash reads it itself, in this process. Else bash goes on, and a signal
+     * still leaves nothing.
+     */
     if (errno == ENOEXEC && getpid() == owner)
         replaced = true;
     else if (ours())

@@ -35,7 +35,10 @@ bool poll_add(int fd, uint32_t events, struct source *src)
 
 bool poll_remove(int fd) { return epoll_ctl(epoll_fd, EPOLL_CTL_DEL, fd, NULL) == 0; }
 
-/* Closing alone would not do: a shim that was just forked holds a copy, and epoll would go on reporting for it. */
+/*
+ * Closing alone would not do: a shim that was just forked holds a copy, and epoll would go on
+ * reporting for it.
+ */
 void poll_close(int *fd)
 {
     if (*fd < 0)

@@ -1,4 +1,6 @@
-/* The ground floor: what every file may use. Nothing here names anything of the folders above it. */
+/*
+ * The ground floor: what every file may use. Nothing here names anything of the folders above it.
+ */
 #ifndef SBXD_BASE_H
 #define SBXD_BASE_H
 
@@ -15,7 +17,7 @@
 #define ID_BYTES 16
 #define KEY_BYTES 32
 
-/* ---- base.c ------------------------------------------------------------------------------------------------------- */
+/* ---- base.c ---------------------------------------------------------------------------------- */
 
 extern bool is_init; /* we are PID 1 of a PID namespace */
 extern const char *workspace_path;
@@ -47,9 +49,12 @@ struct dirent64 {
     char name[];
 };
 
-/* ---- proc.c: who descends from whom, and signals to them ---------------------------------------------------------- */
+/* ---- proc.c: who descends from whom, and signals to them ------------------------------------- */
 
-/* Calls `each` with every process that /proc shows: its number, and the descriptor of /proc that its files are below. */
+/*
+ * Calls `each` with every process that /proc shows: its number, and the descriptor of /proc that
+ * its files are below.
+ */
 void proc_each(void (*each)(void *context, int proc, const char *pid), void *context);
 /* The same with every thread of a process, and the descriptor of its folder of threads. */
 void proc_each_thread(int proc, const char *pid, void (*each)(void *context, int tasks, const char *tid), void *context);
@@ -57,12 +62,15 @@ void proc_each_thread(int proc, const char *pid, void (*each)(void *context, int
 pid_t proc_parent(pid_t pid);
 /* The first of these that is `pid` or an ancestor of it; 0 when none is. */
 pid_t proc_ancestor(pid_t pid, const pid_t *among, size_t n);
-/* Reads a small file of /proc as text, from `at` on, as for openat. Returns its length, or -1; the text always ends. */
+/*
+ * Reads a small file of /proc as text, from `at` on, as for openat. Returns its length, or -1; the
+ * text always ends.
+ */
 ssize_t proc_read(int at, const char *path, char *text, size_t size);
 
 /*
- * Signal every living descendant of `root` that is not one of `except` or below one of them. Returns how many
- * were found (zombies do not count).
+ * Signal every living descendant of `root` that is not one of `except` or below one of them.
+ * Returns how many were found (zombies do not count).
  */
 size_t proc_signal_tree(pid_t root, const pid_t *except, size_t excepts, int sig);
 /* Stop, then kill, everything below root. Returns how many were found; call again until it is 0. */

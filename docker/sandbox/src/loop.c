@@ -1,4 +1,7 @@
-/* The loop: one round after the other. It may name every folder, so that none of them has to name another. */
+/*
+ * The loop: one round after the other. It may name every folder, so that none of them has to name
+ * another.
+ */
 #include "loop.h"
 
 #include <fcntl.h>
@@ -12,7 +15,7 @@
 
 #define RETRY_MS 10
 
-/* ---- events ------------------------------------------------------------------------------------------------ */
+/* ---- events ---------------------------------------------------------------------------------- */
 
 static void frames_ready(struct source *src, uint32_t events)
 {
@@ -20,7 +23,7 @@ static void frames_ready(struct source *src, uint32_t events)
     wire_readable();
 }
 
-/* Only to wake the loop: each round writes what it can. */
+/* Nothing to do: the event wakes the loop, and each round writes what it can. */
 static void room_ready(struct source *src, uint32_t events) { (void)src, (void)events; }
 
 static void files_ready(struct source *src, uint32_t events)
@@ -34,9 +37,9 @@ static void disk_ready(struct source *src, uint32_t events)
     struct disk_suspects found;
     bool only_these;
     (void)src, (void)events;
-    if (disk_event(&found, &only_these))
+    if (disk_collect(&found, &only_these))
         commands_end_writers(found.writers, found.writers_n, only_these);
-    commands_maybe_finish();
+    commands_finish_done();
 }
 
 static struct source frames_source = {.ready = frames_ready}, room_source = {.ready = room_ready};
@@ -49,9 +52,10 @@ void loop_watch(int fd, struct source *src)
 }
 
 /*
- * Added and removed as a whole: with no events asked for, a closed pipe would still report EPOLLHUP for ever.
- * The kernel counts what all processes of a uid watch, so commands can use up what there is (fs.epoll.max_user_watches).
- * Then it is tried again soon. Returns whether it is as it should be.
+ * Added and removed as a whole: with no events asked for, a closed pipe would still report
+ * EPOLLHUP. The kernel counts the watches of all processes of a uid, so commands can use up the
+ * limit (fs.epoll.max_user_watches); a failed change is retried soon. Returns whether `watched` is
+ * as wanted.
  */
 static bool watch_if(bool wanted, bool *watched, int fd, struct source *src, uint32_t events)
 {
@@ -60,19 +64,19 @@ static bool watch_if(bool wanted, bool *watched, int fd, struct source *src, uin
     return wanted == *watched;
 }
 
-/* ---- one round --------------------------------------------------------------------------------------------- */
+/* ---- one round ------------------------------------------------------------------------------- */
 
 void loop_round(uint64_t now)
 {
     static bool reading, writing;
     int wait = commands_timers(now);
-    commands_bury();
+    commands_free_dead();
     disk_running(command_count(true));
     egress_timers(now);
     egress_pump();
     wire_pump();
     commands_hash();
-    egress_poll(now);
+    egress_poll_listener(now);
     int more = egress_wait();
     if (more >= 0 && (wait < 0 || wait > more))
         wait = more;
@@ -80,7 +84,7 @@ void loop_round(uint64_t now)
     watched = watch_if(wire_wants_read(), &reading, 0, &frames_source, EPOLLIN) && watched;
     if (!watched && (wait < 0 || wait > RETRY_MS))
         wait = RETRY_MS;
-    flood_rest();
+    flood_pause();
     struct epoll_event events[64];
     int n = epoll_wait(epoll_fd, events, 64, wait < 0 || wait > 1000 ? 1000 : wait);
     for (int i = 0; i < n; i++) {

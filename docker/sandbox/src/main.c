@@ -1,6 +1,7 @@
 /*
- * sbxd: runs the commands of one sandbox. PID 1 in a container, or a plain child in the local-process backend.
- * Speaks the protocol of wire/wire.h on stdin and stdout, and only that; stderr carries a last word before dying.
+ * sbxd: runs the commands of one sandbox. PID 1 in a container, or a plain child in the
+ * local-process backend. Speaks the protocol of wire/wire.h on stdin and stdout, and nothing else;
+ * stderr carries one error line before it exits.
  */
 #include "loop.h"
 
@@ -22,7 +23,7 @@
 #include "sessions/sessions.h"
 #include "wire/wire.h"
 
-/* ---- who answers which frame ------------------------------------------------------------------------------- */
+/* ---- who answers which frame ----------------------------------------------------------------- */
 
 static const struct frame_handler handlers[] = {
     {T_STAT, disk_stat},
@@ -57,8 +58,8 @@ static const struct frame_handler handlers[] = {
 static void controller_changed(void)
 {
     commands_detach_all();
-    starts_forget();
-    reset_forget();
+    start_forget_pieces();
+    reset_forget_requests();
     files_forget();
     disk_forget();
     egress_forget();
@@ -66,7 +67,7 @@ static void controller_changed(void)
 
 static const struct wire_hooks hooks = {
     .controller_changed = controller_changed,
-    .seal_installed = sessions_unseal,
+    .seal_installed = sessions_set_key,
     .describe = commands_describe,
     .has_data = commands_have_data,
     .next_data = commands_next_data,
@@ -80,7 +81,7 @@ void supervisor_init(void)
     loop_init();
 }
 
-/* ---- arguments: in a container there are none -------------------------------------------------------------- */
+/* ---- arguments: in a container there are none ------------------------------------------------ */
 
 static bool limit_option(const char *name, const char *value)
 {
@@ -129,29 +130,33 @@ static void read_arguments(int argc, char **argv)
     }
 }
 
-/* ---- signals and the end ----------------------------------------------------------------------------------- */
+/* ---- signals and the end --------------------------------------------------------------------- */
 
 static bool signalled;
-static bool told_to_end;
+static bool end_requested;
 
-static void only_wake_up(int sig) { (void)sig; }
+static void wake_only(int sig) { (void)sig; }
 
 /*
- * Two signals are read from a descriptor. (Unblocking them while waiting is not enough: epoll_pwait delivers none as long
- * as there is always an event.) A process 1 ignores what comes from inside and has no handler, but only what is not
- * blocked: a blocked signal waits in the queue, which all processes of the uid share, until the commands have none left.
- * Elsewhere all are blocked. Shims inherit the handler that lets SIGCHLD interrupt their waiting.
+ * Two signals are read from a descriptor. (Unblocking them while waiting is not enough: epoll_pwait
+ * delivers none as long as there is always an event.) A process 1 ignores what comes from inside
+ * and has no handler, but only what is not blocked: a blocked signal waits in the queue, which all
+ * processes of the uid share, until the commands have none left. Elsewhere all are blocked. Shims
+ * inherit the handler that lets SIGCHLD interrupt their waiting.
  */
 static int signals_init(void)
 {
     sigset_t wanted;
-    struct sigaction child = {.sa_handler = only_wake_up}, term = {.sa_handler = only_wake_up};
+    struct sigaction child = {.sa_handler = wake_only}, term = {.sa_handler = wake_only};
     sigfillset(&all_signals);
     sigprocmask(SIG_SETMASK, &all_signals, NULL);
     sigaction(SIGCHLD, &child, NULL);
     sigaction(SIGTERM, &term, NULL); /* or the kernel would drop it for process 1 */
-    /* gVisor ends its process 1 by the SIGPIPE of its own write. Not ignored: a command would start like that. */
-    struct sigaction pipe = {.sa_handler = only_wake_up, .sa_flags = SA_RESTART};
+    /*
+     * gVisor ends its process 1 by the SIGPIPE of its own write. Not ignored: a command would start
+     * like that.
+     */
+    struct sigaction pipe = {.sa_handler = wake_only, .sa_flags = SA_RESTART};
     sigaction(SIGPIPE, &pipe, NULL);
     sigemptyset(&wanted);
     sigaddset(&wanted, SIGCHLD);
@@ -161,7 +166,7 @@ static int signals_init(void)
     return signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-/* Read after the round, when what else it found is dealt with. */
+/* Signals are read after the round, when its other events have been handled. */
 static void signal_ready(struct source *src, uint32_t events)
 {
     (void)src, (void)events;
@@ -174,17 +179,20 @@ static void read_signals(int fd)
     signalled = false;
     while (read(fd, &info, sizeof info) == sizeof info)
         /*
-         * From outside the PID namespace the sender has no number here. A command's own TERM is not obeyed: kill()
-         * shows its number, and where it chooses the number itself (sigqueue) or there is none (F_SETSIG on a
-         * descriptor), the code is another one.
+         * A sender outside the PID namespace has no pid here. A SIGTERM of a command is ignored:
+         * kill() shows its pid, and where the sender chooses the pid itself (sigqueue) or there is
+         * none (F_SETSIG on a descriptor), the code is a different one.
          */
         if (info.ssi_signo == SIGTERM && (!is_init || (info.ssi_code == SI_USER && info.ssi_pid == 0)))
-            told_to_end = true;
+            end_requested = true;
     commands_reap();
 }
 
-/* The end. As PID 1 the kernel takes everything with us; elsewhere our descendants are killed first. */
-static _Noreturn void finish(void)
+/*
+ * The end. As PID 1 the kernel takes everything with us; elsewhere our descendants are killed
+ * first.
+ */
+static _Noreturn void shut_down(void)
 {
     for (int round = 0; !is_init && round < 600; round++) {
         proc_kill_tree(getpid(), NULL, 0);
@@ -200,14 +208,14 @@ static _Noreturn void finish(void)
 }
 
 /*
- * Runs down while no controller says anything. Counted in steps of at most a second, so that a pause of the
- * container, in which no time passes for us, does not use it up.
+ * Counts down while no frame arrives. Counted in steps of at most a second, so that a pause of the
+ * container, in which no time passes for sbxd, does not use it up.
  */
-static bool lease_over(uint64_t now_ms)
+static bool lease_expired(uint64_t now_ms)
 {
-    static uint64_t left, last, heard;
-    if (!last || frames_in != heard) {
-        heard = frames_in;
+    static uint64_t left, last, last_frames;
+    if (!last || frames_in != last_frames) {
+        last_frames = frames_in;
         left = lease_ms;
     } else {
         uint64_t step = now_ms - last < 1000 ? now_ms - last : 1000;
@@ -217,7 +225,7 @@ static bool lease_over(uint64_t now_ms)
     return lease_ms && left == 0;
 }
 
-/* ---- the start -------------------------------------------------------------------------------------------- */
+/* ---- the start ------------------------------------------------------------------------------- */
 
 /* Descriptors 0, 1 and 2 must be taken, or a pipe of a command would get such a number. */
 static void standard_descriptors(void)
@@ -229,16 +237,21 @@ static void standard_descriptors(void)
     syscall(SYS_close_range, 3, ~0u, 0);
 }
 
-/* One arena for all threads, and what is large goes back to the kernel at once: idle, we are to be small. */
-static void frugal_memory(void)
+/*
+ * One arena for all threads, and what is large goes back to the kernel at once: idle, we are to be
+ * small.
+ */
+static void limit_malloc(void)
 {
     mallopt(M_ARENA_MAX, 1);
     mallopt(M_MMAP_THRESHOLD, 64 << 10);
     mallopt(M_TRIM_THRESHOLD, 64 << 10);
 }
 
-/* Code that only the start needed leaves our memory; what is used again comes back from the file. */
-static void forget_start(void)
+/*
+ * Code that only the start needed leaves our memory; what is used again comes back from the file.
+ */
+static void drop_start_pages(void)
 {
     extern char __executable_start, etext;
     uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), from = (uintptr_t)&__executable_start & ~(page - 1);
@@ -246,8 +259,9 @@ static void forget_start(void)
 }
 
 /*
- * No core files, and no program of the host for a crash: where kernel.core_pattern is a pipe, a limit of 1 is the only
- * one that the kernel obeys. As a file, a dump that may have one byte is not begun. A container comes with this limit.
+ * No core files, and no program of the host for a crash: where kernel.core_pattern is a pipe, a
+ * limit of 1 is the only one that the kernel respects. As a file, a dump of one byte is not begun.
+ * A container comes with this limit.
  */
 static void no_core_dumps(void)
 {
@@ -258,10 +272,13 @@ static void no_core_dumps(void)
 
 int main(int argc, char **argv)
 {
-    frugal_memory();
+    limit_malloc();
     standard_descriptors();
     oom_score_open();
-    /* Before anything else runs: nobody of the same uid may look into us, trace us or take our descriptors. */
+    /*
+     * Before anything else runs: no process of the same uid can inspect or trace sbxd, or take its
+     * descriptors.
+     */
     prctl(PR_SET_DUMPABLE, 0);
     is_init = getpid() == 1;
     prctl(PR_SET_NAME, "sbxd");
@@ -276,11 +293,11 @@ int main(int argc, char **argv)
     if (signal_fd < 0)
         die("signalfd");
     loop_watch(signal_fd, &signals);
-    forget_start();
+    drop_start_pages();
     for (;;) {
         uint64_t now = now_us() / 1000;
-        if (told_to_end || lease_over(now) || (wire_ended && !is_init))
-            finish();
+        if (end_requested || lease_expired(now) || (wire_ended && !is_init))
+            shut_down();
         loop_round(now);
         if (signalled)
             read_signals(signal_fd);

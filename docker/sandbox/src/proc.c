@@ -1,9 +1,9 @@
 /*
  * The process tree, read from /proc, and signals to a subtree.
  *
- * In a container (we are PID 1) the PID namespace is ours alone and a plain kill is enough. Elsewhere a number read
- * from /proc may already belong to a stranger, so the processes are first pinned by pidfds and the tree is read again:
- * only what is below the root in both readings is signalled.
+ * In a container (sbxd is PID 1) the PID namespace is its own and a plain kill is enough. Elsewhere
+ * a pid read from /proc may have been reused, so the processes are first pinned by pidfds and the
+ * tree is read again: only what is below the root in both readings is signalled.
  */
 #include "base.h"
 
@@ -16,7 +16,7 @@
 struct process {
     pid_t pid, parent;
     bool alive;
-    int8_t below; /* -1 not known yet */
+    int8_t below; /* -1: not computed yet */
 };
 
 struct tree {
@@ -94,7 +94,9 @@ static void read_process(void *tree, int proc, const char *name)
     int parent, threads;
     if (!end || sscanf(end + 1, " %c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %d", &state, &parent, &threads) != 3)
         return;
-    /* A process whose first thread has ended looks like a dead one, and runs on in its other threads. */
+    /*
+     * A process whose first thread has ended shows as a zombie and continues in its other threads.
+     */
     bool alive = (state != 'Z' && state != 'X') || threads > 1;
     if (t->n == t->cap) {
         size_t cap = t->cap ? t->cap * 2 : 256;
@@ -119,8 +121,8 @@ static struct process *find(const struct tree *t, pid_t pid)
     return t->n == 0 ? NULL : bsearch(&key, t->p, t->n, sizeof key, by_pid);
 }
 
-/* Walk up from each process until an answer is known, then write it down along the way. */
-static void mark(struct tree *t, pid_t root, const pid_t *except, size_t excepts)
+/* Walk up from each process until the answer is known, then store it along the path. */
+static void mark_descendants(struct tree *t, pid_t root, const pid_t *except, size_t excepts)
 {
     for (size_t i = 0; i < t->n; i++)
         if (t->p[i].pid == root)
@@ -153,7 +155,7 @@ static void read_tree(struct tree *t, pid_t root, const pid_t *except, size_t ex
     if (t->n == 0)
         return;
     qsort(t->p, t->n, sizeof *t->p, by_pid);
-    mark(t, root, except, excepts);
+    mark_descendants(t, root, except, excepts);
 }
 
 static size_t signal_pinned(const struct tree *found, pid_t root, const pid_t *except, size_t excepts, int sig)

@@ -1,4 +1,4 @@
-/* Who listens to a command, and what a listener asks of it. */
+/* Attaching a controller to a command, and its frames for an attached command. */
 #include "commands.h"
 
 #include <stdlib.h>
@@ -16,7 +16,7 @@ void command_attach(struct command *c, uint32_t channel, const uint64_t from[2],
     }
 }
 
-void command_started(struct command *c, bool existing)
+void command_send_started(struct command *c, bool existing)
 {
     struct buf b = {0};
     buf8(&b, (uint8_t)(existing | c->session.moved << 1));
@@ -35,12 +35,12 @@ void command_reattach(struct command *c, uint32_t channel, const uint64_t from[2
     command_attach(c, channel, from, limit);
     if (!c->started)
         return; /* STARTED follows when the shim has reported */
-    command_started(c, true);
+    command_send_started(c, true);
     if (c->state == ENDED)
         exit_send(c);
 }
 
-/* ---- what the controller asks ------------------------------------------------------------------------------ */
+/* ---- what the controller asks ---------------------------------------------------------------- */
 
 void commands_attach(const struct frame *f)
 {
@@ -53,11 +53,11 @@ void commands_attach(const struct frame *f)
         limit[i] = rd64(&r);
     struct command *c = r.bad ? NULL : command_by_id(id);
     if (!c) {
-        start_failed(f->channel, r.bad ? EINVAL : ENOENT, STAGE_ATTACH);
+        send_start_failed(f->channel, r.bad ? EINVAL : ENOENT, STAGE_ATTACH);
         return;
     }
     if (from[0] > c->out[0].total || from[1] > c->out[1].total) {
-        start_failed(f->channel, ERANGE, STAGE_ATTACH);
+        send_start_failed(f->channel, ERANGE, STAGE_ATTACH);
         return;
     }
     command_reattach(c, f->channel, from, limit);
@@ -75,7 +75,7 @@ void commands_ack(const struct frame *f)
             return;
         output_next(c, s, &next); /* where only a gap is left, it is behind us */
         if (upto > s->sent)
-            upto = s->sent; /* nobody can have stored what was not sent */
+            upto = s->sent; /* what was not sent cannot have been stored */
         if (upto > s->acked)
             s->acked = upto;
         all = all && s->acked == s->total;

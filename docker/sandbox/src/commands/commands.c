@@ -1,4 +1,4 @@
-/* The commands that there are: finding one, telling of all, when something is due for them, and forgetting them. */
+/* The list of commands: lookup, description, timers, removal. */
 #include "commands.h"
 
 #include <stdlib.h>
@@ -77,9 +77,9 @@ void command_forget_abandoned(void)
         command_forget(oldest);
 }
 
-/* ---- time -------------------------------------------------------------------------------------------------- */
+/* ---- time ------------------------------------------------------------------------------------ */
 
-static void soonest(int *wait, uint64_t now, uint64_t due)
+static void shorten_wait(int *wait, uint64_t now, uint64_t due)
 {
     int left = due <= now ? 0 : due - now > 60000 ? 60000 : (int)(due - now);
     if (due && (*wait < 0 || left < *wait))
@@ -95,7 +95,7 @@ int commands_timers(uint64_t now)
         next_sweep = now_us() / 1000 + SWEEP_MS;
     }
     if (sweeping)
-        soonest(&wait, now, next_sweep);
+        shorten_wait(&wait, now, next_sweep);
     for (struct command *c = commands; c; c = c->next) {
         if (c->dead || c->state >= GONE)
             continue;
@@ -105,19 +105,19 @@ int commands_timers(uint64_t now)
             c->kill_ms = c->drain_ms = 0;
             command_kill(c);
         }
-        if (c->patience_ms && c->patience_ms <= now) {
-            /* The shim was stopped or is otherwise deaf. Without it its children come to us. */
-            c->patience_ms = 0;
+        if (c->shim_timeout_ms && c->shim_timeout_ms <= now) {
+            /* The shim is stopped or hangs. Once it is killed, its children are adopted by sbxd. */
+            c->shim_timeout_ms = 0;
             if (c->shim > 0)
                 kill(c->shim, SIGKILL);
         }
         for (int i = 0; c->attached && i < 2; i++)
-            if (stream_rests(c, &c->out[i]))
-                soonest(&wait, now, now + 1);
-        soonest(&wait, now, c->timeout_ms);
-        soonest(&wait, now, c->kill_ms);
-        soonest(&wait, now, c->drain_ms);
-        soonest(&wait, now, c->patience_ms);
+            if (stream_is_batching(c, &c->out[i]))
+                shorten_wait(&wait, now, now + 1);
+        shorten_wait(&wait, now, c->timeout_ms);
+        shorten_wait(&wait, now, c->kill_ms);
+        shorten_wait(&wait, now, c->drain_ms);
+        shorten_wait(&wait, now, c->shim_timeout_ms);
     }
     return wait;
 }
@@ -136,11 +136,11 @@ void command_sent(struct command *sent)
     sent->next = NULL;
 }
 
-void commands_bury(void)
+void commands_free_dead(void)
 {
     for (struct command **at = &commands; *at;) {
         struct command *c = *at;
-        /* A shim that has not been waited for yet would be taken for an escapee when it is. */
+        /* A shim that has not been reaped yet would be taken for an orphan when it is. */
         if (!c->dead || c->shim > 0) {
             at = &c->next;
             continue;

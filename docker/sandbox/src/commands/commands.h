@@ -1,4 +1,4 @@
-/* Commands: what is kept of one, from its START to the acknowledgement of its EXIT, and what it is made of. */
+/* Commands: the state of one from START until its EXIT is acknowledged, and its parts. */
 #ifndef SBXD_COMMANDS_H
 #define SBXD_COMMANDS_H
 
@@ -9,18 +9,19 @@
 #define WINDOW_MIN (256u << 10)   /* … and when RING_BUDGET is used up */
 #define RING_BUDGET (32u << 20)
 #define STDIN_WINDOW (256u << 10)
-#define SPOOL_AFTER_MAX (128u << 10) /* must stay below WINDOW_MIN: these bytes are kept until the file exists */
+/* Must stay below WINDOW_MIN: these bytes are kept until the file exists */
+#define SPOOL_AFTER_MAX (128u << 10)
 #define START_MAX (1u << 20)
 #define DRAIN_MS 200
-#define SHIM_PATIENCE_MS 2000
+#define SHIM_TIMEOUT_MS 2000
 #define SWEEP_MS 5
 #define GATHER_US 500        /* small pieces of output wait this long for more … */
 #define GATHER_BYTES 16384   /* … or until there is so much */
 
-/* ---- for the loop, and for main.c ------------------------------------------------------------------------------ */
+/* ---- for the loop, and for main.c ------------------------------------------------------------ */
 
 /* A new controller: forget a request that came only in part. */
-void starts_forget(void);
+void start_forget_pieces(void);
 void commands_start(const struct frame *f);
 void commands_attach(const struct frame *f);
 void commands_data(const struct frame *f);
@@ -32,43 +33,46 @@ void commands_cancel(const struct frame *f);
 void commands_resize(const struct frame *f);
 void commands_reset(const struct frame *f);
 void commands_list(const struct frame *f);
-void reset_forget(void);
+void reset_forget_requests(void);
 void commands_describe(struct buf *b);
 /* A new controller: nothing is attached any more. */
 void commands_detach_all(void);
-/* Collect dead children; whatever was adopted is an escapee. */
+/* Reap dead children; any adopted one is an orphan to sweep. */
 void commands_reap(void);
 /* Milliseconds until something is due, or -1. */
 int commands_timers(uint64_t now_ms);
 /* Whether there is output to send, and the next piece of it, fairly. */
 bool commands_have_data(void);
 bool commands_next_data(struct data_frame *out);
-/* They wrote though nothing may grow: end them, or all when it was none of these, unless it may have been another sandbox. */
+/*
+ * These pids wrote while nothing may grow: end their commands. If none matches, end all commands,
+ * unless `only_these`: then another sandbox may have written.
+ */
 void commands_end_writers(const pid_t *pids, size_t n, bool only_these);
-/* What they waited for may have come. */
-void commands_maybe_finish(void);
-/* Called once a loop round, when what may be sent is on its way. */
+/* Finish every command that has nothing left to wait for. */
+void commands_finish_done(void);
+/* Called once a round, after the wire was pumped. */
 void commands_hash(void);
-void commands_bury(void);
+void commands_free_dead(void);
 
-/* ---- flood.c: batches when much is written --------------------------------------------------------------------- */
+/* ---- flood.c: batches when much is written --------------------------------------------------- */
 
-/* Bytes that a command wrote were read. */
-void flood_read(size_t bytes);
-/* Called before each wait of the loop; waits a moment in a flood. */
-void flood_rest(void);
+/* Count bytes that were read from a command. */
+void flood_count(size_t bytes);
+/* Called before each wait of the loop; sleeps briefly during a flood. */
+void flood_pause(void);
 
-/* ---- oom.c: the cgroup's count of kernel OOM kills ------------------------------------------------------------- */
+/* ---- oom.c: the cgroup's count of kernel OOM kills ------------------------------------------- */
 
 void oom_open(void);
 /* While we are dumpable: take hold of our own OOM score. */
 void oom_score_open(void);
-/* Whoever is forked while this is on dies of a full memory before sbxd does. */
-void oom_offer(bool on);
+/* While on, a forked process has a higher OOM score than sbxd and is killed first. */
+void oom_raise_score(bool on);
 /* Kernel OOM kills so far in this cgroup, 0 where it cannot be read. */
 uint64_t oom_kills(void);
 
-/* ---- ring.c: bytes of one stream, addressed by their offset ---------------------------------------------------- */
+/* ---- ring.c: bytes of one stream, addressed by their offset ---------------------------------- */
 
 struct ring {
     uint8_t *p;
@@ -77,13 +81,16 @@ struct ring {
 };
 /* Bytes that may be added now without passing the window. */
 size_t ring_space(const struct ring *r);
-/* Make room for at least one more byte; at most two pieces are returned (count in the result, 0 = no room). */
+/*
+ * Make room for at least one more byte; at most two pieces are returned (count in the result, 0 =
+ * no room).
+ */
 int ring_room(struct ring *r, struct iovec out[2]);
 int ring_slice(const struct ring *r, uint64_t from, size_t n, struct iovec out[2]);
 void ring_drop(struct ring *r, uint64_t upto);
 void ring_free(struct ring *r);
 
-/* ---- shim.c: the small process between sbxd and one command ---------------------------------------------------- */
+/* ---- shim.c: the small process between sbxd and one command ---------------------------------- */
 
 /* The resources that a START may limit; the order is that of the protocol. */
 #define LIMIT_KINDS 4
@@ -103,17 +110,24 @@ struct shim_job {
     int in, out, err, ctl;
     bool terminal; /* in, out and err are one, and become the controlling terminal */
     int memory;    /* passed on to the command, or -1 */
-    bool cwd_may_fail; /* then it begins in the workspace, and STARTED says so */
+    bool cwd_may_fail; /* then it starts in the workspace, and STARTED reports it */
     bool capped; /* may not make a file grow */
 };
 
 enum shim_event { SHIM_STARTED = 1, SHIM_FAILED = 2, SHIM_EXITED = 3, SHIM_GONE = 4 };
-/* Page faults without and with reading from disk, blocks of 512 bytes read and written, switches wanted and forced. */
+/*
+ * Minor and major page faults, blocks of 512 bytes read and written, voluntary and involuntary
+ * switches.
+ */
 #define USAGE_COUNT 6
 struct shim_report {
     uint32_t event;
     int32_t value; /* STARTED: pid. FAILED: errno. EXITED: wait status */
-    int32_t stage; /* STARTED: 1 when it begins in the workspace instead of cwd. FAILED: stage. EXITED: 1 when descendants are left */
+    /*
+     * STARTED: 1 when it begins in the workspace instead of cwd. FAILED: stage. EXITED: 1 when
+     * descendants are left
+     */
+    int32_t stage;
     uint64_t user_us, system_us, max_rss_kb;
     uint64_t usage[USAGE_COUNT];
 };
@@ -126,7 +140,7 @@ struct shim_command {
 };
 _Noreturn void shim_run(const struct shim_job *job);
 
-/* ---- one command ----------------------------------------------------------------------------------------------- */
+/* ---- one command ----------------------------------------------------------------------------- */
 
 struct stream {
     struct source src;
@@ -136,7 +150,10 @@ struct stream {
     struct ring tail;   /* the last bytes of a cut output */
     uint64_t total;     /* bytes produced */
     uint64_t rest;      /* once no process is left: bytes that were still in the pipe then */
-    struct sha256 hash; /* of all of them but the last in the ring; the thread's while it is hashing (commands/hash.c) */
+    /*
+     * Of all of them but the last in the ring; the thread's while it is hashing (commands/hash.c)
+     */
+    struct sha256 hash;
     bool hashing;
     uint64_t hashed; /* while it is hashing: bytes hashed before it began */
     uint64_t sent;     /* next offset to send on the current channel */
@@ -158,18 +175,18 @@ struct policy {
 enum state {
     RUNNING,
     DRAINING, /* the main process has ended, descendants may still write for DRAIN_MS */
-    KILLING,  /* the shim was told to kill everything */
+    KILLING,  /* the shim was ordered to kill everything */
     GONE,     /* no process is left; what is in the pipes is still read */
-    ENDED,    /* EXIT is known; kept until acknowledged */
+    ENDED,    /* EXIT is final; kept until acknowledged */
 };
 
 struct spool {
     bool wanted;
     uint64_t after, max;
     uint64_t seen, accepted; /* bytes produced, and those of them that go to the file */
-    struct buf held;         /* the first bytes, until it is known whether there will be a file */
+    struct buf held;         /* the first bytes, until it is decided whether there will be a file */
     struct spool_file *file;
-    uint64_t written; /* known at the end */
+    uint64_t written; /* set at the end */
 };
 
 struct command {
@@ -192,23 +209,24 @@ struct command {
         struct source src;
         int fd; /* -1: closed or never opened */
         bool polled, eof;
-        uint64_t credited; /* what the controller was told it may send up to */
+        uint64_t credited; /* the limit last sent to the controller */
         struct ring ring;
     } in;
 
     struct policy policy;
     struct spool spool;
-    int slave; /* in a terminal: the command's side of it, until the main process has ended; else -1 */
+    /* In a terminal: the command's side of it, until the main process has ended; else -1 */
+    int slave;
     bool terminal, background;
     struct session_use session;
 
     uint64_t started_us, ended_us;
     uint64_t timeout_ms, kill_ms; /* absolute, 0 = not set */
-    uint64_t drain_ms, patience_ms;
+    uint64_t drain_ms, shim_timeout_ms;
     uint32_t grace_ms;
     uint8_t cause; /* decided before the end: timeout, cancel, shim_killed */
     bool main_ended;
-    bool orphaned; /* its shim died without a last word: what it guarded is being swept */
+    bool orphaned; /* its shim died without a report: its processes are being swept */
     int status;
     uint64_t ooms;
     bool capped; /* it began while nothing may grow: its files may have no size */
@@ -217,23 +235,26 @@ struct command {
 };
 
 extern struct command *commands;
-/* A shim was killed or a reset runs: children that we adopted have to go first. */
+/* A shim was killed or a reset runs: adopted children have to be killed first. */
 extern bool sweeping;
 
 /* commands.c */
 struct command *command_by_id(const uint8_t *id);
 struct command *command_by_channel(uint32_t channel);
 size_t command_count(bool running_only);
-/* Nothing of it will be asked for again. The struct stays until no event and no dead child can point here. */
+/* Close it. The struct is freed once no event and no unreaped shim can refer to it. */
 void command_forget(struct command *c);
-/* Make room: forget the command whose end has waited longest, and longer than the lease, for its acknowledgement. */
+/*
+ * Make room: forget the command that ended first, if it has been unacknowledged longer than the
+ * lease.
+ */
 void command_forget_abandoned(void);
 /* Bytes of this one were sent: the others go first next time. */
 void command_sent(struct command *c);
 
 /* attach.c */
 void command_attach(struct command *c, uint32_t channel, const uint64_t from[2], const uint64_t limit[2]);
-void command_started(struct command *c, bool existing);
+void command_send_started(struct command *c, bool existing);
 /* A second START or an ATTACH: answers with STARTED and, when it is over, EXIT. */
 void command_reattach(struct command *c, uint32_t channel, const uint64_t from[2], const uint64_t limit[2]);
 
@@ -241,28 +262,31 @@ void command_reattach(struct command *c, uint32_t channel, const uint64_t from[2
 void command_order(struct command *c, uint32_t order, int signal, int scope);
 void command_begin_end(struct command *c, uint8_t cause, uint32_t grace_ms);
 void command_kill(struct command *c);
-/* Once no process of it is left, everything is read and what it did to the disk is counted: its end is known and told. */
-void command_maybe_finish(struct command *c);
+/*
+ * Once no process of it is left, its output is read and the disk is counted: settle and send its
+ * EXIT.
+ */
+void command_finish_if_done(struct command *c);
 
-/* What the shim reports, what it writes, and room for what it reads: for their sources. */
+/* For its sources: the control socket, its output, and its stdin. */
 void command_ctl_ready(struct source *src, uint32_t events);
 void command_out_ready(struct source *src, uint32_t events);
 void command_in_ready(struct source *src, uint32_t events);
 
 /* exit.c */
-/* Settle what ended it; no more is to come. */
+/* Settle the cause of its end; no more output follows. */
 void exit_decide(struct command *c);
-/* To whoever is attached; any number of times. */
+/* To the attached controller. Idempotent. */
 void exit_send(const struct command *c);
 
 /* start.c */
-void start_failed(uint32_t channel, int error, int stage);
+void send_start_failed(uint32_t channel, int error, int stage);
 
 /* sweep.c */
-/* Shims that do their work: `*n` of them, to be freed; NULL when memory is gone. */
+/* Shims that are responsive: `*n` of them, to be freed; NULL when memory is gone. */
 pid_t *command_shims(size_t *n);
 bool reset_running(void);
-/* One round against escapees or for a reset; returns false when nothing is left to do. */
+/* One round of killing orphans, or of a reset; returns false when nothing is left to do. */
 bool sweep_round(void);
 
 /* terminal.c */
@@ -274,8 +298,8 @@ void terminal_hang_up(struct command *c);
 
 /* spool.c */
 void spool_add(struct command *c, const uint8_t *p, size_t n);
-/* So much waits for the disk that no more should be read. */
-bool spool_behind(const struct command *c);
+/* Returns whether so much is queued for the disk that no more should be read. */
+bool spool_is_full(const struct command *c);
 /* Nothing more comes; returns whether the file is whole. */
 bool spool_finished(struct command *c);
 void spool_forget(struct command *c);
@@ -286,31 +310,39 @@ void stream_drain(struct command *c, struct stream *s);
 /* No process of the command is left: read what there still is, then this stream is at its end. */
 void stream_last(struct command *c, struct stream *s);
 void stream_resume(struct command *c, struct stream *s);
-bool stream_rests(const struct command *c, const struct stream *s);
+bool stream_is_batching(const struct command *c, const struct stream *s);
 void stdin_writable(struct command *c);
 
-/* ---- output.c, hash.c: what becomes of a command's output on its way out --------------------------------------- */
+/* ---- output.c, hash.c: what becomes of a command's output on its way out --------------------- */
 
-/* Where bytes that are read from the pipe go: 0 when there is no room now, else the number of pieces. */
+/*
+ * Where bytes that are read from the pipe go: 0 when there is no room now, else the number of
+ * pieces.
+ */
 int output_room(struct command *c, struct stream *s, struct iovec v[2]);
 /* Shorten these pieces to `most` bytes together; returns how many pieces are left. */
 int output_shorten(struct iovec v[2], int n, uint64_t most);
 /* So many bytes were read into these pieces. */
-void output_took(struct command *c, struct stream *s, const struct iovec v[2], size_t n);
-/* The ring that holds the next bytes to send, which end before `upto`; NULL when nothing may be sent. */
+void output_commit(struct command *c, struct stream *s, const struct iovec v[2], size_t n);
+/*
+ * The ring that holds the next bytes to send, which end before `upto`; NULL when nothing may be
+ * sent.
+ */
 const struct ring *output_next(struct command *c, struct stream *s, uint64_t *upto);
-/* Bytes of a cut stream that were counted and not kept: from, and the first one that is kept again. */
+/*
+ * Bytes of a cut stream that were counted and not kept: from, and the first one that is kept again.
+ */
 bool output_gap(const struct command *c, const struct stream *s, uint64_t *from, uint64_t *to);
 /* Once a loop round, when what may be sent is on its way. */
-void hash_behind(struct stream *s);
-/* Whatever is in the ring is hashed when it returns, and only the loop has its hands on the stream … */
+void hash_pending(struct stream *s);
+/* When it returns, everything in the ring is hashed and the thread does not use the stream … */
 void hash_all(struct stream *s);
 /* … or all below this offset is. */
-void hash_upto(struct stream *s, uint64_t offset);
+void hash_until(struct stream *s, uint64_t offset);
 /* Forget what is acknowledged. */
 void output_drop(const struct command *c, struct stream *s);
 
-/* ---- request.c, options.c: what a START asked for -------------------------------------------------------------- */
+/* ---- request.c, options.c: what a START asked for -------------------------------------------- */
 
 struct request {
     const uint8_t *id;
@@ -330,19 +362,24 @@ struct request {
     uint16_t rows, columns;
     uint64_t max_age_ms; /* of a background job */
     char session[SESSION_NAME_MAX + 1]; /* "" when it has none */
-    bool cwd_may_fail;                  /* it is the session's: where it is gone, the workspace will do */
+    /* It is the session's: where it is gone, the workspace will do */
+    bool cwd_may_fail;
     char **given;                       /* the request's own assignments, ended by NULL */
     char *session_text;                 /* what some entries of envp point into */
 };
 
-/* request.c: fill `q`, which is zeroed, from a whole request. 0, or the errno that the command is refused with. */
+/*
+ * request.c: fill `q`, which is zeroed, from a whole request. 0, or the errno that the command is
+ * refused with.
+ */
 int request_read(struct request *q, const uint8_t *p, size_t n);
 /* Also after a refusal. */
 void request_forget(struct request *q);
 
 /*
- * options.c: read one option of a START: what it asks for goes into `q`. Every tag is allowed once, unless it says otherwise.
- * Returns 0, or the errno that the command is refused with: EINVAL for an unknown tag or a value that cannot be.
+ * options.c: read one option of a START into `q`. Each tag is allowed once, unless OPT_REPEATS.
+ * Returns 0, or the errno that the command is refused with: EINVAL for an unknown tag or an invalid
+ * value.
  */
 int start_option(struct request *q, uint8_t tag, struct reader *value);
 

@@ -1,6 +1,5 @@
 /*
- * How a command ends: what is ordered of its shim, what the shim reports, and when no process of it is left and all it
- * said has been read.
+ * The end of a command: orders to its shim, reports from it, and the state after its last process.
  */
 #include "commands.h"
 
@@ -16,7 +15,7 @@ void command_order(struct command *c, uint32_t order, int signal, int scope)
 {
     struct shim_command o = {order, signal, scope};
     if (c->ctl >= 0)
-        /* A full socket means a shim that does not listen: the patience timer deals with it. */
+        /* A full socket means that the shim does not read: the shim timeout handles it. */
         (void)!send(c->ctl, &o, sizeof o, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
@@ -25,7 +24,7 @@ void command_kill(struct command *c)
     if (c->state >= KILLING)
         return;
     c->state = KILLING;
-    c->patience_ms = now_us() / 1000 + SHIM_PATIENCE_MS;
+    c->shim_timeout_ms = now_us() / 1000 + SHIM_TIMEOUT_MS;
     command_order(c, ORDER_KILL, 0, 0);
 }
 
@@ -34,7 +33,7 @@ void command_begin_end(struct command *c, uint8_t cause, uint32_t grace_ms)
     if (c->state >= KILLING)
         return;
     if (c->main_ended) {
-        /* How it ended is settled; only what it left behind is killed sooner. */
+        /* The cause is settled; only its remaining processes are killed sooner. */
         command_kill(c);
         return;
     }
@@ -54,10 +53,10 @@ void command_begin_end(struct command *c, uint8_t cause, uint32_t grace_ms)
         command_order(c, ORDER_SIGNAL, SIGTERM, SCOPE_GROUP);
 }
 
-void command_maybe_finish(struct command *c)
+void command_finish_if_done(struct command *c)
 {
     if (c->state != GONE || c->out[0].fd >= 0 || c->out[1].fd >= 0 || (c->orphaned && sweeping) ||
-        disk_settling(c->ended_us) || !spool_finished(c))
+        disk_count_pending(c->ended_us) || !spool_finished(c))
         return;
     for (int i = 0; i < 2; i++)
         hash_all(&c->out[i]);
@@ -67,44 +66,44 @@ void command_maybe_finish(struct command *c)
         exit_send(c);
 }
 
-void commands_maybe_finish(void)
+void commands_finish_done(void)
 {
     for (struct command *c = commands; c; c = c->next)
         if (!c->dead)
-            command_maybe_finish(c);
+            command_finish_if_done(c);
 }
 
-/* Everybody when it was none of these, unless it may have been somebody else's sandbox. */
+/* All commands if none of these matches, unless another sandbox may have written. */
 void commands_end_writers(const pid_t *pids, size_t n, bool only_these)
 {
     size_t shims_n;
     pid_t *shims = command_shims(&shims_n), writing[DISK_WRITERS_MAX];
     static uint64_t ended_us;
-    /* Nobody is known because who wrote has just been ended: then nobody else is to blame. */
-    bool any = only_these || now_us() - ended_us < BLAME_US;
-    /* Once for each: the way up may be as long as a command likes to make it. */
+    /* No writer is found because it has just been ended: no other command is to blame. */
+    bool found = only_these || now_us() - ended_us < BLAME_US;
+    /* Once per pid: a command can make the walk up to its shim long. */
     for (size_t i = 0; shims && i < n; i++)
         writing[i] = proc_ancestor(pids[i], shims, shims_n);
-    for (int everybody = 0; shims && everybody < (any ? 1 : 2); everybody++)
+    for (int all = 0; shims && all < (found ? 1 : 2); all++)
         for (struct command *c = commands; c; c = c->next) {
-            bool writes = everybody;
+            bool writes = all;
             for (size_t i = 0; i < n && !writes; i++)
                 writes = c->shim > 0 && c->shim == writing[i];
             if (c->dead || c->state >= KILLING || !writes)
                 continue;
-            any = true;
+            found = true;
             ended_us = now_us();
             command_begin_end(c, CAUSE_DISK_QUOTA, 0);
         }
     free(shims);
 }
 
-/* No process of it is left. */
-static void gone(struct command *c)
+/* Its last process has ended. */
+static void on_tree_gone(struct command *c)
 {
     c->state = GONE;
     c->ended_us = now_us();
-    c->timeout_ms = c->kill_ms = c->drain_ms = c->patience_ms = 0;
+    c->timeout_ms = c->kill_ms = c->drain_ms = c->shim_timeout_ms = 0;
     poll_close(&c->ctl);
     session_close(&c->session);
     if (c->slave >= 0)
@@ -112,10 +111,10 @@ static void gone(struct command *c)
     c->slave = -1;
     for (int i = 0; i < 2; i++)
         stream_last(c, &c->out[i]);
-    command_maybe_finish(c);
+    command_finish_if_done(c);
 }
 
-static void main_ended(struct command *c, const struct shim_report *r)
+static void on_main_ended(struct command *c, const struct shim_report *r)
 {
     c->main_ended = true;
     c->status = r->value;
@@ -126,10 +125,10 @@ static void main_ended(struct command *c, const struct shim_report *r)
     if (c->slave >= 0)
         close(c->slave);
     c->slave = -1;
-    /* What we ended ourselves says nothing about where its shell would have gone. */
+    /* A shell that was killed by sbxd leaves no valid state. */
     session_end(&c->session, !c->cause);
     if (!r->stage)
-        gone(c);
+        on_tree_gone(c);
     else if (c->cause)
         command_kill(c);
     else if (c->state < DRAINING) {
@@ -139,48 +138,57 @@ static void main_ended(struct command *c, const struct shim_report *r)
     }
 }
 
-/* One report; false when there is none. What a short command has to say is all there at once, and leaves in one write. */
-static bool shim_reported(struct command *c)
+/*
+ * Handle one report; false when there is none. All reports of a short command are in the socket at
+ * once, and its frames leave in one write.
+ */
+static bool read_shim_report(struct command *c)
 {
     struct shim_report r;
     ssize_t n = recv(c->ctl, &r, sizeof r, MSG_DONTWAIT);
-    /* It ended with an order of ours unread, which is told first, and once. What it had said is still there. */
+    /*
+     * The shim ended with an order unread: ECONNRESET is reported first, once. Its reports are
+     * still there.
+     */
     if (n < 0 && errno == ECONNRESET)
         n = recv(c->ctl, &r, sizeof r, MSG_DONTWAIT);
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return false;
     if (n != sizeof r) {
-        /* The shim is dead without a last word: someone inside killed it. What it guarded is ours now. */
+        /*
+         * The shim died without a report: a process inside killed it. Its processes are adopted by
+         * sbxd.
+         */
         if (!c->cause && !c->main_ended)
             c->cause = CAUSE_SHIM_KILLED;
         c->orphaned = true;
         if (!c->started && c->attached)
-            command_started(c, false);
+            command_send_started(c, false);
         c->started = true;
         sweeping = true;
-        gone(c);
+        on_tree_gone(c);
         return false;
     }
-    /* A shim runs as the same user as the command, so its words are checked like anyone's. */
+    /* A shim runs as the command's uid, so its reports are validated. */
     if (r.event == SHIM_STARTED && !c->started) {
         c->started = true;
         c->main = r.value;
         c->session.moved |= r.stage == 1;
         if (c->attached)
-            command_started(c, false);
+            command_send_started(c, false);
     } else if (r.event == SHIM_FAILED && !c->started) {
         if (c->attached)
-            start_failed(c->channel, r.value, r.stage);
+            send_start_failed(c->channel, r.value, r.stage);
         command_forget(c);
     } else if (r.event == SHIM_EXITED && !c->main_ended && c->started) {
-        main_ended(c, &r);
+        on_main_ended(c, &r);
     } else if (r.event == SHIM_GONE && c->main_ended) {
-        gone(c);
+        on_tree_gone(c);
     }
     return true;
 }
 
-/* All that it wrote was read and what is left of the tree keeps quiet: no need to wait for the drain time. */
+/* Its output is closed and its remaining processes are silent: skip the drain time. */
 static void end_drained(struct command *c)
 {
     if (c->state == DRAINING && c->out[0].fd < 0 && c->out[1].fd < 0)
@@ -193,7 +201,7 @@ void command_ctl_ready(struct source *src, uint32_t events)
     (void)events;
     if (c->dead)
         return;
-    for (int i = 0; i < 4 && !c->dead && c->ctl >= 0 && shim_reported(c); i++)
+    for (int i = 0; i < 4 && !c->dead && c->ctl >= 0 && read_shim_report(c); i++)
         ;
     end_drained(c);
 }

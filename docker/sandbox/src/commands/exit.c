@@ -1,4 +1,4 @@
-/* EXIT: what ended a command, and all that is told of it. */
+/* EXIT: the cause of a command's end, and the frame that reports it. */
 #include "commands.h"
 
 #include <stdlib.h>
@@ -6,7 +6,9 @@
 
 #include "../disk/disk.h"
 
-/* It passed the size that a file may have, which is 0 above the budget, or failed while the disk was full. */
+/*
+ * It exceeded the file size limit, which is 0 above the budget, or failed while the disk was full.
+ */
 static bool ended_by_disk(const struct command *c)
 {
     bool signalled = WIFSIGNALED(c->status) && WTERMSIG(c->status) == SIGXFSZ;

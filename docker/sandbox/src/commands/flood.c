@@ -1,7 +1,8 @@
 /*
- * A command that writes as fast as it can and a reader that wakes for each of its pieces spend their time on waking each
- * other, and so does everybody behind them: sbxd, the engine's copiers, the controller. In a flood the loop rests a moment
- * in each round, so that all of them find long runs: the pipes hold what comes meanwhile.
+ * Flow control for floods. A command that writes as fast as it can and a reader that wakes for each
+ * piece spend their time waking each other, and so does every process behind them: sbxd, the
+ * engine's copiers, the controller. During a flood the loop sleeps briefly in each round: the pipes
+ * fill meanwhile, and every reader finds a long run.
  */
 #include "commands.h"
 
@@ -15,7 +16,7 @@
 static size_t taken;
 static uint64_t since, until;
 
-void flood_read(size_t bytes)
+void flood_count(size_t bytes)
 {
     taken += bytes;
     if (taken < FLOOD_BYTES)
@@ -27,7 +28,7 @@ void flood_read(size_t bytes)
     taken = 0;
 }
 
-void flood_rest(void)
+void flood_pause(void)
 {
     if (until && now_us() < until)
         usleep(REST_US);

@@ -1,7 +1,6 @@
 /*
- * The hash of what commands print, computed behind its sending: nobody waits for it but the end. In a flood that is as much
- * work as everything else that we do with the bytes, so a thread of its own does it, one stream at a time, while the loop
- * reads and writes on.
+ * The hash of each command's output, computed after sending: only EXIT waits for it. In a flood
+ * hashing costs as much as all other work on the bytes, so a thread does it, one stream at a time.
  */
 #include "commands.h"
 
@@ -11,7 +10,7 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t handed = PTHREAD_COND_INITIALIZER, returned = PTHREAD_COND_INITIALIZER;
-/* Under the lock: the stream whose hash and whose bytes below belong to the thread. It gives them back by NULL. */
+/* Under the lock: the stream whose hash and bytes belong to the thread; NULL returns them. */
 static struct stream *held;
 static struct iovec pieces[2];
 static int count;
@@ -22,7 +21,7 @@ static void add(struct sha256 *hash, const struct iovec *v, int n)
         sha256_add(hash, v[i].iov_base, v[i].iov_len);
 }
 
-static void *serve(void *unused)
+static void *hash_thread(void *unused)
 {
     (void)unused;
     pthread_mutex_lock(&lock);
@@ -39,7 +38,7 @@ static void *serve(void *unused)
     return NULL;
 }
 
-/* ---- the loop --------------------------------------------------------------------------------------------- */
+/* ---- the loop -------------------------------------------------------------------------------- */
 
 static bool begin_thread(void)
 {
@@ -47,7 +46,7 @@ static bool begin_thread(void)
     pthread_t thread;
     pthread_attr_init(&attr);
     pthread_attr_setstacksize(&attr, 256u << 10);
-    bool began = pthread_create(&thread, &attr, serve, NULL) == 0;
+    bool began = pthread_create(&thread, &attr, hash_thread, NULL) == 0;
     pthread_attr_destroy(&attr);
     return began;
 }
@@ -58,7 +57,7 @@ static int unhashed(const struct stream *s, struct iovec v[2])
     return from < s->ring.end ? ring_slice(&s->ring, from, (size_t)(s->ring.end - from), v) : 0;
 }
 
-static bool hand_over(struct stream *s)
+static bool hand_to_thread(struct stream *s)
 {
     static bool began;
     if (!began && !(began = begin_thread()))
@@ -76,7 +75,7 @@ static bool hand_over(struct stream *s)
     return free;
 }
 
-static void take_back(struct stream *s, bool wait)
+static void reclaim(struct stream *s, bool wait)
 {
     if (!s->hashing)
         return;
@@ -87,16 +86,19 @@ static void take_back(struct stream *s, bool wait)
     pthread_mutex_unlock(&lock);
 }
 
-void hash_behind(struct stream *s)
+void hash_pending(struct stream *s)
 {
     struct iovec v[2];
-    take_back(s, false);
+    reclaim(s, false);
     if (s->hashing)
         return;
     int n = unhashed(s, v);
-    /* A ring that may still grow would move under the thread; one that is whole can keep a little until it is worth a hand-over. */
+    /*
+     * A ring that may still grow would move under the thread; one that is whole can keep a little
+     * until it is worth a hand-over.
+     */
     bool whole = s->ring.cap >= WINDOW_BYTES;
-    if (whole && n && (s->ring.end - s->hash.bytes < FLOOD_BYTES || hand_over(s)))
+    if (whole && n && (s->ring.end - s->hash.bytes < FLOOD_BYTES || hand_to_thread(s)))
         return;
     add(&s->hash, v, n);
 }
@@ -104,11 +106,11 @@ void hash_behind(struct stream *s)
 void hash_all(struct stream *s)
 {
     struct iovec v[2];
-    take_back(s, true);
+    reclaim(s, true);
     add(&s->hash, v, unhashed(s, v));
 }
 
-void hash_upto(struct stream *s, uint64_t offset)
+void hash_until(struct stream *s, uint64_t offset)
 {
     if (offset > (s->hashing ? s->hashed : s->hash.bytes))
         hash_all(s);

@@ -1,11 +1,12 @@
 /*
- * Who dies first when memory is full, and whether somebody did.
+ * OOM: commands are killed before sbxd, and kills are counted.
  *
- * A forked process has its parent's OOM score, so ours is raised while a shim is forked. The shim could not raise its
- * own: the file belongs to it only while it is dumpable, and then every command could open its memory.
+ * A forked process inherits its parent's OOM score, so the score of sbxd is raised while a shim is
+ * forked. The shim could not raise its own: the file belongs to it only while it is dumpable, and
+ * then every command could open its memory.
  *
- * How often the kernel has killed for lack of memory in our cgroup: `oom_kill` in memory.events (v2) or
- * memory.oom_control (v1). One descriptor stays open; a read costs a few microseconds.
+ * The kernel's OOM kills in this cgroup: `oom_kill` in memory.events (v2) or memory.oom_control
+ * (v1). One descriptor stays open; a read costs a few microseconds.
  */
 #include "commands.h"
 
@@ -29,10 +30,10 @@ void oom_score_open(void)
     own_score = atoi(text);
 }
 
-void oom_offer(bool on)
+void oom_raise_score(bool on)
 {
     char text[16];
-    /* A higher score that we were given is high enough. */
+    /* A higher score than COMMAND_SCORE is kept. */
     if (score_fd >= 0 && own_score < COMMAND_SCORE)
         (void)!pwrite(score_fd, text, (size_t)snprintf(text, sizeof text, "%d", on ? COMMAND_SCORE : own_score), 0);
 }
@@ -48,7 +49,10 @@ static bool try_open(const char *root, const char *group, const char *file)
 
 void oom_open(void)
 {
-    /* Inside a container the cgroup's own directory is the mount point; outside it is named in /proc/self/cgroup. */
+    /*
+     * Inside a container the cgroup's own directory is the mount point; outside it is named in
+     * /proc/self/cgroup.
+     */
     if (try_open("/sys/fs/cgroup", "", "memory.events") || (is_init && try_open("/sys/fs/cgroup/memory", "", "memory.oom_control")))
         return;
     FILE *f = fopen("/proc/self/cgroup", "re");

@@ -1,4 +1,4 @@
-/* The options of START: a list of (tag u8, length u16, value). A tag that is not known here is refused. */
+/* The options of START: a list of (tag u8, length u16, value). An unknown tag is refused. */
 #include "commands.h"
 
 #include <sys/resource.h>

@@ -1,27 +1,27 @@
 /*
- * The output policies. `stream` keeps everything until it is acknowledged. `cut` keeps the first and the last bytes of each
- * stream: the head goes out as it comes, what follows goes round in a ring of the tail's size, and the tail goes out when
- * the command has ended, after the EXIT that names the gap. So a cut command never waits for anybody. `limit` keeps
- * that many bytes and ends the command at the next one.
+ * The output policies. `stream` keeps everything until it is acknowledged. `cut` keeps the first
+ * and the last bytes of each stream: the head is sent as it comes, what follows rotates in a ring
+ * of the tail's size, and the tail is sent after the EXIT that names the gap; hence a cut command
+ * never waits for a reader. `limit` keeps that many bytes and ends the command at the next one.
  */
 #include "commands.h"
 
 #include <limits.h>
 
-/* Bytes that nobody will see are read to here. */
+/* Bytes that are not kept in a ring are read to here. */
 static uint8_t scratch[256u << 10];
 
-static uint64_t left_of_limit(const struct command *c)
+static uint64_t remaining_limit(const struct command *c)
 {
     uint64_t all = c->out[0].total + c->out[1].total;
     return c->policy.kind != POLICY_LIMIT ? UINT64_MAX : all < c->policy.limit ? c->policy.limit - all : 0;
 }
 
 /* How many of the next bytes go into the ring, where it has room. */
-static uint64_t kept_of(const struct command *c, const struct stream *s)
+static uint64_t bytes_to_keep(const struct command *c, const struct stream *s)
 {
     if (c->policy.kind != POLICY_CUT)
-        return left_of_limit(c);
+        return remaining_limit(c);
     return s->total < c->policy.head ? c->policy.head - s->total : 0;
 }
 
@@ -43,10 +43,13 @@ int output_shorten(struct iovec v[2], int n, uint64_t most)
 
 int output_room(struct command *c, struct stream *s, struct iovec v[2])
 {
-    uint64_t most = kept_of(c, s);
+    uint64_t most = bytes_to_keep(c, s);
     int n = most ? ring_room(&s->ring, v) : 0;
     size_t room = (n ? v[0].iov_len : 0) + (n > 1 ? v[1].iov_len : 0);
-    /* A writer may have its writes read as packets (O_DIRECT): of one that does not fit the kernel throws the rest away. */
+    /*
+     * A writer can use packets (O_DIRECT): the kernel discards the rest of a packet that does not
+     * fit.
+     */
     if (room < PIPE_BUF && room < most)
         return 0;
     return most < PIPE_BUF ? into_scratch(v) : output_shorten(v, n, most);
@@ -83,21 +86,21 @@ static void keep_tail(struct command *c, struct stream *s, const uint8_t *p, siz
     append(t, p, n);
 }
 
-/* Bytes that may be gone before the ring's are hashed: those come first. */
-static void copy_on(struct command *c, struct stream *s, const uint8_t *p, size_t n)
+/* Hash and spool bytes that may be dropped. The ring's must be hashed before. */
+static void hash_and_spool(struct command *c, struct stream *s, const uint8_t *p, size_t n)
 {
     sha256_add(&s->hash, p, n);
     spool_add(c, p, n);
 }
 
-/* What was read into the scratch: what still belongs into the ring, then a tail, or bytes beyond the limit. */
-static void sort_out(struct command *c, struct stream *s, size_t n)
+/* Distribute what was read into the scratch: first the ring, then the tail, or over the limit. */
+static void store_scratch(struct command *c, struct stream *s, size_t n)
 {
-    uint64_t most = kept_of(c, s);
+    uint64_t most = bytes_to_keep(c, s);
     size_t kept = n < most ? n : (size_t)most;
     hash_all(s);
     append(&s->ring, scratch, kept);
-    copy_on(c, s, scratch, kept);
+    hash_and_spool(c, s, scratch, kept);
     s->total += kept;
     if (kept == n)
         return;
@@ -107,15 +110,15 @@ static void sort_out(struct command *c, struct stream *s, size_t n)
         command_begin_end(c, CAUSE_OUTPUT_LIMIT, 0);
         return;
     }
-    copy_on(c, s, scratch + kept, n - kept);
+    hash_and_spool(c, s, scratch + kept, n - kept);
     keep_tail(c, s, scratch + kept, n - kept);
     s->total += n - kept;
 }
 
-void output_took(struct command *c, struct stream *s, const struct iovec v[2], size_t n)
+void output_commit(struct command *c, struct stream *s, const struct iovec v[2], size_t n)
 {
     if (v[0].iov_base == scratch) {
-        sort_out(c, s, n);
+        store_scratch(c, s, n);
         return;
     }
     for (size_t i = 0, left = n; left; i++) {
@@ -155,7 +158,7 @@ const struct ring *output_next(struct command *c, struct stream *s, uint64_t *up
 
 void output_drop(const struct command *c, struct stream *s)
 {
-    hash_upto(s, s->acked);
+    hash_until(s, s->acked);
     ring_drop(&s->ring, s->acked);
     if (c->state == ENDED)
         ring_drop(&s->tail, s->acked);

@@ -5,7 +5,9 @@
 
 extern char **environ;
 
-/* A length-prefixed string, copied with its end marked; NULL when it is cut short or contains NUL. */
+/*
+ * A length-prefixed string, copied with its end marked; NULL when it is cut short or contains NUL.
+ */
 static char *take_text(struct reader *r, char **at)
 {
     uint32_t n = rd32(r);
@@ -85,7 +87,10 @@ static int parse_program(struct request *q, struct reader *from, size_t n)
     if (r.bad || q->flags & ~START_KNOWN)
         return EINVAL;
 
-    /* Each string takes four bytes of length on the wire and one of end mark here, so n is enough for all. */
+    /*
+     * Each string takes four bytes of length on the wire and one of end mark here, so n is enough
+     * for all.
+     */
     char *at = q->text = malloc(n + 16);
     if (!at)
         return EINVAL;

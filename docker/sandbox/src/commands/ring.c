@@ -1,6 +1,7 @@
 /*
- * A stream's bytes between the pipe and the controller's acknowledgement. Memory grows with need from 64 KiB to the
- * window, is not copied into forked shims (MADV_DONTFORK keeps fork cheap), and small rings are re-used.
+ * A stream's bytes between the pipe and the controller's acknowledgement. Memory grows with need
+ * from 64 KiB to the window, is not copied into forked shims (MADV_DONTFORK keeps fork cheap), and
+ * small rings are re-used.
  */
 #include "commands.h"
 

@@ -1,4 +1,7 @@
-/* What a command of a session begins with: the directory and environment that the last one left, and our library. */
+/*
+ * How a command of a session starts: in the directory and environment that the last one left, with
+ * the library.
+ */
 #include "commands.h"
 
 #include <stdlib.h>
@@ -10,7 +13,7 @@ int session_option(struct request *q, struct reader *r)
 {
     size_t n = r->left;
     const uint8_t *name = rdn(r, n);
-    return session_name_take(q->session, name, n) ? 0 : EINVAL;
+    return session_name_read(q->session, name, n) ? 0 : EINVAL;
 }
 
 static size_t count(char *const *entries)
@@ -22,7 +25,7 @@ static size_t count(char *const *entries)
 }
 
 /* `base` with the request's assignments in place of those of the same name; a new array. */
-static char **with_given(char *const *base, char *const *given)
+static char **merge_assignments(char *const *base, char *const *given)
 {
     size_t n = count(base);
     char **env = calloc(n + count(given) + 1, sizeof *env);
@@ -39,7 +42,7 @@ static char **with_given(char *const *base, char *const *given)
     return env;
 }
 
-static int use_library(struct command *c, struct request *q)
+static int preload_library(struct command *c, struct request *q)
 {
     struct session_use *u = &c->session;
     if (access(session_library, R_OK) < 0)
@@ -47,7 +50,7 @@ static int use_library(struct command *c, struct request *q)
     u->memory = session_memory();
     if (u->memory < 0)
         return errno;
-    u->given = session_given(q->given, count(q->given));
+    u->given = session_copy_assignments(q->given, count(q->given));
     char **env = session_environment(q->envp, u->memory, &q->session_text);
     if (!env || (count(q->given) && !u->given)) {
         free(env);
@@ -67,7 +70,7 @@ int session_begin(struct command *c, struct request *q)
     strcpy(u->name, q->session);
     const struct session *s = session_find(q->session);
     if (s) {
-        char **env = with_given(s->env, q->given);
+        char **env = merge_assignments(s->env, q->given);
         if (!env)
             return ENOMEM;
         free(q->envp);
@@ -78,6 +81,6 @@ int session_begin(struct command *c, struct request *q)
             q->cwd_may_fail = true;
         }
     }
-    /* Only a shell has something to hand on. A job ends when nobody thinks of it any more. */
-    return q->flags & START_SHELL && !q->background ? use_library(c, q) : 0;
+    /* Only a shell leaves state. A job ends long after its session has moved on. */
+    return q->flags & START_SHELL && !q->background ? preload_library(c, q) : 0;
 }

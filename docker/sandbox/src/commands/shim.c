@@ -1,9 +1,10 @@
 /*
- * The shim: one per command, forked from sbxd without exec. It is the subreaper of everything the command starts, so
- * nothing can get away from it, and it alone waits for and signals these processes, so no signal can hit a stranger.
+ * The shim: one per command, forked from sbxd without exec. It is the subreaper of all processes of
+ * the command, so none can escape, and it alone reaps and signals them, so no signal hits a reused
+ * pid.
  *
- * It reports over one SEQPACKET socket and takes orders from it. When that socket closes, sbxd is gone and the shim
- * kills what it has. When nobody is left below it, it ends.
+ * It reports over one SEQPACKET socket and takes orders from it. When that socket closes, sbxd is
+ * gone and the shim kills its processes. When no process is left below it, it exits.
  */
 #include "commands.h"
 
@@ -32,15 +33,17 @@ static void report(const struct shim_report *r)
         ;
 }
 
-static _Noreturn void fail(int error, int stage)
+static _Noreturn void report_failure(int error, int stage)
 {
     struct shim_report r = {.event = SHIM_FAILED, .value = error, .stage = stage};
     report(&r);
     _exit(0);
 }
 
-/* A shim must not hold the ends of other commands' pipes, or their readers would never see an end. */
-static void keep_only(const struct shim_job *job)
+/*
+ * A shim must not hold the ends of other commands' pipes, or their readers would never see an end.
+ */
+static void close_all_but(const struct shim_job *job)
 {
     enum { KEPT = 5 };
     int keep[KEPT] = {job->in, job->out, job->err, job->ctl, job->memory >= 0 ? job->memory : job->ctl};
@@ -64,14 +67,14 @@ static void keep_only(const struct shim_job *job)
     }
 }
 
-static bool obey_limits(const struct limits *l)
+static bool apply_limits(const struct limits *l)
 {
     for (int i = 0; i < LIMIT_KINDS; i++)
         if (l->set >> i & 1) {
             struct rlimit was, now = {l->most[i], l->most[i]};
             if (getrlimit((__rlimit_resource_t)limit_resources[i], &was) < 0)
                 return false;
-            /* A second to react to SIGXCPU. */
+            /* One second to handle SIGXCPU. */
             if (limit_resources[i] == RLIMIT_CPU && now.rlim_max < was.rlim_max)
                 now.rlim_max++;
             if (setrlimit((__rlimit_resource_t)limit_resources[i], &now) < 0)
@@ -80,8 +83,11 @@ static bool obey_limits(const struct limits *l)
     return !l->nice || setpriority(PRIO_PROCESS, 0, l->nice) == 0;
 }
 
-/* The child of vfork shares our memory until exec: it may only make system calls and leave its error behind. */
-static void become_command(const struct shim_job *job, volatile int *error, volatile int *stage)
+/*
+ * The child of vfork shares our memory until exec: it may only make system calls and leave its
+ * error behind.
+ */
+static void exec_command(const struct shim_job *job, volatile int *error, volatile int *stage)
 {
     sigset_t none;
     setsid();
@@ -92,7 +98,7 @@ static void become_command(const struct shim_job *job, volatile int *error, vola
         goto failed;
     if (dup2(job->in, 0) < 0 || dup2(job->out, 1) < 0 || dup2(job->err, 2) < 0)
         goto failed;
-    if (!obey_limits(job->limits))
+    if (!apply_limits(job->limits))
         goto failed;
     struct rlimit nothing = {0, 0};
     if (job->capped && setrlimit(RLIMIT_FSIZE, &nothing) < 0)
@@ -128,7 +134,9 @@ static void reap(void)
         if (pid <= 0)
             return;
         if (WIFSTOPPED(status)) {
-            /* It has asked to be traced by its parent (only the debug profile lets it), and stops us for nothing. */
+            /*
+             * It called PTRACE_TRACEME (possible only in the debug profile) and stopped for good.
+             */
             kill(pid, SIGKILL);
             continue;
         }
@@ -147,14 +155,14 @@ static void reap(void)
     }
 }
 
-static void obey(const struct shim_command *c)
+static void execute_order(const struct shim_command *c)
 {
     if (c->scope == SCOPE_TREE)
         proc_signal_tree(getpid(), NULL, 0, c->signal);
     else if (!main_ended)
         kill(c->scope == SCOPE_GROUP ? -main_pid : main_pid, c->signal);
     else if (c->scope == SCOPE_GROUP && kill(-main_pid, 0) == 0)
-        /* Its leader is gone, but the group's number stays taken while members live. */
+        /* The leader is gone, but the group's id stays in use while members are alive. */
         kill(-main_pid, c->signal);
 }
 
@@ -164,20 +172,20 @@ _Noreturn void shim_run(const struct shim_job *job)
     explicit_bzero(state_key, sizeof state_key);
     ctl = job->ctl;
     sigprocmask(SIG_SETMASK, &all_signals, NULL);
-    keep_only(job);
+    close_all_but(job);
     setsid();
     prctl(PR_SET_CHILD_SUBREAPER, 1);
-    environ = job->envp; /* a program is looked for along the PATH that it gets, not along ours */
+    environ = job->envp; /* execvpe searches the PATH of the command, not that of sbxd */
 
     volatile int error = 0, stage = 0;
     pid_t pid = vfork();
     if (pid == 0)
-        become_command(job, &error, &stage);
+        exec_command(job, &error, &stage);
     if (pid < 0)
-        fail(errno, STAGE_FORK);
+        report_failure(errno, STAGE_FORK);
     if (error) {
         waitpid(pid, NULL, 0);
-        fail(error, stage);
+        report_failure(error, stage);
     }
     main_pid = pid;
     if (job->memory >= 0)
@@ -212,6 +220,6 @@ _Noreturn void shim_run(const struct shim_job *job)
         if (killing || n == 0 || (n == sizeof c && c.order == ORDER_KILL))
             killing = true;
         else if (n == sizeof c && c.order == ORDER_SIGNAL)
-            obey(&c);
+            execute_order(&c);
     }
 }

@@ -1,7 +1,7 @@
 /*
- * The whole copy of a long output, written to a file in the workspace by a thread of its own, so that a slow disk delays
- * neither other commands nor the connection. A command whose copy is too far behind is not read until the thread has
- * caught up; its EXIT waits until the file is whole.
+ * The whole copy of a long output, written to a file in the workspace by a thread, so that a slow
+ * disk delays neither other commands nor the connection. A command whose copy is too far behind is
+ * not read until the thread has caught up; its EXIT waits until the file is whole.
  */
 #include "commands.h"
 
@@ -42,9 +42,12 @@ static pthread_cond_t filled = PTHREAD_COND_INITIALIZER;
 static struct spool_file *files, *first_due, *last_due;
 static int progress_fd = -1;
 
-/* ---- the thread ------------------------------------------------------------------------------------------- */
+/* ---- the thread ------------------------------------------------------------------------------ */
 
-/* Returns how much was written: less than n where the disk is full or the limit of a file is reached. */
+/*
+ * Returns how much was written: less than n where the disk is full or the limit of a file is
+ * reached.
+ */
 static uint64_t write_whole(int fd, const uint8_t *p, size_t n)
 {
     size_t done = 0;
@@ -59,7 +62,7 @@ static uint64_t write_whole(int fd, const uint8_t *p, size_t n)
     return done;
 }
 
-static struct spool_file *take_due(struct chunk **chunks, bool *closing)
+static struct spool_file *next_due_file(struct chunk **chunks, bool *closing)
 {
     pthread_mutex_lock(&lock);
     while (!first_due)
@@ -74,13 +77,13 @@ static struct spool_file *take_due(struct chunk **chunks, bool *closing)
     return f;
 }
 
-static void *serve(void *unused)
+static void *spool_thread(void *unused)
 {
     (void)unused;
     for (;;) {
         struct chunk *c;
         bool closing;
-        struct spool_file *f = take_due(&c, &closing);
+        struct spool_file *f = next_due_file(&c, &closing);
         if (f->fd == -1 && c)
             f->fd = files_open_spool(f->name);
         uint64_t written = 0;
@@ -91,7 +94,7 @@ static void *serve(void *unused)
             written += w;
             taken += c->n;
             if (w < c->n && f->fd >= 0) {
-                /* What is there stays, the output goes on. */
+                /* The file keeps what it has; the output continues. */
                 close(f->fd);
                 f->fd = -ENOSPC;
             }
@@ -111,7 +114,7 @@ static void *serve(void *unused)
     return NULL;
 }
 
-/* ---- the loop --------------------------------------------------------------------------------------------- */
+/* ---- the loop -------------------------------------------------------------------------------- */
 
 static void progress_ready(struct source *src, uint32_t events);
 
@@ -125,7 +128,7 @@ static bool begin_thread(void)
         return false;
     pthread_attr_init(&attr);
     pthread_attr_setstacksize(&attr, 256u << 10);
-    bool began = poll_add(progress_fd, EPOLLIN, &src) && pthread_create(&thread, &attr, serve, NULL) == 0;
+    bool began = poll_add(progress_fd, EPOLLIN, &src) && pthread_create(&thread, &attr, spool_thread, NULL) == 0;
     pthread_attr_destroy(&attr);
     if (!began) {
         close(progress_fd);
@@ -135,7 +138,7 @@ static bool begin_thread(void)
 }
 
 /* Call with the lock held. */
-static void make_due(struct spool_file *f)
+static void enqueue(struct spool_file *f)
 {
     if (f->due)
         return;
@@ -168,7 +171,7 @@ static void push(struct spool_file *f, const uint8_t *p, size_t n)
     memcpy(last->p + last->n, p, n);
     last->n += n;
     f->waiting += n;
-    make_due(f);
+    enqueue(f);
     pthread_mutex_unlock(&lock);
 }
 
@@ -194,7 +197,7 @@ static void close_file(struct spool_file *f)
     pthread_mutex_lock(&lock);
     if (!f->closing) {
         f->closing = true;
-        make_due(f);
+        enqueue(f);
     }
     pthread_mutex_unlock(&lock);
 }
@@ -205,7 +208,7 @@ void spool_add(struct command *c, const uint8_t *p, size_t n)
     if (!s->wanted)
         return;
     if (disk_no_growth()) {
-        /* What is there stays, the output goes on. */
+        /* The file keeps what it has; the output continues. */
         s->wanted = false;
         return;
     }
@@ -229,7 +232,7 @@ void spool_add(struct command *c, const uint8_t *p, size_t n)
         push(s->file, p, n);
 }
 
-bool spool_behind(const struct command *c)
+bool spool_is_full(const struct command *c)
 {
     if (!c->spool.file)
         return false;
@@ -279,7 +282,7 @@ void spool_forget(struct command *c)
     c->spool.file = NULL;
 }
 
-/* The thread has got on. */
+/* The thread has made progress. */
 static void progress_ready(struct source *src, uint32_t events)
 {
     uint64_t count;
@@ -297,6 +300,6 @@ static void progress_ready(struct source *src, uint32_t events)
             stream_resume(c, &c->out[i]);
         /* The last statement about f: it may end here. */
         if (c)
-            command_maybe_finish(c);
+            command_finish_if_done(c);
     }
 }

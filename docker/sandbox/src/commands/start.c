@@ -1,4 +1,4 @@
-/* START: make the pipes, fork the shim. A command that cannot be heard does not begin. */
+/* START: make the pipes, fork the shim. A command whose output cannot be polled does not start. */
 #include "commands.h"
 
 #include <fcntl.h>
@@ -9,7 +9,7 @@
 
 #include "../disk/disk.h"
 
-void start_failed(uint32_t channel, int error, int stage)
+void send_start_failed(uint32_t channel, int error, int stage)
 {
     uint8_t p[8];
     put32(p, (uint32_t)error);
@@ -74,7 +74,7 @@ static int spawn(struct command *c, const struct request *q)
     }
     fd[CTL] = pair[0];
     fd[THEIR_CTL] = pair[1];
-    /* First, because it may be refused: a command that nobody hears must not begin. */
+    /* First, because it can fail: a command whose output is not polled must not start. */
     if (!poll_all(c, fd)) {
         int error = errno;
         close_all(fd, ENDS);
@@ -95,12 +95,12 @@ static int spawn(struct command *c, const struct request *q)
         .memory = c->session.memory,
         .cwd_may_fail = q->cwd_may_fail,
     };
-    oom_offer(true);
+    oom_raise_score(true);
     pid_t pid = fork();
     if (pid == 0)
         shim_run(&job);
     int error = errno;
-    oom_offer(false);
+    oom_raise_score(false);
     close_all(fd + THEIR_OUT, ENDS - THEIR_OUT);
     if (pid < 0) {
         close_all(fd, THEIR_OUT);
@@ -129,16 +129,16 @@ static void start(uint32_t channel, struct request *q)
     if (command_count(false) >= MAX_COMMANDS)
         command_forget_abandoned();
     if (reset_running() || command_count(true) >= MAX_RUNNING || command_count(false) >= MAX_COMMANDS) {
-        start_failed(channel, EBUSY, STAGE_LIMIT);
+        send_start_failed(channel, EBUSY, STAGE_LIMIT);
         return;
     }
     if (q->background && jobs_full()) {
-        start_failed(channel, EUSERS, STAGE_LIMIT);
+        send_start_failed(channel, EUSERS, STAGE_LIMIT);
         return;
     }
     c = calloc(1, sizeof *c);
     if (!c) {
-        start_failed(channel, ENOMEM, STAGE_LIMIT);
+        send_start_failed(channel, ENOMEM, STAGE_LIMIT);
         return;
     }
     memcpy(c->id, q->id, ID_BYTES);
@@ -161,7 +161,7 @@ static void start(uint32_t channel, struct request *q)
     if (error) {
         session_close(&c->session);
         free(c);
-        start_failed(channel, error, STAGE_FORK);
+        send_start_failed(channel, error, STAGE_FORK);
         return;
     }
     command_attach(c, channel, (uint64_t[]){0, 0}, q->limit);
@@ -173,8 +173,8 @@ static void start(uint32_t channel, struct request *q)
 static struct buf pieces;
 static uint32_t pieces_channel;
 
-/* A new controller uses the same channel numbers: what the last one began must not be completed by it. */
-void starts_forget(void) { pieces.len = 0; }
+/* A new controller reuses channel numbers: it must not complete a request of the one before. */
+void start_forget_pieces(void) { pieces.len = 0; }
 
 void commands_start(const struct frame *f)
 {
@@ -187,7 +187,7 @@ void commands_start(const struct frame *f)
         pieces_channel = channel;
         if (pieces.len + n > START_MAX) {
             pieces.len = 0;
-            start_failed(channel, E2BIG, STAGE_REQUEST);
+            send_start_failed(channel, E2BIG, STAGE_REQUEST);
             return;
         }
         buf_bytes(&pieces, p, n);
@@ -198,16 +198,16 @@ void commands_start(const struct frame *f)
         pieces.len = 0;
     }
     struct buf whole = {0};
-    if (p == pieces.p) { /* given back at the end: hardly any request is so long */
+    if (p == pieces.p) { /* freed at the end: long requests are rare */
         whole = pieces;
         pieces = (struct buf){0};
     }
     struct request q = {0};
     int error = 0;
     if (n >= ID_BYTES && memcmp(p, boot_id, ID_BYTES) != 0)
-        start_failed(channel, ESTALE, STAGE_BOOT);
+        send_start_failed(channel, ESTALE, STAGE_BOOT);
     else if ((error = request_read(&q, p, n)))
-        start_failed(channel, error, STAGE_REQUEST);
+        send_start_failed(channel, error, STAGE_REQUEST);
     else
         start(channel, &q);
     request_forget(&q);

@@ -1,4 +1,7 @@
-/* The bytes of commands: from their pipes to where output.c keeps them, from the controller into their stdin. */
+/*
+ * The bytes of commands: from their pipes to the rings of output.c, and from the controller to
+ * stdin.
+ */
 #include "commands.h"
 
 #include <fcntl.h>
@@ -7,16 +10,17 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#define PIPE_MOST (1 << 20) /* what a pipe holds, unless the administrator of the host allows more */
+/* What a pipe holds, unless the administrator of the host allows more */
+#define PIPE_MOST (1 << 20)
 #define PIPE_AFTER (256u << 10)
 
-/* ---- out -------------------------------------------------------------------------------------------------- */
+/* ---- out ------------------------------------------------------------------------------------- */
 
 static void stream_end(struct command *c, struct stream *s)
 {
     poll_close(&s->fd);
     s->polled = false;
-    command_maybe_finish(c);
+    command_finish_if_done(c);
 }
 
 /* Not read until there is room again. */
@@ -27,7 +31,10 @@ static void stream_pause(struct stream *s)
     s->polled = false;
 }
 
-/* No process is left that may write here: what is in the pipe now is the rest, whoever else has got hold of the pipe. */
+/*
+ * No process of the command can write any more: what is in the pipe now is the rest, whichever
+ * other process still holds the pipe.
+ */
 void stream_last(struct command *c, struct stream *s)
 {
     int bytes;
@@ -38,7 +45,7 @@ void stream_last(struct command *c, struct stream *s)
     stream_drain(c, s);
 }
 
-/* Read until the pipe is empty, the window is full, or others have waited long enough. */
+/* Read until the pipe is empty, the window is full, or other sources have waited long enough. */
 void stream_drain(struct command *c, struct stream *s)
 {
     size_t total = 0;
@@ -48,7 +55,7 @@ void stream_drain(struct command *c, struct stream *s)
             stream_end(c, s);
             return;
         }
-        int n = spool_behind(c) ? 0 : output_room(c, s, v);
+        int n = spool_is_full(c) ? 0 : output_room(c, s, v);
         if (n == 0) {
             stream_pause(s);
             return;
@@ -69,12 +76,14 @@ void stream_drain(struct command *c, struct stream *s)
             return;
         }
         uint64_t from = s->total;
-        output_took(c, s, v, (size_t)r);
+        output_commit(c, s, v, (size_t)r);
         total += (size_t)r;
         s->rest -= c->state == GONE ? (size_t)r : 0;
         output_drop(c, s);
-        flood_read((size_t)r);
-        /* A heavy writer gets a pipe of 1 MiB; asking for it always would cost every short command. */
+        flood_count((size_t)r);
+        /*
+         * A heavy writer gets a pipe of 1 MiB; asking for it always would cost every short command.
+         */
         if (from < PIPE_AFTER && s->total >= PIPE_AFTER)
             fcntl(s->fd, F_SETPIPE_SZ, PIPE_MOST);
         /* A whole packet may have others behind it. */
@@ -86,7 +95,7 @@ void stream_drain(struct command *c, struct stream *s)
 void stream_resume(struct command *c, struct stream *s)
 {
     output_drop(c, s);
-    if (s->fd < 0 || s->polled || spool_behind(c) || ring_space(&s->ring) < WINDOW_MIN / 4)
+    if (s->fd < 0 || s->polled || spool_is_full(c) || ring_space(&s->ring) < WINDOW_MIN / 4)
         return;
     s->polled = poll_add(s->fd, EPOLLIN, &s->src);
     if (c->state == GONE)
@@ -105,10 +114,11 @@ void commands_credit(const struct frame *f)
 }
 
 /*
- * A stream that has just sent something and has only a little more to say waits for company: a flood of tiny writes would
- * cost everybody on the way a frame each. The first bytes after a pause never wait, nor do those of a terminal.
+ * A stream that has just sent something and has only a little more waits briefly: a flood of tiny
+ * writes would cost a frame each on the whole path. The first bytes after a pause never wait, nor
+ * do those of a terminal.
  */
-bool stream_rests(const struct command *c, const struct stream *s)
+bool stream_is_batching(const struct command *c, const struct stream *s)
 {
     uint64_t left = s->ring.end - s->sent;
     return left && left < GATHER_BYTES && c->state < GONE && !c->terminal && now_us() - s->sent_us < GATHER_US;
@@ -120,7 +130,7 @@ static struct command *next_sendable(struct stream **stream)
         for (int i = 0; !c->dead && c->attached && c->started && i < 2; i++) {
             struct stream *s = &c->out[i];
             uint64_t upto;
-            if (output_next(c, s, &upto) && !stream_rests(c, s)) {
+            if (output_next(c, s, &upto) && !stream_is_batching(c, s)) {
                 *stream = s;
                 return c;
             }
@@ -155,10 +165,10 @@ void commands_hash(void)
 {
     for (struct command *c = commands; c; c = c->next)
         for (int i = 0; i < 2; i++)
-            hash_behind(&c->out[i]);
+            hash_pending(&c->out[i]);
 }
 
-/* ---- in --------------------------------------------------------------------------------------------------- */
+/* ---- in -------------------------------------------------------------------------------------- */
 
 static void stdin_close(struct command *c)
 {
@@ -188,7 +198,7 @@ void stdin_writable(struct command *c)
         if (w < 0 && errno == EAGAIN)
             break;
         if (w < 0) {
-            /* Nobody reads it any more. As after `yes | head`, what follows is thrown away. */
+            /* stdin has no reader any more. As after `yes | head`, what follows is discarded. */
             stdin_close(c);
             r->base = r->end;
             break;

@@ -1,6 +1,6 @@
 /*
- * What no shim guards: processes that we adopted because their shim was killed, and everything at a RESET. Done in
- * short rounds from the loop, so that a fork bomb under attack never stops the supervisor from answering.
+ * Processes without a shim: orphans that sbxd adopted because their shim was killed, and everything
+ * at a RESET. Killed in short rounds from the loop, so that sbxd answers also during a fork bomb.
  */
 #include "commands.h"
 
@@ -18,7 +18,10 @@ static struct buf asking; /* the channels, u32 each, that wait for RESET_DONE */
 
 bool reset_running(void) { return resetting; }
 
-/* Shims that do their work. One that does not answer any more protects nobody, dying or not. */
+/*
+ * Shims that are responsive. A shim whose socket is closed protects no process, whether it is dying
+ * or not.
+ */
 pid_t *command_shims(size_t *n)
 {
     pid_t *shims = malloc((command_count(false) + 1) * sizeof *shims);
@@ -39,7 +42,10 @@ static bool kill_round(void)
             return true;
         size_t found = proc_kill_tree(getpid(), shims, n);
         free(shims);
-        /* /proc is not read in one moment: a process whose parent has just gone may be missed once, not twice. */
+        /*
+         * /proc is not read atomically: a process whose parent has just gone can be missed once,
+         * not twice.
+         */
         static int quiet;
         quiet = found ? 0 : quiet + 1;
         if (quiet < 2)
@@ -48,7 +54,7 @@ static bool kill_round(void)
         return false;
     }
     if (is_init)
-        kill(-1, SIGKILL); /* everyone in this PID namespace but us */
+        kill(-1, SIGKILL); /* every process of this PID namespace but sbxd */
     else
         proc_kill_tree(getpid(), NULL, 0);
     siginfo_t child;
@@ -61,20 +67,20 @@ bool sweep_round(void)
         return true;
     sweeping = false;
     if (resetting) {
-        sessions_clear(); /* also the way out of a state that harms every command */
+        sessions_clear(); /* also the remedy for a state that harms every command */
         if (!asking.len)
-            files_clean_tmp(0);
+            files_empty_tmp(0);
         for (size_t at = 0; at < asking.len; at += 4)
-            files_clean_tmp(get32(asking.p + at));
+            files_empty_tmp(get32(asking.p + at));
         asking.len = 0;
         resetting = false;
     }
-    commands_maybe_finish();
+    commands_finish_done();
     return false;
 }
 
-/* A new controller: the reset goes on, but who asked for it is gone. */
-void reset_forget(void) { asking.len = 0; }
+/* A new controller: the reset continues, but its requester is gone. */
+void reset_forget_requests(void) { asking.len = 0; }
 
 void commands_reset(const struct frame *f)
 {
@@ -85,8 +91,10 @@ void commands_reset(const struct frame *f)
     resetting = sweeping = true;
 }
 
-/* gVisor of 2022 has no subreapers: what a command leaves behind is adopted by us, not by its shim. */
-static bool shims_adopt(void)
+/*
+ * gVisor of 2022 has no subreapers: what a command leaves behind is adopted by us, not by its shim.
+ */
+static bool shims_are_subreapers(void)
 {
     static int known = -1;
     int set;
@@ -108,7 +116,7 @@ void commands_reap(void)
             kill(pid, SIGKILL);
         } else if (c) {
             c->shim = 0;
-            if (!shims_adopt())
+            if (!shims_are_subreapers())
                 sweeping = true;
         } else {
             /* Not a shim: it was adopted, so others may have been. */

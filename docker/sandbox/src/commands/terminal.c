@@ -1,9 +1,9 @@
 /*
- * Commands in a terminal: a pseudo-terminal whose other side is their stdin, stdout and stderr. Its bytes are the
- * command's stdin and stdout like any other's, with the same offsets and credit.
+ * Commands in a terminal: a pseudo-terminal whose slave is their stdin, stdout and stderr. Its
+ * bytes are the command's stdin and stdout, with the same offsets and credit.
  *
- * We keep a descriptor of the command's side until its main process has ended: without one, a command that closes its
- * terminal and opens it again would look like one that has hung up.
+ * sbxd keeps a descriptor of the slave until the main process has ended: without one, a command
+ * that closes its terminal and opens it again would look like a hang-up.
  */
 #include "commands.h"
 
@@ -71,7 +71,10 @@ void commands_resize(const struct frame *f)
         set_size(c->slave, rows, columns);
 }
 
-/* The key that means the end of the input; twice behind an unfinished line, which the first one only hands over. */
+/*
+ * The key that means the end of the input; twice behind an unfinished line, which the first one
+ * only hands over.
+ */
 bool terminal_end_input(struct command *c)
 {
     const struct ring *r = &c->in.ring;
@@ -90,7 +93,7 @@ bool terminal_end_input(struct command *c)
 
 void terminal_hang_up(struct command *c)
 {
-    /* As when its window is closed; who is stopped hears it too. */
+    /* As when its window is closed; SIGCONT lets stopped processes receive it. */
     command_order(c, ORDER_SIGNAL, SIGHUP, SCOPE_TREE);
     command_order(c, ORDER_SIGNAL, SIGCONT, SCOPE_TREE);
 }

@@ -1,9 +1,9 @@
 /*
- * The disk budget. A thread counts what the workspace uses (watch.c); the loop acts on what it finds.
+ * The disk budget. A thread counts what the workspace uses (watch.c); the loop acts on the result.
  *
- * Above the budget, while the controller allows no growth at all, or while the file system that all sandboxes share is
- * below its floor, whoever writes is ended, commands start with a file size limit of 0 and file requests that write are
- * refused, so that a user can still look and delete.
+ * Above the budget, while the controller allows no growth, or while the file system that all
+ * sandboxes share is below its floor, writers are ended, commands start with a file size limit of 0
+ * and file requests that write are refused, so that a user can still read and delete.
  */
 #include "disk.h"
 
@@ -15,18 +15,18 @@
 
 struct disk disk = {.lock = PTHREAD_MUTEX_INITIALIZER, .last_request = &disk.requests};
 
-/* ---- for the loop and the file thread --------------------------------------------------------------------- */
+/* ---- for the loop and the file thread -------------------------------------------------------- */
 
-void disk_look(struct disk_state *out)
+void disk_get_state(struct disk_state *out)
 {
     pthread_mutex_lock(&disk.lock);
     *out = disk.state;
     pthread_mutex_unlock(&disk.lock);
 }
 
-static void poke(void)
+static void request_count(void)
 {
-    disk.poked = true;
+    disk.count_requested = true;
     pthread_cond_signal(&disk.wake);
 }
 
@@ -43,16 +43,16 @@ void disk_running(size_t commands_running)
 
 bool disk_no_growth(void) { return atomic_load(&disk.no_growth) || disk_low(); }
 
-bool disk_full(void) { return atomic_load(&disk.full) || disk_brim_full(); }
+bool disk_full(void) { return atomic_load(&disk.full) || disk_own_full(); }
 
-bool disk_settling(uint64_t ended_us)
+bool disk_count_pending(uint64_t ended_us)
 {
-    if (!(atomic_load(&disk.no_growth) & DISK_OVER) || now_us() - ended_us > DISK_PATIENCE_US)
+    if (!(atomic_load(&disk.no_growth) & DISK_OVER) || now_us() - ended_us > DISK_COUNT_TIMEOUT_US)
         return false;
     pthread_mutex_lock(&disk.lock);
     bool waiting = disk.state.flags & DISK_OVER && disk.state.counted_us < ended_us;
     if (waiting)
-        poke();
+        request_count();
     pthread_mutex_unlock(&disk.lock);
     return waiting;
 }
@@ -64,11 +64,11 @@ void disk_file_changed(void)
     uint64_t now = now_us();
     struct timespec until;
     clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += DISK_PATIENCE_US / 1000000;
+    until.tv_sec += DISK_COUNT_TIMEOUT_US / 1000000;
     atomic_store(&disk.touched_us, now);
     pthread_mutex_lock(&disk.lock);
     if (disk.state.flags & DISK_OVER)
-        poke();
+        request_count();
     else if (atomic_load(&disk.asleep))
         pthread_cond_signal(&disk.wake);
     int error = 0;
@@ -81,7 +81,7 @@ static void send_state(uint32_t channel)
 {
     struct disk_state s;
     struct buf b = {0};
-    disk_look(&s);
+    disk_get_state(&s);
     buf8(&b, s.flags | disk_low());
     buf8(&b, (uint8_t)s.source);
     buf16(&b, 0);
@@ -104,8 +104,11 @@ void disk_budget(const struct frame *f)
         bool differs = most.bytes != disk.state.most.bytes || most.entries != disk.state.most.entries;
         uint8_t frozen = f->flags & F_FREEZE ? DISK_FROZEN : 0;
         disk.state.most = most;
-        /* Known before the floor is, or a small workspace with a wall would be taken for a full host. */
-        disk_walled(most.bytes);
+        /*
+         * Set before the floor, or a small workspace with its own limit would be taken for a full
+         * host.
+         */
+        disk_has_own_limit(most.bytes);
         disk_floor(host_bytes, host_files);
         if (frozen != (disk.state.flags & DISK_FROZEN)) {
             disk.state.flags = (uint8_t)((disk.state.flags & DISK_OVER) | frozen);
@@ -114,7 +117,7 @@ void disk_budget(const struct frame *f)
         }
         atomic_store(&disk.no_growth, disk.state.flags);
         if (differs)
-            poke();
+            request_count();
     }
     pthread_mutex_unlock(&disk.lock);
     send_state(f->channel);
@@ -140,20 +143,20 @@ void disk_forget(void)
     pthread_mutex_unlock(&disk.lock);
 }
 
-bool disk_event(struct disk_suspects *found, bool *only_these)
+bool disk_collect(struct disk_suspects *found, bool *only_these)
 {
     uint64_t ignored;
     (void)!read(disk.event_fd, &ignored, sizeof ignored);
     pthread_mutex_lock(&disk.lock);
     struct buf done = disk.answers;
     disk.answers = (struct buf){0};
-    bool tell = disk.changed, end = disk.found_writers;
-    disk.changed = disk.found_writers = false;
+    bool notify = disk.changed, end = disk.writers_found;
+    disk.changed = disk.writers_found = false;
     *found = disk.writers;
     *only_these = disk.only_these;
     uint64_t current = disk.session;
     pthread_mutex_unlock(&disk.lock);
-    if (tell && welcomed)
+    if (notify && welcomed)
         send_state(0);
     struct reader r = {done.p, done.len, false};
     while (r.left) {

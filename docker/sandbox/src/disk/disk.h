@@ -1,4 +1,4 @@
-/* How much of the disk the workspace uses: shared by the files that count it, watch it and tell about it. */
+/* Disk usage of the workspace: counting, watching, limiting and reporting it. */
 #ifndef SBXD_DISK_H
 #define SBXD_DISK_H
 
@@ -7,23 +7,25 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#define DISK_SLACK (256u << 10) /* growth above the budget that does not count as writing: directories, journals */
+/* Growth above the budget that does not count as writing: directories, journals */
+#define DISK_SLACK (256u << 10)
 #define DISK_SLACK_ENTRIES 64
 #define DISK_WRITERS_MAX 64
-#define DISK_PATIENCE_US 2000000 /* nobody waits longer for a count */
+#define DISK_COUNT_TIMEOUT_US 2000000 /* the longest wait for a count */
 
-/* Who counted. */
+/* The source of a count. */
 enum disk_source {
     DISK_UNKNOWN = 0,
-    DISK_WALK = 1,        /* we: every file of the workspace was looked at */
-    DISK_FILE_SYSTEM = 2, /* the kernel: the workspace is a file system or a project quota of its own */
+    DISK_WALK = 1,        /* sbxd: every file of the workspace was counted */
+    /* The kernel: the workspace is a file system or a project quota of its own */
+    DISK_FILE_SYSTEM = 2,
 };
 
 struct disk_count {
     uint64_t bytes, entries;
 };
 
-/* Room of the file system that the workspace is on, all of it for everybody. */
+/* Room of the file system of the workspace, for all of its users. */
 struct disk_room {
     uint64_t bytes, bytes_free, files, files_free;
 };
@@ -31,30 +33,30 @@ struct disk_room {
 /* Set in DISK_STATE and STAT_RESULT. */
 #define DISK_OVER 0x01   /* above the budget */
 #define DISK_FROZEN 0x02 /* the controller allows no growth, whatever the budget */
-#define DISK_LOW 0x04    /* the file system that everybody shares is below its floor: no growth either */
+#define DISK_LOW 0x04    /* the shared file system is below its floor: no growth either */
 
 struct disk_state {
     struct disk_count used, most; /* `most`: the budget, 0 = none */
     enum disk_source source;
-    uint8_t flags; /* without DISK_LOW, which is asked for when it is needed */
+    uint8_t flags; /* without DISK_LOW, which is computed when it is needed */
     uint64_t counted_us; /* when the last count began, 0 = never */
 };
 
-/* Processes that could be to blame. */
+/* Processes that may have written. */
 struct disk_suspects {
     pid_t writers[DISK_WRITERS_MAX];
     size_t writers_n;
 };
 
-/* ---- budget.c: for the loop and the other threads ----------------------------------------------------------------- */
+/* ---- budget.c: for the loop and the other threads -------------------------------------------- */
 
 void disk_init(void);
 int disk_eventfd(void);
 /*
- * Tells the controller what was counted and answers STAT. Returns whether commands are to be ended: those of the
- * processes that were `found`, or everybody's if it was none of them, unless it can be `only_these`.
+ * Sends the state to the controller and answers STAT. Returns whether commands must be ended: those
+ * of the processes `found`, or all of them if none matches, unless `only_these`.
  */
-bool disk_event(struct disk_suspects *found, bool *only_these);
+bool disk_collect(struct disk_suspects *found, bool *only_these);
 void disk_budget(const struct frame *f);
 void disk_stat(const struct frame *f);
 /* A new controller: answers for the old one are thrown away. */
@@ -65,48 +67,62 @@ void disk_running(size_t commands_running);
 bool disk_no_growth(void);
 /* The workspace is a file system of its own, and full. */
 bool disk_full(void);
-/* Above the budget, and what ended at this time may have changed that: the count is not in yet. Not for long. */
-bool disk_settling(uint64_t ended_us);
+/*
+ * Above the budget, and an end at this time may have changed that: the count is pending. Bounded by
+ * a timeout.
+ */
+bool disk_count_pending(uint64_t ended_us);
 /* For the file thread: 0, or why nothing may be written. */
 int disk_refusal(void);
-/* For the file thread: bytes were freed or added. Waits, not for long, for a new count while that decides what may be written. */
+/*
+ * For the file thread: bytes were freed or added. Waits, with a timeout, for a new count while that
+ * decides what may be written.
+ */
 void disk_file_changed(void);
 
-/* ---- for the files of this folder --------------------------------------------------------------------------------- */
+/* ---- for the files of this folder ------------------------------------------------------------ */
 
 /* walk.c */
 
 /*
- * Count allocated bytes and names below `root`, deleted files that are still open included, hard links once. Stops
- * early above `most` names (0: never), and of descriptors those that a second is enough for. False when the tree changed so much meanwhile that the count is worthless. Calls
- * `meanwhile` after every thousand names or so.
+ * Count allocated bytes and names below `root`, deleted files that are still open included, hard
+ * links once. Stops early above `most` names (0: never), and counts descriptors for at most a
+ * second. False when the tree changed so much that the count is worthless. Calls `on_progress`
+ * after every thousand names or so.
  */
-bool disk_walk(int root, uint64_t most, struct disk_count *out, void (*meanwhile)(void));
+bool disk_walk(int root, uint64_t most, struct disk_count *out, void (*on_progress)(void));
 
-/* writers.c: who wrote since we last looked */
-
-/* Returns how many pids (at most `max`) wrote file bytes since the last call; the first call only looks. */
-size_t disk_writers(pid_t *pids, size_t max);
-
-/* hiders.c */
+/* writers.c: which processes wrote since the last look */
 
 /*
- * How many pids (at most `max`) may hold bytes of deleted files where disk_walk cannot see them, in this look and the one
- * before: a process that has just begun looks like one that hides. Of those, the ones that did something, or `sleepers` as
- * well. Takes half a second of CPU at most; calls `meanwhile` meanwhile.
+ * Returns how many pids (at most `max`) wrote file bytes since the last call; the first call only
+ * looks.
  */
-size_t disk_hiders(pid_t *pids, size_t max, bool sleepers, void (*meanwhile)(void));
-/* There was nothing to look for: the next look is a first one. */
-void disk_hiders_forget(void);
+size_t disk_writers(pid_t *pids, size_t max);
 
-/* acts.c: who did what could take room, while the host is short of disk. Only the watcher uses it. */
+/* hidden.c */
 
-void disk_acts_look(void);
-/* Nothing is hidden so far: only what is done after the last look matters. */
-void disk_acts_forget(void);
-bool disk_acted(pid_t pid);
-/* Somebody of this sandbox did, or may have before he ended. */
-bool disk_anybody_acted(void);
+/*
+ * Returns how many pids (at most `max`) may hold bytes of deleted files where disk_walk cannot see
+ * them, in this scan and the one before: a process that has just started looks the same. Only
+ * active ones, or `sleepers` as well. Takes half a second of CPU at most; calls `on_progress`
+ * meanwhile.
+ */
+size_t disk_hidden_holders(pid_t *pids, size_t max, bool sleepers, void (*on_progress)(void));
+/* Nothing is hidden: the next scan is a first one. */
+void disk_hidden_reset(void);
+
+/*
+ * activity.c: which processes may have taken room while the host is short of disk. For the watcher
+ * only.
+ */
+
+void disk_activity_scan(void);
+/* Nothing is hidden so far: only activity after the last scan counts. */
+void disk_activity_reset(void);
+bool disk_was_active(pid_t pid);
+/* A process of this sandbox was active, or may have been before it ended. */
+bool disk_any_active(void);
 
 
 /* A STAT that waits for its answer. */
@@ -116,20 +132,20 @@ struct disk_request {
     uint32_t channel;
 };
 
-/* What the watcher and the loop share. */
+/* State shared by the watcher and the loop. */
 extern struct disk {
     pthread_mutex_t lock;
     pthread_cond_t wake, counted;
-    int event_fd; /* for the loop: something of this is for it */
+    int event_fd; /* for the loop: something here is for it */
 
     /* Under the lock. */
     struct disk_state state;
-    bool poked;             /* count now, whatever the free space says */
+    bool count_requested; /* count now, regardless of the free space */
     struct disk_count base; /* while writing is not allowed: what was in use … */
     uint64_t base_free;     /* … and how much room was left on the disk */
     bool base_known;
-    bool found_writers;     /* for the loop: end these, or everybody if none are known */
-    bool only_these;        /* if it was none of them, it was somebody else's sandbox */
+    bool writers_found; /* for the loop: end these, or all if it is empty */
+    bool only_these; /* if none matches, another sandbox wrote */
     struct disk_suspects writers;
     struct disk_request *requests, **last_request;
     struct buf answers; /* per answer: session u64, channel u32, length u32, payload */
@@ -142,43 +158,45 @@ extern struct disk {
     atomic_uint running_count;
 } disk;
 
-void disk_look(struct disk_state *out);
+void disk_get_state(struct disk_state *out);
 
 /* watch.c: a thread, for ever */
 
 void *disk_watch(void *unused);
 
-/* judge.c: under the lock */
+/* evaluate.c: under the lock */
 
-/* `was`: it was too much before, so some room is wanted first. */
-bool disk_too_much(const struct disk_count *used, const struct disk_count *most, bool was);
-/* How much the room of a host that is short of disk has shrunk, though nothing grows that is counted. */
+/* `was`: it was over before, so some room is required first. */
+bool disk_is_over(const struct disk_count *used, const struct disk_count *most, bool was);
+/*
+ * By how much the room of a host that is short of disk has shrunk though no counted byte was added.
+ */
 enum disk_hidden {
     HIDDEN_NOTHING,
-    HIDDEN_SOME, /* enough to end who may have done it himself */
-    HIDDEN_MUCH, /* enough to end who may hold it for somebody else */
+    HIDDEN_SOME, /* enough to end a process that may have done it itself */
+    HIDDEN_MUCH, /* enough to end a process that may hold it for another one */
 };
-/* Take over a count that began then, with so much room left on the disk, and those who could be to blame. */
+/* Store a count that began at `began`, with so much room left on the disk, and the suspects. */
 enum disk_hidden disk_publish(const struct disk_count *used, enum disk_source source, uint64_t began, uint64_t room, const struct disk_suspects *s);
-/* These may be who. */
-void disk_blame_hiders(const struct disk_suspects *s);
+/* Blame these holders of hidden bytes. */
+void disk_blame_hidden(const struct disk_suspects *s);
 
 /* room.c: for any thread */
 
 void disk_room_init(void);
 int disk_root(void);
 bool disk_room(struct disk_room *out);
-/* The file system that everybody shares is to keep this free; 0 = nothing. */
+/* Room that the shared file system must keep free; 0 = nothing. */
 void disk_floor(uint64_t bytes, uint64_t files);
 uint64_t disk_floor_bytes(void);
-/* Looks: DISK_LOW or 0. */
+/* Computes DISK_LOW or 0. */
 uint8_t disk_low(void);
-/* What the last look said. */
+/* The result of the last disk_low(). */
 bool disk_was_low(void);
 /* The workspace is a file system of its own, or has a project quota of about this budget. */
-bool disk_walled(uint64_t budget);
-/* It is a file system of its own, and nothing more fits. */
-bool disk_brim_full(void);
+bool disk_has_own_limit(uint64_t budget);
+/* It is a file system of its own, and full. */
+bool disk_own_full(void);
 
 /* stat.c */
 

@@ -1,6 +1,7 @@
 /*
- * The file system that the workspace is on: whether it is the workspace's alone (then statfs counts and the kernel is
- * the wall) or everybody's, how much room it has, and whether that is below the floor that the controller named.
+ * The file system of the workspace: whether it is the workspace's own (then statfs counts and the
+ * kernel enforces the limit) or shared, how much room it has, and whether that is below the floor
+ * of the controller.
  */
 #include "disk.h"
 
@@ -15,20 +16,23 @@ static int root = -1;
 static bool own_file_system;
 static atomic_bool low;
 static atomic_ullong floor_bytes, floor_files; /* of the shared file system, 0 = none */
-static atomic_bool walled;                     /* statfs tells of the workspace alone */
+static atomic_bool own_limit;                     /* statfs shows the workspace alone */
 
 /*
- * Mounted as a whole: what its file system holds is the workspace's. Not so 9p, as gVisor shows whatever it passes on:
- * its top is the directory that is passed on, and statfs tells of the disk below.
+ * Mounted as a whole: what its file system holds is the workspace's. Except 9p, as gVisor presents
+ * every mount: its root is the shared directory, and statfs shows the disk below.
  */
-static void look_at_mount(void)
+static void read_mount(void)
 {
     FILE *f = fopen("/proc/self/mountinfo", "re");
     static char line[16384];
     while (f && fgets(line, sizeof line, f)) {
         char top[4096], point[4096];
         const char *type = strstr(line, " - ");
-        /* The last one mounted there is the one that is seen. Names with blanks are escaped and do not match: we walk. */
+        /*
+         * The last mount there is the visible one. Names with blanks are escaped and do not match:
+         * the files are counted.
+         */
         if (!type || sscanf(line, "%*s %*s %*s %4095s %4095s", top, point) != 2 || strcmp(point, workspace_path) != 0)
             continue;
         own_file_system = strcmp(top, "/") == 0 && strncmp(type, " - 9p ", 6) != 0;
@@ -45,7 +49,10 @@ struct project {
 #define GET_PROJECT _IOR('X', 31, struct project)
 #define INHERIT_PROJECT 0x00000200
 
-/* With a project quota statfs tells the quota's numbers; a quota that was lost shows as a far larger file system. */
+/*
+ * With a project quota statfs shows the quota's numbers; a lost quota shows as a far larger file
+ * system.
+ */
 static bool has_project_quota(uint64_t budget)
 {
     struct project p;
@@ -65,7 +72,7 @@ bool disk_room(struct disk_room *out)
     return true;
 }
 
-/* With a quarter more than the floor the disk is no longer short, or it would go back and forth. */
+/* Hysteresis: the disk is no longer short at a quarter above the floor. */
 static bool is_short(uint64_t left, uint64_t floor, bool was) { return left < (was ? floor + floor / 4 : floor); }
 
 uint8_t disk_low(void)
@@ -73,8 +80,8 @@ uint8_t disk_low(void)
     struct disk_room room;
     uint64_t bytes = atomic_load(&floor_bytes), files = atomic_load(&floor_files);
     bool was = atomic_load(&low), is = false;
-    /* What statfs tells of a workspace with a wall of its own is not the host. */
-    if ((bytes || files) && !atomic_load(&walled) && disk_room(&room))
+    /* For a workspace with its own limit statfs does not show the host. */
+    if ((bytes || files) && !atomic_load(&own_limit) && disk_room(&room))
         is = is_short(room.bytes_free, bytes, was) || (room.files && is_short(room.files_free, files, was));
     if (is != was)
         atomic_store(&low, is);
@@ -91,14 +98,14 @@ uint64_t disk_floor_bytes(void) { return atomic_load(&floor_bytes); }
 
 bool disk_was_low(void) { return atomic_load(&low); }
 
-bool disk_walled(uint64_t budget)
+bool disk_has_own_limit(uint64_t budget)
 {
     bool wall = own_file_system || has_project_quota(budget);
-    atomic_store(&walled, wall);
+    atomic_store(&own_limit, wall);
     return wall;
 }
 
-bool disk_brim_full(void)
+bool disk_own_full(void)
 {
     struct disk_room room;
     return own_file_system && disk_room(&room) && room.bytes_free < DISK_SLACK;
@@ -111,5 +118,5 @@ void disk_room_init(void)
     root = openat(workspace_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (root < 0)
         die("cannot open the workspace");
-    look_at_mount();
+    read_mount();
 }

@@ -1,6 +1,6 @@
 /*
- * What the sandbox uses, told by the cgroup's own files where they can be read inside (v2, v1), else summed up over our
- * processes. Numbers that nobody knows are 0.
+ * Usage of the sandbox: from the cgroup's own files where they are readable inside (v2, v1), else
+ * summed over our processes. Unknown numbers are 0.
  */
 #include "disk.h"
 
@@ -10,11 +10,14 @@
 #include <sys/statfs.h>
 #include <unistd.h>
 
-#define NO_LIMIT (1ull << 60) /* v1 says "unlimited" with a number near 2^63 */
+#define NO_LIMIT (1ull << 60) /* v1 shows "unlimited" as a number near 2^63 */
 
 static bool read_text(const char *path, char *text, size_t n) { return proc_read(AT_FDCWD, path, text, n) > 0; }
 
-/* The first of these files that begins with a number; "max" and its like are 0. Outside a container they are not ours. */
+/*
+ * The first of these files that begins with a number; "max" and its like are 0. Outside a container
+ * they are not ours.
+ */
 static bool read_number(uint64_t *value, const char *v2, const char *v1)
 {
     const char *paths[] = {v2, v1};
@@ -40,7 +43,7 @@ struct sums {
     uint32_t processes, runnable;
 };
 
-/* One process: added when it lives below us; as PID 1 everything that can be seen does. */
+/* One process: added when it is below sbxd; as PID 1 every visible process is. */
 static void add_process(void *sums, int proc, const char *name)
 {
     struct sums *s = sums;
@@ -116,7 +119,7 @@ static void put_disk(struct buf *b)
 {
     struct disk_state d;
     struct disk_room room = {0};
-    disk_look(&d);
+    disk_get_state(&d);
     disk_room(&room);
     uint64_t age = d.counted_us ? (now_us() - d.counted_us) / 1000 : UINT32_MAX;
     buf8(b, d.flags | disk_low());

@@ -1,7 +1,7 @@
 /*
- * Counting the workspace by looking at every file. Only one descriptor per level is open, and from a depth of
- * LEVELS_OPEN on only the deepest: the way back up is "..", checked. A directory that its owner closed to himself is
- * opened for the time of the look, or it would be a place to hide bytes in.
+ * Counting the workspace by visiting every file. One descriptor per level is open, and below
+ * LEVELS_OPEN only the deepest: the way back up is "..", checked. A directory that its owner closed
+ * is opened during the visit, or it would be a place to hide bytes in.
  */
 #include "disk.h"
 
@@ -14,14 +14,16 @@
 
 #define LEVELS_OPEN 256
 #define RAW_BYTES 32768
-#define DESCRIPTORS_US 1000000 /* no longer at descriptors: every thread may have as many as it likes */
-#define RAW_FIRST 2048 /* after coming back up, when most of a large piece would be read for the second time */
+/* The time for descriptors: every thread can have any number of them */
+#define DESCRIPTORS_US 1000000
+/* After coming back up, when most of a large piece would be read for the second time */
+#define RAW_FIRST 2048
 
 struct level {
     int fd; /* -1: closed, because it is too far up */
     ino_t ino;
     int64_t at;     /* where to read on */
-    mode_t restore; /* what it had, with S_IFDIR; 0: its mode was left alone */
+    mode_t restore; /* its mode, with S_IFDIR; 0: its mode was left alone */
 };
 
 struct inodes {
@@ -35,7 +37,7 @@ struct walk {
     dev_t dev;
     struct inodes linked;
     struct disk_count count;
-    void (*meanwhile)(void);
+    void (*on_progress)(void);
     uint64_t until_us; /* for descriptors */
     char raw[RAW_BYTES] __attribute__((aligned(8)));
 };
@@ -70,9 +72,9 @@ static void count_inode(struct walk *w, const struct stat *st)
     w->count.bytes += (uint64_t)st->st_blocks * 512;
 }
 
-/* ---- down and up ------------------------------------------------------------------------------------------ */
+/* ---- down and up ----------------------------------------------------------------------------- */
 
-static void leave(struct level *l)
+static void close_level(struct level *l)
 {
     struct stat st;
     if (l->restore && fstat(l->fd, &st) == 0 && st.st_mode == (l->restore | 0700))
@@ -80,7 +82,7 @@ static void leave(struct level *l)
     close(l->fd);
 }
 
-static bool push(struct walk *w, int fd, ino_t ino, mode_t restore)
+static bool push_level(struct walk *w, int fd, ino_t ino, mode_t restore)
 {
     if (w->depth == w->cap) {
         size_t cap = w->cap ? w->cap * 2 : 64;
@@ -99,8 +101,8 @@ static bool push(struct walk *w, int fd, ino_t ino, mode_t restore)
     return true;
 }
 
-/* A directory that went away meanwhile, or that we may not enter, is passed by. */
-static bool enter(struct walk *w, int dir, const char *name, const struct stat *st)
+/* A directory that has vanished, or that cannot be entered, is skipped. */
+static bool push_directory(struct walk *w, int dir, const char *name, const struct stat *st)
 {
     mode_t closed = (st->st_mode & 0500) != 0500 && st->st_uid == getuid() ? st->st_mode : 0;
     if (closed && fchmodat(dir, name, (closed & 07777) | 0700, 0) < 0)
@@ -108,14 +110,14 @@ static bool enter(struct walk *w, int dir, const char *name, const struct stat *
     int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0)
         return true;
-    if (push(w, fd, st->st_ino, closed))
+    if (push_level(w, fd, st->st_ino, closed))
         return true;
     close(fd);
     return false;
 }
 
 /* False when the directory above is not where it was. */
-static bool up(struct walk *w)
+static bool pop_level(struct walk *w)
 {
     struct level *here = &w->levels[w->depth - 1];
     bool fine = true;
@@ -124,13 +126,13 @@ static bool up(struct walk *w)
         here[-1].fd = openat(here->fd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         fine = here[-1].fd >= 0 && fstat(here[-1].fd, &st) == 0 && st.st_ino == here[-1].ino && st.st_dev == w->dev;
     }
-    leave(here);
+    close_level(here);
     w->depth--;
     return fine;
 }
 
 /* Count one name; returns whether it is a directory to go down to. */
-static bool look(struct walk *w, int dir, const char *name, struct stat *st)
+static bool count_name(struct walk *w, int dir, const char *name, struct stat *st)
 {
     if (fstatat(dir, name, st, AT_SYMLINK_NOFOLLOW) < 0 || st->st_dev != w->dev)
         return false;
@@ -148,22 +150,22 @@ static bool walk_all(struct walk *w, uint64_t most)
             lseek(here->fd, here->at, SEEK_SET);
         long n = syscall(SYS_getdents64, here->fd, w->raw, piece);
         if (n <= 0) {
-            if (!up(w))
+            if (!pop_level(w))
                 return false;
             piece = RAW_FIRST;
             continue;
         }
         piece = RAW_BYTES;
-        w->meanwhile();
+        w->on_progress();
         for (long at = 0; at < n;) {
             struct dirent64 *d = (struct dirent64 *)(void *)(w->raw + at);
             struct stat st;
             at += d->reclen;
             here->at = d->off;
-            if (strcmp(d->name, ".") == 0 || strcmp(d->name, "..") == 0 || !look(w, here->fd, d->name, &st))
+            if (strcmp(d->name, ".") == 0 || strcmp(d->name, "..") == 0 || !count_name(w, here->fd, d->name, &st))
                 continue;
             size_t depth = w->depth;
-            if (!enter(w, here->fd, d->name, &st))
+            if (!push_directory(w, here->fd, d->name, &st))
                 return false;
             if (w->depth > depth)
                 break;
@@ -174,7 +176,7 @@ static bool walk_all(struct walk *w, uint64_t most)
     return true;
 }
 
-/* ---- deleted, but still open ------------------------------------------------------------------------------ */
+/* ---- deleted, but still open ----------------------------------------------------------------- */
 
 /* Outside a container most of what has been deleted on the same disk is not ours. */
 static bool is_ours(int fds, const char *name)
@@ -184,7 +186,7 @@ static bool is_ours(int fds, const char *name)
     return is_init || (readlinkat(fds, name, target, sizeof target) > (ssize_t)prefix && strncmp(target, workspace_path, prefix) == 0);
 }
 
-/* By what it is, not by what it is called: its path may be longer than a link of /proc can say. */
+/* By its inode, not its name: its path may be longer than a link of /proc can show. */
 static void count_if_deleted(struct walk *w, int fds, const char *name)
 {
     struct stat st;
@@ -198,10 +200,10 @@ static void count_of_thread(void *walk, int tasks, const char *tid)
     char path[32];
     long n;
     snprintf(path, sizeof path, "%.20s/fd", tid);
-    w->meanwhile();
+    w->on_progress();
     int fds = now_us() < w->until_us ? openat(tasks, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
     while (fds >= 0 && now_us() < w->until_us && (n = syscall(SYS_getdents64, fds, w->raw, sizeof w->raw)) > 0) {
-        w->meanwhile();
+        w->on_progress();
         for (long at = 0; at < n;) {
             struct dirent64 *d = (struct dirent64 *)(void *)(w->raw + at);
             at += d->reclen;
@@ -214,8 +216,8 @@ static void count_of_thread(void *walk, int tasks, const char *tid)
 }
 
 /*
- * Every thread may have descriptors of its own, and the first one none any more. A program that runs is held as well.
- * Who has more than there is time for holds bytes that do not count, as by a mapping; hiders.c finds him.
+ * Every thread can have descriptors of its own, and the first one none any more. A running program
+ * is held as well. The holder of more descriptors than there is time for is found by hidden.c.
  */
 static void count_of_process(void *walk, int proc, const char *pid)
 {
@@ -229,7 +231,7 @@ static void count_of_process(void *walk, int proc, const char *pid)
     proc_each_thread(proc, pid, count_of_thread, walk);
 }
 
-bool disk_walk(int root, uint64_t most, struct disk_count *out, void (*meanwhile)(void))
+bool disk_walk(int root, uint64_t most, struct disk_count *out, void (*on_progress)(void))
 {
     struct walk *w = calloc(1, sizeof *w);
     struct stat st;
@@ -237,9 +239,9 @@ bool disk_walk(int root, uint64_t most, struct disk_count *out, void (*meanwhile
     bool fine = w && top >= 0 && fstat(top, &st) == 0;
     if (fine) {
         w->dev = st.st_dev;
-        w->meanwhile = meanwhile;
+        w->on_progress = on_progress;
         w->count.bytes = (uint64_t)st.st_blocks * 512;
-        fine = push(w, top, st.st_ino, 0);
+        fine = push_level(w, top, st.st_ino, 0);
     }
     if (fine) {
         top = -1;
@@ -247,7 +249,7 @@ bool disk_walk(int root, uint64_t most, struct disk_count *out, void (*meanwhile
         while (w->depth) {
             struct level *l = &w->levels[--w->depth];
             if (l->fd >= 0)
-                leave(l);
+                close_level(l);
         }
         w->until_us = now_us() + DESCRIPTORS_US;
         proc_each(count_of_process, w);

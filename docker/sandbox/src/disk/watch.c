@@ -1,9 +1,10 @@
 /*
- * The thread that watches the workspace: it counts what that uses while commands run and sleeps while none does.
+ * The thread that watches the workspace: it counts usage while commands run and sleeps while none
+ * does.
  *
- * Where the workspace is a file system or a project quota of its own, statfs counts. Else every file is looked at, as
- * often as the growth asks for: free space of the file system, one cheap call, tells whether anything was written at all
- * since the last look, and how much at most.
+ * Where the workspace is a file system or a project quota of its own, statfs counts. Else every
+ * file is visited, as often as the growth requires: the free space of the file system, one cheap
+ * call, shows whether and how much was written at most since the last count.
  */
 #include "disk.h"
 
@@ -14,7 +15,7 @@
 #define TICK_MIN_US 2000
 #define TICK_FIRST_US 20000
 #define TICK_MAX_US 250000
-#define PERIOD_US 5000000      /* a look at least this often while commands run … */
+#define PERIOD_US 5000000      /* a count at least this often while commands run … */
 #define PERIOD_COST 200        /* … and not more than 1/200 of a CPU for it */
 #define GROWTH_COST 19         /* 1/20 of a CPU while something is written */
 #define URGENT_COST 2          /* a third, when the budget may be used up */
@@ -28,7 +29,7 @@ static void notify(void)
     (void)!write(disk.event_fd, &one, sizeof one);
 }
 
-/* ---- STAT ------------------------------------------------------------------------------------------------- */
+/* ---- STAT ------------------------------------------------------------------------------------ */
 
 static uint64_t counting_since, notified_us;
 
@@ -56,8 +57,11 @@ static void answer_requests(void)
     }
 }
 
-/* A count may take seconds: who asks hears the last one then, and who waits for this one is to look at the time. */
-static void while_counting(void)
+/*
+ * A count can take seconds: STAT is answered with the last one meanwhile, and the loop is woken to
+ * check its timeouts.
+ */
+static void on_counting(void)
 {
     uint64_t now = now_us();
     if (now - counting_since < SLOW_US)
@@ -69,7 +73,7 @@ static void while_counting(void)
     }
 }
 
-/* ---- counting --------------------------------------------------------------------------------------------- */
+/* ---- counting -------------------------------------------------------------------------------- */
 
 /* What the watcher remembers of its last count. Only the watcher uses it. */
 static struct {
@@ -77,12 +81,12 @@ static struct {
     bool known;
 } last;
 
-static void look_for_hiders(enum disk_hidden hidden)
+static void find_hidden_holders(enum disk_hidden hidden)
 {
-    struct disk_suspects hiders = {.writers_n = 0};
-    hiders.writers_n = disk_hiders(hiders.writers, DISK_WRITERS_MAX, hidden == HIDDEN_MUCH && disk_anybody_acted(), while_counting);
+    struct disk_suspects holders = {.writers_n = 0};
+    holders.writers_n = disk_hidden_holders(holders.writers, DISK_WRITERS_MAX, hidden == HIDDEN_MUCH && disk_any_active(), on_counting);
     pthread_mutex_lock(&disk.lock);
-    disk_blame_hiders(&hiders);
+    disk_blame_hidden(&holders);
     pthread_mutex_unlock(&disk.lock);
     notify();
 }
@@ -99,22 +103,22 @@ static void count(void)
     pthread_mutex_unlock(&disk.lock);
     uint64_t began = now_us();
     counting_since = began;
-    /* Before the look at the room: whatever takes some of it after that is seen in the next one. */
+    /* Before the room is read: what takes some of it afterwards is seen in the next scan. */
     if (host_short)
-        disk_acts_look();
+        disk_activity_scan();
     bool fine = disk_room(&room);
-    if (disk_walled(most.bytes) && fine) {
+    if (disk_has_own_limit(most.bytes) && fine) {
         source = DISK_FILE_SYSTEM;
         used = (struct disk_count){room.bytes - room.bytes_free, room.files - room.files_free};
         atomic_store(&disk.full, room.bytes_free < DISK_SLACK || (room.files && room.files_free < 8));
     } else {
         atomic_store(&disk.full, false);
         for (int i = 0; i < 3; i++)
-            if (disk_walk(disk_root(), most.entries ? most.entries + most.entries / 4 + DISK_SLACK_ENTRIES : 0, &used, while_counting))
+            if (disk_walk(disk_root(), most.entries ? most.entries + most.entries / 4 + DISK_SLACK_ENTRIES : 0, &used, on_counting))
                 break;
     }
     struct disk_suspects suspects = {.writers_n = 0};
-    bool crossed = disk_too_much(&used, &most, false);
+    bool crossed = disk_is_over(&used, &most, false);
     if (near || crossed || began - last.writers_us > WRITERS_US) {
         suspects.writers_n = disk_writers(suspects.writers, DISK_WRITERS_MAX);
         last.writers_us = began;
@@ -123,12 +127,12 @@ static void count(void)
     enum disk_hidden hidden = disk_publish(&used, source, began, room.bytes_free, &suspects);
     pthread_mutex_unlock(&disk.lock);
     notify();
-    /* Only now, because whom it looks at can make it long. */
+    /* Only now: the scanned processes can make it slow. */
     if (hidden) {
-        look_for_hiders(hidden);
+        find_hidden_holders(hidden);
     } else {
-        disk_hiders_forget();
-        disk_acts_forget();
+        disk_hidden_reset();
+        disk_activity_reset();
     }
     last.at_us = began;
     last.cost_us = now_us() - began;
@@ -137,11 +141,11 @@ static void count(void)
     last.known = true;
 }
 
-/* ---- when to count ---------------------------------------------------------------------------------------- */
+/* ---- when to count --------------------------------------------------------------------------- */
 
 static uint64_t wait_us = TICK_FIRST_US;
 
-/* One look at the free space. Returns whether to count, and sets how long to wait for the next look. */
+/* Checks the free space. Returns whether to count, and sets the time until the next check. */
 static bool is_due(const struct disk_state *s)
 {
     struct disk_room room;
@@ -185,7 +189,7 @@ void *disk_watch(void *unused)
     bool known_low = false;
     for (;;) {
         pthread_mutex_lock(&disk.lock);
-        while (!disk.poked && !disk.requests && !is_active()) {
+        while (!disk.count_requested && !disk.requests && !is_active()) {
             atomic_store(&disk.asleep, true);
             /* It may have begun between the two. */
             if (!is_active())
@@ -193,19 +197,20 @@ void *disk_watch(void *unused)
             atomic_store(&disk.asleep, false);
             wait_us = TICK_FIRST_US;
         }
-        if (!disk.poked && !disk.requests)
+        if (!disk.count_requested && !disk.requests)
             wait_for_tick();
         bool asked = disk.requests;
-        bool now = disk.poked;
-        disk.poked = false;
+        bool now = disk.count_requested;
+        disk.count_requested = false;
         struct disk_state seen = disk.state;
         pthread_mutex_unlock(&disk.lock);
         bool fresh = asked && now_us() - last.at_us >= last.cost_us * GROWTH_COST;
-        /* Without a budget nobody needs to know until somebody asks. */
+        /* Without a budget a count is needed only for STAT. */
         bool is_low = disk_low();
         bool limited = seen.most.bytes || seen.most.entries || seen.flags || disk_floor_bytes();
         if (known_low != is_low) {
-            known_low = is_low; /* `low` itself is looked at by others too, who tell nobody */
+            /* disk_low() is called by other threads too, which do not report the change */
+            known_low = is_low;
             pthread_mutex_lock(&disk.lock);
             disk.changed = true;
             disk.base_known = false;

@@ -1,6 +1,6 @@
 /*
- * Which processes write to the disk: `write_bytes` of /proc/<pid>/io, which counts what they made dirty on a disk and
- * neither pipes nor /tmp. Two looks apart in time tell who writes now.
+ * Writers: `write_bytes` of /proc/<pid>/io counts the bytes that a process made dirty on a disk;
+ * pipes and /tmp do not count. Two readings apart in time show which processes write now.
  */
 #include "disk.h"
 
@@ -23,7 +23,7 @@ static void add(void *samples, int proc, const char *name)
     struct samples *s = samples;
     char path[32], text[512];
     snprintf(path, sizeof path, "%.20s/io", name);
-    /* Somebody else's process, or one that does not let itself be looked at. */
+    /* Another user's process, or one that cannot be inspected. */
     if (proc_read(proc, path, text, sizeof text) <= 0)
         return;
     const char *at = strstr(text, "\nwrite_bytes: ");

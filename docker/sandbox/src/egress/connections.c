@@ -1,4 +1,6 @@
-/* The bytes of egress connections: between the programs inside and the wire, by credit both ways. */
+/*
+ * The bytes of egress connections: between the programs inside and the wire, by credit both ways.
+ */
 #include "egress.h"
 
 #include <stdlib.h>
@@ -13,13 +15,13 @@
 static struct connection *connections;
 size_t connections_open, connections_lingering;
 
-/* ---- one connection ---------------------------------------------------------------------------------------- */
+/* ---- one connection -------------------------------------------------------------------------- */
 
-static void let_go(struct connection *c, bool reset)
+static void close_connection(struct connection *c, bool reset)
 {
     if (c->dead)
         return;
-    /* A transfer that was cut off must not look as if it were complete. */
+    /* A truncated transfer must not look complete. */
     struct linger at_once = {1, 0};
     if (reset)
         setsockopt(c->fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
@@ -34,14 +36,14 @@ static void let_go(struct connection *c, bool reset)
         connections_lingering--;
 }
 
-/* It broke on this side: the controller must know. */
-static void broke(struct connection *c)
+/* It failed on this side: the controller is informed. */
+static void fail_connection(struct connection *c)
 {
     if (c->dead)
         return;
     if (c->channel)
         frame_out(T_EGRESS_CLOSE, 0, c->channel, NULL, 0);
-    let_go(c, true);
+    close_connection(c, true);
 }
 
 static struct connection *by_channel(uint32_t channel)
@@ -63,7 +65,7 @@ static void credit(struct connection *c)
     frame_out(T_EGRESS_CREDIT, 0, c->channel, p, sizeof p);
 }
 
-/* What waits goes to the program as far as it takes it; then the end, when there is one. */
+/* Write what waits, as far as the program takes it; then the end, when there is one. */
 static void flush(struct connection *c)
 {
     while (c->writable && c->waiting_at < c->waiting.len) {
@@ -75,7 +77,7 @@ static void flush(struct connection *c)
             break;
         }
         if (w < 0) {
-            broke(c);
+            fail_connection(c);
             return;
         }
         c->waiting_at += (size_t)w;
@@ -89,7 +91,7 @@ static void flush(struct connection *c)
     }
     credit(c);
     if (c->read_end && c->shut)
-        let_go(c, false);
+        close_connection(c, false);
 }
 
 /* Small pieces of this millisecond. */
@@ -109,7 +111,7 @@ static void read_piece(struct connection *c, uint64_t now_ms)
         return;
     }
     if (r < 0) {
-        broke(c);
+        fail_connection(c);
         return;
     }
     put64(piece, c->sent);
@@ -124,11 +126,14 @@ static void read_piece(struct connection *c, uint64_t now_ms)
     frame_out(T_EGRESS_EOF, 0, c->channel, piece, 8);
     c->read_end = true;
     if (c->shut)
-        let_go(c, false);
+        close_connection(c, false);
 }
 
-/* A refused one: nothing it says counts, but closing with unread bytes would take its answer away. */
-static void linger(struct connection *c, uint64_t now_ms)
+/*
+ * A refused connection: its bytes are discarded, because closing with unread bytes would discard
+ * the answer.
+ */
+static void drain_refused(struct connection *c, uint64_t now_ms)
 {
     static uint8_t waste[4096];
     ssize_t r = 1;
@@ -138,20 +143,21 @@ static void linger(struct connection *c, uint64_t now_ms)
     if (empty)
         c->readable = false;
     if (r == 0 || (r < 0 && !empty) || c->until_ms <= now_ms)
-        let_go(c, false);
+        close_connection(c, false);
 }
 
-static bool wants_to_send(const struct connection *c)
+static bool has_data(const struct connection *c)
 {
     return !c->dead && c->channel && c->readable && !c->read_end && c->sent < c->limit;
 }
 
 /*
- * A program may say single bytes as fast as it can, in hundreds of connections, and each would cost everybody on the way a
- * frame. Whose last piece was small waits for the next millisecond once there were many of them in this one, and the kernel
- * gathers what comes meanwhile. The first piece of a connection and large ones never wait.
+ * A program can write single bytes at full speed in hundreds of connections, and each would cost a
+ * frame on the whole path. A connection whose last piece was small waits for the next millisecond
+ * once there were many small pieces in this one, and the kernel gathers bytes meanwhile. The first
+ * piece of a connection and large ones never wait.
  */
-static bool rests(const struct connection *c, uint64_t now_ms)
+static bool is_throttled(const struct connection *c, uint64_t now_ms)
 {
     return c->small && small_ms == now_ms && small_pieces >= SMALL_A_MS;
 }
@@ -163,12 +169,12 @@ int egress_wait(void)
     if (wire_queued() >= QUEUE_ROOM)
         return wait; /* the wire wakes us when it has room */
     for (struct connection *c = connections; c && wait != 0; c = c->next)
-        if (wants_to_send(c))
-            wait = rests(c, now_ms) ? 1 : 0;
+        if (has_data(c))
+            wait = is_throttled(c, now_ms) ? 1 : 0;
     return wait;
 }
 
-static void bury(void)
+static void free_closed(void)
 {
     for (struct connection **at = &connections; *at;) {
         struct connection *c = *at;
@@ -185,10 +191,10 @@ void egress_pump(void)
 {
     struct connection *served = NULL, **served_end = &served, **at = &connections;
     uint64_t now_ms = now_us() / 1000;
-    bury();
+    free_closed();
     while (*at) {
         struct connection *c = *at;
-        if (!wants_to_send(c) || rests(c, now_ms) || wire_queued() >= QUEUE_ROOM) {
+        if (!has_data(c) || is_throttled(c, now_ms) || wire_queued() >= QUEUE_ROOM) {
             at = &c->next;
             continue;
         }
@@ -198,11 +204,11 @@ void egress_pump(void)
         *served_end = c;
         served_end = &c->next;
     }
-    /* Whoever was served goes to the end, so that all get their turn. */
+    /* Served connections go to the end, so that all get their turn. */
     *at = served;
 }
 
-/* ---- events ------------------------------------------------------------------------------------------------ */
+/* ---- events ---------------------------------------------------------------------------------- */
 
 static void connection_ready(struct source *src, uint32_t events)
 {
@@ -214,9 +220,9 @@ static void connection_ready(struct source *src, uint32_t events)
     if (events & EPOLLOUT)
         c->writable = true;
     if (!c->channel)
-        linger(c, now_us() / 1000);
+        drain_refused(c, now_us() / 1000);
     else if (events & EPOLLERR)
-        broke(c);
+        fail_connection(c);
     else if (c->writable)
         flush(c);
 }
@@ -244,23 +250,23 @@ struct connection *connection_add(int fd, uint32_t channel, uint64_t until_ms)
     return c;
 }
 
-void connections_end(bool tell)
+void connections_end(bool notify)
 {
     for (struct connection *c = connections; c; c = c->next)
-        if (tell)
-            broke(c);
+        if (notify)
+            fail_connection(c);
         else
-            let_go(c, true);
+            close_connection(c, true);
 }
 
 void connections_linger(uint64_t now_ms)
 {
     for (struct connection *c = connections; connections_lingering && c; c = c->next)
         if (!c->dead && !c->channel && c->until_ms <= now_ms)
-            let_go(c, false);
+            close_connection(c, false);
 }
 
-/* ---- from the controller ----------------------------------------------------------------------------------- */
+/* ---- from the controller --------------------------------------------------------------------- */
 
 void egress_result(const struct frame *f)
 {
@@ -271,7 +277,7 @@ void egress_result(const struct frame *f)
     if (!c || r.bad)
         return;
     if (error)
-        let_go(c, true);
+        close_connection(c, true);
     else if (limit > c->limit)
         c->limit = limit;
 }
@@ -293,7 +299,7 @@ void egress_data(const struct frame *f)
     if (!c || r.bad)
         return;
     if (c->write_end || offset != c->received || r.left > c->credited - c->received) {
-        broke(c); /* a controller that counts never gets here */
+        fail_connection(c); /* a controller that counts never gets here */
         return;
     }
     c->received += r.left;
@@ -314,7 +320,7 @@ void egress_eof(const struct frame *f)
     if (!c || r.bad)
         return;
     if (total != c->received) {
-        broke(c);
+        fail_connection(c);
         return;
     }
     c->write_end = true;
@@ -325,5 +331,5 @@ void egress_close(const struct frame *f)
 {
     struct connection *c = by_channel(f->channel);
     if (c)
-        let_go(c, true);
+        close_connection(c, true);
 }

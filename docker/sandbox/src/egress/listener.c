@@ -1,6 +1,7 @@
 /*
- * Egress: a listener on 127.0.0.1 whose connections are channels of the stream (connections.c). Only bytes pass through:
- * the controller parses them, decides and dials. Channel numbers of connections are ours and have the highest bit set.
+ * Egress: a listener on 127.0.0.1 whose connections are channels of the stream (connections.c).
+ * Only bytes pass through: the controller parses them, decides and dials. Channel numbers of
+ * connections are ours and have the highest bit set.
  */
 #include "egress.h"
 
@@ -13,8 +14,8 @@
 #define MOST_LINGERING 64
 #define LINGER_MS 2000
 #define NO_DESCRIPTORS_MS 100
-#define TELL_MS 1000   /* how often we tell of connections that we refused */
-#define LISTEN_MS 2000 /* a new controller that does not say LISTEN by then wants no egress */
+#define REPORT_MS 1000   /* how often refused connections are reported */
+#define LISTEN_MS 2000 /* a new controller without LISTEN by then uses no egress */
 
 static void listener_ready(struct source *src, uint32_t events);
 
@@ -22,11 +23,11 @@ static struct source listener_src = {.ready = listener_ready};
 static int listener = -1;
 static uint16_t listener_port;
 static bool listener_polled;
-static bool listening; /* a controller has said LISTEN since its WELCOME */
-static bool silent;    /* … but has not been heard of for so long that it is taken for gone */
+static bool listening; /* the controller has sent LISTEN since its WELCOME */
+static bool silent;    /* … but has sent nothing for so long that it is taken for gone */
 static uint64_t listen_by_ms;
-static uint64_t accept_at_ms; /* not before: we were out of descriptors */
-static uint32_t turned_away;  /* since the controller was last told */
+static uint64_t accept_at_ms; /* not before: sbxd was out of descriptors */
+static uint32_t refused;  /* since the last report */
 static uint64_t silence_ms;
 static size_t most;
 static uint32_t last_channel;
@@ -36,9 +37,12 @@ static const char TOO_MANY[] = "HTTP/1.1 429 Too Many Requests\r\nContent-Type: 
                                "Retry-After: 1\r\nX-Sandlot-Refused: too_many_connections\r\nConnection: close\r\n\r\n" TOO_MANY_TEXT;
 _Static_assert(sizeof TOO_MANY_TEXT - 1 == 78, "the length in the head");
 
-/* ---- the listener ------------------------------------------------------------------------------------------ */
+/* ---- the listener ---------------------------------------------------------------------------- */
 
-/* Whether another connection could be taken. A controller that does not read gets none: OPENs would pile up for it. */
+/*
+ * Whether another connection could be accepted. Not while the controller does not read: OPENs would
+ * pile up.
+ */
 static bool accepting(void)
 {
     return listening && !silent && (connections_open < most || connections_lingering < MOST_LINGERING) && wire_queued() < QUEUE_ROOM;
@@ -52,7 +56,7 @@ static void poll_listener(bool on)
         listener_polled = on;
 }
 
-void egress_poll(uint64_t now_ms) { poll_listener(accepting() && accept_at_ms <= now_ms); }
+void egress_poll_listener(uint64_t now_ms) { poll_listener(accepting() && accept_at_ms <= now_ms); }
 
 static void close_listener(void)
 {
@@ -62,7 +66,7 @@ static void close_listener(void)
     listener = -1;
 }
 
-/* In place of the one that there is, which stays when this fails: commands know its port. */
+/* Replaces the listener; when this fails the old one stays: commands use its port. */
 static int open_listener(uint16_t port)
 {
     struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -102,7 +106,7 @@ void egress_listen(const struct frame *f)
     frame_out(T_EGRESS_RESULT, 0, f->channel, answer, sizeof answer);
 }
 
-/* ---- taking connections ------------------------------------------------------------------------------------- */
+/* ---- taking connections ---------------------------------------------------------------------- */
 
 static void open_channel(int fd)
 {
@@ -114,16 +118,16 @@ static void open_channel(int fd)
         frame_out(T_EGRESS_OPEN, 0, channel, p, sizeof p);
 }
 
-static void refuse(int fd)
+static void refuse_connection(int fd)
 {
-    turned_away++;
+    refused++;
     if (send(fd, TOO_MANY, sizeof TOO_MANY - 1, MSG_NOSIGNAL) < 0 || shutdown(fd, SHUT_WR) < 0)
         close(fd);
     else
         connection_add(fd, 0, now_us() / 1000 + LINGER_MS);
 }
 
-static void accept_some(void)
+static void accept_connections(void)
 {
     for (int i = 0; i < 64 && accepting(); i++) {
         int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
@@ -135,7 +139,7 @@ static void accept_some(void)
         if (connections_open < most)
             open_channel(fd);
         else
-            refuse(fd);
+            refuse_connection(fd);
     }
 }
 
@@ -143,10 +147,10 @@ static void listener_ready(struct source *src, uint32_t events)
 {
     (void)src, (void)events;
     if (listener >= 0)
-        accept_some();
+        accept_connections();
 }
 
-/* ---- time and controllers ---------------------------------------------------------------------------------- */
+/* ---- time and controllers -------------------------------------------------------------------- */
 
 void egress_forget(void)
 {
@@ -156,14 +160,17 @@ void egress_forget(void)
     listen_by_ms = now_us() / 1000 + LISTEN_MS;
 }
 
-/* As with the lease: counted in steps, so that a pause of the container is no silence of the controller. */
-static void hear_silence(uint64_t now_ms)
+/*
+ * As with the lease: counted in steps, so that a pause of the container is no silence of the
+ * controller.
+ */
+static void track_silence(uint64_t now_ms)
 {
-    static uint64_t left, last, heard;
+    static uint64_t left, last, last_frames;
     uint64_t step = now_ms - last < 1000 ? now_ms - last : 1000;
     last = now_ms;
-    if (frames_in != heard) {
-        heard = frames_in;
+    if (frames_in != last_frames) {
+        last_frames = frames_in;
         left = silence_ms;
         silent = false;
         return;
@@ -175,22 +182,22 @@ static void hear_silence(uint64_t now_ms)
     connections_end(true);
 }
 
-static void tell_turned_away(uint64_t now_ms)
+static void report_refused(uint64_t now_ms)
 {
-    static uint64_t told_ms;
-    if (!turned_away || !listening || silent || now_ms - told_ms < TELL_MS)
+    static uint64_t reported_ms;
+    if (!refused || !listening || silent || now_ms - reported_ms < REPORT_MS)
         return;
     uint8_t p[4];
-    put32(p, turned_away);
+    put32(p, refused);
     frame_out(T_EGRESS_REFUSED, 0, 0, p, sizeof p);
-    turned_away = 0;
-    told_ms = now_ms;
+    refused = 0;
+    reported_ms = now_ms;
 }
 
 void egress_timers(uint64_t now_ms)
 {
-    hear_silence(now_ms);
-    tell_turned_away(now_ms);
+    track_silence(now_ms);
+    report_refused(now_ms);
     if (!listening && listener >= 0 && listen_by_ms <= now_ms)
         close_listener();
     connections_linger(now_ms);

@@ -7,7 +7,7 @@
 #define PATH_BYTES 4096
 #define STAGING_PREFIX ".staging-"
 
-/* ---- thread.c: file requests, answered by one thread so that a slow disk never delays a command -------------------- */
+/* ---- thread.c: file requests, answered by one thread so that a slow disk delays no command --- */
 
 void files_init(void);
 int files_eventfd(void);
@@ -16,14 +16,14 @@ void files_submit(const struct frame *f);
 void files_collect(void);
 /* A new controller: forget half-written files and answers for the old one. */
 void files_forget(void);
-/* Empty the temporary directories, then answer RESET_DONE on this channel; nobody when it is 0. */
-void files_clean_tmp(uint32_t channel);
-/* Have the file thread do this, after what was asked of it before. */
+/* Empty the temporary directories, then answer RESET_DONE on this channel; 0: no answer. */
+void files_empty_tmp(uint32_t channel);
+/* Run this on the file thread, after the jobs that are queued already. */
 void files_run(void (*run)(void));
 /* A regular file in .tool-outputs, made anew; returns a descriptor or -errno. For any thread. */
 int files_open_spool(const char *name);
 
-/* ---- for the file thread, and for who writes to the staging directory --------------------------------------------- */
+/* ---- for the file thread, and for who writes to the staging directory ------------------------ */
 
 struct job {
     struct job *next;
@@ -37,28 +37,31 @@ struct job {
 };
 
 /* How the paths of a request are opened: with RESOLVE_NO_SYMLINKS, or as links lead. */
-uint64_t links_of(const struct job *j);
+uint64_t resolve_flags(const struct job *j);
 
 /* paths.c. They return a descriptor, or 0, or -1 with errno. */
 int open_beneath(int dir, const char *path, uint64_t flags, mode_t mode, uint64_t resolve);
 /* walk.c: what open_beneath does, on a kernel without openat2. */
 int walk_beneath(int root, const char *path, uint64_t flags, mode_t mode, bool no_links);
 /*
- * walk.c: the path without a symbolic link that `path` names, relative to `root`; what does not exist yet stands in it as
- * it was given. 0 or an errno.
+ * walk.c: the path without a symbolic link that `path` names, relative to `root`; what does not
+ * exist yet stands in it as it was given. 0 or an errno.
  */
 int walk_resolve(int root, const char *path, char resolved[PATH_BYTES + 1]);
 /* `resolve`: RESOLVE_NO_SYMLINKS, or 0. */
 int open_parent(char *path, const char **name, uint64_t resolve);
 int make_directories(char *path, uint64_t resolve);
 int staging_dir(bool make);
-/* The one that is there, its permissions mended where a command has closed it to us. */
-int staging_dir_opened(void);
+/* The existing one, its permissions restored where a command has closed it to sbxd. */
+int staging_dir_unlocked(void);
 int create_staged(const char *name);
 /* Remove the staging directory if it is empty: a workspace without long outputs stays clean. */
-void staging_leave(void);
+void staging_remove_if_empty(void);
 
-/* requests.c. 0 or an errno; what follows it in the answer is added to `out`, what its header says to `flags`. */
+/*
+ * requests.c: returns 0 or an errno; adds the payload of the answer to `out` and its flags to
+ * `flags`.
+ */
 int file_request(const struct job *j, struct buf *out, uint16_t *flags);
 /* writes.c, remove.c. They return 0 or an errno. */
 int write_piece(const struct job *j, struct reader *r);

@@ -1,8 +1,9 @@
 /*
  * Paths below the workspace, and the staging directory in it.
  *
- * Every path is opened with openat2 RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS from the workspace, hence no symbolic link
- * and no rename under way leads outside. Where the kernel has no openat2 (gVisor), walk.c does the same step by step.
+ * Every path is opened with openat2 RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS from the workspace,
+ * hence neither a symbolic link nor a concurrent rename leads outside. Where the kernel has no
+ * openat2 (gVisor), walk.c does the same step by step.
  */
 #include "files.h"
 
@@ -60,7 +61,10 @@ int make_directories(char *path, uint64_t resolve)
             errno = error;
             return -1;
         }
-        /* From the workspace again, not from `dir`: a symbolic link may lead up, as long as it stays inside. */
+        /*
+         * From the workspace again, not from `dir`: a symbolic link may lead up, as long as it
+         * stays inside.
+         */
         close(dir);
         dir = open_beneath(workspace_fd, path, O_PATH | O_DIRECTORY, 0, resolve);
         *end = kept;
@@ -79,11 +83,14 @@ int staging_dir(bool make)
     return open_beneath(workspace_fd, STAGING_DIR, O_RDONLY | O_DIRECTORY, 0, RESOLVE_NO_SYMLINKS);
 }
 
-int staging_dir_opened(void)
+int staging_dir_unlocked(void)
 {
     struct stat st;
     int dir = staging_dir(false), error = errno;
-    /* By name where it cannot be opened: whatever else may stand there by then, its owner could have done the same. */
+    /*
+     * By name where it cannot be opened: the owner could have done the same to any file that may
+     * stand there by then.
+     */
     if (dir < 0 && error == EACCES && fstatat(workspace_fd, STAGING_DIR, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode)) {
         fchmodat(workspace_fd, STAGING_DIR, (st.st_mode & 07777) | 0700, 0);
         return staging_dir(false);
@@ -94,7 +101,10 @@ int staging_dir_opened(void)
     return dir;
 }
 
-/* A new file in the staging directory, or -1. The end of another write may remove the directory in between. */
+/*
+ * A new file in the staging directory, or -1. The end of another write may remove the directory in
+ * between.
+ */
 int create_staged(const char *name)
 {
     int fd = -1;
@@ -119,4 +129,4 @@ int files_open_spool(const char *name)
     return fd < 0 ? -errno : fd;
 }
 
-void staging_leave(void) { unlinkat(workspace_fd, STAGING_DIR, AT_REMOVEDIR); }
+void staging_remove_if_empty(void) { unlinkat(workspace_fd, STAGING_DIR, AT_REMOVEDIR); }

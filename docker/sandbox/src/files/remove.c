@@ -1,6 +1,6 @@
 /*
- * FILE_REMOVE, and emptying a directory however deep, wide, busy or closed it is. What cannot be removed keeps nothing
- * else from being removed.
+ * FILE_REMOVE, and emptying a directory however deep, wide, busy or closed it is. What cannot be
+ * removed keeps nothing else from being removed.
  */
 #include "files.h"
 
@@ -11,60 +11,65 @@
 #include <unistd.h>
 
 #define REMOVE_DEPTH 64
-#define PASSES 8              /* a directory that is not empty after so many is filled while we empty it */
+/* A directory that is not empty after so many is filled while we empty it */
+#define PASSES 8
 #define MOST_SURPRISES 1000
 #define MOST_ROUNDS 1000
-#define MOST_MOVED (1u << 17) /* there are fewer names in a workspace than this many directories of REMOVE_DEPTH levels hold */
+/* There are fewer names in a workspace than this many directories of REMOVE_DEPTH levels hold */
+#define MOST_MOVED (1u << 17)
 
 struct emptying {
     int top;            /* what is too deep is moved up to here */
     unsigned moved;
-    unsigned surprises; /* somebody put something in its place */
+    unsigned surprises; /* another process put something in its place */
     unsigned failures;
     int error; /* the first one */
 };
 
 static void empty(int dir, struct emptying *e, int depth);
 
-static bool hopeless(const struct emptying *e) { return e->surprises >= MOST_SURPRISES || e->moved >= MOST_MOVED; }
+static bool is_hopeless(const struct emptying *e) { return e->surprises >= MOST_SURPRISES || e->moved >= MOST_MOVED; }
 
-static void failed(struct emptying *e, int error)
+static void record_failure(struct emptying *e, int error)
 {
     if (!e->failures++)
         e->error = error;
 }
 
-/* By name: whatever else may stand there by then, its owner could have done the same. */
-static bool opened(int dir, const char *name) { return errno == EACCES && fchmodat(dir, name, 0700, 0) == 0; }
+/* By name: the owner could have done the same to any file that may stand there by then. */
+static bool unlock(int dir, const char *name) { return errno == EACCES && fchmodat(dir, name, 0700, 0) == 0; }
 
 /* Into a directory, also into one that its owner has closed. -1 with errno. */
-static int enter(int dir, const char *name)
+static int open_subdirectory(int dir, const char *name)
 {
     const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
     int fd = openat(dir, name, flags);
-    return fd < 0 && opened(dir, name) ? openat(dir, name, flags) : fd;
+    return fd < 0 && unlock(dir, name) ? openat(dir, name, flags) : fd;
 }
 
 /* Names go only out of a directory that may be changed. */
-static void open_up(int dir)
+static void make_writable(int dir)
 {
     struct stat st;
     if (fstat(dir, &st) == 0 && (st.st_mode & 0700) != 0700)
         fchmod(dir, (st.st_mode & 07777) | 0700);
 }
 
-/* Deeper than REMOVE_DEPTH, so that neither the stack nor the number of open files depends on what a user has built. */
+/*
+ * Deeper than REMOVE_DEPTH, so that neither the stack nor the number of open files depends on what
+ * a user has built.
+ */
 static bool move_up(int dir, const char *name, struct emptying *e)
 {
     char to[40];
     snprintf(to, sizeof to, STAGING_PREFIX "deep-%u", ++e->moved);
-    if (renameat(dir, name, e->top, to) == 0 || (opened(dir, name) && renameat(dir, name, e->top, to) == 0))
+    if (renameat(dir, name, e->top, to) == 0 || (unlock(dir, name) && renameat(dir, name, e->top, to) == 0))
         return true;
-    failed(e, errno);
+    record_failure(e, errno);
     return false;
 }
 
-/* Returns whether the directory has changed under its listing, so that it has to be looked at once more. */
+/* Returns whether the directory has changed under its listing, so that it must be listed again. */
 static bool remove_entry(int dir, const char *name, struct emptying *e, int depth)
 {
     if (unlinkat(dir, name, 0) == 0 || errno == ENOENT)
@@ -72,14 +77,14 @@ static bool remove_entry(int dir, const char *name, struct emptying *e, int dept
     if ((errno == EISDIR || errno == EPERM) && (unlinkat(dir, name, AT_REMOVEDIR) == 0 || errno == ENOENT))
         return false;
     if (errno != ENOTEMPTY && errno != EEXIST) {
-        failed(e, errno);
+        record_failure(e, errno);
         return false;
     }
     if (depth >= REMOVE_DEPTH)
         return move_up(dir, name, e);
-    int sub = enter(dir, name);
+    int sub = open_subdirectory(dir, name);
     if (sub < 0) {
-        failed(e, errno);
+        record_failure(e, errno);
         return false;
     }
     unsigned before = e->failures;
@@ -88,11 +93,11 @@ static bool remove_entry(int dir, const char *name, struct emptying *e, int dept
     if (unlinkat(dir, name, AT_REMOVEDIR) == 0 || errno == ENOENT)
         return true;
     if (errno != ENOTEMPTY && errno != EEXIST) {
-        failed(e, errno);
+        record_failure(e, errno);
         return false;
     }
     if (e->failures != before)
-        return false; /* known, and no use to look again */
+        return false; /* already recorded, another pass would not help */
     e->surprises++;
     return true;
 }
@@ -101,13 +106,13 @@ static void empty(int dir, struct emptying *e, int depth)
 {
     char raw[4096] __attribute__((aligned(8)));
     bool again = true;
-    open_up(dir);
-    for (unsigned pass = 0; again && !hopeless(e); pass++) {
+    make_writable(dir);
+    for (unsigned pass = 0; again && !is_hopeless(e); pass++) {
         unsigned moved = e->moved;
         long n;
         again = false;
         if (lseek(dir, 0, SEEK_SET) < 0) {
-            failed(e, errno);
+            record_failure(e, errno);
             return;
         }
         while ((n = syscall(SYS_getdents64, dir, raw, sizeof raw)) > 0)
@@ -125,7 +130,7 @@ int empty_directory(int dir)
 {
     struct emptying e = {.top = dir};
     empty(dir, &e, 0);
-    return hopeless(&e) ? EAGAIN : e.error;
+    return is_hopeless(&e) ? EAGAIN : e.error;
 }
 
 int remove_path(char *path, bool recursive, uint64_t resolve)
@@ -142,12 +147,13 @@ int remove_path(char *path, bool recursive, uint64_t resolve)
             error = EAGAIN;
             break;
         }
-        int sub = enter(dir, name);
+        int sub = open_subdirectory(dir, name);
         error = sub < 0 ? errno : empty_directory(sub);
         if (sub >= 0)
             close(sub);
         if (!error)
-            error = unlinkat(dir, name, AT_REMOVEDIR) < 0 ? errno : 0; /* not empty: someone writes into it */
+            /* Not empty: another process writes into it */
+            error = unlinkat(dir, name, AT_REMOVEDIR) < 0 ? errno : 0;
     }
     close(dir);
     return error == ENOENT && recursive ? 0 : error;

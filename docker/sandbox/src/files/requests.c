@@ -1,6 +1,6 @@
 /*
- * What each file request does, but for writing (writes.c) and removing (remove.c). They return 0 or an errno; what they
- * add to `out` follows the errno in the answer.
+ * What each file request does, but for writing (writes.c) and removing (remove.c). They return 0 or
+ * an errno; what they add to `out` follows the errno in the answer.
  */
 #include "files.h"
 
@@ -159,7 +159,7 @@ static int do_rename(char *from, char *to, uint64_t resolve)
     return error;
 }
 
-/* ---- which one -------------------------------------------------------------------------------------------- */
+/* ---- which one ------------------------------------------------------------------------------- */
 
 static int take_path(struct reader *r, char path[PATH_BYTES + 1])
 {
@@ -174,7 +174,7 @@ static int take_path(struct reader *r, char path[PATH_BYTES + 1])
     return 0;
 }
 
-uint64_t links_of(const struct job *j) { return j->flags & F_NO_LINKS ? RESOLVE_NO_SYMLINKS : 0; }
+uint64_t resolve_flags(const struct job *j) { return j->flags & F_NO_LINKS ? RESOLVE_NO_SYMLINKS : 0; }
 
 int file_request(const struct job *j, struct buf *out, uint16_t *flags)
 {
@@ -191,7 +191,7 @@ int file_request(const struct job *j, struct buf *out, uint16_t *flags)
         error = take_path(&r, other);
     if (error || r.bad)
         return error ? error : EINVAL;
-    uint64_t resolve = links_of(j);
+    uint64_t resolve = resolve_flags(j);
     switch (j->type) {
     case T_FILE_STAT:
         return do_stat(path, resolve, out);

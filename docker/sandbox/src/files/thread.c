@@ -1,6 +1,6 @@
 /*
- * The file thread: it answers file requests in order, empties the temporary directories at a RESET and writes the
- * sessions, so that an fsync on a slow disk never delays a command.
+ * The file thread: it answers file requests in order, empties the temporary directories at a RESET
+ * and writes the sessions, so that an fsync on a slow disk never delays a command.
  */
 #include "files.h"
 
@@ -20,7 +20,7 @@
 
 #define QUEUED_MAX 512
 
-/* ---- answers ---------------------------------------------------------------------------------------------- */
+/* ---- answers --------------------------------------------------------------------------------- */
 
 struct answer {
     struct answer *next;
@@ -39,9 +39,12 @@ static size_t queued;
 static uint64_t session; /* counts controllers; an answer to an earlier one is thrown away */
 static int ready_fd;
 
-/* ---- the thread ------------------------------------------------------------------------------------------- */
+/* ---- the thread ------------------------------------------------------------------------------ */
 
-/* The second column of each of these files is the object's number; the first line names the columns. */
+/*
+ * The second column of each of these files is the object's number; the first line names the
+ * columns.
+ */
 static void remove_each(const char *path, void (*remove_one)(int id))
 {
     FILE *f = fopen(path, "re");
@@ -59,8 +62,8 @@ static void remove_msg(int id) { msgctl(id, IPC_RMID, NULL); }
 static void remove_sem(int id) { semctl(id, 0, IPC_RMID); }
 
 /*
- * SysV objects outlive the processes that made them. In a container the IPC namespace is ours alone, so all of them go
- * at a RESET.
+ * SysV objects outlive the processes that made them. In a container the IPC namespace is ours
+ * alone, so all of them go at a RESET.
  */
 static void remove_ipc(void)
 {
@@ -82,7 +85,7 @@ static void empty_tmp(void)
         remove_ipc();
 }
 
-static void *serve(void *unused)
+static void *file_thread(void *unused)
 {
     (void)unused;
     uint64_t seen = 0;
@@ -168,7 +171,7 @@ void files_submit(const struct frame *f)
 
 void files_run(void (*run)(void)) { submit(&(struct frame){0}, run); }
 
-void files_clean_tmp(uint32_t channel) { submit(&(struct frame){.type = T_RESET, .channel = channel}, NULL); }
+void files_empty_tmp(uint32_t channel) { submit(&(struct frame){.type = T_RESET, .channel = channel}, NULL); }
 
 void files_collect(void)
 {
@@ -193,7 +196,7 @@ void files_forget(void) { session++; }
 
 int files_eventfd(void) { return ready_fd; }
 
-/* What a supervisor that died in the middle of a write has left behind. */
+/* Remove what an sbxd that died in the middle of a write has left behind. */
 static void sweep_staging(void)
 {
     char raw[4096] __attribute__((aligned(8)));
@@ -208,7 +211,7 @@ static void sweep_staging(void)
         }
     if (dir >= 0)
         close(dir);
-    staging_leave();
+    staging_remove_if_empty();
 }
 
 void files_init(void)
@@ -219,7 +222,7 @@ void files_init(void)
     pthread_t thread;
     pthread_attr_init(&attr);
     pthread_attr_setstacksize(&attr, 1 << 20);
-    if (ready_fd < 0 || pthread_create(&thread, &attr, serve, NULL) != 0)
+    if (ready_fd < 0 || pthread_create(&thread, &attr, file_thread, NULL) != 0)
         die("cannot start the file thread");
     pthread_attr_destroy(&attr);
 }

@@ -1,8 +1,9 @@
 /*
- * A path below a directory on a kernel without openat2, and what a path with links in it leads to: every component is opened by itself and no symbolic link is
- * ever followed by the kernel. What a link says is put in front of what is left of the path; ".." is a step back in
- * what was passed, which is then walked again from the root. So whatever is renamed or linked meanwhile, the descriptor
- * in hand was reached from the root by names alone.
+ * Paths below a directory on a kernel without openat2, and resolving a path with links: every
+ * component is opened by itself and the kernel never follows a symbolic link. The target of a link
+ * is put in front of the rest of the path; ".." is a step back in the names reached, which are then
+ * walked again from the root. So whatever is renamed or linked meanwhile, the descriptor was
+ * reached from the root by names alone.
  */
 #include "files.h"
 
@@ -16,20 +17,20 @@
 struct walk {
     int root;
     int at; /* the directory that was reached */
-    size_t passed_len;
-    char passed[2 * PATH_BYTES + 2]; /* the names that led there, each after a '/' */
+    size_t reached_length;
+    char reached[2 * PATH_BYTES + 2]; /* the names that led there, each after a '/' */
     char left[2 * PATH_BYTES + 2];   /* what is still to be walked */
     unsigned links;
     bool no_links;
 };
 
 /* From `dir` one name down; -1 when it is no directory, a link included. */
-static int down(int dir, const char *name)
+static int open_directory(int dir, const char *name)
 {
     return openat(dir, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
-static int arrive(struct walk *w, int dir)
+static int set_directory(struct walk *w, int dir)
 {
     if (w->at >= 0)
         close(w->at);
@@ -39,19 +40,19 @@ static int arrive(struct walk *w, int dir)
 
 static int step_back(struct walk *w)
 {
-    char *end = memrchr(w->passed, '/', w->passed_len);
+    char *end = memrchr(w->reached, '/', w->reached_length);
     if (!end) {
         errno = EXDEV; /* above the root */
         return -1;
     }
-    w->passed_len = (size_t)(end - w->passed);
-    w->passed[w->passed_len] = 0;
-    if (arrive(w, down(w->root, ".")) < 0)
+    w->reached_length = (size_t)(end - w->reached);
+    w->reached[w->reached_length] = 0;
+    if (set_directory(w, open_directory(w->root, ".")) < 0)
         return -1;
-    char again[sizeof w->passed], *save = NULL;
-    memcpy(again, w->passed, w->passed_len + 1);
+    char again[sizeof w->reached], *save = NULL;
+    memcpy(again, w->reached, w->reached_length + 1);
     for (char *name = strtok_r(again, "/", &save); name; name = strtok_r(NULL, "/", &save))
-        if (arrive(w, down(w->at, name)) < 0)
+        if (set_directory(w, open_directory(w->at, name)) < 0)
             return -1;
     return 0;
 }
@@ -59,21 +60,24 @@ static int step_back(struct walk *w)
 static int step_down(struct walk *w, const char *name)
 {
     size_t n = strlen(name);
-    if (w->passed_len + n + 2 > sizeof w->passed) {
+    if (w->reached_length + n + 2 > sizeof w->reached) {
         errno = ENAMETOOLONG;
         return -1;
     }
-    int next = down(w->at, name);
+    int next = open_directory(w->at, name);
     if (next < 0)
         return -1;
-    w->passed[w->passed_len] = '/';
-    memcpy(w->passed + w->passed_len + 1, name, n + 1);
-    w->passed_len += n + 1;
-    return arrive(w, next);
+    w->reached[w->reached_length] = '/';
+    memcpy(w->reached + w->reached_length + 1, name, n + 1);
+    w->reached_length += n + 1;
+    return set_directory(w, next);
 }
 
-/* 1: `name` is a link and what it says now stands before `rest`; 0: it is none; -1: it must not be followed. */
-static int take_link(struct walk *w, const char *name, const char *rest)
+/*
+ * 1: `name` is a link and its target now stands before `rest`; 0: it is none; -1: it must not be
+ * followed.
+ */
+static int expand_link(struct walk *w, const char *name, const char *rest)
 {
     char target[PATH_BYTES + 1], joined[sizeof w->left];
     ssize_t n = readlinkat(w->at, name, target, sizeof target);
@@ -97,13 +101,16 @@ static int take_link(struct walk *w, const char *name, const char *rest)
     return -1;
 }
 
-/* Take the first component off what is left. The slashes behind it stay in `rest`: they ask for a directory. */
-static void take_name(const struct walk *w, char name[NAME_MAX + 2], const char **rest)
+/*
+ * Take the first component off what is left. The slashes behind it stay in `rest`: they require a
+ * directory.
+ */
+static void next_component(const struct walk *w, char name[NAME_MAX + 2], const char **rest)
 {
     size_t n = strcspn(w->left, "/");
     *rest = w->left + n;
     if (n > NAME_MAX)
-        n = NAME_MAX + 1; /* the kernel says what is wrong with it */
+        n = NAME_MAX + 1; /* the kernel returns the right errno */
     memcpy(name, w->left, n);
     name[n] = 0;
 }
@@ -113,7 +120,7 @@ static int step(struct walk *w, uint64_t flags, mode_t mode, int *fd)
 {
     char name[NAME_MAX + 2];
     const char *rest;
-    take_name(w, name, &rest);
+    next_component(w, name, &rest);
     size_t slashes = strspn(rest, "/");
     bool last = rest[slashes] == 0;
     int done = 0;
@@ -121,7 +128,7 @@ static int step(struct walk *w, uint64_t flags, mode_t mode, int *fd)
         done = step_back(w);
     } else if (strcmp(name, ".") != 0) {
         bool follow = !last || slashes || !(flags & O_NOFOLLOW);
-        int link = follow ? take_link(w, name, rest) : 0;
+        int link = follow ? expand_link(w, name, rest) : 0;
         if (link)
             return link < 0 ? -1 : 0;
         if (last) {
@@ -136,7 +143,7 @@ static int step(struct walk *w, uint64_t flags, mode_t mode, int *fd)
     return 0;
 }
 
-static int set_out(struct walk *w, const char *path)
+static int begin_walk(struct walk *w, const char *path)
 {
     size_t n = strlen(path);
     if (path[0] == '/')
@@ -145,7 +152,7 @@ static int set_out(struct walk *w, const char *path)
         errno = ENAMETOOLONG;
     else {
         memcpy(w->left, path, n + 1);
-        return arrive(w, down(w->root, "."));
+        return set_directory(w, open_directory(w->root, "."));
     }
     return -1;
 }
@@ -153,7 +160,7 @@ static int set_out(struct walk *w, const char *path)
 int walk_beneath(int root, const char *path, uint64_t flags, mode_t mode, bool no_links)
 {
     struct walk w = {.root = root, .at = -1, .no_links = no_links};
-    int fd = -1, done = set_out(&w, path);
+    int fd = -1, done = begin_walk(&w, path);
     while (done == 0 && w.left[0])
         done = step(&w, flags, mode, &fd);
     if (done == 0) /* it ended in "." or "..": the directory itself */
@@ -165,10 +172,10 @@ int walk_beneath(int root, const char *path, uint64_t flags, mode_t mode, bool n
     return fd;
 }
 
-/* ---- where a path leads ------------------------------------------------------------------------------------ */
+/* ---- where a path leads ---------------------------------------------------------------------- */
 
 /* A name that is no directory, or not there, and what was to follow it. */
-static int pass_rest(struct walk *w, const char *name, const char *rest)
+static int append_rest(struct walk *w, const char *name, const char *rest)
 {
     char all[sizeof w->left + NAME_MAX + 2], *save = NULL;
     snprintf(all, sizeof all, "%s%s", name, rest);
@@ -180,13 +187,13 @@ static int pass_rest(struct walk *w, const char *name, const char *rest)
             errno = ENOENT; /* back out of what does not exist */
             return -1;
         }
-        if (w->passed_len + n + 2 > sizeof w->passed) {
+        if (w->reached_length + n + 2 > sizeof w->reached) {
             errno = ENAMETOOLONG;
             return -1;
         }
-        w->passed[w->passed_len] = '/';
-        memcpy(w->passed + w->passed_len + 1, part, n + 1);
-        w->passed_len += n + 1;
+        w->reached[w->reached_length] = '/';
+        memcpy(w->reached + w->reached_length + 1, part, n + 1);
+        w->reached_length += n + 1;
     }
     w->left[0] = 0;
     return 0;
@@ -197,20 +204,20 @@ static int resolve_step(struct walk *w)
 {
     char name[NAME_MAX + 2];
     const char *rest;
-    take_name(w, name, &rest);
+    next_component(w, name, &rest);
     size_t slashes = strspn(rest, "/");
     int done = 0;
     if (strcmp(name, "..") == 0) {
         done = step_back(w);
     } else if (strcmp(name, ".") != 0) {
-        int link = take_link(w, name, rest);
+        int link = expand_link(w, name, rest);
         if (link > 0)
             return 0;
         if (link < 0)
-            return errno == ENOENT ? pass_rest(w, name, rest) : -1;
+            return errno == ENOENT ? append_rest(w, name, rest) : -1;
         done = step_down(w, name);
         if (done < 0 && (errno == ENOENT || (errno == ENOTDIR && !rest[slashes])))
-            return pass_rest(w, name, rest);
+            return append_rest(w, name, rest);
     }
     if (done < 0)
         return -1;
@@ -221,10 +228,10 @@ static int resolve_step(struct walk *w)
 int walk_resolve(int root, const char *path, char resolved[PATH_BYTES + 1])
 {
     struct walk w = {.root = root, .at = -1};
-    int done = set_out(&w, path);
+    int done = begin_walk(&w, path);
     while (done == 0 && w.left[0])
         done = resolve_step(&w);
-    if (done == 0 && w.passed_len > PATH_BYTES) {
+    if (done == 0 && w.reached_length > PATH_BYTES) {
         errno = ENAMETOOLONG;
         done = -1;
     }
@@ -232,6 +239,6 @@ int walk_resolve(int root, const char *path, char resolved[PATH_BYTES + 1])
     if (w.at >= 0)
         close(w.at);
     if (!error)
-        memcpy(resolved, w.passed_len ? w.passed + 1 : "", w.passed_len ? w.passed_len : 1);
+        memcpy(resolved, w.reached_length ? w.reached + 1 : "", w.reached_length ? w.reached_length : 1);
     return error;
 }

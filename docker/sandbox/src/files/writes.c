@@ -1,6 +1,6 @@
 /*
- * FILE_WRITE: the bytes go to a temporary file in the staging directory, which is swept at every start, and it takes
- * its place by rename when it is whole.
+ * FILE_WRITE: the bytes go to a temporary file in the staging directory, which is swept at every
+ * start, and it takes its place by rename when it is whole.
  */
 #include "files.h"
 
@@ -31,7 +31,7 @@ static void end_write(struct write_state *w)
     if (dir >= 0) {
         unlinkat(dir, w->name, 0);
         close(dir);
-        staging_leave();
+        staging_remove_if_empty();
     }
     if (w->fd >= 0)
         close(w->fd);
@@ -47,7 +47,9 @@ static int begin_write(struct write_state *w, const char *path, uint64_t resolve
     w->resolve = resolve;
     w->name[0] = 0;
     strcpy(w->path, path);
-    /* Refuse what cannot work before any byte is taken: a directory, a device, a link to outside. */
+    /*
+     * Refuse what cannot work before any byte is taken: a directory, a device, a link to outside.
+     */
     int old = open_beneath(workspace_fd, path, O_PATH, 0, resolve);
     if (old < 0 && errno != ENOENT && errno != ENOTDIR)
         return errno;
@@ -119,7 +121,7 @@ static int commit_write(struct write_state *w)
     close(to);
     if (!error)
         w->name[0] = 0;
-    staging_leave();
+    staging_remove_if_empty();
     return error;
 }
 
@@ -152,7 +154,7 @@ int write_piece(const struct job *j, struct reader *r)
         w->used = true;
         w->session = j->session;
         w->handle = handle;
-        error = begin_write(w, text, links_of(j));
+        error = begin_write(w, text, resolve_flags(j));
     }
     if (!w)
         return EBADF;

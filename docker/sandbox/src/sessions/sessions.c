@@ -1,7 +1,8 @@
 /*
- * Sessions: the working directory and the exported variables that a command's bash leaves (session/session.c) are what
- * the next command of the same name begins with. The last one to end wins. Here is what is kept of them; how it comes
- * in and goes out is in state.c, how it outlives a stop in store.c.
+ * Sessions: the working directory and the exported variables that a command's bash leaves
+ * (session/session.c) are the initial ones of the next command of the same name. The last one to
+ * end wins. This file has the list of them; reading and passing on a state is in state.c, the file
+ * on the volume in store.c.
  */
 #include "sessions.h"
 
@@ -15,7 +16,7 @@
 struct session *sessions;
 static size_t total;
 
-bool session_name_take(char into[SESSION_NAME_MAX + 1], const uint8_t *p, size_t n)
+bool session_name_read(char into[SESSION_NAME_MAX + 1], const uint8_t *p, size_t n)
 {
     if (n == 0 || n > SESSION_NAME_MAX)
         return false;
@@ -27,9 +28,9 @@ bool session_name_take(char into[SESSION_NAME_MAX + 1], const uint8_t *p, size_t
     return true;
 }
 
-/* ---- what may be kept --------------------------------------------------------------------------------------- */
+/* ---- what may be kept ------------------------------------------------------------------------ */
 
-bool session_may_carry(const char *entry)
+bool session_entry_allowed(const char *entry)
 {
     static const char *const own[] = {"BASH_ENV=", "SHELLOPTS=", "BASHOPTS=", "SHLVL=", "_=", SESSION_FD_NAME "=", SESSION_LATER};
     for (size_t i = 0; i < sizeof own / sizeof *own; i++)
@@ -38,9 +39,9 @@ bool session_may_carry(const char *entry)
     return true;
 }
 
-bool session_entry_fits(const char *entry) { return strlen(entry) <= LONGEST_ENTRY && entry[0] != '=' && strchr(entry, '='); }
+bool session_entry_valid(const char *entry) { return strlen(entry) <= LONGEST_ENTRY && entry[0] != '=' && strchr(entry, '='); }
 
-char *session_same_name(char *const *entries, const char *entry)
+char *session_find_entry(char *const *entries, const char *entry)
 {
     size_t name = strcspn(entry, "=") + 1;
     for (; entries && *entries; entries++)
@@ -49,7 +50,7 @@ char *session_same_name(char *const *entries, const char *entry)
     return NULL;
 }
 
-static void forget(struct session *s)
+static void free_session(struct session *s)
 {
     if (s) {
         free(s->env);
@@ -74,26 +75,26 @@ struct session *session_make(const char *name, struct buf *text)
     }
     if (!good) {
         free(text->p);
-        forget(s);
+        free_session(s);
         return NULL;
     }
     char *at = s->cwd + strlen(s->cwd) + 1;
     for (size_t i = 0; good && i + 1 < strings; i++, at += strlen(at) + 1) {
         s->env[i] = at;
-        good = session_entry_fits(at);
+        good = session_entry_valid(at);
     }
     s->text = (char *)text->p;
     s->bytes = text->len;
     strcpy(s->name, name);
     if (good)
         return s;
-    forget(s);
+    free_session(s);
     return NULL;
 }
 
-/* ---- keeping: the list begins with the one used last -------------------------------------------------------- */
+/* ---- keeping: the list begins with the one used last ----------------------------------------- */
 
-static struct session **place_of(const char *name)
+static struct session **slot_of(const char *name)
 {
     struct session **at = &sessions;
     while (*at && strcmp((*at)->name, name) != 0)
@@ -101,7 +102,7 @@ static struct session **place_of(const char *name)
     return at;
 }
 
-static struct session *take_out(struct session **at)
+static struct session *take(struct session **at)
 {
     struct session *s = *at;
     *at = s->next;
@@ -109,7 +110,7 @@ static struct session *take_out(struct session **at)
     return s;
 }
 
-static void put_in(struct session **at, struct session *s)
+static void insert(struct session **at, struct session *s)
 {
     s->next = *at;
     *at = s;
@@ -118,49 +119,49 @@ static void put_in(struct session **at, struct session *s)
 
 const struct session *session_find(const char *name)
 {
-    struct session **at = place_of(name), *s = *at;
+    struct session **at = slot_of(name), *s = *at;
     if (s)
-        put_in(&sessions, take_out(at));
+        insert(&sessions, take(at));
     return s;
 }
 
-/* Those from here on that are too many, or with which they are too big, are forgotten: the ones used longest ago. */
-static void make_room(void)
+/* Evicts those that are too many or too big: the least recently used. */
+static void evict(void)
 {
     size_t n = 0, bytes = 0;
     struct session **at = &sessions;
     for (; *at && ++n <= MOST_SESSIONS && (bytes += (*at)->bytes) <= SESSIONS_BYTES; at = &(*at)->next)
         ;
     while (*at)
-        forget(take_out(at));
+        free_session(take(at));
 }
 
-bool session_keep(struct session *s)
+bool session_put(struct session *s)
 {
-    struct session **at = place_of(s->name), *before = *at ? take_out(at) : NULL;
+    struct session **at = slot_of(s->name), *before = *at ? take(at) : NULL;
     bool changed = !before || before->bytes != s->bytes || memcmp(before->text, s->text, s->bytes) != 0;
-    forget(before);
-    put_in(&sessions, s);
-    make_room();
+    free_session(before);
+    insert(&sessions, s);
+    evict();
     return changed;
 }
 
-bool session_add(struct session *s)
+bool session_append(struct session *s)
 {
     size_t n = 0;
     struct session **at = &sessions;
     for (; *at && strcmp((*at)->name, s->name) != 0; at = &(*at)->next)
         n++;
     if (*at || n == MOST_SESSIONS || total + s->bytes > SESSIONS_BYTES) {
-        forget(s);
+        free_session(s);
         return false;
     }
-    put_in(at, s);
+    insert(at, s);
     return true;
 }
 
 void sessions_forget(void)
 {
     while (sessions)
-        forget(take_out(&sessions));
+        free_session(take(&sessions));
 }

@@ -1,9 +1,10 @@
 /*
- * What a session's bash leaves, and what the next one begins with.
+ * The state that a session's bash leaves, and the one that the next starts with.
  *
- * The state is written by the user's own process into memory that it shares with us, so it is copied first, then
- * checked, and taken whole or not at all. Its size is bounded by the memory's, which is sealed. What could keep the
- * next bash from starting is not carried (BASH_ENV and the shell's own options) or is hidden from its loader (LD_…).
+ * The user's own process writes the state into shared memory, so it is copied first, then
+ * validated, and taken whole or not at all. Its size is bounded by the memory's, which is sealed.
+ * What could keep the next bash from starting is not passed on (BASH_ENV and the shell's own
+ * options) or is hidden from its loader (LD_…).
  */
 #include "sessions.h"
 
@@ -17,19 +18,19 @@ extern char **environ;
 
 const char *session_library = "/usr/lib/sandlot/session.so";
 
-/* ---- reading what was left ---------------------------------------------------------------------------------- */
+/* ---- reading what was left ------------------------------------------------------------------- */
 
 /*
- * What the shell had of the request, unchanged, was for one command: the session keeps what it had under that name.
- * Returns the entry to keep, or NULL.
+ * An assignment of the request that is unchanged was for one command: the session keeps its former
+ * value. Returns the entry to keep, or NULL.
  */
-static const char *of_session(const char *entry, const struct session_use *u, const struct session *before)
+static const char *entry_to_keep(const char *entry, const struct session_use *u, const struct session *before)
 {
-    const char *given = session_same_name(u->given, entry);
-    return given && strcmp(given, entry) == 0 ? session_same_name(before ? before->env : environ, entry) : entry;
+    const char *given = session_find_entry(u->given, entry);
+    return given && strcmp(given, entry) == 0 ? session_find_entry(before ? before->env : environ, entry) : entry;
 }
 
-/* `raw` is our own copy and ends in NUL. NULL when it is no whole state. */
+/* `raw` is a private copy and ends in NUL. NULL when it is not a whole state. */
 static struct session *read_state(const char *raw, size_t length, const struct session_use *u)
 {
     const struct session *before = session_find(u->name);
@@ -40,8 +41,8 @@ static struct session *read_state(const char *raw, size_t length, const struct s
     while (good && at < length && text.len <= SESSION_BYTES) {
         const char *entry = raw + at;
         at += strlen(entry) + 1;
-        good = session_entry_fits(entry);
-        const char *kept = good && session_may_carry(entry) ? of_session(entry, u, before) : NULL;
+        good = session_entry_valid(entry);
+        const char *kept = good && session_entry_allowed(entry) ? entry_to_keep(entry, u, before) : NULL;
         if (kept)
             buf_bytes(&text, kept, strlen(kept) + 1);
     }
@@ -51,7 +52,7 @@ static struct session *read_state(const char *raw, size_t length, const struct s
     return NULL;
 }
 
-static uint8_t take_state(const struct session_use *u)
+static uint8_t read_memory(const struct session_use *u)
 {
     struct session_head head;
     if (pread(u->memory, &head, sizeof head, 0) != sizeof head || head.state == SESSION_NOTHING || head.state == SESSION_WRITING)
@@ -65,12 +66,12 @@ static uint8_t take_state(const struct session_use *u)
     free(raw);
     if (!s)
         return SESSION_REFUSED;
-    if (session_keep(s))
+    if (session_put(s))
         sessions_save();
     return SESSION_KEPT;
 }
 
-/* ---- one command's part ------------------------------------------------------------------------------------- */
+/* ---- one command's part ---------------------------------------------------------------------- */
 
 int session_memory(void)
 {
@@ -84,7 +85,7 @@ int session_memory(void)
     return fd;
 }
 
-static bool for_the_loader(const char *entry)
+static bool is_loader_variable(const char *entry)
 {
     static const char tunables[] = "GLIBC_TUNABLES=";
     return strncmp(entry, "LD_", 3) == 0 || strncmp(entry, tunables, sizeof tunables - 1) == 0;
@@ -94,7 +95,7 @@ char **session_environment(char *const *envp, int memory, char **made)
 {
     size_t n = 0, bytes = strlen("LD_PRELOAD=") + strlen(session_library) + 1 + sizeof SESSION_FD_NAME + 16;
     for (; envp[n]; n++)
-        if (for_the_loader(envp[n]))
+        if (is_loader_variable(envp[n]))
             bytes += sizeof SESSION_LATER + strlen(envp[n]);
     char **env = calloc(n + 3, sizeof *env);
     char *at = *made = malloc(bytes);
@@ -105,7 +106,7 @@ char **session_environment(char *const *envp, int memory, char **made)
         return NULL;
     }
     for (size_t i = 0; i < n; i++) {
-        env[i] = for_the_loader(envp[i]) ? at : envp[i];
+        env[i] = is_loader_variable(envp[i]) ? at : envp[i];
         if (env[i] == at)
             at += sprintf(at, SESSION_LATER "%s", envp[i]) + 1;
     }
@@ -116,7 +117,7 @@ char **session_environment(char *const *envp, int memory, char **made)
     return env;
 }
 
-char **session_given(char *const *entries, size_t n)
+char **session_copy_assignments(char *const *entries, size_t n)
 {
     size_t bytes = 0;
     for (size_t i = 0; i < n; i++)
@@ -145,6 +146,6 @@ void session_close(struct session_use *u)
 void session_end(struct session_use *u, bool whole)
 {
     if (u->memory >= 0 && whole)
-        u->outcome = take_state(u);
+        u->outcome = read_memory(u);
     session_close(u);
 }

@@ -1,16 +1,17 @@
 /*
- * Sessions outlive sbxd: after every change they are written to a file on the user's volume, and the next sbxd begins
- * with them, in whatever container and image it is. Commands can change that file, and what is read from it decides what
- * later ones run, also those that nobody is asked about (PATH, an exported function). So it is sealed: only what an sbxd
- * of this workspace has written is read, by a key that the controller brings and no command sees. Without that key none is
- * read or written. It is checked entry by entry all the same. A file that is not ours is left alone until the next
- * change replaces it.
+ * Sessions outlive sbxd: after every change they are written to a file on the user's volume, and
+ * the next sbxd reads them, in any container and image. Commands can change that file, and its
+ * content decides what later commands run, also those that run without approval (PATH, an exported
+ * function). So it is sealed with a key that the controller sends and no command sees: only a file
+ * that an sbxd of this workspace has written is read, and without the key none is read or written.
+ * Its entries are validated all the same. An invalid file stays until the next change replaces it.
  *
- * Of the environment only the difference to our own is written, hence a new image's PATH is the session's too, unless
- * the session changed it: `NAME=value` where it differs, `NAME` where it is exported no more.
+ * Of the environment only the difference to that of sbxd is written, hence a new image's PATH is the
+ * session's too, unless the session changed it: `NAME=value` where it differs, `NAME` where it is
+ * no longer exported.
  *
- *   magic, HMAC-SHA256 [32] of the magic and what follows, then per session: length of the name u8, name, length u32, and so many bytes:
- *   the directory and the entries, each ended by NUL
+ *   magic, HMAC-SHA256 [32] of the magic and what follows, then per session: length of the name u8,
+ *   name, length u32, and so many bytes: the directory and the entries, each ended by NUL
  */
 #include "sessions.h"
 
@@ -30,30 +31,32 @@ extern char **environ;
 #define FILE_NAME ".sessions"
 #define STAGED_NAME STAGING_PREFIX "sessions"
 #define LAST_NAME STAGING_PREFIX "sessions-last"
-#define IGNORE_NAME ".gitignore" /* what is exported is often a secret: it is not to be committed by accident */
+/* What is exported is often a secret: it is not to be committed by accident */
+#define IGNORE_NAME ".gitignore"
 #define FILE_MAX (SESSIONS_BYTES + (1u << 20))
 #define ENTRIES_MAX 8192
-#define PATIENCE_S 1
+#define FLUSH_TIMEOUT_S 1
 
 static const char magic[16] = "sbxd sessions 2\n";
 #define SEAL_BYTES 32
 #define HEAD_BYTES (sizeof magic + SEAL_BYTES)
 
 uint8_t state_key[KEY_BYTES];
-static bool sealed; /* there is a key */
+static bool sealed; /* the key is set */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER, placing = PTHREAD_MUTEX_INITIALIZER;
 /* Under the lock. */
-static struct buf pending;    /* the file to write; nothing: none is wanted */
-static bool due, asked, busy; /* it is not written yet; the file thread knows; it is at it */
+static struct buf pending;    /* the file to write; empty: no file is needed */
+/* It is not written yet; it is queued for the file thread; the thread is writing it */
+static bool due, asked, busy;
 /* While placing. */
-static bool ended; /* the last words are there: nothing older takes their place */
+static bool ended; /* the final file is written: nothing older replaces it */
 
-/* ---- as bytes ----------------------------------------------------------------------------------------------- */
+/* ---- as bytes -------------------------------------------------------------------------------- */
 
 static void add_text(struct buf *b, const char *text) { buf_bytes(b, text, strlen(text) + 1); }
 
-/* One that is where it began, with nothing changed, is not worth a file in the workspace: nothing is added. */
+/* A session without changes is not worth a file in the workspace: nothing is added. */
 static void add_record(struct buf *b, const struct session *s)
 {
     size_t name = strlen(s->name), before = b->len;
@@ -66,12 +69,12 @@ static void add_record(struct buf *b, const struct session *s)
     for (char **e = s->env; *e; e++) {
         if (strncmp(*e, "PWD=", 4) == 0 && strcmp(*e + 4, s->cwd) == 0)
             continue; /* every bash finds it out by itself */
-        const char *own = session_same_name(environ, *e);
+        const char *own = session_find_entry(environ, *e);
         if (!own || strcmp(own, *e) != 0)
             add_text(b, *e);
     }
     for (char **e = environ; *e; e++)
-        if (session_may_carry(*e) && !session_same_name(s->env, *e)) {
+        if (session_entry_allowed(*e) && !session_find_entry(s->env, *e)) {
             buf_bytes(b, *e, strcspn(*e, "="));
             buf8(b, 0);
         }
@@ -80,8 +83,8 @@ static void add_record(struct buf *b, const struct session *s)
         b->len = before;
 }
 
-/* Without its seal, which whoever writes it has the time for. Empty when there is nothing to keep. */
-static struct buf as_file(void)
+/* Without its seal, which the writing thread adds. Empty when there is nothing to keep. */
+static struct buf serialize(void)
 {
     struct buf b = {0};
     buf_bytes(&b, magic, sizeof magic);
@@ -98,7 +101,7 @@ static struct buf as_file(void)
 }
 
 /* `entries` are n bytes of strings. Whether one of them is, or is no more, what `own` is about. */
-static bool names(const char *entries, size_t n, const char *own)
+static bool mentions(const char *entries, size_t n, const char *own)
 {
     size_t name = strcspn(own, "=");
     for (const char *at = entries; at < entries + n; at += strlen(at) + 1)
@@ -108,7 +111,7 @@ static bool names(const char *entries, size_t n, const char *own)
 }
 
 /* `p` ends in NUL. NULL when it is no session. */
-static struct session *restored(const char *name, const char *p, size_t n)
+static struct session *parse_session(const char *name, const char *p, size_t n)
 {
     size_t strings = 0, cwd = strlen(p) + 1;
     for (size_t i = 0; i < n; i++)
@@ -118,10 +121,10 @@ static struct session *restored(const char *name, const char *p, size_t n)
     struct buf text = {0};
     buf_bytes(&text, p, cwd);
     for (char **own = environ; *own; own++)
-        if (session_may_carry(*own) && !names(p + cwd, n - cwd, *own))
+        if (session_entry_allowed(*own) && !mentions(p + cwd, n - cwd, *own))
             add_text(&text, *own);
     for (const char *at = p + cwd; at < p + n; at += strlen(at) + 1)
-        if (strchr(at, '=') && session_may_carry(at))
+        if (strchr(at, '=') && session_entry_allowed(at))
             add_text(&text, at);
     return session_make(name, &text);
 }
@@ -135,17 +138,20 @@ void sessions_read(const uint8_t *p, size_t n)
         const uint8_t *name_at = rdn(&r, name_length);
         uint32_t length = rd32(&r);
         const uint8_t *entries = rdn(&r, length);
-        if (r.bad || !length || entries[length - 1] != 0 || !session_name_take(name, name_at, name_length))
+        if (r.bad || !length || entries[length - 1] != 0 || !session_name_read(name, name_at, name_length))
             return;
-        struct session *s = restored(name, (const char *)entries, length);
-        if (!s || !session_add(s))
+        struct session *s = parse_session(name, (const char *)entries, length);
+        if (!s || !session_append(s))
             return;
     }
 }
 
-/* ---- as a file ---------------------------------------------------------------------------------------------- */
+/* ---- as a file ------------------------------------------------------------------------------- */
 
-/* Of these bytes of a whole file: what stands in place of the seal does not count, hence it is taken for zeros. */
+/*
+ * Of these bytes of a whole file: what stands in place of the seal does not count, hence it is
+ * taken for zeros.
+ */
 static void seal(uint8_t *file, size_t n, uint8_t out[SEAL_BYTES])
 {
     memset(file + sizeof magic, 0, SEAL_BYTES);
@@ -154,10 +160,10 @@ static void seal(uint8_t *file, size_t n, uint8_t out[SEAL_BYTES])
 
 static bool is_sealed(uint8_t *file, size_t n)
 {
-    uint8_t said[SEAL_BYTES], expected[SEAL_BYTES];
-    memcpy(said, file + sizeof magic, SEAL_BYTES);
+    uint8_t given[SEAL_BYTES], expected[SEAL_BYTES];
+    memcpy(given, file + sizeof magic, SEAL_BYTES);
     seal(file, n, expected);
-    return equal_secret(said, expected, SEAL_BYTES);
+    return equal_secret(given, expected, SEAL_BYTES);
 }
 
 static void load(void)
@@ -184,7 +190,7 @@ static void load(void)
     free(p);
 }
 
-void sessions_unseal(const uint8_t key[KEY_BYTES])
+void sessions_set_key(const uint8_t key[KEY_BYTES])
 {
     if (sealed)
         return;
@@ -208,7 +214,7 @@ static bool is_our_ignore(int dir)
 /* Whether no such file is there any more. */
 static bool remove_file(void)
 {
-    int dir = staging_dir_opened();
+    int dir = staging_dir_unlocked();
     if (dir < 0)
         return errno == ENOENT;
     bool removed = unlinkat(dir, FILE_NAME, 0) == 0;
@@ -219,7 +225,7 @@ static bool remove_file(void)
     if (removed && is_our_ignore(dir))
         unlinkat(dir, IGNORE_NAME, 0);
     close(dir);
-    staging_leave();
+    staging_remove_if_empty();
     return gone;
 }
 
@@ -232,12 +238,15 @@ static void ignore_in_git(int dir)
     close(fd);
 }
 
-/* Beside the old one. `synced`: on the disk before this returns, so that not even a power cut puts half of it in its place. */
-static bool stage(const char *name, const struct buf *b, bool synced)
+/*
+ * Beside the old one. `synced`: on the disk before this returns, so that not even a power cut puts
+ * half of it in its place.
+ */
+static bool write_staged(const char *name, const struct buf *b, bool synced)
 {
     if (disk_refusal())
         return false;
-    int folder = staging_dir_opened();
+    int folder = staging_dir_unlocked();
     if (folder >= 0)
         close(folder);
     int fd = create_staged(name);
@@ -259,7 +268,7 @@ static bool stage(const char *name, const struct buf *b, bool synced)
 }
 
 /* In place of the old one, or away when it is not whole. */
-static bool place(const char *name, bool whole)
+static bool rename_staged(const char *name, bool whole)
 {
     int dir = staging_dir(false);
     if (dir < 0)
@@ -273,16 +282,16 @@ static bool place(const char *name, bool whole)
     return good;
 }
 
-/* ---- when --------------------------------------------------------------------------------------------------- */
+/* ---- when ------------------------------------------------------------------------------------ */
 
-/* The last words do not wait for the disk: there is little time. */
+/* The final write does not wait for the disk: there is little time. */
 static bool write_out(const struct buf *b, bool last)
 {
     const char *name = last ? LAST_NAME : STAGED_NAME;
-    bool staged = b->len && stage(name, b, !last);
+    bool staged = b->len && write_staged(name, b, !last);
     pthread_mutex_lock(&placing);
     bool late = ended && !last;
-    bool written = b->len ? place(name, staged && !late) : late || remove_file();
+    bool written = b->len ? rename_staged(name, staged && !late) : late || remove_file();
     ended = ended || last;
     pthread_mutex_unlock(&placing);
     return written;
@@ -317,7 +326,7 @@ static void *write_last(void *file)
 
 void sessions_flush(void)
 {
-    static struct buf b; /* for whoever is still at it when we end */
+    static struct buf b; /* static: the thread may still use it when sbxd ends */
     struct timespec until;
     pthread_t thread;
     pthread_mutex_lock(&lock);
@@ -325,9 +334,9 @@ void sessions_flush(void)
     pthread_mutex_unlock(&lock);
     if (!wanted)
         return;
-    b = as_file();
+    b = serialize();
     clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += PATIENCE_S; /* whoever stops us does not wait for a disk that hangs */
+    until.tv_sec += FLUSH_TIMEOUT_S; /* sbxd is stopped soon: do not wait for a disk that hangs */
     if (pthread_create(&thread, NULL, write_last, &b) == 0)
         pthread_clockjoin_np(thread, NULL, CLOCK_MONOTONIC, &until);
     else
@@ -338,7 +347,7 @@ void sessions_save(void)
 {
     if (!sealed)
         return;
-    struct buf b = as_file();
+    struct buf b = serialize();
     pthread_mutex_lock(&lock);
     struct buf old = pending;
     bool ask = !asked;

@@ -1,4 +1,7 @@
-/* Little-endian fields in and out of payloads. A reader that runs out says so once, at the end, by `bad`. */
+/*
+ * Little-endian fields in and out of payloads. A reader that runs out sets `bad`, to be checked
+ * once at the end.
+ */
 #include "wire.h"
 
 #include <stdlib.h>

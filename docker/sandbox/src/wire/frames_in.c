@@ -1,6 +1,7 @@
 /*
- * Frames in from stdin; frames_out.c writes those that go out. Nothing is acted upon but a frame whose header and payload
- * are both intact and that belongs to the controller which said HELLO last; everything else is skipped byte by byte.
+ * Frames in from stdin; frames_out.c writes those that go out. A frame is dispatched only if its
+ * header and payload are intact and it belongs to the controller of the last HELLO; everything else
+ * is skipped byte by byte.
  */
 #include "wire.h"
 
@@ -10,7 +11,8 @@
 #include <unistd.h>
 
 #define IN_BYTES (256u << 10)
-#define QUEUE_MAX (4u << 20) /* answers waiting for the controller to read; above it no more requests are taken */
+/* Answers waiting for the controller to read; above it requests are not read */
+#define QUEUE_MAX (4u << 20)
 #define HELLO_MAX 128
 
 bool wire_ended, welcomed;
@@ -23,14 +25,15 @@ const struct wire_hooks *wire_hooks;
 
 static bool key_installed;
 static uint64_t epoch;
-static uint32_t session_header_crc, session_crc; /* frames of this controller are checked from these start values */
+/* Frames of this controller are checked from these start values */
+static uint32_t session_header_crc, session_crc;
 static uint8_t session_nonce[NONCE_BYTES];
 static bool dropped;
 
-static uint8_t in[IN_BYTES];
-static size_t in_len;
+static uint8_t input[IN_BYTES];
+static size_t input_length;
 
-static void refuse(const uint8_t *nonce, uint8_t reason)
+static void send_refused(const uint8_t *nonce, uint8_t reason)
 {
     uint8_t p[NONCE_BYTES + 9];
     memcpy(p, nonce, NONCE_BYTES);
@@ -39,9 +42,12 @@ static void refuse(const uint8_t *nonce, uint8_t reason)
     frame_out(T_REFUSED, 0, 0, p, sizeof p);
 }
 
-static void welcome(const uint8_t *nonce)
+static void send_welcome(const uint8_t *nonce)
 {
-    /* The queue stays: it may hold the answer to another controller's HELLO, and that one waits for nothing else. */
+    /*
+     * The queue stays: it may hold the answer to another controller's HELLO, and that one waits for
+     * nothing else.
+     */
     memcpy(session_nonce, nonce, NONCE_BYTES);
     dropped = false;
     wire_hooks->controller_changed();
@@ -66,7 +72,7 @@ static void welcome(const uint8_t *nonce)
     free(b.p);
 }
 
-static void hello(uint16_t flags, const uint8_t *p, size_t n)
+static void handle_hello(uint16_t flags, const uint8_t *p, size_t n)
 {
     struct reader r = {p, n, false};
     uint16_t version = rd16(&r);
@@ -77,11 +83,11 @@ static void hello(uint16_t flags, const uint8_t *p, size_t n)
     if (r.bad)
         return;
     if (version != PROTOCOL_VERSION) {
-        refuse(nonce, REFUSED_VERSION);
+        send_refused(nonce, REFUSED_VERSION);
         return;
     }
     if (!key_installed && !key) {
-        refuse(nonce, REFUSED_NO_KEY);
+        send_refused(nonce, REFUSED_NO_KEY);
         return;
     }
     uint8_t text[16 + NONCE_BYTES + 8], expected[32];
@@ -90,14 +96,17 @@ static void hello(uint16_t flags, const uint8_t *p, size_t n)
     put64(text + 16 + NONCE_BYTES, claimed);
     hmac_sha256(key_installed ? sandbox_key : key, text, sizeof text, expected);
     if (!equal_secret(expected, mac, 32)) {
-        refuse(nonce, REFUSED_BAD_KEY);
+        send_refused(nonce, REFUSED_BAD_KEY);
         return;
     }
     if (claimed < epoch) {
-        refuse(nonce, REFUSED_OLD_EPOCH);
+        send_refused(nonce, REFUSED_OLD_EPOCH);
         return;
     }
-    /* Said again by a controller that has not read its WELCOME yet: a second one would detach what it has begun. */
+    /*
+     * A repeated HELLO of a controller that has not read its WELCOME yet: a second WELCOME would
+     * detach its commands.
+     */
     if (welcomed && claimed == epoch && memcmp(nonce, session_nonce, NONCE_BYTES) == 0)
         return;
     if (!key_installed && key) {
@@ -107,24 +116,30 @@ static void hello(uint16_t flags, const uint8_t *p, size_t n)
             wire_hooks->seal_installed(seal);
     }
     epoch = claimed;
-    welcome(nonce);
+    send_welcome(nonce);
 }
 
-static void ping(const struct frame *f) { frame_out(T_PONG, 0, f->channel, f->p, f->n); }
+static void handle_ping(const struct frame *f) { frame_out(T_PONG, 0, f->channel, f->p, f->n); }
 
-static void act(const struct frame *f)
+static void dispatch(const struct frame *f)
 {
     if (handlers[f->type])
         handlers[f->type](f);
-    else /* A type of a later version: the controller knows ours from WELCOME and does not send it. */
+    /*
+     * A type of a later version: the controller has our version from WELCOME and does not send it.
+     */
+    else
         dropped = true;
 }
 
 /* Bytes used at p: 0 when more are needed. */
-static size_t take(const uint8_t *p, size_t n)
+static size_t parse_frame(const uint8_t *p, size_t n)
 {
     if (p[0] != FRAME_MAGIC) {
-        /* Zeros are the resynchronisation filler; anything else where a frame should begin is a loss. */
+        /*
+         * Zeros are the resynchronisation filler; anything else where a frame should begin is a
+         * loss.
+         */
         size_t i = 0;
         while (i < n && p[i] != FRAME_MAGIC) {
             if (p[i])
@@ -135,7 +150,10 @@ static size_t take(const uint8_t *p, size_t n)
     }
     if (n < HEADER_BYTES)
         return 0;
-    /* A header of a replaced controller must not even be believed its length, or it would swallow good frames. */
+    /*
+     * Not even the length in a header of a replaced controller is trusted, or it would swallow good
+     * frames.
+     */
     bool is_hello = p[1] == T_HELLO;
     uint32_t length = get32(p + 8), start = is_hello ? HEADER_CRC_START : session_header_crc;
     if ((!is_hello && !welcomed) || get32(p + 12) != crc32c(start, p, 12) || length > (is_hello ? HELLO_MAX : MAX_PAYLOAD)) {
@@ -150,14 +168,16 @@ static size_t take(const uint8_t *p, size_t n)
     uint16_t flags = (uint16_t)(p[2] | p[3] << 8);
     if (is_hello && sum == crc32c(HELLO_CRC_START, payload, length)) {
         frames_in++;
-        hello(flags, payload, length);
+        handle_hello(flags, payload, length);
         /* It may hold the key, and shims begin as copies of this memory. */
-        explicit_bzero(in + (payload - in), length);
+        explicit_bzero(input + (payload - input), length);
     } else if (!is_hello && sum == crc32c(session_crc, payload, length)) {
         frames_in++;
-        act(&(struct frame){p[1], flags, get32(p + 4), payload, length});
+        dispatch(&(struct frame){p[1], flags, get32(p + 4), payload, length});
     } else {
-        /* A half-written frame completed by filler, or one of a controller that has been replaced. */
+        /*
+         * A half-written frame completed by filler, or one of a controller that has been replaced.
+         */
         dropped = true;
     }
     return whole;
@@ -167,23 +187,23 @@ bool wire_wants_read(void) { return !wire_ended && wire_queued() < QUEUE_MAX; }
 
 void wire_readable(void)
 {
-    ssize_t r = read(0, in + in_len, IN_BYTES - in_len);
+    ssize_t r = read(0, input + input_length, IN_BYTES - input_length);
     if (r == 0 || (r < 0 && errno != EAGAIN && errno != EINTR)) {
         wire_ended = true;
         return;
     }
     if (r < 0)
         return;
-    in_len += (size_t)r;
+    input_length += (size_t)r;
     size_t at = 0;
-    while (at < in_len) {
-        size_t step = take(in + at, in_len - at);
+    while (at < input_length) {
+        size_t step = parse_frame(input + at, input_length - at);
         if (!step)
             break;
         at += step;
     }
-    memmove(in, in + at, in_len - at);
-    in_len -= at;
+    memmove(input, input + at, input_length - at);
+    input_length -= at;
     if (dropped && welcomed) {
         dropped = false;
         frame_out(T_DROPPED, 0, 0, NULL, 0);
@@ -197,7 +217,7 @@ void wire_init(const struct frame_handler *table, size_t n, const struct wire_ho
     if (getrandom(boot_id, sizeof boot_id, 0) != sizeof boot_id)
         die("getrandom");
     wire_hooks = hooks;
-    handlers[T_PING] = ping;
+    handlers[T_PING] = handle_ping;
     for (size_t i = 0; i < n; i++)
         handlers[table[i].type] = table[i].handle;
     for (int fd = 0; fd <= 1; fd++)

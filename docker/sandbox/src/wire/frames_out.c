@@ -1,6 +1,6 @@
 /*
- * Frames out to stdout. Answers wait in a queue; the bytes of commands go straight from their rings, as much as one write
- * takes.
+ * Frames out to stdout. Answers wait in a queue; the bytes of commands go straight from their
+ * rings, as much as one write takes.
  */
 #include "wire.h"
 
@@ -55,7 +55,7 @@ static void compact(void)
 }
 
 /* Queue, in order, whatever of these pieces was not written. */
-static void keep_rest(const struct iovec *v, int n, size_t written)
+static void queue_unwritten(const struct iovec *v, int n, size_t written)
 {
     for (int i = 0; i < n; i++) {
         size_t skip = written < v[i].iov_len ? written : v[i].iov_len;
@@ -74,7 +74,9 @@ static bool write_some(void)
     if (queued)
         v[n++] = (struct iovec){queue.p + queue_at, queued};
     struct data_frame d;
-    /* While the controller is behind, what it has not read yet goes first; the rings keep the rest. */
+    /*
+     * While the controller is behind, what it has not read yet goes first; the rings keep the rest.
+     */
     while (queued < MAX_PAYLOAD && frames < BATCH && total < BATCH_BYTES && wire_hooks->next_data(&d)) {
         uint8_t *h = prefixes[frames++];
         put_header(h, T_DATA, d.stream, d.channel, (uint32_t)d.length + 8);
@@ -88,12 +90,12 @@ static bool write_some(void)
         return false;
     ssize_t w = writev(1, v, n);
     if (w < 0 && errno != EAGAIN && errno != EINTR)
-        wire_ended = true; /* our stdout is closed for good: nobody will ever hear from us */
+        wire_ended = true; /* stdout is closed for good: no controller will ever read */
     size_t done = w > 0 ? (size_t)w : 0;
     size_t from_queue = done < queued ? done : queued;
     queue_at += from_queue;
     compact();
-    keep_rest(v + (queued ? 1 : 0), n - (queued ? 1 : 0), done - from_queue);
+    queue_unwritten(v + (queued ? 1 : 0), n - (queued ? 1 : 0), done - from_queue);
     return done == total;
 }
 

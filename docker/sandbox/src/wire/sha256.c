@@ -1,6 +1,6 @@
 /*
- * SHA-256 (FIPS 180-4): in portable C, and with the SHA instructions of x86-64 where the processor has them. Every byte
- * that a command prints goes through it, so it must keep up with a pipe.
+ * SHA-256 (FIPS 180-4): in portable C, and with the SHA instructions of x86-64 where the processor
+ * has them. Every byte that a command prints goes through it, so it must keep up with a pipe.
  */
 #include "wire.h"
 
@@ -39,7 +39,10 @@ static void portable_blocks(uint32_t h[8], const uint8_t *p, size_t blocks)
 #ifdef __x86_64__
 #include <immintrin.h>
 
-/* The instructions want the state as two registers, ABEF and CDGH; one round instruction is two rounds. */
+/*
+ * The instructions want the state as two registers, ABEF and CDGH; one round instruction is two
+ * rounds.
+ */
 __attribute__((target("sha,sse4.1"))) static void x86_blocks(uint32_t h[8], const uint8_t *p, size_t blocks)
 {
     const __m128i swap = _mm_set_epi64x(0x0c0d0e0f08090a0bll, 0x0405060700010203ll);

@@ -1,14 +1,14 @@
 /*
- * Frames in and out, and the bytes that they are made of. The sbxd protocol, version 3: the layout of every frame and
- * payload is documented once, in packages/sandbox/src/sbxd/protocol/README.md; the names here and in protocol/frames.ts
- * mirror it.
+ * Frames in and out, and the bytes that they are made of. The sbxd protocol, version 3: the layout
+ * of every frame and payload is documented once, in packages/sandbox/src/sbxd/protocol/README.md;
+ * the names here and in protocol/frames.ts mirror it.
  */
 #ifndef SBXD_WIRE_H
 #define SBXD_WIRE_H
 
 #include "../base.h"
 
-/* ---- the protocol ------------------------------------------------------------------------------------------------- */
+/* ---- the protocol ---------------------------------------------------------------------------- */
 
 #define PROTOCOL_VERSION 3
 
@@ -17,7 +17,10 @@
 #define MAX_PAYLOAD 65536
 #define CRC_BYTES 4
 
-/* Start values of CRC-32C: never zero, so that neither an empty nor a zero-filled payload has the checksum 0. */
+/*
+ * Start values of CRC-32C: never zero, so that neither an empty nor a zero-filled payload has the
+ * checksum 0.
+ */
 #define HEADER_CRC_START 0x5B8D17E3u
 #define HELLO_CRC_START 0xA3C59AC3u
 
@@ -69,7 +72,8 @@ enum frame_type {
 };
 
 /* Header flags. */
-#define F_MORE 0x0001     /* START: another fragment follows; FILE_RESULT of a list: another page exists */
+/* START: another fragment follows; FILE_RESULT of a list: another page exists */
+#define F_MORE 0x0001
 #define F_INSTALL 0x0001  /* HELLO: carries the key */
 #define F_EXIT 0x0001     /* ACK: the EXIT was received and stored, the command may be forgotten */
 #define F_BEGIN 0x0001    /* FILE_WRITE: first piece, carries the path */
@@ -88,7 +92,10 @@ enum stream_id { S_STDIN = 0, S_STDOUT = 1, S_STDERR = 2 };
 #define START_STDIN 0x0004
 #define START_KNOWN (START_SHELL | START_MERGE | START_STDIN)
 
-/* START options, in a list after the program: 0x01–0x1f what is measured and kept, 0x20–0x3f terminals and sessions. */
+/*
+ * START options, in a list after the program: 0x01–0x1f what is measured and kept, 0x20–0x3f
+ * terminals and sessions.
+ */
 enum start_option {
     OPT_TIMEOUT = 0x01,
     OPT_SPOOL = 0x02,
@@ -136,13 +143,13 @@ enum exit_cause {
 
 enum signal_scope { SCOPE_PROCESS = 0, SCOPE_GROUP = 1, SCOPE_TREE = 2 };
 
-/* Told in WELCOME. */
+/* Sent in WELCOME. */
 #define MAX_COMMANDS 256          /* running plus ended but not acknowledged */
 #define WINDOW_BYTES (2u << 20)   /* replay window of one stream while memory is plenty */
 
 #define NONCE_BYTES 16
 
-/* ---- bytes.c: little-endian fields ----------------------------------------------------------------------------------- */
+/* ---- bytes.c: little-endian fields ----------------------------------------------------------- */
 
 struct reader {
     const uint8_t *p;
@@ -172,7 +179,7 @@ void buf32(struct buf *b, uint32_t v);
 void buf64(struct buf *b, uint64_t v);
 void buf_bytes(struct buf *b, const void *p, size_t n);
 
-/* ---- sha256.c: begins zeroed ----------------------------------------------------------------------------------------- */
+/* ---- sha256.c: begins zeroed ----------------------------------------------------------------- */
 
 struct sha256 {
     uint32_t h[8];
@@ -183,13 +190,13 @@ void sha256_add(struct sha256 *s, const void *data, size_t n);
 /* The hash of all that was added; `s` stays as it is. */
 void sha256_end(const struct sha256 *s, uint8_t out[32]);
 
-/* ---- checks.c: CRC-32C, HMAC --------------------------------------------------------------------------------------- */
+/* ---- checks.c: CRC-32C, HMAC ----------------------------------------------------------------- */
 
 uint32_t crc32c(uint32_t start, const void *data, size_t n);
 void hmac_sha256(const uint8_t key[KEY_BYTES], const void *data, size_t n, uint8_t out[32]);
 bool equal_secret(const uint8_t *a, const uint8_t *b, size_t n);
 
-/* ---- frames_in.c, frames_out.c ------------------------------------------------------------------------------------ */
+/* ---- frames_in.c, frames_out.c --------------------------------------------------------------- */
 
 struct frame {
     uint8_t type;
@@ -205,7 +212,7 @@ struct frame_handler {
     void (*handle)(const struct frame *f);
 };
 
-/* A DATA frame whose bytes stay where they are until they are written. */
+/* A DATA frame; its bytes stay in place until they are written. */
 struct data_frame {
     uint16_t stream;
     uint32_t channel;
@@ -215,15 +222,15 @@ struct data_frame {
     int pieces;
 };
 
-/* What the wire needs of those above it; main.c fills it. */
+/* What the wire needs from the folders above it; main.c fills it. */
 struct wire_hooks {
-    /* A new controller: what belongs to the one before is forgotten. */
+    /* A new controller: forget what belongs to the one before. */
     void (*controller_changed)(void);
-    /* The first controller has brought the key that seals what is kept on the volume. */
+    /* The first controller has sent the key that seals what is kept on the volume. */
     void (*seal_installed)(const uint8_t key[KEY_BYTES]);
     /* The end of WELCOME: the commands that there are. */
     void (*describe)(struct buf *b);
-    /* Whether there is output to send, and the next piece of it, which counts as sent. */
+    /* Whether there is output to send, and the next piece of it, which then counts as sent. */
     bool (*has_data)(void);
     bool (*next_data)(struct data_frame *out);
 };
@@ -240,7 +247,7 @@ bool wire_wants_read(void);
 /* Bytes that wait for the controller to read. */
 size_t wire_queued(void);
 extern bool wire_ended;    /* stdin is at its end: no controller will ever come */
-extern bool welcomed;      /* a controller has said HELLO */
+extern bool welcomed;      /* a controller has sent a valid HELLO */
 extern uint64_t frames_in; /* good frames received, for the lease */
 extern uint8_t boot_id[ID_BYTES];
 extern uint8_t sandbox_key[KEY_BYTES];

@@ -1,13 +1,16 @@
 /*
- * Who may hold bytes that no count can see: deleted files take room as long as anybody holds them, and there are three
- * ways to hold one unseen. A process that does not let itself be looked at (PR_SET_DUMPABLE, or a program without
- * permission to read); a mapping without a descriptor, whose length says nothing about the file; a descriptor on its way
- * through a Unix socket. Each leaves a trace that tells who, though not how much.
+ * Hidden bytes: deleted files take room as long as a process holds them, and there are three ways
+ * to hold one unseen. A process that cannot be inspected (PR_SET_DUMPABLE, or a program without
+ * read permission); a mapping without a descriptor, whose length does not show the size of the
+ * file; a descriptor in flight through a Unix socket. Each leaves a trace of the holder, though not
+ * of the size.
  *
- * Whoever makes the look long hides as well: one process is looked at for so long only, and all of them together.
+ * A process that makes the scan slow is taken for a holder: the time per process is bounded, and
+ * the time for all of them.
  *
- * Honest programs do these things too, an ssh-agent the first. One that has slept (acts.c) has taken no room, so
- * it is left alone, unless so much is missing that somebody may have handed it to one who only keeps it.
+ * Honest programs do these things too, for example ssh-agent. A process that was inactive
+ * (activity.c) has taken no room, so it is left alone, unless so much is missing that it may hold
+ * bytes for another one.
  */
 #include "disk.h"
 
@@ -19,13 +22,14 @@
 #include <unistd.h>
 
 #define MAPS_BYTES (512u << 10) /* of /proc/<pid>/maps: thousands of mappings */
-/* Of CPU. By the clock it may be so many times as long: who has to wait for a CPU does not hide. */
+/* CPU time. Wall time may be WAITING times as long: waiting for a CPU is no sign of hiding. */
 #define PROCESS_US 50000
 #define ALL_US 500000
 #define WAITING 10
-#define SETTLE_US 20000 /* a process that is about to exec may be ours in this moment, and closed to us like all of ours */
+/* A forked process before its exec may still be sbxd, which cannot be inspected either */
+#define SETTLE_US 20000
 
-/* ---- one process -------------------------------------------------------------------------------------------- */
+/* ---- one process ----------------------------------------------------------------------------- */
 
 struct moment {
     uint64_t cpu_us, clock_us;
@@ -33,27 +37,27 @@ struct moment {
 
 struct search {
     struct moment until;
-    void (*meanwhile)(void);
-    bool found, late, mapped; /* mapped: the memory, which all threads share, has been looked at */
+    void (*on_progress)(void);
+    bool found, late, mapped; /* mapped: the memory, which all threads share, has been scanned */
 };
 
-static struct moment in(uint64_t us)
+static struct moment deadline_after(uint64_t us)
 {
     struct timespec cpu;
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu);
     return (struct moment){(uint64_t)cpu.tv_sec * 1000000 + (uint64_t)cpu.tv_nsec / 1000 + us, now_us() + us * WAITING};
 }
 
-static bool is_late(struct search *s)
+static bool out_of_time(struct search *s)
 {
-    s->meanwhile();
-    struct moment now = in(0);
+    s->on_progress();
+    struct moment now = deadline_after(0);
     s->late = now.cpu_us >= s->until.cpu_us || now.clock_us >= s->until.clock_us;
     return s->late;
 }
 
 /* Whether one of these lines is about a deleted file of the workspace. */
-static bool names_deleted(const char *lines)
+static bool has_deleted_mapping(const char *lines)
 {
     static const char end[] = " (deleted)";
     for (const char *line = lines; *line;) {
@@ -66,9 +70,10 @@ static bool names_deleted(const char *lines)
     return false;
 }
 
-static void look_at_maps(struct search *s, int thread)
+static void scan_maps(struct search *s, int thread)
 {
-    static char text[32768]; /* the kernel gives whole lines as long as one fits, and the longest has a path of 4 KiB */
+    /* The kernel gives whole lines as long as one fits, and the longest has a path of 4 KiB */
+    static char text[32768];
     int fd = openat(thread, "maps", O_RDONLY | O_CLOEXEC);
     size_t all = 0, kept = 0;
     ssize_t n;
@@ -78,7 +83,7 @@ static void look_at_maps(struct search *s, int thread)
         text[kept + (size_t)n] = 0;
         char *last = strrchr(text, '\n');
         s->late = all > MAPS_BYTES || (!last && kept + (size_t)n == sizeof text - 1);
-        s->found = s->late || names_deleted(text) || is_late(s);
+        s->found = s->late || has_deleted_mapping(text) || out_of_time(s);
         kept = last ? strlen(last + 1) : kept + (size_t)n;
         memmove(text, last ? last + 1 : text, kept);
     }
@@ -96,7 +101,9 @@ static bool sends_descriptors(int thread, const char *fd)
     return at && atoi(at + 9) > 0;
 }
 
-/* Its memory may be gone before its number is: until it is reaped, the kernel gives its files to root. */
+/*
+ * Its memory may be gone before its pid is: until it is reaped, the kernel gives its files to root.
+ */
 static bool is_ending(int thread)
 {
     enum { PF_EXITING = 4 };
@@ -108,15 +115,15 @@ static bool is_ending(int thread)
     return state == 'Z' || state == 'X' || flags & PF_EXITING;
 }
 
-static void look_at_sockets(struct search *s, int thread)
+static void scan_sockets(struct search *s, int thread)
 {
     char raw[4096] __attribute__((aligned(8)));
     int fds = openat(thread, "fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    /* In a container nobody is somebody else's: who cannot be looked at has made himself so. */
+    /* In a container all processes are ours: one that cannot be inspected has chosen so. */
     s->found = fds < 0 && errno == EACCES && is_init && !is_ending(thread);
     long n;
     while (fds >= 0 && !s->found && (n = syscall(SYS_getdents64, fds, raw, sizeof raw)) > 0) {
-        s->found = is_late(s);
+        s->found = out_of_time(s);
         for (long at = 0; at < n && !s->found;) {
             struct dirent64 *d = (struct dirent64 *)(void *)(raw + at);
             char target[16] = {0};
@@ -128,26 +135,26 @@ static void look_at_sockets(struct search *s, int thread)
         close(fds);
 }
 
-static void look_at_thread(void *search, int tasks, const char *tid)
+static void scan_thread(void *search, int tasks, const char *tid)
 {
     struct search *s = search;
     int thread = s->found ? -1 : openat(tasks, tid, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (thread < 0)
         return;
-    look_at_sockets(s, thread);
+    scan_sockets(s, thread);
     if (!s->found && !s->mapped)
-        look_at_maps(s, thread);
+        scan_maps(s, thread);
     close(thread);
 }
 
-/* ---- all of them -------------------------------------------------------------------------------------------- */
+/* ---- all of them ----------------------------------------------------------------------------- */
 
 struct suspect {
     pid_t pid;
     uint64_t since_us;
 };
 
-/* Of the last look. Only the watcher uses it. */
+/* Of the last scan. For the watcher only. */
 static struct suspect before[DISK_WRITERS_MAX];
 static size_t before_n;
 
@@ -156,7 +163,7 @@ struct list {
     size_t n;
     bool sleepers;
     struct moment until;
-    void (*meanwhile)(void);
+    void (*on_progress)(void);
 };
 
 static uint64_t suspected_since(pid_t pid)
@@ -167,30 +174,33 @@ static uint64_t suspected_since(pid_t pid)
     return now_us();
 }
 
-static void look_at_process(void *list, int proc, const char *name)
+static void scan_process(void *list, int proc, const char *name)
 {
     struct list *l = list;
-    struct moment until = in(PROCESS_US);
+    struct moment until = deadline_after(PROCESS_US);
     pid_t pid = atoi(name);
-    /* Neither we nor our shims let anybody look. */
+    /* sbxd and its shims cannot be inspected. */
     if (l->n == DISK_WRITERS_MAX || pid == getpid() || proc_parent(pid) == getpid())
         return;
     if (until.cpu_us > l->until.cpu_us || until.clock_us > l->until.clock_us)
         until = l->until;
-    struct search s = {.until = until, .meanwhile = l->meanwhile};
-    proc_each_thread(proc, name, look_at_thread, &s);
-    /* Who takes up the time is a suspect whatever he does, or the others would never be looked at. */
-    if (s.found && (s.late || l->sleepers || disk_acted(pid)))
+    struct search s = {.until = until, .on_progress = l->on_progress};
+    proc_each_thread(proc, name, scan_thread, &s);
+    /*
+     * A process that uses up the time is a suspect in any case, or the others would never be
+     * scanned.
+     */
+    if (s.found && (s.late || l->sleepers || disk_was_active(pid)))
         l->found[l->n++] = (struct suspect){pid, suspected_since(pid)};
 }
 
-void disk_hiders_forget(void) { before_n = 0; }
+void disk_hidden_reset(void) { before_n = 0; }
 
-size_t disk_hiders(pid_t *pids, size_t max, bool sleepers, void (*meanwhile)(void))
+size_t disk_hidden_holders(pid_t *pids, size_t max, bool sleepers, void (*on_progress)(void))
 {
-    struct list l = {.sleepers = sleepers, .until = in(ALL_US), .meanwhile = meanwhile};
+    struct list l = {.sleepers = sleepers, .until = deadline_after(ALL_US), .on_progress = on_progress};
     size_t n = 0;
-    proc_each(look_at_process, &l);
+    proc_each(scan_process, &l);
     uint64_t now = now_us();
     for (size_t i = 0; i < l.n && n < max; i++)
         if (now - l.found[i].since_us >= SETTLE_US)

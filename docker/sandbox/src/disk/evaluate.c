@@ -1,17 +1,20 @@
-/* What a count means: whether it is too much, and who is to be ended for it. */
+/* Evaluating a count: whether it is over the budget, and which processes are to blame. */
 #include "disk.h"
 
 #define MiB (1ull << 20)
 #define RECOVER_MAX (16 * MiB) /* how far below the budget writing is allowed again, at most */
-/* Of the floor, or so much where the controller knows the floor and we do not: as much as another sandbox may take before it is ended. */
+/*
+ * A share of the floor, or a fixed size where only the controller has the floor: as much as another
+ * sandbox may take before it is ended.
+ */
 #define MUCH_OF_FLOOR 8
 #define MUCH (64 * MiB)
 
-bool disk_too_much(const struct disk_count *used, const struct disk_count *most, bool was)
+bool disk_is_over(const struct disk_count *used, const struct disk_count *most, bool was)
 {
     uint64_t less = 0, fewer = 0;
     if (was) {
-        /* Some room first, or it would go back and forth with every block. */
+        /* Hysteresis: it would otherwise toggle with every block. */
         less = most->bytes / 50 < RECOVER_MAX ? most->bytes / 50 : RECOVER_MAX;
         fewer = most->entries / 50;
     }
@@ -22,13 +25,16 @@ static void blame(const struct disk_suspects *s, bool only_these)
 {
     disk.writers = *s;
     disk.only_these = only_these;
-    disk.found_writers = true;
-    /* Until they are gone they may write a little more, for which nobody else is to blame. */
+    disk.writers_found = true;
+    /* Until they are gone they may write a little more; no other process is to blame for it. */
     disk.base_known = false;
 }
 
-/* While nothing may grow: compare with what there was, and name who wrote. Bytes can be hidden from the count. */
-static enum disk_hidden judge_growth(uint64_t room, const struct disk_suspects *s)
+/*
+ * While nothing may grow: compare with the base and blame the writers. Bytes can be hidden from the
+ * count.
+ */
+static enum disk_hidden check_growth(uint64_t room, const struct disk_suspects *s)
 {
     struct disk_count *used = &disk.state.used;
     if (disk.base_known && (used->bytes > disk.base.bytes + DISK_SLACK || used->entries > disk.base.entries + DISK_SLACK_ENTRIES)) {
@@ -55,21 +61,21 @@ enum disk_hidden disk_publish(const struct disk_count *used, enum disk_source so
     disk.state.used = *used;
     disk.state.source = source;
     disk.state.counted_us = began;
-    bool over = disk_too_much(used, &disk.state.most, was);
+    bool over = disk_is_over(used, &disk.state.most, was);
     disk.state.flags = (uint8_t)((disk.state.flags & DISK_FROZEN) | (over ? DISK_OVER : 0));
     if (!disk.state.flags && !disk_was_low())
         disk.base_known = false;
     else if (over && !was && !first && !(disk.state.flags & DISK_FROZEN))
-        blame(s, false); /* it has just been passed: by whoever writes */
+        blame(s, false); /* it has just been exceeded: blame all writers */
     else
-        hidden = judge_growth(room, s);
+        hidden = check_growth(room, s);
     atomic_store(&disk.no_growth, disk.state.flags);
-    disk.changed = disk.changed || over != was || disk.found_writers;
+    disk.changed = disk.changed || over != was || disk.writers_found;
     pthread_cond_broadcast(&disk.counted);
     return hidden;
 }
 
-void disk_blame_hiders(const struct disk_suspects *s)
+void disk_blame_hidden(const struct disk_suspects *s)
 {
     if (s->writers_n && disk.base_known)
         blame(s, true);

@@ -1,11 +1,12 @@
 /*
- * Who did anything that could take room, while the host is short of disk. What a process is said to have written
- * (`write_bytes` of /proc/<pid>/io) is not that: names and attributes take room too, which the journal's thread writes, and
- * so it is with what the kernel keeps no such count of. But everybody may see how often a thread was given a CPU and gave
- * it back: who slept all the time did nothing at all.
+ * Activity: which processes may have taken room while the host is short of disk.
  *
- * What a process did that began and ended between two looks nobody knows: that there was one is seen by the next number
- * that the kernel would give.
+ * `write_bytes` of /proc/<pid>/io does not show it: names and attributes take room too, which the
+ * journal's thread writes and which the kernel does not count per process. The counts of context
+ * switches are readable for every process: one without any switch did nothing.
+ *
+ * A process that began and ended between two scans is not seen; the next pid that the kernel would
+ * assign shows that there was one.
  */
 #include "disk.h"
 
@@ -16,9 +17,9 @@
 
 struct act {
     pid_t pid;
-    bool unknown;  /* nothing can be said of it */
+    bool unknown;  /* its activity is unknown */
     uint64_t did;  /* differs when it did something */
-    uint64_t look; /* when that was seen last */
+    uint64_t seen; /* when that was seen last */
 };
 struct acts {
     struct act *p;
@@ -26,22 +27,22 @@ struct acts {
 };
 
 static struct acts known;
-static uint64_t looks, since; /* what was seen until then is forgotten */
-static int newest, newest_then;
+static uint64_t scans, since; /* activity up to this scan is ignored */
+static int last_seen, last_seen_then;
 
-/* ---- one process -------------------------------------------------------------------------------------------- */
+/* ---- one process ----------------------------------------------------------------------------- */
 
 #define FNV_START 0xCBF29CE484222325u
 #define FNV_PRIME 0x100000001B3u
 
-static void mix(uint64_t *hash, uint64_t value)
+static void hash_value(uint64_t *hash, uint64_t value)
 {
     for (int i = 0; i < 8; i++, value >>= 8)
         *hash = (*hash ^ (value & 0xFF)) * FNV_PRIME;
 }
 
 /* A line of /proc/<pid>/status; the name, which comes first, has its line breaks escaped. */
-static const char *after(const char *text, const char *line)
+static const char *value_after(const char *text, const char *line)
 {
     const char *at = strstr(text, line);
     return at ? at + strlen(line) : NULL;
@@ -49,30 +50,31 @@ static const char *after(const char *text, const char *line)
 
 static void add_thread(void *act, int tasks, const char *tid)
 {
-    static char text[16384]; /* what is wanted is the end, and hosts with many CPUs have long lines before it */
+    /* The counts are at the end, and hosts with many CPUs have long lines before them */
+    static char text[16384];
     struct act *a = act;
     char path[32];
     snprintf(path, sizeof path, "%.20s/status", tid);
     ssize_t n = proc_read(tasks, path, text, sizeof text);
     if (n <= 0)
         return; /* it has ended, which changes the sum */
-    const char *state = after(text, "\nState:\t"), *asked = after(text, "\nvoluntary_ctxt_switches:\t"), *forced = after(text, "\nnonvoluntary_ctxt_switches:\t");
+    const char *state = value_after(text, "\nState:\t"), *asked = value_after(text, "\nvoluntary_ctxt_switches:\t"), *forced = value_after(text, "\nnonvoluntary_ctxt_switches:\t");
     if (!state || !asked || !forced || *state == 'R') {
         a->unknown = true;
         return;
     }
-    mix(&a->did, (uint64_t)atoi(tid));
-    mix(&a->did, strtoull(asked, NULL, 10));
-    mix(&a->did, strtoull(forced, NULL, 10));
+    hash_value(&a->did, (uint64_t)atoi(tid));
+    hash_value(&a->did, strtoull(asked, NULL, 10));
+    hash_value(&a->did, strtoull(forced, NULL, 10));
 }
 
-/* ---- all of them -------------------------------------------------------------------------------------------- */
+/* ---- all of them ----------------------------------------------------------------------------- */
 
 static void add(void *acts, int proc, const char *name)
 {
     struct acts *s = acts;
     struct act one = {.pid = atoi(name), .did = FNV_START};
-    /* We and our shims run all the time, and hide nothing. */
+    /* sbxd and its shims are always active, and hide nothing. */
     if (one.pid == getpid() || proc_parent(one.pid) == getpid())
         return;
     proc_each_thread(proc, name, add_thread, &one);
@@ -99,47 +101,47 @@ static struct act *find(const struct acts *s, pid_t pid)
     return s->n ? bsearch(&key, s->p, s->n, sizeof key, by_pid) : NULL;
 }
 
-/* The number that was given to a process or a thread of this container last; 0 where it is not told. */
-static int newest_number(void)
+/* The last pid or tid assigned in this container; 0 where it is not available. */
+static int last_number(void)
 {
     char text[128];
     const char *last = proc_read(AT_FDCWD, "/proc/loadavg", text, sizeof text) > 0 ? strrchr(text, ' ') : NULL;
     return last ? atoi(last + 1) : 0;
 }
 
-void disk_acts_look(void)
+void disk_activity_scan(void)
 {
     struct acts now = {0};
-    looks++;
-    newest = newest_number();
+    scans++;
+    last_seen = last_number();
     proc_each(add, &now);
     if (now.n)
         qsort(now.p, now.n, sizeof *now.p, by_pid);
     for (size_t i = 0; i < now.n; i++) {
         struct act *old = find(&known, now.p[i].pid);
-        now.p[i].look = old && !now.p[i].unknown && old->did == now.p[i].did ? old->look : looks;
+        now.p[i].seen = old && !now.p[i].unknown && old->did == now.p[i].did ? old->seen : scans;
     }
     free(known.p);
     known = now;
 }
 
-void disk_acts_forget(void)
+void disk_activity_reset(void)
 {
-    since = looks;
-    newest_then = newest;
+    since = scans;
+    last_seen_then = last_seen;
 }
 
-/* Of whom nothing is known as well. */
-bool disk_acted(pid_t pid)
+/* Also true for a process that was not scanned. */
+bool disk_was_active(pid_t pid)
 {
     const struct act *a = find(&known, pid);
-    return !a || a->look > since;
+    return !a || a->seen > since;
 }
 
-bool disk_anybody_acted(void)
+bool disk_any_active(void)
 {
-    bool any = !newest || newest != newest_then;
+    bool any = !last_seen || last_seen != last_seen_then;
     for (size_t i = 0; i < known.n && !any; i++)
-        any = known.p[i].look > since;
+        any = known.p[i].seen > since;
     return any;
 }
