@@ -175,6 +175,15 @@ describe('the composed deployment', () => {
   })
 })
 
+test('the sandbox image is made again after a change of anything that its Dockerfile copies', () => {
+  const copied = [...read('docker/sandbox/Dockerfile').text.matchAll(/^COPY (?!--)(.*) \S+$/gm)]
+  const hashed = /find (.*) -type f/.exec(read('docker/build-images.sh').text)?.[1]?.split(' ') ?? []
+  const paths = copied.flatMap(([, from = '']) => from.split(' ')).map((path) => path.replace(/\/$/, ''))
+  expect(paths).toContain('sandbox/src')
+  const missing = paths.filter((path) => !hashed.includes(path))
+  expect(missing, 'add them to content_hash in docker/build-images.sh').toEqual([])
+})
+
 /** The composer that this machine has: the plugin, or Debian's older program. */
 const composer = [['docker', 'compose'], ['docker-compose']].find(
   ([command = '', ...args]) => spawnSync(command, [...args, 'version'], { stdio: 'ignore' }).status === 0,
