@@ -68,7 +68,7 @@ export function disposeWhenInterrupted(context: AsyncDisposable): void {
     })
 }
 
-/** A goal that cannot be measured is said, sets the exit code, and ends nothing. */
+/** A goal that is missed or cannot be measured is printed, makes the exit code 1, and ends nothing. */
 export async function measureGoals<Context>(
   chosen: readonly Goal<Context>[],
   context: Context,
@@ -78,6 +78,7 @@ export async function measureGoals<Context>(
     try {
       for (const result of await measure(context)) {
         results.push(result)
+        if (result.verdicts.some(({ reached }) => !reached)) process.exitCode = 1
         console.log(`${asText(result)}\n`)
       }
     } catch (error) {
