@@ -95,3 +95,15 @@ export function sum(counts: Counts[]): Counts {
 export function closingLine({ passed, failed, skipped }: Counts): string {
   return `${passed} passed, ${failed} failed${skipped === 0 ? '' : `, ${skipped} skipped`}`
 }
+
+/**
+ * The last lines of a run: a line for every file that failed once and passed alone, how many those are, and the counts of
+ * all tests.
+ */
+export function closingLines(unsteady: readonly string[], total: Counts): string[] {
+  return [
+    ...unsteady.map((file) => `unsteady ${file}: failed once, passed alone`),
+    `unsteady: ${unsteady.length}`,
+    closingLine(total),
+  ]
+}

@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import {
   closingLine,
+  closingLines,
   countCheck,
   type Counts,
   countVitest,
@@ -77,6 +78,17 @@ describe('counting test results', () => {
       '21 passed, 0 failed',
     )
     expect(closingLine({ passed: 1, failed: 2, skipped: 3 })).toBe('1 passed, 2 failed, 3 skipped')
+  })
+
+  test('a file that passed only on the second try is named, and counted in the line before the last', () => {
+    const total = { passed: 2, failed: 0, skipped: 0 }
+    expect(closingLines([], total)).toEqual(['unsteady: 0', '2 passed, 0 failed'])
+    expect(closingLines(['a.test.ts', 'b.test.ts'], total)).toEqual([
+      'unsteady a.test.ts: failed once, passed alone',
+      'unsteady b.test.ts: failed once, passed alone',
+      'unsteady: 2',
+      '2 passed, 0 failed',
+    ])
   })
 
   test('no failure is lost in the sum', () => {

@@ -14,6 +14,7 @@ import { listenForStop } from '../stop-signals.ts'
 import { removeTestLeftovers } from '../test-leftovers.ts'
 import {
   closingLine,
+  closingLines,
   countCheck,
   type Counts,
   countVitest,
@@ -24,10 +25,10 @@ import {
   type VitestRun,
 } from '../test-summary.ts'
 
-/** Checks that are one thing each, cheapest first. */
 /** What sbxd is fuzzed with, where Debian puts it. */
 const FUZZER_LIBRARY = '/usr/lib/llvm-*/lib/clang/*/lib/linux/libclang_rt.fuzzer-*.a'
 
+/** Checks that are one thing each, cheapest first. */
 const CHECKS = [
   { name: 'format', command: 'oxfmt', args: ['--check'] },
   { name: 'lint', command: 'oxlint', args: ['--type-aware'] },
@@ -36,7 +37,7 @@ const CHECKS = [
 
 const PROJECTS = ['unit', 'engine', 'e2e'] as const
 
-/** Everything that tests need, then every test; the last line counts them all. */
+/** Everything that tests need, then every test; the last line counts them all, the line before it what was unsteady. */
 export const test: Command = async ({ config, args, steps, print }) => {
   const unknown = args.find((arg) => arg !== '--full')
   if (unknown !== undefined) {
@@ -78,9 +79,9 @@ export const test: Command = async ({ config, args, steps, print }) => {
   print('')
   for (const { name, counts, ms } of results)
     print(`${name.padEnd(8)} ${closingLine(counts)}  (${seconds(ms)})`)
-  for (const file of unsteady) print(`unsteady ${relative(config.root, file)}: failed once, passed alone`)
   const total = sum(results.map(({ counts }) => counts))
-  print(closingLine(total))
+  const files = unsteady.map((file) => relative(config.root, file))
+  for (const line of closingLines(files, total)) print(line)
   return total.failed === 0 ? 0 : 1
 }
 
