@@ -50,15 +50,16 @@ const environment: Record<string, string | undefined> = {
 
 const OVERRIDE = join(folder, 'compose.override.yaml')
 /** Everything else is as in the real file. */
-function writeOperatorFiles(): void {
-  const config = { 'ai-agent': { volumes: [`${folder}/config:/config:ro`] } }
-  const image = campaign.full ? {} : { image: thinImage }
-  const services = Object.fromEntries(
-    ['prepare-data', 'engine-gate', 'ai-agent', 'service'].map((name) => [
-      name,
-      { ...image, ...(name === 'ai-agent' ? config['ai-agent'] : {}) },
-    ]),
-  )
+function writeOperatorFiles(thinVolumes: string[]): void {
+  // Each waits for the one before to be healthy, which is first asked after an interval.
+  const quick = campaign.full ? {} : { healthcheck: { interval: '1s' } }
+  const one = { ...(campaign.full ? {} : { image: thinImage }), volumes: thinVolumes }
+  const services = {
+    'prepare-data': one,
+    'engine-gate': { ...one, ...quick },
+    'ai-agent': { ...one, ...quick, volumes: [...thinVolumes, `${folder}/config:/config:ro`] },
+    service: { ...one, ...quick },
+  }
   writeFileSync(OVERRIDE, JSON.stringify({ version: '3.8', services }))
   mkdirSync(join(folder, 'config'))
   writeFileSync(join(folder, 'config/sandlot.json'), JSON.stringify({ tools: { glob: { enabled: false } } }))
@@ -100,7 +101,7 @@ async function freePort(): Promise<number> {
 
 afterAll(async () => {
   if (reason !== undefined) return
-  await compose('down', '-v')
+  await compose('down', '-v', '-t', '0')
   const left = [...(await sandboxes()).keys()]
   if (left.length > 0) await docker('rm', '-f', ...left)
   const volumes = await docker('volume', 'ls', '-q', '--filter', `label=sandlot.deployment=${deployment}`)
@@ -134,8 +135,7 @@ test.skipIf(reason)(
   async () => {
     const port = await freePort()
     environment['PORT'] = String(port)
-    writeOperatorFiles()
-    if (!campaign.full) await buildThinImage(thinImage, base ?? '')
+    writeOperatorFiles(campaign.full ? [] : await buildThinImage(thinImage, base ?? '', folder))
     await compose('up', '-d', ...(campaign.full ? ['--build'] : []))
     const url = `http://127.0.0.1:${port}`
     const healthy = async (): Promise<boolean> =>
