@@ -87,8 +87,3 @@ export function loadCliConfig(): CliConfig {
   if (existsSync(file)) process.loadEnvFile(file)
   return parseCliConfig(process.env)
 }
-
-/** The environment of a program that `up` has given its own, `.env` included. */
-export function handedEnvironment(): Environment {
-  return { ...process.env }
-}

@@ -4,17 +4,15 @@ import { connect } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Environment } from '@sandlot/shared/config'
-import { z } from 'zod'
 import type { CliConfig } from './config.ts'
-
-/** The part of ai-agent's key file that is no secret. */
-const deploymentFile = z.object({ id: z.string() })
 
 /** The id that this data directory's containers carry; undefined before the first start. */
 export function deploymentOf(config: Pick<CliConfig, 'data'>): string | undefined {
   const file = join(config.data, 'keys', 'deployment.json')
   if (!existsSync(file)) return undefined
-  return deploymentFile.parse(JSON.parse(readFileSync(file, 'utf8'))).id
+  const keys: unknown = JSON.parse(readFileSync(file, 'utf8'))
+  if (typeof keys === 'object' && keys !== null && 'id' in keys && typeof keys.id === 'string') return keys.id
+  throw new Error(`There is no id in ${file}.`)
 }
 
 /** Commands that isolate nothing need no engine, and so no gate. */

@@ -1,15 +1,15 @@
 import { linkSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { messageOf } from '@sandlot/shared/errors'
-import { z } from 'zod'
-import { isRunning } from './processes.ts'
+import { isRunning, type ProcessMark } from './processes.ts'
 import { StepError } from './steps.ts'
 
-const mark = z.object({ pid: z.int().positive(), started: z.string() })
-
 /** What a running `up` leaves in `$SANDLOT_DATA/run/up.json`: itself, its address, and the processes it started. */
-export const upRecord = z.object({ up: mark, url: z.string(), children: z.record(z.string(), mark) })
-export type UpRecord = z.infer<typeof upRecord>
+export interface UpRecord {
+  up: ProcessMark
+  url: string
+  children: Record<string, ProcessMark>
+}
 
 /** The record in `file`; undefined when there is none or it is damaged. */
 export function readRecord(file: string): UpRecord | undefined {
@@ -21,10 +21,26 @@ export function readRecord(file: string): UpRecord | undefined {
     throw error
   }
   try {
-    return upRecord.parse(JSON.parse(text))
+    const value: unknown = JSON.parse(text)
+    return isRecord(value) ? value : undefined
   } catch {
     return undefined // half written by a machine that lost power: as good as none
   }
+}
+
+// By hand: zod would stay in the memory of the process that watches, and is a quarter of it.
+function isRecord(value: unknown): value is UpRecord {
+  if (typeof value !== 'object' || value === null) return false
+  if (!('up' in value && 'url' in value && 'children' in value)) return false
+  const { up, url, children } = value
+  if (!isMark(up) || typeof url !== 'string') return false
+  return typeof children === 'object' && children !== null && Object.values(children).every(isMark)
+}
+
+function isMark(value: unknown): value is ProcessMark {
+  if (typeof value !== 'object' || value === null || !('pid' in value && 'started' in value)) return false
+  // A signal to the id 0 or a negative one would reach a whole group.
+  return Number.isSafeInteger(value.pid) && Number(value.pid) > 0 && typeof value.started === 'string'
 }
 
 /** Replaces the record in one step, so that no reader sees half of it. Throws what the disk says. */

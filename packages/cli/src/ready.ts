@@ -2,7 +2,6 @@ import { get, type IncomingMessage } from 'node:http'
 import { createServer } from 'node:net'
 import { json } from 'node:stream/consumers'
 import { readiness, type Readiness } from '@sandlot/shared/api'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { StepError } from './steps.ts'
 
 /** The address that a person opens, for a service that listens on `host`: a wildcard is no address to open. */
@@ -39,27 +38,11 @@ export async function checkPortIsFree(host: string, port: number): Promise<void>
 /** `GET <url>/readyz`; undefined while nobody answers it. */
 export async function askReadiness(url: string): Promise<Readiness | undefined> {
   try {
-    // Not with fetch, which would stay in the memory of `up` for this one question.
     const answer = await new Promise<IncomingMessage>((resolve, reject) => {
       get(`${url}/readyz`, { agent: false, signal: AbortSignal.timeout(5_000) }, resolve).on('error', reject)
     })
     return readiness.parse(await json(answer))
   } catch {
     return undefined // not listening yet, or not ours
-  }
-}
-
-/** Ask until it is ready or the time is over; answers what was last said. */
-export async function waitUntilReady(
-  url: string,
-  timeoutMs: number,
-  signal: AbortSignal,
-): Promise<Readiness | undefined> {
-  const deadline = performance.now() + timeoutMs
-  for (;;) {
-    signal.throwIfAborted()
-    const now = await askReadiness(url)
-    if (now?.ready === true || performance.now() > deadline) return now
-    await sleep(100, undefined, { signal })
   }
 }

@@ -1,6 +1,5 @@
 /** What asks is answered, and a prompt is stopped, without a browser. */
-import { chatResponse } from '@sandlot/shared/api'
-import { errorBody } from '@sandlot/shared/errors'
+import { errorBody, chatResponse } from '@sandlot/shared/api'
 import { pendingApprovalList } from '@sandlot/shared/pending-approvals'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { Tab, addUser, makeKey, setUp, startHarness, waitFor } from './helpers/harness.ts'

@@ -1,7 +1,6 @@
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { chatResponse } from '@sandlot/shared/api'
-import { errorBody } from '@sandlot/shared/errors'
+import { errorBody, chatResponse } from '@sandlot/shared/api'
 import { serverFrame } from '@sandlot/shared/frames'
 import { uploadedImage } from '@sandlot/shared/images'
 import type { ServerFrame } from '@sandlot/shared/frames'

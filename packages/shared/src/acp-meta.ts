@@ -4,13 +4,12 @@
  * stream as it is.
  */
 import { z } from 'zod'
-import { removedData } from './api.ts'
+import { fullImageState, removedData } from './api.ts'
 import { ERROR_CODES } from './errors.ts'
 import { mode } from './mode.ts'
 import { MAX_TITLE_CHARS, sessionSummary } from './frames.ts'
 import { messageId, requestId, sessionId } from './ids.ts'
 import { onError, unqueuedWhy } from './sandlot-event.ts'
-import { fullImageState } from './full-image.ts'
 import { modelAbout, modelChoice } from './model-choice.ts'
 import { questionContent } from './question.ts'
 

@@ -1,15 +1,26 @@
 /** Bodies of the HTTP API that more than one package reads. */
 import { z } from 'zod'
+import { ERROR_CODES, type ErrorBody } from './errors.ts'
 import { endReason, failureReason, stopReason } from './reasons.ts'
 import { mode } from './mode.ts'
 import { tokenUsage } from './event-meta.ts'
 import { requestId, sessionId } from './ids.ts'
-import { fullImageState } from './full-image.ts'
+import type { FullImageState } from './full-image.ts'
 import { modelAbout, modelChoice } from './model-choice.ts'
 import { onError } from './sandlot-event.ts'
 import { questionContent } from './question.ts'
 import { imageId, MAX_IMAGES } from './images.ts'
 import { MAX_MESSAGE_CHARS, sessionSummary } from './frames.ts'
+
+/** Of every request that failed. */
+export const errorBody: z.ZodType<ErrorBody> = z.object({
+  code: z.enum(ERROR_CODES),
+  message: z.string(),
+  requestId: z.string().optional(),
+})
+
+/** Of `Me` and of the file that it comes from. */
+export const fullImageState: z.ZodType<FullImageState> = z.object({ state: z.enum(['building', 'failed']) })
 
 /** `POST /api/chat` */
 export const chatRequest = z

@@ -1,8 +1,8 @@
 /**
  * One table of the errors that cross a wire. One shape everywhere: `{code, message, requestId}`.
- * Codes are stable; messages are for people, safe to show, and say what to do where that is known.
+ * Codes are stable; messages are for people, safe to show, and say what to do where that is known. Without zod, which would
+ * stay in the launcher's memory.
  */
-import { z } from 'zod'
 
 /** Code → HTTP status. */
 export const ERROR_STATUS = {
@@ -28,12 +28,11 @@ export const ERROR_STATUS = {
 export type ErrorCode = keyof typeof ERROR_STATUS
 export const ERROR_CODES = Object.keys(ERROR_STATUS) as [ErrorCode, ...ErrorCode[]]
 
-export const errorBody = z.object({
-  code: z.enum(ERROR_CODES),
-  message: z.string(),
-  requestId: z.string().optional(),
-})
-export type ErrorBody = z.infer<typeof errorBody>
+export interface ErrorBody {
+  code: ErrorCode
+  message: string
+  requestId?: string | undefined
+}
 
 /** An expected failure with a stable code. Anything else that is thrown is a bug and goes out as `internal`. */
 export class SandlotError extends Error {

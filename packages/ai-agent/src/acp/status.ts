@@ -1,6 +1,7 @@
 /** What the agent says about itself: whether it can work, and if not, why, in words for an operator. */
 import { readFile } from 'node:fs/promises'
-import { type FullImageState, fullImageState } from '@sandlot/shared/full-image'
+import { fullImageState } from '@sandlot/shared/api'
+import type { FullImageState } from '@sandlot/shared/full-image'
 import type { AgentStatus } from '@sandlot/shared/acp-meta'
 import type { Mode } from '@sandlot/shared/mode'
 import { healthWords } from '@sandlot/storage/plain-words'

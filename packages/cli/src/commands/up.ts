@@ -62,7 +62,7 @@ export async function endOrphans(previous: UpRecord, { steps }: Pick<Context, 's
  */
 function becomeSupervisor({ config }: Pick<Context, 'config'>, record: UpRecord): never {
   const { environment, ...rest } = config
-  const program = join(config.root, 'packages', 'cli', 'dist', 'supervisor.js')
+  const program = join(config.root, 'packages', 'cli', 'dist', 'supervisor', 'main.js')
   if (process.execve === undefined) throw new Error('This version of Node cannot replace its program.')
   const args = [
     process.execPath,

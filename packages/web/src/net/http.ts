@@ -1,5 +1,6 @@
 /** The service's HTTP API as functions. Every failure is an `ApiError` with a sentence that can be shown. */
 import {
+  errorBody,
   type ApiKey,
   keyList,
   me,
@@ -12,7 +13,7 @@ import {
   type SetupRequest,
   type SignInRequest,
 } from '@sandlot/shared/api'
-import { errorBody, messageOf, type ErrorCode } from '@sandlot/shared/errors'
+import { messageOf, type ErrorCode } from '@sandlot/shared/errors'
 import { z } from 'zod'
 
 /** `network`: no answer at all. `unexpected`: an answer that is none of ours, as from a proxy in between. */

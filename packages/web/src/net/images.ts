@@ -1,5 +1,6 @@
 /** Images on their way to the service, and where they are afterwards. */
-import { errorBody, messageOf } from '@sandlot/shared/errors'
+import { errorBody } from '@sandlot/shared/api'
+import { messageOf } from '@sandlot/shared/errors'
 import { IMAGE_TYPES, type MessageImage, type UploadedImage, uploadedImage } from '@sandlot/shared/images'
 import { z } from 'zod'
 import { ApiError, call } from './http.ts'

@@ -1,11 +1,14 @@
-/** What `up` becomes when everything is prepared: the program that watches, and loads little else. */
-import { type CliConfig, handedEnvironment } from './config.ts'
-import { recordFile } from './children.ts'
-import { exitCodeOf } from './exit-code.ts'
-import { release, type UpRecord } from './pid-file.ts'
+/**
+ * What `up` becomes when everything is prepared: the program that watches. It stays as long as Sandlot runs, so what only its
+ * start or its end needs is another process or loaded then: zod and `node:http` alone would be a third of its memory.
+ */
+import type { CliConfig } from '../config.ts'
+import { recordFile } from '../children.ts'
+import { release, type UpRecord } from '../pid-file.ts'
 import { runUntilStopped } from './running.ts'
-import { createSteps } from './steps.ts'
-import { listenForStop } from './stop-signals.ts'
+import { createSteps } from '../steps.ts'
+import { listenForStop } from '../stop-signals.ts'
+import { handedEnvironment } from './config.ts'
 
 /** Written by `up` itself, which this process was a moment ago. */
 interface Handed {
@@ -22,6 +25,7 @@ async function main(handed: Handed): Promise<number> {
   try {
     return await runUntilStopped({ config, args: [], steps, print: (line) => out(`${line}\n`) }, record, stop)
   } catch (error) {
+    const { exitCodeOf } = await import('../exit-code.ts')
     return exitCodeOf(error, (text) => void process.stderr.write(text))
   } finally {
     release(recordFile(config), record)

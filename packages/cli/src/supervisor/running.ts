@@ -1,15 +1,23 @@
 /** Sandlot's processes from their start to their end, after everything that they need was prepared. */
-import type { ChildName } from './child-env.ts'
-import { childSpec, logOf, recordFile } from './children.ts'
-import type { Context } from './context.ts'
-import { buildFullImage, forgetFullImage } from './full-image.ts'
-import { needsGate, waitForGate } from './gate.ts'
-import { recordWriter, type UpRecord } from './pid-file.ts'
-import { signalProcess } from './processes.ts'
-import { waitUntilReady } from './ready.ts'
-import { StepError } from './steps.ts'
-import { abortedAtEnd, agentSignal, END_SIGNAL, type listenForStop, type StopSignal } from './stop-signals.ts'
-import { supervise, type Supervised } from './supervise.ts'
+import { join } from 'node:path'
+import type { Readiness } from '@sandlot/shared/api'
+import type { ChildName } from '../child-env.ts'
+import { childSpec, logOf, recordFile } from '../children.ts'
+import type { Context } from '../context.ts'
+import { buildFullImage, forgetFullImage } from '../full-image.ts'
+import { needsGate, waitForGate } from '../gate.ts'
+import { recordWriter, type UpRecord } from '../pid-file.ts'
+import { signalProcess } from '../processes.ts'
+import { run } from '../run.ts'
+import { StepError } from '../steps.ts'
+import {
+  abortedAtEnd,
+  agentSignal,
+  END_SIGNAL,
+  type listenForStop,
+  type StopSignal,
+} from '../stop-signals.ts'
+import { supervise, type Supervised } from '../supervise.ts'
 
 const READY_MS = 60_000
 /** ai-agent ends prompts and stops sandboxes in this time; the service has only connections to close. */
@@ -80,7 +88,7 @@ export async function runUntilStopped(
       const gate = needsGate(config) ? startOrFail('engine-gate') : undefined
       if (gate !== undefined) await Promise.race([waitForGate(config, waiting.signal), gate])
       const deaths = [...(gate === undefined ? [] : [gate]), startOrFail('ai-agent'), startOrFail('service')]
-      const answer = await Promise.race([waitUntilReady(record.url, READY_MS, waiting.signal), ...deaths])
+      const answer = await Promise.race([waitUntilReady(record.url, context, waiting.signal), ...deaths])
       if (answer === undefined) {
         throw new StepError(
           `Nothing answered at ${record.url}/readyz within ${READY_MS / 1000} seconds.`,
@@ -100,7 +108,7 @@ export async function runUntilStopped(
     await Promise.all([stopAll(signal), building])
     if (signal === END_SIGNAL) {
       // Only now: the client of the engine is larger than all that is needed to watch.
-      const { stopLeftSandboxes } = await import('./left-sandboxes.ts')
+      const { stopLeftSandboxes } = await import('../left-sandboxes.ts')
       await stopLeftSandboxes(context)
     }
     return 0
@@ -108,6 +116,22 @@ export async function runUntilStopped(
     await stopAll(stop.signal.aborted ? await stop.requested : 'SIGTERM')
     throw error
   }
+}
+
+/** What was last said within {@link READY_MS}; undefined where nobody answered. */
+async function waitUntilReady(
+  url: string,
+  { config }: Pick<Context, 'config'>,
+  signal: AbortSignal,
+): Promise<Readiness | undefined> {
+  const program = join(config.root, 'packages', 'cli', 'dist', 'supervisor', 'wait-until-ready.js')
+  const printed = await run(process.execPath, [program, url, String(READY_MS)], {
+    cwd: config.root,
+    environment: {},
+    fix: `Look at ${logOf('service', config)}`,
+    signal,
+  })
+  return printed === '' ? undefined : (JSON.parse(printed) as Readiness)
 }
 
 /**

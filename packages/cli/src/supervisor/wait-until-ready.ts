@@ -1,0 +1,20 @@
+/**
+ * `wait-until-ready.js <url> <milliseconds>`: asks until it is ready or the time is over, and prints what was last said, as
+ * JSON; nothing where nobody answered. A process of its own, so that the supervisor does not keep what asking takes.
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Readiness } from '@sandlot/shared/api'
+import { askReadiness } from '../ready.ts'
+
+async function waitUntilReady(url: string, timeoutMs: number): Promise<Readiness | undefined> {
+  const deadline = performance.now() + timeoutMs
+  for (;;) {
+    const now = await askReadiness(url)
+    if (now?.ready === true || performance.now() > deadline) return now
+    await sleep(100)
+  }
+}
+
+const [url = '', timeoutMs] = process.argv.slice(2)
+const answer = await waitUntilReady(url, Number(timeoutMs))
+if (answer !== undefined) process.stdout.write(JSON.stringify(answer))
