@@ -75,6 +75,8 @@ export interface Agent {
   listTools: () => Promise<ToolListing>
   /** Take up what an earlier process left running. Returns how many prompts. */
   resume(): Promise<number>
+  /** As `interrupt`, for what an earlier process left running: no further step of it is run. Returns how many prompts. */
+  endUnfinished(): Promise<number>
   /** End all prompts with reason `interrupted` and stop all sandboxes; then `leave`. */
   interrupt(): Promise<void>
   /** Let go: prompts and commands go on, and the next start takes them up. */
@@ -266,6 +268,11 @@ export async function openAgent(
     const record = async (): Promise<void> => writeLastEnd(config.dataFolder, { how: 'left' })
     await end({ work: record, problem: 'the end in order could not be recorded' })
   }
+  const interrupt = async (): Promise<void> => {
+    await end({ work: () => manager.interruptAll(), problem: 'prompts did not end', withinMs: END_MS })
+    await end({ work: () => sandboxes.stopAll(), problem: 'the sandboxes could not be stopped' })
+    await leave()
+  }
   return {
     model: { name: model.name, demo: model.demo },
     tools: builtin.length,
@@ -283,11 +290,12 @@ export async function openAgent(
       }
     },
     resume: () => manager.resumeUnfinished(),
-    leave,
-    interrupt: async () => {
-      await end({ work: () => manager.interruptAll(), problem: 'prompts did not end', withinMs: END_MS })
-      await end({ work: () => sandboxes.stopAll(), problem: 'the sandboxes could not be stopped' })
-      await leave()
+    endUnfinished: async () => {
+      const ended = await manager.endUnfinished()
+      await interrupt()
+      return ended
     },
+    leave,
+    interrupt,
   }
 }

@@ -99,8 +99,7 @@ async function run({ config, log, hiding, lock, stdio }: Run): Promise<number> {
 
 async function endUnfinished({ config, log, hiding, lock }: Omit<Run, 'stdio'>): Promise<number> {
   const agent = await openAgent(config, log, [], (secret, owner) => hiding.hide(secret, owner))
-  const ended = await agent.resume()
-  await agent.interrupt()
+  const ended = await agent.endUnfinished()
   log.info({ ended }, 'prompts that waited for the next start have ended')
   lock.release()
   return 0

@@ -39,10 +39,14 @@ export class SessionManager {
   readonly #parts: SessionParts
   readonly #sessions: LoadedSessions
   readonly #changes = new SessionChanges()
+  readonly #ending = new AbortController()
 
   constructor(parts: SessionParts) {
     this.#parts = parts
-    this.#sessions = new LoadedSessions(parts, (userId, summary) => this.#changes.tell({ userId, summary }))
+    const ending = this.#ending.signal
+    this.#sessions = new LoadedSessions({ ...parts, ending }, (userId, summary) =>
+      this.#changes.tell({ userId, summary }),
+    )
     this.rules = new RuleDesk(parts)
   }
 
@@ -220,6 +224,15 @@ export class SessionManager {
       }
     }
     return resumed
+  }
+
+  /**
+   * End every prompt that an earlier process had begun, without another request or call of any. Returns how many; all have
+   * ended when `interruptAll` has resolved. No prompt runs in this manager afterwards.
+   */
+  endUnfinished(): Promise<number> {
+    this.#ending.abort()
+    return this.resumeUnfinished()
   }
 
   /** End every running prompt with reason `interrupted`. Resolves or rejects when all have ended, or could not be. */

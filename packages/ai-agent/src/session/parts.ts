@@ -55,6 +55,8 @@ export interface SessionParts {
   retry: RetryRules
   /** Aborted when the process leaves without ending prompts: nothing is stored any more, the next start resumes. */
   leaving: AbortSignal
+  /** Aborted when no prompt may take another step: each that begins or is resumed ends as `interrupted`. Absent: never. */
+  ending?: AbortSignal
   /** Epoch milliseconds. */
   now: () => number
   log: ToolLog

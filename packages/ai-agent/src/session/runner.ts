@@ -82,6 +82,7 @@ export class Runner {
   launch({ promptId, unattended, resumed = false, resumeCounts = true, stopped = false }: Begun): void {
     const running = new Running(promptId, unattended)
     if (stopped) running.stop.abort('cancelled')
+    else if (this.#core.parts.ending?.aborted === true) running.stop.abort('interrupted')
     this.#core.running = running
     this.#core.tellChanged()
     const step = { sessionId: this.#core.id, promptId }

@@ -1,6 +1,7 @@
 import { metaOf } from '@sandlot/shared/events'
 import { emptyTranscript, foldAll } from '@sandlot/shared/transcript'
 import { describe, expect, test } from 'vitest'
+import type { SessionParts } from '../../src/session/parts.ts'
 import {
   AgentBench,
   ask,
@@ -450,6 +451,60 @@ describe('the manager', () => {
     expect(happened(loaded.log, 'prompt_ended')).toMatchObject([{ reason: 'cancelled' }])
     expect(bench.provider.requests).toHaveLength(1)
     expect(slow.begun).toEqual(['a'])
+  })
+
+  describe('what an earlier process left is ended without another step', () => {
+    const call = { id: 'call_w', name: 'change', args: { key: 'w' } }
+
+    test('a request to the model that was waiting', async () => {
+      await using bench = await AgentBench.start([
+        { steps: [], after: 'hang' },
+        textAnswer('never asked for'),
+      ])
+      const core = await bench.core()
+      const session = await newSession(core)
+      await session.prompt('go')
+      await expect.poll(() => bench.provider.requests).toHaveLength(1)
+      await core.leave()
+
+      const ending = await bench.core()
+      expect(await ending.manager.endUnfinished()).toBe(1)
+      const loaded = await ending.manager.get('u_ada', session.id)
+      await whenIdle(loaded)
+      expect(happened(loaded.log, 'prompt_ended')).toMatchObject([{ reason: 'interrupted' }])
+      expect(bench.provider.requests).toHaveLength(1)
+    })
+
+    test('a call that was allowed and had not begun, and one that waits for its approval', async () => {
+      const change = heldTool('change', false)
+      change.release('w')
+      await using bench = await AgentBench.start([
+        toolCalls([call, { ...call, id: 'call_x', args: { key: 'x' } }]),
+        textAnswer('never asked for'),
+      ])
+      const core = await bench.core({ tools: [change.tool] })
+      const session = await newSession(core, 'manual')
+      await session.prompt('go')
+      await expect.poll(() => session.pendingApprovals()).toHaveLength(2)
+      await core.leave()
+
+      // Answered, and the process has died before it went on.
+      const stuck: SessionParts['tools'] = (_user, signal) =>
+        new Promise((_resolve, reject) => signal.addEventListener('abort', reject))
+      const answering = await bench.core({ parts: { tools: stuck } })
+      const held = await answering.manager.get('u_ada', session.id)
+      await held.answer('call_w', 'allow_once')
+      await answering.leave()
+
+      const ending = await bench.core({ tools: [change.tool] })
+      expect(await ending.manager.endUnfinished()).toBe(1)
+      const loaded = await ending.manager.get('u_ada', session.id)
+      await whenIdle(loaded)
+      expect(outcomes(loaded.log)).toEqual({ call_w: ['failed interrupted'], call_x: ['failed interrupted'] })
+      expect(happened(loaded.log, 'prompt_ended')).toMatchObject([{ reason: 'interrupted' }])
+      expect(change.begun).toEqual([])
+      expect(bench.provider.requests).toHaveLength(1)
+    })
   })
 
   test('a prompt that a process left is taken up: finished calls are not run again, the cut text is withdrawn', async () => {
