@@ -6,13 +6,11 @@ import { SandlotError } from '@sandlot/shared/errors'
 import { type SessionEvent, metaOf } from '@sandlot/shared/events'
 import type { Kysely } from 'kysely'
 import type { GroupCommit } from '../group-commit.ts'
+import { NO_USER, removeRows } from './remove.ts'
 import { toSessionRow } from './rows.ts'
 import type { SessionsSchema } from './schema.ts'
 import { type StoreRoom, noRoomError } from './store-room.ts'
 import type { ForkedSession, SessionRow } from './store.ts'
-
-/** The user of a session that is being copied. */
-export const BEING_COPIED = ''
 
 /** In one commit. */
 const EVENTS_PER_COMMIT = 200
@@ -44,7 +42,7 @@ export async function forkSession(
       await copyOutputs(db, commits, sourceId, fork.id, piece)
     return await finish({ commits, room }, sourceId, fork, bytes)
   } catch (error) {
-    await commits.run((trx) => trx.deleteFrom('sessions').where('id', '=', fork.id).execute())
+    await removeRows(commits, fork.id)
     throw error
   }
 }
@@ -53,18 +51,13 @@ function* pieces<T>(all: readonly T[], size: number): Generator<T[]> {
   for (let from = 0; from < all.length; from += size) yield all.slice(from, from + size)
 }
 
-/** Removes what a process that ended in between has left. Never rejects: no read finds what stays, and the next start tries again. */
-export async function removeHalfCopied(db: Kysely<SessionsSchema>): Promise<void> {
-  await Promise.allSettled([db.deleteFrom('sessions').where('user_id', '=', BEING_COPIED).execute()])
-}
-
 async function begin(commits: Commits, fork: ForkedSession, lastSeq: number): Promise<void> {
   const made = await commits.run((trx) =>
     trx
       .insertInto('sessions')
       .values({
         id: fork.id,
-        user_id: BEING_COPIED,
+        user_id: NO_USER,
         cwd: fork.cwd,
         title: fork.title,
         mode: fork.mode,
@@ -99,7 +92,12 @@ async function finish(
   bytes: number,
 ): Promise<SessionRow> {
   return commits.run(async (trx) => {
-    const source = await trx.selectFrom('sessions').select('id').where('id', '=', sourceId).executeTakeFirst()
+    const source = await trx
+      .selectFrom('sessions')
+      .select('id')
+      .where('id', '=', sourceId)
+      .where('user_id', '!=', NO_USER)
+      .executeTakeFirst()
     if (source === undefined) throw new SandlotError('not_found', `There is no session ${sourceId}.`)
     // Again: several copies may have been begun while there was room for one.
     await checkRoom(room, fork, bytes, trx)

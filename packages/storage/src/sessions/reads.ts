@@ -3,7 +3,7 @@ import type { SessionEvent } from '@sandlot/shared/events'
 import { type Kysely, sql } from 'kysely'
 import { MAX_CHUNK_BYTES } from './output-writer.ts'
 import { toEvent, toOutputRow, toSessionRow } from './rows.ts'
-import { BEING_COPIED } from './fork.ts'
+import { NO_USER } from './remove.ts'
 import type { SessionsSchema } from './schema.ts'
 import type { SessionReader } from './store.ts'
 import { pauseWhenDue } from '../time-slices.ts'
@@ -135,7 +135,7 @@ export function sessionRows(db: Kysely<SessionsSchema>) {
   return db
     .selectFrom('sessions')
     .selectAll('sessions')
-    .where('user_id', '!=', BEING_COPIED)
+    .where('user_id', '!=', NO_USER)
     .select((query) =>
       query
         .selectFrom('approvals')

@@ -2,10 +2,10 @@
 import { openReader, openWriter } from '../database.ts'
 import { GroupCommit } from '../group-commit.ts'
 import { Checkpoints } from './checkpoint.ts'
-import { removeHalfCopied } from './fork.ts'
 import { ledgerFailure, storedLedger } from './ledger.ts'
 import { OutputWriter } from './output-writer.ts'
 import { sessionReads } from './reads.ts'
+import { removeLeftOver } from './remove.ts'
 import { type RoomLimits, StoreRoom } from './store-room.ts'
 import { storedRules } from './rules.ts'
 import type { SessionsSchema } from './schema.ts'
@@ -30,9 +30,9 @@ export async function openSessionStore(
 ): Promise<SessionStore> {
   const database = await openWriter<SessionsSchema>(path, sessionsMigrations, options.mode)
   const { db, health } = database
-  await removeHalfCopied(db)
   const checkpoints = await Checkpoints.start(db)
   const commits = new GroupCommit<SessionsSchema>(db, () => checkpoints.written())
+  await removeLeftOver(db, commits)
   const room = new StoreRoom(db, options.room)
   const output = new OutputWriter(commits, room)
   return withTypedFailures(health, {

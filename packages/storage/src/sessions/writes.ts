@@ -6,12 +6,13 @@ import type { Kysely, Transaction } from 'kysely'
 import { applyEffects, sessionChanges } from './effects.ts'
 import { forkSession } from './fork.ts'
 import { readEvents, sessionRows } from './reads.ts'
+import { removeSession } from './remove.ts'
 import { toApprovalRow, toSessionRow, withSeq } from './rows.ts'
 import type { GroupCommit } from '../group-commit.ts'
 import { notOwner } from '../storage-error.ts'
 import type { SessionsSchema } from './schema.ts'
 import type { StoreRoom } from './store-room.ts'
-import { recordRun, spentSince } from './usage.ts'
+import { spentSince } from './usage.ts'
 import type { Effects, SessionReader, SessionStore } from './store.ts'
 
 /** SQLite allows 32,766 values in a statement; an event has four. */
@@ -71,16 +72,7 @@ export function sessionWrites(
     },
 
     async deleteSession(id) {
-      const userId = await db.transaction().execute(async (trx) => {
-        const row = await trx
-          .deleteFrom('sessions')
-          .where('id', '=', id)
-          .returning(['user_id', 'updated_at'])
-          .executeTakeFirst()
-        // What it ran has no other end any more.
-        if (row !== undefined) await recordRun(trx, { id, userId: row.user_id }, null, row.updated_at)
-        return row?.user_id
-      })
+      const userId = await removeSession(commits, id)
       if (userId !== undefined) room.changed(userId)
     },
 

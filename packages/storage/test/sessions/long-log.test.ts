@@ -54,6 +54,7 @@ test.each([
     'taking it over ten times at once',
     () => Promise.all(Array.from({ length: 10 }, () => store.takeOver('s'))),
   ],
+  ['removing it', () => store.deleteSession('s')],
   ['copying it', async () => store.forkSession('s', forkOf('t'), await store.readEvents('s'))],
 ])('%s is done in many turns of the event loop', async (_name, work) => {
   expect(await turnsOf(work)).toBeGreaterThan(3)
@@ -67,6 +68,22 @@ test('reading back a long output leaves the process its other work', async () =>
       expect(await store.readOutput('s', 'c', at, at + 64 * 1024)).toHaveLength(64 * 1024)
   })
   expect(turns).toBeGreaterThan(3)
+})
+
+test('a chat with long outputs goes in many turns, and from the first on no read finds it', async () => {
+  const size = 64 * 1024 * 1024
+  await store.appendOutput('s', 'c', 0, Buffer.alloc(size, 'x'))
+  const turns = await turnsOf(async () => {
+    const deleted = store.deleteSession('s')
+    await store.createSession({ id: 'meanwhile', userId: 'u', cwd: '/workspace', mode: 'yolo', at: 2 })
+    expect(await store.readOutput('s', 'c', size - 1, size)).toHaveLength(1)
+    expect(await store.getSession('s')).toBeUndefined()
+    expect((await store.listSessions('u')).map(({ id }) => id)).toEqual(['meanwhile'])
+    await deleted
+  })
+  expect(turns).toBeGreaterThan(40)
+  expect(await store.readOutput('s', 'c', 0, 1)).toHaveLength(0)
+  expect(await store.readEvents('s')).toEqual([])
 })
 
 const forkOf = (id: string) =>
@@ -89,8 +106,18 @@ test('a copy whose source is deleted meanwhile is refused, and leaves nothing', 
   expect(await store.readEvents('t')).toEqual([])
 })
 
-test('what a process that ended in the middle of a copy has left is gone at the next start', async () => {
-  await store.forkSession('s', forkOf('t'), await store.readEvents('s', 0, 300))
+test.each([
+  ['of a copy', async () => store.forkSession('s', forkOf('t'), await store.readEvents('s', 0, 300))],
+  [
+    'of a removal',
+    async () => {
+      await store.createSession({ id: 't', userId: 'u', cwd: '/workspace', mode: 'yolo', at: 2 })
+      await store.append('t', [said('still here')])
+      await store.appendOutput('t', 'c', 0, Buffer.from('still here'))
+    },
+  ],
+])('what a process that ended in the middle %s has left is gone at the next start', async (_of, begin) => {
+  await begin()
   await store.close()
   const path = join(folder, 'sessions.db')
   const file = openSqliteWriter(path)
@@ -98,5 +125,6 @@ test('what a process that ended in the middle of a copy has left is gone at the 
   file.close()
   store = await openSessionStore(path)
   expect(await store.readEvents('t')).toEqual([])
+  expect(await store.readOutput('t', 'c', 0, 10)).toHaveLength(0)
   expect(await store.getSession('s')).toBeDefined()
 })

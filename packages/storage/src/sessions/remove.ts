@@ -1,0 +1,92 @@
+/**
+ * A session that is removed. It goes in pieces, each a commit, so that neither the process nor other sessions' writes wait for
+ * gigabytes. With the first it belongs to no user, so no read finds what is left of it.
+ */
+import type { Kysely } from 'kysely'
+import type { GroupCommit } from '../group-commit.ts'
+import type { SessionsSchema } from './schema.ts'
+import { recordRun } from './usage.ts'
+
+/** The user of a session that is being copied or removed. */
+export const NO_USER = ''
+
+/** In one commit; a chunk has at most 256 KiB. */
+const CHUNKS_PER_COMMIT = 16
+const EVENTS_PER_COMMIT = 200
+
+type Commits = GroupCommit<SessionsSchema>
+
+/** Returns whose it was; undefined where there is none. */
+export async function removeSession(commits: Commits, id: string): Promise<string | undefined> {
+  const userId = await commits.run(async (trx) => {
+    const row = await trx
+      .selectFrom('sessions')
+      .select(['user_id', 'updated_at'])
+      .where('id', '=', id)
+      .where('user_id', '!=', NO_USER)
+      .executeTakeFirst()
+    if (row === undefined) return undefined
+    // What it ran has no other end any more.
+    await recordRun(trx, { id, userId: row.user_id }, null, row.updated_at)
+    await trx.deleteFrom('submissions').where('session_id', '=', id).execute()
+    const gone = { user_id: NO_USER, running_prompt_id: null }
+    await trx.updateTable('sessions').set(gone).where('id', '=', id).execute()
+    return row.user_id
+  })
+  if (userId !== undefined) await removeRows(commits, id)
+  return userId
+}
+
+/** Of a session without a user. */
+export async function removeRows(commits: Commits, id: string): Promise<void> {
+  while (await removeChunks(commits, id));
+  while (await removeEvents(commits, id));
+  await commits.run((trx) => trx.deleteFrom('sessions').where('id', '=', id).execute())
+}
+
+/**
+ * What a process that ended in between has left. Never rejects: no read finds what stays, and the next start tries again.
+ */
+export async function removeLeftOver(db: Kysely<SessionsSchema>, commits: Commits): Promise<void> {
+  const remove = async (): Promise<void> => {
+    const left = await db.selectFrom('sessions').select('id').where('user_id', '=', NO_USER).execute()
+    for (const { id } of left) await removeRows(commits, id)
+  }
+  await Promise.allSettled([remove()])
+}
+
+/** Whether there may be more. */
+function removeChunks(commits: Commits, id: string): Promise<boolean> {
+  return commits.run(async (trx) => {
+    const { numDeletedRows } = await trx
+      .deleteFrom('output_chunks')
+      .where((query) =>
+        query(
+          query.refTuple('session_id', 'call_id', 'start_at'),
+          'in',
+          query
+            .selectFrom('output_chunks')
+            .select(['session_id', 'call_id', 'start_at'])
+            .where('session_id', '=', id)
+            .limit(CHUNKS_PER_COMMIT)
+            .$asTuple('session_id', 'call_id', 'start_at'),
+        ),
+      )
+      .executeTakeFirstOrThrow()
+    return Number(numDeletedRows) === CHUNKS_PER_COMMIT
+  })
+}
+
+/** Whether there may be more. */
+function removeEvents(commits: Commits, id: string): Promise<boolean> {
+  return commits.run(async (trx) => {
+    const { numDeletedRows } = await trx
+      .deleteFrom('events')
+      .where('session_id', '=', id)
+      .where('seq', 'in', (query) =>
+        query.selectFrom('events').select('seq').where('session_id', '=', id).limit(EVENTS_PER_COMMIT),
+      )
+      .executeTakeFirstOrThrow()
+    return Number(numDeletedRows) === EVENTS_PER_COMMIT
+  })
+}
