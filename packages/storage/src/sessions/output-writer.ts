@@ -119,7 +119,7 @@ async function writeCall(
 
   const row = await trx
     .selectFrom('outputs')
-    .select(['stored_bytes', 'total_bytes', 'complete'])
+    .select(['stored_bytes', 'total_bytes', 'cut'])
     .where('session_id', '=', sessionId)
     .where('call_id', '=', callId)
     .executeTakeFirst()
@@ -131,14 +131,10 @@ async function writeCall(
     .map((piece) => () => piece.reject(notOwner(sessionId)))
   const upTo = Math.max(0, ...owned.map(({ offset, bytes }) => offset + bytes.length))
   const counted = Math.max(row?.total_bytes ?? 0, upTo)
-  // The final counts may come before the last bytes; until then more was counted than stored only for want of room.
-  const isCut = row !== undefined && row.complete === 0 && row.total_bytes > start
   const missing =
-    upTo <= start
-      ? undefined
-      : ((await room.missing(session.user_id, upTo - start, trx)) ?? (isCut ? 'budget' : undefined))
+    upTo <= start ? undefined : (row?.cut ?? (await room.missing(session.user_id, upTo - start, trx)))
   if (missing !== undefined) {
-    await saveCounts(trx, call, { stored_bytes: start, total_bytes: counted })
+    await saveCounts(trx, call, { stored_bytes: start, total_bytes: counted, cut: missing })
     return [...refuse, ...owned.map((piece) => () => piece.resolve(missing))]
   }
   const inOrder = takeInOrder(owned, start, callId)
@@ -159,7 +155,7 @@ async function writeCall(
 function saveCounts(
   trx: Transaction<SessionsSchema>,
   { sessionId, callId }: CallPending,
-  counts: { stored_bytes: number; total_bytes: number },
+  counts: { stored_bytes: number; total_bytes: number; cut?: NoRoom },
 ): Promise<unknown> {
   return trx
     .insertInto('outputs')

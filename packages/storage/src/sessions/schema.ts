@@ -9,6 +9,7 @@ import { type InstructionsTable, addInstructions } from './instructions.ts'
 import { type RulesTable, addRuleEnds, addRules } from './rules.ts'
 import { type SecretsTable, addSecrets } from './secrets.ts'
 import { type PeopleTable, type RemovedPeopleTable, addPeople, addRemovedPeople } from './people.ts'
+import type { NoRoom } from './store-room.ts'
 import { type RunsTable, type UsageTable, addRuns, addUsageCalls, addUsageCost } from './usage.ts'
 
 interface SessionsTable {
@@ -43,6 +44,8 @@ interface OutputsTable {
   lines: number
   /** 1 when the call has ended and the counts are final. */
   complete: number
+  /** Why something of it was not stored, and no later part will be; null: nothing is missing. */
+  cut: NoRoom | null
 }
 
 interface OutputChunksTable {
@@ -140,6 +143,7 @@ export const sessionsMigrations: Migrations = {
   '011_usage_calls': { up: addUsageCalls },
   '012_runs': { up: addRuns },
   '013_stored_bytes': { up: addStoredBytes },
+  '014_output_cut': { up: addOutputCut },
 }
 
 async function createTables(db: Kysely<unknown>): Promise<void> {
@@ -275,6 +279,12 @@ async function addStoredBytes(db: Kysely<unknown>): Promise<void> {
       (select coalesce(sum(octet_length(json)), 0) from events where session_id = sessions.id) +
       (select coalesce(sum(stored_bytes), 0) from outputs where session_id = sessions.id)
   `.execute(db)
+}
+
+async function addOutputCut(db: Kysely<unknown>): Promise<void> {
+  await db.schema.alterTable('outputs').addColumn('cut', 'text').execute()
+  // Why was not written down, and a budget is what ends first.
+  await sql`update outputs set cut = 'budget' where complete = 0 and total_bytes > stored_bytes`.execute(db)
 }
 
 /** Rows that go when their session goes. */
