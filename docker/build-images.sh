@@ -92,6 +92,12 @@ build_or_explain() { # build_or_explain <arguments of docker build>
     build --network "$SANDLOT_BUILD_NETWORK" "$@" && return
   else
     build "$@" && return
+    local bridge
+    bridge=$(sed -n 's/.*could not find bridge \([^:]*\):.*/\1/p' "$log" | head -n 1)
+    if [[ -n $bridge ]]; then
+      fail "the engine's network bridge $bridge is missing on this machine (another engine that was started with --bridge=none removes it)." \
+        "A restart of the engine makes it again: systemctl restart docker. To build without it: SANDLOT_BUILD_NETWORK=host docker/build-images.sh"
+    fi
     if grep -qE 'Temporary failure resolving|Could not resolve|EAI_AGAIN|Unable to connect|Could not connect|ENOTFOUND' "$log"; then
       say "  – build containers do not reach the network; trying again with the host's"
       build --network host "$@" && return
