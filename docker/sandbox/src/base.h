@@ -49,7 +49,7 @@ struct dirent64 {
     char name[];
 };
 
-/* ---- proc.c: who descends from whom, and signals to them ------------------------------------- */
+/* ---- proc.c: the process tree, and signals to it --------------------------------------------- */
 
 /*
  * Calls `each` with every process that /proc shows: its number, and the descriptor of /proc that

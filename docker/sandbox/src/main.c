@@ -23,7 +23,7 @@
 #include "sessions/sessions.h"
 #include "wire/wire.h"
 
-/* ---- who answers which frame ----------------------------------------------------------------- */
+/* ---- the handlers of frames ------------------------------------------------------------------ */
 
 static const struct frame_handler handlers[] = {
     {T_STAT, disk_stat},

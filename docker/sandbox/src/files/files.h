@@ -23,7 +23,7 @@ void files_run(void (*run)(void));
 /* A regular file in .tool-outputs, made anew; returns a descriptor or -errno. For any thread. */
 int files_open_spool(const char *name);
 
-/* ---- for the file thread, and for who writes to the staging directory ------------------------ */
+/* ---- for the file thread, and for writers to the staging directory --------------------------- */
 
 struct job {
     struct job *next;
