@@ -18,7 +18,7 @@ export interface BatchContext {
   tools: Pick<ToolRegistry, 'getTool' | 'listTools'>
   /**
    * Aborted by Stop (reason `cancelled`, or `interrupted`): every unfinished call gets its outcome. Aborted by shutdown
-   * (reason `SHUTDOWN` of tools/call-failure.ts): `run` throws that reason, commands go on, and nothing more is logged,
+   * (reason `SHUTDOWN` of tools/tool-error.ts): `run` throws that reason, commands go on, and nothing more is logged,
    * so that the next start adopts what runs.
    */
   signal: AbortSignal

@@ -3,7 +3,7 @@
  * that does not exist gets this one, which cannot do anything.
  */
 import { z } from 'zod'
-import { CallFailure } from '../tools/call-failure.ts'
+import { ToolError } from '../tools/tool-error.ts'
 import type { Tool, ToolCall } from '../tools/tool.ts'
 import { type AdaptedToolRequest, isRefused } from './tool-request-adapter.ts'
 
@@ -17,7 +17,7 @@ const unknownTool: Tool = {
   title: () => 'Unknown tool',
   // oxlint-disable-next-line require-yield
   async *execute() {
-    throw new CallFailure('unknown_tool', 'There is no such tool.')
+    throw new ToolError('unknown_tool', 'There is no such tool.')
   },
 }
 

@@ -7,7 +7,7 @@ import { messageOf } from '@sandlot/shared/errors'
 import { failureReason } from '@sandlot/shared/reasons'
 import type { z } from 'zod'
 import { deeperThan } from '../model/json-depth.ts'
-import { CallFailure } from '../tools/call-failure.ts'
+import { ToolError } from '../tools/tool-error.ts'
 import type { ToolOutcome, ToolUpdate } from '../tools/tool.ts'
 import { outcomeEvent, updateEvent } from './call-events.ts'
 
@@ -15,14 +15,14 @@ import { outcomeEvent, updateEvent } from './call-events.ts'
 const MAX_DEPTH = 100
 const ANY_CALL = { callId: 'c', promptId: 'p', turn: 1 }
 
-/** The update as JSON has it. Throws `CallFailure` with `invalid_output`. */
+/** The update as JSON has it. Throws `ToolError` with `invalid_output`. */
 export function updateSaid(said: ToolUpdate): ToolUpdate {
   const update = asJson(objectOf(said))
   check(() => updateEvent(update, ANY_CALL, 0))
   return update
 }
 
-/** The outcome as JSON has it; a completed one has the `data` that its tool declares. Throws `CallFailure` with `invalid_output`. */
+/** The outcome as JSON has it; a completed one has the `data` that its tool declares. Throws `ToolError` with `invalid_output`. */
 export function outcomeSaid(said: ToolOutcome, output?: z.ZodType): ToolOutcome {
   // Its text may be very long, and is a text or nothing.
   const { forModel, ...rest } = objectOf(said)
@@ -59,8 +59,8 @@ function asJson<Said>(said: Said): Said {
   return copy
 }
 
-function invalid(why: string): CallFailure {
-  return new CallFailure(
+function invalid(why: string): ToolError {
+  return new ToolError(
     'invalid_output',
     `The tool said something that Sandlot cannot use (${why.slice(0, 300)}). The call may have had its effect all the same.`,
   )

@@ -5,7 +5,7 @@ import { makeMeta } from '@sandlot/shared/event-meta'
 import { failurePattern, patternSentence } from '@sandlot/shared/failure-pattern'
 import { callsBefore } from '../session/calls-before.ts'
 import { type Turn, turnsOf } from '../history/items.ts'
-import { notStartedText } from '../tools/call-failure.ts'
+import { notStartedText } from '../tools/tool-error.ts'
 
 /** `prompt_ended`. `text` only where the model said nothing in its last turn. */
 export function endEvent(

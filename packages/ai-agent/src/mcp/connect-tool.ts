@@ -2,7 +2,7 @@
  * Stands for the tools of a server that tells them only to somebody who has signed in: calling it shows the link. Gone
  * with the first prompt after that.
  */
-import { CallFailure } from '../tools/call-failure.ts'
+import { ToolError } from '../tools/tool-error.ts'
 import type { Tool } from '../tools/tool.ts'
 import { toolId } from './exposed-names.ts'
 import { NeedsAuthFailure, linkTo } from './error.ts'
@@ -29,7 +29,7 @@ export function connectTool(server: McpServer, name: string): Tool {
           forModel: `${server.name} is connected. Its tools are there with the user’s next message.`,
         }
       if (now.state === 'unavailable')
-        throw new CallFailure('unavailable', `${server.name} cannot be used now: ${now.why}.`)
+        throw new ToolError('unavailable', `${server.name} cannot be used now: ${now.why}.`)
       return needsAuthOutcome(new NeedsAuthFailure(server.name, now.connecting, {}))
     },
   }

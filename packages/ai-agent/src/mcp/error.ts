@@ -10,7 +10,7 @@ import {
   UrlElicitationRequiredError,
 } from '@modelcontextprotocol/client'
 import { messageOf } from '@sandlot/shared/errors'
-import { CallFailure } from '../tools/call-failure.ts'
+import { ToolError } from '../tools/tool-error.ts'
 import { STREAM_ENDED } from './oauth/client-info.ts'
 import type { Challenge } from './server-access.ts'
 
@@ -109,9 +109,9 @@ function fetchReason(error: unknown): string {
 export function callFailureOf(
   error: unknown,
   { server, tool, sent, lost }: { server: string; tool: string; sent: boolean; lost: string | undefined },
-): CallFailure {
+): ToolError {
   const because = { cause: error }
-  if (error instanceof CallFailure) return error
+  if (error instanceof ToolError) return error
   if (error instanceof UrlElicitationRequiredError) {
     const url = error.elicitations.find((one) => 'url' in one)?.url
     return new NeedsAuthFailure(server, { url }, because)
@@ -119,12 +119,12 @@ export function callFailureOf(
   if (error instanceof NeedsAuth) return new NeedsAuthFailure(server, error.connecting, because)
   if (isUnauthorized(error)) return new NeedsAuthFailure(server, {}, because)
   if (error instanceof ServerUnavailable)
-    return new CallFailure('unavailable', `${server} cannot be used now: ${error.message}.`, {
+    return new ToolError('unavailable', `${server} cannot be used now: ${error.message}.`, {
       ...because,
       transient: true,
     })
   if (isTimeout(error))
-    return new CallFailure(
+    return new ToolError(
       'timeout',
       `${server} neither answered ${tool} nor reported progress in time.`,
       because,
@@ -134,34 +134,34 @@ export function callFailureOf(
   if (error instanceof ProtocolError) {
     const invalid: number = ProtocolErrorCode.InvalidParams
     const reason = error.code === invalid ? 'invalid_arguments' : 'tool_error'
-    return new CallFailure(reason, `${tool} failed: ${reasonOf(error)}`, because)
+    return new ToolError(reason, `${tool} failed: ${reasonOf(error)}`, because)
   }
   if (error instanceof SdkError && error.code === SdkErrorCode.InvalidResult)
-    return new CallFailure(
+    return new ToolError(
       'invalid_output',
       `${server} answered ${tool} with something that is no result.`,
       because,
     )
   if (error instanceof SdkHttpError && (error.status === 429 || error.status === 503))
-    return new CallFailure('unavailable', `${server} is busy: ${reasonOf(error)}`, {
+    return new ToolError('unavailable', `${server} is busy: ${reasonOf(error)}`, {
       ...because,
       transient: true,
     })
   if (sent && (isLost(error) || lost !== undefined))
     return wentAway(server, tool, lost ?? 'the connection ended', because)
-  return new CallFailure('unavailable', `${server} cannot be used now: ${lost ?? reasonOf(error)}.`, {
+  return new ToolError('unavailable', `${server} cannot be used now: ${lost ?? reasonOf(error)}.`, {
     ...because,
     transient: true,
   })
 }
 
-function wentAway(server: string, tool: string, why: string, because: ErrorOptions): CallFailure {
+function wentAway(server: string, tool: string, why: string, because: ErrorOptions): ToolError {
   const text = `${server} went away while it ran ${tool} (${why}). Whether the call had its effect is not known.`
-  return new CallFailure('interrupted', text, { ...because, transient: true })
+  return new ToolError('interrupted', text, { ...because, transient: true })
 }
 
 /** Carries the address beside the words: it is for the person, not for the model. */
-export class NeedsAuthFailure extends CallFailure {
+export class NeedsAuthFailure extends ToolError {
   readonly server: string
   readonly connecting: Connecting
   constructor(server: string, connecting: Connecting, options: ErrorOptions) {

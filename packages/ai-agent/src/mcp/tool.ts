@@ -1,7 +1,7 @@
 /** One tool of a server as a tool like any other: policies, scheduler and screen see no difference. */
 import { randomUUID } from 'node:crypto'
 import type { Question } from '@sandlot/shared/question'
-import { CallFailure } from '../tools/call-failure.ts'
+import { ToolError } from '../tools/tool-error.ts'
 import { orAborted } from '../tools/or-aborted.ts'
 import type { JsonSchemaInput } from '../tools/tool-input.ts'
 import type { Tool, ToolOutcome, ToolUpdate } from '../tools/tool.ts'
@@ -61,7 +61,7 @@ export function mcpTool(server: McpServer, definition: ToolDefinition, name: str
       if (ctx.resumed === undefined) yield { type: 'started', attempt: { n: 1, boot: BOOT } }
       // No server tells how an earlier call ended, also not this very process, which a failing store had let go of it.
       else if (!readOnly && !idempotent)
-        throw new CallFailure(
+        throw new ToolError(
           'unknown_effect',
           `The call of ${definition.name} was interrupted before its end was known. Whether it had its effect is not known: look before you call it again.`,
         )

@@ -2,7 +2,7 @@
 import type { ToolKind } from '@sandlot/shared/call'
 import { messageOf } from '@sandlot/shared/errors'
 import { checkSchema } from '../mcp/schema-check.ts'
-import { CallFailure } from '../tools/call-failure.ts'
+import { ToolError } from '../tools/tool-error.ts'
 import { orAborted } from '../tools/or-aborted.ts'
 import type { Tool } from '../tools/tool.ts'
 
@@ -56,7 +56,7 @@ async function resultOf(
     return await orAborted(Promise.resolve(tool.execute(args, signal)), signal)
   } catch (error) {
     signal.throwIfAborted()
-    throw new CallFailure('tool_error', messageOf(error), { cause: error })
+    throw new ToolError('tool_error', messageOf(error), { cause: error })
   }
 }
 
@@ -73,13 +73,13 @@ function textOf(name: string, result: unknown): string {
   throw unreadable(name, result)
 }
 
-function unreadable(name: string, result: unknown, cause?: unknown): CallFailure {
+function unreadable(name: string, result: unknown, cause?: unknown): ToolError {
   const what =
     result instanceof Uint8Array
       ? `${result.length} bytes that are no text`
       : `a value of type ${typeof result} that is not JSON`
   const why = cause === undefined ? '' : ` (${messageOf(cause)})`
-  return new CallFailure(
+  return new ToolError(
     'invalid_output',
     `${name} ran and returned ${what}${why}, so its result is lost.`,
     cause === undefined ? {} : { cause },

@@ -1,5 +1,5 @@
 /** The secrets that one call has read. Whatever the call then says goes without their values. */
-import { CallFailure } from '../tools/call-failure.ts'
+import { ToolError } from '../tools/tool-error.ts'
 import type { ToolOutcome, ToolUpdate } from '../tools/tool.ts'
 
 const HIDDEN = '[hidden]'
@@ -22,7 +22,7 @@ export function createCallSecrets(
     async secret(name) {
       const value = await read?.(name)
       if (value === undefined)
-        throw new CallFailure(
+        throw new ToolError(
           'needs_auth',
           `This needs the secret ${name}, which the user has not set. Ask them to set it under Settings → Secrets.`,
         )

@@ -14,7 +14,7 @@ import type { Running } from './batch.ts'
 import type { Journal } from './journal.ts'
 import { RequestMarks } from './marks.ts'
 import type { SessionParts } from './parts.ts'
-import { SHUTDOWN } from '../tools/call-failure.ts'
+import { SHUTDOWN } from '../tools/tool-error.ts'
 
 export class SessionCore {
   readonly id: string

@@ -1,5 +1,5 @@
 /** What the tools that use ripgrep share. It runs in the sandbox, and no shell reads a pattern: the script is ours, the rest are its arguments. */
-import { CallFailure } from './call-failure.ts'
+import { ToolError } from './tool-error.ts'
 import { HIDDEN_CLASSES, saidPath } from './quoted-path.ts'
 import type { CommandResult } from './sandbox-command/sandboxed-tool-executor.ts'
 import { type PageRoom } from './output/line-page.ts'
@@ -148,12 +148,12 @@ export function searchOutcome(
   }
   const code = 'code' in result.exit ? result.exit.code : 2
   if (code === LINKED)
-    throw new CallFailure(
+    throw new ToolError(
       'denied',
       `${saidPath(path)} leads through a symbolic link that was put there meanwhile. Nothing was searched; make the call again.`,
     )
   if (code === NO_FILE)
-    throw new CallFailure('tool_error', `${saidPath(path)} is neither a directory nor a regular file.`)
+    throw new ToolError('tool_error', `${saidPath(path)} is neither a directory nor a regular file.`)
   if (code === MORE) {
     const shown = text.split('\n').length
     const next = page.offset + shown
@@ -165,8 +165,8 @@ export function searchOutcome(
     return { status: 'completed', forModel, exit: { code: 0 } }
   }
   if (code === 2 && /^(rg: )?(regex parse error|error parsing glob|the literal)/m.test(text)) {
-    throw new CallFailure('invalid_arguments', `The pattern cannot be used:\n${text}`)
+    throw new ToolError('invalid_arguments', `The pattern cannot be used:\n${text}`)
   }
-  if (code > 2) throw new CallFailure('tool_error', `The search did not run: ${text}`)
+  if (code > 2) throw new ToolError('tool_error', `The search did not run: ${text}`)
   return { status: 'completed', forModel: text, exit: result.exit, ...info }
 }

@@ -1,5 +1,5 @@
 /** Exact replacement in a text, and help when the text to replace is not there. Pure. */
-import { CallFailure } from './call-failure.ts'
+import { ToolError } from './tool-error.ts'
 
 const SHOWN_LINES = 8
 const MAX_LINES_COMPARED = 50_000
@@ -12,7 +12,7 @@ export interface TextEdit {
 
 /**
  * All of `edits`, each on what the ones before it made; or none. `replaced`: places, of all edits together.
- * @throws CallFailure that says which one does not fit, and why.
+ * @throws ToolError that says which one does not fit, and why.
  */
 export function applyEdits(
   content: string,
@@ -45,22 +45,22 @@ export function placesOf(content: string, edits: readonly TextEdit[]): string {
     .join('\n')
 }
 
-/** @throws CallFailure that says what to change in the call. `where` names the file. */
+/** @throws ToolError that says what to change in the call. `where` names the file. */
 function applyEdit(content: string, edit: TextEdit, where: string): { text: string; replaced: number } {
   if (edit.oldText === edit.newText) {
-    throw new CallFailure('invalid_arguments', 'old_text and new_text are the same; nothing would change.')
+    throw new ToolError('invalid_arguments', 'old_text and new_text are the same; nothing would change.')
   }
   const fitted = content.includes(edit.oldText) ? edit : withCrLf(content, edit)
   const parts = content.split(fitted.oldText)
   const found = parts.length - 1
   if (found === 0)
-    throw new CallFailure(
+    throw new ToolError(
       'tool_error',
       `old_text was not found in ${where}. ${nearestPlace(content, edit.oldText)}`,
     )
   if (found > 1 && !edit.replaceAll) {
     const lines = lineNumbers(parts).slice(0, 10).join(', ')
-    throw new CallFailure(
+    throw new ToolError(
       'tool_error',
       `old_text was found ${found} times in ${where} (lines ${lines}${found > 10 ? ', …' : ''}). Add lines round it until it is unique, or set replace_all.`,
     )

@@ -158,7 +158,7 @@ export interface CallContext {
   turn: number
   /**
    * Aborted by Stop, by a cancel of this call, or at the deadline. Its reason: `cancelled`, `timeout`, `interrupted`, or
-   * `SHUTDOWN` (see call-failure.ts), at which a tool lets go of what it runs without ending it.
+   * `SHUTDOWN` (see tool-error.ts), at which a tool lets go of what it runs without ending it.
    */
   signal: AbortSignal
   /** The call's time limit, for messages. Set by the timeout policy. */

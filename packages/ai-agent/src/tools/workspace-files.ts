@@ -2,7 +2,7 @@
 import { nearest } from '@sandlot/shared/config-names'
 import { SandboxError } from '@sandlot/sandbox/errors'
 import type { FileStat, SandboxFiles } from '@sandlot/sandbox/sandbox'
-import { CallFailure } from './call-failure.ts'
+import { ToolError } from './tool-error.ts'
 import { grouped } from './output/truncate-output.ts'
 import { saidPath } from './quoted-path.ts'
 
@@ -16,13 +16,13 @@ export async function statIfExists(files: SandboxFiles, path: string): Promise<F
   }
 }
 
-/** A regular file. @throws CallFailure that says what is there instead, or which name was probably meant. */
+/** A regular file. @throws ToolError that says what is there instead, or which name was probably meant. */
 export async function statFile(files: SandboxFiles, path: string): Promise<FileStat> {
   const stat = await statIfExists(files, path)
-  if (stat === undefined) throw new CallFailure('tool_error', await missingText(files, path))
+  if (stat === undefined) throw new ToolError('tool_error', await missingText(files, path))
   if (stat.kind === 'file') return stat
   const what = stat.kind === 'directory' ? 'a directory; use list_directory' : 'not a regular file'
-  throw new CallFailure('tool_error', `${saidPath(path)} is ${what}.`)
+  throw new ToolError('tool_error', `${saidPath(path)} is ${what}.`)
 }
 
 async function missingText(files: SandboxFiles, path: string): Promise<string> {
@@ -71,8 +71,8 @@ const SIGNATURES: readonly (readonly [string, readonly number[]])[] = [
 ]
 
 /** The refusal for a file that is not text. */
-export function binaryFailure(path: string, kind: string, size: number, how: string): CallFailure {
-  return new CallFailure(
+export function binaryFailure(path: string, kind: string, size: number, how: string): ToolError {
+  return new ToolError(
     'tool_error',
     `${saidPath(path)} is ${kind} of ${grouped(size)} bytes, not UTF-8 text. ${how}`,
   )

@@ -2,7 +2,7 @@
 import { posix } from 'node:path'
 import type { Sandbox, SandboxFiles } from '@sandlot/sandbox/sandbox'
 import type { ToolLocation } from '@sandlot/shared/call'
-import { CallFailure } from './call-failure.ts'
+import { ToolError } from './tool-error.ts'
 import { acquireSandbox } from './sandbox-command/sandboxed-tool-executor.ts'
 import type { CallContext, ToolUpdate } from './tool.ts'
 
@@ -13,13 +13,13 @@ const MAX_NAME_BYTES = 255
 
 /**
  * `path` relative to the workspace, `''` for the workspace itself. Relative paths begin there; absolute ones must be below
- * one of `roots`. @throws CallFailure `path_outside`, or `invalid_arguments` for what cannot be a path.
+ * one of `roots`. @throws ToolError `path_outside`, or `invalid_arguments` for what cannot be a path.
  */
 export function workspacePath(path: string, roots: readonly string[] = [WORKSPACE]): string {
-  if (path.includes('\0')) throw new CallFailure('invalid_arguments', 'The path has a NUL character.')
-  if (!path.isWellFormed()) throw new CallFailure('invalid_arguments', 'The path is not well-formed Unicode.')
+  if (path.includes('\0')) throw new ToolError('invalid_arguments', 'The path has a NUL character.')
+  if (!path.isWellFormed()) throw new ToolError('invalid_arguments', 'The path is not well-formed Unicode.')
   if (Buffer.byteLength(path) > MAX_PATH_BYTES) {
-    throw new CallFailure('invalid_arguments', `The path is longer than ${MAX_PATH_BYTES} bytes.`)
+    throw new ToolError('invalid_arguments', `The path is longer than ${MAX_PATH_BYTES} bytes.`)
   }
   // Neither is special inside the sandbox, but whoever writes them means a place outside of it.
   if (path.startsWith('~') || /^[A-Za-z]:[\\/]/.test(path)) throw outside(path)
@@ -30,7 +30,7 @@ export function workspacePath(path: string, roots: readonly string[] = [WORKSPAC
 
   const normal = posix.normalize(relative === '' ? '.' : relative).replace(/\/+$/, '')
   if (normal.split('/').some((name) => Buffer.byteLength(name) > MAX_NAME_BYTES)) {
-    throw new CallFailure('invalid_arguments', `A name in the path is longer than ${MAX_NAME_BYTES} bytes.`)
+    throw new ToolError('invalid_arguments', `A name in the path is longer than ${MAX_NAME_BYTES} bytes.`)
   }
   return normal === '.' ? '' : normal
 }
@@ -46,9 +46,9 @@ function climbsOut(relative: string): boolean {
   return false
 }
 
-function outside(path: string): CallFailure {
+function outside(path: string): ToolError {
   const shown = path.length > 200 ? `${path.slice(0, 200)}…` : path
-  return new CallFailure(
+  return new ToolError(
     'path_outside',
     `${shown} is outside the workspace. This tool works below ${WORKSPACE} only; paths are relative to it or begin with it.`,
   )

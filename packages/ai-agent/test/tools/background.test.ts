@@ -2,7 +2,7 @@ import { metaOf, sandlotEventOf, type SessionEvent } from '@sandlot/shared/event
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type LookAtJobs, lookAtJobs, takeEndedJobs } from '../../src/tools/background/ends.ts'
 import { jobsOf } from '../../src/tools/background/jobs.ts'
-import { SHUTDOWN } from '../../src/tools/call-failure.ts'
+import { SHUTDOWN } from '../../src/tools/tool-error.ts'
 import type { ToolOutcome } from '../../src/tools/tool.ts'
 import { TestBatch } from '../calls/test-batch.ts'
 import { type LocalSandboxes, openLocalSandboxes } from './local-sandboxes.ts'

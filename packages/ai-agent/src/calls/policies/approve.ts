@@ -5,7 +5,7 @@
  */
 import { absolutePath } from '../../approval/files.ts'
 import { type ResolvedPath, type ResolvedPaths, callRequest } from '../../approval/request.ts'
-import { CallFailure, notStartedText } from '../../tools/call-failure.ts'
+import { ToolError, notStartedText } from '../../tools/tool-error.ts'
 import { orAborted } from '../../tools/or-aborted.ts'
 import { quotePath, saidPath } from '../../tools/quoted-path.ts'
 import type {
@@ -72,7 +72,7 @@ function* linksOf({ links }: CallApproval): Generator<[string, ResolvedPath]> {
 /**
  * Where a call leads that was allowed before a restart: as the log says, so that it is the file that was meant then. A link
  * that the log does not have is judged now. `begun`: allowed without a question, so that another question refuses nothing.
- * Throws CallFailure where refusing says nothing of what the call did before.
+ * Throws ToolError where refusing says nothing of what the call did before.
  */
 async function* pathsAfterRestart(
   call: ToolCall,
@@ -86,7 +86,7 @@ async function* pathsAfterRestart(
   const ruling = await orAborted(ctx.judge(call, paths), ctx.signal)
   if (ruling.verdict === 'allow' || (ruling.verdict === 'ask' && begun)) return { paths }
   const refusal = isForbidden(ruling) ? forbiddenOutcome(ruling) : notShownOutcome(notShown)
-  if (ctx.begunBefore === true) throw new CallFailure('denied', refusal.forModel, { unasked: true })
+  if (ctx.begunBefore === true) throw new ToolError('denied', refusal.forModel, { unasked: true })
   return { paths, refusal }
 }
 

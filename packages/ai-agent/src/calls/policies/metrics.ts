@@ -2,7 +2,7 @@
  * Counts every call, also invalid and denied ones, keeps waiting apart from running, and writes one log line per call:
  * which tool, how long, how it ended. Never what went in or came out.
  */
-import { isShutdown, outcomeOfThrown } from '../../tools/call-failure.ts'
+import { isShutdown, outcomeOfThrown } from '../../tools/tool-error.ts'
 import type { CallContext, Policy, ToolCall, ToolOutcome } from '../../tools/tool.ts'
 import type { ToolMetrics } from './tool-metrics.ts'
 

@@ -4,7 +4,7 @@
  * Whether any other call had its effect nobody knows, and a guess could do it twice. That its tool is gone by now, takes
  * other arguments, or may not be asked any more, says nothing of what it did.
  */
-import { CallFailure } from '../../tools/call-failure.ts'
+import { ToolError } from '../../tools/tool-error.ts'
 import type { CallContext, Policy, ToolCall } from '../../tools/tool.ts'
 
 export function once(): Policy {
@@ -15,7 +15,7 @@ export function once(): Policy {
       try {
         return yield* next(call, ctx)
       } catch (thrown) {
-        const untrue = thrown instanceof CallFailure && thrown.unasked && !call.tool.readOnly
+        const untrue = thrown instanceof ToolError && thrown.unasked && !call.tool.readOnly
         throw untrue ? unknownEffect() : thrown
       }
     }
@@ -29,8 +29,8 @@ function mayBeginAgain({ tool, refusal }: ToolCall, ctx: CallContext): boolean {
   )
 }
 
-function unknownEffect(): CallFailure {
-  return new CallFailure(
+function unknownEffect(): ToolError {
+  return new ToolError(
     'unknown_effect',
     'A restart interrupted this call. Whether it had its effect is not known: look before you make it again.',
   )

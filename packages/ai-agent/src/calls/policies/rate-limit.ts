@@ -1,5 +1,5 @@
 /** A bucket of calls per tool and user, for tools that declare one. An empty bucket is a result with the wait, no exception. */
-import { CallFailure } from '../../tools/call-failure.ts'
+import { ToolError } from '../../tools/tool-error.ts'
 import type { Policy, RateLimit } from '../../tools/tool.ts'
 
 /** Buckets that are kept; a full one is as good as none. */
@@ -36,7 +36,7 @@ export function rateLimit(now: () => number = () => performance.now()): Policy {
       if (limit !== undefined && ctx.resumed === undefined) {
         const waitMs = take(JSON.stringify([ctx.userId, call.tool.id]), limit)
         if (waitMs > 0)
-          throw new CallFailure(
+          throw new ToolError(
             'rate_limited',
             `${call.name} may be called ${limit.calls} times in ${limit.perMs / 1000} seconds. It was not called; try again in ${Math.ceil(waitMs / 1000)} seconds, or do without it.`,
             { unasked: true },

@@ -1,5 +1,5 @@
 /** What the prompt no longer wants does not start: a call over its budget, or after a failure that ends it. */
-import { CallFailure } from '../../tools/call-failure.ts'
+import { ToolError } from '../../tools/tool-error.ts'
 import type { Policy } from '../../tools/tool.ts'
 
 export function refuse(): Policy {
@@ -7,7 +7,7 @@ export function refuse(): Policy {
     async function* refused(call, ctx) {
       // What ran already before a restart goes on: saying that it was not run would be untrue.
       const refusal = ctx.resumed === undefined ? await ctx.refusal?.() : undefined
-      if (refusal !== undefined) throw new CallFailure(refusal.reason, refusal.message, { unasked: true })
+      if (refusal !== undefined) throw new ToolError(refusal.reason, refusal.message, { unasked: true })
       return yield* next(call, ctx)
     }
 }

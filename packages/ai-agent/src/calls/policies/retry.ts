@@ -3,7 +3,7 @@
  * it may pass: never a command, never a write.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { CallFailure } from '../../tools/call-failure.ts'
+import { ToolError } from '../../tools/tool-error.ts'
 import type { Policy } from '../../tools/tool.ts'
 
 const DEFAULT_RETRIES = 1
@@ -19,7 +19,7 @@ export function retry(): Policy {
           const outcome = yield* next(call, ctx)
           return retries === 0 ? outcome : { ...outcome, retries }
         } catch (thrown) {
-          const passing = thrown instanceof CallFailure && thrown.transient
+          const passing = thrown instanceof ToolError && thrown.transient
           if (!passing || retries >= most || ctx.signal.aborted) throw thrown
           yield { type: 'progress', message: `It failed (${thrown.message}) and is tried again.` }
           await sleep(Math.random() * FIRST_WAIT_MS * 2 ** retries, undefined, { signal: ctx.signal })

@@ -3,7 +3,7 @@
  * over whether its tool noticed or not. Time spent waiting for the sandbox to wake is not the call's time.
  */
 import { setImmediate } from 'node:timers/promises'
-import { SHUTDOWN, abortedOutcome, isShutdown } from '../../tools/call-failure.ts'
+import { SHUTDOWN, abortedOutcome, isShutdown } from '../../tools/tool-error.ts'
 import { orAborted } from '../../tools/or-aborted.ts'
 import type { Policy, ToolCall, ToolOutcome, ToolUpdate } from '../../tools/tool.ts'
 import { createDeadline } from './deadline.ts'

@@ -1,7 +1,7 @@
 /** Nothing behind this policy sees arguments that do not fit the tool's schema. Defaults are filled in here. */
 import { nearest } from '@sandlot/shared/config-names'
 import type { z } from 'zod'
-import { CallFailure } from '../../tools/call-failure.ts'
+import { ToolError } from '../../tools/tool-error.ts'
 import { type JsonSchemaInput, argumentNames, isZodInput } from '../../tools/tool-input.ts'
 import type { Policy, ToolCall } from '../../tools/tool.ts'
 import { type CoercedArguments, coerceArguments, coerceToSchema } from './coerce-arguments.ts'
@@ -13,7 +13,7 @@ export function validate(): Policy {
     async function* validated(call, ctx) {
       // A call that was cancelled before its turn came is cancelled, whatever else is wrong with it.
       ctx.signal.throwIfAborted()
-      if (call.refusal !== undefined) throw new CallFailure(call.refusal.reason, call.refusal.message)
+      if (call.refusal !== undefined) throw new ToolError(call.refusal.reason, call.refusal.message)
       const { input } = call.tool
       const { args, notes } = isZodInput(input) ? readByZod(call, input) : readBySchema(call, input)
       const outcome = yield* next({ ...call, args }, ctx)
@@ -40,14 +40,14 @@ function readBySchema(call: ToolCall, input: JsonSchemaInput): CoercedArguments 
   throw doNotFit(call, problems)
 }
 
-function doNotFit({ name, tool }: ToolCall, problems: readonly string[]): CallFailure {
+function doNotFit({ name, tool }: ToolCall, problems: readonly string[]): ToolError {
   const known = argumentNames(tool.input)
   const shown = problems.slice(0, SHOWN_PROBLEMS).map((problem) => `- ${problem}`)
   const more = problems.length > SHOWN_PROBLEMS ? [`- and ${problems.length - SHOWN_PROBLEMS} more`] : []
   const names =
     known.length === 0 ? `${name} takes no arguments.` : `The arguments of ${name} are: ${known.join(', ')}.`
   const text = [`The arguments do not fit. Nothing was run.`, ...shown, ...more, names].join('\n')
-  return new CallFailure('invalid_arguments', text, { unasked: true })
+  return new ToolError('invalid_arguments', text, { unasked: true })
 }
 
 function problemsOf(input: z.ZodObject, error: z.ZodError): string[] {

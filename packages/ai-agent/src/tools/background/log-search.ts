@@ -15,7 +15,7 @@ export interface LogSearch extends AsyncDisposable {
   look(size: number, signal: AbortSignal): Promise<string[]>
 }
 
-/** `from`: the byte to begin with. `pattern`: a regular expression of JavaScript. @throws CallFailure when it is none. */
+/** `from`: the byte to begin with. `pattern`: a regular expression of JavaScript. @throws ToolError when it is none. */
 export function createLogSearch(read: ReadBytes, from: number, pattern: string, room: PageRoom): LogSearch {
   const matcher = createLineMatcher(pattern, false)
   /** Where the first line begins that was not whole yet. */

@@ -1,5 +1,5 @@
 /** Starts a command that goes on after its call, at most once whatever crashes, as every command. */
-import { CallFailure } from '../call-failure.ts'
+import { ToolError } from '../tool-error.ts'
 import { commandId } from '../sandbox-command/command-id.ts'
 import { firstLine } from '../define-tool.ts'
 import { acquireSandbox } from '../sandbox-command/sandboxed-tool-executor.ts'
@@ -19,7 +19,7 @@ export async function* startInBackground(
   if (ctx.resumed === undefined) yield { type: 'started', attempt }
   ctx.signal.throwIfAborted()
   if (attempt.boot !== sandbox.bootId) {
-    throw new CallFailure(
+    throw new ToolError(
       'unknown_effect',
       'A restart of the sandbox interrupted this call. Whether the command was started is not known; it does not run any more.',
     )

@@ -7,7 +7,7 @@ import {
   questionContent,
 } from '@sandlot/shared/question'
 import { z } from 'zod'
-import { CallFailure } from '../call-failure.ts'
+import { ToolError } from '../tool-error.ts'
 import { defineTool, firstLine, textArg } from '../define-tool.ts'
 import { orAborted } from '../or-aborted.ts'
 import type { ApprovalAnswer, ApprovalOption, ToolOutcome } from '../tool.ts'
@@ -74,9 +74,9 @@ export const askUser = defineTool({
 function questionOf(args: z.infer<typeof input>): Question {
   const names = args.fields?.map(({ name }) => name) ?? []
   if (args.choices !== undefined && args.fields !== undefined)
-    throw new CallFailure('invalid_arguments', 'Give choices or fields, not both. Nothing was asked.')
+    throw new ToolError('invalid_arguments', 'Give choices or fields, not both. Nothing was asked.')
   if (new Set(names).size < names.length)
-    throw new CallFailure('invalid_arguments', 'Two fields have the same name. Nothing was asked.')
+    throw new ToolError('invalid_arguments', 'Two fields have the same name. Nothing was asked.')
   const properties =
     args.fields === undefined
       ? { answer: args.choices === undefined ? text() : { ...text(), enum: args.choices } }
@@ -95,7 +95,7 @@ function text(): QuestionField {
 function fieldOf({ name, label, type, choices }: z.infer<typeof field>): QuestionField {
   const title = (label ?? name).toWellFormed()
   if ((type === 'choice' || type === 'choices') && choices === undefined)
-    throw new CallFailure('invalid_arguments', `The field ${name} needs choices. Nothing was asked.`)
+    throw new ToolError('invalid_arguments', `The field ${name} needs choices. Nothing was asked.`)
   switch (type) {
     case 'text':
       return { type: 'string', title }

@@ -1,6 +1,6 @@
 import type { FileStat, SandboxFiles } from '@sandlot/sandbox/sandbox'
 import { z } from 'zod'
-import { CallFailure } from '../call-failure.ts'
+import { ToolError } from '../tool-error.ts'
 import { defineTool } from '../define-tool.ts'
 import { diffContent } from '../file-diff.ts'
 import { contentHash, contentHashSchema, knownHash } from '../known-files.ts'
@@ -88,7 +88,7 @@ function editsOf(args: z.infer<typeof input>): TextEdit[] {
       : { old_text: args.old_text, new_text: args.new_text, replace_all: args.replace_all }
   const half = single === undefined && (args.old_text ?? args.new_text) !== undefined
   if (half || (single === undefined) === (args.edits === undefined)) {
-    throw new CallFailure(
+    throw new ToolError(
       'invalid_arguments',
       'Give either old_text and new_text, or edits, a list of such pairs. Nothing was changed.',
     )
@@ -113,7 +113,7 @@ function conflict(path: string, hash: string, places: string): ToolOutcome {
 /** A second run of the same edit is not the same edit: what it replaces may be there again, or be its own result. */
 function refuseRepeat(ctx: CallContext): void {
   if (ctx.resumed === undefined) return
-  throw new CallFailure(
+  throw new ToolError(
     'unknown_effect',
     'A restart interrupted this edit. Read the file to see whether it was made.',
   )
@@ -125,7 +125,7 @@ async function readContent(
   { size }: FileStat,
 ): Promise<{ text: string; hash: string }> {
   if (size > MAX_BYTES) {
-    throw new CallFailure(
+    throw new ToolError(
       'tool_error',
       `${saidPath(path)} has ${grouped(size)} bytes, too many for edit_file. Use run_shell_command, for example sed -i.`,
     )
@@ -143,7 +143,7 @@ async function readContent(
 async function refuseIfChanged(files: SandboxFiles, path: string, before: FileStat): Promise<void> {
   const now = await statFile(files, path)
   if (now.size === before.size && now.modifiedAt === before.modifiedAt) return
-  throw new CallFailure(
+  throw new ToolError(
     'tool_error',
     `${saidPath(path)} was changed by something else meanwhile. Read it again.`,
   )

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { CallFailure } from '../call-failure.ts'
+import { ToolError } from '../tool-error.ts'
 import { defineTool, textArg } from '../define-tool.ts'
 import { pageRoom } from '../output/line-page.ts'
 import { SEARCH_FLAGS, pagedFiles, searchOutcome } from '../ripgrep.ts'
@@ -57,7 +57,7 @@ function withinWorkspace(pattern: string, roots: readonly string[]): string {
   const root = roots.find((root) => pattern.startsWith(`${root}/`))
   const relative = root === undefined ? pattern : pattern.slice(root.length + 1)
   if (relative.startsWith('/') || relative.split('/').includes('..')) {
-    throw new CallFailure(
+    throw new ToolError(
       'path_outside',
       `The pattern ${pattern} leads out of the workspace; patterns are relative to path.`,
     )

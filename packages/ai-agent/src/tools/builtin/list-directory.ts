@@ -1,6 +1,6 @@
 import type { FileStat } from '@sandlot/sandbox/sandbox'
 import { z } from 'zod'
-import { CallFailure } from '../call-failure.ts'
+import { ToolError } from '../tool-error.ts'
 import { defineTool } from '../define-tool.ts'
 import { grouped, truncateToolOutput } from '../output/truncate-output.ts'
 import { pathArg, quotePath, saidPath } from '../quoted-path.ts'
@@ -31,9 +31,8 @@ export const listDirectory = defineTool({
   async *execute(args, ctx) {
     const { files, path } = yield* openWorkspace(args.path, ctx)
     const stat = await statIfExists(files, path)
-    if (stat === undefined) throw new CallFailure('tool_error', `There is no directory ${saidPath(path)}.`)
-    if (stat.kind !== 'directory')
-      throw new CallFailure('tool_error', `${saidPath(path)} is not a directory.`)
+    if (stat === undefined) throw new ToolError('tool_error', `There is no directory ${saidPath(path)}.`)
+    if (stat.kind !== 'directory') throw new ToolError('tool_error', `${saidPath(path)} is not a directory.`)
 
     const entries = (await files.list(path)).toSorted((a, b) => (a.path < b.path ? -1 : 1))
     if (entries.length === 0)

@@ -1,7 +1,7 @@
 import { MAX_IMAGE_BYTES } from '@sandlot/shared/images'
 import type { SandboxFiles } from '@sandlot/sandbox/sandbox'
 import { z } from 'zod'
-import { CallFailure } from '../call-failure.ts'
+import { ToolError } from '../tool-error.ts'
 import { defineTool } from '../define-tool.ts'
 import { beginsLikeImage, checkImage } from '../image-content.ts'
 import { contentHash, contentHashSchema } from '../known-files.ts'
@@ -110,7 +110,7 @@ function imageOutcome(path: string, bytes: Buffer | undefined): ToolOutcome | un
   if (!checked.fits) {
     // A whole image with sides that no provider takes; anything else is read as a file of another kind.
     if (checked.problem !== 'too_wide') return undefined
-    throw new CallFailure(
+    throw new ToolError(
       'tool_error',
       `${saidPath(path)} is an image (${checked.words}). Make a smaller one of it first.`,
     )
@@ -124,7 +124,7 @@ function imageOutcome(path: string, bytes: Buffer | undefined): ToolOutcome | un
   }
 }
 
-/** The lines of the file, read in ranges. @throws CallFailure when it is not text. */
+/** The lines of the file, read in ranges. @throws ToolError when it is not text. */
 async function* linesFrom(
   read: (offset: number) => Promise<Uint8Array>,
   path: string,
@@ -137,7 +137,7 @@ async function* linesFrom(
   for (let offset = 0; offset < size;) {
     if (offset >= MAX_SCAN_BYTES) {
       const how = `Read it with run_shell_command, for example sed -n '1000000,1000100p' or tail.`
-      throw new CallFailure(
+      throw new ToolError(
         'tool_error',
         `${saidPath(path)} has ${grouped(size)} bytes and these lines are too far into it. ${how}`,
       )
@@ -163,7 +163,7 @@ function pageText(page: Page, from: number, path: string, size: number): string 
   const { lines, next, total } = page
   if (total === 0) return `${saidPath(path)} is empty.`
   if (lines.length === 0 && next === undefined) {
-    throw new CallFailure(
+    throw new ToolError(
       'invalid_arguments',
       `${saidPath(path)} has ${total ?? 0} lines; there is no line ${from}.`,
     )

@@ -3,7 +3,7 @@ import { isOutcome, metaOf } from '@sandlot/shared/events'
 import { z } from 'zod'
 import { isAnnounced } from '../../history/history.ts'
 import { createTerminalCleaner } from '../output/ansi-text.ts'
-import { CallFailure } from '../call-failure.ts'
+import { ToolError } from '../tool-error.ts'
 import { defineTool, textArg } from '../define-tool.ts'
 import { createLineMatcher } from '../output/line-matcher.ts'
 import { MAX_PAGE_LINES, pageRoom } from '../output/line-page.ts'
@@ -77,7 +77,7 @@ export const readToolOutput = defineTool({
     const { lines, next, total } = await readStoredLines(read, args.offset, args.limit, room, ctx.signal)
     if (lines.length === 0 && next === undefined) {
       if (total === 0) return { status: 'completed', forModel: notes[0] ?? 'This output is empty.' }
-      throw new CallFailure(
+      throw new ToolError(
         'invalid_arguments',
         `This output has ${total ?? 0} lines; there is no line ${args.offset}.`,
       )
@@ -92,7 +92,7 @@ export const readToolOutput = defineTool({
   },
 })
 
-/** What is stored of a call, or else what the model was told. @throws CallFailure for a call that there was not. */
+/** What is stored of a call, or else what the model was told. @throws ToolError for a call that there was not. */
 async function outputOf(
   callId: string,
   ctx: CallContext,
@@ -102,7 +102,7 @@ async function outputOf(
   const read: ReadBytes = (from, to) => ctx.readOutputOf(callId, from, to)
   if (outcome === undefined || !isOutcome(outcome)) {
     const announced = isAnnounced(events, callId)
-    throw new CallFailure(
+    throw new ToolError(
       'invalid_arguments',
       announced
         ? `The call ${callId} has not ended yet; its result comes when it has.`
@@ -138,7 +138,7 @@ function lastCalls(ctx: CallContext): string {
 async function textFrom(read: ReadBytes, from: number, total: number, most: number): Promise<string> {
   const raw = await read(from, from + most)
   if (raw.length === 0) {
-    throw new CallFailure('invalid_arguments', `This output has ${total} bytes; there is none at ${from}.`)
+    throw new ToolError('invalid_arguments', `This output has ${total} bytes; there is none at ${from}.`)
   }
   const start = characterStart(raw)
   const decoder = new TextDecoder()

@@ -1,6 +1,6 @@
 import type { SandboxFiles } from '@sandlot/sandbox/sandbox'
 import { z } from 'zod'
-import { CallFailure } from '../call-failure.ts'
+import { ToolError } from '../tool-error.ts'
 import { defineTool } from '../define-tool.ts'
 import { diffContent } from '../file-diff.ts'
 import { contentHash, contentHashSchema } from '../known-files.ts'
@@ -35,7 +35,7 @@ export const writeFile = defineTool({
   requests: ({ path }) => [{ kind: 'file', access: 'write', path }],
   async *execute(args, ctx) {
     const { files, path } = yield* openWorkspace(args.path, ctx)
-    if (path === '') throw new CallFailure('invalid_arguments', `${WORKSPACE} is a directory.`)
+    if (path === '') throw new ToolError('invalid_arguments', `${WORKSPACE} is a directory.`)
     const bytes = Buffer.from(args.content.toWellFormed())
     const old = await oldContent(files, path)
     // No `attempt`: a write that a restart interrupted is simply made again, with the same result.
@@ -64,7 +64,7 @@ async function oldContent(
   const stat = await statIfExists(files, path)
   if (stat === undefined) return { existed: false, readable: true }
   if (stat.kind !== 'file') {
-    throw new CallFailure(
+    throw new ToolError(
       'tool_error',
       `${saidPath(path)} is ${stat.kind === 'directory' ? 'a directory' : 'not a regular file'}.`,
     )

@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
 import { messageOf } from '@sandlot/shared/errors'
-import { CallFailure } from '../call-failure.ts'
+import { ToolError } from '../tool-error.ts'
 import { orAborted } from '../or-aborted.ts'
 
 export interface LineMatcher extends AsyncDisposable {
@@ -15,13 +15,13 @@ const WORKER = new URL(
   import.meta.url,
 )
 
-/** `pattern`: a regular expression of JavaScript. @throws CallFailure when it is none. */
+/** `pattern`: a regular expression of JavaScript. @throws ToolError when it is none. */
 export function createLineMatcher(pattern: string, ignoreCase: boolean): LineMatcher {
   const flags = ignoreCase ? 'i' : ''
   try {
     RegExp(pattern, flags)
   } catch (error) {
-    throw new CallFailure('invalid_arguments', `The pattern cannot be used: ${messageOf(error)}`)
+    throw new ToolError('invalid_arguments', `The pattern cannot be used: ${messageOf(error)}`)
   }
   const worker = new Worker(WORKER, { workerData: { source: pattern, flags }, execArgv: [] })
   return {

@@ -1,6 +1,6 @@
 /** Bytes kept somewhere, read in ranges → clean lines, a page of them, or those that match a pattern. */
 import { createTerminalCleaner } from './ansi-text.ts'
-import { CallFailure } from '../call-failure.ts'
+import { ToolError } from '../tool-error.ts'
 import { type CutLine, createLineCutter } from './line-cutter.ts'
 import type { LineMatcher } from './line-matcher.ts'
 import { type Page, type PageRoom, readPage, shownLine } from './line-page.ts'
@@ -22,7 +22,7 @@ export interface LineSearch {
   limit: number
 }
 
-/** Lines without escape sequences, in lots as they are read. @throws CallFailure after 64 MiB. */
+/** Lines without escape sequences, in lots as they are read. @throws ToolError after 64 MiB. */
 async function* lotsOf(read: ReadBytes, room: PageRoom, signal: AbortSignal): AsyncGenerator<CutLine[]> {
   const decoder = new TextDecoder()
   const cleaner = createTerminalCleaner()
@@ -33,7 +33,7 @@ async function* lotsOf(read: ReadBytes, room: PageRoom, signal: AbortSignal): As
     if (bytes.length === 0) break
     offset += bytes.length
     if (offset > MAX_SCAN_BYTES) {
-      throw new CallFailure(
+      throw new ToolError(
         'tool_error',
         `These lines are more than ${grouped(MAX_SCAN_BYTES)} bytes into the text. Read them with from_byte.`,
       )

@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { SandboxError, type SandboxErrorCode } from '@sandlot/sandbox/errors'
 import { type CommandExit, LEASE_MS, type RunningCommand, type Sandbox } from '@sandlot/sandbox/sandbox'
-import { isShutdown } from '../call-failure.ts'
+import { isShutdown } from '../tool-error.ts'
 import type { CommandOutput } from '../output/command-output.ts'
 import { orAborted } from '../or-aborted.ts'
 import type { CallContext } from '../tool.ts'

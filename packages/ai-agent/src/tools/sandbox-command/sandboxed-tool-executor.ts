@@ -7,7 +7,7 @@ import type { FailureReason } from '@sandlot/shared/reasons'
 import type { RefusedHost } from '@sandlot/sandbox/egress/egress'
 import { SandboxError } from '@sandlot/sandbox/errors'
 import type { CommandExit, RunningCommand, Sandbox } from '@sandlot/sandbox/sandbox'
-import { CallFailure, abortReason } from '../call-failure.ts'
+import { ToolError, abortReason } from '../tool-error.ts'
 import { commandId } from './command-id.ts'
 import { type CommandOutput, createCommandOutput, type FinishedOutput } from '../output/command-output.ts'
 import { type Followed, followToEnd, letGoAtShutdown, whileLeased } from './follow-command.ts'
@@ -59,7 +59,7 @@ const SPOOL = { afterBytes: 128 * 1024, maxBytes: 16 * 1024 * 1024 }
 
 /**
  * Yields `started` before the command is sent, then live output; returns how it ended, with partial output when it was
- * cut short. Throws `CallFailure` or `SandboxError` when it never ran, and the signal's reason at a shutdown.
+ * cut short. Throws `ToolError` or `SandboxError` when it never ran, and the signal's reason at a shutdown.
  */
 export async function* runInSandbox(
   request: SandboxCommand,
@@ -175,13 +175,13 @@ async function begin(
   }
 }
 
-function unknownEnd(call: ToolCall): CallFailure {
+function unknownEnd(call: ToolCall): ToolError {
   return call.tool.readOnly
-    ? new CallFailure(
+    ? new ToolError(
         'interrupted',
         'The call was interrupted by a restart and did not finish. It changed nothing; it can be made again.',
       )
-    : new CallFailure(
+    : new ToolError(
         'unknown_effect',
         'The call was interrupted by a restart of the sandbox. Whether it had its effect is not known: look before you run it again.',
       )

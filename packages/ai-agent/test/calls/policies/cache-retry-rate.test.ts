@@ -5,7 +5,7 @@ import { z } from 'zod'
 import { isOutcome, metaOf } from '@sandlot/shared/events'
 import { cache } from '../../../src/calls/policies/cache.ts'
 import { rateLimit } from '../../../src/calls/policies/rate-limit.ts'
-import { CallFailure } from '../../../src/tools/call-failure.ts'
+import { ToolError } from '../../../src/tools/tool-error.ts'
 import { defineTool } from '../../../src/tools/define-tool.ts'
 import type { CallContext, Tool, ToolCall } from '../../../src/tools/tool.ts'
 import { TestBatch } from '../test-batch.ts'
@@ -121,7 +121,7 @@ describe('cache', () => {
 
   test('failures are not kept', async () => {
     const tool = counting('t', { cache: {} }, (nth) => {
-      if (nth === 1) throw new CallFailure('tool_error', 'not now')
+      if (nth === 1) throw new ToolError('tool_error', 'not now')
       return 'now'
     })
     const batch = new TestBatch({ tools: [tool] })
@@ -159,7 +159,7 @@ describe('retry', () => {
   const failing =
     (times: number, transient = true) =>
     (nth: number): string => {
-      if (nth <= times) throw new CallFailure('tool_error', `failure ${nth}`, { transient })
+      if (nth <= times) throw new ToolError('tool_error', `failure ${nth}`, { transient })
       return `run ${nth}`
     }
 
@@ -259,7 +259,7 @@ async function limiter(limit: { calls: number; perMs: number }, now: () => numbe
       await execute(call, { userId } as CallContext).next()
       return true
     } catch (error) {
-      if (error instanceof CallFailure && error.reason === 'rate_limited') return false
+      if (error instanceof ToolError && error.reason === 'rate_limited') return false
       throw error
     }
   }

@@ -2,7 +2,7 @@
 import { isOutcome, metaOf } from '@sandlot/shared/events'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { CallFailure } from '../../../src/tools/call-failure.ts'
+import { ToolError } from '../../../src/tools/tool-error.ts'
 import type { Tool, ToolOutcome } from '../../../src/tools/tool.ts'
 import { TestBatch } from '../test-batch.ts'
 import { type Run, reasonOf, tool } from './tool-fixture.ts'
@@ -34,7 +34,7 @@ describe('once before refuse', () => {
 test('what a tool itself finds wrong with the arguments is told, though the call had begun before a restart', async () => {
   // oxlint-disable-next-line require-yield
   const refuses: Run = async function* () {
-    throw new CallFailure('invalid_arguments', 'There is no such flight.')
+    throw new ToolError('invalid_arguments', 'There is no such flight.')
   }
   const batch = new TestBatch({ tools: [tool('t', { repeatable: true }, refuses)] })
   await batch.run([{ id: 'a', name: 't' }], (event) => event.sessionUpdate !== 'tool_call_update')
@@ -204,7 +204,7 @@ describe('retry before cache', () => {
     let runs = 0
     // oxlint-disable-next-line require-yield
     const passes: Run = async function* () {
-      if (++runs === 1) throw new CallFailure('tool_error', 'not now', { transient: true })
+      if (++runs === 1) throw new ToolError('tool_error', 'not now', { transient: true })
       return { status: 'completed', forModel: 'ran' }
     }
     const change = { readOnly: true, cache: {}, idempotent: {} } as const
@@ -226,7 +226,7 @@ describe('retry before timeout', () => {
       left.push(remainingMs())
       if (left.length === 2) return { status: 'completed', forModel: 'ran' }
       while (remainingMs() > 59_500) await new Promise((resolve) => setTimeout(resolve, 10))
-      throw new CallFailure('tool_error', 'not now', { transient: true })
+      throw new ToolError('tool_error', 'not now', { transient: true })
     }
     const batch = new TestBatch({
       tools: [tool('t', { idempotent: {} }, passes)],
@@ -243,7 +243,7 @@ describe('metrics before all that wait and run', () => {
     // oxlint-disable-next-line require-yield
     const passes: Run = async function* () {
       begun.push(performance.now())
-      if (begun.length === 1) throw new CallFailure('tool_error', 'not now', { transient: true })
+      if (begun.length === 1) throw new ToolError('tool_error', 'not now', { transient: true })
       return { status: 'completed', forModel: 'ran' }
     }
     const batch = new TestBatch({ tools: [tool('t', { idempotent: {} }, passes)] })

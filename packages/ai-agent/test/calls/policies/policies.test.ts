@@ -5,7 +5,7 @@ import type { Mode } from '@sandlot/shared/mode'
 import { SandboxError } from '@sandlot/sandbox/errors'
 import { createPolicies } from '../../../src/calls/policies/index.ts'
 import { createToolMetrics } from '../../../src/calls/policies/tool-metrics.ts'
-import { CallFailure } from '../../../src/tools/call-failure.ts'
+import { ToolError } from '../../../src/tools/tool-error.ts'
 import { builtinTools } from '../../../src/tools/builtin/index.ts'
 import type { ApprovalAnswer, Policy } from '../../../src/tools/tool.ts'
 import { TestBatch } from '../test-batch.ts'
@@ -75,7 +75,7 @@ describe('settle', () => {
   })
 
   test.each([
-    [new CallFailure('needs_auth', 'Connect first.'), 'needs_auth', 'Connect first.'],
+    [new ToolError('needs_auth', 'Connect first.'), 'needs_auth', 'Connect first.'],
     [new SandboxError('engine_unavailable', 'Docker is down.'), 'sandbox_unavailable', 'Docker is down.'],
     [new SandboxError('pids_exhausted', 'Too many.'), 'pids_exhausted', 'Too many.'],
     [new SandboxError('disk_quota', 'Full.'), 'disk_quota', 'Full.'],
@@ -93,7 +93,7 @@ test('a hook is a policy: it sees every call, may end it, and is told how it end
   const seen: string[] = []
   const hook: Policy = (next) =>
     async function* hooked(call, ctx) {
-      if (call.args['text'] === 'never') throw new CallFailure('denied', 'The hook said no.')
+      if (call.args['text'] === 'never') throw new ToolError('denied', 'The hook said no.')
       let ended = 'thrown'
       try {
         const outcome = yield* next(call, ctx)

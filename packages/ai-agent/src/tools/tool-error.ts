@@ -11,8 +11,8 @@ import type { ToolLog, ToolOutcome } from './tool.ts'
 export const SHUTDOWN = 'shutdown'
 
 /** A call that cannot go on, for a known reason. `message` is for the model: what happened, and what to do. */
-export class CallFailure extends Error {
-  override readonly name = 'CallFailure'
+export class ToolError extends Error {
+  override readonly name = 'ToolError'
   readonly reason: FailureReason
   /** Trying again may help: the policy `retry` does where the tool allows it. */
   readonly transient: boolean
@@ -78,7 +78,7 @@ export function outcomeOfThrown(
   begun: boolean,
 ): ToolOutcome {
   if (signal.aborted) return abortedOutcome(signal, begun)
-  if (thrown instanceof CallFailure)
+  if (thrown instanceof ToolError)
     return { status: 'failed', reason: thrown.reason, forModel: thrown.message }
   if (thrown instanceof SandboxError) {
     return { status: 'failed', reason: REASON_OF_SANDBOX_ERROR[thrown.code], forModel: thrown.message }
