@@ -18,7 +18,7 @@ import { CallOrder } from './call-order.ts'
 import { cleanOutcome, shortenOutcome } from './clean-outcome.ts'
 import { refusedCall } from './refused-tool.ts'
 import { outcomeSaid, updateSaid } from './said-by-tool.ts'
-import { isRefused, normalizeBatch, rawArguments, type RawToolCall } from './tool-request-adapter.ts'
+import { isRefused, rawArguments, type RawToolCall, ToolRequestAdapter } from './tool-request-adapter.ts'
 
 export interface ToolScheduler {
   /**
@@ -81,7 +81,7 @@ export function createScheduler(parts: SchedulerParts): ToolScheduler {
 
 function scheduleAll(calls: readonly RawToolCall[], ctx: BatchContext): ScheduledCall[] {
   const announcedAt = performance.now()
-  return normalizeBatch(calls, ctx.tools).map((request, index) => {
+  return new ToolRequestAdapter(ctx.tools).normalizeBatch(calls).map((request, index) => {
     const tool = ctx.tools.getTool(request.name)
     const call = isRefused(request) || tool === undefined ? refusedCall(request, tool) : { ...request, tool }
     const raw = calls[index]

@@ -40,19 +40,27 @@ export function isRefused(request: AdaptedToolRequest): request is RefusedToolRe
   return 'refusal' in request
 }
 
-/** One request or refusal per call, in the order of `calls`. */
-export function normalizeBatch(
-  calls: readonly RawToolCall[],
-  registry: Pick<ToolRegistry, 'getTool' | 'listTools'>,
-): AdaptedToolRequest[] {
-  return calls.map((call) => {
+/** Every call in one shape, or refused. */
+export class ToolRequestAdapter {
+  readonly #registry: Pick<ToolRegistry, 'getTool' | 'listTools'>
+
+  constructor(registry: Pick<ToolRegistry, 'getTool' | 'listTools'>) {
+    this.#registry = registry
+  }
+
+  /** One request or refusal per call, in the order of `calls`. */
+  normalizeBatch(calls: readonly RawToolCall[]): AdaptedToolRequest[] {
+    return calls.map((call) => this.normalize(call))
+  }
+
+  normalize(call: RawToolCall): AdaptedToolRequest {
     const request = { callId: call.id, name: call.name }
     // First: that there is no such tool has been said before, and did not help.
     if (call.noProgress === true)
       return { ...request, refusal: { reason: 'no_progress', message: NO_PROGRESS } }
-    const tool = registry.getTool(call.name)
+    const tool = this.#registry.getTool(call.name)
     if (tool === undefined) {
-      const names = registry.listTools().map((tool) => tool.name)
+      const names = this.#registry.listTools().map((tool) => tool.name)
       return { ...request, refusal: { reason: 'unknown_tool', message: unknownToolText(call.name, names) } }
     }
     const raw = rawArguments(call)
@@ -62,7 +70,7 @@ export function normalizeBatch(
       return { ...request, refusal: { reason: 'invalid_arguments', message } }
     }
     return { callId: call.id, name: tool.name, args: args.args }
-  })
+  }
 }
 
 const INVALID_TEXT = {

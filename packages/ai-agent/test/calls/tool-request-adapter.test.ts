@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { isRefused, normalizeBatch, type RawToolCall } from '../../src/calls/tool-request-adapter.ts'
+import { isRefused, type RawToolCall, ToolRequestAdapter } from '../../src/calls/tool-request-adapter.ts'
 import { builtinTools } from '../../src/tools/builtin/index.ts'
 import { createRegistry } from '../../src/tools/registry.ts'
 
@@ -8,7 +8,7 @@ const registry = createRegistry()
 registry.register(...builtinTools())
 
 function normalize(call: Partial<RawToolCall>) {
-  const [request] = normalizeBatch([{ id: 'c1', name: 'echo', ...call }], registry)
+  const [request] = new ToolRequestAdapter(registry).normalizeBatch([{ id: 'c1', name: 'echo', ...call }])
   if (request === undefined) throw new Error('there was no request')
   return request
 }
@@ -72,7 +72,7 @@ describe('arguments', () => {
   test('anything at all gives a request or a refusal', () => {
     fc.assert(
       fc.property(fc.anything(), fc.string(), (args, name) => {
-        const [request] = normalizeBatch([{ id: 'x', name, args }], registry)
+        const [request] = new ToolRequestAdapter(registry).normalizeBatch([{ id: 'x', name, args }])
         expect(request?.callId).toBe('x')
       }),
     )
@@ -107,7 +107,7 @@ describe('names', () => {
       name,
       args: { text: '' },
     }))
-    const batch = normalizeBatch(calls, registry)
+    const batch = new ToolRequestAdapter(registry).normalizeBatch(calls)
     expect(batch.map((request) => [request.callId, isRefused(request)])).toEqual([
       ['c0', false],
       ['c1', true],

@@ -4,7 +4,7 @@ import { defineTool, textArg } from '../define-tool.ts'
 import { pageRoom } from '../output/line-page.ts'
 import { SEARCH_FLAGS, pagedFiles, searchOutcome } from '../ripgrep.ts'
 import { saidPath } from '../quoted-path.ts'
-import { runInSandbox } from '../sandbox-command/sandboxed-tool-executor.ts'
+import { SandboxedToolExecutor } from '../sandbox-command/sandboxed-tool-executor.ts'
 import { WORKSPACE, openWorkspace, pathLocations } from '../workspace-path.ts'
 
 const input = z.strictObject({
@@ -43,10 +43,10 @@ export const glob = defineTool({
     // Patterns count from the working directory, so the directory is a part of the pattern, taken literally.
     const anchored = `/${path === '' ? '' : `${literal(path)}/`}${pattern}`
     const flags = [...(args.include_ignored ? ['--no-ignore'] : []), ...SEARCH_FLAGS]
-    const result = yield* runInSandbox(
-      { command: pagedFiles(path, anchored, flags, args, pageRoom(ctx.results)), headShare: 1 },
-      ctx,
-    )
+    const result = yield* new SandboxedToolExecutor(ctx).run({
+      command: pagedFiles(path, anchored, flags, args, pageRoom(ctx.results)),
+      headShare: 1,
+    })
     const hint = pattern.includes('**') ? '' : ` **/${pattern} looks at every depth.`
     return searchOutcome(result, path, args, `No file in ${saidPath(path)} matches ${args.pattern}.${hint}`)
   },

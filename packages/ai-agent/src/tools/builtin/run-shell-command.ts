@@ -4,7 +4,7 @@ import { startInBackground } from '../background/start.ts'
 import { defineTool, firstLine, textArg } from '../define-tool.ts'
 import type { RefusedHost } from '@sandlot/sandbox/egress/egress'
 import { shellEnvironment } from '../../approval/shell/shell-parts.ts'
-import { type CommandResult, runInSandbox } from '../sandbox-command/sandboxed-tool-executor.ts'
+import { type CommandResult, SandboxedToolExecutor } from '../sandbox-command/sandboxed-tool-executor.ts'
 import type { ToolOutcome } from '../tool.ts'
 import { grouped } from '../output/truncate-output.ts'
 import { WORKSPACE, workspacePath } from '../workspace-path.ts'
@@ -75,7 +75,7 @@ export const runShellCommand = defineTool({
     const env = shellEnvironment(args.command)
     const request = { command: args.command, ...cwd, ...(env === undefined ? {} : { env }) }
     if (args.background) return yield* startInBackground(request, ctx)
-    const result = yield* runInSandbox({ ...request, inSession: true }, ctx)
+    const result = yield* new SandboxedToolExecutor(ctx).run({ ...request, inSession: true })
     return shellOutcome(result)
   },
 })

@@ -3,7 +3,7 @@ import { defineTool, textArg } from '../define-tool.ts'
 import { pageRoom } from '../output/line-page.ts'
 import { SEARCH_FLAGS, pagedSearch, searchOutcome } from '../ripgrep.ts'
 import { saidPath } from '../quoted-path.ts'
-import { runInSandbox } from '../sandbox-command/sandboxed-tool-executor.ts'
+import { SandboxedToolExecutor } from '../sandbox-command/sandboxed-tool-executor.ts'
 import { WORKSPACE, openWorkspace, pathLocations } from '../workspace-path.ts'
 
 const noBreaks = /^[^\0\n]*$/
@@ -64,10 +64,10 @@ export const searchText = defineTool({
       ...SEARCH_FLAGS,
       `--regexp=${args.pattern}`,
     ]
-    const result = yield* runInSandbox(
-      { command: pagedSearch(path, flags, args, pageRoom(ctx.results)), headShare: 1 },
-      ctx,
-    )
+    const result = yield* new SandboxedToolExecutor(ctx).run({
+      command: pagedSearch(path, flags, args, pageRoom(ctx.results)),
+      headShare: 1,
+    })
     const among = args.glob === undefined ? '' : ` in files that match ${args.glob}`
     return searchOutcome(result, path, args, `Nothing in ${saidPath(path)} matches ${args.pattern}${among}.`)
   },

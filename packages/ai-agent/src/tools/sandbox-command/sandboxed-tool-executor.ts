@@ -57,21 +57,27 @@ const SLOW_SANDBOX_MS = 300
 /** A file of the whole output: from where the model’s text is cut, as far as the sandbox can tell. */
 const SPOOL = { afterBytes: 128 * 1024, maxBytes: 16 * 1024 * 1024 }
 
-/**
- * Yields `started` before the command is sent, then live output; returns how it ended, with partial output when it was
- * cut short. Throws `ToolError` or `SandboxError` when it never ran, and the signal's reason at a shutdown.
- */
-export async function* runInSandbox(
-  request: SandboxCommand,
-  ctx: ExecutorContext,
-): AsyncGenerator<ToolUpdate, CommandResult> {
-  const letGo = new AbortController()
-  const stay = letGoAtShutdown(ctx.signal, letGo)
-  try {
-    return yield* runUntil(letGo.signal, request, ctx)
-  } finally {
-    stay()
-    letGo.abort()
+/** Runs the commands of one call. */
+export class SandboxedToolExecutor {
+  readonly #ctx: ExecutorContext
+
+  constructor(ctx: ExecutorContext) {
+    this.#ctx = ctx
+  }
+
+  /**
+   * Yields `started` before the command is sent, then live output; returns how it ended, with partial output when it was
+   * cut short. Throws `ToolError` or `SandboxError` when it never ran, and the signal's reason at a shutdown.
+   */
+  async *run(request: SandboxCommand): AsyncGenerator<ToolUpdate, CommandResult> {
+    const letGo = new AbortController()
+    const stay = letGoAtShutdown(this.#ctx.signal, letGo)
+    try {
+      return yield* runUntil(letGo.signal, request, this.#ctx)
+    } finally {
+      stay()
+      letGo.abort()
+    }
   }
 }
 
