@@ -45,7 +45,7 @@ const environment: Record<string, string | undefined> = {
   SANDLOT_DEPLOYMENT: deployment,
   SANDLOT_METRICS_TOKEN: METRICS_TOKEN,
   // Where no registry gives Debian's image the launcher has made one.
-  ...(base === undefined ? {} : { BASE: base }),
+  BASE: base,
 }
 
 const OVERRIDE = join(folder, 'compose.override.yaml')

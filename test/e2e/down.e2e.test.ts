@@ -60,7 +60,7 @@ async function down(args: readonly string[], typed?: string): Promise<{ code: nu
       LANG: 'C.UTF-8',
       SANDLOT_DATA: data,
       SANDLOT_SANDBOX: 'docker',
-      ...(testConfig.dockerHost === undefined ? {} : { DOCKER_HOST: testConfig.dockerHost }),
+      DOCKER_HOST: testConfig.dockerHost,
     },
     stdio: 'pipe',
   })

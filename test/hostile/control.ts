@@ -36,7 +36,7 @@ async function ended(
   command: string,
 ): Promise<{ status: string; reason?: string; signal?: string }> {
   const { status, reason, signal } = await stage.me.shell(command, { timeoutMs: 20_000 })
-  return { status, ...(reason === undefined ? {} : { reason }), ...(signal === undefined ? {} : { signal }) }
+  return { status, reason, signal }
 }
 
 const OTHER_PROCESS =

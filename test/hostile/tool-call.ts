@@ -91,7 +91,7 @@ export class ToolCaller {
         raw,
         output: raw.toString(),
         forModel: outcome.forModel,
-        ...(usage?.durationMs === undefined ? {} : { durationMs: usage.durationMs }),
+        durationMs: usage?.durationMs,
       }
     } finally {
       await file.close()

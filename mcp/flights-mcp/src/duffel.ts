@@ -32,7 +32,7 @@ export function makeAskOffers({ token, apiUrl, timeoutMs, now }: DuffelOptions):
         client.offerRequests.create({
           slices: slicesOf(search),
           passengers: Array.from({ length: search.adults }, () => ({ type: 'adult' as const })),
-          ...(search.cabin_class === undefined ? {} : { cabin_class: search.cabin_class }),
+          cabin_class: search.cabin_class,
           max_connections: search.max_connections as 0 | 1 | 2,
           return_offers: true,
           supplier_timeout: Math.max(2_000, Math.round(timeoutMs * AIRLINES_SHARE)),

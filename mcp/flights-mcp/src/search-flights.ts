@@ -44,7 +44,7 @@ export function searchFlights({ config, now }: SearchParts): ServedTool<typeof s
       return {
         value: { flights, count: flights.length, status },
         cached,
-        ...(notice === undefined ? {} : { notice }),
+        notice,
       }
     },
   }

@@ -57,8 +57,8 @@ function shortened(event: CalendarEvent): CalendarEvent {
   const { description, attendees } = event
   return {
     ...event,
-    ...(description === undefined ? {} : { description: short(description) }),
-    ...(attendees === undefined ? {} : { attendees: attendees.slice(0, ATTENDEES) }),
+    description: description === undefined ? undefined : short(description),
+    attendees: attendees?.slice(0, ATTENDEES),
   }
 }
 

@@ -56,7 +56,7 @@ export function listingOf(input: z.output<typeof listInput>): Listing {
     throw new ToolFailure('invalid_arguments', `Nothing was listed: ${problems.join('; ')}.`)
   return {
     ...rest,
-    ...(from === undefined ? {} : { timeMin: new Date(from).toISOString() }),
-    ...(to === undefined ? {} : { timeMax: new Date(to).toISOString() }),
+    timeMin: from === undefined ? undefined : new Date(from).toISOString(),
+    timeMax: to === undefined ? undefined : new Date(to).toISOString(),
   }
 }

@@ -97,7 +97,7 @@ async function answer<I extends z.ZodObject, O extends z.ZodObject>(
     return {
       isError: true,
       content: [{ type: 'text', text: log.scrub(failure.message) }],
-      _meta: { [FAILURE_META]: { code, ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }) } },
+      _meta: { [FAILURE_META]: { code, retryAfterSeconds } },
     }
   }
 }

@@ -13,7 +13,7 @@ export function bare(baseUrl: string): Contender {
       method: 'POST',
       headers: { authorization: `Bearer ${whose}`, 'content-type': 'application/json' },
       body: JSON.stringify({ model, stream: true, messages }),
-      ...(signal === undefined ? {} : { signal }),
+      signal,
     })
     if (response.body === null) throw new Error('the answer has no body')
     let rest = ''

@@ -61,7 +61,7 @@ export async function fell(): Promise<void> {
 export async function runCommand(command: string, signal: AbortSignal | undefined): Promise<string> {
   const child = spawn('bash', ['-c', command], {
     stdio: 'ignore',
-    ...(signal === undefined ? {} : { signal }),
+    signal,
   })
   child.on('error', () => undefined)
   await once(child, 'exit')

@@ -164,7 +164,7 @@ export async function openAgent(
     log,
   })
   mcp.servers.start()
-  const clientServers = new ClientServers({ mcp, hide, ...(beside === undefined ? {} : { beside }) })
+  const clientServers = new ClientServers({ mcp, hide, beside })
   const metrics = createToolMetrics()
   const prompts = new AgentMetrics()
   const scheduler = createScheduler({

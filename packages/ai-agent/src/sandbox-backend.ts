@@ -49,12 +49,12 @@ export function openSandboxes(
     // A process on this machine starts at once anyway.
     pool: { size: config.sandbox.backend === 'docker' ? config.sandbox.pool : 0 },
     idle,
-    ...(runtime === undefined ? {} : { runtime }),
+    runtime,
     profileFor: (userId) => (userId !== undefined && debugs(userId) ? 'debug' : profile),
     network:
       network === 'none' ? 'none' : { egress: { ...network.egress, ...auditTo(log), ...people.ofUsers } },
     log: (message, { error, ...about }) =>
-      log.warn({ ...about, ...(error === undefined ? {} : { error: messageOf(error) }) }, message),
+      log.warn({ ...about, error: error === undefined ? undefined : messageOf(error) }, message),
   })
   return { ...sandboxes, probe: () => probe(backend, () => sandboxes.hostDisk()) }
 }
@@ -75,9 +75,9 @@ export function createBackend(config: AgentConfig, keys: DeploymentKeys): Sandbo
   }
   return createDockerBackend({
     deployment: keys.id,
-    ...(dockerHost === undefined ? {} : { dockerHost }),
-    ...(tls === undefined ? {} : { tls }),
-    ...(images.extension === undefined ? {} : { imageExtensions: { [images.image]: images.extension } }),
+    dockerHost,
+    tls,
+    imageExtensions: images.extension === undefined ? undefined : { [images.image]: images.extension },
     // Its id comes from the gate.
     gate: config.deployment !== undefined,
   })

@@ -78,7 +78,7 @@ export function engineOf(config: Pick<CliConfig, 'dockerHost' | 'tls'>): {
   const problems: string[] = []
   const tls = readEngineTls(config.tls, problems)
   if (problems.length > 0) throw new ConfigError(problems)
-  return { ...(dockerHost === undefined ? {} : { dockerHost }), ...(tls === undefined ? {} : { tls }) }
+  return { dockerHost, tls }
 }
 
 /** Read `.env` of the checkout (what is set already wins) and this process's environment. */

@@ -28,6 +28,6 @@ export function readSandboxSettings(environment: Environment): SandboxSettings {
   return {
     limits,
     profile: read.SANDLOT_SANDBOX_PROFILE,
-    ...(read.SANDLOT_SANDBOX_RUNTIME === undefined ? {} : { runtime: read.SANDLOT_SANDBOX_RUNTIME }),
+    runtime: read.SANDLOT_SANDBOX_RUNTIME,
   }
 }

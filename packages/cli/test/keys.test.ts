@@ -79,7 +79,7 @@ test('an exit code that is an answer is no failure, any other is one', async () 
   const ends = (code: number, alsoGood?: number[]): Promise<string> =>
     run(process.execPath, ['-e', `process.stdout.write('said'); process.exitCode = ${code}`], {
       ...options,
-      ...(alsoGood === undefined ? {} : { alsoGood }),
+      alsoGood,
     })
   try {
     await expect(ends(3, [3])).resolves.toBe('said')

@@ -98,7 +98,7 @@ function fillIn(
         ...given.spec,
         name,
         image: imageId,
-        ...(runtime === undefined ? {} : { runtime }),
+        runtime,
       },
     })
   } catch (error) {
@@ -138,5 +138,5 @@ export function checkVolume(text: string, deployment: string): z.infer<typeof vo
   const asked = { ...Labels, [LABEL.deployment]: deployment, [LABEL.role]: 'sandbox' }
   const difference = firstDifference(asked, own)
   if (difference !== undefined) throw forbidden(`the volume's label ${difference.slice(1, 120)} is not ours`)
-  return { Name, Driver: 'local', ...(DriverOpts === undefined ? {} : { DriverOpts }), Labels: own }
+  return { Name, Driver: 'local', DriverOpts, Labels: own }
 }

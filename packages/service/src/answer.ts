@@ -57,7 +57,7 @@ export function answerOf(
     text: text === '' ? (end.text ?? '') : text,
     stopReason: end.stopReason,
     reason: end.reason,
-    ...(end.text === undefined ? {} : { message: end.text }),
+    message: end.text,
     toolResults,
     usage,
   }
@@ -72,9 +72,9 @@ function toolResultOf(
     callId: event.toolCallId,
     name,
     status: event.status === 'completed' ? 'completed' : 'failed',
-    ...(reason === undefined ? {} : { reason }),
+    reason,
     text: event.rawOutput?.forModel ?? '',
-    ...(outputInfo === undefined ? {} : { outputUrl: outputInfo.url }),
+    outputUrl: outputInfo?.url,
     truncated: outputInfo?.truncated ?? false,
   }
 }

@@ -91,7 +91,7 @@ export class Chat {
     } catch (error) {
       this.#refuse(error, {
         ...('requestId' in frame ? { requestId: frame.requestId } : {}),
-        ...(frame.sessionId === undefined ? {} : { sessionId: frame.sessionId }),
+        sessionId: frame.sessionId,
       })
     }
   }
@@ -172,7 +172,7 @@ export class Chat {
       requestId,
       whenBusy,
       ...(unattended === true ? { unattended } : {}),
-      ...(onError === undefined ? {} : { onError }),
+      onError,
     }
     try {
       const answer = await connection.request(methods.agent.session.prompt, {

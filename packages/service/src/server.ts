@@ -84,7 +84,7 @@ export async function startService(config: ServiceConfig, deps: ServiceDeps = {}
       onSessionChanged: (userId, summary) =>
         sockets.tell(userId, { type: 'ai_chat_sessions', changed: [summary] }),
       onConnected: metrics.agentConnected,
-      ...(deps.agentPauses === undefined ? {} : { pauses: deps.agentPauses }),
+      pauses: deps.agentPauses,
     })
     undo.push(() => agent.close())
 

@@ -85,10 +85,10 @@ export async function sessionFor(
   const sandlot = {
     user,
     sessionId,
-    ...(mode === undefined ? {} : { mode }),
-    ...(defaultMode === undefined ? {} : { defaultMode }),
-    ...(model === undefined ? {} : { model }),
-    ...(thoughtLevel === undefined ? {} : { thoughtLevel }),
+    mode,
+    defaultMode,
+    model,
+    thoughtLevel,
   }
   try {
     const made = newResult.parse(

@@ -24,7 +24,7 @@ const send = (method: string, path: string, body?: object, headers: Record<strin
   fetch(harness.service.url + path, {
     method,
     headers: { authorization, 'content-type': 'application/json', ...headers },
-    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    body: body === undefined ? undefined : JSON.stringify(body),
   })
 const chat = (body: object, headers: Record<string, string> = {}) =>
   send('POST', '/api/chat', { sessionId: 'mine', ...body }, headers)

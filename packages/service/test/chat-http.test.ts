@@ -34,7 +34,7 @@ const chat = (body: object, { headers = {}, signal }: Call = {}): Promise<Respon
     method: 'POST',
     headers: { authorization, 'content-type': 'application/json', ...headers },
     body: JSON.stringify(body),
-    ...(signal === undefined ? {} : { signal }),
+    signal,
   })
 const answerOf = async (response: Response) => chatResponse.parse(await response.json())
 const errorOf = async (response: Response) => errorBody.parse(await response.json())

@@ -165,7 +165,7 @@ describe('requests', () => {
       const response = await fetch(`${url}${path}`, {
         method,
         headers,
-        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+        body: body === undefined ? undefined : JSON.stringify(body),
       })
       expect(await errorOf(response)).toMatchObject({ code: 'forbidden' })
     }

@@ -57,7 +57,7 @@ export function toErrorBody(thrown: unknown, requestId?: string): ErrorBody {
     message: known
       ? thrown.message
       : 'Something went wrong on our side. The log has the details under this request id.',
-    ...(requestId === undefined ? {} : { requestId }),
+    requestId,
   }
 }
 

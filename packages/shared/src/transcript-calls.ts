@@ -34,11 +34,11 @@ export function updatedCall(call: CallEntry, event: EventOf<'tool_call_update'>)
     status: event.status ?? call.status,
     locations: event.locations ?? call.locations,
     content: event.content ?? call.content,
-    ...(event.rawOutput === undefined ? {} : { rawOutput: event.rawOutput }),
-    ...(meta.outputInfo === undefined ? {} : { outputInfo: meta.outputInfo }),
-    ...(meta.exit === undefined ? {} : { exit: meta.exit }),
-    ...(meta.reason === undefined ? {} : { reason: meta.reason }),
-    ...(meta.timing === undefined ? {} : { timing: meta.timing }),
+    rawOutput: event.rawOutput ?? call.rawOutput,
+    outputInfo: meta.outputInfo ?? call.outputInfo,
+    exit: meta.exit ?? call.exit,
+    reason: meta.reason ?? call.reason,
+    timing: meta.timing ?? call.timing,
   }
   if (isOutcome(event)) return { ...withoutProgress(changed), output: EMPTY_OUTPUT, endedAt: meta.at }
   if (event.status === 'in_progress') return { ...changed, startedAt: call.startedAt ?? meta.at }

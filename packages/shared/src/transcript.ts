@@ -195,9 +195,9 @@ function foldSandlotEvent(transcript: Transcript, event: SandlotEvent, meta: San
         reason: event.reason,
         stopReason: event.stopReason,
         text: event.text,
-        ...(event.cause === undefined ? {} : { cause: event.cause }),
-        ...(event.requestId === undefined ? {} : { requestId: event.requestId }),
-        ...(failures === undefined ? {} : { failures }),
+        cause: event.cause,
+        requestId: event.requestId,
+        failures,
         at: meta.at,
       }
       return { ...transcript, prompt: null, entries: [...transcript.entries.filter(isSettled), end] }
@@ -258,7 +258,7 @@ function foldLive(transcript: Transcript, event: SessionEvent): Transcript {
         const progress =
           meta.progress === undefined ? call.progress : progressOf(call, meta.progress, meta.at)
         if (output === call.output && progress === call.progress) return call
-        return { ...call, output, ...(progress === undefined ? {} : { progress }) }
+        return { ...call, output, progress }
       })
     case 'session_info_update':
       return meta.event?.type === 'model_waited'

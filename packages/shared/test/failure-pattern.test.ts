@@ -28,8 +28,8 @@ function logOf(calls: readonly Call[]): SessionEvent[] {
     }
     const fields = {
       promptId: 'p',
-      ...(reason === undefined ? {} : { reason }),
-      ...(exit === undefined ? {} : { exit }),
+      reason,
+      exit,
     }
     const status = reason === undefined ? 'completed' : 'failed'
     const rawOutput = { forModel: text }

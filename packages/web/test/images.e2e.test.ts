@@ -25,7 +25,7 @@ async function give(page: Page, how: 'paste' | 'drop', name: string, text?: stri
           : new DragEvent('drop', { dataTransfer: data, ...more }),
       )
     },
-    { how, name, base64: PNG.toString('base64'), ...(text === undefined ? {} : { text }) },
+    { how, name, base64: PNG.toString('base64'), text },
   )
 }
 

@@ -156,7 +156,7 @@ describe('a call in words', () => {
           toolCallId: 'c',
           allowed: false,
           by,
-          ...(reason === undefined ? {} : { reason }),
+          reason,
         })
         log.outcome('c', { status: 'failed', rawOutput }, { reason: 'denied' })
       })

@@ -15,7 +15,6 @@ import type { Note } from './notes.ts'
 import type { AcpParts } from './serving.ts'
 import { SessionPump } from './session-pump.ts'
 import { AVAILABLE_COMMANDS } from './slash-commands.ts'
-import { toWire } from './wire.ts'
 
 /** The user of a client that does not say who asks: somebody at this machine. */
 const LOCAL_USER: AgentUser = { id: 'local', role: 'admin' }
@@ -184,7 +183,7 @@ export class ClientConnection {
     await this.#notify(EXT.promptAccepted, {
       sessionId,
       promptId,
-      ...(requestId === undefined ? {} : { requestId }),
+      requestId,
     })
   }
 
@@ -196,7 +195,7 @@ export class ClientConnection {
     if (!this.ours) {
       for (const event of events) await this.#sendForeign(session, event)
     } else if (first !== undefined && more.length === 0) {
-      await this.#client.notify(methods.client.session.update, { sessionId, update: toWire(first) })
+      await this.#client.notify(methods.client.session.update, { sessionId, update: first })
     } else await this.#client.notify(EXT.sessionUpdates, { sessionId, updates: events })
   }
 

@@ -6,7 +6,6 @@
 import type { SessionUpdate } from '@agentclientprotocol/sdk'
 import { type SessionEvent, isLive, isOutcome, metaOf, sandlotEventOf, textOf } from '@sandlot/shared/events'
 import { noteOfEvent, noticeOf } from './notes.ts'
-import { toWire } from './wire.ts'
 
 /** Characters of a call's output that are repeated for a client without the terminal convention. */
 const SHOWN_OUTPUT = 8_000
@@ -216,6 +215,6 @@ function titled(event: Of<'session_info_update'>): SessionUpdate {
 
 /** The event without what is ours alone. */
 function stripped(event: SessionEvent): SessionUpdate {
-  const { _meta: _ours, ...update } = toWire(event)
+  const { _meta: _ours, ...update } = event
   return update
 }

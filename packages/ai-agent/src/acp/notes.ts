@@ -12,7 +12,7 @@ export interface Note {
 
 /** For a client with `session.notices`. A notice is no part of the history: it may be missed, and does not come again. */
 export function noticeOf({ severity, title, description }: Note): SessionUpdate {
-  return { sessionUpdate: 'notice', severity, title, ...(description === undefined ? {} : { description }) }
+  return { sessionUpdate: 'notice', severity, title, description }
 }
 
 /** As a sentence. */

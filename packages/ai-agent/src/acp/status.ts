@@ -77,7 +77,7 @@ export function makeStatus(parts: StatusParts): () => Promise<AgentStatus> {
         images: takesImages(one),
       })),
       defaultMode,
-      ...(fullImage === undefined ? {} : { fullImage }),
+      fullImage,
     }
   }
 }

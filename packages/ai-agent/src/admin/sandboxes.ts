@@ -32,7 +32,7 @@ async function main([act = '', ...names]: readonly string[]): Promise<unknown> {
     const { images, limits, runtime } = config.sandbox
     const { image } = images
     const own = { backend, ledger, deploymentId: keys.id, deploymentKey: keys.key, image, limits }
-    const options = { ...own, ...(runtime === undefined ? {} : { runtime }), log: warn }
+    const options = { ...own, runtime, log: warn }
     try {
       if (act === 'list') return await listWorkspaces({ backend, ledger })
       if (act === 'ownerless') return (await ownerlessVolumes({ backend, ledger })).map(({ name }) => name)

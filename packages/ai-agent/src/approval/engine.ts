@@ -29,7 +29,7 @@ export function judge(request: CallRequest, rules: readonly Rule[], mode: Mode):
   const deciding = judged.filter((one) => one.verdict === verdict)
   const gravest = deciding.toSorted((a, b) => gravity(b) - gravity(a))
   const why = gravest.flatMap(({ part, because, ruleId }) =>
-    because === undefined ? [] : [{ part: part.text, because, ...(ruleId === undefined ? {} : { ruleId }) }],
+    because === undefined ? [] : [{ part: part.text, because, ruleId }],
   )
   const ruled = deciding.some(({ byRule }) => byRule)
   return {

@@ -57,7 +57,7 @@ function partsOfOne(ask: RuleRequest, request: CallRequest): Part[] {
           // No mode widens what the sandbox can reach.
           usual: 'open',
           because: 'is a host outside of the sandbox',
-          ...(block === undefined ? {} : { block }),
+          block,
         },
       ]
     }

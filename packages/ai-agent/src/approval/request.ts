@@ -55,10 +55,10 @@ export function callRequest(
   })
   return {
     tool: id,
-    ...(ruledAs === undefined ? {} : { ruledAs }),
+    ruledAs,
     kind,
     readOnly,
-    ...(withoutLeave === undefined ? {} : { withoutLeave }),
+    withoutLeave,
     asks,
   }
 }

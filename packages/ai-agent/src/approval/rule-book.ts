@@ -91,8 +91,8 @@ export class RuleBook {
       effect,
       match,
       createdAt,
-      ...(expiresAt === undefined ? {} : { expiresAt }),
-      ...(endsWith === undefined ? {} : { endsWith }),
+      expiresAt,
+      endsWith,
     }
   }
 }

@@ -31,7 +31,7 @@ export function announcedEvent(
     kind: call.tool.kind,
     status: 'pending',
     rawInput,
-    ...(about.locations === undefined ? {} : { locations: about.locations }),
+    locations: about.locations,
     _meta: makeMeta(fieldsOf(stamp), at),
   }
 }
@@ -78,9 +78,9 @@ export function outcomeEvent(
   const { exit, outputInfo, timing, content, forModel, data } = outcome
   const fields: MetaFields = {
     ...fieldsOf(stamp),
-    ...(exit === undefined ? {} : { exit }),
-    ...(outputInfo === undefined ? {} : { outputInfo }),
-    ...(timing === undefined ? {} : { timing }),
+    exit,
+    outputInfo,
+    timing,
     ...(outcome.status === 'failed' ? { reason: outcome.reason } : {}),
     ...(outcome.status === 'failed' && fatal ? { fatal } : {}),
   }
@@ -88,8 +88,8 @@ export function outcomeEvent(
     sessionUpdate: 'tool_call_update',
     toolCallId: stamp.callId,
     status: outcome.status,
-    ...(content === undefined ? {} : { content }),
-    rawOutput: { forModel, ...(data === undefined ? {} : { data }) },
+    content,
+    rawOutput: { forModel, data },
     _meta: makeMeta(fields, at),
   }
 }
@@ -111,7 +111,7 @@ function describe(
   try {
     const title = call.tool.title(args).trim().slice(0, TITLE_LENGTH).toWellFormed()
     const locations = toolLocation.array().optional().parse(call.tool.locations?.(args))
-    return { title: title === '' ? call.name : title, ...(locations === undefined ? {} : { locations }) }
+    return { title: title === '' ? call.name : title, locations }
   } catch (error) {
     log.warn({ err: error, tool: call.tool.id }, 'a tool could not describe its arguments')
     return { title: call.name }

@@ -10,8 +10,8 @@ export function cleanOutcome(outcome: ToolOutcome, results: ResultLimits): ToolO
   return {
     ...outcome,
     forModel: truncateToolOutput(said, withOwnWords(results)).text,
-    ...(outcome.content === undefined ? {} : { content: outcome.content.map(cleanContent) }),
-    ...(outcome.data === undefined ? {} : { data: cleanData(outcome.data) }),
+    content: outcome.content?.map(cleanContent),
+    data: outcome.data === undefined ? undefined : cleanData(outcome.data),
   }
 }
 
@@ -23,7 +23,7 @@ export function shortenOutcome(outcome: ToolOutcome, limit: number): ToolOutcome
   return {
     ...outcome,
     forModel: text,
-    ...(info === undefined ? {} : { outputInfo: { ...info, truncated: true } }),
+    outputInfo: info === undefined ? undefined : { ...info, truncated: true },
   }
 }
 

@@ -164,7 +164,7 @@ function callContext(
     now: ctx.now,
     settled: scheduled.settled.promise,
     sandbox: () => ctx.sandbox(signal),
-    ...(resumed === undefined ? {} : { resumed }),
+    resumed,
     begunBefore: ctx.begunBefore(callId),
     hasBegun: () => scheduled.begun === true || ctx.begunBefore(callId),
     mode: ctx.mode(),

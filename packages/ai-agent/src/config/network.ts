@@ -1,5 +1,6 @@
 /** What the sandboxes may reach, read from the settings. */
 import { messageOf } from '@sandlot/shared/errors'
+import { DEFAULT_BUDGETS } from '@sandlot/sandbox/egress/budget'
 import { createPolicy, type EgressPolicyOptions } from '@sandlot/sandbox/egress/policy'
 import { z } from 'zod'
 
@@ -45,8 +46,8 @@ export function readNetwork(read: NetworkSettings, problems: string[], someHaveI
       .filter((entry) => entry !== ''),
     credentials: readCredentials(read.SANDLOT_EGRESS_CREDENTIALS, problems),
     budgets: {
-      ...(connections === undefined ? {} : { connections }),
-      ...(megabytes === undefined ? {} : { bytes: megabytes * MiB }),
+      connections: connections ?? DEFAULT_BUDGETS.connections,
+      bytes: megabytes === undefined ? DEFAULT_BUDGETS.bytes : megabytes * MiB,
     },
   }
   check('SANDLOT_EGRESS_ALLOW', { allow: egress.allow }, problems)
@@ -70,10 +71,7 @@ function readCredentials(
   try {
     const read = credentials.parse(JSON.parse(text))
     return Object.fromEntries(
-      Object.entries(read).map(([host, { header, value }]) => [
-        host,
-        { value, ...(header === undefined ? {} : { header }) },
-      ]),
+      Object.entries(read).map(([host, { header, value }]) => [host, { value, header }]),
     )
   } catch {
     // The parser's message would quote what it could not read.

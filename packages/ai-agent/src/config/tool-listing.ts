@@ -52,7 +52,7 @@ export function listedTools(all: readonly Tool[], offered: readonly Tool[]): Lis
       source,
       kind,
       readOnly,
-      ...(timeoutMs === undefined ? {} : { timeoutMs }),
+      timeoutMs,
       available: byId.has(id),
       description,
       schema: toolParameters(input),

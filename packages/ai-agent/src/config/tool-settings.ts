@@ -25,9 +25,9 @@ export function configuredTool(tool: Tool, section: ToolsSection): Tool {
   const { timeoutMs, rateLimit, cacheTtlMs, concurrency } = settings
   const changed: Tool = {
     ...tool,
-    ...(timeoutMs === undefined ? {} : { timeoutMs }),
-    ...(rateLimit === undefined ? {} : { rateLimit }),
-    ...(concurrency === undefined ? {} : { concurrency }),
+    timeoutMs: timeoutMs ?? tool.timeoutMs,
+    rateLimit: rateLimit ?? tool.rateLimit,
+    concurrency: concurrency ?? tool.concurrency,
     // A tool whose results may change between two calls says so itself; nobody can configure that away.
     ...(cacheTtlMs === undefined || tool.cache === undefined
       ? {}

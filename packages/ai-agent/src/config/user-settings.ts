@@ -103,8 +103,8 @@ export function personalSettings(
         undefined,
       )
       return {
-        ...(tools === undefined ? {} : { tools }),
-        ...(modeCeiling === undefined ? {} : { modeCeiling }),
+        tools,
+        modeCeiling,
         ...(Object.keys(reach ?? {}).length === 0 ? {} : { network: reach }),
       }
     },

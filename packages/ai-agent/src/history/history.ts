@@ -54,10 +54,10 @@ export function executionResult({ call, outcome }: CallRecord): ExecutionResult 
   return {
     ...base,
     status: outcome.status === 'completed' ? 'completed' : 'failed',
-    ...(reason === undefined ? {} : { reason }),
+    reason,
     text: outcome.rawOutput?.forModel ?? '',
     truncated: outputInfo?.truncated ?? false,
-    ...(outputInfo === undefined ? {} : { outputUrl: outputInfo.url }),
+    outputUrl: outputInfo?.url,
     ...(timing === undefined ? {} : { waitMs: timing.waitMs, runMs: timing.runMs }),
   }
 }
@@ -135,7 +135,7 @@ export function promptEndOf(log: readonly SessionEvent[], promptId: string): Pro
     const happened = sandlotEventOf(event)
     if (happened?.type !== 'prompt_ended' || metaOf(event).promptId !== promptId) continue
     const { stopReason, reason, text } = happened
-    return { promptId, stopReason, reason, seq: seqOf(event) ?? 0, ...(text === undefined ? {} : { text }) }
+    return { promptId, stopReason, reason, seq: seqOf(event) ?? 0, text }
   }
   return undefined
 }

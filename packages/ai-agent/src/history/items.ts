@@ -152,8 +152,8 @@ export function modelCallOf(call: EventOf<'tool_call'>): ModelCall {
     id: call.toolCallId,
     name: call.name,
     args: call.rawInput,
-    ...(forProvider?.invalid === undefined ? {} : { invalid: forProvider.invalid }),
-    ...(forProvider?.call === undefined ? {} : { replay: forProvider.call }),
+    invalid: forProvider?.invalid,
+    replay: forProvider?.call,
   }
 }
 

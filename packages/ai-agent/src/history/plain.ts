@@ -33,7 +33,7 @@ export function plainHistory(messages: readonly ModelMessage[]): ModelMessage[] 
 
 /** The call under this id, without what only the provider that made it understands. */
 export function bareCall({ name, args, invalid }: ModelCall, id: string): ModelCall {
-  return { id, name, args, ...(invalid === undefined ? {} : { invalid }) }
+  return { id, name, args, invalid }
 }
 
 /** The strictest that there is: Mistral's nine letters and digits. */

@@ -33,11 +33,11 @@ export function promptStarted(messageId: string, start: PromptStart, at: number)
   const event = {
     type: 'prompt_started',
     model,
-    ...(thoughtLevel === undefined ? {} : { thoughtLevel }),
-    ...(requestId === undefined ? {} : { requestId }),
+    thoughtLevel,
+    requestId,
     ...(unattended === true ? { unattended } : {}),
-    ...(onError === undefined ? {} : { onError }),
-    ...(command === undefined ? {} : { command }),
+    onError,
+    command,
   } as const
   return makeSandlotEvent(event, { promptId: promptIdOf(messageId) }, at)
 }

@@ -192,8 +192,8 @@ function turnEnded(ctx: LoopContext, turn: number, callIds: string[]): SessionEv
 function withProviderFields(event: SessionEvent, call: ModelCall | undefined): SessionEvent {
   if (call === undefined || (call.replay === undefined && call.invalid === undefined)) return event
   const forProvider = {
-    ...(call.replay === undefined ? {} : { call: call.replay }),
-    ...(call.invalid === undefined ? {} : { invalid: call.invalid }),
+    call: call.replay,
+    invalid: call.invalid,
   }
   return { ...event, _meta: { ...event._meta, sandlot: { ...metaOf(event), forProvider } } }
 }

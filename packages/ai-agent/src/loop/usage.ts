@@ -22,7 +22,7 @@ export function usageEvent(
     turn,
     usage,
     model: model.name,
-    ...(cost === undefined ? {} : { cost }),
+    cost,
   }
   return {
     sessionUpdate: 'usage_update',

@@ -93,7 +93,7 @@ export class Connection {
     if (this.#client.getServerCapabilities()?.tools === undefined) return []
     const tools: unknown[] = []
     const seen = new Set<string>()
-    const options = { timeout: timeoutMs, ...(signal === undefined ? {} : { signal }) }
+    const options = { timeout: timeoutMs, signal }
     for (let cursor: string | undefined; seen.size < MAX_PAGES;) {
       const params = cursor === undefined ? {} : { cursor }
       const got = await this.#client.request({ method: 'tools/list', params }, page, options)
@@ -132,8 +132,8 @@ export class Connection {
             clock.again()
             onProgress({
               done: progress,
-              ...(total === undefined ? {} : { total }),
-              ...(message === undefined ? {} : { message }),
+              total,
+              message,
             })
           },
         },

@@ -90,7 +90,7 @@ export function openMcp(options: OpenMcpOptions): Mcp {
     makeServer: (spec, userId) => {
       const fetch = options.broughtFetch?.(userId).server
       const access = broughtSignIns.access.bind(broughtSignIns)
-      return makeServer(spec, userId, { ...parts, access, ...(fetch === undefined ? {} : { fetch }) })
+      return makeServer(spec, userId, { ...parts, access, fetch })
     },
   })
   const broughtTo = (userId: string, sessionId: string | undefined): readonly McpServer[] =>

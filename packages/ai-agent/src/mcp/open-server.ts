@@ -125,7 +125,7 @@ async function openStdio(
     command: config.command,
     args,
     env,
-    ...(config.cwd === undefined ? {} : { cwd: config.cwd }),
+    cwd: config.cwd,
     stderr,
   }
 

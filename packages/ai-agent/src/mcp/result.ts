@@ -150,7 +150,7 @@ function shownOf(one: Block | undefined, image: CheckedImage | undefined): ToolC
       type: 'resource_link',
       uri,
       name: name === '' ? uri : name,
-      ...(mimeType === undefined ? {} : { mimeType }),
+      mimeType,
     }),
   ]
 }

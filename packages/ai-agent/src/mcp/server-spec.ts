@@ -121,6 +121,6 @@ function ownSecrets(
     ...(auth?.clientSecret === undefined
       ? {}
       : { clientSecret: text(auth.clientSecret, 'auth.clientSecret') }),
-    ...(key === undefined ? {} : { privateKey: text(key, 'auth.privateKey') }),
+    privateKey: key === undefined ? undefined : text(key, 'auth.privateKey'),
   }
 }

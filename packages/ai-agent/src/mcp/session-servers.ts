@@ -109,7 +109,7 @@ export class SessionServers {
       if (last === undefined) return []
       const link = last.state === 'needs_auth' ? linkTo(last.connecting) : undefined
       const why = last.state === 'unavailable' ? { why: last.why } : {}
-      return [{ name, state: last.state, ...why, ...(link === undefined ? {} : { link }), problems }]
+      return [{ name, state: last.state, ...why, link, problems }]
     })
   }
 
@@ -183,7 +183,7 @@ function digest(server: BroughtServer): string {
 function configured(server: BroughtServer): object {
   if ('url' in server) return { url: server.url, headers: server.headers, ...signInOf(server.headers) }
   const { command, args, env, around, cwd, where } = server
-  return { command, args, env: { ...around, ...env }, ...(cwd === undefined ? {} : { cwd }), where }
+  return { command, args, env: { ...around, ...env }, cwd, where }
 }
 
 /** Who brings a key needs no sign-in; of all others a server that wants one may ask for it. */

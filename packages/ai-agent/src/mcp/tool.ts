@@ -44,7 +44,7 @@ export function mcpTool(server: McpServer, definition: ToolDefinition, name: str
   return {
     id: toolId({ server: server.name, tool: definition.name }),
     name,
-    ...(ruledAs === undefined ? {} : { ruledAs: toolId({ server: ruledAs, tool: definition.name }) }),
+    ruledAs: ruledAs === undefined ? undefined : toolId({ server: ruledAs, tool: definition.name }),
     description: definition.description,
     kind: 'other',
     input: inputOf(definition),
@@ -53,7 +53,7 @@ export function mcpTool(server: McpServer, definition: ToolDefinition, name: str
     repeatable: true,
     // Starting a server that rests is not the call's time.
     timeoutMs: Math.min(MAX_MS, maxTimeoutMs + config.startTimeoutMs),
-    ...(settings.rateLimit === undefined ? {} : { rateLimit: settings.rateLimit }),
+    rateLimit: settings.rateLimit,
     ...(settings.cacheMs === undefined || !readOnly ? {} : { cache: { ttlMs: settings.cacheMs } }),
     ...(idempotent ? { idempotent: { retries: settings.retries ?? 0 } } : {}),
     title: () => title,
@@ -140,7 +140,7 @@ interface Report {
 
 function progressOf({ message, done, total }: Report, title: string): ToolUpdate {
   const said = visibleText(message ?? title).slice(0, TITLE_CHARS)
-  return { type: 'progress', message: said, done, ...(total === undefined ? {} : { total }) }
+  return { type: 'progress', message: said, done, total }
 }
 
 interface Asking {
@@ -178,7 +178,7 @@ export function needsAuthOutcome({ message, server, connecting }: NeedsAuthFailu
     forModel: message,
     data: {
       server,
-      ...(link === undefined ? {} : { connect: { url: link, ...(wanted === undefined ? {} : { wanted }) } }),
+      connect: link === undefined ? undefined : { url: link, wanted },
     },
     ...(link === undefined
       ? {}

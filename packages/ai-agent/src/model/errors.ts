@@ -104,8 +104,8 @@ export function toModelError(failure: ProviderFailure, context: ErrorContext): M
   const errorClass = classOf(failure)
   return new ModelError(errorClass, sentence(errorClass, failure, context), {
     retryable: failure.retry ?? RETRYABLE[errorClass],
-    ...(failure.waitMs === undefined ? {} : { waitMs: failure.waitMs }),
-    ...(failure.status === undefined ? {} : { status: failure.status }),
+    waitMs: failure.waitMs,
+    status: failure.status,
   })
 }
 

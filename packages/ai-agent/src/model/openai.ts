@@ -76,7 +76,7 @@ export function createOpenAIModel(options: OpenAIModelOptions): Model {
     streaming,
     profile,
     ...known,
-    ...(effort === undefined ? {} : { effort }),
+    effort,
   })
 
   async function open(
@@ -104,7 +104,7 @@ export function createOpenAIModel(options: OpenAIModelOptions): Model {
 
   const at = (effort: string | undefined): Model => ({
     name: options.label ?? options.model,
-    ...(options.price === undefined ? {} : { price: options.price }),
+    price: options.price,
     demo: false,
     contextWindow: options.contextWindow ?? 128_000,
     thoughtLevels: profile.thoughtLevels,

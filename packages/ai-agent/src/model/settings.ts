@@ -140,14 +140,11 @@ function about(
   set: { contextWindow?: number | undefined; images?: boolean | undefined; profile?: unknown },
   price: Price | undefined,
 ): Pick<ModelSettings, 'contextWindow' | 'profile' | 'price'> {
-  const known = {
-    ...(set.profile as Partial<Profile> | undefined),
-    ...(set.images === undefined ? {} : { images: set.images }),
-  }
+  const known = set.profile as Partial<Profile> | undefined
   return {
-    ...(set.contextWindow === undefined ? {} : { contextWindow: set.contextWindow }),
-    ...(Object.keys(known).length === 0 ? {} : { profile: known }),
-    ...(price === undefined ? {} : { price }),
+    contextWindow: set.contextWindow,
+    profile: set.images === undefined ? known : { ...known, images: set.images },
+    price,
   }
 }
 

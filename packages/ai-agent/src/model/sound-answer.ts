@@ -18,7 +18,7 @@ export function soundAnswer(answer: Partial<ModelAnswer> | undefined): ModelAnsw
     calls: withoutRepetitions((calls ?? []).map(soundCall)),
     finish,
     usage,
-    ...(replay === undefined ? {} : { replay }),
+    replay,
   }
 }
 

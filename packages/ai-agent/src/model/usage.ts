@@ -51,10 +51,10 @@ function readUsage(usage: unknown): TokenUsage | undefined {
   // Beside an output that was counted there are only thoughts.
   const thought = reasoning ?? (beside > 0 && output !== undefined ? beside : undefined)
   return {
-    ...(input === undefined ? {} : { input }),
-    ...(written === undefined ? {} : { output: written }),
-    ...(cached === undefined ? {} : { cached }),
-    ...(thought === undefined ? {} : { reasoning: thought }),
+    input,
+    output: written,
+    cached,
+    reasoning: thought,
   }
 }
 
@@ -81,5 +81,5 @@ function readTimings(timings: unknown): TokenUsage | undefined {
   const output = numberMember(timings, 'predicted_n')
   if (fresh === undefined || output === undefined) return undefined
   const cached = numberMember(timings, 'cache_n')
-  return { input: fresh + (cached ?? 0), output, ...(cached === undefined ? {} : { cached }) }
+  return { input: fresh + (cached ?? 0), output, cached }
 }

@@ -51,7 +51,7 @@ function makeBody(request: ModelRequest, options: WireOptions): JsonObject {
     stream: options.streaming,
     ...(options.includeUsage && options.streaming ? { stream_options: { include_usage: true } } : {}),
     ...(request.maxTokens === undefined ? {} : { [options.maxTokensName]: request.maxTokens }),
-    ...(options.effort === undefined ? {} : { reasoning_effort: options.effort }),
+    reasoning_effort: options.effort,
   }
   return cleanJson(body) as JsonObject
 }

@@ -36,8 +36,8 @@ export function plainTool(tool: PlainTool): Tool {
     kind,
     readOnly,
     input: { parameters, check: (args: Record<string, unknown>) => problemsOf(parameters, args) },
-    ...(timeoutMs === undefined ? {} : { timeoutMs }),
-    ...(fatal === undefined ? {} : { fatal }),
+    timeoutMs,
+    fatal,
     title: () => name,
     // oxlint-disable-next-line require-yield
     async *execute(args, ctx) {

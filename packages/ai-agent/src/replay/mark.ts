@@ -30,7 +30,7 @@ export function requestOf(
   messages: readonly ModelMessage[],
   { tools, maxTokens }: Pick<RequestFrame, 'tools' | 'maxTokens'>,
 ): ModelRequest {
-  return { messages, tools, ...(maxTokens === undefined ? {} : { maxTokens }) }
+  return { messages, tools, maxTokens }
 }
 
 /** The body as the wire sends it. */

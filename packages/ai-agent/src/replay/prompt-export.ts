@@ -186,7 +186,7 @@ function callsOf(log: readonly SessionEvent[], promptId: string): PromptExport['
 
 /** The system prompt is the first message. */
 function besideMessages({ tools, wire, reader, maxTokens }: RequestFrame): Omit<RequestFrame, 'system'> {
-  return { tools, wire, reader, ...(maxTokens === undefined ? {} : { maxTokens }) }
+  return { tools, wire, reader, maxTokens }
 }
 
 /** `texts`: the record's messages as JSON. */

@@ -70,7 +70,7 @@ export async function record(
 }
 
 function summaryOf({ requests, mismatch }: ReplayResult): Recording['checked'] {
-  return { requests, ...(mismatch === undefined ? {} : { mismatch: mismatch.text }) }
+  return { requests, mismatch: mismatch?.text }
 }
 
 /** Secrets hidden everywhere, and the digests made again from what is left, so that it still replays. */

@@ -52,7 +52,7 @@ export class Answers {
         )
       const allowed = option.kind === 'allow_once' || option.kind === 'allow_always'
       const said = {
-        ...(reason === undefined ? {} : { reason }),
+        reason,
         ...(allowed ? filledIn(asked.question, optionId, content) : {}),
       }
       const { remembers } = option
@@ -126,8 +126,8 @@ export class Answers {
     )
     const { promptId, turn } = call === undefined ? {} : metaOf(call)
     const fields = {
-      ...(promptId === undefined ? {} : { promptId }),
-      ...(turn === undefined ? {} : { turn }),
+      promptId,
+      turn,
     }
     const event = { type: 'approval_answered', toolCallId, ...answer } as const
     const more = rules.length === 0 ? {} : { rules }

@@ -127,9 +127,9 @@ export class Approvals {
     asked.answer = {
       allowed,
       by,
-      ...(optionId === undefined ? {} : { optionId }),
-      ...(reason === undefined ? {} : { reason }),
-      ...(content === undefined ? {} : { content }),
+      optionId,
+      reason,
+      content,
     }
     const option = asked.options.find((known) => known.optionId === optionId)
     if (allowed && option?.remembers?.scope === 'session')

@@ -79,7 +79,7 @@ export function batchContext(source: BatchSource): BatchContext {
     appendOutput,
     readOutput: (callId, from, to) => store.readOutput(sessionId, callId, from, to),
     events: () => events,
-    ...(secrets === undefined ? {} : { secret: (name: string) => secrets.get(userId, name) }),
+    secret: secrets === undefined ? undefined : (name: string) => secrets.get(userId, name),
     now,
     log,
   }

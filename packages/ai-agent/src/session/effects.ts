@@ -46,7 +46,7 @@ function effectsOfOne(event: SessionEvent, { userId, model, toolOf }: EffectsCon
         callId,
         tool: toolOf(callId),
         status: event.status === 'completed' ? 'completed' : 'failed',
-        ...(reason === undefined ? {} : { reason }),
+        reason,
         runMs: timing?.runMs ?? 0,
         waitMs: timing?.waitMs ?? 0,
       },

@@ -72,7 +72,7 @@ function moved(
     ...(outputInfo === undefined || event.sessionUpdate !== 'tool_call_update'
       ? {}
       : { outputInfo: { ...outputInfo, url: outputUrl(sessionId, event.toolCallId) } }),
-    ...(happened === undefined ? {} : { event: movedEvent(happened, atMost) }),
+    event: happened === undefined ? undefined : movedEvent(happened, atMost),
   }
   const told = isOutcome(event) ? leftElsewhere(event) : event
   return { ...told, _meta: { ...event._meta, sandlot } }
@@ -88,6 +88,6 @@ function movedEvent(event: SandlotEvent, atMost: (seq: number) => number): Sandl
   return {
     ...event,
     upTo: atMost(event.upTo),
-    ...(prunedUpTo === undefined ? {} : { prunedUpTo: atMost(prunedUpTo) }),
+    prunedUpTo: prunedUpTo === undefined ? undefined : atMost(prunedUpTo),
   }
 }

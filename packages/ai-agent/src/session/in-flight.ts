@@ -82,8 +82,8 @@ export class InFlight {
         _meta: {
           sandlot: {
             ...meta,
-            ...(piece === undefined ? {} : { output: piece }),
-            ...(progress === undefined ? {} : { progress }),
+            output: piece,
+            progress,
           },
         },
       }

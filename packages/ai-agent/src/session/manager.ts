@@ -122,8 +122,8 @@ export class SessionManager {
   async list(userId: string, before?: number, cwd?: string): Promise<SessionRow[]> {
     return this.#parts.store.listSessions(userId, {
       limit: PAGE_SIZE,
-      ...(before === undefined ? {} : { before }),
-      ...(cwd === undefined ? {} : { cwd }),
+      before,
+      cwd,
     })
   }
 

@@ -63,7 +63,7 @@ export class RequestMarks {
       tools,
       wire,
       reader: { model: model.name, contextWindow: model.contextWindow },
-      ...(maxTokens === undefined ? {} : { maxTokens }),
+      maxTokens,
     }
     this.#asked = this.#marker.mark(request, frame, upTo)
   }

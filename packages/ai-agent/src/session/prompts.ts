@@ -162,7 +162,7 @@ export class Prompts {
       as,
       ...(images.length === 0 ? {} : { images: [...images] }),
       ...(unattended ? { unattended } : {}),
-      ...(onError === undefined ? {} : { onError }),
+      onError,
     }
     await this.#core.store([queuedMessage(message, runningId, parts.now())], submission)
     return this.#accepted(promptId, false)

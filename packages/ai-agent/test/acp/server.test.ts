@@ -306,7 +306,7 @@ describe('our own client', () => {
     const core = await bench.core()
     await using one = await connect(core)
     const modeOf = async (modeCeiling: string | undefined, asked: object): Promise<string> => {
-      const sessionId = await newSession(one, by({ ...ADA, ...(modeCeiling && { modeCeiling }) }, asked))
+      const sessionId = await newSession(one, by({ ...ADA, modeCeiling }, asked))
       return (await core.manager.get('u_ada', sessionId)).summary().mode
     }
     expect([
@@ -451,7 +451,7 @@ describe('a foreign client', () => {
       await using bench = await AgentBench.start([call, textAnswer('ok')])
       await using one = await connect(await bench.core({ tools: [change.tool] }), {
         ...FOREIGN,
-        ...(permission === undefined ? {} : { permission }),
+        permission,
       })
       const sessionId = await newSession(one, {})
       expect(

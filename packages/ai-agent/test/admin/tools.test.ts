@@ -70,7 +70,7 @@ function builtin(): object[] {
     source: 'built-in',
     kind,
     readOnly,
-    ...(timeoutMs === undefined ? {} : { timeoutMs }),
+    timeoutMs,
     available: ['read_file', 'run_shell_command'].includes(name),
     description,
     schema: toolParameters(input),

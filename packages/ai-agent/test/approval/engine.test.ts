@@ -26,8 +26,7 @@ const asking = (
 const shell = (command: string): CallRequest => asking({ kind: 'shell', command })
 const write = (path: string): CallRequest => asking({ kind: 'file', access: 'write', path }, 'edit')
 const read = (path: string): CallRequest => asking({ kind: 'file', access: 'read', path }, 'read', true)
-const host = (name: string, port?: number): CallRequest =>
-  asking({ kind: 'host', host: name, ...(port === undefined ? {} : { port }) }, 'fetch')
+const host = (name: string, port?: number): CallRequest => asking({ kind: 'host', host: name, port }, 'fetch')
 const tool = (id: string, readOnly = false, kind: ToolKind = 'other'): CallRequest => ({
   tool: id,
   kind,

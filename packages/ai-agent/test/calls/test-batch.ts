@@ -64,7 +64,7 @@ export class TestBatch {
     const parts: SchedulerParts = {
       policies: (options.policies ?? createPolicies)(settings),
       maxConcurrent: options.maxConcurrent ?? 10,
-      ...(options.results === undefined ? {} : { results: options.results }),
+      results: options.results,
     }
     this.#scheduler = createScheduler(parts)
   }

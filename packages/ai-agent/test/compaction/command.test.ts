@@ -142,7 +142,7 @@ describe('/compact', () => {
       const log = memoryLog()
       const model = createOpenAIModel({ baseUrl: provider.baseUrl, apiKey: '', model: 'fake' })
       const run = async (prompt?: string, events = Infinity): Promise<void> => {
-        const running = runAgent({ model, tools: [], log, ...(prompt === undefined ? {} : { prompt }) })
+        const running = runAgent({ model, tools: [], log, prompt })
         for (let seen = 0; seen < events; seen++) if ((await running.next()).done === true) return
         await running.return(undefined as never)
       }

@@ -21,10 +21,10 @@ const task = JSON.parse(process.argv[2] ?? '') as ChildTask
 const script = SCRIPTS.find(({ name }) => name === task.script)
 if (script === undefined) throw new Error(`There is no script “${task.script}”.`)
 const { folder, baseUrl, mcpUrl, docker } = task
-const world: World = { folder, baseUrl, ...(mcpUrl === undefined ? {} : { mcpUrl }) }
+const world: World = { folder, baseUrl, mcpUrl }
 if (docker !== undefined) {
   const { deployment, key, image, ledger, host } = docker
-  const backend = createDockerBackend({ deployment, ...(host === undefined ? {} : { dockerHost: host }) })
+  const backend = createDockerBackend({ deployment, dockerHost: host })
   const options = { deploymentId: deployment, deploymentKey: Buffer.from(key, 'hex'), image }
   world.sandboxes = () => createSandboxes({ backend, ledger: createFileLedger(ledger), ...options })
 }

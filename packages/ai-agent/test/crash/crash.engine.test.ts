@@ -41,7 +41,7 @@ describe('a process that is killed while its commands run in a container', () =>
       key: Buffer.from(deploymentKey).toString('hex'),
       image: testConfig.image,
       ledger: join(folder, 'ledger.json'),
-      ...(testConfig.dockerHost === undefined ? {} : { host: testConfig.dockerHost }),
+      host: testConfig.dockerHost,
     }
     let killed = 0
     await eachPlace(sample(`crash engine ${script.name}`, [...passed.keys()], 2), async (place) => {

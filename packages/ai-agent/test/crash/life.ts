@@ -69,7 +69,7 @@ export function mortal(parts: SessionParts, life: Life): SessionParts {
     ...parts,
     store: mortalStore(parts.store, life),
     model: mortalModel(parts.model, life),
-    ...(fallbacks === undefined ? {} : { fallbacks: fallbacks.map((model) => mortalModel(model, life)) }),
+    fallbacks: fallbacks?.map((model) => mortalModel(model, life)),
     async *runCalls(calls, context) {
       const running = runCalls(calls, context)
       for (;;) {

@@ -43,7 +43,7 @@ describe('budgets', () => {
           at: 5,
           promptId,
           usage: { input: 10, output: 2 },
-          ...(cost === undefined ? {} : { cost }),
+          cost,
         },
       },
     })

@@ -34,7 +34,7 @@ const limits = [
 /** A core on which every user has these limits of a day, at a time that the test sets. */
 function coreWith(bench: AgentBench, day: DayBudgets, now: () => number, tools?: Parts): Promise<Core> {
   const limitsOf = () => ({ maxTurns: 20, budgets: { day } })
-  return bench.core({ parts: { limitsOf, now }, ...(tools === undefined ? {} : { tools }) })
+  return bench.core({ parts: { limitsOf, now }, tools })
 }
 type Parts = NonNullable<Parameters<AgentBench['core']>[0]>['tools']
 

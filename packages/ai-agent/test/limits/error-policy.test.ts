@@ -6,11 +6,7 @@ import { expect, test } from 'vitest'
 import { endingFailure } from '../../src/limits/error-policy.ts'
 
 const started = (onError?: 'stop' | 'continue'): SessionEvent =>
-  makeSandlotEvent(
-    { type: 'prompt_started', ...(onError === undefined ? {} : { onError }) },
-    { promptId: 'p' },
-    1,
-  )
+  makeSandlotEvent({ type: 'prompt_started', onError }, { promptId: 'p' }, 1)
 const failed = (reason: FailureReason, fatal: boolean): SessionEvent => ({
   sessionUpdate: 'tool_call_update',
   toolCallId: 'c',

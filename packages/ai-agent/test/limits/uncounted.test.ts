@@ -16,7 +16,7 @@ const count = (usage?: TokenUsage): SessionEvent => ({
   sessionUpdate: 'usage_update',
   used: 1,
   size: 1,
-  _meta: makeMeta({ ...meta, ...(usage === undefined ? {} : { usage }) }, 1),
+  _meta: makeMeta({ ...meta, usage }, 1),
 })
 const end = (reason: EndReason): SessionEvent =>
   makeSandlotEvent({ type: 'prompt_ended', stopReason: STOP_REASON_OF[reason], reason }, meta, 1)

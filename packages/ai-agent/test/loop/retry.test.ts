@@ -4,7 +4,7 @@ import { ModelError } from '../../src/model/model.ts'
 import { titleOf } from '../../src/session/title.ts'
 
 const failed = (retryable: boolean, waitMs?: number): ModelError =>
-  new ModelError('overloaded', 'It is busy.', { retryable, ...(waitMs === undefined ? {} : { waitMs }) })
+  new ModelError('overloaded', 'It is busy.', { retryable, waitMs })
 
 describe('when a model request is made again', () => {
   test('full jitter below a growing cap, up to four attempts', () => {

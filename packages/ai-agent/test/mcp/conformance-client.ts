@@ -80,8 +80,8 @@ function linkOf(outcome: ToolOutcome): string | undefined {
 function authOf(name: string, { client_id, client_secret, private_key_pem }: Scenario['context']): object {
   if (!name.startsWith('auth/')) return {}
   const own = {
-    ...(client_id && { clientId: client_id }),
-    ...(client_secret && { clientSecret: client_secret }),
+    clientId: client_id,
+    clientSecret: client_secret,
   }
   if (!name.startsWith('auth/client-credentials')) return { auth: { type: 'oauth', ...own } }
   const key = private_key_pem === undefined ? {} : { privateKey: private_key_pem }

@@ -62,7 +62,7 @@ export async function startHttpServer(): Promise<HttpServer> {
     const message = isRpc ? (JSON.parse(text) as Rpc) : undefined
     seen.push({
       method: request.method ?? '',
-      ...(message?.method === undefined ? {} : { rpc: message.method }),
+      rpc: message?.method,
       headers: request.headers,
     })
     if (http.intercept(request, response, message, text)) return

@@ -27,7 +27,7 @@ const assistant = (calls: ModelCall[], replay?: Record<string, unknown>): ModelM
   role: 'assistant',
   content: calls.length === 0 ? 'so' : '',
   calls,
-  ...(replay === undefined ? {} : { replay }),
+  replay,
 })
 
 describe('bug 11: reasoning goes back by profile', () => {

@@ -84,7 +84,7 @@ export const ACP_ROWS: Record<string, Record<string, readonly string[]>> = {
       'packages/ai-agent/test/compaction/command.test.ts :: an editor’s user may type it; a client that knows compactions is shown one',
     ],
     'every event is one of the schema': [
-      'packages/ai-agent/test/acp/types.test.ts :: every event that we emit is a SessionUpdate of the SDK, as JSON has it',
+      'packages/ai-agent/test/acp/types.test.ts :: every event that we emit is a SessionUpdate of the SDK',
     ],
     'content blocks': [
       `${PROMPTS} :: session/prompt: an image goes to the model, its echo does not come back, a load shows it again`,

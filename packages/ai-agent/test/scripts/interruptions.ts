@@ -18,15 +18,8 @@ import {
   times,
 } from './words.ts'
 
-const afterStop = (stopAt: Step['stopAt']): Step[] => [
-  { say: 'go', ...(stopAt === undefined ? {} : { stopAt }) },
-  { say: 'and now?' },
-]
-const afterCrash = (dieAt: Step['dieAt']): Step[] => [
-  { say: 'go', ...(dieAt === undefined ? {} : { dieAt }) },
-  {},
-  { say: 'and now?' },
-]
+const afterStop = (stopAt: Step['stopAt']): Step[] => [{ say: 'go', stopAt }, { say: 'and now?' }]
+const afterCrash = (dieAt: Step['dieAt']): Step[] => [{ say: 'go', dieAt }, {}, { say: 'and now?' }]
 
 export const INTERRUPTIONS: readonly Script[] = [
   // ── Stop ──

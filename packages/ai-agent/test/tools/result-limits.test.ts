@@ -32,13 +32,13 @@ test('the settings are read, and bounded', () => {
     chars: 200_000,
     lines: 10,
   })
-  for (const env of [
-    { SANDLOT_RESULT_CHARS: '999' },
-    { SANDLOT_RESULT_CHARS: '200001' },
-    { SANDLOT_RESULT_LINES: '9' },
-    { SANDLOT_RESULT_LINES: '20001' },
-  ])
-    expect(() => read(env)).toThrow(Object.keys(env)[0])
+  for (const [name, value] of [
+    ['SANDLOT_RESULT_CHARS', '999'],
+    ['SANDLOT_RESULT_CHARS', '200001'],
+    ['SANDLOT_RESULT_LINES', '9'],
+    ['SANDLOT_RESULT_LINES', '20001'],
+  ] as const)
+    expect(() => read({ [name]: value })).toThrow(name)
 })
 
 describe('a result of a command', () => {

@@ -97,7 +97,7 @@ export function createDiskBreaker(options: DiskBreakerOptions): DiskBreaker {
   }
 
   return {
-    state: () => ({ open, ...(free === undefined ? {} : { free }), ...(open ? { message: message() } : {}) }),
+    state: () => ({ open, free, ...(open ? { message: message() } : {}) }),
     check() {
       if (open) throw new SandboxError('host_disk_low', message())
     },

@@ -179,8 +179,8 @@ function toSlot(slot: LedgerFile['slots'][number] | undefined): LedgerSlot | und
   const { userId, claimedAt, ...rest } = slot
   return {
     ...rest,
-    ...(userId === undefined ? {} : { userId }),
-    ...(claimedAt === undefined ? {} : { claimedAt }),
+    userId,
+    claimedAt,
   }
 }
 

@@ -51,14 +51,14 @@ export function createHostGuard(options: HostGuardOptions): HostGuard {
       // One that rests writes nothing; it follows when it is used again.
       for (const { sandbox } of connected()) if (!sandbox.resting) void follow(sandbox)
     },
-    ...(host.lookEveryMs === undefined ? {} : { everyMs: host.lookEveryMs }),
+    everyMs: host.lookEveryMs,
   })
 
   function budget(): DiskBudget {
     return {
       ...diskBudget(limits),
       // sbxd sees the disk it writes to, and is faster than any look from here.
-      ...(host.diskFloor === undefined ? {} : { hostFloor: host.diskFloor }),
+      hostFloor: host.diskFloor,
       ...(breaker.state().open ? { freeze: true } : {}),
     }
   }

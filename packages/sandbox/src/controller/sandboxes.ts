@@ -141,8 +141,8 @@ export function createSandboxes(options: SandboxesOptions): Sandboxes {
     deploymentKey,
     image: options.image,
     limits,
-    ...(options.runtime === undefined ? {} : { runtime: options.runtime }),
-    ...(options.profileFor === undefined ? {} : { profileFor: options.profileFor }),
+    runtime: options.runtime,
+    profileFor: options.profileFor,
     seen: new Map(),
   }
   const lock = createKeyedLock()
@@ -151,7 +151,7 @@ export function createSandboxes(options: SandboxesOptions): Sandboxes {
   const log: NonNullable<SandboxesOptions['log']> = (message, details) => options.log?.(message, details)
   const reconciler = createReconciler({
     ...bringUpOptions,
-    ...(options.graceMs === undefined ? {} : { graceMs: options.graceMs }),
+    graceMs: options.graceMs,
     locked: (userId, work) => lock.run(userId, work),
     log,
   })
@@ -173,7 +173,7 @@ export function createSandboxes(options: SandboxesOptions): Sandboxes {
     hasContainer: (owner) => reconciler.hasContainer(owner),
     closing: closing.signal,
     log,
-    ...(options.patience === undefined ? {} : { patience: options.patience }),
+    patience: options.patience,
     ...(options.network === undefined || options.network === 'none'
       ? {}
       : { egress: createEgress(options.network.egress) }),
@@ -243,7 +243,7 @@ export function createSandboxes(options: SandboxesOptions): Sandboxes {
         state: container.state,
         id: container.id,
         name: container.name,
-        ...(stat === undefined ? {} : { stat }),
+        stat,
       }
     },
 

@@ -271,7 +271,7 @@ export function specOf(slot: LedgerSlot, name: string, options: BringUpOptions):
     image: options.image,
     limits: options.limits,
     labels: slotLabels(options.deploymentId, slot),
-    ...(options.runtime === undefined ? {} : { runtime: options.runtime }),
+    runtime: options.runtime,
     ...(profile === 'default' ? {} : { profile }),
   }
 }

@@ -46,7 +46,7 @@ export async function listWorkspaces({ backend, ledger }: Both): Promise<ListedW
       volume,
       slot: row?.slot ?? labels[LABEL.slot] ?? '',
       owner,
-      ...(row?.userId === undefined ? {} : { userId: row.userId }),
+      userId: row?.userId,
       ...(container && { container: { id: container.id, name: container.name, state: container.state } }),
     }
   })

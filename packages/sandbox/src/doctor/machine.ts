@@ -30,8 +30,8 @@ export interface MachineOptions {
 /** Every finding, `must` first. Never rejects: what cannot be asked is a finding. */
 export async function examineMachine(options: MachineOptions): Promise<Finding[]> {
   const at = {
-    ...(options.dockerHost === undefined ? {} : { dockerHost: options.dockerHost }),
-    ...(options.tls === undefined ? {} : { tls: options.tls }),
+    dockerHost: options.dockerHost,
+    tls: options.tls,
   }
   try {
     const engine = await describeEngine(at)
@@ -64,8 +64,8 @@ async function probe(
     deploymentKey: randomBytes(32),
     deploymentId: deployment,
     image: options.image,
-    ...(options.limits === undefined ? {} : { limits: options.limits }),
-    ...(options.runtime === undefined ? {} : { runtime: options.runtime }),
+    limits: options.limits,
+    runtime: options.runtime,
     profileFor: () => options.profile ?? 'default',
   })
   try {

@@ -128,14 +128,13 @@ function createUserEgress(userId: string, policy: EgressPolicy, options: EgressO
             type: 'egress_refused',
             at: Date.now(),
             userId,
-            ...(commandId === undefined ? {} : { commandId }),
+            commandId,
             ...authority,
             reason,
           })
         },
       })
-      if (record)
-        options.audit?.({ at, userId, ...(commandId === undefined ? {} : { commandId }), ...record })
+      if (record) options.audit?.({ at, userId, commandId, ...record })
     },
   }
 }

@@ -13,7 +13,7 @@ export function backgroundTests({ it, sandbox, fixture }: Suite): void {
       command,
       background: true,
       autoAcknowledge: true,
-      ...(maxAgeMs === undefined ? {} : { maxAgeMs }),
+      maxAgeMs,
     })
 
   it('lists a job as one, also to the next controller, who can end it', async () => {

@@ -163,7 +163,7 @@ export function outputTests({ it, sandbox, fixture }: Suite): void {
       const command = await box.run({
         id: newId(),
         command: `echo $$ >${name}; until test -e ${name}-open; do sleep 0.02; done`,
-        ...(policy && { policy }),
+        policy,
         autoAcknowledge: true,
       })
       const stranger = await box.run({

@@ -27,7 +27,7 @@ afterAll(async () => {
 
 const here = {
   image: testConfig.image,
-  ...(testConfig.dockerHost === undefined ? {} : { dockerHost: testConfig.dockerHost }),
+  dockerHost: testConfig.dockerHost,
 }
 
 test('this machine passes, every finding has an id of its own, and nothing is left of the sandbox', async () => {
@@ -100,7 +100,7 @@ test('where sandboxes do not hold, nobody gets one, until they do', async () => 
   const backend = createDockerBackend({
     deployment: fixture.deployment,
     seccompFile: file,
-    ...(dockerHost === undefined ? {} : { dockerHost }),
+    dockerHost,
   })
   const open = fixture.controller({ backend })
   for (const _try of [1, 2]) {

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { extent } from '../../../../test/campaign.ts'
 import { isPublicAddress, readAddressList } from '../../src/egress/addresses.ts'
 import { createBudget, DEFAULT_BUDGETS } from '../../src/egress/budget.ts'
-import { createPolicy } from '../../src/egress/policy.ts'
+import { createPolicy, type EgressPolicyOptions } from '../../src/egress/policy.ts'
 import { EgressRefused } from '../../src/egress/refusal.ts'
 import { EGRESS_PRESETS, readRules } from '../../src/egress/rules.ts'
 
@@ -198,13 +198,14 @@ describe('resolving', () => {
   })
 
   test('credentials and budgets that cannot be are refused at the start', () => {
-    for (const wrong of [
+    const policies: EgressPolicyOptions[] = [
       { allow: [], credentials: { '10.0.0.1': { value: 'x' } } },
       { allow: [], credentials: { 'a.test': { value: 'x\r\ny: z' } } },
       { allow: [], credentials: { 'a.test': { header: 'Transfer-Encoding', value: 'chunked' } } },
       { allow: [], budgets: { bytes: 0 } },
       { allow: [], budgets: { connections: 100_000 } },
-    ])
+    ]
+    for (const wrong of policies)
       expect(() => createPolicy(wrong)).toThrow(expect.objectContaining({ code: 'invalid_arguments' }))
   })
 })

@@ -39,7 +39,7 @@ function controllerProcess(change: Partial<ControllerOrders>): {
   gone: () => Promise<void>
 } {
   const orders: ControllerOrders = {
-    ...(testConfig.dockerHost === undefined ? {} : { host: testConfig.dockerHost }),
+    host: testConfig.dockerHost,
     deployment: fixture.deployment,
     deploymentKey: Buffer.from(fixture.deploymentKey).toString('hex'),
     ledger: join(fixture.folder, 'ledger.json'),

@@ -33,7 +33,7 @@ const { deployment, command } = orders
 const sandboxes = createSandboxes({
   backend: createDockerBackend({
     deployment,
-    ...(orders.host === undefined ? {} : { dockerHost: orders.host }),
+    dockerHost: orders.host,
   }),
   ledger: createFileLedger(orders.ledger),
   deploymentId: deployment,

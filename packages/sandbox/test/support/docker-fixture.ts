@@ -60,8 +60,8 @@ export async function dockerFixture(options: DockerFixtureOptions = {}): Promise
   const folder = await mkdtemp(join(tmpdir(), 'sandlot-docker-'))
   const backend = createDockerBackend({
     deployment,
-    ...(host === undefined ? {} : { dockerHost: host }),
-    ...(options.circuit === undefined ? {} : { circuit: options.circuit }),
+    dockerHost: host,
+    circuit: options.circuit,
   })
   const ledgerFile = join(folder, 'ledger.json')
   const ledger = createFileLedger(ledgerFile)

@@ -27,9 +27,9 @@ export function accountsRoutes(parts: Parts): Hono<AppEnv> {
       email,
       role,
       model,
-      ...(models === undefined ? {} : { models }),
+      models,
       defaultMode,
-      ...(fullImage === undefined ? {} : { fullImage }),
+      fullImage,
     }
   }
 
@@ -43,10 +43,7 @@ export function accountsRoutes(parts: Parts): Hono<AppEnv> {
     }
     const userAgent = c.req.header('user-agent')
     try {
-      const signedIn = await accounts.signIn(
-        { email, password },
-        { ip: address, ...(userAgent === undefined ? {} : { userAgent }) },
-      )
+      const signedIn = await accounts.signIn({ email, password }, { ip: address, userAgent })
       await limits.signInSucceeded(address, email)
       metrics.signIn('ok')
       return signedIn

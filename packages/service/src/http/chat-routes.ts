@@ -98,7 +98,7 @@ type StreamMessage = SSEMessage & { data: string }
 
 function messageOf(frame: ServerFrame): StreamMessage {
   const seq = frame.type === 'ai_chat_event' ? seqOf(frame.event) : undefined
-  return { event: frame.type, data: JSON.stringify(frame), ...(seq === undefined ? {} : { id: String(seq) }) }
+  return { event: frame.type, data: JSON.stringify(frame), id: seq === undefined ? undefined : String(seq) }
 }
 
 async function optionsOf(c: Ctx, parts: Parts, request: ChatRequest): Promise<RunOptions> {

@@ -11,7 +11,7 @@ export function instructionsRoutes(parts: Parts): Hono<AppEnv> {
     return parts.agent.request(EXT.instructions, {
       user: { id, role },
       of,
-      ...(text === undefined ? {} : { text }),
+      text,
     })
   }
   return new Hono<AppEnv>()

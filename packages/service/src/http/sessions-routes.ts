@@ -45,8 +45,8 @@ export function sessionsRoutes(parts: Parts): Hono<AppEnv> {
       const reader = await sessions.reader()
       const rows = await reader.listSessions(c.var.caller.account.id, {
         limit,
-        ...(before === undefined ? {} : { before }),
-        ...(title === undefined ? {} : { title }),
+        before,
+        title,
       })
       const next = rows.length < limit ? null : (rows.at(-1)?.updatedAt ?? null)
       return c.json({ sessions: rows.map(summaryOf), next })

@@ -100,7 +100,7 @@ export function browser(url: string, cookie: string): Browser {
         ...(body === undefined ? {} : { 'content-type': 'application/json' }),
         ...headers,
       },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      body: body === undefined ? undefined : JSON.stringify(body),
     })
   return {
     cookie,

@@ -407,7 +407,7 @@ export class ScriptedAgent {
     const at = Date.now()
     const started: SandlotEvent = {
       type: 'prompt_started',
-      ...(requestId === undefined ? {} : { requestId }),
+      requestId,
     }
     const message: EventOf<'user_message_chunk'> = {
       sessionUpdate: 'user_message_chunk',
@@ -424,14 +424,14 @@ export class ScriptedAgent {
       [makeSandlotEvent(started, { promptId }, at), message, ...attached],
       {
         runningPromptId: promptId,
-        ...(requestId === undefined ? {} : { submission: { userId: user.id, requestId, promptId } }),
+        submission: requestId === undefined ? undefined : { userId: user.id, requestId, promptId },
       },
     )
     this.#send(sessionId, stored)
     await client.notify(EXT.promptAccepted, {
       sessionId,
       promptId,
-      ...(requestId === undefined ? {} : { requestId }),
+      requestId,
     })
 
     const meta_ = (fields: MetaFields = {}) => makeMeta({ promptId, ...fields }, Date.now())

@@ -17,9 +17,9 @@ export function sessionChanges(effects: Effects): {
 } {
   return {
     // PostgreSQL refuses NUL in text.
-    ...(effects.title === undefined ? {} : { title: effects.title.replaceAll('\0', '') }),
-    ...(effects.mode === undefined ? {} : { mode: effects.mode }),
-    ...(effects.runningPromptId === undefined ? {} : { running_prompt_id: effects.runningPromptId }),
+    title: effects.title?.replaceAll('\0', ''),
+    mode: effects.mode,
+    running_prompt_id: effects.runningPromptId,
   }
 }
 

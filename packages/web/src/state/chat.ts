@@ -154,7 +154,7 @@ export class Chat {
       toolCallId,
       optionId,
       ...(said === '' ? {} : { reason: said }),
-      ...(content === undefined ? {} : { content }),
+      content,
     })
   }
 

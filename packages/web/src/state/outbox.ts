@@ -39,12 +39,12 @@ export function frameOf(message: PendingMessage): ClientFrame {
     type: 'ai_chat',
     requestId: message.requestId,
     text: message.text,
-    ...(message.images === undefined ? {} : { images: message.images.map(({ id }) => id) }),
+    images: message.images?.map(({ id }) => id),
     whenBusy: 'steer',
     ...(message.sessionId === null ? {} : { sessionId: message.sessionId }),
-    ...(message.mode === undefined ? {} : { mode: message.mode satisfies Mode }),
-    ...(message.model === undefined ? {} : { model: message.model }),
-    ...(message.thoughtLevel === undefined ? {} : { thoughtLevel: message.thoughtLevel }),
+    mode: message.mode === undefined ? undefined : (message.mode satisfies Mode),
+    model: message.model,
+    thoughtLevel: message.thoughtLevel,
   }
 }
 

@@ -38,11 +38,11 @@ export function addPromptRequests(app: AgentApp, serving: Serving): void {
           const accepted = await manager.prompt(user.id, session.id, text, {
             messageId,
             images,
-            ...(meta?.requestId === undefined ? {} : { requestId: meta.requestId }),
-            ...(meta?.whenBusy === undefined ? {} : { whenBusy: meta.whenBusy }),
-            ...(meta?.unattended === undefined ? {} : { unattended: meta.unattended }),
-            ...(onError === undefined ? {} : { onError }),
-            ...(user.modeCeiling === undefined ? {} : { modeCeiling: user.modeCeiling }),
+            requestId: meta?.requestId,
+            whenBusy: meta?.whenBusy,
+            unattended: meta?.unattended,
+            onError,
+            modeCeiling: user.modeCeiling,
           })
           return { session, accepted }
         })

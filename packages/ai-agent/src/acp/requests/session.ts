@@ -38,8 +38,8 @@ export function addSessionRequests(app: AgentApp, serving: Serving): void {
         const mode = modeOfNew(meta?.mode, meta?.defaultMode ?? parts.defaultMode, user.modeCeiling)
         const { sessionId = newId('s'), model, thoughtLevel } = meta ?? {}
         const chosen = {
-          ...(model === undefined ? {} : { model }),
-          ...(thoughtLevel === undefined ? {} : { thoughtLevel }),
+          model,
+          thoughtLevel,
         }
         const session = await connection.admit(sessionId, async () => {
           const made = await manager.create({ userId: user.id, cwd, mode, sessionId, ...chosen })

@@ -149,9 +149,9 @@ export class OAuthAccess implements ServerAccess {
     if (code === null) return answer.get('error_description') ?? answer.get('error') ?? 'no reason was given'
     const { redirectUrl, fetch } = this.#options
     const tokens = await exchangeAuthorization(url, {
-      ...(metadata === undefined ? {} : { metadata }),
-      ...(resource === undefined ? {} : { resource }),
-      ...(iss === undefined ? {} : { iss }),
+      metadata,
+      resource,
+      iss,
       clientInformation: flow.client ?? this.#ownClient(authority),
       authorizationCode: code,
       codeVerifier: verifier,
@@ -198,9 +198,9 @@ export class OAuthAccess implements ServerAccess {
     )
     const state = randomBytes(24).toString('base64url')
     const { authorizationUrl, codeVerifier } = await startAuthorization(authority.url, {
-      ...(authority.metadata === undefined ? {} : { metadata: authority.metadata }),
-      ...(authority.resource === undefined ? {} : { resource: authority.resource }),
-      ...(scope === undefined ? {} : { scope }),
+      metadata: authority.metadata,
+      resource: authority.resource,
+      scope,
       clientInformation: client,
       redirectUrl: await redirectUrl(),
       state,

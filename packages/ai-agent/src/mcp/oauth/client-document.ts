@@ -9,7 +9,7 @@ export function clientMetadata(redirectUrl: string, scope: string | undefined): 
   return {
     ...mcpClientDocument(redirectUrl),
     application_type: kind,
-    ...(scope === undefined ? {} : { scope }),
+    scope,
   }
 }
 

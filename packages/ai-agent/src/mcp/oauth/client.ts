@@ -56,7 +56,7 @@ export async function clientFor(
       `its sign-in at ${authority.issuer.slice(0, 200)} registers nobody by itself; register this Sandlot there (redirect address ${metadata.redirect_uris[0] ?? 'none'}) and set auth.clientId`,
     )
   const made = await registerClient(authority.url, {
-    ...(authority.metadata === undefined ? {} : { metadata: authority.metadata }),
+    metadata: authority.metadata,
     clientMetadata: metadata,
     fetchFn: options.fetch,
   })

@@ -108,9 +108,9 @@ export class MachineAccess implements ServerAccess {
     )
     try {
       const tokens = await fetchToken(this.#client(authority), authority.url, {
-        ...(metadata === undefined ? {} : { metadata }),
-        ...(resource === undefined ? {} : { resource }),
-        ...(scope === undefined ? {} : { scope }),
+        metadata,
+        resource,
+        scope,
         fetchFn: fetch,
       })
       const endsAt = tokens.expires_in === undefined ? Infinity : now() + tokens.expires_in * 1_000
@@ -140,8 +140,11 @@ export class MachineAccess implements ServerAccess {
       redirectToAuthorization: notUsed,
       saveCodeVerifier: notUsed,
       codeVerifier: notUsed,
-      prepareTokenRequest: (scope) =>
-        new URLSearchParams({ grant_type: 'client_credentials', ...(scope === undefined ? {} : { scope }) }),
+      prepareTokenRequest: (scope) => {
+        const asked = new URLSearchParams({ grant_type: 'client_credentials' })
+        if (scope !== undefined) asked.set('scope', scope)
+        return asked
+      },
       ...('secret' in proof
         ? {}
         : {

@@ -70,7 +70,7 @@ export class UserTokens {
     const endsAt =
       tokens.expires_in === undefined ? undefined : this.#options.now() + tokens.expires_in * 1_000
     const scope = tokens.scope ?? asked
-    const all = { ...tokens, ...(scope === undefined ? {} : { scope }) }
+    const all = { ...tokens, scope }
     await this.#options.keep(JSON.stringify({ tokens: all, issuer, url: this.#options.url, endsAt }))
   }
 
@@ -99,8 +99,8 @@ export class UserTokens {
     if (known?.issuer === undefined || !sameIssuer(known.issuer, authority.issuer)) return false
     try {
       const tokens = await refreshAuthorization(authority.url, {
-        ...(authority.metadata === undefined ? {} : { metadata: authority.metadata }),
-        ...(authority.resource === undefined ? {} : { resource: authority.resource }),
+        metadata: authority.metadata,
+        resource: authority.resource,
         clientInformation: client,
         refreshToken,
         fetchFn: this.#options.fetch,

@@ -42,7 +42,7 @@ export class HttpTransport extends StreamableHTTPClientTransport {
       fetch: auth?.watch(bounded) ?? bounded,
       requestInit: { headers: { ...headers } },
       reconnectionOptions: RECONNECTION,
-      ...(auth === undefined ? {} : { authProvider: auth.provider() }),
+      authProvider: auth?.provider(),
     })
   }
 

@@ -32,7 +32,7 @@ export async function startSandboxProcess(options: SandboxProcess): Promise<Byte
     id: mark + randomBytes(16).toString('hex').slice(MARK_DIGITS),
     command: [command, ...args],
     env,
-    ...(cwd === undefined ? {} : { cwd }),
+    cwd,
     stdin: true,
     background: true,
     maxAgeMs: MAX_AGE_MS,

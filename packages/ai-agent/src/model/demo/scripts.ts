@@ -164,7 +164,7 @@ function edit({ path, from, to }: { path: string; from: string; to: string }): S
 function search(pattern: string, path: string | undefined): Script {
   // The tool takes a regular expression; people mean the text.
   const literal = pattern.replaceAll(/[\\^$.*+?()[\]{}|]/g, String.raw`\$&`)
-  const args = { pattern: literal, ...(path === undefined ? {} : { path }) }
+  const args = { pattern: literal, path }
   return steps(
     [{ text: '', calls: [call('search_text', args)] }],
     ([found]) => `I searched for \`${pattern}\`:\n\n${quoted(found?.result ?? '', '', 60)}`,

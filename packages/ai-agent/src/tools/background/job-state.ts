@@ -33,7 +33,7 @@ export function endOf(state: Exclude<JobState, { state: 'running' }>): {
   const reason = REASON_OF_EXIT[cause]
   return {
     ...(signal === undefined ? (code === undefined ? {} : { exit: { code } }) : { exit: { signal } }),
-    ...(reason === undefined ? {} : { reason }),
+    reason,
   }
 }
 

@@ -90,7 +90,7 @@ export const readFile = defineTool({
         size,
         from: args.offset,
         lines: page.lines.length,
-        ...(whole === undefined ? {} : { hash: contentHash(whole) }),
+        hash: whole === undefined ? undefined : contentHash(whole),
       },
     }
   },

@@ -73,7 +73,7 @@ export const runShellCommand = defineTool({
   async *execute(args, ctx) {
     const cwd = args.cwd === undefined ? {} : { cwd: workspacePath(args.cwd) || '.' }
     const env = shellEnvironment(args.command)
-    const request = { command: args.command, ...cwd, ...(env === undefined ? {} : { env }) }
+    const request = { command: args.command, ...cwd, env }
     if (args.background) return yield* startInBackground(request, ctx)
     const result = yield* new SandboxedToolExecutor(ctx).run({ ...request, inSession: true })
     return shellOutcome(result)
@@ -96,8 +96,8 @@ function shellOutcome(result: CommandResult): ToolOutcome {
     ...(screen === forModel || screen === ''
       ? {}
       : { content: [{ type: 'content' as const, content: { type: 'text' as const, text: screen } }] }),
-    ...(result.exit === undefined ? {} : { exit: result.exit }),
-    ...(info === undefined ? {} : { outputInfo: info }),
+    exit: result.exit,
+    outputInfo: info,
   }
   return result.status === 'completed'
     ? { status: 'completed', ...shared }

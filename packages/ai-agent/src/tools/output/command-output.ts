@@ -93,14 +93,14 @@ export function createCommandOutput(ctx: CallContext & { call: ToolCall }, live:
         whole: { bytes: position, lines },
         maxLines: ctx.results.lines,
         callId: ctx.call.callId,
-        ...(file === undefined ? {} : { file }),
-        ...(headShare === undefined ? {} : { headShare }),
+        file,
+        headShare,
       }
       const { text, truncated } = forModel.finish(options)
       const screen = forScreen.finish(options).text
       if (position === 0) return { text, screen }
       const url = outputUrl(ctx.sessionId, ctx.call.callId)
-      const info = { bytes: position, lines, truncated, ...(file === undefined ? {} : { file }), url }
+      const info = { bytes: position, lines, truncated, file, url }
       return { text: withoutLastBreak(text), screen: withoutLastBreak(screen), info }
     },
   }

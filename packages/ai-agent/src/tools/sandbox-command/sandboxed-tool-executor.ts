@@ -153,11 +153,11 @@ async function begin(
       id,
       bootId: sandbox.bootId,
       command: request.command,
-      ...(request.cwd === undefined ? {} : { cwd: request.cwd }),
-      ...(request.env === undefined ? {} : { env: request.env }),
+      cwd: request.cwd,
+      env: request.env,
       ...(request.inSession === true ? { session: ctx.sessionId } : {}),
       merge: true,
-      ...(ctx.remainingMs === undefined ? {} : { timeoutMs: Math.max(1, Math.ceil(ctx.remainingMs())) }),
+      timeoutMs: ctx.remainingMs && Math.max(1, Math.ceil(ctx.remainingMs())),
       spool: { ...SPOOL, afterBytes: Math.min(ctx.results.chars, SPOOL.afterBytes) },
     })
   try {
@@ -220,7 +220,7 @@ async function finishedResult(
     ...(notes.length === 0 ? {} : { notes }),
     ...output.finish({ ...keep, ...file }),
     usage: { durationMs, userMs, systemMs, maxRssKb },
-    ...(exit.refusedHosts === undefined ? {} : { refusedHosts: exit.refusedHosts }),
+    refusedHosts: exit.refusedHosts,
   }
 
   const how =
@@ -238,7 +238,7 @@ async function finishedResult(
     status: 'failed',
     reason: why,
     message: endText(why, ctx),
-    ...(how === undefined ? {} : { exit: how }),
+    exit: how,
   }
 }
 

@@ -53,5 +53,5 @@ export const tools = (...elements: unknown[]): object => ({ tool_calls: elements
 export const piece = (index: number, args: string, head: object = {}, name?: string): object => ({
   index,
   ...head,
-  function: { ...(name === undefined ? {} : { name }), arguments: args },
+  function: { name, arguments: args },
 })

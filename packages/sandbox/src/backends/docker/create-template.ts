@@ -132,7 +132,8 @@ export function createTemplate({
     ExposedPorts: {},
     Volumes: {},
     HostConfig: {
-      ...(spec.runtime === undefined ? {} : { Runtime: spec.runtime }),
+      // Absent, not undefined: the gate compares member by member.
+      ...(spec.runtime !== undefined && { Runtime: spec.runtime }),
       Privileged: false,
       CapAdd: [],
       CapDrop: ['ALL'],

@@ -110,7 +110,7 @@ test.each(['xfs', undefined])(
   'an engine on %s that refuses a size: soft, and no volume has one',
   async (backing) => {
     manner = {
-      ...(backing === undefined ? {} : { backing }),
+      backing,
       refuses: [400, 'quota size requested but no quota support'],
     }
     const one = engine()

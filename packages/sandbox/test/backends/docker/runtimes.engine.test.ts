@@ -189,7 +189,7 @@ async function open(each: Runtime, path: string): Promise<BackendFixture> {
   const watchdog = each.unlimited ? setInterval(() => watchMemory(() => engine.dispose()), 250) : undefined
   return {
     backend: fixture.backend,
-    spec: (change = {}) => fixture.spec({ ...(runtime === undefined ? {} : { runtime }), ...change }),
+    spec: (change = {}) => fixture.spec({ runtime, ...change }),
     async dispose() {
       clearInterval(watchdog)
       await fixture.dispose()
