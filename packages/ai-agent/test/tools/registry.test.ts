@@ -99,11 +99,31 @@ describe('registry', () => {
   })
 
   test('finding one of a thousand tools does not look at the others', () => {
-    const registry = createRegistry()
-    registry.register(
-      ...Array.from({ length: 1000 }, (_, index) => make({ id: `s::t${index}`, name: `t${index}` })),
+    let looks = 0
+    const watched = (tool: Tool): Tool =>
+      new Proxy(tool, {
+        get(target, member) {
+          looks += 1
+          return Reflect.get(target, member)
+        },
+      })
+    const tools = Array.from({ length: 1000 }, (_, index) =>
+      watched(make({ id: `s::t${index}`, name: `t${index}` })),
     )
-    expect(registry.getTool('t999')?.id).toBe('s::t999')
+    const registry = createRegistry()
+    registry.register(...tools)
+    looks = 0
+    expect([registry.getTool('t999') === tools[999], registry.getTool('s::t999') === tools[999]]).toEqual([
+      true,
+      true,
+    ])
+    expect([registry.getTool('missing'), registry.has('t500')]).toEqual([undefined, true])
+    expect(looks).toBe(0)
+  })
+
+  test('the lists are made once, until a tool is registered or removed', () => {
+    const registry = createRegistry()
+    registry.register(make({ id: 's::a', name: 'a' }))
     expect(registry.listTools()).toBe(registry.listTools())
     expect(registry.modelTools()).toBe(registry.modelTools())
   })
