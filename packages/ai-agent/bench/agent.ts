@@ -1,5 +1,5 @@
 /**
- * `./sandlot bench agent`: what the agent adds to the model, beside what others add, on the same recorded streams on the
+ * `./sandlot bench agent`: what the agent adds to the model, beside what others add, on the same streams on the
  * same machine in the same run. Prints a table; see docs/benchmarks.md.
  *
  *   --samples <n>       samples of what takes milliseconds (default 200)
@@ -45,7 +45,7 @@ const results = await measureGoals(chosen, context)
 await writeResults(json, machine, results)
 if (markdown !== undefined) {
   const intro = [
-    'Written by `./sandlot bench agent --markdown docs/benchmarks.md`. All ways ask a process that plays the same recorded streams; Sandlot',
+    'Written by `./sandlot bench agent --markdown docs/benchmarks.md`. All ways ask a process that plays the same streams; Sandlot',
     'stores every event in SQLite before it goes on, checks, schedules and measures each call, the others do not. The bare loop is the floor.',
     '',
     `${machine.at}, ${machine.cores} cores (${machine.cpu}), kernel ${machine.kernel}, Node ${machine.node}; ${samples} samples where a prompt takes milliseconds.`,

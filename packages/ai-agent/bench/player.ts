@@ -1,8 +1,8 @@
 /**
- * The model of the bench: a process of its own that plays recorded streams, and says when each byte of them went. The
+ * The model of the bench: a process of its own that plays streams, and says when each byte of them went. The
  * clock is the machine's own, which all processes share.
  *
- * `POST /v1/chat/completions`: the request's model names the recording, its key whose request it is.
+ * `POST /v1/chat/completions`: the request's model names the stream, its key whose request it is.
  * `GET /marks/<whose>`: what was noted since the last time.
  */
 import { type IncomingMessage, type ServerResponse, createServer } from 'node:http'
@@ -28,7 +28,7 @@ export interface Mark {
 /** Milliseconds before the first token of `slow-text`. */
 export const FIRST_TOKEN_MS = 200
 
-interface Recording {
+interface Stream {
   /** Milliseconds before the first delta. */
   waitMs?: number
   deltas: unknown[]
@@ -38,7 +38,7 @@ interface Recording {
 /** Milliseconds between two words of `endless`. */
 const WORD_MS = 5
 
-/** What the shell is called with, by recording. `touch` changes something, so leave is asked for. */
+/** What the shell is called with, by stream. `touch` changes something, so leave is asked for. */
 function commandOf(name: string): string | undefined {
   if (name === 'touch') return 'touch here'
   const mark = /^tree-(\d+)$/.exec(name)?.[1]
@@ -49,7 +49,7 @@ function commandOf(name: string): string | undefined {
  * `call`: one call, then an answer. `arguments-<kB>`: a call with so much in pieces of 100 bytes. `slow-text`: only text. `tree-<mark>`,
  * `touch`: a call of the shell. `endless`: text until the one who asked hangs up.
  */
-function recordingOf(name: string, results: number): Recording {
+function streamOf(name: string, results: number): Stream {
   if (name === 'slow-text') return { waitMs: FIRST_TOKEN_MS, deltas: textDeltas(60), finish: 'stop' }
   if (results > 0) return { deltas: textDeltas(12), finish: 'stop' }
   const command = commandOf(name)
@@ -111,7 +111,7 @@ async function answer(
   const body = JSON.parse(await text(request)) as { model: string; messages: { role: string }[] }
   const asked = body.messages.findLastIndex(({ role }) => role === 'user')
   const results = body.messages.slice(asked).filter(({ role }) => role === 'tool').length
-  const { waitMs, deltas, finish } = recordingOf(body.model, results)
+  const { waitMs, deltas, finish } = streamOf(body.model, results)
   response.writeHead(200, { 'content-type': 'text/event-stream' })
   response.flushHeaders()
   const whose = request.headers.authorization?.replace('Bearer ', '') ?? ''

@@ -1,6 +1,6 @@
 /** Counts characters, not time: the machine that runs this may be busy. */
 import { afterEach, expect, test, vi } from 'vitest'
-import { chunk, events, piece, tools } from './recorded/recording.ts'
+import { chunk, events, piece, tools } from './documented/answer.ts'
 import { callsOf, readPieces } from './read-stream.ts'
 
 afterEach(() => {

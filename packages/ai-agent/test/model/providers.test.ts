@@ -3,14 +3,14 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { ModelError } from '../../src/model/model.ts'
 import { profileFor } from '../../src/model/profiles.ts'
-import { CLOUDS } from './recorded/clouds.ts'
-import { GATEWAYS } from './recorded/gateways.ts'
-import { HOSTED } from './recorded/hosted.ts'
-import { LOCAL } from './recorded/local.ts'
-import { ODD_BYTES } from './recorded/odd-bytes.ts'
-import { RELAYS } from './recorded/relays.ts'
-import type { Recording } from './recorded/recording.ts'
-import { SAID_TWICE } from './recorded/said-twice.ts'
+import { CLOUDS } from './documented/clouds.ts'
+import { GATEWAYS } from './documented/gateways.ts'
+import { HOSTED } from './documented/hosted.ts'
+import { LOCAL } from './documented/local.ts'
+import { ODD_BYTES } from './documented/odd-bytes.ts'
+import { RELAYS } from './documented/relays.ts'
+import type { DocumentedAnswer } from './documented/answer.ts'
+import { SAID_TWICE } from './documented/said-twice.ts'
 import { readPieces } from './read-stream.ts'
 
 const ALL = Object.entries({
@@ -21,13 +21,16 @@ const ALL = Object.entries({
   ...ODD_BYTES,
   ...RELAYS,
   ...SAID_TWICE,
-}).map(([name, recording]) => [`row ${recording.rows.join(', ')}: ${name}`, recording] as const)
+}).map(([name, documented]) => [`row ${documented.rows.join(', ')}: ${name}`, documented] as const)
 const encoder = new TextEncoder()
 
 /** The answer, or what the error says. */
-async function read(recording: Recording, pieces: readonly (Uint8Array | string)[]): Promise<unknown> {
+async function read(
+  documented: DocumentedAnswer,
+  pieces: readonly (Uint8Array | string)[],
+): Promise<unknown> {
   try {
-    const profile = profileFor(new URL(recording.baseUrl), recording.model)
+    const profile = profileFor(new URL(documented.baseUrl), documented.model)
     const { answer, chunks } = await readPieces(pieces, profile)
     const shown = (type: string): string =>
       chunks.map((chunk) => (chunk.type === type && 'text' in chunk ? chunk.text : '')).join('')
@@ -40,34 +43,34 @@ async function read(recording: Recording, pieces: readonly (Uint8Array | string)
 }
 
 describe('as it was streamed', () => {
-  test.each(ALL)('%s', async (_, recording) => {
-    expect(await read(recording, [recording.stream])).toMatchObject(recording.gives)
+  test.each(ALL)('%s', async (_, documented) => {
+    expect(await read(documented, [documented.stream])).toMatchObject(documented.gives)
   })
 })
 
 describe('without a stream it is the same message', () => {
-  test.each(ALL.filter(([, { whole }]) => whole !== undefined))('%s', async (_, recording) => {
-    const streamed = await read(recording, [recording.stream])
-    expect(await read(recording, [JSON.stringify(recording.whole)])).toEqual(streamed)
-    expect(await read(recording, [`\n\n${JSON.stringify(recording.whole, null, 2)}\n`])).toEqual(streamed)
+  test.each(ALL.filter(([, { whole }]) => whole !== undefined))('%s', async (_, documented) => {
+    const streamed = await read(documented, [documented.stream])
+    expect(await read(documented, [JSON.stringify(documented.whole)])).toEqual(streamed)
+    expect(await read(documented, [`\n\n${JSON.stringify(documented.whole, null, 2)}\n`])).toEqual(streamed)
   })
 })
 
 describe('property: any cut of the bytes gives the same answer', () => {
-  test.each(ALL)('%s', async (_, recording) => {
-    const bytes = encoder.encode(recording.stream)
-    const whole = await read(recording, [bytes])
+  test.each(ALL)('%s', async (_, documented) => {
+    const bytes = encoder.encode(documented.stream)
+    const whole = await read(documented, [bytes])
     await fc.assert(
       fc.asyncProperty(fc.array(fc.nat(bytes.length), { maxLength: 12 }), async (cuts) => {
         const places = [0, ...cuts.toSorted((a, b) => a - b), bytes.length]
         const pieces = places.slice(1).map((to, index) => bytes.subarray(places[index], to))
-        expect(await read(recording, pieces)).toEqual(whole)
+        expect(await read(documented, pieces)).toEqual(whole)
       }),
       { numRuns: 25 },
     )
     expect(
       await read(
-        recording,
+        documented,
         Array.from(bytes, (byte) => Uint8Array.of(byte)),
       ),
     ).toEqual(whole)
@@ -90,12 +93,12 @@ test.each([
   'Gemini',
   'LiteLLM',
   'one-api',
-])('%s has a recording', (family) => {
+])('%s has a documented stream', (family) => {
   expect(ALL.filter(([name]) => name.includes(`: ${family}: `)).length).toBeGreaterThan(0)
 })
 
-test('every row of the stream has a recording', () => {
-  const rows = new Set(ALL.flatMap(([, recording]) => recording.rows))
+test('every row of the stream has a documented stream', () => {
+  const rows = new Set(ALL.flatMap(([, documented]) => documented.rows))
   for (const row of [3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 19, 20, 22]) {
     expect(rows, `row ${row}`).toContain(row)
   }

@@ -199,7 +199,7 @@ export const LOOP_ROWS: Record<string, Record<string, readonly string[]>> = {
       'mcp/flights-mcp/test/announced.test.ts :: is announced with its arguments and defaults',
       'mcp/google-calendar-mcp/test/announced.test.ts :: is announced with its arguments and defaults',
     ],
-    'MCP, built-in, provider tools': [
+    'MCP and built-in tools': [
       'packages/ai-agent/test/mcp/agent.test.ts :: gets its result, in one prompt with built-in tools',
     ],
     'echo tool': ['packages/ai-agent/test/tools/builtin-tools.test.ts :: echo'],
@@ -217,7 +217,7 @@ export const LOOP_ROWS: Record<string, Record<string, readonly string[]>> = {
       'packages/ai-agent/test/bugs.test.ts :: each of the thirty bugs has a test with its number',
       'packages/ai-agent/test/model/providers.test.ts :: as it was streamed',
       'packages/ai-agent/test/model/providers.test.ts :: property: any cut of the bytes gives the same answer',
-      'packages/ai-agent/test/model/providers.test.ts :: %s has a recording',
+      'packages/ai-agent/test/model/providers.test.ts :: %s has a documented stream',
       'packages/ai-agent/test/model/calls.test.ts :: bug 3: index missing, all 0, or from 1',
       'packages/ai-agent/test/model/calls.test.ts :: bug 6: arguments in odd forms',
       'packages/ai-agent/test/model/calls.test.ts :: bug 7: names',

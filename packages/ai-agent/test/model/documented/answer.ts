@@ -2,7 +2,7 @@
 import type { ModelErrorClass } from '@sandlot/shared/reasons'
 import type { ModelAnswer } from '../../../src/model/model.ts'
 
-export interface Recording {
+export interface DocumentedAnswer {
   /** Rows of the list of bugs that come back everywhere. */
   rows: readonly number[]
   baseUrl: string
@@ -13,7 +13,7 @@ export interface Recording {
   gives: Partial<ModelAnswer> | { class: ModelErrorClass; retryable: boolean; waitMs?: number }
 }
 
-export type Recordings = Record<string, Recording>
+export type DocumentedAnswers = Record<string, DocumentedAnswer>
 
 /** One event a chunk, then `[DONE]`. */
 export function events(...chunks: readonly unknown[]): string {

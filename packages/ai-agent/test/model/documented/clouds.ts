@@ -1,6 +1,6 @@
 /** OpenAI, Azure, and the proxies that speak their dialect. */
-import { call, chunk, completion, events, piece, tools, wireCall } from './recording.ts'
-import type { Recordings } from './recording.ts'
+import { call, chunk, completion, events, piece, tools, wireCall } from './answer.ts'
+import type { DocumentedAnswers } from './answer.ts'
 
 const openai = { baseUrl: 'https://api.openai.com/v1', model: 'gpt-5' }
 const azure = { baseUrl: 'https://unit.openai.azure.com/openai/v1', model: 'gpt-4o' }
@@ -14,7 +14,7 @@ const usage = {
   completion_tokens_details: { reasoning_tokens: 4 },
 }
 
-export const CLOUDS: Recordings = {
+export const CLOUDS: DocumentedAnswers = {
   'OpenAI: two calls, usage in a last chunk without choices': {
     ...openai,
     rows: [3, 14],

@@ -1,6 +1,6 @@
 /** What stands between: proxies and gateways that translate other dialects, and servers that parse calls out of text. */
-import { call, chunk, completion, events, piece, tools, wireCall } from './recording.ts'
-import type { Recordings } from './recording.ts'
+import { call, chunk, completion, events, piece, tools, wireCall } from './answer.ts'
+import type { DocumentedAnswers } from './answer.ts'
 
 const gateway = { baseUrl: 'http://gateway:8000/v1', model: 'any' }
 const one = (args: string, head: object = { id: 'a' }, name: string | undefined = 'one'): unknown =>
@@ -9,7 +9,7 @@ const more = (args: string): unknown => chunk(tools(piece(0, args)))
 const ended = chunk({}, 'tool_calls')
 const gives = (args: object, name = 'one') => ({ calls: [call('a', name, args)] })
 
-export const GATEWAYS: Recordings = {
+export const GATEWAYS: DocumentedAnswers = {
   'the head of the second call at the index of the first (agno-agi/agno#8879)': {
     ...gateway,
     rows: [3],

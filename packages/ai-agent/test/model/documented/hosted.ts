@@ -1,6 +1,6 @@
 /** Hosted models with dialects of their own. */
-import { call, chunk, completion, events, piece, tools, wireCall } from './recording.ts'
-import type { Recordings } from './recording.ts'
+import { call, chunk, completion, events, piece, tools, wireCall } from './answer.ts'
+import type { DocumentedAnswers } from './answer.ts'
 
 const qwen = { baseUrl: 'https://dashscope.aliyuncs.com/compatible-mode/v1', model: 'qwen-max' }
 const deepseek = { baseUrl: 'https://api.deepseek.com/v1', model: 'deepseek-v4' }
@@ -14,7 +14,7 @@ const gemini = {
 const openrouter = { baseUrl: 'https://openrouter.ai/api/v1', model: 'x/y' }
 const signed = (sig: string) => ({ extra_content: { google: { thought_signature: sig } } })
 
-export const HOSTED: Recordings = {
+export const HOSTED: DocumentedAnswers = {
   'DashScope: empty ids and names in later deltas, the text null as finish word': {
     ...qwen,
     rows: [4, 8, 14],

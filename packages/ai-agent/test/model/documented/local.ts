@@ -1,13 +1,13 @@
 /** Servers for open models. */
-import { call, chunk, completion, events, piece, tools, wireCall } from './recording.ts'
-import type { Recordings } from './recording.ts'
+import { call, chunk, completion, events, piece, tools, wireCall } from './answer.ts'
+import type { DocumentedAnswers } from './answer.ts'
 
 const vllm = { baseUrl: 'http://vllm:8000/v1', model: 'Qwen/Qwen3-8B' }
 const ollama = { baseUrl: 'http://127.0.0.1:11434/v1', model: 'qwen3:8b' }
 const llamaCpp = { baseUrl: 'http://127.0.0.1:8080/v1', model: 'model.gguf' }
 const lmStudio = { baseUrl: 'http://127.0.0.1:1234/v1', model: 'deepseek-r1-distill-qwen-7b' }
 
-export const LOCAL: Recordings = {
+export const LOCAL: DocumentedAnswers = {
   'vLLM: arguments flushed once more at the end, usage on every chunk': {
     ...vllm,
     rows: [10, 14],

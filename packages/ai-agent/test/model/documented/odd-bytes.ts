@@ -1,6 +1,6 @@
 /** Event streams that are not quite event streams, and the same message in other shapes. */
-import { call, chunk, completion, events, piece, tools, wireCall } from './recording.ts'
-import type { Recordings } from './recording.ts'
+import { call, chunk, completion, events, piece, tools, wireCall } from './answer.ts'
+import type { DocumentedAnswers } from './answer.ts'
 
 const proxy = { baseUrl: 'http://proxy:8000/v1', model: 'any' }
 const a = '{"choices":[{"index":0,"delta":{"content":"a"},"finish_reason":null}]}'
@@ -9,7 +9,7 @@ const DONE = 'data: [DONE]\n\n'
 const ab = { text: 'ab', finish: 'stop' } as const
 const lines = (value: unknown): string => JSON.stringify(value, null, 2)
 
-export const ODD_BYTES: Recordings = {
+export const ODD_BYTES: DocumentedAnswers = {
   'field names in capitals, behind spaces, and a tab behind them': {
     ...proxy,
     rows: [15],

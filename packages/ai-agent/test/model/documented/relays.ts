@@ -1,13 +1,13 @@
 /** What relays leave as the provider behind them says it: names, counts, and what is kept for the next request. */
-import { call, chunk, completion, events, piece, tools, wireCall } from './recording.ts'
-import type { Recordings } from './recording.ts'
+import { call, chunk, completion, events, piece, tools, wireCall } from './answer.ts'
+import type { DocumentedAnswers } from './answer.ts'
 
 const relay = { baseUrl: 'http://relay:3000/v1', model: 'any' }
 const copilot = { baseUrl: 'https://api.githubcopilot.com', model: 'claude-opus' }
 const xai = { baseUrl: 'https://api.x.ai/v1', model: 'grok-4' }
 const EMPTY_ERROR = { message: '', type: '', param: '', code: null }
 
-export const RELAYS: Recordings = {
+export const RELAYS: DocumentedAnswers = {
   'one id under an index that grows with every delta, the name in each': {
     ...relay,
     rows: [3, 5, 7],

@@ -1,6 +1,6 @@
 /** Answers that say one thing twice: whole messages beside deltas or in their place, thoughts under two names. */
-import { call, chunk, completion, events, piece, tools } from './recording.ts'
-import type { Recordings } from './recording.ts'
+import { call, chunk, completion, events, piece, tools } from './answer.ts'
+import type { DocumentedAnswers } from './answer.ts'
 
 const perplexity = { baseUrl: 'https://api.perplexity.ai', model: 'sonar-reasoning' }
 const minimax = { baseUrl: 'https://api.minimax.io/v1', model: 'MiniMax-M3' }
@@ -15,7 +15,7 @@ const onlyMessage = (message: object, finish: string | null = null): unknown => 
   choices: [{ index: 0, message: { role: 'assistant', ...message }, finish_reason: finish }],
 })
 
-export const SAID_TWICE: Recordings = {
+export const SAID_TWICE: DocumentedAnswers = {
   'Perplexity: every chunk has the delta and all that was said so far': {
     ...perplexity,
     rows: [13],
