@@ -1,0 +1,165 @@
+/** The folders of a package point one way: nothing below imports anything above, also not by type. */
+import { describe, expect, test } from 'vitest'
+
+import { type FolderTable, arrowProblems, arrowsOf, tableProblems } from './arrows.ts'
+import { read, repositoryFiles, type SourceFile } from './source-files.ts'
+
+const TABLES: FolderTable[] = [
+  {
+    root: 'packages/ai-agent/src/',
+    allowed: {
+      'log.ts': [],
+      people: [],
+      watchdog: [],
+      model: [],
+      tools: ['model'],
+      approval: ['tools'],
+      secrets: ['tools'],
+      history: ['model', 'tools'],
+      limits: ['people', 'model', 'history'],
+      replay: ['model', 'history', 'limits'],
+      calls: ['model', 'tools', 'approval', 'secrets', 'history'],
+      metrics: ['model', 'calls'],
+      compaction: ['model', 'history', 'limits'],
+      loop: ['model', 'tools', 'history', 'limits', 'calls', 'compaction'],
+      mcp: ['model', 'tools', 'secrets'],
+      config: ['people', 'model', 'tools', 'approval', 'limits', 'calls', 'mcp'],
+      session: [
+        'watchdog',
+        'model',
+        'tools',
+        'approval',
+        'secrets',
+        'history',
+        'limits',
+        'replay',
+        'calls',
+        'metrics',
+        'compaction',
+        'loop',
+        'config',
+      ],
+      plain: ['model', 'tools', 'history', 'limits', 'calls', 'compaction', 'loop', 'mcp', 'session'],
+      acp: ['model', 'tools', 'approval', 'secrets', 'replay', 'loop', 'mcp', 'config', 'session'],
+      'config.ts': ['people', 'model', 'tools', 'limits', 'mcp', 'config'],
+      'sandbox-backend.ts': ['tools', 'secrets', 'config.ts'],
+      admin: ['tools', 'secrets', 'config', 'config.ts', 'sandbox-backend.ts'],
+      'agent.ts': [
+        'people',
+        'watchdog',
+        'model',
+        'tools',
+        'approval',
+        'secrets',
+        'limits',
+        'calls',
+        'metrics',
+        'loop',
+        'mcp',
+        'config',
+        'session',
+        'acp',
+        'config.ts',
+        'sandbox-backend.ts',
+      ],
+      'main.ts': ['log.ts', 'watchdog', 'tools', 'acp', 'config.ts', 'agent.ts'],
+    },
+    remaining: [
+      'approval → session',
+      'calls → metrics',
+      'compaction → loop',
+      'history → compaction',
+      'history → limits',
+      'loop → session',
+      'mcp → session',
+      'metrics → loop',
+      'people → tools',
+      'tools → approval',
+      'tools → history',
+      'watchdog → tools',
+    ],
+  },
+  {
+    root: 'packages/sandbox/src/',
+    allowed: {
+      '.': [],
+      egress: ['.'],
+      sbxd: ['.', 'egress'],
+      backends: ['.', 'sbxd'],
+      controller: ['.', 'egress', 'sbxd'],
+      doctor: ['.', 'sbxd', 'backends', 'controller'],
+    },
+    remaining: [
+      '. → egress',
+      'egress → sbxd',
+      'backends → controller',
+      'backends → doctor',
+      'controller → backends',
+      'controller → doctor',
+    ],
+  },
+]
+
+describe.each(TABLES)('the folders of $root', (table) => {
+  const files = repositoryFiles()
+    .filter((path) => path.startsWith(table.root))
+    .map(read)
+  const arrows = arrowsOf(files, table)
+
+  test('import only what their line allows', () => expect(arrowProblems(arrows, table)).toEqual([]))
+
+  test('have a table that leads one way, and no more in it than they need', () =>
+    expect(tableProblems(arrows, table)).toEqual([]))
+})
+
+describe('the rules find', () => {
+  const table: FolderTable = {
+    root: 'src/',
+    allowed: { '.': [], low: ['.'], high: ['.', 'low'], 'main.ts': [] },
+  }
+  const file = (path: string, text: string): SourceFile => ({ path: `src/${path}`, text })
+  const problems = (...files: SourceFile[]): string[] => arrowProblems(arrowsOf(files, table), table)
+
+  test.each([
+    ["import { a } from '../high/a.ts'"],
+    ["import type { A } from '../high/deep/a.ts'"],
+    ["export { a } from '../high/a.ts'"],
+    ["type A = import('../high/a.ts').A"],
+    ["import { main } from '../main.ts'"],
+  ])('an import that is not allowed: %s', (text) => {
+    const [problem, ...others] = problems(file('low/b.ts', text))
+    expect(problem).toContain('low may name only .')
+    expect(others).toEqual([])
+  })
+
+  test.each([
+    ['high/b.ts', "import { a } from '../low/a.ts'"],
+    ['high/deep/b.ts', "import { a } from '../a.ts'"],
+    ['low/b.ts', "import { a } from '../types.ts'"],
+    ['low/b.ts', "// import { a } from '../high/a.ts'"],
+    ['low/b.ts', "import { a } from '@sandlot/shared/events'"],
+  ])('nothing to say of %s %s', (path, text) => expect(problems(file(path, text))).toEqual([]))
+
+  test('a folder without a line', () =>
+    expect(problems(file('new/b.ts', "import { a } from '../low/a.ts'"))[0]).toContain('has no line'))
+
+  test('an arrow that remains, until no file needs it', () => {
+    const remaining = { ...table, allowed: { '.': [], low: [], high: [] }, remaining: ['low → high'] }
+    const arrows = arrowsOf([file('low/b.ts', "import { a } from '../high/a.ts'")], remaining)
+    expect([...arrowProblems(arrows, remaining), ...tableProblems(arrows, remaining)]).toEqual([])
+    expect(tableProblems([], remaining)).toEqual([expect.stringContaining('take it out')])
+  })
+
+  test('a circle in the table itself', () => {
+    const circle = { root: 'src/', allowed: { low: ['high'], high: ['low'] } }
+    const arrows = arrowsOf(
+      [file('low/b.ts', "import '../high/a.ts'"), file('high/a.ts', "import '../low/b.ts'")],
+      circle,
+    )
+    expect(arrowProblems(arrows, circle)).toEqual([])
+    expect(tableProblems(arrows, circle)).toEqual([expect.stringContaining('high must stand above low')])
+  })
+
+  test('an arrow that no file needs', () =>
+    expect(tableProblems([], { root: 'src/', allowed: { low: [], high: ['low'] } })).toHaveLength(1))
+})
