@@ -40,6 +40,8 @@ export interface Pool {
   settle(rows: LedgerSlot[], containers: BackendSandbox[]): Promise<void>
   /** Make what is missing, in the background. */
   refill(): void
+  /** Whether this slot is being made, connected to or removed here. */
+  isBusy(slot: string): boolean
   /** Resolves when what is missing was made, or could not be made just now. Never rejects. */
   filled(): Promise<void>
   /** Make no more, let go of all. Containers stay. */
@@ -279,6 +281,7 @@ export function createPool(options: PoolOptions, context: PoolContext): Pool {
     },
 
     refill,
+    isBusy: (slot) => busy.has(slot),
     async filled() {
       refill()
       await filling

@@ -10,6 +10,8 @@ export interface ReconcileOptions extends BringUpOptions {
   graceMs?: number
   /** Work on a user's containers happens under this lock. */
   locked: (userId: string, work: () => Promise<void>) => Promise<void>
+  /** Whether this controller is making the container of this slot, which may take longer than the grace. */
+  isBeingMade: (slot: string) => boolean
   log: (message: string, details: { slot: string; error?: unknown }) => void
 }
 
@@ -84,7 +86,7 @@ export function createReconciler(options: ReconcileOptions): Reconciler {
 
   /** A birth cut off before its container. The volume, if there is one, is shown to people as nobody's. */
   async function releaseUnborn(row: LedgerSlot): Promise<void> {
-    if ((await containersOf(row.slot, options)).length > 0) return
+    if ((await containersOf(row.slot, options)).length > 0 || options.isBeingMade(row.slot)) return
     if (await ledger.condemn(row.slot)) await ledger.release(row.slot)
   }
 

@@ -153,6 +153,7 @@ export function createSandboxes(options: SandboxesOptions): Sandboxes {
     ...bringUpOptions,
     graceMs: options.graceMs,
     locked: (userId, work) => lock.run(userId, work),
+    isBeingMade: (slot) => pool.isBusy(slot),
     log,
   })
   const prove = proveOnce(backend)

@@ -112,9 +112,44 @@ test('one that another controller takes up while it is made is that one’s', as
   expect((await fixture.ledger.find('ann'))?.slot).toBe(made?.slot)
 }, 120_000)
 
+test('a look at the engine leaves a slot alone while its container is being made', async () => {
+  const asked = Promise.withResolvers<void>()
+  const go = Promise.withResolvers<void>()
+  let looks = 0
+  const { backend } = fixture.engine
+  const { sandboxes } = fixture.start({
+    backend: {
+      ...backend,
+      close: async () => {},
+      async create(spec, signal) {
+        asked.resolve()
+        await go.promise
+        return backend.create(spec, signal)
+      },
+      list(labels) {
+        looks += 1
+        return backend.list(labels)
+      },
+    },
+    lookEveryMs: 10,
+    pool: { size: 1, everyMs: EVERY_MS, delayMs: 0 },
+  })
+  await sandboxes.maintain()
+  await asked.promise
+  const [made] = await fixture.ledger.list()
+  const before = looks
+  await expect.poll(() => looks, { timeout: 20_000 }).toBeGreaterThan(before + 5)
+  expect(await fixture.ledger.list()).toEqual([made])
+  go.resolve()
+  await sandboxes.poolFilled()
+  await sandboxes.acquire('ann')
+  expect((await fixture.ledger.find('ann'))?.slot).toBe(made?.slot)
+}, 120_000)
+
 test('one whose stream breaks while it is made, and that cannot be removed, is taken up again', async () => {
   const opened: string[] = []
   let breaks = true
+  let looks = 0
   const { backend } = fixture.engine
   let stream: Duplex | undefined
   const { sandboxes } = fixture.start({
@@ -125,6 +160,10 @@ test('one whose stream breaks while it is made, and that cannot be removed, is t
         opened.push(id)
         stream = await backend.openStream(id, signal)
         return stream
+      },
+      list(labels) {
+        looks += 1
+        return backend.list(labels)
       },
       async capabilities() {
         if (breaks) stream?.destroy()
@@ -144,8 +183,11 @@ test('one whose stream breaks while it is made, and that cannot be removed, is t
     pool: { size: 1, everyMs: 600_000, delayMs: 0 },
   })
   await sandboxes.maintain()
-  await expect.poll(() => opened).toHaveLength(2)
+  await expect.poll(() => opened, { timeout: 20_000 }).toHaveLength(2)
   expect(new Set(opened).size).toBe(1)
+  // The next look begins when the one that opened the stream has connected.
+  const before = looks
+  await expect.poll(() => looks, { timeout: 20_000 }).toBeGreaterThan(before)
   const [warm] = await fixture.ledger.list()
   await sandboxes.acquire('ann')
   expect((await fixture.ledger.find('ann'))?.slot).toBe(warm?.slot)
