@@ -2,10 +2,12 @@ import { randomInt } from 'node:crypto'
 import { existsSync, globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
+import { messageOf } from '@sandlot/shared/errors'
 import { systemPackages, type SystemPackages } from '../apt.ts'
 import type { CliConfig } from '../config.ts'
 import type { Command } from '../context.ts'
 import { findProgram } from '../find-program.ts'
+import { countLines, lineCounts } from '../line-counts.ts'
 import { runInteractive } from '../run-interactive.ts'
 import { setUp } from '../setup.ts'
 import { succeeds } from '../run.ts'
@@ -76,6 +78,11 @@ export const test: Command = async ({ config, args, steps, print }) => {
   if (config.backend === 'docker')
     await steps.run('Remove what interrupted tests left', (step) => removeTestLeftovers(config, step))
 
+  print('')
+  const lines = await countLines(config.root).then(lineCounts, (error: unknown) => [
+    `Lines could not be compared: ${messageOf(error)}`,
+  ])
+  for (const line of lines) print(line)
   print('')
   for (const { name, counts, ms } of results)
     print(`${name.padEnd(8)} ${closingLine(counts)}  (${seconds(ms)})`)
