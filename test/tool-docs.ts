@@ -7,12 +7,12 @@ const OPENING = `# The built-in tools
 
 <!-- Written by test/write-docs.ts from packages/ai-agent/src/tools/builtin. -->
 
-What the agent can do in a person's sandbox. \`./sandlot tools\` shows them with those of MCP servers, and which are offered
-here; [add-a-tool.md](add-a-tool.md) says how to add one. Reads run together and need no permission; what changes something
-runs alone and in order, and is judged by the rules; where it says *without approval* it can only change what was allowed before, and nobody
-is asked. Reading or changing one file has 5 seconds. A search goes through the whole workspace, however large: it has 30.
+What the agent can do in a person’s sandbox. \`./sandlot tools\` lists these and those of MCP servers, and which are offered
+here; [add-a-tool.md](add-a-tool.md) says how to add one. Reads run together without approval; what changes something runs alone, in
+order, and is judged by [the rules](approvals.md). *Without approval* means: it can only change what was allowed before. A call that reads or
+changes one file has 5 seconds, a search through the workspace 30.
 
-Which tools there are is set by \`SANDLOT_TOOLS_ENABLED\` and \`SANDLOT_BUILTIN_TOOLS\`, and in the file \`SANDLOT_CONFIG\`:
+All are on by default. \`SANDLOT_TOOLS_ENABLED\`, \`SANDLOT_BUILTIN_TOOLS\` and [the configuration file](settings.md#the-configuration-file) restrict them:
 
     {
       "tools": {
@@ -22,8 +22,8 @@ Which tools there are is set by \`SANDLOT_TOOLS_ENABLED\` and \`SANDLOT_BUILTIN_
       }
     }
 
-What is set for a [person or a team](people.md) wins over everything else. A tool's time limit is at least 1 second and at most 300; after it the
-tool is told to stop, and two seconds later the call is over whatever the tool does.
+Settings of a [person or a team](people.md) override these. A time limit is 1 to 300 seconds; at its end the tool is cancelled, and two seconds
+later the call ends whatever the tool does.
 `
 
 /** The whole page. */
