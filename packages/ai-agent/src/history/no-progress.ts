@@ -3,7 +3,7 @@
  * turns long, again and again. Asking for something that changes is no circle. Pure functions over a prompt's turns.
  */
 import { metaOf } from '@sandlot/shared/events'
-import { canonicalJson } from '../model/canonical-json.ts'
+import { canonicalJson } from '../model/json.ts'
 import type { Turn } from './items.ts'
 
 /** Turns of the longest circle that is seen. */

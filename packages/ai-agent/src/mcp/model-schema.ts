@@ -3,7 +3,7 @@
  * at the root and nothing there that chooses between several, items in every array, and a type only once; one that finds
  * a schema illegal refuses the whole request. The arguments are checked against the server's own all the same.
  */
-import { deeperThan } from '../model/json-depth.ts'
+import { deeperThan } from '../model/json.ts'
 import { propertiesOf } from '../tools/tool-input.ts'
 import { visibleSchema } from './visible-text.ts'
 

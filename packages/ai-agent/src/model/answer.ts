@@ -1,20 +1,16 @@
 /** A whole answer, put together from Chat Completions chunks (or from one whole completion). */
 import type { TokenUsage } from '@sandlot/shared/event-meta'
-import { CallAssembler, type ShownCall } from './assembler.ts'
+import { type ShownCall, CallAssembler } from './tool-calls.ts'
 import { finishOf } from './finish-words.ts'
-import { Increments } from './increments.ts'
-import { isObject, member, numberMember, textMember } from './json.ts'
-import type { JsonObject } from './json.ts'
+import { Increments, Reasoning } from './reasoning.ts'
+import { type JsonObject, isObject, member, numberMember, textMember } from './json.ts'
 import type { ModelAnswer, ModelChunk } from './model.ts'
-import { DEFAULT_PROFILE } from './profiles.ts'
-import type { Profile } from './profiles.ts'
-import { Reasoning } from './reasoning.ts'
-import { ThinkTags } from './think-tags.ts'
-import type { Told } from './think-tags.ts'
-import { latestUsage, usageIn } from './usage.ts'
+import { type Profile, DEFAULT_PROFILE } from './profiles.ts'
+import { type Told, ThinkTags } from './think-tags.ts'
 
 /**
- * The texts of a stream in which every choice has a `message` and none a `delta`: pieces, or all that was said so far in each.
+ * The texts of a stream in which every choice has a `message` and none a `delta`: pieces, or all
+ * that was said so far in each.
  */
 class MessageTexts {
   readonly #texts = new Map(
@@ -69,7 +65,9 @@ export class AnswerAssembler {
     return this.#finish !== undefined
   }
 
-  /** It ended, and nothing that came since speaks against it: some put a finish word on every chunk. */
+  /**
+   * It ended, and nothing that came since speaks against it: some put a finish word on every chunk.
+   */
   get quiet(): boolean {
     return this.finished && !this.#wentOn
   }
@@ -84,7 +82,8 @@ export class AnswerAssembler {
     const message = member(choice, 'message')
     const shown: ModelChunk[] = []
     if (isObject(delta)) this.#readMessage(delta, shown)
-    // A whole message is the answer where nothing was streamed, and a repetition where something was.
+    // A whole message is the answer where nothing was streamed, and a repetition where something
+    // was.
     if (isObject(message)) this.#readWholeMessage(message, shown)
     // The member of the older completions, from proxies that mix them.
     if (!isObject(delta) && !isObject(message)) this.#readContent(member(choice, 'text'), false, shown)
@@ -95,7 +94,10 @@ export class AnswerAssembler {
     return shown
   }
 
-  /** Several choices were never asked for: the first is the answer. The only one is, whatever number it has. */
+  /**
+   * Several choices were never asked for: the first is the answer. The only one is, whatever number
+   * it has.
+   */
   #choiceOf(choices: unknown): JsonObject | undefined {
     if (!Array.isArray(choices)) return undefined
     const known = choices.filter(isObject)
@@ -104,7 +106,8 @@ export class AnswerAssembler {
     const choice = known.find((_, place) => numbers[place] === this.#number)
     const message = choice?.['message']
     if (choice === undefined || !isObject(message) || callsIn(message).length > 0) return choice
-    // Copilot gives Claude's text in one choice and its calls in another (zeroclaw-labs/zeroclaw#2136).
+    // Copilot gives Claude's text in one choice and its calls in another
+    // (zeroclaw-labs/zeroclaw#2136).
     const others = known.map((each) => (isObject(each['message']) ? callsIn(each['message']) : []))
     const tool_calls = others.find((calls) => calls.length > 0)
     return tool_calls === undefined ? choice : { ...choice, message: { ...message, tool_calls } }
@@ -186,7 +189,10 @@ export class AnswerAssembler {
     return this.#twice ? told.filter(({ type }) => type === 'text') : told
   }
 
-  /** True if `content` says this thought between tags once more, as MiniMax does (can1357/oh-my-pi#2434). */
+  /**
+   * True if `content` says this thought between tags once more, as MiniMax does
+   * (can1357/oh-my-pi#2434).
+   */
   #saysInTags(content: unknown, thought: string): boolean {
     if (typeof content !== 'string' || thought.trim() === '' || !this.#tags.takes(content)) return false
     const begun = content.trimStart()
@@ -209,7 +215,10 @@ export class AnswerAssembler {
     }
   }
 
-  /** Gemini's signatures come on the message or on its calls; its mark on thoughts is not wanted back. */
+  /**
+   * Gemini's signatures come on the message or on its calls; its mark on thoughts is not wanted
+   * back.
+   */
   #keepExtra(extra: JsonObject): void {
     for (const [name, value] of Object.entries(extra)) {
       if (!isObject(value)) continue
@@ -251,4 +260,96 @@ function isText(value: unknown): boolean {
 function joinedText(value: unknown): string {
   if (typeof value === 'string') return value
   return Array.isArray(value) ? value.map((part) => textMember(part, 'text') ?? '').join('') : ''
+}
+
+/**
+ * The counts in a chunk, or undefined. Null and zeros are how some say that they do not know yet.
+ */
+function usageIn(chunk: unknown, choice: unknown): TokenUsage | undefined {
+  const places = [
+    member(chunk, 'usage'),
+    member(choice, 'usage'),
+    member(member(chunk, 'x_groq'), 'usage'),
+    member(member(choice, 'delta'), 'usage'),
+  ]
+  for (const place of places) {
+    const usage = readUsage(place)
+    if (usage !== undefined) return usage
+  }
+  return readTimings(member(chunk, 'timings'))
+}
+
+/**
+ * What is known after more was reported: the last count of each kind, but no zero takes the place
+ * of one.
+ */
+function latestUsage(known: TokenUsage, reported: TokenUsage | undefined): TokenUsage {
+  const counts = Object.entries(reported ?? {}).filter(
+    ([kind, count]) => count !== 0 || known[kind as keyof TokenUsage] === undefined,
+  )
+  return { ...known, ...Object.fromEntries(counts) }
+}
+
+function readUsage(usage: unknown): TokenUsage | undefined {
+  if (!isObject(usage)) return undefined
+  const first = (...readings: (number | undefined)[]): number | undefined =>
+    readings.find((reading) => reading !== undefined)
+  const details = usage['prompt_tokens_details'] ?? usage['input_tokens_details']
+  const input = first(numberMember(usage, 'prompt_tokens'), inputTokens(usage))
+  const output = first(numberMember(usage, 'completion_tokens'), numberMember(usage, 'output_tokens'))
+  const cached = first(
+    numberMember(details, 'cached_tokens'),
+    numberMember(usage, 'prompt_cache_hit_tokens'),
+    numberMember(usage, 'cached_tokens'),
+    numberMember(usage, 'cache_read_input_tokens'),
+    numberMember(usage, 'num_cached_tokens'),
+  )
+  const reasoning = first(
+    numberMember(usage['completion_tokens_details'], 'reasoning_tokens'),
+    numberMember(usage['output_tokens_details'], 'reasoning_tokens'),
+    numberMember(usage, 'reasoning_tokens'),
+  )
+  const total = numberMember(usage, 'total_tokens')
+  if ((input ?? 0) === 0 && (output ?? 0) === 0 && (total ?? 0) === 0) return undefined
+  const beside = countedBeside(total, input, output, cached)
+  const written = beside === 0 ? output : (output ?? 0) + beside
+  // Beside an output that was counted there are only thoughts.
+  const thought = reasoning ?? (beside > 0 && output !== undefined ? beside : undefined)
+  return {
+    input,
+    output: written,
+    cached,
+    reasoning: thought,
+  }
+}
+
+/**
+ * Tokens that stand in the total alone: xAI's and Gemini's thoughts, which others count in with the
+ * output. A difference of just what came from the cache is a total that counts the cache twice.
+ */
+function countedBeside(total = 0, input = 0, output = 0, cached: number | undefined): number {
+  const beside = total - input - output
+  return beside > 0 && beside !== cached ? beside : 0
+}
+
+/**
+ * Under Claude's own names what came from its cache, or went there, is counted beside the input.
+ */
+function inputTokens(usage: object): number | undefined {
+  const input = numberMember(usage, 'input_tokens')
+  if (input === undefined) return undefined
+  const beside = ['cache_read_input_tokens', 'cache_creation_input_tokens']
+  return beside.reduce((sum, name) => sum + (numberMember(usage, name) ?? 0), input)
+}
+
+/**
+ * llama.cpp counts here when it was not asked for usage; its prompt count leaves out what was
+ * cached.
+ */
+function readTimings(timings: unknown): TokenUsage | undefined {
+  const fresh = numberMember(timings, 'prompt_n')
+  const output = numberMember(timings, 'predicted_n')
+  if (fresh === undefined || output === undefined) return undefined
+  const cached = numberMember(timings, 'cache_n')
+  return { input: fresh + (cached ?? 0), output, cached }
 }

@@ -28,7 +28,10 @@ export class ArgumentsBuffer {
     return this.#object !== undefined || this.#scanner.complete
   }
 
-  /** True when what arrived is an empty object, which may stand for arguments that are still to come. */
+  /**
+   * True when what arrived is an empty object, which may stand for arguments that are still to
+   * come.
+   */
   get empty(): boolean {
     if (this.#object !== undefined) return isEmptyObject(this.#object)
     return this.#pieces.length === 1 && /^\s*\{\s*\}\s*$/.test(this.#pieces[0] ?? '')
@@ -88,7 +91,10 @@ export class ArgumentsBuffer {
     return mine.ok && JSON.stringify(mine.value)
   }
 
-  /** The last piece, if it is the whole value that the pieces before it began, in one or each by itself. */
+  /**
+   * The last piece, if it is the whole value that the pieces before it began, in one or each by
+   * itself.
+   */
   #wholeAtLast(): string | undefined {
     const pieces = this.#pieces.filter((piece) => piece.trim() !== '')
     const last = pieces.pop()
@@ -120,9 +126,10 @@ export class ArgumentsBuffer {
 const PLACEHOLDER = /^\s*null\s*(?=\S)/
 
 /**
- * The one value of a text in which something follows it: the same value flushed again, a value behind a placeholder
- * (`{}`, `""`, `null`), or one before what can be no part of it (`isRemark`). Undefined when there are two values, or when
- * more of the value may follow. `cut`: as for `readArguments`.
+ * The one value of a text in which something follows it: the same value flushed again, a value
+ * behind a placeholder (`{}`, `""`, `null`), or one before what can be no part of it (`isRemark`).
+ * Undefined when there are two values, or when more of the value may follow. `cut`: as for
+ * `readArguments`.
  */
 function onlyValue(text: string, cut: boolean): string | undefined {
   let only: { text: string; value: unknown } | undefined
@@ -142,8 +149,9 @@ function onlyValue(text: string, cut: boolean): string | undefined {
 }
 
 /**
- * True for what a model writes behind its arguments: brackets too many, a control token, words. A comma, a colon or an equals
- * sign may begin arguments that a bracket set too early has left outside, and a comment may hold some.
+ * True for what a model writes behind its arguments: brackets too many, a control token, words. A
+ * comma, a colon or an equals sign may begin arguments that a bracket set too early has left
+ * outside, and a comment may hold some.
  */
 function isRemark(rest: string): boolean {
   if (/^[}\]\s]*(?:\/[/*]|#)/.test(rest)) return false
@@ -163,15 +171,18 @@ export function readArguments(text: string, cut: boolean): ReadArguments {
   if (whole?.ok === true) return fromValue(whole.value, text)
   if (!/^[{["]/.test(trimmed)) return { args: text, invalid: 'malformed' }
   if (parsed.ok || cut) return { args: text, invalid: 'truncated' }
-  // Brackets that were never closed: half of what was meant, whatever else is wrong. After an inner quote only the
-  // last character tells.
+  // Brackets that were never closed: half of what was meant, whatever else is wrong. After an inner
+  // quote only the last character tells.
   const scanner = new JsonScanner()
   scanner.push(trimmed)
   const closed = scanner.complete || /[}\]]$/.test(trimmed)
   return { args: text, invalid: closed ? parsed.kind : 'truncated' }
 }
 
-/** What is wrong with arguments that `readArguments` calls malformed, for the model; undefined where it knows no more. */
+/**
+ * What is wrong with arguments that `readArguments` calls malformed, for the model; undefined where
+ * it knows no more.
+ */
 export function argumentsProblem(text: string): string | undefined {
   const parsed = parseLenient(withoutFence(text))
   if (parsed.ok && typeof parsed.value === 'string') {

@@ -1,5 +1,5 @@
 /** The models that an operator has configured, or the demo. */
-import { createDemoModel } from './demo.ts'
+import { createDemoModel } from './demo/demo.ts'
 import type { Model } from './model.ts'
 import { createOpenAIModel } from './openai.ts'
 import type { ModelSettings, ModelsSettings } from './settings.ts'
@@ -16,7 +16,8 @@ export function configuredModels(models: ModelsSettings | undefined): Configured
   if (models === undefined) return { model: createDemoModel(), choices: [], fallbacks: [] }
   const { main, choices, fallbacks, ...timeouts } = models
   const made = new Map<ModelSettings, Model>()
-  // What an endpoint has taught one of them about itself the others know too, where they are the same.
+  // What an endpoint has taught one of them about itself the others know too, where they are the
+  // same.
   const create = (settings: ModelSettings): Model => {
     const { name, ...about } = settings
     const model = made.get(settings) ?? createOpenAIModel({ ...about, model: name, ...timeouts })

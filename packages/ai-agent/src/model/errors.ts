@@ -1,8 +1,7 @@
 /**
- * What a provider's failure means: its class, whether asking again may help, and a sentence for people. The wait is the
- * provider's own.
+ * What a provider's failure means: its class, whether asking again may help, and a sentence for
+ * people. The wait is the provider's own.
  */
-import { CLASS_BY_WORDS, CURRENT_QUOTA, OF_QUOTA, OF_TEMPLATE, PASSES, UNKNOWN_PATH } from './error-words.ts'
 import type { ProviderFailure } from './failure.ts'
 import { ModelError } from './model.ts'
 import type { ModelErrorClass } from '@sandlot/shared/reasons'
@@ -39,14 +38,20 @@ function classByStatus(status: number): ModelErrorClass {
   // 498: Groq has no capacity left.
   if (status === 498 || status === 503 || status === 529) return 'overloaded'
   if (status >= 500) return 'server_error'
-  // A conflict, a model behind that failed, a request that came too early, a client that a proxy thinks is gone.
+  // A conflict, a model behind that failed, a request that came too early, a client that a proxy
+  // thinks is gone.
   if (status === 409 || status === 424 || status === 425 || status === 499) return 'provider_error'
   return 'invalid_request'
 }
 
-/** These statuses mean what they say, whatever words come with them; but relays say 401 of a key whose quota is used up. */
+/**
+ * These statuses mean what they say, whatever words come with them; but relays say 401 of a key
+ * whose quota is used up.
+ */
 const PLAIN_STATUSES = new Set([401, 402, 408, 498, 529])
-/** What words may make of a 5xx. A proxy that says 500 and "timeout" is still only a server error … */
+/**
+ * What words may make of a 5xx. A proxy that says 500 and "timeout" is still only a server error …
+ */
 const SERVER_SIDE: readonly ModelErrorClass[] = [
   'quota',
   'rate_limit',
@@ -166,3 +171,81 @@ function withoutSecrets(text: string, apiKey: string): string {
   const cleaned = apiKey.length < 4 ? text : text.replaceAll(apiKey, '***')
   return cleaned.replaceAll(/\b(?:sk|pk|rk|gsk|xai|key)[-_][A-Za-z0-9*_-]{6,}/g, '***')
 }
+
+/** Nothing is left of what was paid for, or given for nothing. */
+const OF_QUOTA =
+  /insufficient_quota|exceeded_current_quota|billing_hard_limit|credit balance is too low|insufficient[ _](?:balance|credits|funds|user_quota)|payment required|out of credits|more credits|arrearage|billing_not_active|exceeded your (?:monthly|account) (?:quota|limit|budget)|budget has been exceeded|exceeded budget|free ?tier (?:of the model )?(?:has been |is )?(?:exhausted|only)|额度不足|余额不足|欠费|used all available credits|spending limit|key limit exceeded|reached your (?:specified )?(?:API usage|usage|monthly|weekly) limits?|over budget|budget_exceeded|daily free allocation|pre_consume_token_quota_failed|额度已用尽|使用上限|account has an overdue balance|accountoverdue|account_overdue|spend_limit|credit_balance|daily (?:free |request )?quota|quota_user_daily|FreeTierOnly|free quota exhausted|monthly included credits/i
+
+// Ordered: the first that matches the code or the words wins. Throttling comes before overflow,
+// because "too many tokens per minute" is no full context; quota before throttling, because OpenAI
+// answers both with 429.
+const CLASS_BY_WORDS: readonly [ModelErrorClass, RegExp][] = [
+  ['quota', OF_QUOTA],
+  [
+    'rate_limit',
+    /rate[ _-]?limit|call rate|limit_requests|limit_burst_rate|too many requests|throttl|tokens? per (?:minute|day|min)\b|requests? per (?:minute|day|min)\b|\b[TR]P[MD]\b|too many tokens, please wait|resource_exhausted|resource has been exhausted|concurrency limit|allocated quota exceeded|请求过于频繁|速率限制|达到速率限制|请求过多|并发数过高|too many concurrent|concurrent requests? (?:limit|exceeded)/i,
+  ],
+  // An id that another provider gave. Before overflow, whose code `string_above_max_length` it
+  // shares.
+  [
+    'invalid_history',
+    /(?:tool_calls\[\d+\]\.id|call_id|tool_use\.id|tool_use_id)\W{1,4}string (?:too long|should match|does not match)|tool call id was .{0,300} but must be/i,
+  ],
+  [
+    'context_overflow',
+    /context_?length_?exceeded|context_?window_?exceeded|exceed_context_size|maximum context length|max(?:imum)? context size|context (?:window|length|limit|size)[^.]{0,60}(?:exceed|overflow|full|of only|too small)|(?:exceed|overflow|greater than|larger than|longer than|beyond|outside|too large for)[^.]{0,80}context|context overflows|prompt(?: is)? too long|input(?: is)? too long|input token count[^.]*exceeds|reduce the length of the (?:messages|prompt|input)|maximum prompt length|maximum prompt limit|exceeded model token limit|range of input length should be|too many (?:input )?tokens|tokens in request more than max|max_new_tokens[^.]*must be|prompt exceeds max length|input length[^.]*exceed|string_above_max_length|request exceeds the (?:maximum )?number of tokens|maximum (?:input|allowed) (?:length|tokens)|input is longer than|上下文长度|超出最大长度|max_prompt_tokens_exceeded|must have less than \d+ tokens|prompt(?: is)? too large|prompt 超长|max_num_tokens|max input characters|max message tokens|maximum (?:supported )?sequence length|max_seq_len|conversation (?:is )?too long|tokens_limit_reached|number of (?:input |prompt )?tokens[^.]{0,60}exceed|token count[^.]{0,40}(?:exceeds|only supports)|(?:prompt|input) \(\d+ tokens\) is too long|tokens?[ _]too[ _]long|characters_too_long|input exceeds the max|(?:total )?tokens exceeds? the model's max|tokens exceed n_ctx|content_length_exceeds|max_tokens must be at least 1, got -|最大上下文|(?:tokens?|字数|长度|输入)[^。，]{0,12}(?:超过|超出|超限|过长)|输入内容过长/i,
+  ],
+  [
+    'tool_use_failed',
+    /tool_use_failed|failed to call a function|failed_generation|tool call validation failed/i,
+  ],
+  [
+    'malformed_tool_call',
+    /malformed_function_call|malformed tool call|invalid tool call arguments|failed to parse tool call|could not parse tool call|error parsing tool call/i,
+  ],
+  [
+    'invalid_history',
+    /tool_call_ids? did not have response|must be followed by tool messages|insufficient tool messages following|tool_use.{0,40}without.{0,20}tool_result|unexpected.{0,10}tool_use_id|tool_use.{0,10}ids must be unique|duplicate value for .?tool_call_id|preced(?:ing|ed|eding) (?:message with|by a message with) .?tool_calls|preceeding message with .?tool_calls|tool_call_id.{0,40}not found|same number of function calls and responses|number of function response parts|function call turn comes immediately|roles? must alternate|expected last role|unexpected role '\w+' after role|invalid_(?:request_)?message_(?:role|order)|assistant messages at the end|no user query found|message at position.{0,60}must not be empty|function\.arguments.{0,60}(?:json|invalid)|reasoning_content.{0,60}(?:must|missing|required)|thought_?signature|unexpected role 'tool'|tool id\(.{0,80}\) not found|tool call result does not follow|text content blocks must be non-empty|missing .?reasoning_content|expected .?thinking.? or .?redacted_thinking|invalid .?signature.? in .?thinking|tool_calls\[\d+\]\.id|tool call id was .{0,80} but must be|messages\W.{0,80}\b(?:reasoning(?:_content|_details|_text|_opaque)?|thinking_blocks|extra_content|provider_specific_fields)\b|\b(?:reasoning_content|extra_content|provider_specific_fields)\b.{0,40}(?:messages\[|(?:is|are) not (?:supported|permitted|allowed))|remove the reasoning_content|must have either content or tool_calls|toolresult blocks|no tool call found for function call output|last message is from the assistant|assistant message prefill|final assistant content cannot end|tool messages? must follow|must follow .?tool_calls/i,
+  ],
+  [
+    'content_filter',
+    /content_?filter|content[ _]management[ _]policy|data_inspection_failed|datainspection|content_policy|contentpolicyviolation|responsible ?ai ?policy|flagged by|requires moderation|inappropriate content|prompt was blocked|prohibited_content|safety (?:system|filter)|内容安全|敏感|content[ -]filter|flagged as|(?:input|prompt|request) was flagged|violat\w+ (?:our )?usage (?:policy|guidelines)|content exists risk|new_sensitive|guardrail|safety_check|sensitive (?:content|information)|sensitivecontent|risk_?detection|unsafe_request|prompt_unsafe|censorship/i,
+  ],
+  [
+    'auth',
+    /api key (?:has )?expired|api_key_invalid|login fail|invalid_?api_?key|incorrect api key|invalid (?:x-)?api[ -]?key|authentication_?error|unauthorized|permission_error|invalid authentication|no auth credentials|invalid_authentication|api key not valid|无效的令牌|身份验证失败|missing subscription key/i,
+  ],
+  [
+    'request_too_large',
+    /request_too_large|payload (?:is )?too large|payload size exceeds|entity too large|request body too large|body exceeded/i,
+  ],
+  [
+    'overloaded',
+    /overload|over capacity|at capacity|capacity exceeded|(?:server|system|service)(?: is)?(?: really)? busy|insufficient_system_resource|no available (?:server|instance|channel)|model is (?:currently )?loading|loading model|service_?unavailable|temporarily unavailable|try again later|负载已饱和|无可用渠道|系统繁忙|capacity temporarily exceeded|queue_exceeded|high (?:traffic|demand)/i,
+  ],
+  ['timeout', /timed? ?out|deadline[_ ]exceeded/i],
+  [
+    'stream_interrupted',
+    /^aborted\b|connection (?:was )?(?:reset|closed|error|aborted)|econnreset|socket hang up|unexpected eof/i,
+  ],
+  [
+    'server_error',
+    /server_?error|internal_error|internal (?:server )?error|api_error|bad gateway|network_error|网络错误|系统错误/i,
+  ],
+  [
+    'invalid_request',
+    /invalid_request|invalid_parameter|invalidparameter|invalid_argument|bad_?request|not_?found_?error|model_not_found|model.{0,60} not exist|unsupported|unexpected endpoint/i,
+  ],
+]
+
+/**
+ * A model server that cannot make a prompt of any request: LM Studio with 200 or 400, llama.cpp
+ * with 500.
+ */
+const OF_TEMPLATE = /jinja template|rendering (?:the )?prompt/i
+/** LM Studio's words, under a 200, for a path that it does not have. */
+const UNKNOWN_PATH = /unexpected endpoint/i
+
+/** OpenAI's words for an empty account, and Gemini's for a throttle that passes. */
+const CURRENT_QUOTA = /exceeded your current quota/i
+const PASSES = /resource_exhausted|per ?(?:minute|day|model)|retry in/i

@@ -1,14 +1,11 @@
 /** Events, or a whole body, and what they mean for the answer. */
 import type { AnswerAssembler } from './answer.ts'
-import { modelError, toModelError } from './errors.ts'
-import type { ErrorContext } from './errors.ts'
-import { failureInChunk, failureOfResponse } from './failure.ts'
-import { isObject, member, parseJson, textMember } from './json.ts'
-import { isDone, looseJson } from './loose-json.ts'
-import { ModelError } from './model.ts'
-import type { ModelChunk } from './model.ts'
+import { type ErrorContext, modelError, toModelError } from './errors.ts'
+import { failureInChunk, failureOfResponse, waitFromWords } from './failure.ts'
+import { isObject, member, parseJson, textMember, JsonScanner } from './json.ts'
+import { type ModelChunk, ModelError } from './model.ts'
 import type { SseEvent } from './sse.ts'
-import { waitFromWords } from './wait.ts'
+import { ARGUMENTS_MEMBERS } from './arguments.ts'
 
 /** Feed events, or a whole JSON body; what they say goes to the answer. */
 export class EventReader {
@@ -24,7 +21,10 @@ export class EventReader {
     this.#context = context
   }
 
-  /** True for what counts as progress: not for pings, whether as an event, in words, or as a chunk that says nothing. */
+  /**
+   * True for what counts as progress: not for pings, whether as an event, in words, or as a chunk
+   * that says nothing.
+   */
   isData({ event, data }: SseEvent): boolean {
     return event !== 'ping' && data.length > 2 && /^\s*[{[]/.test(data) && !PING.test(data)
   }
@@ -97,7 +97,10 @@ export class EventReader {
   }
 }
 
-/** The page of a proxy may say in its title what happened, under a status that says that all is well. */
+/**
+ * The page of a proxy may say in its title what happened, under a status that says that all is
+ * well.
+ */
 function webPage(text: string, context: ErrorContext): ModelError {
   const status = /<title>\s*([45]\d\d)\b/i.exec(text)?.[1]
   if (status !== undefined)
@@ -127,3 +130,81 @@ const PING = /^\s*\{\s*"type"\s*:\s*"(?:ping|heartbeat|keep-?alive)"|"choices"\s
 /** A failure that some proxies write into a stream as it is; text never comes like this. */
 const IN_WORDS =
   /\berror\b|exception|\bfail(?:ed|ure)\b|unavailable|overloaded|timed? ?out|too many requests|bad gateway/i
+
+// ── Events that are not one JSON value ──────────────────────────────────────────────────────────
+
+interface LooseJson {
+  values: unknown[]
+  /** `[DONE]` stood among them. */
+  done: boolean
+  /** A value has begun and does not end. */
+  cut: boolean
+}
+
+/**
+ * The values of a text that is not one JSON value: several, one a line or glued together, with
+ * `data:`, a comma or `[DONE]` between or behind; with `NaN`, or with control characters in its
+ * strings. What comes behind them and begins no value is left out. Undefined when a value cannot be
+ * read at all.
+ */
+function looseJson(text: string): LooseJson | undefined {
+  const found: LooseJson = { values: [], done: false, cut: false }
+  let rest = text
+  for (;;) {
+    rest = rest.replace(/^(?:\s|,|data:)+/, '')
+    if (isDone(rest.slice(0, 6))) {
+      found.done = true
+      rest = rest.slice(6)
+      continue
+    }
+    if (!/^[{[]/.test(rest)) return found
+    const scanner = new JsonScanner()
+    scanner.push(rest)
+    if (scanner.end === undefined) return { ...found, cut: true }
+    const value = parseNearly(rest.slice(0, scanner.end))
+    if (!value.ok) return undefined
+    found.values.push(value.value)
+    rest = rest.slice(scanner.end)
+  }
+}
+
+function isDone(text: string): boolean {
+  return /^"?\[done\]"?$/i.test(text.trim())
+}
+
+/** Strings, and what some write for numbers that JSON has no name for. */
+const TOKENS = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\b(?:NaN|Infinity)\b/gs
+/** Stands for such a number until it is known where it stood. */
+const NO_NUMBER = '\0NaN'
+
+function parseNearly(text: string): ReturnType<typeof parseJson> {
+  const parsed = parseJson(text)
+  if (parsed.ok) return parsed
+  const nearly = parseJson(
+    text.replaceAll(TOKENS, (token) =>
+      token.startsWith('"') ? escapeControls(token) : JSON.stringify(NO_NUMBER),
+    ),
+  )
+  return nearly.ok ? { ok: true, value: withoutNumbers(nearly.value) } : nearly
+}
+
+/**
+ * Null where there is no number; but a call's arguments become the text that they were, for their
+ * reader to refuse.
+ */
+function withoutNumbers(value: unknown): unknown {
+  if (value === NO_NUMBER) return null
+  if (Array.isArray(value)) return value.map(withoutNumbers)
+  if (!isObject(value)) return value
+  const members = Object.entries(value).map(([name, inner]) => {
+    const json = ARGUMENTS_MEMBERS.includes(name) && isObject(inner) ? JSON.stringify(inner) : ''
+    const named = json.replaceAll(JSON.stringify(NO_NUMBER), 'NaN')
+    return [name, named === json ? withoutNumbers(inner) : named]
+  })
+  return Object.fromEntries(members)
+}
+
+function escapeControls(text: string): string {
+  // oxlint-disable-next-line no-control-regex -- they are what is looked for
+  return text.replaceAll(/[\0-\x1f]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`)
+}

@@ -35,7 +35,9 @@ const BROKEN: readonly [RegExp, string][] = [
   [/^(?:abort|aborted|cancelled|canceled)$/, 'aborted'],
 ]
 
-/** Ours for the provider's word: `unknown` for one never seen, undefined for one that says nothing. */
+/**
+ * Ours for the provider's word: `unknown` for one never seen, undefined for one that says nothing.
+ */
 export function finishOf(word: string): Finish | undefined {
   const native = inSnakeCase(word)
   if (native === '' || NOT_YET.has(native)) return undefined

@@ -33,8 +33,8 @@ export function parseJson(text: string): { ok: true; value: unknown } | { ok: fa
 }
 
 /**
- * Follows JSON text that arrives in pieces and knows when its first value is complete, without parsing it again at each
- * piece. Only strings and brackets are looked at.
+ * Follows JSON text that arrives in pieces and knows when its first value is complete, without
+ * parsing it again at each piece. Only strings and brackets are looked at.
  */
 export class JsonScanner {
   #depth = 0
@@ -78,4 +78,40 @@ export class JsonScanner {
       if (this.#depth <= 0) this.end = this.#length + at + 1
     }
   }
+}
+
+/**
+ * JSON text that is the same for values that mean the same: every object's members in the order of
+ * their names.
+ */
+/** JSON text that is equal for equal values: the members of each object are sorted by name. */
+export function canonicalJson(value: unknown): string {
+  return JSON.stringify(canonical(value))
+}
+
+function canonical(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(canonical)
+  if (typeof value !== 'object' || value === null) return value
+  const members = Object.entries(value).toSorted(([one], [other]) => (one < other ? -1 : 1))
+  return Object.fromEntries(members.map(([name, member]) => [name, canonical(member)]))
+}
+
+/**
+ * Whether a JSON value is nested deeper than so many levels: what contains itself is. Goes level by
+ * level and looks at each part once on each, so that no nesting is too deep for it and no number of
+ * ways to the same part too many.
+ */
+/**
+ * True when a JSON value is nested deeper than `levels`; a cyclic one always is. Goes level by
+ * level and visits each part once a level, so neither depth nor sharing makes it expensive.
+ */
+export function deeperThan(value: unknown, levels: number): boolean {
+  let level = new Set([value].filter(hasMembers))
+  for (let depth = 0; depth < levels && level.size > 0; depth++)
+    level = new Set([...level].flatMap((part) => Object.values(part)).filter(hasMembers))
+  return level.size > 0
+}
+
+function hasMembers(value: unknown): value is object {
+  return typeof value === 'object' && value !== null
 }

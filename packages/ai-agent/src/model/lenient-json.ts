@@ -1,6 +1,7 @@
 /**
- * JSON as models write it. What is wrong in its syntax alone is put right: the text is rewritten as strict JSON and parsed
- * as such, so no value is ever made up here. What could be read in two ways is refused, with its place.
+ * JSON as models write it. What is wrong in its syntax alone is put right: the text is rewritten as
+ * strict JSON and parsed as such, so no value is ever made up here. What could be read in two ways
+ * is refused, with its place.
  */
 import { parseJson } from './json.ts'
 
@@ -14,10 +15,11 @@ const MAX_DEPTH = 200
 const QUOTED_CHARS = 24
 
 /**
- * The value of `text`, in time linear in its length. Mended are: raw control characters in strings (line ends, tabs),
- * trailing commas, unquoted keys, single quotes round a text without quotes, `True`, `False` and `None`, and escapes that
- * JSON does not have, which are kept as the two characters that they are. `truncated`: the text ends within the value.
- * `problem` is for the model: where it is, what stands there, and how to write it. Never throws.
+ * The value of `text`, in time linear in its length. Mended are: raw control characters in strings
+ * (line ends, tabs), trailing commas, unquoted keys, single quotes round a text without quotes,
+ * `True`, `False` and `None`, and escapes that JSON does not have, which are kept as the two
+ * characters that they are. `truncated`: the text ends within the value. `problem` is for the
+ * model: where it is, what stands there, and how to write it. Never throws.
  */
 export function parseLenient(text: string): LenientJson {
   const strict = parseJson(text)
@@ -184,7 +186,10 @@ class Reader {
     }
   }
 
-  /** At a backslash; afterwards at the last character of the escape. Returns its letter, or that JSON has none such. */
+  /**
+   * At a backslash; afterwards at the last character of the escape. Returns its letter, or that
+   * JSON has none such.
+   */
   #escape(quote: string): string {
     const letter = this.#text[this.#at + 1]
     if (letter === undefined) this.#cut()

@@ -1,6 +1,7 @@
 /**
- * The model seam. A model is one async generator: it yields what may be shown while it arrives and returns the
- * whole answer. Implementations: `openai.ts` (any OpenAI-compatible endpoint), `demo.ts` (in process).
+ * The model seam. A model is one async generator: it yields what may be shown while it arrives and
+ * returns the whole answer. Implementations: `openai.ts` (any OpenAI-compatible endpoint),
+ * `demo.ts` (in process).
  */
 import type { TokenUsage } from '@sandlot/shared/event-meta'
 import type { ModelErrorClass } from '@sandlot/shared/reasons'
@@ -20,14 +21,19 @@ export interface AssistantMessage {
   /** Empty when the answer was only calls. */
   content: string
   calls: ModelCall[]
-  /** What must go back to this provider with the message (reasoning fields, signatures), as it came. */
+  /**
+   * What must go back to this provider with the message (reasoning fields, signatures), as it came.
+   */
   replay?: Record<string, unknown>
 }
 export interface ToolMessage {
   role: 'tool'
   callId: string
   content: string
-  /** Go to the model in one user message behind the results of the turn: providers refuse them in tool messages. */
+  /**
+   * Go to the model in one user message behind the results of the turn: providers refuse them in
+   * tool messages.
+   */
   images?: readonly ModelImage[]
 }
 /** Where the model takes no images it gets a sentence with type and size instead. */
@@ -76,15 +82,17 @@ export interface ModelRequest {
 }
 
 /**
- * What arrives while the model speaks. Offsets are implied: pieces follow one another. They are what the answer says, but for
- * one case: a text may turn out to have been thoughts at its beginning, which only the answer can tell.
+ * What arrives while the model speaks. Offsets are implied: pieces follow one another. They are
+ * what the answer says, but for one case: a text may turn out to have been thoughts at its
+ * beginning, which only the answer can tell.
  */
 export type ModelChunk =
   | { type: 'text'; text: string }
   | { type: 'thought'; text: string }
   /**
-   * A call has begun, or has grown noticeably; only for the screen. `place`: which of the answer's calls, from 0. `args`: its
-   * arguments as far as they have come, as the model wrote them. A later one of the same place says it anew.
+   * A call has begun, or has grown noticeably; only for the screen. `place`: which of the answer's
+   * calls, from 0. `args`: its arguments as far as they have come, as the model wrote them. A later
+   * one of the same place says it anew.
    */
   | { type: 'call'; place: number; name: string; args: string }
 
@@ -98,7 +106,10 @@ export interface ModelAnswer {
   replay?: Record<string, unknown>
 }
 
-/** A request that gave no answer. `message` is for people: what happened and what to do, never a key. */
+/**
+ * A request that gave no answer. `message` is for people: what happened and what to do, never a
+ * key.
+ */
 export class ModelError extends Error {
   override readonly name = 'ModelError'
   readonly class: ModelErrorClass
@@ -106,7 +117,10 @@ export class ModelError extends Error {
   /** Milliseconds the provider asked us to wait. */
   readonly waitMs: number | undefined
   readonly status: number | undefined
-  /** The provider's own name for the request, which its support asks for. Set where the answer's head is known. */
+  /**
+   * The provider's own name for the request, which its support asks for. Set where the answer's
+   * head is known.
+   */
   requestId: string | undefined
 
   constructor(
@@ -130,14 +144,18 @@ export interface Model {
   readonly contextWindow: number
   /** What its tokens cost. Absent: nobody knows. */
   readonly price?: Price
-  /** How hard it may be told to think, by the provider's words, weakest first. Absent or empty: it cannot be told. */
+  /**
+   * How hard it may be told to think, by the provider's words, weakest first. Absent or empty: it
+   * cannot be told.
+   */
   readonly thoughtLevels?: readonly string[]
   /** The same model, told so. `level`: one of `thoughtLevels`. */
   atLevel?(level: string): Model
   /** How it makes a body of a request, for replays. Absent: it makes none. */
   wire?(): WireOptions
   /**
-   * One attempt. Throws `ModelError`, or the signal's reason when aborted; retrying is the loop's business.
+   * One attempt. Throws `ModelError`, or the signal's reason when aborted; retrying is the loop's
+   * business.
    */
   stream(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelChunk, ModelAnswer>
 }

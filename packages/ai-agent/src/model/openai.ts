@@ -1,22 +1,27 @@
 /** Any OpenAI-compatible endpoint, over Chat Completions, because every provider speaks it. */
 import { AnswerAssembler } from './answer.ts'
-import { BodyReader } from './body-reader.ts'
-import type { SilenceLimits } from './body-reader.ts'
-import { modelError, withRequestId } from './errors.ts'
-import type { ErrorContext } from './errors.ts'
+import {
+  type SilenceLimits,
+  type SseEvent,
+  BodyReader,
+  SseParser,
+  SseTooLargeError,
+  StartOfBody,
+} from './sse.ts'
+import { type ErrorContext, modelError, withRequestId } from './errors.ts'
 import { EventReader } from './event-reader.ts'
-import { learnFrom } from './learned.ts'
-import type { Learned } from './learned.ts'
-import { ModelError } from './model.ts'
-import type { Model, ModelAnswer, ModelChunk, ModelRequest, Price } from './model.ts'
-import { DEFAULT_PROFILE, profileFor } from './profiles.ts'
-import type { Profile } from './profiles.ts'
-import { SseParser, SseTooLargeError } from './sse.ts'
-import type { SseEvent } from './sse.ts'
-import { StartOfBody } from './start-of-body.ts'
-import { type Posted, createTransport } from './transport.ts'
-import { insideContainer, shownUrl } from './unreachable.ts'
+import {
+  type Model,
+  type ModelAnswer,
+  type ModelChunk,
+  type ModelRequest,
+  type Price,
+  ModelError,
+} from './model.ts'
+import { type Profile, DEFAULT_PROFILE, profileFor } from './profiles.ts'
+import { type Posted, createTransport, insideContainer, shownUrl } from './transport.ts'
 import { type WireOptions, requestBody } from './wire.ts'
+import { type JsonObject, isObject } from './json.ts'
 
 export interface OpenAIModelOptions {
   /** For example `https://api.openai.com/v1`. */
@@ -34,7 +39,10 @@ export interface OpenAIModelOptions {
   idleTimeoutMs?: number
   /** Milliseconds without data; keep-alive comments do not count. Default 120,000. */
   progressTimeoutMs?: number
-  /** Whether this process runs in a container. Default: looks for the marks that Docker and Podman leave. */
+  /**
+   * Whether this process runs in a container. Default: looks for the marks that Docker and Podman
+   * leave.
+   */
   inContainer?: boolean
   /** What the deployment knows better than our table of profiles. */
   profile?: Partial<Profile>
@@ -42,7 +50,10 @@ export interface OpenAIModelOptions {
   streaming?: boolean
 }
 
-/** Milliseconds until an answer that is not streamed: it comes when all of it is there, behind blanks that keep the connection. */
+/**
+ * Milliseconds until an answer that is not streamed: it comes when all of it is there, behind
+ * blanks that keep the connection.
+ */
 const WHOLE_ANSWER_MS = 600_000
 
 const SPACE = 32
@@ -90,7 +101,8 @@ export function createOpenAIModel(options: OpenAIModelOptions): Model {
       const body = requestBody(request, wireWith(sent, effort))
       try {
         const answer = await post(body, signal)
-        // Only what helped: words may name a thing for another reason, and without it this endpoint may refuse all to come.
+        // Only what helped: words may name a thing for another reason, and without it this endpoint
+        // may refuse all to come.
         if (sent !== before) learned = sent
         return answer
       } catch (error) {
@@ -161,14 +173,17 @@ export async function* readAnswer(
     if (start.isStream) for (const event of parser.end()) yield* events.read(event)
     else yield* events.readBody(start.text)
     if (events.done || answer.finished) return yield* ended(answer)
-    if (!events.begun && start.words !== '') events.fail(start.words)
+    if (!events.begun && start.errorText !== '') events.fail(start.errorText)
     throw modelError('stream_interrupted', 'The model provider ended its answer in the middle.')
   } finally {
     await reader.cancel()
   }
 }
 
-/** Throws where the end says that something is missing: an answer that was never given is not an empty one. */
+/**
+ * Throws where the end says that something is missing: an answer that was never given is not an
+ * empty one.
+ */
 function* ended(answer: AnswerAssembler): Generator<ModelChunk, ModelAnswer> {
   yield* answer.end()
   const whole = answer.finish()
@@ -204,4 +219,37 @@ function parse(parser: SseParser, bytes: Uint8Array): SseEvent[] {
       throw modelError('protocol', `The model provider's answer cannot be read: ${error.message}`, error)
     throw error
   }
+}
+
+// ── What an endpoint refuses ────────────────────────────────────────────────────────────────────
+
+type Learned = Pick<WireOptions, 'maxTokensName' | 'includeUsage' | 'emptyContent'>
+
+/**
+ * What to send next, after `words` refused `body`. Undefined when they name nothing that can be
+ * sent otherwise.
+ */
+function learnFrom(words: string, sent: Learned, profile: Profile, body: JsonObject): Learned | undefined {
+  if (sent.includeUsage && /stream_options|include_usage/.test(words)) return { ...sent, includeUsage: false }
+  const { maxTokensName } = sent
+  if (maxTokensName === profile.maxTokensName && wantsOtherName(words, maxTokensName)) {
+    const other = maxTokensName === 'max_tokens' ? 'max_completion_tokens' : 'max_tokens'
+    return { ...sent, maxTokensName: other }
+  }
+  const refusesNull = /content/i.test(words) && /\bnull\b|\bnone\b|string/i.test(words)
+  if (sent.emptyContent === undefined && refusesNull && sendsNull(body)) return { ...sent, emptyContent: '' }
+  return undefined
+}
+
+const UNKNOWN = /unrecogni[sz]ed|unknown|unsupported|not (?:supported|permitted|allowed)|extra_forbidden/i
+
+function wantsOtherName(words: string, name: WireOptions['maxTokensName']): boolean {
+  // Who knows the newer name mentions it; who does not must say so, for its value may be wrong too.
+  return /max_completion_tokens/.test(words) && (name === 'max_tokens' || UNKNOWN.test(words))
+}
+
+function sendsNull({ messages }: JsonObject): boolean {
+  return (
+    Array.isArray(messages) && messages.some((message) => isObject(message) && message['content'] === null)
+  )
 }

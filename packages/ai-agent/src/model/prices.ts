@@ -1,11 +1,15 @@
-/** What models cost. A short table of our own, for names that mean the same everywhere; the configuration adds and overrides. */
+/**
+ * What models cost. A short table of our own, for names that mean the same everywhere; the
+ * configuration adds and overrides.
+ */
 import type { TokenUsage } from '@sandlot/shared/event-meta'
 import type { Price } from './model.ts'
 
 /**
- * US dollars for a million tokens, of the ordinary (not batch, not priority) service. In November 2026 they agreed with public tables
- * that others had made between March and August 2026; nobody has compared them with the provider's own pages. Prices change:
- * what matters to you, set yourself.
+ * US dollars for a million tokens, of the ordinary (not batch, not priority) service. In November
+ * 2026 they agreed with public tables that others had made between March and August 2026; nobody
+ * has compared them with the provider's own pages. Prices change: what matters to you, set
+ * yourself.
  */
 export const PRICES: Record<string, Price> = {
   'gpt-5': { input: 1.25, cached: 0.125, output: 10 },
@@ -20,7 +24,10 @@ export const PRICES: Record<string, Price> = {
   'o4-mini': { input: 1.1, cached: 0.275, output: 4.4 },
 }
 
-/** The price of a model by its name, also with the date of a snapshot behind it; undefined when nobody knows. */
+/**
+ * The price of a model by its name, also with the date of a snapshot behind it; undefined when
+ * nobody knows.
+ */
 export function priceOf(model: string, own: Record<string, Price> = {}): Price | undefined {
   const base = model.replace(/-\d{4}-\d\d-\d\d$/, '')
   for (const table of [own, PRICES]) {
@@ -31,8 +38,9 @@ export function priceOf(model: string, own: Record<string, Price> = {}): Price |
 }
 
 /**
- * US dollars of one answer, or undefined without a price, or where not both input and output were counted. Cached tokens are part of the input. Reasoning is part of the
- * output where the provider counts it so; where it is more than the output, it was counted beside it.
+ * US dollars of one answer, or undefined without a price, or where not both input and output were
+ * counted. Cached tokens are part of the input. Reasoning is part of the output where the provider
+ * counts it so; where it is more than the output, it was counted beside it.
  */
 export function costOf(usage: TokenUsage, price: Price | undefined): number | undefined {
   const { input, output } = usage

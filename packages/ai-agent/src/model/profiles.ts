@@ -1,6 +1,7 @@
 /**
- * All that is known about single providers and models. Everything else is read from the bytes. A row matches by the host
- * of the base URL or by the model's name; later rows win, so what an endpoint is known to do beats what a model usually does.
+ * All that is known about single providers and models. Everything else is read from the bytes. A
+ * row matches by the host of the base URL or by the model's name; later rows win, so what an
+ * endpoint is known to do beats what a model usually does.
  */
 
 /** An opening and a closing tag round thoughts that stand in the text. */
@@ -11,27 +12,40 @@ export interface ReasoningReplay {
   when: 'never' | 'with_calls' | 'always'
   /** The members that this endpoint takes; all that came when absent. */
   fields?: readonly string[]
-  /** What a message with calls gets when the model did not reason, for endpoints that insist on the member. */
+  /**
+   * What a message with calls gets when the model did not reason, for endpoints that insist on the
+   * member.
+   */
   missing?: { field: string; text: string }
 }
 
 export interface Profile {
-  /** Thoughts in the text, only at its very start. Empty: text is text, also when it says `<think>`. */
+  /**
+   * Thoughts in the text, only at its very start. Empty: text is text, also when it says `<think>`.
+   */
   thinkTags: readonly TagPair[]
   /** Deltas may repeat everything that was said before. */
   cumulative: boolean
   reasoning: ReasoningReplay
-  /** Whether what came on a call or a message beside the standard members (Gemini's signatures) goes back. */
+  /**
+   * Whether what came on a call or a message beside the standard members (Gemini's signatures) goes
+   * back.
+   */
   extraContent: boolean
   /** Whether images may be sent. */
   images: boolean
   /** The name that this endpoint knows for the limit of the answer. */
   maxTokensName: 'max_tokens' | 'max_completion_tokens'
-  /** Words that the model takes for how hard to think (`reasoning_effort`), weakest first. Empty: it is told nothing. */
+  /**
+   * Words that the model takes for how hard to think (`reasoning_effort`), weakest first. Empty: it
+   * is told nothing.
+   */
   thoughtLevels: readonly string[]
 }
 
-/** What holds for an endpoint of which nothing is known: reasoning goes back with calls, as it came. */
+/**
+ * What holds for an endpoint of which nothing is known: reasoning goes back with calls, as it came.
+ */
 export const DEFAULT_PROFILE: Profile = {
   thinkTags: [],
   cumulative: false,
@@ -88,7 +102,8 @@ const ROWS: readonly Row[] = [
     },
   },
   {
-    // The words that all of a family take; what single ones know beside them is for the configuration to say.
+    // The words that all of a family take; what single ones know beside them is for the
+    // configuration to say.
     model: /(?:^|\/)(?:gpt-5(?!\S*chat)|o1(?!-(?:mini|preview))|o[34]\b|gpt-oss|gemini-(?:2\.5|[3-9]))/i,
     profile: { thoughtLevels: ['low', 'medium', 'high'] },
   },

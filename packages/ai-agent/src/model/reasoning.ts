@@ -1,10 +1,13 @@
-/** Reasoning that comes beside the text, under any of its names: what is shown of it, and what goes back to the provider. */
-import { Increments } from './increments.ts'
-import { isObject, member, textMember } from './json.ts'
-import type { JsonObject } from './json.ts'
+/**
+ * Reasoning that comes beside the text, under any of its names: what is shown of it, and what goes
+ * back to the provider.
+ */
+import { type JsonObject, isObject, member, textMember } from './json.ts'
 import type { Profile } from './profiles.ts'
 
-/** Where reasoning comes as text. Some send the same under two names; the first of a message counts. */
+/**
+ * Where reasoning comes as text. Some send the same under two names; the first of a message counts.
+ */
 const TEXT_FIELDS = [
   'reasoning_content',
   'reasoning',
@@ -26,7 +29,10 @@ export class Reasoning {
   readonly #texts = new Map<string, string>()
   readonly #blocks = new Map<string, JsonObject[]>()
   readonly #opaque = new Map<string, string>()
-  /** Where the thought that is shown stands: some say it in a text and in blocks, not always in one message. */
+  /**
+   * Where the thought that is shown stands: some say it in a text and in blocks, not always in one
+   * message.
+   */
   #shownFrom: 'text' | 'blocks' | undefined
 
   constructor(profile: Profile) {
@@ -77,7 +83,9 @@ export class Reasoning {
   }
 }
 
-/** Of the members kept with a message, those of reasoning that this provider takes now; others stay. */
+/**
+ * Of the members kept with a message, those of reasoning that this provider takes now; others stay.
+ */
 export function reasoningToSend(kept: JsonObject, profile: Profile, withCalls: boolean): JsonObject {
   const { when, fields } = profile.reasoning
   const wanted = when === 'always' || (when === 'with_calls' && withCalls)
@@ -116,5 +124,55 @@ function addPiece(blocks: JsonObject[], piece: JsonObject): void {
     const old = member(last, name)
     if (GROWING.has(name) && typeof old === 'string' && typeof value === 'string') last[name] = old + value
     else if (value !== null && value !== undefined && value !== '') last[name] = value
+  }
+}
+
+/** A repetition of at least so many characters is no chance. */
+const CERTAIN = 8
+
+/**
+ * One text that grows. An ordinary stream is told from a cumulative one by its first deltas; what
+ * is in doubt is held.
+ */
+export class Increments {
+  #kind: 'ordinary' | 'cumulative' | 'in doubt'
+  /** The last delta in full, while the stream may be cumulative. */
+  #said = ''
+  #shown = 0
+  #held = ''
+
+  constructor(mayRepeat: boolean) {
+    this.#kind = mayRepeat ? 'in doubt' : 'ordinary'
+  }
+
+  /** What is new in `delta`, as far as it is certain. */
+  take(delta: string): string {
+    if (this.#kind === 'ordinary' || delta === '') return delta
+    if (!delta.startsWith(this.#said)) return this.#ordinary(delta)
+    const first = this.#said === ''
+    if (this.#said.length >= CERTAIN) this.#kind = 'cumulative'
+    this.#said = delta
+    if (this.#kind === 'cumulative' || first) return this.#fresh()
+    this.#held += delta
+    return ''
+  }
+
+  /** The stream is over: a text in doubt is taken as the profile says. */
+  end(): string {
+    return this.#kind === 'in doubt' ? this.#fresh() : ''
+  }
+
+  #fresh(): string {
+    const fresh = this.#said.slice(this.#shown)
+    this.#shown = this.#said.length
+    this.#held = ''
+    return fresh
+  }
+
+  #ordinary(delta: string): string {
+    const text = this.#kind === 'cumulative' ? delta : this.#held + delta
+    this.#kind = 'ordinary'
+    this.#held = ''
+    return text
   }
 }

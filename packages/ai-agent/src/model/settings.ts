@@ -1,4 +1,7 @@
-/** What an operator can set about models: the sections `models` and `prices` of the configuration file. */
+/**
+ * What an operator can set about models: the sections `models` and `prices` of the configuration
+ * file.
+ */
 import { wholeNumber } from '@sandlot/shared/config'
 import { messageOf } from '@sandlot/shared/errors'
 import { z } from 'zod'
@@ -57,9 +60,10 @@ const another = z.strictObject({
 })
 
 /**
- * The section `models`. `main`: about the model of OPENAI_MODEL; `choices`: what a session may choose instead of it;
- * `fallbacks`: asked in this order when the one before is overloaded, throttled or has no quota left. A fallback that is
- * a name is one of the choices, or the main model.
+ * The section `models`. `main`: about the model of OPENAI_MODEL; `choices`: what a session may
+ * choose instead of it; `fallbacks`: asked in this order when the one before is overloaded,
+ * throttled or has no quota left. A fallback that is a name is one of the choices, or the main
+ * model.
  */
 export const modelsSection = z.strictObject({
   main: z.strictObject(aboutModel).optional(),

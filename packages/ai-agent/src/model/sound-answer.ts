@@ -1,14 +1,17 @@
 /**
- * An answer as the loop can work with it. Our own clients give such ones; a program's own need not, and a model may nest its
- * arguments deeper than anything can walk that calls itself.
+ * An answer as the loop can work with it. Our own clients give such ones; a program's own need not,
+ * and a model may nest its arguments deeper than anything can walk that calls itself.
  */
-import { deeperThan } from './json-depth.ts'
+import { deeperThan } from './json.ts'
 import type { ModelAnswer, ModelCall } from './model.ts'
-import { withoutRepetitions } from './repeated-calls.ts'
+import { withoutRepetitions } from './tool-calls.ts'
 
 const MAX_DEPTH = 100
 
-/** Throws `TypeError` when there is no answer at all. What only lacks something gets the empty form of it. */
+/**
+ * Throws `TypeError` when there is no answer at all. What only lacks something gets the empty form
+ * of it.
+ */
 export function soundAnswer(answer: Partial<ModelAnswer> | undefined): ModelAnswer {
   if (typeof answer !== 'object') throw new TypeError('The model client returned no answer.')
   const { text, thought, calls, finish = 'unknown', usage = {}, replay } = answer

@@ -1,9 +1,73 @@
 /**
- * Server-sent events, as providers really send them: any chunking, comments, `data:` without a space, bare `data`, a BOM,
- * CR, LF or CRLF, several data lines, no blank line at the end, field names in capitals or behind spaces, `error:` as a field,
- * plain JSON, and no blank line between events.
+ * Server-sent events, as providers really send them: any chunking, comments, `data:` without a
+ * space, bare `data`, a BOM, CR, LF or CRLF, several data lines, no blank line at the end, field
+ * names in capitals or behind spaces, `error:` as a field, plain JSON, and no blank line between
+ * events.
  */
 import { parseJson } from './json.ts'
+import { modelError } from './errors.ts'
+
+export interface SilenceLimits {
+  /** Milliseconds without any byte. */
+  idleMs: number
+  /** Milliseconds without data: bytes that only keep the connection alive do not count. */
+  progressMs: number
+}
+
+/**
+ * Reads the bytes of an answer, with a limit on silence. The clock runs only while it waits for the
+ * provider, never while the consumer is slow.
+ */
+export class BodyReader {
+  readonly #reader: ReadableStreamDefaultReader<Uint8Array>
+  readonly #limits: SilenceLimits
+  #withoutData = 0
+
+  constructor(body: ReadableStream<Uint8Array>, limits: SilenceLimits) {
+    this.#reader = body.getReader()
+    this.#limits = limits
+  }
+
+  /** Resets the limit on silence: data has come, not only bytes. */
+  progressed(): void {
+    this.#withoutData = 0
+  }
+
+  /**
+   * Resolves with the next bytes, or undefined at the end; `late` after `atMostMs`.
+   * Throws `ModelError('timeout')`, or what the connection threw.
+   */
+  async read(atMostMs = Number.POSITIVE_INFINITY): Promise<Uint8Array | undefined | 'late'> {
+    const started = performance.now()
+    const { idleMs, progressMs } = this.#limits
+    const left = Math.min(idleMs, progressMs - this.#withoutData, atMostMs)
+    const { promise: alarm, resolve: ring } = Promise.withResolvers<'late'>()
+    const timer = setTimeout(() => ring('late'), Math.max(0, left))
+    try {
+      const reading = this.#reader.read()
+      const result = await Promise.race([reading, alarm])
+      this.#withoutData += performance.now() - started
+      if (result !== 'late') return result.value
+      // The read is abandoned; cancelling the body ends it.
+      reading.catch(() => undefined)
+      if (left === atMostMs) return 'late'
+      const seconds = Math.round((left === idleMs ? idleMs : progressMs) / 1_000)
+      throw modelError(
+        'timeout',
+        left === idleMs
+          ? `The model provider sent nothing for ${seconds} s.`
+          : `The model provider sent only signs of life for ${seconds} s, and no answer.`,
+      )
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
+  /** Close the connection. Never rejects. */
+  async cancel(): Promise<void> {
+    await this.#reader.cancel().catch(() => undefined)
+  }
+}
 
 export interface SseEvent {
   /** The `event` field, or `error` for llama.cpp's `error:` field. Empty when there was none. */
@@ -13,7 +77,10 @@ export interface SseEvent {
   complete: boolean
 }
 
-/** An event or a line that grows beyond the limit. Nobody sends that; it is no event stream or an attack. */
+/**
+ * An event or a line that grows beyond the limit. Nobody sends that; it is no event stream or an
+ * attack.
+ */
 export class SseTooLargeError extends Error {
   override readonly name = 'SseTooLargeError'
 }
@@ -85,7 +152,8 @@ export class SseParser {
     this.#lineChars = 0
     if (line === '') return this.#dispatch(events, true)
     if (line.startsWith(':')) return
-    // Some proxies drop into plain JSON, mostly to report an error, and print it over several lines.
+    // Some proxies drop into plain JSON, mostly to report an error, and print it over several
+    // lines.
     if (line.startsWith('{') || line.trim() === '[DONE]') {
       this.#plain = true
       return this.#addData(line, events)
@@ -103,7 +171,8 @@ export class SseParser {
   }
 
   #addData(value: string, events: SseEvent[]): void {
-    // Some leave out the blank line: what follows a whole value is the next event, and must not wait for the end.
+    // Some leave out the blank line: what follows a whole value is the next event, and must not
+    // wait for the end.
     const first = this.#data.length === 1 ? (this.#data[0] ?? '') : ''
     const next = value.startsWith('{') || value.trim() === '[DONE]'
     if (next && first.trimEnd().endsWith('}') && parseJson(first).ok) this.#dispatch(events, true)
@@ -119,5 +188,68 @@ export class SseParser {
     this.#event = ''
     this.#plain = false
     if (data !== '') events.push({ event, data, complete })
+  }
+}
+
+/** Longest answer that came as one JSON body, in characters. */
+const MAX_JSON_CHARS = 64 * 1024 * 1024
+/** How much of a stream is kept, in case it is an error text instead of events; in characters. */
+const MAX_WORDS = 2_000
+/** Lines that are part of an event stream: empty ones, comments, fields. */
+const OF_STREAM = /^\s*(?:$|:|(?:data|event|id|retry|error)\s*:)/i
+
+/** Tells an event stream from a JSON or HTML body by its first bytes; content types lie. */
+export class StartOfBody {
+  readonly #decoder = new TextDecoder()
+  #kind: 'unknown' | 'stream' | 'body' = 'unknown'
+  #held: Uint8Array[] = []
+  #text = ''
+
+  get isStream(): boolean {
+    return this.#kind === 'stream'
+  }
+
+  get isBody(): boolean {
+    return this.#kind === 'body'
+  }
+
+  /** The whole body, unless it is a stream. */
+  get text(): string {
+    return this.#text
+  }
+
+  /**
+   * The error text at the start of a stream: some proxies write one under status 200. Empty: none.
+   */
+  get errorText(): string {
+    const lines = this.#text
+      .slice(0, MAX_WORDS)
+      .split(/\r\n|\r|\n/)
+      .filter((line) => !OF_STREAM.test(line))
+    const words = lines.join(' ').trim()
+    // A single word may be a truncated field; binary data is no error text.
+    return this.isStream && /\s/.test(words) && !words.includes('\ufffd') ? words : ''
+  }
+
+  /**
+   * Returns the bytes that belong to the event stream; undefined while that is unknown, or for a
+   * body.
+   */
+  push(bytes: Uint8Array): Uint8Array | undefined {
+    if (this.#kind === 'stream' && this.#text.length >= MAX_WORDS) return bytes
+    const text = this.#decoder.decode(bytes, { stream: true })
+    this.#text += text
+    if (this.#kind === 'stream') return bytes
+    if (this.#text.length > MAX_JSON_CHARS)
+      throw modelError('protocol', 'The model provider sent a body without end.')
+    if (this.#kind === 'body') return undefined
+    this.#held.push(bytes)
+    // All that came before it is blank.
+    const first = text.trimStart().charAt(0)
+    if (first === '') return undefined
+    this.#kind = first === '{' || first === '[' || first === '<' ? 'body' : 'stream'
+    const held = Buffer.concat(this.#held)
+    this.#held = []
+    return this.#kind === 'stream' ? held : undefined
   }
 }

@@ -1,11 +1,14 @@
-/** The only file that imports the `openai` package: one POST, and the raw answer. Its retries, its parsing and its logs are off. */
+/**
+ * The only file that imports the `openai` package: one POST, and the raw answer. Its retries, its
+ * parsing and its logs are off.
+ */
 import OpenAI, { APIConnectionTimeoutError } from 'openai'
-import { modelError, toModelError, withRequestId } from './errors.ts'
-import type { ErrorContext } from './errors.ts'
-import { failureOfResponse } from './failure.ts'
-import type { ProviderFailure } from './failure.ts'
+import { type ErrorContext, modelError, toModelError, withRequestId } from './errors.ts'
+import { type ProviderFailure, failureOfResponse } from './failure.ts'
 import type { JsonObject } from './json.ts'
-import { shownUrl, transportError } from './unreachable.ts'
+import { existsSync } from 'node:fs'
+import { messageOf } from '@sandlot/shared/errors'
+import type { ModelError } from './model.ts'
 
 export interface TransportOptions {
   baseUrl: URL
@@ -44,8 +47,9 @@ function requestIdIn(headers: Headers): string | undefined {
 const MAX_ERROR_BYTES = 64 * 1024
 
 /**
- * Returns `post`, which sends a body to `/chat/completions` and resolves with the answer when its head is there.
- * Rejects with `ModelError`; when `signal` aborts, with whatever the transport makes of that.
+ * Returns `post`, which sends a body to `/chat/completions` and resolves with the answer when its
+ * head is there. Rejects with `ModelError`; when `signal` aborts, with whatever the transport makes
+ * of that.
  */
 export function createTransport(
   options: TransportOptions,
@@ -94,14 +98,20 @@ export function createTransport(
   }
 }
 
-/** `http://user:password@host`: fetch takes no such URL, so the password goes into the header where no key does. */
+/**
+ * `http://user:password@host`: fetch takes no such URL, so the password goes into the header where
+ * no key does.
+ */
 function basicAuthorization({ username, password }: URL): string | null {
   if (username === '' && password === '') return null
   const pair = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`
   return `Basic ${Buffer.from(pair).toString('base64')}`
 }
 
-/** An HTTP answer that is no success. Carried through the client, which would keep only part of the body. */
+/**
+ * An HTTP answer that is no success. Carried through the client, which would keep only part of the
+ * body.
+ */
 class RefusedError extends Error {
   override readonly name = 'RefusedError'
   readonly failure: ProviderFailure
@@ -132,8 +142,9 @@ interface Dispatcher {
 const OF_FETCH = Symbol.for('undici.globalDispatcher.1')
 
 /**
- * By itself `fetch` gives up after five minutes without a head, or without bytes. Our limits may be longer, and are kept by
- * ourselves. All else stays as the process has it, such as a proxy from the environment.
+ * By itself `fetch` gives up after five minutes without a head, or without bytes. Our limits may be
+ * longer, and are kept by ourselves. All else stays as the process has it, such as a proxy from the
+ * environment.
  */
 function withoutLimits(init: RequestInit = {}): RequestInit {
   const ofFetch = Reflect.get(globalThis, OF_FETCH) as Partial<Dispatcher> | undefined
@@ -162,4 +173,91 @@ function findCause(thrown: unknown): RefusedError | undefined {
     if (error instanceof RefusedError) return error
   }
   return undefined
+}
+
+// ── Why a request got no answer ─────────────────────────────────────────────────────────────────
+
+const WORDS: Record<string, string> = {
+  ECONNREFUSED: 'nothing listens there',
+  ENOTFOUND: 'the name is not known',
+  EAI_AGAIN: 'the name could not be looked up',
+  EHOSTUNREACH: 'the host cannot be reached',
+  ENETUNREACH: 'the network cannot be reached',
+  ETIMEDOUT: 'it does not answer',
+  UND_ERR_CONNECT_TIMEOUT: 'it does not answer',
+  DEPTH_ZERO_SELF_SIGNED_CERT: 'its certificate is self-signed',
+  SELF_SIGNED_CERT_IN_CHAIN: 'its certificate is signed by an authority that is not trusted here',
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'its certificate cannot be verified',
+  CERT_HAS_EXPIRED: 'its certificate has expired',
+}
+
+/** Codes of a connection that was there and broke. */
+const BROKEN = new Set([
+  'ECONNRESET',
+  'EPIPE',
+  'UND_ERR_SOCKET',
+  'UND_ERR_BODY_TIMEOUT',
+  'ERR_STREAM_PREMATURE_CLOSE',
+])
+
+/** True when this process runs in a container, where localhost is the container. */
+export function insideContainer(): boolean {
+  return existsSync('/.dockerenv') || existsSync('/run/.containerenv')
+}
+
+/**
+ * The typed error of a transport failure: `stream_interrupted` if the connection broke, `timeout`,
+ * else `unreachable`.
+ */
+export function transportError(thrown: unknown, baseUrl: URL, inContainer: boolean): ModelError {
+  const code = codeOf(thrown)
+  // The runtime's own limit, where ours is longer.
+  if (code === 'UND_ERR_HEADERS_TIMEOUT')
+    return modelError('timeout', 'The model provider did not answer in time.', thrown)
+  if (BROKEN.has(code)) {
+    return modelError(
+      'stream_interrupted',
+      `The connection to the model provider broke off (${code}).`,
+      thrown,
+    )
+  }
+  // The runtime has no words for some, such as a proxy that wants a password.
+  const why = WORDS[code] ?? (code || rootMessage(thrown) || 'the connection failed')
+  return modelError(
+    'unreachable',
+    `Cannot reach the model at ${shownUrl(baseUrl)}: ${why}.${advice(baseUrl, inContainer)}`,
+    thrown,
+  )
+}
+
+/** The URL without a password. */
+export function shownUrl(url: URL): string {
+  return `${url.origin}${url.pathname.replace(/\/$/, '')}`
+}
+
+function advice(url: URL, inContainer: boolean): string {
+  const host = url.hostname.replace(/^\[|\]$/g, '')
+  const loopback = host === 'localhost' || host === '::1' || host === '0.0.0.0' || host.startsWith('127.')
+  if (loopback && inContainer) {
+    const instead = new URL(url)
+    instead.hostname = 'host.docker.internal'
+    return ` Sandlot runs in a container, where ${host} is the container itself: set OPENAI_BASE_URL=${shownUrl(instead)} and let the model server listen on more than 127.0.0.1.`
+  }
+  return loopback ? ' Is the model server running?' : ' Check OPENAI_BASE_URL and the network.'
+}
+
+/** The first system code in an error or its causes; of several addresses tried, the first one's. */
+function codeOf(thrown: unknown): string {
+  for (let error = thrown, depth = 0; error instanceof Error && depth < 10; error = error.cause, depth++) {
+    if ('code' in error && typeof error.code === 'string' && error.code !== '') return error.code
+    if (error instanceof AggregateError) return codeOf(error.errors[0])
+  }
+  return ''
+}
+
+function rootMessage(thrown: unknown): string {
+  let error = thrown
+  for (let depth = 0; error instanceof Error && error.cause instanceof Error && depth < 10; depth++)
+    error = error.cause
+  return messageOf(error).replace(/\.$/, '')
 }

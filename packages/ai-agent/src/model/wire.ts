@@ -1,8 +1,9 @@
-/** The body of a Chat Completions request. The same request gives the same bytes: members are in a fixed order. */
+/**
+ * The body of a Chat Completions request. The same request gives the same bytes: members are in a
+ * fixed order.
+ */
 import { isDeepStrictEqual } from 'node:util'
-import { cleanJson } from './clean.ts'
-import type { JsonObject } from './json.ts'
-import { isObject } from './json.ts'
+import { type JsonObject, isObject } from './json.ts'
 import type { AssistantMessage, ModelCall, ModelImage, ModelMessage, ModelRequest } from './model.ts'
 import type { Profile } from './profiles.ts'
 import { reasoningToSend } from './reasoning.ts'
@@ -21,10 +22,16 @@ export interface WireOptions {
   effort?: string
 }
 
-/** The last body of each request: one that was sent is marked in the log a moment later, and a long one takes its time. */
+/**
+ * The last body of each request: one that was sent is marked in the log a moment later, and a long
+ * one takes its time.
+ */
 const made = new WeakMap<ModelRequest, { options: WireOptions; body: JsonObject }>()
 
-/** Neither the request nor the body may be changed: the same object answers for the same request in the same options. */
+/**
+ * Neither the request nor the body may be changed: the same object answers for the same request in
+ * the same options.
+ */
 export function requestBody(request: ModelRequest, options: WireOptions): JsonObject {
   const known = made.get(request)
   if (known !== undefined && isDeepStrictEqual(known.options, options)) return known.body
@@ -56,7 +63,9 @@ function makeBody(request: ModelRequest, options: WireOptions): JsonObject {
   return cleanJson(body) as JsonObject
 }
 
-/** All results of a turn first, then the images of all of them: nothing may stand between results. */
+/**
+ * All results of a turn first, then the images of all of them: nothing may stand between results.
+ */
 function wireMessages(messages: readonly ModelMessage[], options: WireOptions): JsonObject[] {
   const { profile } = options
   const wire: JsonObject[] = []
@@ -130,8 +139,9 @@ function replayed(kept: JsonObject, profile: Profile, withCalls: boolean): JsonO
 }
 
 function wireCall({ id, name, args, replay }: ModelCall, profile: Profile): JsonObject {
-  // Arguments that could not be read go back as an empty object: a history with broken JSON is refused for good. The
-  // tool message says what was wrong with them. Cleaned before they become text, where an escape would hide a surrogate.
+  // Arguments that could not be read go back as an empty object: a history with broken JSON is
+  // refused for good. The tool message says what was wrong with them. Cleaned before they become
+  // text, where an escape would hide a surrogate.
   const object = isObject(args) ? cleanJson(args) : {}
   const fn = { name: legalName(name), arguments: JSON.stringify(object) }
   return { id, type: 'function', function: fn, ...(profile.extraContent ? replay : {}) }
@@ -141,4 +151,35 @@ function wireCall({ id, name, args, replay }: ModelCall, profile: Profile): Json
 function legalName(name: string): string {
   const legal = name.replaceAll(/[^a-zA-Z0-9_-]/g, '_').slice(0, 64)
   return legal === '' ? 'unnamed' : legal
+}
+
+// ── Text that no provider takes ─────────────────────────────────────────────────────────────────
+
+function cleanText(text: string): string {
+  const whole = text.isWellFormed() ? text : text.toWellFormed()
+  return whole.includes('\0') ? whole.replaceAll('\0', '') : whole
+}
+
+/**
+ * The same for every string in a JSON value, names included. The order of members stays. A value
+ * that is well is returned as it is: a long history is looked at with each request, and hardly ever
+ * has anything to clean.
+ */
+function cleanJson(value: unknown): unknown {
+  if (typeof value === 'string') return cleanText(value)
+  if (Array.isArray(value)) {
+    const cleaned = value.map(cleanJson)
+    return cleaned.every((inner, index) => inner === value[index]) ? value : cleaned
+  }
+  if (!isObject(value)) return value
+  const names = Object.keys(value)
+  // From the first member that is not well; undefined while all are.
+  let members: [string, unknown][] | undefined
+  for (const [index, name] of names.entries()) {
+    const member: [string, unknown] = [cleanText(name), cleanJson(value[name])]
+    if (members === undefined && member[0] === name && member[1] === value[name]) continue
+    members ??= names.slice(0, index).map((before) => [before, value[before]])
+    members.push(member)
+  }
+  return members === undefined ? value : Object.fromEntries(members)
 }

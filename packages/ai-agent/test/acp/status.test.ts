@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { agentStatus } from '@sandlot/shared/acp-meta'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { makeStatus } from '../../src/acp/status.ts'
-import { createDemoModel } from '../../src/model/demo.ts'
+import { createDemoModel } from '../../src/model/demo/demo.ts'
 
 let folder: string
 beforeEach(() => {

@@ -1,14 +1,11 @@
 /** The demo model with the real loop, scheduler, tools and a sandbox: whatever it promises is really done. */
-import { isOutcome, metaOf, textOf } from '@sandlot/shared/events'
-import type { SessionEvent } from '@sandlot/shared/events'
+import { type SessionEvent, isOutcome, metaOf, textOf } from '@sandlot/shared/events'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
-import { createDemoModel } from '../../src/model/demo.ts'
+import { createDemoModel } from '../../src/model/demo/demo.ts'
 import type { Session } from '../../src/session/session.ts'
 import { builtinTools } from '../../src/tools/builtin/index.ts'
-import { AgentBench, ask, newSession } from '../support/agent-fixture.ts'
-import type { Core } from '../support/agent-fixture.ts'
-import { hasRipgrep, openLocalSandboxes } from '../tools/local-sandboxes.ts'
-import type { LocalSandboxes } from '../tools/local-sandboxes.ts'
+import { type Core, AgentBench, ask, newSession } from '../support/agent-fixture.ts'
+import { type LocalSandboxes, hasRipgrep, openLocalSandboxes } from '../tools/local-sandboxes.ts'
 
 let local: LocalSandboxes
 beforeAll(async () => {

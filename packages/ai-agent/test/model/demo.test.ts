@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { createDemoModel } from '../../src/model/demo.ts'
+import { createDemoModel } from '../../src/model/demo/demo.ts'
 import { readIntent } from '../../src/model/demo/intents.ts'
 import type { ModelAnswer, ModelCall, ModelMessage, ModelTool } from '../../src/model/model.ts'
 

@@ -4,7 +4,7 @@ import { sse } from '../support/fake-provider.ts'
 import { toModelError } from '../../src/model/errors.ts'
 import { failureOfResponse } from '../../src/model/failure.ts'
 import type { ModelError } from '../../src/model/model.ts'
-import { transportError } from '../../src/model/unreachable.ts'
+import { transportError } from '../../src/model/transport.ts'
 import { readText } from './read-stream.ts'
 
 const CONTEXT = { model: 'm', baseUrl: 'https://api.example/v1', apiKey: 'sk-abcdef' }

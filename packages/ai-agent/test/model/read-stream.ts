@@ -1,9 +1,8 @@
 /** Reads an answer from bytes, without a network. */
-import { BodyReader } from '../../src/model/body-reader.ts'
+import { BodyReader } from '../../src/model/sse.ts'
 import type { ModelAnswer, ModelChunk } from '../../src/model/model.ts'
 import { readAnswer } from '../../src/model/openai.ts'
-import { DEFAULT_PROFILE } from '../../src/model/profiles.ts'
-import type { Profile } from '../../src/model/profiles.ts'
+import { type Profile, DEFAULT_PROFILE } from '../../src/model/profiles.ts'
 
 const CONTEXT = { model: 'm', baseUrl: 'http://127.0.0.1/v1', apiKey: 'sk-secret-key' }
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { Increments } from '../../src/model/increments.ts'
+import { Increments } from '../../src/model/reasoning.ts'
 import { DEFAULT_PROFILE, profileFor } from '../../src/model/profiles.ts'
 import { ThinkTags } from '../../src/model/think-tags.ts'
 import { deltas, readPieces, readText, streamOf } from './read-stream.ts'

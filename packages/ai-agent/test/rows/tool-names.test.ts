@@ -23,7 +23,6 @@ const RIGHTFUL: Record<string, string> = {
   'ai-agent/src/tools/workspace-files.ts: list_directory': 'a directory that was to be read as a file',
   // The English word.
   'ai-agent/src/limits/error-policy.ts: stop': 'what a prompt asks for when a call fails',
-  'ai-agent/src/model/demo.ts: stop': 'the finish of an answer',
   'ai-agent/src/model/finish-words.ts: stop': 'the finish of an answer',
   'ai-agent/src/model/model.ts: stop': 'the finish of an answer',
   'shared/src/sandlot-event.ts: stop': 'what a prompt asks for when a call fails',

@@ -3,7 +3,7 @@
  * that user that may change something drops all of it.
  */
 import { LRUCache } from 'lru-cache'
-import { canonicalJson } from '../../model/canonical-json.ts'
+import { canonicalJson } from '../../model/json.ts'
 import type { Policy, ToolCall, ToolOutcome } from '../../tools/tool.ts'
 
 const DEFAULT_TTL_MS = 300_000

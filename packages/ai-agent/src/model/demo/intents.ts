@@ -1,4 +1,7 @@
-/** What a person asks for, as far as a demo model understands it. Plain patterns, tried in order; the first that fits wins. */
+/**
+ * What a person asks for, as far as a demo model understands it. Plain patterns, tried in order;
+ * the first that fits wins.
+ */
 import { languageOf } from './programs.ts'
 
 export type Intent =

@@ -101,8 +101,8 @@ const PROGRAMS: readonly Program[] = [
 ]
 
 /**
- * The program that prints what is asked for: one of those above, or a quoted (or short) text. Undefined when the demo
- * model does not know how.
+ * The program that prints what is asked for: one of those above, or a quoted (or short) text.
+ * Undefined when the demo model does not know how.
  */
 export function programFor(language: Language, asked: string): string | undefined {
   const known = PROGRAMS.find((program) => program.asked.test(asked))

@@ -1,4 +1,7 @@
-/** What the demo model decides from, and what it decides. Everything comes from the messages, so a restart changes nothing. */
+/**
+ * What the demo model decides from, and what it decides. Everything comes from the messages, so a
+ * restart changes nothing.
+ */
 import type { ModelMessage } from '../model.ts'
 
 export interface DemoCall {
@@ -110,4 +113,25 @@ export function quoted(text: string, language = '', maxLines = 24): string {
   const longest = Math.max(2, ...[...text.matchAll(/`+/g)].map(([ticks]) => ticks.length))
   const fence = '`'.repeat(longest + 1)
   return `${fence}${language}\n${shown.join('\n')}\n${fence}`
+}
+
+export const LABEL = '**I am the demo model: no AI model is configured.**'
+
+const SUGGESTIONS = [
+  '`demo`: a short tour of everything',
+  '`make a file hello.py that prints the primes below 50 and run it`',
+  '`create a file called test.txt with content "hello"`',
+  '`what is in my workspace?`',
+  '`read hello.py`',
+  '`replace 50 with 100 in hello.py`',
+  '`search for TODO`',
+  '`run df -h`, or any other command',
+]
+
+/** Told once in a session, and whenever the demo model does not understand. */
+export const HOW_TO_CONFIGURE =
+  'To talk to a real model, set `OPENAI_MODEL` (and `OPENAI_BASE_URL`, `OPENAI_API_KEY` as needed) and restart Sandlot.'
+
+export function suggestions(): string {
+  return SUGGESTIONS.map((line) => `- ${line}`).join('\n')
 }

@@ -1,11 +1,20 @@
 /** Intent → script: which calls, in which order, and what is said about their results. */
-import { explainFailure } from './explain.ts'
+import { explainFailure, tourScript } from './tour.ts'
 import type { Intent } from './intents.ts'
 import { languageOf, programFor, runCommand, shellWord } from './programs.ts'
-import type { Action, DemoAnswer, DemoCall, DemoPrompt, DoneCall, Script } from './script.ts'
-import { hasFailed, quoted } from './script.ts'
-import { tourScript } from './tour.ts'
-import { HOW_TO_CONFIGURE, LABEL, suggestions } from './words.ts'
+import {
+  type Action,
+  type DemoAnswer,
+  type DemoCall,
+  type DemoPrompt,
+  type DoneCall,
+  type Script,
+  hasFailed,
+  quoted,
+  HOW_TO_CONFIGURE,
+  LABEL,
+  suggestions,
+} from './script.ts'
 
 /** The script for what a person wants. */
 export function scriptFor(intent: Intent, prompt: DemoPrompt): Script {
@@ -72,7 +81,10 @@ export function only(text: string): Script {
   return () => ({ text, calls: [] })
 }
 
-/** Goes through the actions, one a turn, and stops at the first call that fails; `end` speaks when all have worked. */
+/**
+ * Goes through the actions, one a turn, and stops at the first call that fails; `end` speaks when
+ * all have worked.
+ */
 function steps(actions: readonly Action[], end: (calls: DoneCall[]) => string): Script {
   return ({ turns, first }): DemoAnswer => {
     const done = turns.flatMap((turn) => turn.calls)

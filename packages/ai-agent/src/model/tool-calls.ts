@@ -1,18 +1,21 @@
 /**
- * Calls, put together from deltas. Which delta belongs to which call: its id where given, else its index, else "the last
- * call, unless its arguments are complete and a new name comes". Empty never overwrites.
+ * Calls, put together from deltas. Which delta belongs to which call: its id where given, else its
+ * index, else "the last call, unless its arguments are complete and a new name comes". Empty never
+ * overwrites.
  */
 import { ARGUMENTS_MEMBERS, ArgumentsBuffer } from './arguments.ts'
-import { isObject, member, numberMember, textMember } from './json.ts'
+import { isObject, member, numberMember, textMember, canonicalJson, deeperThan } from './json.ts'
 import type { ModelCall } from './model.ts'
-import { withoutRepetitions } from './repeated-calls.ts'
 
 interface PartialCall {
   id: string | undefined
   index: number | undefined
   name: string
   args: ArgumentsBuffer
-  /** The name came again after the arguments were complete: if more arguments come, they are another call's. */
+  /**
+   * The name came again after the arguments were complete: if more arguments come, they are another
+   * call's.
+   */
   named: boolean
   extra: Record<string, unknown>
   /** Characters of arguments when it was shown last; undefined: not yet. */
@@ -34,10 +37,16 @@ interface Delta {
   extra: Record<string, unknown>
 }
 
-/** What a provider puts on a call and wants back with it: Gemini's signatures, straight or through a proxy. */
+/**
+ * What a provider puts on a call and wants back with it: Gemini's signatures, straight or through a
+ * proxy.
+ */
 const KEPT_MEMBERS = ['extra_content', 'provider_specific_fields', 'thought_signature', 'thoughtSignature']
 
-/** It is shown again when it has grown by so many characters, or by a part of what is there if that is more. */
+/**
+ * It is shown again when it has grown by so many characters, or by a part of what is there if that
+ * is more.
+ */
 const GROWN_CHARS = 256
 const GROWN_PART = 1 / 64
 
@@ -51,7 +60,10 @@ export class CallAssembler {
     return this.#calls.length > 0 && this.#calls.every((call) => call.args.complete)
   }
 
-  /** The elements of one delta's `tool_calls`. Returns the calls that have just become known, or longer, for the screen. */
+  /**
+   * The elements of one delta's `tool_calls`. Returns the calls that have just become known, or
+   * longer, for the screen.
+   */
   push(elements: readonly unknown[]): ShownCall[] {
     const named: PartialCall[] = []
     const several = elements.length > 1
@@ -65,7 +77,10 @@ export class CallAssembler {
     return shown
   }
 
-  /** Whole calls: each element is one, whatever ids and indexes say, and what came before was only a part of them. */
+  /**
+   * Whole calls: each element is one, whatever ids and indexes say, and what came before was only a
+   * part of them.
+   */
   replace(elements: readonly unknown[]): ShownCall[] {
     this.#calls = []
     return elements.filter(isObject).flatMap((element) => {
@@ -103,8 +118,8 @@ export class CallAssembler {
   }
 
   /**
-   * The calls in the order of their indices, where they have some, each once. `cut`: the answer was cut by its length, so
-   * the call that came last may be incomplete.
+   * The calls in the order of their indices, where they have some, each once. `cut`: the answer was
+   * cut by its length, so the call that came last may be incomplete.
    */
   finish(cut: boolean): ModelCall[] {
     const real = this.#calls.filter((call) => call.name !== '' || call.args.begun)
@@ -142,7 +157,8 @@ export class CallAssembler {
       if (sameId !== undefined) return sameId
       const more = name === undefined || (last !== undefined && goesOn(last, delta))
       const here = index === undefined && more ? last : byIndex
-      // An id that comes late belongs to the call at its index; one that changes in mid-arguments means nothing.
+      // An id that comes late belongs to the call at its index; one that changes in mid-arguments
+      // means nothing.
       if (here === undefined || here.id === undefined) return here
       return goesOn(here, delta) ? here : undefined
     }
@@ -163,7 +179,8 @@ export class CallAssembler {
   #beginsAnother(call: PartialCall, delta: Delta): boolean {
     const { id, name, args, index } = delta
     const elsewhere = index !== undefined && call.index !== undefined && index !== call.index
-    // One id under an index that grows with every delta is one call, as long as its arguments go on.
+    // One id under an index that grows with every delta is one call, as long as its arguments go
+    // on.
     if (name !== undefined && elsewhere) return !goesOn(call, delta)
     if (!call.args.complete) return false
     // An empty object stood for arguments that were still to come.
@@ -184,7 +201,10 @@ export class CallAssembler {
   }
 }
 
-/** Those with an index change places with each other until they are in its order; those without stay where they are. */
+/**
+ * Those with an index change places with each other until they are in its order; those without stay
+ * where they are.
+ */
 function byIndex<T>(items: readonly T[], indexOf: (position: number) => number | undefined): T[] {
   const indexed = [...items.keys()].flatMap((position) => {
     const index = indexOf(position)
@@ -207,7 +227,10 @@ function newCall({ id, index, extra }: Delta, name: string): PartialCall {
   }
 }
 
-/** True for a delta with an id of its own that is still plainly more of `call`: some make a new id for every delta. */
+/**
+ * True for a delta with an id of its own that is still plainly more of `call`: some make a new id
+ * for every delta.
+ */
 function goesOn(call: PartialCall, { name, args }: Delta): boolean {
   if (call.args.complete) return false
   if (name === undefined) return true
@@ -242,7 +265,10 @@ function argumentsIn(body: unknown): unknown {
   return all.find((args) => args !== null) ?? all[0]
 }
 
-/** Without white space, and without the control tokens that templates of open models leave behind it. */
+/**
+ * Without white space, and without the control tokens that templates of open models leave behind
+ * it.
+ */
 function cleanName(name: string | undefined): string | undefined {
   const clean = name?.replace(/<\|.*$/s, '').trim()
   return clean === '' ? undefined : clean
@@ -250,4 +276,20 @@ function cleanName(name: string | undefined): string | undefined {
 
 function hasArguments(args: unknown): boolean {
   return typeof args === 'string' ? args.trim() !== '' : args !== undefined && args !== null
+}
+
+/** What is nested deeper does not run, and cannot be written as text. */
+const MAX_DEPTH = 100
+
+/**
+ * A provider that sends a message twice in one answer repeats its calls, ids and all: each is meant
+ * once. Calls without an id are told apart by nothing, and all are meant.
+ */
+export function withoutRepetitions(calls: readonly ModelCall[]): ModelCall[] {
+  const seen = new Set<string>()
+  return calls.filter(({ id, name, args }) => {
+    if (id === '' || deeperThan(args, MAX_DEPTH)) return true
+    const key = JSON.stringify([id, name, canonicalJson(args ?? null)])
+    return !seen.has(key) && seen.add(key)
+  })
 }

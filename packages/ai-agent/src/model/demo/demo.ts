@@ -1,17 +1,18 @@
 /**
- * The demo model: in process, deterministic, plainly labelled. It answers by simple rules where no AI model is configured,
- * and really calls the tools. It decides from the messages alone, so a prompt goes on after a restart like any other.
+ * The demo model: in process, deterministic, plainly labelled. It answers by simple rules where no
+ * AI model is configured, and really calls the tools. It decides from the messages alone, so a
+ * prompt goes on after a restart like any other.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { readIntent } from './demo/intents.ts'
-import type { DemoAnswer } from './demo/script.ts'
-import { readPrompt } from './demo/script.ts'
-import { only, scriptFor } from './demo/scripts.ts'
-import { LABEL } from './demo/words.ts'
-import type { Model, ModelAnswer, ModelChunk, ModelRequest } from './model.ts'
+import { readIntent } from './intents.ts'
+import { type DemoAnswer, readPrompt, LABEL } from './script.ts'
+import { only, scriptFor } from './scripts.ts'
+import type { Model, ModelAnswer, ModelChunk, ModelRequest } from '../model.ts'
 
 export interface DemoModelOptions {
-  /** Milliseconds between two words, and ten times that before the first. 0 in tests. Default 18. */
+  /**
+   * Milliseconds between two words, and ten times that before the first. 0 in tests. Default 18.
+   */
   pace?: number
 }
 
@@ -77,7 +78,8 @@ function decide(request: ModelRequest): DemoAnswer {
 }
 
 function wholeAnswer(request: ModelRequest, answer: DemoAnswer): ModelAnswer {
-  // The number of answers before this one makes the ids unique in the session, and the same after a restart.
+  // The number of answers before this one makes the ids unique in the session, and the same after a
+  // restart.
   const before = request.messages.filter((message) => message.role === 'assistant').length
   const calls = answer.calls.map(({ name, args }, index) => ({
     id: `demo_${before + 1}_${index + 1}`,
