@@ -32,6 +32,11 @@ const NARROWER: { from: string; to: RegExp; why: string }[] = [
     why: 'the gate knows the create template and what it is made of, and nothing that talks to an engine',
   },
   {
+    from: 'web',
+    to: /^@sandlot\/shared\/node\//,
+    why: 'shared/node is for Node only, and must not get into the page',
+  },
+  {
     from: 'engine-gate',
     to: /^@sandlot\/shared\/(?!(config|errors)$)/,
     why: 'of the shared words the gate needs only how settings are read',
@@ -139,6 +144,14 @@ function leaves(path: string, specifier: string): boolean {
   return !target.startsWith(`${folder}/${name}/`)
 }
 
+/** What the page may import of `shared` that itself imports Node: outside `shared/src/node` nothing may. */
+export function nodeEntryProblems({ path, text }: SourceFile): string[] {
+  if (!/^packages\/shared\/src\/(?!node\/)/.test(path)) return []
+  return specifiers(text)
+    .filter((specifier) => /^node:|^(\.\.?\/)+node\//.test(specifier))
+    .map((specifier) => `${path}: ${specifier} is for Node only; move what needs it into shared/src/node`)
+}
+
 /** Vendor libraries outside the one file or folder that may know them. */
 export function vendorProblems({ path, text }: SourceFile): string[] {
   if (!isSource(path)) return []
@@ -207,6 +220,7 @@ export function versionProblems({ path, text }: SourceFile): string[] {
 
 export const RULES = [
   directionProblems,
+  nodeEntryProblems,
   vendorProblems,
   environmentProblems,
   barrelProblems,

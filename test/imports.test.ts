@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest'
 import {
   barrelProblems,
   directionProblems,
+  nodeEntryProblems,
   environmentProblems,
   machineProblems,
   RULES,
@@ -60,6 +61,7 @@ describe('the rules find', () => {
     ['packages/service/src/x.ts', "import { run } from '@sandlot/ai-agent/run'"],
     ['packages/web/src/x.tsx', "import type { Store } from '@sandlot/storage/sessions/store'"],
     ['packages/service/src/x.ts', "const m = await import('@sandlot/sandbox/sandboxes')"],
+    ['packages/web/src/x.ts', "import { safeFetch } from '@sandlot/shared/node/safe-fetch'"],
     ['packages/storage/src/x.ts', "import { createSandboxes } from '@sandlot/sandbox/sandboxes'"],
     ['packages/shared/src/x.ts', "import { x } from '../../web/src/x.ts'"],
     ['packages/cli/src/x.ts', "import { x } from '@sandlot/shared'"],
@@ -75,6 +77,14 @@ describe('the rules find', () => {
     ['packages/ai-agent/src/x.ts', "import { y } from './y/../z.ts'"],
     ['packages/ai-agent/test/x.test.ts', "import { x } from '@sandlot/service/x'"],
   ])('no wrong direction: %s %s', (path, text) => expect(directionProblems(file(path, text))).toEqual([]))
+
+  test.each(["import { x } from 'node:fs'", "import { safeFetch } from './node/safe-fetch.ts'"])(
+    'Node in what the page may import of shared: %s',
+    (text) => {
+      expect(nodeEntryProblems(file('packages/shared/src/x.ts', text))).toHaveLength(1)
+      expect(nodeEntryProblems(file('packages/shared/src/node/x.ts', text))).toEqual([])
+    },
+  )
 
   test.each([
     ['packages/ai-agent/src/loop.ts', "import OpenAI from 'openai'"],

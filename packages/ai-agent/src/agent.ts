@@ -8,10 +8,10 @@ import type { RemovedData } from '@sandlot/shared/api'
 import { ConfigError } from '@sandlot/shared/config'
 import type { Mode } from '@sandlot/shared/mode'
 import { MCP_SIGN_IN_PATH } from '@sandlot/shared/mcp-client'
+import { safeFetch } from '@sandlot/shared/node/safe-fetch'
 import { freeBytesFor } from '@sandlot/storage/free-bytes'
 import { openSessionStore } from '@sandlot/storage/sessions/sqlite'
 import { ClientServers } from './acp/client-servers.ts'
-import { guardedFetch } from './acp/guarded-fetch.ts'
 import { hostRefusal } from './acp/host-refusal.ts'
 import { createAcpServer } from './acp/server.ts'
 import type { AgentConfig } from './config.ts'
@@ -63,6 +63,8 @@ const END_MS = 20_000
 const LIST_MS = 10_000
 /** Whose MCP servers an operator sees: those of the deployment, which everybody has. */
 const LOCAL_USER_ID = 'local'
+const PRIVATE_SERVER_HINT =
+  '; only whoever runs this Sandlot can name a server there (mcpServers in its configuration)'
 
 export interface Agent {
   readonly model: { name: string; demo: boolean }
@@ -159,7 +161,10 @@ export async function openAgent(
     broughtFetch: (userId) => {
       const refusal = async (host: string, port: number): Promise<string | undefined> =>
         hostRefusal(await rules.of(userId), host, port)
-      return { server: guardedFetch(refusal), authority: guardedFetch(refusal, { here: false }) }
+      return {
+        server: safeFetch({ refusal, loopback: true, hint: PRIVATE_SERVER_HINT }),
+        authority: safeFetch({ refusal }),
+      }
     },
     log,
   })

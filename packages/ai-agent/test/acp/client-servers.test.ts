@@ -1,10 +1,9 @@
 /** MCP servers that an editor names for its session, with the SDK's own client and real servers. */
 import { type CreateElicitationRequest, methods } from '@agentclientprotocol/sdk'
+import { type Resolve, safeFetch } from '@sandlot/shared/node/safe-fetch'
 import { describe, expect, test } from 'vitest'
 import { ClientServers } from '../../src/acp/client-servers.ts'
-import { guardedFetch } from '../../src/acp/guarded-fetch.ts'
 import { hostRefusal } from '../../src/acp/host-refusal.ts'
-import type { Resolve } from '../../src/mcp/transports/public-fetch.ts'
 import { ruleSettings, rulesSection } from '../../src/approval/config.ts'
 import {
   AgentBench,
@@ -53,7 +52,7 @@ async function editor(
   const mcp = openMcpBench(options.servers ?? {}, {
     broughtFetch: () => {
       const refusal = async (host: string, port: number) => hostRefusal(deployment, host, port)
-      return { server: guardedFetch(refusal), authority: guardedFetch(refusal, { here: false }) }
+      return { server: safeFetch({ refusal, loopback: true }), authority: safeFetch({ refusal }) }
     },
   })
   const hidden: string[] = []
@@ -447,7 +446,7 @@ describe('MCP servers of an editor', () => {
       if (name === 'nowhere.example') told(new Error('no such name'), undefined as never)
       else told(null, found)
     }
-    const fetch = guardedFetch(async () => undefined, { resolve })
+    const fetch = safeFetch({ resolve, loopback: true })
     const get = (host: string) => fetch(`http://${host}:${port}/mcp`)
     expect((await get('turns.example')).status).toBe(405)
     for (const host of ['inside.example', 'metadata.example']) await expect(get(host)).rejects.toThrow()
@@ -456,7 +455,7 @@ describe('MCP servers of an editor', () => {
     expect(web.seen).toHaveLength(1)
     // What a server names may not lead to this machine.
     answers['turns.example'] = ['127.0.0.1']
-    const authority = guardedFetch(async () => undefined, { resolve, here: false })
+    const authority = safeFetch({ resolve })
     await expect(authority(`http://turns.example:${port}/mcp`)).rejects.toThrow('not a public one')
     expect(web.seen).toHaveLength(1)
   })

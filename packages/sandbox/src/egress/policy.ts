@@ -1,5 +1,6 @@
 import { SandboxError } from '../errors.ts'
-import { isPublicAddress, readAddressList } from './addresses.ts'
+import { isPublicAddress } from '@sandlot/shared/node/addresses'
+import { readAddressList } from './addresses.ts'
 import { DEFAULT_BUDGETS, type EgressBudgets } from './budget.ts'
 import { type Authority, readHost } from './host.ts'
 import { EgressRefused } from './refusal.ts'

@@ -9,8 +9,8 @@ import {
   resourceUrlFromServerUrl,
 } from '@modelcontextprotocol/client'
 import { messageOf } from '@sandlot/shared/errors'
+import { AddressNotAllowedError } from '@sandlot/shared/node/safe-fetch'
 import { ServerUnavailable } from '../error.ts'
-import { AddressNotAllowed } from '../transports/public-fetch.ts'
 import { joinScopes } from './scopes.ts'
 
 export interface Authority {
@@ -34,7 +34,7 @@ export interface AuthorityOptions {
   fetch: FetchLike
 }
 
-/** @throws ServerUnavailable when what it says cannot be right; `AddressNotAllowed`; what `fetch` throws. */
+/** @throws ServerUnavailable when what it says cannot be right; `AddressNotAllowedError`; what `fetch` throws. */
 export async function findAuthority(options: AuthorityOptions): Promise<Authority> {
   const { serverUrl, issuer: expected, fetch } = options
   const resource = await protectedResource(options)
@@ -77,7 +77,7 @@ async function protectedResource({
     found = await discoverOAuthProtectedResourceMetadata(serverUrl, at, fetch)
   } catch (error) {
     // Only a server that has none is one of March 2025; one that cannot be asked now is asked later.
-    const isThere = error instanceof TypeError || error instanceof AddressNotAllowed
+    const isThere = error instanceof TypeError || error instanceof AddressNotAllowedError
     if (isThere || /^HTTP 5\d\d/.test(messageOf(error))) throw error
     return undefined
   }

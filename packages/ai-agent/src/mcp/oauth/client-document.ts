@@ -1,11 +1,11 @@
 /** How we describe ourselves to those who let people in to MCP servers: sent when registering, or fetched from our address. */
 import type { OAuthClientMetadata } from '@modelcontextprotocol/client'
 import { MCP_CLIENT_PATH, mcpClientDocument } from '@sandlot/shared/mcp-client'
-import { isInsideHost } from '../transports/inside-hosts.ts'
+import { isPrivateHost } from '@sandlot/shared/node/addresses'
 
 /** For a registration. */
 export function clientMetadata(redirectUrl: string, scope: string | undefined): OAuthClientMetadata {
-  const kind = isInsideHost(new URL(redirectUrl).hostname) ? 'native' : 'web'
+  const kind = isPrivateHost(new URL(redirectUrl).hostname) ? 'native' : 'web'
   return {
     ...mcpClientDocument(redirectUrl),
     application_type: kind,
@@ -16,5 +16,5 @@ export function clientMetadata(redirectUrl: string, scope: string | undefined): 
 /** Where our description is published; undefined when strangers could not read it there. `publicUrl`: the service's. */
 export function documentUrlOf(publicUrl: string): string | undefined {
   const { protocol, hostname } = new URL(publicUrl)
-  return protocol === 'https:' && !isInsideHost(hostname) ? `${publicUrl}${MCP_CLIENT_PATH}` : undefined
+  return protocol === 'https:' && !isPrivateHost(hostname) ? `${publicUrl}${MCP_CLIENT_PATH}` : undefined
 }

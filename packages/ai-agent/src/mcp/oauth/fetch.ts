@@ -1,46 +1,41 @@
 /**
- * `fetch` for what a server says about where to sign in. Those addresses are the server's, not the operator's: they may
- * not lead a request of ours to where the server itself is not, such as the services of a cloud's own network.
+ * `fetch` for what a server says about its sign-in: the hosts that the operator named, and public ones over https. A server
+ * must not lead a request to where it is not itself, such as the metadata service of a cloud.
  */
-import type { FetchLike } from '@modelcontextprotocol/client'
-import { boundedFetch } from '../transports/bounded-fetch.ts'
-import { isInsideHost, isThisMachine } from '../transports/inside-hosts.ts'
-import { AddressNotAllowed, publicFetch } from '../transports/public-fetch.ts'
+import { isLoopback, isPrivateHost } from '@sandlot/shared/node/addresses'
+import { AddressNotAllowedError, type Fetch, boundedFetch, safeFetch } from '@sandlot/shared/node/safe-fetch'
 
-const MAX_BYTES = 1024 * 1024
-const TIMEOUT_MS = 10_000
+const BOUNDS = { maxBytes: 1024 * 1024, timeoutMs: 10_000 }
 
 export interface OAuthFetchOptions {
-  /** As the operator wrote them: the server's address, and where `auth.issuer` says that one signs in. Their hosts are allowed whatever they are. */
+  /** The server's address and `auth.issuer`, as the operator wrote them: these hosts are allowed wherever they are. */
   named: readonly string[]
   /** For everything else. */
-  toPublic?: FetchLike
+  toPublic?: Fetch
   /** For the hosts that the operator named. */
-  toNamed?: FetchLike
+  toNamed?: Fetch
 }
 
-/** Any host that the operator did not name must be https, and public where the connection is made. */
-export function oauthFetch({ named, toPublic, toNamed }: OAuthFetchOptions): FetchLike {
+/** Throws `AddressNotAllowedError` for a host that the operator did not name and that is not https or not public. */
+export function oauthFetch({ named, toPublic = safeFetch(), toNamed = fetch }: OAuthFetchOptions): Fetch {
   const hosts = named.map((url) => new URL(url).hostname)
-  const everywhere = boundedFetch(MAX_BYTES, () => undefined, toNamed ?? fetch)
-  const outside = boundedFetch(MAX_BYTES, () => undefined, toPublic ?? publicFetch())
-  // A server on this machine is tried out here, with a sign-in that is here too.
-  const fromHere = hosts.every(isThisMachine)
+  const trusted = boundedFetch(toNamed, BOUNDS)
+  const outside = boundedFetch(toPublic, BOUNDS)
+  // A server on this machine is being tried out, with a sign-in on this machine.
+  const fromHere = hosts.every(isLoopback)
   return async (address, init) => {
     const url = new URL(address)
-    const timeout = AbortSignal.timeout(TIMEOUT_MS)
-    const signal = init?.signal == null ? timeout : AbortSignal.any([init.signal, timeout])
-    // A redirect could lead anywhere; the SDK follows those within the origin itself, each through here again.
-    const request = { ...init, signal, redirect: 'manual' as const }
-    if (hosts.includes(url.hostname) || (fromHere && isThisMachine(url.hostname)))
-      return everywhere(address, request)
+    // The SDK follows redirects within the origin, each by another call of this.
+    const request = { ...init, redirect: 'manual' as const }
+    if (hosts.includes(url.hostname) || (fromHere && isLoopback(url.hostname)))
+      return trusted(address, request)
     try {
-      if (url.protocol !== 'https:' || isInsideHost(url.hostname))
-        throw new AddressNotAllowed('it is not https, or not public')
+      if (url.protocol !== 'https:' || isPrivateHost(url.hostname))
+        throw new AddressNotAllowedError('it is not https, or not public')
       return await outside(address, request)
     } catch (error) {
-      if (!(error instanceof AddressNotAllowed)) throw error
-      throw new AddressNotAllowed(
+      if (!(error instanceof AddressNotAllowedError)) throw error
+      throw new AddressNotAllowedError(
         `the server sends sign-ins to ${url.origin}, which is not allowed (${error.message}); if that is meant, name it as auth.issuer`,
       )
     }

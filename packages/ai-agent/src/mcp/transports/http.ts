@@ -4,7 +4,7 @@ import {
   type JSONRPCMessage,
   StreamableHTTPClientTransport,
 } from '@modelcontextprotocol/client'
-import { boundedFetch } from './bounded-fetch.ts'
+import { boundedFetch } from '@sandlot/shared/node/safe-fetch'
 import { STREAM_ENDED } from '../oauth/client-info.ts'
 import type { ServerAccess } from '../server-access.ts'
 
@@ -32,11 +32,11 @@ export class HttpTransport extends StreamableHTTPClientTransport {
   /** Why an answer was cut off, in words. */
   cutOff: string | undefined
 
-  constructor({ url, headers, auth, maxMessageBytes, fetch: base }: HttpTransportOptions) {
-    const told = (error: Error): void => {
+  constructor({ url, headers, auth, maxMessageBytes, fetch: base = fetch }: HttpTransportOptions) {
+    const onTooLarge = (error: Error): void => {
       this.cutOff = error.message
     }
-    const bounded = boundedFetch(maxMessageBytes, told, base)
+    const bounded = boundedFetch(base, { maxBytes: maxMessageBytes, onTooLarge })
     super(new URL(url), {
       // Redirects are followed within the origin only, as the SDK does by default: headers go nowhere else.
       fetch: auth?.watch(bounded) ?? bounded,

@@ -1,0 +1,219 @@
+/**
+ * `fetch` for addresses that a person or a server names: public addresses only, with bounds on size and time. A name is
+ * resolved once, where the connection is made, and the addresses that were checked are the ones that are dialled.
+ */
+import { type LookupAddress, lookup } from 'node:dns'
+import * as http from 'node:http'
+import * as https from 'node:https'
+import { type LookupFunction, isIP } from 'node:net'
+import { Readable } from 'node:stream'
+import { isLoopback, isPublicAddress, withoutBrackets } from './addresses.ts'
+
+export type Fetch = (url: string | URL, init?: RequestInit) => Promise<Response>
+
+export type Resolve = (
+  hostname: string,
+  done: (error: NodeJS.ErrnoException | null, found: LookupAddress[]) => void,
+) => void
+
+export interface FetchBounds {
+  /** Bytes of a response body, or of one event of an event stream. */
+  maxBytes?: number
+  /** Milliseconds for a request with its whole response. Absent for streams: the caller aborts them. */
+  timeoutMs?: number
+  /** Called when a response body was cut off. */
+  onTooLarge?: (error: ResponseTooLargeError) => void
+}
+
+export interface SafeFetchOptions extends FetchBounds {
+  /** Allow this machine as well. */
+  loopback?: boolean
+  /** Why a host is refused although its address is allowed; asked before every request. */
+  refusal?: (host: string, port: number) => Promise<string | undefined>
+  /** Added to the reason when the URL names a private address. */
+  hint?: string
+  /** Default: the system's resolver. */
+  resolve?: Resolve
+}
+
+/** The request was for a host or an address that is not allowed. */
+export class AddressNotAllowedError extends Error {
+  override readonly name = 'AddressNotAllowedError'
+}
+
+export class ResponseTooLargeError extends Error {
+  override readonly name = 'ResponseTooLargeError'
+  constructor(maxBytes: number) {
+    super(`it sent a message of more than ${maxBytes} bytes`)
+  }
+}
+
+/**
+ * A `fetch` that sends text and forms. It follows no redirect, so each one is checked again by the caller's next request.
+ * Throws `AddressNotAllowedError`, or what `fetch` throws.
+ */
+export function safeFetch(options: SafeFetchOptions = {}): Fetch {
+  const { loopback = false, refusal, hint = '', resolve = resolveAll } = options
+  const isRefused = (address: string): boolean =>
+    !isPublicAddress(address) && !(loopback && isLoopback(address))
+  const goesThroughProxy = proxyRule(https.globalAgent)
+  const checkedLookup = lookupOf(resolve, isRefused)
+  const connect: Fetch = async (address, init) => {
+    const url = new URL(address)
+    const host = withoutBrackets(url.hostname)
+    // A literal address is never looked up.
+    if (isIP(host) > 0 && isRefused(host))
+      throw new AddressNotAllowedError(`${host} is an address of a private network${hint}`)
+    const port = url.port === '' ? (url.protocol === 'https:' ? 443 : 80) : Number(url.port)
+    const refused = await refusal?.(host, port)
+    if (refused !== undefined) throw new AddressNotAllowedError(refused)
+    // The operator's proxy resolves names itself, and decides where they may lead.
+    if (goesThroughProxy(url)) return fetch(url, { ...init, redirect: 'manual' })
+    return request(url, init, checkedLookup)
+  }
+  return boundedFetch(connect, options)
+}
+
+/** `base` with bounds, for addresses that an operator names. The body throws `ResponseTooLargeError`. */
+export function boundedFetch(base: Fetch, { maxBytes, timeoutMs, onTooLarge }: FetchBounds): Fetch {
+  return async (url, init) => {
+    const timeout = timeoutMs === undefined ? [] : [AbortSignal.timeout(timeoutMs)]
+    const signals = [...timeout, ...(init?.signal == null ? [] : [init.signal])]
+    const signal = signals.length > 1 ? AbortSignal.any(signals) : signals[0]
+    const response = await base(url, { ...init, signal })
+    if (response.body === null || maxBytes === undefined) return response
+    const isStream = response.headers.get('content-type')?.includes('text/event-stream') === true
+    const bounded = response.body.pipeThrough(byteLimit(maxBytes, isStream, onTooLarge))
+    const { status, statusText, headers } = response
+    return new Response(bounded, { status, statusText, headers })
+  }
+}
+
+const NEWLINE = 10
+const RETURN = 13
+
+function byteLimit(
+  maxBytes: number,
+  isStream: boolean,
+  onTooLarge: FetchBounds['onTooLarge'],
+): TransformStream<Uint8Array, Uint8Array> {
+  let count = 0
+  let lineIsEmpty = true
+  return new TransformStream({
+    transform(chunk, controller) {
+      if (isStream) {
+        // An empty line ends an event. Counted per byte, because a chunk may end anywhere.
+        for (const byte of chunk) {
+          count++
+          if (byte === NEWLINE) {
+            if (lineIsEmpty) count = 0
+            lineIsEmpty = true
+          } else if (byte !== RETURN) lineIsEmpty = false
+          if (count > maxBytes) break
+        }
+      } else count += chunk.length
+      if (count > maxBytes) {
+        const error = new ResponseTooLargeError(maxBytes)
+        onTooLarge?.(error)
+        throw error
+      }
+      controller.enqueue(chunk)
+    },
+  })
+}
+
+const resolveAll: Resolve = (hostname, done) => lookup(hostname, { all: true }, done)
+
+/**
+ * Whether `fetch` certainly sends a request for a URL to the operator's proxy, by the environment that Node was started with.
+ * In doubt it does not: then the address is checked here.
+ */
+function proxyRule(agent: object): (url: URL) => boolean {
+  const options = 'options' in agent ? (agent.options as { proxyEnv?: Record<string, string> }) : {}
+  const env = options.proxyEnv ?? {}
+  // The lower-case name counts where both are set, also when it is empty.
+  const secure = env['https_proxy'] ?? env['HTTPS_PROXY'] ?? ''
+  const plain = env['http_proxy'] ?? env['HTTP_PROXY'] ?? ''
+  const direct = `${env['no_proxy'] ?? ''} ${env['NO_PROXY'] ?? ''}`
+    .toLowerCase()
+    .split(/[\s,]+/)
+    .filter((entry) => entry !== '')
+    // Programs read `*.corp`, `.corp` and `corp` differently: here each is a suffix, and `*` is everything.
+    .map((entry) => entry.replace(/:\d+$/, '').replace(/^\*?\.?/, ''))
+  return ({ protocol, hostname }) =>
+    (protocol === 'https:' ? secure : plain) !== '' && !direct.some((entry) => hostname.endsWith(entry))
+}
+
+/** Refuses a name when one of its addresses is refused. */
+function lookupOf(resolve: Resolve, isRefused: (address: string) => boolean): LookupFunction {
+  return (hostname, options, done) => {
+    resolve(hostname, (error, found) => {
+      // With an error `found` is undefined.
+      if (error !== null) return done(error, '')
+      const [first] = found
+      const refused = found.find((one) => isRefused(one.address))
+      if (refused !== undefined || first === undefined)
+        return done(
+          new AddressNotAllowedError(
+            `${hostname} is at ${refused?.address ?? 'no address'}, which is not a public one`,
+          ),
+          '',
+        )
+      if (options.all === true) return done(null, found)
+      done(null, first.address, first.family)
+    })
+  }
+}
+
+function request(url: URL, init: RequestInit = {}, lookup: LookupFunction): Promise<Response> {
+  const { promise, resolve, reject } = Promise.withResolvers<Response>()
+  const { body, signal } = init
+  const text = body == null ? undefined : bodyText(body)
+  const outgoing = (url.protocol === 'https:' ? https : http).request(url, {
+    // No connection is kept: the next request resolves and checks again.
+    agent: false,
+    lookup,
+    method: init.method ?? 'GET',
+    headers: {
+      ...Object.fromEntries(new Headers(init.headers)),
+      ...(text === undefined ? {} : { 'content-length': Buffer.byteLength(text) }),
+    },
+    ...(signal == null ? {} : { signal }),
+  })
+  // The same error as that of `fetch`, so that callers need not tell the two apart.
+  const fail = (cause: unknown): void => reject(new TypeError('fetch failed', { cause }))
+  outgoing.on('response', (incoming) => {
+    try {
+      resolve(responseOf(incoming))
+    } catch (error) {
+      // The parser accepts a status or a reason that a `Response` cannot have.
+      incoming.destroy()
+      fail(error)
+    }
+  })
+  outgoing.on('error', (error) => {
+    if (error instanceof AddressNotAllowedError) reject(error)
+    else fail(error.cause ?? error)
+  })
+  // After a protocol upgrade the connection closes without `response` and `error`.
+  outgoing.on('close', () => fail(new Error('the connection ended without an answer')))
+  outgoing.end(text)
+  return promise
+}
+
+function bodyText(body: NonNullable<RequestInit['body']>): string {
+  if (typeof body === 'string') return body
+  if (body instanceof URLSearchParams) return body.toString()
+  throw new TypeError('only text and forms are sent')
+}
+
+function responseOf(incoming: http.IncomingMessage): Response {
+  const { statusCode: status = 0, statusMessage: statusText = '' } = incoming
+  const headers = Object.entries(incoming.headersDistinct).flatMap(([name, values = []]) =>
+    values.map((value): [string, string] => [name, value]),
+  )
+  const empty = status === 204 || status === 205 || status === 304
+  if (empty) incoming.resume()
+  const body = empty ? null : (Readable.toWeb(incoming) as ReadableStream<Uint8Array>)
+  return new Response(body, { status, statusText, headers })
+}
