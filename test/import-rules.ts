@@ -71,7 +71,7 @@ const VENDORS: { library: RegExp; only: RegExp }[] = [
   { library: /^prom-client$/, only: /^packages\/service\/src\/(.*\/)?metrics/ },
   {
     library: /^rate-limiter-flexible$/,
-    only: /^(packages\/service\/src\/(.*\/)?[a-z-]*limit|mcp\/mcp-kit\/src\/user-limit\.ts)/,
+    only: /^(packages\/service\/src\/(.*\/)?[a-z-]*limit|mcp\/mcp-kit\/src\/lookups\.ts)/,
   },
   { library: /^@modelcontextprotocol\/client(\/|$)/, only: /^packages\/ai-agent\/src\/mcp\// },
   { library: /^@modelcontextprotocol\/server(\/|$)/, only: /^mcp\/mcp-kit\/src\/serve\.ts/ },

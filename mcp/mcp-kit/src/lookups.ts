@@ -3,10 +3,10 @@
  * the same at the same time, limited per user, and ended at a time limit. The only file here that imports lru-cache.
  */
 import { LRUCache } from 'lru-cache'
+import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible'
 import { ToolFailure } from './tool-failure.ts'
-import { makeUserLimit } from './user-limit.ts'
 
-export interface LookupRules {
+interface LookupRules {
   /** The other side's name, for messages. */
   service: string
   /** Lookups of one user that reach the other side. */
@@ -19,7 +19,7 @@ export interface LookupRules {
   clock?: () => number
 }
 
-export interface Lookup {
+interface Lookup {
   userId: string
   /** The same key is the same question. Hold the user in it where answers are personal. */
   key: string
@@ -149,4 +149,24 @@ async function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
 
 function cancelled(): ToolFailure {
   return new ToolFailure('cancelled', 'The lookup was cancelled.')
+}
+
+/* So many lookups of one user in a minute. The only file here that imports rate-limiter-flexible. */
+
+/** A function that takes one lookup of this user. It throws `rate_limited` when the minute is used up. */
+function makeUserLimit(perMinute: number): (userId: string) => Promise<void> {
+  const limiter = new RateLimiterMemory({ points: perMinute, duration: 60 })
+  return async (userId) => {
+    try {
+      await limiter.consume(userId)
+    } catch (refused) {
+      if (!(refused instanceof RateLimiterRes)) throw refused
+      const retryAfterSeconds = Math.max(1, Math.ceil(refused.msBeforeNext / 1000))
+      throw new ToolFailure(
+        'rate_limited',
+        `You may look up ${perMinute} times a minute. Nothing was looked up; try again in ${retryAfterSeconds} seconds.`,
+        { retryAfterSeconds },
+      )
+    }
+  }
 }

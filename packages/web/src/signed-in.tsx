@@ -1,20 +1,20 @@
 /** Everything behind the sign-in: makes this tab's chat, ties it to the browser's own signals, and shows the page. */
 import type { Me } from '@sandlot/shared/api'
-import { useEffect, useMemo, useRef, useState } from 'react'
+import { useEffect, useEffectEvent, useMemo, useRef, useState } from 'react'
 import { Route, Switch, useLocation } from 'wouter'
 import { useStore } from 'zustand'
-import { type ChatContext, ChatProvider, useChatState } from './chat/chat-context.ts'
+import { ChatProvider, type ChatContext, useChatState } from './chat/chat-context.ts'
 import { ChatPage } from './chat/chat-page.tsx'
 import { moveDraft } from './chat/drafts.ts'
-import { useNews } from './chat/use-news.ts'
 import { Layout } from './layout.tsx'
-import { soon } from './lib/schedule.ts'
 import { browserStorage, storageOfPerson, unsentStorage } from './lib/storage.ts'
 import { ApiError, fetchMe, fetchSessions } from './net/http.ts'
 import { discardImage, uploadImage } from './net/images.ts'
 import { Attachments } from './state/attachments.ts'
 import { Chat } from './state/chat.ts'
 import { waitingCount } from './state/chat-state.ts'
+import { notify } from './lib/notifications.ts'
+import { newsBetween, type News } from './state/news.ts'
 
 /** A tick that comes this late means that the machine slept. */
 const TICK_MS = 10_000
@@ -126,4 +126,30 @@ function DocumentTitle() {
     document.title = waiting > 0 ? `(${waiting}) Approval needed · ${name}` : name
   }, [waiting, title])
   return null
+}
+
+/** Tell who looks elsewhere that a chat waits for them or is done, by a notification of the browser. */
+const WORDS: Record<News['what'], string> = { waiting: 'Sandlot needs you', done: 'Sandlot is done' }
+
+/** `onOpen`: the person wants to see that chat. */
+function useNews(chat: Chat, onOpen: (sessionId: string) => void): void {
+  const open = useEffectEvent(onOpen)
+  useEffect(
+    () =>
+      chat.store.subscribe((state, before) => {
+        if (document.hasFocus()) return
+        for (const { sessionId, title, what } of newsBetween(before.sessions, state.sessions))
+          notify(WORDS[what], { body: title, tag: sessionId, onClick: () => open(sessionId) })
+      }),
+    [chat],
+  )
+}
+
+/** Hidden pages get no animation frames, but a title has to change and an answer has to be there when one comes back. */
+const HIDDEN_MS = 200
+
+/** Before the next paint; on a hidden page, soon. */
+export function soon(work: () => void): void {
+  if (document.visibilityState === 'hidden') setTimeout(work, HIDDEN_MS)
+  else requestAnimationFrame(() => work())
 }

@@ -2,15 +2,18 @@
 import type { CallEntry } from '@sandlot/shared/transcript-entries'
 import type { PermissionOption } from '@sandlot/shared/sandlot-event'
 import { useEffect, useId, useState } from 'react'
-import { formatDuration } from '../lib/format.ts'
+import type { RuleReason } from '@sandlot/shared/rules'
+import { ChevronRight } from 'lucide-react'
+import { formatCount, formatDuration } from '../lib/format.ts'
 import { useNow } from '../lib/use-now.ts'
 import { Button, type ButtonVariant } from '../ui/button.tsx'
 import { INPUT } from '../ui/field.tsx'
 import { Kbd } from '../ui/kbd.tsx'
 import { ApprovalMenu } from './approval-menu.tsx'
-import { ApprovalWhy } from './approval-why.tsx'
 import { shownArguments } from './call-arguments.ts'
 import { useChat, useChatState } from './chat-context.ts'
+import { cn } from '../lib/cn.ts'
+import { Revealed } from '../ui/revealed.tsx'
 
 const VARIANT: Record<PermissionOption['kind'], ButtonVariant> = {
   allow_once: 'primary',
@@ -148,5 +151,57 @@ function ApprovalNote(props: { expiresAt: number; answered: boolean; online: boo
         ? `Counts as denied in ${formatDuration(left)} if nobody answers.`
         : 'The time to answer is over.'}
     </p>
+  )
+}
+
+/** “Why was I asked”, in one line: the gravest reason, which comes first. The others open below it. `whole`: what the card shows already. */
+function ApprovalWhy(props: { why: readonly RuleReason[]; whole: string }) {
+  const [first, ...others] = props.why
+  const [open, setOpen] = useState(false)
+  const listId = useId()
+  if (first === undefined) return null
+  return (
+    <div data-testid="approval-why" className="flex flex-col gap-1 text-sm text-muted">
+      <div className="flex flex-wrap items-baseline gap-x-2">
+        <p className="min-w-0 [overflow-wrap:anywhere]">
+          <Reason reason={first} whole={props.whole} />
+        </p>
+        {others.length > 0 && (
+          <button
+            type="button"
+            aria-expanded={open}
+            aria-controls={listId}
+            className="inline-flex items-center gap-0.5 rounded text-xs hover:text-ink pointer-coarse:min-h-11"
+            onClick={() => setOpen(!open)}
+          >
+            {formatCount(others.length, 'more reason')}
+            <ChevronRight
+              className={cn('size-3.5 transition-transform duration-100', open && 'rotate-90')}
+              aria-hidden
+            />
+          </button>
+        )}
+      </div>
+      <ul id={listId} hidden={!open} aria-label="Why this asks" className="flex flex-col gap-1">
+        {others.map((reason) => (
+          <li key={`${reason.part}\n${reason.because}`} className="[overflow-wrap:anywhere]">
+            <Reason reason={reason} whole={props.whole} />
+          </li>
+        ))}
+      </ul>
+    </div>
+  )
+}
+
+/** What the card shows as a whole is not said again beside its reason. */
+function Reason({ reason: { part, because }, whole }: { reason: RuleReason; whole: string }) {
+  if (part === whole.trim()) return <>This {because}.</>
+  return (
+    <>
+      <code className="rounded bg-sunken px-1 py-0.5 text-xs text-ink">
+        <Revealed text={part} />
+      </code>{' '}
+      {because}.
+    </>
   )
 }

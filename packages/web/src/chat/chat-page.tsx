@@ -1,32 +1,43 @@
 import { pendingApprovals } from '@sandlot/shared/activity'
 import type { Mode } from '@sandlot/shared/mode'
-import { SearchX } from 'lucide-react'
-import { useEffect, useMemo, useRef, useState } from 'react'
+import { ArrowDown, ImagePlus, SearchX } from 'lucide-react'
+import {
+  type DragEvent,
+  type ReactNode,
+  type Ref,
+  useEffect,
+  useEffectEvent,
+  useImperativeHandle,
+  useLayoutEffect,
+  useMemo,
+  useRef,
+  useState,
+} from 'react'
 import { useLocation } from 'wouter'
+import { useStickToBottom } from 'use-stick-to-bottom'
+import type { QueuedEntry } from '@sandlot/shared/transcript-entries'
+import { messageOf } from '@sandlot/shared/errors'
 import type { SendOptions } from '../state/chat.ts'
 import { EMPTY_VIEW, isBusy, modeOf } from '../state/chat-state.ts'
 import type { PendingMessage } from '../state/outbox.ts'
 import { waitingModel } from '../state/waiting-frames.ts'
 import { Button } from '../ui/button.tsx'
 import { Spinner } from '../ui/spinner.tsx'
-import { type ScrollHandle, Scroller } from './scroller.tsx'
 import { ApprovalBar } from './approval-bar.tsx'
 import { useChat, useChatState } from './chat-context.ts'
 import { Composer, type ComposerHandle } from './composer.tsx'
 import { DemoBadge } from './demo-note.tsx'
 import { EmptyChat } from './empty-chat.tsx'
-import { type ModelChoice, aboutModel, changeOf, hasChoice, modelOf } from './model-choice.ts'
+import { aboutModel, changeOf, hasChoice, modelOf, type ModelChoice } from './model-choice.ts'
 import { ModelMenu } from './model-menu.tsx'
 import { PlanPanel } from './plan-panel.tsx'
-import { Queued } from './queued.tsx'
-import { RefusedMessages } from './refused-messages.tsx'
+import { Queued, RefusedMessages } from './queued.tsx'
 import { TranscriptView } from './transcript-view.tsx'
 import { useApprovals } from './use-approvals.ts'
 import { useAttachments } from './use-attachments.ts'
-import { DropZone } from './drop-zone.tsx'
 import { useDraft } from './drafts.ts'
-import { useGotBack } from './use-got-back.ts'
 import { useGlobalKeys } from './use-global-keys.ts'
+import { readAgain } from '../net/images.ts'
 
 /** One session, or (null) the chat that does not exist yet. */
 export function ChatPage(props: { sessionId: string | null }) {
@@ -223,4 +234,119 @@ function lastUserText(
   entries: readonly { type: string; role?: string; text?: string | undefined }[],
 ): string | null {
   return entries.findLast((entry) => entry.type === 'message' && entry.role === 'user')?.text ?? null
+}
+
+/** Files may be dropped anywhere on what is inside. */
+function DropZone(props: {
+  sessionId: string | null
+  onFiles: (files: readonly File[]) => void
+  children: ReactNode
+}) {
+  const [over, setOver] = useState(false)
+  // Each element inside is entered and left on its own.
+  const depth = useRef(0)
+  const move = (event: DragEvent, by: number) => {
+    if (!event.dataTransfer.types.includes('Files')) return
+    event.preventDefault()
+    depth.current = Math.max(0, depth.current + by)
+    setOver(depth.current > 0)
+  }
+  return (
+    <div
+      data-session-page={props.sessionId ?? 'new'}
+      className="relative flex min-h-0 flex-1 flex-col"
+      onDragEnter={(event) => move(event, 1)}
+      onDragOver={(event) => move(event, 0)}
+      onDragLeave={(event) => move(event, -1)}
+      onDrop={(event) => {
+        move(event, -depth.current)
+        const files = [...event.dataTransfer.files]
+        if (files.length > 0) props.onFiles(files)
+      }}
+    >
+      {props.children}
+      {over && (
+        <div
+          aria-hidden
+          className="pointer-events-none absolute inset-2 z-20 flex flex-col items-center justify-center gap-2 rounded-2xl border-2 border-dashed border-accent bg-canvas/85 text-base font-medium"
+        >
+          <ImagePlus className="size-7 text-accent" /> Drop images to attach them
+        </div>
+      )}
+    </div>
+  )
+}
+
+interface ScrollHandle {
+  toBottom(): void
+}
+
+/** The conversation's scrolling region: stays at its end while it grows, until the reader scrolls up. */
+function Scroller(props: { children: ReactNode; ref?: Ref<ScrollHandle> }) {
+  const scroll = useStickToBottom({ initial: 'instant', resize: 'instant' })
+  // The hook scrolls with its first frame, which is after the first that is painted.
+  useLayoutEffect(() => {
+    const region = scroll.scrollRef.current
+    if (region !== null) region.scrollTop = region.scrollHeight
+  }, [scroll.scrollRef])
+  useImperativeHandle(props.ref, () => ({ toBottom: () => void scroll.scrollToBottom('instant') }), [scroll])
+  return (
+    <div className="relative min-h-0 flex-1">
+      {/* Focusable, so that the keyboard can scroll it. */}
+      <div
+        ref={scroll.scrollRef}
+        className="h-full overflow-y-auto overscroll-contain focus-visible:-outline-offset-2"
+        data-scrolls
+        tabIndex={0}
+        role="group"
+        aria-label="Messages"
+      >
+        <div ref={scroll.contentRef} className="mx-auto w-full max-w-[48rem] px-4 pb-8 sm:px-6">
+          {props.children}
+        </div>
+      </div>
+      <div className="pointer-events-none absolute inset-x-0 top-0 h-4 bg-linear-to-b from-canvas to-transparent" />
+      <div className="pointer-events-none absolute inset-x-0 bottom-0 h-6 bg-linear-to-t from-canvas to-transparent" />
+      {!scroll.isAtBottom && (
+        <Button
+          size="sm"
+          onClick={() => void scroll.scrollToBottom()}
+          className="absolute bottom-4 left-1/2 -translate-x-1/2 rounded-full px-3 shadow-2"
+        >
+          <ArrowDown className="size-3.5" aria-hidden /> Jump to latest
+        </Button>
+      )}
+    </div>
+  )
+}
+
+/**
+ * Give what was taken back to the composer, to be changed and sent again: behind what is being written there, after a blank
+ * line, so that nothing of either is lost. Of its images those that fit; the composer says so when some do not.
+ */
+function useGotBack(
+  sessionId: string | null,
+  got: readonly QueuedEntry[],
+  composer: { text: string; onText: (text: string) => void; onImages: (files: readonly File[]) => void },
+): void {
+  const { chat } = useChat()
+  const takeOver = useEffectEvent(async (session: string) => {
+    const messages = chat.takeGot(session)
+    if (messages.length === 0) return
+    const texts = [composer.text, ...messages.map((message) => message.text)]
+    composer.onText(texts.filter((text) => text.trim() !== '').join('\n\n'))
+    const files: File[] = []
+    for (const { images } of messages) {
+      try {
+        files.push(...(await readAgain(images)))
+      } catch (error) {
+        chat.warn(session, messageOf(error))
+      }
+    }
+    // All at once: what is said of those that do not fit stays until the next are added.
+    if (files.length > 0) composer.onImages(files)
+  })
+  useEffect(() => {
+    if (sessionId !== null && got.length > 0) void takeOver(sessionId)
+  }, [sessionId, got])
 }

@@ -1,7 +1,17 @@
-import { Compass, FileCode2, FlaskConical, FolderSearch, HardDrive, type LucideIcon } from 'lucide-react'
+import {
+  Compass,
+  FileCode2,
+  FlaskConical,
+  FolderSearch,
+  HardDrive,
+  PackagePlus,
+  type LucideIcon,
+} from 'lucide-react'
+import type { Me } from '@sandlot/shared/api'
+import { useEffect, useState } from 'react'
 import { useChat } from './chat-context.ts'
 import { DemoExplanation } from './demo-note.tsx'
-import { FullImageNote } from './full-image-note.tsx'
+import { fetchMe } from '../net/http.ts'
 
 const IDEAS: { icon: LucideIcon; title: string; text: string }[] = [
   {
@@ -59,4 +69,55 @@ export function EmptyChat(props: { onIdea: (text: string) => void }) {
       )}
     </div>
   )
+}
+
+/* That sandboxes will have more tools soon, or could not get them. */
+
+/** It takes minutes. */
+const ASK_AGAIN_MS = 15_000
+
+const WORDS = {
+  building:
+    'More tools for sandboxes (numpy, pandas, matplotlib, ffmpeg and others) are being installed. A sandbox has them from its next start.',
+  failed:
+    'More tools for sandboxes (numpy, pandas, matplotlib, ffmpeg and others) could not be installed. What there was still works.',
+}
+
+function FullImageNote() {
+  const state = useFullImage(useChat().me)
+  if (state === undefined) return null
+  return (
+    <p
+      role="status"
+      data-testid="full-image"
+      className="flex gap-3 border-t border-line pt-5 text-sm text-muted"
+    >
+      <PackagePlus className="mt-0.5 size-4 shrink-0" aria-hidden />
+      <span>
+        {WORDS[state]}
+        {state === 'failed' && (
+          <>
+            {' '}
+            The reason is in <code className="text-ink">log/full-image.log</code> of Sandlot’s data folder.
+          </>
+        )}
+      </span>
+    </p>
+  )
+}
+
+function useFullImage(me: Me): 'building' | 'failed' | undefined {
+  const [state, setState] = useState(me.fullImage?.state)
+  useEffect(() => {
+    if (state !== 'building') return
+    const asking = setInterval(() => {
+      // Away just now: asked again with the next tick.
+      fetchMe().then(
+        (now) => setState(now.fullImage?.state),
+        () => undefined,
+      )
+    }, ASK_AGAIN_MS)
+    return () => clearInterval(asking)
+  }, [state])
+  return state
 }

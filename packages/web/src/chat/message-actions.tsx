@@ -1,16 +1,16 @@
 /** What can be done with a message of one's own: copied, said in other words, gone on from, reported. */
 import type { MessageImage } from '@sandlot/shared/images'
 import { messageOf } from '@sandlot/shared/errors'
-import { CircleAlert, Pencil, Split } from 'lucide-react'
+import { CircleAlert, FileDown, Pencil, Split } from 'lucide-react'
 import { type ReactNode, useState } from 'react'
 import { useLocation } from 'wouter'
-import { forkSession } from '../net/fork.ts'
+import { z } from 'zod'
 import { readAgain } from '../net/images.ts'
 import { CopyButton } from '../ui/copy-button.tsx'
 import { useChat } from './chat-context.ts'
 import { keepDraft } from './drafts.ts'
 import { ACTION } from './message-action.ts'
-import { RecordLink } from './record-link.tsx'
+import { call } from '../net/http.ts'
 
 /**
  * `ended`: the prompt that it belongs to, once that has ended. `first`: of its prompt, so that everything before the prompt is
@@ -85,4 +85,32 @@ function Action(props: { label: string; busy: boolean; onClick: () => void; chil
       {props.children}
     </button>
   )
+}
+
+/** Everything about the prompt of this message as one file: for a report of what went wrong. */
+function RecordLink(props: { sessionId: string; promptId: string }) {
+  const { sessionId, promptId } = props
+  return (
+    <a
+      href={`/api/sessions/${encodeURIComponent(sessionId)}/prompts/${encodeURIComponent(promptId)}/export`}
+      download
+      aria-label="Download record"
+      title="Download record"
+      className={ACTION}
+    >
+      <FileDown className="size-3.5" aria-hidden />
+    </a>
+  )
+}
+
+const forked = z.object({ sessionId: z.string() })
+
+/** A new chat that has everything `before` this prompt, or also its answer. Answers its id. Rejects with `ApiError`. */
+export async function forkSession(
+  sessionId: string,
+  promptId: string,
+  where: 'before' | 'after',
+): Promise<string> {
+  const path = `/api/sessions/${encodeURIComponent(sessionId)}/fork`
+  return (await call(forked, 'POST', path, { promptId, where })).sessionId
 }

@@ -1,8 +1,10 @@
 import { cutWords } from '@sandlot/shared/cause-words'
 import type { MessageImage } from '@sandlot/shared/images'
-import type { MessageEntry } from '@sandlot/shared/transcript-entries'
-import { ChevronRight, CircleAlert, Clock, Unplug } from 'lucide-react'
-import { memo, useMemo, useState } from 'react'
+import type { MessageEntry, NoteEntry } from '@sandlot/shared/transcript-entries'
+import { ChevronRight, CircleAlert, Clock, PencilLine, Unplug } from 'lucide-react'
+import { memo, useId, useMemo, useState } from 'react'
+import { noteWords } from '@sandlot/shared/note-words'
+import type { DraftedCall } from '@sandlot/shared/call-drafts'
 import { cn } from '../lib/cn.ts'
 import { Markdown } from '../markdown/markdown.tsx'
 import { waitingImageUrl } from '../net/images.ts'
@@ -14,6 +16,11 @@ import { useChat } from './chat-context.ts'
 import { ACTION } from './message-action.ts'
 import { MessageActions } from './message-actions.tsx'
 import { MessageImages } from './message-images.tsx'
+import { runWords, type CallRun } from './call-runs.ts'
+import { ToolCard } from './tool-card.tsx'
+import { ToolIcon } from './tool-icon.tsx'
+import { formatBytes } from '../lib/format.ts'
+import { draftSubject, draftTail } from './draft-words.ts'
 
 const BUBBLE =
   'max-w-[85%] rounded-2xl rounded-br-md border border-transparent bg-bubble px-4 py-2.5 text-base leading-relaxed whitespace-pre-wrap [overflow-wrap:anywhere] [unicode-bidi:plaintext]'
@@ -165,5 +172,84 @@ export const Thought = memo(function Thought(props: { entry: MessageEntry }) {
         </div>
       )}
     </div>
+  )
+})
+
+/** One quiet line between the messages. */
+export const NoteRow = memo(function NoteRow(props: { entry: NoteEntry }) {
+  return (
+    <p data-testid="note" className="text-sm text-muted [overflow-wrap:anywhere]">
+      {noteWords(props.entry.event)}
+    </p>
+  )
+})
+
+/** Calls that all went well, folded into one row. */
+export const CallRunRow = memo(function CallRunRow(props: { run: CallRun; sessionId: string }) {
+  const { run } = props
+  const [open, setOpen] = useState(false)
+  const listId = useId()
+  return (
+    <section data-testid="call-run" aria-label={runWords(run)}>
+      <button
+        type="button"
+        aria-expanded={open}
+        aria-controls={listId}
+        onClick={() => setOpen(!open)}
+        className="flex min-h-9 w-full items-center gap-2.5 rounded-lg border border-line px-3 py-1.5 text-left text-sm text-muted hover:bg-hover focus-visible:-outline-offset-2 pointer-coarse:min-h-11"
+      >
+        <ToolIcon kind={run.calls[0]?.kind ?? 'other'} className="size-4 shrink-0 text-faint" />
+        <span className="min-w-0 flex-1 tabular-nums">{runWords(run)}</span>
+        <ChevronRight
+          className={cn('size-4 shrink-0 text-faint transition-transform duration-100', open && 'rotate-90')}
+          aria-hidden
+        />
+      </button>
+      <div id={listId} hidden={!open} className="mt-1.5 flex flex-col gap-1.5 border-l-2 border-line pl-2.5">
+        {open && run.calls.map((call) => <ToolCard key={call.id} call={call} sessionId={props.sessionId} />)}
+      </div>
+    </section>
+  )
+})
+
+/* A call that the model is still writing. Nothing of it runs yet; the card of the call takes its place. */
+
+/** What is shorter stands in the header. */
+const LONG_CHARS = 160
+const LINES = 6
+
+export const DraftCard = memo(function DraftCard(props: { draft: DraftedCall }) {
+  const { name, chars, text } = props.draft
+  const subject = draftSubject(text)
+  return (
+    <article
+      data-testid="draft-card"
+      aria-label={`${name}: being written`}
+      className="overflow-hidden rounded-lg border border-dashed border-line-strong"
+    >
+      <div className="flex min-h-9 items-center gap-2.5 px-3 py-1.5">
+        <PencilLine className="size-4 shrink-0 text-accent" aria-hidden />
+        <span className="min-w-0 flex-1 truncate text-sm text-ink">
+          {name}
+          {subject !== undefined && (
+            <span className="ml-2 font-mono text-xs text-muted">
+              <Revealed text={subject.replaceAll('\n', ' ')} />
+            </span>
+          )}
+        </span>
+        <span className="flex shrink-0 items-center gap-2 text-xs text-accent tabular-nums">
+          <span className="shimmer font-medium">Writing</span>
+          {chars > LONG_CHARS && <span className="text-faint">{formatBytes(chars)}</span>}
+        </span>
+      </div>
+      {chars > LONG_CHARS && (
+        <pre
+          className="term flex max-h-32 flex-col justify-end overflow-hidden px-3 pb-2.5 text-muted"
+          aria-hidden
+        >
+          <Revealed text={draftTail(text, LINES)} />
+        </pre>
+      )}
+    </article>
   )
 })

@@ -1,7 +1,9 @@
 import type { QueuedEntry } from '@sandlot/shared/transcript-entries'
-import { X } from 'lucide-react'
+import { CircleAlert, X } from 'lucide-react'
 import { imageSrc } from '../net/images.ts'
-import { IconButton } from '../ui/button.tsx'
+import { Button, IconButton } from '../ui/button.tsx'
+import type { PendingMessage } from '../state/outbox.ts'
+import { useChat } from './chat-context.ts'
 
 /** Sent while a prompt ran, and not read yet. `asked`: ids of those that were asked back. `running`: a prompt that will read them. */
 export function Queued(props: {
@@ -63,4 +65,40 @@ function beginningOf({ text, images }: QueuedEntry): string {
   // `u`: no character is cut in two.
   const [beginning] = /^.{60}(?=.)/u.exec(words) ?? []
   return beginning === undefined ? words : `${beginning}…`
+}
+
+/** First messages that the service refused, each with why and what can be done about it. */
+export function RefusedMessages(props: { messages: readonly PendingMessage[] }) {
+  const { chat } = useChat()
+  if (props.messages.length === 0) return null
+  return (
+    <ul aria-label="Not sent" data-testid="refused" className="divide-y divide-line border-b border-line">
+      {props.messages.map((message) => (
+        <li key={message.requestId} className="flex flex-wrap items-center gap-x-3 gap-y-1.5 py-2 pr-2 pl-4">
+          <div className="min-w-0 flex-1 basis-56">
+            <p dir="auto" className="truncate text-sm" title={message.text}>
+              {message.text === '' ? 'Images' : message.text}
+            </p>
+            <p role="alert" className="mt-0.5 flex items-start gap-1.5 text-xs text-failed">
+              <CircleAlert className="mt-px size-3.5 shrink-0" aria-hidden />
+              <span className="min-w-0 [overflow-wrap:anywhere]">{message.problem?.message}</span>
+            </p>
+          </div>
+          <div className="flex gap-1">
+            <Button size="sm" className="max-md:h-11" onClick={() => chat.sendAgain(message.requestId)}>
+              Send again
+            </Button>
+            <Button
+              size="sm"
+              variant="ghost"
+              className="max-md:h-11"
+              onClick={() => chat.discard(message.requestId)}
+            >
+              Discard
+            </Button>
+          </div>
+        </li>
+      ))}
+    </ul>
+  )
 }

@@ -1,7 +1,8 @@
 /** One call of a tool: what it is, what it does, how it stands. The tool itself says its title and kind. */
 import type { CallEntry } from '@sandlot/shared/transcript-entries'
 import { ChevronRight, CircleStop, CornerDownRight } from 'lucide-react'
-import { memo, useEffect, useId, useRef, useState } from 'react'
+import { memo, useEffect, useId, useMemo, useRef, useState } from 'react'
+import type { ToolCallContent } from '@sandlot/shared/call'
 import { DiffView } from '../diff/diff-view.tsx'
 import { cn } from '../lib/cn.ts'
 import { formatDuration } from '../lib/format.ts'
@@ -14,19 +15,20 @@ import { ApprovalPanel } from './approval-panel.tsx'
 import { shownArguments } from './call-arguments.ts'
 import {
   answerWords,
-  type CallPhase,
   failureSentence,
   opensItself,
   phaseOf,
   ranOn,
   statusWord,
+  type CallPhase,
 } from './call-words.ts'
 import { useChat } from './chat-context.ts'
 import { ToolArguments } from './tool-arguments.tsx'
-import { CallImages } from './call-images.tsx'
 import { ToolIcon } from './tool-icon.tsx'
 import { ToolQuestion } from './tool-question.tsx'
 import { LiveToolOutput, SettledToolOutput } from './tool-output.tsx'
+import { attachmentsOf } from './call-attachments.ts'
+import { MessageImages } from './message-images.tsx'
 
 const FRAME: Record<CallPhase, string> = {
   queued: 'border-line',
@@ -305,4 +307,11 @@ function useSeen(): [React.RefObject<HTMLDivElement | null>, boolean] {
     return () => observer.disconnect()
   }, [seen])
   return [element, seen]
+}
+
+/** The images that a call made, also while its card is folded: they are what one came to see. */
+function CallImages(props: { content: readonly ToolCallContent[]; title: string }) {
+  const { images } = useMemo(() => attachmentsOf(props.content), [props.content])
+  if (images.length === 0) return null
+  return <MessageImages images={images} what={`from ${props.title}`} className="px-3 pt-1 pb-3" />
 }

@@ -1,18 +1,17 @@
 /** What a call wrote: live while it runs, from the store when it has ended, or the words that the model got. */
 import type { CallEntry } from '@sandlot/shared/transcript-entries'
 import { Download, ExternalLink } from 'lucide-react'
-import { useMemo, useState } from 'react'
+import { type ReactNode, useEffect, useMemo, useRef, useState } from 'react'
+import type { ToolCallContent } from '@sandlot/shared/call'
 import { formatBytes, formatCount } from '../lib/format.ts'
 import { outputUrl } from '../net/outputs.ts'
 import { renderAnsi } from '../terminal/ansi-text.ts'
-import { AnsiView } from '../terminal/ansi-view.tsx'
+import { AnsiView, useFilledGaps, useStoredOutput } from '../terminal/output-view.tsx'
 import { LiveAnsi } from '../terminal/live-ansi.ts'
-import { useFilledGaps } from '../terminal/use-gaps.ts'
-import { useStoredOutput } from '../terminal/use-stored-output.ts'
 import { phaseOf } from './call-words.ts'
-import { OutputPane } from './output-pane.tsx'
 import { unstoredWords } from './unstored-words.ts'
-import { ToolAttachments } from './tool-attachments.tsx'
+import { cn } from '../lib/cn.ts'
+import { attachmentsOf } from './call-attachments.ts'
 
 const describeGap = (bytes: number) => `⋯ ${formatBytes(bytes)} not shown ⋯`
 
@@ -123,6 +122,58 @@ function OutputFooter(props: {
           Download
         </a>
       </span>
+    </div>
+  )
+}
+
+/**
+ * A scrolling pane of output. While `following`, it stays at its end unless the reader scrolled up. Focusable, so that
+ * the keyboard can scroll it.
+ */
+function OutputPane(props: { children: ReactNode; label: string; following: boolean; content: unknown }) {
+  const pane = useRef<HTMLDivElement>(null)
+  const atEnd = useRef(true)
+  useEffect(() => {
+    const element = pane.current
+    if (element !== null && props.following && atEnd.current) element.scrollTop = element.scrollHeight
+  }, [props.content, props.following])
+  return (
+    <div
+      ref={pane}
+      data-testid="tool-output"
+      role="group"
+      aria-label={props.label}
+      tabIndex={0}
+      onScroll={(event) => {
+        const element = event.currentTarget
+        atEnd.current = element.scrollHeight - element.scrollTop - element.clientHeight < 24
+      }}
+      className={cn('term max-h-80 overflow-auto rounded-md border border-line bg-sunken px-3 py-2')}
+    >
+      {props.children}
+    </div>
+  )
+}
+
+/** Links of a call, such as where to sign in. */
+function ToolAttachments(props: { content: readonly ToolCallContent[] }) {
+  const { links } = useMemo(() => attachmentsOf(props.content), [props.content])
+  if (links.length === 0) return null
+  return (
+    <div className="flex flex-wrap items-center gap-2">
+      {links.map(({ url, name, host }) => (
+        <a
+          key={url}
+          href={url}
+          target="_blank"
+          rel="noopener noreferrer"
+          className="inline-flex max-w-full items-center gap-1.5 rounded-md border border-line px-2.5 py-1 text-sm hover:bg-hover"
+        >
+          <span className="truncate">{name}</span>
+          <span className="truncate text-xs text-muted">{host}</span>
+          <ExternalLink className="size-3.5 shrink-0" aria-hidden />
+        </a>
+      ))}
     </div>
   )
 }

@@ -13,12 +13,17 @@ import { Alert, Hint } from '../ui/alert.tsx'
 import { IconButton } from '../ui/button.tsx'
 import { ActivityLine } from './activity-line.tsx'
 import { asksApproval } from './approval-bar.tsx'
-import { CallRunRow } from './call-run-row.tsx'
+import {
+  AssistantMessage,
+  CallRunRow,
+  DraftCard,
+  NoteRow,
+  PendingUserMessage,
+  Thought,
+  UserMessage,
+} from './message-rows.tsx'
 import { type CallRun, withRuns } from './call-runs.ts'
 import { useChat } from './chat-context.ts'
-import { DraftCard } from './draft-card.tsx'
-import { AssistantMessage, PendingUserMessage, Thought, UserMessage } from './message-rows.tsx'
-import { NoteRow } from './note-row.tsx'
 import { hasWords, PromptEnd } from './prompt-end.tsx'
 import { ToolCard } from './tool-card.tsx'
 

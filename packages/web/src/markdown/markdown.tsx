@@ -3,14 +3,15 @@
  * fetched (an image is a link to it), and a link leads to the web, to mail, or to a file of the reader's own workspace.
  */
 import { ImageOff } from 'lucide-react'
-import { isValidElement, memo, type ReactNode } from 'react'
-import { type Components, defaultRehypePlugins, Streamdown } from 'streamdown'
+import { isValidElement, memo, type ReactNode, useMemo } from 'react'
+import { Streamdown, defaultRehypePlugins, type Components } from 'streamdown'
 import { Revealed } from '../ui/revealed.tsx'
-import { CodeBlock } from './code-block.tsx'
 import { safeHref } from './links.ts'
-import { revealPlugin } from './reveal-plugin.ts'
 import { WorkspaceImage, WorkspaceLink } from './workspace-file.tsx'
 import { workspacePath, workspacePathInCode } from './workspace-path.ts'
+import { CopyButton } from '../ui/copy-button.tsx'
+import { highlight } from './highlight.ts'
+import { revealInvisible } from '../lib/invisible.ts'
 
 // Without the `raw` plugin HTML is text from the start; sanitising stays as the second lock.
 const REHYPE = [
@@ -149,3 +150,71 @@ export const Markdown = memo(function Markdown(props: { text: string; streaming:
     </Streamdown>
   )
 })
+
+/** A fenced block: language, copy button, colours. Grows while it streams. */
+const CodeBlock = memo(function CodeBlock(props: { code: string; language: string }) {
+  const code = props.code.replace(/\n$/, '')
+  const tokens = useMemo(() => highlight(code, props.language), [code, props.language])
+  return (
+    <figure dir="ltr" className="my-3 overflow-hidden rounded-lg border border-line bg-sunken">
+      <figcaption className="flex h-8 items-center justify-between border-b border-line pr-1 pl-3">
+        <span className="font-mono text-2xs text-faint">
+          {props.language === '' ? 'text' : props.language}
+        </span>
+        <CopyButton text={code} what="code" />
+      </figcaption>
+      {/* Focusable, because a wide block scrolls and the keyboard must reach it. */}
+      <pre className="code overflow-x-auto px-3.5 py-3" tabIndex={0} role="group" aria-label="Code">
+        <code>
+          {tokens.map((token, index) =>
+            token.kind === undefined ? (
+              // oxlint-disable-next-line react/no-array-index-key
+              <Revealed key={index} text={token.text} />
+            ) : (
+              // Tokens have no identity beyond their place.
+              // oxlint-disable-next-line react/no-array-index-key
+              <span key={index} className={`tok-${token.kind}`}>
+                <Revealed text={token.text} />
+              </span>
+            ),
+          )}
+        </code>
+      </pre>
+    </figure>
+  )
+})
+
+/* What would not be seen in the text of a message becomes a `mark`, which the page shows as it does everywhere. */
+
+/** As much of a node of the HTML tree as is looked at. */
+interface TreeNode {
+  type: string
+  tagName?: string
+  value?: string
+  properties?: Record<string, unknown>
+  children?: TreeNode[]
+}
+
+/** A plugin of rehype. */
+function revealPlugin(): (tree: TreeNode) => void {
+  return (tree) => reveal(tree)
+}
+
+function reveal(node: TreeNode): void {
+  if (node.children === undefined) return
+  node.children = node.children.flatMap((child) => {
+    reveal(child)
+    return child.type === 'text' && child.value !== undefined ? revealed(child, child.value) : [child]
+  })
+}
+
+function revealed(node: TreeNode, value: string): TreeNode[] {
+  const parts = revealInvisible(value)
+  if (parts.every(({ hidden }) => hidden === undefined)) return [node]
+  return parts.map(({ text, hidden }) => {
+    const piece = { type: 'text', value: text }
+    return hidden === undefined
+      ? piece
+      : { type: 'element', tagName: 'mark', properties: {}, children: [piece] }
+  })
+}

@@ -7,7 +7,7 @@ import {
   fetchTeamInstructions,
   saveInstructions,
   saveTeamInstructions,
-} from '../net/instructions.ts'
+} from '../net/settings.ts'
 import { Alert } from '../ui/alert.tsx'
 import { InstructionsForm } from './instructions-form.tsx'
 

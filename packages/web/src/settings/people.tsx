@@ -1,15 +1,15 @@
-import type { Account, Removal, UserList } from '@sandlot/shared/api'
+import { REMOVAL_HELP, type Account, type Removal, type UserList } from '@sandlot/shared/api'
 import { UserPlus } from 'lucide-react'
 import { useEffect, useRef, useState } from 'react'
 import { useChat } from '../chat/chat-context.ts'
-import { fetchPeople, removePerson } from '../net/people.ts'
+import { fetchPeople, removePerson } from '../net/settings.ts'
 import { Alert } from '../ui/alert.tsx'
 import { Button } from '../ui/button.tsx'
 import { AddPersonForm } from './add-person-form.tsx'
 import { KeptLine } from './kept-line.tsx'
 import { RemovePersonForm } from './remove-person-form.tsx'
-import { RemovedLine } from './removed-line.tsx'
 import { useAttempt } from './use-attempt.ts'
+import { formatDate } from '../lib/format.ts'
 
 /** While somebody is being removed the list is looked at again, in milliseconds. */
 const LOOK_AGAIN_MS = 2_000
@@ -119,5 +119,51 @@ function PersonLine(props: { person: Account; isMe: boolean; onRemove: () => voi
     )
   return (
     <KeptLine name={name} title={title} detail={detail} act="Remove" busy={false} onAct={props.onRemove} />
+  )
+}
+
+/** Somebody who was removed: what is under way, what keeps it from being done, or what was kept. */
+function RemovedLine(props: { person: Removal; onPurge: () => void; onAgain: () => Promise<void> }) {
+  const { name, email, removedAt, done, problem } = props.person
+  const again = useAttempt()
+  const title = <span className="block truncate text-sm font-medium">{name}</span>
+  if (!done)
+    return (
+      <li className="py-2 pr-2 pl-3">
+        {title}
+        <span role="status" className="block text-xs text-muted">
+          {email} · signed out; what ran is being ended …
+        </span>
+        {problem !== null && (
+          <div className="mt-2">
+            <Alert>
+              <p>Not done yet: {problem}</p>
+              <p className="mt-1">{REMOVAL_HELP}</p>
+              <Button
+                className="mt-2"
+                size="sm"
+                disabled={again.busy}
+                aria-label={`Try again now: ${name}`}
+                onClick={() => void again.attempt(props.onAgain)}
+              >
+                Try again now
+              </Button>
+              {again.problem !== null && <p className="mt-1">{again.problem}</p>}
+            </Alert>
+          </div>
+        )}
+      </li>
+    )
+  const detail = `${email} · removed ${formatDate(removedAt)}, files and chats kept`
+  return (
+    <KeptLine
+      name={name}
+      title={title}
+      detail={detail}
+      act="Delete files and chats"
+      label={`Delete files and chats of ${name}`}
+      busy={false}
+      onAct={props.onPurge}
+    />
   )
 }

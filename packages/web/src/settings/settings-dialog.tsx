@@ -6,10 +6,9 @@ import { ApiKeys } from './api-keys.tsx'
 import { People } from './people.tsx'
 import { Rules } from './rules.tsx'
 import { Secrets } from './secrets.tsx'
-import { NotificationSwitch } from './notifications.tsx'
-import { ShortcutList } from './shortcut-list.tsx'
+import { NotificationSwitch, ThemePicker } from './preferences.tsx'
+import { ShortcutList } from './shortcuts.tsx'
 import { OwnInstructions, TeamInstructions } from './instructions.tsx'
-import { ThemePicker } from './theme-picker.tsx'
 
 export function SettingsDialog(props: { open: boolean; onOpenChange: (open: boolean) => void }) {
   const { me } = useChat()

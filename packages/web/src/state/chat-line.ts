@@ -8,8 +8,7 @@ import type { StoreApi } from 'zustand/vanilla'
 import type { KeyValue } from '../lib/storage.ts'
 import { Connection, type ConnectionState } from '../net/connection.ts'
 import { toFollow, withStaleViews } from './catching-up.ts'
-import { applyFrames, type ChatState, EMPTY_VIEW, mergeSessions, setView, type Wish } from './chat-state.ts'
-import { FrameBatch } from './frame-batch.ts'
+import { EMPTY_VIEW, applyFrames, mergeSessions, setView, type ChatState, type Wish } from './chat-state.ts'
 import { frameOf, isUnanswered, keptOutbox, type PendingMessage } from './outbox.ts'
 import { aroundMessages, keptWaiting, withWaiting } from './waiting-frames.ts'
 
@@ -153,5 +152,37 @@ export class ChatLine {
       const message = before.outbox.find((pending) => pending.requestId === frame.requestId)
       if (message?.sessionId === null) this.#parts.onSessionStarted(frame.sessionId, frame.requestId)
     }
+  }
+}
+
+/** Gathers frames and hands them on once per frame of the screen: a fast model costs one render and not one per token. */
+class FrameBatch {
+  readonly #schedule: (work: () => void) => void
+  readonly #apply: (frames: readonly ServerFrame[]) => void
+  #frames: ServerFrame[] = []
+  #scheduled = false
+
+  /** `schedule`: run once, soon. `apply` never gets an empty batch. */
+  constructor(schedule: (work: () => void) => void, apply: (frames: readonly ServerFrame[]) => void) {
+    this.#schedule = schedule
+    this.#apply = apply
+  }
+
+  add(frame: ServerFrame): void {
+    this.#frames.push(frame)
+    if (this.#scheduled) return
+    this.#scheduled = true
+    this.#schedule(() => {
+      this.#scheduled = false
+      this.flush()
+    })
+  }
+
+  /** Now, because something is about to be decided from the state. */
+  flush(): void {
+    const frames = this.#frames
+    if (frames.length === 0) return
+    this.#frames = []
+    this.#apply(frames)
   }
 }

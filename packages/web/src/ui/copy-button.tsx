@@ -1,6 +1,6 @@
 import { Check, Copy, X } from 'lucide-react'
+import { useCallback, useEffect, useState } from 'react'
 import { cn } from '../lib/cn.ts'
-import { useCopied } from '../lib/use-copied.ts'
 
 const WORDS = { idle: 'Copy', copied: 'Copied', refused: 'Not allowed' }
 const ICONS = { idle: Copy, copied: Check, refused: X }
@@ -24,4 +24,28 @@ export function CopyButton(props: { text: string; what: string; quiet?: boolean;
       {props.quiet !== true && <span>{WORDS[state]}</span>}
     </button>
   )
+}
+
+type CopyState = 'idle' | 'copied' | 'refused'
+
+/** Copy to the clipboard, and say so for a moment. Browsers refuse it on pages that are not secure. */
+function useCopied(): [CopyState, (text: string) => void] {
+  const [state, setState] = useState<CopyState>('idle')
+  useEffect(() => {
+    if (state === 'idle') return
+    const timer = setTimeout(() => setState('idle'), 1600)
+    return () => clearTimeout(timer)
+  }, [state])
+  const copy = useCallback((text: string) => {
+    writeClipboard(text).then(
+      () => setState('copied'),
+      () => setState('refused'),
+    )
+  }, [])
+  return [state, copy]
+}
+
+async function writeClipboard(text: string): Promise<void> {
+  if (!('clipboard' in navigator)) throw new Error('no clipboard on an insecure page')
+  await navigator.clipboard.writeText(text)
 }

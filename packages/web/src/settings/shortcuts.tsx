@@ -1,5 +1,6 @@
 import { SHORTCUT_WORDS } from '../lib/shortcuts.ts'
 import { keyNames } from '../ui/kbd.tsx'
+import { TitledDialog } from '../ui/titled-dialog.tsx'
 
 /** Every key that acts everywhere, and those of the composer. */
 export function ShortcutList() {
@@ -21,5 +22,16 @@ export function ShortcutList() {
         </div>
       ))}
     </dl>
+  )
+}
+
+export function ShortcutsDialog(props: { open: boolean; onOpenChange: (open: boolean) => void }) {
+  return (
+    <TitledDialog {...props} title="Keyboard" size="max-h-[calc(100dvh-2rem)] w-[30rem]">
+      {/* Focusable, so that the keyboard can scroll it. */}
+      <div className="overflow-y-auto p-5" tabIndex={0} role="group" aria-label="Keys">
+        <ShortcutList />
+      </div>
+    </TitledDialog>
   )
 }

@@ -1,0 +1,83 @@
+/** What the agent keeps to beside the conversation, as functions over HTTP. Failures are `ApiError`s. */
+import { instructions, teamInstructions, type TeamInstructions } from '@sandlot/shared/instructions'
+import { secretList, type SecretList } from '@sandlot/shared/secrets'
+import { z } from 'zod'
+import { account, removal, type RemovedData, type UserList, userList } from '@sandlot/shared/api'
+import { rule, type Rule } from '@sandlot/shared/rules'
+import {
+  ruleList,
+  rulePreview,
+  type NewRule,
+  type RuleList,
+  type RulePreview,
+} from '@sandlot/shared/rules-api'
+import { call } from './http.ts'
+
+/** One's own; empty when there are none. */
+export async function fetchInstructions(): Promise<string> {
+  return (await call(instructions, 'GET', '/api/instructions')).text
+}
+
+/** Answers what is kept. */
+export async function saveInstructions(text: string): Promise<string> {
+  return (await call(instructions, 'PUT', '/api/instructions', { text })).text
+}
+
+export function fetchTeamInstructions(): Promise<TeamInstructions> {
+  return call(teamInstructions, 'GET', '/api/instructions/team')
+}
+
+/** Answers what is kept. Administrators only. */
+export async function saveTeamInstructions(text: string): Promise<string> {
+  return (await call(teamInstructions, 'PUT', '/api/instructions/team', { text })).text
+}
+
+export async function fetchSecrets(): Promise<SecretList['secrets']> {
+  return (await call(secretList, 'GET', '/api/secrets')).secrets
+}
+
+export async function setSecret(name: string, value: string): Promise<void> {
+  await call(z.unknown(), 'PUT', `/api/secrets/${encodeURIComponent(name)}`, { value })
+}
+
+export async function removeSecret(name: string): Promise<void> {
+  await call(z.unknown(), 'DELETE', `/api/secrets/${encodeURIComponent(name)}`)
+}
+
+/** Everybody who has an account, for administrators. */
+interface NewPerson {
+  name: string
+  email: string
+  password: string
+  role: 'admin' | 'user'
+}
+
+export function fetchPeople(): Promise<UserList> {
+  return call(userList, 'GET', '/api/users')
+}
+
+export async function addPerson(person: NewPerson): Promise<void> {
+  await call(account, 'POST', '/api/users', person)
+}
+
+/** The account ends at once. What is left is done when `fetchPeople` says so. */
+export async function removePerson(id: string, data: RemovedData): Promise<void> {
+  await call(removal, 'DELETE', `/api/users/${encodeURIComponent(id)}?data=${data}`)
+}
+
+/** One's own rules, as functions over HTTP. Failures are `ApiError`s. */
+export function fetchRules(): Promise<RuleList> {
+  return call(ruleList, 'GET', '/api/rules')
+}
+
+export function addRule(made: NewRule): Promise<Rule> {
+  return call(rule, 'POST', '/api/rules', made)
+}
+
+export function previewRule(made: NewRule): Promise<RulePreview> {
+  return call(rulePreview, 'POST', '/api/rules/preview', made)
+}
+
+export async function revokeRule(id: string): Promise<void> {
+  await call(z.unknown(), 'DELETE', `/api/rules/${encodeURIComponent(id)}`)
+}
