@@ -1,7 +1,7 @@
 import type { SessionEvent } from '@sandlot/shared/events'
 import { emptyTranscript, foldTranscript } from '@sandlot/shared/transcript'
 import { expect, test } from 'vitest'
-import { asMarkdown } from '../src/chat/as-markdown.ts'
+import { asMarkdown } from '../src/chat/transcript/as-markdown.ts'
 import { newsBetween } from '../src/state/news.ts'
 import { SessionLog } from './fixture/session-log.ts'
 

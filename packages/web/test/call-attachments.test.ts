@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { attachmentsOf } from '../src/chat/call-attachments.ts'
+import { attachmentsOf } from '../src/chat/calls/call-attachments.ts'
 
 const link = (uri: string) =>
   ({ type: 'content', content: { type: 'resource_link', uri, name: 'Connect calendar' } }) as const

@@ -1,6 +1,6 @@
 import { emptyTranscript, foldAll } from '@sandlot/shared/transcript'
 import { expect, test } from 'vitest'
-import { runWords, withRuns } from '../src/chat/call-runs.ts'
+import { runWords, withRuns } from '../src/chat/calls/call-runs.ts'
 import { SessionLog } from './fixture/session-log.ts'
 
 type Kind = 'execute' | 'read' | 'think'

@@ -1,7 +1,7 @@
 /** What is written and attached and not sent yet: whose it is, and where it goes. */
 import { MAX_IMAGES, type UploadedImage } from '@sandlot/shared/images'
 import { expect, test, vi } from 'vitest'
-import { draftOf, keepDraft, moveDraft } from '../src/chat/drafts.ts'
+import { draftOf, keepDraft, moveDraft } from '../src/chat/composer/drafts.ts'
 import { memoryStorage, unsentStorage } from '../src/lib/storage.ts'
 import { Attachments, blockedBy } from '../src/state/attachments.ts'
 

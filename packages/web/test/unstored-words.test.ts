@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { unstoredWords } from '../src/chat/unstored-words.ts'
+import { unstoredWords } from '../src/chat/calls/unstored-words.ts'
 
 test('says how much of an output is stored, and why no more', () => {
   expect(unstoredWords({ from: 0, why: 'budget' })).toBe(

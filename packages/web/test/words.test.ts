@@ -5,10 +5,16 @@ import type { FailurePattern } from '@sandlot/shared/failure-pattern'
 import { emptyTranscript, foldAll } from '@sandlot/shared/transcript'
 import type { CallEntry, EndEntry } from '@sandlot/shared/transcript-entries'
 import { describe, expect, test } from 'vitest'
-import { answerWords, failureSentence, opensItself, phaseOf, statusWord } from '../src/chat/call-words.ts'
-import { endLines, failuresSentence } from '../src/chat/end-words.ts'
-import { draftSubject, draftTail } from '../src/chat/draft-words.ts'
-import { shownArguments } from '../src/chat/call-arguments.ts'
+import {
+  answerWords,
+  failureSentence,
+  opensItself,
+  phaseOf,
+  statusWord,
+} from '../src/chat/calls/call-words.ts'
+import { endLines, failuresSentence } from '../src/chat/transcript/end-words.ts'
+import { draftSubject, draftTail } from '../src/chat/calls/draft-words.ts'
+import { shownArguments } from '../src/chat/calls/call-arguments.ts'
 import { ageGroup, formatBytes, formatDuration } from '../src/lib/format.ts'
 import { revealInvisible } from '../src/lib/invisible.ts'
 import { shortcutOf } from '../src/lib/shortcuts.ts'

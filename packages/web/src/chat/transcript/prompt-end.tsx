@@ -1,9 +1,9 @@
 import type { EndEntry } from '@sandlot/shared/transcript-entries'
 import { CircleAlert, CircleSlash, RotateCcw } from 'lucide-react'
 import { memo, useState } from 'react'
-import { cn } from '../lib/cn.ts'
-import { Button } from '../ui/button.tsx'
-import { CopyButton } from '../ui/copy-button.tsx'
+import { cn } from '../../lib/cn.ts'
+import { Button } from '../../ui/button.tsx'
+import { CopyButton } from '../../ui/copy-button.tsx'
 import { END_WORDS, endLines, failuresSentence } from './end-words.ts'
 
 /** There is something to say about how it ended. */

@@ -1,8 +1,8 @@
 import { type Activity, activityOf } from '@sandlot/shared/activity'
 import { secondsLeft, waitWords } from '@sandlot/shared/cause-words'
 import type { Transcript } from '@sandlot/shared/transcript'
-import { formatDuration } from '../lib/format.ts'
-import { useNow } from '../lib/use-now.ts'
+import { formatDuration } from '../../lib/format.ts'
+import { useNow } from '../../lib/use-now.ts'
 
 function wordsOf(activity: Activity): string | null {
   switch (activity.doing) {

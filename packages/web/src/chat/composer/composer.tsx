@@ -12,8 +12,8 @@ import {
   useLayoutEffect,
   useRef,
 } from 'react'
-import { cn } from '../lib/cn.ts'
-import { IconButton } from '../ui/button.tsx'
+import { cn } from '../../lib/cn.ts'
+import { IconButton } from '../../ui/button.tsx'
 import { AttachmentStrip } from './attachment-strip.tsx'
 import type { ComposerImages } from './use-attachments.ts'
 import { ModeMenu } from './mode-menu.tsx'

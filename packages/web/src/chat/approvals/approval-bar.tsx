@@ -1,7 +1,7 @@
 import type { PermissionOption } from '@sandlot/shared/sandlot-event'
 import type { CallEntry } from '@sandlot/shared/transcript-entries'
-import { Button } from '../ui/button.tsx'
-import type { Chat } from '../state/chat.ts'
+import { Button } from '../../ui/button.tsx'
+import type { Chat } from '../../state/chat.ts'
 
 type Answer = Extract<PermissionOption['kind'], 'allow_once' | 'reject_once'>
 

@@ -1,9 +1,9 @@
 import type { QueuedEntry } from '@sandlot/shared/transcript-entries'
 import { CircleAlert, X } from 'lucide-react'
-import { imageSrc } from '../net/images.ts'
-import { Button, IconButton } from '../ui/button.tsx'
-import type { PendingMessage } from '../state/outbox.ts'
-import { useChat } from './chat-context.ts'
+import { imageSrc } from '../../net/images.ts'
+import { Button, IconButton } from '../../ui/button.tsx'
+import type { PendingMessage } from '../../state/outbox.ts'
+import { useChat } from '../chat-context.ts'
 
 /** Sent while a prompt ran, and not read yet. `asked`: ids of those that were asked back. `running`: a prompt that will read them. */
 export function Queued(props: {

@@ -3,9 +3,9 @@ import { Dialog } from '@base-ui/react/dialog'
 import type { MessageImage } from '@sandlot/shared/images'
 import { ImageOff, X } from 'lucide-react'
 import { useState } from 'react'
-import { cn } from '../lib/cn.ts'
-import { imageSrc } from '../net/images.ts'
-import { IconButton } from '../ui/button.tsx'
+import { cn } from '../../lib/cn.ts'
+import { imageSrc } from '../../net/images.ts'
+import { IconButton } from '../../ui/button.tsx'
 
 /** `what` completes the alternative text: “Image 1 of 2, attached to your message”. */
 export function MessageImages(props: { images: readonly MessageImage[]; what: string; className?: string }) {

@@ -1,7 +1,7 @@
 import { CircleAlert, RotateCw, X } from 'lucide-react'
-import { formatBytes } from '../lib/format.ts'
-import { IconButton } from '../ui/button.tsx'
-import type { Attachment } from '../state/attachments.ts'
+import { formatBytes } from '../../lib/format.ts'
+import { IconButton } from '../../ui/button.tsx'
+import type { Attachment } from '../../state/attachments.ts'
 import type { ComposerImages } from './use-attachments.ts'
 
 /** The images of the message that is being written. */

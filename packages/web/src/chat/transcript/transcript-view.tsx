@@ -5,14 +5,14 @@ import type { Transcript } from '@sandlot/shared/transcript'
 import { messageOf } from '@sandlot/shared/errors'
 import { X } from 'lucide-react'
 import { memo, useMemo } from 'react'
-import { uploadAgain } from '../net/images.ts'
-import type { Chat } from '../state/chat.ts'
-import type { Notice, SessionView } from '../state/chat-state.ts'
-import type { PendingMessage } from '../state/outbox.ts'
-import { Alert, Hint } from '../ui/alert.tsx'
-import { IconButton } from '../ui/button.tsx'
+import { uploadAgain } from '../../net/images.ts'
+import type { Chat } from '../../state/chat.ts'
+import type { Notice, SessionView } from '../../state/chat-state.ts'
+import type { PendingMessage } from '../../state/outbox.ts'
+import { Alert, Hint } from '../../ui/alert.tsx'
+import { IconButton } from '../../ui/button.tsx'
 import { ActivityLine } from './activity-line.tsx'
-import { asksApproval } from './approval-bar.tsx'
+import { asksApproval } from '../approvals/approval-bar.tsx'
 import {
   AssistantMessage,
   CallRunRow,
@@ -22,10 +22,10 @@ import {
   Thought,
   UserMessage,
 } from './message-rows.tsx'
-import { type CallRun, withRuns } from './call-runs.ts'
-import { useChat } from './chat-context.ts'
+import { type CallRun, withRuns } from '../calls/call-runs.ts'
+import { useChat } from '../chat-context.ts'
 import { hasWords, PromptEnd } from './prompt-end.tsx'
-import { ToolCard } from './tool-card.tsx'
+import { ToolCard } from '../calls/tool-card.tsx'
 
 /** As many as a high screen shows at the end of a chat, where it opens. */
 const NEAR = 40

@@ -2,8 +2,8 @@
 import { cutWords } from '@sandlot/shared/cause-words'
 import { noteWords } from '@sandlot/shared/note-words'
 import type { CallEntry, Entry } from '@sandlot/shared/transcript-entries'
-import { shownArguments } from './call-arguments.ts'
-import { statusWord } from './call-words.ts'
+import { shownArguments } from '../calls/call-arguments.ts'
+import { statusWord } from '../calls/call-words.ts'
 import { endLines } from './end-words.ts'
 
 /** Everything that is on the screen but thoughts. Outputs as the model read them; images are named only. */

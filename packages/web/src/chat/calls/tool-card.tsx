@@ -3,15 +3,15 @@ import type { CallEntry } from '@sandlot/shared/transcript-entries'
 import { ChevronRight, CircleStop, CornerDownRight } from 'lucide-react'
 import { memo, useEffect, useId, useMemo, useRef, useState } from 'react'
 import type { ToolCallContent } from '@sandlot/shared/call'
-import { DiffView } from '../diff/diff-view.tsx'
-import { cn } from '../lib/cn.ts'
-import { formatDuration } from '../lib/format.ts'
-import { revealedText } from '../lib/invisible.ts'
-import { useNow } from '../lib/use-now.ts'
-import { workspaceFileUrl } from '../net/files.ts'
-import { Revealed } from '../ui/revealed.tsx'
-import { Spinner } from '../ui/spinner.tsx'
-import { ApprovalPanel } from './approval-panel.tsx'
+import { DiffView } from '../../diff/diff-view.tsx'
+import { cn } from '../../lib/cn.ts'
+import { formatDuration } from '../../lib/format.ts'
+import { revealedText } from '../../lib/invisible.ts'
+import { useNow } from '../../lib/use-now.ts'
+import { workspaceFileUrl } from '../../net/files.ts'
+import { Revealed } from '../../ui/revealed.tsx'
+import { Spinner } from '../../ui/spinner.tsx'
+import { ApprovalPanel } from '../approvals/approval-panel.tsx'
 import { shownArguments } from './call-arguments.ts'
 import {
   answerWords,
@@ -22,13 +22,13 @@ import {
   statusWord,
   type CallPhase,
 } from './call-words.ts'
-import { useChat } from './chat-context.ts'
+import { useChat } from '../chat-context.ts'
 import { ToolArguments } from './tool-arguments.tsx'
 import { ToolIcon } from './tool-icon.tsx'
-import { ToolQuestion } from './tool-question.tsx'
+import { ToolQuestion } from '../approvals/tool-question.tsx'
 import { LiveToolOutput, SettledToolOutput } from './tool-output.tsx'
 import { attachmentsOf } from './call-attachments.ts'
-import { MessageImages } from './message-images.tsx'
+import { MessageImages } from '../transcript/message-images.tsx'
 
 const FRAME: Record<CallPhase, string> = {
   queued: 'border-line',

@@ -1,7 +1,7 @@
 /** Runs of like successes: one row in place of many cards that say the same. */
 import type { ToolKind } from '@sandlot/shared/call'
 import type { CallEntry, Entry } from '@sandlot/shared/transcript-entries'
-import { formatCount, formatDuration } from '../lib/format.ts'
+import { formatCount, formatDuration } from '../../lib/format.ts'
 import { phaseOf, ranOn } from './call-words.ts'
 
 export interface CallRun {

@@ -1,8 +1,8 @@
 import { useMemo, useState } from 'react'
-import { cn } from '../lib/cn.ts'
-import { formatCount } from '../lib/format.ts'
-import { CopyButton } from '../ui/copy-button.tsx'
-import { Revealed } from '../ui/revealed.tsx'
+import { cn } from '../../lib/cn.ts'
+import { formatCount } from '../../lib/format.ts'
+import { CopyButton } from '../../ui/copy-button.tsx'
+import { Revealed } from '../../ui/revealed.tsx'
 import { type ShownField, shownArguments } from './call-arguments.ts'
 
 /** Shorter values stand in a file by accident. */

@@ -5,12 +5,12 @@ import { CircleAlert, FileDown, Pencil, Split } from 'lucide-react'
 import { type ReactNode, useState } from 'react'
 import { useLocation } from 'wouter'
 import { z } from 'zod'
-import { readAgain } from '../net/images.ts'
-import { CopyButton } from '../ui/copy-button.tsx'
-import { useChat } from './chat-context.ts'
-import { keepDraft } from './drafts.ts'
+import { readAgain } from '../../net/images.ts'
+import { CopyButton } from '../../ui/copy-button.tsx'
+import { useChat } from '../chat-context.ts'
+import { keepDraft } from '../composer/drafts.ts'
 import { ACTION } from './message-action.ts'
-import { call } from '../net/http.ts'
+import { call } from '../../net/http.ts'
 
 /**
  * `ended`: the prompt that it belongs to, once that has ended. `first`: of its prompt, so that everything before the prompt is

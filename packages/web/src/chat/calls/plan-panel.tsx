@@ -1,7 +1,7 @@
 import type { PlanEntry } from '@sandlot/shared/events'
 import { ChevronDown, Circle, CircleCheck, CircleDot } from 'lucide-react'
 import { useId, useState } from 'react'
-import { cn } from '../lib/cn.ts'
+import { cn } from '../../lib/cn.ts'
 
 const ICON = { pending: Circle, in_progress: CircleDot, completed: CircleCheck }
 const INK = { pending: 'text-faint', in_progress: 'text-accent', completed: 'text-well' }

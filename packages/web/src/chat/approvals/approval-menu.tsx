@@ -4,7 +4,7 @@ import { type Remembered, describeMatch } from '@sandlot/shared/rules'
 import type { PermissionOption } from '@sandlot/shared/sandlot-event'
 import { ChevronDown, MessageSquareX } from 'lucide-react'
 import { useRef } from 'react'
-import { Revealed } from '../ui/revealed.tsx'
+import { Revealed } from '../../ui/revealed.tsx'
 
 const SCOPE: Record<Remembered['scope'], string> = { session: 'Allow for this chat', always: 'Always allow' }
 const ITEM =

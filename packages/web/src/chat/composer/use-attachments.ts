@@ -1,6 +1,6 @@
 import { useSyncExternalStore } from 'react'
-import { type Attached, blockedBy } from '../state/attachments.ts'
-import { useChat } from './chat-context.ts'
+import { type Attached, blockedBy } from '../../state/attachments.ts'
+import { useChat } from '../chat-context.ts'
 
 /** The images of one composer, and what can be done with them. */
 export interface ComposerImages extends Attached {

@@ -4,10 +4,10 @@
  */
 import type { CallEntry } from '@sandlot/shared/transcript-entries'
 import { useEffect, useLayoutEffect, useRef, useState } from 'react'
-import { formatCount } from '../lib/format.ts'
-import { revealedText } from '../lib/invisible.ts'
+import { formatCount } from '../../lib/format.ts'
+import { revealedText } from '../../lib/invisible.ts'
 import { answerCalls, asksApproval } from './approval-bar.tsx'
-import { useChat } from './chat-context.ts'
+import { useChat } from '../chat-context.ts'
 
 type Kind = 'allow_once' | 'reject_once'
 

@@ -2,7 +2,7 @@ import { Menu } from '@base-ui/react/menu'
 import { MODES, type Mode } from '@sandlot/shared/mode'
 import { Check, ChevronDown, type LucideIcon, PencilLine, ShieldCheck, Zap } from 'lucide-react'
 import { useRef } from 'react'
-import { cn } from '../lib/cn.ts'
+import { cn } from '../../lib/cn.ts'
 
 export const MODE_WORDS: Record<Mode, { name: string; means: string; icon: LucideIcon }> = {
   manual: { name: 'Manual', means: 'Reads run. Everything else asks first.', icon: ShieldCheck },
