@@ -6,7 +6,6 @@ import { useLocation } from 'wouter'
 import { useChat, useChatState } from './chat/chat-context.ts'
 import { ChatMenu } from './chat/chat-menu.tsx'
 import { useGlobalKeys } from './chat/use-global-keys.ts'
-import { FilesDialog } from './files/files-dialog.tsx'
 import { browserStorage } from './lib/storage.ts'
 import { SettingsDialog } from './settings/settings-dialog.tsx'
 import { ShortcutsDialog } from './settings/shortcuts.tsx'
@@ -16,6 +15,8 @@ import { Revealed } from './ui/revealed.tsx'
 import { useNow } from './lib/use-now.ts'
 import type { ConnectionState } from './net/connection.ts'
 import { Spinner } from './ui/spinner.tsx'
+import { TitledDialog } from './ui/titled-dialog.tsx'
+import { Files } from './files/files.tsx'
 
 const WIDE = '(min-width: 768px)'
 const SIDEBAR_KEY = 'sandlot.sidebar'
@@ -194,5 +195,15 @@ function Words(props: { connection: ConnectionState; everOpen: boolean }) {
     <span>
       {lost} <span aria-hidden>Next try in {seconds} s.</span>
     </span>
+  )
+}
+
+/** What is in the person's workspace: looked at, saved, added to. */
+function FilesDialog(props: { open: boolean; onOpenChange: (open: boolean) => void }) {
+  return (
+    <TitledDialog {...props} title="Files" size="h-[min(38rem,calc(100dvh-2rem))] w-[38rem]">
+      {/* What the agent wrote meanwhile is there: it looks anew each time. */}
+      <Files />
+    </TitledDialog>
   )
 }

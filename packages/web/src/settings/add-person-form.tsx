@@ -1,7 +1,7 @@
 import { MAX_PASSWORD_CHARS, MIN_PASSWORD_CHARS } from '@sandlot/shared/api'
 import { useState } from 'react'
 import { useSubmit } from '../auth/use-submit.ts'
-import { addPerson } from '../net/settings.ts'
+import { addPerson } from '../net/routes.ts'
 import { Alert } from '../ui/alert.tsx'
 import { Button } from '../ui/button.tsx'
 import { Field } from '../ui/field.tsx'

@@ -7,7 +7,7 @@ import {
   fetchTeamInstructions,
   saveInstructions,
   saveTeamInstructions,
-} from '../net/settings.ts'
+} from '../net/routes.ts'
 import { Alert } from '../ui/alert.tsx'
 import { InstructionsForm } from './instructions-form.tsx'
 

@@ -2,7 +2,7 @@ import { REMOVAL_HELP, type Account, type Removal, type UserList } from '@sandlo
 import { UserPlus } from 'lucide-react'
 import { useEffect, useRef, useState } from 'react'
 import { useChat } from '../chat/chat-context.ts'
-import { fetchPeople, removePerson } from '../net/settings.ts'
+import { fetchPeople, removePerson } from '../net/routes.ts'
 import { Alert } from '../ui/alert.tsx'
 import { Button } from '../ui/button.tsx'
 import { AddPersonForm } from './add-person-form.tsx'

@@ -1,7 +1,7 @@
 import type { RemovedData } from '@sandlot/shared/api'
 import { useId, useState } from 'react'
 import { useSubmit } from '../auth/use-submit.ts'
-import { removePerson } from '../net/settings.ts'
+import { removePerson } from '../net/routes.ts'
 import { Alert } from '../ui/alert.tsx'
 import { Button } from '../ui/button.tsx'
 import { Field } from '../ui/field.tsx'

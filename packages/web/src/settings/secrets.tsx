@@ -1,7 +1,7 @@
 import { MAX_SECRET_CHARS, type SecretList, secretName } from '@sandlot/shared/secrets'
 import { type SubmitEvent, useEffect, useState } from 'react'
 import { formatDate } from '../lib/format.ts'
-import { fetchSecrets, removeSecret, setSecret } from '../net/settings.ts'
+import { fetchSecrets, removeSecret, setSecret } from '../net/routes.ts'
 import { Alert } from '../ui/alert.tsx'
 import { Button } from '../ui/button.tsx'
 import { INPUT } from '../ui/field.tsx'

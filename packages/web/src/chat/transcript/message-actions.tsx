@@ -4,13 +4,12 @@ import { messageOf } from '@sandlot/shared/errors'
 import { CircleAlert, FileDown, Pencil, Split } from 'lucide-react'
 import { type ReactNode, useState } from 'react'
 import { useLocation } from 'wouter'
-import { z } from 'zod'
 import { readAgain } from '../../net/images.ts'
 import { CopyButton } from '../../ui/copy-button.tsx'
 import { useChat } from '../chat-context.ts'
 import { keepDraft } from '../composer/drafts.ts'
 import { ACTION } from './message-action.ts'
-import { call } from '../../net/http.ts'
+import { forkSession } from '../../net/routes.ts'
 
 /**
  * `ended`: the prompt that it belongs to, once that has ended. `first`: of its prompt, so that everything before the prompt is
@@ -101,16 +100,4 @@ function RecordLink(props: { sessionId: string; promptId: string }) {
       <FileDown className="size-3.5" aria-hidden />
     </a>
   )
-}
-
-const forked = z.object({ sessionId: z.string() })
-
-/** A new chat that has everything `before` this prompt, or also its answer. Answers its id. Rejects with `ApiError`. */
-export async function forkSession(
-  sessionId: string,
-  promptId: string,
-  where: 'before' | 'after',
-): Promise<string> {
-  const path = `/api/sessions/${encodeURIComponent(sessionId)}/fork`
-  return (await call(forked, 'POST', path, { promptId, where })).sessionId
 }

@@ -1,4 +1,4 @@
-/** What the agent keeps to beside the conversation, as functions over HTTP. Failures are `ApiError`s. */
+/** What pages and dialogs ask of the service, as functions over HTTP. Failures are `ApiError`s. */
 import { instructions, teamInstructions, type TeamInstructions } from '@sandlot/shared/instructions'
 import { secretList, type SecretList } from '@sandlot/shared/secrets'
 import { z } from 'zod'
@@ -80,4 +80,16 @@ export function previewRule(made: NewRule): Promise<RulePreview> {
 
 export async function revokeRule(id: string): Promise<void> {
   await call(z.unknown(), 'DELETE', `/api/rules/${encodeURIComponent(id)}`)
+}
+
+const forked = z.object({ sessionId: z.string() })
+
+/** A new chat that has everything `before` this prompt, or also its answer. Answers its id. Rejects with `ApiError`. */
+export async function forkSession(
+  sessionId: string,
+  promptId: string,
+  where: 'before' | 'after',
+): Promise<string> {
+  const path = `/api/sessions/${encodeURIComponent(sessionId)}/fork`
+  return (await call(forked, 'POST', path, { promptId, where })).sessionId
 }
