@@ -10,6 +10,9 @@ const common = {
 /** A full run draws hundreds of samples where an ordinary one draws a few: what hangs is only found later. */
 const patience = testConfig().full ? 30 : 1
 
+/** A file of these waits half of its time, for the engine or for a page: two at a time, of either project. */
+const together = { maxWorkers: 2, sequence: { groupOrder: 1 } }
+
 /** `unit` needs nothing; `engine` needs a Docker engine and the sandbox image; `e2e` also Chromium and a build. */
 export default defineConfig({
   // Node adds `import` or `require` itself, by how a module is asked for: given here, a `require` inside a library got its ES module.
@@ -43,7 +46,7 @@ export default defineConfig({
           include: ['packages/*/test/**/*.engine.test.ts', 'test/**/*.engine.test.ts'],
           testTimeout: 120_000 * patience,
           hookTimeout: 120_000,
-          fileParallelism: false,
+          ...together,
         },
       },
       {
@@ -54,7 +57,7 @@ export default defineConfig({
           include: ['packages/*/test/**/*.e2e.test.ts', 'test/**/*.e2e.test.ts'],
           testTimeout: 120_000 * patience,
           hookTimeout: 180_000,
-          fileParallelism: false,
+          ...together,
         },
       },
     ],

@@ -37,7 +37,8 @@ const CHECKS = [
   { name: 'types', command: 'tsc', args: ['-p', 'tsconfig.json'] },
 ] as const
 
-const PROJECTS = ['unit', 'engine', 'e2e'] as const
+/** Runs of vitest; the projects of one share its workers. */
+const RUNS = [['unit'], ['engine', 'e2e']] as const
 
 /** Everything that tests need, then every test; the last line counts them all, the line before it what was unsteady. */
 export const test: Command = async ({ config, args, steps, print }) => {
@@ -69,10 +70,10 @@ export const test: Command = async ({ config, args, steps, print }) => {
   for (const { name, command, args: options } of CHECKS) {
     await measure(name, async () => countCheck(await runInteractive(command, [...options], inRoot)))
   }
-  for (const project of PROJECTS) {
-    await measure(project, async () => {
-      const first = await runVitest(project, inRoot)
-      return countVitest(args.includes('--full') ? first : await tryAgain(project, first, inRoot, unsteady))
+  for (const projects of RUNS) {
+    await measure(projects.join(', '), async () => {
+      const first = await runVitest(projects, inRoot)
+      return countVitest(args.includes('--full') ? first : await tryAgain(projects, first, inRoot, unsteady))
     })
   }
   if (config.backend === 'docker')
@@ -85,7 +86,7 @@ export const test: Command = async ({ config, args, steps, print }) => {
   for (const line of lines) print(line)
   print('')
   for (const { name, counts, ms } of results)
-    print(`${name.padEnd(8)} ${closingLine(counts)}  (${seconds(ms)})`)
+    print(`${name.padEnd(11)} ${closingLine(counts)}  (${seconds(ms)})`)
   const total = sum(results.map(({ counts }) => counts))
   const files = unsteady.map((file) => relative(config.root, file))
   for (const line of closingLines(files, total)) print(line)
@@ -146,28 +147,31 @@ const SECOND_TRIES = 4
  * passes only then is named at the end, for somebody to mend; a full run gives no second try.
  */
 async function tryAgain(
-  project: string,
+  projects: readonly string[],
   first: VitestRun,
   inRoot: InRoot,
   unsteady: string[],
 ): Promise<VitestRun> {
   const failed = failedFiles(first)
   if (failed.length === 0 || failed.length > SECOND_TRIES) return first
-  const again = await runVitest(project, inRoot, failed)
+  const again = await runVitest(projects, inRoot, failed)
   const still = new Set(failedFiles(again))
   if (!again.broken) unsteady.push(...failed.filter((file) => again.files.has(file) && !still.has(file)))
   return secondTry(first, again)
 }
 
-async function runVitest(project: string, inRoot: InRoot, files: string[] = []): Promise<VitestRun> {
+async function runVitest(
+  projects: readonly string[],
+  inRoot: InRoot,
+  files: string[] = [],
+): Promise<VitestRun> {
   const folder = mkdtempSync(join(tmpdir(), 'sandlot-test-'))
   const file = join(folder, 'report.json')
   try {
     const args = [
       'run',
       ...files,
-      '--project',
-      project,
+      ...projects.flatMap((project) => ['--project', project]),
       '--reporter=default',
       '--reporter=json',
       `--outputFile.json=${file}`,
