@@ -1,7 +1,12 @@
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { readMessage } from '../../src/acp/incoming.ts'
 import { LineSplitter, TOO_LONG } from '../../src/acp/lines.ts'
+
+setFlagsFromString('--expose-gc')
+const collectGarbage = runInNewContext('gc') as () => void
 
 const LIMIT = 40
 
@@ -39,8 +44,10 @@ describe('bytes as lines', () => {
   test('what is too long is not kept', () => {
     const splitter = new LineSplitter(LIMIT)
     const megabyte = Buffer.alloc(1024 * 1024, 'x')
+    collectGarbage()
     const before = process.memoryUsage().arrayBuffers
     for (let n = 0; n < 200; n++) expect([...splitter.push(Buffer.from(megabyte))]).toEqual([])
+    collectGarbage()
     expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(150 * 1024 * 1024)
     expect([...splitter.push(Buffer.from('\nnext\n'))]).toEqual([TOO_LONG, 'next'])
   })

@@ -47,7 +47,10 @@ export function compiledSbxd(): Promise<string> {
 }
 
 export async function removeSbxd(): Promise<void> {
-  if (binary) await rm(dirname(await binary), { recursive: true, force: true })
+  const made = binary
+  // Another test file in this process makes its own.
+  binary = undefined
+  if (made) await rm(dirname(await made), { recursive: true, force: true })
 }
 
 export async function fakeFixture(leaseSeconds = 0): Promise<FakeFixture> {
