@@ -35,60 +35,69 @@ export interface Conformance {
   code(this: void, method: string, params: object): Promise<number | undefined>
 }
 
-/** The same tests on the agent's stdin and stdout, and on its socket. Behind them, what holds for all that was sent. */
+/**
+ * The same tests on the agent's stdin and stdout, and on its socket, both at once: an agent without an engine waits for one.
+ * Behind them, what holds for all that was sent.
+ */
 export function overBothWires(tests: (its: Conformance, wire: 'stdio' | 'socket') => void): void {
-  describe.each(['stdio', 'socket'] as const)('ACP v1 over %s', { timeout: 60_000 }, (wire) => {
-    let folder: AgentFolder
-    let provider: FakeProvider
-    let client: RawClient
+  describe.concurrent.each(['stdio', 'socket'] as const)('over %s', (wire) => {
+    describe('ACP v1', { timeout: 60_000, concurrent: false }, () => testOver(wire, tests))
+  })
+}
 
-    beforeAll(async () => {
-      folder = new AgentFolder()
-      provider = await startFakeProvider()
-      writeFileSync(join(folder.path, 'sandlot.json'), JSON.stringify({ prices: { fake: PRICE } }))
-      const env = {
-        OPENAI_BASE_URL: provider.baseUrl,
-        OPENAI_API_KEY: 'sk-a-secret-of-the-test',
-        OPENAI_MODEL: 'fake',
-        SANDLOT_MAX_TURNS: '3',
-      }
-      const agent = folder.start(env, wire === 'stdio' ? ['--stdio'] : [])
-      await agent.logged('the agent is ready')
-      client = wire === 'stdio' ? overStdio(agent) : await overSocket(folder)
-    }, 60_000)
+function testOver(
+  wire: 'stdio' | 'socket',
+  tests: (its: Conformance, wire: 'stdio' | 'socket') => void,
+): void {
+  let folder: AgentFolder
+  let provider: FakeProvider
+  let client: RawClient
 
-    afterAll(async () => {
-      await folder[Symbol.asyncDispose]()
-      await provider.close()
-    })
-
-    const its: Conformance = {
-      get folder() {
-        return folder
-      },
-      get provider() {
-        return provider
-      },
-      get client() {
-        return client
-      },
-      another: () => overSocket(folder),
-      prompt: (sessionId, words = 'hi') =>
-        client.request('session/prompt', { sessionId, prompt: text(words) }),
-      code: async (method, params) => (await client.call(method, params)).error?.code,
+  beforeAll(async () => {
+    folder = new AgentFolder()
+    provider = await startFakeProvider()
+    writeFileSync(join(folder.path, 'sandlot.json'), JSON.stringify({ prices: { fake: PRICE } }))
+    const env = {
+      OPENAI_BASE_URL: provider.baseUrl,
+      OPENAI_API_KEY: 'sk-a-secret-of-the-test',
+      OPENAI_MODEL: 'fake',
+      SANDLOT_MAX_TURNS: '3',
     }
-    tests(its, wire)
+    const agent = folder.start(env, wire === 'stdio' ? ['--stdio'] : [])
+    await agent.logged('the agent is ready')
+    client = wire === 'stdio' ? overStdio(agent) : await overSocket(folder)
+  }, 60_000)
 
-    test('fs/* and terminal/*: never called, whatever the client could do; every message is JSON-RPC 2.0', () => {
-      for (const { method } of client.asked) expect(method).toBe('session/request_permission')
-      for (const { jsonrpc } of client.received) expect(jsonrpc).toBe('2.0')
-      const notified = client.received.filter(({ id }) => id === undefined)
-      for (const { method } of notified) expect(['session/update', '$/cancel_request']).toContain(method)
-      const kinds = client.received.flatMap(({ method, params }) =>
-        method === 'session/update' ? [params.update.sessionUpdate] : [],
-      )
-      for (const kind of ['notice', 'compaction_update', 'compaction_summary_chunk'])
-        expect(kinds).not.toContain(kind)
-    })
+  afterAll(async () => {
+    await folder[Symbol.asyncDispose]()
+    await provider.close()
+  })
+
+  const its: Conformance = {
+    get folder() {
+      return folder
+    },
+    get provider() {
+      return provider
+    },
+    get client() {
+      return client
+    },
+    another: () => overSocket(folder),
+    prompt: (sessionId, words = 'hi') => client.request('session/prompt', { sessionId, prompt: text(words) }),
+    code: async (method, params) => (await client.call(method, params)).error?.code,
+  }
+  tests(its, wire)
+
+  test('fs/* and terminal/*: never called, whatever the client could do; every message is JSON-RPC 2.0', () => {
+    for (const { method } of client.asked) expect(method).toBe('session/request_permission')
+    for (const { jsonrpc } of client.received) expect(jsonrpc).toBe('2.0')
+    const notified = client.received.filter(({ id }) => id === undefined)
+    for (const { method } of notified) expect(['session/update', '$/cancel_request']).toContain(method)
+    const kinds = client.received.flatMap(({ method, params }) =>
+      method === 'session/update' ? [params.update.sessionUpdate] : [],
+    )
+    for (const kind of ['notice', 'compaction_update', 'compaction_summary_chunk'])
+      expect(kinds).not.toContain(kind)
   })
 }
