@@ -12,25 +12,24 @@ export function testConfig(): { seed: number; full: boolean } {
   }
 }
 
-/**
- * What a Node process of a test gets of this environment, when it is started with nothing else of it. The cache of
- * compiled sources halves what a start costs; Node knows by their bytes when they have changed.
- */
+/** The cache of compiled sources halves what a start of Node costs; it knows by their bytes when they have changed. */
+const NODE_COMPILE_CACHE = join(import.meta.dirname, '../node_modules/.cache/node-compile')
+
+/** What a Node process of a test gets of this environment, when it is started with nothing else of it. */
 export function nodeEnvironment(): Record<'PATH' | 'NODE_COMPILE_CACHE' | 'SANDLOT_SANDBOX_IMAGE', string> {
   return {
     PATH: process.env['PATH'] ?? '',
     // Alone, whether or not the machine has the larger one.
     SANDLOT_SANDBOX_IMAGE: 'sandlot/sandbox:latest',
-    NODE_COMPILE_CACHE: join(import.meta.dirname, '../node_modules/.cache/node-compile'),
+    NODE_COMPILE_CACHE,
   }
 }
 
-/** What the person has who runs the tests (a home, proxies, certificates), without any setting of Sandlot. */
+/** What the person has who runs the tests (a home, proxies, certificates), without any setting of Sandlot, and the cache. */
 export function personEnvironment(): Record<string, string> {
   const ours = /^(SANDLOT_|OPENAI_|VITEST|NODE_ENV$|NODE_OPTIONS$|PORT$|HOST$|LOG_LEVEL$|CI$)/
-  return Object.fromEntries(
-    Object.entries(process.env).flatMap(([name, value]) =>
-      value === undefined || ours.test(name) ? [] : [[name, value]],
-    ),
+  const kept = Object.entries(process.env).flatMap(([name, value]) =>
+    value === undefined || ours.test(name) ? [] : [[name, value]],
   )
+  return { ...Object.fromEntries(kept), NODE_COMPILE_CACHE }
 }

@@ -9,7 +9,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { promisify } from 'node:util'
 import { randomText } from '@sandlot/shared/ids'
-import { SANDBOX_IMAGE } from '../../packages/sandbox/src/controller/images.ts'
+import { nodeEnvironment } from '../config.ts'
 
 const run = promisify(execFile)
 const root = new URL('../..', import.meta.url).pathname
@@ -48,7 +48,12 @@ export async function freePort(): Promise<number> {
 
 /** Only what a process needs to find programs: no setting of whoever runs the tests leaks in. */
 function baseEnvironment(): Record<string, string> {
-  return { PATH: `${root}node_modules/.bin:/usr/local/bin:/usr/bin:/bin`, HOME: tmpdir(), LANG: 'C.UTF-8' }
+  return {
+    ...nodeEnvironment(),
+    PATH: `${root}node_modules/.bin:/usr/local/bin:/usr/bin:/bin`,
+    HOME: tmpdir(),
+    LANG: 'C.UTF-8',
+  }
 }
 
 export async function startSandlot(options: SandlotOptions = {}): Promise<RunningSandlot> {
@@ -67,7 +72,6 @@ export async function startSandlot(options: SandlotOptions = {}): Promise<Runnin
         ...baseEnvironment(),
         SANDLOT_DATA: data,
         SANDLOT_SANDBOX_POOL: '0',
-        SANDLOT_SANDBOX_IMAGE: SANDBOX_IMAGE,
         ...env,
       },
       stdio: ['ignore', 'pipe', 'pipe'],

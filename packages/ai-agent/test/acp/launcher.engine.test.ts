@@ -12,6 +12,7 @@ import { dirname, join } from 'node:path'
 import { createDockerBackend } from '@sandlot/sandbox/backends/docker/backend'
 import { randomText } from '@sandlot/shared/ids'
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import { personEnvironment } from '../../../../test/config.ts'
 import { AgentFolder } from '../support/agent-process.ts'
 import { type FakeProvider, deltaChunk, sse, startFakeProvider, toolCalls } from '../support/fake-provider.ts'
 
@@ -19,11 +20,6 @@ const ACPX = join(dirname(createRequire(import.meta.url).resolve('acpx/package.j
 const LAUNCHER = join(import.meta.dirname, '../../../../sandlot')
 /** It builds what has changed before it speaks. */
 const PATIENCE = { timeout: 300_000 }
-
-/** A person's environment, and of ours nothing: what leads npm to its registry (proxies, certificates) stays. */
-const PERSON = Object.fromEntries(
-  Object.entries(process.env).filter(([name]) => !/^(?:SANDLOT|OPENAI|VITEST|NODE_OPTIONS)/.test(name)),
-)
 
 interface Started {
   child: ChildProcess
@@ -69,7 +65,7 @@ function start(command: string, args: readonly string[], home: string): Started 
   const child = spawn(command, args, {
     cwd: join(folder.path, 'project'),
     env: {
-      ...PERSON,
+      ...personEnvironment(),
       HOME: home,
       SANDLOT_DATA: folder.path,
       SANDLOT_SANDBOX_POOL: '0',
