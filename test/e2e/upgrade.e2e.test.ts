@@ -114,7 +114,7 @@ test('an approval that is open outlives Ctrl-C, a kill of the agent and down; do
     expect({ code: await down.ended, said: down.said() }).toMatchObject({ code: 0 })
     const backend = createDockerBackend({ deployment })
     expect((await backend.list({})).map(({ state }) => state)).toEqual(['stopped'])
-    await backend.close()
+    await backend.inventory.close()
 
     await up()
     await ada.page.goto(ada.page.url())

@@ -24,7 +24,7 @@ export async function openSandboxes(folder: string, { ledger }: SessionStore): P
     sandboxes,
     async [Symbol.asyncDispose]() {
       await sandboxes.close()
-      await backend.close()
+      await backend.inventory.close()
     },
   }
 }

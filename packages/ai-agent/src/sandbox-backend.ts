@@ -88,7 +88,7 @@ async function probe(
   hostDisk: Sandboxes['hostDisk'],
 ): Promise<{ ok: boolean; message: string }> {
   try {
-    const { name, version, isolates, quota } = await backend.capabilities()
+    const { name, version, isolates, quota } = await backend.inventory.capabilities()
     const { open, message } = hostDisk()
     if (open && message !== undefined) return { ok: false, message }
     if (isolates)

@@ -20,9 +20,9 @@ function sandboxesOf(folder: AgentFolder): AsyncDisposable {
       const backend = createDockerBackend({ deployment: deploymentKeys(folder.path).id })
       for (const one of await backend.list({})) {
         await backend.remove(one.id)
-        await backend.removeVolume(one.name.split('-').slice(0, 3).join('-'))
+        await backend.inventory.volumes.remove(one.name.split('-').slice(0, 3).join('-'))
       }
-      await backend.close()
+      await backend.inventory.close()
     },
   }
 }

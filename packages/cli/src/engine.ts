@@ -22,11 +22,11 @@ const ENGINE_PID_FILE = '/var/run/docker.pid'
 export async function askEngine(config: CliConfig): Promise<BackendCapabilities | Error> {
   const backend = createDockerBackend({ deployment: 'launcher', ...engineOf(config) })
   try {
-    return await backend.capabilities()
+    return await backend.inventory.capabilities()
   } catch (error) {
     return error instanceof Error ? error : new Error(messageOf(error))
   } finally {
-    await backend.close()
+    await backend.inventory.close()
   }
 }
 

@@ -16,6 +16,6 @@ export async function stopSandboxes(config: CliConfig): Promise<number> {
     await Promise.all(running.map(({ id }) => backend.stop(id)))
     return running.length
   } finally {
-    await backend.close()
+    await backend.inventory.close()
   }
 }

@@ -19,7 +19,7 @@ async function open(): Promise<BackendFixture> {
     backend,
     spec: direct.spec,
     async dispose() {
-      await backend.close()
+      await backend.inventory.close()
       await direct.dispose()
       await gate.close()
     },

@@ -47,7 +47,7 @@ async function start(settings: Record<string, string>): Promise<GateProcess> {
 
 function behindGate() {
   const backend = createDockerBackend({ deployment: fixture.deployment, dockerHost: `unix://${socket}` })
-  cleanups.push(async () => backend.close())
+  cleanups.push(async () => backend.inventory.close())
   return backend
 }
 

@@ -74,7 +74,7 @@ describe('before a real engine', () => {
     expect((await ask('POST', `/containers/create?name=${spec.name}2`, body)).status).toBe(403)
     expect(await fixture.containers()).toEqual(before)
     await backend.remove(made.id)
-    await backend.removeVolume(spec.volume)
+    await backend.inventory.volumes.remove(spec.volume)
   })
 
   test('A03 a container of somebody else is not there', async () => {

@@ -467,7 +467,9 @@ describe('the gate itself', () => {
       expect(answer.status).toBe(502)
       expect(answer.body).toContain('/nowhere/docker.sock')
       const backend = createDockerBackend({ deployment: 'dep', dockerHost: lost.dockerHost })
-      await expect(backend.capabilities()).rejects.toThrow(/cannot reach the Docker engine at \/nowhere/)
+      await expect(backend.inventory.capabilities()).rejects.toThrow(
+        /cannot reach the Docker engine at \/nowhere/,
+      )
     } finally {
       await lost.close()
     }

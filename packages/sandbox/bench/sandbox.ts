@@ -41,7 +41,7 @@ const { samples, many, chosen, json, markdown } = readArguments(GOALS, { samples
 
 await using context = await openContext({ samples, many, say: (text) => console.error(text) })
 disposeWhenInterrupted(context)
-const { version } = await context.fixture.backend.capabilities()
+const { version } = await context.fixture.backend.inventory.capabilities()
 const machine = describeMachine(version, samples, many)
 console.log(`${machine.cores} cores (${machine.cpu}), kernel ${machine.kernel}, Docker Engine ${version}\n`)
 const results = await measureGoals(chosen, context)

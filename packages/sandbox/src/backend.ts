@@ -76,46 +76,73 @@ export interface BackendVolume {
   labels: Record<string, string>
 }
 
+/** Whose a sandbox is, as its name says it. */
+export interface SandboxOwner {
+  /** See `ownerTag`. */
+  tag: string
+  /** Of the container among those of its slot; from the ledger, from 1. */
+  generation: number
+}
+
 /**
- * Where sandboxes live. Everything a command does goes through `openStream`; the rest is lifecycle.
- * Every method rejects with a `SandboxError`; each unary call has its own deadline.
+ * The life of sandboxes. Everything a command does goes through `openStream`. Every method rejects with a
+ * `SandboxError`; each but `openStream` has its own deadline.
  */
 export interface SandboxBackend {
-  capabilities(signal?: AbortSignal): Promise<BackendCapabilities>
-  /**
-   * A hash of what a container made from this spec now would be (image id, limits, hardening), whatever its
-   * name. `create` writes it to the label `sandlot.spec`; a stopped sandbox whose label differs is replaced.
-   * Left out by a backend whose sandboxes never differ.
-   */
-  fingerprint?(spec: SandboxSpec, signal?: AbortSignal): Promise<string>
-  /** Create, or find by name; idempotent. Does not start it. */
+  /** Create, or find by name. Idempotent. Does not start it. */
   create(spec: SandboxSpec, signal?: AbortSignal): Promise<BackendSandbox>
-  start(id: string): Promise<void>
-  /** Stop at once (sbxd ends on an outside SIGTERM); idempotent. */
-  stop(id: string): Promise<void>
-  pause(id: string): Promise<void>
-  resume(id: string): Promise<void>
   /** Idempotent. */
-  rename(id: string, name: string): Promise<void>
+  start(id: string): Promise<void>
+  /** Stop at once (sbxd ends on an outside SIGTERM). Idempotent. */
+  stop(id: string): Promise<void>
+  /** Idempotent. */
+  pause(id: string): Promise<void>
+  /** Idempotent. */
+  resume(id: string): Promise<void>
+  /**
+   * Give this sandbox the name of its owner. Idempotent. Rejects with `sandbox_lost` when there is no such sandbox, and
+   * when another one has that name.
+   */
+  claim(id: string, owner: SandboxOwner): Promise<void>
   /** Remove the container; its volume stays. Idempotent. */
   remove(id: string): Promise<void>
-  /** A volume is removed only by an explicit request of a person. */
-  removeVolume(name: string): Promise<void>
-  /** Every volume of this deployment's sandboxes, in use or not. */
-  listVolumes(): Promise<BackendVolume[]>
-  inspect(idOrName: string): Promise<BackendSandbox | undefined>
+  /** All of this deployment that carry these labels. */
   list(labels: Record<string, string>): Promise<BackendSandbox[]>
   /**
    * A duplex byte stream to sbxd: what is written arrives on its stdin, what is read is its stdout, raw.
    * Back-pressure works in both directions. May be opened before `start`.
    */
   openStream(id: string, signal?: AbortSignal): Promise<Duplex>
+  readonly inventory: BackendInventory
+}
+
+/** What is there and what it can do. Every method rejects with a `SandboxError`. */
+export interface BackendInventory {
+  capabilities(signal?: AbortSignal): Promise<BackendCapabilities>
+  inspect(idOrName: string): Promise<BackendSandbox | undefined>
   /**
-   * What is left on the file system that holds the workspaces; `files` is Infinity where inodes are made as needed.
-   * Undefined, or left out, where this process cannot see it.
+   * A hash of what a container made from this spec now would be (image id, limits, hardening), whatever its
+   * name. `create` writes it to the label `sandlot.spec`; a stopped sandbox whose label differs is replaced.
+   * Omitted by a backend whose sandboxes never differ.
    */
-  hostDisk?(): Promise<{ bytes: number; files: number } | undefined>
-  /** Whether it answers, as the last calls have shown; contacts nothing. Left out where nothing can hang. */
+  fingerprint?(spec: SandboxSpec, signal?: AbortSignal): Promise<string>
+  readonly volumes: BackendVolumes
+  /** Free space of the file system that holds the workspaces. Undefined, or omitted, where it cannot be seen from here. */
+  hostDisk?(): Promise<FreeSpace | undefined>
+  /** Whether the engine answers, by its last calls; contacts nothing. Omitted where nothing can hang. */
   health?(): BackendHealth
   close(): Promise<void>
+}
+
+export interface BackendVolumes {
+  /** Every volume of this deployment's sandboxes, in use or not. */
+  list(): Promise<BackendVolume[]>
+  /** Idempotent. Only on an explicit request of a person. */
+  remove(name: string): Promise<void>
+}
+
+export interface FreeSpace {
+  bytes: number
+  /** Infinity where inodes are made as needed. */
+  files: number
 }

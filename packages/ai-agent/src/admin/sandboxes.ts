@@ -40,7 +40,7 @@ async function main([act = '', ...names]: readonly string[]): Promise<unknown> {
       if (act === 'purge') return await alone(config, () => purgeAll(options))
       throw new Error(`There is nothing to do called "${act}".`)
     } finally {
-      await backend.close()
+      await backend.inventory.close()
     }
   })
 }

@@ -32,9 +32,9 @@ afterEach(async () => {
   const backend = createDockerBackend({ deployment: deploymentKeys(folder.path).id })
   for (const one of await backend.list({})) {
     await backend.remove(one.id)
-    await backend.removeVolume(one.name.split('-').slice(0, 3).join('-'))
+    await backend.inventory.volumes.remove(one.name.split('-').slice(0, 3).join('-'))
   }
-  await backend.close()
+  await backend.inventory.close()
   await folder[Symbol.asyncDispose]()
   await provider.close()
 })
@@ -191,7 +191,7 @@ test('a client that knows the terminal convention gets a terminal, its data and 
   expect(sleeping()).toBe(0)
   const backend = createDockerBackend({ deployment: deploymentKeys(folder.path).id })
   expect((await backend.list({})).filter(({ state }) => state === 'running')).toEqual([])
-  await backend.close()
+  await backend.inventory.close()
 })
 
 /** Processes of that command on this machine; containers are seen from outside. */

@@ -54,9 +54,9 @@ afterEach(async () => {
   const backend = createDockerBackend({ deployment })
   for (const one of await backend.list({})) {
     await backend.remove(one.id)
-    await backend.removeVolume(one.name.split('-').slice(0, 3).join('-'))
+    await backend.inventory.volumes.remove(one.name.split('-').slice(0, 3).join('-'))
   }
-  await backend.close()
+  await backend.inventory.close()
   await folder[Symbol.asyncDispose]()
   await provider.close()
 })

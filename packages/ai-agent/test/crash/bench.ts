@@ -53,7 +53,7 @@ export function localSandboxes(sbxd: string): CrashSandboxes {
   return {
     open: ({ ledger }) => createSandboxes({ backend, ledger, ...deployment }),
     async close() {
-      await backend.close()
+      await backend.inventory.close()
       rmSync(directory, { recursive: true, force: true })
     },
   }

@@ -45,7 +45,7 @@ export async function openLocalSandboxes(change: Partial<SandboxesOptions> = {})
     },
     async dispose() {
       await open.sandboxes.close()
-      await backend.close()
+      await backend.inventory.close()
       await rm(directory, { recursive: true, force: true })
     },
   }

@@ -19,7 +19,7 @@ export async function firstCommand({ deployment }: BenchContext): Promise<Result
   // After a claim the pool leaves the engine to that user for 250 ms, as it does by default.
   const sandboxes = fixture.controller({ pool: { size: 3, everyMs: 250, delayMs: 0 } })
   await sandboxes.maintain()
-  const { id } = await sandboxes.acquire('renamed')
+  const { id } = await sandboxes.acquire('claimed')
   let user = 0
   let names = 0
   const series = await inTurns(
@@ -41,7 +41,7 @@ export async function firstCommand({ deployment }: BenchContext): Promise<Result
       { name: 'docker run --rm, same image, flags and program', once: dockerRun },
       {
         name: 'of ours, the engine alone: a rename',
-        once: () => fixture.backend.rename(id, `${fixture.deployment}-renamed-${names++}`),
+        once: () => fixture.backend.claim(id, { tag: 'a'.repeat(16), generation: 2 + names++ }),
       },
     ],
     FIRST_SAMPLES,
@@ -80,7 +80,7 @@ export async function wake({ deployment, docker }: BenchContext): Promise<Result
       {
         name: 'Sandlot: paused, then true',
         async once() {
-          while ((await fixture.backend.inspect(id))?.state !== 'paused') await sleep(50)
+          while ((await fixture.backend.inventory.inspect(id))?.state !== 'paused') await sleep(50)
           const from = performance.now()
           await runToEnd(await sandboxes.acquire('sleeper'), { command: SH })
           return performance.now() - from

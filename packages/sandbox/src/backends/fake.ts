@@ -1,56 +1,59 @@
 import type { Duplex } from 'node:stream'
 
-import type { SandboxBackend } from '../backend.ts'
+import type { BackendVolumes, SandboxBackend } from '../backend.ts'
 import { SandboxError } from '../errors.ts'
 import type { SandboxLedger } from '../ledger.ts'
 import { createLocalProcessBackend, type LocalProcessOptions } from './local-process.ts'
 
-/** What changes something, and is therefore a step that a controller can die at. */
-const STEPS = [
+/** The methods that change something: a controller can die before or after each. */
+const BACKEND_STEPS: readonly (keyof SandboxBackend)[] = [
   'create',
   'start',
   'stop',
   'pause',
   'resume',
-  'rename',
+  'claim',
   'remove',
-  'removeVolume',
   'openStream',
+]
+const VOLUME_STEPS: readonly (keyof BackendVolumes)[] = ['remove']
+const LEDGER_STEPS: readonly (keyof SandboxLedger)[] = [
   'add',
   'claim',
   'condemn',
   'nextGeneration',
   'release',
-] as const
+]
 
 export interface Step {
-  verb: (typeof STEPS)[number]
-  /** The how many-th step of this controller, from 1. */
+  /** `backend.create`, `volumes.remove`, `ledger.claim` … */
+  verb: string
+  /** The number of this step among those of this controller, from 1. */
   count: number
 }
 
 /** Whether a controller dies at this step, and if it does, whether the step itself still happens. */
 export type FailPoint = (step: Step) => 'before' | 'after' | undefined
 
-/** One controller's hands. Once it is dead, everything it does rejects and changes nothing. */
+/** What one controller works with. After its death every method rejects and changes nothing. */
 export interface FakeController {
   backend: SandboxBackend
   ledger: SandboxLedger
   /** How many steps it has taken. */
   steps(): number
   dead(): boolean
-  /** Die now, in the middle of everything: streams end, nothing is tidied up. */
+  /** Die now: streams end, nothing is cleaned up. */
   crash(): void
 }
 
 /** An engine in memory that outlives the controllers: real sbxd processes and folders, and a fail point at every step. */
 export interface FakeEngine {
-  /** As an operator, who never dies. */
+  /** For an operator, who never dies. */
   backend: SandboxBackend
   controller(ledger: SandboxLedger, failPoint?: FailPoint): FakeController
 }
 
-/** For tests of what uses sandboxes. It isolates nothing, see `createLocalProcessBackend`. */
+/** For tests of what uses sandboxes. Isolates nothing, see `createLocalProcessBackend`. */
 export function createFakeEngine(options: Omit<LocalProcessOptions, 'freezes'>): FakeEngine {
   const backend = createLocalProcessBackend({ ...options, freezes: true })
   return {
@@ -67,16 +70,16 @@ export function createFakeEngine(options: Omit<LocalProcessOptions, 'freezes'>):
         if (dead) throw new SandboxError('engine_unavailable', 'This controller is dead.')
       }
       /** Every method of `target`, as long as the controller lives. */
-      const mortal = <T extends object>(target: T): T =>
+      const mortal = <T extends object>(target: T, what: string, steps: readonly (keyof T)[]): T =>
         new Proxy(target, {
           get(of, name) {
             const method: unknown = Reflect.get(of, name)
             if (typeof method !== 'function') return method
             return async (...args: unknown[]): Promise<unknown> => {
               check()
-              const verb = STEPS.find((known) => known === name)
-              if (verb) count += 1
-              const when = verb && failPoint({ verb, count })
+              const isStep = steps.some((known) => known === name)
+              if (isStep) count += 1
+              const when = isStep ? failPoint({ verb: `${what}.${String(name)}`, count }) : undefined
               if (when === 'before') crash()
               check()
               const result: unknown = await Reflect.apply(method, of, args)
@@ -88,10 +91,19 @@ export function createFakeEngine(options: Omit<LocalProcessOptions, 'freezes'>):
             }
           },
         })
-      return {
+      const inventory = {
+        ...backend.inventory,
+        volumes: mortal(backend.inventory.volumes, 'volumes', VOLUME_STEPS),
         // Closing belongs to the engine, which other controllers use.
-        backend: mortal({ ...backend, close: async () => {} }),
-        ledger: mortal(ledger),
+        close: async () => {},
+      }
+      return {
+        backend: mortal(
+          { ...backend, inventory: mortal(inventory, 'inventory', []) },
+          'backend',
+          BACKEND_STEPS,
+        ),
+        ledger: mortal(ledger, 'ledger', LEDGER_STEPS),
         steps: () => count,
         dead: () => dead,
         crash,

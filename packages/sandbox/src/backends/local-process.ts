@@ -5,8 +5,10 @@ import { release } from 'node:os'
 import { dirname, join } from 'node:path'
 
 import type { BackendSandbox, SandboxBackend, SandboxSpec, SandboxState } from '../backend.ts'
+import { LABEL } from '../controller/labels.ts'
+import { claimedName } from '../controller/names.ts'
 import { SandboxError } from '../errors.ts'
-import { freeOn } from './free-on.ts'
+import { freeSpace } from './free-space.ts'
 import { AttachStreams } from './local-process-streams.ts'
 
 /** sbxd gets this long to kill its descendants before it is killed itself. */
@@ -129,21 +131,6 @@ export function createLocalProcessBackend(options: LocalProcessOptions): Sandbox
   }
 
   return {
-    async capabilities() {
-      return {
-        name: 'local-process',
-        isolates: false,
-        version: release(),
-        runtimes: [],
-        cgroup: 'none',
-        quota: 'soft',
-        pause: options.freezes ?? false,
-        warnings: [
-          'Commands run directly on this machine as the user that runs Sandlot. Nothing is isolated: they can read its files, use its network and end its processes.',
-        ],
-      }
-    },
-
     async create(spec) {
       const existing = find(spec.name)
       if (existing) return describe(existing)
@@ -184,8 +171,10 @@ export function createLocalProcessBackend(options: LocalProcessOptions): Sandbox
       freeze(must(id), 'running')
     },
 
-    async rename(id, name) {
+    async claim(id, { tag, generation }) {
       const sandbox = must(id)
+      const { labels, slot } = sandbox.spec
+      const name = claimedName(labels[LABEL.deployment] ?? '', slot, tag, generation)
       if ([...sandboxes.values()].some((other) => other !== sandbox && other.name === name))
         throw new SandboxError('exists', `There is a sandbox called ${name} already`)
       sandbox.name = name
@@ -199,23 +188,6 @@ export function createLocalProcessBackend(options: LocalProcessOptions): Sandbox
       sandboxes.delete(id)
     },
 
-    async removeVolume(name) {
-      const user = [...sandboxes.values()].find((sandbox) => sandbox.spec.volume === name)
-      if (user) throw new SandboxError('exists', `The volume is in use by ${user.name}; remove that first`)
-      await rm(volumePath(name), { recursive: true, force: true })
-    },
-
-    async listVolumes() {
-      await mkdir(options.directory, { recursive: true })
-      const names = await readdir(options.directory)
-      return names.map((name) => ({ name, labels: volumeLabels.get(name) ?? {} }))
-    },
-
-    async inspect(idOrName) {
-      const sandbox = find(idOrName)
-      return sandbox && describe(sandbox)
-    },
-
     async list(labels) {
       const wanted = Object.entries(labels)
       return [...sandboxes.values()]
@@ -227,11 +199,48 @@ export function createLocalProcessBackend(options: LocalProcessOptions): Sandbox
       return must(id).streams.open()
     },
 
-    hostDisk: () => freeOn(options.directory),
+    inventory: {
+      async capabilities() {
+        return {
+          name: 'local-process',
+          isolates: false,
+          version: release(),
+          runtimes: [],
+          cgroup: 'none',
+          quota: 'soft',
+          pause: options.freezes ?? false,
+          warnings: [
+            'Commands run directly on this machine as the user that runs Sandlot. Nothing is isolated: they can read its files, use its network and end its processes.',
+          ],
+        }
+      },
 
-    async close() {
-      await Promise.all([...sandboxes.values()].map(stop))
-      for (const sandbox of sandboxes.values()) sandbox.streams.end()
+      async inspect(idOrName) {
+        const sandbox = find(idOrName)
+        return sandbox && describe(sandbox)
+      },
+
+      volumes: {
+        async list() {
+          await mkdir(options.directory, { recursive: true })
+          const names = await readdir(options.directory)
+          return names.map((name) => ({ name, labels: volumeLabels.get(name) ?? {} }))
+        },
+
+        async remove(name) {
+          const user = [...sandboxes.values()].find((sandbox) => sandbox.spec.volume === name)
+          if (user)
+            throw new SandboxError('exists', `The volume is in use by ${user.name}; remove that first`)
+          await rm(volumePath(name), { recursive: true, force: true })
+        },
+      },
+
+      hostDisk: () => freeSpace(options.directory),
+
+      async close() {
+        await Promise.all([...sandboxes.values()].map(stop))
+        for (const sandbox of sandboxes.values()) sandbox.streams.end()
+      },
     },
   }
 }

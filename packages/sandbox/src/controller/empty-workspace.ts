@@ -44,7 +44,7 @@ export async function removeWorkspace(
       error,
     })
   }
-  await options.backend.removeVolume(workspace.volume)
+  await options.backend.inventory.volumes.remove(workspace.volume)
 }
 
 type Workspace = Pick<LedgerSlot, 'slot' | 'uid' | 'volume'>

@@ -110,7 +110,7 @@ function createLooker({
   /** When each was used last before we asked, so that our asking keeps none awake. */
   const asked = new WeakMap<ConnectedSandbox, { usedAt: number; commands: number }>()
   return async () => {
-    const own = await backend.hostDisk?.()
+    const own = await backend.inventory.hostDisk?.()
     if (own !== undefined) return own
     for (const { sandbox } of connected()) {
       const before = asked.get(sandbox)

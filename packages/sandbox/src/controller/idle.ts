@@ -100,7 +100,7 @@ export async function sweepIdle(options: IdleSweepOptions): Promise<void> {
 /** An engine that does not answer is asked again at the next sweep. */
 async function mayPause(backend: SandboxBackend): Promise<boolean> {
   try {
-    return (await backend.capabilities()).pause
+    return (await backend.inventory.capabilities()).pause
   } catch (error) {
     if (error instanceof SandboxError) return false
     throw error

@@ -10,7 +10,7 @@ export const LABEL = {
   slot: 'sandlot.slot',
   uid: 'sandlot.uid',
   volume: 'sandlot.volume',
-  /** `SandboxBackend.fingerprint` of the spec it was made from. */
+  /** `BackendInventory.fingerprint` of the spec it was made from. */
   spec: 'sandlot.spec',
   schema: 'sandlot.schema',
   /** Only where it is not the default one. */

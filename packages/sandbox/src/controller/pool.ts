@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 
 import type { BackendSandbox } from '../backend.ts'
-import { containersOf, differs, nameFor, specOf } from './start-container.ts'
+import { containersOf, differs, ownerOf, specOf } from './start-container.ts'
 import type { ConnectedSandbox } from '../sbxd/client.ts'
 import { SandboxError } from '../errors.ts'
 import { nap } from './idle.ts'
@@ -108,7 +108,7 @@ export function createPool(options: PoolOptions, context: PoolContext): Pool {
 
   async function rest(sandbox: ConnectedSandbox): Promise<void> {
     try {
-      if (!sandbox.resting && (await backend.capabilities()).pause) await nap(sandbox, backend)
+      if (!sandbox.resting && (await backend.inventory.capabilities()).pause) await nap(sandbox, backend)
     } catch (error) {
       context.log('a warm sandbox could not be paused', error)
     }
@@ -209,11 +209,11 @@ export function createPool(options: PoolOptions, context: PoolContext): Pool {
     // Sent now, so that it wakes while it is renamed; its first command must not run before that.
     if (entry.sandbox.resting) entry.sandbox.commands().catch(() => undefined)
     try {
-      await backend.rename(entry.sandbox.id, nameFor(slot, slot.generation, context))
+      await backend.claim(entry.sandbox.id, ownerOf(slot, slot.generation, context))
       return { slot, sandbox: entry.sandbox }
     } catch (error) {
       // Whoever connects to it next gives it its name first.
-      context.log('a claimed sandbox could not be renamed', error)
+      context.log('a claimed sandbox could not be given its name', error)
       await entry.sandbox.close()
       return { slot }
     }

@@ -1,5 +1,5 @@
 import type { BackendSandbox } from '../backend.ts'
-import { type BringUpOptions, checkOwner, containersOf, nameFor } from './start-container.ts'
+import { type BringUpOptions, checkOwner, containersOf, ownerOf } from './start-container.ts'
 import { LABEL } from './labels.ts'
 import type { LedgerSlot } from '../ledger.ts'
 import { parseName } from './names.ts'
@@ -64,7 +64,7 @@ export function createReconciler(options: ReconcileOptions): Reconciler {
     const containers = await containersOf(row.slot, options)
     if (containers.some(({ name }) => parseName(deploymentId, name)?.kind !== 'pool')) return
     for (const { id } of containers) await backend.remove(id)
-    await backend.removeVolume(row.volume)
+    await backend.inventory.volumes.remove(row.volume)
     await ledger.release(row.slot)
   }
 
@@ -79,7 +79,7 @@ export function createReconciler(options: ReconcileOptions): Reconciler {
       const [newest, ...older] = containers.filter(({ state }) => state !== 'removing')
       if (current?.slot !== row.slot || !newest) return
       if (generation(newest, deploymentId) === 0)
-        await backend.rename(newest.id, nameFor(row, await ledger.nextGeneration(row.slot, 0), options))
+        await backend.claim(newest.id, ownerOf(row, await ledger.nextGeneration(row.slot, 0), options))
       for (const { id } of older) await backend.remove(id)
     })
   }

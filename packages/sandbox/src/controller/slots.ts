@@ -100,7 +100,10 @@ export async function newSlot(
   containers: BackendSandbox[],
   options: Pick<SlotsOptions, 'backend' | 'ledger' | 'deploymentId'>,
 ): Promise<LedgerSlot> {
-  const [slots, volumes] = await Promise.all([options.ledger.list(), options.backend.listVolumes()])
+  const [slots, volumes] = await Promise.all([
+    options.ledger.list(),
+    options.backend.inventory.volumes.list(),
+  ])
   const taken = new Set([
     ...slots.map((slot) => slot.uid),
     ...[...containers, ...volumes].map(({ labels }) => Number(labels[LABEL.uid])),

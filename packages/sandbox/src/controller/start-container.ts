@@ -4,6 +4,7 @@ import type {
   BackendSandbox,
   SandboxBackend,
   SandboxLimits,
+  SandboxOwner,
   SandboxProfile,
   SandboxSpec,
 } from '../backend.ts'
@@ -94,7 +95,7 @@ export async function bringUp<T>(
  * what the connecting then hears. When the engine cannot tell, the handshake's own deadline does.
  */
 async function endIfStopped({ id, stream }: OpenSandbox, backend: SandboxBackend): Promise<void> {
-  const state = await backend.inspect(id).then(
+  const state = await backend.inventory.inspect(id).then(
     (found) => found?.state ?? 'absent',
     () => 'unknown',
   )
@@ -106,7 +107,7 @@ async function endIfStopped({ id, stream }: OpenSandbox, backend: SandboxBackend
  * Seen with live-restore on 20.10. One that is not running any more is left to the next attempt.
  */
 async function endUnreachable(id: string, backend: SandboxBackend): Promise<void> {
-  if ((await backend.inspect(id))?.state === 'running') await backend.stop(id)
+  if ((await backend.inventory.inspect(id))?.state === 'running') await backend.stop(id)
 }
 
 /** All containers of a slot, the newest first. */
@@ -183,20 +184,20 @@ function note(containers: readonly BackendSandbox[], { slot }: LedgerSlot, optio
   if (newest > (options.seen?.get(slot) ?? 0)) options.seen?.set(slot, newest)
 }
 
-/** A claim that was cut off before its rename is finished here: the name says whose it is before a command runs. */
+/** Finishes a claim that was cut off between ledger and engine: the name says whose it is before a command runs. */
 async function owned(
   container: BackendSandbox,
   slot: LedgerSlot,
   options: BringUpOptions,
 ): Promise<BackendSandbox> {
   if (generation(container, options.deploymentId) > 0) return container
-  const name = nameFor(slot, await options.ledger.nextGeneration(slot.slot, 0), options)
-  await options.backend.rename(container.id, name)
-  return { ...container, name }
+  const owner = ownerOf(slot, await options.ledger.nextGeneration(slot.slot, 0), options)
+  await options.backend.claim(container.id, owner)
+  return { ...container, name: claimedName(options.deploymentId, slot.slot, owner.tag, owner.generation) }
 }
 
 async function nudged(container: BackendSandbox, { backend }: BringUpOptions): Promise<boolean> {
-  if (container.state !== 'running' || !(await backend.capabilities()).pause) return false
+  if (container.state !== 'running' || !(await backend.inventory.capabilities()).pause) return false
   try {
     await backend.pause(container.id)
   } catch (error) {
@@ -227,7 +228,7 @@ export async function differs(
   options: BringUpOptions,
   signal?: AbortSignal,
 ): Promise<boolean> {
-  const now = await options.backend.fingerprint?.(specOf(slot, container.name, options), signal)
+  const now = await options.backend.inventory.fingerprint?.(specOf(slot, container.name, options), signal)
   return now !== undefined && now !== container.labels[LABEL.spec]
 }
 
@@ -242,22 +243,23 @@ async function create(
   const seen = existing.map((container) => generation(container, options.deploymentId))
   const after = Math.max(tried.generation, options.seen?.get(slot.slot) ?? 0, ...seen)
   const next = await options.ledger.nextGeneration(slot.slot, after)
+  const name = claimedName(options.deploymentId, slot.slot, ownerOf(slot, next, options).tag, next)
   try {
-    return await options.backend.create(specOf(slot, nameFor(slot, next, options), options), signal)
+    return await options.backend.create(specOf(slot, name, options), signal)
   } catch (error) {
     if (error instanceof SandboxError && error.code === 'exists') tried.generation = next
     throw error
   }
 }
 
-/** The name of the n-th container of a claimed slot. */
-export function nameFor(
+/** The owner of the n-th container of a claimed slot. Throws `ledger` when the slot is not claimed. */
+export function ownerOf(
   slot: LedgerSlot,
-  n: number,
-  options: Pick<BringUpOptions, 'deploymentId' | 'deploymentKey'>,
-): string {
+  generation: number,
+  options: Pick<BringUpOptions, 'deploymentKey'>,
+): SandboxOwner {
   if (slot.userId === undefined) throw new SandboxError('ledger', `Slot ${slot.slot} belongs to nobody.`)
-  return claimedName(options.deploymentId, slot.slot, ownerTag(options.deploymentKey, slot.userId), n)
+  return { tag: ownerTag(options.deploymentKey, slot.userId), generation }
 }
 
 /** What a container of this slot is made from now. */

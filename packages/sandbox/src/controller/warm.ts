@@ -83,7 +83,7 @@ export async function drain({ slot, volume }: LedgerSlot, context: WarmContext):
   if (!containers.every((container) => hasPoolName(container, deploymentId))) return
   if (!(await ledger.condemn(slot))) return
   for (const { id } of containers) await backend.remove(id)
-  await backend.removeVolume(volume)
+  await backend.inventory.volumes.remove(volume)
   await ledger.release(slot)
 }
 

@@ -32,7 +32,7 @@ export interface ListedWorkspace {
 /** Every workspace there is, and slots whose volume is not there (yet). Rejects with a `SandboxError`. */
 export async function listWorkspaces({ backend, ledger }: Both): Promise<ListedWorkspace[]> {
   // The volumes first: what is made meanwhile is missing from the list, and never looks like nobody's.
-  const volumes = await backend.listVolumes()
+  const volumes = await backend.inventory.volumes.list()
   const containers = await backend.list({})
   const rows = await ledger.list()
   const names = new Set([...volumes.map(({ name }) => name), ...rows.map(({ volume }) => volume)])
@@ -54,7 +54,7 @@ export async function listWorkspaces({ backend, ledger }: Both): Promise<ListedW
 
 /** Volumes that no slot of the ledger and no container names: files of a ledger that was lost, perhaps. */
 export async function ownerlessVolumes(both: Both): Promise<BackendVolume[]> {
-  const volumes = await both.backend.listVolumes()
+  const volumes = await both.backend.inventory.volumes.list()
   const nobodys = new Set(
     (await listWorkspaces(both)).flatMap(({ owner, volume }) => (owner === 'nobody' ? [volume] : [])),
   )
@@ -78,7 +78,7 @@ export async function purgeAll(options: RemovalOptions): Promise<{ containers: n
   const containers = await backend.list({})
   const gate = createGate(REMOVALS_AT_ONCE)
   await allOf(containers.map(({ id }) => gate(() => backend.remove(id))))
-  const volumes = await backend.listVolumes()
+  const volumes = await backend.inventory.volumes.list()
   await allOf(volumes.map((volume) => gate(() => removeLabelled(volume, options))))
   for (const { slot } of await ledger.list()) await ledger.release(slot)
   return { containers: containers.length, volumes: volumes.length }
@@ -88,6 +88,6 @@ export async function purgeAll(options: RemovalOptions): Promise<{ containers: n
 async function removeLabelled({ name, labels }: BackendVolume, options: RemovalOptions): Promise<void> {
   const slot = labels[LABEL.slot]
   const uid = Number(labels[LABEL.uid])
-  if (slot === undefined || !Number.isInteger(uid)) return options.backend.removeVolume(name)
+  if (slot === undefined || !Number.isInteger(uid)) return options.backend.inventory.volumes.remove(name)
   await removeWorkspace({ slot, uid, volume: name }, options, options.log)
 }

@@ -69,7 +69,7 @@ async function probe(
     profileFor: () => options.profile ?? 'default',
   })
   try {
-    const { quota, pause } = await backend.capabilities()
+    const { quota, pause } = await backend.inventory.capabilities()
     const from = performance.now()
     const sandbox = await sandboxes.acquire('doctor')
     const took = Math.round(performance.now() - from)
@@ -104,8 +104,9 @@ async function probe(
   } finally {
     await sandboxes.close()
     for (const { id } of await backend.list({}).catch(() => [])) await backend.remove(id)
-    for (const { name } of await backend.listVolumes().catch(() => [])) await backend.removeVolume(name)
-    await backend.close()
+    for (const { name } of await backend.inventory.volumes.list().catch(() => []))
+      await backend.inventory.volumes.remove(name)
+    await backend.inventory.close()
     await rm(folder, { recursive: true, force: true })
   }
 }

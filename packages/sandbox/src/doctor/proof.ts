@@ -220,10 +220,10 @@ export type Prove = (sandbox: Sandbox, profile: SandboxProfile) => Promise<void>
  * One controller makes all its sandboxes of one profile alike, so the first one proves it for all; a failure is not
  * remembered. A backend that says that it isolates nothing has nothing to prove.
  */
-export function proveOnce(backend: Pick<SandboxBackend, 'capabilities'>): Prove {
+export function proveOnce(backend: Pick<SandboxBackend, 'inventory'>): Prove {
   const proved = new Map<SandboxProfile, Promise<void>>()
   const prove = async (sandbox: Sandbox, profile: SandboxProfile): Promise<void> => {
-    if ((await backend.capabilities()).isolates) await requireProof(sandbox, profile)
+    if ((await backend.inventory.capabilities()).isolates) await requireProof(sandbox, profile)
   }
   return (sandbox, profile) => {
     const known = proved.get(profile)

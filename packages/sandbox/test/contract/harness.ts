@@ -76,7 +76,7 @@ export class Bench {
 
   async remove(): Promise<void> {
     await this.fixture.backend.remove(this.container.id)
-    await this.fixture.backend.removeVolume(this.spec.volume)
+    await this.fixture.backend.inventory.volumes.remove(this.spec.volume)
   }
 }
 

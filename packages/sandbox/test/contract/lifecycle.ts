@@ -2,11 +2,17 @@ import { expect } from 'vitest'
 
 import { SandboxError } from '../../src/errors.ts'
 import type { Suite } from '../support/contract.ts'
+import { claimedName } from '../../src/controller/names.ts'
+import type { SandboxSpec } from '../../src/backend.ts'
 import { Bench, sh } from './harness.ts'
+
+const TAG = '0123456789abcdef'
+/** A spec's pool name, and so its volume's: `sbx-<deployment>-<slot>`. */
+const deploymentOf = ({ volume, slot }: SandboxSpec): string => volume.slice('sbx-'.length, -slot.length - 1)
 
 export function lifecycleTests({ apart, fixture }: Suite): void {
   apart('says what it can do', async () => {
-    const capabilities = await fixture().backend.capabilities()
+    const capabilities = await fixture().backend.inventory.capabilities()
     expect(capabilities.isolates || capabilities.warnings.length > 0).toBe(true)
   })
 
@@ -16,34 +22,43 @@ export function lifecycleTests({ apart, fixture }: Suite): void {
     const made = await backend.create({ ...spec, labels: { ...spec.labels, 'sandlot.contract': spec.slot } })
     expect(made).toMatchObject({ name: spec.name, state: 'created' })
     expect((await backend.create(spec)).id).toBe(made.id)
-    expect(await backend.inspect(made.id)).toMatchObject({ id: made.id, name: spec.name, state: 'created' })
-    expect((await backend.inspect(spec.name))?.id).toBe(made.id)
+    expect(await backend.inventory.inspect(made.id)).toMatchObject({
+      id: made.id,
+      name: spec.name,
+      state: 'created',
+    })
+    expect((await backend.inventory.inspect(spec.name))?.id).toBe(made.id)
     expect((await backend.list({ 'sandlot.contract': spec.slot })).map(({ id }) => id)).toEqual([made.id])
     expect(await backend.list({ 'sandlot.contract': 'none' })).toEqual([])
-    // One digit more is the name of a later generation of the same slot.
-    await backend.rename(made.id, `${spec.name}0`)
-    expect((await backend.inspect(made.id))?.name).toBe(`${spec.name}0`)
+    await backend.claim(made.id, { tag: TAG, generation: 10 })
+    expect((await backend.inventory.inspect(made.id))?.name).toBe(
+      claimedName(deploymentOf(spec), spec.slot, TAG, 10),
+    )
     await backend.remove(made.id)
     await backend.remove(made.id)
-    await backend.removeVolume(spec.volume)
-    expect(await backend.inspect(made.id)).toBeUndefined()
+    await backend.inventory.volumes.remove(spec.volume)
+    expect(await backend.inventory.inspect(made.id)).toBeUndefined()
   })
 
   apart(
-    'renames as often as it is told, never to a name that is taken, and says when there is nothing',
+    'claims as often as it is told, never to a name that is taken, and says when there is nothing',
     async () => {
       const { backend } = fixture()
-      const [one, other] = [fixture().spec(), fixture().spec()]
+      const one = fixture().spec()
+      const { slot, volume, uid } = one
+      const claimed = (n: number): string => claimedName(deploymentOf(one), slot, TAG, n)
       const { id } = await backend.create(one)
-      await backend.create(other)
-      await backend.rename(id, `${one.name}0`)
-      await backend.rename(id, `${one.name}0`)
-      await expect(backend.rename(id, other.name)).rejects.toBeInstanceOf(SandboxError)
-      expect((await backend.inspect(id))?.name).toBe(`${one.name}0`)
+      const other = await backend.create(fixture().spec({ slot, volume, uid, name: claimed(11) }))
+      await backend.claim(id, { tag: TAG, generation: 10 })
+      await backend.claim(id, { tag: TAG, generation: 10 })
+      await expect(backend.claim(id, { tag: TAG, generation: 11 })).rejects.toBeInstanceOf(SandboxError)
+      expect((await backend.inventory.inspect(id))?.name).toBe(claimed(10))
       await backend.remove(id)
-      await expect(backend.rename(id, one.name)).rejects.toMatchObject({ code: 'sandbox_lost' })
-      await backend.remove((await backend.inspect(other.name))?.id ?? '')
-      for (const { volume } of [one, other]) await backend.removeVolume(volume)
+      await expect(backend.claim(id, { tag: TAG, generation: 12 })).rejects.toMatchObject({
+        code: 'sandbox_lost',
+      })
+      await backend.remove(other.id)
+      await backend.inventory.volumes.remove(volume)
     },
   )
 
@@ -54,7 +69,7 @@ export function lifecycleTests({ apart, fixture }: Suite): void {
     await backend.start(bench.container.id)
     await backend.stop(bench.container.id)
     await backend.stop(bench.container.id)
-    expect(await backend.inspect(bench.container.id)).toMatchObject({ state: 'stopped' })
+    expect(await backend.inventory.inspect(bench.container.id)).toMatchObject({ state: 'stopped' })
     const stream = await backend.openStream(bench.container.id)
     await backend.start(bench.container.id)
     const again = await bench.connect({ stream })
@@ -66,12 +81,12 @@ export function lifecycleTests({ apart, fixture }: Suite): void {
 
   apart('pauses, where it can, and answers again after a resume; both are idempotent', async () => {
     const { backend } = fixture()
-    if (!(await backend.capabilities()).pause) return
+    if (!(await backend.inventory.capabilities()).pause) return
     const { bench, sandbox } = await Bench.start(fixture())
     const { id } = bench.container
     await backend.pause(id)
     await backend.pause(id)
-    expect(await backend.inspect(id)).toMatchObject({ state: 'paused' })
+    expect(await backend.inventory.inspect(id)).toMatchObject({ state: 'paused' })
     let answered = false
     const answer = sandbox.commands().then(() => (answered = true))
     expect((await backend.list({})).find((one) => one.id === id)).toMatchObject({ state: 'paused' })
@@ -81,7 +96,7 @@ export function lifecycleTests({ apart, fixture }: Suite): void {
     expect(await answer).toBe(true)
     await backend.pause(id)
     await backend.stop(id)
-    expect(await backend.inspect(id)).toMatchObject({ state: 'stopped' })
+    expect(await backend.inventory.inspect(id)).toMatchObject({ state: 'stopped' })
     await sandbox.close()
     await bench.remove()
   })
@@ -90,11 +105,11 @@ export function lifecycleTests({ apart, fixture }: Suite): void {
     const { backend } = fixture()
     const spec = fixture().spec()
     const made = await backend.create({ ...spec, labels: { ...spec.labels, 'sandlot.slot': spec.slot } })
-    const own = (await backend.listVolumes()).find(({ name }) => name === spec.volume)
+    const own = (await backend.inventory.volumes.list()).find(({ name }) => name === spec.volume)
     expect(own?.labels['sandlot.slot']).toBe(spec.slot)
     await backend.remove(made.id)
-    await backend.removeVolume(spec.volume)
-    expect((await backend.listVolumes()).map(({ name }) => name)).not.toContain(spec.volume)
+    await backend.inventory.volumes.remove(spec.volume)
+    expect((await backend.inventory.volumes.list()).map(({ name }) => name)).not.toContain(spec.volume)
   })
 
   apart('keeps the volume when the sandbox is removed', async () => {
@@ -111,7 +126,7 @@ export function lifecycleTests({ apart, fixture }: Suite): void {
 
   apart('reports what does not exist', async () => {
     const { backend } = fixture()
-    expect(await backend.inspect('no-such-sandbox')).toBeUndefined()
+    expect(await backend.inventory.inspect('no-such-sandbox')).toBeUndefined()
     await backend.remove('no-such-sandbox')
     await expect(backend.start('no-such-sandbox')).rejects.toMatchObject({ code: 'sandbox_lost' })
     await expect(backend.openStream('no-such-sandbox')).rejects.toMatchObject({ code: 'sandbox_lost' })

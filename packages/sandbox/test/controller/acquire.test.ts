@@ -51,7 +51,6 @@ test('two controllers that make everybody’s first sandbox at once make one eac
         const backend: SandboxBackend = {
           ...own.engine.backend,
           remove: async (id) => void removed.push(id),
-          close: async () => {},
         }
         const controllers = ['one', 'two'].map((who) => {
           const turn = async (name: string): Promise<unknown> =>
@@ -78,7 +77,7 @@ test('two controllers that make everybody’s first sandbox at once make one eac
         }
         expect(removed).toEqual([])
         expect(await own.engine.backend.list({})).toHaveLength(users.length)
-        expect(await own.engine.backend.listVolumes()).toHaveLength(users.length)
+        expect(await own.engine.backend.inventory.volumes.list()).toHaveLength(users.length)
         expect(await own.problems(0)).toEqual([])
       } finally {
         // Whatever a controller still does goes on by itself.
@@ -107,7 +106,7 @@ describe('a line of users', () => {
       return backend.create(...args)
     }
     const { sandboxes } = fixture.start({
-      backend: { ...backend, create, close: async () => {} },
+      backend: { ...backend, create },
       startsAtOnce,
       patience,
     })

@@ -141,7 +141,8 @@ describe('everybody’s sandboxes', () => {
   test('a host that is short of disk: nobody new, nothing grows, what is there can be deleted, then all is well', async () => {
     let free: FreeDisk = { bytes: 10_000 * MiB, files: 1e6 }
     const logged: string[] = []
-    const backend = { ...fixture.engine.backend, hostDisk: async () => free }
+    const { backend: whole } = fixture.engine
+    const backend = { ...whole, inventory: { ...whole.inventory, hostDisk: async () => free } }
     const { sandboxes } = fixture.start({
       backend,
       host: { diskFloor: { bytes: 1000 * MiB, files: 1000 }, lookEveryMs: 10 },
@@ -170,7 +171,9 @@ describe('everybody’s sandboxes', () => {
   })
 
   test('where the host cannot be seen a sandbox that is in use tells', async () => {
-    const { hostDisk: _unseen, ...backend } = fixture.engine.backend
+    const { backend: whole } = fixture.engine
+    const { hostDisk: _unseen, ...inventory } = whole.inventory
+    const backend = { ...whole, inventory }
     const floor = { bytes: 2 ** 60, files: 0 }
     const { sandboxes } = fixture.start({ backend, host: { diskFloor: floor, lookEveryMs: 10 } })
     await sandboxes.acquire('ann')

@@ -20,7 +20,7 @@ beforeEach(async () => {
 afterEach(() => fixture.dispose(), 120_000)
 
 test('one sandbox that cannot be woken keeps nobody else from being looked after', async () => {
-  const backend: SandboxBackend = { ...fixture.engine.backend, resume: broken, close: async () => {} }
+  const backend: SandboxBackend = { ...fixture.engine.backend, resume: broken }
   const problems: string[] = []
   const { sandboxes } = fixture.start({
     backend,
@@ -45,7 +45,6 @@ test('all are stopped although one of them cannot be, and that is said at the en
   const backend: SandboxBackend = {
     ...real,
     stop: (id) => (id === stuck ? broken() : real.stop(id)),
-    close: async () => {},
   }
   // One at a time, so that the others have not even begun when the first fails.
   const { sandboxes } = fixture.start({ backend, startsAtOnce: 1 })

@@ -55,7 +55,7 @@ function slow(pauseMs: number, resumeMs: number): SandboxBackend {
 }
 
 const stateOf = async (id: string): Promise<string | undefined> =>
-  (await fixture.engine.backend.inspect(id))?.state
+  (await fixture.engine.backend.inventory.inspect(id))?.state
 
 test('whenever it is used while it goes to sleep or wakes, the answer comes and it is awake', async () => {
   const sandbox = await connected()

@@ -43,7 +43,7 @@ deployed(
     } finally {
       await sandboxes.close()
       for (const { id } of await backend.list({})) await backend.remove(id)
-      await backend.close()
+      await backend.inventory.close()
       for (const tag of [extension, image]) await docker('rmi', '-f', tag).catch(() => undefined)
     }
   },

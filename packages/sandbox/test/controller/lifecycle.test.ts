@@ -91,7 +91,7 @@ describe('the pool', () => {
     const none = fixture.start()
     await none.sandboxes.maintain()
     expect(await warm()).toEqual([])
-    expect(await fixture.engine.backend.listVolumes()).toEqual([])
+    expect(await fixture.engine.backend.inventory.volumes.list()).toEqual([])
   })
 })
 
@@ -103,7 +103,7 @@ test('a sandbox whose controller was killed and that nobody takes up ends with i
     const sandbox = await sandboxes.acquire('ann')
     await sandbox.run({ id: 'a'.repeat(32), command: 'sleep 300' })
     hands.crash()
-    const state = async () => (await own.engine.backend.inspect(sandbox.id))?.state
+    const state = async () => (await own.engine.backend.inventory.inspect(sandbox.id))?.state
     await expect.poll(state, { timeout: 30_000 }).toBe('stopped')
     expect(await visit(own.start().sandboxes, 'ann')).toBe('known')
   } finally {
@@ -126,6 +126,13 @@ function operator(): RemovalOptions & { warnings: unknown[] } {
   }
 }
 
+function withRemove(
+  { inventory }: SandboxBackend,
+  remove: (name: string) => Promise<void>,
+): SandboxBackend['inventory'] {
+  return { ...inventory, volumes: { ...inventory.volumes, remove } }
+}
+
 /** Directories below those of the volumes when each of them is removed. */
 function watched(backend: SandboxBackend): { backend: SandboxBackend; below: string[] } {
   const below: string[] = []
@@ -133,11 +140,11 @@ function watched(backend: SandboxBackend): { backend: SandboxBackend; below: str
     below,
     backend: {
       ...backend,
-      async removeVolume(name) {
+      inventory: withRemove(backend, async (name) => {
         const found = await readdir(join(fixture.folder, 'volumes', name), { recursive: true })
         below.push(...found.filter((path) => path.includes('/')))
-        await backend.removeVolume(name)
-      },
+        await backend.inventory.volumes.remove(name)
+      }),
     },
   }
 }
@@ -151,7 +158,7 @@ describe('a workspace that is removed', () => {
     await collect(await sandboxes.acquire('ann'), { command: DEEP })
     await sandboxes.remove('ann', 'purge')
     expect(below).toEqual([])
-    expect(await backend.listVolumes()).toEqual([])
+    expect(await backend.inventory.volumes.list()).toEqual([])
     expect(await backend.list({})).toEqual([])
     expect(await fixture.ledger.list()).toEqual([])
   })
@@ -192,7 +199,7 @@ describe('a workspace that is removed', () => {
     expect(warnings).toEqual([
       { message: expect.stringContaining('could not be emptied'), userId: 'ann', slot: ann, error: gone },
     ])
-    expect((await backend.listVolumes()).length).toBe(1)
+    expect((await backend.inventory.volumes.list()).length).toBe(1)
     expect(await slotOf('ann')).toBeUndefined()
     await sandboxes.close()
     const options = operator()
@@ -200,7 +207,7 @@ describe('a workspace that is removed', () => {
     expect(options.warnings).toEqual([
       { message: expect.stringContaining('could not be emptied'), slot: bob, error: gone },
     ])
-    expect(await backend.listVolumes()).toEqual([])
+    expect(await backend.inventory.volumes.list()).toEqual([])
     expect(await fixture.ledger.list()).toEqual([])
   })
 
@@ -209,10 +216,10 @@ describe('a workspace that is removed', () => {
     let refuses = true
     const backend: SandboxBackend = {
       ...fixture.engine.backend,
-      removeVolume: async (name) => {
+      inventory: withRemove(fixture.engine.backend, async (name) => {
         if (refuses) throw refused
-        return fixture.engine.backend.removeVolume(name)
-      },
+        return fixture.engine.backend.inventory.volumes.remove(name)
+      }),
     }
     const { sandboxes } = fixture.start({ backend })
     await visit(sandboxes, 'ann')
@@ -365,7 +372,7 @@ describe('somebody leaves', () => {
   })
 
   test('and what is cut off at any step is ended by doing it again', async () => {
-    // remove, removeVolume, release
+    // backend.remove, volumes.remove, ledger.release
     for (const count of [1, 2, 3]) {
       for (const when of ['before', 'after'] as const) {
         await fixture.dispose()

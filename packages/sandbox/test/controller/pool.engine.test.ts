@@ -47,7 +47,7 @@ deployed(
       )
       const slot = await fixture.ledger.find(user)
       expect(warm.map((row) => row.slot)).toContain(slot?.slot)
-      const container = await fixture.backend.inspect((await sandboxes.acquire(user)).id)
+      const container = await fixture.backend.inventory.inspect((await sandboxes.acquire(user)).id)
       expect(parseName(fixture.deployment, container?.name ?? '')).toEqual({
         kind: 'claimed',
         slot: slot?.slot,
@@ -98,7 +98,7 @@ deployed(
     expect(now.filter(({ state }) => state === 'warm')).toHaveLength(POOL.size)
     for (const slot of old) expect(now.map((row) => row.slot)).not.toContain(slot)
     expect((await after.acquire('ann')).id).toBe(kept.id)
-    const volumes = await fixture.backend.listVolumes()
+    const volumes = await fixture.backend.inventory.volumes.list()
     expect(new Set(volumes.map(({ labels }) => labels[LABEL.slot]))).toEqual(
       new Set(now.map(({ slot }) => slot)),
     )

@@ -24,7 +24,6 @@ test('a ledger that fails at a claim costs nobody the warm one that is connected
   const { sandboxes } = fixture.start({
     backend: {
       ...fixture.engine.backend,
-      close: async () => {},
       openStream(id, signal) {
         opened.push(id)
         return fixture.engine.backend.openStream(id, signal)
@@ -54,7 +53,6 @@ test('a warm one that is given back while the controller closes is let go of wit
   const { sandboxes } = fixture.start({
     backend: {
       ...fixture.engine.backend,
-      close: async () => {},
       async openStream(id, signal) {
         const stream = await fixture.engine.backend.openStream(id, signal)
         streams.push(stream)
@@ -91,11 +89,13 @@ test('one that another controller takes up while it is made is that one’s', as
   const { sandboxes } = fixture.start({
     backend: {
       ...fixture.engine.backend,
-      close: async () => {},
-      async capabilities() {
-        asked.resolve()
-        await go.promise
-        return fixture.engine.backend.capabilities()
+      inventory: {
+        ...fixture.engine.backend.inventory,
+        async capabilities() {
+          asked.resolve()
+          await go.promise
+          return fixture.engine.backend.inventory.capabilities()
+        },
       },
     },
     pool,
@@ -120,7 +120,6 @@ test('a look at the engine leaves a slot alone while its container is being made
   const { sandboxes } = fixture.start({
     backend: {
       ...backend,
-      close: async () => {},
       async create(spec, signal) {
         asked.resolve()
         await go.promise
@@ -155,7 +154,6 @@ test('one whose stream breaks while it is made, and that cannot be removed, is t
   const { sandboxes } = fixture.start({
     backend: {
       ...backend,
-      close: async () => {},
       async openStream(id, signal) {
         opened.push(id)
         stream = await backend.openStream(id, signal)
@@ -165,9 +163,12 @@ test('one whose stream breaks while it is made, and that cannot be removed, is t
         looks += 1
         return backend.list(labels)
       },
-      async capabilities() {
-        if (breaks) stream?.destroy()
-        return backend.capabilities()
+      inventory: {
+        ...backend.inventory,
+        async capabilities() {
+          if (breaks) stream?.destroy()
+          return backend.inventory.capabilities()
+        },
       },
     },
     ledger: {
@@ -199,7 +200,6 @@ test('without an image it waits twice as long after each try, leaves nothing, sa
   const said: string[] = []
   const backend: SandboxBackend = {
     ...fixture.engine.backend,
-    close: async () => {},
     async create(spec, signal) {
       tries.push(performance.now())
       if (missing) throw new SandboxError('engine_unavailable', 'The image is not there.')

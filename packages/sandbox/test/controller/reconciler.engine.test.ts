@@ -50,7 +50,7 @@ deployed(
       await hasty.close()
       expect(await purgeAll(operator)).toEqual({ containers: 1, volumes: 1 })
       expect(warnings).toEqual([])
-      expect(await backend.listVolumes()).toEqual([])
+      expect(await backend.inventory.volumes.list()).toEqual([])
       expect(await ledger.list()).toEqual([])
     } finally {
       await docker('rm', '-f', foreign)

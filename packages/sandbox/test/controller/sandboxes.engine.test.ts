@@ -326,7 +326,7 @@ deployed('an engine on a TCP address works the same', async ({ fixture, expect }
   })
   const sandboxes = fixture.controller({ backend })
   try {
-    expect((await backend.capabilities()).apiVersion).toMatch(/^1\./)
+    expect((await backend.inventory.capabilities()).apiVersion).toMatch(/^1\./)
     expect(await say(fixture, 'seq 1 100000 | tail -1', sandboxes)).toBe('100000')
   } finally {
     await sandboxes.close()
@@ -374,15 +374,17 @@ describe('what is not ours, or not there', () => {
     const other = createDockerBackend({ deployment: `${fixture.deployment}-other` })
     const { id } = await other.create(foreign)
     try {
-      expect(await fixture.backend.inspect(id)).toBeUndefined()
+      expect(await fixture.backend.inventory.inspect(id)).toBeUndefined()
       await expect(fixture.backend.start(id)).rejects.toMatchObject({ code: 'sandbox_lost' })
       await fixture.backend.remove(id)
-      await expect(fixture.backend.removeVolume(foreign.volume)).rejects.toMatchObject({ code: 'permission' })
+      await expect(fixture.backend.inventory.volumes.remove(foreign.volume)).rejects.toMatchObject({
+        code: 'permission',
+      })
       await expect(fixture.backend.create(foreign)).rejects.toMatchObject({ code: 'exists' })
-      expect((await other.inspect(id))?.state).toBe('created')
+      expect((await other.inventory.inspect(id))?.state).toBe('created')
     } finally {
       await other.remove(id)
-      await other.removeVolume(foreign.volume)
+      await other.inventory.volumes.remove(foreign.volume)
     }
   })
 })

@@ -25,7 +25,7 @@ beforeAll(async () => {
 }, 60_000)
 
 afterAll(async () => {
-  await local.close()
+  await local.inventory.close()
   await rm(directory, { recursive: true, force: true })
 })
 

@@ -111,7 +111,7 @@ test('where sandboxes do not hold, nobody gets one, until they do', async () => 
   }
   await open.stop('somebody')
   await open.close()
-  await backend.close()
+  await backend.inventory.close()
   const closed = fixture.controller()
   await expect(closed.acquire('somebody')).resolves.toMatchObject({ workspace: '/workspace' })
 })

@@ -131,19 +131,19 @@ describe.skipIf(reason !== undefined)(
         const many = Array.from({ length: 200 }, (_, n) => settled(sandboxes.acquire(`user${n}`)))
         for (const error of await Promise.all(many))
           expect(error).toMatchObject({ code: 'engine_unavailable' })
-        await expect(fixture.backend.capabilities()).rejects.toMatchObject({
+        await expect(fixture.backend.inventory.capabilities()).rejects.toMatchObject({
           message: expect.stringContaining('does not answer'),
         })
         // Without the breaker each would wait for its deadline of 15 s, eight at a time.
         expect(performance.now() - started).toBeLessThan(10_000)
-        expect(fixture.backend.health?.()).toMatchObject({
+        expect(fixture.backend.inventory.health?.()).toMatchObject({
           reason: expect.stringContaining('does not answer'),
         })
         await sleep(extent(0, 25_000))
       } finally {
         process.kill(engine.pid(), 'SIGCONT')
       }
-      await expect.poll(() => fixture.backend.health?.().state, { timeout: 30_000 }).toBe('closed')
+      await expect.poll(() => fixture.backend.inventory.health?.().state, { timeout: 30_000 }).toBe('closed')
       await usable(sandboxes, 'bob')
       await usable(sandboxes)
       expect(await say(sandboxes, 'cat file')).toBe('kept')

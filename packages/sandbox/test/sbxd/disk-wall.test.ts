@@ -54,7 +54,11 @@ test('a workspace that is a file system of its own: the kernel counts and is the
     labels: {},
   }
   try {
-    const { sandbox } = await Bench.start({ backend, spec: () => spec, dispose: () => backend.close() })
+    const { sandbox } = await Bench.start({
+      backend,
+      spec: () => spec,
+      dispose: () => backend.inventory.close(),
+    })
     // The floor of the host is not this file system's.
     await sandbox.setDiskBudget({
       bytes: SIZE,
@@ -70,6 +74,6 @@ test('a workspace that is a file system of its own: the kernel counts and is the
     expect(disk.bytes).toBeLessThanOrEqual(SIZE)
     expect(await sh(sandbox, 'rm full; echo x >x; cat x')).toMatchObject({ cause: 'exited', out: 'x\n' })
   } finally {
-    await backend.close()
+    await backend.inventory.close()
   }
 }, 120_000)

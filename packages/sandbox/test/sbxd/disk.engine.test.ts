@@ -199,7 +199,7 @@ describe.skipIf(reason !== undefined)(`a host that runs out of disk${reason ? ` 
     const ends = await Promise.all(all.map((sandbox) => sh(sandbox, write, { timeoutMs: FOREVER })))
     expect(new Set(ends.map(({ cause }) => cause))).toEqual(new Set(['disk_quota']))
     await expect.poll(() => sandboxes.hostDisk().open, { timeout: 30_000 }).toBe(true)
-    expect((await fixture.backend.hostDisk?.())?.bytes).toBeGreaterThan(0)
+    expect((await fixture.backend.inventory.hostDisk?.())?.bytes).toBeGreaterThan(0)
     await expect(sandboxes.acquire('newcomer')).rejects.toMatchObject({ code: 'host_disk_low' })
     expect(await engine.docker('version', '--format', '{{.Server.Version}}')).not.toBe('')
 

@@ -205,9 +205,10 @@ test('one that does not say how full the disk of the host is hides that from nob
   const silent = await HostileSbxd.connect(0, { statMs: 20 })
   const honest = await HostileSbxd.connect()
   // Of an engine elsewhere, whose disk only sandboxes see.
-  const { hostDisk: _own, ...backend } = createLocalProcessBackend({ sbxd: 'none', directory: 'none' })
+  const whole = createLocalProcessBackend({ sbxd: 'none', directory: 'none' })
+  const { hostDisk: _own, ...inventory } = whole.inventory
   const guard = createHostGuard({
-    backend,
+    backend: { ...whole, inventory },
     deploymentId: 'test',
     limits: DEFAULT_LIMITS,
     host: { diskFloor: { bytes: 1_000, files: 0 } },

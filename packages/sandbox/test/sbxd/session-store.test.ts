@@ -49,12 +49,12 @@ beforeAll(async () => {
   ;({ bench, sandbox: current } = await Bench.start({
     backend,
     spec: () => spec,
-    dispose: () => backend.close(),
+    dispose: () => backend.inventory.close(),
   }))
   file = join(volumes, 'kept', '.tool-outputs', '.sessions')
 }, 120_000)
 afterAll(async () => {
-  await backend.close()
+  await backend.inventory.close()
   rmSync(folder, { recursive: true, force: true })
 })
 

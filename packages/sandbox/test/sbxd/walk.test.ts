@@ -87,7 +87,7 @@ async function bothOn(folder: string): Promise<{ sandboxes: ConnectedSandbox[]; 
     sandboxes: made.map(({ sandbox }) => sandbox),
     async close() {
       for (const { backend, fixture } of made) {
-        await backend.close()
+        await backend.inventory.close()
         await fixture.dispose()
       }
     },

@@ -111,9 +111,9 @@ export async function dockerFixture(options: DockerFixtureOptions = {}): Promise
         await Promise.all(ids.map(({ id }) => backend.remove(id)))
       const left = await containers() // whatever it is that the backend does not see
       if (left.length > 0) await on('rm', '-f', ...left)
-      for (const volumes of groups(await backend.listVolumes()))
-        await Promise.all(volumes.map(({ name }) => backend.removeVolume(name)))
-      await backend.close()
+      for (const volumes of groups(await backend.inventory.volumes.list()))
+        await Promise.all(volumes.map(({ name }) => backend.inventory.volumes.remove(name)))
+      await backend.inventory.close()
       await rm(folder, { recursive: true, force: true })
     },
   }

@@ -88,7 +88,7 @@ export async function fakeFixture(leaseSeconds = 0): Promise<FakeFixture> {
     problems: (mostWarm) => problems(engine, ledger, mostWarm),
     async dispose() {
       for (const { sandboxes } of started) await sandboxes.close()
-      await engine.backend.close()
+      await engine.backend.inventory.close()
       await rm(folder, { recursive: true, force: true })
     },
   }
@@ -98,7 +98,7 @@ async function problems(engine: FakeEngine, ledger: SandboxLedger, mostWarm: num
   const found: string[] = []
   const rows = await ledger.list()
   const containers = await engine.backend.list({})
-  const volumes = new Set((await engine.backend.listVolumes()).map(({ name }) => name))
+  const volumes = new Set((await engine.backend.inventory.volumes.list()).map(({ name }) => name))
   const warm = rows.filter(({ state }) => state === 'warm').length
   if (warm > mostWarm) found.push(`${warm} slots are warm`)
   for (const row of rows) if (row.state === 'condemned') found.push(`slot ${row.slot} is condemned for ever`)

@@ -5,7 +5,11 @@ import { join } from 'node:path'
 
 import { createLocalProcessBackend } from '../../src/backends/local-process.ts'
 import { DEFAULT_LIMITS } from '../../src/limits.ts'
+import { slotLabels } from '../../src/controller/labels.ts'
+import { claimedName, poolName } from '../../src/controller/names.ts'
 import type { BackendFixture } from '../contract/harness.ts'
+
+const DEPLOYMENT = 'test'
 
 /** The local-process backend in a folder of its own, with the sbxd that `build` puts there. */
 export async function localProcessFixture(
@@ -20,20 +24,20 @@ export async function localProcessFixture(
     backend,
     spec(change = {}) {
       const slot = randomBytes(4).toString('hex')
-      const name = `sbx-test-${slot}-owner-${randomBytes(2).toString('hex')}`
+      const volume = poolName(DEPLOYMENT, slot)
       return {
-        name,
+        name: claimedName(DEPLOYMENT, slot, randomBytes(8).toString('hex'), 1),
         slot,
         uid: 30_000,
-        volume: `vol-${slot}`,
+        volume,
         image: 'none',
         limits: DEFAULT_LIMITS,
-        labels: {},
+        labels: slotLabels(DEPLOYMENT, { slot, uid: 30_000, volume }),
         ...change,
       }
     },
     async dispose() {
-      await backend.close()
+      await backend.inventory.close()
       await rm(directory, { recursive: true, force: true })
     },
   }

@@ -2,11 +2,11 @@ import { setTimeout as sleep } from 'node:timers/promises'
 
 import type Docker from 'dockerode'
 
-import type { BackendCapabilities, BackendSandbox, SandboxBackend } from '../../backend.ts'
+import type { BackendSandbox, SandboxBackend } from '../../backend.ts'
 import { unframed } from './stream.ts'
 import { SandboxError } from '../../errors.ts'
 import { LABEL } from '../../controller/labels.ts'
-import { isDeploymentId } from '../../controller/names.ts'
+import { claimedName, isDeploymentId } from '../../controller/names.ts'
 import { absentIf404, unless } from './answers.ts'
 import { post } from './attach.ts'
 import { createDraughtsman } from './blueprint.ts'
@@ -19,7 +19,7 @@ import { once } from '../../controller/once.ts'
 import { postCreate } from './post-create.ts'
 import { isOurs, normalState } from './states.ts'
 import { createQuotaProbe } from './quota.ts'
-import { freeOn } from '../free-on.ts'
+import { freeSpace } from '../free-space.ts'
 import { createVolumes } from './volumes.ts'
 
 export interface DockerBackendOptions {
@@ -67,8 +67,11 @@ export function createDockerBackend(options: DockerBackendOptions): SandboxBacke
     )
     return info.DockerRootDir
   })
-  /** Ids already seen to carry our label; a container never changes its labels. */
-  const owned = new Set<string>()
+  /** Id → slot of every container seen to carry our labels; a container never changes its labels. */
+  const owned = new Map<string, string>()
+  const remember = (id: string, labels: Record<string, string>): void => {
+    owned.set(id, labels[LABEL.slot] ?? '')
+  }
 
   /** Any container, somebody else's too. */
   function look(idOrName: string, signal?: AbortSignal): Promise<Docker.ContainerInspectInfo | undefined> {
@@ -87,7 +90,7 @@ export function createDockerBackend(options: DockerBackendOptions): SandboxBacke
 
   function ours(found: Docker.ContainerInspectInfo): BackendSandbox | undefined {
     if (!isOurs(deployment, found.Config.Labels)) return undefined
-    owned.add(found.Id)
+    remember(found.Id, found.Config.Labels)
     return {
       id: found.Id,
       name: found.Name.replace(/^\//, ''),
@@ -130,24 +133,6 @@ export function createDockerBackend(options: DockerBackendOptions): SandboxBacke
   }
 
   return {
-    async capabilities(signal): Promise<BackendCapabilities> {
-      const [apiVersion, kind, now] = await Promise.all([
-        engine.apiVersion(signal),
-        quota(),
-        engine.call(
-          'tell about itself',
-          DEADLINE.read,
-          (docker): Promise<EngineInfo> => docker.info(),
-          signal,
-        ),
-      ])
-      return capabilitiesFrom(now, apiVersion, kind)
-    },
-
-    async fingerprint(spec, signal) {
-      return (await blueprint(spec, signal)).fingerprint
-    },
-
     async create(spec, signal) {
       const { body } = await blueprint(spec, signal)
       await volumes.ensure(spec, signal)
@@ -158,7 +143,7 @@ export function createDockerBackend(options: DockerBackendOptions): SandboxBacke
         signal,
       )
       if (id !== undefined) {
-        owned.add(id)
+        remember(id, body.Labels)
         return { id, name: spec.name, state: 'created', labels: body.Labels }
       }
       const existing = await appearing(spec.name, signal)
@@ -209,10 +194,11 @@ export function createDockerBackend(options: DockerBackendOptions): SandboxBacke
       )
     },
 
-    async rename(id, name) {
+    async claim(id, { tag, generation }) {
       await must(id)
+      const name = claimedName(deployment, owned.get(id) ?? '', tag, generation)
       const to = `/containers/${encodeURIComponent(id)}/rename?name=${encodeURIComponent(name)}`
-      await engine.call('rename the sandbox', DEADLINE.change, async (docker, signal) => {
+      await engine.call('claim the sandbox', DEADLINE.change, async (docker, signal) => {
         try {
           await post(engine.address, `/v${await engine.apiVersion()}${to}`, signal)
         } catch (error) {
@@ -227,12 +213,6 @@ export function createDockerBackend(options: DockerBackendOptions): SandboxBacke
 
     remove,
 
-    removeVolume: (name) => volumes.remove(name),
-
-    listVolumes: () => volumes.list(),
-
-    inspect: (idOrName) => inspect(idOrName),
-
     async list(labels) {
       const wanted = { ...labels, [LABEL.deployment]: deployment, [LABEL.role]: 'sandbox' }
       const filters = { label: Object.entries(wanted).map(([name, value]) => `${name}=${value}`) }
@@ -240,7 +220,7 @@ export function createDockerBackend(options: DockerBackendOptions): SandboxBacke
         docker.listContainers({ all: true, filters, abortSignal: signal }),
       )
       return found.map((container) => {
-        owned.add(container.Id)
+        remember(container.Id, container.Labels)
         return {
           id: container.Id,
           name: (container.Names[0] ?? '').replace(/^\//, ''),
@@ -255,16 +235,40 @@ export function createDockerBackend(options: DockerBackendOptions): SandboxBacke
       return unframed(await engine.attach(id, signal))
     },
 
-    health: () => engine.health(),
+    inventory: {
+      async capabilities(signal) {
+        const [apiVersion, kind, now] = await Promise.all([
+          engine.apiVersion(signal),
+          quota(),
+          engine.call(
+            'tell about itself',
+            DEADLINE.read,
+            (docker): Promise<EngineInfo> => docker.info(),
+            signal,
+          ),
+        ])
+        return capabilitiesFrom(now, apiVersion, kind)
+      },
 
-    async hostDisk() {
-      // A data root of that name here is another machine's only where the engine is reached over a network.
-      if (engine.address.kind !== 'unix') return undefined
-      const root = await dataRoot()
-      return root === undefined ? undefined : freeOn(root)
+      inspect: (idOrName) => inspect(idOrName),
+
+      async fingerprint(spec, signal) {
+        return (await blueprint(spec, signal)).fingerprint
+      },
+
+      volumes,
+
+      async hostDisk() {
+        // Over a network the data root is a folder of another machine.
+        if (engine.address.kind !== 'unix') return undefined
+        const root = await dataRoot()
+        return root === undefined ? undefined : freeSpace(root)
+      },
+
+      health: () => engine.health(),
+
+      close: async () => {},
     },
-
-    close: async () => {},
   }
 
   /** Pause and resume answer 409 when it is so already, and also when it cannot be: look which. */

@@ -1,4 +1,4 @@
-import type { BackendVolume, SandboxSpec } from '../../backend.ts'
+import type { BackendVolumes, SandboxSpec } from '../../backend.ts'
 import { SandboxError } from '../../errors.ts'
 import { LABEL, slotLabels } from '../../controller/labels.ts'
 import { absentIf404, unless } from './answers.ts'
@@ -6,12 +6,11 @@ import { DEADLINE, type Engine } from './engine.ts'
 import type { QuotaKind } from './quota.ts'
 import { isOurs } from './states.ts'
 
-export interface Volumes {
+export interface Volumes extends BackendVolumes {
   /** The spec's volume, made if it is not there. Rejects with `exists` when the name belongs to something else. */
   ensure(spec: SandboxSpec, signal?: AbortSignal): Promise<void>
-  /** Idempotent. Rejects with `permission` when it is not this deployment's. */
+  /** Idempotent. Rejects with `permission` when the volume is not this deployment's. */
   remove(name: string): Promise<void>
-  list(): Promise<BackendVolume[]>
 }
 
 /** The volumes of one deployment: every workspace is a named one with our labels. */

@@ -99,7 +99,7 @@ describe('an engine that is not as it should be', () => {
         message: /the files stay/,
       })
       expect(asked).toContain(`DELETE /containers/${id}`)
-      await backend.close()
+      await backend.inventory.close()
     },
   )
 
@@ -119,7 +119,7 @@ describe('an engine that is not as it should be', () => {
       unreachable: true,
       message: expect.stringMatching(/^engine-gate.*d\.sock.*started again by itself/),
     })
-    await backend.close()
+    await backend.inventory.close()
   })
 
   test.each([
@@ -154,7 +154,7 @@ describe('an engine that is not as it should be', () => {
       code: 'unsafe_host',
       message: expect.stringMatching(/no limits of memory, processes, CPU.*cgroup v2/),
     })
-    await backend.close()
+    await backend.inventory.close()
     expect(asked.filter((request) => request.startsWith('POST'))).toEqual([])
   })
 

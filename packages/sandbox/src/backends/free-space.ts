@@ -1,0 +1,13 @@
+import { statfs } from 'node:fs/promises'
+
+import type { FreeSpace } from '../backend.ts'
+
+/** Of the file system that holds this folder. Resolves with undefined when there is no such folder. */
+export async function freeSpace(folder: string): Promise<FreeSpace | undefined> {
+  try {
+    const { bsize, bavail, files, ffree } = await statfs(folder)
+    return { bytes: bsize * bavail, files: files === 0 ? Number.POSITIVE_INFINITY : ffree }
+  } catch {
+    return undefined
+  }
+}
