@@ -68,7 +68,7 @@ const VENDORS: { library: RegExp; only: RegExp }[] = [
     only: /^packages\/(service\/src\/(auth|sign-in)|storage\/src\/accounts)/,
   },
   { library: /^(hono|@hono\/node-server)(\/|$)/, only: /^packages\/service\/src\// },
-  { library: /^prom-client$/, only: /^packages\/service\/src\/(.*\/)?metrics/ },
+  { library: /^prom-client$/, only: /^packages\/(ai-agent|service)\/src\/(.*\/)?metrics/ },
   {
     library: /^rate-limiter-flexible$/,
     only: /^(packages\/service\/src\/(.*\/)?[a-z-]*limit|mcp\/mcp-kit\/src\/lookups\.ts)/,

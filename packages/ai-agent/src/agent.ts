@@ -29,7 +29,7 @@ import { takesImages } from './model/model.ts'
 import { People } from './people/people.ts'
 import { Removals } from './people/removal.ts'
 import { createPolicies } from './calls/policies/index.ts'
-import { createToolMetrics } from './calls/policies/tool-metrics.ts'
+import { createToolMetrics } from './metrics/tool-metrics.ts'
 import { SYSTEM_PROMPT } from './loop/prompt.ts'
 import { openSandboxes } from './sandbox-backend.ts'
 import { withCachedRules } from './approval/cached-rules.ts'
@@ -232,7 +232,7 @@ export async function openAgent(
     workspace: async (userId: string) => (await acquire(userId, leaving.signal)).files,
     ...(anyTools ? { clientServers } : {}),
     requestFrame: (hash: string) => store.requestFrame(hash),
-    metrics: () => prompts.report(metrics),
+    metrics: () => prompts.scrape(metrics),
     instructions: store.instructions,
     configuredInstructions: config.instructions,
     saw: (user: AgentUser) => {

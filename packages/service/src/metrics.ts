@@ -1,4 +1,5 @@
-/** The only file that imports prom-client. Names and labels in one place; no user data in labels. */
+/** The service's metrics, their names and labels. No user data in labels. */
+import type { LoopDelays } from '@sandlot/shared/node/loop-delay'
 import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from 'prom-client'
 
 export interface Metrics {
@@ -11,6 +12,8 @@ export interface Metrics {
   resumed(): void
   sockets: (count: number) => void
   agentConnected: (connected: boolean) => void
+  /** Since the last scrape, by process; undefined: the process is away. */
+  loopDelays(by: Record<'service' | 'agent', LoopDelays | undefined>): void
   /** Prometheus text. */
   text(): Promise<string>
   readonly contentType: string
@@ -46,6 +49,12 @@ export function makeMetrics(): Metrics {
     help: '1 while ai-agent is reachable',
     registers,
   })
+  const delays = new Gauge({
+    name: 'sandlot_event_loop_delay_seconds',
+    help: 'For how long the event loop was held, since the last scrape',
+    labelNames: ['process', 'quantile'],
+    registers,
+  })
   sockets.set(0)
   agent.set(0)
 
@@ -60,6 +69,15 @@ export function makeMetrics(): Metrics {
     resumed: () => resumes.inc(),
     sockets: (count) => sockets.set(count),
     agentConnected: (connected) => agent.set(connected ? 1 : 0),
+    loopDelays(by) {
+      delays.reset()
+      for (const [process, of] of Object.entries(by)) {
+        if (of === undefined) continue
+        delays.set({ process, quantile: '0.5' }, of.p50 / 1_000)
+        delays.set({ process, quantile: '0.99' }, of.p99 / 1_000)
+        delays.set({ process, quantile: '1' }, of.max / 1_000)
+      }
+    },
     text: () => registry.metrics(),
     contentType: registry.contentType,
   }

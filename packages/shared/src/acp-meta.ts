@@ -93,7 +93,7 @@ export const EXT = {
   exportPrompt: '_sandlot/export_prompt',
   /** Notification agent → client: `{text}`, the next piece of the document that this connection asked for. */
   exportPiece: '_sandlot/export_piece',
-  /** `{}` → what was counted since the agent started (`agent-metrics.ts`). */
+  /** `{}` → what was counted since the agent started (`agentMetrics`): names of tools and numbers, no user data. */
   metrics: '_sandlot/metrics',
   /** `{}` → `{ready, reasons, model: {name, demo}, defaultMode}`. */
   status: '_sandlot/status',
@@ -129,6 +129,14 @@ export const unqueueParams = z.object({ user: agentUser, sessionId, messageId })
 export const unqueueResult = z.object({ why: unqueuedWhy })
 export const exportPromptParams = z.object({ user: agentUser, sessionId, promptId: z.string().max(200) })
 export const exportPiece = z.object({ text: z.string() })
+
+const milliseconds = z.number().nonnegative()
+/** `text`: in Prometheus' format. `eventLoopDelayMs`: how long the event loop was blocked since the last request. */
+export const agentMetrics = z.object({
+  text: z.string(),
+  eventLoopDelayMs: z.object({ p50: milliseconds, p99: milliseconds, max: milliseconds }),
+})
+export type AgentMetricsAnswer = z.infer<typeof agentMetrics>
 export const renameParams = z.object({
   user: agentUser,
   sessionId,

@@ -1,7 +1,6 @@
 /** What the handlers of one client's requests work with. */
 import type { SandboxFiles } from '@sandlot/sandbox/sandbox'
-import type { AgentStatus, AgentUser } from '@sandlot/shared/acp-meta'
-import type { AgentMetricsReport } from '@sandlot/shared/agent-metrics'
+import type { AgentMetricsAnswer, AgentStatus, AgentUser } from '@sandlot/shared/acp-meta'
 import type { RemovedData } from '@sandlot/shared/api'
 import { messageOf } from '@sandlot/shared/errors'
 import type { Mode } from '@sandlot/shared/mode'
@@ -45,7 +44,7 @@ export interface AcpParts {
   /** What requests had beside their messages, as JSON, by its digest. Absent: nobody knows. */
   requestFrame?: (hash: string) => Promise<string | undefined>
   /** What was counted since the start. Absent: nothing is. */
-  metrics?: () => AgentMetricsReport
+  metrics?: () => Promise<AgentMetricsAnswer>
   status(): Promise<AgentStatus>
   version: string
   log: ToolLog

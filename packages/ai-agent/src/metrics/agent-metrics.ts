@@ -1,12 +1,13 @@
-/** What the agent measures of prompts and of its own part in them, in bounded memory. Tools are counted in `policies/`. */
+/** Measures prompts and the agent's own delays in them, in bounded memory. Tools are in `tool-metrics.ts`. */
 import { END_REASONS, type EndReason } from '@sandlot/shared/reasons'
 import type { PromptTiming, TokenUsage } from '@sandlot/shared/event-meta'
-import type { AgentMetricsReport } from '@sandlot/shared/agent-metrics'
-import { LoopDelay } from '@sandlot/shared/node/loop-delay'
-import type { ToolMetrics } from '../calls/policies/tool-metrics.ts'
-import { Histogram } from './histogram.ts'
+import type { AgentMetricsAnswer } from '@sandlot/shared/acp-meta'
+import { LoopDelay, type LoopDelays } from '@sandlot/shared/node/loop-delay'
+import type { ToolMetrics, ToolStats } from './tool-metrics.ts'
+import { Histogram, type Summary } from './histogram.ts'
+import { prometheusText } from './prometheus-text.ts'
 
-/** What one prompt used up, and how long it took. */
+/** Usage and duration of one prompt. */
 export interface PromptRecord extends PromptTiming {
   reason: EndReason
   turns: number
@@ -14,6 +15,22 @@ export interface PromptRecord extends PromptTiming {
   cost: number | null
   /** Summed over its answers, as providers counted. */
   tokens: { input: number; output: number; cached: number; reasoning: number }
+}
+
+/** Everything since the start of the process; durations in milliseconds, with the meaning of the histograms below. */
+export interface AgentMetricsReport {
+  tools: ({ tool: string } & ToolStats)[]
+  /** To the model, with retries. */
+  requests: number
+  tokens: PromptRecord['tokens']
+  /** US dollars, of the answers whose price was known. */
+  cost: number
+  prompts: { ended: Record<EndReason, number>; turns: Summary; unpriced: number }
+  continuationMs: Summary
+  callStartMs: Summary
+  firstTokenMs: Summary
+  /** Since the last report. */
+  eventLoopDelayMs: LoopDelays
 }
 
 export class AgentMetrics {
@@ -35,7 +52,7 @@ export class AgentMetrics {
     this.#requests++
   }
 
-  /** Of one answer; what the provider did not count is absent. */
+  /** Of one answer; a count that the provider did not send is absent. */
   usage(usage: TokenUsage): void {
     for (const kind of ['input', 'output', 'cached', 'reasoning'] as const)
       this.#tokens[kind] += usage[kind] ?? 0
@@ -46,6 +63,12 @@ export class AgentMetrics {
     this.#turns.add(turns)
     if (cost === null) this.#unpriced++
     else this.#cost += cost
+  }
+
+  /** What `/metrics` of the service reads. */
+  async scrape(tools: ToolMetrics): Promise<AgentMetricsAnswer> {
+    const report = this.report(tools)
+    return { text: await prometheusText(report), eventLoopDelayMs: report.eventLoopDelayMs }
   }
 
   report(tools: ToolMetrics): AgentMetricsReport {

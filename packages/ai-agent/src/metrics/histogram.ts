@@ -1,6 +1,6 @@
 /**
- * Many durations in little memory: exact up to 512 values; beyond that counts in buckets that grow by a fixed factor, so that
- * every percentile is within 2 % of the true one, however many values there were and in whatever order they came.
+ * Durations in bounded memory: exact up to 512 values, then counts in buckets that grow by a fixed
+ * factor, so that every percentile is within 2 % of the true one, for any number and order of values.
  */
 
 const FACTOR = 1.04
@@ -9,10 +9,10 @@ const LOG_FACTOR = Math.log(FACTOR)
 const SMALLEST = 0.001
 const LARGEST = 1e12
 
-/** Values that are kept as they are; the next one lets go of all of them. */
+/** Values that are kept exactly; with the next one only buckets remain. */
 export const EXACT_VALUES = 512
 
-/** Largest share by which a percentile may be off (for values between the two ends). */
+/** Largest relative error of a percentile, for values from `SMALLEST` to `LARGEST`. */
 export const RELATIVE_ERROR = (FACTOR - 1) / (FACTOR + 1)
 
 export interface Summary {
@@ -32,7 +32,7 @@ export class Histogram {
   #exact: number[] | undefined = []
   readonly #buckets = new Map<number, number>()
 
-  /** Negative and broken values count as 0. */
+  /** Negative values and NaN count as 0. */
   add(value: number): void {
     const safe = Number.isFinite(value) && value > 0 ? Math.min(value, LARGEST) : 0
     this.#count++
@@ -51,7 +51,7 @@ export class Histogram {
     return this.#count
   }
 
-  /** By nearest rank: about the smallest value that at least this share (0–1) of the values did not exceed. 0 without values. */
+  /** By nearest rank; `share` is 0–1. Returns 0 without values. */
   percentile(share: number): number {
     const rank = Math.max(1, Math.ceil(share * this.#count))
     if (this.#exact !== undefined) return this.#exact.toSorted((a, b) => a - b)[rank - 1] ?? 0
@@ -59,7 +59,7 @@ export class Histogram {
     if (rank <= seen) return 0
     for (const bucket of [...this.#buckets.keys()].toSorted((a, b) => a - b)) {
       seen += this.#buckets.get(bucket) ?? 0
-      // The middle of the bucket, in the sense that both its ends are equally far off.
+      // The value with the same relative distance to both ends of the bucket.
       if (seen >= rank) return (2 * FACTOR ** bucket) / (FACTOR + 1)
     }
     return 0

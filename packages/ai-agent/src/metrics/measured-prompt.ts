@@ -1,4 +1,4 @@
-/** Watches one running prompt from outside: its requests as a model, its events as they pass. Its end gets the times. */
+/** Measures one running prompt: wraps its model to time requests, reads its events, and adds the times to its end. */
 import type { PromptTiming } from '@sandlot/shared/event-meta'
 import { type SessionEvent, isLive, isOutcome, metaOf, sandlotEventOf } from '@sandlot/shared/events'
 import type { EventGroup } from '../loop/context.ts'
@@ -12,7 +12,7 @@ export class MeasuredPrompt {
   readonly #now: () => number
   /** When the last outcome was stored, until the next request. */
   #outcomeAt: number | undefined
-  /** When the last answer was complete, until its first call starts. Undefined too once somebody was asked. */
+  /** When the last answer was complete, until its first call starts. Undefined, too, once an approval was asked for. */
   #answerAt: number | undefined
   #turns = 0
   #cost: number | null = null
@@ -20,33 +20,33 @@ export class MeasuredPrompt {
   readonly #timing: PromptTiming = {}
   #ended: PromptRecord | undefined
 
-  /** `now`: milliseconds on a clock that never jumps. */
+  /** `now`: milliseconds of a monotonic clock. */
   constructor(into: AgentMetrics, now: () => number = () => performance.now()) {
     this.#into = into
     this.#now = now
   }
 
-  /** What it used up and how long it took, once its end has passed. */
+  /** Its usage and duration. Undefined until its end has passed. */
   get ended(): PromptRecord | undefined {
     return this.#ended
   }
 
-  /** The same model; its requests are noted. */
+  /** The same model, with its requests measured. */
   model(model: Model): Model {
-    return { ...model, stream: (request, signal) => this.#noted(model.stream(request, signal)) }
+    return { ...model, stream: (request, signal) => this.#measured(model.stream(request, signal)) }
   }
 
-  /** The same groups, the last with what was measured; times are noted when whoever takes a group has stored it. */
+  /** The same groups, the last with the times; a group counts as stored when the consumer takes the next. */
   async *groups(groups: AsyncIterable<EventGroup>): AsyncGenerator<EventGroup, void> {
     for await (const group of groups) {
-      // Before it is stored: whoever waits for the end then finds it counted.
+      // Before it is stored: what waits for the end of the prompt then finds it counted.
       this.#count(group)
       yield this.#ended === undefined ? group : group.map((event) => this.#timed(event))
-      this.#note(group)
+      this.#recordTimes(group)
     }
   }
 
-  async *#noted(answer: ReturnType<Model['stream']>): ReturnType<Model['stream']> {
+  async *#measured(answer: ReturnType<Model['stream']>): ReturnType<Model['stream']> {
     const began = this.#now()
     this.#into.request()
     if (this.#outcomeAt !== undefined) {
@@ -74,7 +74,7 @@ export class MeasuredPrompt {
         yield step.value
       }
     } catch (error) {
-      // It has ended by itself.
+      // The stream has ended: there is nothing to return to it.
       finished = true
       throw error
     } finally {
@@ -82,7 +82,7 @@ export class MeasuredPrompt {
     }
   }
 
-  #note(group: EventGroup): void {
+  #recordTimes(group: EventGroup): void {
     for (const event of group) {
       if (isLive(event)) continue
       if (isOutcome(event)) {
@@ -91,9 +91,9 @@ export class MeasuredPrompt {
         if (this.#answerAt !== undefined) this.#into.callStart.add(this.#now() - this.#answerAt)
         this.#answerAt = undefined
       }
-      const happened = sandlotEventOf(event)
+      const sandlotEvent = sandlotEventOf(event)
       // A person's time is not ours.
-      if (happened?.type === 'approval_asked') this.#answerAt = undefined
+      if (sandlotEvent?.type === 'approval_asked') this.#answerAt = undefined
     }
   }
 
@@ -106,10 +106,10 @@ export class MeasuredPrompt {
         for (const kind of USED) this.#tokens[kind] += usage[kind] ?? 0
         if (cost !== undefined) this.#cost = (this.#cost ?? 0) + cost
       }
-      const happened = sandlotEventOf(event)
-      if (happened?.type !== 'prompt_ended') continue
+      const sandlotEvent = sandlotEventOf(event)
+      if (sandlotEvent?.type !== 'prompt_ended') continue
       this.#ended = {
-        reason: happened.reason,
+        reason: sandlotEvent.reason,
         turns: this.#turns,
         cost: this.#cost,
         tokens: this.#tokens,

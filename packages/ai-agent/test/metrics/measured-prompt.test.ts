@@ -6,7 +6,7 @@ import type { EventGroup } from '../../src/loop/context.ts'
 import { AgentMetrics } from '../../src/metrics/agent-metrics.ts'
 import { MeasuredPrompt } from '../../src/metrics/measured-prompt.ts'
 import type { Model, ModelAnswer, ModelChunk } from '../../src/model/model.ts'
-import { createToolMetrics } from '../../src/calls/policies/tool-metrics.ts'
+import { createToolMetrics } from '../../src/metrics/tool-metrics.ts'
 
 const PROMPT = { promptId: 'p_1', turn: 1 }
 const update = (status: 'in_progress' | 'completed'): SessionEvent => ({
@@ -131,7 +131,7 @@ test('the time in which a person decides is not ours', async () => {
   expect(report()).toMatchObject({ callStartMs: { count: 0 }, continuationMs: { count: 1, sum: 1 } })
 })
 
-test('a prompt without a call or an answer has nothing to tell', async () => {
+test('a prompt without a call or an answer has no times', async () => {
   const { ask, store, measured } = bench()
   await ask('fails')
   await store([ended])

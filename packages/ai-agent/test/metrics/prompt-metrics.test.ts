@@ -1,7 +1,7 @@
 /** What is measured of prompts, with the real loop, scheduler and store, and a scripted provider. */
 import { expect, test } from 'vitest'
 import { AgentMetrics } from '../../src/metrics/agent-metrics.ts'
-import { createToolMetrics } from '../../src/calls/policies/tool-metrics.ts'
+import { createToolMetrics } from '../../src/metrics/tool-metrics.ts'
 import { AgentBench, ask, newSession } from '../support/agent-fixture.ts'
 import { textAnswer, toolCalls } from '../support/fake-provider.ts'
 

@@ -10,9 +10,8 @@
  * it costs is a Unix socket per open tab.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { EXT, agentStatus, sessionChanged } from '@sandlot/shared/acp-meta'
-import type { AgentStatus } from '@sandlot/shared/acp-meta'
-import { type AgentMetricsReport, agentMetricsReport } from '@sandlot/shared/agent-metrics'
+import { EXT, agentMetrics, agentStatus, sessionChanged } from '@sandlot/shared/acp-meta'
+import type { AgentMetricsAnswer, AgentStatus } from '@sandlot/shared/acp-meta'
 import { SandlotError, messageOf } from '@sandlot/shared/errors'
 import type { SessionSummary } from '@sandlot/shared/frames'
 import type { Logger } from '../log.ts'
@@ -89,14 +88,14 @@ export class AgentLink {
   }
 
   /** What the agent has counted, or undefined when it does not say so in time. Does not throw. */
-  async metrics(): Promise<AgentMetricsReport | undefined> {
+  async metrics(): Promise<AgentMetricsAnswer | undefined> {
     const late = new AbortController()
     try {
       const answer = await Promise.race([
         this.request(EXT.metrics, {}),
         sleep(STATUS_TIMEOUT_MS, undefined, { signal: late.signal, ref: false }),
       ])
-      return answer === undefined ? undefined : agentMetricsReport.parse(answer)
+      return answer === undefined ? undefined : agentMetrics.parse(answer)
     } catch (error) {
       this.#options.log.debug({ error: messageOf(error) }, 'no metrics from the agent')
       return undefined

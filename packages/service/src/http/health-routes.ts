@@ -4,7 +4,6 @@ import type { Readiness } from '@sandlot/shared/api'
 import { SandlotError, messageOf } from '@sandlot/shared/errors'
 import { LoopDelay } from '@sandlot/shared/node/loop-delay'
 import { Hono } from 'hono'
-import { agentMetricsText, loopDelayText } from '../agent-metrics-text.ts'
 import { sameSecret } from '../keys.ts'
 import type { AppEnv, Ctx, Parts } from './context.ts'
 import { isLocal } from './request.ts'
@@ -24,10 +23,10 @@ export function healthRoutes(parts: Parts): Hono<AppEnv> {
       if (!mayReadMetrics(c, config.metricsToken)) {
         throw new SandlotError('forbidden', refusalOf(config.metricsToken))
       }
-      // The service's own are told also while the agent is away.
-      const [ours, report] = await Promise.all([metrics.text(), agent.metrics()])
-      const delays = loopDelayText(loopDelay.take(), report?.eventLoopDelayMs)
-      const text = `${ours}\n${delays}${report === undefined ? '' : agentMetricsText(report)}`
+      // Without the agent, the service's own are the whole answer.
+      const agents = await agent.metrics()
+      metrics.loopDelays({ service: loopDelay.take(), agent: agents?.eventLoopDelayMs })
+      const text = [await metrics.text(), ...(agents === undefined ? [] : [agents.text])].join('\n')
       return c.body(text, 200, { 'content-type': metrics.contentType })
     })
 }

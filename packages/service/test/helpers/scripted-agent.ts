@@ -25,8 +25,7 @@ import {
   unqueueParams,
   userMeta,
 } from '@sandlot/shared/acp-meta'
-import type { AgentStatus } from '@sandlot/shared/acp-meta'
-import type { AgentMetricsReport } from '@sandlot/shared/agent-metrics'
+import type { AgentMetricsAnswer, AgentStatus } from '@sandlot/shared/acp-meta'
 import { SandlotError } from '@sandlot/shared/errors'
 import { makeMeta } from '@sandlot/shared/event-meta'
 import { makeSandlotEvent, seqOf } from '@sandlot/shared/events'
@@ -101,7 +100,7 @@ export class ScriptedAgent {
   /** Pieces that an exported record has behind its document: white space. */
   exportedAfter: Iterable<string> = []
   /** Undefined: it does not count. */
-  metrics: AgentMetricsReport | undefined
+  metrics: AgentMetricsAnswer | undefined
   /** Awaited before a removal is answered; what it throws refuses it. */
   beforeRemoval: (userId: string) => Promise<void> = () => Promise.resolve()
   /** By user, then by name. */

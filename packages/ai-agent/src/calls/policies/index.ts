@@ -12,7 +12,7 @@ import { retry } from './retry.ts'
 import { saveOutput } from './save-output.ts'
 import { settle } from './settle.ts'
 import { timeout } from './timeout.ts'
-import type { ToolMetrics } from './tool-metrics.ts'
+import type { ToolMetrics } from '../../metrics/tool-metrics.ts'
 import { validate } from './validate.ts'
 
 export interface PolicySettings {

@@ -1,10 +1,10 @@
 /**
- * Counts every call, also invalid and denied ones, keeps waiting apart from running, and writes one log line per call:
- * which tool, how long, how it ended. Never what went in or came out.
+ * Counts every call, also invalid and denied ones, with waiting apart from running, and writes one
+ * log line per call: tool, duration, outcome. Arguments and results are never logged.
  */
 import { isShutdown, outcomeOfThrown } from '../../tools/tool-error.ts'
 import type { CallContext, Policy, ToolCall, ToolOutcome } from '../../tools/tool.ts'
-import type { ToolMetrics } from './tool-metrics.ts'
+import type { ToolMetrics } from '../../metrics/tool-metrics.ts'
 
 export function metrics(into: ToolMetrics): Policy {
   return (next) =>
@@ -14,7 +14,7 @@ export function metrics(into: ToolMetrics): Policy {
         outcome = yield* next(call, ctx)
       } catch (thrown) {
         if (isShutdown(ctx.signal)) throw thrown
-        // Counted as what `settle` will make of it, which also gets the time it took.
+        // Counted as the outcome that `settle` will make of it, with its duration.
         outcome = outcomeOfThrown(thrown, ctx.signal, ctx.log, ctx.hasBegun())
       }
       const timing = ctx.clock.timing()

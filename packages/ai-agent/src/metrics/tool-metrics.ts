@@ -1,6 +1,6 @@
-/** Counts of finished calls, in bounded memory however many calls and tool names there are. */
+/** Counts finished calls, in bounded memory for any number of calls and tool names. */
 import type { FailureReason } from '@sandlot/shared/reasons'
-import { Histogram } from '../../metrics/histogram.ts'
+import { Histogram } from './histogram.ts'
 
 export interface CallRecord {
   /** The tool's id. */
@@ -15,7 +15,7 @@ export interface CallRecord {
   retries: number
 }
 
-/** Rates are 0–1; all are 0 when there were no calls. Percentiles are of all calls: exact up to 512, beyond that within 2 %. */
+/** Rates are 0–1; all are 0 without calls. Percentiles are exact up to 512 calls, then within 2 %. */
 export interface ToolStats {
   count: number
   successRate: number

@@ -1,0 +1,133 @@
+/** The agent's report as Prometheus text. Labels are tools, outcomes and end reasons, never user data. */
+import type { AgentMetricsReport } from './agent-metrics.ts'
+import type { Summary } from './histogram.ts'
+
+/** Tools with series of their own: the most used. The others are one. */
+const MAX_TOOLS = 50
+const OTHER = '(other)'
+
+type Labels = Record<string, string>
+type Series<Value> = readonly [labels: Labels, value: Value]
+type Tool = AgentMetricsReport['tools'][number]
+
+export async function prometheusText(report: AgentMetricsReport): Promise<string> {
+  // Loaded by the first scrape: it costs 25 ms and 2.5 MB, and many agents are never scraped.
+  const prometheus = await import('prom-client')
+  const registry = new prometheus.Registry()
+  const registers = [registry]
+  type Names = readonly string[]
+  const counter = (
+    name: string,
+    help: string,
+    labelNames: Names,
+    series: readonly Series<number>[],
+  ): void => {
+    const metric = new prometheus.Counter({ name, help, labelNames, registers })
+    for (const [labels, value] of series) metric.inc(labels, value)
+  }
+  const gauge = (name: string, help: string, labelNames: Names, series: readonly Series<number>[]): void => {
+    const metric = new prometheus.Gauge({ name, help, labelNames, registers })
+    for (const [labels, value] of series) metric.set(labels, value)
+  }
+  // These quantiles are exact or within 2 %, which the sketch of the library does not promise.
+  const summary = (name: string, help: string, scale: number, series: readonly Series<Summary>[]): void => {
+    const metric = new prometheus.Summary({ name, help, registers })
+    const values = series.flatMap(([labels, { p50, p95, sum, count }]) => [
+      { labels: { ...labels, quantile: '0.5' }, value: p50 / scale },
+      { labels: { ...labels, quantile: '0.95' }, value: p95 / scale },
+      { labels, metricName: `${name}_sum`, value: sum / scale },
+      { labels, metricName: `${name}_count`, value: count },
+    ])
+    Object.assign(metric, { get: () => Promise.resolve({ name, help, type: 'summary', values }) })
+  }
+
+  const tools = report.tools.toSorted((a, b) => b.count - a.count)
+  const shown = tools.slice(0, MAX_TOOLS)
+  const rest = tools.slice(MAX_TOOLS)
+  const { prompts } = report
+  counter(
+    'sandlot_tool_calls_total',
+    'Tool calls by tool and outcome',
+    ['tool', 'outcome'],
+    [...shown.flatMap((tool) => outcomesOf(tool.tool, [tool])), ...outcomesOf(OTHER, rest)],
+  )
+  summary(
+    'sandlot_tool_run_seconds',
+    'Running time of tool calls, without waiting',
+    1_000,
+    shown.map((of) => [{ tool: of.tool }, runTimes(of)]),
+  )
+  gauge(
+    'sandlot_tool_truncated_ratio',
+    'Share of the calls of a tool whose output was cut',
+    ['tool'],
+    shown.map(({ tool, truncationRate }) => [{ tool }, truncationRate]),
+  )
+  counter(
+    'sandlot_tool_retries_total',
+    'Tries of tool calls beyond the first',
+    ['tool'],
+    [
+      ...shown.map(({ tool, retries }) => [{ tool }, retries] as const),
+      ...(rest.length === 0 ? [] : [[{ tool: OTHER }, totalRetries(rest)] as const]),
+    ],
+  )
+  counter('sandlot_model_requests_total', 'Requests to the model, with retries', [], [[{}, report.requests]])
+  counter(
+    'sandlot_model_tokens_total',
+    'Tokens as providers counted them; cached are part of input, reasoning of output',
+    ['kind'],
+    Object.entries(report.tokens).map(([kind, value]) => [{ kind }, value]),
+  )
+  counter(
+    'sandlot_model_cost_dollars_total',
+    'Cost of answers whose price was known',
+    [],
+    [[{}, report.cost]],
+  )
+  counter(
+    'sandlot_prompts_unpriced_total',
+    'Prompts for which no price was known',
+    [],
+    [[{}, prompts.unpriced]],
+  )
+  counter(
+    'sandlot_prompts_ended_total',
+    'Prompts by the reason of their end',
+    ['reason'],
+    Object.entries(prompts.ended).map(([reason, value]) => [{ reason }, value]),
+  )
+  summary('sandlot_prompt_turns', 'Answers of the model in one prompt', 1, [[{}, prompts.turns]])
+  summary(
+    'sandlot_continuation_seconds',
+    'From the last outcome of a turn to the next request to the model',
+    1_000,
+    [[{}, report.continuationMs]],
+  )
+  summary(
+    'sandlot_call_start_seconds',
+    'From the last byte of an answer to the start of its first call',
+    1_000,
+    [[{}, report.callStartMs]],
+  )
+  summary('sandlot_model_first_token_seconds', 'From a request to the first piece of its answer', 1_000, [
+    [{}, report.firstTokenMs],
+  ])
+  return registry.metrics()
+}
+
+function outcomesOf(tool: string, tools: readonly Tool[]): Series<number>[] {
+  const sums = new Map<string, number>()
+  for (const { outcomes } of tools)
+    for (const [outcome, count] of Object.entries(outcomes))
+      sums.set(outcome, (sums.get(outcome) ?? 0) + count)
+  return [...sums].map(([outcome, count]) => [{ tool, outcome }, count])
+}
+
+function totalRetries(tools: readonly Tool[]): number {
+  return tools.reduce((sum, { retries }) => sum + retries, 0)
+}
+
+function runTimes({ count, meanMs, p50Ms, p95Ms }: Tool): Summary {
+  return { count, sum: meanMs * count, mean: meanMs, p50: p50Ms, p95: p95Ms }
+}
