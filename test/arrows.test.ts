@@ -42,11 +42,11 @@ const TABLES: FolderTable[] = [
       plain: [
         'model',
         'tools',
+        'approval',
         'history',
         'limits',
         'metrics',
         'calls',
-        'compaction',
         'loop',
         'mcp',
         'session',

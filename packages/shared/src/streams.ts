@@ -85,6 +85,9 @@ export class Queue<T> implements AsyncIterable<T> {
   #values: T[] = []
   #ended: { error?: unknown } | undefined
   #wake: (() => void) | undefined
+  /** The consumer has read everything and waits for more. */
+  #isIdle = false
+  #onIdle: (() => void)[] = []
 
   constructor(limit = Number.POSITIVE_INFINITY) {
     this.#limit = limit
@@ -97,6 +100,7 @@ export class Queue<T> implements AsyncIterable<T> {
   push(value: T): boolean {
     if (this.#ended !== undefined || this.#values.length >= this.#limit) return false
     this.#values.push(value)
+    this.#isIdle = false
     this.#wake?.()
     return true
   }
@@ -104,11 +108,23 @@ export class Queue<T> implements AsyncIterable<T> {
   end(): void {
     this.#ended ??= {}
     this.#wake?.()
+    this.#tellIdle()
   }
 
   fail(error: unknown): void {
     this.#ended ??= { error }
     this.#wake?.()
+    this.#tellIdle()
+  }
+
+  /** Resolves when the consumer has read everything and waits for more, or when nothing more comes. */
+  async idle(): Promise<void> {
+    while (!this.#isIdle && this.#ended === undefined)
+      await new Promise<void>((resolve) => this.#onIdle.push(resolve))
+  }
+
+  #tellIdle(): void {
+    for (const tell of this.#onIdle.splice(0)) tell()
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<T, void> {
@@ -123,7 +139,10 @@ export class Queue<T> implements AsyncIterable<T> {
       }
       await new Promise<void>((resolve) => {
         this.#wake = resolve
+        this.#isIdle = true
+        this.#tellIdle()
       })
+      this.#isIdle = false
       this.#wake = undefined
     }
   }

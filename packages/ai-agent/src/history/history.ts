@@ -140,16 +140,6 @@ export function promptEndOf(log: readonly SessionEvent[], promptId: string): Pro
   return undefined
 }
 
-/** The prompt that was begun under this request id. */
-export function promptUnder(log: readonly SessionEvent[], requestId: string | undefined): string | undefined {
-  if (requestId === undefined) return undefined
-  const begun = log.find((event) => {
-    const happened = sandlotEventOf(event)
-    return happened?.type === 'prompt_started' && happened.requestId === requestId
-  })
-  return begun === undefined ? undefined : metaOf(begun).promptId
-}
-
 /** The last prompt that was begun, if it has no end. `stopped`: a person has stopped it. */
 export function unfinishedPrompt(
   log: readonly SessionEvent[],

@@ -1,6 +1,6 @@
 /**
- * The agent without everything round it: the model client and the loop as plain functions, with a list in memory instead of a
- * database and no sandbox, for programs of your own and for tests.
+ * The agent as plain functions: the model client, and one session on a store in memory, without a database and without a
+ * sandbox, for programs of your own and for tests.
  *
  *     import { createOpenAIModel } from '@sandlot/ai-agent/model/openai'
  *     import { memoryLog } from '@sandlot/ai-agent/plain/log-store'
@@ -13,45 +13,30 @@
  *     for (; step.done !== true; step = await run.next()) show(step.value)   // events, live and settled
  *     step.value.text                                                          // the answer
  */
-import { type SessionEvent, isLive } from '@sandlot/shared/events'
-import { newId } from '@sandlot/shared/ids'
+import { z } from 'zod'
+import { type SessionEvent, metaOf, sandlotEventOf, seqOf } from '@sandlot/shared/events'
+import type { OnError } from '@sandlot/shared/sandlot-event'
 import { SandboxError } from '@sandlot/sandbox/errors'
 import type { Sandbox } from '@sandlot/sandbox/sandbox'
-import { runPrompt } from '../loop/agent-loop.ts'
-import { commandIn } from '../compaction/command.ts'
-import {
-  type PromptEnd,
-  promptEndOf,
-  promptUnder,
-  queuedMessages,
-  unfinishedPrompt,
-} from '../history/history.ts'
+import { RuleBook } from '../approval/rule-book.ts'
+import { createPolicies } from '../calls/policies/index.ts'
+import { createToolMetrics } from '../metrics/tool-metrics.ts'
+import { createScheduler } from '../calls/scheduler.ts'
+import { type PromptEnd, promptEndOf, unfinishedPrompt } from '../history/history.ts'
 import { turnsOf } from '../history/items.ts'
 import type { PromptBudgets } from '../limits/budgets.ts'
-import type { OnError } from '@sandlot/shared/sandlot-event'
+import { SYSTEM_PROMPT, WORKSPACE } from '../loop/prompt.ts'
 import { RETRY_RULES, type RetryRules } from '../loop/retry.ts'
 import type { Model, ModelAnswer, ModelChunk, ModelImage, ModelMessage, ModelTool } from '../model/model.ts'
 import { type OpenAIModelOptions, createOpenAIModel } from '../model/openai.ts'
-import { Inbox } from './inbox.ts'
-import { type LogStore, numbered } from './log-store.ts'
-import { checkLimits } from './run-limits.ts'
-import { type Outputs, MAX_OUTPUT_BYTES, createOutputs } from './outputs.ts'
-import { createPolicies } from '../calls/policies/index.ts'
-import { createToolMetrics } from '../metrics/tool-metrics.ts'
-import { SYSTEM_PROMPT } from '../loop/prompt.ts'
-import type { BatchContext } from '../calls/batch.ts'
-import { callsBefore } from '../session/calls-before.ts'
-import { createScheduler } from '../calls/scheduler.ts'
-import {
-  imageMessages,
-  promptIdOf,
-  promptStarted,
-  queuedMessage,
-  sentMessage,
-  userMessage,
-} from '../history/session-messages.ts'
-import { type ToolRegistry, createRegistry } from '../tools/registry.ts'
+import type { RunnerParts } from '../session/parts.ts'
+import { Session } from '../session/session.ts'
+import { createRegistry } from '../tools/registry.ts'
+import { SHUTDOWN } from '../tools/tool-error.ts'
 import type { Tool, ToolLog } from '../tools/tool.ts'
+import { Inbox } from './inbox.ts'
+import { type LogStore, notTheLast } from './log-store.ts'
+import { MAX_OUTPUT_BYTES, MemoryStore } from './memory-store.ts'
 
 /**
  * One request to an OpenAI-compatible endpoint. Yields what arrives, returns the whole message; throws `ModelError` with its class, or
@@ -100,107 +85,83 @@ export interface RunOptions {
 /** How the last prompt ended. `text`: the answer, or the sentence that says why there is none. */
 export type RunResult = Omit<PromptEnd, 'text'> & { text: string }
 
+/** Every log is a store of one session. */
+const SESSION = { id: 'plain', userId: 'plain', cwd: WORKSPACE, mode: 'yolo' } as const
+/** Of each log, so that later runs on it read what earlier calls printed. */
+const stores = new WeakMap<LogStore, MemoryStore>()
+
 /**
  * Run a prompt, and those that wait behind it, to their ends. Yields every event, live and settled; a settled one is stored
- * before it is yielded. Ending the generator early is a crash: the next run on the same log goes on from there. Throws when there is
- * neither a prompt nor anything unfinished, `ToolDefinitionError` for tools and `RangeError` for numbers that cannot be used (before
- * anything is stored), and what the store throws: also when another run has written to the log.
+ * before it is yielded, and nothing goes on before the next one is asked for. Ending the generator early is a crash: the next run on
+ * the same log goes on from there. Throws when there is neither a prompt nor anything unfinished, `ToolDefinitionError` for tools and
+ * `RangeError` for numbers that cannot be used (before anything is stored), and what the store throws: also when another run has
+ * written to the log.
  */
 export async function* runAgent(options: RunOptions): AsyncGenerator<SessionEvent, RunResult> {
-  const { log: store, now = Date.now, inbox = new Inbox() } = options
-  const registry = createRegistry()
-  // Before anything is stored.
+  const { log, inbox = new Inbox(), signal = new AbortController().signal, now = Date.now } = options
+  const leaving = new AbortController()
   checkLimits(options)
-  registry.register(...options.tools)
-  const events: SessionEvent[] = [...(await store.read())]
-  const outputs = createOutputs()
-  const append = async (group: readonly SessionEvent[]): Promise<readonly SessionEvent[]> => {
-    const stored = numbered(group, events.length)
-    await store.append(stored, events.length)
-    events.push(...stored)
-    return stored
+  const store = stores.get(log) ?? new MemoryStore(() => log)
+  stores.set(log, store)
+  const parts = partsOf(options, store, leaving.signal)
+  const row = (await store.getSession(SESSION.id)) ?? (await store.createSession({ ...SESSION, at: now() }))
+  // With a title, so that it makes none.
+  const session = await Session.load({ ...row, ...SESSION, title: '' }, parts, () => undefined)
+
+  const attend = async (): Promise<void> => {
+    for (const { toolCallId } of session.pendingApprovals()) await session.refuse(toolCallId, 'unattended')
+    // Behind a Stop a message would be the next prompt: it waits for the next run.
+    if (signal.aborted && session.running) return
+    for (const { text, as } of inbox.waiting) {
+      await session.hold(text, as)
+      inbox.stored(1)
+    }
   }
-  // What is sent is in the log as soon as anything is, so that it outlives this process; until then the inbox has it.
-  const takeIn = async (promptId?: string): Promise<readonly SessionEvent[]> => {
-    const messages = inbox.waiting.map((message) => {
-      const messageId = newId('m')
-      return queuedMessage({ ...message, messageId }, promptId ?? promptIdOf(messageId), now())
-    })
-    if (messages.length === 0) return []
-    const stored = await append(messages)
-    inbox.stored(messages.length)
-    return stored
+  let given = options.prompt
+  let known: string | undefined
+  const begin = async (): Promise<boolean> => {
+    await attend()
+    if (given !== undefined && unfinishedPrompt(session.log) === undefined) {
+      const { text, ...more } = typeof given === 'string' ? { text: given } : given
+      given = undefined
+      const { promptId, duplicate } = await session.prompt(text, more)
+      if (!duplicate) return true
+      known = promptId
+    }
+    return session.goOn()
   }
+  // What it could not store is thrown below.
+  const stop = (): void =>
+    void session.cancel(signal.reason === 'interrupted' ? 'interrupted' : 'cancelled').catch(() => undefined)
+  signal.addEventListener('abort', stop)
+
+  let seen = session.seq
   let last: string | undefined
-  let resumed = true
-  let running = unfinishedPrompt(events)?.promptId
-  const known = promptUnder(events, requestIdOf(options.prompt))
-  let prompt = known === undefined ? options.prompt : undefined
-  yield* await takeIn(running)
-  for (;;) {
-    if (running === undefined) {
-      const started = startOf(events, prompt, options.model.name, now())
-      if (started === undefined) break
-      prompt = undefined
-      running = started.promptId
-      resumed = false
-      yield* await append(started.events)
+  try {
+    for (let more = true; more;) {
+      const events = session.subscribe(seen, true)
+      more = !(signal.aborted && last !== undefined) && (await begin())
+      if (signal.aborted) stop()
+      await attend()
+      void session.settled().then(events.close)
+      for (const event of events.catchUp) yield event
+      for await (const event of events.live) {
+        seen = seqOf(event) ?? seen
+        if (sandlotEventOf(event)?.type === 'prompt_ended') last = metaOf(event).promptId
+        yield event
+        await attend()
+      }
+      store.throwFailure(SESSION.id)
     }
-    const promptId = running
-    for await (const group of loopOn(options, registry, outputs, events, promptId, resumed, now)) {
-      yield* await takeIn(promptId)
-      const [first] = group
-      if (first !== undefined && isLive(first)) yield first
-      else yield* await append(group)
-    }
-    yield* await takeIn(promptId)
-    last = promptId
-    running = undefined
-    const { reason } = resultOf(events, promptId)
-    if (reason === 'cancelled' || reason === 'interrupted') break
-  }
-  const result = known ?? last
-  if (result === undefined) throw new TypeError('There is no prompt to run, and none to go on with.')
-  return resultOf(events, result)
-}
-
-function requestIdOf(prompt: RunOptions['prompt']): string | undefined {
-  return typeof prompt === 'object' ? prompt.requestId : undefined
-}
-
-/** The beginning of the next prompt: the one that was given, else the first that waits. */
-function startOf(
-  events: readonly SessionEvent[],
-  given: RunOptions['prompt'],
-  model: string,
-  at: number,
-): { promptId: string; events: SessionEvent[] } | undefined {
-  const waiting = queuedMessages(events)
-  if (given === undefined) {
-    const [next] = waiting
-    if (next === undefined) return undefined
-    const promptId = promptIdOf(next.messageId)
-    return {
-      promptId,
-      events: [
-        promptStarted(next.messageId, { model, onError: next.onError }, at),
-        ...sentMessage(next, promptId, at),
-      ],
-    }
-  }
-  const { text, images = [], onError, requestId } = typeof given === 'string' ? { text: given } : given
-  const command = images.length > 0 ? undefined : commandIn(text)
-  const messageId = newId('m')
-  const promptId = promptIdOf(messageId)
-  return {
-    promptId,
-    events: [
-      promptStarted(messageId, { model, requestId, onError, command }, at),
-      // What waited when an earlier prompt was stopped goes first.
-      ...(command === undefined ? waiting : []).flatMap((message) => sentMessage(message, promptId, at)),
-      userMessage(messageId, text, promptId, at),
-      ...imageMessages(messageId, images, promptId, at),
-    ],
+    const promptId = known ?? last
+    if (promptId === undefined) throw new TypeError('There is no prompt to run, and none to go on with.')
+    return resultOf(session.log, promptId)
+  } catch (error) {
+    throw session.lost ? notTheLast(session.seq) : error
+  } finally {
+    signal.removeEventListener('abort', stop)
+    leaving.abort(SHUTDOWN)
+    session.forget()
   }
 }
 
@@ -210,16 +171,12 @@ function resultOf(events: readonly SessionEvent[], promptId: string): RunResult 
   return { ...end, text: end.text ?? turnsOf(events, promptId).at(-1)?.text ?? '' }
 }
 
-/** The loop with everything that it works with. */
-function loopOn(
-  options: RunOptions,
-  registry: ToolRegistry,
-  outputs: Outputs,
-  events: readonly SessionEvent[],
-  promptId: string,
-  resumed: boolean,
-  now: () => number,
-): ReturnType<typeof runPrompt> {
+/** What a session works with where everything is allowed, and nothing is kept but its log. */
+function partsOf(options: RunOptions, store: MemoryStore, leaving: AbortSignal): RunnerParts {
+  const { model, fallbacks, maxTurns = 100, budgets, retry = {}, now = Date.now } = options
+  const registry = createRegistry()
+  // The system prompt is the program's: no tool adds to it.
+  registry.register(...options.tools.map((tool) => ({ ...tool, hint: undefined })))
   const scheduler = createScheduler({
     maxConcurrent: options.maxConcurrentTools ?? 10,
     policies: createPolicies({
@@ -229,73 +186,72 @@ function loopOn(
       approvalTtlMs: 86_400_000,
     }),
   })
-  const leaving = new AbortController().signal
-  const signal = options.signal ?? leaving
-  const warnings = options.warnings ?? SILENT
-  return runPrompt({
-    promptId,
-    resumed,
-    log: () => events,
-    model: options.model,
-    fallbacks: options.fallbacks,
+  const noRules = {
+    list: () => Promise.resolve([]),
+    add: () => Promise.resolve(),
+    revoke: () => Promise.resolve(false),
+  }
+  return {
+    store,
+    model,
+    fallbacks,
     system: options.system ?? SYSTEM_PROMPT,
-    tools: registry.modelTools(),
-    maxTurns: options.maxTurns ?? 100,
-    budgets: options.budgets,
-    retry: completed(options.retry),
-    signal,
-    leaving,
+    tools: () => Promise.resolve(registry),
     runCalls: (calls, context) => scheduler.run(calls, context),
-    batchContext: (turn) =>
-      batchContext({ ...options, now, warnings }, registry, outputs, events, promptId, turn, signal),
-    now,
-    warn: (fields, message) => warnings.warn(fields, message),
-  })
-}
-
-/** What is absent or undefined is as usual. */
-function completed({ attempts, baseMs, capMs, longestWaitMs }: Partial<RetryRules> = {}): RetryRules {
-  return {
-    attempts: attempts ?? RETRY_RULES.attempts,
-    baseMs: baseMs ?? RETRY_RULES.baseMs,
-    capMs: capMs ?? RETRY_RULES.capMs,
-    longestWaitMs: longestWaitMs ?? RETRY_RULES.longestWaitMs,
-  }
-}
-
-const SILENT: ToolLog = { info: () => undefined, warn: () => undefined }
-
-/** Everything is allowed, nothing waits for a person, outputs stay in memory. */
-function batchContext(
-  { sandbox, now, warnings }: Pick<RunOptions, 'sandbox'> & { now: () => number; warnings: ToolLog },
-  tools: BatchContext['tools'],
-  outputs: Outputs,
-  events: readonly SessionEvent[],
-  promptId: string,
-  turn: number,
-  signal: AbortSignal,
-): BatchContext {
-  const never = new AbortController().signal
-  const nobody = { allowed: false, by: 'unattended' }
-  return {
-    sessionId: 'plain',
-    userId: 'plain',
-    promptId,
-    turn,
-    tools,
-    signal,
-    cancelSignal: () => never,
-    mode: () => 'yolo',
     sandbox: () =>
-      sandbox?.() ?? Promise.reject(new SandboxError('engine_unavailable', 'There is no sandbox here.')),
-    approval: () => ({ state: 'none', answer: () => Promise.resolve(nobody) }),
-    judge: () => Promise.resolve({ verdict: 'allow', why: [], options: [] }),
-    ...callsBefore(events),
-    previousAttempt: () => undefined,
-    appendOutput: (callId, offset, bytes) => outputs.append(callId, offset, bytes),
-    readOutput: (callId, from, to) => outputs.read(callId, from, to),
-    events: () => events,
+      options.sandbox?.() ??
+      Promise.reject(new SandboxError('engine_unavailable', 'There is no sandbox here.')),
+    rules: new RuleBook(noRules, { deployment: [], remember: 'never', lastMs: undefined }, now),
+    maxTurns,
+    limitsOf: () => ({ maxTurns, budgets }),
+    // What is undefined is as usual.
+    retry: {
+      attempts: retry.attempts ?? RETRY_RULES.attempts,
+      baseMs: retry.baseMs ?? RETRY_RULES.baseMs,
+      capMs: retry.capMs ?? RETRY_RULES.capMs,
+      longestWaitMs: retry.longestWaitMs ?? RETRY_RULES.longestWaitMs,
+    },
+    leaving,
     now,
-    log: warnings,
+    log: options.warnings ?? { info: () => undefined, warn: () => undefined },
   }
+}
+
+/** `Infinity` is a way to say that there is no limit; `NaN` says nothing. */
+const atLeast = (least: number) =>
+  z.custom<number>((value) => typeof value === 'number' && value >= least, `a number from ${least} on`)
+const amount = atLeast(0)
+/** Longer, and Node waits for a millisecond. */
+const wait = z
+  .number()
+  .min(0)
+  .max(2 ** 31 - 1)
+const limits = z.object({
+  maxTurns: atLeast(1).optional(),
+  maxConcurrentTools: z.int().min(1).max(10).optional(),
+  toolTimeoutMs: atLeast(1).optional(),
+  budgets: z
+    .object({
+      calls: amount.optional(),
+      tokens: amount.optional(),
+      cost: amount.optional(),
+      promptMs: amount.optional(),
+    })
+    .optional(),
+  retry: z
+    .object({
+      attempts: amount.optional(),
+      baseMs: wait.optional(),
+      capMs: wait.optional(),
+      longestWaitMs: wait.optional(),
+    })
+    .optional(),
+})
+
+/** A limit that is no number would limit nothing. Throws `RangeError`, which names each number that cannot be meant. */
+function checkLimits(options: object): void {
+  const { error } = limits.safeParse(options)
+  if (error === undefined) return
+  const problems = error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`)
+  throw new RangeError(`This run cannot begin: ${problems.join('; ')}.`)
 }

@@ -8,7 +8,7 @@ import { type ResolvedPaths, callRequest } from '../approval/request.ts'
 import type { RuleBook } from '../approval/rule-book.ts'
 import type { BatchContext } from '../calls/batch.ts'
 import type { Approvals } from './approvals.ts'
-import type { SessionParts } from './parts.ts'
+import type { RunnerParts } from './parts.ts'
 import type { ToolRegistry } from '../tools/registry.ts'
 import type { Ruling, ToolCall } from '../tools/tool.ts'
 
@@ -53,7 +53,7 @@ export interface BatchSource {
   appendOutput: BatchContext['appendOutput']
   /** Aborted when this process lets go of the session. */
   leaving: AbortSignal
-  parts: Pick<SessionParts, 'store' | 'sandbox' | 'rules' | 'secrets' | 'log' | 'now'>
+  parts: Pick<RunnerParts, 'store' | 'sandbox' | 'rules' | 'secrets' | 'log' | 'now'>
 }
 
 export function batchContext(source: BatchSource): BatchContext {

@@ -13,14 +13,14 @@ import type { Approvals } from './approvals.ts'
 import type { Running } from './batch.ts'
 import type { Journal } from './journal.ts'
 import { RequestMarks } from './marks.ts'
-import type { SessionParts } from './parts.ts'
+import type { RunnerParts } from './parts.ts'
 import { SHUTDOWN } from '../tools/tool-error.ts'
 
 export class SessionCore {
   readonly id: string
   readonly userId: string
   readonly cwd: string
-  readonly parts: SessionParts
+  readonly parts: RunnerParts
   readonly journal: Journal
   readonly approvals: Approvals
   /** Aborted when this process lets go of the session without ending what runs: it leaves, or another one has it now. */
@@ -37,7 +37,7 @@ export class SessionCore {
 
   constructor(
     row: SessionRow,
-    parts: SessionParts,
+    parts: RunnerParts,
     journal: Journal,
     approvals: Approvals,
     changed: (summary: SessionSummary) => void,

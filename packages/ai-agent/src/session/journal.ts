@@ -11,12 +11,12 @@ import type { Approvals } from './approvals.ts'
 import { weightOf } from './event-weight.ts'
 import { effectsOf } from './effects.ts'
 import { InFlight } from './in-flight.ts'
-import type { SessionParts } from './parts.ts'
+import type { RunnerParts } from './parts.ts'
 import { type CloseReason, Subscribers, type Subscription } from './subscription.ts'
 
 export class Journal {
   readonly #row: SessionRow
-  readonly #parts: Pick<SessionParts, 'store' | 'leaving' | 'model'>
+  readonly #parts: Pick<RunnerParts, 'store' | 'leaving' | 'model'>
   readonly #epoch: number
   readonly #approvals: Approvals
   readonly #events: SessionEvent[]
@@ -31,7 +31,7 @@ export class Journal {
     row: SessionRow,
     { epoch, events }: Ownership,
     approvals: Approvals,
-    parts: Pick<SessionParts, 'store' | 'leaving' | 'model'>,
+    parts: Pick<RunnerParts, 'store' | 'leaving' | 'model'>,
   ) {
     this.#row = row
     this.#parts = parts
@@ -80,9 +80,14 @@ export class Journal {
   }
 
   /** Everything after `after`, what is in flight, then the live tail. Nothing happens in between: this is synchronous. */
-  subscribe(after: number): Subscription {
+  subscribe(after: number, paced: boolean): Subscription {
     const missed = this.#events.filter((event) => (seqOf(event) ?? 0) > after)
-    return this.#subscribers.add([...missed, ...this.#flight.snapshot()], this.seq)
+    return this.#subscribers.add([...missed, ...this.#flight.snapshot()], this.seq, paced)
+  }
+
+  /** Resolves when every paced reader has taken what there is and waits for more. */
+  caughtUp(): Promise<void> {
+    return this.#subscribers.caughtUp()
   }
 
   /**

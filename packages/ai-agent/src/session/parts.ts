@@ -1,7 +1,7 @@
-/** What every session works with: made once at start and handed to each. */
+/** What sessions work with: made once at start and handed to each. */
 import type { SessionEvent } from '@sandlot/shared/events'
 import type { Sandbox } from '@sandlot/sandbox/sandbox'
-import type { SessionStore } from '@sandlot/storage/sessions/store'
+import type { SessionRecords, SessionStore } from '@sandlot/storage/sessions/store'
 import type { LoopContext } from '../loop/context.ts'
 import type { RetryRules } from '../loop/retry.ts'
 import type { AgentMetrics } from '../metrics/agent-metrics.ts'
@@ -15,8 +15,14 @@ import type { LookAtJobs } from '../tools/background/ends.ts'
 import type { ToolRegistry } from '../tools/registry.ts'
 import type { ToolLog, ToolOutcome } from '../tools/tool.ts'
 
-export interface SessionParts {
+/** What a manager of sessions works with. */
+export interface SessionParts extends RunnerParts {
   store: SessionStore
+}
+
+/** What one session works with. */
+export interface RunnerParts {
+  store: SessionRecords
   model: Model
   /** What a session may choose instead of it. */
   choices?: readonly Model[]

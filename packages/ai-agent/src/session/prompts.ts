@@ -90,6 +90,16 @@ export class Prompts {
     })
   }
 
+  /** As `Session.hold`. */
+  hold(text: string, as: QueuedMessage['as']): Promise<void> {
+    return this.#core.inTurn(() => {
+      const { running, parts } = this.#core
+      const messageId = newId('m')
+      const promptId = running?.promptId ?? promptIdOf(messageId)
+      return this.#core.store([queuedMessage({ messageId, text, as }, promptId, parts.now())])
+    })
+  }
+
   /** Throws `store_full`. A text has always room. */
   async #checkImages(images: readonly ModelImage[] = []): Promise<void> {
     if (images.length === 0) return

@@ -78,6 +78,17 @@ export class Runner {
     await this.#answers.denyWhatNobodyAnswers()
   }
 
+  /** As `Session.goOn`. Only inside `inTurn`. */
+  async goOn(): Promise<boolean> {
+    await this.takeUp()
+    if (this.#core.running !== undefined) return true
+    const next = this.#startOf(queuedMessages(this.#core.log).slice(0, 1))
+    if (next === undefined) return false
+    await this.#core.store(next.events)
+    this.launch(next)
+    return true
+  }
+
   /** Run it. */
   launch({ promptId, unattended, resumed = false, resumeCounts = true, stopped = false }: Begun): void {
     const running = new Running(promptId, unattended)
@@ -95,6 +106,7 @@ export class Runner {
     const { leaving } = core
     const { log, leaving: _process, fallbacks, lookAtJobs, metrics, ...parts } = core.parts
     try {
+      await core.journal.caughtUp()
       const signal = AbortSignal.any([running.stop.signal, leaving])
       const tools = await parts.tools(core.userId, signal, core.id)
       if (leaving.aborted) return
@@ -151,12 +163,14 @@ export class Runner {
         const [first] = group
         if (first !== undefined && isLive(first)) {
           core.journal.show(first)
-          continue
+        } else {
+          if (resumed) await endWhatRunsOn(core, group)
+          const { store } = core.parts
+          const storable = await storableGroup(group, (bytes) => store.missingRoom(core.userId, bytes))
+          await core.inTurn(() => this.#store(storable))
         }
-        if (resumed) await endWhatRunsOn(core, group)
-        const { store } = core.parts
-        const storable = await storableGroup(group, (bytes) => store.missingRoom(core.userId, bytes))
-        await core.inTurn(() => this.#store(storable))
+        await core.journal.caughtUp()
+        if (leaving.aborted) return
       }
       if (measured?.ended !== undefined)
         log.info(
@@ -210,8 +224,7 @@ export class Runner {
       if (asked) await this.#answers.denyWhatNobodyAnswers()
       return
     }
-    const waited = messagesBehind(core.log, end)
-    const next = waited.at(-1)
+    const next = this.#startOf(messagesBehind(core.log, end))
     if (next === undefined) {
       await core.store(group)
       core.running = undefined
@@ -219,16 +232,23 @@ export class Runner {
       this.#onRest()
     } else {
       // In the same transaction: a crash in between would leave a message waiting for nothing.
-      const promptId = promptIdOf(next.messageId)
-      const at = core.parts.now()
-      const { unattended = false, onError } = next
-      const about = { ...chosenIn(core.log, core.parts), unattended, onError }
-      const started = promptStarted(next.messageId, about, at)
-      const sent = waited.flatMap((message) => sentMessage(message, promptId, at))
-      await core.store([...group, started, ...sent])
-      this.launch({ promptId, unattended })
+      await core.store([...group, ...next.events])
+      this.launch(next)
     }
     this.#waiters.tell(core.state())
+  }
+
+  /** How the prompt begins that these messages become: the last of them, with those before it. */
+  #startOf(waited: readonly QueuedMessage[]): (Begun & { events: EventGroup }) | undefined {
+    const last = waited.at(-1)
+    if (last === undefined) return undefined
+    const { log, parts } = this.#core
+    const { messageId, unattended = false, onError } = last
+    const promptId = promptIdOf(messageId)
+    const at = parts.now()
+    const started = promptStarted(messageId, { ...chosenIn(log, parts), unattended, onError }, at)
+    const sent = waited.flatMap((message) => sentMessage(message, promptId, at))
+    return { promptId, unattended, events: [started, ...sent] }
   }
 }
 

@@ -23,7 +23,7 @@ import type { Running } from './batch.ts'
 import { BackgroundWatch } from './background.ts'
 import { SessionCore } from './core.ts'
 import { Journal } from './journal.ts'
-import type { SessionParts } from './parts.ts'
+import type { RunnerParts } from './parts.ts'
 import { type Accepted, type PromptOptions, Prompts } from './prompts.ts'
 import { messageIdOf } from '../history/session-messages.ts'
 import { Runner } from './runner.ts'
@@ -42,7 +42,7 @@ export class Session {
   /** Take a session over from the store: whoever had it before may not write any more. `changed` hears of every change of its line in the list. */
   static async load(
     row: SessionRow,
-    parts: SessionParts,
+    parts: RunnerParts,
     changed: (summary: SessionSummary) => void,
   ): Promise<Session> {
     return new Session(row, await parts.store.takeOver(row.id), parts, changed)
@@ -51,7 +51,7 @@ export class Session {
   private constructor(
     row: SessionRow,
     owned: Ownership,
-    parts: SessionParts,
+    parts: RunnerParts,
     changed: (summary: SessionSummary) => void,
   ) {
     this.id = row.id
@@ -109,9 +109,12 @@ export class Session {
     return this.#core.summary()
   }
 
-  /** Everything after `after`, what is in flight, then the live tail. */
-  subscribe(after: number): Subscription {
-    const subscription = this.#core.journal.subscribe(after)
+  /**
+   * Everything after `after`, what is in flight, then the live tail. `paced`: prompts take their next step only when this
+   * reader waits for more.
+   */
+  subscribe(after: number, paced = false): Subscription {
+    const subscription = this.#core.journal.subscribe(after, paced)
     this.#background.start()
     return subscription
   }
@@ -124,6 +127,16 @@ export class Session {
    */
   prompt(text: string, options: PromptOptions = {}): Promise<Accepted> {
     return this.#prompts.submit(text, options)
+  }
+
+  /** Store a message that waits: for the running prompt or behind it, and where none runs, for the next one. */
+  hold(text: string, as: 'steer' | 'queue'): Promise<void> {
+    return this.#prompts.hold(text, as)
+  }
+
+  /** Resume the unfinished prompt, or start the first that waits. False when there is neither. */
+  goOn(): Promise<boolean> {
+    return this.#core.inTurn(() => this.#runner.goOn())
   }
 
   /**

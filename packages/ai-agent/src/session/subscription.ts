@@ -31,6 +31,7 @@ export interface Subscription {
 /** The readers of one session. */
 export class Subscribers {
   readonly #queues = new Set<Queue<SessionEvent>>()
+  readonly #paced = new Set<Queue<SessionEvent>>()
   readonly #limit: number
   /** The session is gone: who comes now hears so at once. */
   #deleted = false
@@ -43,16 +44,26 @@ export class Subscribers {
     return this.#queues.size
   }
 
-  /** Synchronous, so that nothing can happen between what `catchUp` holds and the live tail. */
-  add(catchUp: readonly SessionEvent[], seq: number): Subscription {
-    const queue = new Queue<SessionEvent>(this.#limit)
+  /**
+   * Synchronous, so that nothing can happen between what `catchUp` holds and the live tail. `paced`: `caughtUp` waits for
+   * this reader, so it is never too slow.
+   */
+  add(catchUp: readonly SessionEvent[], seq: number, paced: boolean): Subscription {
+    const queue = new Queue<SessionEvent>(paced ? undefined : this.#limit)
     if (this.#deleted) queue.fail(new SubscriptionClosed('deleted'))
     else this.#queues.add(queue)
+    if (paced) this.#paced.add(queue)
     const close = (): void => {
       this.#queues.delete(queue)
+      this.#paced.delete(queue)
       queue.end()
     }
     return { catchUp, seq, live: queue, close }
+  }
+
+  /** Resolves when every paced reader waits for more. */
+  async caughtUp(): Promise<void> {
+    for (const queue of this.#paced) await queue.idle()
   }
 
   send(event: SessionEvent): void {
@@ -67,5 +78,6 @@ export class Subscribers {
     this.#deleted ||= reason === 'deleted'
     for (const queue of this.#queues) queue.fail(new SubscriptionClosed(reason))
     this.#queues.clear()
+    this.#paced.clear()
   }
 }

@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { type LogStore, memoryLog } from '../../src/plain/log-store.ts'
-import { createOutputs, MAX_OUTPUT_BYTES } from '../../src/plain/outputs.ts'
+import { MAX_OUTPUT_BYTES, MemoryStore } from '../../src/plain/memory-store.ts'
 import { plainTool } from '../../src/plain/plain-tool.ts'
 import { Inbox } from '../../src/plain/inbox.ts'
 import { type RunOptions, type RunResult, runAgent } from '../../src/plain/run-agent.ts'
@@ -90,6 +90,19 @@ test('tools that cannot be used are refused before anything is stored', async ()
   await expect(refused).rejects.toThrow('2 tools have this name')
   expect(await log.read()).toEqual([])
   expect(inbox.waiting).toHaveLength(1)
+})
+
+test('nothing goes on before the next event is asked for: a program that leaves at a call is there before it runs', async () => {
+  let ran = 0
+  const write = plainTool({ name: 'write', ...nothing, execute: () => `${++ran}` })
+  const model = scriptedModel([{ calls: [{ id: 'a', name: 'write', args: {} }] }])
+  for await (const event of runAgent({ model, tools: [write], log: memoryLog(), prompt: 'go' })) {
+    if (event.sessionUpdate !== 'tool_call') continue
+    await new Promise((resolve) => setImmediate(resolve))
+    break
+  }
+  await new Promise((resolve) => setImmediate(resolve))
+  expect(ran).toBe(0)
 })
 
 describe('two runs on one log', () => {
@@ -233,6 +246,18 @@ describe('what calls printed', () => {
     expect(seen).toEqual(['the end'])
   })
 
+  test('can be read in a later run on the same log', async () => {
+    const log = memoryLog()
+    const long = `${'x'.repeat(50_000)}the end`
+    const prints = plainTool({ name: 'print', ...nothing, execute: () => long })
+    const prompts = scriptedModel([{ calls: [{ id: 'a', name: 'print', args: {} }] }, { text: 'Done.' }])
+    await finish({ model: prompts, tools: [prints], log, prompt: 'go' })
+    const args = { call_id: 'a', from_byte: 50_000 }
+    const model = scriptedModel([{ calls: [{ id: 'b', name: 'read_tool_output', args }] }, { text: 'Read.' }])
+    await finish({ model, tools: [prints, readToolOutput], log, prompt: 'and the rest?' })
+    expect(model.requests[1]?.messages.at(-1)?.content).toContain('the end')
+  })
+
   test('is named in a result that is cut, where the model has a tool that reads it', async () => {
     const told = async (...more: Tool[]): Promise<unknown> => {
       const model = scriptedModel([{ calls: [{ id: 'a', name: 'print', args: {} }] }, { text: 'Done.' }])
@@ -245,11 +270,14 @@ describe('what calls printed', () => {
   })
 
   test('is bounded: the oldest are forgotten first, and what was forgotten does not begin in the middle', async () => {
-    const outputs = createOutputs()
+    const store = new MemoryStore()
+    await store.createSession({ id: 's', userId: 'u', cwd: '/', mode: 'yolo', at: 0 })
     const half = new Uint8Array(MAX_OUTPUT_BYTES)
-    for (const callId of ['a', 'b', 'c']) await outputs.append(callId, 0, half)
-    await outputs.append('a', half.length, new Uint8Array(1))
-    const sizes = await Promise.all(['a', 'b', 'c'].map((callId) => outputs.read(callId, 0, Infinity)))
+    for (const callId of ['a', 'b', 'c']) await store.appendOutput('s', callId, 0, half)
+    await store.appendOutput('s', 'a', half.length, new Uint8Array(1))
+    const sizes = await Promise.all(
+      ['a', 'b', 'c'].map((callId) => store.readOutput('s', callId, 0, Infinity)),
+    )
     expect(sizes.map(({ length }) => length)).toEqual([0, half.length, half.length])
   })
 })

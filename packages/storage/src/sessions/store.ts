@@ -136,25 +136,8 @@ export interface ForkedSession {
   at: number
 }
 
-export interface SessionStore extends SessionReader {
-  readonly ledger: SandboxLedger
-  readonly rules: RuleStore
-  readonly secrets: SecretRows
-  readonly instructions: InstructionRows
-  readonly people: PeopleRows
-  /** With these settled events, numbered from 1, in one transaction. Rejects with `conflict` if the id exists. */
-  createSession(
-    row: { id: string; userId: string; cwd: string; mode: Mode; at: number },
-    events?: readonly SessionEvent[],
-  ): Promise<SessionRow>
-  /**
-   * A new session with these events (numbered from 1) and with copies of the outputs of the calls in them, read from the
-   * source. It is there when all of it is. Rejects with `conflict` if the id exists, `not_found` if the source is gone, and
-   * `store_full` where there is no room for it.
-   */
-  forkSession(sourceId: string, fork: ForkedSession, events: readonly SessionEvent[]): Promise<SessionRow>
-  /** Deletes its events, outputs and approvals too. Silent when there is none. */
-  deleteSession(id: string): Promise<void>
+/** What the runner of one session needs of a store. */
+export interface SessionRecords extends Pick<SessionReader, 'readOutput'> {
   /**
    * Become the one owner of a session: from now on what an earlier owner writes is rejected with
    * `StorageError('not_owner')`. Rejects with `not_found`.
@@ -184,8 +167,6 @@ export interface SessionStore extends SessionReader {
     bytes: Uint8Array,
     epoch?: number,
   ): Promise<NoRoom | undefined>
-  /** Why nothing can be written now; undefined: it can. */
-  problem(): Promise<StorageError | undefined>
   /** Why so many bytes more than text cannot be stored for this user; undefined: they can. */
   missingRoom(userId: string, bytes: number): Promise<NoRoom | undefined>
   /** The prompt that this user submitted under this request id, if any. */
@@ -193,9 +174,32 @@ export interface SessionStore extends SessionReader {
     userId: string,
     requestId: string,
   ): Promise<{ sessionId: string; promptId: string } | undefined>
-  /** Sessions whose prompt has started and not ended: what a restart resumes. */
-  unfinished(): Promise<SessionRow[]>
   approval(sessionId: string, toolCallId: string): Promise<ApprovalRow | undefined>
   /** What a user has used up since `at`, in all sessions, also deleted ones. What still runs has run until `now`. Epoch milliseconds. */
   spentSince(userId: string, at: number, now: number): Promise<UserSpent>
+}
+
+export interface SessionStore extends SessionReader, SessionRecords {
+  readonly ledger: SandboxLedger
+  readonly rules: RuleStore
+  readonly secrets: SecretRows
+  readonly instructions: InstructionRows
+  readonly people: PeopleRows
+  /** With these settled events, numbered from 1, in one transaction. Rejects with `conflict` if the id exists. */
+  createSession(
+    row: { id: string; userId: string; cwd: string; mode: Mode; at: number },
+    events?: readonly SessionEvent[],
+  ): Promise<SessionRow>
+  /**
+   * A new session with these events (numbered from 1) and with copies of the outputs of the calls in them, read from the
+   * source. It is there when all of it is. Rejects with `conflict` if the id exists, `not_found` if the source is gone, and
+   * `store_full` where there is no room for it.
+   */
+  forkSession(sourceId: string, fork: ForkedSession, events: readonly SessionEvent[]): Promise<SessionRow>
+  /** Deletes its events, outputs and approvals too. Silent when there is none. */
+  deleteSession(id: string): Promise<void>
+  /** Why nothing can be written now; undefined: it can. */
+  problem(): Promise<StorageError | undefined>
+  /** Sessions whose prompt has started and not ended: what a restart resumes. */
+  unfinished(): Promise<SessionRow[]>
 }

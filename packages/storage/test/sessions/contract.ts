@@ -8,7 +8,7 @@ import type { MetaFields } from '@sandlot/shared/event-meta'
 import type { SessionEvent } from '@sandlot/shared/events'
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import type { SessionReader, SessionStore } from '../../src/sessions/store.ts'
+import type { SessionReader, SessionRecords, SessionStore } from '../../src/sessions/store.ts'
 import { testRules } from './rules-contract.ts'
 import { testSecrets } from './secrets-contract.ts'
 import { testSpent } from './spent-contract.ts'
@@ -170,296 +170,320 @@ export function testSessionStore(name: string, open: () => Promise<OpenedStore>)
       })
     })
 
-    describe('events', () => {
-      test('are numbered densely per session and read back as they were', async () => {
-        await store.createSession({ id: 't', userId: 'ann', cwd: '/workspace', mode: 'manual', at: AT })
-        const stored = await store.append('s', [message('one'), message('two')])
-        await store.append('t', [message('other')])
-        stored.push(...(await store.append('s', [message('\u{1f600} \ud800 \0 \u2028')])))
-        expect(stored.map(seqOf)).toEqual([1, 2, 3])
-        expect(await store.readEvents('s')).toEqual(stored)
-        expect(await opened.reader.readEvents('s', 1)).toEqual(stored.slice(1))
-        expect(await store.readEvents('s', 1, 1)).toEqual(stored.slice(1, 2))
-        expect(await store.readEvents('s', 3)).toEqual([])
-        expect((await store.getSession('s'))?.lastSeq).toBe(3)
-      })
-
-      test('an old number is replaced', async () => {
-        const [copy] = await store.append('s', [message('from elsewhere', { promptId: 'p' })])
-        expect(copy).toBeDefined()
-        if (copy === undefined) return
-        const again = await store.append('s', [copy])
-        expect(again.map(seqOf)).toEqual([2])
-        expect(seqOf(copy)).toBe(1)
-      })
-
-      test('many appends at once stay dense', async () => {
-        const appended = await Promise.all(
-          Array.from({ length: 50 }, (_, index) =>
-            store.append('s', [message(`a${index}`), message(`b${index}`)]),
-          ),
-        )
-        const seqs = appended.flat().map((event) => seqOf(event) ?? 0)
-        expect(seqs.toSorted((a, b) => a - b)).toEqual(Array.from({ length: 100 }, (_, index) => index + 1))
-        for (const [first, second] of appended) {
-          expect(second && seqOf(second)).toBe(((first && seqOf(first)) ?? 0) + 1)
-        }
-      })
-
-      test('more than one statement can hold', async () => {
-        const stored = await store.append(
-          's',
-          Array.from({ length: 2_500 }, (_, index) => message(String(index))),
-        )
-        expect(seqOf(stored[2_499] ?? message(''))).toBe(2_500)
-        expect(await store.readEvents('s', 2_499)).toEqual(stored.slice(2_499))
-      })
-
-      test('a live event is a programming error and stores nothing', async () => {
-        await expect(
-          store.append('s', [message('a'), message('b', { live: true, offset: 0 })]),
-        ).rejects.toThrow(TypeError)
-        expect(await store.readEvents('s')).toEqual([])
-      })
-
-      test('a session that does not exist is not found', async () => {
-        await expect(store.append('none', [message('a')])).rejects.toMatchObject({ code: 'not_found' })
-        await expect(store.append('none', [], { title: 'x' })).rejects.toMatchObject({ code: 'not_found' })
-      })
-
-      test('the session is as new as its newest event', async () => {
-        await store.append('s', [message('late', {}, AT + 500), message('early', {}, AT + 100)])
-        expect((await store.getSession('s'))?.updatedAt).toBe(AT + 500)
-        await store.append('s', [message('clock went back', {}, AT - 1_000)], { title: 'T' })
-        expect((await store.getSession('s'))?.updatedAt).toBe(AT + 500)
-      })
-    })
-
-    describe('effects', () => {
-      test('title, mode and the running prompt change with the events', async () => {
-        await store.append('s', [message('a')], { title: 'Prim\0es', mode: 'yolo', runningPromptId: 'p1' })
-        expect(await store.getSession('s')).toMatchObject({
-          title: 'Primes',
-          mode: 'yolo',
-          runningPromptId: 'p1',
-        })
-        expect((await store.unfinished()).map((row) => row.id)).toEqual(['s'])
-        await store.append('s', [message('b')])
-        expect((await store.getSession('s'))?.runningPromptId).toBe('p1')
-        await store.append('s', [message('c')], { runningPromptId: null })
-        expect(await store.getSession('s')).toMatchObject({ title: 'Primes', runningPromptId: null })
-        expect(await store.unfinished()).toEqual([])
-      })
-
-      test('a request id is submitted once per user; the second undoes its whole transaction', async () => {
-        const submission = { userId: 'ann', requestId: 'r', promptId: 'p1' }
-        await store.append('s', [message('a')], { submission })
-        const again = store.append('s', [message('b')], {
-          submission: { ...submission, promptId: 'p2' },
-          runningPromptId: 'p2',
-        })
-        await expect(again).rejects.toMatchObject({ code: 'conflict' })
-        expect(await store.findSubmission('ann', 'r')).toEqual({ sessionId: 's', promptId: 'p1' })
-        expect(await store.findSubmission('bob', 'r')).toBeUndefined()
-        expect(await store.getSession('s')).toMatchObject({ lastSeq: 1, runningPromptId: null })
-        expect((await store.append('s', [message('c')])).map(seqOf)).toEqual([2])
-      })
-
-      test('the first answer to an approval wins', async () => {
-        await store.append('s', [message('ask')], {
-          approvalAsked: { toolCallId: 'c', askedAt: AT, expiresAt: AT + 1_000 },
-        })
-        const waiting = {
-          sessionId: 's',
-          toolCallId: 'c',
-          askedAt: AT,
-          expiresAt: AT + 1_000,
-          answeredAt: null,
-          optionId: null,
-          by: null,
-        }
-        expect(await store.approval('s', 'c')).toEqual(waiting)
-        expect((await store.listSessions('ann'))[0]?.waiting).toBe(1)
-
-        const answer = (by: string, optionId: string | null) =>
-          store.append('s', [message(`answered by ${by}`)], {
-            approvalAnswered: { toolCallId: 'c', answeredAt: AT + 5, optionId, by },
-          })
-        const results = await Promise.allSettled([answer('user', 'allow'), answer('expiry', null)])
-        expect(results.map((result) => result.status)).toEqual(['fulfilled', 'rejected'])
-        expect(results[1]).toMatchObject({ reason: { code: 'conflict' } })
-        expect(await store.approval('s', 'c')).toEqual({
-          ...waiting,
-          answeredAt: AT + 5,
-          optionId: 'allow',
-          by: 'user',
-        })
-        expect(await store.getSession('s')).toMatchObject({ waiting: 0, lastSeq: 2 })
-      })
-
-      test('what an earlier owner writes is refused, events and output alike, and changes nothing', async () => {
-        await store.append('s', [message('a')])
-        const first = await store.takeOver('s')
-        expect(first.events.map(seqOf)).toEqual([1])
-        await store.append('s', [message('b')], {}, first.epoch)
-        await store.appendOutput('s', 'c', 0, bytes('one'), first.epoch)
-        const second = await store.takeOver('s')
-        expect(second.epoch).toBeGreaterThan(first.epoch)
-        expect(second.events.map(seqOf)).toEqual([1, 2])
-
-        const refused = { name: 'StorageError', code: 'not_owner' }
-        const effects = { title: 'mine' }
-        await expect(store.append('s', [message('x')], effects, first.epoch)).rejects.toMatchObject(refused)
-        await expect(store.checkOwner('s', first.epoch)).rejects.toMatchObject(refused)
-        const written = await Promise.allSettled([
-          store.appendOutput('s', 'c', 3, bytes('old'), first.epoch),
-          store.appendOutput('s', 'c', 3, bytes('new'), second.epoch),
-          store.appendOutput('s', 'd', 0, bytes('old'), first.epoch),
-        ])
-        expect(written).toMatchObject([{ reason: refused }, { status: 'fulfilled' }, { reason: refused }])
-        expect(text(await store.readOutput('s', 'c', 0, 10))).toBe('onenew')
-        expect(await store.outputInfo('s', 'd')).toBeUndefined()
-        expect(await store.getSession('s')).toMatchObject({ title: null, lastSeq: 2 })
-        await store.checkOwner('s', second.epoch)
-        expect((await store.append('s', [message('y')], {}, second.epoch)).map(seqOf)).toEqual([3])
-        await expect(store.takeOver('none')).rejects.toMatchObject({ code: 'not_found' })
-      })
-
-      test('an answer that nobody asked for is not found, and an approval is asked once', async () => {
-        const approvalAnswered = { toolCallId: 'x', answeredAt: AT, optionId: null, by: 'user' }
-        await expect(store.append('s', [message('a')], { approvalAnswered })).rejects.toMatchObject({
-          code: 'not_found',
-        })
-        const approvalAsked = { toolCallId: 'x', askedAt: AT, expiresAt: AT }
-        await store.append('s', [], { approvalAsked })
-        await expect(store.append('s', [], { approvalAsked })).rejects.toMatchObject({ code: 'conflict' })
-        expect((await store.getSession('s'))?.lastSeq).toBe(0)
-      })
-
-      test('a call has one outcome', async () => {
-        const outcome = {
-          callId: 'c',
-          tool: 'echo',
-          status: 'failed',
-          reason: 'timeout',
-          runMs: 1,
-          waitMs: 2,
-        } as const
-        await store.append('s', [message('a')], { outcome })
-        await expect(store.append('s', [message('b')], { outcome })).rejects.toMatchObject({
-          code: 'conflict',
-        })
-        expect((await store.getSession('s'))?.lastSeq).toBe(1)
-      })
-    })
-
     describe('rules', () => testRules(() => store))
     describe('secrets', () => testSecrets(() => store))
-    describe('what was spent', () => testSpent(() => store))
+    testSessionRecords(
+      () => store,
+      () => opened.reader,
+    )
+  })
+}
 
-    describe('output', () => {
-      test('bytes are stored from 0 on; what is stored already is ignored', async () => {
-        await store.appendOutput('s', 'c', 0, bytes('hello '))
-        await store.appendOutput('s', 'c', 0, bytes('hello world'))
-        await store.appendOutput('s', 'c', 2, bytes('llo'))
-        expect(text(await opened.reader.readOutput('s', 'c', 0, 100))).toBe('hello world')
-        expect(text(await store.readOutput('s', 'c', 6, 9))).toBe('wor')
-        expect(await store.readOutput('s', 'c', 11, 20)).toHaveLength(0)
-        expect(await store.readOutput('s', 'c', 5, 5)).toHaveLength(0)
-        expect(await store.outputInfo('s', 'c')).toEqual({
-          sessionId: 's',
-          callId: 'c',
-          storedBytes: 11,
-          totalBytes: 11,
-          lines: 0,
-          complete: false,
+/** What a store has that keeps sessions only, and nothing of people. */
+export type RecordsStore = SessionRecords &
+  Pick<
+    SessionStore,
+    | 'createSession'
+    | 'deleteSession'
+    | 'getSession'
+    | 'listSessions'
+    | 'outputInfo'
+    | 'readEvents'
+    | 'unfinished'
+  >
+
+/** The part of the contract for what the runner of a session needs. `store` gives one with a session `s` of `ann`. */
+export function testSessionRecords(
+  store: () => RecordsStore,
+  reader: () => Pick<RecordsStore, 'readEvents' | 'readOutput'>,
+): void {
+  describe('events', () => {
+    test('are numbered densely per session and read back as they were', async () => {
+      await store().createSession({ id: 't', userId: 'ann', cwd: '/workspace', mode: 'manual', at: AT })
+      const stored = await store().append('s', [message('one'), message('two')])
+      await store().append('t', [message('other')])
+      stored.push(...(await store().append('s', [message('\u{1f600} \ud800 \0 \u2028')])))
+      expect(stored.map(seqOf)).toEqual([1, 2, 3])
+      expect(await store().readEvents('s')).toEqual(stored)
+      expect(await reader().readEvents('s', 1)).toEqual(stored.slice(1))
+      expect(await store().readEvents('s', 1, 1)).toEqual(stored.slice(1, 2))
+      expect(await store().readEvents('s', 3)).toEqual([])
+      expect((await store().getSession('s'))?.lastSeq).toBe(3)
+    })
+
+    test('an old number is replaced', async () => {
+      const [copy] = await store().append('s', [message('from elsewhere', { promptId: 'p' })])
+      expect(copy).toBeDefined()
+      if (copy === undefined) return
+      const again = await store().append('s', [copy])
+      expect(again.map(seqOf)).toEqual([2])
+      expect(seqOf(copy)).toBe(1)
+    })
+
+    test('many appends at once stay dense', async () => {
+      const appended = await Promise.all(
+        Array.from({ length: 50 }, (_, index) =>
+          store().append('s', [message(`a${index}`), message(`b${index}`)]),
+        ),
+      )
+      const seqs = appended.flat().map((event) => seqOf(event) ?? 0)
+      expect(seqs.toSorted((a, b) => a - b)).toEqual(Array.from({ length: 100 }, (_, index) => index + 1))
+      for (const [first, second] of appended) {
+        expect(second && seqOf(second)).toBe(((first && seqOf(first)) ?? 0) + 1)
+      }
+    })
+
+    test('more than one statement can hold', async () => {
+      const stored = await store().append(
+        's',
+        Array.from({ length: 2_500 }, (_, index) => message(String(index))),
+      )
+      expect(seqOf(stored[2_499] ?? message(''))).toBe(2_500)
+      expect(await store().readEvents('s', 2_499)).toEqual(stored.slice(2_499))
+    })
+
+    test('a live event is a programming error and stores nothing', async () => {
+      await expect(
+        store().append('s', [message('a'), message('b', { live: true, offset: 0 })]),
+      ).rejects.toThrow(TypeError)
+      expect(await store().readEvents('s')).toEqual([])
+    })
+
+    test('a session that does not exist is not found', async () => {
+      await expect(store().append('none', [message('a')])).rejects.toMatchObject({ code: 'not_found' })
+      await expect(store().append('none', [], { title: 'x' })).rejects.toMatchObject({ code: 'not_found' })
+    })
+
+    test('the session is as new as its newest event', async () => {
+      await store().append('s', [message('late', {}, AT + 500), message('early', {}, AT + 100)])
+      expect((await store().getSession('s'))?.updatedAt).toBe(AT + 500)
+      await store().append('s', [message('clock went back', {}, AT - 1_000)], { title: 'T' })
+      expect((await store().getSession('s'))?.updatedAt).toBe(AT + 500)
+    })
+  })
+
+  describe('effects', () => {
+    test('title, mode and the running prompt change with the events', async () => {
+      await store().append('s', [message('a')], { title: 'Prim\0es', mode: 'yolo', runningPromptId: 'p1' })
+      expect(await store().getSession('s')).toMatchObject({
+        title: 'Primes',
+        mode: 'yolo',
+        runningPromptId: 'p1',
+      })
+      expect((await store().unfinished()).map((row) => row.id)).toEqual(['s'])
+      await store().append('s', [message('b')])
+      expect((await store().getSession('s'))?.runningPromptId).toBe('p1')
+      await store().append('s', [message('c')], { runningPromptId: null })
+      expect(await store().getSession('s')).toMatchObject({ title: 'Primes', runningPromptId: null })
+      expect(await store().unfinished()).toEqual([])
+    })
+
+    test('a request id is submitted once per user; the second undoes its whole transaction', async () => {
+      const submission = { userId: 'ann', requestId: 'r', promptId: 'p1' }
+      await store().append('s', [message('a')], { submission })
+      const again = store().append('s', [message('b')], {
+        submission: { ...submission, promptId: 'p2' },
+        runningPromptId: 'p2',
+      })
+      await expect(again).rejects.toMatchObject({ code: 'conflict' })
+      expect(await store().findSubmission('ann', 'r')).toEqual({ sessionId: 's', promptId: 'p1' })
+      expect(await store().findSubmission('bob', 'r')).toBeUndefined()
+      expect(await store().getSession('s')).toMatchObject({ lastSeq: 1, runningPromptId: null })
+      expect((await store().append('s', [message('c')])).map(seqOf)).toEqual([2])
+    })
+
+    test('the first answer to an approval wins', async () => {
+      await store().append('s', [message('ask')], {
+        approvalAsked: { toolCallId: 'c', askedAt: AT, expiresAt: AT + 1_000 },
+      })
+      const waiting = {
+        sessionId: 's',
+        toolCallId: 'c',
+        askedAt: AT,
+        expiresAt: AT + 1_000,
+        answeredAt: null,
+        optionId: null,
+        by: null,
+      }
+      expect(await store().approval('s', 'c')).toEqual(waiting)
+      expect((await store().listSessions('ann'))[0]?.waiting).toBe(1)
+
+      const answer = (by: string, optionId: string | null) =>
+        store().append('s', [message(`answered by ${by}`)], {
+          approvalAnswered: { toolCallId: 'c', answeredAt: AT + 5, optionId, by },
         })
+      const results = await Promise.allSettled([answer('user', 'allow'), answer('expiry', null)])
+      expect(results.map((result) => result.status)).toEqual(['fulfilled', 'rejected'])
+      expect(results[1]).toMatchObject({ reason: { code: 'conflict' } })
+      expect(await store().approval('s', 'c')).toEqual({
+        ...waiting,
+        answeredAt: AT + 5,
+        optionId: 'allow',
+        by: 'user',
       })
+      expect(await store().getSession('s')).toMatchObject({ waiting: 0, lastSeq: 2 })
+    })
 
-      test('a hole is an error for the piece that leaves it, not for its neighbours', async () => {
-        const results = await Promise.allSettled([
-          store.appendOutput('s', 'c', 0, bytes('ab')),
-          store.appendOutput('s', 'c', 3, bytes('d')),
-          store.appendOutput('s', 'c', 2, bytes('c')),
-          store.appendOutput('none', 'c', 0, bytes('x')),
-        ])
-        expect(results.map((result) => result.status)).toEqual([
-          'fulfilled',
-          'rejected',
-          'fulfilled',
-          'rejected',
-        ])
-        expect(results[1]).toMatchObject({ reason: { code: 'bad_request' } })
-        expect(results[3]).toMatchObject({ reason: { code: 'not_found' } })
-        expect(text(await store.readOutput('s', 'c', 0, 9))).toBe('abc')
+    test('what an earlier owner writes is refused, events and output alike, and changes nothing', async () => {
+      await store().append('s', [message('a')])
+      const first = await store().takeOver('s')
+      expect(first.events.map(seqOf)).toEqual([1])
+      await store().append('s', [message('b')], {}, first.epoch)
+      await store().appendOutput('s', 'c', 0, bytes('one'), first.epoch)
+      const second = await store().takeOver('s')
+      expect(second.epoch).toBeGreaterThan(first.epoch)
+      expect(second.events.map(seqOf)).toEqual([1, 2])
+
+      const refused = { name: 'StorageError', code: 'not_owner' }
+      const effects = { title: 'mine' }
+      await expect(store().append('s', [message('x')], effects, first.epoch)).rejects.toMatchObject(refused)
+      await expect(store().checkOwner('s', first.epoch)).rejects.toMatchObject(refused)
+      const written = await Promise.allSettled([
+        store().appendOutput('s', 'c', 3, bytes('old'), first.epoch),
+        store().appendOutput('s', 'c', 3, bytes('new'), second.epoch),
+        store().appendOutput('s', 'd', 0, bytes('old'), first.epoch),
+      ])
+      expect(written).toMatchObject([{ reason: refused }, { status: 'fulfilled' }, { reason: refused }])
+      expect(text(await store().readOutput('s', 'c', 0, 10))).toBe('onenew')
+      expect(await store().outputInfo('s', 'd')).toBeUndefined()
+      expect(await store().getSession('s')).toMatchObject({ title: null, lastSeq: 2 })
+      await store().checkOwner('s', second.epoch)
+      expect((await store().append('s', [message('y')], {}, second.epoch)).map(seqOf)).toEqual([3])
+      await expect(store().takeOver('none')).rejects.toMatchObject({ code: 'not_found' })
+    })
+
+    test('an answer that nobody asked for is not found, and an approval is asked once', async () => {
+      const approvalAnswered = { toolCallId: 'x', answeredAt: AT, optionId: null, by: 'user' }
+      await expect(store().append('s', [message('a')], { approvalAnswered })).rejects.toMatchObject({
+        code: 'not_found',
       })
+      const approvalAsked = { toolCallId: 'x', askedAt: AT, expiresAt: AT }
+      await store().append('s', [], { approvalAsked })
+      await expect(store().append('s', [], { approvalAsked })).rejects.toMatchObject({ code: 'conflict' })
+      expect((await store().getSession('s'))?.lastSeq).toBe(0)
+    })
 
-      test('the caller may use its buffer again at once', async () => {
-        const buffer = bytes('abc')
-        const stored = store.appendOutput('s', 'c', 0, buffer)
-        buffer.fill(0)
-        await stored
-        expect(text(await store.readOutput('s', 'c', 0, 3))).toBe('abc')
+    test('a call has one outcome', async () => {
+      const outcome = {
+        callId: 'c',
+        tool: 'echo',
+        status: 'failed',
+        reason: 'timeout',
+        runMs: 1,
+        waitMs: 2,
+      } as const
+      await store().append('s', [message('a')], { outcome })
+      await expect(store().append('s', [message('b')], { outcome })).rejects.toMatchObject({
+        code: 'conflict',
       })
+      expect((await store().getSession('s'))?.lastSeq).toBe(1)
+    })
+  })
 
-      test('final counts may be larger than what is stored, and come before or after the bytes', async () => {
-        await store.append('s', [], { output: { callId: 'c', totalBytes: 500, lines: 7 } })
-        await store.appendOutput('s', 'c', 0, bytes('abc'))
-        expect(await store.outputInfo('s', 'c')).toMatchObject({
-          storedBytes: 3,
-          totalBytes: 500,
-          lines: 7,
-          complete: true,
-        })
-        await store.append('s', [], { output: { callId: 'silent', totalBytes: 0, lines: 0 } })
-        expect(await store.outputInfo('s', 'silent')).toMatchObject({ storedBytes: 0, complete: true })
-        expect(await store.outputInfo('s', 'none')).toBeUndefined()
-      })
+  describe('what was spent', () => testSpent(store))
 
-      test('a large output is read by ranges across chunks', async () => {
-        const large = new Uint8Array(1_500_000).map((_, index) => (index * 7 + (index >> 8)) & 255)
-        await store.appendOutput('s', 'c', 0, large)
-        await store.appendOutput('s', 'c', 1_500_000, large.subarray(0, 10))
-        for (const [from, to] of [
-          [0, 10],
-          [262_100, 262_200],
-          [262_144, 262_145],
-          [100, 1_400_000],
-          [1_499_990, 1_500_100],
-        ] as const) {
-          const expected = Buffer.concat([large, large.subarray(0, 10)]).subarray(from, to)
-          expect(Buffer.from(await store.readOutput('s', 'c', from, to)).equals(expected)).toBe(true)
-        }
-      })
-
-      test('property: any pieces that overlap or repeat, at once or in turn, give the same bytes', async () => {
-        let run = 0
-        const piece = fc.record({ back: fc.nat(20), length: fc.nat(30), wait: fc.boolean() })
-        await fc.assert(
-          fc.asyncProperty(fc.array(piece, { maxLength: 12 }), async (pieces) => {
-            const call = `p${run++}`
-            const whole = Uint8Array.from({ length: 400 }, (_, index) => index & 255)
-            let end = 0
-            const pending: Promise<unknown>[] = []
-            for (const { back, length, wait } of pieces) {
-              const offset = Math.max(0, end - back)
-              pending.push(store.appendOutput('s', call, offset, whole.subarray(offset, offset + length)))
-              end = Math.max(end, offset + length)
-              if (wait) await Promise.all(pending)
-            }
-            await Promise.all(pending)
-            expect(await store.readOutput('s', call, 0, 1_000)).toEqual(whole.slice(0, end))
-          }),
-          { numRuns: 30 },
-        )
+  describe('output', () => {
+    test('bytes are stored from 0 on; what is stored already is ignored', async () => {
+      await store().appendOutput('s', 'c', 0, bytes('hello '))
+      await store().appendOutput('s', 'c', 0, bytes('hello world'))
+      await store().appendOutput('s', 'c', 2, bytes('llo'))
+      expect(text(await reader().readOutput('s', 'c', 0, 100))).toBe('hello world')
+      expect(text(await store().readOutput('s', 'c', 6, 9))).toBe('wor')
+      expect(await store().readOutput('s', 'c', 11, 20)).toHaveLength(0)
+      expect(await store().readOutput('s', 'c', 5, 5)).toHaveLength(0)
+      expect(await store().outputInfo('s', 'c')).toEqual({
+        sessionId: 's',
+        callId: 'c',
+        storedBytes: 11,
+        totalBytes: 11,
+        lines: 0,
+        complete: false,
       })
     })
 
-    test('a reader sees what is stored, and events keep what is private to them', async () => {
-      const [event] = await store.append('s', [message('x', { promptId: 'p', turn: 2, usage: { input: 3 } })])
-      const [read] = await opened.reader.readEvents('s')
-      expect(read && metaOf(read)).toEqual(event && metaOf(event))
-      expect(read && metaOf(read)).toMatchObject({ promptId: 'p', turn: 2, seq: 1, at: AT })
+    test('a hole is an error for the piece that leaves it, not for its neighbours', async () => {
+      const results = await Promise.allSettled([
+        store().appendOutput('s', 'c', 0, bytes('ab')),
+        store().appendOutput('s', 'c', 3, bytes('d')),
+        store().appendOutput('s', 'c', 2, bytes('c')),
+        store().appendOutput('none', 'c', 0, bytes('x')),
+      ])
+      expect(results.map((result) => result.status)).toEqual([
+        'fulfilled',
+        'rejected',
+        'fulfilled',
+        'rejected',
+      ])
+      expect(results[1]).toMatchObject({ reason: { code: 'bad_request' } })
+      expect(results[3]).toMatchObject({ reason: { code: 'not_found' } })
+      expect(text(await store().readOutput('s', 'c', 0, 9))).toBe('abc')
     })
+
+    test('the caller may use its buffer again at once', async () => {
+      const buffer = bytes('abc')
+      const stored = store().appendOutput('s', 'c', 0, buffer)
+      buffer.fill(0)
+      await stored
+      expect(text(await store().readOutput('s', 'c', 0, 3))).toBe('abc')
+    })
+
+    test('final counts may be larger than what is stored, and come before or after the bytes', async () => {
+      await store().append('s', [], { output: { callId: 'c', totalBytes: 500, lines: 7 } })
+      await store().appendOutput('s', 'c', 0, bytes('abc'))
+      expect(await store().outputInfo('s', 'c')).toMatchObject({
+        storedBytes: 3,
+        totalBytes: 500,
+        lines: 7,
+        complete: true,
+      })
+      await store().append('s', [], { output: { callId: 'silent', totalBytes: 0, lines: 0 } })
+      expect(await store().outputInfo('s', 'silent')).toMatchObject({ storedBytes: 0, complete: true })
+      expect(await store().outputInfo('s', 'none')).toBeUndefined()
+    })
+
+    test('a large output is read by ranges across chunks', async () => {
+      const large = new Uint8Array(1_500_000).map((_, index) => (index * 7 + (index >> 8)) & 255)
+      await store().appendOutput('s', 'c', 0, large)
+      await store().appendOutput('s', 'c', 1_500_000, large.subarray(0, 10))
+      for (const [from, to] of [
+        [0, 10],
+        [262_100, 262_200],
+        [262_144, 262_145],
+        [100, 1_400_000],
+        [1_499_990, 1_500_100],
+      ] as const) {
+        const expected = Buffer.concat([large, large.subarray(0, 10)]).subarray(from, to)
+        expect(Buffer.from(await store().readOutput('s', 'c', from, to)).equals(expected)).toBe(true)
+      }
+    })
+
+    test('property: any pieces that overlap or repeat, at once or in turn, give the same bytes', async () => {
+      let run = 0
+      const piece = fc.record({ back: fc.nat(20), length: fc.nat(30), wait: fc.boolean() })
+      await fc.assert(
+        fc.asyncProperty(fc.array(piece, { maxLength: 12 }), async (pieces) => {
+          const call = `p${run++}`
+          const whole = Uint8Array.from({ length: 400 }, (_, index) => index & 255)
+          let end = 0
+          const pending: Promise<unknown>[] = []
+          for (const { back, length, wait } of pieces) {
+            const offset = Math.max(0, end - back)
+            pending.push(store().appendOutput('s', call, offset, whole.subarray(offset, offset + length)))
+            end = Math.max(end, offset + length)
+            if (wait) await Promise.all(pending)
+          }
+          await Promise.all(pending)
+          expect(await store().readOutput('s', call, 0, 1_000)).toEqual(whole.slice(0, end))
+        }),
+        { numRuns: 30 },
+      )
+    })
+  })
+
+  test('a reader sees what is stored, and events keep what is private to them', async () => {
+    const [event] = await store().append('s', [message('x', { promptId: 'p', turn: 2, usage: { input: 3 } })])
+    const [read] = await reader().readEvents('s')
+    expect(read && metaOf(read)).toEqual(event && metaOf(event))
+    expect(read && metaOf(read)).toMatchObject({ promptId: 'p', turn: 2, seq: 1, at: AT })
   })
 }

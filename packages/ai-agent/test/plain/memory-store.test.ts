@@ -1,0 +1,21 @@
+import { beforeEach, describe } from 'vitest'
+import { testSessionRecords } from '../../../storage/test/sessions/contract.ts'
+import { MemoryStore } from '../../src/plain/memory-store.ts'
+
+describe('sessions store: memory', () => {
+  let store: MemoryStore
+  beforeEach(async () => {
+    store = new MemoryStore()
+    await store.createSession({
+      id: 's',
+      userId: 'ann',
+      cwd: '/workspace',
+      mode: 'auto-edit',
+      at: 1_790_000_000_000,
+    })
+  })
+  testSessionRecords(
+    () => store,
+    () => store,
+  )
+})
