@@ -1,4 +1,7 @@
-/** The only file that knows Duffel's library: an offer request out, its answer or one of our failures back. */
+/**
+ * The only file that knows Duffel's library: an offer request out, its answer or one of our
+ * failures back.
+ */
 import { Duffel, DuffelError } from '@duffel/api'
 import { withSignal } from '@sandlot/mcp-kit/abort-requests'
 import { failureOfStatus } from '@sandlot/mcp-kit/http-failure'
@@ -74,7 +77,8 @@ function failureOf(error: unknown, now: number): ToolFailure {
       now,
     )
   }
-  // Of its own making: a body that is not JSON, or an error object under a good status. Their messages quote the body.
+  // Of its own making: a body that is not JSON, or an error object under a good status. Their
+  // messages quote the body.
   if (error instanceof DuffelError || error instanceof TypeError || isBadJson(error))
     return new ToolFailure('bad_answer', 'Duffel’s answer cannot be read. Try again later.')
   return new ToolFailure('unavailable', 'Duffel cannot be reached. Try again later.', { cause: error })

@@ -61,7 +61,10 @@ const way = z.object({
   connections: z.int(),
   segments: z.array(segment),
 })
-/** Times are local to their airport, without an offset; durations are ISO 8601; the price is for everybody together. */
+/**
+ * Times are local to their airport, without an offset; durations are ISO 8601; the price is for
+ * everybody together.
+ */
 export const flight = z.object({
   id: z.string(),
   airline: z.string(),

@@ -14,7 +14,10 @@ const when = z.object({
 })
 const person = z.object({ email: text, displayName: text, responseStatus: text })
 
-/** What we read of an event, and show. `end` is exclusive; `recurrence` is there where a recurring event is listed once. */
+/**
+ * What we read of an event, and show. `end` is exclusive; `recurrence` is there where a recurring
+ * event is listed once.
+ */
 export const calendarEvent = z.object({
   id: z.string(),
   status: text,

@@ -1,4 +1,7 @@
-/** The only file that knows Google's library: one page of events out, its answer or one of our failures back. */
+/**
+ * The only file that knows Google's library: one page of events out, its answer or one of our
+ * failures back.
+ */
 import { auth, calendar } from '@googleapis/calendar'
 import { withSignal } from '@sandlot/mcp-kit/abort-requests'
 import { failureOfStatus } from '@sandlot/mcp-kit/http-failure'

@@ -1,4 +1,7 @@
-/** The server as a process, a real MCP client on its stdin and stdout, and a local server that plays Google. */
+/**
+ * The server as a process, a real MCP client on its stdin and stdout, and a local server that plays
+ * Google.
+ */
 import { describe, expect, test } from 'vitest'
 import { serverContract } from '../../mcp-kit/test/server-contract.ts'
 import { servedBeside } from '../../mcp-kit/test/served-beside.ts'

@@ -2,8 +2,8 @@
 import { z } from 'zod'
 
 /**
- * An address of an API that gets a credential: https, or plain http on this machine alone (tests, a proxy beside us).
- * Only its origin counts.
+ * An address of an API that gets a credential: https, or plain http on this machine alone (tests, a
+ * proxy beside us). Only its origin counts.
  */
 export const apiAddress = z
   .url({ error: 'must be an address like https://api.example.org' })

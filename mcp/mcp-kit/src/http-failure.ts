@@ -48,7 +48,10 @@ export function failureOfStatus(answer: FailedAnswer, now: number): ToolFailure 
   return new ToolFailure('refused', `${service} refuses the request (${status}).${said}`, { cause })
 }
 
-/** Whole seconds from now, of a header that holds seconds or a date. Undefined when it holds neither. */
+/**
+ * Whole seconds from now, of a header that holds seconds or a date. Undefined when it holds
+ * neither.
+ */
 export function waitOf(header: string | null | undefined, now: number): number | undefined {
   const text = header?.trim() ?? ''
   if (text === '') return undefined

@@ -1,4 +1,7 @@
-/** Lines of JSON on stderr: stdout is the protocol. What looks like a credential, or is one of ours, is hidden. */
+/**
+ * Lines of JSON on stderr: stdout is the protocol. What looks like a credential, or is one of ours,
+ * is hidden.
+ */
 import { makeScrubber } from '@sandlot/shared/scrub'
 
 export interface Log {

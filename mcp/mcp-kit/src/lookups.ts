@@ -1,6 +1,7 @@
 /**
- * Looking something up on somebody else's API: answered from memory while that is fresh, asked once for all who want
- * the same at the same time, limited per user, and ended at a time limit. The only file here that imports lru-cache.
+ * Looking something up on somebody else's API: answered from memory while that is fresh, asked once
+ * for all who want the same at the same time, limited per user, and ended at a time limit. The only
+ * file here that imports lru-cache.
  */
 import { LRUCache } from 'lru-cache'
 import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible'
@@ -69,7 +70,8 @@ export class Lookups<T extends object> {
     let flight = this.#flights.get(key)
     if (flight === undefined) {
       await this.#take(userId)
-      // Another call may have begun the same meanwhile; then one of the user's lookups was taken for nothing.
+      // Another call may have begun the same meanwhile; then one of the user's lookups was taken
+      // for nothing.
       flight = this.#flights.get(key) ?? this.#begin(key, ask)
     }
     return { found: await this.#join(key, flight, signal), cached: false }
@@ -151,9 +153,14 @@ function cancelled(): ToolFailure {
   return new ToolFailure('cancelled', 'The lookup was cancelled.')
 }
 
-/* So many lookups of one user in a minute. The only file here that imports rate-limiter-flexible. */
+/*
+ * So many lookups of one user in a minute. The only file here that imports rate-limiter-flexible.
+ */
 
-/** A function that takes one lookup of this user. It throws `rate_limited` when the minute is used up. */
+/**
+ * A function that takes one lookup of this user. It throws `rate_limited` when the minute is used
+ * up.
+ */
 function makeUserLimit(perMinute: number): (userId: string) => Promise<void> {
   const limiter = new RateLimiterMemory({ points: perMinute, duration: 60 })
   return async (userId) => {

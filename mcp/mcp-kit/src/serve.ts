@@ -20,7 +20,10 @@ export interface Caller {
   signal: AbortSignal
 }
 
-/** What a tool found. `notice` is said to the model beside it: that something was left out, and how to get it. */
+/**
+ * What a tool found. `notice` is said to the model beside it: that something was left out, and how
+ * to get it.
+ */
 export interface Found<O> {
   value: O
   notice?: string

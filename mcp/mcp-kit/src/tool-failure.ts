@@ -1,8 +1,12 @@
-/** Why a lookup gave nothing: a code for programs, and a sentence that says what happened and what to do. */
+/**
+ * Why a lookup gave nothing: a code for programs, and a sentence that says what happened and what
+ * to do.
+ */
 
 /**
  * `needs_auth`: no credential, or one that is refused. `refused`: the other side understood the request and will not
- * answer it. `unavailable`: not reachable, or its own fault. `bad_answer`: what came is not what it documents.
+ * answer it. `unavailable`: not reachable, or its own fault. `bad_answer`: what came is not what it
+ * documents.
  */
 export type FailureCode =
   | 'invalid_arguments'

@@ -1,4 +1,7 @@
-/** A real HTTP server that plays documented answers: each request takes the next answer of the list, the last one stays. */
+/**
+ * A real HTTP server that plays documented answers: each request takes the next answer of the list,
+ * the last one stays.
+ */
 import { once } from 'node:events'
 import { type IncomingMessage, type Server, createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'

@@ -1,6 +1,7 @@
 /**
- * For a test file of one of our servers: a server that plays the service it asks, and the server itself as processes
- * beside it. At the end every process is ended, and none of them may have printed a secret.
+ * For a test file of one of our servers: a server that plays the service it asks, and the server
+ * itself as processes beside it. At the end every process is ended, and none of them may have
+ * printed a secret.
  */
 import { afterAll, afterEach, beforeAll, beforeEach, expect } from 'vitest'
 import { type PlayedAnswer, type PlayingServer, playingServer } from './playing-server.ts'

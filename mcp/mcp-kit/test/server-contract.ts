@@ -1,4 +1,7 @@
-/** What each of our servers does alike, as tests: time limit, cancelling, limit per user, no credential, wrong settings, log. */
+/**
+ * What each of our servers does alike, as tests: time limit, cancelling, limit per user, no
+ * credential, wrong settings, log.
+ */
 import { execFile } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'

@@ -1,4 +1,7 @@
-/** One of our servers as a process, and a real MCP client to it over its stdin and stdout. Keeps all that it printed. */
+/**
+ * One of our servers as a process, and a real MCP client to it over its stdin and stdout. Keeps all
+ * that it printed.
+ */
 import { once } from 'node:events'
 import { PassThrough } from 'node:stream'
 import { fileURLToPath } from 'node:url'

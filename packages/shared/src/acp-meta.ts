@@ -1,7 +1,7 @@
 /**
- * What we add to ACP between our own service and our own ai-agent, under `_meta.sandlot` of requests, and the
- * extension methods. A client that sends `clientCapabilities._meta.sandlot: {version: 1}` gets our event
- * stream as it is.
+ * What we add to ACP between our own service and our own ai-agent, under `_meta.sandlot` of
+ * requests, and the extension methods. A client that sends
+ * `clientCapabilities._meta.sandlot: {version: 1}` gets our event stream as it is.
  */
 import { z } from 'zod'
 import { fullImageState, removedData } from './api.ts'
@@ -30,11 +30,17 @@ export const newSessionMeta = z.object({
   sessionId: sessionId.optional(),
   /** What was asked for: refused above the ceiling. */
   mode: mode.optional(),
-  /** What a caller that names no mode gets, in place of the deployment's default: lowered to the ceiling. */
+  /**
+   * What a caller that names no mode gets, in place of the deployment's default: lowered to the
+   * ceiling.
+   */
   defaultMode: mode.optional(),
   ...modelChoice,
 })
-/** `_meta.sandlot` of `session/load`: all settled events after `after`, what is in flight, then the live tail. */
+/**
+ * `_meta.sandlot` of `session/load`: all settled events after `after`, what is in flight, then the
+ * live tail.
+ */
 export const loadSessionMeta = z.object({ user: agentUser, after: z.number().int().nonnegative().default(0) })
 /**
  * `_meta.sandlot` of `session/prompt`. `unattended`: nobody can answer an approval, so it is denied at once. `onError`: what a
@@ -47,13 +53,19 @@ export const promptMeta = z.object({
   unattended: z.boolean().optional(),
   onError: onError.optional(),
 })
-/** What `session/prompt` of a client that is not ours may say: `_meta.sandlot`. Its answer then carries the reason. */
+/**
+ * What `session/prompt` of a client that is not ours may say: `_meta.sandlot`. Its answer then
+ * carries the reason.
+ */
 export const foreignPromptMeta = z.looseObject({
   sandlot: z.looseObject({ onError: onError.optional() }).optional(),
 })
 /** `_meta.sandlot` of every other session request and of `session/cancel`. */
 export const userMeta = z.object({ user: agentUser })
-/** `_meta.sandlot` of the answer to `session/prompt`. `duplicate`: this request id was submitted before. */
+/**
+ * `_meta.sandlot` of the answer to `session/prompt`. `duplicate`: this request id was submitted
+ * before.
+ */
 export const promptResultMeta = z.object({
   promptId: z.string(),
   reason: z.string(),
@@ -62,13 +74,19 @@ export const promptResultMeta = z.object({
 
 /** Extension requests (client → agent). */
 export const EXT = {
-  /** Answer an approval, any time, from any device: `{sessionId, toolCallId, optionId, reason?, user}` → `{answered, by?}`. */
+  /**
+   * Answer an approval, any time, from any device:
+   * `{sessionId, toolCallId, optionId, reason?, user}` → `{answered, by?}`.
+   */
   approve: '_sandlot/approve',
   /** What waits for an answer (`pending-approvals.ts`): `{sessionId, user}` → `{approvals}`. */
   approvals: '_sandlot/approvals',
   /** Cancel one call of a running prompt: `{sessionId, toolCallId, user}` → `{}`. */
   cancelCall: '_sandlot/cancel_call',
-  /** Take back a message that waits: `{sessionId, messageId, user}` → `{why}`; `sent`: the agent had read it. Idempotent. */
+  /**
+   * Take back a message that waits: `{sessionId, messageId, user}` → `{why}`; `sent`: the agent had
+   * read it. Idempotent.
+   */
   unqueue: '_sandlot/unqueue',
   /** Give a session another name: `{sessionId, title, user}` → `{}`. */
   rename: '_sandlot/rename',
@@ -76,32 +94,57 @@ export const EXT = {
   fork: '_sandlot/fork',
   /** A person's own rules: list, add, revoke, preview (`rules-api.ts`): `{user, ask}`. */
   rules: '_sandlot/rules',
-  /** A person's secrets by name: list, set, remove (`secrets.ts`): `{user, ask}` → `{secrets}`, without values. */
+  /**
+   * A person's secrets by name: list, set, remove (`secrets.ts`): `{user, ask}` → `{secrets}`,
+   * without values.
+   */
   secrets: '_sandlot/secrets',
-  /** A person’s own workspace (`files.ts`): list a directory, read a piece of a file, write one: `{user, ask}`. */
+  /**
+   * A person’s own workspace (`files.ts`): list a directory, read a piece of a file, write one:
+   * `{user, ask}`.
+   */
   files: '_sandlot/files',
-  /** A person is back from where an MCP server let them sign in: `{user, answer}` → `{server}` or `{problem}`. */
+  /**
+   * A person is back from where an MCP server let them sign in: `{user, answer}` → `{server}` or
+   * `{problem}`.
+   */
   mcpSignIn: '_sandlot/mcp_sign_in',
   /** What a person wants the agent to keep to (`instructions.ts`): `{user, text?}` → `{text}`. */
   instructions: '_sandlot/instructions',
-  /** Everything of a person ends; with `purge` their chats and files go: `{userId, data}` → `{}`. Idempotent. */
+  /**
+   * Everything of a person ends; with `purge` their chats and files go: `{userId, data}` → `{}`.
+   * Idempotent.
+   */
   removePerson: '_sandlot/remove_person',
   /**
-   * One prompt as a record: `{sessionId, promptId, user}` → `{}`, behind the JSON document in pieces (`exportPiece`);
+   * One prompt as a record: `{sessionId, promptId, user}` → `{}`, behind the JSON document in
+   * pieces (`exportPiece`);
    * `not_found` when there is none.
    */
   exportPrompt: '_sandlot/export_prompt',
-  /** Notification agent → client: `{text}`, the next piece of the document that this connection asked for. */
+  /**
+   * Notification agent → client: `{text}`, the next piece of the document that this connection
+   * asked for.
+   */
   exportPiece: '_sandlot/export_piece',
   /** `{}` → what was counted since the agent started (`agentMetrics`): names of tools and numbers, no user data. */
   metrics: '_sandlot/metrics',
   /** `{}` → `{ready, reasons, model: {name, demo}, defaultMode}`. */
   status: '_sandlot/status',
-  /** Notification agent → client, to our own clients: several `session/update` of one session: `{sessionId, updates}`. */
+  /**
+   * Notification agent → client, to our own clients: several `session/update` of one session:
+   * `{sessionId, updates}`.
+   */
   sessionUpdates: '_sandlot/session_updates',
-  /** Notification agent → client, where `initialize` asked for it: a session's line changed: `{userId, summary}`. */
+  /**
+   * Notification agent → client, where `initialize` asked for it: a session's line changed:
+   * `{userId, summary}`.
+   */
   sessionChanged: '_sandlot/session_changed',
-  /** Notification agent → client: the prompt was accepted and stored: `{sessionId, promptId, requestId?}`. */
+  /**
+   * Notification agent → client: the prompt was accepted and stored:
+   * `{sessionId, promptId, requestId?}`.
+   */
   promptAccepted: '_sandlot/prompt_accepted',
 } as const
 
@@ -150,7 +193,10 @@ export const forkParams = z.object({
   where: z.enum(['before', 'after']).default('after'),
 })
 export const forkResult = z.object({ sessionId })
-/** `clientCapabilities._meta.sandlot` of our own service. `sessionChanges`: it wants to be told of every session list. */
+/**
+ * `clientCapabilities._meta.sandlot` of our own service. `sessionChanges`: it wants to be told of
+ * every session list.
+ */
 export const serviceCapability = z.looseObject({
   version: z.literal(1),
   sessionChanges: z.boolean().optional(),
@@ -173,6 +219,7 @@ export type AgentStatus = z.infer<typeof agentStatus>
 
 /**
  * `data` of a JSON-RPC error that our agent sends: its stable code. The error's message is then safe to show. `session/new`
- * with a session id that exists answers `conflict`; anything about a session of somebody else answers `not_found`.
+ * with a session id that exists answers `conflict`; anything about a session of somebody else
+ * answers `not_found`.
  */
 export const rpcErrorData = z.object({ code: z.enum(ERROR_CODES) })

@@ -35,7 +35,10 @@ export const chatRequest = z
     ...modelChoice,
     /** `stop`: the prompt ends with the first call that fails. Default `continue`. */
     onError: onError.optional(),
-    /** What becomes of a call that asks: `deny` (default), or `wait` for an answer of the user, from wherever it comes. */
+    /**
+     * What becomes of a call that asks: `deny` (default), or `wait` for an answer of the user, from
+     * wherever it comes.
+     */
     approvals: z.enum(['deny', 'wait']).optional(),
     requestId: requestId.optional(),
     /** Ids of images that were sent before, by `POST /api/images`. */
@@ -72,7 +75,10 @@ export const chatResponse = z.object({
 })
 export type ChatResponse = z.infer<typeof chatResponse>
 
-/** `GET /readyz`, and the agent's own status. Degraded is not dead: without an engine chat still works and says so. */
+/**
+ * `GET /readyz`, and the agent's own status. Degraded is not dead: without an engine chat still
+ * works and says so.
+ */
 export const readiness = z.object({
   ready: z.boolean(),
   reasons: z.array(z.object({ part: z.string(), ok: z.boolean(), message: z.string() })),
@@ -85,7 +91,10 @@ export const me = z.object({
   name: z.string(),
   email: z.string(),
   role: z.enum(['admin', 'user']),
-  /** The model's name for people, whether it is the demo model, and whether it sees images (absent: not known). */
+  /**
+   * The model's name for people, whether it is the demo model, and whether it sees images (absent:
+   * not known).
+   */
   model: z.object({ name: z.string(), demo: z.boolean(), images: z.boolean().optional() }),
   /** All that a session may choose, the deployment's own first. */
   models: z.array(modelAbout).optional(),
@@ -95,7 +104,8 @@ export const me = z.object({
 })
 export type Me = z.infer<typeof me>
 
-// ── Accounts ────────────────────────────────────────────────────────────────────────────────────────────
+// ── Accounts
+// ────────────────────────────────────────────────────────────────────────────────────────────
 
 export const MIN_PASSWORD_CHARS = 8
 export const MAX_PASSWORD_CHARS = 128
@@ -154,7 +164,10 @@ export const removal = z.object({
   removedAt: z.number(),
   /** False: the account has ended, and the rest is under way. */
   done: z.boolean(),
-  /** Why it is not done yet; null where nothing is known to be in its way. It is tried again all the same. */
+  /**
+   * Why it is not done yet; null where nothing is known to be in its way. It is tried again all the
+   * same.
+   */
   problem: z.string().nullable(),
 })
 export type Removal = z.infer<typeof removal>
@@ -163,7 +176,10 @@ export type Removal = z.infer<typeof removal>
 export const REMOVAL_HELP =
   'It is tried again by itself, at the latest every ten minutes. ./sandlot doctor shows whether Docker and the disk are well, and a restart of Sandlot begins it anew.'
 
-/** `GET /api/users` (administrators). `removed`: newest first, without those of whom nothing is left. */
+/**
+ * `GET /api/users` (administrators). `removed`: newest first, without those of whom nothing is
+ * left.
+ */
 export const userList = z.object({ users: z.array(account), removed: z.array(removal) })
 export type UserList = z.infer<typeof userList>
 
@@ -194,7 +210,8 @@ export const approvalAnswer = z.strictObject({
   content: questionContent.optional(),
 })
 
-// ── Sessions ────────────────────────────────────────────────────────────────────────────────────────────
+// ── Sessions
+// ────────────────────────────────────────────────────────────────────────────────────────────
 
 /**
  * `GET /api/sessions?limit=50&before=<next>`, newest first. `next` is null on the last page.

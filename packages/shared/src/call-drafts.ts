@@ -1,4 +1,7 @@
-/** Calls that the model is writing: shown while they grow, gone when their message is whole or withdrawn. */
+/**
+ * Calls that the model is writing: shown while they grow, gone when their message is whole or
+ * withdrawn.
+ */
 import { type SessionEvent, isLive, metaOf, sandlotEventOf } from './events.ts'
 import type { SandlotEvent } from './sandlot-event.ts'
 
@@ -7,7 +10,10 @@ export type DraftedCall = Extract<SandlotEvent, { type: 'call_drafted' }>
 const MOST_TEXT = 1_200
 const HEAD_TEXT = 200
 
-/** Of long arguments their beginning, which says what the call is about, and their end, where they grow. */
+/**
+ * Of long arguments their beginning, which says what the call is about, and their end, where they
+ * grow.
+ */
 export function draftText(args: string): string {
   if (args.length <= MOST_TEXT) return args
   return `${args.slice(0, HEAD_TEXT)} … ${args.slice(HEAD_TEXT - MOST_TEXT)}`.toWellFormed()
@@ -20,7 +26,10 @@ export function withDraft(drafts: readonly DraftedCall[], draft: DraftedCall): r
   return [...drafts.filter((one) => one !== known), draft].toSorted((one, other) => one.place - other.place)
 }
 
-/** True for a settled event behind which no draft is one any more: the message they belong to is whole, or was taken back. */
+/**
+ * True for a settled event behind which no draft is one any more: the message they belong to is
+ * whole, or was taken back.
+ */
 export function endsDrafts(event: SessionEvent): boolean {
   if (isLive(event)) return false
   if (event.sessionUpdate === 'tool_call' || event.sessionUpdate === 'agent_message_chunk') return true

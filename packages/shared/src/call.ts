@@ -1,4 +1,7 @@
-/** What a call is, and what it gives: its kind and status, its output, what it made for model and screen. */
+/**
+ * What a call is, and what it gives: its kind and status, its output, what it made for model and
+ * screen.
+ */
 import { z } from 'zod'
 import { messageImage } from './images.ts'
 
@@ -40,7 +43,10 @@ export const outputInfo = z.object({
   file: z.string().optional(),
   /** Path on the service of the full output: `/api/sessions/:session/outputs/:call`. */
   url: z.string(),
-  /** Its bytes from here on were counted and not stored: beyond the limit of one output, the user's budget, or the disk. */
+  /**
+   * Its bytes from here on were counted and not stored: beyond the limit of one output, the user's
+   * budget, or the disk.
+   */
   unstored: z
     .object({ from: z.number().int().nonnegative(), why: z.enum(['limit', 'budget', 'disk']) })
     .optional(),
@@ -69,6 +75,9 @@ export type ToolCallContent = z.infer<typeof toolCallContent>
 export const toolLocation = z.object({ path: z.string(), line: z.number().optional() })
 export type ToolLocation = z.infer<typeof toolLocation>
 
-/** What the model and the screen get of an outcome. `forModel` is the text of the model's tool message. */
+/**
+ * What the model and the screen get of an outcome. `forModel` is the text of the model's tool
+ * message.
+ */
 export const rawOutput = z.object({ forModel: z.string(), data: z.unknown().optional() })
 export type RawOutput = z.infer<typeof rawOutput>

@@ -1,4 +1,7 @@
-/** What kept a model from answering, and why a prompt broke off, in words: on the page, and in an editor. */
+/**
+ * What kept a model from answering, and why a prompt broke off, in words: on the page, and in an
+ * editor.
+ */
 import type { ErrorCause, ModelErrorClass } from './reasons.ts'
 
 /** A line, without a full stop. */
@@ -44,7 +47,10 @@ export interface ModelWait {
   of: number
 }
 
-/** Whole seconds until `until`, both in epoch milliseconds; not more than the wait, should the clocks differ. */
+/**
+ * Whole seconds until `until`, both in epoch milliseconds; not more than the wait, should the
+ * clocks differ.
+ */
 export function secondsLeft({ until, waitMs }: { until: number; waitMs: number }, now: number): number {
   return Math.max(0, Math.ceil(Math.min(until - now, waitMs) / 1_000))
 }

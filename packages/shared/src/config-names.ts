@@ -1,6 +1,6 @@
 /**
- * Every `SANDLOT_*` name that any package reads. A name that none knows is refused at start with a suggestion,
- * because a misspelt setting that is silently ignored is worse than a start that fails.
+ * Every `SANDLOT_*` name that any package reads. A name that none knows is refused at start with a
+ * suggestion, because a misspelt setting that is silently ignored is worse than a start that fails.
  */
 export const CONFIG_NAMES: Record<string, string> = {
   SANDLOT_DATA: 'where state lives; ./.sandlot for up, /data in compose',
@@ -102,7 +102,10 @@ export function nearest(wrong: string, known: Iterable<string>): string | undefi
   return best !== undefined && best.far <= Math.max(2, Math.floor(wrong.length / 4)) ? best.name : undefined
 }
 
-/** One sentence for each `SANDLOT_*` name in `env` that nobody reads. `NAME_FILE` is the name with its value in a file. */
+/**
+ * One sentence for each `SANDLOT_*` name in `env` that nobody reads. `NAME_FILE` is the name with
+ * its value in a file.
+ */
 export function unknownConfigNames(env: Record<string, string | undefined>): string[] {
   return Object.keys(env)
     .filter((name) => name.startsWith('SANDLOT_'))

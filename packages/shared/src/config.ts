@@ -1,7 +1,7 @@
 /**
- * Reading configuration from an environment: one zod schema per package, every problem reported at once, each
- * with the variable's name. `NAME_FILE` names a file that holds the value of `NAME` (for Docker secrets); the
- * reader of the file is passed in, because this package also runs in browsers.
+ * Reading configuration from an environment: one zod schema per package, every problem reported at
+ * once, each with the variable's name. `NAME_FILE` names a file that holds the value of `NAME` (for
+ * Docker secrets); the reader of the file is passed in, because this package also runs in browsers.
  */
 import { z } from 'zod'
 import { CONFIG_NAMES, unknownConfigNames } from './config-names.ts'

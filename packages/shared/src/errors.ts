@@ -1,7 +1,7 @@
 /**
  * One table of the errors that cross a wire. One shape everywhere: `{code, message, requestId}`.
- * Codes are stable; messages are for people, safe to show, and say what to do where that is known. Without zod, which would
- * stay in the launcher's memory.
+ * Codes are stable; messages are for people, safe to show, and say what to do where that is known.
+ * Without zod, which would stay in the launcher's memory.
  */
 
 /** Code → HTTP status. */
@@ -34,7 +34,10 @@ export interface ErrorBody {
   requestId?: string | undefined
 }
 
-/** An expected failure with a stable code. Anything else that is thrown is a bug and goes out as `internal`. */
+/**
+ * An expected failure with a stable code. Anything else that is thrown is a bug and goes out as
+ * `internal`.
+ */
 export class SandlotError extends Error {
   override readonly name = 'SandlotError'
   readonly code: ErrorCode
@@ -49,7 +52,10 @@ export class SandlotError extends Error {
   }
 }
 
-/** The body for anything thrown. Only a `SandlotError` shows its message; `requestId` finds the rest in the log. */
+/**
+ * The body for anything thrown. Only a `SandlotError` shows its message; `requestId` finds the rest
+ * in the log.
+ */
 export function toErrorBody(thrown: unknown, requestId?: string): ErrorBody {
   const known = thrown instanceof SandlotError
   return {

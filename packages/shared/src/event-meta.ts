@@ -13,9 +13,15 @@ export const tokenUsage = z.object({
 })
 export type TokenUsage = z.infer<typeof tokenUsage>
 
-/** What only the model's provider understands, kept so that the next request is the same after a restart. */
+/**
+ * What only the model's provider understands, kept so that the next request is the same after a
+ * restart.
+ */
 export const forProvider = z.object({
-  /** On the first settled event of a turn: fields to send back with the answer (reasoning, signatures). */
+  /**
+   * On the first settled event of a turn: fields to send back with the answer (reasoning,
+   * signatures).
+   */
   answer: z.record(z.string(), z.unknown()).optional(),
   /** On `tool_call`: fields to send back with the call. */
   call: z.record(z.string(), z.unknown()).optional(),
@@ -31,17 +37,28 @@ export const requestMark = z.object({
   frame: z.string(),
   /** SHA-256 of its body. */
   body: z.string(),
-  /** So many of its messages are those of the marked request before; `digests` are of the others, shortened. */
+  /**
+   * So many of its messages are those of the marked request before; `digests` are of the others,
+   * shortened.
+   */
   from: z.number().int().nonnegative(),
   digests: z.array(z.string()),
 })
 export type RequestMark = z.infer<typeof requestMark>
 
-/** How long a prompt kept people waiting, in milliseconds. After a restart: what was measured since. */
+/**
+ * How long a prompt kept people waiting, in milliseconds. After a restart: what was measured since.
+ */
 export const promptTiming = z.object({
-  /** From the prompt's first request that was answered to the first piece of that answer. Absent: none was. */
+  /**
+   * From the prompt's first request that was answered to the first piece of that answer. Absent:
+   * none was.
+   */
   firstTokenMs: z.number().optional(),
-  /** From the last outcome of a turn to the next request, of the turn where it took longest. Absent: no turn went on. */
+  /**
+   * From the last outcome of a turn to the next request, of the turn where it took longest. Absent:
+   * no turn went on.
+   */
   continuationMs: z.number().optional(),
 })
 export type PromptTiming = z.infer<typeof promptTiming>
@@ -55,7 +72,10 @@ export const sandlotMeta = z.object({
   promptId: z.string().optional(),
   /** From 1 within the prompt. */
   turn: z.number().int().positive().optional(),
-  /** On the settled `in_progress` update: which attempt, and the boot it goes to. Logged before START. */
+  /**
+   * On the settled `in_progress` update: which attempt, and the boot it goes to. Logged before
+   * START.
+   */
   attempt: z.object({ n: z.number().int().positive(), boot: z.string() }).optional(),
   live: z.literal(true).optional(),
   /** Of a live text: UTF-16 code units into the message. */

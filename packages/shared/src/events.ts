@@ -1,9 +1,10 @@
 /**
- * The vocabulary of Sandlot. An event is something that happened in a session, as an ACP v1 `SessionUpdate`,
- * with our private data in `_meta.sandlot`. The same object travels from the tool to the screen; nobody
- * renames it on the way.
+ * The vocabulary of Sandlot. An event is something that happened in a session, as an ACP v1
+ * `SessionUpdate`, with our private data in `_meta.sandlot`. The same object travels from the tool
+ * to the screen; nobody renames it on the way.
  *
- * Settled events carry the whole value under their id, are stored before they are sent, and are numbered:
+ * Settled events carry the whole value under their id, are stored before they are sent, and are
+ * numbered:
  * `seq` is dense per session and the only cursor. Live events (`live: true`) are never stored, have no `seq`,
  * and carry the id they belong to and their offset there.
  */
@@ -15,7 +16,8 @@ import type { SandlotEvent } from './sandlot-event.ts'
 
 const meta = z.looseObject({ sandlot: sandlotMeta })
 
-// ── The kinds we emit ───────────────────────────────────────────────────────────────────────────────────
+// ── The kinds we emit
+// ───────────────────────────────────────────────────────────────────────────────────
 
 export const planEntry = z.object({
   content: z.string(),
@@ -82,7 +84,8 @@ export type SessionEvent = z.infer<typeof sessionEvent>
 export type EventKind = SessionEvent['sessionUpdate']
 export type EventOf<K extends EventKind> = Extract<SessionEvent, { sessionUpdate: K }>
 
-// ── Reading ─────────────────────────────────────────────────────────────────────────────────────────────
+// ── Reading
+// ─────────────────────────────────────────────────────────────────────────────────────────────
 
 export function metaOf(event: SessionEvent): SandlotMeta {
   return event._meta.sandlot
@@ -121,7 +124,8 @@ export function sandlotEventOf(event: SessionEvent): SandlotEvent | undefined {
   return event._meta.sandlot.event
 }
 
-// ── Writing ─────────────────────────────────────────────────────────────────────────────────────────────
+// ── Writing
+// ─────────────────────────────────────────────────────────────────────────────────────────────
 
 /** An event that ACP has no kind for. */
 export function makeSandlotEvent(

@@ -1,12 +1,15 @@
 /**
- * Whether a prompt's calls fail for one and the same cause, one after another. A pure function over the log: the text at the end
- * of a prompt says so; nothing is stored.
+ * Whether a prompt's calls fail for one and the same cause, one after another. A pure function over
+ * the log: the text at the end of a prompt says so; nothing is stored.
  */
 import type { ExitInfo } from './call.ts'
 import type { FailureReason } from './reasons.ts'
 import { type SessionEvent, isOutcome, metaOf } from './events.ts'
 
-/** `missing_file`: of the workspace. `auth`: something wants to be signed in to, or refused what we have. */
+/**
+ * `missing_file`: of the workspace. `auth`: something wants to be signed in to, or refused what we
+ * have.
+ */
 export const FAILURE_CAUSES = ['missing_file', 'denied', 'auth', 'timeout'] as const
 export type FailureCause = (typeof FAILURE_CAUSES)[number]
 
@@ -34,7 +37,10 @@ const CAUSE_WORDS: Record<FailureCause, string> = {
   timeout: 'it took too long',
 }
 
-/** The calls at the end of the prompt that failed in a row with one cause; undefined when there are fewer than two. */
+/**
+ * The calls at the end of the prompt that failed in a row with one cause; undefined when there are
+ * fewer than two.
+ */
 export function failurePattern(log: readonly SessionEvent[], promptId: string): FailurePattern | undefined {
   const outcomes = new Map(log.filter(isOutcome).map((event) => [event.toolCallId, event]))
   const ended = log.flatMap((event) => {

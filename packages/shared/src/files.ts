@@ -1,4 +1,7 @@
-/** A person's workspace: `GET /api/files` lists a directory, `GET` and `PUT /api/files/content` read and write a file. */
+/**
+ * A person's workspace: `GET /api/files` lists a directory, `GET` and `PUT /api/files/content` read
+ * and write a file.
+ */
 import { z } from 'zod'
 import { agentUser } from './acp-meta.ts'
 

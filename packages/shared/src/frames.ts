@@ -1,6 +1,7 @@
 /**
- * The chat frames between browser and service: one JSON object per WebSocket text message, at most 1 MiB.
- * Events pass through unchanged, but for the bytes of images: an address stands in their place (`MessageImage`).
+ * The chat frames between browser and service: one JSON object per WebSocket text message, at most
+ * 1 MiB. Events pass through unchanged, but for the bytes of images: an address stands in their
+ * place (`MessageImage`).
  */
 import { z } from 'zod'
 import { ERROR_CODES } from './errors.ts'
@@ -44,7 +45,10 @@ export const clientFrame = z.discriminatedUnion('type', [
     .refine(({ text, images = [] }) => text !== '' || images.length > 0, 'a message has words or an image'),
   /** Stop the running prompt, or only one of its calls. */
   z.object({ type: z.literal('ai_chat_cancel'), sessionId, toolCallId: callId.optional() }),
-  /** Take back a message that waits behind the running prompt. One that was read already is answered with `conflict`. */
+  /**
+   * Take back a message that waits behind the running prompt. One that was read already is answered
+   * with `conflict`.
+   */
   z.object({ type: z.literal('ai_chat_unqueue'), sessionId, messageId }),
   z.object({
     type: z.literal('ai_chat_approve'),
@@ -63,7 +67,10 @@ export const clientFrame = z.discriminatedUnion('type', [
     model: modelChoice.model,
     thoughtLevel: modelChoice.thoughtLevel.nullable(),
   }),
-  /** Everything after `after` (0 = from the start), then what is in flight, then live. Subscribes this socket. */
+  /**
+   * Everything after `after` (0 = from the start), then what is in flight, then live. Subscribes
+   * this socket.
+   */
   z.object({ type: z.literal('ai_chat_resume'), sessionId, after: z.number().int().nonnegative() }),
 ])
 export type ClientFrame = z.infer<typeof clientFrame>
@@ -104,7 +111,10 @@ export const serverFrame = z.discriminatedUnion('type', [
 ])
 export type ServerFrame = z.infer<typeof serverFrame>
 
-/** Events of one session that are sent together: each means what it does in an `ai_chat_event` of its own. */
+/**
+ * Events of one session that are sent together: each means what it does in an `ai_chat_event` of
+ * its own.
+ */
 const eventsFrame = z.object({
   type: z.literal('ai_chat_events'),
   sessionId,
@@ -113,7 +123,10 @@ const eventsFrame = z.object({
 
 export type ReadFrame = { ok: true; frame: ServerFrame } | { ok: false; problem: string }
 
-/** The frames in one message of the service, as JSON has it: one, or one for each event of an `ai_chat_events`. */
+/**
+ * The frames in one message of the service, as JSON has it: one, or one for each event of an
+ * `ai_chat_events`.
+ */
 export function readServerFrames(message: unknown): ReadFrame[] {
   const { success, data } = eventsFrame.safeParse(message)
   const frames = success

@@ -21,7 +21,10 @@ export function randomText(length: number): string {
   return text
 }
 
-/** `<prefix>_<20 random characters>`: about 103 bits. Prefixes: s session, p prompt, m message, c call, u user, r request, i image. */
+/**
+ * `<prefix>_<20 random characters>`: about 103 bits. Prefixes: s session, p prompt, m message, c
+ * call, u user, r request, i image.
+ */
 export function newId(prefix: 's' | 'p' | 'm' | 'c' | 'u' | 'r' | 'i'): string {
   return `${prefix}_${randomText(20)}`
 }

@@ -1,4 +1,7 @@
-/** Images that people attach to their messages: which, how large, and what they are called on the way. */
+/**
+ * Images that people attach to their messages: which, how large, and what they are called on the
+ * way.
+ */
 import { z } from 'zod'
 
 /** What models take, and what browsers show without running anything. */
@@ -13,7 +16,9 @@ export const MAX_IMAGES = 10
 /** Of all images of one message, decoded: it travels as one. */
 export const MAX_MESSAGE_IMAGE_BYTES = 15 * 1024 * 1024
 
-/** What the model reads of a message that is only images: some providers refuse one without words. */
+/**
+ * What the model reads of a message that is only images: some providers refuse one without words.
+ */
 export const WITHOUT_WORDS = '(an image, without words)'
 
 /** Base64, or (where `data` is empty) an address on the service. */
@@ -29,7 +34,10 @@ export const imageId = z.string().regex(/^i_[0-9a-z]{20}$/, 'an image’s id loo
 export const uploadedImage = z.object({ id: imageId, mimeType: imageType, bytes: z.number() })
 export type UploadedImage = z.infer<typeof uploadedImage>
 
-/** By its first 12 bytes, whatever it is called; undefined for anything that is no image of these types. */
+/**
+ * By its first 12 bytes, whatever it is called; undefined for anything that is no image of these
+ * types.
+ */
 export function imageTypeOf(beginning: Uint8Array): ImageType | undefined {
   const start = String.fromCharCode(...beginning.subarray(0, 12))
   if (start.startsWith('\u0089PNG\r\n\u001A\n')) return 'image/png'

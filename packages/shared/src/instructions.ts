@@ -1,11 +1,17 @@
-/** What people tell the agent beside the conversation: everybody for themselves, administrators for the whole team. */
+/**
+ * What people tell the agent beside the conversation: everybody for themselves, administrators for
+ * the whole team.
+ */
 import { z } from 'zod'
 import { agentUser } from './acp-meta.ts'
 
 /** Bytes of UTF-8. */
 export const MAX_INSTRUCTION_BYTES = 8 * 1024
 
-/** `GET` and `PUT /api/instructions`: one's own. `PUT /api/instructions/team`: the team's, by an administrator. */
+/**
+ * `GET` and `PUT /api/instructions`: one's own. `PUT /api/instructions/team`: the team's, by an
+ * administrator.
+ */
 export const instructions = z.object({
   text: z
     .string()
@@ -27,7 +33,10 @@ export const teamInstructions = z.object({
 })
 export type TeamInstructions = z.infer<typeof teamInstructions>
 
-/** `_sandlot/instructions`: with `text`, keep that; answers what is kept: `instructions`, or `teamInstructions`. */
+/**
+ * `_sandlot/instructions`: with `text`, keep that; answers what is kept: `instructions`, or
+ * `teamInstructions`.
+ */
 export const instructionsParams = z.object({
   user: agentUser,
   of: z.enum(['own', 'team']).default('own'),

@@ -1,7 +1,8 @@
 /**
- * The live output of one running call: pieces of text with raw byte offsets. A fast command skips ahead, so there may
- * be gaps; they are fetched by range from the stored output. Offsets are bytes and `data` is text, so a piece is never
- * cut: one that overlaps in part replaces every piece that it touches.
+ * The live output of one running call: pieces of text with raw byte offsets. A fast command skips
+ * ahead, so there may be gaps; they are fetched by range from the stored output. Offsets are bytes
+ * and `data` is text, so a piece is never cut: one that overlaps in part replaces every piece that
+ * it touches.
  */
 import type { OutputPiece } from './call.ts'
 
@@ -14,7 +15,10 @@ export interface LiveOutput {
 
 export const EMPTY_OUTPUT: LiveOutput = { pieces: [], end: 0 }
 
-/** What is kept for the screen, in characters. Older pieces are dropped whole; the store has everything. */
+/**
+ * What is kept for the screen, in characters. Older pieces are dropped whole; the store has
+ * everything.
+ */
 const KEPT_CHARS = 256 * 1024
 
 /** Add a piece. What ends at or before the end changes nothing and returns the same object. */

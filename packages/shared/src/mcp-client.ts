@@ -1,11 +1,15 @@
 /**
- * How this Sandlot describes itself to those who let people in to MCP servers. The service publishes it, ai-agent names
- * that address, or sends the same when it registers; so both have to say the same.
+ * How this Sandlot describes itself to those who let people in to MCP servers. The service
+ * publishes it, ai-agent names that address, or sends the same when it registers; so both have to
+ * say the same.
  */
 
 /** On the service: where people are sent back to. */
 export const MCP_SIGN_IN_PATH = '/oauth/mcp'
-/** On the service: where the description is, for anybody. Its address is our name there (`client_id`). */
+/**
+ * On the service: where the description is, for anybody. Its address is our name there
+ * (`client_id`).
+ */
 export const MCP_CLIENT_PATH = '/oauth/mcp/client.json'
 
 export interface McpClientDocument {

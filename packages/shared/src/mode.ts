@@ -3,5 +3,8 @@ import { z } from 'zod'
 
 export const MODES = ['manual', 'auto-edit', 'yolo'] as const
 export const mode = z.enum(MODES)
-/** `manual`: reads run, the rest asks. `auto-edit`: file edits run too. `yolo`: everything runs that no rule denies. */
+/**
+ * `manual`: reads run, the rest asks. `auto-edit`: file edits run too. `yolo`: everything runs that
+ * no rule denies.
+ */
 export type Mode = z.infer<typeof mode>

@@ -1,7 +1,10 @@
 /** What a session may choose to be answered by. */
 import { z } from 'zod'
 
-/** One of the deployment's, by name, and one of its thought levels; absent: the deployment's own, as it does by itself. */
+/**
+ * One of the deployment's, by name, and one of its thought levels; absent: the deployment's own, as
+ * it does by itself.
+ */
 export const modelChoice = {
   model: z.string().max(200).optional(),
   thoughtLevel: z.string().max(32).optional(),

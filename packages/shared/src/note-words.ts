@@ -3,7 +3,10 @@ import type { SandlotEvent } from './sandlot-event.ts'
 
 export type NoteEvent = Extract<SandlotEvent, { type: 'compacted' | 'model_changed' }>
 
-/** Why another model answers; the model's error classes for which the agent goes on with the next one. */
+/**
+ * Why another model answers; the model's error classes for which the agent goes on with the next
+ * one.
+ */
 const BECAUSE: ReadonlyMap<string, string> = new Map([
   ['overloaded', 'the previous model was overloaded'],
   ['rate_limit', 'the previous model took no more requests'],

@@ -1,4 +1,7 @@
-/** A question to the user as ACP's elicitation puts it: a message and a small form. The same words from the tool to the screen. */
+/**
+ * A question to the user as ACP's elicitation puts it: a message and a small form. The same words
+ * from the tool to the screen.
+ */
 import { z } from 'zod'
 
 const option = z.object({ const: z.string(), title: z.string() })
@@ -44,7 +47,10 @@ export const ANSWER_OPTION = 'answer'
 /** The option that says: no answer. */
 export const DECLINE_OPTION = 'decline'
 
-/** What is wrong with an answer, one sentence each. A text may say something else than the choices offer. */
+/**
+ * What is wrong with an answer, one sentence each. A text may say something else than the choices
+ * offer.
+ */
 export function problemsOfAnswer({ requestedSchema }: Question, content: QuestionContent): string[] {
   const { properties, required = [] } = requestedSchema
   const missing = required.filter((name) => content[name] === undefined || content[name] === '')

@@ -1,4 +1,7 @@
-/** People's own rules over the wire: the bodies of `/api/rules`, and what the service asks ai-agent by `_sandlot/rules`. */
+/**
+ * People's own rules over the wire: the bodies of `/api/rules`, and what the service asks ai-agent
+ * by `_sandlot/rules`.
+ */
 import { z } from 'zod'
 import { agentUser } from './acp-meta.ts'
 import { rule, ruleEffect, ruleMatch, verdict } from './rules.ts'
@@ -23,7 +26,10 @@ export const ruleList = z.object({
 })
 export type RuleList = z.infer<typeof ruleList>
 
-/** `POST /api/rules/preview` with a `NewRule`: what it would have answered to the latest calls of one's own sessions. */
+/**
+ * `POST /api/rules/preview` with a `NewRule`: what it would have answered to the latest calls of
+ * one's own sessions.
+ */
 export const rulePreview = z.object({
   /** How many calls were looked at. */
   looked: z.int(),

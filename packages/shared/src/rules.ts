@@ -1,6 +1,7 @@
 /**
- * Rules: remembered answers to approvals, and what an operator writes down beforehand. A rule says what it is about in
- * the words that its author reads; who compares it with a call is ai-agent alone.
+ * Rules: remembered answers to approvals, and what an operator writes down beforehand. A rule says
+ * what it is about in the words that its author reads; who compares it with a call is ai-agent
+ * alone.
  */
 import { z } from 'zod'
 
@@ -16,13 +17,16 @@ const pattern = z.string().min(1).max(MAX_RULE_CHARS)
 export const ruleMatch = z.union(
   [
     /**
-     * One simple command, in the shell's own quoting: `git status`, `npm test *`. A bare `*` stands for any further words
-     * (also none). Every part of a command line is compared on its own.
+     * One simple command, in the shell's own quoting: `git status`, `npm test *`. A bare `*` stands
+     * for any further words (also none). Every part of a command line is compared on its own.
      */
     z.strictObject({ shell: pattern }),
     /** A whole command line, letter for letter. */
     z.strictObject({ command: pattern }),
-    /** A path of the workspace: `*` within a name, `**` over folders. Without `access`: reading and writing. */
+    /**
+     * A path of the workspace: `*` within a name, `**` over folders. Without `access`: reading and
+     * writing.
+     */
     z.strictObject({ file: pattern, access: z.enum(['read', 'write']).optional() }),
     /** `example.org`, `*.example.org`, with `:port` or for any. */
     z.strictObject({ host: pattern }),
@@ -45,7 +49,10 @@ export const rule = z.object({
   id: z.string(),
   effect: ruleEffect,
   match: ruleMatch,
-  /** `deployment`: the configuration file. `user`: kept for one person. `session`: until the session's end. */
+  /**
+   * `deployment`: the configuration file. `user`: kept for one person. `session`: until the
+   * session's end.
+   */
   origin: ruleOrigin,
   /** Epoch milliseconds; 0 for the configuration's. */
   createdAt: z.number(),

@@ -15,7 +15,9 @@ export const permissionOption = z.object({
 })
 export type PermissionOption = z.infer<typeof permissionOption>
 
-/** What a failed call means for its prompt: the model hears of it and goes on, or the prompt ends. */
+/**
+ * What a failed call means for its prompt: the model hears of it and goes on, or the prompt ends.
+ */
 export const onError = z.enum(['continue', 'stop'])
 export type OnError = z.infer<typeof onError>
 
@@ -38,23 +40,34 @@ export const sandlotEvent = z.discriminatedUnion('type', [
     model: z.string().optional(),
     /** How hard the model is told to think; absent: as it does by itself. */
     thoughtLevel: z.string().optional(),
-    /** Nobody can answer an approval of this prompt, so it is denied at once; also after a restart. */
+    /**
+     * Nobody can answer an approval of this prompt, so it is denied at once; also after a restart.
+     */
     unattended: z.boolean().optional(),
     /** What a failed call means for this prompt; absent: `continue`. */
     onError: onError.optional(),
     /** The prompt's message is this command. */
     command: command.optional(),
   }),
-  /** The prompt was begun by an earlier process and is taken up, for the n-th time. Stored before anything else is done. */
+  /**
+   * The prompt was begun by an earlier process and is taken up, for the n-th time. Stored before
+   * anything else is done.
+   */
   z.object({ type: z.literal('prompt_resumed'), times: z.number().int().positive() }),
   /** Every call of the turn has its outcome. `callIds` in the model's order. */
   z.object({ type: z.literal('turn_ended'), callIds: z.array(z.string()) }),
-  /** The text shown live under this id was the first part of an answer that broke off; the model never reads it. */
+  /**
+   * The text shown live under this id was the first part of an answer that broke off; the model
+   * never reads it.
+   */
   z.object({
     type: z.literal('message_withdrawn'),
     messageId: z.string(),
     why: z.string(),
-    /** What people had read of it, which stays on the screen. Absent where nothing was shown or a crash lost it. */
+    /**
+     * What people had read of it, which stays on the screen. Absent where nothing was shown or a
+     * crash lost it.
+     */
     shown: z.object({ role: z.enum(['assistant', 'thought']), text: z.string() }).optional(),
   }),
   /** Only live: a request to the model failed and is made again. */
@@ -67,7 +80,10 @@ export const sandlotEvent = z.discriminatedUnion('type', [
     retry: z.number().int().positive(),
     of: z.number().int().positive(),
   }),
-  /** Only live: a call that the model is writing. Nothing of it runs before it is announced as a `tool_call`. */
+  /**
+   * Only live: a call that the model is writing. Nothing of it runs before it is announced as a
+   * `tool_call`.
+   */
   z.object({
     type: z.literal('call_drafted'),
     /** The message that it is a part of: withdrawn with it. */
@@ -88,9 +104,15 @@ export const sandlotEvent = z.discriminatedUnion('type', [
     expiresAt: z.number(),
     /** The call asks the user for something, not for approval to run. */
     question: question.optional(),
-    /** Why this call asks: its parts that made it so, the rules that decided. Absent in logs of before. */
+    /**
+     * Why this call asks: its parts that made it so, the rules that decided. Absent in logs of
+     * before.
+     */
     why: z.array(ruleReason).optional(),
-    /** Paths of the call from which symbolic links lead elsewhere in the workspace: the answer is about where they led then. */
+    /**
+     * Paths of the call from which symbolic links lead elsewhere in the workspace: the answer is
+     * about where they led then.
+     */
     links: z.array(z.object({ path: z.string(), leadsTo: z.string() })).optional(),
   }),
   z.object({
@@ -99,7 +121,10 @@ export const sandlotEvent = z.discriminatedUnion('type', [
     /** Absent when nobody answered: expired, cancelled, or nobody could. */
     optionId: z.string().optional(),
     allowed: z.boolean(),
-    /** Who or what answered: `user`, `rule` (remembered with another answer), `expiry`, `cancel`, `unattended`. */
+    /**
+     * Who or what answered: `user`, `rule` (remembered with another answer), `expiry`, `cancel`,
+     * `unattended`.
+     */
     by: z.string(),
     /** What the person told the model. */
     reason: z.string().optional(),
@@ -110,7 +135,10 @@ export const sandlotEvent = z.discriminatedUnion('type', [
     type: z.literal('message_queued'),
     messageId: z.string(),
     text: z.string(),
-    /** `steer`: joins the running prompt before its next request. `queue`: becomes a prompt of its own. */
+    /**
+     * `steer`: joins the running prompt before its next request. `queue`: becomes a prompt of its
+     * own.
+     */
     as: z.enum(['steer', 'queue']),
     images: z.array(messageImage).optional(),
     /** As of `prompt_started`, should it become a prompt of its own. */
@@ -124,18 +152,26 @@ export const sandlotEvent = z.discriminatedUnion('type', [
   }),
   /** A person stopped the running prompt. Its end follows, also after a restart. */
   z.object({ type: z.literal('stop_asked') }),
-  /** What people have told the agent beside the conversation, from here on; empty: nothing any more. */
+  /**
+   * What people have told the agent beside the conversation, from here on; empty: nothing any more.
+   */
   z.object({ type: z.literal('instructions'), text: z.string() }),
   /** From here on the model reads less; what it was stays in the log. */
   z.object({
     type: z.literal('compacted'),
-    /** Stands for everything up to `upTo`. Empty: nothing was summarised, only old results were left out. */
+    /**
+     * Stands for everything up to `upTo`. Empty: nothing was summarised, only old results were left
+     * out.
+     */
     summary: z.string(),
     /** Number of the last event that the summary stands for; 0 without one. */
     upTo: z.number(),
     /** Number of the last event whose call's result is left out. */
     prunedUpTo: z.number().optional(),
-    /** `window`: the next request would have come near the window; `overflow`: the provider said that it was over it; `asked`: `/compact`. */
+    /**
+     * `window`: the next request would have come near the window; `overflow`: the provider said
+     * that it was over it; `asked`: `/compact`.
+     */
     why: z.enum(['window', 'overflow', 'asked']).optional(),
   }),
   /** What the session's prompts ask from the next one on. `thoughtLevel` as of `prompt_started`. */

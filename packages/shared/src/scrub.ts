@@ -1,6 +1,7 @@
 /**
- * Takes secrets out of text that leaves the process as a log. Redaction by path misses what is nested deeper than
- * expected and what stands inside a message; this knows the values, and the shapes of common keys.
+ * Takes secrets out of text that leaves the process as a log. Redaction by path misses what is
+ * nested deeper than expected and what stands inside a message; this knows the values, and the
+ * shapes of common keys.
  */
 
 const HIDDEN = '[hidden]'
@@ -31,7 +32,10 @@ const SHAPES = [
 /** A password in an address: from the colon to the @. */
 const IN_ADDRESS = /\b([a-z][a-z0-9+.-]{0,20}:\/\/[^\s:@/"\\]{0,200}:)[^\s@/"\\]{1,500}@/gi
 
-/** A function that hides `secrets` and everything that looks like one. Values shorter than 8 are too common to hide. */
+/**
+ * A function that hides `secrets` and everything that looks like one. Values shorter than 8 are too
+ * common to hide.
+ */
 export function makeScrubber(secrets: readonly string[]): (text: string) => string {
   const values = secrets.filter((secret) => secret.length >= 8).toSorted((a, b) => b.length - a.length)
   return function scrub(text) {

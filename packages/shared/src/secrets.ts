@@ -1,12 +1,15 @@
-/** Secrets of a user by name: `GET /api/secrets`, `PUT` and `DELETE /api/secrets/:name`. Values go in and never come out. */
+/**
+ * Secrets of a user by name: `GET /api/secrets`, `PUT` and `DELETE /api/secrets/:name`. Values go
+ * in and never come out.
+ */
 import { z } from 'zod'
 import { agentUser } from './acp-meta.ts'
 
 export const MAX_SECRET_CHARS = 16_384
 
 /**
- * How earlier versions called what they kept of a sign-in to an MCP server. It is taken over from there, so nobody may put
- * something in its place.
+ * How earlier versions called what they kept of a sign-in to an MCP server. It is taken over from
+ * there, so nobody may put something in its place.
  */
 const isFormerSignIn = (name: string): boolean => /^mcp\..+\.(?:tokens|client)$/.test(name)
 

@@ -1,9 +1,13 @@
-/** Stream primitives: a bounded queue, and a merge of generators that keeps "stored before it takes effect" true. */
+/**
+ * Stream primitives: a bounded queue, and a merge of generators that keeps "stored before it takes
+ * effect" true.
+ */
 
 /**
- * Run generators together, at most `limit` at a time, and yield what they yield as it comes. A generator is resumed
- * only after the consumer has taken its value *and asked for the next one*: whatever the consumer does with a value
- * (store it, send it) is done before the generator goes on. Returns their results in the order of `sources`.
+ * Run generators together, at most `limit` at a time, and yield what they yield as it comes. A
+ * generator is resumed only after the consumer has taken its value *and asked for the next one*:
+ * whatever the consumer does with a value (store it, send it) is done before the generator goes on.
+ * Returns their results in the order of `sources`.
  *
  * When one throws, or the consumer stops early, all others are ended with `return()` first.
  */
@@ -13,7 +17,8 @@ export async function* mergeGenerators<T, R>(
 ): AsyncGenerator<T, R[]> {
   const results: R[] = []
   const running = new Map<number, { generator: AsyncGenerator<T, R>; next: Promise<void> }>()
-  // At most one of each source. Not a race: the promise of a source that is silent would keep every value it lost to.
+  // At most one of each source. Not a race: the promise of a source that is silent would keep every
+  // value it lost to.
   const arrived: Arrival<T, R>[] = []
   let wake: (() => void) | undefined
   let started = 0
@@ -77,8 +82,9 @@ async function endGenerator<T, R>(generator: AsyncGenerator<T, R>, pending: Prom
 }
 
 /**
- * A queue between one producer and one consumer. `push` never blocks; it answers false when `limit` values wait, and
- * then the value is not taken. Iterating ends after `end()`, or throws what `fail` was given, once the rest is read.
+ * A queue between one producer and one consumer. `push` never blocks; it answers false when `limit`
+ * values wait, and then the value is not taken. Iterating ends after `end()`, or throws what `fail`
+ * was given, once the rest is read.
  */
 export class Queue<T> implements AsyncIterable<T> {
   readonly #limit: number

@@ -1,13 +1,14 @@
 /**
- * The screen is a fold of the log: events in, transcript out. Pure, idempotent, with structural sharing (an entry keeps
- * its identity unless it changed, and an event that changes nothing returns the same transcript), so that a view can
- * memoise rows.
+ * The screen is a fold of the log: events in, transcript out. Pure, idempotent, with structural
+ * sharing (an entry keeps its identity unless it changed, and an event that changes nothing returns
+ * the same transcript), so that a view can memoise rows.
  *
  * What makes it converge however a stream is cut, resent and resumed:
- * - a settled event at or below `seq` was folded before and changes nothing; one beyond `seq + 1` would leave a hole and
- *   is not folded (`leavesHole`): resume from `seq`;
+ * - a settled event at or below `seq` was folded before and changes nothing; one beyond `seq + 1`
+ *   would leave a hole and is not folded (`leavesHole`): resume from `seq`;
  * - settled entries stand in the order of their numbers, live ones behind them;
- * - a settled value replaces what its id had gathered live, and live pieces that come later are ignored;
+ * - a settled value replaces what its id had gathered live, and live pieces that come later are
+ *   ignored;
  * - the end of a prompt removes whatever of it was only ever live.
  */
 import { type DraftedCall, draftOf, endsDrafts, withDraft } from './call-drafts.ts'
@@ -77,7 +78,10 @@ export function emptyTranscript(): Transcript {
   }
 }
 
-/** True when settled events between the transcript's `seq` and this one are missing: resume from `transcript.seq`. */
+/**
+ * True when settled events between the transcript's `seq` and this one are missing: resume from
+ * `transcript.seq`.
+ */
 export function leavesHole(transcript: Transcript, event: SessionEvent): boolean {
   const seq = seqOf(event)
   return seq !== undefined && seq > transcript.seq + 1
@@ -99,7 +103,8 @@ export function foldAll(transcript: Transcript, events: Iterable<SessionEvent>):
   return folded
 }
 
-// ── Settled ─────────────────────────────────────────────────────────────────────────────────────────────
+// ── Settled
+// ─────────────────────────────────────────────────────────────────────────────────────────────
 
 function foldSettled(transcript: Transcript, event: SessionEvent): Transcript {
   const meta = metaOf(event)
@@ -243,7 +248,8 @@ function withdraw(
   return { ...settle(transcript, entry), withdrawn }
 }
 
-// ── Live ────────────────────────────────────────────────────────────────────────────────────────────────
+// ── Live
+// ────────────────────────────────────────────────────────────────────────────────────────────────
 
 function foldLive(transcript: Transcript, event: SessionEvent): Transcript {
   const meta = metaOf(event)
@@ -310,7 +316,8 @@ function foldLiveText(
   const known = transcript.entries[at]
   const piece = textOf(event)
   if (known === undefined) {
-    // A piece whose beginning was missed: the snapshot of a resume, or the settled message, will bring it whole.
+    // A piece whose beginning was missed: the snapshot of a resume, or the settled message, will
+    // bring it whole.
     return offset > 0
       ? transcript
       : { ...transcript, wait: null, entries: [...transcript.entries, messageEntry(event, piece, false)] }
@@ -321,9 +328,13 @@ function foldLiveText(
   return replaceAt(transcript, at, { ...known, text: known.text + fresh })
 }
 
-// ── Entries ─────────────────────────────────────────────────────────────────────────────────────────────
+// ── Entries
+// ─────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Put a settled entry behind the settled ones and before those that are only live, in place of its live self. */
+/**
+ * Put a settled entry behind the settled ones and before those that are only live, in place of its
+ * live self.
+ */
 function settle(transcript: Transcript, entry: Entry): Transcript {
   const others = transcript.entries.filter((other) => other.id !== entry.id || other.type !== entry.type)
   const firstLive = others.findIndex((other) => !isSettled(other))
@@ -344,7 +355,10 @@ function addImage(
   return settle(transcript, withImage(messageEntry(event, '', true), image))
 }
 
-/** Room is made in steps, one directly behind the other: one note, which says that there is a summary if any made one. */
+/**
+ * Room is made in steps, one directly behind the other: one note, which says that there is a
+ * summary if any made one.
+ */
 function addNote(transcript: Transcript, note: NoteEntry): Transcript {
   const last = transcript.entries.findLast(isSettled)
   if (note.event.type !== 'compacted' || last?.type !== 'note' || last.event.type !== 'compacted')

@@ -41,7 +41,8 @@ export function App() {
     void ask()
   }, [ask])
 
-  // The address follows from who is here. A chat's own address is kept, so that a sign-in leads back to it.
+  // The address follows from who is here. A chat's own address is kept, so that a sign-in leads
+  // back to it.
   const elsewhere = who.state === 'known' ? path === '/setup' || path === '/sign-in' : false
   const wanted =
     who.state === 'nobody'

@@ -145,7 +145,10 @@ function Title(props: { title: string }) {
   )
 }
 
-/** Says that the connection is gone, and that nothing is lost by it. Not shown while a page starts or for a blink. */
+/**
+ * Says that the connection is gone, and that nothing is lost by it. Not shown while a page starts
+ * or for a blink.
+ */
 function ConnectionBanner() {
   const { chat } = useChat()
   const connection = useChatState((state) => state.connection)

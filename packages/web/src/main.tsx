@@ -14,7 +14,10 @@ createRoot(root).render(
   </StrictMode>,
 )
 
-/** A browser opens what is dropped where no part of the page takes it, in place of the page. Text still goes into fields. */
+/**
+ * A browser opens what is dropped where no part of the page takes it, in place of the page. Text
+ * still goes into fields.
+ */
 function preventStrayDrops(): void {
   for (const type of ['dragover', 'drop'] as const) {
     // On the way up, behind whatever takes drops.

@@ -1,4 +1,7 @@
-/** Everything behind the sign-in: makes this tab's chat, ties it to the browser's own signals, and shows the page. */
+/**
+ * Everything behind the sign-in: makes this tab's chat, ties it to the browser's own signals, and
+ * shows the page.
+ */
 import type { Me } from '@sandlot/shared/api'
 import { useEffect, useEffectEvent, useMemo, useRef, useState } from 'react'
 import { Route, Switch, useLocation } from 'wouter'
@@ -80,7 +83,9 @@ export default function SignedIn(props: { me: Me; onSignedOut: () => void; onSta
   )
 }
 
-/** Connect, and follow what the browser knows of network, visibility and sleep. Answers how to stop. */
+/**
+ * Connect, and follow what the browser knows of network, visibility and sleep. Answers how to stop.
+ */
 function watchBrowser(chat: Chat): () => void {
   const controller = new AbortController()
   const { signal } = controller
@@ -103,7 +108,10 @@ function watchBrowser(chat: Chat): () => void {
   }
 }
 
-/** A service that has not reached its agent yet cannot name the model. Ask again when something has come from there. */
+/**
+ * A service that has not reached its agent yet cannot name the model. Ask again when something has
+ * come from there.
+ */
 function useModelName(chat: Chat, me: Me, ask: () => Promise<void>): void {
   const fresh = useStore(chat.store, (state) =>
     Object.values(state.views).some((view) => view.sync === 'fresh'),
@@ -128,7 +136,9 @@ function DocumentTitle() {
   return null
 }
 
-/** Tell who looks elsewhere that a chat waits for them or is done, by a notification of the browser. */
+/**
+ * Tell who looks elsewhere that a chat waits for them or is done, by a notification of the browser.
+ */
 const WORDS: Record<News['what'], string> = { waiting: 'Sandlot needs you', done: 'Sandlot is done' }
 
 /** `onOpen`: the person wants to see that chat. */
@@ -145,7 +155,10 @@ function useNews(chat: Chat, onOpen: (sessionId: string) => void): void {
   )
 }
 
-/** Hidden pages get no animation frames, but a title has to change and an answer has to be there when one comes back. */
+/**
+ * Hidden pages get no animation frames, but a title has to change and an answer has to be there
+ * when one comes back.
+ */
 const HIDDEN_MS = 200
 
 /** Before the next paint; on a hidden page, soon. */

@@ -1,7 +1,10 @@
 /** Which addresses and hosts are of the public internet. For Node only. */
 import { BlockList, isIP } from 'node:net'
 
-/** IPv4 that is not the public internet: the IANA special-purpose registry, multicast and what is reserved. */
+/**
+ * IPv4 that is not the public internet: the IANA special-purpose registry, multicast and what is
+ * reserved.
+ */
 const NOT_PUBLIC_V4: readonly [string, number][] = [
   ['0.0.0.0', 8],
   ['10.0.0.0', 8],
@@ -20,7 +23,10 @@ const NOT_PUBLIC_V4: readonly [string, number][] = [
   ['240.0.0.0', 4],
 ]
 
-/** What is not public although it lies in 2000::/3; the rest of IPv6 (mapped, link-local, ULA, multicast) is not in it. */
+/**
+ * What is not public although it lies in 2000::/3; the rest of IPv6 (mapped, link-local, ULA,
+ * multicast) is not in it.
+ */
 const NOT_PUBLIC_V6: readonly [string, number][] = [
   // Protocol assignments, Teredo among them, which has an IPv4 address inside.
   ['2001::', 23],
@@ -36,7 +42,10 @@ for (const [net, bits] of NOT_PUBLIC_V6) notPublic.addSubnet(net, bits, 'ipv6')
 const globalV6 = new BlockList()
 globalV6.addSubnet('2000::', 3, 'ipv6')
 
-/** Whether an address as a resolver gives it is one of the public internet. Anything unreadable is not. */
+/**
+ * Whether an address as a resolver gives it is one of the public internet. Anything unreadable is
+ * not.
+ */
 export function isPublicAddress(address: string): boolean {
   const family = isIP(address)
   if (family === 4) return !notPublic.check(address, 'ipv4')

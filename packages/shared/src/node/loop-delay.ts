@@ -1,4 +1,6 @@
-/** How long the event loop of a process was held: what every answer of the process had to wait for. */
+/**
+ * How long the event loop of a process was held: what every answer of the process had to wait for.
+ */
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 
 /** Milliseconds between two looks, and by how much a delay may be told too short. */

@@ -1,6 +1,7 @@
 /**
  * `fetch` for addresses that a person or a server names: public addresses only, with bounds on size and time. A name is
- * resolved once, where the connection is made, and the addresses that were checked are the ones that are dialled.
+ * resolved once, where the connection is made, and the addresses that were checked are the ones
+ * that are dialled.
  */
 import { type LookupAddress, lookup } from 'node:dns'
 import * as http from 'node:http'
@@ -19,7 +20,9 @@ export type Resolve = (
 export interface FetchBounds {
   /** Bytes of a response body, or of one event of an event stream. */
   maxBytes?: number
-  /** Milliseconds for a request with its whole response. Absent for streams: the caller aborts them. */
+  /**
+   * Milliseconds for a request with its whole response. Absent for streams: the caller aborts them.
+   */
   timeoutMs?: number
   /** Called when a response body was cut off. */
   onTooLarge?: (error: ResponseTooLargeError) => void
@@ -49,8 +52,8 @@ export class ResponseTooLargeError extends Error {
 }
 
 /**
- * A `fetch` that sends text and forms. It follows no redirect, so each one is checked again by the caller's next request.
- * Throws `AddressNotAllowedError`, or what `fetch` throws.
+ * A `fetch` that sends text and forms. It follows no redirect, so each one is checked again by the
+ * caller's next request. Throws `AddressNotAllowedError`, or what `fetch` throws.
  */
 export function safeFetch(options: SafeFetchOptions = {}): Fetch {
   const { loopback = false, refusal, hint = '', resolve = resolveAll } = options
@@ -74,7 +77,10 @@ export function safeFetch(options: SafeFetchOptions = {}): Fetch {
   return boundedFetch(connect, options)
 }
 
-/** `base` with bounds, for addresses that an operator names. The body throws `ResponseTooLargeError`. */
+/**
+ * `base` with bounds, for addresses that an operator names. The body throws
+ * `ResponseTooLargeError`.
+ */
 export function boundedFetch(base: Fetch, { maxBytes, timeoutMs, onTooLarge }: FetchBounds): Fetch {
   return async (url, init) => {
     const timeout = timeoutMs === undefined ? [] : [AbortSignal.timeout(timeoutMs)]
@@ -125,8 +131,8 @@ function byteLimit(
 const resolveAll: Resolve = (hostname, done) => lookup(hostname, { all: true }, done)
 
 /**
- * Whether `fetch` certainly sends a request for a URL to the operator's proxy, by the environment that Node was started with.
- * In doubt it does not: then the address is checked here.
+ * Whether `fetch` certainly sends a request for a URL to the operator's proxy, by the environment
+ * that Node was started with. In doubt it does not: then the address is checked here.
  */
 function proxyRule(agent: object): (url: URL) => boolean {
   const options = 'options' in agent ? (agent.options as { proxyEnv?: Record<string, string> }) : {}
@@ -138,7 +144,8 @@ function proxyRule(agent: object): (url: URL) => boolean {
     .toLowerCase()
     .split(/[\s,]+/)
     .filter((entry) => entry !== '')
-    // Programs read `*.corp`, `.corp` and `corp` differently: here each is a suffix, and `*` is everything.
+    // Programs read `*.corp`, `.corp` and `corp` differently: here each is a suffix, and `*` is
+    // everything.
     .map((entry) => entry.replace(/:\d+$/, '').replace(/^\*?\.?/, ''))
   return ({ protocol, hostname }) =>
     (protocol === 'https:' ? secure : plain) !== '' && !direct.some((entry) => hostname.endsWith(entry))

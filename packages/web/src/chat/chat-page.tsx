@@ -200,7 +200,10 @@ export function ChatPage(props: { sessionId: string | null }) {
   )
 }
 
-/** A first message that was refused has no chat: it waits above the composer, and the new chat stays free for another. */
+/**
+ * A first message that was refused has no chat: it waits above the composer, and the new chat stays
+ * free for another.
+ */
 function shownAndRefused(
   outbox: readonly PendingMessage[],
   sessionId: string | null,
@@ -281,7 +284,10 @@ interface ScrollHandle {
   toBottom(): void
 }
 
-/** The conversation's scrolling region: stays at its end while it grows, until the reader scrolls up. */
+/**
+ * The conversation's scrolling region: stays at its end while it grows, until the reader scrolls
+ * up.
+ */
 function Scroller(props: { children: ReactNode; ref?: Ref<ScrollHandle> }) {
   const scroll = useStickToBottom({ initial: 'instant', resize: 'instant' })
   // The hook scrolls with its first frame, which is after the first that is painted.
@@ -321,8 +327,9 @@ function Scroller(props: { children: ReactNode; ref?: Ref<ScrollHandle> }) {
 }
 
 /**
- * Give what was taken back to the composer, to be changed and sent again: behind what is being written there, after a blank
- * line, so that nothing of either is lost. Of its images those that fit; the composer says so when some do not.
+ * Give what was taken back to the composer, to be changed and sent again: behind what is being
+ * written there, after a blank line, so that nothing of either is lost. Of its images those that
+ * fit; the composer says so when some do not.
  */
 function useGotBack(
   sessionId: string | null,

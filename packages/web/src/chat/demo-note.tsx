@@ -6,7 +6,10 @@ const EXAMPLE = `OPENAI_BASE_URL=https://…/v1
 OPENAI_MODEL=…
 OPENAI_API_KEY=…`
 
-/** Without a model of one's own the demo model answers. Nobody should take its words for a real one's. */
+/**
+ * Without a model of one's own the demo model answers. Nobody should take its words for a real
+ * one's.
+ */
 export function DemoExplanation() {
   return (
     <>

@@ -1,4 +1,7 @@
-/** A line diff: Myers' shortest edit script between the common head and tail, in hunks with three lines of context. */
+/**
+ * A line diff: Myers' shortest edit script between the common head and tail, in hunks with three
+ * lines of context.
+ */
 
 export interface DiffLine {
   readonly type: 'same' | 'add' | 'del'
@@ -15,7 +18,10 @@ export interface LineDiff {
 }
 
 const CONTEXT = 3
-/** Beyond this many edits the middle is shown as replaced whole: correct, only longer, and never slow. */
+/**
+ * Beyond this many edits the middle is shown as replaced whole: correct, only longer, and never
+ * slow.
+ */
 const MAX_EDITS = 600
 
 /** `oldText` null: the file is new. */
@@ -30,7 +36,9 @@ export function lineDiff(oldText: string | null | undefined, newText: string): L
   }
 }
 
-/** A last line without a newline at its end is a line; the empty rest after a final newline is not. */
+/**
+ * A last line without a newline at its end is a line; the empty rest after a final newline is not.
+ */
 function linesOf(text: string): string[] {
   if (text === '') return []
   const lines = text.split('\n')

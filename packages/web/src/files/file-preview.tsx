@@ -1,4 +1,6 @@
-/** One file of the workspace as it is now: an image or the beginning of a text, to open or to save. */
+/**
+ * One file of the workspace as it is now: an image or the beginning of a text, to open or to save.
+ */
 import { messageOf } from '@sandlot/shared/errors'
 import { Download, ExternalLink } from 'lucide-react'
 import { useEffect, useState } from 'react'

@@ -17,7 +17,10 @@ const NOWHERE_YET = { path: '', list: null }
 export function Files() {
   const [{ path, list }, setHere] = useState<{ path: string; list: DirectoryList | null }>(NOWHERE_YET)
   const [sending, setSending] = useState<string | null>(null)
-  /** The first is asked about, because something of that name is there; the others wait for the answer. */
+  /**
+   * The first is asked about, because something of that name is there; the others wait for the
+   * answer.
+   */
   const [doubtful, setDoubtful] = useState<{ into: string; files: readonly File[] } | null>(null)
   const { problem, attempt } = useAttempt()
   const asked = useRef('')
@@ -38,8 +41,9 @@ export function Files() {
   }, [])
 
   /**
-   * One after the other, until one asks; what cannot be put holds up no other. `into`: whoever goes elsewhere meanwhile still
-   * meant that directory. `replace`: the first may take the place of what is there.
+   * One after the other, until one asks; what cannot be put holds up no other. `into`: whoever goes
+   * elsewhere meanwhile still meant that directory. `replace`: the first may take the place of what
+   * is there.
    */
   const put = (into: string, files: readonly File[], replace = false) =>
     attempt(async () => {

@@ -1,11 +1,14 @@
 /**
- * Characters that are in a text but not on the screen, or that turn the order of what is: controls, bidirectional
- * marks, zero-width and tag characters. A command that waits for approval must not hide anything, so they are shown
- * by number.
+ * Characters that are in a text but not on the screen, or that turn the order of what is: controls,
+ * bidirectional marks, zero-width and tag characters. A command that waits for approval must not
+ * hide anything, so they are shown by number.
  */
 const INVISIBLE = /(?![\n\t])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu
 
-/** What belongs to a picture that is seen: ❤️ is a heart and a selector, 👩‍💻 are two pictures and a joiner. */
+/**
+ * What belongs to a picture that is seen: ❤️ is a heart and a selector, 👩‍💻 are two pictures and a
+ * joiner.
+ */
 const SELECTS = /\p{Extended_Pictographic}\p{Emoji_Modifier}?$/u
 const JOINED = /^\p{Extended_Pictographic}/u
 

@@ -1,10 +1,16 @@
-/** Notifications of the browser: whether there can be any, whether the person wants them here, and showing one. */
+/**
+ * Notifications of the browser: whether there can be any, whether the person wants them here, and
+ * showing one.
+ */
 import { useSyncExternalStore } from 'react'
 import { browserStorage } from './storage.ts'
 
 const KEY = 'sandlot.notifications'
 
-/** `impossible`: this browser, or a page without HTTPS, has none. `blocked`: the browser was told never to. */
+/**
+ * `impossible`: this browser, or a page without HTTPS, has none. `blocked`: the browser was told
+ * never to.
+ */
 export type NotificationState = 'impossible' | 'blocked' | 'off' | 'on'
 
 const listeners = new Set<() => void>()
@@ -18,8 +24,8 @@ export function notificationState(): NotificationState {
 }
 
 /**
- * Turning them on asks the person, so it must come from a click; then one is shown, which is also how it is found out that this
- * browser lets no page show any, as on phones.
+ * Turning them on asks the person, so it must come from a click; then one is shown, which is also
+ * how it is found out that this browser lets no page show any, as on phones.
  */
 export async function turnNotifications(wanted: 'on' | 'off'): Promise<void> {
   const kept = browserStorage('local')
@@ -40,8 +46,8 @@ export function useNotificationState(): NotificationState {
 }
 
 /**
- * Show one, if the person wants that; false when this browser refused. Of the same `tag` there is one at a time, whichever tab
- * it comes from.
+ * Show one, if the person wants that; false when this browser refused. Of the same `tag` there is
+ * one at a time, whichever tab it comes from.
  */
 export function notify(title: string, options: { body: string; tag: string; onClick: () => void }): boolean {
   if (notificationState() !== 'on') return true

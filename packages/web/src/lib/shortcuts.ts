@@ -39,7 +39,10 @@ export interface KeyPress {
   shiftKey: boolean
 }
 
-/** What a key means, or undefined. Ctrl and Cmd are the same, except with Alt, where Ctrl is Ctrl everywhere. */
+/**
+ * What a key means, or undefined. Ctrl and Cmd are the same, except with Alt, where Ctrl is Ctrl
+ * everywhere.
+ */
 export function shortcutOf(press: KeyPress): Shortcut | undefined {
   const mod = press.ctrlKey || press.metaKey
   if (press.key === 'Escape' && !mod && !press.altKey) return press.shiftKey ? 'focus-composer' : 'stop'

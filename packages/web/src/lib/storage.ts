@@ -1,6 +1,7 @@
 /**
- * The browser's storage as a place that may be missing: private windows and strict settings refuse it, and a full one
- * throws. What is kept here is convenience (drafts, theme, unsent messages), so a refusal is logged once and lived with.
+ * The browser's storage as a place that may be missing: private windows and strict settings refuse
+ * it, and a full one throws. What is kept here is convenience (drafts, theme, unsent messages), so
+ * a refusal is logged once and lived with.
  */
 export interface KeyValue {
   get(key: string): string | null
@@ -18,7 +19,10 @@ export function memoryStorage(): KeyValue {
   }
 }
 
-/** The part of `storage` that is this person's: whoever signs in next on the same browser finds nothing of it. */
+/**
+ * The part of `storage` that is this person's: whoever signs in next on the same browser finds
+ * nothing of it.
+ */
 export function storageOfPerson(storage: KeyValue, userId: string): KeyValue {
   const own = (key: string) => `${key}.of.${userId}`
   return {
@@ -31,7 +35,10 @@ export function storageOfPerson(storage: KeyValue, userId: string): KeyValue {
 /** Where what is not sent yet is kept, for this session or (null) for a new chat. */
 export type UnsentStorage = (sessionId: string | null) => KeyValue
 
-/** A session's is the same in all tabs. A new chat belongs to its tab: in each, another one may begin. */
+/**
+ * A session's is the same in all tabs. A new chat belongs to its tab: in each, another one may
+ * begin.
+ */
 export function unsentStorage(local: KeyValue, tab: KeyValue, userId: string): UnsentStorage {
   const [ofSessions, ofNewChat] = [storageOfPerson(local, userId), storageOfPerson(tab, userId)]
   return (sessionId) => (sessionId === null ? ofNewChat : ofSessions)

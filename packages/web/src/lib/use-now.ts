@@ -1,6 +1,9 @@
 import { useSyncExternalStore } from 'react'
 
-/** One clock for all timers on the screen, ticking once a second while anybody looks. Epoch milliseconds. */
+/**
+ * One clock for all timers on the screen, ticking once a second while anybody looks. Epoch
+ * milliseconds.
+ */
 let now = Date.now()
 let interval: ReturnType<typeof setInterval> | undefined
 const listeners = new Set<() => void>()

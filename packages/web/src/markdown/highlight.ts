@@ -1,7 +1,7 @@
 /**
- * A small highlighter: comments, strings, numbers, keywords, names of calls. One regular expression per family of
- * languages instead of grammars of megabytes. Wrong at the edges of a language, never wrong about the text: joining the
- * tokens gives the input.
+ * A small highlighter: comments, strings, numbers, keywords, names of calls. One regular expression
+ * per family of languages instead of grammars of megabytes. Wrong at the edges of a language, never
+ * wrong about the text: joining the tokens gives the input.
  */
 export type TokenKind = 'comment' | 'string' | 'number' | 'keyword' | 'name' | 'add' | 'del'
 export interface Token {

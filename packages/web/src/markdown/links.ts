@@ -2,7 +2,10 @@
 
 const PROTOCOLS = new Set(['http:', 'https:', 'mailto:'])
 
-/** The address when it may be a link; undefined for scripts, data, files, and anything that is no address. */
+/**
+ * The address when it may be a link; undefined for scripts, data, files, and anything that is no
+ * address.
+ */
 export function safeHref(href: string | undefined): string | undefined {
   if (href === undefined || href === '') return undefined
   if (!URL.canParse(href)) return undefined

@@ -1,6 +1,7 @@
 /**
- * The model's markdown, also unfinished. What the text says is shown, never done: raw HTML stays text, nothing of the web is
- * fetched (an image is a link to it), and a link leads to the web, to mail, or to a file of the reader's own workspace.
+ * The model's markdown, also unfinished. What the text says is shown, never done: raw HTML stays
+ * text, nothing of the web is fetched (an image is a link to it), and a link leads to the web, to
+ * mail, or to a file of the reader's own workspace.
  */
 import { ImageOff } from 'lucide-react'
 import { isValidElement, memo, type ReactNode, useMemo } from 'react'
@@ -184,7 +185,10 @@ const CodeBlock = memo(function CodeBlock(props: { code: string; language: strin
   )
 })
 
-/* What would not be seen in the text of a message becomes a `mark`, which the page shows as it does everywhere. */
+/*
+ * What would not be seen in the text of a message becomes a `mark`, which the page shows as it does
+ * everywhere.
+ */
 
 /** As much of a node of the HTML tree as is looked at. */
 interface TreeNode {

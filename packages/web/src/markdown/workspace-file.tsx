@@ -1,4 +1,7 @@
-/** A file that an answer names: an image where it is named, any other behind its name. Read over the files API, never run. */
+/**
+ * A file that an answer names: an image where it is named, any other behind its name. Read over the
+ * files API, never run.
+ */
 import { FileX } from 'lucide-react'
 import { type ReactNode, useState } from 'react'
 import { FilePreview } from '../files/file-preview.tsx'

@@ -3,8 +3,8 @@
 const ROOT = '/workspace/'
 
 /**
- * The path below the workspace; undefined for an address of the web, one with a protocol, and what leads out. A part of the
- * page behind `#`, and a line behind `:`, are left off.
+ * The path below the workspace; undefined for an address of the web, one with a protocol, and what
+ * leads out. A part of the page behind `#`, and a line behind `:`, are left off.
  */
 export function workspacePath(address: string | undefined): string | undefined {
   if (address === undefined || !URL.canParse(address, 'http://relative') || URL.canParse(address))
@@ -21,7 +21,10 @@ export function workspacePath(address: string | undefined): string | undefined {
   return names.length === 0 ? undefined : names.join('/')
 }
 
-/** Of a path in code: only one that says whose it is. Most names in code are no files of the workspace. */
+/**
+ * Of a path in code: only one that says whose it is. Most names in code are no files of the
+ * workspace.
+ */
 export function workspacePathInCode(text: string): string | undefined {
   return /^\/workspace\/[^\s*?{}<>|;&$"'`]+$/.test(text) && !text.endsWith('/')
     ? workspacePath(text)

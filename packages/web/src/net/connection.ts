@@ -1,8 +1,9 @@
 /**
- * One WebSocket that is always being kept open. Knows nothing of chats: frames out, frames in, a state to show.
+ * One WebSocket that is always being kept open. Knows nothing of chats: frames out, frames in, a
+ * state to show.
  *
- * A frame that arrives and does not fit the vocabulary is reported and dropped; it is a bug of the service, and no
- * reason to stop listening.
+ * A frame that arrives and does not fit the vocabulary is reported and dropped; it is a bug of the
+ * service, and no reason to stop listening.
  */
 import { type ClientFrame, type ReadFrame, type ServerFrame, readServerFrames } from '@sandlot/shared/frames'
 import { backoffMs } from './backoff.ts'
@@ -20,7 +21,10 @@ export interface ConnectionHandlers {
   /** In order of arrival. */
   onFrame(frame: ServerFrame): void
   onState(state: ConnectionState): void
-  /** Closed before it was open: refused, or nobody there. The caller finds out whether it is signed out. */
+  /**
+   * Closed before it was open: refused, or nobody there. The caller finds out whether it is signed
+   * out.
+   */
   onRefused(): void
   /** Text that is not a frame. */
   onNonsense?(problem: string): void

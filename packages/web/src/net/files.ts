@@ -19,7 +19,9 @@ export function workspaceFileUrl(path: string): string | null {
   return relative === undefined ? null : fileUrl(relative, { download: true })
 }
 
-/** Put a file there. Throws `ApiError`: `conflict` where something is, unless it is to be replaced. */
+/**
+ * Put a file there. Throws `ApiError`: `conflict` where something is, unless it is to be replaced.
+ */
 export async function putFile(path: string, file: Blob, options: { replace: boolean }): Promise<void> {
   await send(z.unknown(), 'PUT', `${fileUrl(path)}${options.replace ? '&replace=true' : ''}`, {
     type: 'application/octet-stream',

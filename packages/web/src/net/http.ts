@@ -1,4 +1,7 @@
-/** The service's HTTP API as functions. Every failure is an `ApiError` with a sentence that can be shown. */
+/**
+ * The service's HTTP API as functions. Every failure is an `ApiError` with a sentence that can be
+ * shown.
+ */
 import {
   errorBody,
   type ApiKey,
@@ -16,7 +19,10 @@ import {
 import { messageOf, type ErrorCode } from '@sandlot/shared/errors'
 import { z } from 'zod'
 
-/** `network`: no answer at all. `unexpected`: an answer that is none of ours, as from a proxy in between. */
+/**
+ * `network`: no answer at all. `unexpected`: an answer that is none of ours, as from a proxy in
+ * between.
+ */
 export type ApiErrorCode = ErrorCode | 'network' | 'unexpected'
 
 export class ApiError extends Error {

@@ -6,7 +6,8 @@ import { z } from 'zod'
 import { ApiError, call } from './http.ts'
 
 /**
- * Send one image. `onProgress` gets the part that is sent, 0 to 1: `fetch` cannot tell it. Throws `ApiError`, and an
+ * Send one image. `onProgress` gets the part that is sent, 0 to 1: `fetch` cannot tell it. Throws
+ * `ApiError`, and an
  * `AbortError` when `signal` aborts.
  */
 export function uploadImage(
@@ -52,7 +53,9 @@ export function waitingImageUrl(id: string): string {
   return `/api/images/${encodeURIComponent(id)}`
 }
 
-/** It need not wait any longer. Does not reject: what stays is removed by the service after a day. */
+/**
+ * It need not wait any longer. Does not reject: what stays is removed by the service after a day.
+ */
 export async function discardImage(id: string): Promise<void> {
   try {
     await call(z.unknown(), 'DELETE', waitingImageUrl(id))
@@ -62,7 +65,10 @@ export async function discardImage(id: string): Promise<void> {
   }
 }
 
-/** What to load to show it; undefined for what is no image that a browser shows without running anything. */
+/**
+ * What to load to show it; undefined for what is no image that a browser shows without running
+ * anything.
+ */
 export function imageSrc({ mimeType, data, uri }: MessageImage): string | undefined {
   if (!(IMAGE_TYPES as readonly string[]).includes(mimeType)) return undefined
   if (data !== '') return `data:${mimeType};base64,${data}`
@@ -70,7 +76,10 @@ export function imageSrc({ mimeType, data, uri }: MessageImage): string | undefi
   return uri?.startsWith('/api/') === true ? uri : undefined
 }
 
-/** The images of a message that was sent, as files: those that a message of ours can have. Throws `ApiError`. */
+/**
+ * The images of a message that was sent, as files: those that a message of ours can have. Throws
+ * `ApiError`.
+ */
 export function readAgain(images: readonly MessageImage[]): Promise<File[]> {
   return Promise.all(
     images.flatMap((image, index) => {
@@ -87,8 +96,8 @@ async function fileAt(src: string, type: string, name: string): Promise<File> {
 }
 
 /**
- * Images of a message that was sent, once more for another one. `left` counts those that no message of ours can have: of
- * another type, or from elsewhere. Throws `ApiError`.
+ * Images of a message that was sent, once more for another one. `left` counts those that no message
+ * of ours can have: of another type, or from elsewhere. Throws `ApiError`.
  */
 export async function uploadAgain(
   images: readonly MessageImage[],

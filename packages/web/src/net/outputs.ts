@@ -7,7 +7,10 @@ export function outputUrl(sessionId: string, callId: string, options: { download
   return options.download === true ? `${path}?download=1` : path
 }
 
-/** Text of the bytes `from` (inclusive) to `to` (exclusive). What is not UTF-8 is shown as replacement characters. */
+/**
+ * Text of the bytes `from` (inclusive) to `to` (exclusive). What is not UTF-8 is shown as
+ * replacement characters.
+ */
 export async function fetchOutputRange(
   url: string,
   from: number,

@@ -84,7 +84,10 @@ export async function revokeRule(id: string): Promise<void> {
 
 const forked = z.object({ sessionId: z.string() })
 
-/** A new chat that has everything `before` this prompt, or also its answer. Answers its id. Rejects with `ApiError`. */
+/**
+ * A new chat that has everything `before` this prompt, or also its answer. Answers its id. Rejects
+ * with `ApiError`.
+ */
 export async function forkSession(
   sessionId: string,
   promptId: string,

@@ -7,7 +7,10 @@ import { Button } from '../ui/button.tsx'
 import { INPUT } from '../ui/field.tsx'
 import { useAttempt } from './use-attempt.ts'
 
-/** A text that the agent keeps to. `load` and `save` answer what is kept and must keep their identity. */
+/**
+ * A text that the agent keeps to. `load` and `save` answer what is kept and must keep their
+ * identity.
+ */
 export function InstructionsForm(props: {
   label: string
   placeholder: string

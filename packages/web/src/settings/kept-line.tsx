@@ -2,8 +2,8 @@ import type { ReactNode } from 'react'
 import { Button } from '../ui/button.tsx'
 
 /**
- * One thing that is kept, and the way to be rid of it. `act` and `name` make the accessible name: “Revoke nightly”; `label` is
- * that name where the two alone are no sentence.
+ * One thing that is kept, and the way to be rid of it. `act` and `name` make the accessible name:
+ * “Revoke nightly”; `label` is that name where the two alone are no sentence.
  */
 export function KeptLine(props: {
   name: string

@@ -18,7 +18,10 @@ const CHOICES: { data: RemovedData; title: string; text: string }[] = [
   { data: 'purge', title: 'Delete files and chats', text: GOES },
 ]
 
-/** Nothing is chosen beforehand, and the name is typed: what goes does not come back. `removedBefore`: only files and chats are left. */
+/**
+ * Nothing is chosen beforehand, and the name is typed: what goes does not come back.
+ * `removedBefore`: only files and chats are left.
+ */
 export function RemovePersonForm(props: {
   person: { id: string; name: string }
   removedBefore: boolean

@@ -8,7 +8,10 @@ import { INPUT } from '../ui/field.tsx'
 import { KeptLine } from './kept-line.tsx'
 import { useAttempt } from './use-attempt.ts'
 
-/** Tokens that tools use for this person. A value goes in here and is never shown again, here or anywhere. */
+/**
+ * Tokens that tools use for this person. A value goes in here and is never shown again, here or
+ * anywhere.
+ */
 export function Secrets() {
   const [secrets, setSecrets] = useState<SecretList['secrets'] | null>(null)
   const [name, setName] = useState('')

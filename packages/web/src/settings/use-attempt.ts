@@ -5,7 +5,10 @@ export interface Attempt {
   busy: boolean
   /** What went wrong at the last try. */
   problem: string | null
-  /** Try it; one thing at a time. Never rejects. `again`: the last problem is shown until it is known how this goes. */
+  /**
+   * Try it; one thing at a time. Never rejects. `again`: the last problem is shown until it is
+   * known how this goes.
+   */
   attempt: (work: () => Promise<void>, again?: 'again') => Promise<void>
 }
 

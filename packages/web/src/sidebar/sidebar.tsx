@@ -15,8 +15,8 @@ import { SessionItem } from './session-item.tsx'
 import { useFound } from './use-found.ts'
 
 /**
- * Brand, new chat, the list of sessions, and the person. `onPick`: something was chosen; a drawer closes then. `search`: the person
- * has asked for the search field, until `onSearch`.
+ * Brand, new chat, the list of sessions, and the person. `onPick`: something was chosen; a drawer
+ * closes then. `search`: the person has asked for the search field, until `onSearch`.
  */
 export function Sidebar(props: {
   onPick: () => void

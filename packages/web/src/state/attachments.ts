@@ -1,7 +1,7 @@
 /**
- * Images that wait in the composers of this tab. Each is sent to the service at once, so that sending the message is
- * immediate; those that have arrived are kept with the draft, across a reload. They live outside the page of a session,
- * so that going elsewhere stops nothing.
+ * Images that wait in the composers of this tab. Each is sent to the service at once, so that
+ * sending the message is immediate; those that have arrived are kept with the draft, across a
+ * reload. They live outside the page of a session, so that going elsewhere stops nothing.
  */
 import { messageOf } from '@sandlot/shared/errors'
 import {
@@ -46,7 +46,10 @@ export interface AttachmentParts {
   discard(id: string): Promise<void>
 }
 
-/** Where an image belongs. The new chat's becomes its session's, and what is on its way there follows. */
+/**
+ * Where an image belongs. The new chat's becomes its session's, and what is on its way there
+ * follows.
+ */
 interface Place {
   sessionId: string | null
 }
@@ -81,7 +84,10 @@ export class Attachments {
     return () => this.#readers.delete(changed)
   }
 
-  /** What the composer of this session (null: of the new chat) holds; the same object until it changes. */
+  /**
+   * What the composer of this session (null: of the new chat) holds; the same object until it
+   * changes.
+   */
   of(sessionId: string | null): Attached {
     const key = keyOf(sessionId)
     const known = this.#attached.get(key)
@@ -91,7 +97,10 @@ export class Attachments {
     return kept
   }
 
-  /** `refusal`: why this chat takes no images; null: it takes them. Resolves when all were looked at; they may still be on their way. */
+  /**
+   * `refusal`: why this chat takes no images; null: it takes them. Resolves when all were looked
+   * at; they may still be on their way.
+   */
   async add(sessionId: string | null, files: readonly File[], refusal: string | null): Promise<void> {
     const place = sessionId === null ? this.#newChat : { sessionId }
     this.#change(place, { problem: refusal })
@@ -124,7 +133,10 @@ export class Attachments {
     this.#replace({ sessionId }, { ...item, state: 'failed', problem, again: null })
   }
 
-  /** What was attached while a new chat got its session belongs to that session, also what is still on its way. */
+  /**
+   * What was attached while a new chat got its session belongs to that session, also what is still
+   * on its way.
+   */
   started(sessionId: string): void {
     const { items, problem } = this.of(null)
     const place = this.#newChat

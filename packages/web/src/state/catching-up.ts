@@ -16,7 +16,9 @@ export function toFollow({ activeId, outbox, views }: ChatState): string[] {
   return [...wanted].filter((id): id is string => id !== null && views[id] !== undefined)
 }
 
-/** `opened` (least recently first) with `sessionId` opened now, and which of it is let go for that. */
+/**
+ * `opened` (least recently first) with `sessionId` opened now, and which of it is let go for that.
+ */
 export function withOpened(
   opened: readonly string[],
   sessionId: string,

@@ -1,6 +1,7 @@
 /**
- * A tab's line to the service: what is said goes over the socket, or is kept until there is one, also over a reload; what is heard
- * goes into the store. After every break it is first heard what was missed, and then said what was not.
+ * A tab's line to the service: what is said goes over the socket, or is kept until there is one,
+ * also over a reload; what is heard goes into the store. After every break it is first heard what
+ * was missed, and then said what was not.
  */
 import type { SessionList } from '@sandlot/shared/api'
 import type { ClientFrame, ServerFrame } from '@sandlot/shared/frames'

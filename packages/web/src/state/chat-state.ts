@@ -1,6 +1,6 @@
 /**
- * What the screen knows, and how a batch of frames changes it. Pure: frames in, state out, with the identity of
- * everything that did not change.
+ * What the screen knows, and how a batch of frames changes it. Pure: frames in, state out, with the
+ * identity of everything that did not change.
  */
 import { sandlotEventOf } from '@sandlot/shared/events'
 import type { Mode } from '@sandlot/shared/mode'
@@ -29,7 +29,10 @@ export interface SessionView {
   readonly missing: boolean
   /** What the service refused about this session. */
   readonly notices: readonly Notice[]
-  /** The number after which something was missing at the last try to fetch it; null: nothing was ever missing. */
+  /**
+   * The number after which something was missing at the last try to fetch it; null: nothing was
+   * ever missing.
+   */
   readonly chasedFrom: number | null
 }
 
@@ -172,7 +175,8 @@ function withPromptId(
 function caughtUp(state: ChatState, frame: FrameOf<'ai_chat_caught_up'>, wishes: Wish[]): ChatState {
   const view = state.views[frame.sessionId] ?? EMPTY_VIEW
   if (frame.seq < view.transcript.seq) {
-    // The service knows less than we do: its data were restored from a backup. Begin again with what it has.
+    // The service knows less than we do: its data were restored from a backup. Begin again with
+    // what it has.
     wishes.push({ resume: frame.sessionId })
     return setView(state, frame.sessionId, { ...EMPTY_VIEW, notices: view.notices })
   }
@@ -185,8 +189,9 @@ function caughtUp(state: ChatState, frame: FrameOf<'ai_chat_caught_up'>, wishes:
 const OUTDATED = 'Sandlot was updated while this page was open. Reload it to see the rest of this chat.'
 
 /**
- * Something is missing behind what we have: ask for it. When that brought nothing, what is missing is something that
- * this page does not understand, because the service is newer; asking again would go on for ever.
+ * Something is missing behind what we have: ask for it. When that brought nothing, what is missing
+ * is something that this page does not understand, because the service is newer; asking again would
+ * go on for ever.
  */
 function chase(state: ChatState, sessionId: string, view: SessionView, wishes: Wish[]): ChatState {
   const from = view.transcript.seq
@@ -216,7 +221,8 @@ function refused(state: ChatState, frame: FrameOf<'ai_chat_error'>): ChatState {
   if (frame.code === 'not_found' && view.transcript.seq === 0) {
     return setView(state, sessionId, { ...view, missing: true, sync: 'fresh' })
   }
-  // What was asked back stays asked: the error may be about something else, and the log says what becomes of it.
+  // What was asked back stays asked: the error may be about something else, and the log says what
+  // becomes of it.
   return setView(state, sessionId, withNotice({ ...view, stopping: false }, problem))
 }
 
@@ -267,9 +273,13 @@ export function changeView(
   return changed === view ? state : setView(state, id, changed)
 }
 
-// ── What the screen asks ────────────────────────────────────────────────────────────────────────────────
+// ── What the screen asks
+// ────────────────────────────────────────────────────────────────────────────────
 
-/** The mode that counts: one that waits to be told, else the log's, else the list's, else nothing is known. */
+/**
+ * The mode that counts: one that waits to be told, else the log's, else the list's, else nothing is
+ * known.
+ */
 export function modeOf(state: ChatState, sessionId: string): Mode | null {
   const summary = state.sessions?.find((known) => known.sessionId === sessionId)
   const told = state.views[sessionId]?.transcript.mode ?? summary?.mode ?? null

@@ -66,7 +66,8 @@ export class Chat {
     this.#line.renew()
   }
 
-  // ── What the user does ────────────────────────────────────────────────────────────────────────────────
+  // ── What the user does
+  // ────────────────────────────────────────────────────────────────────────────────
 
   /** Show a session, or the new chat (null). */
   show(sessionId: string | null): void {
@@ -80,7 +81,10 @@ export class Chat {
     if (view === undefined || view.sync === 'stale') this.#line.resume(sessionId)
   }
 
-  /** Send a message. Answers its request id. `mode` and model only count for a new session; `images` wait on the service. */
+  /**
+   * Send a message. Answers its request id. `mode` and model only count for a new session; `images`
+   * wait on the service.
+   */
   send(sessionId: string | null, text: string, options: SendOptions = {}): string {
     const { mode, model, thoughtLevel, images = [] } = options
     const message: PendingMessage = {
@@ -132,7 +136,10 @@ export class Chat {
     this.#line.deliver({ type: 'ai_chat_unqueue', sessionId, messageId })
   }
 
-  /** What came back since the last time, in that order, for the composer: each message is handed out once. */
+  /**
+   * What came back since the last time, in that order, for the composer: each message is handed out
+   * once.
+   */
   takeGot(sessionId: string): readonly QueuedEntry[] {
     const got = this.store.getState().views[sessionId]?.back.got ?? []
     if (got.length > 0) this.#changeBack(sessionId, (back) => ({ ...back, got: [] }))
@@ -162,7 +169,10 @@ export class Chat {
     this.#line.deliver({ type: 'ai_chat_mode', sessionId, modeId })
   }
 
-  /** From the next message on; what is absent stays. `thoughtLevel` null: as the model does by itself. */
+  /**
+   * From the next message on; what is absent stays. `thoughtLevel` null: as the model does by
+   * itself.
+   */
   setModel(sessionId: string, change: { model?: string; thoughtLevel?: string | null }): void {
     if (change.model === undefined && change.thoughtLevel === undefined) return
     this.#line.deliver({ type: 'ai_chat_model', sessionId, ...change })

@@ -8,7 +8,10 @@ export interface News {
   what: 'waiting' | 'done'
 }
 
-/** What has happened between two states of the list. A list that is not known yet is none; a chat that is new in it only when it waits. */
+/**
+ * What has happened between two states of the list. A list that is not known yet is none; a chat
+ * that is new in it only when it waits.
+ */
 export function newsBetween(
   before: readonly SessionSummary[] | null,
   after: readonly SessionSummary[] | null,

@@ -1,6 +1,6 @@
 /**
- * Messages that were sent and are not yet known to have arrived. Each keeps its `requestId`, so sending it again after
- * a reconnect or a reload is the same prompt and never a second one.
+ * Messages that were sent and are not yet known to have arrived. Each keeps its `requestId`, so
+ * sending it again after a reconnect or a reload is the same prompt and never a second one.
  */
 import { type ClientFrame, MAX_MESSAGE_CHARS } from '@sandlot/shared/frames'
 import { type Mode, mode } from '@sandlot/shared/mode'

@@ -1,9 +1,14 @@
-/** Queued messages that a person takes back: what this tab has asked for, and what the log then said. */
+/**
+ * Queued messages that a person takes back: what this tab has asked for, and what the log then
+ * said.
+ */
 import type { SandlotEvent } from '@sandlot/shared/sandlot-event'
 import type { QueuedEntry } from '@sandlot/shared/transcript-entries'
 
 export interface TakingBack {
-  /** Ids of messages that this tab has asked to have back, until the log says what became of them. */
+  /**
+   * Ids of messages that this tab has asked to have back, until the log says what became of them.
+   */
   readonly asked: readonly string[]
   /** What this tab got back, for the composer to take over. */
   readonly got: readonly QueuedEntry[]

@@ -1,6 +1,7 @@
 /**
- * What the person chose, answered and stopped while there was no socket. The service has not heard of it, so it is kept in the
- * tab over a reload, as the messages in the outbox are: a mode that was shown must not be another when these are sent.
+ * What the person chose, answered and stopped while there was no socket. The service has not heard
+ * of it, so it is kept in the tab over a reload, as the messages in the outbox are: a mode that was
+ * shown must not be another when these are sent.
  */
 import { type ClientFrame, clientFrame } from '@sandlot/shared/frames'
 import type { Mode } from '@sandlot/shared/mode'
@@ -21,7 +22,10 @@ export function withWaiting(waiting: readonly ClientFrame[], frame: ClientFrame)
   return [...waiting.filter((other) => other !== before), both ? { ...before, ...frame } : frame]
 }
 
-/** Before the messages goes what says how they are to be answered; behind them, what is about what they began. */
+/**
+ * Before the messages goes what says how they are to be answered; behind them, what is about what
+ * they began.
+ */
 export function aroundMessages(waiting: readonly ClientFrame[]): {
   before: ClientFrame[]
   behind: ClientFrame[]

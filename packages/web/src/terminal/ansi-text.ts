@@ -1,11 +1,12 @@
 /**
- * Terminal output as lines of coloured text. An allow-list: SGR colours are obeyed; a carriage return begins its line
- * again (progress bars, and the model reads the same last state); a backspace takes one character back. Every other
- * control does nothing at all: no title, no clipboard, no links, no cursor, no clearing of what was there.
+ * Terminal output as lines of coloured text. An allow-list: SGR colours are obeyed; a carriage
+ * return begins its line again (progress bars, and the model reads the same last state); a
+ * backspace takes one character back. Every other control does nothing at all: no title, no
+ * clipboard, no links, no cursor, no clearing of what was there.
  *
- * A string sequence (OSC, DCS, APC, PM, SOS) that nobody ends is over at the end of its line, so that output cannot make the rest of
- * itself disappear. Nothing is buffered but the parameters of one sequence. How the text is cut into chunks makes no
- * difference.
+ * A string sequence (OSC, DCS, APC, PM, SOS) that nobody ends is over at the end of its line, so
+ * that output cannot make the rest of itself disappear. Nothing is buffered but the parameters of
+ * one sequence. How the text is cut into chunks makes no difference.
  */
 import { applySgr, type SgrStyle, styleKey } from './sgr.ts'
 

@@ -1,6 +1,6 @@
 /**
- * Live output → rendered text, without reading the whole again for every piece. Pieces only ever grow at the end,
- * unless one replaced others or a gap was filled; then it is rendered anew.
+ * Live output → rendered text, without reading the whole again for every piece. Pieces only ever
+ * grow at the end, unless one replaced others or a gap was filled; then it is rendered anew.
  */
 import type { OutputPiece } from '@sandlot/shared/call'
 import { AnsiText, type Rendered } from './ansi-text.ts'

@@ -45,9 +45,15 @@ const LineView = memo(function LineView(props: { line: Line }) {
   )
 })
 
-/* Missing bytes of a live output, fetched by range from what is stored. Only small gaps: the rest is a link away. */
+/*
+ * Missing bytes of a live output, fetched by range from what is stored. Only small gaps: the rest
+ * is a link away.
+ */
 
-/** Bytes. The snapshot of a resume holds 64 KiB of the end; what lies before a longer one is not worth the wait. */
+/**
+ * Bytes. The snapshot of a resume holds 64 KiB of the end; what lies before a longer one is not
+ * worth the wait.
+ */
 const LARGEST_GAP = 64 * 1024
 const NOTHING: Filled = new Map()
 
@@ -69,7 +75,10 @@ export function useFilledGaps(output: LiveOutput, url: string): Filled {
   return filled
 }
 
-/* The stored output of a finished call, once somebody looks: all of it, or its beginning and its end. */
+/*
+ * The stored output of a finished call, once somebody looks: all of it, or its beginning and its
+ * end.
+ */
 
 /** Bytes. */
 const WHOLE = 64 * 1024

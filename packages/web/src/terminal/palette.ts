@@ -37,7 +37,8 @@ export function lookOf(sgr: SgrStyle): SpanLook {
   const background = sgr.inverse === true ? (sgr.fg ?? null) : sgr.bg
   if (background === null) classes.push('t-inverse')
   if (background !== undefined && background !== null) {
-    // A program may paint text in the colour of its ground. We choose the text's colour ourselves there.
+    // A program may paint text in the colour of its ground. We choose the text's colour ourselves
+    // there.
     const ground = rgbOf(background)
     return { className: classes.join(' '), style: { backgroundColor: ground, color: inkOn(ground) } }
   }

@@ -1,4 +1,7 @@
-/** SGR, the one family of control sequences that we obey: colours and weight. Blink and conceal are not among them. */
+/**
+ * SGR, the one family of control sequences that we obey: colours and weight. Blink and conceal are
+ * not among them.
+ */
 
 /** 0–15 of the theme's palette, or `#rrggbb`. */
 export type Color = number | string

@@ -28,7 +28,9 @@ export function CopyButton(props: { text: string; what: string; quiet?: boolean;
 
 type CopyState = 'idle' | 'copied' | 'refused'
 
-/** Copy to the clipboard, and say so for a moment. Browsers refuse it on pages that are not secure. */
+/**
+ * Copy to the clipboard, and say so for a moment. Browsers refuse it on pages that are not secure.
+ */
 function useCopied(): [CopyState, (text: string) => void] {
   const [state, setState] = useState<CopyState>('idle')
   useEffect(() => {

@@ -8,7 +8,10 @@ export function keyNames(keys: string): string[] {
   return keys.split('+').map((key) => NAMES[key] ?? key)
 }
 
-/** `Ctrl+Alt+Enter`; `Mod` is Cmd on a Mac and Ctrl elsewhere. Not read aloud: the button has its own name. */
+/**
+ * `Ctrl+Alt+Enter`; `Mod` is Cmd on a Mac and Ctrl elsewhere. Not read aloud: the button has its
+ * own name.
+ */
 export function Kbd(props: { keys: string }) {
   return (
     <kbd className="hidden font-sans text-2xs font-normal sm:inline" aria-hidden>

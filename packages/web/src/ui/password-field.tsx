@@ -3,7 +3,10 @@ import { useState } from 'react'
 import { IconButton } from './button.tsx'
 import { Field, type FieldProps } from './field.tsx'
 
-/** A password, which its owner may look at while typing. `autoComplete` says to password managers which one it is. */
+/**
+ * A password, which its owner may look at while typing. `autoComplete` says to password managers
+ * which one it is.
+ */
 export function PasswordField(
   props: Omit<FieldProps, 'type'> & { autoComplete: 'current-password' | 'new-password' },
 ) {
@@ -30,8 +33,8 @@ export function PasswordField(
 }
 
 /**
- * Whose the passwords of a form are, where nobody has to type it: password managers look for a text input before them, and
- * overlook hidden ones. People and screen readers need none.
+ * Whose the passwords of a form are, where nobody has to type it: password managers look for a text
+ * input before them, and overlook hidden ones. People and screen readers need none.
  */
 export function PasswordOwner(props: { email: string }) {
   return (

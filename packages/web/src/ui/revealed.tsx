@@ -1,7 +1,10 @@
 import { useMemo } from 'react'
 import { revealInvisible } from '../lib/invisible.ts'
 
-/** Text in which characters that would not be seen, or turn the order of others, are shown by number. */
+/**
+ * Text in which characters that would not be seen, or turn the order of others, are shown by
+ * number.
+ */
 export function Revealed(props: { text: string }) {
   const parts = useMemo(() => revealInvisible(props.text), [props.text])
   return parts.map((part, index) =>

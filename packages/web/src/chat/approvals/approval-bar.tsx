@@ -5,7 +5,10 @@ import type { Chat } from '../../state/chat.ts'
 
 type Answer = Extract<PermissionOption['kind'], 'allow_once' | 'reject_once'>
 
-/** Answer calls by the option of that kind, where the event offers it. Never “always”: that is one call's own button. */
+/**
+ * Answer calls by the option of that kind, where the event offers it. Never “always”: that is one
+ * call's own button.
+ */
 export function answerCalls(chat: Chat, sessionId: string, calls: readonly CallEntry[], kind: Answer): void {
   for (const call of calls.filter(asksApproval)) {
     const option = call.approval?.options.find((offered) => offered.kind === kind)
@@ -18,7 +21,10 @@ export function asksApproval(call: CallEntry): boolean {
   return call.approval?.question === undefined
 }
 
-/** Several calls wait: answer them together. `onAnswer` allows what is on the screen, and shows what is not. */
+/**
+ * Several calls wait: answer them together. `onAnswer` allows what is on the screen, and shows what
+ * is not.
+ */
 export function ApprovalBar(props: { waiting: readonly CallEntry[]; onAnswer: (kind: Answer) => void }) {
   const waiting = props.waiting.filter(asksApproval)
   if (waiting.length < 2) return null

@@ -1,4 +1,7 @@
-/** The rarer answers to an approval: those that are remembered, each with exactly what will be, and a denial in words. */
+/**
+ * The rarer answers to an approval: those that are remembered, each with exactly what will be, and
+ * a denial in words.
+ */
 import { Menu } from '@base-ui/react/menu'
 import { type Remembered, describeMatch } from '@sandlot/shared/rules'
 import type { PermissionOption } from '@sandlot/shared/sandlot-event'

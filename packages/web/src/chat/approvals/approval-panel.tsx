@@ -1,4 +1,7 @@
-/** What can be answered, directly below what would be done. Labelled by the options' names, acted on by their ids. */
+/**
+ * What can be answered, directly below what would be done. Labelled by the options' names, acted on
+ * by their ids.
+ */
 import type { CallEntry } from '@sandlot/shared/transcript-entries'
 import type { PermissionOption } from '@sandlot/shared/sandlot-event'
 import { useEffect, useId, useState } from 'react'
@@ -154,7 +157,10 @@ function ApprovalNote(props: { expiresAt: number; answered: boolean; online: boo
   )
 }
 
-/** “Why was I asked”, in one line: the gravest reason, which comes first. The others open below it. `whole`: what the card shows already. */
+/**
+ * “Why was I asked”, in one line: the gravest reason, which comes first. The others open below it.
+ * `whole`: what the card shows already.
+ */
 function ApprovalWhy(props: { why: readonly RuleReason[]; whole: string }) {
   const [first, ...others] = props.why
   const [open, setOpen] = useState(false)

@@ -1,6 +1,6 @@
 /**
- * Answers by key, and where a person is after one. A call is allowed by a key only while its whole command is on the screen:
- * else its card is brought there and marked, and the next press acts.
+ * Answers by key, and where a person is after one. A call is allowed by a key only while its whole
+ * command is on the screen: else its card is brought there and marked, and the next press acts.
  */
 import type { CallEntry } from '@sandlot/shared/transcript-entries'
 import { useEffect, useLayoutEffect, useRef, useState } from 'react'
@@ -109,7 +109,10 @@ function useAnswered(waiting: readonly CallEntry[], onGone: (ids: string[]) => v
   }, [waiting])
 }
 
-/** Whether what a person decides about is in front of them: measured on the page, not guessed from the state. */
+/**
+ * Whether what a person decides about is in front of them: measured on the page, not guessed from
+ * the state.
+ */
 
 /** Of an element that has to be read whole before its call may be allowed by a key. */
 const TO_READ = 'data-to-read'
@@ -137,7 +140,10 @@ function isWholeOnScreen(callId: string): boolean {
   return bounds.toRead.top >= bounds.region.top - 0.5 && bounds.toRead.bottom <= bounds.region.bottom + 0.5
 }
 
-/** Scroll so that the card is visible, from its beginning where it is longer than the screen. True: it fits. */
+/**
+ * Scroll so that the card is visible, from its beginning where it is longer than the screen. True:
+ * it fits.
+ */
 function bringIntoView(callId: string): boolean {
   const card = cardOf(callId)
   if (card === null) return false

@@ -1,4 +1,7 @@
-/** A call's arguments as a person reads them. Nothing is left out: what has no place of its own is shown as JSON. */
+/**
+ * A call's arguments as a person reads them. Nothing is left out: what has no place of its own is
+ * shown as JSON.
+ */
 
 export interface ShownField {
   name: string

@@ -1,4 +1,7 @@
-/** What a call gave to look at beside its text. Its maker is a tool or somebody's server: nothing is loaded or opened by itself. */
+/**
+ * What a call gave to look at beside its text. Its maker is a tool or somebody's server: nothing is
+ * loaded or opened by itself.
+ */
 import { imageSrc } from '../../net/images.ts'
 import type { MessageImage } from '@sandlot/shared/images'
 import type { ToolCallContent } from '@sandlot/shared/call'

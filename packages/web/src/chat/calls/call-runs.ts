@@ -14,7 +14,10 @@ export interface CallRun {
 /** Fewer are as quickly read one by one. */
 const FEWEST = 3
 
-/** The entries, with each run of calls of one kind that went well as one. What only keeps the plan is left out. */
+/**
+ * The entries, with each run of calls of one kind that went well as one. What only keeps the plan
+ * is left out.
+ */
 export function withRuns(entries: readonly Entry[]): (Entry | CallRun)[] {
   const rows: (Entry | CallRun)[] = []
   let run: CallEntry[] = []

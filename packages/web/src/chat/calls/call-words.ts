@@ -1,10 +1,13 @@
-/** What a call's state is called on the screen. Closed lists, so that a new reason cannot be forgotten here. */
+/**
+ * What a call's state is called on the screen. Closed lists, so that a new reason cannot be
+ * forgotten here.
+ */
 import type { FailureReason } from '@sandlot/shared/reasons'
 import type { CallEntry } from '@sandlot/shared/transcript-entries'
 
 /**
- * The look of a card. `stopped`: somebody refused or stopped it, or it never began. `missed`: it did not get what it looked
- * for. `failed`: a command that failed, by its exit code too.
+ * The look of a card. `stopped`: somebody refused or stopped it, or it never began. `missed`: it
+ * did not get what it looked for. `failed`: a command that failed, by its exit code too.
  */
 export type CallPhase = 'queued' | 'waiting' | 'running' | 'done' | 'stopped' | 'missed' | 'failed'
 
@@ -31,7 +34,10 @@ export function neverBegan({ status, reason, startedAt }: CallEntry): boolean {
   )
 }
 
-/** Open by itself: what runs, what waits for the person, a command that failed, and what has to be looked at. */
+/**
+ * Open by itself: what runs, what waits for the person, a command that failed, and what has to be
+ * looked at.
+ */
 export function opensItself(call: CallEntry): boolean {
   const phase = phaseOf(call)
   if (phase === 'running' || phase === 'waiting' || phase === 'failed') return true
@@ -144,7 +150,10 @@ export function ranOn(call: CallEntry): boolean {
   return typeof background === 'object' && background !== null && 'command' in background
 }
 
-/** A sentence about a call that failed, or about how what it left running ended; undefined for others. */
+/**
+ * A sentence about a call that failed, or about how what it left running ended; undefined for
+ * others.
+ */
 export function failureSentence(call: CallEntry): string | undefined {
   if (call.backgroundEnd?.reason !== undefined)
     return BACKGROUND[call.backgroundEnd.reason] ?? BACKGROUND_ENDED
@@ -166,7 +175,10 @@ const BACKGROUND: Partial<Record<FailureReason, string>> = {
 }
 const BACKGROUND_ENDED = 'It was ended in the background from outside.'
 
-/** What was answered to its question, in the words on the buttons; undefined where nothing was asked or answered. */
+/**
+ * What was answered to its question, in the words on the buttons; undefined where nothing was asked
+ * or answered.
+ */
 export function answerWords({ approval }: CallEntry): string | undefined {
   const answer = approval?.answer
   if (approval?.question === undefined || answer === undefined) return undefined

@@ -1,6 +1,9 @@
 /** What a person can read in arguments that are not whole yet. */
 
-/** The first text among them, which says what the call is about: a path, a command. Undefined before it has begun. */
+/**
+ * The first text among them, which says what the call is about: a path, a command. Undefined before
+ * it has begun.
+ */
 export function draftSubject(args: string): string | undefined {
   const begun = /^\s*\{\s*"[^"\\]*"\s*:\s*"((?:[^"\\]|\\.)*)/.exec(args)?.[1]
   const subject = begun === undefined ? '' : readable(begun).trim()

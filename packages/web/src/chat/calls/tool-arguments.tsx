@@ -9,9 +9,9 @@ import { type ShownField, shownArguments } from './call-arguments.ts'
 const TELLING_CHARS = 12
 
 /**
- * The whole command and all arguments. `whole`: nothing is folded away or left out, as under an approval. `known`: texts
- * that the card shows elsewhere, as the sides of a diff; an argument that is a part of one is not shown twice, nor what
- * the title says letter for letter.
+ * The whole command and all arguments. `whole`: nothing is folded away or left out, as under an
+ * approval. `known`: texts that the card shows elsewhere, as the sides of a diff; an argument that
+ * is a part of one is not shown twice, nor what the title says letter for letter.
  */
 export function ToolArguments(props: {
   rawInput: unknown

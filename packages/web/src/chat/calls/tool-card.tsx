@@ -1,4 +1,7 @@
-/** One call of a tool: what it is, what it does, how it stands. The tool itself says its title and kind. */
+/**
+ * One call of a tool: what it is, what it does, how it stands. The tool itself says its title and
+ * kind.
+ */
 import type { CallEntry } from '@sandlot/shared/transcript-entries'
 import { ChevronRight, CircleStop, CornerDownRight } from 'lucide-react'
 import { memo, useEffect, useId, useMemo, useRef, useState } from 'react'
@@ -291,7 +294,10 @@ function Progress(props: { progress: NonNullable<CallEntry['progress']> }) {
   )
 }
 
-/** True once the element has been near the screen: a long history does not fetch what nobody scrolls to. */
+/**
+ * True once the element has been near the screen: a long history does not fetch what nobody scrolls
+ * to.
+ */
 function useSeen(): [React.RefObject<HTMLDivElement | null>, boolean] {
   const element = useRef<HTMLDivElement>(null)
   const [seen, setSeen] = useState(false)

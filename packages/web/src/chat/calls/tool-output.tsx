@@ -1,4 +1,7 @@
-/** What a call wrote: live while it runs, from the store when it has ended, or the words that the model got. */
+/**
+ * What a call wrote: live while it runs, from the store when it has ended, or the words that the
+ * model got.
+ */
 import type { CallEntry } from '@sandlot/shared/transcript-entries'
 import { Download, ExternalLink } from 'lucide-react'
 import { type ReactNode, useEffect, useMemo, useRef, useState } from 'react'
@@ -127,8 +130,8 @@ function OutputFooter(props: {
 }
 
 /**
- * A scrolling pane of output. While `following`, it stays at its end unless the reader scrolled up. Focusable, so that
- * the keyboard can scroll it.
+ * A scrolling pane of output. While `following`, it stays at its end unless the reader scrolled up.
+ * Focusable, so that the keyboard can scroll it.
  */
 function OutputPane(props: { children: ReactNode; label: string; following: boolean; content: unknown }) {
   const pane = useRef<HTMLDivElement>(null)

@@ -1,4 +1,7 @@
-/** Where a message is written. Enter sends, Shift+Enter makes a line; an input method's Enter does neither. */
+/**
+ * Where a message is written. Enter sends, Shift+Enter makes a line; an input method's Enter does
+ * neither.
+ */
 import type { Mode } from '@sandlot/shared/mode'
 import { MAX_MESSAGE_CHARS } from '@sandlot/shared/frames'
 import { IMAGE_TYPES, MAX_IMAGE_BYTES, MAX_IMAGES } from '@sandlot/shared/images'

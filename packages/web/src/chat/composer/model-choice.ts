@@ -9,14 +9,17 @@ export interface ModelChoice {
   thoughtLevel: string | null
 }
 
-/** What is known about the model of this name; for the deployment's own also where the agent tells no list. */
+/**
+ * What is known about the model of this name; for the deployment's own also where the agent tells
+ * no list.
+ */
 export function aboutModel(me: Me, name: string): ModelAbout | undefined {
   return me.models?.find((model) => model.name === name)
 }
 
 /**
- * What the session has chosen for its next message, with what waits to be told to the service; a model that is not there
- * any more counts as none.
+ * What the session has chosen for its next message, with what waits to be told to the service; a
+ * model that is not there any more counts as none.
  */
 export function modelOf(
   { model }: Pick<Transcript, 'model'>,
@@ -31,7 +34,10 @@ export function modelOf(
   return { model: name, thoughtLevel }
 }
 
-/** What is to be told of it: only what is different, so that it fits whatever else was chosen on the way. */
+/**
+ * What is to be told of it: only what is different, so that it fits whatever else was chosen on the
+ * way.
+ */
 export function changeOf(before: ModelChoice, after: ModelChoice): Partial<ModelChoice> {
   return {
     ...(after.model === before.model ? {} : { model: after.model }),

@@ -5,7 +5,10 @@ import { Button, IconButton } from '../../ui/button.tsx'
 import type { PendingMessage } from '../../state/outbox.ts'
 import { useChat } from '../chat-context.ts'
 
-/** Sent while a prompt ran, and not read yet. `asked`: ids of those that were asked back. `running`: a prompt that will read them. */
+/**
+ * Sent while a prompt ran, and not read yet. `asked`: ids of those that were asked back. `running`:
+ * a prompt that will read them.
+ */
 export function Queued(props: {
   messages: readonly QueuedEntry[]
   asked: readonly string[]

@@ -6,7 +6,10 @@ import { shownArguments } from '../calls/call-arguments.ts'
 import { statusWord } from '../calls/call-words.ts'
 import { endLines } from './end-words.ts'
 
-/** Everything that is on the screen but thoughts. Outputs as the model read them; images are named only. */
+/**
+ * Everything that is on the screen but thoughts. Outputs as the model read them; images are named
+ * only.
+ */
 export function asMarkdown(title: string, entries: readonly Entry[]): string {
   const parts = entries.flatMap((entry) => partOf(entry) ?? [])
   return [`# ${title}`, ...parts].map((part) => part.trimEnd()).join('\n\n') + '\n'

@@ -1,4 +1,7 @@
-/** What can be done with a message of one's own: copied, said in other words, gone on from, reported. */
+/**
+ * What can be done with a message of one's own: copied, said in other words, gone on from,
+ * reported.
+ */
 import type { MessageImage } from '@sandlot/shared/images'
 import { messageOf } from '@sandlot/shared/errors'
 import { CircleAlert, FileDown, Pencil, Split } from 'lucide-react'
@@ -13,7 +16,8 @@ import { forkSession } from '../../net/routes.ts'
 
 /**
  * `ended`: the prompt that it belongs to, once that has ended. `first`: of its prompt, so that everything before the prompt is
- * everything before the message. The row has its height from the start: nothing moves when the prompt ends.
+ * everything before the message. The row has its height from the start: nothing moves when the
+ * prompt ends.
  */
 export function MessageActions(props: {
   text: string

@@ -105,7 +105,10 @@ export function PendingUserMessage(props: { message: PendingMessage; online: boo
   )
 }
 
-/** `last`: nothing follows but the end, so this is what one would copy; words between two calls are only in passing. */
+/**
+ * `last`: nothing follows but the end, so this is what one would copy; words between two calls are
+ * only in passing.
+ */
 export const AssistantMessage = memo(function AssistantMessage(props: {
   entry: MessageEntry
   last: boolean
@@ -212,7 +215,10 @@ export const CallRunRow = memo(function CallRunRow(props: { run: CallRun; sessio
   )
 })
 
-/* A call that the model is still writing. Nothing of it runs yet; the card of the call takes its place. */
+/*
+ * A call that the model is still writing. Nothing of it runs yet; the card of the call takes its
+ * place.
+ */
 
 /** What is shorter stands in the header. */
 const LONG_CHARS = 160

@@ -12,8 +12,9 @@ export function hasWords(entry: EndEntry): boolean {
 }
 
 /**
- * How a prompt ended, when there is something to say about it. `onRetry` is there for the last prompt only: it sends the same
- * words again, resolves when they are on their way, and does not reject.
+ * How a prompt ended, when there is something to say about it. `onRetry` is there for the last
+ * prompt only: it sends the same words again, resolves when they are on their way, and does not
+ * reject.
  */
 export const PromptEnd = memo(function PromptEnd(props: {
   entry: EndEntry
@@ -67,7 +68,9 @@ export const PromptEnd = memo(function PromptEnd(props: {
   )
 })
 
-/** What to name when somebody is asked about it: the provider's id, or else ours, which the log has. */
+/**
+ * What to name when somebody is asked about it: the provider's id, or else ours, which the log has.
+ */
 function RequestId(props: { entry: EndEntry }) {
   const { requestId, id } = props.entry
   return (

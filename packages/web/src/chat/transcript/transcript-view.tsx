@@ -1,4 +1,7 @@
-/** The conversation, one memoised row for each entry; an entry that did not change is not drawn again. */
+/**
+ * The conversation, one memoised row for each entry; an entry that did not change is not drawn
+ * again.
+ */
 import { activityOf, pendingApprovals } from '@sandlot/shared/activity'
 import type { Entry, MessageEntry } from '@sandlot/shared/transcript-entries'
 import type { Transcript } from '@sandlot/shared/transcript'
