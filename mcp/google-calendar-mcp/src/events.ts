@@ -1,4 +1,4 @@
-/** Google's events, and what we make of them: the same names, without what nobody asks about. */
+/** Google's events, and the part that the tool returns: the same names, fewer fields. */
 import { ToolFailure } from '@sandlot/mcp-kit/tool-failure'
 import { z } from 'zod'
 

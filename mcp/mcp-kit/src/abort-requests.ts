@@ -1,6 +1,6 @@
 /**
  * Ends the HTTP requests of a client library that takes no signal. Node tells of every request that
- * it makes, in the asynchronous context of whoever asked for it; there we hold the signal.
+ * it makes, in the asynchronous context of the caller, which holds the signal.
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { subscribe } from 'node:diagnostics_channel'

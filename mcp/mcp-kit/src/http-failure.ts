@@ -1,4 +1,4 @@
-/** What an HTTP status of somebody else's API means for us. One table for all of our servers. */
+/** What an HTTP status of a foreign API means for a tool. One table for all of our servers. */
 import { ToolFailure } from './tool-failure.ts'
 
 export interface FailedAnswer {
@@ -17,7 +17,7 @@ export interface FailedAnswer {
 }
 
 const SAID_CHARS = 300
-/** Nobody is told to wait longer than a day. */
+/** The longest wait that an answer names: a day. */
 const MAX_WAIT_SECONDS = 86_400
 
 export function failureOfStatus(answer: FailedAnswer, now: number): ToolFailure {

@@ -1,5 +1,5 @@
 /**
- * Looking something up on somebody else's API: answered from memory while that is fresh, asked once
+ * Lookups on a foreign API: answered from memory while that is fresh, asked once
  * for all who want the same at the same time, limited per user, and ended at a time limit. The only
  * file here that imports lru-cache.
  */
@@ -56,7 +56,7 @@ export class Lookups<T extends object> {
   }
 
   /**
-   * `ask` gets a signal that ends it at the time limit, or when nobody waits any more. Only its success is kept.
+   * `ask` gets a signal that ends it at the time limit, or when the last caller stopped waiting. Only a success is cached.
    * Throws what `ask` throws; `timeout`, `cancelled` and `rate_limited` are ours.
    */
   async find(
@@ -122,7 +122,7 @@ export class Lookups<T extends object> {
     } finally {
       flight.waiting--
       if (flight.waiting === 0) {
-        // At once: whoever asks the same from now on must not join what ends.
+        // At once: a later caller must not join a request that ends.
         this.#end(key, flight)
         flight.abort.abort(cancelled())
       }

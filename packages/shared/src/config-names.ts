@@ -103,7 +103,7 @@ export function nearest(wrong: string, known: Iterable<string>): string | undefi
 }
 
 /**
- * One sentence for each `SANDLOT_*` name in `env` that nobody reads. `NAME_FILE` is the name with
+ * One sentence for each `SANDLOT_*` name in `env` that no setting has. `NAME_FILE` is the name with
  * its value in a file.
  */
 export function unknownConfigNames(env: Record<string, string | undefined>): string[] {

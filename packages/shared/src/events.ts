@@ -1,7 +1,7 @@
 /**
  * The vocabulary of Sandlot. An event is something that happened in a session, as an ACP v1
  * `SessionUpdate`, with our private data in `_meta.sandlot`. The same object travels from the tool
- * to the screen; nobody renames it on the way.
+ * to the screen; it is not renamed on the way.
  *
  * Settled events carry the whole value under their id, are stored before they are sent, and are
  * numbered:

@@ -7,7 +7,7 @@ import { agentUser } from './acp-meta.ts'
 
 /** Of a file that is put there: it travels as one message. Reading has no such limit. */
 export const MAX_UPLOAD_BYTES = 16 * 1024 * 1024
-/** Entries of a directory that are told, the first by name. */
+/** Entries of a directory that are listed, the first by name. */
 export const MAX_LISTED = 1000
 
 /** Relative to the workspace. Empty: the workspace itself. */

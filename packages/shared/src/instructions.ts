@@ -28,7 +28,7 @@ export const teamInstructions = z.object({
   text: z.string(),
   /** What the configuration file says to the team. It holds while `text` is empty. */
   configured: z.string(),
-  /** From whoever runs this Sandlot: by the configuration file alone. */
+  /** Of the operator: by the configuration file alone. */
   operator: z.string(),
 })
 export type TeamInstructions = z.infer<typeof teamInstructions>

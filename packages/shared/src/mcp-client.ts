@@ -27,7 +27,7 @@ export function mcpClientDocument(redirectUrl: string): McpClientDocument {
     redirect_uris: [redirectUrl],
     grant_types: ['authorization_code', 'refresh_token'],
     response_types: ['code'],
-    // It is public: whoever can read this could read a secret beside it.
+    // It is public: a reader of this could read a secret beside it.
     token_endpoint_auth_method: 'none',
   }
 }

@@ -9,7 +9,7 @@ export const RULE_EFFECTS = ['deny', 'ask', 'allow'] as const
 export const ruleEffect = z.enum(RULE_EFFECTS)
 export type RuleEffect = z.infer<typeof ruleEffect>
 
-/** Characters of a pattern. A longer one is nobody's reading any more. */
+/** Characters of a pattern. A longer one cannot be read by a person. */
 export const MAX_RULE_CHARS = 2_000
 const pattern = z.string().min(1).max(MAX_RULE_CHARS)
 

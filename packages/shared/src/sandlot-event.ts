@@ -16,7 +16,7 @@ export const permissionOption = z.object({
 export type PermissionOption = z.infer<typeof permissionOption>
 
 /**
- * What a failed call means for its prompt: the model hears of it and goes on, or the prompt ends.
+ * What a failed call means for its prompt: the model reads it and goes on, or the prompt ends.
  */
 export const onError = z.enum(['continue', 'stop'])
 export type OnError = z.infer<typeof onError>
@@ -38,10 +38,11 @@ export const sandlotEvent = z.discriminatedUnion('type', [
     type: z.literal('prompt_started'),
     requestId: z.string().optional(),
     model: z.string().optional(),
-    /** How hard the model is told to think; absent: as it does by itself. */
+    /** The thought level sent to the model; absent: its default. */
     thoughtLevel: z.string().optional(),
     /**
-     * Nobody can answer an approval of this prompt, so it is denied at once; also after a restart.
+     * No client can answer an approval of this prompt, so it is denied at once; also after a
+     * restart.
      */
     unattended: z.boolean().optional(),
     /** What a failed call means for this prompt; absent: `continue`. */
@@ -118,7 +119,7 @@ export const sandlotEvent = z.discriminatedUnion('type', [
   z.object({
     type: z.literal('approval_answered'),
     toolCallId: z.string(),
-    /** Absent when nobody answered: expired, cancelled, or nobody could. */
+    /** Absent without an answer: expired, cancelled, or unattended. */
     optionId: z.string().optional(),
     allowed: z.boolean(),
     /**

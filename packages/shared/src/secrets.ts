@@ -9,7 +9,7 @@ export const MAX_SECRET_CHARS = 16_384
 
 /**
  * How earlier versions called what they kept of a sign-in to an MCP server. It is taken over from
- * there, so nobody may put something in its place.
+ * there, so nothing may take its place.
  */
 const isFormerSignIn = (name: string): boolean => /^mcp\..+\.(?:tokens|client)$/.test(name)
 

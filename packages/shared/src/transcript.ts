@@ -285,7 +285,7 @@ function foldWait(
   return { ...transcript, wait: { why, retry, of, waitMs, until: at + waitMs } }
 }
 
-/** Said again, a message counts from when it was said first. */
+/** A repeated message counts from its first time. */
 function progressOf(call: CallEntry, said: NonNullable<SandlotMeta['progress']>, at: number): CallProgress {
   return { ...said, since: call.progress?.message === said.message ? call.progress.since : at }
 }

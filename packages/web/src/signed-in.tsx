@@ -46,7 +46,7 @@ export default function SignedIn(props: { me: Me; onSignedOut: () => void; onSta
             if (error instanceof ApiError && error.code === 'unauthenticated') latest.current.onSignedOut()
           })
         },
-        // Only from the new chat: whoever has gone elsewhere meanwhile stays there.
+        // Only from the new chat: a page opened meanwhile stays.
         onSessionStarted: (sessionId) => {
           moveDraft(unsent, sessionId)
           attachments.started(sessionId)

@@ -64,7 +64,7 @@ export function SignInPage(props: { onSignedIn: () => Promise<void> }) {
   )
 }
 
-/** The first visit: whoever has the one-time token from the terminal becomes the administrator. */
+/** The first visit: the one-time token from the terminal makes the administrator. */
 export function SetupPage(props: { token: string; onSignedIn: () => Promise<void> }) {
   const [form, setForm] = useState({ token: props.token, name: '', email: '', password: '' })
   const { busy, problem, onSubmit } = useSubmit(async () => {

@@ -70,7 +70,7 @@ export function ChatPage(props: { sessionId: string | null }) {
     if (!isTouch()) composer.current?.focus()
   }, [chat, sessionId])
 
-  useGotBack(sessionId, view.back.got, {
+  useWithdrawnMessages(sessionId, view.back.got, {
     text: draft,
     onText: setDraft,
     onImages: attachments.add,
@@ -331,7 +331,7 @@ function Scroller(props: { children: ReactNode; ref?: Ref<ScrollHandle> }) {
  * written there, after a blank line, so that nothing of either is lost. Of its images those that
  * fit; the composer says so when some do not.
  */
-function useGotBack(
+function useWithdrawnMessages(
   sessionId: string | null,
   got: readonly QueuedEntry[],
   composer: { text: string; onText: (text: string) => void; onImages: (files: readonly File[]) => void },

@@ -7,7 +7,7 @@ OPENAI_MODEL=…
 OPENAI_API_KEY=…`
 
 /**
- * Without a model of one's own the demo model answers. Nobody should take its words for a real
+ * Without a model of one's own the demo model answers. Its words must not be taken for a real
  * one's.
  */
 export function DemoExplanation() {

@@ -30,7 +30,7 @@ export function Files() {
     attempt(async () => {
       asked.current = at
       const found = await fetchDirectory(at)
-      // Whoever went on meanwhile does not come back to where they were.
+      // A newer navigation wins over a slower older one.
       if (asked.current !== at) return
       setHere({ path: at, list: found })
     })
@@ -41,7 +41,7 @@ export function Files() {
   }, [])
 
   /**
-   * One after the other, until one asks; what cannot be put holds up no other. `into`: whoever goes
+   * One after the other, until one asks; a refused file holds up no other. `into`: who goes
    * elsewhere meanwhile still meant that directory. `replace`: the first may take the place of what
    * is there.
    */

@@ -20,7 +20,7 @@ export function memoryStorage(): KeyValue {
 }
 
 /**
- * The part of `storage` that is this person's: whoever signs in next on the same browser finds
+ * The part of `storage` that is this person's: the next person on the same browser finds
  * nothing of it.
  */
 export function storageOfPerson(storage: KeyValue, userId: string): KeyValue {

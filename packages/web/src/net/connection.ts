@@ -22,12 +22,12 @@ export interface ConnectionHandlers {
   onFrame(frame: ServerFrame): void
   onState(state: ConnectionState): void
   /**
-   * Closed before it was open: refused, or nobody there. The caller finds out whether it is signed
+   * Closed before it was open: refused, or unreachable. The caller finds out whether it is signed
    * out.
    */
   onRefused(): void
   /** Text that is not a frame. */
-  onNonsense?(problem: string): void
+  onInvalidFrame?(problem: string): void
 }
 
 /** The service closes with this when the sign-in behind the socket is gone. */
@@ -118,7 +118,7 @@ export class Connection {
   #receive(data: unknown): void {
     for (const read of readMessage(data)) {
       if (read.ok) this.#handlers.onFrame(read.frame)
-      else this.#handlers.onNonsense?.(read.problem)
+      else this.#handlers.onInvalidFrame?.(read.problem)
     }
   }
 

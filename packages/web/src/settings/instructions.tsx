@@ -1,4 +1,4 @@
-/** The layers of what the agent is told: whoever runs this Sandlot, the team, the person. */
+/** The layers of the agent's instructions: the operator's, the team's, the person's. */
 import type { TeamInstructions as Told } from '@sandlot/shared/instructions'
 import { messageOf } from '@sandlot/shared/errors'
 import { useEffect, useState } from 'react'

@@ -11,7 +11,7 @@ import { RemovePersonForm } from './remove-person-form.tsx'
 import { useAttempt } from './use-attempt.ts'
 import { formatDate } from '../lib/format.ts'
 
-/** While somebody is being removed the list is looked at again, in milliseconds. */
+/** How often the list is fetched during a removal, in milliseconds. */
 const LOOK_AGAIN_MS = 2_000
 
 /** Everybody who may come in, and whose files are still here: for administrators. */
@@ -122,7 +122,7 @@ function PersonLine(props: { person: Account; isMe: boolean; onRemove: () => voi
   )
 }
 
-/** Somebody who was removed: what is under way, what keeps it from being done, or what was kept. */
+/** A removed person: what is under way, what prevents it, or what was kept. */
 function RemovedLine(props: { person: Removal; onPurge: () => void; onAgain: () => Promise<void> }) {
   const { name, email, removedAt, done, problem } = props.person
   const again = useAttempt()

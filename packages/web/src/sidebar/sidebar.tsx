@@ -94,7 +94,7 @@ export function Sidebar(props: {
           onChange={(event) => setWanted(event.target.value)}
           onKeyDown={(event) => {
             if (event.key !== 'Escape') return
-            // Not Stop: whoever looked for nothing leaves the field.
+            // Not Stop: with nothing searched for, Escape leaves the field.
             event.preventDefault()
             if (wanted === '') return event.currentTarget.blur()
             // Nor the drawer’s end.

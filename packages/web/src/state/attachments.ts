@@ -17,12 +17,12 @@ import { z } from 'zod'
 import type { KeyValue } from '../lib/storage.ts'
 import { waitingImageUrl } from '../net/images.ts'
 
-const keptImage = z.object({ id: imageId, name: z.string(), bytes: z.number(), mimeType: imageType })
-type KeptImage = z.infer<typeof keptImage>
+const persistedImage = z.object({ id: imageId, name: z.string(), bytes: z.number(), mimeType: imageType })
+type PersistedImage = z.infer<typeof persistedImage>
 
 export type Attachment = { key: string; name: string; bytes: number; preview: string } & (
   | { state: 'sending'; part: number }
-  | { state: 'there'; id: string; mimeType: KeptImage['mimeType'] }
+  | { state: 'there'; id: string; mimeType: PersistedImage['mimeType'] }
   | { state: 'failed'; problem: string; again: (() => void) | null }
 )
 
@@ -72,7 +72,7 @@ export class Attachments {
     this.#stopped = false
   }
 
-  /** Nobody is signed in any more: nothing is sent on. */
+  /** After signing out: pending uploads are not sent. */
   stop(): void {
     this.#stopped = true
     for (const { items } of this.#attached.values()) items.forEach((item) => this.#letGo(item))
@@ -241,7 +241,7 @@ function load(storage: KeyValue, key: string): Attachment[] {
   if (text === null) return []
   try {
     return z
-      .array(keptImage)
+      .array(persistedImage)
       .parse(JSON.parse(text))
       .map((image) => ({ ...image, key: image.id, preview: waitingImageUrl(image.id), state: 'there' }))
   } catch (error) {
@@ -251,7 +251,7 @@ function load(storage: KeyValue, key: string): Attachment[] {
 }
 
 function keep(storage: KeyValue, key: string, items: readonly Attachment[]): void {
-  const there = items.flatMap((item): KeptImage[] => {
+  const there = items.flatMap((item): PersistedImage[] => {
     if (item.state !== 'there') return []
     const { id, name, bytes, mimeType } = item
     return [{ id, name, bytes, mimeType }]

@@ -9,9 +9,16 @@ import type { StoreApi } from 'zustand/vanilla'
 import type { KeyValue } from '../lib/storage.ts'
 import { Connection, type ConnectionState } from '../net/connection.ts'
 import { toFollow, withStaleViews } from './catching-up.ts'
-import { EMPTY_VIEW, applyFrames, mergeSessions, setView, type ChatState, type Wish } from './chat-state.ts'
-import { frameOf, isUnanswered, keptOutbox, type PendingMessage } from './outbox.ts'
-import { aroundMessages, keptWaiting, withWaiting } from './waiting-frames.ts'
+import {
+  EMPTY_VIEW,
+  applyFrames,
+  mergeSessions,
+  setView,
+  type ChatState,
+  type Command,
+} from './chat-state.ts'
+import { frameOf, isUnanswered, persistedOutbox, type PendingMessage } from './outbox.ts'
+import { aroundMessages, persistedWaiting, withWaiting } from './waiting-frames.ts'
 
 export interface ChatLineParts {
   /** `ws://…/ws` */
@@ -45,7 +52,7 @@ export class ChatLine {
       onFrame: (frame) => this.#frames.add(frame),
       onState: (state) => this.#onConnection(state),
       onRefused: () => parts.onRefused(),
-      onNonsense: (problem) =>
+      onInvalidFrame: (problem) =>
         console.error('A frame of the service was not understood and is ignored.', problem),
     })
   }
@@ -92,7 +99,7 @@ export class ChatLine {
 
   setOutbox(outbox: readonly PendingMessage[]): void {
     this.#set({ ...this.#state, outbox })
-    keptOutbox.save(this.#parts.storage, outbox)
+    persistedOutbox.save(this.#parts.storage, outbox)
   }
 
   get #state(): ChatState {
@@ -105,7 +112,7 @@ export class ChatLine {
 
   #setWaiting(waiting: readonly ClientFrame[]): void {
     this.#set({ ...this.#state, waiting })
-    keptWaiting.save(this.#parts.storage, waiting)
+    persistedWaiting.save(this.#parts.storage, waiting)
   }
 
   #onConnection(connection: ConnectionState): void {
@@ -114,7 +121,7 @@ export class ChatLine {
     else if (connection.status !== 'connecting') this.#set(withStaleViews(this.#state))
   }
 
-  /** First hear what was missed, then say how to go on, then say what was not said, and last what is about that. */
+  /** First receive the missed events, then send mode and model, then unsent messages, last frames about them. */
   #reconnected(): void {
     this.#frames.flush()
     const { before, behind } = aroundMessages(this.#state.waiting)
@@ -135,16 +142,16 @@ export class ChatLine {
 
   #apply(frames: readonly ServerFrame[]): void {
     const before = this.#state
-    const { state, wishes } = applyFrames(before, frames)
+    const { state, commands } = applyFrames(before, frames)
     this.#set(state)
-    if (state.outbox !== before.outbox) keptOutbox.save(this.#parts.storage, state.outbox)
-    for (const wish of wishes) this.#grant(wish)
+    if (state.outbox !== before.outbox) persistedOutbox.save(this.#parts.storage, state.outbox)
+    for (const command of commands) this.#execute(command)
     this.#tellStarted(before, frames)
   }
 
-  #grant(wish: Wish): void {
-    if (wish.resume !== undefined) this.resume(wish.resume)
-    if (wish.cancel !== undefined) this.deliver({ type: 'ai_chat_cancel', sessionId: wish.cancel })
+  #execute(command: Command): void {
+    if (command.resume !== undefined) this.resume(command.resume)
+    if (command.cancel !== undefined) this.deliver({ type: 'ai_chat_cancel', sessionId: command.cancel })
   }
 
   #tellStarted(before: ChatState, frames: readonly ServerFrame[]): void {

@@ -8,7 +8,7 @@ import type { ClientFrame, ServerFrame, SessionSummary } from '@sandlot/shared/f
 import { emptyTranscript, foldTranscript, leavesHole, type Transcript } from '@sandlot/shared/transcript'
 import type { ConnectionState } from '../net/connection.ts'
 import { isInTranscript, type PendingMessage } from './outbox.ts'
-import { NOTHING_BACK, type TakingBack, withUnqueued } from './taking-back.ts'
+import { NOTHING_WITHDRAWN, type WithdrawnMessages, withUnqueued } from './withdrawn-messages.ts'
 import { waitingMode } from './waiting-frames.ts'
 
 export interface Notice {
@@ -24,7 +24,7 @@ export interface SessionView {
   readonly sync: 'loading' | 'fresh' | 'stale'
   /** Asked to stop; until the prompt has ended. */
   readonly stopping: boolean
-  readonly back: TakingBack
+  readonly back: WithdrawnMessages
   /** No such session, or not ours. */
   readonly missing: boolean
   /** What the service refused about this session. */
@@ -57,7 +57,7 @@ export const EMPTY_VIEW: SessionView = {
   transcript: emptyTranscript(),
   sync: 'loading',
   stopping: false,
-  back: NOTHING_BACK,
+  back: NOTHING_WITHDRAWN,
   missing: false,
   notices: [],
   chasedFrom: null,
@@ -81,7 +81,7 @@ export function initialState(
 }
 
 /** What a batch asks the connection to do. */
-export interface Wish {
+export interface Command {
   /** Resume after the view's `seq`. */
   resume?: string
   /** The user pressed Stop before the message was accepted. */
@@ -92,21 +92,21 @@ export interface Wish {
 export function applyFrames(
   state: ChatState,
   frames: readonly ServerFrame[],
-): { state: ChatState; wishes: Wish[] } {
-  const wishes: Wish[] = []
+): { state: ChatState; commands: Command[] } {
+  const commands: Command[] = []
   let next = state
-  for (const frame of frames) next = applyFrame(next, frame, wishes)
-  return { state: next === state ? state : settleOutbox(next), wishes }
+  for (const frame of frames) next = applyFrame(next, frame, commands)
+  return { state: next === state ? state : settleOutbox(next), commands }
 }
 
-function applyFrame(state: ChatState, frame: ServerFrame, wishes: Wish[]): ChatState {
+function applyFrame(state: ChatState, frame: ServerFrame, commands: Command[]): ChatState {
   switch (frame.type) {
     case 'ai_chat_event':
-      return applyEvent(state, frame, wishes)
+      return applyEvent(state, frame, commands)
     case 'ai_chat_accepted':
-      return accepted(state, frame, wishes)
+      return accepted(state, frame, commands)
     case 'ai_chat_caught_up':
-      return caughtUp(state, frame, wishes)
+      return caughtUp(state, frame, commands)
     case 'ai_chat_done':
       return changeView(state, frame.sessionId, (view) =>
         view.stopping ? { ...view, stopping: false } : view,
@@ -120,13 +120,13 @@ function applyFrame(state: ChatState, frame: ServerFrame, wishes: Wish[]): ChatS
 
 type FrameOf<T extends ServerFrame['type']> = Extract<ServerFrame, { type: T }>
 
-function applyEvent(state: ChatState, frame: FrameOf<'ai_chat_event'>, wishes: Wish[]): ChatState {
+function applyEvent(state: ChatState, frame: FrameOf<'ai_chat_event'>, commands: Command[]): ChatState {
   const { sessionId, event } = frame
   const view = state.views[sessionId]
   // An event of a session that this tab has never opened: the list says what there is to say of it.
   if (view === undefined) return state
   if (leavesHole(view.transcript, event)) {
-    return view.sync === 'loading' ? state : chase(state, sessionId, view, wishes)
+    return view.sync === 'loading' ? state : chase(state, sessionId, view, commands)
   }
   const transcript = foldTranscript(view.transcript, event)
   let next = state
@@ -147,14 +147,14 @@ function applyEvent(state: ChatState, frame: FrameOf<'ai_chat_event'>, wishes: W
   })
 }
 
-function accepted(state: ChatState, frame: FrameOf<'ai_chat_accepted'>, wishes: Wish[]): ChatState {
+function accepted(state: ChatState, frame: FrameOf<'ai_chat_accepted'>, commands: Command[]): ChatState {
   const message = state.outbox.find((pending) => pending.requestId === frame.requestId)
   if (message === undefined) return state
-  if (message.stop === true) wishes.push({ cancel: frame.sessionId })
+  if (message.stop === true) commands.push({ cancel: frame.sessionId })
   let next = withPromptId(state, frame.requestId, frame.sessionId, frame.promptId)
   if (message.sessionId === null && next.views[frame.sessionId] === undefined) {
     next = setView(next, frame.sessionId, EMPTY_VIEW)
-    wishes.push({ resume: frame.sessionId })
+    commands.push({ resume: frame.sessionId })
   }
   return next
 }
@@ -172,15 +172,15 @@ function withPromptId(
   return { ...state, outbox: state.outbox.with(at, { ...rest, sessionId, promptId }) }
 }
 
-function caughtUp(state: ChatState, frame: FrameOf<'ai_chat_caught_up'>, wishes: Wish[]): ChatState {
+function caughtUp(state: ChatState, frame: FrameOf<'ai_chat_caught_up'>, commands: Command[]): ChatState {
   const view = state.views[frame.sessionId] ?? EMPTY_VIEW
   if (frame.seq < view.transcript.seq) {
     // The service knows less than we do: its data were restored from a backup. Begin again with
     // what it has.
-    wishes.push({ resume: frame.sessionId })
+    commands.push({ resume: frame.sessionId })
     return setView(state, frame.sessionId, { ...EMPTY_VIEW, notices: view.notices })
   }
-  if (frame.seq > view.transcript.seq) return chase(state, frame.sessionId, view, wishes)
+  if (frame.seq > view.transcript.seq) return chase(state, frame.sessionId, view, commands)
   // The agent answers again.
   const notices = view.notices.filter((notice) => notice.code !== 'agent_unavailable')
   return setView(state, frame.sessionId, { ...view, sync: 'fresh', missing: false, notices })
@@ -193,13 +193,13 @@ const OUTDATED = 'Sandlot was updated while this page was open. Reload it to see
  * is something that this page does not understand, because the service is newer; asking again would
  * go on for ever.
  */
-function chase(state: ChatState, sessionId: string, view: SessionView, wishes: Wish[]): ChatState {
+function chase(state: ChatState, sessionId: string, view: SessionView, commands: Command[]): ChatState {
   const from = view.transcript.seq
   if (view.chasedFrom === from) {
     const settled: SessionView = { ...view, sync: 'fresh' }
     return setView(state, sessionId, withNotice(settled, { code: 'outdated', message: OUTDATED }))
   }
-  wishes.push({ resume: sessionId })
+  commands.push({ resume: sessionId })
   return setView(state, sessionId, { ...view, sync: 'loading', chasedFrom: from })
 }
 

@@ -17,9 +17,9 @@ import {
   setView,
   withNotice,
 } from './chat-state.ts'
-import { isUnanswered, keptOutbox, type PendingMessage } from './outbox.ts'
-import { type TakingBack, withAsked } from './taking-back.ts'
-import { keptWaiting } from './waiting-frames.ts'
+import { isUnanswered, persistedOutbox, type PendingMessage } from './outbox.ts'
+import { type WithdrawnMessages, withAsked } from './withdrawn-messages.ts'
+import { persistedWaiting } from './waiting-frames.ts'
 
 export interface SendOptions {
   mode?: Mode
@@ -38,7 +38,7 @@ export class Chat {
   constructor(parts: ChatLineParts) {
     const { storage } = parts
     this.store = createStore<ChatState>(() =>
-      initialState(keptOutbox.load(storage), keptWaiting.load(storage)),
+      initialState(persistedOutbox.load(storage), persistedWaiting.load(storage)),
     )
     this.#line = new ChatLine(this.store, parts)
     this.#fetchSessions = (before) => parts.fetchSessions(before)
@@ -221,7 +221,7 @@ export class Chat {
     this.store.setState(state, true)
   }
 
-  #changeBack(sessionId: string, change: (back: TakingBack) => TakingBack): void {
+  #changeBack(sessionId: string, change: (back: WithdrawnMessages) => WithdrawnMessages): void {
     this.#set(changeView(this.#state, sessionId, (view) => ({ ...view, back: change(view.back) })))
   }
 }

@@ -1,4 +1,4 @@
-/** What somebody who looks elsewhere is told about their chats. */
+/** Notifications about chats that are not in view. */
 import type { SessionSummary } from '@sandlot/shared/frames'
 
 /** `waiting`: for an approval or an answer. `done`: nothing runs there any more. */

@@ -9,7 +9,7 @@ import { requestId, sessionId } from '@sandlot/shared/ids'
 import type { Transcript } from '@sandlot/shared/transcript'
 import { modelChoice } from '@sandlot/shared/model-choice'
 import { z } from 'zod'
-import { keptList } from './kept-list.ts'
+import { persistedList } from './persisted-list.ts'
 
 const pendingMessage = z.object({
   requestId,
@@ -31,7 +31,7 @@ const pendingMessage = z.object({
 })
 export type PendingMessage = z.infer<typeof pendingMessage>
 
-export const keptOutbox = keptList('sandlot.outbox', pendingMessage, 'Unsent messages')
+export const persistedOutbox = persistedList('sandlot.outbox', pendingMessage, 'Unsent messages')
 
 /** The frame of a message; the same one every time. */
 export function frameOf(message: PendingMessage): ClientFrame {

@@ -1,13 +1,13 @@
 /**
- * What the person chose, answered and stopped while there was no socket. The service has not heard
- * of it, so it is kept in the tab over a reload, as the messages in the outbox are: a mode that was
- * shown must not be another when these are sent.
+ * What the person chose, answered and stopped while there was no socket. The service has not
+ * received of it, so it is kept in the tab over a reload, as the messages in the outbox are: a mode
+ * that was shown must not be another when these are sent.
  */
 import { type ClientFrame, clientFrame } from '@sandlot/shared/frames'
 import type { Mode } from '@sandlot/shared/mode'
-import { keptList } from './kept-list.ts'
+import { persistedList } from './persisted-list.ts'
 
-export const keptWaiting = keptList('sandlot.waiting', clientFrame, 'Choices that were not sent')
+export const persistedWaiting = persistedList('sandlot.waiting', clientFrame, 'Choices that were not sent')
 
 type ModelFrame = Extract<ClientFrame, { type: 'ai_chat_model' }>
 

@@ -4,9 +4,9 @@
  * backspace takes one character back. Every other control does nothing at all: no title, no
  * clipboard, no links, no cursor, no clearing of what was there.
  *
- * A string sequence (OSC, DCS, APC, PM, SOS) that nobody ends is over at the end of its line, so
- * that output cannot make the rest of itself disappear. Nothing is buffered but the parameters of
- * one sequence. How the text is cut into chunks makes no difference.
+ * A string sequence (OSC, DCS, APC, PM, SOS) without a terminator is over at the end of its line,
+ * so that output cannot make the rest of itself disappear. Nothing is buffered but the parameters
+ * of one sequence. How the text is cut into chunks makes no difference.
  */
 import { applySgr, type SgrStyle, styleKey } from './sgr.ts'
 

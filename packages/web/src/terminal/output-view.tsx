@@ -76,7 +76,7 @@ export function useFilledGaps(output: LiveOutput, url: string): Filled {
 }
 
 /*
- * The stored output of a finished call, once somebody looks: all of it, or its beginning and its
+ * The stored output of a finished call, once it is shown: all of it, or its beginning and its
  * end.
  */
 

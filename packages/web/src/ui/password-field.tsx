@@ -33,7 +33,7 @@ export function PasswordField(
 }
 
 /**
- * Whose the passwords of a form are, where nobody has to type it: password managers look for a text
+ * Whose the passwords of a form are, where it is not typed: password managers look for a text
  * input before them, and overlook hidden ones. People and screen readers need none.
  */
 export function PasswordOwner(props: { email: string }) {

@@ -1,5 +1,5 @@
 /**
- * What a call gave to look at beside its text. Its maker is a tool or somebody's server: nothing is
+ * What a call gave to look at beside its text. Its maker is a tool or a foreign server: nothing is
  * loaded or opened by itself.
  */
 import { imageSrc } from '../../net/images.ts'
@@ -9,7 +9,7 @@ import type { ToolCallContent } from '@sandlot/shared/call'
 export interface AttachedLink {
   url: string
   name: string
-  /** Where it leads, for whoever should know before clicking. */
+  /** Where it leads, shown before a click. */
   host: string
 }
 

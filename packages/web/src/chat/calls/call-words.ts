@@ -6,7 +6,7 @@ import type { FailureReason } from '@sandlot/shared/reasons'
 import type { CallEntry } from '@sandlot/shared/transcript-entries'
 
 /**
- * The look of a card. `stopped`: somebody refused or stopped it, or it never began. `missed`: it
+ * The look of a card. `stopped`: denied or stopped, or it never began. `missed`: it
  * did not get what it looked for. `failed`: a command that failed, by its exit code too.
  */
 export type CallPhase = 'queued' | 'waiting' | 'running' | 'done' | 'stopped' | 'missed' | 'failed'

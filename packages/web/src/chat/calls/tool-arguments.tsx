@@ -90,7 +90,7 @@ function LongText(props: { name: string; text: string; whole: boolean }) {
 const FOLDED_LINES = 12
 const FOLDED_CHARS = 1200
 
-/** A text that is folded when it is long and nobody has to decide about it. */
+/** A text that is folded when it is long and no approval is pending. */
 function Folding(props: { text: string; whole: boolean; className: string }) {
   const [open, setOpen] = useState(false)
   const lines = props.text.split('\n')

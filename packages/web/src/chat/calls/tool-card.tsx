@@ -295,8 +295,8 @@ function Progress(props: { progress: NonNullable<CallEntry['progress']> }) {
 }
 
 /**
- * True once the element has been near the screen: a long history does not fetch what nobody scrolls
- * to.
+ * True once the element has been near the screen: a long history does not fetch what is not
+ * scrolled to.
  */
 function useSeen(): [React.RefObject<HTMLDivElement | null>, boolean] {
   const element = useRef<HTMLDivElement>(null)

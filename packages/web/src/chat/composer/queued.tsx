@@ -61,7 +61,7 @@ export function Queued(props: {
   )
 }
 
-/** Tells the buttons apart for whoever does not see what is beside them. */
+/** Tells the buttons apart in a screen reader. */
 function beginningOf({ text, images }: QueuedEntry): string {
   const words = text.trim().replaceAll(/\s+/g, ' ')
   if (words === '') return images.length === 1 ? 'an image' : `${images.length} images`

@@ -47,7 +47,7 @@ export function ActivityLine(props: { transcript: Transcript; sending: boolean; 
   )
 }
 
-/** Counts down in sight; a screen reader hears it once. */
+/** Counts down in sight; announced once. */
 function TryingAgain(props: { wait: NonNullable<Transcript['wait']> }) {
   const { wait } = props
   const now = useNow(true)

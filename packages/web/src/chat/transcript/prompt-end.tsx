@@ -69,7 +69,7 @@ export const PromptEnd = memo(function PromptEnd(props: {
 })
 
 /**
- * What to name when somebody is asked about it: the provider's id, or else ours, which the log has.
+ * What to name when reporting it: the provider's id, or else ours, which the log has.
  */
 function RequestId(props: { entry: EndEntry }) {
   const { requestId, id } = props.entry

@@ -55,7 +55,7 @@ export function TranscriptView(props: {
     <div
       role="log"
       aria-label="Conversation"
-      // A screen reader hears a message when it is whole, not token by token.
+      // A message is announced when it is whole, not token by token.
       aria-busy={activityOf(transcript)?.doing === 'writing'}
       className="flex flex-col"
     >

@@ -5,7 +5,7 @@
 import type { SandlotEvent } from '@sandlot/shared/sandlot-event'
 import type { QueuedEntry } from '@sandlot/shared/transcript-entries'
 
-export interface TakingBack {
+export interface WithdrawnMessages {
   /**
    * Ids of messages that this tab has asked to have back, until the log says what became of them.
    */
@@ -16,19 +16,19 @@ export interface TakingBack {
   readonly gone: readonly string[]
 }
 
-export const NOTHING_BACK: TakingBack = { asked: [], got: [], gone: [] }
+export const NOTHING_WITHDRAWN: WithdrawnMessages = { asked: [], got: [], gone: [] }
 
-export function withAsked(back: TakingBack, messageId: string): TakingBack {
+export function withAsked(back: WithdrawnMessages, messageId: string): WithdrawnMessages {
   return back.asked.includes(messageId) ? back : { ...back, asked: [...back.asked, messageId] }
 }
 
 /** A message waits no more. `queued`: what waited until now; `promptId`: of the event. */
 export function withUnqueued(
-  back: TakingBack,
+  back: WithdrawnMessages,
   { messageId, why }: Extract<SandlotEvent, { type: 'message_unqueued' }>,
   queued: readonly QueuedEntry[],
   promptId: string | undefined,
-): TakingBack {
+): WithdrawnMessages {
   const asked = back.asked.filter((id) => id !== messageId)
   if (why === 'sent') return { ...back, asked }
   const ours = back.asked.includes(messageId)

@@ -2,13 +2,13 @@
 import { z } from 'zod'
 import type { KeyValue } from '../lib/storage.ts'
 
-export interface KeptList<T> {
+export interface PersistedList<T> {
   load(storage: KeyValue): T[]
   save(storage: KeyValue, list: readonly T[]): void
 }
 
-/** `what`: whose loss is told, should another version have written what cannot be read. */
-export function keptList<T>(key: string, item: z.ZodType<T>, what: string): KeptList<T> {
+/** `what`: named in the log when a stored list cannot be read. */
+export function persistedList<T>(key: string, item: z.ZodType<T>, what: string): PersistedList<T> {
   return {
     load(storage) {
       const kept = storage.get(key)
