@@ -56,8 +56,9 @@ export class Lookups<T extends object> {
   }
 
   /**
-   * `ask` gets a signal that ends it at the time limit, or when the last caller stopped waiting. Only a success is cached.
-   * Throws what `ask` throws; `timeout`, `cancelled` and `rate_limited` are ours.
+   * `ask` gets a signal that ends it at the time limit, or when the last caller stopped waiting.
+   * Only a success is cached. Throws what `ask` throws; `timeout`, `cancelled` and `rate_limited`
+   * are ours.
    */
   async find(
     lookup: Lookup,

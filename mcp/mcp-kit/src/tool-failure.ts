@@ -4,9 +4,9 @@
  */
 
 /**
- * `needs_auth`: no credential, or one that is refused. `refused`: the other side understood the request and will not
- * answer it. `unavailable`: not reachable, or its own fault. `bad_answer`: what came is not what it
- * documents.
+ * `needs_auth`: no credential, or one that is refused. `refused`: the other side understood the
+ * request and will not answer it. `unavailable`: not reachable, or its own fault. `bad_answer`:
+ * what came is not what it documents.
  */
 export type FailureCode =
   | 'invalid_arguments'

@@ -43,8 +43,8 @@ export const newSessionMeta = z.object({
  */
 export const loadSessionMeta = z.object({ user: agentUser, after: z.number().int().nonnegative().default(0) })
 /**
- * `_meta.sandlot` of `session/prompt`. `unattended`: no client can answer an approval, so it is denied at once. `onError`: what a
- * failed call means, default `continue`; any client may say it.
+ * `_meta.sandlot` of `session/prompt`. `unattended`: no client can answer an approval, so it is
+ * denied at once. `onError`: what a failed call means, default `continue`; any client may say it.
  */
 export const promptMeta = z.object({
   user: agentUser,
@@ -218,8 +218,8 @@ export const agentStatus = z.object({
 export type AgentStatus = z.infer<typeof agentStatus>
 
 /**
- * `data` of a JSON-RPC error that our agent sends: its stable code. The error's message is then safe to show. `session/new`
- * with a session id that exists answers `conflict`; anything about a session of another user
- * answers `not_found`.
+ * `data` of a JSON-RPC error that our agent sends: its stable code. The error's message is then
+ * safe to show. `session/new` with a session id that exists answers `conflict`; anything about a
+ * session of another user answers `not_found`.
  */
 export const rpcErrorData = z.object({ code: z.enum(ERROR_CODES) })

@@ -201,8 +201,8 @@ export type NewApiKey = z.infer<typeof newApiKey>
 export const keyList = z.object({ keys: z.array(apiKey) })
 
 /**
- * `POST /api/sessions/:id/approvals/:callId` → 204. `optionId` is one of those asked for; with `content` the answer to a
- * question; `reason` is for the model.
+ * `POST /api/sessions/:id/approvals/:callId` → 204. `optionId` is one of those asked for; with
+ * `content` the answer to a question; `reason` is for the model.
  */
 export const approvalAnswer = z.strictObject({
   optionId: z.string().min(1).max(64),

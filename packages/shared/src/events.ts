@@ -4,9 +4,8 @@
  * to the screen; it is not renamed on the way.
  *
  * Settled events carry the whole value under their id, are stored before they are sent, and are
- * numbered:
- * `seq` is dense per session and the only cursor. Live events (`live: true`) are never stored, have no `seq`,
- * and carry the id they belong to and their offset there.
+ * numbered: `seq` is dense per session and the only cursor. Live events (`live: true`) are never
+ * stored, have no `seq`, and carry the id they belong to and their offset there.
  */
 import { z } from 'zod'
 import { callStatus, contentBlock, rawOutput, toolCallContent, toolKind, toolLocation } from './call.ts'

@@ -28,8 +28,8 @@ export type MessageImage = z.infer<typeof messageImage>
 /** Of an image that waits on the service for its message. */
 export const imageId = z.string().regex(/^i_[0-9a-z]{20}$/, 'an image’s id looks like i_…')
 /**
- * `POST /api/images` with the bytes as its body → 201. Waits for a day for the message that names it.
- * `GET /api/images/:id` → its bytes, for its sender; `DELETE` → 204: withdraws it.
+ * `POST /api/images` with the bytes as its body → 201. Waits for a day for the message that names
+ * it. `GET /api/images/:id` → its bytes, for its sender; `DELETE` → 204: withdraws it.
  */
 export const uploadedImage = z.object({ id: imageId, mimeType: imageType, bytes: z.number() })
 export type UploadedImage = z.infer<typeof uploadedImage>

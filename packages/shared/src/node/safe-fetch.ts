@@ -1,7 +1,7 @@
 /**
- * `fetch` for addresses that a person or a server names: public addresses only, with bounds on size and time. A name is
- * resolved once, where the connection is made, and the addresses that were checked are the ones
- * that are dialled.
+ * `fetch` for addresses that a person or a server names: public addresses only, with bounds on size
+ * and time. A name is resolved once, where the connection is made, and the addresses that were
+ * checked are the ones that are dialled.
  */
 import { type LookupAddress, lookup } from 'node:dns'
 import * as http from 'node:http'

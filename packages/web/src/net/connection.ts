@@ -62,7 +62,10 @@ export class Connection {
     this.#setState({ status: 'closed' })
   }
 
-  /** Try now instead of at the end of the wait: the network came back, or the tab was looked at again. */
+  /**
+   * Try now instead of at the end of the wait: the network came back, or the tab was looked at
+   * again.
+   */
   retryNow(): void {
     if (this.#state.status !== 'waiting' && this.#state.status !== 'offline') return
     this.#attempt = 0
@@ -81,7 +84,10 @@ export class Connection {
     if (this.#state.status === 'open') this.#connect()
   }
 
-  /** False: there is no open socket, nothing was sent. True says that it was handed over, not that it arrived. */
+  /**
+   * False: there is no open socket, nothing was sent. True says that it was handed over, not that
+   * it arrived.
+   */
   send(frame: ClientFrame): boolean {
     if (this.#socket === undefined || this.#state.status !== 'open') return false
     this.#socket.send(JSON.stringify(frame))

@@ -1,7 +1,7 @@
 /**
- * A tab's line to the service: what is said goes over the socket, or is kept until there is one,
- * also over a reload; what is heard goes into the store. After every break it is first heard what
- * was missed, and then said what was not.
+ * A tab's line to the service: what is sent goes over the socket, or is stored until there is one,
+ * also over a reload; what arrives goes into the store. After every break the missed events come
+ * first, then the unsent frames go out.
  */
 import type { SessionList } from '@sandlot/shared/api'
 import type { ClientFrame, ServerFrame } from '@sandlot/shared/frames'
@@ -79,7 +79,9 @@ export class ChatLine {
     this.#connection.renew()
   }
 
-  /** Without a socket nothing is lost: every new one says again what is unanswered in the outbox. */
+  /**
+   * Without a socket nothing is lost: every new one says again what is unanswered in the outbox.
+   */
   say(message: PendingMessage): void {
     this.#connection.send(frameOf(message))
   }
@@ -121,7 +123,10 @@ export class ChatLine {
     else if (connection.status !== 'connecting') this.#set(withStaleViews(this.#state))
   }
 
-  /** First receive the missed events, then send mode and model, then unsent messages, last frames about them. */
+  /**
+   * First receive the missed events, then send mode and model, then unsent messages, last frames
+   * about them.
+   */
   #reconnected(): void {
     this.#frames.flush()
     const { before, behind } = aroundMessages(this.#state.waiting)
@@ -163,7 +168,10 @@ export class ChatLine {
   }
 }
 
-/** Gathers frames and hands them on once per frame of the screen: a fast model costs one render and not one per token. */
+/**
+ * Gathers frames and hands them on once per frame of the screen: a fast model costs one render and
+ * not one per token.
+ */
 class FrameBatch {
   readonly #schedule: (work: () => void) => void
   readonly #apply: (frames: readonly ServerFrame[]) => void

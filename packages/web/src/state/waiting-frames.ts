@@ -12,8 +12,8 @@ export const persistedWaiting = persistedList('sandlot.waiting', clientFrame, 'C
 type ModelFrame = Extract<ClientFrame, { type: 'ai_chat_model' }>
 
 /**
- * `waiting` and one frame more. A later one about the same thing replaces the earlier one; of two choices of a model the
- * later says only what it changed, so they are one choice.
+ * `waiting` and one frame more. A later one about the same thing replaces the earlier one; of two
+ * choices of a model the later says only what it changed, so they are one choice.
  */
 export function withWaiting(waiting: readonly ClientFrame[], frame: ClientFrame): ClientFrame[] {
   const key = keyOf(frame)

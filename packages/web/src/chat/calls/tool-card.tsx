@@ -55,8 +55,8 @@ const INK: Record<CallPhase, string> = {
 const QUIET: Partial<Record<CallPhase, true>> = { queued: true, done: true, stopped: true }
 
 /**
- * `place`: “1 of 3”, where several calls wait. `keyed`: the keyboard's approval keys act on this card. `marked`: they have
- * brought it into view.
+ * `place`: “1 of 3”, where several calls wait. `keyed`: the keyboard's approval keys act on this
+ * card. `marked`: they have brought it into view.
  */
 export const ToolCard = memo(function ToolCard(props: {
   call: CallEntry

@@ -15,9 +15,9 @@ import { ACTION } from './message-action.ts'
 import { forkSession } from '../../net/routes.ts'
 
 /**
- * `ended`: the prompt that it belongs to, once that has ended. `first`: of its prompt, so that everything before the prompt is
- * everything before the message. The row has its height from the start: nothing moves when the
- * prompt ends.
+ * `ended`: the prompt that it belongs to, once that has ended. `first`: of its prompt, so that
+ * everything before the prompt is everything before the message. The row has its height from the
+ * start: nothing moves when the prompt ends.
  */
 export function MessageActions(props: {
   text: string
