@@ -1,4 +1,4 @@
-/** How long to wait before a server is started again: longer each time, never all at once, and never more often than once a minute in the end. */
+/** The delay before a server is started again, which the SDK does for streams only: doubling, with jitter, at most a minute. */
 
 const FIRST_MS = 500
 const LONGEST_MS = 60_000

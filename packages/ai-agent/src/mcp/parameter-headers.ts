@@ -1,6 +1,7 @@
 /**
  * `x-mcp-header` in a tool's input schema: the server wants the value of that parameter in an HTTP header as well. A tool
- * that declares one wrongly must not be offered (MCP 2026-07-28, Streamable HTTP, "Custom headers").
+ * that declares one wrongly must not be offered (MCP 2026-07-28, Streamable HTTP, "Custom headers"). The SDK checks this in
+ * `listTools` only, which fails for the whole list when one tool is malformed.
  */
 import { isObject } from '../model/json.ts'
 

@@ -23,7 +23,7 @@ export interface ServerAccess {
   signInUrl(): Promise<string | undefined>
 }
 
-/** Tells which token a refused request was made with, so that a token is renewed once for all whom it failed. */
+/** The token of each refused request, which the SDK does not pass on: a token is renewed once for all calls it failed. */
 export class RefusedTokens {
   readonly #tokens = new WeakMap<Response, string>()
 

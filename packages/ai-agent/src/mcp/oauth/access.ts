@@ -1,6 +1,7 @@
 /**
- * One user's access to one server that wants OAuth: the address to sign in at, once more where the server wants more than
- * was allowed, and the tokens that come of it.
+ * One user's access to one server with OAuth: the sign-in link, a wider one when a call needs more scopes, and the tokens.
+ * Calls the steps of the SDK's `auth()` one by one, because `auth()` starts a new sign-in when a renewal fails for a moment,
+ * sends a refused code a second time, and holds one sign-in at a time.
  */
 import { randomBytes } from 'node:crypto'
 import {

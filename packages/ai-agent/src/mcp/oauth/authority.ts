@@ -1,4 +1,7 @@
-/** Who lets people in to a server: found through the server's metadata, or, for servers of March 2025, at the server itself. */
+/**
+ * The authorization server of a server: named by its metadata, or the server itself as in the specification of March 2025.
+ * The SDK's `discoverOAuthServerInfo` takes a server that is down for one without metadata, and knows no configured issuer.
+ */
 import {
   type AuthorizationServerMetadata,
   type FetchLike,

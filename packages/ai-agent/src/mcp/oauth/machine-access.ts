@@ -1,10 +1,14 @@
-/** Access of the deployment itself to a server, as a client with credentials of its own (OAuth client credentials): nobody signs in. */
+/**
+ * Access of the deployment itself to a server, with client credentials. The SDK's providers sign the request; this adds one
+ * request for all calls that wait, and a wider scope when a call needs one, which `auth()` of the SDK does not do for them.
+ */
 import {
   type AuthProvider,
+  ClientCredentialsProvider,
   type FetchLike,
   type OAuthClientProvider,
   OAuthError,
-  createPrivateKeyJwtAuth,
+  PrivateKeyJwtProvider,
   extractWWWAuthenticateParams,
   fetchToken,
 } from '@modelcontextprotocol/client'
@@ -126,36 +130,11 @@ export class MachineAccess implements ServerAccess {
 
   #client(authority: Authority): OAuthClientProvider {
     const { url: serverUrl, clientId, proof, issuer } = this.#options
-    const clientSecret = 'secret' in proof ? proof.secret : undefined
-    const information = ownClient(authority, { clientId, clientSecret }, { serverUrl, issuer })
-    const notUsed = (): never => {
-      throw new Error('nobody signs in here')
-    }
-    return {
-      redirectUrl: undefined,
-      clientMetadata: { redirect_uris: [], grant_types: ['client_credentials'] },
-      clientInformation: () => ({ ...information, issuer: authority.metadata?.issuer ?? authority.url }),
-      tokens: () => undefined,
-      saveTokens: notUsed,
-      redirectToAuthorization: notUsed,
-      saveCodeVerifier: notUsed,
-      codeVerifier: notUsed,
-      prepareTokenRequest: (scope) => {
-        const asked = new URLSearchParams({ grant_type: 'client_credentials' })
-        if (scope !== undefined) asked.set('scope', scope)
-        return asked
-      },
-      ...('secret' in proof
-        ? {}
-        : {
-            addClientAuthentication: createPrivateKeyJwtAuth({
-              issuer: clientId,
-              subject: clientId,
-              privateKey: proof.privateKey,
-              alg: proof.algorithm,
-            }),
-          }),
-    }
+    const expectedIssuer = authority.metadata?.issuer ?? authority.url
+    if (!('secret' in proof)) return new PrivateKeyJwtProvider({ clientId, ...proof, expectedIssuer })
+    const clientSecret = proof.secret
+    ownClient(authority, { clientId, clientSecret }, { serverUrl, issuer })
+    return new ClientCredentialsProvider({ clientId, clientSecret, expectedIssuer })
   }
 }
 

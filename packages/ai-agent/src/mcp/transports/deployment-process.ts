@@ -1,6 +1,6 @@
 /**
- * A server of the deployment, as a child process beside the agent: its own process group, nothing of the agent's
- * environment, ended with everything it started.
+ * A server of the deployment as a child process: its own process group and environment, killed with its whole process tree.
+ * The SDK's stdio transport passes on part of the agent's environment and kills the process alone.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdirSync } from 'node:fs'

@@ -1,6 +1,13 @@
-/** MCP over a pipe: one JSON message a line. What is no message is skipped and counted; what is too long ends it. */
-import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client'
-import { parseJSONRPCMessage } from '@modelcontextprotocol/client'
+/**
+ * MCP over a pipe: one JSON message a line. Kept beside the SDK's transport because that one drops lines that are no message
+ * without a log, bounds several messages together, reads without back-pressure, and starts the process itself.
+ */
+import {
+  type JSONRPCMessage,
+  type Transport,
+  deserializeMessage,
+  serializeMessage,
+} from '@modelcontextprotocol/client'
 import { messageOf } from '@sandlot/shared/errors'
 import type { BytePipe } from './byte-pipe.ts'
 import { createLineReader } from './line-reader.ts'
@@ -43,7 +50,7 @@ export class StdioTransport implements Transport {
 
   async send(message: JSONRPCMessage): Promise<void> {
     if (this.#pipe === undefined || this.#closed) throw new Error(this.ended ?? 'the server is not running')
-    const line = Buffer.from(`${JSON.stringify(message)}\n`)
+    const line = Buffer.from(serializeMessage(message))
     if (line.length > this.#options.maxMessageBytes)
       throw new Error(`the message is larger than ${this.#options.maxMessageBytes} bytes`)
     await this.#pipe.write(line)
@@ -87,7 +94,7 @@ export class StdioTransport implements Transport {
   #take(line: string): void {
     let message: JSONRPCMessage
     try {
-      message = parseJSONRPCMessage(JSON.parse(line))
+      message = deserializeMessage(line)
     } catch {
       // Servers print greetings and stray logs. What they said is the operator's to see, not an error of ours.
       this.#options.onGarbage(++this.#garbage, line.slice(0, SHOWN))
