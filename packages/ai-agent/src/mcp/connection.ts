@@ -1,12 +1,11 @@
 /** One connection to one server, from the handshake to its end. */
 import { Client, type Transport } from '@modelcontextprotocol/client'
 import { z } from 'zod'
-import { CLIENT_INFO } from './oauth/client-info.ts'
 import type { Elicit } from './elicitation.ts'
-import { createIdleClock } from './idle-clock.ts'
 import { type CallResult, callResult } from './result.ts'
 import type { ToolDefinition } from './tool-definition.ts'
 
+const CLIENT_INFO = { name: 'sandlot', version: '0.1.0' }
 /** Pages of `tools/list`, and tools of one server. Far more than a model can use. */
 const MAX_PAGES = 64
 const MAX_TOOLS = 1_000
@@ -180,4 +179,43 @@ export class Connection {
 
 function after(ms: number): Promise<void> {
   return new Promise((resolve) => void setTimeout(resolve, ms).unref())
+}
+
+export interface IdleClock {
+  /** Aborted at the limit, with reason `timeout`. */
+  readonly signal: AbortSignal
+  /** A sign of life. */
+  again(): void
+  /** Does not count until the returned function is called. */
+  pause(): () => void
+  /** For good, also where a pause ends later. */
+  stop(): void
+}
+
+export function createIdleClock(ms: number): IdleClock {
+  const controller = new AbortController()
+  let timer: NodeJS.Timeout | undefined
+  let paused = 0
+  let stopped = false
+  const again = (): void => {
+    clearTimeout(timer)
+    if (paused === 0 && !stopped) timer = setTimeout(() => controller.abort('timeout'), ms)
+  }
+  again()
+  return {
+    signal: controller.signal,
+    again,
+    pause() {
+      paused++
+      clearTimeout(timer)
+      return () => {
+        paused--
+        again()
+      }
+    },
+    stop() {
+      stopped = true
+      clearTimeout(timer)
+    },
+  }
 }

@@ -11,9 +11,9 @@ import {
 } from '@modelcontextprotocol/client'
 import { messageOf } from '@sandlot/shared/errors'
 import { ToolError } from '../tools/tool-error.ts'
-import { STREAM_ENDED } from './oauth/client-info.ts'
-import type { Challenge } from './server-access.ts'
 
+/** The error code of a response that the agent makes itself, for a stream that ended without one. */
+export const STREAM_ENDED = -32_099
 const SHOWN_CHARS = 500
 /** JSON-RPC codes with which servers refuse an `initialize` that they do not know. */
 const REFUSALS: readonly number[] = [
@@ -49,6 +49,13 @@ export class NeedsAuth extends Error {
     super(message, { cause })
     this.connecting = connecting
   }
+}
+
+/** A request was understood and refused: the token is good for less than this needs. */
+export interface Challenge {
+  /** What the server says that it needs, in its words. */
+  scope?: string | undefined
+  resourceMetadataUrl?: URL | undefined
 }
 
 /** The token was understood and allows too little; undefined when it is not that. */

@@ -1,9 +1,9 @@
 /** Whether a value fits a JSON Schema that a server wrote. Nothing is compiled from it, and it gets a moment only. */
+import vm from 'node:vm'
 import { CfWorkerJsonSchemaValidator } from '@modelcontextprotocol/client/validators/cf-worker'
 import { nearest } from '@sandlot/shared/config-names'
 import { messageOf } from '@sandlot/shared/errors'
 import { propertiesOf } from '../tools/tool-input.ts'
-import { TookTooLong, withinTime } from './within-time.ts'
 
 const CHECK_MS = 200
 const SHOWN_CHARS = 300
@@ -57,4 +57,42 @@ function unknownNames(value: unknown, known: readonly string[]): string[] {
       const meant = nearest(shown, known)
       return `there is no argument ${JSON.stringify(shown)}${meant === undefined ? '' : `; did you mean ${meant}?`}`
     })
+}
+
+/** It did not end in time and was ended. */
+export class TookTooLong extends Error {
+  override readonly name = 'TookTooLong'
+}
+
+const context = vm.createContext(
+  { work: undefined },
+  { name: 'bounded', codeGeneration: { strings: false, wasm: false } },
+)
+const script = new vm.Script('work()')
+
+/**
+ * What `work` returns or throws. It is not isolated, only ended: the engine looks at the clock, also inside a regular
+ * expression. @throws TookTooLong
+ */
+export function withinTime<T>(ms: number, work: () => T): T {
+  let result: { value: T } | undefined
+  context['work'] = (): void => {
+    result = { value: work() }
+  }
+  try {
+    script.runInContext(context, { timeout: ms })
+  } catch (error) {
+    // Not `instanceof`: the error is of the context that was ended.
+    const timedOut =
+      typeof error === 'object' &&
+      error !== null &&
+      'code' in error &&
+      error.code === 'ERR_SCRIPT_EXECUTION_TIMEOUT'
+    if (timedOut) throw new TookTooLong(`it took more than ${ms} ms`)
+    throw error
+  } finally {
+    context['work'] = undefined
+  }
+  if (result === undefined) throw new TookTooLong('it did not end')
+  return result.value
 }

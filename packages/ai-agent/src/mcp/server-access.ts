@@ -1,13 +1,13 @@
 /** How a server that guards itself is asked: what goes with each request, and what happens when that is not enough. */
 import type { AuthProvider, FetchLike } from '@modelcontextprotocol/client'
-import type { NeedsAuth } from './error.ts'
-
-/** A request was understood and refused: the token is good for less than this needs. */
-export interface Challenge {
-  /** What the server says that it needs, in its words. */
-  scope?: string | undefined
-  resourceMetadataUrl?: URL | undefined
-}
+import {
+  type Challenge,
+  challengeOf,
+  isUnauthorized,
+  NeedsAuth,
+  reasonOf,
+  ServerUnavailable,
+} from './error.ts'
 
 export interface ServerAccess {
   /** For a transport: puts the token on every request, and renews it when it is refused. */
@@ -39,4 +39,27 @@ export class RefusedTokens {
   of(response: Response): string | undefined {
     return this.#tokens.get(response)
   }
+}
+
+/**
+ * `again`, or the error to go on with: `error` itself when it is no refusal. `how`: what a user can do who gets no link. Never
+ * rejects.
+ */
+export async function refusalOf(
+  error: unknown,
+  access: ServerAccess | undefined,
+  how: string | undefined,
+): Promise<unknown> {
+  const challenge = challengeOf(error)
+  if (challenge !== undefined) {
+    try {
+      const wider = await access?.widen(challenge)
+      const tooLittle = `its key does not allow this (${reasonOf(error)})`
+      return wider ?? new ServerUnavailable(tooLittle, { cause: error })
+    } catch (refused) {
+      return refused
+    }
+  }
+  if (!isUnauthorized(error)) return error
+  return new NeedsAuth('the user has to sign in', { url: await access?.signInUrl(), how, cause: error })
 }

@@ -2,17 +2,25 @@
  * One configured server, for all users or for one: started when it is needed, kept up, listed again when it says that
  * its tools changed, stopped when nobody uses it.
  */
+import { createHash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { orAborted } from '../tools/or-aborted.ts'
-import { createBackoff } from './backoff.ts'
+import type { Transport } from '@modelcontextprotocol/client'
 import { Connection } from './connection.ts'
 import type { Elicit, Elicitation, ElicitationAnswer } from './elicitation.ts'
-import { NeedsAuth, ServerUnavailable, isForgottenSession, reasonOf, refusesRevision } from './error.ts'
-import { refusalOf } from './refusal.ts'
-import { type Offered, type Opened, type ServerCall, type ServerParts, digest } from './server-parts.ts'
-import type { ServerSpec } from './server-spec.ts'
-import { type ReadTools, type ToolDefinition, readToolDefinitions } from './tool-definition.ts'
+import {
+  type Connecting,
+  isForgottenSession,
+  NeedsAuth,
+  reasonOf,
+  refusesRevision,
+  ServerUnavailable,
+} from './error.ts'
 import type { CallResult } from './result.ts'
+import { refusalOf, type ServerAccess } from './server-access.ts'
+import type { ServerSpec } from './server-spec.ts'
+import { readToolDefinitions, type ReadTools, type ToolDefinition } from './tool-definition.ts'
+import { orAborted } from '../tools/or-aborted.ts'
+import type { CallContext, ToolCall, ToolLog } from '../tools/tool.ts'
 
 /** Milliseconds for a list of tools that is asked for again. */
 const RELIST_MS = 5_000
@@ -328,5 +336,78 @@ export class McpServer {
     clearTimeout(this.#retryTimer)
     await Promise.allSettled([this.#connecting])
     await this.#drop()
+  }
+}
+
+/** How this server is reached now; made anew for every connection. */
+export interface Opened {
+  transport: Transport
+  /** Why it ended, when it did, in words. */
+  ending: () => string | undefined
+}
+
+export interface ServerParts {
+  spec: ServerSpec
+  /** What it is given of secrets; when that changes it is started again. */
+  settings: () => Promise<Readonly<Record<string, string>>>
+  open: (settings: Readonly<Record<string, string>>, signal: AbortSignal) => Promise<Opened>
+  /** Undefined: nothing of its own goes with a request beyond the settings. */
+  access: ServerAccess | undefined
+  log: ToolLog
+}
+
+/** What a server offers when a prompt begins. */
+export type Offered =
+  | { state: 'ready'; tools: readonly ToolDefinition[] }
+  | { state: 'unavailable'; why: string }
+  | { state: 'needs_auth'; connecting: Connecting }
+
+export type ServerCall = CallContext & { call: ToolCall }
+
+/** Tells settings apart without keeping them. */
+export function digest(settings: Readonly<Record<string, string>>): string {
+  const entries = Object.entries(settings).toSorted(([a], [b]) => (a < b ? -1 : 1))
+  return createHash('sha256').update(JSON.stringify(entries)).digest('hex')
+}
+
+const FIRST_MS = 500
+const LONGEST_MS = 60_000
+/** One that ran this long was well; its next failure is its first. */
+const WELL_MS = 30_000
+
+export interface Backoff {
+  /** Failures in a row. */
+  readonly failures: number
+  /** Milliseconds until it may be tried; 0: now. */
+  waitMs(): number
+  failed(): void
+  /** It ran from `since` (of `performance.now()`) until now. */
+  ended(since: number): void
+  /** It was well when it was stopped: forget what was. */
+  reset(): void
+}
+
+export function createBackoff(now: () => number = () => performance.now()): Backoff {
+  let failures = 0
+  let retryAt = 0
+  const failed = (): void => {
+    failures++
+    const longest = Math.min(LONGEST_MS, FIRST_MS * 2 ** (failures - 1))
+    retryAt = now() + longest * (0.5 + Math.random() / 2)
+  }
+  return {
+    get failures() {
+      return failures
+    },
+    waitMs: () => Math.max(0, retryAt - now()),
+    failed,
+    ended(since) {
+      if (now() - since >= WELL_MS) failures = 0
+      failed()
+    },
+    reset() {
+      failures = 0
+      retryAt = 0
+    },
   }
 }

@@ -1,13 +1,11 @@
 /** All configured servers: which of them a user has, and with that which tools a prompt of theirs gets. */
 import { messageOf } from '@sandlot/shared/errors'
-import { type ToolRegistry, createRegistry, validateToolDefinitions } from '../tools/registry.ts'
-import type { Tool, ToolLog } from '../tools/tool.ts'
-import { CONNECT, connectTool } from './connect-tool.ts'
-import { type ServerTool, exposedNames, toolId } from './exposed-names.ts'
-import { mcpTool } from './tool.ts'
-import type { McpServer } from './server.ts'
-import type { Offered } from './server-parts.ts'
+import { exposedNames, type ServerTool, toolId } from './exposed-names.ts'
 import type { ServerSpec } from './server-spec.ts'
+import type { McpServer, Offered } from './server.ts'
+import { CONNECT, connectTool, mcpTool } from './tool.ts'
+import { createRegistry, type ToolRegistry, validateToolDefinitions } from '../tools/registry.ts'
+import type { Tool, ToolLog } from '../tools/tool.ts'
 
 export interface McpServersParts {
   specs: readonly ServerSpec[]

@@ -1,26 +1,24 @@
 /** One tool of a server as a tool like any other: policies, scheduler and screen see no difference. */
 import { randomUUID } from 'node:crypto'
 import type { Question } from '@sandlot/shared/question'
-import { ToolError } from '../tools/tool-error.ts'
-import { orAborted } from '../tools/or-aborted.ts'
-import type { JsonSchemaInput } from '../tools/tool-input.ts'
-import type { Tool, ToolOutcome, ToolUpdate } from '../tools/tool.ts'
-import { toolId } from './exposed-names.ts'
 import {
   type ElicitationAnswer,
+  elicitationAnswer,
   QUESTION_EXPIRES_MS,
   QUESTION_OPTIONS,
-  elicitationAnswer,
   questionOf,
 } from './elicitation.ts'
-import { Latest } from './latest.ts'
-import { NeedsAuthFailure, callFailureOf, linkTo } from './error.ts'
-import { checkSchema } from './schema-check.ts'
-import type { McpServer } from './server.ts'
-import type { ServerCall } from './server-parts.ts'
-import type { ToolDefinition } from './tool-definition.ts'
+import { callFailureOf, linkTo, NeedsAuthFailure } from './error.ts'
+import { toolId } from './exposed-names.ts'
 import { type CallResult, outcomeOf } from './result.ts'
+import { checkSchema } from './schema-check.ts'
+import type { McpServer, ServerCall } from './server.ts'
+import type { ToolDefinition } from './tool-definition.ts'
 import { visibleText } from './visible-text.ts'
+import { orAborted } from '../tools/or-aborted.ts'
+import { ToolError } from '../tools/tool-error.ts'
+import type { JsonSchemaInput } from '../tools/tool-input.ts'
+import type { Tool, ToolOutcome, ToolUpdate } from '../tools/tool.ts'
 
 /** Which agent process began a call, for who reads the log. */
 const BOOT = `mcp-${randomUUID()}`
@@ -185,5 +183,76 @@ export function needsAuthOutcome({ message, server, connecting }: NeedsAuthFailu
       : {
           content: [{ type: 'content', content: { type: 'resource_link', uri: link, name } }],
         }),
+  }
+}
+
+export const CONNECT = 'connect'
+
+export function connectTool(server: McpServer, name: string): Tool {
+  return {
+    id: toolId({ server: server.name, tool: CONNECT }),
+    name,
+    description: `${hasLink(server) ? `Shows the user the link to connect ${server.name}` : `Says what the user has to do to connect ${server.name}`}. Its tools are there with the next message after the user has done that.`,
+    kind: 'other',
+    input: { parameters: { type: 'object', properties: {} }, check: () => [] },
+    readOnly: true,
+    title: () => `Connect ${server.name}`,
+    // oxlint-disable-next-line require-yield
+    async *execute(_args, ctx) {
+      const now = await server.offered(ctx.signal)
+      if (now.state === 'ready')
+        return {
+          status: 'completed',
+          forModel: `${server.name} is connected. Its tools are there with the user’s next message.`,
+        }
+      if (now.state === 'unavailable')
+        throw new ToolError('unavailable', `${server.name} cannot be used now: ${now.why}.`)
+      return needsAuthOutcome(new NeedsAuthFailure(server.name, now.connecting, {}))
+    },
+  }
+}
+
+/** What a client brought says only when it is asked whether there is one. */
+function hasLink({ spec, last }: McpServer): boolean {
+  return spec.signIn === undefined || (last?.state === 'needs_auth' && linkTo(last.connecting) !== undefined)
+}
+
+export class Latest<T> {
+  #value: T | undefined
+  #waiting: (() => void) | undefined
+  #ended = false
+
+  set(value: T): void {
+    this.#value = value
+    this.#waiting?.()
+  }
+
+  end(): void {
+    this.#ended = true
+    this.#waiting?.()
+  }
+
+  /** At most one in `everyMs`; ends with `end`, without what nobody had taken by then. */
+  async *values(everyMs: number): AsyncGenerator<T, void> {
+    let last = -Infinity
+    while (!this.#ended) {
+      const wait = last + everyMs - performance.now()
+      if (this.#value === undefined || wait > 0)
+        await this.#change(this.#value === undefined ? undefined : wait)
+      const value = this.#value
+      if (this.#ended || value === undefined || performance.now() < last + everyMs) continue
+      this.#value = undefined
+      last = performance.now()
+      yield value
+    }
+  }
+
+  async #change(ms: number | undefined): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    this.#waiting = resolve
+    const timer = ms === undefined ? undefined : setTimeout(resolve, ms)
+    await promise
+    clearTimeout(timer)
+    this.#waiting = undefined
   }
 }

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { createBackoff } from '../../src/mcp/backoff.ts'
+import { createBackoff } from '../../src/mcp/server.ts'
 
 test('a server that keeps failing is started less and less often, at most once a minute in the end', () => {
   let now = 0

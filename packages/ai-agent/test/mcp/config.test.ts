@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { readConfigFile } from '../../src/config/file.ts'
 import { mcpServersSection } from '../../src/mcp/config.ts'
-import { fillTemplate, fillTemplates, readTemplate } from '../../src/mcp/references.ts'
-import { readServerSpecs } from '../../src/mcp/server-spec.ts'
+import { fillTemplate, fillTemplates, readServerSpecs, readTemplate } from '../../src/mcp/server-spec.ts'
 import { configFile } from '../support/config-fixture.ts'
 
 /** What the configuration file of these servers is told to be wrong. */

@@ -1,11 +1,11 @@
 /** What a server can try with the tools that it announces, and with what it sends while one runs. */
 import { describe, expect, test } from 'vitest'
-import { createMessagePace } from '../../src/mcp/transports/message-pace.ts'
 import { readToolDefinitions } from '../../src/mcp/tool-definition.ts'
+import { createMessagePace } from '../../src/mcp/transports/stdio.ts'
 import { visibleText } from '../../src/mcp/visible-text.ts'
-import { echoTool } from '../support/agent-fixture.ts'
 import { type HttpServer, json, startHttpServer } from './http-server.ts'
 import { batchOf, openMcpBench, scripted, until } from './mcp-bench.ts'
+import { echoTool } from '../support/agent-fixture.ts'
 
 const object = (properties: object = {}, more: object = {}): object => ({
   type: 'object',

@@ -1,7 +1,7 @@
+import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { checkSchema } from '../../src/mcp/schema-check.ts'
-import { createLineReader } from '../../src/mcp/transports/line-reader.ts'
-import fc from 'fast-check'
+import { createLineReader } from '../../src/mcp/transports/stdio.ts'
 import { batchOf, openMcpBench, scripted } from './mcp-bench.ts'
 
 describe.concurrent('a hostile server', () => {

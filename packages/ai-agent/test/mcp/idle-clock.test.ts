@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { createIdleClock } from '../../src/mcp/idle-clock.ts'
+import { createIdleClock } from '../../src/mcp/connection.ts'
 
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())

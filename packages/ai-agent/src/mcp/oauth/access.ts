@@ -6,23 +6,21 @@
 import { randomBytes } from 'node:crypto'
 import {
   type AuthProvider,
-  type FetchLike,
-  type OAuthClientInformationMixed,
   exchangeAuthorization,
   extractWWWAuthenticateParams,
+  type FetchLike,
+  type OAuthClientInformationMixed,
   startAuthorization,
   validateAuthorizationResponseIssuer,
 } from '@modelcontextprotocol/client'
-import { SerialQueue } from '../../session/serial-queue.ts'
-import { clientMetadata } from './client-document.ts'
-import { NeedsAuth, ServerUnavailable } from '../error.ts'
-import { type Authority, findAuthority } from './authority.ts'
-import { type OwnClient, clientFor, ownClient } from './client.ts'
+import { type Challenge, NeedsAuth, ServerUnavailable } from '../error.ts'
+import { type Authority, findAuthority, includesScopes, joinScopes } from './authority.ts'
+import { clientFor, clientMetadata, type OwnClient, ownClient } from './client.ts'
 import { type Flow, Flows } from './flows.ts'
 import type { OAuthRecords } from './records.ts'
 import { UserTokens } from './tokens.ts'
-import { includesScopes, joinScopes } from './scopes.ts'
-import { type Challenge, RefusedTokens, type ServerAccess } from '../server-access.ts'
+import { RefusedTokens, type ServerAccess } from '../server-access.ts'
+import { SerialQueue } from '../../session/serial-queue.ts'
 
 export interface OAuthAccessOptions {
   url: string

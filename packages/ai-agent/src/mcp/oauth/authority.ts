@@ -4,17 +4,18 @@
  */
 import {
   type AuthorizationServerMetadata,
-  type FetchLike,
-  type OAuthProtectedResourceMetadata,
   checkResourceAllowed,
+  computeScopeUnion,
   discoverAuthorizationServerMetadata,
   discoverOAuthProtectedResourceMetadata,
+  type FetchLike,
+  isStrictScopeSuperset,
+  type OAuthProtectedResourceMetadata,
   resourceUrlFromServerUrl,
 } from '@modelcontextprotocol/client'
 import { messageOf } from '@sandlot/shared/errors'
 import { AddressNotAllowedError } from '@sandlot/shared/node/safe-fetch'
 import { ServerUnavailable } from '../error.ts'
-import { joinScopes } from './scopes.ts'
 
 export interface Authority {
   /** What registrations and tokens are bound to: nothing that one authority gave is ever shown to another. */
@@ -96,4 +97,19 @@ async function protectedResource({
 /** One of them may end in a slash that the other has not. */
 export function sameIssuer(one: string, other: string): boolean {
   return one.replace(/\/$/, '') === other.replace(/\/$/, '')
+}
+
+/** RFC 6749, 3.3: no character that breaks a line or a quotation. */
+const SCOPE = /^[\x21\x23-\x5B\x5D-\x7E]{1,200}$/
+const MAX_SCOPES = 64
+
+/** Each scope once, in the order of its first appearance; undefined when there is none. Drops what is no scope. */
+export function joinScopes(...scopes: readonly (string | undefined)[]): string | undefined {
+  const words = (computeScopeUnion(...scopes) ?? '').split(' ').filter((word) => SCOPE.test(word))
+  return words.length === 0 ? undefined : words.slice(0, MAX_SCOPES).join(' ')
+}
+
+/** True when `granted` allows all of `wanted`. */
+export function includesScopes(granted: string | undefined, wanted: string | undefined): boolean {
+  return !isStrictScopeSuperset(joinScopes(wanted), granted)
 }

@@ -5,9 +5,11 @@ import {
   type OAuthClientMetadata,
   registerClient,
 } from '@modelcontextprotocol/client'
+import { MCP_CLIENT_PATH, mcpClientDocument } from '@sandlot/shared/mcp-client'
+import { isPrivateHost } from '@sandlot/shared/node/addresses'
 import { z } from 'zod'
-import { type Authority, sameIssuer } from './authority.ts'
 import { ServerUnavailable } from '../error.ts'
+import { type Authority, sameIssuer } from './authority.ts'
 
 /** What the operator registered with the authority. */
 export interface OwnClient {
@@ -83,4 +85,20 @@ export function ownClient(
 
 function registrationOf(text: string | undefined): z.output<typeof registration> | undefined {
   return text === undefined ? undefined : registration.safeParse(JSON.parse(text)).data
+}
+
+/** For a registration. */
+export function clientMetadata(redirectUrl: string, scope: string | undefined): OAuthClientMetadata {
+  const kind = isPrivateHost(new URL(redirectUrl).hostname) ? 'native' : 'web'
+  return {
+    ...mcpClientDocument(redirectUrl),
+    application_type: kind,
+    scope,
+  }
+}
+
+/** Where our description is published; undefined when strangers could not read it there. `publicUrl`: the service's. */
+export function documentUrlOf(publicUrl: string): string | undefined {
+  const { protocol, hostname } = new URL(publicUrl)
+  return protocol === 'https:' && !isPrivateHost(hostname) ? `${publicUrl}${MCP_CLIENT_PATH}` : undefined
 }

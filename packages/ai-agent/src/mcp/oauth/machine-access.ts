@@ -5,18 +5,17 @@
 import {
   type AuthProvider,
   ClientCredentialsProvider,
+  extractWWWAuthenticateParams,
   type FetchLike,
+  fetchToken,
   type OAuthClientProvider,
   OAuthError,
   PrivateKeyJwtProvider,
-  extractWWWAuthenticateParams,
-  fetchToken,
 } from '@modelcontextprotocol/client'
-import { type NeedsAuth, ServerUnavailable, reasonOf } from '../error.ts'
-import { type Authority, findAuthority } from './authority.ts'
+import { type Challenge, type NeedsAuth, reasonOf, ServerUnavailable } from '../error.ts'
+import { type Authority, findAuthority, includesScopes, joinScopes } from './authority.ts'
 import { ownClient } from './client.ts'
-import { includesScopes, joinScopes } from './scopes.ts'
-import { type Challenge, RefusedTokens, type ServerAccess } from '../server-access.ts'
+import { RefusedTokens, type ServerAccess } from '../server-access.ts'
 
 export interface MachineAccessOptions {
   url: string

@@ -5,7 +5,7 @@ import {
   StreamableHTTPClientTransport,
 } from '@modelcontextprotocol/client'
 import { boundedFetch } from '@sandlot/shared/node/safe-fetch'
-import { STREAM_ENDED } from '../oauth/client-info.ts'
+import { STREAM_ENDED } from '../error.ts'
 import type { ServerAccess } from '../server-access.ts'
 
 export interface HttpTransportOptions {

@@ -1,10 +1,9 @@
 /** A server in a user's own sandbox: a background command whose stdin and stdout come here over the sandbox's one stream. */
 import { createHash, randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { messageOf } from '@sandlot/shared/errors'
 import type { CommandExit, RunningCommand, Sandbox } from '@sandlot/sandbox/sandbox'
-import { type BytePipe, DoesNotRead, MAX_UNREAD } from './byte-pipe.ts'
-import type { StderrLog } from './stderr-log.ts'
+import { messageOf } from '@sandlot/shared/errors'
+import { type BytePipe, DoesNotRead, MAX_UNREAD, type StderrLog } from './stdio.ts'
 
 export interface SandboxProcess {
   sandbox: Sandbox

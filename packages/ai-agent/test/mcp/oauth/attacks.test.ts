@@ -1,8 +1,8 @@
 /** What servers, authorization servers and links can try with somebody's access. */
 import { describe, expect, test } from 'vitest'
-import { documentUrlOf } from '../../../src/mcp/oauth/client-document.ts'
-import { batchOf, openMcpBench } from '../mcp-bench.ts'
+import { documentUrlOf } from '../../../src/mcp/oauth/client.ts'
 import { startHttpServer } from '../http-server.ts'
+import { batchOf, openMcpBench } from '../mcp-bench.ts'
 import { ADA, connect, linkOf } from './bench.ts'
 import { type OAuthServer, startOAuthServer } from './server.ts'
 

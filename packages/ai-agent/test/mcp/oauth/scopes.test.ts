@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { includesScopes, joinScopes } from '../../../src/mcp/oauth/scopes.ts'
+import { includesScopes, joinScopes } from '../../../src/mcp/oauth/authority.ts'
 import { batchOf, openMcpBench } from '../mcp-bench.ts'
 import { ADA, askedBy, connect, linkOf } from './bench.ts'
 import { startOAuthServer } from './server.ts'
