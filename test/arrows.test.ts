@@ -81,7 +81,6 @@ const TABLES: FolderTable[] = [
       'history → compaction',
       'history → limits',
       'loop → session',
-      'mcp → session',
       'metrics → loop',
       'people → tools',
       'tools → approval',
@@ -97,16 +96,8 @@ const TABLES: FolderTable[] = [
       sbxd: ['.', 'egress'],
       backends: ['.', 'sbxd'],
       controller: ['.', 'egress', 'sbxd'],
-      doctor: ['.', 'sbxd', 'backends', 'controller'],
+      doctor: ['.', 'backends', 'controller'],
     },
-    remaining: [
-      '. → egress',
-      'egress → sbxd',
-      'backends → controller',
-      'backends → doctor',
-      'controller → backends',
-      'controller → doctor',
-    ],
   },
 ]
 

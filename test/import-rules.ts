@@ -7,7 +7,8 @@ import type { SourceFile } from './source-files.ts'
 /** Which packages each package may import. Anything else is a protocol, or a mistake. */
 const DIRECTIONS: Record<string, readonly string[]> = {
   shared: [],
-  sandbox: ['shared'],
+  // A library of its own: what it needs of shared it names as `#shared/…`, and its build copies that in.
+  sandbox: [],
   storage: ['shared', 'sandbox'],
   web: ['shared'],
   'engine-gate': ['shared', 'sandbox'],
@@ -28,7 +29,7 @@ const NARROWER: { from: string; to: RegExp; why: string }[] = [
   },
   {
     from: 'engine-gate',
-    to: /^@sandlot\/sandbox\/(?!(backend|controller\/(images|labels|limit-settings|names)|limits|backends\/docker\/(create-template|read-template|seccomp|debug-profile|connection|tls-settings))$)/,
+    to: /^@sandlot\/sandbox\/(?!(backend|controller\/(images|limit-settings)|limits|names|backends\/docker\/(create-template|read-template|seccomp|debug-profile|connection|tls-settings))$)/,
     why: 'the gate knows the create template and what it is made of, and nothing that talks to an engine',
   },
   {
@@ -156,7 +157,7 @@ export function nodeEntryProblems({ path, text }: SourceFile): string[] {
 export function vendorProblems({ path, text }: SourceFile): string[] {
   if (!isSource(path)) return []
   return specifiers(text)
-    .filter((specifier) => !/^(\.|node:|@sandlot\/|virtual:)/.test(specifier))
+    .filter((specifier) => !/^(\.|#|node:|@sandlot\/|virtual:)/.test(specifier))
     .flatMap((specifier) => {
       const rules = VENDORS.filter((rule) => rule.library.test(specifier))
       if (rules.length === 0)

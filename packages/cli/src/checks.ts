@@ -1,6 +1,6 @@
 import { accessSync, constants, existsSync, statfsSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { check, failed, type Finding, ok, report } from '@sandlot/sandbox/doctor/finding'
+import { check, failed, type Finding, ok, report } from '@sandlot/sandbox/controller/finding'
 import { messageOf } from '@sandlot/shared/errors'
 import { recordFile } from './children.ts'
 import type { CliConfig } from './config.ts'

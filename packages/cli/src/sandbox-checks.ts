@@ -1,6 +1,6 @@
 /** What the doctor finds out about sandboxes: their engine, what stands between, and whose their volumes are. */
 import { readFileSync } from 'node:fs'
-import { check, failed, type Finding, ok, unknown } from '@sandlot/sandbox/doctor/finding'
+import { check, failed, type Finding, ok, unknown } from '@sandlot/sandbox/controller/finding'
 import { examineMachine } from '@sandlot/sandbox/doctor/machine'
 import { SANDBOX_IMAGE } from '@sandlot/sandbox/controller/images'
 import { ConfigError } from '@sandlot/shared/config'

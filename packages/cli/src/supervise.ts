@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { backoffMs } from '@sandlot/shared/async/backoff'
 import { messageOf } from '@sandlot/shared/errors'
 import { keepLog, lineSplitter, problemIn } from './log-file.ts'
 import { markOf, type ProcessMark } from './processes.ts'
@@ -33,7 +34,7 @@ export interface Supervised {
 
 /** Milliseconds before the start after the n-th death in a row: 1, 2, 4 … 30 seconds. */
 export function backoff(deaths: number): number {
-  return Math.min(30_000, 1_000 * 2 ** Math.min(deaths, 5))
+  return backoffMs(deaths + 1, { firstMs: 1_000, longestMs: 30_000 })
 }
 
 /** A child that ran this long had started well: its next death counts as the first again. */

@@ -1,4 +1,4 @@
-import { LABEL } from '@sandlot/sandbox/controller/labels'
+import { LABEL } from '@sandlot/sandbox/names'
 import type { CliConfig } from './config.ts'
 import { run } from './run.ts'
 import type { Step } from './steps.ts'

@@ -8,7 +8,7 @@ import { type EngineAddress, parseDockerHost } from '@sandlot/sandbox/backends/d
 import { readEngineTls } from '@sandlot/sandbox/backends/docker/tls-settings'
 import { sandboxImages } from '@sandlot/sandbox/controller/images'
 import { limitVariables, readLimits } from '@sandlot/sandbox/controller/limit-settings'
-import { isDeploymentId } from '@sandlot/sandbox/controller/names'
+import { isDeploymentId } from '@sandlot/sandbox/names'
 import { z } from 'zod'
 
 /** Longest path of a Unix socket, in bytes, without the terminating zero. */

@@ -8,8 +8,7 @@ import {
   type EngineFacts,
 } from '@sandlot/sandbox/backends/docker/create-template'
 import { readTemplate } from '@sandlot/sandbox/backends/docker/read-template'
-import { LABEL, slotLabels } from '@sandlot/sandbox/controller/labels'
-import { parseName, poolName, UID_RANGE } from '@sandlot/sandbox/controller/names'
+import { LABEL, parseName, poolName, slotLabels, UID_RANGE } from '@sandlot/sandbox/names'
 import { firstDifference, parseCanonical } from './canonical-json.ts'
 import { forbidden } from './refusal.ts'
 

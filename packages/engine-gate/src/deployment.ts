@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { linkSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 
-import { isDeploymentId } from '@sandlot/sandbox/controller/names'
+import { isDeploymentId } from '@sandlot/sandbox/names'
 
 /**
  * The id of the deployment that this gate serves, for ever: what `told` says, else what `file` holds, else a new one. It

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-import { LABEL } from '@sandlot/sandbox/controller/labels'
+import { LABEL } from '@sandlot/sandbox/names'
 import { parseCanonical } from './canonical-json.ts'
 import { forbidden } from './refusal.ts'
 

@@ -5,7 +5,7 @@ import { z } from 'zod'
 
 import type { SandboxLimits } from '@sandlot/sandbox/backend'
 import { engineFacts, type EngineFacts } from '@sandlot/sandbox/backends/docker/create-template'
-import { parseName } from '@sandlot/sandbox/controller/names'
+import { parseName } from '@sandlot/sandbox/names'
 import { answerJson } from './answers.ts'
 import type { Audit } from './audit.ts'
 import { parseCanonical } from './canonical-json.ts'

@@ -1,7 +1,6 @@
 import { z } from 'zod'
 
-import { LABEL, slotLabels } from '@sandlot/sandbox/controller/labels'
-import { parseName } from '@sandlot/sandbox/controller/names'
+import { LABEL, parseName, slotLabels } from '@sandlot/sandbox/names'
 import type { Engine } from './engine.ts'
 import { ownLabels } from './filters.ts'
 import { forbidden, Refusal } from './refusal.ts'

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
 import { createDockerBackend } from '@sandlot/sandbox/backends/docker/backend'
-import { LABEL } from '@sandlot/sandbox/controller/labels'
+import { LABEL } from '@sandlot/sandbox/names'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 
 import { testConfig } from '../../sandbox/test/support/config.ts'

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 
-import { slotLabels } from '@sandlot/sandbox/controller/labels'
+import { slotLabels } from '@sandlot/sandbox/names'
 
 export const IMAGE_ID = `sha256:${'12'.repeat(32)}`
 export const FULL_IMAGE_ID = `sha256:${'ab'.repeat(32)}`

@@ -2,7 +2,7 @@
 export type SandboxErrorCode =
   /** The engine does not answer, refuses, or the image is missing. Trying again later may help. */
   | 'engine_unavailable'
-  /** A sandbox of this machine does not hold what it promises; see `doctor/proof.ts`. */
+  /** A sandbox of this machine does not hold what it promises; see `controller/proof.ts`. */
   | 'unsafe_host'
   /** The sandbox existed and went away. */
   | 'sandbox_lost'

@@ -1,8 +1,11 @@
 import type { SandboxLimits } from './backend.ts'
+import { SandboxError } from './errors.ts'
 import type { DiskBudget } from './sandbox.ts'
 
 const MiB = 1024 * 1024
 const DISK_ENTRIES = 500_000
+/** Of /run, which is memory. */
+export const RUN_BYTES = 4 * MiB
 
 /** 2 GiB of memory, two CPUs, 512 processes, 256 MiB of /tmp, a workspace of 4 GiB in at most half a million files. */
 export const DEFAULT_LIMITS: SandboxLimits = {
@@ -18,4 +21,35 @@ export const DEFAULT_LIMITS: SandboxLimits = {
 /** What sbxd is told that a workspace with these limits may hold. */
 export function diskBudget(limits: SandboxLimits): DiskBudget {
   return { bytes: limits.diskBytes, entries: limits.diskEntries ?? DISK_ENTRIES }
+}
+
+/** Of /dev/shm: 64 MiB, less in a small sandbox. */
+export function shmBytes(limits: Pick<SandboxLimits, 'memoryBytes'>): number {
+  return Math.min(64 * MiB, Math.floor(limits.memoryBytes / 16))
+}
+
+/**
+ * Throws `invalid_arguments` when a limit is not usable. Pages of /tmp, /run and /dev/shm are charged to the
+ * sandbox and an OOM kill does not free them: a full /tmp must leave room for commands, so together they may be at
+ * most a quarter of the memory.
+ */
+export function checkLimits(limits: SandboxLimits): void {
+  for (const [name, value] of Object.entries(limits)) {
+    if (!(Number.isFinite(value) && value > 0))
+      throw badLimit(`${name} must be a positive number, not ${value}`)
+    if (name !== 'cpus' && !Number.isSafeInteger(value))
+      throw badLimit(`${name} must be a whole number, not ${value}`)
+  }
+  const most = mostTmpBytes(limits.memoryBytes)
+  if (limits.tmpBytes > most)
+    throw badLimit(`tmpBytes may be at most ${most} with memoryBytes ${limits.memoryBytes}`)
+}
+
+/** What is left for /tmp of a quarter of the memory. */
+export function mostTmpBytes(memoryBytes: number): number {
+  return Math.max(0, Math.floor(memoryBytes / 4) - RUN_BYTES - shmBytes({ memoryBytes }))
+}
+
+function badLimit(text: string): SandboxError {
+  return new SandboxError('invalid_arguments', `Sandbox limits: ${text}.`)
 }

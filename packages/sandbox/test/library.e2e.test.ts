@@ -25,6 +25,7 @@ const COMPILER_OPTIONS = {
 
 interface Manifest {
   packageManager?: string
+  exports: Record<string, unknown>
   dependencies: Record<string, string>
 }
 
@@ -92,9 +93,11 @@ test('it depends on exact versions from a registry, not on this workspace', () =
 })
 
 test('every name that it offers can be imported, and what the README and the examples do type-checks', async () => {
-  const modules = (await readdir(join(project, 'node_modules/@sandlot/sandbox/dist'), { recursive: true }))
+  const built = (await readdir(join(project, 'node_modules/@sandlot/sandbox/dist'), { recursive: true }))
     .filter((name) => name.endsWith('.js'))
-    .map((name) => `@sandlot/sandbox/${name.slice(0, -'.js'.length)}`)
+    .map((name) => `./${name.slice(0, -'.js'.length)}`)
+  const named = Object.keys(manifest.exports).filter((name) => !name.includes('*'))
+  const modules = [...named, ...built].map((name) => `@sandlot/sandbox/${name.slice('./'.length)}`)
   expect(modules).toContain('@sandlot/sandbox/sandboxes')
   await writeFile(join(project, 'all.mjs'), modules.map((name) => `import '${name}'\n`).join(''))
   await program('all.mjs')

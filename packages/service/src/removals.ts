@@ -4,6 +4,8 @@
  * and again until it succeeds, also after a restart. What keeps it from succeeding is written down too: administrators see it.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
+import { backoffMs } from '@sandlot/shared/async/backoff'
+import { orAborted } from '@sandlot/shared/async/or-aborted'
 import { EXT } from '@sandlot/shared/acp-meta'
 import type { Removal, RemovedData } from '@sandlot/shared/api'
 import { messageOf } from '@sandlot/shared/errors'
@@ -85,12 +87,12 @@ export class Removals {
       this.#more = Promise.withResolvers()
       // It rejects only when nobody waits any more.
       const reached = agent.whenConnected(signal).catch(() => undefined)
-      if ((await orAborted(reached, signal)) === 'aborted') return
+      if (await isAborted(reached, signal)) return
       const left = await this.#left()
       for (const removal of left ?? []) this.#begin(removal)
       const wake = this.#more
       const late = left === undefined ? setTimeout(() => wake.resolve(), retryMs) : undefined
-      await orAborted(wake.promise, signal)
+      await isAborted(wake.promise, signal)
       clearTimeout(late)
     }
   }
@@ -147,7 +149,7 @@ export class Removals {
   async #finish({ id, data }: Removal): Promise<void> {
     const { accounts, agent, sockets, uploads } = this.#parts
     const { signal } = this.#ended
-    if ((await orAborted(agent.request(EXT.removePerson, { userId: id, data }), signal)) === 'aborted') return
+    if (await isAborted(agent.request(EXT.removePerson, { userId: id, data }), signal)) return
     // Whoever was just being let in when the account ended.
     sockets.personRemoved(id)
     await uploads.removeAll(id)
@@ -174,8 +176,8 @@ export class Removals {
     const over = new AbortController()
     this.#pauses.set(userId, () => over.abort())
     const signal = AbortSignal.any([this.#ended.signal, over.signal])
-    const ms = Math.min(retryMs * 2 ** failures, LONGEST_RETRY_MS)
-    await orAborted(sleep(ms, undefined, { ref: false }), signal)
+    const ms = backoffMs(failures + 1, { firstMs: retryMs, longestMs: LONGEST_RETRY_MS })
+    await isAborted(sleep(ms, undefined, { ref: false }), signal)
     this.#pauses.delete(userId)
   }
 
@@ -192,15 +194,13 @@ export class Removals {
   }
 }
 
-/** Wait for `work`, but not beyond the abort; what it comes to then is nobody's concern. */
-async function orAborted(work: Promise<unknown>, signal: AbortSignal): Promise<'done' | 'aborted'> {
-  const aborted = Promise.withResolvers<'aborted'>()
-  const onAbort = (): void => aborted.resolve('aborted')
-  if (signal.aborted) onAbort()
-  signal.addEventListener('abort', onAbort, { once: true })
+/** Resolves with whether the signal aborted before `work` was done; what `work` comes to then is ignored. */
+async function isAborted(work: Promise<unknown>, signal: AbortSignal): Promise<boolean> {
   try {
-    return await Promise.race([aborted.promise, work.then(() => 'done' as const)])
-  } finally {
-    signal.removeEventListener('abort', onAbort)
+    await orAborted(work, signal)
+    return false
+  } catch (error) {
+    if (signal.aborted) return true
+    throw error
   }
 }

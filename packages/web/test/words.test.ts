@@ -18,7 +18,7 @@ import { shownArguments } from '../src/chat/calls/call-arguments.ts'
 import { ageGroup, formatBytes, formatDuration } from '../src/lib/format.ts'
 import { revealInvisible } from '../src/lib/invisible.ts'
 import { shortcutOf } from '../src/lib/shortcuts.ts'
-import { backoffMs } from '../src/net/backoff.ts'
+import { reconnectMs } from '../src/net/backoff.ts'
 import { SessionLog } from './fixture/session-log.ts'
 
 function callAfter(make: (log: SessionLog) => void): CallEntry {
@@ -248,10 +248,10 @@ test('numbers for people', () => {
 })
 
 test('waits double up to 15 s and spread over their second half', () => {
-  expect([1, 2, 3, 6, 50].map((attempt) => backoffMs(attempt, () => 1))).toEqual([
+  expect([1, 2, 3, 6, 50].map((attempt) => reconnectMs(attempt, () => 1))).toEqual([
     500, 1000, 2000, 15_000, 15_000,
   ])
-  expect(backoffMs(3, () => 0)).toBe(1000)
+  expect(reconnectMs(3, () => 0)).toBe(1000)
 })
 
 describe('a call that is being written', () => {

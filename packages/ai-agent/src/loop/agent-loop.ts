@@ -41,7 +41,7 @@ import type { ModelCall } from '../model/model.ts'
 import { makeNoProgress } from '../history/no-progress.ts'
 import { sentMessage } from '../history/session-messages.ts'
 import { takeEndedJobs } from '../tools/background/ends.ts'
-import { orAborted } from '../tools/or-aborted.ts'
+import { orAborted } from '@sandlot/shared/async/or-aborted'
 
 /** How often a prompt is resumed after it may have ended its process. One that does so each time would do so for ever. */
 const MOST_RESUMES = 3

@@ -2,7 +2,7 @@
 import { ChantWatch } from '../limits/chanting.ts'
 import type { Model, ModelAnswer, ModelChunk, ModelRequest } from '../model/model.ts'
 import { soundAnswer } from '../model/sound-answer.ts'
-import { orAborted } from '../tools/or-aborted.ts'
+import { orAborted } from '@sandlot/shared/async/or-aborted'
 
 /** The answer was cut off because it only repeated itself: it might never have ended. */
 export class Chanting extends Error {

@@ -19,7 +19,8 @@ import type { CallResult } from './result.ts'
 import { refusalOf, type ServerAccess } from './server-access.ts'
 import type { ServerSpec } from './server-spec.ts'
 import { readToolDefinitions, type ReadTools, type ToolDefinition } from './tool-definition.ts'
-import { orAborted } from '../tools/or-aborted.ts'
+import { backoffMs } from '@sandlot/shared/async/backoff'
+import { orAborted } from '@sandlot/shared/async/or-aborted'
 import type { CallContext, ToolCall, ToolLog } from '../tools/tool.ts'
 
 /** Milliseconds for a list of tools that is asked for again. */
@@ -370,8 +371,7 @@ export function digest(settings: Readonly<Record<string, string>>): string {
   return createHash('sha256').update(JSON.stringify(entries)).digest('hex')
 }
 
-const FIRST_MS = 500
-const LONGEST_MS = 60_000
+const RETRY = { firstMs: 500, longestMs: 60_000 }
 /** One that ran this long was well; its next failure is its first. */
 const WELL_MS = 30_000
 
@@ -392,8 +392,7 @@ export function createBackoff(now: () => number = () => performance.now()): Back
   let retryAt = 0
   const failed = (): void => {
     failures++
-    const longest = Math.min(LONGEST_MS, FIRST_MS * 2 ** (failures - 1))
-    retryAt = now() + longest * (0.5 + Math.random() / 2)
+    retryAt = now() + backoffMs(failures, RETRY, Math.random)
   }
   return {
     get failures() {

@@ -2,7 +2,7 @@
  * Removing people, as far as the agent goes. First it is stored that somebody is removed, so nothing of theirs begins or is taken up
  * any more, whatever is still on its way or a restart finds; then everything ends. Whoever asks repeats it until it succeeds.
  */
-import { createKeyedLock } from '@sandlot/sandbox/controller/keyed-lock'
+import { createKeyedLock } from '@sandlot/shared/async/keyed-lock'
 import type { RemovedData } from '@sandlot/shared/api'
 import { SandlotError, messageOf } from '@sandlot/shared/errors'
 import type { PeopleRows } from '@sandlot/storage/sessions/people'

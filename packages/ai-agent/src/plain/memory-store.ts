@@ -13,7 +13,7 @@ import type {
 import type { UserSpent } from '@sandlot/storage/sessions/usage'
 import { notOwner } from '@sandlot/storage/storage-error'
 import { effectsOf } from '../session/effects.ts'
-import { SerialQueue } from '../session/serial-queue.ts'
+import { SerialQueue } from '@sandlot/shared/async/serial-queue'
 import { type LogStore, memoryLog, numbered } from './log-store.ts'
 
 /** Of one call. */

@@ -3,7 +3,7 @@ import type { ToolKind } from '@sandlot/shared/call'
 import { messageOf } from '@sandlot/shared/errors'
 import { checkSchema } from '../mcp/schema-check.ts'
 import { ToolError } from '../tools/tool-error.ts'
-import { orAborted } from '../tools/or-aborted.ts'
+import { orAborted } from '@sandlot/shared/async/or-aborted'
 import type { Tool } from '../tools/tool.ts'
 
 export interface PlainTool {

@@ -5,7 +5,7 @@ import { collect, newCommandId } from '../sbxd/collect.ts'
 import { SandboxError } from '../errors.ts'
 import { deriveSandboxKey } from './key.ts'
 import type { LedgerSlot } from '../ledger.ts'
-import { poolName } from './names.ts'
+import { poolName } from '../names.ts'
 import type { Sandbox } from '../sandbox.ts'
 
 /** Milliseconds until the sandbox that empties must answer. */

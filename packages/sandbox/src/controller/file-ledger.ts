@@ -13,6 +13,7 @@ import { promisify } from 'node:util'
 
 import { z } from 'zod'
 
+import { SerialQueue } from '#shared/async/serial-queue'
 import { SandboxError } from '../errors.ts'
 import { withFileLock } from './file-lock.ts'
 import type { LedgerSlot, SandboxLedger } from '../ledger.ts'
@@ -46,7 +47,7 @@ type LedgerFile = z.infer<typeof fileSchema>
  * it goes on.
  */
 export function createFileLedger(file: string): SandboxLedger {
-  let queue: Promise<unknown> = Promise.resolve()
+  const queue = new SerialQueue()
   let hasFolder = false
   /** The text that was found in order last: with a thousand slots, checking would be two thirds of a look. */
   let checked: string | undefined
@@ -62,7 +63,7 @@ export function createFileLedger(file: string): SandboxLedger {
 
   /** One after the other in this process; the file lock is for other processes. */
   function inTurn<T>(work: () => Promise<T>): Promise<T> {
-    const run = async (): Promise<T> => {
+    return queue.run(async () => {
       try {
         return await work()
       } catch (error) {
@@ -72,10 +73,7 @@ export function createFileLedger(file: string): SandboxLedger {
           cause: error,
         })
       }
-    }
-    const result = queue.then(run, run)
-    queue = result.catch(() => undefined)
-    return result
+    })
   }
 
   const look = <T>(at: (slots: LedgerFile['slots']) => T): Promise<T> => inTurn(async () => at(read().slots))

@@ -4,7 +4,7 @@ import { createDiskBreaker, type DiskBreakerState, type DiskFloor, type FreeDisk
 import { SandboxError } from '../errors.ts'
 import { type HostLimits, withHostLimits } from './host-limits.ts'
 import type { Idler } from './idle.ts'
-import { LABEL } from './labels.ts'
+import { LABEL } from '../names.ts'
 import { diskBudget } from '../limits.ts'
 import type { DiskBudget, SandboxStat } from '../sandbox.ts'
 

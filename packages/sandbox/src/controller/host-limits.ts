@@ -1,7 +1,7 @@
 import type { BackendSandbox, SandboxBackend, SandboxLimits } from '../backend.ts'
 import { SandboxError } from '../errors.ts'
-import { createGate } from './keyed-lock.ts'
-import { parseName } from './names.ts'
+import { createGate } from '#shared/async/keyed-lock'
+import { parseName } from '../names.ts'
 
 /** What all sandboxes of a deployment may use of one host together. Left out: as much as there is. */
 export interface HostLimits {

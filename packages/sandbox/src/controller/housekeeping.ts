@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 
 import type { BackendSandbox, SandboxBackend } from '../backend.ts'
 import { type Idler, sweepIdle } from './idle.ts'
-import { createGate } from './keyed-lock.ts'
+import { createGate } from '#shared/async/keyed-lock'
 import type { LedgerSlot, SandboxLedger } from '../ledger.ts'
 import type { Pool } from './pool.ts'
 import { claimedContainers, type Seen } from './reconciler.ts'

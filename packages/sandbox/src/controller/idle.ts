@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { SandboxBackend } from '../backend.ts'
 import type { ConnectedSandbox } from '../sbxd/client.ts'
 import { SandboxError } from '../errors.ts'
-import { createGate } from './keyed-lock.ts'
+import { createGate } from '#shared/async/keyed-lock'
 
 /** Milliseconds before each try to wake a sandbox that somebody wants to use. */
 const WAKE_AFTER = [0, 100, 1_000, 4_000]

@@ -2,8 +2,7 @@
 import { z } from 'zod'
 
 import type { SandboxLimits } from '../backend.ts'
-import { checkLimits, mostTmpBytes } from '../backends/docker/create-template.ts'
-import { DEFAULT_LIMITS } from '../limits.ts'
+import { checkLimits, DEFAULT_LIMITS, mostTmpBytes } from '../limits.ts'
 
 const MiB = 1024 * 1024
 

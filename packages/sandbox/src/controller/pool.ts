@@ -1,13 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 
+import { backoffMs } from '#shared/async/backoff'
 import type { BackendSandbox } from '../backend.ts'
 import { containersOf, differs, ownerOf, specOf } from './start-container.ts'
 import type { ConnectedSandbox } from '../sbxd/client.ts'
 import { SandboxError } from '../errors.ts'
 import { nap } from './idle.ts'
-import { LABEL } from './labels.ts'
+import { LABEL, poolName } from '../names.ts'
 import type { LedgerSlot } from '../ledger.ts'
-import { poolName } from './names.ts'
 import { createPoolTarget } from './pool-target.ts'
 import { newSlot } from './slots.ts'
 import { drain, hasPoolName, openWarm, type Warm, type WarmContext } from './warm.ts'
@@ -171,7 +171,7 @@ export function createPool(options: PoolOptions, context: PoolContext): Pool {
         if (closing.signal.aborted) return
         if (error instanceof SandboxError && error.code === 'limit_reached') return
         failures += 1
-        notBefore = performance.now() + Math.min(60_000, everyMs * 2 ** failures)
+        notBefore = performance.now() + backoffMs(failures + 1, { firstMs: everyMs, longestMs: 60_000 })
         if (failures === 1) context.log('a warm sandbox could not be made', error)
       })
       .finally(() => {

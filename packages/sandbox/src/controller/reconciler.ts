@@ -1,8 +1,7 @@
 import type { BackendSandbox } from '../backend.ts'
 import { type BringUpOptions, checkOwner, containersOf, ownerOf } from './start-container.ts'
-import { LABEL } from './labels.ts'
+import { LABEL, parseName } from '../names.ts'
 import type { LedgerSlot } from '../ledger.ts'
-import { parseName } from './names.ts'
 import { generation } from './slots.ts'
 
 export interface ReconcileOptions extends BringUpOptions {

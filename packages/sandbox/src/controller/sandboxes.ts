@@ -10,16 +10,16 @@ import type { DiskBreakerState } from './disk-breaker.ts'
 import { createHostGuard, type HostOptions } from './host-guard.ts'
 import { createHousekeeping } from './housekeeping.ts'
 import { IDLE_DEFAULTS, type IdleOptions } from './idle.ts'
-import { createGate, createKeyedLock } from './keyed-lock.ts'
+import { createGate, createKeyedLock } from '#shared/async/keyed-lock'
 import type { SandboxLedger } from '../ledger.ts'
 import { DEFAULT_LIMITS } from '../limits.ts'
-import { isDeploymentId } from './names.ts'
-import { proveOnce } from '../doctor/proof.ts'
+import { isDeploymentId } from '../names.ts'
+import { proveOnce } from './proof.ts'
 import { createPool, type PoolOptions } from './pool.ts'
 import { createReconciler } from './reconciler.ts'
 import type { Sandbox, SandboxStat } from '../sandbox.ts'
 import { createTenants } from './user-sandboxes.ts'
-import { unlessAborted } from '../sbxd/unless-aborted.ts'
+import { orAborted } from '#shared/async/or-aborted'
 
 /** How long `close` waits for an engine that is slow to wake what is paused. */
 const THAW_MS = 10_000
@@ -218,7 +218,7 @@ export function createSandboxes(options: SandboxesOptions): Sandboxes {
     if (mayLeave && signal.aborted) throw stoppedWaiting()
     guard.begin()
     const joined = tenants.join(userId)
-    const sandbox = await (mayLeave ? unlessAborted(joined, signal, stoppedWaiting) : joined)
+    const sandbox = await (mayLeave ? orAborted(joined, signal, stoppedWaiting) : joined)
     await guard.adjust(sandbox)
     return sandbox
   }

@@ -1,8 +1,7 @@
 import type { BackendSandbox, SandboxBackend } from '../backend.ts'
 import { SandboxError } from '../errors.ts'
-import { LABEL } from './labels.ts'
+import { freeUid, LABEL, newSlotName, ownerTag, parseName, poolName } from '../names.ts'
 import type { LedgerSlot, SandboxLedger } from '../ledger.ts'
-import { freeUid, newSlotName, ownerTag, parseName, poolName } from './names.ts'
 
 export interface SlotsOptions {
   backend: SandboxBackend

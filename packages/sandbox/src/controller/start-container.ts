@@ -9,9 +9,8 @@ import type {
   SandboxSpec,
 } from '../backend.ts'
 import { SandboxError } from '../errors.ts'
-import { LABEL, profileOf, slotLabels } from './labels.ts'
+import { claimedName, LABEL, ownerTag, parseName, profileOf, slotLabels } from '../names.ts'
 import type { LedgerSlot, SandboxLedger } from '../ledger.ts'
-import { claimedName, ownerTag, parseName } from './names.ts'
 import { generation } from './slots.ts'
 
 export interface BringUpOptions {

@@ -2,13 +2,13 @@ import type { BackendSandbox } from '../backend.ts'
 import { type BringUpOptions, containersOf, open } from './start-container.ts'
 import { collect } from '../sbxd/collect.ts'
 import { connectSandbox, type ConnectedSandbox } from '../sbxd/client.ts'
-import type { Prove } from '../doctor/proof.ts'
+import type { Prove } from './proof.ts'
 import { SandboxError } from '../errors.ts'
 import { deriveSandboxKey, deriveStateKey } from './key.ts'
 import type { LedgerSlot } from '../ledger.ts'
 import { diskBudget } from '../limits.ts'
-import { parseName } from './names.ts'
-import { unlessAborted } from '../sbxd/unless-aborted.ts'
+import { parseName } from '../names.ts'
+import { orAborted } from '#shared/async/or-aborted'
 
 /** Started, answered, and not yet anybody's. */
 export interface Warm {
@@ -59,7 +59,7 @@ export async function openWarm(
 async function readied(sandbox: ConnectedSandbox, signal: AbortSignal): Promise<void> {
   const limit = AbortSignal.any([signal, AbortSignal.timeout(READY_MS)])
   // Not its own timeout: a program may hang where no signal reaches it.
-  const { code, cause, stderr } = await unlessAborted(
+  const { code, cause, stderr } = await orAborted(
     collect(sandbox, { command: ['/bin/bash', '-c', ':'] }),
     limit,
     () =>

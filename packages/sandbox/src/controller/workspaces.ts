@@ -2,8 +2,8 @@ import { allOf } from './all-of.ts'
 import type { BackendVolume, SandboxBackend, SandboxState } from '../backend.ts'
 import type { BringUpOptions } from './start-container.ts'
 import { type RemovalLog, removeWorkspace } from './empty-workspace.ts'
-import { createGate } from './keyed-lock.ts'
-import { LABEL } from './labels.ts'
+import { createGate } from '#shared/async/keyed-lock'
+import { LABEL } from '../names.ts'
 import type { SandboxLedger } from '../ledger.ts'
 
 /** An engine that is asked for hundreds at once lets some of them wait beyond their deadline. */

@@ -1,28 +1,8 @@
 /** What an engine says about itself, as findings. */
 import { unlimited } from '../backends/docker/capabilities.ts'
-import { check, type Finding, report } from './finding.ts'
+import type { EngineDescription } from '../backends/docker/describe.ts'
+import { check, type Finding, report } from '../controller/finding.ts'
 import { judgeVersions } from './versions.ts'
-
-/** As much of the engine's `/info` and `/version` as is looked at, in its own spelling. */
-export interface EngineDescription {
-  info: {
-    OperatingSystem?: string
-    Architecture?: string
-    ServerVersion?: string
-    SecurityOptions?: string[] | null
-    CgroupVersion?: string
-    LiveRestoreEnabled?: boolean
-    SwapLimit?: boolean
-    MemoryLimit?: boolean
-    PidsLimit?: boolean
-    CpuCfsQuota?: boolean
-    DefaultRuntime?: string
-    Runtimes?: Record<string, unknown> | null
-    Driver?: string
-    DockerRootDir?: string
-  }
-  version: { Components?: { Name?: string; Version?: string }[] | null }
-}
 
 export type EngineKind = 'Docker Engine' | 'Docker Desktop' | 'rootless Docker' | 'Podman'
 

@@ -12,9 +12,9 @@ import { SandboxError } from '../errors.ts'
 import { createFileLedger } from '../controller/file-ledger.ts'
 import { createSandboxes } from '../controller/sandboxes.ts'
 import { engineKind, judgeEngine } from './engine.ts'
-import { check, type Finding, report } from './finding.ts'
+import { check, type Finding, report } from '../controller/finding.ts'
 import { judgeDisk, judgeHost } from './host.ts'
-import { judgeProof, probeSandbox } from './proof.ts'
+import { judgeProof, probeSandbox } from '../controller/proof.ts'
 
 export interface MachineOptions {
   /** As in `DOCKER_HOST`; default the usual Unix socket. */

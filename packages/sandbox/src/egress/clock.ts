@@ -1,5 +1,6 @@
 import type { EgressBudgets } from './budget.ts'
-import { type EgressReason, EgressRefused } from './refusal.ts'
+import type { EgressReason } from '../sandbox.ts'
+import { EgressRefused } from './refusal.ts'
 
 /** The times of one connection: its whole life, the stage it is in, and how long nothing has passed. */
 export interface ConnectionClock {

@@ -1,18 +1,12 @@
+import type { EgressReason, RefusedHost } from '../sandbox.ts'
 import { createBudget } from './budget.ts'
 import type { Authority } from './host.ts'
 import { createOpenConnections } from './open-connections.ts'
 import { createPolicy, type EgressPolicy, type EgressPolicyOptions } from './policy.ts'
-import { type EgressReason, isAboutHost } from './refusal.ts'
+import { isAboutHost } from './refusal.ts'
 import { type ConnectionRecord, serveConnection } from './serve.ts'
 import { createUserPolicy, type UserRulesOptions } from './user-rules.ts'
 import type { Duplex } from 'node:stream'
-
-/** A host that a command asked for and did not get. */
-export interface RefusedHost {
-  host: string
-  port: number
-  reason: EgressReason
-}
 
 /** One connection of somebody's sandbox, at its end. */
 export interface EgressAudit extends ConnectionRecord {

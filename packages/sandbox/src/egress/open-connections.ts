@@ -1,4 +1,4 @@
-import { unlessAborted } from '../sbxd/unless-aborted.ts'
+import { orAborted } from '#shared/async/or-aborted'
 import type { Authority } from './host.ts'
 import { EgressRefused } from './refusal.ts'
 import type { UserPolicy } from './user-rules.ts'
@@ -28,7 +28,7 @@ export function createOpenConnections(policy: UserPolicy, everyMs: number) {
   const look = async (): Promise<void> => {
     let decide: (authority: Authority) => unknown
     try {
-      decide = await unlessAborted(policy.decide(), AbortSignal.timeout(READ_LOOKS * everyMs))
+      decide = await orAborted(policy.decide(), AbortSignal.timeout(READ_LOOKS * everyMs))
     } catch (cause) {
       // New connections are refused at once. A hiccup of whoever keeps the rules need not cost those that were let through.
       for (const one of open) {

@@ -1,5 +1,5 @@
 import { SandboxError } from '../errors.ts'
-import { isPublicAddress } from '@sandlot/shared/node/addresses'
+import { isPublicAddress } from '#shared/node/addresses'
 import { readAddressList } from './addresses.ts'
 import { DEFAULT_BUDGETS, type EgressBudgets } from './budget.ts'
 import { type Authority, readHost } from './host.ts'
@@ -7,7 +7,7 @@ import { EgressRefused } from './refusal.ts'
 import { HOP_BY_HOP } from './request.ts'
 import { resolveName } from './resolve.ts'
 import { readRules, type Rules } from './rules.ts'
-import { unlessAborted } from '../sbxd/unless-aborted.ts'
+import { orAborted } from '#shared/async/or-aborted'
 
 /** A header that the controller adds for one host. Only to plain HTTP requests: into TLS nobody can add anything. */
 export interface EgressCredential {
@@ -79,7 +79,7 @@ async function resolved(
 ): Promise<readonly string[]> {
   try {
     signal.throwIfAborted()
-    return await unlessAborted(resolve(host), signal)
+    return await orAborted(resolve(host), signal)
   } catch (cause) {
     if (signal.aborted) throw cause
     throw new EgressRefused('unresolvable', `there is no address for ${host}.`, { cause })

@@ -1,30 +1,4 @@
-/** Why a connection was not made, or was ended. Closed list; it is in the audit record and in the event. */
-export type EgressReason =
-  /** The request is not one that a strict HTTP/1.1 proxy can read in one way only. */
-  | 'bad_request'
-  /** The host is on no list. */
-  | 'not_allowed'
-  /** A rule of the user's or of the deployment denies it, whatever the lists say. */
-  | 'denied'
-  /** The host is allowed, this port is not. */
-  | 'port'
-  /** The name leads to an address that is not on the public internet. */
-  | 'private_address'
-  | 'unresolvable'
-  | 'unreachable'
-  /** Something else than TLS was said to port 443. */
-  | 'not_tls'
-  /** TLS was begun for another name than the one that was asked for, or for none. */
-  | 'other_name'
-  | 'too_many_connections'
-  | 'byte_budget'
-  | 'time_budget'
-  /** The request, or any byte for too long, did not come. */
-  | 'too_slow'
-  /** The server answered with something that is not HTTP or not passed on. */
-  | 'bad_answer'
-  /** One of the two ends went away in the middle. */
-  | 'broken'
+import type { EgressReason } from '../sandbox.ts'
 
 const STATUS: Record<EgressReason, string> = {
   bad_request: '400 Bad Request',

@@ -7,9 +7,10 @@ import { dial, type Dialled } from './dial.ts'
 import { forward } from './forward.ts'
 import type { Authority } from './host.ts'
 import type { EgressPolicy } from './policy.ts'
-import { unlessAborted } from '../sbxd/unless-aborted.ts'
+import { orAborted } from '#shared/async/or-aborted'
 import { readHead, writeChunk } from './reading.ts'
-import { type EgressReason, EgressRefused, isDecision, refusalAnswer } from './refusal.ts'
+import type { EgressReason } from '../sandbox.ts'
+import { EgressRefused, isDecision, refusalAnswer } from './refusal.ts'
 import { checkTls, type Meter, relay } from './relay.ts'
 import { type ProxyRequest, readRequest } from './request.ts'
 
@@ -149,7 +150,7 @@ async function nextRequest(
 async function reach({ policy, clock, decide, record }: Work, authority: Authority): Promise<Dialled> {
   const { connectMs } = policy.budgets
   clock.stage(connectMs, 'reaching the server', 'unreachable')
-  const ruleId = await unlessAborted(decide(authority), clock.signal)
+  const ruleId = await orAborted(decide(authority), clock.signal)
   if (ruleId !== undefined) record.ruleId = ruleId
   const until = performance.now() + connectMs
   const addresses = await policy.addresses(authority, clock.signal)

@@ -1,8 +1,14 @@
-import type { RefusedHost } from '../egress/egress.ts'
 import { SandboxError } from '../errors.ts'
 import { ByteReader, ByteWriter } from './protocol/bytes.ts'
 import { FLAG, FrameType, STREAM } from './protocol/frames.ts'
-import type { CommandExit, CommandStream, OutputChunk, RunningCommand, TerminalSize } from '../sandbox.ts'
+import type {
+  CommandExit,
+  CommandStream,
+  OutputChunk,
+  RefusedHost,
+  RunningCommand,
+  TerminalSize,
+} from '../sandbox.ts'
 import { startError } from './errno.ts'
 import { readExit } from './exit.ts'
 import type { Channel, Link } from './link.ts'

@@ -1,3 +1,4 @@
+import { SerialQueue } from '#shared/async/serial-queue'
 import type { SandboxError } from '../errors.ts'
 import { ByteWriter } from './protocol/bytes.ts'
 import { FrameType, MAX_PAYLOAD, STREAM } from './protocol/frames.ts'
@@ -13,8 +14,7 @@ export class StdinWriter {
   #limit = 0
   #over: (() => SandboxError) | undefined
   #wake: (() => void)[] = []
-  /** Writes happen one after the other, whoever calls. */
-  #last: Promise<void> = Promise.resolve()
+  readonly #queue = new SerialQueue()
 
   constructor(link: Link, channel: number) {
     this.#link = link
@@ -43,7 +43,7 @@ export class StdinWriter {
   }
 
   write(data: Uint8Array): Promise<void> {
-    return this.#inTurn(async () => {
+    return this.#queue.run(async () => {
       for (let at = 0; at < data.length;) {
         const piece = data.subarray(at, at + Math.min(PIECE, await this.#room()))
         this.#link.send(
@@ -61,17 +61,11 @@ export class StdinWriter {
 
   /** Once; after the command's end it has no effect. */
   close(): Promise<void> {
-    return this.#inTurn(async () => {
+    return this.#queue.run(async () => {
       if (this.#over) return
       this.#link.check()
       this.#link.send(FrameType.EOF, STREAM.stdin, this.#channel, new ByteWriter().u64(this.#offset).done())
     })
-  }
-
-  #inTurn(work: () => Promise<void>): Promise<void> {
-    const turn = this.#last.then(work)
-    this.#last = turn.catch(() => {})
-    return turn
   }
 
   async #room(): Promise<number> {

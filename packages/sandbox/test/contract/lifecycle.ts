@@ -2,7 +2,7 @@ import { expect } from 'vitest'
 
 import { SandboxError } from '../../src/errors.ts'
 import type { Suite } from '../support/contract.ts'
-import { claimedName } from '../../src/controller/names.ts'
+import { claimedName } from '../../src/names.ts'
 import type { SandboxSpec } from '../../src/backend.ts'
 import { Bench, sh } from './harness.ts'
 

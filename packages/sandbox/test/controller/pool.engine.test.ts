@@ -1,9 +1,9 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 
-import { LABEL } from '../../src/controller/labels.ts'
+import { LABEL } from '../../src/names.ts'
 import { DEFAULT_LIMITS } from '../../src/limits.ts'
-import { ownerTag, parseName } from '../../src/controller/names.ts'
+import { ownerTag, parseName } from '../../src/names.ts'
 import type { Sandboxes, SandboxesOptions } from '../../src/controller/sandboxes.ts'
 import { testConfig } from '../support/config.ts'
 import { deployed, docker, shell, type DockerFixture } from '../support/docker-fixture.ts'

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 
 import { extent } from '../../../../test/campaign.ts'
 import { DEFAULT_LIMITS } from '../../src/limits.ts'
-import { claimedName, ownerTag, poolName } from '../../src/controller/names.ts'
+import { claimedName, ownerTag, poolName } from '../../src/names.ts'
 import { listWorkspaces, ownerlessVolumes, pruneVolumes, purgeAll } from '../../src/controller/workspaces.ts'
 import { testConfig } from '../support/config.ts'
 import { deployed, docker, shell } from '../support/docker-fixture.ts'

@@ -2,7 +2,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 
 import { SandboxError } from '../../src/errors.ts'
-import { createGate, createKeyedLock, type KeyedLock } from '../../src/controller/keyed-lock.ts'
+import { createGate, createKeyedLock, type KeyedLock } from '../../../shared/src/async/keyed-lock.ts'
 import { DEFAULT_LIMITS, diskBudget } from '../../src/limits.ts'
 import { createTenants, type Tenants } from '../../src/controller/user-sandboxes.ts'
 import {

@@ -5,7 +5,7 @@ import type { Duplex } from 'node:stream'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 
 import type { BackendSandbox } from '../../src/backend.ts'
-import { claimedName, ownerTag } from '../../src/controller/names.ts'
+import { claimedName, ownerTag } from '../../src/names.ts'
 import {
   compiledSbxd,
   DEPLOYMENT,

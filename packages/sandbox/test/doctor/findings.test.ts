@@ -2,10 +2,11 @@ import { readFileSync } from 'node:fs'
 
 import { expect, test } from 'vitest'
 
-import { architecture, type EngineDescription, engineKind, judgeEngine } from '../../src/doctor/engine.ts'
-import { type Finding, isSafe } from '../../src/doctor/finding.ts'
+import type { EngineDescription } from '../../src/backends/docker/describe.ts'
+import { architecture, engineKind, judgeEngine } from '../../src/doctor/engine.ts'
+import { type Finding, isSafe } from '../../src/controller/finding.ts'
 import { judgeHost } from '../../src/doctor/host.ts'
-import { judgeProof } from '../../src/doctor/proof.ts'
+import { judgeProof } from '../../src/controller/proof.ts'
 import { hasFix, judgeVersions } from '../../src/doctor/versions.ts'
 
 /** What a sandbox on a good machine says. */

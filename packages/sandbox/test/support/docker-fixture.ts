@@ -12,7 +12,7 @@ import { createDockerBackend, type DockerBackendOptions } from '../../src/backen
 import { createFileLedger } from '../../src/controller/file-ledger.ts'
 import type { SandboxLedger } from '../../src/ledger.ts'
 import { DEFAULT_LIMITS } from '../../src/limits.ts'
-import { claimedName, newSlotName, ownerTag, poolName } from '../../src/controller/names.ts'
+import { claimedName, newSlotName, ownerTag, poolName } from '../../src/names.ts'
 import type { Sandbox } from '../../src/sandbox.ts'
 import { createSandboxes, type Sandboxes, type SandboxesOptions } from '../../src/controller/sandboxes.ts'
 import { testConfig } from './config.ts'

@@ -11,9 +11,9 @@ import {
 } from '../../src/backends/fake.ts'
 import { SandboxError } from '../../src/errors.ts'
 import { createFileLedger } from '../../src/controller/file-ledger.ts'
-import { LABEL } from '../../src/controller/labels.ts'
+import { LABEL } from '../../src/names.ts'
 import type { SandboxLedger } from '../../src/ledger.ts'
-import { ownerTag, parseName } from '../../src/controller/names.ts'
+import { ownerTag, parseName } from '../../src/names.ts'
 import { createSandboxes, type Sandboxes, type SandboxesOptions } from '../../src/controller/sandboxes.ts'
 import { buildSbxd } from './build-sbxd.ts'
 

@@ -5,8 +5,8 @@ import { join } from 'node:path'
 
 import { createLocalProcessBackend } from '../../src/backends/local-process.ts'
 import { DEFAULT_LIMITS } from '../../src/limits.ts'
-import { slotLabels } from '../../src/controller/labels.ts'
-import { claimedName, poolName } from '../../src/controller/names.ts'
+import { slotLabels } from '../../src/names.ts'
+import { claimedName, poolName } from '../../src/names.ts'
 import type { BackendFixture } from '../contract/harness.ts'
 
 const DEPLOYMENT = 'test'

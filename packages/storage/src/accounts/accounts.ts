@@ -12,7 +12,7 @@ import type { StoreHealth } from '../store-health.ts'
 import { withTypedFailures } from '../typed-failures.ts'
 import { makeAuth } from './auth.ts'
 import type { AuthOptions } from './auth.ts'
-import { makeTurns } from './in-turns.ts'
+import { createKeyedLock } from '@sandlot/shared/async/keyed-lock'
 import { createKey, deleteKey, findByKey, listKeys } from './keys.ts'
 import { accountsMigrations } from './schema.ts'
 import { listRemovals, removalDone, removalFailed, removeUser } from './removals.ts'
@@ -58,13 +58,13 @@ function makeStore(
   const hasUsers = async (): Promise<boolean> =>
     (await db.selectFrom('auth_user').select('id').limit(1).executeTakeFirst()) !== undefined
   /** Set-ups wait for each other: hashing a password takes longer than the race between two of them. */
-  const inTurns = makeTurns()
+  const lock = createKeyedLock()
 
   return {
     hasUsers,
     createUser: (user) => auth.createUser(user),
     createFirstAdministrator(user) {
-      return inTurns('first', async () => {
+      return lock.run('first', async () => {
         if (await hasUsers()) throw new SandlotError('conflict', 'This Sandlot has an administrator already.')
         return auth.createUser({ ...user, role: 'admin' })
       })

@@ -7,7 +7,7 @@ import { betterAuth } from 'better-auth'
 import { APIError } from 'better-auth/api'
 import { admin } from 'better-auth/plugins/admin'
 import type { Kysely } from 'kysely'
-import { makeTurns } from './in-turns.ts'
+import { createKeyedLock } from '@sandlot/shared/async/keyed-lock'
 import type { AccountsSchema } from './schema.ts'
 import type { NewUser, Origin, SignedIn } from './store.ts'
 
@@ -80,7 +80,7 @@ export function makeAuth(db: Kysely<AccountsSchema>, options: AuthOptions): Auth
    * By email address: whatever looks at a person's password and then acts. A sign-in whose look was before a change and whose
    * session was made after it would survive the end of all sign-ins.
    */
-  const inTurns = makeTurns()
+  const lock = createKeyedLock()
 
   const find = async (cookie: string): Promise<SignedIn | undefined> => {
     const { headers, response } = await api.getSession({
@@ -118,7 +118,7 @@ export function makeAuth(db: Kysely<AccountsSchema>, options: AuthOptions): Auth
       if (from.ip !== undefined) headers.set(IP_HEADER, from.ip)
       if (from.userAgent !== undefined) headers.set('user-agent', from.userAgent.slice(0, 500))
       try {
-        return await inTurns(credentials.email.toLowerCase(), async () => {
+        return await lock.run(credentials.email.toLowerCase(), async () => {
           const answer = await api.signInEmail({ body: credentials, headers, returnHeaders: true })
           return begun(answer.headers)
         })
@@ -131,7 +131,7 @@ export function makeAuth(db: Kysely<AccountsSchema>, options: AuthOptions): Auth
       try {
         // Only to know whose turn it is: prolonged here, the cookie that says so would be lost.
         const asking = await api.getSession({ headers, query: { disableRefresh: true } })
-        return await inTurns(asking?.user.email ?? '', async () => {
+        return await lock.run(asking?.user.email ?? '', async () => {
           const answer = await api.changePassword({
             body: { currentPassword: current, newPassword: password, revokeOtherSessions: true },
             headers,
@@ -146,7 +146,7 @@ export function makeAuth(db: Kysely<AccountsSchema>, options: AuthOptions): Auth
     async setPassword(userId, password) {
       const { internalAdapter, password: passwords } = await $context
       const user = await internalAdapter.findUserById(userId)
-      await inTurns(user?.email ?? '', async () => {
+      await lock.run(user?.email ?? '', async () => {
         await internalAdapter.updatePassword(userId, await passwords.hash(password))
         await internalAdapter.deleteUserSessions(userId)
       })

@@ -6,7 +6,7 @@
  * service, and no reason to stop listening.
  */
 import { type ClientFrame, type ReadFrame, type ServerFrame, readServerFrames } from '@sandlot/shared/frames'
-import { backoffMs } from './backoff.ts'
+import { reconnectMs } from './backoff.ts'
 
 export type ConnectionState =
   | { status: 'connecting' }
@@ -114,7 +114,7 @@ export class Connection {
       if (this.#socket !== socket) return
       this.#socket = undefined
       const attempt = Math.max(1, this.#attempt)
-      const wait = backoffMs(attempt, this.#random)
+      const wait = reconnectMs(attempt, this.#random)
       this.#timer = setTimeout(() => this.#connect(), wait)
       this.#setState({ status: 'waiting', retryAt: Date.now() + wait, attempt })
       if (!opened || event.code === SIGNED_OUT) this.#handlers.onRefused()

@@ -6,7 +6,7 @@
 import { absolutePath } from '../../approval/files.ts'
 import { type ResolvedPath, type ResolvedPaths, callRequest } from '../../approval/request.ts'
 import { ToolError, notStartedText } from '../../tools/tool-error.ts'
-import { orAborted } from '../../tools/or-aborted.ts'
+import { orAborted } from '@sandlot/shared/async/or-aborted'
 import { quotePath, saidPath } from '../../tools/quoted-path.ts'
 import type {
   ApprovalAnswer,

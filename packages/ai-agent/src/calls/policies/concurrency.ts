@@ -1,5 +1,5 @@
 /** How many calls of one tool run at once, for tools that say so. The others wait their turn, and that is waiting time. */
-import { orAborted } from '../../tools/or-aborted.ts'
+import { orAborted } from '@sandlot/shared/async/or-aborted'
 import type { Policy } from '../../tools/tool.ts'
 
 export function concurrency(): Policy {

@@ -4,7 +4,7 @@
  */
 import { setImmediate } from 'node:timers/promises'
 import { SHUTDOWN, abortedOutcome, isShutdown } from '../../tools/tool-error.ts'
-import { orAborted } from '../../tools/or-aborted.ts'
+import { orAborted } from '@sandlot/shared/async/or-aborted'
 import type { Policy, ToolCall, ToolOutcome, ToolUpdate } from '../../tools/tool.ts'
 import { createDeadline } from './deadline.ts'
 

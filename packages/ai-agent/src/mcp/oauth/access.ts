@@ -20,7 +20,7 @@ import { type Flow, Flows } from './flows.ts'
 import type { OAuthRecords } from './records.ts'
 import { UserTokens } from './tokens.ts'
 import { RefusedTokens, type ServerAccess } from '../server-access.ts'
-import { SerialQueue } from '../../session/serial-queue.ts'
+import { SerialQueue } from '@sandlot/shared/async/serial-queue'
 
 export interface OAuthAccessOptions {
   url: string

@@ -5,7 +5,7 @@
 import { MAX_SECRET_CHARS } from '@sandlot/shared/secrets'
 import { z } from 'zod'
 import { SealError } from '../../secrets/vault.ts'
-import { SerialQueue } from '../../session/serial-queue.ts'
+import { SerialQueue } from '@sandlot/shared/async/serial-queue'
 
 /** With all that its end needs, so that nothing is asked or found again then. */
 const flow = z.object({

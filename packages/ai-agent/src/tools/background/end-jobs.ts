@@ -1,7 +1,7 @@
 /** Ends background commands that nobody will ask for again: their session is deleted. */
 import type { Sandbox } from '@sandlot/sandbox/sandbox'
 import type { Sandboxes } from '@sandlot/sandbox/sandboxes'
-import { orAborted } from '../or-aborted.ts'
+import { orAborted } from '@sandlot/shared/async/or-aborted'
 import type { Job } from './jobs.ts'
 
 /**

@@ -9,7 +9,7 @@ import {
 import { z } from 'zod'
 import { ToolError } from '../tool-error.ts'
 import { defineTool, firstLine, textArg } from '../define-tool.ts'
-import { orAborted } from '../or-aborted.ts'
+import { orAborted } from '@sandlot/shared/async/or-aborted'
 import type { ApprovalAnswer, ApprovalOption, ToolOutcome } from '../tool.ts'
 
 const choice = z.string().min(1).max(200)

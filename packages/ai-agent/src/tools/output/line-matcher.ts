@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
 import { messageOf } from '@sandlot/shared/errors'
 import { ToolError } from '../tool-error.ts'
-import { orAborted } from '../or-aborted.ts'
+import { orAborted } from '@sandlot/shared/async/or-aborted'
 
 export interface LineMatcher extends AsyncDisposable {
   /** Indices of the lines that match. Rejects with the signal's reason when it aborts. */

@@ -4,7 +4,7 @@ import { SandboxError, type SandboxErrorCode } from '@sandlot/sandbox/errors'
 import { type CommandExit, LEASE_MS, type RunningCommand, type Sandbox } from '@sandlot/sandbox/sandbox'
 import { isShutdown } from '../tool-error.ts'
 import type { CommandOutput } from '../output/command-output.ts'
-import { orAborted } from '../or-aborted.ts'
+import { orAborted } from '@sandlot/shared/async/or-aborted'
 import type { CallContext } from '../tool.ts'
 
 /** From TERM to KILL. Short enough that the end is known before the call's backstop. */

@@ -4,7 +4,7 @@
  */
 import type { ExitInfo } from '@sandlot/shared/call'
 import type { FailureReason } from '@sandlot/shared/reasons'
-import type { RefusedHost } from '@sandlot/sandbox/egress/egress'
+import type { RefusedHost } from '@sandlot/sandbox/sandbox'
 import { SandboxError } from '@sandlot/sandbox/errors'
 import type { CommandExit, RunningCommand, Sandbox } from '@sandlot/sandbox/sandbox'
 import { ToolError, abortReason } from '../tool-error.ts'

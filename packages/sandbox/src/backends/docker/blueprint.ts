@@ -7,7 +7,7 @@ import { createTemplate, type CreateBody, engineFacts } from './create-template.
 import { debugProfile } from './debug-profile.ts'
 import { DEADLINE, type Engine } from './engine.ts'
 import { createImageIds } from './image-id.ts'
-import { once } from '../../controller/once.ts'
+import { once } from './once.ts'
 import { readSeccompProfile } from './seccomp.ts'
 
 /** What a spec comes to on this engine now. */

@@ -1,7 +1,7 @@
 import type { SandboxLimits, SandboxSpec } from '../../backend.ts'
 import { SandboxError } from '../../errors.ts'
-import { LABEL, slotLabels } from '../../controller/labels.ts'
-import { UID_RANGE } from '../../controller/names.ts'
+import { checkLimits, RUN_BYTES, shmBytes } from '../../limits.ts'
+import { LABEL, slotLabels, UID_RANGE } from '../../names.ts'
 
 /** What the template must know about the engine's host. */
 export interface EngineFacts {
@@ -39,9 +39,6 @@ export interface TemplateInput {
 export type CreateBody = ReturnType<typeof createTemplate>
 
 export const WORKSPACE = '/workspace'
-
-const MiB = 1024 * 1024
-const RUN_BYTES = 4 * MiB
 
 /**
  * The whole environment of PID 1. Nothing of the controller's own goes in. SHELL is there because bash otherwise
@@ -218,11 +215,6 @@ function ipcLimits(limits: SandboxLimits): Record<string, string> {
   }
 }
 
-/** 64 MiB, less in a small sandbox. */
-function shmBytes(limits: Pick<SandboxLimits, 'memoryBytes'>): number {
-  return Math.min(64 * MiB, Math.floor(limits.memoryBytes / 16))
-}
-
 /** One inode for 4 KiB, as a file system has; 1,024 at least. */
 function inodes(bytes: number): number {
   return Math.max(1024, Math.floor(bytes / 4096))
@@ -240,30 +232,4 @@ function checkSpec(spec: SandboxSpec): void {
     )
   }
   checkLimits(spec.limits)
-}
-
-/**
- * Throws `invalid_arguments` when a limit is not usable. Pages of /tmp, /run and /dev/shm are charged to the
- * sandbox and an OOM kill does not free them: a full /tmp must leave room for commands, so together they may be at
- * most a quarter of the memory.
- */
-export function checkLimits(limits: SandboxLimits): void {
-  for (const [name, value] of Object.entries(limits)) {
-    if (!(Number.isFinite(value) && value > 0))
-      throw badLimit(`${name} must be a positive number, not ${value}`)
-    if (name !== 'cpus' && !Number.isSafeInteger(value))
-      throw badLimit(`${name} must be a whole number, not ${value}`)
-  }
-  const most = mostTmpBytes(limits.memoryBytes)
-  if (limits.tmpBytes > most)
-    throw badLimit(`tmpBytes may be at most ${most} with memoryBytes ${limits.memoryBytes}`)
-}
-
-/** What is left for /tmp of a quarter of the memory. */
-export function mostTmpBytes(memoryBytes: number): number {
-  return Math.max(0, Math.floor(memoryBytes / 4) - RUN_BYTES - shmBytes({ memoryBytes }))
-}
-
-function badLimit(text: string): SandboxError {
-  return new SandboxError('invalid_arguments', `Sandbox limits: ${text}.`)
 }

@@ -7,12 +7,12 @@ import Docker from 'dockerode'
 
 import type { BackendHealth } from '../../backend.ts'
 import { SandboxError } from '../../errors.ts'
-import { unlessAborted } from '../../sbxd/unless-aborted.ts'
+import { orAborted } from '#shared/async/or-aborted'
 import { attach, pingVersion } from './attach.ts'
 import { type CircuitOptions, createCircuitBreaker } from './circuit-breaker.ts'
 import type { EngineAddress } from './connection.ts'
 import { deadlineError, toSandboxError } from './engine-error.ts'
-import { once } from '../../controller/once.ts'
+import { once } from './once.ts'
 
 /** The newest API version we know. An engine that speaks a newer one is asked for this. */
 const NEWEST_API = '1.52'
@@ -56,7 +56,7 @@ export function createEngine(address: EngineAddress, circuit?: CircuitOptions): 
     try {
       const either = signal ? AbortSignal.any([signal, deadline]) : deadline
       // dockerode forgets the signal in some calls, so the wait itself ends with it as well.
-      return await unlessAborted(run(either), either, () => new Error('aborted', { cause: either.reason }))
+      return await orAborted(run(either), either, () => new Error('aborted', { cause: either.reason }))
     } catch (error) {
       if (error instanceof SandboxError) throw error
       if (signal?.aborted)

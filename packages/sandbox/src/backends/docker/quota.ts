@@ -1,7 +1,6 @@
 import { randomInt } from 'node:crypto'
 
-import { slotLabels } from '../../controller/labels.ts'
-import { newSlotName, poolName, UID_RANGE } from '../../controller/names.ts'
+import { newSlotName, poolName, slotLabels, UID_RANGE } from '../../names.ts'
 import { engineAnswer } from './engine-error.ts'
 import type { EngineInfo } from './capabilities.ts'
 import { DEADLINE, type Engine } from './engine.ts'

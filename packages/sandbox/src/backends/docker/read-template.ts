@@ -1,7 +1,7 @@
 import { z } from 'zod'
 
 import type { SandboxLimits } from '../../backend.ts'
-import { LABEL } from '../../controller/labels.ts'
+import { LABEL } from '../../names.ts'
 
 /** What of a create body may differ from one sandbox to the next. */
 export interface TemplateParts {

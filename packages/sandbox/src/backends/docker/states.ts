@@ -1,5 +1,5 @@
 import type { SandboxState } from '../../backend.ts'
-import { LABEL } from '../../controller/labels.ts'
+import { LABEL } from '../../names.ts'
 
 /** The engine's word for a container's state in ours. */
 export function normalState(status: string): SandboxState {

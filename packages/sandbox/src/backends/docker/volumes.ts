@@ -1,6 +1,6 @@
 import type { BackendVolumes, SandboxSpec } from '../../backend.ts'
 import { SandboxError } from '../../errors.ts'
-import { LABEL, slotLabels } from '../../controller/labels.ts'
+import { LABEL, slotLabels } from '../../names.ts'
 import { absentIf404, unless } from './answers.ts'
 import { DEADLINE, type Engine } from './engine.ts'
 import type { QuotaKind } from './quota.ts'

@@ -7,7 +7,7 @@ import {
   type TemplateInput,
 } from '../../../src/backends/docker/create-template.ts'
 import { SandboxError } from '../../../src/errors.ts'
-import { LABEL } from '../../../src/controller/labels.ts'
+import { LABEL } from '../../../src/names.ts'
 import { DEFAULT_LIMITS } from '../../../src/limits.ts'
 
 const spec: SandboxSpec = {

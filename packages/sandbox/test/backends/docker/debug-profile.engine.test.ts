@@ -1,7 +1,7 @@
 /** The debug profile in real sandboxes: whom it is granted to traces their own processes, never process 1. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 
-import { LABEL } from '../../../src/controller/labels.ts'
+import { LABEL } from '../../../src/names.ts'
 import type { Sandbox } from '../../../src/sandbox.ts'
 import type { Sandboxes } from '../../../src/controller/sandboxes.ts'
 import { docker, dockerFixture, type DockerFixture, shell } from '../../support/docker-fixture.ts'

@@ -11,9 +11,9 @@ import { z } from 'zod'
 import { createEngine } from '../../../src/backends/docker/engine.ts'
 import { createQuotaProbe } from '../../../src/backends/docker/quota.ts'
 import { createVolumes } from '../../../src/backends/docker/volumes.ts'
-import { slotLabels } from '../../../src/controller/labels.ts'
+import { slotLabels } from '../../../src/names.ts'
 import { DEFAULT_LIMITS } from '../../../src/limits.ts'
-import { poolName } from '../../../src/controller/names.ts'
+import { poolName } from '../../../src/names.ts'
 
 const DEPLOYMENT = 'test'
 const volumeSchema = z.object({

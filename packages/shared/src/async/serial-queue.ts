@@ -1,14 +1,14 @@
-/** Runs one piece of work after another, in the order in which they were asked for. */
+/** Runs one piece of work after another, in the order of the calls. */
 export class SerialQueue {
   #last: Promise<unknown> = Promise.resolve()
   #waiting = 0
 
-  /** Pieces that run or wait. */
+  /** How many run or wait. */
   get size(): number {
     return this.#waiting
   }
 
-  /** Resolves or rejects as `work` does; what comes later runs in either case. */
+  /** Resolves or rejects as `work` does; later work runs in either case. */
   run<T>(work: () => Promise<T>): Promise<T> {
     this.#waiting++
     const result = this.#last.then(work)

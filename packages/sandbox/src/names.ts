@@ -1,4 +1,7 @@
+/** What containers and volumes are called, and the labels that they carry. */
 import { createHmac, randomInt } from 'node:crypto'
+
+import type { SandboxProfile, SandboxSpec } from './backend.ts'
 
 const SLOT_LETTERS = 'abcdefghijklmnopqrstuvwxyz0123456789'
 
@@ -60,4 +63,44 @@ export function freeUid(taken: ReadonlySet<number>): number | undefined {
 /** Whether this may be a deployment id: it becomes part of container and volume names. */
 export function isDeploymentId(text: string): boolean {
   return /^[a-z0-9][a-z0-9-]{0,39}$/.test(text)
+}
+
+/**
+ * What a container or volume of ours carries. The engine is the truth about what exists, and these labels are how
+ * it is read back. No user name and no secret goes into a label.
+ */
+export const LABEL = {
+  deployment: 'sandlot.deployment',
+  role: 'sandlot.role',
+  slot: 'sandlot.slot',
+  uid: 'sandlot.uid',
+  volume: 'sandlot.volume',
+  /** `BackendInventory.fingerprint` of the spec it was made from. */
+  spec: 'sandlot.spec',
+  schema: 'sandlot.schema',
+  /** Only where it is not the default one. */
+  profile: 'sandlot.profile',
+} as const
+
+/** Version of the labels themselves. */
+export const LABEL_SCHEMA = '1'
+
+/** The labels every container and volume of one slot carries. */
+export function slotLabels(
+  deployment: string,
+  spec: Pick<SandboxSpec, 'slot' | 'uid' | 'volume'>,
+): Record<string, string> {
+  return {
+    [LABEL.deployment]: deployment,
+    [LABEL.role]: 'sandbox',
+    [LABEL.slot]: spec.slot,
+    [LABEL.uid]: String(spec.uid),
+    [LABEL.volume]: spec.volume,
+    [LABEL.schema]: LABEL_SCHEMA,
+  }
+}
+
+/** The filter that a container was made with. */
+export function profileOf({ labels }: { labels: Record<string, string> }): SandboxProfile {
+  return labels[LABEL.profile] === 'debug' ? 'debug' : 'default'
 }

@@ -1,11 +1,11 @@
-/** One at a time per key, any number of keys at once. */
+/** One at a time per key, in the order of the calls; any number of keys at once. */
 export interface KeyedLock {
   run<T>(key: string, work: () => Promise<T>): Promise<T>
-  /** The same without waiting for anybody: undefined when the key is held, or was until just now. */
+  /** As `run`, without waiting: undefined when the key is held, or was until just now. */
   tryRun<T>(key: string, work: () => Promise<T>): Promise<T> | undefined
 }
 
-/** A lock per key, in the order of the calls. A key that nobody waits for takes no memory. */
+/** Holds nothing of a key once its last work is over. */
 export function createKeyedLock(): KeyedLock {
   const tails = new Map<string, Promise<unknown>>()
   function run<T>(key: string, work: () => Promise<T>): Promise<T> {
@@ -22,7 +22,7 @@ export function createKeyedLock(): KeyedLock {
   return { run, tryRun: (key, work) => (tails.has(key) ? undefined : run(key, work)) }
 }
 
-/** Runs `work` when its turn comes. Rejects with the reason of `signal` when that ends before; later it has no effect. */
+/** Runs `work` when its turn comes. Rejects with the signal's reason when it aborts before; later it has no effect. */
 export type Gate = <T>(work: () => Promise<T>, signal?: AbortSignal) => Promise<T>
 
 /** At most `limit` pieces of work at once; the others wait in order. */

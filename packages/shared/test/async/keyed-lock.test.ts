@@ -3,7 +3,7 @@ import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 
-import { createGate, createKeyedLock } from '../../src/controller/keyed-lock.ts'
+import { createGate, createKeyedLock } from '../../src/async/keyed-lock.ts'
 
 test('one at a time and in order for each key, whatever fails', async () => {
   await fc.assert(

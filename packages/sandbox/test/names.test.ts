@@ -10,7 +10,7 @@ import {
   parseName,
   poolName,
   UID_RANGE,
-} from '../../src/controller/names.ts'
+} from '../src/names.ts'
 
 const key = new Uint8Array(32).fill(7)
 const deployments = fc.stringMatching(/^[a-z0-9][a-z0-9-]{0,39}$/)

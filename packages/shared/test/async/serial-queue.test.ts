@@ -1,0 +1,23 @@
+import { expect, test } from 'vitest'
+
+import { SerialQueue } from '../../src/async/serial-queue.ts'
+
+test('work runs one after another in the order of the calls, whatever fails', async () => {
+  const queue = new SerialQueue()
+  const gate = Promise.withResolvers<void>()
+  const order: string[] = []
+  const jobs = [
+    queue.run(async () => {
+      await gate.promise
+      order.push('one')
+      throw new Error('on purpose')
+    }),
+    queue.run(async () => void order.push('two')),
+  ]
+  expect(queue.size).toBe(2)
+  gate.resolve()
+  const results = await Promise.allSettled(jobs)
+  expect(results.map(({ status }) => status)).toEqual(['rejected', 'fulfilled'])
+  expect(order).toEqual(['one', 'two'])
+  expect(queue.size).toBe(0)
+})
