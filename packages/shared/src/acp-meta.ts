@@ -127,7 +127,10 @@ export const EXT = {
    * asked for.
    */
   exportPiece: '_sandlot/export_piece',
-  /** `{}` → what was counted since the agent started (`agentMetrics`): names of tools and numbers, no user data. */
+  /**
+   * `{}` → what was counted since the agent started (`agentMetrics`): names of tools and numbers,
+   * no user data.
+   */
   metrics: '_sandlot/metrics',
   /** `{}` → `{ready, reasons, model: {name, demo}, defaultMode}`. */
   status: '_sandlot/status',
@@ -174,7 +177,10 @@ export const exportPromptParams = z.object({ user: agentUser, sessionId, promptI
 export const exportPiece = z.object({ text: z.string() })
 
 const milliseconds = z.number().nonnegative()
-/** `text`: in Prometheus' format. `eventLoopDelayMs`: how long the event loop was blocked since the last request. */
+/**
+ * `text`: in Prometheus' format. `eventLoopDelayMs`: how long the event loop was blocked since the
+ * last request.
+ */
 export const agentMetrics = z.object({
   text: z.string(),
   eventLoopDelayMs: z.object({ p50: milliseconds, p99: milliseconds, max: milliseconds }),

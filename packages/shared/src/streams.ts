@@ -123,7 +123,9 @@ export class Queue<T> implements AsyncIterable<T> {
     this.#tellIdle()
   }
 
-  /** Resolves when the consumer has read everything and waits for more, or when nothing more comes. */
+  /**
+   * Resolves when the consumer has read everything and waits for more, or when nothing more comes.
+   */
   async idle(): Promise<void> {
     while (!this.#isIdle && this.#ended === undefined)
       await new Promise<void>((resolve) => this.#onIdle.push(resolve))

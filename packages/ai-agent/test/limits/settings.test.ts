@@ -113,7 +113,7 @@ describe('models', () => {
       ],
       idleTimeoutMs: 7_000,
     })
-    expect(models?.fallbacks[1]).not.toHaveProperty('price')
+    expect(models?.fallbacks[1]?.price).toBeUndefined()
     expect(secrets).toContain('sk-second')
   })
 

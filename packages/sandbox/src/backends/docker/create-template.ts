@@ -100,6 +100,8 @@ export function createTemplate({
 }: TemplateInput) {
   checkSpec(spec)
   const { limits } = spec
+  // Absent rather than undefined: the gate compares member by member.
+  const runtime = spec.runtime === undefined ? {} : { Runtime: spec.runtime }
   return {
     Image: imageId,
     Entrypoint: ['/usr/bin/sbxd'],
@@ -129,8 +131,7 @@ export function createTemplate({
     ExposedPorts: {},
     Volumes: {},
     HostConfig: {
-      // Absent, not undefined: the gate compares member by member.
-      ...(spec.runtime !== undefined && { Runtime: spec.runtime }),
+      ...runtime,
       Privileged: false,
       CapAdd: [],
       CapDrop: ['ALL'],
