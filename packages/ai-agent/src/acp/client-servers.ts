@@ -13,9 +13,9 @@ import { withoutSecrets } from '../secrets/call-secrets.ts'
 import type { Session } from '../session/session.ts'
 import { type ToolRegistry, createRegistry } from '../tools/registry.ts'
 import type { Tool, ToolOutcome } from '../tools/tool.ts'
-import type { Link } from './asides.ts'
+import type { Link } from './client-messages.ts'
 import { secretsOf } from './client-secrets.ts'
-import { type Note, wordsOf } from './notes.ts'
+import { type Note, wordsOf } from './foreign-client.ts'
 
 export interface ClientServersParts {
   mcp: Pick<Mcp, 'bring' | 'leaveSession' | 'toolsOf' | 'standing' | 'states' | 'signInOver'>

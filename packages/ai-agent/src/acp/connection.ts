@@ -1,17 +1,21 @@
 /** One client's connection: who it is, which sessions it follows, and the questions it is being asked. */
 import { type AgentContext, type ClientCapabilities, RequestError, methods } from '@agentclientprotocol/sdk'
-import { EXT, type AgentUser, agentUser } from '@sandlot/shared/acp-meta'
+import { type AgentUser, EXT, agentUser } from '@sandlot/shared/acp-meta'
 import { SandlotError, messageOf } from '@sandlot/shared/errors'
 import { type SessionEvent, isOutcome, sandlotEventOf, seqOf } from '@sandlot/shared/events'
 import { z } from 'zod'
 import type { Session } from '../session/session.ts'
-import { Asides } from './asides.ts'
-import { type ClientWishes, NO_WISHES, wishesOf } from './client-wishes.ts'
+import { type ClientWishes, Asides, NO_WISHES, wishesOf } from './client-messages.ts'
 import { configOptionsOf } from './config-options.ts'
-import { askClient } from './elicitation.ts'
+import { askClient } from './permission.ts'
 import { parseParams } from './errors.ts'
-import { FOREIGN_START, type ForeignState, forForeignClient, withOwnMessage } from './foreign-client.ts'
-import type { Note } from './notes.ts'
+import {
+  type ForeignState,
+  type Note,
+  FOREIGN_START,
+  forForeignClient,
+  withOwnMessage,
+} from './foreign-client.ts'
 import type { AcpParts } from './serving.ts'
 import { SessionPump } from './session-pump.ts'
 import { AVAILABLE_COMMANDS } from './slash-commands.ts'

@@ -1,18 +1,31 @@
 /** ACP v1 over one stream: requests in, sessions asked, errors with safe texts out. */
-import { type AgentConnection, RequestError, type Stream, agent } from '@agentclientprotocol/sdk'
+import {
+  type AgentConnection,
+  type Stream,
+  type AgentApp,
+  type InitializeResponse,
+  type AnyMessage,
+  RequestError,
+  agent,
+  PROTOCOL_VERSION,
+  methods,
+} from '@agentclientprotocol/sdk'
 import { ClientConnection } from './connection.ts'
 import { extensionRequests } from './requests/extension.ts'
 import { filesRequests } from './requests/files.ts'
-import { addHandshake } from './handshake.ts'
-import { instructionsRequests } from './requests/instructions.ts'
-import { mcpRequests } from './requests/mcp.ts'
-import { oneATurn } from './one-a-turn.ts'
+import {
+  instructionsRequests,
+  mcpRequests,
+  secretsRequests,
+  rulesRequests,
+  removalRequests,
+} from './requests/person.ts'
 import { addPromptRequests } from './requests/prompt.ts'
-import { removalRequests } from './requests/removal.ts'
-import { rulesRequests } from './requests/rules.ts'
-import { secretsRequests } from './requests/secrets.ts'
-import { type AcpParts, type ExtensionHandlers, makeServing } from './serving.ts'
+import { type AcpParts, type ExtensionHandlers, type Serving, makeServing } from './serving.ts'
 import { addSessionRequests } from './requests/session.ts'
+import { EXT } from '@sandlot/shared/acp-meta'
+import { SandlotError } from '@sandlot/shared/errors'
+import { setImmediate as turn } from 'node:timers/promises'
 
 /** Serves one client until its stream ends. A client that leaves ends nothing. */
 export type ServeAcp = (stream: Stream) => AgentConnection
@@ -55,4 +68,67 @@ function allExtensions(parts: AcpParts): ExtensionHandlers {
     ...instructionsRequests(parts),
     ...removalRequests(parts),
   }
+}
+
+// ── initialize and authenticate ─────────────────────────────────────────────────────────────────
+
+function addHandshake(app: AgentApp, serving: Serving): void {
+  const { parts, handled } = serving
+  app
+    .onRequest(
+      methods.agent.initialize,
+      handled(async ({ params }) => {
+        serving.connection.initialize(params.clientCapabilities)
+        return capabilities(parts)
+      }),
+    )
+    .onRequest(
+      methods.agent.authenticate,
+      handled(async () => {
+        throw new SandlotError('bad_request', 'Nobody has to sign in here: there is no such method.')
+      }),
+    )
+}
+
+/** Whatever version the client wants: ours, the only one that we speak. */
+function capabilities({ version, takesImages = false, clientServers }: AcpParts): InitializeResponse {
+  return {
+    protocolVersion: PROTOCOL_VERSION,
+    agentCapabilities: {
+      loadSession: true,
+      promptCapabilities: { image: takesImages, audio: false, embeddedContext: true },
+      mcpCapabilities: { http: clientServers !== undefined, sse: false },
+      sessionCapabilities: { list: {}, resume: {}, close: {}, delete: {} },
+      _meta: {
+        sandlot: { version: 1, extensions: [EXT.approve, EXT.cancelCall, EXT.status], prompt: ['onError'] },
+      },
+    },
+    authMethods: [],
+    agentInfo: { name: 'sandlot', title: 'Sandlot', version },
+  }
+}
+
+/**
+ * The SDK does not begin a message's handler when it reads the message: it asks one registered handler after the other,
+ * each a microtask later, and reads on meanwhile. So of two messages that are there at once the later one begins first when
+ * its handler was registered earlier, and a request right behind `initialize` is refused. All of that is microtasks: when
+ * the next message comes in another turn of the loop, the handler of this one has begun, up to its first wait.
+ *
+ * Not a `TransformStream`, which costs every connection a second queue and a pipe.
+ */
+function oneATurn(messages: ReadableStream<AnyMessage>): ReadableStream<AnyMessage> {
+  const reader = messages.getReader()
+  return new ReadableStream<AnyMessage>(
+    {
+      async pull(controller) {
+        const { done, value } = await reader.read()
+        if (done) return controller.close()
+        controller.enqueue(value)
+        await turn()
+      },
+      cancel: (reason) => reader.cancel(reason),
+    },
+    // Nothing is taken out of `messages` before it is asked for, so back-pressure reaches the client.
+    new CountQueuingStrategy({ highWaterMark: 0 }),
+  )
 }

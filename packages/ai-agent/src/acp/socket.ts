@@ -4,15 +4,14 @@ import { type IncomingMessage, type Server, type ServerResponse, createServer } 
 import { dirname } from 'node:path'
 import type { Duplex } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Stream } from '@agentclientprotocol/sdk'
+import type { Stream, AnyMessage } from '@agentclientprotocol/sdk'
 import type { AgentStatus } from '@sandlot/shared/acp-meta'
 import { messageOf } from '@sandlot/shared/errors'
-import { WebSocketServer } from 'ws'
+import { WebSocketServer, WebSocket } from 'ws'
 import type { ToolListing } from '../config/tool-listing.ts'
 import type { ToolLog } from '../tools/tool.ts'
-import { MAX_MESSAGE_BYTES } from './incoming.ts'
-import { webSocketStream } from './web-socket-stream.ts'
-import { whenClosed } from './when-closed.ts'
+import { MAX_MESSAGE_BYTES, readMessage } from './incoming.ts'
+import { JoinedWrites } from '@sandlot/shared/node/join-writes'
 
 export const ACP_PATH = '/acp'
 /** Milliseconds for clients to take what is still on its way when the agent goes. */
@@ -115,4 +114,72 @@ function listen(server: Server, path: string): Promise<void> {
       resolve()
     })
   })
+}
+
+/** Resolves when it is closed. Not `events.once`, which rejects where an error comes before the close: it has gone either way. */
+export async function whenClosed(socket: WebSocket): Promise<void> {
+  if (socket.readyState === WebSocket.CLOSED) return
+  await new Promise<void>((resolve) => void socket.once('close', () => resolve()))
+}
+
+// ── JSON-RPC over a WebSocket ───────────────────────────────────────────────────────────────────
+
+/** Bytes that may be on their way to a client before the next message waits. */
+const MAX_WAITING_BYTES = 1024 * 1024
+
+/** `connection`: what `socket` was made from. */
+export function webSocketStream(socket: WebSocket, connection: Duplex): Stream {
+  const writes = new JoinedWrites(connection)
+  let open = true
+  const readable = new ReadableStream<AnyMessage>(
+    {
+      start(controller) {
+        socket.on('message', (data: Buffer, isBinary) => {
+          if (!open) return
+          const incoming = readMessage(isBinary ? '' : data.toString('utf8'))
+          if ('answer' in incoming) {
+            socket.send(JSON.stringify(incoming.answer))
+            return
+          }
+          controller.enqueue(incoming.message)
+          if ((controller.desiredSize ?? 0) <= 0) socket.pause()
+        })
+        // Always followed by `close`.
+        socket.on('error', () => socket.terminate())
+        socket.once('close', () => {
+          if (open) controller.close()
+          open = false
+        })
+      },
+      pull: () => {
+        if (socket.isPaused) socket.resume()
+      },
+      cancel() {
+        open = false
+        socket.close()
+      },
+    },
+    new CountQueuingStrategy({ highWaterMark: 64 }),
+  )
+  const writable = new WritableStream<AnyMessage>({
+    write(message, controller) {
+      writes.join()
+      const text = JSON.stringify(message)
+      if (socket.bufferedAmount < MAX_WAITING_BYTES) {
+        socket.send(text, (error) => {
+          if (error != null) controller.error(error)
+        })
+        return undefined
+      }
+      return new Promise<void>((resolve, reject) => {
+        socket.send(text, (error) => (error == null ? resolve() : reject(error)))
+      })
+    },
+    close: () => socket.close(),
+    abort() {
+      writes.flush()
+      socket.terminate()
+    },
+  })
+  return { readable, writable }
 }

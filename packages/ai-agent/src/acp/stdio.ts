@@ -2,8 +2,7 @@
 import { once } from 'node:events'
 import type { Readable, Writable } from 'node:stream'
 import type { AnyMessage, Stream } from '@agentclientprotocol/sdk'
-import { MAX_MESSAGE_BYTES, readMessage } from './incoming.ts'
-import { LineSplitter } from './lines.ts'
+import { MAX_MESSAGE_BYTES, readMessage, LineSplitter } from './incoming.ts'
 
 /** Messages that are read while the client does not take what it is sent. Then it has to read first. */
 const UNREAD_LIMIT = 256

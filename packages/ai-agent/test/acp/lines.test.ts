@@ -2,8 +2,7 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { readMessage } from '../../src/acp/incoming.ts'
-import { LineSplitter, TOO_LONG } from '../../src/acp/lines.ts'
+import { readMessage, LineSplitter, TOO_LONG } from '../../src/acp/incoming.ts'
 
 setFlagsFromString('--expose-gc')
 const collectGarbage = runInNewContext('gc') as () => void

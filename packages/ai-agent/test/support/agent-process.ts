@@ -16,7 +16,7 @@ import { EXT } from '@sandlot/shared/acp-meta'
 import type { SessionEvent } from '@sandlot/shared/events'
 import { nodeEnvironment } from '../../../../test/config.ts'
 import { WebSocket } from 'ws'
-import { webSocketStream } from '../../src/acp/web-socket-stream.ts'
+import { webSocketStream } from '../../src/acp/socket.ts'
 
 const MAIN = join(import.meta.dirname, '../../src/main.ts')
 /** Nothing listens there. */

@@ -9,7 +9,7 @@ import { WORKSPACE } from '../../loop/prompt.ts'
 import type { Session } from '../../session/session.ts'
 import { allows, configOptionsOf, modesOf, setConfigOption } from '../config-options.ts'
 import { parseParams } from '../errors.ts'
-import type { Note } from '../notes.ts'
+import type { Note } from '../foreign-client.ts'
 import type { Serving } from '../serving.ts'
 
 export function addSessionRequests(app: AgentApp, serving: Serving): void {

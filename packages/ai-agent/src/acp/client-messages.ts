@@ -1,12 +1,58 @@
 /** What the agent itself says to the user of a client that is not ours, beside the model's answers and outside the log. */
 import { randomUUID } from 'node:crypto'
-import { type AgentContext, type SessionUpdate, methods } from '@agentclientprotocol/sdk'
+import {
+  type AgentContext,
+  type SessionUpdate,
+  type ClientCapabilities,
+  methods,
+} from '@agentclientprotocol/sdk'
 import { messageOf } from '@sandlot/shared/errors'
 import { z } from 'zod'
 import type { ToolLog } from '../tools/tool.ts'
-import { type ClientWishes, NO_WISHES } from './client-wishes.ts'
-import { spoken } from './foreign-client.ts'
-import { type Note, noticeOf, wordsOf } from './notes.ts'
+import { type Note, type ForeignOptions, spoken, noticeOf, wordsOf } from './foreign-client.ts'
+import { serviceCapability } from '@sandlot/shared/acp-meta'
+
+// ── What a client can ───────────────────────────────────────────────────────────────────────────
+
+export interface ClientWishes extends ForeignOptions {
+  /** Our own service: it gets our stream as it is, and says for which user it asks. */
+  ours: boolean
+  /** Our own service's connection for what concerns everybody: it is told of every change in a session list. */
+  sessionChanges: boolean
+  /** It can ask its user whether to open a link. */
+  links: boolean
+}
+
+const meta = z.looseObject({
+  sandlot: serviceCapability.optional().catch(undefined),
+  terminal_output: z.boolean().optional().catch(undefined),
+  terminal_output_delta: z.boolean().optional().catch(undefined),
+})
+
+/** Of a client that has said nothing. */
+export const NO_WISHES: ClientWishes = {
+  ours: false,
+  sessionChanges: false,
+  links: false,
+  terminal: undefined,
+}
+
+export function wishesOf(capabilities: ClientCapabilities | undefined): ClientWishes {
+  const said = meta.parse(capabilities?._meta ?? {})
+  return {
+    ours: said.sandlot !== undefined,
+    sessionChanges: said.sandlot?.sessionChanges === true,
+    links: capabilities?.elicitation?.url != null,
+    terminal: terminalOf(said),
+    compaction: capabilities?.session?.compaction != null,
+    notices: capabilities?.session?.notices != null,
+  }
+}
+
+function terminalOf(said: z.output<typeof meta>): ForeignOptions['terminal'] {
+  if (said.terminal_output === true) return 'terminal_output'
+  return said.terminal_output_delta === true ? 'terminal_output_delta' : undefined
+}
 
 /** The SDK does not check answers. */
 const accepted = z.looseObject({ action: z.literal('accept') })

@@ -1,0 +1,92 @@
+/** `_sandlot/secrets`: what a person has entrusted to the agent, by name, for our own service. Values only come in. */
+import { EXT, mcpSignInParams, removePersonParams } from '@sandlot/shared/acp-meta'
+import { SandlotError, messageOf } from '@sandlot/shared/errors'
+import { type SecretList, secretsParams } from '@sandlot/shared/secrets'
+import { parseParams } from '../errors.ts'
+import type { AcpParts, ExtensionHandlers } from '../serving.ts'
+import type { SignedIn } from '../../mcp/oauth/sign-ins.ts'
+import { type Instructions, type TeamInstructions, instructionsParams } from '@sandlot/shared/instructions'
+import { TEAM } from '../../config/instructions.ts'
+import { rulesParams } from '@sandlot/shared/rules-api'
+
+export function secretsRequests(parts: AcpParts): ExtensionHandlers {
+  return {
+    [EXT.secrets]: async ({ params, connection }): Promise<SecretList> => {
+      const { user, ask } = parseParams(secretsParams, params, EXT.secrets)
+      // A foreign client is the local user, whatever it says.
+      const { id } = connection.ours ? user : connection.user({})
+      const { secrets } = parts
+      if (secrets === undefined) throw new SandlotError('not_implemented', 'This agent keeps no secrets.')
+      if (ask.do === 'set') await secrets.set(id, ask.name, ask.value)
+      if (ask.do === 'remove' && !(await secrets.remove(id, ask.name)))
+        throw new SandlotError('not_found', 'You have no secret of that name.')
+      return { secrets: await secrets.names(id) }
+    },
+  }
+}
+
+/** `_sandlot/mcp_sign_in`: a person is back from the place where an MCP server let them sign in. */
+export function mcpRequests(parts: AcpParts): ExtensionHandlers {
+  return {
+    [EXT.mcpSignIn]: async ({ params, connection }): Promise<SignedIn> => {
+      const { user, answer } = parseParams(mcpSignInParams, params, EXT.mcpSignIn)
+      // A foreign client is the local user, whatever it says.
+      const { id } = connection.ours ? user : connection.user({})
+      if (parts.finishSignIn === undefined)
+        throw new SandlotError('not_implemented', 'This agent has no MCP servers.')
+      return parts.finishSignIn(id, new URLSearchParams(answer))
+    },
+  }
+}
+
+/** `_sandlot/instructions`: a person's own instructions, and the team's, for our own service. */
+export function instructionsRequests(parts: AcpParts): ExtensionHandlers {
+  return {
+    [EXT.instructions]: async ({ params, connection }): Promise<Instructions | TeamInstructions> => {
+      const { user, of, text } = parseParams(instructionsParams, params, EXT.instructions)
+      const { instructions, configuredInstructions: configured } = parts
+      if (instructions === undefined)
+        throw new SandlotError('not_implemented', 'This agent keeps no instructions.')
+      const { id, role } = connection.ours ? user : connection.user({})
+      if (of === 'team' && text !== undefined && role !== 'admin')
+        throw new SandlotError('forbidden', 'Only an administrator can say what holds for the team.')
+      const whose = of === 'team' ? TEAM : id
+      if (text !== undefined) await instructions.put(whose, text.trim().toWellFormed(), Date.now())
+      const kept = { text: await instructions.get(whose) }
+      if (of === 'own') return kept
+      return { ...kept, configured: configured?.team ?? '', operator: configured?.operator ?? '' }
+    },
+  }
+}
+
+/** `_sandlot/rules`: a person's own rules, for our own service. */
+export function rulesRequests(parts: AcpParts): ExtensionHandlers {
+  return {
+    [EXT.rules]: async ({ params, connection, signal }) => {
+      const { user, ask } = parseParams(rulesParams, params, EXT.rules)
+      // A foreign client is the local user, whatever it says.
+      const { id } = connection.ours ? user : connection.user({})
+      return parts.manager.rules.answer(id, ask, signal)
+    },
+  }
+}
+
+/** `_sandlot/remove_person`: only our own service knows who may ask for it. */
+export function removalRequests(parts: AcpParts): ExtensionHandlers {
+  return {
+    [EXT.removePerson]: async ({ params, connection }) => {
+      const { userId, data } = parseParams(removePersonParams, params, EXT.removePerson)
+      if (!connection.ours || parts.removePerson === undefined)
+        throw new SandlotError('not_implemented', 'People are not removed from here.')
+      try {
+        await parts.removePerson(userId, data)
+      } catch (error) {
+        const { cause } = error instanceof Error ? error : {}
+        const stack = cause instanceof Error ? cause.stack : undefined
+        parts.log.warn({ userId, data, error: messageOf(error), stack }, 'a person is not removed whole yet')
+        throw error
+      }
+      return {}
+    },
+  }
+}
