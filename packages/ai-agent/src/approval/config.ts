@@ -1,8 +1,8 @@
 /** The section `rules` of the configuration file: what holds for everybody, and what people may have remembered. */
 import { type Rule, type RuleMatch, RULE_EFFECTS, ruleMatch } from '@sandlot/shared/rules'
 import { z } from 'zod'
-import { matchProblem } from './match-problem.ts'
-import type { Remembering } from './offers.ts'
+import { matchProblem } from './match.ts'
+import type { Remembering } from './options.ts'
 
 const matches = z
   .array(

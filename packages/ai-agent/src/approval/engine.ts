@@ -4,10 +4,9 @@
  * call on its own; the strictest part decides.
  */
 import type { Mode } from '@sandlot/shared/mode'
-import { type Rule, type RuleReason, VERDICTS, type Verdict, describeMatch } from '@sandlot/shared/rules'
-import { gravityOf } from './gravity.ts'
+import { type Rule, type RuleReason, type Verdict, VERDICTS, describeMatch } from '@sandlot/shared/rules'
+import { type Part, type Usual, gravityOf, partsOf } from './parts.ts'
 import { type Answer, concerns, covers } from './match.ts'
-import { type Part, type Usual, partsOf } from './parts.ts'
 import type { CallRequest } from './request.ts'
 
 export interface Judgement {

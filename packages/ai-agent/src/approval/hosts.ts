@@ -1,5 +1,7 @@
 /** Hosts of rules and requests. */
 import { readAuthority, readHost } from '@sandlot/sandbox/egress/host'
+import type { HostRules } from '@sandlot/sandbox/egress/user-rules'
+import { type Rule, describeMatch } from '@sandlot/shared/rules'
 
 /** Names that never lead to the public internet. */
 const NOT_PUBLIC = /(^|\.)(localhost|local|internal|home\.arpa|invalid|test|onion)$/
@@ -28,3 +30,36 @@ export function matchesHost(pattern: string, host: string, port: number | undefi
   if (wanted.port !== 0 && wanted.port !== port) return false
   return below ? asked.host.endsWith(`.${wanted.host}`) : asked.host === wanted.host
 }
+
+/**
+ * `rules`: all of the person and of the deployment that hold now. `mayAsk`: the agent may ask for hosts beside the list;
+ * otherwise rules only take away.
+ */
+export function hostRules(rules: readonly Rule[], mayAsk: boolean): HostRules {
+  return ({ host, port }) => {
+    const about = rules.filter(({ match }) => 'host' in match && matchesHost(match.host, host, port))
+    const first = (effect: Rule['effect']): Rule | undefined => about.find((rule) => rule.effect === effect)
+    const denying = first('deny')
+    if (denying !== undefined) return { decision: 'deny', ruleId: denying.id }
+    // Without questions the operator's list is the most that there is. A name that is not public is its business alone.
+    if (!mayAsk || hostBlock(host) !== undefined) return undefined
+    const once = about.find(({ effect, endsWith }) => effect === 'allow' && endsWith?.promptId !== undefined)
+    const asking = once === undefined ? first('ask') : undefined
+    if (asking !== undefined) return { decision: 'ask', ruleId: asking.id }
+    const allowing = once ?? first('allow')
+    return allowing === undefined ? undefined : { decision: 'allow', ruleId: allowing.id }
+  }
+}
+
+/** Why this host may not be reached, by the rules that hold now. */
+export function hostRefusal(rules: readonly Rule[], host: string, port: number): string | undefined {
+  for (const effect of ['deny', 'ask'] as const) {
+    const rule = rules.find(
+      ({ effect: does, match }) => does === effect && 'host' in match && matchesHost(match.host, host, port),
+    )
+    if (rule !== undefined) return `a rule ${DOES[effect]} ${describeMatch(rule.match)}`
+  }
+  return undefined
+}
+
+const DOES = { deny: 'denies', ask: 'asks about' }

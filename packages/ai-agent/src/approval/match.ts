@@ -1,11 +1,10 @@
 /** One rule against one part of a call. */
 import type { RuleMatch } from '@sandlot/shared/rules'
 import { absolutePath, isOrdersFile } from './files.ts'
-import { matchesHost } from './hosts.ts'
+import { matchesHost, hostPatternProblem } from './hosts.ts'
 import type { Part } from './parts.ts'
-import { matchesPath } from './path-pattern.ts'
 import type { CallRequest } from './request.ts'
-import { certainlyMatches, meantBy } from './shell/pattern.ts'
+import { certainlyMatches, meantBy, patternProblem } from './shell/pattern.ts'
 import type { ArgWord } from './shell/words.ts'
 
 /** `maybe`: what the part is about is not known before it runs, and it may be what the rule is about. */
@@ -135,4 +134,112 @@ function namesHost(pattern: string, words: readonly ArgWord[]): Answer {
       return 'yes'
   }
   return 'no'
+}
+
+// ── Patterns of paths ───────────────────────────────────────────────────────────────────────────
+
+const WORKSPACE = '/workspace'
+/** More wildcards than this say nothing that a reader could check; each costs one pass over a path. */
+const MAX_WILDCARDS = 32
+const KEPT = 500
+
+type Step = { text: string } | '?' | '*' | '**' | '/**/' | '/**'
+
+/** `/**` only at the end. */
+const TOKENS = /\/\*\*$|\/\*\*\/|\*\*|[*?]/g
+
+const parsed = new Map<string, readonly Step[]>()
+
+/** Why `pattern` cannot stand in a rule; undefined when it can. */
+function pathPatternProblem(pattern: string): string | undefined {
+  const wildcards = stepsOf(pattern).filter((step) => typeof step === 'string').length
+  return wildcards > MAX_WILDCARDS ? `has ${wildcards} wildcards; ${MAX_WILDCARDS} may be in it` : undefined
+}
+
+/** `*` and `?` within a name, `**` over folders; `folder/**` also means the folder. Relative patterns begin at the workspace. */
+export function matchesPath(pattern: string, path: string): boolean {
+  // Which beginnings of the path the steps so far can stand for.
+  let reached = new Uint8Array(path.length + 1)
+  reached[0] = 1
+  for (const step of stepsOf(pattern)) {
+    const next = new Uint8Array(path.length + 1)
+    take(step, path, reached, next)
+    reached = next
+  }
+  return reached[path.length] === 1
+}
+
+function stepsOf(pattern: string): readonly Step[] {
+  const known = parsed.get(pattern)
+  if (known !== undefined) return known
+  const absolute = pattern.startsWith('/') ? pattern : `${WORKSPACE}/${pattern}`
+  const steps: Step[] = []
+  let from = 0
+  for (const { 0: token, index } of absolute.matchAll(TOKENS)) {
+    if (index > from) steps.push({ text: absolute.slice(from, index) })
+    steps.push(token as Exclude<Step, object>)
+    from = index + token.length
+  }
+  if (from < absolute.length) steps.push({ text: absolute.slice(from) })
+  if (parsed.size >= KEPT) parsed.clear()
+  parsed.set(pattern, steps)
+  return steps
+}
+
+/** One pass over the path: from the beginnings in `reached` to those in `next`, with `step` behind them. */
+function take(step: Step, path: string, reached: Uint8Array, next: Uint8Array): void {
+  if (typeof step === 'object') {
+    const { text } = step
+    for (let at = reached.indexOf(1); at !== -1; at = reached.indexOf(1, at + 1))
+      if (path.startsWith(text, at)) next[at + text.length] = 1
+    return
+  }
+  let open = false
+  for (let at = 0; at <= path.length; at++) {
+    const here = reached[at] === 1
+    const slash = path[at] === '/'
+    switch (step) {
+      case '?':
+        if (here && at < path.length && !slash) next[at + 1] = 1
+        break
+      case '*':
+        open ||= here
+        if (open) next[at] = 1
+        if (slash) open = false
+        break
+      case '**':
+        open ||= here
+        if (open) next[at] = 1
+        break
+      case '/**':
+        if (here || open) next[at] = 1
+        open ||= here && slash
+        break
+      case '/**/':
+        open ||= here && slash
+        if (open && slash) next[at + 1] = 1
+        break
+    }
+  }
+}
+
+// ── Rules that can never match ──────────────────────────────────────────────────────────────────
+
+/** What is wrong with it and how it is written; undefined when it is fine. */
+export function matchProblem(match: RuleMatch): string | undefined {
+  if ('shell' in match) return patternProblem(match.shell)
+  if ('host' in match) {
+    const problem = hostPatternProblem(match.host)
+    return problem === undefined
+      ? undefined
+      : `${problem}; write example.org, *.example.org or example.org:8080`
+  }
+  if ('file' in match) {
+    return /(^|\/)\.\.(\/|$)/.test(match.file)
+      ? 'must not climb with ..; write a path of the workspace, like secrets/** or /workspace/secrets/**'
+      : pathPatternProblem(match.file)
+  }
+  if ('tool' in match && /\*./.test(match.tool))
+    return 'has * before its end; write name, server::name or server::*'
+  return undefined
 }

@@ -1,11 +1,12 @@
 /** The rules that hold for a person: everybody's, which nobody can change here, and their own. */
 import { SandlotError } from '@sandlot/shared/errors'
 import { randomText } from '@sandlot/shared/ids'
-import { type Rule, type RuleEffect, type RuleMatch } from '@sandlot/shared/rules'
+import type { Rule, RuleEffect, RuleMatch } from '@sandlot/shared/rules'
 import type { RuleStore, UserRule } from '@sandlot/storage/sessions/rules'
-import { matchProblem } from './match-problem.ts'
-import type { Remembering } from './offers.ts'
+import { matchProblem } from './match.ts'
+import type { Remembering } from './options.ts'
 import type { RuleSettings } from './config.ts'
+import type { SessionStore } from '@sandlot/storage/sessions/store'
 
 export interface NewRule {
   effect: RuleEffect
@@ -101,4 +102,54 @@ function holdsAt({ endsWith }: Rule, at: { sessionId: string; promptId: string |
   if (endsWith === undefined) return true
   if (endsWith.sessionId !== at.sessionId) return false
   return endsWith.promptId === undefined || endsWith.promptId === at.promptId
+}
+
+// ── Rules in memory ─────────────────────────────────────────────────────────────────────────────
+
+/** People whose rules are kept. With more the oldest are read again. */
+const MOST_PEOPLE = 1_000
+
+type Cached = Pick<SessionStore, 'append' | 'deleteSession' | 'rules' | 'people'>
+
+/** The same store. Once a change of it has resolved, or failed, whoever asks for rules reads them anew. */
+export function withCachedRules<Store extends Cached>(store: Store): Store {
+  const kept = new Map<string, Promise<Rule[]>>()
+  const forgetAfter = async <T>(change: Promise<T>): Promise<T> => {
+    try {
+      return await change
+    } finally {
+      // Of everybody: a prompt that ends takes rules with it, and here nobody knows whose it is. What is being read now is
+      // forgotten with the rest, as it may have been read before the change.
+      kept.clear()
+    }
+  }
+  return {
+    ...store,
+    append: (sessionId, events, effects, epoch) => {
+      const appended = store.append(sessionId, events, effects, epoch)
+      const changes = effects?.rules !== undefined || effects?.runningPromptId !== undefined
+      return changes ? forgetAfter(appended) : appended
+    },
+    deleteSession: (id) => forgetAfter(store.deleteSession(id)),
+    people: {
+      ...store.people,
+      remove: (userId, at) => forgetAfter(store.people.remove(userId, at)),
+    },
+    rules: {
+      ...store.rules,
+      list(userId) {
+        const known = kept.get(userId)
+        if (known !== undefined) return known
+        const reading = store.rules.list(userId)
+        kept.set(userId, reading)
+        for (const [oldest] of kept) if (kept.size > MOST_PEOPLE) kept.delete(oldest)
+        reading.catch(() => {
+          if (kept.get(userId) === reading) kept.delete(userId)
+        })
+        return reading
+      },
+      add: (userId, rule) => forgetAfter(store.rules.add(userId, rule)),
+      revoke: (userId, id) => forgetAfter(store.rules.revoke(userId, id)),
+    },
+  }
 }

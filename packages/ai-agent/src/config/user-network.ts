@@ -1,7 +1,7 @@
 /** What one person's sandbox may reach: everybody's settings, and what an administrator has set for this person or their team. */
 import type { UserRulesOptions } from '@sandlot/sandbox/egress/user-rules'
 import type { NetworkConfig } from './network.ts'
-import { hostRules } from '../approval/host-rules.ts'
+import { hostRules } from '../approval/hosts.ts'
 import type { RuleBook } from '../approval/rule-book.ts'
 import type { PersonalSettings } from './user-settings.ts'
 

@@ -1,6 +1,6 @@
 /** How the agent asks for a host that its sandbox may not reach. Offered where the operator lets people decide it. */
 import { z } from 'zod'
-import { hostRules } from '../approval/host-rules.ts'
+import { hostRules } from '../approval/hosts.ts'
 import type { RuleBook } from '../approval/rule-book.ts'
 import { defineTool, textArg } from './define-tool.ts'
 import type { Tool } from './tool.ts'

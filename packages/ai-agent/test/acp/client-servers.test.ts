@@ -3,11 +3,11 @@ import { type CreateElicitationRequest, methods } from '@agentclientprotocol/sdk
 import { type Resolve, safeFetch } from '@sandlot/shared/node/safe-fetch'
 import { describe, expect, test } from 'vitest'
 import { ClientServers } from '../../src/acp/client-servers.ts'
-import { hostRefusal } from '../../src/acp/host-refusal.ts'
+import { hostRefusal } from '../../src/approval/hosts.ts'
 import { ruleSettings, rulesSection } from '../../src/approval/config.ts'
 import {
-  AgentBench,
   type Core,
+  AgentBench,
   newSession as plainSession,
   outcomes,
   whenIdle,
@@ -17,9 +17,9 @@ import { startHttpServer } from '../mcp/http-server.ts'
 import { startOAuthServer } from '../mcp/oauth/server.ts'
 import { type McpBench, SCRIPT, isAlive, openMcpBench, scripted, until } from '../mcp/mcp-bench.ts'
 import {
-  ADA,
   type ClientOptions,
   type TestClient,
+  ADA,
   by,
   connect,
   newSession,

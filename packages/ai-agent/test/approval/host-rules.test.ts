@@ -3,7 +3,7 @@ import type { Rule, RuleEffect } from '@sandlot/shared/rules'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { extent } from '../../../../test/campaign.ts'
-import { hostRules } from '../../src/approval/host-rules.ts'
+import { hostRules } from '../../src/approval/hosts.ts'
 
 const at = { host: 'api.example.org', port: 443 }
 const rule = (id: string, effect: RuleEffect, host: string, more: Partial<Rule> = {}): Rule => ({

@@ -2,7 +2,7 @@
 import type { Rule } from '@sandlot/shared/rules'
 import { expect, test } from 'vitest'
 import { judge } from '../../src/approval/engine.ts'
-import { type Remembering, offers } from '../../src/approval/offers.ts'
+import { type Remembering, offers } from '../../src/approval/options.ts'
 import type { CallRequest, RuleRequest } from '../../src/approval/request.ts'
 import { programs } from './corpus/programs.ts'
 import { structure } from './corpus/structure.ts'

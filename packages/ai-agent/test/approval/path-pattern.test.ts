@@ -1,7 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { matchProblem } from '../../src/approval/match-problem.ts'
-import { matchesPath } from '../../src/approval/path-pattern.ts'
+import { matchProblem, matchesPath } from '../../src/approval/match.ts'
 import { certainlyMatches, patternProblem } from '../../src/approval/shell/pattern.ts'
 import type { ArgWord } from '../../src/approval/shell/words.ts'
 

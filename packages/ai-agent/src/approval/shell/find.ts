@@ -1,5 +1,5 @@
 /** `find`: where it only looks, and what it would run. */
-import { type Wrapped, nothing } from './wrapped.ts'
+import { type Wrapped, nothing } from './parts.ts'
 import { type ArgWord, mayBeOption, mayBecome } from './words.ts'
 
 const NO_VALUE =

@@ -14,11 +14,8 @@ import {
 } from 'unbash'
 import { expansionProblem } from './expansions.ts'
 import { READS_ONLY } from './git.ts'
-import { MAX_COMMAND_CHARS, MAX_DEPTH, MAX_PARTS, type ShellPart } from './parts.ts'
+import { type ShellPart, type ScriptReader, MAX_COMMAND_CHARS, MAX_DEPTH, MAX_PARTS } from './parts.ts'
 import { provesReadOnly } from './proof.ts'
-import { readsAlike } from './posix-shell.ts'
-import { isHarmlessSetting } from './variables.ts'
-import type { ScriptReader } from './wrapped.ts'
 import { type ArgWord, argWord } from './words.ts'
 import { unwrap } from './wrappers.ts'
 
@@ -283,4 +280,67 @@ function hiddenCharacter(text: string): string | undefined {
 export function shorten(text: string): string {
   const one = text.trim()
   return one.length > TEXT_CHARS ? `${one.slice(0, TEXT_CHARS)}…` : one
+}
+
+// * Where `sh` reads a text otherwise than bash, as which we read everything: in a Debian `[[ a > b ]]` is a program and a
+// redirection for it, and `$'\'` ends where bash goes on.
+
+const ONLY_IN_BASH = [
+  // Quoting of its own, and what computes.
+  /\$["'[]/,
+  /\[\[/,
+  /(?<!\$)\(\(/,
+  /[<>]\(/,
+  /<<</,
+  /&>|\|&/,
+  // Quotes within braces or backquotes, where the rules differ.
+  /\$\{[^}]*["'\\`$]/,
+  /`[^`]*[\\"']/,
+]
+
+/** True when nothing in it is known to be read otherwise. */
+function readsAlike(script: string): boolean {
+  return !ONLY_IN_BASH.some((form) => form.test(script))
+}
+
+// Which variables a command line may set without changing what its commands, or later ones, do.
+
+/** Read by programs, and harmless: language, time, colour, width, log level. */
+const HARMLESS = new Set([
+  'LANG',
+  'LANGUAGE',
+  'TZ',
+  'CI',
+  'COLUMNS',
+  'LINES',
+  'NO_COLOR',
+  'FORCE_COLOR',
+  'CLICOLOR',
+  'CLICOLOR_FORCE',
+  'NODE_ENV',
+  'RUST_BACKTRACE',
+  'RUST_LOG',
+  'DEBIAN_FRONTEND',
+  'PYTHONUNBUFFERED',
+  'PYTHONDONTWRITEBYTECODE',
+  'GIT_TERMINAL_PROMPT',
+  'GIT_OPTIONAL_LOCKS',
+])
+
+/** Small letters, and yet read by programs. */
+const READ_BY_PROGRAMS = /^(no_proxy|npm_|pnpm_|yarn_|histchars$|auto_resume$)|_proxy$/
+
+/**
+ * True when setting this variable cannot change which program runs or what it does: one of the harmless list to a plain
+ * word, or a name in small letters, which a script uses for itself. Everything else is not known to be harmless: a language
+ * with a path in it is a file of somebody's, and some programs evaluate what they are given. `value`: where it is known.
+ */
+function isHarmlessSetting(name: string, value: string | undefined): boolean {
+  if (HARMLESS.has(name) || /^LC_[A-Z]+$/.test(name)) return /^[\w.,:@+=-]*$/.test(valueOf(name, value))
+  return /^[a-z_][a-z0-9_]*$/.test(name) && name !== '_' && !READ_BY_PROGRAMS.test(name)
+}
+
+/** What is not known is not plain. A time zone has slashes; one that begins with it is a file. */
+function valueOf(name: string, value = ' '): string {
+  return name === 'TZ' ? value.replaceAll(/(?<=\w)\//g, '') : value
 }

@@ -3,12 +3,13 @@
  * itself: it is shown before it is chosen, and stored as it was shown.
  */
 import type { PermissionOption } from '@sandlot/shared/sandlot-event'
-import { MAX_RULE_CHARS, type RuleMatch, describeMatch } from '@sandlot/shared/rules'
+import { type RuleMatch, MAX_RULE_CHARS, describeMatch } from '@sandlot/shared/rules'
 import type { Judgement } from './engine.ts'
 import { isOrdersFile } from './files.ts'
 import type { Part } from './parts.ts'
 import type { CallRequest } from './request.ts'
-import { commandPattern } from './shell/offered-pattern.ts'
+import { certainlyMatches, quoteWord } from './shell/pattern.ts'
+import type { ArgWord } from './shell/words.ts'
 
 /** How long people may have answers remembered. */
 export type Remembering = 'never' | 'session' | 'always'
@@ -105,4 +106,40 @@ function sessionRules(request: CallRequest, open: readonly Part[]): RuleMatch[] 
   const edits =
     request.kind === 'edit' && open.every((part) => part.subject.type === 'file' && !isOrders(part))
   return edits ? [{ file: '/workspace/**', access: 'write' }] : undefined
+}
+
+// ── The pattern that a command suggests ─────────────────────────────────────────────────────────
+
+/** `npm test`, `git add`: the second word is what they do. `npm run`: the third. */
+const WITH_COMMANDS = new Set(
+  'git npm pnpm yarn bun cargo go dotnet mvn gradle pip pip3 uv poetry rake bundle composer mix flutter terraform gh turbo nx brew apt apt-get docker kubectl helm'.split(
+    ' ',
+  ),
+)
+const SCRIPT_RUNNERS = new Set(['run', 'run-script', 'exec', 'x', 'compose', 'tool'])
+/** They do one thing to the files that they are given, or check them. */
+const BY_NAME = new Set(
+  'mkdir touch cp mv ln tsc eslint prettier oxlint oxfmt biome ruff black mypy pyright pytest vitest jest mocha make cmake ninja gcc g++ clang rustfmt gofmt shellcheck shfmt zip unzip gzip gunzip tar rsync'.split(
+    ' ',
+  ),
+)
+
+/** A pattern that covers these words, or undefined: then only the command itself can be remembered. */
+function commandPattern(words: readonly ArgWord[]): string | undefined {
+  const named = namedWords(words)
+  if (named === undefined) return undefined
+  const pattern = `${named.map(quoteWord).join(' ')} *`
+  // An offer that does not even cover this call would be asked again at once.
+  return certainlyMatches(pattern, words) ? pattern : undefined
+}
+
+function namedWords(words: readonly ArgWord[]): string[] | undefined {
+  const [name, verb, script] = words.map(({ literal }) => literal)
+  if (name === undefined) return undefined
+  if (BY_NAME.has(name)) return [name]
+  if (!WITH_COMMANDS.has(name) || verb === undefined || !/^[a-z][\w:-]*$/.test(verb)) return undefined
+  if (!SCRIPT_RUNNERS.has(verb)) return [name, verb]
+  return script === undefined || !/^[\w:@/.-]+$/.test(script) || script.startsWith('-')
+    ? undefined
+    : [name, verb, script]
 }
