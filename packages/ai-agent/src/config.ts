@@ -1,17 +1,16 @@
 /** What an operator can set for the agent. The only file here that reads the environment. */
 import { readFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
-import { ConfigError, type Environment, flag, readConfig, wholeNumber } from '@sandlot/shared/config'
+import { type Environment, ConfigError, flag, readConfig, wholeNumber } from '@sandlot/shared/config'
 import { nearest } from '@sandlot/shared/config-names'
 import { type Mode, mode } from '@sandlot/shared/mode'
 import type { SandboxLimits, SandboxProfile } from '@sandlot/sandbox/backend'
 import { readEngineTls } from '@sandlot/sandbox/backends/docker/tls-settings'
 import { type SandboxImages, sandboxImages } from '@sandlot/sandbox/controller/images'
-import { readLimits } from '@sandlot/sandbox/controller/limit-settings'
+import { readLimits, limitVariables as sandboxVariables } from '@sandlot/sandbox/controller/limit-settings'
 import type { HostOptions } from '@sandlot/sandbox/controller/host-guard'
 import { z } from 'zod'
 import { type ConfigFile, readConfigFile } from './config/file.ts'
-import { limitVariables, readHost } from './config/limits.ts'
 import { type LimitSettings, budgetVariables, limitsCost, readBudgets } from './limits/settings.ts'
 import { type ModelsSettings, modelVariables, readModels, unpriced } from './model/settings.ts'
 import { operatorFiles } from './config/folder.ts'
@@ -20,7 +19,7 @@ import { type UnavailableServer, shippedServers } from './mcp/shipped-servers.ts
 import { type DeploymentInstructions, readInstructions } from './config/instructions.ts'
 import { normalKey } from './people/person-key.ts'
 import { unknownToolProblems } from './config/tool-offer.ts'
-import { DEFAULT_RESULT_LIMITS, type ResultLimits } from './tools/output/truncate-output.ts'
+import { type ResultLimits, DEFAULT_RESULT_LIMITS } from './tools/output/truncate-output.ts'
 import { type NetworkConfig, readNetwork } from './config/network.ts'
 
 const MiB = 1024 * 1024
@@ -283,4 +282,25 @@ function namesIn(list: string): string[] {
     .split(',')
     .map((name) => name.trim())
     .filter((name) => name !== '')
+}
+
+const MiB = 1024 * 1024
+
+const limitVariables = {
+  ...sandboxVariables(wholeNumber),
+  SANDLOT_HOST_SANDBOXES: wholeNumber(0, 100_000).default(0),
+  SANDLOT_HOST_MEMORY_MB: wholeNumber(0, 1024 * 1024 * 1024).default(0),
+  SANDLOT_HOST_DISK_FREE_MB: wholeNumber(0, 1024 * 1024 * 1024).default(2048),
+  SANDLOT_HOST_FILES_FREE: wholeNumber(0, 2 ** 40).default(10_000),
+}
+
+const parsed = z.object(limitVariables)
+
+/** Limits of the host. 0 in a setting is none. */
+function readHost(read: z.output<typeof parsed>): HostOptions {
+  return {
+    ...(read.SANDLOT_HOST_SANDBOXES === 0 ? {} : { sandboxes: read.SANDLOT_HOST_SANDBOXES }),
+    ...(read.SANDLOT_HOST_MEMORY_MB === 0 ? {} : { memoryBytes: read.SANDLOT_HOST_MEMORY_MB * MiB }),
+    diskFloor: { bytes: read.SANDLOT_HOST_DISK_FREE_MB * MiB, files: read.SANDLOT_HOST_FILES_FREE },
+  }
 }

@@ -1,4 +1,7 @@
-/** `session/request_permission`: how a foreign client is asked. Our own service answers by `_sandlot/approve`. */
+/**
+ * How a foreign client is asked for an approval or an answer: by `elicitation/create` where it shows
+ * forms, else by `session/request_permission`. Our own service answers by `_sandlot/approve`.
+ */
 import {
   type AgentContext,
   type ToolCallUpdate,

@@ -6,7 +6,7 @@ import { lockFile } from '@sandlot/storage/lock'
 import { openSessionStore } from '@sandlot/storage/sessions/sqlite'
 import { readAgentConfig } from '../config.ts'
 import { deploymentKeys } from '../secrets/keys.ts'
-import { type Rotated, rotateKeys } from '../secrets/rotate-keys.ts'
+import { type Rotated, rotateKeys } from '../secrets/sealing-keys.ts'
 import { builtinTools } from '../tools/builtin/index.ts'
 
 /** `folder`: absolute; the data folder that was looked at. */

@@ -1,4 +1,4 @@
-/** Hosts of rules and requests. */
+/** Hosts of rules and requests, and what a person's rules say about a connection to one. */
 import { readAuthority, readHost } from '@sandlot/sandbox/egress/host'
 import type { HostRules } from '@sandlot/sandbox/egress/user-rules'
 import { type Rule, describeMatch } from '@sandlot/shared/rules'
@@ -32,8 +32,10 @@ export function matchesHost(pattern: string, host: string, port: number | undefi
 }
 
 /**
- * `rules`: all of the person and of the deployment that hold now. `mayAsk`: the agent may ask for hosts beside the list;
- * otherwise rules only take away.
+ * Judges the outgoing connections of a person's sandbox by the rules that judge calls, in the same
+ * order (deny > ask > allow). A connection cannot ask, so `ask` refuses it until an approval allowed
+ * the host once. `rules`: all of the person and of the deployment that hold now. `mayAsk`: the agent
+ * may ask for hosts beside the operator's list; otherwise rules only take away.
  */
 export function hostRules(rules: readonly Rule[], mayAsk: boolean): HostRules {
   return ({ host, port }) => {
@@ -51,7 +53,10 @@ export function hostRules(rules: readonly Rule[], mayAsk: boolean): HostRules {
   }
 }
 
-/** Why this host may not be reached, by the rules that hold now. */
+/**
+ * Why an MCP server of a client may not be at this host, by the rules that hold now. A connection
+ * cannot ask, so `ask` refuses it.
+ */
 export function hostRefusal(rules: readonly Rule[], host: string, port: number): string | undefined {
   for (const effect of ['deny', 'ask'] as const) {
     const rule = rules.find(

@@ -10,6 +10,7 @@ import type { Sandbox } from '@sandlot/sandbox/sandbox'
 import { z } from 'zod'
 import { cleanText } from '../calls/clean-outcome.ts'
 import { decodeExactly, statIfExists } from '../tools/workspace-files.ts'
+import { type SessionEvent, makeSandlotEvent, sandlotEventOf } from '@sandlot/shared/events'
 
 /** Bytes of the operator's and of the team's text each. */
 const MAX_TEXT = 64 * 1024
@@ -134,4 +135,35 @@ async function withinPatience(reading: Promise<string>): Promise<string> {
   } finally {
     clearTimeout(timer)
   }
+}
+
+// ── The instructions of one prompt ──────────────────────────────────────────────────────────────
+
+/** What the log says holds now; empty when nothing does. */
+function instructionsInLog(log: readonly SessionEvent[]): string | undefined {
+  for (const event of log.toReversed()) {
+    const happened = sandlotEventOf(event)
+    if (happened?.type === 'instructions') return happened.text
+  }
+  return undefined
+}
+
+/**
+ * The text for one prompt. A prompt that an earlier process began has what the log says; a new one asks, and says in the
+ * log what is new, so that most prompts store nothing.
+ */
+export async function takeInstructions(ctx: {
+  promptId: string
+  resumed: boolean
+  log: readonly SessionEvent[]
+  ask: () => Promise<string>
+  store: (events: readonly SessionEvent[]) => Promise<void>
+  now: () => number
+}): Promise<string> {
+  const before = instructionsInLog(ctx.log)
+  if (ctx.resumed) return before ?? ''
+  const text = await ctx.ask()
+  if (text === (before ?? '')) return text
+  await ctx.store([makeSandlotEvent({ type: 'instructions', text }, { promptId: ctx.promptId }, ctx.now())])
+  return text
 }

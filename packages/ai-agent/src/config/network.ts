@@ -1,8 +1,12 @@
 /** What the sandboxes may reach, read from the settings. */
 import { messageOf } from '@sandlot/shared/errors'
 import { DEFAULT_BUDGETS } from '@sandlot/sandbox/egress/budget'
-import { createPolicy, type EgressPolicyOptions } from '@sandlot/sandbox/egress/policy'
+import { type EgressPolicyOptions, createPolicy } from '@sandlot/sandbox/egress/policy'
 import { z } from 'zod'
+import type { UserRulesOptions } from '@sandlot/sandbox/egress/user-rules'
+import { hostRules } from '../approval/hosts.ts'
+import type { RuleBook } from '../approval/rule-book.ts'
+import type { PersonalSettings } from './user-settings.ts'
 
 export type NetworkConfig =
   | 'none'
@@ -79,5 +83,40 @@ function readCredentials(
       'SANDLOT_EGRESS_CREDENTIALS: it must be JSON like {"registry.example.org": {"value": "Bearer …"}}',
     )
     return {}
+  }
+}
+
+// ── The network of one person ───────────────────────────────────────────────────────────────────
+
+interface UserNetwork {
+  /** Whether the agent may ask this user for hosts beside the list. */
+  mayAsk(userId: string): boolean
+  /** Whether it may ask anybody. */
+  readonly asksAnybody: boolean
+  /** For the way out of the sandboxes. */
+  readonly options: UserRulesOptions
+}
+
+/** `asks`: the deployment's `rules.hosts` is `ask`. */
+export function userNetwork(
+  network: NetworkConfig,
+  asks: boolean,
+  personal: PersonalSettings,
+  rules: RuleBook,
+): UserNetwork {
+  const everybody = network !== 'none' && network.everybody
+  const isOpenTo = (userId: string): boolean => {
+    const mode = personal.of(userId).network?.mode
+    return mode === undefined ? everybody : mode === 'egress'
+  }
+  const mayAsk = (userId: string): boolean => isOpenTo(userId) && (personal.of(userId).network?.ask ?? asks)
+  return {
+    mayAsk,
+    asksAnybody: network !== 'none' && (asks || personal.all.some((one) => one.network?.ask === true)),
+    options: {
+      isOpenTo,
+      allowFor: (userId) => personal.of(userId).network?.hosts,
+      rulesOf: async (userId) => hostRules(await rules.of(userId), mayAsk(userId)),
+    },
   }
 }

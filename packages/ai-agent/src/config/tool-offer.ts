@@ -1,8 +1,46 @@
 /** Which tools a user has: all there are, less what the operator and the administrator have taken away. */
 import { nearest } from '@sandlot/shared/config-names'
 import type { Tool } from '../tools/tool.ts'
-import { type ToolsSection, configuredTool } from './tool-settings.ts'
 import type { PersonalSettings, UserSettings } from './user-settings.ts'
+import { z } from 'zod'
+import { type ToolRegistry, createRegistry } from '../tools/registry.ts'
+
+// The section `tools` of the configuration file: what an operator changes about single tools.
+
+const toolSettings = z.strictObject({
+  /** False: nobody is offered it. */
+  enabled: z.boolean().optional(),
+  timeoutMs: z.int().min(1000).max(300_000).optional(),
+  /** So many calls of one user in so many milliseconds. */
+  rateLimit: z.strictObject({ calls: z.int().min(1), perMs: z.int().min(1) }).optional(),
+  /** How long a result may be given again, for tools that allow it; 0: never. */
+  cacheTtlMs: z.int().min(0).optional(),
+  /** Calls that run at once, of everybody together. */
+  concurrency: z.int().min(1).max(1000).optional(),
+})
+
+/** By tool id: `run_shell_command`, `server::tool`. */
+export const toolsSection = z.record(z.string().min(1).max(256), toolSettings)
+type ToolsSection = z.output<typeof toolsSection>
+
+/** The tool as the operator wants it. */
+function configuredTool(tool: Tool, section: ToolsSection): Tool {
+  const settings = Object.hasOwn(section, tool.id) ? section[tool.id] : undefined
+  if (settings === undefined) return tool
+  const { timeoutMs, rateLimit, cacheTtlMs, concurrency } = settings
+  const changed: Tool = {
+    ...tool,
+    timeoutMs: timeoutMs ?? tool.timeoutMs,
+    rateLimit: rateLimit ?? tool.rateLimit,
+    concurrency: concurrency ?? tool.concurrency,
+    // A tool whose results may change between two calls says so itself; nobody can configure that away.
+    ...(cacheTtlMs === undefined || tool.cache === undefined
+      ? {}
+      : { cache: { ...tool.cache, ttlMs: cacheTtlMs } }),
+  }
+  if (cacheTtlMs === 0) delete changed.cache
+  return changed
+}
 
 export interface OfferSettings {
   /** `SANDLOT_TOOLS_ENABLED`. */
@@ -34,13 +72,13 @@ export function offeredTools(userId: string, tools: readonly Tool[], settings: O
 }
 
 /** False for a user who has no tools, whichever there are. */
-export function hasAnyTools(userId: string, { toolsEnabled, personal }: OfferSettings): boolean {
+function hasAnyTools(userId: string, { toolsEnabled, personal }: OfferSettings): boolean {
   const own = personal?.of(userId).tools
   return (own?.all ?? toolsEnabled) || [...(own?.single.values() ?? [])].includes(true)
 }
 
 /** Whether this user is offered something else than everybody. */
-export function hasOwnTools(userId: string, { personal }: OfferSettings): boolean {
+function hasOwnTools(userId: string, { personal }: OfferSettings): boolean {
   return personal?.of(userId).tools !== undefined
 }
 
@@ -70,4 +108,42 @@ export function unknownToolProblems(
     const meant = nearest(id, known)
     return `${place}: there is no tool ${id}${meant === undefined ? '' : `; did you mean ${meant}?`}`
   })
+}
+
+// ── The registry of one person ──────────────────────────────────────────────────────────────────
+
+/** `sessionId`: with the tools of the servers that this session brought. */
+type ToolsOf = (userId: string, signal: AbortSignal, sessionId?: string) => Promise<ToolRegistry>
+
+/** `all`: every tool there is for a user. It is not even asked for users who have none. */
+export function offeredToolsOf(all: ToolsOf, settings: OfferSettings): ToolsOf {
+  const nothing = createRegistry()
+  /** What everybody has of a registry, which is the same object as long as nothing about it changes. */
+  const everybodys = new WeakMap<ToolRegistry, Map<string, ToolRegistry>>()
+  const untouched =
+    settings.toolsEnabled && settings.builtinTools === 'all' && Object.keys(settings.tools ?? {}).length === 0
+
+  const offer = (userId: string, from: ToolRegistry): ToolRegistry => {
+    const registry = createRegistry()
+    registry.register(...offeredTools(userId, from.listTools(), settings))
+    return registry
+  }
+  return async (userId, signal, sessionId) => {
+    if (!hasAnyTools(userId, settings)) return nothing
+    const from = await all(userId, signal, sessionId)
+    if (hasOwnTools(userId, settings)) return offer(userId, from)
+    const withheld = withheldFrom(userId, from)
+    if (untouched && withheld === '') return from
+    const known = everybodys.get(from) ?? new Map<string, ToolRegistry>()
+    everybodys.set(from, known)
+    const made = known.get(withheld) ?? offer(userId, from)
+    known.set(withheld, made)
+    return made
+  }
+}
+
+/** The tools that say of themselves that they are not for this user, as one text. */
+function withheldFrom(userId: string, registry: ToolRegistry): string {
+  const tools = registry.listTools().filter(({ offeredTo }) => offeredTo?.(userId) === false)
+  return tools.map(({ id }) => id).join(' ')
 }

@@ -63,7 +63,7 @@ export const teamsSection = z
         where.set(member, name)
       }
   })
-export type TeamsSection = z.output<typeof teamsSection>
+type TeamsSection = z.output<typeof teamsSection>
 
 /** What is set about one person's tools, by everything that speaks of them together. */
 export interface OwnTools {
@@ -124,4 +124,21 @@ function withTools(before: OwnTools | undefined, said: UserSettings['tools']): O
 export function lowerMode(set: Mode | undefined, said: Mode | undefined): Mode | undefined {
   if (set === undefined || said === undefined) return set ?? said
   return MODES.indexOf(set) < MODES.indexOf(said) ? set : said
+}
+
+/**
+ * Finds a person who is in one team by user id and in another by e-mail address. The file alone does
+ * not show it: addresses are known from sign-in only. Returns a sentence with what to write;
+ * undefined when the person is in one team, or in none.
+ */
+export function twoTeamsProblem(
+  teams: TeamsSection | undefined,
+  userId: string,
+  email: string | undefined,
+): string | undefined {
+  const teamOf = (key: string | undefined): string | undefined =>
+    Object.entries(teams ?? {}).find(([, { members }]) => key !== undefined && members.includes(key))?.[0]
+  const [byId, byAddress] = [teamOf(userId), teamOf(email)]
+  if (byId === undefined || byAddress === undefined || byId === byAddress) return undefined
+  return `teams: ${userId} in ${byId} and ${email} in ${byAddress} are the same person; a person is in one team, so remove one of the two`
 }

@@ -4,8 +4,7 @@
  */
 import { type SessionEvent, metaOf, sandlotEventOf } from '@sandlot/shared/events'
 import { growingFold } from '../history/growing-fold.ts'
-import { counted, dollars, duration, notRun, number } from './budget-words.ts'
-import type { DayBudgets } from './day-budgets.ts'
+import { type DayBudgets, counted, dollars, duration, notRun, number } from './day-budgets.ts'
 
 /** Of one prompt. Absent: no limit. */
 export interface PromptBudgets {

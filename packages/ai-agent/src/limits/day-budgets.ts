@@ -7,7 +7,7 @@
  * both count, because what is limited is what the agent does and not the person's clock.
  */
 import type { UserSpent } from '@sandlot/storage/sessions/usage'
-import { counted, dollars, duration, notRun, number } from './budget-words.ts'
+import { type SessionEvent, metaOf, sandlotEventOf } from '@sandlot/shared/events'
 
 /** Absent: no limit. */
 export interface DayBudgets {
@@ -76,4 +76,58 @@ function usedUp(spent: UserSpent, day: DayBudgets, which: readonly (keyof DayBud
 function unknownToday(most: number, answers: number): string {
   const which = answers === 1 ? 'one of today’s answers' : `${number(answers)} of today’s answers`
   return `Nobody knows what ${which} cost: the provider did not count their tokens, and you have a limit of ${dollars(most)} a day. It ${AGAIN}; whoever runs Sandlot can limit tokens, calls or time instead.`
+}
+
+/** How limits are said, to people and to the model. */
+export function notRun(why: string): string {
+  return `The call was not started: ${why}.`
+}
+
+/** `3 calls`, `1 call`. */
+export function counted(value: number, one: string): string {
+  return `${number(value)} ${value === 1 ? one : `${one}s`}`
+}
+
+export function duration(ms: number): string {
+  const seconds = Math.round(ms / 1_000)
+  return seconds < 120 ? `${seconds} seconds` : `${Math.round(seconds / 60)} minutes`
+}
+
+export function number(value: number): string {
+  return value.toLocaleString('en-US')
+}
+
+export function dollars(value: number): string {
+  return `$${value.toLocaleString('en-US', { minimumFractionDigits: 2, maximumFractionDigits: 6 })}`
+}
+
+/**
+ * True when this group of events, which is stored at once, has an answer without token counts: a limit
+ * in dollars must know of it. Not an answer that was cut off: its provider could not count, and a Stop
+ * must not exhaust a day's budget.
+ */
+export function isUncountedAnswer(group: readonly SessionEvent[]): boolean {
+  return group.some(bringsAnswer) && !group.some(isCount) && !group.some(isCutOff)
+}
+
+function bringsAnswer(event: SessionEvent): boolean {
+  const { turn, event: happened } = metaOf(event)
+  // A summary that somebody asked for is an answer as well.
+  if (happened?.type === 'compacted') return happened.why === 'asked' && happened.summary !== ''
+  if (turn === undefined) return false
+  return (
+    event.sessionUpdate === 'agent_thought_chunk' ||
+    event.sessionUpdate === 'agent_message_chunk' ||
+    event.sessionUpdate === 'tool_call' ||
+    (happened?.type === 'turn_ended' && happened.callIds.length === 0)
+  )
+}
+
+function isCount(event: SessionEvent): boolean {
+  return event.sessionUpdate === 'usage_update' && metaOf(event).usage !== undefined
+}
+
+function isCutOff(event: SessionEvent): boolean {
+  const happened = sandlotEventOf(event)
+  return happened?.type === 'prompt_ended' && ['cancelled', 'interrupted', 'loop'].includes(happened.reason)
 }

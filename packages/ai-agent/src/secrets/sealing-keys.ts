@@ -6,9 +6,13 @@
 import { closeSync, fsyncSync, openSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { z } from 'zod'
+import { randomBytes } from 'node:crypto'
+import type { SecretRows } from '@sandlot/storage/sessions/secrets'
+import { UserSecrets } from './user-secrets.ts'
+import { createVault } from './vault.ts'
 
 /** The one that seals, then those that only open. 32 bytes each. */
-export type SealingKeys = readonly [Uint8Array, ...Uint8Array[]]
+type SealingKeys = readonly [Uint8Array, ...Uint8Array[]]
 
 const stored = z.strictObject({ keys: z.array(z.base64().length(44)).min(1) })
 
@@ -65,4 +69,34 @@ export function writeSealingKeys(dataFolder: string, keys: SealingKeys): void {
   } finally {
     closeSync(folder)
   }
+}
+
+export interface Rotated {
+  /** Secrets that were sealed again. */
+  resealed: number
+  /** `user/name` of those that no key opens; they stay as they are. */
+  lost: string[]
+}
+
+/** `key_written`, then `resealed` for each secret, then `old_keys_gone`. */
+type RotationStep = 'key_written' | 'resealed' | 'old_keys_gone'
+
+/** Only where no agent runs: one would go on sealing with the old key. Throws what `sealingKeys` and the store throw. */
+export async function* rotateKeys(
+  dataFolder: string,
+  deploymentKey: Uint8Array,
+  rows: SecretRows,
+): AsyncGenerator<RotationStep, Rotated> {
+  const before = sealingKeys(dataFolder, deploymentKey)
+  // More than one: an earlier rotation was cut off. Its key is the new one.
+  const keys: SealingKeys = before.length > 1 ? before : [new Uint8Array(randomBytes(32)), ...before]
+  writeSealingKeys(dataFolder, keys)
+  yield 'key_written'
+  const secrets = new UserSecrets({ rows, vault: createVault(keys), hide: () => undefined, now: Date.now })
+  const resealing = secrets.reseal()
+  let next = await resealing.next()
+  for (; next.done !== true; next = await resealing.next()) yield 'resealed'
+  writeSealingKeys(dataFolder, [keys[0]])
+  yield 'old_keys_gone'
+  return next.value
 }

@@ -28,7 +28,7 @@ import type { SessionCore } from './core.ts'
 import { promptIdOf, promptStarted, sentMessage } from '../history/session-messages.ts'
 import { systemPrompt } from '../loop/prompt.ts'
 import { endWhatRunsOn } from './stopped.ts'
-import { takeInstructions } from '../config/prompt-instructions.ts'
+import { takeInstructions } from '../config/instructions.ts'
 
 /** A prompt whose beginning is in the log. */
 interface Begun {

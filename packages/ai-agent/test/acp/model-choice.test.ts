@@ -8,7 +8,7 @@ import { describe, expect, test } from 'vitest'
 import { choose, chosenIn, modelOfPrompt } from '../../src/loop/model-choice.ts'
 import type { Model } from '../../src/model/model.ts'
 import { createOpenAIModel } from '../../src/model/openai.ts'
-import { record } from '../../src/replay/recording.ts'
+import { record } from '../../src/replay/replay.ts'
 import type { SessionParts } from '../../src/session/parts.ts'
 import { promptStarted } from '../../src/history/session-messages.ts'
 import {

@@ -1,8 +1,12 @@
 import { describe, expect, test } from 'vitest'
 import { AgentBench, ask, echoTool, newSession, outcomes } from '../support/agent-fixture.ts'
 import { textAnswer, toolCalls } from '../support/fake-provider.ts'
-import { offeredToolsOf } from '../../src/config/offered-registry.ts'
-import { type OfferSettings, offeredTools, unknownToolProblems } from '../../src/config/tool-offer.ts'
+import {
+  type OfferSettings,
+  offeredToolsOf,
+  offeredTools,
+  unknownToolProblems,
+} from '../../src/config/tool-offer.ts'
 import { type UserSettings, lowerMode, personalSettings } from '../../src/config/user-settings.ts'
 import { builtinTools } from '../../src/tools/builtin/index.ts'
 import { createRegistry } from '../../src/tools/registry.ts'

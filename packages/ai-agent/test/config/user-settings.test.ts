@@ -16,8 +16,8 @@ import { personalSettings } from '../../src/config/user-settings.ts'
 import { allowHost } from '../../src/tools/allow-host.ts'
 import { builtinTools } from '../../src/tools/builtin/index.ts'
 import { createRegistry } from '../../src/tools/registry.ts'
-import { offeredToolsOf } from '../../src/config/offered-registry.ts'
-import { userNetwork } from '../../src/config/user-network.ts'
+import { offeredToolsOf } from '../../src/config/tool-offer.ts'
+import { userNetwork } from '../../src/config/network.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'sandlot-people-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
