@@ -23,6 +23,15 @@ import { type ResultLimits, DEFAULT_RESULT_LIMITS } from './tools/output/truncat
 import { type NetworkConfig, readNetwork } from './config/network.ts'
 
 const MiB = 1024 * 1024
+
+/** What an operator can set about the limits of one sandbox, and of all on one host. */
+const limitVariables = {
+  ...sandboxVariables(wholeNumber),
+  SANDLOT_HOST_SANDBOXES: wholeNumber(0, 100_000).default(0),
+  SANDLOT_HOST_MEMORY_MB: wholeNumber(0, 1024 * 1024 * 1024).default(0),
+  SANDLOT_HOST_DISK_FREE_MB: wholeNumber(0, 1024 * 1024 * 1024).default(2048),
+  SANDLOT_HOST_FILES_FREE: wholeNumber(0, 2 ** 40).default(10_000),
+}
 /** Longest path of a Unix socket, in bytes, without the terminating zero. */
 const SOCKET_PATH_BYTES = 107
 
@@ -284,20 +293,8 @@ function namesIn(list: string): string[] {
     .filter((name) => name !== '')
 }
 
-const MiB = 1024 * 1024
-
-const limitVariables = {
-  ...sandboxVariables(wholeNumber),
-  SANDLOT_HOST_SANDBOXES: wholeNumber(0, 100_000).default(0),
-  SANDLOT_HOST_MEMORY_MB: wholeNumber(0, 1024 * 1024 * 1024).default(0),
-  SANDLOT_HOST_DISK_FREE_MB: wholeNumber(0, 1024 * 1024 * 1024).default(2048),
-  SANDLOT_HOST_FILES_FREE: wholeNumber(0, 2 ** 40).default(10_000),
-}
-
-const parsed = z.object(limitVariables)
-
 /** Limits of the host. 0 in a setting is none. */
-function readHost(read: z.output<typeof parsed>): HostOptions {
+function readHost(read: z.output<typeof variables>): HostOptions {
   return {
     ...(read.SANDLOT_HOST_SANDBOXES === 0 ? {} : { sandboxes: read.SANDLOT_HOST_SANDBOXES }),
     ...(read.SANDLOT_HOST_MEMORY_MB === 0 ? {} : { memoryBytes: read.SANDLOT_HOST_MEMORY_MB * MiB }),

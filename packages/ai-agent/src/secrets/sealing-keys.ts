@@ -81,7 +81,13 @@ export interface Rotated {
 /** `key_written`, then `resealed` for each secret, then `old_keys_gone`. */
 type RotationStep = 'key_written' | 'resealed' | 'old_keys_gone'
 
-/** Only where no agent runs: one would go on sealing with the old key. Throws what `sealingKeys` and the store throw. */
+/**
+ * Gives people's secrets a new key. Each step is durable before the next begins, and after each of them
+ * every secret opens with the stored keys: the new key is written beside the old ones, everything is
+ * sealed again, the old ones are removed. Repeating it after a crash continues where it was.
+ * Call it only where no agent runs, which would still seal with the old key. Throws what `sealingKeys`
+ * and the store throw.
+ */
 export async function* rotateKeys(
   dataFolder: string,
   deploymentKey: Uint8Array,
