@@ -1,4 +1,7 @@
-/** One running agent, put together: store, sandboxes, model, tools, sessions. Owns what it opens and closes it. */
+/**
+ * One running agent, put together: store, sandboxes, model, tools, sessions. Owns what it opens and
+ * closes it.
+ */
 import { join } from 'node:path'
 import type { AgentConnection, Stream } from '@agentclientprotocol/sdk'
 import { SandboxError } from '@sandlot/sandbox/errors'
@@ -65,7 +68,10 @@ const PRIVATE_SERVER_HINT =
 
 export interface Agent {
   readonly model: { name: string; demo: boolean }
-  /** Of our own whose definitions were checked; 0 where nobody is offered any. Servers tell theirs later. */
+  /**
+   * Of our own whose definitions were checked; 0 where nobody is offered any. Servers tell theirs
+   * later.
+   */
   readonly tools: number
   /** Serve one client. */
   serve: (stream: Stream) => AgentConnection
@@ -74,7 +80,10 @@ export interface Agent {
   listTools: () => Promise<ToolListing>
   /** Take up what an earlier process left running. Returns how many prompts. */
   resume(): Promise<number>
-  /** As `interrupt`, for what an earlier process left running: no further step of it is run. Returns how many prompts. */
+  /**
+   * As `interrupt`, for what an earlier process left running: no further step of it is run. Returns
+   * how many prompts.
+   */
   endUnfinished(): Promise<number>
   /** End all prompts with reason `interrupted` and stop all sandboxes; then `leave`. */
   interrupt(): Promise<void>
@@ -83,16 +92,17 @@ export interface Agent {
 }
 
 /**
- * Call only while holding the agent's lock. Throws `ConfigError` for what only shows with the stored data. `moreTools` are
- * registered beside the built-in ones. `hide` hears every secret of a user that is read or set, and those that a client brings
- * with a session: the log must not show them. `beside`: as of `ClientServersParts`.
+ * Call only while holding the agent's lock. Throws `ConfigError` for what only shows with the
+ * stored data. `moreTools` are registered beside the built-in ones. `redact` is called with every
+ * secret of a user that is read or set, and those that a client brings with a session: the log must
+ * not show them. `hostEnvironment`: as of `ClientServersParts`.
  */
 export async function openAgent(
   config: AgentConfig,
   log: ToolLog,
   moreTools: readonly Tool[] = [],
-  hide: (secret: string, sessionId?: string) => void = () => undefined,
-  beside?: Readonly<Record<string, string>>,
+  redact: (secret: string, sessionId?: string) => void = () => undefined,
+  hostEnvironment?: Readonly<Record<string, string>>,
 ): Promise<Agent> {
   const lastEnd = takeLastEnd(config.dataFolder)
   const keys = deploymentKeys(config.dataFolder, config.deployment)
@@ -121,7 +131,8 @@ export async function openAgent(
   })
   const { model, choices, fallbacks } = configuredModels(config.models)
   const leaving = new AbortController()
-  // This process holds the agent's lock, so it is the one controller of the deployment. Never rejects.
+  // This process holds the agent's lock, so it is the one controller of the deployment. Never
+  // rejects.
   void sandboxes.maintain()
 
   const offer = {
@@ -130,12 +141,13 @@ export async function openAgent(
     tools: config.file.tools,
     personal,
   }
-  // Without tools for anybody there is nothing to start. A call that the model makes up finds nothing.
+  // Without tools for anybody there is nothing to start. A call that the model makes up finds
+  // nothing.
   const anyTools = offersAnything(offer)
   const sealing = sealingKeys(config.dataFolder, keys.key)
   if (sealing.length > 1) log.warn({}, 'a change of keys was cut off; ./sandlot keys rotate ends it')
   const vault = createVault(sealing)
-  const secrets = new UserSecrets({ rows: store.secrets, vault, hide, now: Date.now })
+  const secrets = new UserSecrets({ rows: store.secrets, vault, redact, now: Date.now })
   const acquire = (userId: string, signal: AbortSignal): Promise<Sandbox> =>
     removals.has(userId)
       ? Promise.reject(new SandboxError('cancelled', 'The account of this user was removed.'))
@@ -166,7 +178,7 @@ export async function openAgent(
     log,
   })
   mcp.servers.start()
-  const clientServers = new ClientServers({ mcp, hide, beside })
+  const clientServers = new ClientServers({ mcp, redact, hostEnvironment })
   const metrics = createToolMetrics()
   const prompts = new AgentMetrics()
   const scheduler = createScheduler({
@@ -232,8 +244,8 @@ export async function openAgent(
     metrics: () => prompts.scrape(metrics),
     instructions: store.instructions,
     configuredInstructions: config.instructions,
-    saw: (user: AgentUser) => {
-      if (removals.has(user.id) || !people.saw(user)) return
+    userSeen: (user: AgentUser) => {
+      if (removals.has(user.id) || !people.recordEmail(user)) return
       const problem = twoTeamsProblem(teams, user.id, people.emailOf(user.id))
       if (problem !== undefined)
         log.warn(

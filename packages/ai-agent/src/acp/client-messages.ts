@@ -1,4 +1,7 @@
-/** What the agent itself says to the user of a client that is not ours, beside the model's answers and outside the log. */
+/**
+ * The agent's own messages to the user of a foreign client: texts, notices and links that are
+ * neither the model's answers nor in the log.
+ */
 import { randomUUID } from 'node:crypto'
 import {
   type AgentContext,
@@ -9,15 +12,15 @@ import {
 import { messageOf } from '@sandlot/shared/errors'
 import { z } from 'zod'
 import type { ToolLog } from '../tools/tool.ts'
-import { type Note, type ForeignOptions, spoken, noticeOf, wordsOf } from './foreign-client.ts'
+import { type Notice, type ForeignOptions, textUpdate, noticeUpdate, noticeText } from './foreign-client.ts'
 import { serviceCapability } from '@sandlot/shared/acp-meta'
 
-// ── What a client can ───────────────────────────────────────────────────────────────────────────
+// ── Capabilities of a client ────────────────────────────────────────────────────────────────────
 
-export interface ClientWishes extends ForeignOptions {
-  /** Our own service: it gets our stream as it is, and says for which user it asks. */
+export interface ClientFeatures extends ForeignOptions {
+  /** Our own service: it gets our stream unchanged, and names the user of each request. */
   ours: boolean
-  /** Our own service's connection for what concerns everybody: it is told of every change in a session list. */
+  /** Our own service's connection for all users: it receives every change in a session list. */
   sessionChanges: boolean
   /** It can ask its user whether to open a link. */
   links: boolean
@@ -29,29 +32,30 @@ const meta = z.looseObject({
   terminal_output_delta: z.boolean().optional().catch(undefined),
 })
 
-/** Of a client that has said nothing. */
-export const NO_WISHES: ClientWishes = {
+/** The features of a client that has declared none. */
+export const NO_FEATURES: ClientFeatures = {
   ours: false,
   sessionChanges: false,
   links: false,
   terminal: undefined,
 }
 
-export function wishesOf(capabilities: ClientCapabilities | undefined): ClientWishes {
-  const said = meta.parse(capabilities?._meta ?? {})
+/** The features that a client's `clientCapabilities` declare. Pure. */
+export function clientCapabilities(capabilities: ClientCapabilities | undefined): ClientFeatures {
+  const sent = meta.parse(capabilities?._meta ?? {})
   return {
-    ours: said.sandlot !== undefined,
-    sessionChanges: said.sandlot?.sessionChanges === true,
+    ours: sent.sandlot !== undefined,
+    sessionChanges: sent.sandlot?.sessionChanges === true,
     links: capabilities?.elicitation?.url != null,
-    terminal: terminalOf(said),
+    terminal: terminalOf(sent),
     compaction: capabilities?.session?.compaction != null,
     notices: capabilities?.session?.notices != null,
   }
 }
 
-function terminalOf(said: z.output<typeof meta>): ForeignOptions['terminal'] {
-  if (said.terminal_output === true) return 'terminal_output'
-  return said.terminal_output_delta === true ? 'terminal_output_delta' : undefined
+function terminalOf(sent: z.output<typeof meta>): ForeignOptions['terminal'] {
+  if (sent.terminal_output === true) return 'terminal_output'
+  return sent.terminal_output_delta === true ? 'terminal_output_delta' : undefined
 }
 
 /** The SDK does not check answers. */
@@ -59,15 +63,15 @@ const accepted = z.looseObject({ action: z.literal('accept') })
 
 export interface Link {
   url: string
-  /** Aborted when somebody has come back from it, however that ended. */
-  over: AbortSignal
+  /** Aborted when the user has returned from the link, whatever the result. */
+  completed: AbortSignal
 }
 
-export class Asides {
+export class ClientMessages {
   readonly #client: AgentContext
   readonly #closed: AbortSignal
   readonly #log: ToolLog
-  #wishes: ClientWishes = NO_WISHES
+  #features: ClientFeatures = NO_FEATURES
 
   constructor(client: AgentContext, closed: AbortSignal, log: ToolLog) {
     this.#client = client
@@ -75,56 +79,59 @@ export class Asides {
     this.#log = log
   }
 
-  /** From now on they are said as this client wants them. */
-  suit(wishes: ClientWishes): void {
-    this.#wishes = wishes
+  /** Sets the form in which later messages are sent. */
+  configure(features: ClientFeatures): void {
+    this.#features = features
   }
 
-  /** A sentence that must be read, as the agent's own words. */
-  async say(sessionId: string, text: string): Promise<void> {
-    await this.#update(sessionId, spoken(text))
-  }
-
-  /** As notices; in words, in brackets before what the agent says next. */
-  async note(sessionId: string, notes: readonly Note[]): Promise<void> {
-    if (notes.length === 0) return
-    if (this.#wishes.notices === true) for (const note of notes) await this.#update(sessionId, noticeOf(note))
-    else await this.say(sessionId, inBrackets(notes.map(wordsOf).join(' ')))
-  }
-
-  /** The same for one, never in anybody's way. */
-  tell(sessionId: string, note: Note): void {
-    this.#beside(this.note(sessionId, [note]))
+  /** Sends a text that must be read, as a message of the agent. */
+  async sendText(sessionId: string, text: string): Promise<void> {
+    await this.#update(sessionId, textUpdate(text))
   }
 
   /**
-   * A sentence with a link to open: where the client can, it asks its user whether to. What they say changes nothing here;
-   * when `over` is aborted nobody can do anything at the link any more, and the client hears of that. Always something that is
-   * not missed: a notice may be gone before its link was opened.
+   * Sends notices; to a client without notices, a text in brackets before the agent's next message.
    */
-  offer(sessionId: string, text: string, { url, over }: Link): void {
+  async sendNotices(sessionId: string, notices: readonly Notice[]): Promise<void> {
+    if (notices.length === 0) return
+    if (this.#features.notices === true)
+      for (const notice of notices) await this.#update(sessionId, noticeUpdate(notice))
+    else await this.sendText(sessionId, inBrackets(notices.map(noticeText).join(' ')))
+  }
+
+  /** Sends one notice in the background. Never throws. */
+  sendNotice(sessionId: string, notice: Notice): void {
+    this.#beside(this.sendNotices(sessionId, [notice]))
+  }
+
+  /**
+   * Sends a text with a link. A client that can asks its user whether to open it; the answer
+   * changes nothing here. When `completed` aborts, sends `elicitation/complete`. Never a notice,
+   * which may be gone before its link was opened.
+   */
+  offerLink(sessionId: string, text: string, { url, completed }: Link): void {
     const inWords = inBrackets(`${text.replace(/\.$/, '')}: ${url}`)
-    if (!this.#wishes.links) return this.#beside(this.say(sessionId, inWords))
+    if (!this.#features.links) return this.#beside(this.sendText(sessionId, inWords))
     const elicitationId = randomUUID()
-    // Whoever has said no, or is gone, waits for nothing.
-    const nobodyWaits = new AbortController()
-    const { signal } = nobodyWaits
-    this.#closed.addEventListener('abort', () => nobodyWaits.abort(), { once: true, signal })
+    // Declined or disconnected: do not send `elicitation/complete`.
+    const done = new AbortController()
+    const { signal } = done
+    this.#closed.addEventListener('abort', () => done.abort(), { once: true, signal })
     const complete = (): void => {
-      nobodyWaits.abort()
+      done.abort()
       this.#beside(this.#client.notify(methods.client.elicitation.complete, { elicitationId }))
     }
-    over.addEventListener('abort', complete, { once: true, signal })
+    completed.addEventListener('abort', complete, { once: true, signal })
     const asked = { mode: 'url' as const, sessionId, elicitationId, url, message: text }
     this.#client.request(methods.client.elicitation.create, asked).then(
       (answer: unknown) => {
-        if (!accepted.safeParse(answer).success) nobodyWaits.abort()
+        if (!accepted.safeParse(answer).success) done.abort()
       },
       (error: unknown) => {
-        nobodyWaits.abort()
+        done.abort()
         if (this.#closed.aborted) return
         this.#log.warn({ error: messageOf(error) }, 'a client could not ask its user to open a link')
-        this.#beside(this.say(sessionId, inWords))
+        this.#beside(this.sendText(sessionId, inWords))
       },
     )
   }
@@ -135,8 +142,9 @@ export class Asides {
 
   #beside(sending: Promise<void>): void {
     sending.catch((error: unknown) => {
-      // A connection that is gone has nobody to tell; anything else is worth knowing.
-      if (!this.#closed.aborted) this.#log.warn({ error: messageOf(error) }, 'a client could not be told')
+      // On a closed connection this is expected.
+      if (!this.#closed.aborted)
+        this.#log.warn({ error: messageOf(error) }, 'a message to a client was not sent')
     })
   }
 }

@@ -1,9 +1,15 @@
-/** Which of the values that a client gives its MCP servers are secrets: by what they are called, and by how they look. */
+/**
+ * Which of the values that a client gives its MCP servers are secrets: by what they are called, and
+ * by how they look.
+ */
 import type { McpServer } from '@agentclientprotocol/sdk'
 
 /** Shorter values are in too many ordinary words. */
 const MIN_CHARS = 6
-/** What has such a name is a secret. Other values are as often a folder or a word, which results may name. */
+/**
+ * What has such a name is a secret. Other values are as often a folder or a word, which results may
+ * name.
+ */
 const SECRET_NAME = /key|token|secret|passw|pwd|auth|cred|cookie|signature|dsn|database_url|connection/i
 
 /** Each as it is written, and in other spellings where the server may well repeat it so. */
@@ -20,7 +26,10 @@ interface Named {
   value: string
 }
 
-/** Often a word like `Bearer` and the secret, or names with values: each is hidden, together and alone. */
+/**
+ * Often a word like `Bearer` and the secret, or names with values: each is hidden, together and
+ * alone.
+ */
 function ofHeader({ name, value }: Named): string[] {
   // The first word of an `Authorization` is its kind.
   const said = /authorization/i.test(name) ? value.replace(/^[A-Za-z][\w-]*\s+(?=\S)/, '') : value
@@ -32,7 +41,10 @@ function ofVariable({ name, value }: Named): string[] {
   return SECRET_NAME.test(name) || isLikeSecret(value) ? [value, ...ofUrl(value)] : ofUrl(value)
 }
 
-/** `--api-key value`, `--api-key=value`, `Authorization: Bearer value`, addresses with a password, and what looks like a key. */
+/**
+ * `--api-key value`, `--api-key=value`, `Authorization: Bearer value`, addresses with a password,
+ * and what looks like a key.
+ */
 function ofArguments(args: readonly string[]): string[] {
   return args.flatMap((arg, index) => {
     const before = args[index - 1] ?? ''
@@ -52,7 +64,10 @@ function ofArguments(args: readonly string[]): string[] {
   })
 }
 
-/** Its password, and of its path and its parameters what is called or looks like a secret: as it is written, and what is meant. */
+/**
+ * Its password, and of its path and its parameters what is called or looks like a secret: as it is
+ * written, and what is meant.
+ */
 function ofUrl(text: string): string[] {
   if (!URL.canParse(text)) return []
   const { password, pathname, search } = new URL(text)

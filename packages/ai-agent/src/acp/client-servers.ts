@@ -1,6 +1,6 @@
 /**
- * The MCP servers that clients name for their sessions. What they are given (headers, environment) is held in memory, is
- * hidden in the log, and is taken out of whatever their tools say.
+ * The MCP servers that clients name for their sessions. The values given to them (headers,
+ * environment) stay in memory, and are redacted in the log and in all results of their tools.
  */
 import { statSync } from 'node:fs'
 import type { McpServer } from '@agentclientprotocol/sdk'
@@ -15,62 +15,62 @@ import { type ToolRegistry, createRegistry } from '../tools/registry.ts'
 import type { Tool, ToolOutcome } from '../tools/tool.ts'
 import type { Link } from './client-messages.ts'
 import { secretsOf } from './client-secrets.ts'
-import { type Note, wordsOf } from './foreign-client.ts'
+import { type Notice, noticeText } from './foreign-client.ts'
 
 export interface ClientServersParts {
   mcp: Pick<Mcp, 'bring' | 'leaveSession' | 'toolsOf' | 'standing' | 'states' | 'signInOver'>
   /**
-   * Where this agent is a program that the client started, on its user's machine: what programs there get of its
-   * environment, and they run there. Absent: they run in the user's sandbox.
+   * Set where the client started this agent on its user's machine: servers run there, with this
+   * environment. Absent: they run in the user's sandbox.
    */
-  beside?: Readonly<Record<string, string>>
-  /** Hears every value that the log must not show, and of which session. */
-  hide: (secret: string, sessionId: string) => void
+  hostEnvironment?: Readonly<Record<string, string>>
+  /** Called with each value that the log must not show, and its session. */
+  redact: (secret: string, sessionId: string) => void
 }
 
-/** The client that names them. */
-export interface Bringer {
-  /** Aborted when it is gone. */
+/** The client whose servers these are. */
+export interface ServerOwner {
+  /** Aborted when it has disconnected. */
   closed: AbortSignal
-  /** Tell its user something. Never throws. */
-  tell: (note: Note) => void
-  /** Tell them, and offer to open the link. Never throws. */
-  offer: (text: string, link: Link) => void
+  /** Shows its user a notice. Never throws. */
+  sendNotice: (notice: Notice) => void
+  /** Shows its user a text, and offers to open the link. Never throws. */
+  offerLink: (text: string, link: Link) => void
 }
 
-interface Held {
+interface HeldServers {
   userId: string
-  /** By the first half of their tools' ids: what the client calls them. */
+  /** The client's name of each, by the first half of its tools' ids. */
   names: ReadonlyMap<string, string>
-  bringer: Bringer
+  owner: ServerOwner
   secrets: readonly string[]
-  /** What was said last of each that cannot be used. */
-  readonly said: Map<string, string>
+  /** What was reported last about each unusable server. */
+  readonly reported: Map<string, string>
   readonly cleaned: WeakMap<ToolRegistry, ToolRegistry>
-  /** Aborted when others have taken their place. */
-  readonly over: AbortController
+  /** Aborted when the client has named others, or the session has ended. */
+  readonly replaced: AbortController
 }
 
-/** Bytes of all that a client says about its servers. */
+/** Bytes of all server definitions of one client. */
 const MAX_BYTES = 256 * 1024
-/** Values to hide: every word that comes back is compared with each. */
+/** Values to redact: each result is compared with all of them. */
 const MAX_SECRETS = 100
 const SHOWN_NAME = 80
 
 export class ClientServers {
   readonly #parts: ClientServersParts
-  readonly #held = new Map<string, Held>()
+  readonly #held = new Map<string, HeldServers>()
 
   constructor(parts: ClientServersParts) {
     this.#parts = parts
   }
 
   /**
-   * From its next prompt on the session has these servers, in place of those that were named before. Answers a note
-   * for each that can never be used; of one that cannot be reached its client hears with the prompt. Throws `too_large`.
+   * Replaces the session's servers, from its next prompt on. Returns a notice for each that can
+   * never be used; one that cannot be reached is reported with the prompt. Throws `too_large`.
    */
-  bring(session: Session, servers: readonly McpServer[], bringer: Bringer): Note[] {
-    const { mcp, hide } = this.#parts
+  setServers(session: Session, servers: readonly McpServer[], owner: ServerOwner): Notice[] {
+    const { mcp, redact } = this.#parts
     if (Buffer.byteLength(JSON.stringify(servers)) > MAX_BYTES)
       throw new SandlotError('too_large', `mcpServers may have ${MAX_BYTES} bytes; name fewer servers.`)
     const secrets = [...new Set(servers.flatMap(secretsOf))]
@@ -79,73 +79,78 @@ export class ClientServers {
         'too_large',
         `mcpServers may have ${MAX_SECRETS} secrets together (values of headers and variables that look like one), not ${secrets.length}; name fewer servers.`,
       )
-    for (const secret of secrets) hide(secret, session.id)
-    this.#held.get(session.id)?.over.abort()
+    for (const secret of secrets) redact(secret, session.id)
+    this.#held.get(session.id)?.replaced.abort()
     this.#held.delete(session.id)
     const usable = servers.filter((server) => !isSse(server))
     const brought = mcp.bring(
       session.userId,
       session.id,
       usable.map((server) => this.#described(server, session)),
-      // A call of the prompt that runs may be with one of those before.
+      // A running prompt may still call a replaced server.
       () => session.settled(),
     )
     const names = new Map(brought.flatMap((one) => ('as' in one ? [[one.as, one.name] as const] : [])))
-    if (names.size > 0) this.#hold(session, { names, bringer, secrets })
+    if (names.size > 0) this.#hold(session, { names, owner, secrets })
     return [
-      ...servers.filter(isSse).map(({ name }) => cannot(name, 'it speaks the old SSE, not streamable HTTP')),
-      ...brought.flatMap((one) => ('problem' in one ? [cannot(one.name, one.problem)] : [])),
+      ...servers
+        .filter(isSse)
+        .map(({ name }) => cannotBeUsed(name, 'it speaks the old SSE, not streamable HTTP')),
+      ...brought.flatMap((one) => ('problem' in one ? [cannotBeUsed(one.name, one.problem)] : [])),
     ]
   }
 
-  /** All tools for a prompt that begins now. The client hears of each of its servers that cannot be used. Never rejects. */
+  /**
+   * All tools for a prompt that begins now. Reports unusable servers to their client. Never
+   * rejects.
+   */
   async toolsOf(userId: string, signal: AbortSignal, sessionId?: string): Promise<ToolRegistry> {
     const { mcp } = this.#parts
     const held = sessionId === undefined ? undefined : this.#held.get(sessionId)
     if (held === undefined || sessionId === undefined) return mcp.toolsOf(userId, signal, sessionId)
     const tools = await mcp.toolsOf(userId, signal, sessionId)
-    if (!signal.aborted) tell(held, mcp.standing(userId, sessionId), (link) => mcp.signInOver(link))
+    if (!signal.aborted) report(held, mcp.standing(userId, sessionId), (link) => mcp.signInOver(link))
     return cleaned(held, tools)
   }
 
-  /** How every server stands for this session now, under the names that people know. */
+  /** The state of every server for this session, under the names that users know. */
   async states({ userId, id }: Session, signal: AbortSignal): Promise<ServerState[]> {
     const held = this.#held.get(id)
     const states = await this.#parts.mcp.states(userId, signal, id)
     if (held === undefined) return states
     return states.map(({ why, ...state }) =>
-      why === undefined ? state : { ...state, why: hidden(why, held.secrets) },
+      why === undefined ? state : { ...state, why: redacted(why, held.secrets) },
     )
   }
 
-  /** This user's session is closed or deleted: its servers end. Never rejects. */
+  /** Ends the servers of this user's session, which is closed or deleted. Never rejects. */
   async leave(userId: string, sessionId: string): Promise<void> {
     const held = this.#held.get(sessionId)
     if (held?.userId !== userId) return
-    held.over.abort()
+    held.replaced.abort()
     this.#held.delete(sessionId)
     await this.#parts.mcp.leaveSession(sessionId)
   }
 
-  #hold(session: Session, about: Pick<Held, 'names' | 'bringer' | 'secrets'>): void {
+  #hold(session: Session, about: Pick<HeldServers, 'names' | 'owner' | 'secrets'>): void {
     const { userId } = session
-    const held: Held = {
+    const held: HeldServers = {
       ...about,
       userId,
-      said: new Map(),
+      reported: new Map(),
       cleaned: new WeakMap(),
-      over: new AbortController(),
+      replaced: new AbortController(),
     }
     this.#held.set(session.id, held)
-    const { closed } = about.bringer
+    const { closed } = about.owner
     const gone = (): void => void this.#outlive(session, held)
-    // One that has left while its session was loaded does not leave again.
+    // A signal that aborted while the session was loading fires no event.
     if (closed.aborted) gone()
-    else closed.addEventListener('abort', gone, { once: true, signal: held.over.signal })
+    else closed.addEventListener('abort', gone, { once: true, signal: held.replaced.signal })
   }
 
-  /** Its client is gone: what runs may finish with them. Never rejects. */
-  async #outlive(session: Session, held: Held): Promise<void> {
+  /** Ends the servers of a disconnected client once the running prompt has ended. Never rejects. */
+  async #outlive(session: Session, held: HeldServers): Promise<void> {
     await session.settled()
     if (this.#held.get(session.id) === held) await this.leave(held.userId, session.id)
   }
@@ -155,10 +160,10 @@ export class ClientServers {
     if ('url' in server) return { name, url: server.url, headers: record(server.headers) }
     const { command, args } = server
     const env = record(server.env)
-    const { beside } = this.#parts
-    if (beside === undefined) return { name, command, args, env, where: 'sandbox' }
+    const { hostEnvironment } = this.#parts
+    if (hostEnvironment === undefined) return { name, command, args, env, where: 'sandbox' }
     const folder = isFolder(cwd) ? { cwd } : {}
-    return { name, command, args, env, around: beside, ...folder, where: 'deployment' }
+    return { name, command, args, env, around: hostEnvironment, ...folder, where: 'deployment' }
   }
 }
 
@@ -174,45 +179,46 @@ function isFolder(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true
 }
 
-function tell(
-  { names, said, bringer, secrets }: Held,
+function report(
+  { names, reported, owner, secrets }: HeldServers,
   states: readonly BroughtStanding[],
-  over: (link: string) => AbortSignal,
+  signInOver: (link: string) => AbortSignal,
 ): void {
   for (const state of states) {
     const name = names.get(state.name)
     if (name === undefined) continue
     const { link } = state
-    const note = link === undefined ? withoutSecretsIn(noteFor(name, state), secrets) : undefined
-    const news = link ?? (note === undefined ? undefined : wordsOf(note))
-    const before = said.get(name)
-    if (news === undefined) said.delete(name)
-    else said.set(name, news)
+    const notice = link === undefined ? redactedNotice(noticeFor(name, state), secrets) : undefined
+    const news = link ?? (notice === undefined ? undefined : noticeText(notice))
+    const before = reported.get(name)
+    if (news === undefined) reported.delete(name)
+    else reported.set(name, news)
     if (news === before) continue
-    if (link !== undefined) bringer.offer(hidden(wantsSignIn(name), secrets), { url: link, over: over(link) })
-    else if (note !== undefined) bringer.tell(note)
-    else bringer.tell({ severity: 'info', title: `The MCP server ${shown(name)} can be used again` })
+    if (link !== undefined)
+      owner.offerLink(redacted(signInText(name), secrets), { url: link, completed: signInOver(link) })
+    else if (notice !== undefined) owner.sendNotice(notice)
+    else owner.sendNotice({ severity: 'info', title: `The MCP server ${shown(name)} can be used again` })
   }
 }
 
 const looksSecret = makeScrubber([])
 
-function hidden(text: string, secrets: readonly string[]): string {
+function redacted(text: string, secrets: readonly string[]): string {
   return looksSecret(withoutSecrets(text, secrets))
 }
 
-function withoutSecretsIn(note: Note | undefined, secrets: readonly string[]): Note | undefined {
-  if (note === undefined) return undefined
-  const { title, description } = note
-  const more = description === undefined ? {} : { description: hidden(description, secrets) }
-  return { ...note, title: hidden(title, secrets), ...more }
+function redactedNotice(notice: Notice | undefined, secrets: readonly string[]): Notice | undefined {
+  if (notice === undefined) return undefined
+  const { title, description } = notice
+  const more = description === undefined ? {} : { description: redacted(description, secrets) }
+  return { ...notice, title: redacted(title, secrets), ...more }
 }
 
-function noteFor(name: string, { state, why, problems }: BroughtStanding): Note | undefined {
-  // When it is tried again changes all the time, and is no news.
+function noticeFor(name: string, { state, why, problems }: BroughtStanding): Notice | undefined {
+  // The time until the next attempt changes constantly and is not reported again.
   if (state === 'unavailable')
-    return cannot(name, why?.replace(/; it is tried again in \d+ s$/, '') ?? 'nobody knows why')
-  if (state === 'needs_auth') return cannot(name, 'it wants a sign-in; give it a token in its headers')
+    return cannotBeUsed(name, why?.replace(/; it is tried again in \d+ s$/, '') ?? 'nobody knows why')
+  if (state === 'needs_auth') return cannotBeUsed(name, 'it wants a sign-in; give it a token in its headers')
   const [problem, ...others] = problems
   if (problem === undefined) return undefined
   const more = others.length === 0 ? '' : ` (and ${others.length} more)`
@@ -223,11 +229,11 @@ function noteFor(name: string, { state, why, problems }: BroughtStanding): Note 
   }
 }
 
-function wantsSignIn(name: string): string {
+function signInText(name: string): string {
   return `The MCP server ${shown(name)} wants you to sign in. Its tools are there with your next message after that.`
 }
 
-function cannot(name: string, why: string): Note {
+function cannotBeUsed(name: string, why: string): Notice {
   const title = `The MCP server ${shown(name)} cannot be used`
   return { severity: 'warning', title, description: why.replace(/\.$/, '') }
 }
@@ -236,8 +242,8 @@ function shown(name: string): string {
   return `“${name.replaceAll(/\p{C}/gu, ' ').slice(0, SHOWN_NAME)}”`
 }
 
-/** The registry with the tools of the client's servers in which its secrets never come back. The same for the same. */
-function cleaned(held: Held, tools: ToolRegistry): ToolRegistry {
+/** The registry with the client's secrets redacted in results of its servers' tools. Memoized. */
+function cleaned(held: HeldServers, tools: ToolRegistry): ToolRegistry {
   if (held.secrets.length === 0) return tools
   const known = held.cleaned.get(tools)
   if (known !== undefined) return known
@@ -271,11 +277,11 @@ function cleanTool(tool: Tool, secrets: readonly string[]): Tool {
         if (error instanceof Error) error.message = withoutSecrets(error.message, secrets)
         throw error
       } finally {
-        if (!over) await running.return(NOBODY_WAITS)
+        if (!over) await running.return(ABANDONED)
       }
     },
   }
 }
 
-/** What a call that is let go of returns to nobody. */
-const NOBODY_WAITS: ToolOutcome = { status: 'failed', reason: 'interrupted', forModel: '' }
+/** The return value of an abandoned call, which is discarded. */
+const ABANDONED: ToolOutcome = { status: 'failed', reason: 'interrupted', forModel: '' }

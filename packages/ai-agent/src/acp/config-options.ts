@@ -1,4 +1,7 @@
-/** What a client may choose for a session: its mode, as ACP's modes and as a config option, the model, and how hard it thinks. */
+/**
+ * A session's config options: its mode (also as ACP's modes), its model, and the model's thought
+ * level.
+ */
 import type { SessionConfigOption, SessionModeState } from '@agentclientprotocol/sdk'
 import { SandlotError } from '@sandlot/shared/errors'
 import { MODES, type Mode, mode as modeShape } from '@sandlot/shared/mode'
@@ -12,7 +15,7 @@ const MODE_NAMES: Record<Mode, { name: string; description: string }> = {
   yolo: { name: 'Yolo', description: 'Everything runs without asking.' },
 }
 
-/** Whether somebody with this ceiling may choose the mode. */
+/** True when a user with this ceiling may choose the mode. */
 export function allows(ceiling: Mode | undefined, mode: Mode): boolean {
   return ceiling === undefined || MODES.indexOf(mode) <= MODES.indexOf(ceiling)
 }
@@ -24,7 +27,7 @@ export function modesOf(session: Session, ceiling: Mode | undefined): SessionMod
   }
 }
 
-/** The value that says: as the model does by itself. */
+/** The value for the model's own default. */
 const BY_ITSELF = 'default'
 
 /** The complete list, with what is chosen. */

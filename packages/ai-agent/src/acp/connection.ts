@@ -1,17 +1,17 @@
-/** One client's connection: who it is, which sessions it follows, and the questions it is being asked. */
+/** One client's connection: its user, the sessions it follows, and its open permission requests. */
 import { type AgentContext, type ClientCapabilities, RequestError, methods } from '@agentclientprotocol/sdk'
 import { type AgentUser, EXT, agentUser } from '@sandlot/shared/acp-meta'
 import { SandlotError, messageOf } from '@sandlot/shared/errors'
 import { type SessionEvent, isOutcome, sandlotEventOf, seqOf } from '@sandlot/shared/events'
 import { z } from 'zod'
 import type { Session } from '../session/session.ts'
-import { type ClientWishes, Asides, NO_WISHES, wishesOf } from './client-messages.ts'
+import { type ClientFeatures, ClientMessages, NO_FEATURES, clientCapabilities } from './client-messages.ts'
 import { configOptionsOf } from './config-options.ts'
 import { askClient } from './permission.ts'
 import { parseParams } from './errors.ts'
 import {
   type ForeignState,
-  type Note,
+  type Notice,
   FOREIGN_START,
   forForeignClient,
   withOwnMessage,
@@ -20,7 +20,7 @@ import type { AcpParts } from './serving.ts'
 import { SessionPump } from './session-pump.ts'
 import { AVAILABLE_COMMANDS } from './slash-commands.ts'
 
-/** The user of a client that does not say who asks: somebody at this machine. */
+/** The user of a foreign client, which runs on this machine and names none. */
 const LOCAL_USER: AgentUser = { id: 'local', role: 'admin' }
 
 const withUser = z.looseObject({ sandlot: z.looseObject({ user: agentUser }) })
@@ -30,35 +30,35 @@ interface Followed {
   foreign: ForeignState
   /** Open permission requests by call id. */
   asking: Map<string, AbortController>
-  /** What a foreign client is told with its first message. */
-  notes: readonly Note[]
-  /** Number of the last event that had happened when it began to follow: what is up to there is no news. */
+  /** Sent to a foreign client with its first message. */
+  notices: readonly Notice[]
+  /** Number of the last event when it began to follow: up to there nothing is sent as a notice. */
   readonly before: number
 }
 
-type Parts = Pick<AcpParts, 'manager' | 'log' | 'modeCeilingOf' | 'saw'>
+type Parts = Pick<AcpParts, 'manager' | 'log' | 'modeCeilingOf' | 'userSeen'>
 
 export class ClientConnection {
   readonly #client: AgentContext
   readonly #parts: Parts
   readonly #closed: AbortSignal
   readonly #followed = new Map<string, Followed>()
-  /** Per session the last message that is on its way into it. */
+  /** Per session the last request that has not taken effect. */
   readonly #admitting = new Map<string, Promise<unknown>>()
-  /** What we say ourselves, to one that is not ours. */
-  readonly asides: Asides
+  /** The agent's own messages, for a foreign client. */
+  readonly messages: ClientMessages
   #capabilities: ClientCapabilities | undefined
-  #wishes: ClientWishes = NO_WISHES
+  #wishes: ClientFeatures = NO_FEATURES
 
   constructor(client: AgentContext, parts: Parts, closed: AbortSignal) {
     this.#client = client
     this.#parts = parts
     this.#closed = closed
-    this.asides = new Asides(client, closed, parts.log)
+    this.messages = new ClientMessages(client, closed, parts.log)
     closed.addEventListener('abort', () => this.#leave(), { once: true })
   }
 
-  /** True for our own service: it gets our stream as it is, and says for which user it asks. */
+  /** True for our own service: it gets our stream unchanged, and names the user of each request. */
   get ours(): boolean {
     return this.#wishes.ours
   }
@@ -70,32 +70,38 @@ export class ClientConnection {
   initialize(capabilities: ClientCapabilities | undefined): void {
     const had = this.#wishes.sessionChanges
     this.#capabilities = capabilities
-    this.#wishes = wishesOf(capabilities)
-    this.asides.suit(this.#wishes)
+    this.#wishes = clientCapabilities(capabilities)
+    this.messages.configure(this.#wishes)
     if (this.#wishes.sessionChanges && !had) void this.#sendChanges()
   }
 
-  /** Who asks. Throws `bad_request` when our own service does not say so. A foreign client is always the local user. */
+  /**
+   * The user of a request. Throws `bad_request` when our own service names none. A foreign client
+   * is always the local user.
+   */
   user(meta: unknown): AgentUser {
     const user = this.ours ? parseParams(withUser, meta, '_meta').sandlot.user : LOCAL_USER
-    this.#parts.saw?.(user)
+    this.#parts.userSeen?.(user)
     const modeCeiling = this.#parts.modeCeilingOf?.(user.id, user.modeCeiling) ?? user.modeCeiling
     return modeCeiling === undefined ? user : { ...user, modeCeiling }
   }
 
-  /** `_meta.sandlot` of a request of our own service, by its schema. Undefined for a foreign client. */
+  /**
+   * `_meta.sandlot` of a request of our own service, by its schema. Undefined for a foreign client.
+   */
   meta<S extends z.ZodType>(schema: S, meta: unknown): z.infer<S> | undefined {
     if (!this.ours) return undefined
     return parseParams(z.looseObject({ sandlot: schema }), meta, '_meta').sandlot as z.infer<S>
   }
 
   /**
-   * Requests are handled side by side, but what a client asks of one session takes effect in the order in which it asked:
-   * a Stop right behind a prompt must find it. `work` begins when all admitted before it are done, so it must end where its
-   * request has taken effect: what waits for the model or for a person comes behind it. A handler calls this before it waits
-   * for anything else; handlers begin in the order of their messages (`one-a-turn.ts`).
+   * Runs `work` after all earlier work on the session. Requests are handled concurrently, but those
+   * on one session take effect in the order of their messages: a Stop right behind a prompt must
+   * find it. So `work` must end once its request has taken effect, before it waits for the model or
+   * for a person. A handler calls this before any other `await`; handlers begin in the order of
+   * their messages (`yieldBetweenMessages`).
    */
-  admit<T>(sessionId: string, work: () => Promise<T>): Promise<T> {
+  runInOrder<T>(sessionId: string, work: () => Promise<T>): Promise<T> {
     const before = this.#admitting.get(sessionId) ?? Promise.resolve()
     const admitted = before.then(work)
     const last = admitted.then(
@@ -110,8 +116,8 @@ export class ClientConnection {
   }
 
   /**
-   * Send everything of the session after `after`, then live. A session that is followed already is sent again from
-   * there, but never with a hole behind what was sent before.
+   * Sends all events of the session after number `after`, then live ones. A session that is
+   * followed already is sent again from there, but without a gap behind what was sent before.
    */
   follow(session: Session, after: number): SessionPump {
     const before = this.#followed.get(session.id)
@@ -120,7 +126,7 @@ export class ClientConnection {
     const followed: Followed = {
       foreign: FOREIGN_START,
       asking: new Map(),
-      notes: before?.notes ?? [],
+      notices: before?.notices ?? [],
       before: session.seq,
       pump: new SessionPump({
         session,
@@ -133,8 +139,8 @@ export class ClientConnection {
     return followed.pump
   }
 
-  /** The pump of a session that is followed; from its end if it is not yet. */
-  following(session: Session): SessionPump {
+  /** The pump of a session; follows it from its end if it is not followed yet. */
+  ensureFollowed(session: Session): SessionPump {
     return this.#followed.get(session.id)?.pump ?? this.follow(session, session.seq)
   }
 
@@ -145,41 +151,44 @@ export class ClientConnection {
     this.#followed.delete(sessionId)
   }
 
-  /** A message that this client is about to send: a foreign one must not get its echo. */
-  owns(sessionId: string, messageId: string): void {
+  /** Keeps the echo of this client's own message from a foreign client. */
+  suppressEcho(sessionId: string, messageId: string): void {
     const followed = this.#followed.get(sessionId)
     if (followed !== undefined) followed.foreign = withOwnMessage(followed.foreign, messageId)
   }
 
-  /** Resolves when this client has every event up to this one, or does not follow the session any more. */
+  /**
+   * Resolves when this client has every event up to this one, or does not follow the session any
+   * more.
+   */
   async sentThrough(sessionId: string, seq: number): Promise<void> {
     await this.#followed.get(sessionId)?.pump.sentThrough(seq)
   }
 
-  /** What a foreign client that gets this session is told with its first message. */
-  noteFirst(session: Session, notes: readonly Note[]): void {
+  /** Adds notices that a foreign client gets with its first message in this session. */
+  addFirstNotices(session: Session, notices: readonly Notice[]): void {
     const followed = this.#followed.get(session.id)
-    if (followed !== undefined && !this.ours) followed.notes = [...followed.notes, ...notes]
+    if (followed !== undefined && !this.ours) followed.notices = [...followed.notices, ...notices]
   }
 
-  /** What a foreign client may type in this session follows the answer that is being made. */
+  /** Sends the slash commands of this session to a foreign client, after the current response. */
   offerCommands(session: Session): void {
     if (this.ours || !this.#followed.has(session.id)) return
     const update = {
       sessionUpdate: 'available_commands_update',
       availableCommands: AVAILABLE_COMMANDS,
     } as const
-    // The client knows the session's id only from the answer, which is on its way when this turn of the loop is over.
+    // The client learns the session's id from the response, which is sent in this turn of the loop.
     setImmediate(() => void this.#notify(methods.client.session.update, { sessionId: session.id, update }))
   }
 
   /** The notes, once, before the answer to the first message. */
-  async sayNotes(session: Session): Promise<void> {
+  async sendFirstNotices(session: Session): Promise<void> {
     const followed = this.#followed.get(session.id)
     if (followed === undefined) return
-    const { notes } = followed
-    followed.notes = []
-    await this.asides.note(session.id, notes)
+    const { notices } = followed
+    followed.notices = []
+    await this.messages.sendNotices(session.id, notices)
   }
 
   async accepted(sessionId: string, promptId: string, requestId: string | undefined): Promise<void> {
@@ -220,7 +229,9 @@ export class ClientConnection {
     this.#withdrawQuestion(followed, event)
   }
 
-  /** Of a document that this client asked for. Rejects when the connection is gone. */
+  /**
+   * Sends a piece of an export that this client requested. Rejects when the connection is closed.
+   */
   async sendPiece(text: string): Promise<void> {
     await this.#client.notify(EXT.exportPiece, { text })
   }
@@ -232,7 +243,7 @@ export class ClientConnection {
     await this.#client.notify(methods.client.session.update, { sessionId: session.id, update })
   }
 
-  /** Every change in a session list, everybody's. Ends with the connection. */
+  /** Sends every change in the session lists of all users. Ends with the connection. */
   async #sendChanges(): Promise<void> {
     for await (const change of this.#parts.manager.changes(this.#closed))
       await this.#notify(EXT.sessionChanged, change)
@@ -242,9 +253,9 @@ export class ClientConnection {
     try {
       await this.#client.notify(method, params)
     } catch (error) {
-      // A connection that is gone has nobody to tell; anything else is worth knowing.
+      // On a closed connection this is expected.
       if (!this.#closed.aborted)
-        this.#parts.log.warn({ method, error: messageOf(error) }, 'a client could not be told')
+        this.#parts.log.warn({ method, error: messageOf(error) }, 'a notification to a client was not sent')
     }
   }
 
@@ -265,7 +276,7 @@ export class ClientConnection {
             { toolCallId, error: messageOf(error) },
             'a client could not be asked for permission',
           )
-          // It cannot answer, now or ever: nobody waits for it.
+          // The client will never answer: do not wait for it.
           const cannot = error instanceof RequestError || error instanceof SandlotError
           return cannot ? session.refuse(toolCallId, 'unattended') : undefined
         })
@@ -288,7 +299,10 @@ export class ClientConnection {
     followed.asking.get(callId)?.abort()
   }
 
-  /** The client is gone. Its prompts and questions stay; it may come back, or another may answer. */
+  /**
+   * The client has disconnected. Its prompts and open approvals stay: it may reconnect, or another
+   * client answer.
+   */
   #leave(): void {
     for (const sessionId of this.#followed.keys()) this.unfollow(sessionId)
   }

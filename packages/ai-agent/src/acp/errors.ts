@@ -1,4 +1,7 @@
-/** Anything thrown → a JSON-RPC error with a text that is safe to show and, in its data, our stable code. */
+/**
+ * Anything thrown → a JSON-RPC error with a text that is safe to show and, in its data, our stable
+ * code.
+ */
 import { RequestError } from '@agentclientprotocol/sdk'
 import { type ErrorCode, SandlotError, toErrorBody } from '@sandlot/shared/errors'
 import type { z } from 'zod'

@@ -1,34 +1,39 @@
 /**
- * Our stream for a client that is not ours. Such a client appends every chunk, knows no withdrawal and no live output. So
- * the settled copy of what was streamed and the echo of its own prompt are dropped, output becomes the terminal
- * convention or bounded text, and `_meta.sandlot` is stripped. Pure: state in, state and updates out.
+ * Translates our event stream for foreign clients. Such a client appends every chunk, and knows
+ * neither withdrawal nor live output. So the settled copy of streamed text and the echo of its own
+ * prompt are dropped, output becomes the terminal convention or bounded text, and `_meta.sandlot`
+ * is stripped. Pure: state in, state and updates out.
  */
 import type { SessionUpdate } from '@agentclientprotocol/sdk'
 import { type SessionEvent, isLive, isOutcome, metaOf, sandlotEventOf, textOf } from '@sandlot/shared/events'
 import { type NoteEvent, noteWords } from '@sandlot/shared/note-words'
 
-// What the agent has to tell a client's user that no model has said: as a `notice` where the client shows them, else in words.
-
-export interface Note {
+/**
+ * A message of the agent to a client's user: a `notice` where the client shows them, else a text.
+ */
+export interface Notice {
   severity: 'info' | 'warning'
-  /** Says it all in a line; without a full stop. */
+  /** One complete line, without a full stop. */
   title: string
-  /** More about it, likewise. */
+  /** Details, also without a full stop. */
   description?: string
 }
 
-/** For a client with `session.notices`. A notice is no part of the history: it may be missed, and does not come again. */
-export function noticeOf({ severity, title, description }: Note): SessionUpdate {
+/**
+ * For a client with `session.notices`. A notice is not in the history: a missed one is not sent
+ * again.
+ */
+export function noticeUpdate({ severity, title, description }: Notice): SessionUpdate {
   return { sessionUpdate: 'notice', severity, title, description }
 }
 
-/** As a sentence. */
-export function wordsOf({ title, description }: Note): string {
+/** The notice as a sentence. */
+export function noticeText({ title, description }: Notice): string {
   return description === undefined ? `${title}.` : `${title}: ${description}.`
 }
 
-/** What the page says beside the conversation. */
-function noteOfEvent(event: NoteEvent): Note {
+/** The notice for an event that the page shows beside the conversation. */
+function noticeOfEvent(event: NoteEvent): Notice {
   return { severity: event.type === 'model_changed' ? 'warning' : 'info', title: noteWords(event) }
 }
 
@@ -42,7 +47,7 @@ export interface ForeignOptions {
   terminal: 'terminal_output' | 'terminal_output_delta' | undefined
   /** It shows where the conversation was made shorter for the model. */
   compaction?: boolean
-  /** It shows what is to be known beside the conversation. */
+  /** It shows notices beside the conversation. */
   notices?: boolean
 }
 
@@ -82,7 +87,10 @@ function isOwn({ own }: ForeignState, messageId: string): boolean {
   return own.has(messageId) || own.has(messageId.replace(/_\d+$/, ''))
 }
 
-/** One event of ours, live or settled, as what this client should get of it: nothing, one update, or two. */
+/**
+ * One event of ours, live or settled, as what this client should get of it: nothing, one update, or
+ * two.
+ */
 export function forForeignClient(
   state: ForeignState,
   event: SessionEvent,
@@ -141,23 +149,23 @@ function sandlotEvent(
   }
   // Whoever has asked for a compaction gets an answer.
   if (happened?.type === 'model_changed' || (happened?.type === 'compacted' && happened.why !== 'asked'))
-    return { state, updates: notices === true ? [noticeOf(noteOfEvent(happened))] : [] }
+    return { state, updates: notices === true ? [noticeUpdate(noticeOfEvent(happened))] : [] }
   if (happened?.type === 'message_withdrawn') {
     const shown = state.messages.get(happened.messageId) ?? 0
     const messages = new Map(state.messages)
     messages.delete(happened.messageId)
     const note = '\n\n(The answer broke off here and is asked for again.)\n\n'
     const isThought = happened.messageId.startsWith('t_')
-    return { state: { ...state, messages }, updates: shown === 0 || isThought ? [] : [spoken(note)] }
+    return { state: { ...state, messages }, updates: shown === 0 || isThought ? [] : [textUpdate(note)] }
   }
   if (happened?.type === 'prompt_ended' && happened.text !== undefined) {
-    return { state, updates: [spoken(happened.text)] }
+    return { state, updates: [textUpdate(happened.text)] }
   }
   return { state, updates: [] }
 }
 
 /** A sentence of ours where the client shows only what the agent says. */
-export function spoken(text: string): SessionUpdate {
+export function textUpdate(text: string): SessionUpdate {
   return { sessionUpdate: 'agent_message_chunk', content: { type: 'text', text } }
 }
 
@@ -219,7 +227,8 @@ function outcome(state: ForeignState, event: Of<'tool_call_update'>, options: Fo
     exit_code: exit !== undefined && 'code' in exit ? exit.code : null,
     signal: exit !== undefined && 'signal' in exit ? exit.signal : null,
   }
-  // A command that ended before its output could be shown, or a call that never ran: the terminal would stay empty.
+  // A command that ended before its output could be shown, or a call that never ran: the terminal
+  // would stay empty.
   const unseen = call.end === 0 && forModel !== '' ? terminalData(terminalId, forModel, options) : {}
   return {
     state: { ...state, calls },

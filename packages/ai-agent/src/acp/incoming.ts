@@ -1,4 +1,7 @@
-/** The text of one message → the message, or the error that answers it. Nothing of a bad message is repeated. */
+/**
+ * The text of one message → the message, or the error that answers it. Nothing of a bad message is
+ * repeated.
+ */
 import type { AnyMessage } from '@agentclientprotocol/sdk'
 import { Buffer } from 'node:buffer'
 

@@ -1,6 +1,6 @@
 /**
- * How a foreign client is asked for an approval or an answer: by `elicitation/create` where it shows
- * forms, else by `session/request_permission`. Our own service answers by `_sandlot/approve`.
+ * How a foreign client is asked for an approval or an answer: by `elicitation/create` where it
+ * shows forms, else by `session/request_permission`. Our own service answers by `_sandlot/approve`.
  */
 import {
   type AgentContext,
@@ -24,8 +24,8 @@ const permissionAnswer = z.looseObject({
 })
 
 /**
- * Ask and store the answer, unless another came first. `withdrawn` ends the waiting. Rejects when the client cannot be
- * asked or answers nonsense.
+ * Asks the client and stores its answer, unless another was stored first. `withdrawn` cancels the
+ * request. Rejects when the request fails or the answer is invalid.
  */
 async function askPermission(
   client: AgentContext,
@@ -51,7 +51,7 @@ async function askPermission(
   else await session.answer(toolCallId, outcome.optionId)
 }
 
-/** Clients draw the question from this alone; some never saw the call before. */
+/** All that a client needs to show the request; some have never received the call before. */
 function callOf(session: Session, toolCallId: string): ToolCallUpdate {
   for (const event of session.log) {
     if (event.sessionUpdate !== 'tool_call' || event.toolCallId !== toolCallId) continue
@@ -79,8 +79,9 @@ const elicited = z.discriminatedUnion('action', [
 ])
 
 /**
- * Ask whatever waits, in the form that this client knows, and store the answer, unless another came first. Rejects as
- * `askPermission` does. A question that the client cannot show is answered as one that nobody can.
+ * Sends a pending approval or question in a form that this client supports, and stores the answer,
+ * unless another was stored first. A question that the client cannot show is refused as
+ * `unattended`. Rejects as `askPermission` does.
  */
 export async function askClient(
   client: AgentContext,

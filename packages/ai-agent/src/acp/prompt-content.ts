@@ -11,7 +11,9 @@ export interface PromptContent {
   images: ModelImage[]
 }
 
-/** Throws `bad_request` for what the agent did not advertise, and for an empty prompt; `too_large`. */
+/**
+ * Throws `bad_request` for what the agent did not advertise, and for an empty prompt; `too_large`.
+ */
 export function promptContent(blocks: readonly ContentBlock[], takesImages = false): PromptContent {
   const parts = blocks.map(partOf)
   const texts = parts.flatMap((part) => (typeof part === 'string' ? [part] : []))

@@ -15,8 +15,8 @@ export interface RelayStreams {
 }
 
 /**
- * Relay until stdin ends or nobody reads stdout (resolves `'client_left'`; the agent's work goes on) or the agent goes
- * away (`'agent_left'`). Rejects when the agent cannot be reached.
+ * Relays until stdin ends or stdout is closed (resolves with `'client_left'`; the agent's work goes
+ * on) or the agent disconnects (`'agent_left'`). Rejects when the agent cannot be reached.
  */
 export async function relay(
   socketPath: string,
@@ -38,7 +38,7 @@ export async function relay(
   return end
 }
 
-/** Resolves with who left first. */
+/** Resolves with the side that disconnected first. */
 async function send(
   input: Readable,
   socket: WebSocket,
@@ -47,7 +47,7 @@ async function send(
   const lines = new LineSplitter(MAX_MESSAGE_BYTES)
   const pass = async (line: ReturnType<LineSplitter['rest']>): Promise<void> => {
     if (line === undefined || (line !== TOO_LONG && line.trim() === '')) return
-    // What is wrong with any other line, the agent says.
+    // The agent reports what is wrong with any other line.
     if (line !== TOO_LONG) return new Promise((resolve) => socket.send(line, () => resolve()))
     const read = readMessage(line)
     if ('answer' in read) answer(JSON.stringify(read.answer))
@@ -66,7 +66,8 @@ async function connect(url: string): Promise<WebSocket> {
   const until = performance.now() + CONNECT_MS
   for (;;) {
     const socket = new WebSocket(url, { perMessageDeflate: false, maxPayload: MAX_MESSAGE_BYTES })
-    // Always followed by `close`, which ends the relay. From the beginning: an error may come together with the opening.
+    // Always followed by `close`, which ends the relay. From the beginning: an error may come
+    // together with the opening.
     socket.on('error', () => socket.terminate())
     try {
       await once(socket, 'open')

@@ -1,4 +1,4 @@
-/** ACP v1 over one stream: requests in, sessions asked, errors with safe texts out. */
+/** ACP v1 over one stream: requests to sessions, errors with texts that are safe to show. */
 import {
   type AgentConnection,
   type Stream,
@@ -27,12 +27,13 @@ import { EXT } from '@sandlot/shared/acp-meta'
 import { SandlotError } from '@sandlot/shared/errors'
 import { setImmediate as turn } from 'node:timers/promises'
 
-/** Serves one client until its stream ends. A client that leaves ends nothing. */
+/** Serves one client until its stream ends. A disconnect cancels nothing. */
 export type ServeAcp = (stream: Stream) => AgentConnection
 
 /**
- * The SDK keeps about half a kilobyte per registered handler and connection. So a connection registers only the
- * requests whose parameters the SDK checks; those of our extensions share one table.
+ * The SDK keeps about half a kilobyte per registered handler and connection. So a connection
+ * registers only the requests whose parameters the SDK checks; those of our extensions share one
+ * table.
  */
 export function createAcpServer(parts: AcpParts): ServeAcp {
   const extensions = new Map(Object.entries(allExtensions(parts)))
@@ -54,7 +55,7 @@ export function createAcpServer(parts: AcpParts): ServeAcp {
         return handle({ params, signal, connection })
       }),
     )
-    return app.connect({ readable: oneATurn(stream.readable), writable: stream.writable })
+    return app.connect({ readable: yieldBetweenMessages(stream.readable), writable: stream.writable })
   }
 }
 
@@ -90,7 +91,7 @@ function addHandshake(app: AgentApp, serving: Serving): void {
     )
 }
 
-/** Whatever version the client wants: ours, the only one that we speak. */
+/** Our protocol version, whichever the client requests: there is no other. */
 function capabilities({ version, takesImages = false, clientServers }: AcpParts): InitializeResponse {
   return {
     protocolVersion: PROTOCOL_VERSION,
@@ -109,14 +110,16 @@ function capabilities({ version, takesImages = false, clientServers }: AcpParts)
 }
 
 /**
- * The SDK does not begin a message's handler when it reads the message: it asks one registered handler after the other,
- * each a microtask later, and reads on meanwhile. So of two messages that are there at once the later one begins first when
- * its handler was registered earlier, and a request right behind `initialize` is refused. All of that is microtasks: when
- * the next message comes in another turn of the loop, the handler of this one has begun, up to its first wait.
+ * Passes on each message in its own turn of the event loop, so that handlers begin in the order of
+ * their messages. The SDK does not start a handler when it reads a message: it tries one registered
+ * handler after the other, each a microtask later, and reads on meanwhile. So of two messages that
+ * arrive together the later one would start first if its handler was registered earlier, and a
+ * request right behind `initialize` would be refused. After a turn of the loop the handler has run
+ * to its first `await`.
  *
  * Not a `TransformStream`, which costs every connection a second queue and a pipe.
  */
-function oneATurn(messages: ReadableStream<AnyMessage>): ReadableStream<AnyMessage> {
+function yieldBetweenMessages(messages: ReadableStream<AnyMessage>): ReadableStream<AnyMessage> {
   const reader = messages.getReader()
   return new ReadableStream<AnyMessage>(
     {
@@ -128,7 +131,7 @@ function oneATurn(messages: ReadableStream<AnyMessage>): ReadableStream<AnyMessa
       },
       cancel: (reason) => reader.cancel(reason),
     },
-    // Nothing is taken out of `messages` before it is asked for, so back-pressure reaches the client.
+    // Reads from `messages` on demand only, so back-pressure reaches the client.
     new CountQueuingStrategy({ highWaterMark: 0 }),
   )
 }

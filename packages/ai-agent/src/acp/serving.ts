@@ -1,4 +1,4 @@
-/** What the handlers of one client's requests work with. */
+/** The dependencies of the request handlers of one client. */
 import type { SandboxFiles } from '@sandlot/sandbox/sandbox'
 import type { AgentMetricsAnswer, AgentStatus, AgentUser } from '@sandlot/shared/acp-meta'
 import type { RemovedData } from '@sandlot/shared/api'
@@ -17,33 +17,35 @@ import { toRequestError } from './errors.ts'
 
 export interface AcpParts {
   manager: SessionManager
-  /** Of a new session that does not say. */
+  /** The mode of a new session whose request names none. */
   defaultMode: Mode
   /** Whether any of the configured models has image input. Absent: it has none. */
   takesImages?: boolean
-  /** What people have entrusted to the agent. Absent: nobody can. */
+  /** People's secrets. Absent: the agent stores none. */
   secrets?: UserSecrets
-  /** What people want the agent to keep to. Absent: nobody can say. */
+  /** People's instructions. Absent: the agent stores none. */
   instructions?: InstructionRows
-  /** What the configuration says to everybody beside them. */
+  /** The instructions of the configuration, for all users. */
   configuredInstructions?: DeploymentInstructions
   /** The rules that hold for this person. Absent: none do. */
   rulesOf?: (userId: string) => Promise<readonly Rule[]>
   /** The files of this person, whose sandbox is started for it. Absent: there are no sandboxes. */
   workspace?: (userId: string) => Promise<SandboxFiles>
-  /** Somebody asks whom the service has let in. */
-  saw?: (user: AgentUser) => void
-  /** The highest mode that an administrator lets this user have, where the configuration says so. */
+  /** Called with the user of each request. */
+  userSeen?: (user: AgentUser) => void
+  /**
+   * The highest mode that an administrator lets this user have, where the configuration says so.
+   */
   modeCeilingOf?: (userId: string, said: Mode | undefined) => Mode | undefined
-  /** A person is back from where an MCP server let them sign in. Absent: there are no such servers. */
+  /** Completes a person's sign-in at an MCP server. Absent: there are no such servers. */
   finishSignIn?: (userId: string, answer: URLSearchParams) => Promise<SignedIn>
-  /** Everything of this person ends (`people/removal.ts`). Absent: nobody is removed here. */
+  /** Removes a person (`people/removal.ts`). Absent: not supported here. */
   removePerson?: (userId: string, data: RemovedData) => Promise<void>
-  /** The MCP servers of clients. Absent: nobody has tools here, so there is no use for any. */
+  /** The MCP servers of clients. Absent: no user has tools here. */
   clientServers?: ClientServers
-  /** What requests had beside their messages, as JSON, by its digest. Absent: nobody knows. */
+  /** A model request's parts other than its messages, as JSON, by digest. Absent: not stored. */
   requestFrame?: (hash: string) => Promise<string | undefined>
-  /** What was counted since the start. Absent: nothing is. */
+  /** The metrics since the start. Absent: not counted. */
   metrics?: () => Promise<AgentMetricsAnswer>
   status(): Promise<AgentStatus>
   version: string
@@ -65,9 +67,12 @@ export type Handler<C, R> = (context: C) => Promise<R>
 
 export interface Serving {
   parts: AcpParts
-  /** There from the first message on. */
+  /** Set before the first message is handled. */
   readonly connection: ClientConnection
-  /** A handler whose every failure goes out as one of our errors. (That `initialize` comes first is the SDK's business.) */
+  /**
+   * Wraps a handler so that it rejects with our errors only. The SDK checks that `initialize` comes
+   * first.
+   */
   handled: <C extends object, R>(handle: Handler<C, R>) => Handler<C, R>
 }
 

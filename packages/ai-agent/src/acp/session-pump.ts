@@ -5,7 +5,10 @@ import { pauseWhenDue } from '@sandlot/storage/time-slices'
 import type { Session } from '../session/session.ts'
 import { SubscriptionClosed } from '../session/subscription.ts'
 
-/** What is sent together at most: events, and characters of their texts. One message of the socket holds far more. */
+/**
+ * Limits of one message: events, and characters of their texts. The socket's own limit is far
+ * higher.
+ */
 const BATCH_EVENTS = 200
 const BATCH_CHARS = 128 * 1024
 
@@ -13,18 +16,26 @@ export interface PumpOptions {
   session: Session
   /** Number of the last event that the client has. */
   after: number
-  /** Resolves when the client's connection has taken the events; rejects when the connection is gone. */
+  /**
+   * Resolves when the client's connection has taken the events; rejects when the connection is
+   * gone.
+   */
   send: (events: readonly SessionEvent[]) => Promise<void>
-  /** Everything missed was sent; called again after each resume of a client that was too slow. */
+  /**
+   * Called when all missed events were sent; again after each resume of a client that was too slow.
+   */
   caughtUp?: () => void
 }
 
 /**
- * When the client is too slow for the live tail, the pump resumes by itself from the last number it sent: the client
- * gets what is settled and a snapshot of what is in flight, and never notices more than fewer live events.
+ * When the client is too slow for live events, the pump resumes from the last number it sent: the
+ * client gets the settled events and a snapshot of what is in flight, and misses only live events.
  */
 export class SessionPump {
-  /** Resolves with the number of the last settled event when everything missed was sent, or the pump has ended. */
+  /**
+   * Resolves with the number of the last settled event when everything missed was sent, or the pump
+   * has ended.
+   */
   readonly ready: Promise<number>
   readonly #options: PumpOptions
   readonly #waiters = new Set<{ seq: number; resolve: () => void }>()
@@ -61,7 +72,7 @@ export class SessionPump {
     this.#stop()
   }
 
-  /** Never rejects: a connection that is gone has nobody to tell. */
+  /** Never rejects: a failure to send means that the connection is closed. */
   async #run(ready: (seq: number) => void): Promise<void> {
     const { session, caughtUp } = this.#options
     for (;;) {
@@ -97,7 +108,10 @@ export class SessionPump {
   }
 }
 
-/** The events in order, in pieces that one message can carry. An event that is too long for one goes alone. */
+/**
+ * The events in order, in pieces that one message can carry. An event that is too long for one goes
+ * alone.
+ */
 export function* batches(events: readonly SessionEvent[]): Generator<SessionEvent[]> {
   let batch: SessionEvent[] = []
   let chars = 0

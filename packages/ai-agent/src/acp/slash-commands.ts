@@ -1,6 +1,7 @@
 /**
- * What a foreign client's user may type instead of a message: done at once, without the model and without a trace in the
- * session. Our own page has buttons for these. Only `/compact` is for everybody, and in the log.
+ * Slash commands for users of foreign clients: run at once, without the model, and not logged in
+ * the session. Our own page has buttons for these. Only `/compact` works in every client, and is
+ * logged.
  */
 import type { AvailableCommand } from '@agentclientprotocol/sdk'
 import { MODES, mode as modeShape } from '@sandlot/shared/mode'
@@ -15,9 +16,9 @@ export interface CommandParts {
 
 interface SlashCommand {
   about: AvailableCommand
-  /** It changes the session: what is asked of the session next comes after it. */
+  /** It changes the session: later requests on the session wait for it. */
   changes?: true
-  /** Answers what is said about it. */
+  /** Resolves with the text to show. */
   run: (session: Session, argument: string, parts: CommandParts) => Promise<string>
 }
 
@@ -62,20 +63,20 @@ const COMPACT: AvailableCommand = {
 export const AVAILABLE_COMMANDS: AvailableCommand[] = [COMPACT, ...COMMANDS.map(({ about }) => about)]
 
 /**
- * Begins the command in this message; undefined when it is none. Resolves when what it changes is changed; `said` resolves with
- * what is said about it, which may take longer.
+ * Starts the command in this message; undefined when there is none. Resolves when its change has
+ * taken effect; `result` resolves with the text to show, which may take longer.
  */
 export async function beginSlashCommand(
   session: Session,
   text: string,
   parts: CommandParts = {},
-): Promise<{ said: Promise<string> } | undefined> {
+): Promise<{ result: Promise<string> } | undefined> {
   const [, name, argument = ''] = /^\/([a-z]+)(?:\s+([^\n]*))?$/.exec(text.trim()) ?? []
   const command = COMMANDS.find(({ about }) => about.name === name)
   if (command === undefined) return undefined
-  const said = command.run(session, argument.trim(), parts)
-  if (command.changes === true) await said
-  return { said }
+  const result = command.run(session, argument.trim(), parts)
+  if (command.changes === true) await result
+  return { result }
 }
 
 function usageText(log: readonly SessionEvent[]): string {

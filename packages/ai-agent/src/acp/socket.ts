@@ -18,7 +18,10 @@ export const ACP_PATH = '/acp'
 const CLOSE_MS = 1_000
 
 export interface SocketServerParts {
-  /** Absolute path of the socket. Call only while holding the agent's lock: a file that is there is removed. */
+  /**
+   * Absolute path of the socket. Call only while holding the agent's lock: a file that is there is
+   * removed.
+   */
   path: string
   /** Serve one client. */
   serve: (stream: Stream) => void
@@ -116,7 +119,10 @@ function listen(server: Server, path: string): Promise<void> {
   })
 }
 
-/** Resolves when it is closed. Not `events.once`, which rejects where an error comes before the close: it has gone either way. */
+/**
+ * Resolves when it is closed. Not `events.once`, which rejects where an error comes before the
+ * close: it has gone either way.
+ */
 export async function whenClosed(socket: WebSocket): Promise<void> {
   if (socket.readyState === WebSocket.CLOSED) return
   await new Promise<void>((resolve) => void socket.once('close', () => resolve()))

@@ -1,4 +1,6 @@
-/** What the agent says about itself: whether it can work, and if not, why, in words for an operator. */
+/**
+ * What the agent says about itself: whether it can work, and if not, why, in words for an operator.
+ */
 import { readFile } from 'node:fs/promises'
 import { fullImageState } from '@sandlot/shared/api'
 import type { FullImageState } from '@sandlot/shared/full-image'
@@ -41,7 +43,10 @@ async function readFullImage(file: string): Promise<FullImageState | undefined> 
   }
 }
 
-/** A function that tells the status. Degraded is not dead: without sandboxes chat still works; without a store nothing does. */
+/**
+ * Returns a function that reports the status. `ready` needs the store only: without sandboxes chat
+ * still works.
+ */
 export function makeStatus(parts: StatusParts): () => Promise<AgentStatus> {
   const { model, choices = [], defaultMode, toolsEnabled, probeSandboxes, storeProblem } = parts
   let last: { at: number; probed: Promise<{ ok: boolean; message: string }> } | undefined

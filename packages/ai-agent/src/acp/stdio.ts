@@ -1,10 +1,15 @@
-/** stdin and stdout as the SDK's stream: one message a line, bounded memory whatever the client does. */
+/**
+ * stdin and stdout as the SDK's stream: one message a line, bounded memory whatever the client
+ * does.
+ */
 import { once } from 'node:events'
 import type { Readable, Writable } from 'node:stream'
 import type { AnyMessage, Stream } from '@agentclientprotocol/sdk'
 import { MAX_MESSAGE_BYTES, readMessage, LineSplitter } from './incoming.ts'
 
-/** Messages that are read while the client does not take what it is sent. Then it has to read first. */
+/**
+ * Messages that are read while the client does not take what it is sent. Then it has to read first.
+ */
 const UNREAD_LIMIT = 256
 
 /** The stream ends when `input` ends, and when `output` has nobody who reads it. */

@@ -33,7 +33,7 @@ export class People {
   }
 
   /** Somebody who was let in. Holds at once. True when the address is news. */
-  saw({ id, email }: { id: string; email?: string | undefined }): boolean {
+  recordEmail({ id, email }: { id: string; email?: string | undefined }): boolean {
     const said = email?.toLowerCase()
     if (said === undefined || this.#known.get(id) === said) return false
     this.#known.set(id, said)

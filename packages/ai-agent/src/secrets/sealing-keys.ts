@@ -98,7 +98,7 @@ export async function* rotateKeys(
   const keys: SealingKeys = before.length > 1 ? before : [new Uint8Array(randomBytes(32)), ...before]
   writeSealingKeys(dataFolder, keys)
   yield 'key_written'
-  const secrets = new UserSecrets({ rows, vault: createVault(keys), hide: () => undefined, now: Date.now })
+  const secrets = new UserSecrets({ rows, vault: createVault(keys), redact: () => undefined, now: Date.now })
   const resealing = secrets.reseal()
   let next = await resealing.next()
   for (; next.done !== true; next = await resealing.next()) yield 'resealed'

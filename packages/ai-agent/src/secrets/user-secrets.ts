@@ -14,7 +14,7 @@ export interface SecretsParts {
   rows: SecretRows
   vault: Vault
   /** Hears every value that is read or set, so that the log hides it. */
-  hide: (value: string) => void
+  redact: (value: string) => void
   /** Epoch milliseconds. */
   now: () => number
 }
@@ -28,11 +28,11 @@ export class UserSecrets {
 
   /** Undefined when this user has none of that name. Throws `SealError` when it cannot be opened. */
   async get(userId: string, name: string): Promise<string | undefined> {
-    const { rows, vault, hide } = this.#parts
+    const { rows, vault, redact } = this.#parts
     const row = await rows.get(userId, name)
     if (row === undefined) return undefined
     const value = vault.open({ userId, name }, row.keyId, row.sealed)
-    hide(value)
+    redact(value)
     return value
   }
 
@@ -41,7 +41,7 @@ export class UserSecrets {
    * person gives follow `secretName`. Throws `too_large`, `bad_request`.
    */
   async set(userId: string, name: string, value: string | undefined): Promise<void> {
-    const { rows, vault, hide, now } = this.#parts
+    const { rows, vault, redact, now } = this.#parts
     if (value === undefined) {
       await rows.remove(userId, name)
       return
@@ -50,7 +50,7 @@ export class UserSecrets {
       throw new SandlotError('bad_request', 'This is no name of a secret.')
     if (value.length > MAX_SECRET_CHARS)
       throw new SandlotError('too_large', `A secret has at most ${MAX_SECRET_CHARS} characters.`)
-    hide(value)
+    redact(value)
     const sealed = vault.seal({ userId, name }, value)
     await rows.put(userId, { name, keyId: vault.keyId, sealed, updatedAt: now() })
   }

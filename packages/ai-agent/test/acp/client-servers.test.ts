@@ -58,8 +58,8 @@ async function editor(
   const hidden: string[] = []
   const servers = new ClientServers({
     mcp: mcp.mcp,
-    hide: (secret) => void hidden.push(secret),
-    ...(options.inSandbox ? {} : { beside: { PATH: process.env['PATH'] ?? '' } }),
+    redact: (secret) => void hidden.push(secret),
+    ...(options.inSandbox ? {} : { hostEnvironment: { PATH: process.env['PATH'] ?? '' } }),
   })
   const core = await bench.core({ rules, parts: { tools: (...asked) => servers.toolsOf(...asked) } })
   return {
@@ -563,10 +563,10 @@ describe('MCP servers of an editor', () => {
     const sessionId = await newSession(one, { cwd: CWD })
     const session = await its.core.manager.get('local', sessionId)
     const mine = { name: 'mine', command: 'node', args: [SCRIPT], env: [] }
-    its.servers.bring(session, [mine], {
+    its.servers.setServers(session, [mine], {
       closed: AbortSignal.abort(),
-      tell: () => undefined,
-      offer: () => undefined,
+      sendNotice: () => undefined,
+      offerLink: () => undefined,
     })
     const signal = new AbortController().signal
     await until(async () => (await its.servers.toolsOf('local', signal, sessionId)).listTools().length === 0)

@@ -41,7 +41,7 @@ const withStored = async <T>(work: (rows: SecretRows) => Promise<T>): Promise<T>
 /** As an agent that starts now has them. */
 const secretsOf = (rows: SecretRows): UserSecrets => {
   const vault = createVault(sealingKeys(folder, deploymentKey))
-  return new UserSecrets({ rows, vault, hide: () => {}, now: () => 7 })
+  return new UserSecrets({ rows, vault, redact: () => {}, now: () => 7 })
 }
 const fill = async (rows: SecretRows): Promise<void> => {
   for (let n = 0; n < SECRETS; n++) await secretsOf(rows).set(`u${n % 2}`, `S${n}`, `value ${n}`)

@@ -17,8 +17,8 @@ const key = (n: number): Uint8Array => new Uint8Array(32).fill(n)
 const over = (
   rows: SecretRows,
   keys: [Uint8Array, ...Uint8Array[]] = [key(1)],
-  hide = (): void => undefined,
-) => new UserSecrets({ rows, vault: createVault(keys), hide, now: () => 7 })
+  redact = (): void => undefined,
+) => new UserSecrets({ rows, vault: createVault(keys), redact, now: () => 7 })
 
 const all = async <T>(steps: AsyncGenerator<void, T>): Promise<T> => {
   let next = await steps.next()
@@ -99,7 +99,7 @@ describe('secrets of a user', () => {
     const secrets = new UserSecrets({
       rows: store.secrets,
       vault: createVault([key(1)]),
-      hide: hiding.hide,
+      redact: hiding.hide,
       now: () => 7,
     })
     await secrets.set('ann', 'TOKEN', VALUE)

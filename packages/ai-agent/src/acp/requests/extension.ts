@@ -20,7 +20,10 @@ import type { ClientConnection } from '../connection.ts'
 import type { AcpParts, ExtensionHandlers } from '../serving.ts'
 
 export function extensionRequests(parts: AcpParts): ExtensionHandlers {
-  /** In its turn among what is asked of the session. A foreign client is the local user, whatever it says. */
+  /**
+   * In its turn among what is asked of the session. A foreign client is the local user, whatever it
+   * says.
+   */
   const inSession = <T>(
     connection: ClientConnection,
     user: AgentUser,
@@ -28,7 +31,7 @@ export function extensionRequests(parts: AcpParts): ExtensionHandlers {
     work: (session: Session) => T | Promise<T>,
   ): Promise<T> => {
     const { id } = connection.ours ? user : connection.user({})
-    return connection.admit(sessionId, async () => work(await parts.manager.get(id, sessionId)))
+    return connection.runInOrder(sessionId, async () => work(await parts.manager.get(id, sessionId)))
   }
   return {
     [EXT.approve]: async ({ params, connection }) => {

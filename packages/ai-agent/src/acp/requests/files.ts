@@ -1,4 +1,7 @@
-/** `_sandlot/files`: a person's own workspace, for our own service. The sandbox is what confines the paths. */
+/**
+ * `_sandlot/files`: a person's own workspace, for our own service. The sandbox is what confines the
+ * paths.
+ */
 import { SandboxError, type SandboxErrorCode } from '@sandlot/sandbox/errors'
 import type { SandboxFiles } from '@sandlot/sandbox/sandbox'
 import { EXT } from '@sandlot/shared/acp-meta'
@@ -21,7 +24,7 @@ import type { AcpParts, ExtensionHandlers } from '../serving.ts'
 /** Bytes of a file in one answer. Other answers to the same client pass between two of them. */
 const PIECE_BYTES = 512 * 1024
 
-/** Of what a person can do something about. Everything else is: not just now. */
+/** Failures that a person can act on. */
 const CODE_OF: Partial<Record<SandboxErrorCode, ErrorCode>> = {
   not_found: 'not_found',
   invalid_arguments: 'bad_request',
@@ -92,7 +95,7 @@ async function list(files: SandboxFiles, path: string): Promise<DirectoryList> {
   return { entries, left: all.length - entries.length }
 }
 
-/** What a file is told to be is looked at before it is read: whoever puts pieces together sees that it changed. */
+/** A file's version is read before its bytes, so that a reader of several pieces sees a change. */
 async function read(files: SandboxFiles, path: string, offset: number): Promise<FilePiece> {
   const { size, modifiedAt } = await files.stat(path)
   const bytes = await files.read(path, { offset, length: PIECE_BYTES })

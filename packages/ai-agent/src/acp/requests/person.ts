@@ -1,4 +1,7 @@
-/** `_sandlot/secrets`: what a person has entrusted to the agent, by name, for our own service. Values only come in. */
+/**
+ * Requests about one person, from our own service: secrets, MCP sign-ins, instructions, rules,
+ * removal.
+ */
 import { EXT, mcpSignInParams, removePersonParams } from '@sandlot/shared/acp-meta'
 import { SandlotError, messageOf } from '@sandlot/shared/errors'
 import { type SecretList, secretsParams } from '@sandlot/shared/secrets'
@@ -9,6 +12,7 @@ import { type Instructions, type TeamInstructions, instructionsParams } from '@s
 import { TEAM } from '../../config/instructions.ts'
 import { rulesParams } from '@sandlot/shared/rules-api'
 
+/** `_sandlot/secrets`: a person's secrets by name. Values are written and never returned. */
 export function secretsRequests(parts: AcpParts): ExtensionHandlers {
   return {
     [EXT.secrets]: async ({ params, connection }): Promise<SecretList> => {
@@ -25,7 +29,7 @@ export function secretsRequests(parts: AcpParts): ExtensionHandlers {
   }
 }
 
-/** `_sandlot/mcp_sign_in`: a person is back from the place where an MCP server let them sign in. */
+/** `_sandlot/mcp_sign_in`: completes a person's sign-in at an MCP server. */
 export function mcpRequests(parts: AcpParts): ExtensionHandlers {
   return {
     [EXT.mcpSignIn]: async ({ params, connection }): Promise<SignedIn> => {
@@ -71,7 +75,7 @@ export function rulesRequests(parts: AcpParts): ExtensionHandlers {
   }
 }
 
-/** `_sandlot/remove_person`: only our own service knows who may ask for it. */
+/** `_sandlot/remove_person`, from our own service only, which checks authorization. */
 export function removalRequests(parts: AcpParts): ExtensionHandlers {
   return {
     [EXT.removePerson]: async ({ params, connection }) => {
@@ -83,7 +87,10 @@ export function removalRequests(parts: AcpParts): ExtensionHandlers {
       } catch (error) {
         const { cause } = error instanceof Error ? error : {}
         const stack = cause instanceof Error ? cause.stack : undefined
-        parts.log.warn({ userId, data, error: messageOf(error), stack }, 'a person is not removed whole yet')
+        parts.log.warn(
+          { userId, data, error: messageOf(error), stack },
+          'a person is not completely removed yet',
+        )
         throw error
       }
       return {}

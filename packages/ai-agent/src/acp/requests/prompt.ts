@@ -26,15 +26,15 @@ export function addPromptRequests(app: AgentApp, serving: Serving): void {
           : parseParams(foreignPromptMeta, params._meta ?? {}, '_meta')
         const onError = meta?.onError ?? foreign?.sandlot?.onError
         const { text, images } = promptContent(params.prompt, parts.takesImages)
-        const begun = await connection.admit(params.sessionId, async () => {
+        const begun = await connection.runInOrder(params.sessionId, async () => {
           const session = await manager.get(user.id, params.sessionId)
           if (images.length > 0) refuseImages(session, meta?.whenBusy)
-          connection.following(session)
-          await connection.sayNotes(session)
+          connection.ensureFollowed(session)
+          await connection.sendFirstNotices(session)
           const command = connection.ours ? undefined : await beginSlashCommand(session, text, parts)
           if (command !== undefined) return command
           const messageId = newId('m')
-          connection.owns(session.id, messageId)
+          connection.suppressEcho(session.id, messageId)
           const accepted = await manager.prompt(user.id, session.id, text, {
             messageId,
             images,
@@ -46,13 +46,14 @@ export function addPromptRequests(app: AgentApp, serving: Serving): void {
           })
           return { session, accepted }
         })
-        if ('said' in begun) {
-          await connection.asides.say(params.sessionId, await begun.said)
+        if ('result' in begun) {
+          await connection.messages.sendText(params.sessionId, await begun.result)
           return { stopReason: 'end_turn' as const }
         }
         const { session, accepted } = begun
         await connection.accepted(accepted.sessionId, accepted.promptId, meta?.requestId)
-        // `$/cancel_request` is a Stop of what this request began, and of nothing else; a connection that closes is none.
+        // `$/cancel_request` stops this request's prompt and nothing else; a disconnect stops
+        // nothing.
         const stop = (): void => {
           if (connection.closed.aborted) return
           session
@@ -60,14 +61,14 @@ export function addPromptRequests(app: AgentApp, serving: Serving): void {
             .catch((error: unknown) => log.warn({ error: messageOf(error) }, 'a prompt could not be stopped'))
         }
         signal.addEventListener('abort', stop, { once: true })
-        // A request that was cancelled while it was being stored has told nobody.
+        // A request that was cancelled while it was being stored fires no event.
         if (signal.aborted) stop()
         try {
           const end = await accepted.done
           // The answer comes behind the last update of the prompt.
           await connection.sentThrough(accepted.sessionId, end.seq)
           const { stopReason, promptId, reason } = end
-          // One that knows this word of ours hears the reason too; others get what is in the protocol.
+          // Clients that use `onError` get the reason too; others get what the protocol has.
           if (!connection.ours)
             return { stopReason, ...(onError === undefined ? {} : { _meta: { sandlot: { reason } } }) }
           const duplicate = accepted.duplicate ? { duplicate: true } : {}
@@ -81,7 +82,7 @@ export function addPromptRequests(app: AgentApp, serving: Serving): void {
       const { connection } = serving
       try {
         const user = connection.user(params._meta)
-        await connection.admit(params.sessionId, async () => {
+        await connection.runInOrder(params.sessionId, async () => {
           const session = await manager.get(user.id, params.sessionId)
           await session.cancel()
         })
@@ -95,7 +96,8 @@ export function addPromptRequests(app: AgentApp, serving: Serving): void {
 function refuseImages({ models }: Session, whenBusy: PromptOptions['whenBusy']): void {
   const { all, chosen, running } = models
   const next = all.find(({ name }) => name === chosen.model)
-  // One that joins the running prompt is read by its model; by the next one's where that prompt ends before.
+  // A message that joins the running prompt goes to its model, or to the next if that prompt ends
+  // first.
   const reading = whenBusy === 'queue' ? [next] : [next, running]
   const blind = reading.find((model) => model?.wire !== undefined && !takesImages(model))
   if (blind === undefined) return

@@ -9,7 +9,7 @@ import { WORKSPACE } from '../../loop/prompt.ts'
 import type { Session } from '../../session/session.ts'
 import { allows, configOptionsOf, modesOf, setConfigOption } from '../config-options.ts'
 import { parseParams } from '../errors.ts'
-import type { Note } from '../foreign-client.ts'
+import type { Notice } from '../foreign-client.ts'
 import type { Serving } from '../serving.ts'
 
 export function addSessionRequests(app: AgentApp, serving: Serving): void {
@@ -21,7 +21,7 @@ export function addSessionRequests(app: AgentApp, serving: Serving): void {
     configOptions: configOptionsOf(session, modeCeiling),
   })
   const begin = (session: Session, servers: readonly McpServer[] | null | undefined): void =>
-    serving.connection.noteFirst(session, [
+    serving.connection.addFirstNotices(session, [
       ...firstNotes(session),
       ...bringServers(serving, session, servers),
     ])
@@ -41,7 +41,7 @@ export function addSessionRequests(app: AgentApp, serving: Serving): void {
           model,
           thoughtLevel,
         }
-        const session = await connection.admit(sessionId, async () => {
+        const session = await connection.runInOrder(sessionId, async () => {
           const made = await manager.create({ userId: user.id, cwd, mode, sessionId, ...chosen })
           connection.follow(made, 0)
           begin(made, params.mcpServers)
@@ -59,7 +59,7 @@ export function addSessionRequests(app: AgentApp, serving: Serving): void {
         const after = connection.meta(loadSessionMeta, params._meta)?.after ?? 0
         checkedCwd(params.cwd)
         refuseDirectories(params.additionalDirectories)
-        const { session, pump } = await connection.admit(params.sessionId, async () => {
+        const { session, pump } = await connection.runInOrder(params.sessionId, async () => {
           const found = await manager.get(user.id, params.sessionId)
           const pump = connection.follow(found, after)
           begin(found, params.mcpServers)
@@ -78,9 +78,9 @@ export function addSessionRequests(app: AgentApp, serving: Serving): void {
         const user = connection.user(params._meta)
         checkedCwd(params.cwd)
         refuseDirectories(params.additionalDirectories)
-        const session = await connection.admit(params.sessionId, async () => {
+        const session = await connection.runInOrder(params.sessionId, async () => {
           const found = await manager.get(user.id, params.sessionId)
-          connection.following(found)
+          connection.ensureFollowed(found)
           begin(found, params.mcpServers)
           return found
         })
@@ -111,7 +111,7 @@ export function addSessionRequests(app: AgentApp, serving: Serving): void {
       handled(async ({ params }) => {
         const { connection } = serving
         const user = connection.user(params._meta)
-        await connection.admit(params.sessionId, async () => {
+        await connection.runInOrder(params.sessionId, async () => {
           const session = await manager.close(user.id, params.sessionId)
           // How the calls of a prompt that this has stopped ended.
           await connection.sentThrough(session.id, session.seq)
@@ -126,7 +126,7 @@ export function addSessionRequests(app: AgentApp, serving: Serving): void {
       handled(async ({ params }) => {
         const { connection } = serving
         const user = connection.user(params._meta)
-        await connection.admit(params.sessionId, async () => {
+        await connection.runInOrder(params.sessionId, async () => {
           await manager.delete(user.id, params.sessionId)
           connection.unfollow(params.sessionId)
           await parts.clientServers?.leave(user.id, params.sessionId)
@@ -140,7 +140,7 @@ export function addSessionRequests(app: AgentApp, serving: Serving): void {
         const { connection } = serving
         const user = connection.user(params._meta)
         const modeId = parseParams(modeShape, params.modeId, 'modeId')
-        await connection.admit(params.sessionId, async () => {
+        await connection.runInOrder(params.sessionId, async () => {
           const session = await manager.get(user.id, params.sessionId)
           await session.setMode(modeId, user.modeCeiling)
         })
@@ -152,7 +152,7 @@ export function addSessionRequests(app: AgentApp, serving: Serving): void {
       handled(async ({ params }) => {
         const { connection } = serving
         const user = connection.user(params._meta)
-        const configOptions = await connection.admit(params.sessionId, async () => {
+        const configOptions = await connection.runInOrder(params.sessionId, async () => {
           const session = await manager.get(user.id, params.sessionId)
           await setConfigOption(session, user.modeCeiling, params)
           return configOptionsOf(session, user.modeCeiling)
@@ -176,8 +176,9 @@ function checkedCwd(cwd: string): string {
 }
 
 /**
- * We do not say that we can, so a client that knows better says itself which folder is left out. One that asks all the
- * same must not believe that the session sees them, and shows this to its user.
+ * We do not say that we can, so a client that knows better says itself which folder is left out.
+ * One that asks all the same must not believe that the session sees them, and shows this to its
+ * user.
  */
 function refuseDirectories(directories: readonly string[] | null | undefined): void {
   if (directories == null || directories.length === 0) return
@@ -194,33 +195,34 @@ function checkedCursor(cursor: string): number {
 
 // ── What a foreign client is told with its first message ────────────────────────────────────────────────
 
-function firstNotes({ cwd, seq }: Session): Note[] {
+function firstNotes({ cwd, seq }: Session): Notice[] {
   if (cwd === WORKSPACE || seq > 0) return []
   const title = `I work in a sandbox of my own, in ${WORKSPACE}; it does not see your folder ${cwd}`
   return [{ severity: 'info', title }]
 }
 
 /**
- * The servers that a client names for this session, from now on; absent (a resume that says nothing): those it had. Our own
- * service names none, and what a page says is not a client's word about this machine.
+ * The servers that a client names for this session, from now on; absent (a resume that says
+ * nothing): those it had. Our own service names none, and what a page says is not a client's word
+ * about this machine.
  */
 function bringServers(
   { parts, connection }: Serving,
   session: Session,
   servers: readonly McpServer[] | null | undefined,
-): Note[] {
+): Notice[] {
   if (servers == null) return []
   if (connection.ours) {
     if (servers.length === 0) return []
     throw new SandlotError('forbidden', 'MCP servers of a session come from a client at this machine.')
   }
   const { clientServers } = parts
-  const { asides, closed } = connection
+  const { messages, closed } = connection
   if (clientServers !== undefined)
-    return clientServers.bring(session, servers, {
+    return clientServers.setServers(session, servers, {
       closed,
-      tell: (note) => asides.tell(session.id, note),
-      offer: (text, link) => asides.offer(session.id, text, link),
+      sendNotice: (notice) => messages.sendNotice(session.id, notice),
+      offerLink: (text, link) => messages.offerLink(session.id, text, link),
     })
   const title = 'There are no tools here, so your MCP servers are not used'
   return servers.length === 0 ? [] : [{ severity: 'warning', title }]

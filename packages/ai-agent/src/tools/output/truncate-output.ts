@@ -78,7 +78,7 @@ export function createOutputKeeper(maxChars: number = MAX_CHARS): OutputKeeper {
       const lines = newlines + (chars > 0 && !tail.endsWith('\n') ? 1 : 0)
       if (chars <= maxChars && lines <= maxLines) return { text: head, truncated: false }
 
-      const notice = noticeOf({ chars, lines, ...options })
+      const notice = noticeUpdate({ chars, lines, ...options })
       const room = Math.min(maxChars, chars) - notice.length - 2
       if (room <= 0) return { text: firstPart(head, Math.min(maxChars, chars), maxLines), truncated: true }
       const share = options.headShare ?? HEAD_SHARE
@@ -95,7 +95,7 @@ export function createOutputKeeper(maxChars: number = MAX_CHARS): OutputKeeper {
   }
 }
 
-function noticeOf(about: { chars: number; lines: number } & TruncateOptions): string {
+function noticeUpdate(about: { chars: number; lines: number } & TruncateOptions): string {
   const whole =
     about.whole === undefined
       ? `${grouped(about.chars)} characters in ${grouped(about.lines)} lines`

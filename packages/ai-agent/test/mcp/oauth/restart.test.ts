@@ -42,7 +42,7 @@ const userSecrets = (): UserSecrets =>
   new UserSecrets({
     rows: store.secrets,
     vault: createVault([key]),
-    hide: () => undefined,
+    redact: () => undefined,
     now: Date.now,
   })
 
