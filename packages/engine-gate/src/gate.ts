@@ -1,6 +1,9 @@
 /** The gate itself: an HTTP server that asks the engine only what the routes allow, in its own words. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import type { Socket } from 'node:net'
+import { connect, type Socket } from 'node:net'
+import { once } from 'node:events'
+import { chmodSync, mkdirSync, rmSync } from 'node:fs'
+import { dirname } from 'node:path'
 
 import { answerJson, note, plainAnswer } from './answers.ts'
 import { attachThrough } from './attach.ts'
@@ -129,4 +132,30 @@ async function readBody(request: IncomingMessage, most: number): Promise<string>
   } catch (error) {
     throw new Refusal(400, 'engine-gate: the body is not UTF-8', { cause: error })
   }
+}
+
+/**
+ * Listen on a Unix socket for its owner and its group. A socket that nobody answers on was left by a gate that was
+ * killed, and is replaced; rejects when another gate answers.
+ */
+export async function listenOn(server: Server, path: string): Promise<void> {
+  mkdirSync(dirname(path), { recursive: true, mode: 0o750 })
+  if (await answers(path)) throw new Error(`Another gate listens on ${path}.`)
+  rmSync(path, { force: true })
+  // The group may connect from the first moment on, and others never.
+  const before = process.umask(0o117)
+  try {
+    server.listen(path)
+    await once(server, 'listening')
+  } finally {
+    process.umask(before)
+  }
+  chmodSync(path, 0o660)
+}
+
+export function answers(path: string): Promise<boolean> {
+  const { promise, resolve } = Promise.withResolvers<boolean>()
+  const socket = connect(path)
+  socket.once('connect', () => resolve(true)).once('error', () => resolve(false))
+  return promise.finally(() => socket.destroy())
 }

@@ -7,8 +7,7 @@ import { parseDockerHost } from '@sandlot/sandbox/backends/docker/connection'
 import { DEFAULT_LIMITS } from '@sandlot/sandbox/limits'
 import { createAudit } from '../src/audit.ts'
 import { createEngine } from '../src/engine.ts'
-import { createGate } from '../src/gate.ts'
-import { listenOn } from '../src/listen.ts'
+import { createGate, listenOn } from '../src/gate.ts'
 import { createOperations, type OperationOptions } from '../src/operations.ts'
 
 export interface TestGate {

@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 
-import { answers } from '../src/listen.ts'
+import { answers } from '../src/gate.ts'
 
 export interface GateProcess {
   child: ChildProcess

@@ -1,13 +1,15 @@
-import { SandboxError } from '../errors.ts'
+import { BlockList, isIP } from 'node:net'
+
 import { isPublicAddress } from '#shared/node/addresses'
-import { readAddressList } from './addresses.ts'
+import { orAborted } from '#shared/async/or-aborted'
+
+import { SandboxError } from '../errors.ts'
 import { DEFAULT_BUDGETS, type EgressBudgets } from './budget.ts'
 import { type Authority, readHost } from './host.ts'
 import { EgressRefused } from './refusal.ts'
 import { HOP_BY_HOP } from './request.ts'
 import { resolveName } from './resolve.ts'
 import { readRules, type Rules } from './rules.ts'
-import { orAborted } from '#shared/async/or-aborted'
 
 /** A header that the controller adds for one host. Only to plain HTTP requests: into TLS nobody can add anything. */
 export interface EgressCredential {
@@ -117,4 +119,23 @@ function readBudgets(given: Partial<EgressBudgets>): EgressBudgets {
   if (budgets.connections > 4_096)
     throw new SandboxError('invalid_arguments', 'Egress budget connections: at most 4,096.')
   return budgets
+}
+
+/** A list of single addresses and networks (`10.1.0.0/16`). Throws `invalid_arguments` for what is neither. */
+export function readAddressList(entries: readonly string[]): (address: string) => boolean {
+  const list = new BlockList()
+  for (const entry of entries) {
+    const [address = '', bits, ...more] = entry.split('/')
+    const family = address.includes('%') ? 0 : isIP(address)
+    const most = family === 4 ? 32 : 128
+    const prefix = bits === undefined ? most : /^\d{1,3}$/.test(bits) ? Number(bits) : -1
+    if (family === 0 || more.length > 0 || prefix < 0 || prefix > most)
+      throw new SandboxError(
+        'invalid_arguments',
+        `"${entry}" is not an address or a network like 10.1.2.3 or 10.1.0.0/16.`,
+      )
+    list.addSubnet(address, prefix, family === 4 ? 'ipv4' : 'ipv6')
+  }
+  return (address) =>
+    isIP(address) > 0 && !address.includes('%') && list.check(address, isIP(address) === 4 ? 'ipv4' : 'ipv6')
 }

@@ -1,10 +1,9 @@
 import type { Duplex } from 'node:stream'
 
-import { readCommandList } from './command-list.ts'
+import { readCommandList, handshake, type Welcome } from './handshake.ts'
 import { RemoteCommand } from './command.ts'
 import { EGRESS_PORT, openEgress } from './egress.ts'
 import { RemoteFiles } from './files.ts'
-import { handshake, type Welcome } from './handshake.ts'
 import { Link } from './link.ts'
 import { encodeStart, idBytes, sendStart } from './start.ts'
 import { encodeBudget, readDiskState, readStat } from './stat.ts'

@@ -15,7 +15,7 @@ import type { Channel, Link } from './link.ts'
 import { OutputQueue } from './output.ts'
 import { ReceivedStream } from './received.ts'
 import { signalNumber } from './signals.ts'
-import { terminalSize } from './start-kinds.ts'
+import { terminalSize } from './start.ts'
 import { StdinWriter } from './stdin.ts'
 
 /**

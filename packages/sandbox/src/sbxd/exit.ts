@@ -3,7 +3,7 @@ import { ByteReader } from './protocol/bytes.ts'
 import { ExitFact } from './protocol/frames.ts'
 import type { CommandExit, ExitCause } from '../sandbox.ts'
 import { signalName } from './signals.ts'
-import { CUT_BYTES } from './start-options.ts'
+import { CUT_BYTES } from './start.ts'
 
 const CAUSES: Record<number, ExitCause> = {
   1: 'exited',

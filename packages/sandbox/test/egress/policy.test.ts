@@ -3,9 +3,8 @@ import { describe, expect, test } from 'vitest'
 
 import { extent } from '../../../../test/campaign.ts'
 import { isPublicAddress } from '@sandlot/shared/node/addresses'
-import { readAddressList } from '../../src/egress/addresses.ts'
+import { readAddressList, createPolicy, type EgressPolicyOptions } from '../../src/egress/policy.ts'
 import { createBudget, DEFAULT_BUDGETS } from '../../src/egress/budget.ts'
-import { createPolicy, type EgressPolicyOptions } from '../../src/egress/policy.ts'
 import { EgressRefused } from '../../src/egress/refusal.ts'
 import { EGRESS_PRESETS, readRules } from '../../src/egress/rules.ts'
 

@@ -2,9 +2,8 @@ import fc from 'fast-check'
 import { expect, test, vi } from 'vitest'
 
 import { SandboxError } from '../../src/errors.ts'
-import { crc32c } from '../../src/sbxd/protocol/crc32c.ts'
-import { FrameDecoder } from '../../src/sbxd/protocol/decoder.ts'
 import {
+  crc32c,
   encodeFrame,
   encodeOutwardFrame,
   type FrameHeader,
@@ -14,6 +13,7 @@ import {
   MAX_PAYLOAD,
   readHeader,
 } from '../../src/sbxd/protocol/frames.ts'
+import { FrameDecoder } from '../../src/sbxd/protocol/decoder.ts'
 
 interface Sent {
   type: FrameType

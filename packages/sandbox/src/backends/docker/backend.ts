@@ -6,20 +6,19 @@ import type { BackendSandbox, SandboxBackend } from '../../backend.ts'
 import { unframed } from './stream.ts'
 import { SandboxError } from '../../errors.ts'
 import { claimedName, isDeploymentId, LABEL } from '../../names.ts'
-import { absentIf404, unless } from './answers.ts'
+import { absentIf404, unless, engineAnswer, isForgottenTask } from './engine-error.ts'
 import { post } from './attach.ts'
-import { createDraughtsman } from './blueprint.ts'
+import { createDraughtsman } from './spec-builder.ts'
 import { capabilitiesFrom, type EngineInfo } from './capabilities.ts'
 import type { CircuitOptions } from './circuit-breaker.ts'
-import { parseDockerHost, type EngineTls } from './connection.ts'
+import { type EngineTls, parseDockerHost } from './connection.ts'
 import { createEngine, DEADLINE } from './engine.ts'
-import { engineAnswer, isForgottenTask } from './engine-error.ts'
 import { once } from './once.ts'
-import { postCreate } from './post-create.ts'
 import { isOurs, normalState } from './states.ts'
 import { createQuotaProbe } from './quota.ts'
 import { freeSpace } from '../free-space.ts'
 import { createVolumes } from './volumes.ts'
+import type { CreateBody } from './create-template.ts'
 
 export interface DockerBackendOptions {
   /** As in `DOCKER_HOST`; default the usual Unix socket. */
@@ -297,4 +296,42 @@ export function createDockerBackend(options: DockerBackendOptions): SandboxBacke
       { cause: done },
     )
   }
+}
+
+/**
+ * The new container's id; undefined when the name is taken. Not `createContainer`, which would put the whole body into
+ * the URL as well.
+ */
+export async function postCreate(
+  docker: Docker,
+  name: string,
+  body: CreateBody,
+  abortSignal: AbortSignal,
+): Promise<string | undefined> {
+  const statusCodes = {
+    201: true,
+    400: 'bad parameter',
+    404: 'no such image',
+    409: 'conflict',
+    500: 'server error',
+  } as const
+  const created = await unless(
+    [409],
+    new Promise<unknown>((resolve, reject) => {
+      docker.modem.dial(
+        {
+          path: '/containers/create?',
+          method: 'POST',
+          options: { _query: { name }, _body: body },
+          statusCodes,
+          abortSignal,
+        },
+        (error, result) => (error ? reject(error) : resolve(result)),
+      )
+    }),
+  )
+  if (created === undefined) return undefined
+  if (typeof created === 'object' && created !== null && 'Id' in created && typeof created.Id === 'string')
+    return created.Id
+  throw new SandboxError('engine_unavailable', 'The Docker engine answered a create without an id.')
 }

@@ -130,3 +130,19 @@ export function deadlineError(address: EngineAddress, doing: string, ms: number)
     `The Docker engine at ${address.shown} did not ${doing} within ${Math.round(ms / 1000)} s. It may be overloaded or stuck; try again, then look at its log.`,
   )
 }
+
+/** The answer, or undefined when the engine refused with one of these statuses. */
+export async function unless<T>(statuses: readonly number[], answer: Promise<T>): Promise<T | undefined> {
+  try {
+    return await answer
+  } catch (error) {
+    const status = engineAnswer(error)?.statusCode
+    if (status !== undefined && statuses.includes(status)) return undefined
+    throw error
+  }
+}
+
+/** The answer, or undefined when there is no such thing. */
+export function absentIf404<T>(answer: Promise<T>): Promise<T | undefined> {
+  return unless([404], answer)
+}

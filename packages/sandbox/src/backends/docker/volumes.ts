@@ -1,7 +1,7 @@
 import type { BackendVolumes, SandboxSpec } from '../../backend.ts'
 import { SandboxError } from '../../errors.ts'
 import { LABEL, slotLabels } from '../../names.ts'
-import { absentIf404, unless } from './answers.ts'
+import { absentIf404, unless } from './engine-error.ts'
 import { DEADLINE, type Engine } from './engine.ts'
 import type { QuotaKind } from './quota.ts'
 import { isOurs } from './states.ts'

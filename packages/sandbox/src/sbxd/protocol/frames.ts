@@ -1,5 +1,3 @@
-import { crc32c } from './crc32c.ts'
-
 /**
  * The sbxd protocol's names and its frame header. What every frame and payload means is in `README.md` beside this
  * file; `docker/sandbox/src/wire/wire.h` mirrors these names.
@@ -173,4 +171,21 @@ export function encodeOutwardFrame(
 /** The start values of the session that began with this nonce. */
 export function sessionCrc(nonce: Buffer): CrcStarts {
   return { header: (nonce.readUInt32LE(4) | 1) >>> 0, payload: (nonce.readUInt32LE(0) | 1) >>> 0 }
+}
+
+const CRC_TABLE = new Uint32Array(256)
+for (let i = 0; i < 256; i++) {
+  let c = i
+  for (let bit = 0; bit < 8; bit++) c = c & 1 ? (c >>> 1) ^ 0x82f63b78 : c >>> 1
+  CRC_TABLE[i] = c
+}
+
+/**
+ * CRC-32C (Castagnoli) as a plain register: no inversion at either end, `start` is the caller's and must not be
+ * zero, so that zeros never have the checksum zero.
+ */
+export function crc32c(start: number, bytes: Uint8Array, from = 0, to = bytes.length): number {
+  let crc = start
+  for (let i = from; i < to; i++) crc = (crc >>> 8) ^ (CRC_TABLE[(crc ^ (bytes[i] ?? 0)) & 255] ?? 0)
+  return crc >>> 0
 }

@@ -1,14 +1,16 @@
 import { createHash } from 'node:crypto'
 
+import type Docker from 'dockerode'
+
 import type { SandboxSpec } from '../../backend.ts'
 import { SandboxError } from '../../errors.ts'
 import { type EngineInfo, unlimited } from './capabilities.ts'
-import { createTemplate, type CreateBody, engineFacts } from './create-template.ts'
+import { type CreateBody, createTemplate, engineFacts } from './create-template.ts'
 import { debugProfile } from './debug-profile.ts'
 import { DEADLINE, type Engine } from './engine.ts'
-import { createImageIds } from './image-id.ts'
 import { once } from './once.ts'
 import { readSeccompProfile } from './seccomp.ts'
+import { absentIf404, missingImage } from './engine-error.ts'
 
 /** What a spec comes to on this engine now. */
 export interface Blueprint {
@@ -60,4 +62,36 @@ function requireLimits(info: EngineInfo): void {
     'unsafe_host',
     `The Docker engine enforces no limits of ${missing.join(', ')} here, so no sandbox is made. Turn the cgroup controllers on (kernel command line: cgroup_enable=memory), or, where the engine is rootless, use cgroup v2 and delegate them to its user.`,
   )
+}
+
+/**
+ * `extensions`: image → one that was made from it and is used in its place. It is passed over while it is absent, and
+ * after the image was made anew without it: then another sbxd may be in it.
+ */
+export function createImageIds(
+  engine: Engine,
+  extensions: Readonly<Record<string, string>>,
+): (reference: string, signal?: AbortSignal) => Promise<string> {
+  const look = (reference: string, signal?: AbortSignal): Promise<Docker.ImageInspectInfo | undefined> =>
+    engine.call(
+      'look for the sandbox image',
+      DEADLINE.read,
+      (docker) => absentIf404(docker.getImage(reference).inspect()),
+      signal,
+    )
+  return async (reference, signal) => {
+    const extension = extensions[reference]
+    const [image, extended] = await Promise.all([
+      look(reference, signal),
+      extension === undefined ? undefined : look(extension, signal),
+    ])
+    if (image === undefined) throw missingImage(reference)
+    return extended !== undefined && isMadeFrom(extended, image) ? extended.Id : image.Id
+  }
+}
+
+/** Its layers begin with those of `image`, whatever either is called. */
+function isMadeFrom(extended: Docker.ImageInspectInfo, image: Docker.ImageInspectInfo): boolean {
+  const [own = [], base = []] = [extended.RootFS.Layers, image.RootFS.Layers]
+  return base.length > 0 && base.every((layer, at) => own[at] === layer)
 }
