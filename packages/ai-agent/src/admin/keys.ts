@@ -1,4 +1,7 @@
-/** What an operator does to keys by `./sandlot keys`, as a process in place of the agent. Prints one line of JSON. */
+/**
+ * What an operator does to keys by `./sandlot keys`, as a process in place of the agent. Prints one
+ * line of JSON.
+ */
 import { existsSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { messageOf } from '@sandlot/shared/errors'

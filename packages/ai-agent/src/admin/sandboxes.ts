@@ -1,6 +1,6 @@
 /**
- * What an operator does to sandboxes by `./sandlot sandbox` and `./sandlot down --purge`, as a process beside the agent:
- * it alone may read the ledger. Prints one line of JSON.
+ * What an operator does to sandboxes by `./sandlot sandbox` and `./sandlot down --purge`, as a
+ * process beside the agent: it alone may read the ledger. Prints one line of JSON.
  */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
@@ -20,7 +20,9 @@ import { deploymentKeys } from '../secrets/keys.ts'
 import { createBackend } from '../sandbox-backend.ts'
 import { builtinTools } from '../tools/builtin/index.ts'
 
-/** `list`, `ownerless`, `prune <volume…>` or `purge`. What it answers is what the launcher reads. */
+/**
+ * `list`, `ownerless`, `prune <volume…>` or `purge`. What it answers is what the launcher reads.
+ */
 async function main([act = '', ...names]: readonly string[]): Promise<unknown> {
   const config = readAgentConfig(builtinTools().map((tool) => tool.name))
   // Before the first start there is nothing, and nothing is made by asking.

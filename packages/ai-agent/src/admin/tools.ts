@@ -1,6 +1,7 @@
 /**
- * `./sandlot tools` as a process beside the agent: prints one line of JSON. A running agent is asked, because it alone
- * knows its MCP servers; without one the built-in tools are listed as this configuration offers them.
+ * `./sandlot tools` as a process beside the agent: prints one line of JSON. A running agent is
+ * asked, because it alone knows its MCP servers; without one the built-in tools are listed as this
+ * configuration offers them.
  */
 import { request } from 'node:http'
 import { messageOf } from '@sandlot/shared/errors'

@@ -1,4 +1,7 @@
-/** The section `rules` of the configuration file: what holds for everybody, and what people may have remembered. */
+/**
+ * The section `rules` of the configuration file: rules for all users, and how long approvals are
+ * remembered.
+ */
 import { type Rule, type RuleMatch, RULE_EFFECTS, ruleMatch } from '@sandlot/shared/rules'
 import { z } from 'zod'
 import { matchProblem } from './match.ts'
@@ -22,7 +25,10 @@ export const rulesSection = z.strictObject({
   allow: matches,
   /** The longest time for which people may have an answer remembered. */
   remember: z.enum(['never', 'session', 'always']).default('always'),
-  /** `listed`: sandboxes reach the hosts of `SANDLOT_EGRESS_ALLOW`. `ask`: the agent may ask the user for more. */
+  /**
+   * `listed`: sandboxes reach the hosts of `SANDLOT_EGRESS_ALLOW`. `ask`: the agent may ask the
+   * user for more.
+   */
   hosts: z.enum(['listed', 'ask']).default('listed'),
   /** Days after which a remembered rule is asked for again. Absent: never. */
   expireDays: z.int().min(1).max(3_650).optional(),

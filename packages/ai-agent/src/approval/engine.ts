@@ -1,19 +1,25 @@
 /**
- * The one place where it is decided whether a call runs. Pure: a call, the rules that hold now and the mode in, a
- * verdict with its reasons out. Built-in blocks > deny > ask > allow > what the tool is > the mode, for every part of the
- * call on its own; the strictest part decides.
+ * The one place where it is decided whether a call runs. Pure: a call, the rules that hold now and
+ * the mode in, a verdict with its reasons out. Built-in blocks > deny > ask > allow > what the tool
+ * is > the mode, for every part of the call on its own; the strictest part decides.
  */
 import type { Mode } from '@sandlot/shared/mode'
 import { type Rule, type RuleReason, type Verdict, VERDICTS, describeMatch } from '@sandlot/shared/rules'
-import { type Part, type Usual, gravityOf, partsOf } from './parts.ts'
+import { type Part, type Usual, riskReason, partsOf } from './parts.ts'
 import { type Answer, concerns, covers } from './match.ts'
 import type { CallRequest } from './request.ts'
 
 export interface Judgement {
   verdict: Verdict
-  /** Of the parts that the verdict is about, the gravest first. Empty when everything simply may run. */
+  /**
+   * Of the parts that the verdict is about, the gravest first. Empty when everything simply may
+   * run.
+   */
   why: RuleReason[]
-  /** Parts that ask only because nothing allows them: what an answer can be remembered for. Empty when a rule asks. */
+  /**
+   * Parts that ask only because nothing allows them: what an answer can be remembered for. Empty
+   * when a rule asks.
+   */
   open: Part[]
 }
 
@@ -39,7 +45,7 @@ export function judge(request: CallRequest, rules: readonly Rule[], mode: Mode):
 }
 
 function gravity({ part, because = '', byRule }: PartVerdict & { part: Part }): number {
-  return gravityOf(because, part.subject, byRule === true)
+  return riskReason(because, part.subject, byRule === true)
 }
 
 interface PartVerdict {
@@ -73,8 +79,8 @@ function judgePart(part: Part, request: CallRequest, rules: readonly Rule[], mod
 }
 
 /**
- * Through a symbolic link nothing is reached that a rule about files denies or asks about, under either name: whoever is
- * asked would read the one, and get the other.
+ * Through a symbolic link nothing is reached that a rule about files denies or asks about, under
+ * either name: whoever is asked would read the one, and get the other.
  */
 function deniedThroughLink(
   part: Part,
@@ -95,7 +101,10 @@ function deniedThroughLink(
   return undefined
 }
 
-/** Why a file must not be touched even by a person themselves, whom no rule stops where no link leads elsewhere. */
+/**
+ * Why a file must not be touched even by a person themselves, whom no rule stops where no link
+ * leads elsewhere.
+ */
 export function fileProblem(request: CallRequest, rules: readonly Rule[]): string | undefined {
   for (const part of partsOf(request)) {
     const because = part.block ?? deniedThroughLink(part, request, rules)?.because

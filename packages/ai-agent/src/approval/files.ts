@@ -8,20 +8,21 @@ export function absolutePath(path: string): string {
   return posix.resolve(WORKSPACE, path)
 }
 
-/** Where Sandlot keeps what is its own: whole outputs, and what shells left. Nothing allows a change of it. */
+/** Sandlot's own files: stored outputs and shell states. No rule allows a change of them. */
 export function isOwnFile(path: string): boolean {
   return /^\/workspace\/\.tool-outputs(\/|$)/.test(absolutePath(path))
 }
 
-/** What the agent keeps to in every session: a change of it is a change of what the agent is told. */
+/** The file with the agent's instructions for every session. */
 export function isInstructionsFile(path: string): boolean {
   return absolutePath(path) === `${WORKSPACE}/AGENTS.md`
 }
 
 /**
- * Files that programs take orders from: git's own (a pager, a hook or a file-system monitor is a command line there),
- * the shell's start-up files, keys, and what stands first in PATH. HOME is the workspace. An edit of one is not just an
- * edit: it decides what later commands run. This is also what makes `git status` a command that only reads.
+ * Files that configure programs: git's own (a pager, a hook or a file-system monitor is a command
+ * line there), the shell's start-up files, keys, and the first folders in PATH. HOME is the
+ * workspace. An edit of one decides what later commands run. Guarding them makes `git status` a
+ * read-only command.
  */
 export function isOrdersFile(path: string): boolean {
   const absolute = absolutePath(path)

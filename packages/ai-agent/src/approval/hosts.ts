@@ -33,9 +33,9 @@ export function matchesHost(pattern: string, host: string, port: number | undefi
 
 /**
  * Judges the outgoing connections of a person's sandbox by the rules that judge calls, in the same
- * order (deny > ask > allow). A connection cannot ask, so `ask` refuses it until an approval allowed
- * the host once. `rules`: all of the person and of the deployment that hold now. `mayAsk`: the agent
- * may ask for hosts beside the operator's list; otherwise rules only take away.
+ * order (deny > ask > allow). A connection cannot ask, so `ask` refuses it until an approval
+ * allowed the host once. `rules`: all of the person and of the deployment that hold now. `mayAsk`:
+ * the agent may ask for hosts beside the operator's list; otherwise rules only take away.
  */
 export function hostRules(rules: readonly Rule[], mayAsk: boolean): HostRules {
   return ({ host, port }) => {
@@ -43,7 +43,8 @@ export function hostRules(rules: readonly Rule[], mayAsk: boolean): HostRules {
     const first = (effect: Rule['effect']): Rule | undefined => about.find((rule) => rule.effect === effect)
     const denying = first('deny')
     if (denying !== undefined) return { decision: 'deny', ruleId: denying.id }
-    // Without questions the operator's list is the most that there is. A name that is not public is its business alone.
+    // Without questions the operator's list is the most that there is. A name that is not public is
+    // its business alone.
     if (!mayAsk || hostBlock(host) !== undefined) return undefined
     const once = about.find(({ effect, endsWith }) => effect === 'allow' && endsWith?.promptId !== undefined)
     const asking = once === undefined ? first('ask') : undefined

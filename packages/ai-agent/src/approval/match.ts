@@ -7,7 +7,10 @@ import type { CallRequest } from './request.ts'
 import { certainlyMatches, meantBy, patternProblem } from './shell/pattern.ts'
 import type { ArgWord } from './shell/words.ts'
 
-/** `maybe`: what the part is about is not known before it runs, and it may be what the rule is about. */
+/**
+ * `maybe`: what the part is about is not known before it runs, and it may be what the rule is
+ * about.
+ */
 export type Answer = 'yes' | 'maybe' | 'no'
 
 /** Whether a rule that allows covers the part: only what is certain. */
@@ -78,7 +81,10 @@ export function concerns(match: RuleMatch, part: Part, request: CallRequest): An
   }
 }
 
-/** Whether what a pattern is about may lie below a folder: as far as it is fixed, one is the beginning of the other. */
+/**
+ * Whether what a pattern is about may lie below a folder: as far as it is fixed, one is the
+ * beginning of the other.
+ */
 function mayBeBelow(pattern: string, folder: string): boolean {
   const fixed = absolutePath(pattern.replace(/[*?].*$/s, ''))
   const below = (path: string, of: string): boolean => path === of || of === '/' || path.startsWith(`${of}/`)
@@ -100,8 +106,8 @@ const OPENS_NOTHING = new Set(
 )
 
 /**
- * A program opens what it likes: a path among its words is certain, a word that is not known may be one. A command that
- * runs only because it reads may read this too, unless it opens nothing.
+ * A program opens what it likes: a path among its words is certain, a word that is not known may be
+ * one. A command that runs only because it reads may read this too, unless it opens nothing.
  */
 function namesFile(
   file: string,
@@ -139,7 +145,9 @@ function namesHost(pattern: string, words: readonly ArgWord[]): Answer {
 // ── Patterns of paths ───────────────────────────────────────────────────────────────────────────
 
 const WORKSPACE = '/workspace'
-/** More wildcards than this say nothing that a reader could check; each costs one pass over a path. */
+/**
+ * More wildcards than this say nothing that a reader could check; each costs one pass over a path.
+ */
 const MAX_WILDCARDS = 32
 const KEPT = 500
 
@@ -156,7 +164,10 @@ function pathPatternProblem(pattern: string): string | undefined {
   return wildcards > MAX_WILDCARDS ? `has ${wildcards} wildcards; ${MAX_WILDCARDS} may be in it` : undefined
 }
 
-/** `*` and `?` within a name, `**` over folders; `folder/**` also means the folder. Relative patterns begin at the workspace. */
+/**
+ * `*` and `?` within a name, `**` over folders; `folder/**` also means the folder. Relative
+ * patterns begin at the workspace.
+ */
 export function matchesPath(pattern: string, path: string): boolean {
   // Which beginnings of the path the steps so far can stand for.
   let reached = new Uint8Array(path.length + 1)
@@ -186,7 +197,10 @@ function stepsOf(pattern: string): readonly Step[] {
   return steps
 }
 
-/** One pass over the path: from the beginnings in `reached` to those in `next`, with `step` behind them. */
+/**
+ * One pass over the path: from the beginnings in `reached` to those in `next`, with `step` behind
+ * them.
+ */
 function take(step: Step, path: string, reached: Uint8Array, next: Uint8Array): void {
   if (typeof step === 'object') {
     const { text } = step

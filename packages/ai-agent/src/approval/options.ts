@@ -1,6 +1,6 @@
 /**
- * The answers that a question offers, made from the call. What an answer makes Sandlot remember stands in the option
- * itself: it is shown before it is chosen, and stored as it was shown.
+ * The options of an approval request, made from the call. The rules that an option would store are
+ * part of it: they are shown before it is chosen, and stored as shown.
  */
 import type { PermissionOption } from '@sandlot/shared/sandlot-event'
 import { type RuleMatch, MAX_RULE_CHARS, describeMatch } from '@sandlot/shared/rules'
@@ -11,15 +11,19 @@ import type { CallRequest } from './request.ts'
 import { certainlyMatches, quoteWord } from './shell/pattern.ts'
 import type { ArgWord } from './shell/words.ts'
 
-/** How long people may have answers remembered. */
+/** How long users may have approvals remembered. */
 export type Remembering = 'never' | 'session' | 'always'
 
 const ONCE: PermissionOption = { optionId: 'allow_once', name: 'Allow', kind: 'allow_once' }
 const DENY: PermissionOption = { optionId: 'reject_once', name: 'Deny', kind: 'reject_once' }
-/** More at once are nobody's reading. */
+/** More patterns are too many to read in one option. */
 const MOST_PATTERNS = 3
 
-export function offers(request: CallRequest, { open }: Judgement, most: Remembering): PermissionOption[] {
+export function approvalOptions(
+  request: CallRequest,
+  { open }: Judgement,
+  most: Remembering,
+): PermissionOption[] {
   if (open.length === 0 || most === 'never') return [ONCE, DENY]
   const exact = exactly(request, open)
   const wider = widely(open)
@@ -61,7 +65,7 @@ function isOrders({ subject }: Part): boolean {
   return subject.type === 'file' && subject.access === 'write' && isOrdersFile(subject.path)
 }
 
-/** This very call; undefined when it cannot be shown whole. */
+/** A rule for exactly this call; undefined when the call cannot be shown completely. */
 function exactly(request: CallRequest, open: readonly Part[]): RuleMatch[] | undefined {
   const [ask] = request.asks
   if (ask === undefined) return [{ tool: request.ruledAs ?? request.tool }]
@@ -84,7 +88,9 @@ function exactly(request: CallRequest, open: readonly Part[]): RuleMatch[] | und
   }
 }
 
-/** What is usually meant by it: a command with other arguments, a folder. Undefined when nothing is usual. */
+/**
+ * A wider rule: a command with other arguments, or a folder. Undefined when there is no usual one.
+ */
 function widely(open: readonly Part[]): RuleMatch[] | undefined {
   const rules: RuleMatch[] = []
   for (const { subject } of open) {
@@ -101,7 +107,7 @@ function widely(open: readonly Part[]): RuleMatch[] | undefined {
   return rules.length === 0 || rules.length > MOST_PATTERNS ? undefined : rules
 }
 
-/** Until a session's end, edits are usually meant as a whole. */
+/** For one session, a rule for all edits of the workspace. */
 function sessionRules(request: CallRequest, open: readonly Part[]): RuleMatch[] | undefined {
   const edits =
     request.kind === 'edit' && open.every((part) => part.subject.type === 'file' && !isOrders(part))
@@ -124,7 +130,9 @@ const BY_NAME = new Set(
   ),
 )
 
-/** A pattern that covers these words, or undefined: then only the command itself can be remembered. */
+/**
+ * A pattern that covers these words, or undefined: then only the command itself can be remembered.
+ */
 function commandPattern(words: readonly ArgWord[]): string | undefined {
   const named = namedWords(words)
   if (named === undefined) return undefined

@@ -1,4 +1,4 @@
-/** A call → everything in it that is judged on its own. */
+/** Splits a call into the parts that are judged separately. */
 import { quotePath } from '../tools/quoted-path.ts'
 import { hostBlock } from './hosts.ts'
 import { absolutePath, isInstructionsFile, isOrdersFile, isOwnFile } from './files.ts'
@@ -6,7 +6,10 @@ import type { CallRequest, RuleRequest } from './request.ts'
 import { shellParts, shorten } from './shell/shell-parts.ts'
 import type { ShellPart } from './shell/parts.ts'
 
-/** What a part does where no rule says anything: `read` (and what needs no approval) always runs, `edit` in auto-edit, `act` in yolo only, `open` never. */
+/**
+ * What a part does where no rule says anything: `read` (and what needs no approval) always runs,
+ * `edit` in auto-edit, `act` in yolo only, `open` never.
+ */
 export type Usual = 'read' | 'edit' | 'act' | 'open'
 
 export interface Part {
@@ -125,7 +128,7 @@ function shellPart(part: ShellPart): Part {
         text,
         subject: part,
         usual: part.effect === 'acts' ? 'act' : 'read',
-        because: graveWords(part) ?? 'may change something',
+        because: riskWords(part) ?? 'may change something',
       }
     case 'write':
       return { text, subject: part, usual: 'act', because: 'writes a file' }
@@ -136,7 +139,8 @@ function shellPart(part: ShellPart): Part {
   }
 }
 
-// What a part of a call does at its worst, in words, and how grave that is: the gravest reason is the one that is read.
+// What a part of a call does at its worst, in words, and how grave that is: the gravest reason is
+// the one that is read.
 
 type Run = Extract<ShellPart, { type: 'run' }>
 
@@ -156,7 +160,7 @@ const SHELLS = new Set(['sh', 'bash', 'dash', 'zsh', 'source', '.'])
 const INTERPRETERS = new Set(['python', 'python3', 'perl', 'ruby', 'node', 'php'])
 
 /** What a program does that cannot be taken back; undefined where that is not known of it. */
-function graveWords(part: ShellPart): string | undefined {
+function riskWords(part: ShellPart): string | undefined {
   if (part.type !== 'run' || part.effect !== 'acts') return undefined
   const [name, ...rest] = part.words.map(({ literal, prefix }) => literal ?? prefix)
   const has = (short: string, ...long: string[]) =>
@@ -195,7 +199,9 @@ function graveGit(
   return discards ? 'throws away what is not committed' : undefined
 }
 
-/** Of `curl … | sh` the part that runs what another part of the line fetches; -1 where nothing does. */
+/**
+ * Of `curl … | sh` the part that runs what another part of the line fetches; -1 where nothing does.
+ */
 function runsDownload(parts: readonly ShellPart[]): number {
   const fetching = parts.filter(
     (part): part is Run => part.type === 'run' && DOWNLOADERS.has(programOf(part.words[0]?.literal) ?? ''),
@@ -236,7 +242,7 @@ function programOf(name: string | undefined): string | undefined {
 }
 
 /** Greater is graver. */
-export function gravityOf(because: string, subject: Part['subject'], byRule: boolean): number {
+export function riskReason(because: string, subject: Part['subject'], byRule: boolean): number {
   if (because === DOWNLOADS) return 5
   if (DESTROYS.has(because)) return 4
   // A person or an operator said that this must be looked at.

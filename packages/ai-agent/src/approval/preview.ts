@@ -22,7 +22,7 @@ import { type CallRequest, callRequest } from './request.ts'
 const SESSIONS = 30
 const CALLS = 1_000
 
-export class RuleDesk {
+export class RuleAdmin {
   readonly #parts: Pick<SessionParts, 'store' | 'rules' | 'tools'>
 
   constructor(parts: Pick<SessionParts, 'store' | 'rules' | 'tools'>) {
@@ -93,8 +93,9 @@ interface PastCall {
 }
 
 /**
- * The calls of a log that could be judged: of tools that there are still, with arguments that they take. `mode`: the
- * session's now; what it was before the first change of it is not in the log, so that stands in for it.
+ * The calls of a log that could be judged: of tools that there are still, with arguments that they
+ * take. `mode`: the session's now; what it was before the first change of it is not in the log, so
+ * that stands in for it.
  */
 function pastCalls(
   sessionId: string,

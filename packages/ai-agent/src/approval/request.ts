@@ -1,4 +1,4 @@
-/** What a call asks to be judged: made by its tool from the arguments, read by the engine. */
+/** The permissions that a call needs: made by its tool from the arguments, judged by the engine. */
 import type { ToolKind } from '@sandlot/shared/call'
 import type { ToolCall } from '../tools/tool.ts'
 

@@ -1,4 +1,4 @@
-/** The rules that hold for a person: everybody's, which nobody can change here, and their own. */
+/** The rules that hold for a person: the deployment's, which are read-only here, and their own. */
 import { SandlotError } from '@sandlot/shared/errors'
 import { randomText } from '@sandlot/shared/ids'
 import type { Rule, RuleEffect, RuleMatch } from '@sandlot/shared/rules'
@@ -26,7 +26,7 @@ export class RuleBook {
     this.#now = now
   }
 
-  /** How long people may have answers remembered. */
+  /** How long users may have approvals remembered. */
   get remember(): Remembering {
     return this.#settings.remember
   }
@@ -36,15 +36,15 @@ export class RuleBook {
   }
 
   /**
-   * Everything that holds now for this person: where a session is named only what holds in it, with this prompt of it. Rejects
-   * when the store fails: then nothing may be judged.
+   * Everything that holds now for this person: where a session is named only what holds in it, with
+   * this prompt of it. Rejects when the store fails: then nothing may be judged.
    */
   async of(userId: string, at?: { sessionId: string; promptId: string | undefined }): Promise<Rule[]> {
     const own = await this.list(userId)
     return [...this.#settings.deployment, ...own.filter((rule) => at === undefined || holdsAt(rule, at))]
   }
 
-  /** This person's own that are not over, in the order in which they were made. */
+  /** This person's own rules that have not expired, oldest first. */
   async list(userId: string): Promise<Rule[]> {
     const now = this.#now()
     const rules = await this.#store.list(userId)
@@ -53,12 +53,15 @@ export class RuleBook {
       .map((rule) => (rule.endsWith === undefined ? rule : { ...rule, origin: 'session' }))
   }
 
-  /** Let a host through until the message is answered: what allowing it once means. */
+  /** Allows a host until the prompt has ended: the meaning of “allow once”. */
   async allowOnce(userId: string, host: string, endsWith: NonNullable<Rule['endsWith']>): Promise<void> {
     await this.#store.add(userId, this.make('allow', { host }, { endsWith }))
   }
 
-  /** Throws `bad_request` (it can never match, or is over already), `forbidden` (nobody may keep what allows), `too_large`. */
+  /**
+   * Throws `bad_request` (it can never match, or is over already), `forbidden` (nobody may keep
+   * what allows), `too_large`.
+   */
   async add(userId: string, { effect, match, expiresAt }: NewRule): Promise<Rule> {
     const problem = matchProblem(match)
     if (problem !== undefined) throw new SandlotError('bad_request', `This rule ${problem}.`)
@@ -111,15 +114,19 @@ const MOST_PEOPLE = 1_000
 
 type Cached = Pick<SessionStore, 'append' | 'deleteSession' | 'rules' | 'people'>
 
-/** The same store. Once a change of it has resolved, or failed, whoever asks for rules reads them anew. */
+/**
+ * The same store. Once a change of it has resolved, or failed, whoever asks for rules reads them
+ * anew.
+ */
 export function withCachedRules<Store extends Cached>(store: Store): Store {
   const kept = new Map<string, Promise<Rule[]>>()
   const forgetAfter = async <T>(change: Promise<T>): Promise<T> => {
     try {
       return await change
     } finally {
-      // Of everybody: a prompt that ends takes rules with it, and here nobody knows whose it is. What is being read now is
-      // forgotten with the rest, as it may have been read before the change.
+      // Of everybody: a prompt that ends takes rules with it, and here nobody knows whose it is.
+      // What is being read now is forgotten with the rest, as it may have been read before the
+      // change.
       kept.clear()
     }
   }

@@ -18,7 +18,7 @@ import { endBeforeRequest } from '../loop/refusals.ts'
 import { pause, retryVerdict } from '../loop/retry.ts'
 import { usageEvent } from '../loop/usage.ts'
 import { messagesTokens } from '../limits/tokens.ts'
-import { Chanting, listen } from '../loop/listen.ts'
+import { RepetitionError, listen } from '../loop/listen.ts'
 import { type Model, type ModelAnswer, ModelError } from '../model/model.ts'
 import { contextSize } from './context-size.ts'
 import { planCut, planPruning, planPruningOfAll } from './plan.ts'
@@ -199,7 +199,7 @@ async function* askForSummary(
       if (signal.aborted) return undefined
       const fields = { promptId: ctx.promptId, turn, attempt, error: messageOf(error) }
       ctx.warn(fields, 'a summary could not be had')
-      if (error instanceof Chanting) continue
+      if (error instanceof RepetitionError) continue
       if (!(error instanceof ModelError)) return undefined
       const verdict = retryVerdict(error, attempt, ctx.retry)
       if (!verdict.again) return undefined

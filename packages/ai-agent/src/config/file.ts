@@ -1,8 +1,10 @@
 /**
- * What has structure in the configuration: one JSON file, `SANDLOT_CONFIG` (default `$SANDLOT_DATA/sandlot.json`, which
- * may be absent). Each section is declared beside the code that uses it and listed once here. No setting stands both here and in
- * the environment: that says what holds for all, this what is different for one tool, model, team or person, and so it wins.
- * The one exception is `SANDLOT_TOOLS_ENABLED=false`, which switches off what `tools` offers, but not what `users` and `teams` do.
+ * What has structure in the configuration: one JSON file, `SANDLOT_CONFIG` (default
+ * `$SANDLOT_DATA/sandlot.json`, which may be absent). Each section is declared beside the code that
+ * uses it and listed once here. No setting stands both here and in the environment: that says what
+ * holds for all, this what is different for one tool, model, team or person, and so it wins. The
+ * one exception is `SANDLOT_TOOLS_ENABLED=false`, which switches off what `tools` offers, but not
+ * what `users` and `teams` do.
  */
 import { readFileSync } from 'node:fs'
 import { nearest } from '@sandlot/shared/config-names'
@@ -33,8 +35,9 @@ export type ConfigFile = z.output<typeof configFile>
 const NO_SETTINGS: ConfigFile = configFile.parse({})
 
 /**
- * Read the file at `path`. Each problem is a sentence with the file, the place in it and what to write there; with any,
- * the settings returned are those of an empty file. `required`: the operator named the file, so it has to be there.
+ * Read the file at `path`. Each problem is a sentence with the file, the place in it and what to
+ * write there; with any, the settings returned are those of an empty file. `required`: the operator
+ * named the file, so it has to be there.
  */
 export function readConfigFile(path: string, required: boolean, problems: string[]): ConfigFile {
   let text: string

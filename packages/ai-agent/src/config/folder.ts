@@ -1,6 +1,7 @@
 /**
- * Where the operator's files are: `SANDLOT_CONFIG` names `sandlot.json`, or a folder that may have it and `agent.env`,
- * lines of `NAME=value` for this process alone. The compose file mounts such a folder.
+ * Where the operator's files are: `SANDLOT_CONFIG` names `sandlot.json`, or a folder that may have
+ * it and `agent.env`, lines of `NAME=value` for this process alone. The compose file mounts such a
+ * folder.
  */
 import { existsSync, readFileSync, statSync } from 'node:fs'
 import { join, resolve } from 'node:path'
@@ -11,7 +12,10 @@ import { messageOf } from '@sandlot/shared/errors'
 const CONFIG_FILE = 'sandlot.json'
 const ENV_FILE = 'agent.env'
 
-/** Read by other processes as well, which do not read the file: set for this one alone they would contradict. */
+/**
+ * Read by other processes as well, which do not read the file: set for this one alone they would
+ * contradict.
+ */
 const NOT_FOR_ONE_PROCESS =
   /^(HOST|PORT|LOG_LEVEL|DOCKER_\w+|SANDLOT_(DATA|CONFIG|DEFAULT_MODE|PUBLIC_URL|DEPLOYMENT|SANDBOX_(IMAGE|MEMORY_MB|CPUS|PIDS|TMP_MB|DISK_MB|OPEN_FILES|RUNTIME|PROFILE|DEBUG_USERS)))(_FILE)?$/
 /** Read when the process begins, before any file of ours. */

@@ -1,6 +1,7 @@
 /**
- * What people have told the agent beside the conversation: the operator, the team, the user, and the workspace's AGENTS.md,
- * in that order. Each is bounded, and none has anything in it that changes by itself.
+ * What people have told the agent beside the conversation: the operator, the team, the user, and
+ * the workspace's AGENTS.md, in that order. Each is bounded, and none has anything in it that
+ * changes by itself.
  */
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
@@ -39,7 +40,10 @@ export interface DeploymentInstructions {
   team: string
 }
 
-/** The texts of the section. `folder`: of the configuration file. A file that cannot be read is a problem. */
+/**
+ * The texts of the section. `folder`: of the configuration file. A file that cannot be read is a
+ * problem.
+ */
 export function readInstructions(
   section: InstructionsSection | undefined,
   folder: string,
@@ -149,8 +153,8 @@ function instructionsInLog(log: readonly SessionEvent[]): string | undefined {
 }
 
 /**
- * The text for one prompt. A prompt that an earlier process began has what the log says; a new one asks, and says in the
- * log what is new, so that most prompts store nothing.
+ * The text for one prompt. A prompt that an earlier process began has what the log says; a new one
+ * asks, and says in the log what is new, so that most prompts store nothing.
  */
 export async function takeInstructions(ctx: {
   promptId: string

@@ -33,8 +33,8 @@ const credentials = z.record(
 )
 
 /**
- * Adds what is wrong to `problems`, a sentence for each. Never quotes a credential. `someHaveIt`: there are people for whom an
- * administrator has set `egress`.
+ * Adds what is wrong to `problems`, a sentence for each. Never quotes a credential. `someHaveIt`:
+ * there are people for whom an administrator has set `egress`.
  */
 export function readNetwork(read: NetworkSettings, problems: string[], someHaveIt = false): NetworkConfig {
   if (read.SANDLOT_SANDBOX_NETWORK === 'none' && !someHaveIt) {

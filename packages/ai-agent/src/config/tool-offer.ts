@@ -1,4 +1,7 @@
-/** Which tools a user has: all there are, less what the operator and the administrator have taken away. */
+/**
+ * Which tools a user has: all there are, less what the operator and the administrator have taken
+ * away.
+ */
 import { nearest } from '@sandlot/shared/config-names'
 import type { Tool } from '../tools/tool.ts'
 import type { PersonalSettings, UserSettings } from './user-settings.ts'
@@ -8,7 +11,7 @@ import { type ToolRegistry, createRegistry } from '../tools/registry.ts'
 // The section `tools` of the configuration file: what an operator changes about single tools.
 
 const toolSettings = z.strictObject({
-  /** False: nobody is offered it. */
+  /** False: no user is offered it. */
   enabled: z.boolean().optional(),
   timeoutMs: z.int().min(1000).max(300_000).optional(),
   /** So many calls of one user in so many milliseconds. */
@@ -33,7 +36,8 @@ function configuredTool(tool: Tool, section: ToolsSection): Tool {
     timeoutMs: timeoutMs ?? tool.timeoutMs,
     rateLimit: rateLimit ?? tool.rateLimit,
     concurrency: concurrency ?? tool.concurrency,
-    // A tool whose results may change between two calls says so itself; nobody can configure that away.
+    // A tool whose results may change between two calls says so itself; nobody can configure that
+    // away.
     ...(cacheTtlMs === undefined || tool.cache === undefined
       ? {}
       : { cache: { ...tool.cache, ttlMs: cacheTtlMs } }),
@@ -52,7 +56,10 @@ export interface OfferSettings {
   personal?: PersonalSettings | undefined
 }
 
-/** The tools among `tools` that this user is offered, as the operator has configured them. An administrator's word for the user is the last. */
+/**
+ * The tools among `tools` that this user is offered, as the operator has configured them. An
+ * administrator's word for the user is the last.
+ */
 export function offeredTools(userId: string, tools: readonly Tool[], settings: OfferSettings): Tool[] {
   const { toolsEnabled, builtinTools, tools: section = {}, personal } = settings
   if (!hasAnyTools(userId, settings)) return []
@@ -77,19 +84,19 @@ function hasAnyTools(userId: string, { toolsEnabled, personal }: OfferSettings):
   return (own?.all ?? toolsEnabled) || [...(own?.single.values() ?? [])].includes(true)
 }
 
-/** Whether this user is offered something else than everybody. */
+/** True when this user's tools differ from the default. */
 function hasOwnTools(userId: string, { personal }: OfferSettings): boolean {
   return personal?.of(userId).tools !== undefined
 }
 
-/** Whether anybody is offered any tool. */
+/** True when at least one user is offered a tool. */
 export function offersAnything({ toolsEnabled, personal }: OfferSettings): boolean {
   return toolsEnabled || (personal?.all ?? []).some(({ tools }) => tools !== undefined)
 }
 
 /**
- * A sentence for each built-in tool that the sections name and that there is not. `people`: by where it stands in the file.
- * `known`: the ids of those there are.
+ * A sentence for each built-in tool that the sections name and that there is not. `people`: by
+ * where it stands in the file. `known`: the ids of those there are.
  */
 export function unknownToolProblems(
   tools: ToolsSection | undefined,
@@ -118,7 +125,9 @@ type ToolsOf = (userId: string, signal: AbortSignal, sessionId?: string) => Prom
 /** `all`: every tool there is for a user. It is not even asked for users who have none. */
 export function offeredToolsOf(all: ToolsOf, settings: OfferSettings): ToolsOf {
   const nothing = createRegistry()
-  /** What everybody has of a registry, which is the same object as long as nothing about it changes. */
+  /**
+   * What everybody has of a registry, which is the same object as long as nothing about it changes.
+   */
   const everybodys = new WeakMap<ToolRegistry, Map<string, ToolRegistry>>()
   const untouched =
     settings.toolsEnabled && settings.builtinTools === 'all' && Object.keys(settings.tools ?? {}).length === 0

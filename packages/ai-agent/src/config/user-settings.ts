@@ -1,7 +1,8 @@
 /**
- * The sections `users` and `teams` of the configuration file: what an administrator sets for single people and for groups of
- * them. It wins over everything else; what is said of the person over what is said of their team, one setting at a time, so
- * that a word about one thing never gives back another.
+ * The sections `users` and `teams` of the configuration file: what an administrator sets for single
+ * people and for groups of them. It wins over everything else; what is said of the person over what
+ * is said of their team, one setting at a time, so that a word about one thing never gives back
+ * another.
  */
 import { messageOf } from '@sandlot/shared/errors'
 import { type Mode, MODES, mode } from '@sandlot/shared/mode'
@@ -46,7 +47,10 @@ export type UserSettings = z.output<typeof userSettings>
 export const usersSection = byPerson(userSettings)
 export type UsersSection = z.output<typeof usersSection>
 
-/** By a name of the operator's own. Nobody is in two; who is under two names is found by `two-teams.ts`. */
+/**
+ * By a name of the operator's own. Nobody is in two; who is under two names is found by
+ * `two-teams.ts`.
+ */
 export const teamsSection = z
   .record(z.string().min(1).max(100), z.strictObject({ members: z.array(personKey).min(1), ...settings }))
   .superRefine((teams, ctx) => {
@@ -67,7 +71,10 @@ type TeamsSection = z.output<typeof teamsSection>
 
 /** What is set about one person's tools, by everything that speaks of them together. */
 export interface OwnTools {
-  /** False: they have none but those of `single`; true: those that everybody would have. Undefined: as everybody. */
+  /**
+   * False: they have none but those of `single`; true: those that everybody would have. Undefined:
+   * as everybody.
+   */
   all?: boolean
   /** By tool id; wins over `all`. */
   single: ReadonlyMap<string, boolean>
@@ -91,7 +98,8 @@ export function personalSettings(
   return {
     all,
     of(userId) {
-      // The last wins: team, then person; of each what stands under the address, then what stands under the id.
+      // The last wins: team, then person; of each what stands under the address, then what stands
+      // under the id.
       const keys = [emailOf(userId), userId].filter((key) => key !== undefined)
       const inTeams = keys.map((key) => Object.values(teams).find(({ members }) => members.includes(key)))
       const own = keys.map((key) => (Object.hasOwn(users, key) ? users[key] : undefined))
@@ -111,7 +119,10 @@ export function personalSettings(
   }
 }
 
-/** A word about all tools leaves standing what was taken away singly: only a word about that tool gives it back. */
+/**
+ * A word about all tools leaves standing what was taken away singly: only a word about that tool
+ * gives it back.
+ */
 function withTools(before: OwnTools | undefined, said: UserSettings['tools']): OwnTools | undefined {
   if (said === undefined) return before
   const known = [...(before?.single ?? [])]
@@ -120,15 +131,18 @@ function withTools(before: OwnTools | undefined, said: UserSettings['tools']): O
   return { ...before, single: new Map([...known, ...Object.entries(said)]) }
 }
 
-/** The lower of what the service says and what the administrator has set here. Undefined: no ceiling. */
+/**
+ * The lower of what the service says and what the administrator has set here. Undefined: no
+ * ceiling.
+ */
 export function lowerMode(set: Mode | undefined, said: Mode | undefined): Mode | undefined {
   if (set === undefined || said === undefined) return set ?? said
   return MODES.indexOf(set) < MODES.indexOf(said) ? set : said
 }
 
 /**
- * Finds a person who is in one team by user id and in another by e-mail address. The file alone does
- * not show it: addresses are known from sign-in only. Returns a sentence with what to write;
+ * Finds a person who is in one team by user id and in another by e-mail address. The file alone
+ * does not show it: addresses are known from sign-in only. Returns a sentence with what to write;
  * undefined when the person is in one team, or in none.
  */
 export function twoTeamsProblem(

@@ -67,7 +67,7 @@ function isJson(value: unknown): boolean {
  * The messages with every mendable problem mended: a result for every call, at its place and once; a result of no call left
  * out; ids and names made up where they lack; system messages in the middle as the user's. What was well stays as it is.
  */
-export function mendHistory(messages: readonly ModelMessage[]): ModelMessage[] {
+export function repairHistory(messages: readonly ModelMessage[]): ModelMessage[] {
   const mended: ModelMessage[] = []
   const ids = new Set<string>()
   for (const [at, message] of messages.entries()) {

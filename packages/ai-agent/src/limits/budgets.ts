@@ -1,6 +1,6 @@
 /**
- * What a prompt may use up. Pure functions over the log, so that a restart changes nothing: the time counts from
- * `prompt_started`, tokens and cost from what providers counted.
+ * What a prompt may use up. Pure functions over the log, so that a restart changes nothing: the
+ * time counts from `prompt_started`, tokens and cost from what providers counted.
  */
 import { type SessionEvent, metaOf, sandlotEventOf } from '@sandlot/shared/events'
 import { growingFold } from '../history/growing-fold.ts'
@@ -97,7 +97,10 @@ function isOfAnswer({ sessionUpdate }: SessionEvent): boolean {
   )
 }
 
-/** The sentence with which a prompt ends that has used up what it may, before its next request; else undefined. */
+/**
+ * The sentence with which a prompt ends that has used up what it may, before its next request; else
+ * undefined.
+ */
 export function overBudget(spent: PromptSpent, budgets: Budgets, now: number): string | undefined {
   const { calls, tokens, cost, promptMs } = budgets
   if (calls !== undefined && spent.calls >= calls) return ended(callsText(calls))
@@ -115,7 +118,9 @@ function unknownCost(most: number): string {
   return `Stopped, because nobody knows what the last answer cost: the provider did not count its tokens, and there is a limit of ${dollars(most)}. Whoever runs Sandlot can limit calls or time instead.`
 }
 
-/** Why the call at this place (from 1) of the prompt must not start, for the model; else undefined. */
+/**
+ * Why the call at this place (from 1) of the prompt must not start, for the model; else undefined.
+ */
 export function callOverBudget(
   place: number,
   prompt: Pick<PromptCalls, 'startedAt'>,

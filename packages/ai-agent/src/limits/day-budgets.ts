@@ -1,10 +1,12 @@
 /**
- * What a user may use up in a day, in all sessions together. A day begins at midnight UTC, and what was used up is in storage, so
- * that neither a restart nor a session that is deleted gives anything back.
+ * What a user may use up in a day, in all sessions together. A day begins at midnight UTC, and what
+ * was used up is in storage, so that neither a restart nor a session that is deleted gives anything
+ * back.
  *
- * Time is what prompts ran, from their beginning to their end as the log has them, and as for one prompt: waiting for a person
- * counts, and so does a restart in the middle. Of a prompt that runs over midnight each day has its part; of two that run at once
- * both count, because what is limited is what the agent does and not the person's clock.
+ * Time is what prompts ran, from their beginning to their end as the log has them, and as for one
+ * prompt: waiting for a person counts, and so does a restart in the middle. Of a prompt that runs
+ * over midnight each day has its part; of two that run at once both count, because what is limited
+ * is what the agent does and not the person's clock.
  */
 import type { UserSpent } from '@sandlot/storage/sessions/usage'
 import { type SessionEvent, metaOf, sandlotEventOf } from '@sandlot/shared/events'
@@ -33,7 +35,10 @@ const WORDS: Record<keyof DayBudgets, (limit: number) => string> = {
 const ALL = ['turns', 'calls', 'tokens', 'cost', 'ms'] as const
 const AGAIN = 'starts again at midnight UTC'
 
-/** The sentence with which a prompt ends whose user has used up a limit of the day, before its next request; else undefined. */
+/**
+ * The sentence with which a prompt ends whose user has used up a limit of the day, before its next
+ * request; else undefined.
+ */
 export function overDay(spent: UserSpent, day: DayBudgets): string | undefined {
   const limit = usedUp(spent, day, ALL)
   if (limit !== undefined)
@@ -44,8 +49,9 @@ export function overDay(spent: UserSpent, day: DayBudgets): string | undefined {
 }
 
 /**
- * Why a call must not start, for the model; else undefined. `behind`: calls that its prompt made after it, which count already. So do
- * those that other prompts made meanwhile: at the limit each of them may be refused, and together they never pass it.
+ * Why a call must not start, for the model; else undefined. `behind`: calls that its prompt made
+ * after it, which count already. So do those that other prompts made meanwhile: at the limit each
+ * of them may be refused, and together they never pass it.
  */
 export function callOverDay(spent: UserSpent, behind: number, day: DayBudgets): string | undefined {
   const before = { ...spent, calls: spent.calls - behind - 1 }
@@ -102,9 +108,9 @@ export function dollars(value: number): string {
 }
 
 /**
- * True when this group of events, which is stored at once, has an answer without token counts: a limit
- * in dollars must know of it. Not an answer that was cut off: its provider could not count, and a Stop
- * must not exhaust a day's budget.
+ * True when this group of events, which is stored at once, has an answer without token counts: a
+ * limit in dollars must know of it. Not an answer that was cut off: its provider could not count,
+ * and a Stop must not exhaust a day's budget.
  */
 export function isUncountedAnswer(group: readonly SessionEvent[]): boolean {
   return group.some(bringsAnswer) && !group.some(isCount) && !group.some(isCutOff)

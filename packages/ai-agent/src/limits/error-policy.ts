@@ -1,6 +1,7 @@
 /**
- * What a failed call means for its prompt. Ordinarily nothing: the model hears of it and goes on. A prompt may ask to stop at
- * the first failure, and a tool may say that nothing goes without it. Pure functions over the log.
+ * What a failed call means for its prompt. Ordinarily nothing: the model hears of it and goes on. A
+ * prompt may ask to stop at the first failure, and a tool may say that nothing goes without it.
+ * Pure functions over the log.
  */
 import type { OnError } from '@sandlot/shared/sandlot-event'
 import { type SessionEvent, isOutcome, metaOf, sandlotEventOf } from '@sandlot/shared/events'

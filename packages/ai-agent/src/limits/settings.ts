@@ -1,6 +1,6 @@
 /**
- * What an operator can set about budgets: the same for everybody by the environment, and for single people in the section
- * `limits` of the configuration file, which wins.
+ * What an operator can set about budgets: the same for everybody by the environment, and for single
+ * people in the section `limits` of the configuration file, which wins.
  */
 import { wholeNumber } from '@sandlot/shared/config'
 import { z } from 'zod'
@@ -80,7 +80,10 @@ export function readBudgets(
   return { everybody: promptLimits(all), written: { everybody: all, users } }
 }
 
-/** What holds for one person, each limit by itself: what stands under the id, else under the address, else everybody's. */
+/**
+ * What holds for one person, each limit by itself: what stands under the id, else under the
+ * address, else everybody's.
+ */
 export function limitsFor(
   { written: { everybody, users } }: LimitSettings,
   userId: string,

@@ -1,7 +1,10 @@
 /** How many tokens something is, where nobody has counted: rather too many than too few. */
 import type { ModelMessage, ModelTool } from '../model/model.ts'
 
-/** UTF-8 bytes of a token. English has about four, code three to four, Chinese three in a character of about one token. */
+/**
+ * UTF-8 bytes of a token. English has about four, code three to four, Chinese three in a character
+ * of about one token.
+ */
 const BYTES_PER_TOKEN = 3.5
 /** Of one image, whatever its size: what providers count for an ordinary one. */
 const IMAGE_TOKENS = 1_500
@@ -37,7 +40,10 @@ export function toolsTokens(tools: readonly ModelTool[]): number {
   return tools.length === 0 ? 0 : textTokens(JSON.stringify(tools))
 }
 
-/** `text` without its middle where it would take more than `most` tokens; with `cut` made shorter, which gets characters. */
+/**
+ * `text` without its middle where it would take more than `most` tokens; with `cut` made shorter,
+ * which gets characters.
+ */
 export function atMostTokens(
   text: string,
   most: number,

@@ -7,11 +7,11 @@ import { messageOf } from '@sandlot/shared/errors'
 import type { ErrorCause, ModelErrorClass } from '@sandlot/shared/reasons'
 import { overflowedBefore } from '../compaction/compaction.ts'
 import { makeRoom } from '../compaction/make-room.ts'
-import { historyProblems, mendHistory } from '../history/check.ts'
+import { historyProblems, repairHistory } from '../history/check.ts'
 import { modelMessages } from '../history/messages.ts'
 import { plainHistory } from '../history/plain.ts'
-import { withoutChant } from '../limits/chanting.ts'
-import { Chanting, listen } from './listen.ts'
+import { withoutRepetition } from '../limits/repetition.ts'
+import { RepetitionError, listen } from './listen.ts'
 import type { EventGroup, LoopContext } from './context.ts'
 import { BUG_TEXT, CHANT_TEXT, brokenHistoryText } from './endings.ts'
 import { changeOfModel, modelOf } from './models.ts'
@@ -62,7 +62,7 @@ export async function* askModel(ctx: LoopContext, turn: number): AsyncGenerator<
     } catch (error) {
       if (ctx.signal.aborted) return { got: 'stopped', settled: speech.settled(), text: speech.text }
       ctx.leaving.throwIfAborted()
-      if (error instanceof Chanting) {
+      if (error instanceof RepetitionError) {
         if (withdrawnFor(ctx, turn, CHANTING) > 0) return chanted(speech)
         yield* speech.withdraw(CHANTING, saidOnce(speech))
         continue
@@ -108,7 +108,7 @@ function checkedMessages(
   if (problems.length === 0) return { messages }
   const words = problems.map(({ at, problem }) => `message ${at + 1}: ${problem}`)
   ctx.warn({ promptId: ctx.promptId, turn, problems: words.slice(0, 20) }, 'the history was not valid')
-  const mendedMessages = mendHistory(messages)
+  const mendedMessages = repairHistory(messages)
   const left = historyProblems(mendedMessages)
   return left.length === 0 ? { messages: mendedMessages } : { broken: brokenHistoryText(words) }
 }
@@ -128,7 +128,7 @@ function chanted(speech: Speech): Asked {
 }
 
 function saidOnce({ text, thought }: Speech): Pick<ModelAnswer, 'text' | 'thought'> {
-  return { text: withoutChant(text), thought: withoutChant(thought) }
+  return { text: withoutRepetition(text), thought: withoutRepetition(thought) }
 }
 
 // ── After a failure ─────────────────────────────────────────────────────────────────────────────────────

@@ -1,7 +1,7 @@
 /** A whole answer, put together from Chat Completions chunks (or from one whole completion). */
 import type { TokenUsage } from '@sandlot/shared/event-meta'
 import { type ShownCall, CallAssembler } from './tool-calls.ts'
-import { finishOf } from './finish-words.ts'
+import { finishReason } from './finish-words.ts'
 import { Increments, Reasoning } from './reasoning.ts'
 import { type JsonObject, isObject, member, numberMember, textMember } from './json.ts'
 import type { ModelAnswer, ModelChunk } from './model.ts'
@@ -90,7 +90,7 @@ export class AnswerAssembler {
     const said = shown.length > 0 || (isObject(delta) && callsIn(delta).length > 0)
     if (said && this.finished) this.#wentOn = true
     const word = finishWord(choice) ?? textMember(delta, 'finish_reason')
-    this.#finish = (word === undefined ? undefined : finishOf(word)) ?? this.#finish
+    this.#finish = (word === undefined ? undefined : finishReason(word)) ?? this.#finish
     return shown
   }
 

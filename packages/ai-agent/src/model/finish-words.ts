@@ -38,7 +38,7 @@ const BROKEN: readonly [RegExp, string][] = [
 /**
  * Ours for the provider's word: `unknown` for one never seen, undefined for one that says nothing.
  */
-export function finishOf(word: string): Finish | undefined {
+export function finishReason(word: string): Finish | undefined {
   const native = inSnakeCase(word)
   if (native === '' || NOT_YET.has(native)) return undefined
   return WORDS.find(([, pattern]) => pattern.test(native))?.[0] ?? 'unknown'

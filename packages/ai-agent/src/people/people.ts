@@ -1,6 +1,7 @@
 /**
- * Who is who: the e-mail address under which sign-in knows a user id. The service says it with every request; it is kept, so
- * that settings which name an address hold for prompts that a restart takes up again, before anybody has asked for anything.
+ * The e-mail address of each user id. The service sends it with every request; it is persisted, so
+ * that settings which name an address apply to prompts that are resumed after a restart, before any
+ * request.
  */
 import { messageOf } from '@sandlot/shared/errors'
 import type { PeopleRows } from '@sandlot/storage/sessions/people'
@@ -22,7 +23,7 @@ export class People {
     this.#log = log
   }
 
-  /** In small letters, as sign-in compares them. Undefined when nobody has said it. */
+  /** In lower case, as sign-in compares addresses. Undefined when unknown. */
   emailOf(userId: string): string | undefined {
     return this.#known.get(userId)
   }
@@ -32,7 +33,7 @@ export class People {
     return this.#known
   }
 
-  /** Somebody who was let in. Holds at once. True when the address is news. */
+  /** Records a signed-in user's address, effective at once. Returns true when it is new. */
   recordEmail({ id, email }: { id: string; email?: string | undefined }): boolean {
     const said = email?.toLowerCase()
     if (said === undefined || this.#known.get(id) === said) return false
@@ -45,12 +46,12 @@ export class People {
     return true
   }
 
-  /** Nobody is named by their address any more. */
+  /** Forgets a user's address. */
   forget(userId: string): void {
     this.#known.delete(userId)
   }
 
-  /** Resolves when everything that was said is kept, or cannot be. Never rejects. */
+  /** Resolves when all addresses are persisted, or have failed to be. Never rejects. */
   settled(): Promise<void> {
     return this.#kept
   }

@@ -1,6 +1,7 @@
 /**
- * Removing people, as far as the agent goes. First it is stored that somebody is removed, so nothing of theirs begins or is taken up
- * any more, whatever is still on its way or a restart finds; then everything ends. Whoever asks repeats it until it succeeds.
+ * Removing people, as far as the agent goes. First it is stored that somebody is removed, so
+ * nothing of theirs begins or is taken up any more, whatever is still on its way or a restart
+ * finds; then everything ends. Whoever asks repeats it until it succeeds.
  */
 import { createKeyedLock } from '@sandlot/shared/async/keyed-lock'
 import type { RemovedData } from '@sandlot/shared/api'
@@ -33,8 +34,9 @@ export class Removals {
   }
 
   /**
-   * Idempotent; of one person one after another, and nobody waits for another person's. Rejects when something is left to do,
-   * for example while the engine is away: with a `SandlotError` that says what, for administrators.
+   * Idempotent; of one person one after another, and nobody waits for another person's. Rejects
+   * when something is left to do, for example while the engine is away: with a `SandlotError` that
+   * says what, for administrators.
    */
   remove(userId: string, data: RemovedData, parts: RemovalParts): Promise<void> {
     return this.#ofOne.run(userId, async () => {

@@ -1,7 +1,8 @@
 /**
- * What the log keeps of each request to the model, so that a replay can prove that it makes the same one: digests of the
- * body and of each message. The messages themselves are in the log already; system prompt, tools and the wire's options
- * are a frame, kept once for all requests that have the same.
+ * What the log keeps of each request to the model, so that a replay can prove that it makes the
+ * same one: digests of the body and of each message. The messages themselves are in the log
+ * already; system prompt, tools and the wire's options are a frame, kept once for all requests that
+ * have the same.
  */
 import { createHash } from 'node:crypto'
 import type { RequestMark } from '@sandlot/shared/event-meta'
@@ -46,7 +47,10 @@ export function messageDigests(messages: readonly ModelMessage[]): string[] {
 export class RequestMarker {
   #last: readonly string[] = []
 
-  /** `upTo`: number of the last event that the request was made from. Counts as the one before once it is `kept`. */
+  /**
+   * `upTo`: number of the last event that the request was made from. Counts as the one before once
+   * it is `kept`.
+   */
   mark(
     request: ModelRequest,
     frame: RequestFrame,

@@ -1,6 +1,7 @@
 /**
- * `record <sessions.db> <session> <file>`: a session as a file for a bug report, secrets masked. `play <file>`: make its
- * requests again and say where they differ. Run by `./sandlot replay`. Exit code 0: the same, 1: not, 2: wrong use.
+ * `record <sessions.db> <session> <file>`: a session as a file for a bug report, secrets masked.
+ * `play <file>`: make its requests again and say where they differ. Run by `./sandlot replay`. Exit
+ * code 0: the same, 1: not, 2: wrong use.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { makeScrubber } from '@sandlot/shared/scrub'

@@ -1,7 +1,8 @@
 /**
- * One prompt as a record: what the model was told, what happened, how each call ended, what it used up. A pure function over
- * the log and the frames of its requests, made in slices of the event loop: that of a long prompt takes seconds. Secrets are
- * masked by shape (their values never enter a log), long texts are cut, outputs are references.
+ * One prompt as a record: what the model was told, what happened, how each call ended, what it used
+ * up. A pure function over the log and the frames of its requests, made in slices of the event
+ * loop: that of a long prompt takes seconds. Secrets are masked by shape (their values never enter
+ * a log), long texts are cut, outputs are references.
  */
 import { type SessionEvent, isLive, metaOf, sandlotEventOf } from '@sandlot/shared/events'
 import type { PromptTiming, RequestMark, TokenUsage } from '@sandlot/shared/event-meta'
@@ -33,9 +34,15 @@ export interface ExportedRequest {
   frame: string
   /** SHA-256 of the body that was sent. */
   body: string
-  /** What the model was told: so many of `messages` from the first on, or these, where its history was another one. */
+  /**
+   * What the model was told: so many of `messages` from the first on, or these, where its history
+   * was another one.
+   */
   messages: number | ModelMessage[]
-  /** Made again from this record alone (`bodiesOf`), it has the bytes that were sent: nothing in it was hidden or cut. */
+  /**
+   * Made again from this record alone (`bodiesOf`), it has the bytes that were sent: nothing in it
+   * was hidden or cut.
+   */
   verbatim: boolean
 }
 
@@ -47,14 +54,23 @@ export interface PromptExport {
   startedAt: number
   endedAt: number | null
   reason: string | null
-  /** Summed over the answers, as the provider counted; cost in US dollars, null where that of an answer is not known. */
+  /**
+   * Summed over the answers, as the provider counted; cost in US dollars, null where that of an
+   * answer is not known.
+   */
   usage: TokenUsage
   cost: number | null
   /** Of its end, where it was measured: what each is stands at `promptTiming`. */
   timing: PromptTiming
-  /** What the model had been told by the end, the system prompt first: of this prompt and of those before it. */
+  /**
+   * What the model had been told by the end, the system prompt first: of this prompt and of those
+   * before it.
+   */
   messages: ModelMessage[]
-  /** What its requests had beside their messages, by digest: the tools with their schemas, the wire’s options, the window. */
+  /**
+   * What its requests had beside their messages, by digest: the tools with their schemas, the
+   * wire’s options, the window.
+   */
   frames: Record<string, Omit<RequestFrame, 'system'>>
   /** Each that was answered, in order. Empty when none was. */
   requests: ExportedRequest[]
@@ -72,7 +88,10 @@ export function framesOf(log: readonly SessionEvent[], promptId: string): string
   return [...new Set(marks.flatMap((mark) => (mark === undefined ? [] : [mark.frame])))]
 }
 
-/** Undefined when the log has no such prompt. A frame that is not there takes its requests out of the record. */
+/**
+ * Undefined when the log has no such prompt. A frame that is not there takes its requests out of
+ * the record.
+ */
 export async function exportPrompt(
   log: readonly SessionEvent[],
   promptId: string,
@@ -154,8 +173,8 @@ function indented(value: unknown, by: string): string {
 }
 
 /**
- * The bodies of the requests, made again from the record alone; those that are `verbatim` have the bytes that were sent.
- * Throws when the record does not have a frame that it names.
+ * The bodies of the requests, made again from the record alone; those that are `verbatim` have the
+ * bytes that were sent. Throws when the record does not have a frame that it names.
  */
 export function bodiesOf({ requests, messages, frames }: PromptExport): string[] {
   return requests.map((request) => {
@@ -251,7 +270,10 @@ function maskWith(scrub: Hide): Hide {
   }
 }
 
-/** Of a long text only as much is scrubbed as is shown, and as a secret at the end of that could be long. */
+/**
+ * Of a long text only as much is scrubbed as is shown, and as a secret at the end of that could be
+ * long.
+ */
 function shortened(text: string, scrub: Hide): string {
   const start = scrub(text.slice(0, TEXT_CHARS + 2 * SECRET_CHARS))
   const isEnough = text.length > TEXT_CHARS + 2 * SECRET_CHARS && start.length >= TEXT_CHARS + SECRET_CHARS

@@ -1,9 +1,9 @@
 /**
- * Makes the requests of a recorded session again, from its log alone: no model, no sandbox. Each must have the bytes that
- * the recording says; the first message that differs is named.
+ * Makes the requests of a recorded session again, from its log alone: no model, no sandbox. Each
+ * must have the bytes that the recording says; the first message that differs is named.
  */
 import { type SessionEvent, seqOf, sessionEvent } from '@sandlot/shared/events'
-import { historyProblems, mendHistory } from '../history/check.ts'
+import { historyProblems, repairHistory } from '../history/check.ts'
 import { modelMessages } from '../history/messages.ts'
 import type { ModelMessage } from '../model/model.ts'
 import { type RequestFrame, bodyOf, digestOf, messageDigests, RequestMarker, requestOf } from './mark.ts'
@@ -14,7 +14,10 @@ import { z } from 'zod'
 export interface Mismatch {
   promptId: string
   turn: number
-  /** Place of the first message that differs, from 0; absent when the messages agree and the rest of the body does not. */
+  /**
+   * Place of the first message that differs, from 0; absent when the messages agree and the rest of
+   * the body does not.
+   */
   message?: number
   text: string
 }
@@ -61,7 +64,7 @@ export function requestAt(
 ): ModelMessage[] {
   const log = events.filter((event) => (seqOf(event) ?? 0) <= upTo)
   const messages = modelMessages(log, system, reader)
-  return historyProblems(messages).length === 0 ? messages : mendHistory(messages)
+  return historyProblems(messages).length === 0 ? messages : repairHistory(messages)
 }
 
 function firstDifference(
@@ -97,7 +100,9 @@ const recordingShape = z.object({
   kind: z.literal('sandlot-recording'),
   v: z.literal(1),
   sessionId: z.string(),
-  /** Secrets were hidden after the digests had been checked; the digests are those of what is here. */
+  /**
+   * Secrets were hidden after the digests had been checked; the digests are those of what is here.
+   */
   masked: z.boolean(),
   /** What a replay of the unmasked session said when it was recorded. */
   checked: z.object({ requests: z.number(), mismatch: z.string().optional() }),
@@ -126,7 +131,10 @@ export function readRecording(text: string): Recording {
   throw new SandlotError('bad_request', `This is no recording of a Sandlot session${where}.`)
 }
 
-/** Throws `not_found`. `scrub`: hides secrets in a text; absent: the recording is as the session was. */
+/**
+ * Throws `not_found`. `scrub`: hides secrets in a text; absent: the recording is as the session
+ * was.
+ */
 export async function record(
   reader: Pick<SessionReader, 'getSession' | 'readEvents' | 'requestFrame'>,
   sessionId: string,
@@ -159,7 +167,10 @@ function summaryOf({ requests, mismatch }: ReplayResult): Recording['checked'] {
   return { requests, mismatch: mismatch?.text }
 }
 
-/** Secrets hidden everywhere, and the digests made again from what is left, so that it still replays. */
+/**
+ * Secrets hidden everywhere, and the digests made again from what is left, so that it still
+ * replays.
+ */
 function masked(recording: Recording, scrub: (text: string) => string): Recording {
   const events = z.array(sessionEvent).parse(everyText(recording.events, scrub))
   const marker = new RequestMarker()

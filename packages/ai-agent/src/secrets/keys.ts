@@ -1,4 +1,7 @@
-/** What makes this deployment itself: made on the first start, in `$SANDLOT_DATA/keys`, readable by its owner alone. */
+/**
+ * What makes this deployment itself: made on the first start, in `$SANDLOT_DATA/keys`, readable by
+ * its owner alone.
+ */
 import { randomBytes } from 'node:crypto'
 import { closeSync, fsyncSync, linkSync, mkdirSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
@@ -16,8 +19,10 @@ const FILE = 'deployment.json'
 const stored = z.object({ id: z.string().regex(/^[a-z0-9-]{1,40}$/), key: z.base64().length(44) })
 
 /**
- * Read the keys, or make them, for the deployment `id` where one is given: the engine gate passes on no other. Id and key are one file, because one without the other would lose every sandbox.
- * Throws when the file cannot be read or is damaged; it is never replaced, since that would orphan all workspaces.
+ * Read the keys, or make them, for the deployment `id` where one is given: the engine gate passes
+ * on no other. Id and key are one file, because one without the other would lose every sandbox.
+ * Throws when the file cannot be read or is damaged; it is never replaced, since that would orphan
+ * all workspaces.
  */
 export function deploymentKeys(dataFolder: string, id?: string): DeploymentKeys {
   const folder = join(dataFolder, 'keys')
@@ -52,7 +57,8 @@ function readKeys(path: string): DeploymentKeys | undefined {
 function makeKeys(path: string, id: string): DeploymentKeys {
   const keys = { id, key: randomBytes(32) }
   const draft = `${path}.${randomText(8)}`
-  // Written whole and then linked: nobody ever reads half a key, and of two starts at once one wins.
+  // Written whole and then linked: nobody ever reads half a key, and of two starts at once one
+  // wins.
   const file = openSync(draft, 'wx', 0o600)
   try {
     writeSync(file, `${JSON.stringify({ id: keys.id, key: keys.key.toString('base64') })}\n`)

@@ -1,7 +1,8 @@
 /**
- * The keys that seal people's secrets: `$SANDLOT_DATA/keys/secrets.json`, newest first. Until they are rotated for the first
- * time there is no such file, and the deployment's own key seals. While a rotation is under way the old keys are there too, so that
- * whatever has not been sealed again opens.
+ * The keys that seal people's secrets: `$SANDLOT_DATA/keys/secrets.json`, newest first. Until they
+ * are rotated for the first time there is no such file, and the deployment's own key seals. While a
+ * rotation is under way the old keys are there too, so that whatever has not been sealed again
+ * opens.
  */
 import { closeSync, fsyncSync, openSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -20,7 +21,10 @@ function pathOf(dataFolder: string): string {
   return join(dataFolder, 'keys', 'secrets.json')
 }
 
-/** Throws when the file cannot be read or is damaged; it is never replaced, since that would lose every secret. */
+/**
+ * Throws when the file cannot be read or is damaged; it is never replaced, since that would lose
+ * every secret.
+ */
 export function sealingKeys(dataFolder: string, deploymentKey: Uint8Array): SealingKeys {
   const path = pathOf(dataFolder)
   let text: string
@@ -82,11 +86,11 @@ export interface Rotated {
 type RotationStep = 'key_written' | 'resealed' | 'old_keys_gone'
 
 /**
- * Gives people's secrets a new key. Each step is durable before the next begins, and after each of them
- * every secret opens with the stored keys: the new key is written beside the old ones, everything is
- * sealed again, the old ones are removed. Repeating it after a crash continues where it was.
- * Call it only where no agent runs, which would still seal with the old key. Throws what `sealingKeys`
- * and the store throw.
+ * Gives people's secrets a new key. Each step is durable before the next begins, and after each of
+ * them every secret opens with the stored keys: the new key is written beside the old ones,
+ * everything is sealed again, the old ones are removed. Repeating it after a crash continues where
+ * it was. Call it only where no agent runs, which would still seal with the old key. Throws what
+ * `sealingKeys` and the store throw.
  */
 export async function* rotateKeys(
   dataFolder: string,

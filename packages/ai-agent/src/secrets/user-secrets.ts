@@ -1,6 +1,7 @@
 /**
- * What people entrust to their agent: tokens and passwords, by name, sealed before they are stored. A value goes to a tool
- * or a server that works for that person, and nowhere else: not into a log, an event, a sandbox or an export.
+ * What people entrust to their agent: tokens and passwords, by name, sealed before they are stored.
+ * A value goes to a tool or a server that works for that person, and nowhere else: not into a log,
+ * an event, a sandbox or an export.
  */
 import { SandlotError } from '@sandlot/shared/errors'
 import { MAX_SECRET_CHARS, secretName } from '@sandlot/shared/secrets'
@@ -26,7 +27,9 @@ export class UserSecrets {
     this.#parts = parts
   }
 
-  /** Undefined when this user has none of that name. Throws `SealError` when it cannot be opened. */
+  /**
+   * Undefined when this user has none of that name. Throws `SealError` when it cannot be opened.
+   */
   async get(userId: string, name: string): Promise<string | undefined> {
     const { rows, vault, redact } = this.#parts
     const row = await rows.get(userId, name)
@@ -37,8 +40,8 @@ export class UserSecrets {
   }
 
   /**
-   * Store it in place of an earlier one; undefined removes it. The name is anything up to 256 characters; those that a
-   * person gives follow `secretName`. Throws `too_large`, `bad_request`.
+   * Store it in place of an earlier one; undefined removes it. The name is anything up to 256
+   * characters; those that a person gives follow `secretName`. Throws `too_large`, `bad_request`.
    */
   async set(userId: string, name: string, value: string | undefined): Promise<void> {
     const { rows, vault, redact, now } = this.#parts
@@ -60,15 +63,19 @@ export class UserSecrets {
     return this.#parts.rows.remove(userId, name)
   }
 
-  /** Those that a person has named, without what they hold. What the agent itself keeps is not among them. */
+  /**
+   * Those that a person has named, without what they hold. What the agent itself keeps is not among
+   * them.
+   */
   async names(userId: string): Promise<{ name: string; updatedAt: number }[]> {
     const all = await this.#parts.rows.names(userId)
     return all.filter(({ name }) => secretName.safeParse(name).success)
   }
 
   /**
-   * Seal with the current key what an earlier one has sealed; yields after each, when it is durable. Returns how many were, and
-   * `user/name` of those that no key opens any more; they stay as they are.
+   * Seal with the current key what an earlier one has sealed; yields after each, when it is
+   * durable. Returns how many were, and `user/name` of those that no key opens any more; they stay
+   * as they are.
    */
   async *reseal(): AsyncGenerator<void, { resealed: number; lost: string[] }> {
     const { rows, vault } = this.#parts

@@ -1,6 +1,7 @@
 /**
- * Seals texts with keys derived from the deployment's: AES-256-GCM, a key for each person by HKDF-SHA256, a random nonce,
- * and whose it is and how it is called bound to it, so that no sealed text can be passed off as another.
+ * Seals texts with keys derived from the deployment's: AES-256-GCM, a key for each person by
+ * HKDF-SHA256, a random nonce, and whose it is and how it is called bound to it, so that no sealed
+ * text can be passed off as another.
  */
 import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from 'node:crypto'
 
@@ -29,7 +30,10 @@ export interface Vault {
   open(label: Label, keyId: string, sealed: Uint8Array): string
 }
 
-/** `keys`: the deployment's key first, which seals; then earlier ones, which only open. 32 bytes each. */
+/**
+ * `keys`: the deployment's key first, which seals; then earlier ones, which only open. 32 bytes
+ * each.
+ */
 export function createVault(keys: readonly [Uint8Array, ...Uint8Array[]]): Vault {
   const [current] = keys
   const byId = new Map(keys.map((key) => [idOf(key), key]))

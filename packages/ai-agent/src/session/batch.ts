@@ -3,7 +3,7 @@ import type { Mode } from '@sandlot/shared/mode'
 import type { SessionEvent } from '@sandlot/shared/events'
 import { callsBefore } from './calls-before.ts'
 import { judge } from '../approval/engine.ts'
-import { offers } from '../approval/options.ts'
+import { approvalOptions } from '../approval/options.ts'
 import { type ResolvedPaths, callRequest } from '../approval/request.ts'
 import type { RuleBook } from '../approval/rule-book.ts'
 import type { BatchContext } from '../calls/batch.ts'
@@ -99,5 +99,5 @@ export async function rulingOf(
   const { userId, at, approvals, mode, rules } = held
   const request = callRequest(call, paths)
   const judgement = judge(request, [...(await rules.of(userId, at)), ...approvals.sessionRules], mode)
-  return { ...judgement, options: offers(request, judgement, rules.remember) }
+  return { ...judgement, options: approvalOptions(request, judgement, rules.remember) }
 }

@@ -10,7 +10,7 @@ import { StorageError } from '@sandlot/storage/storage-error'
 import { type ForkPoint, forkedLog } from './fork.ts'
 import { choose } from '../loop/model-choice.ts'
 import { LoadedSessions } from './loaded.ts'
-import { RuleDesk } from '../approval/preview.ts'
+import { RuleAdmin } from '../approval/preview.ts'
 import { WORKSPACE } from '../loop/prompt.ts'
 import type { Session } from './session.ts'
 import { type SessionChange, SessionChanges } from './changes.ts'
@@ -35,7 +35,7 @@ export interface NewSession {
 
 export class SessionManager {
   /** Everybody's and people's own rules, to look at and to change. */
-  readonly rules: RuleDesk
+  readonly rules: RuleAdmin
   readonly #parts: SessionParts
   readonly #sessions: LoadedSessions
   readonly #changes = new SessionChanges()
@@ -47,7 +47,7 @@ export class SessionManager {
     this.#sessions = new LoadedSessions({ ...parts, ending }, (userId, summary) =>
       this.#changes.tell({ userId, summary }),
     )
-    this.rules = new RuleDesk(parts)
+    this.rules = new RuleAdmin(parts)
   }
 
   /** Lines on one page of `list`; the last page has fewer. */

@@ -1,4 +1,7 @@
-/** The writing half of `last-end.ts`, without its parser: the watchdog's thread has a heap of its own, and zod takes 12 MB. */
+/**
+ * The writing half of `last-end.ts`, without its parser: the watchdog's thread has a heap of its
+ * own, and zod takes 12 MB.
+ */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { LastEnd } from './last-end.ts'

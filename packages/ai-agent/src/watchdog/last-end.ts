@@ -1,6 +1,7 @@
 /**
- * How the process before this one ended, as far as it could say: a small file in `$SANDLOT_DATA/run`. What it does not
- * blame for its end is resumed without counting towards being given up.
+ * How the process before this one ended, as far as it could say: a small file in
+ * `$SANDLOT_DATA/run`. What it does not blame for its end is resumed without counting towards being
+ * given up.
  */
 import { existsSync, readFileSync, rmSync } from 'node:fs'
 import { z } from 'zod'
@@ -15,7 +16,10 @@ const lastEnd = z.discriminatedUnion('how', [
 ])
 export type LastEnd = z.infer<typeof lastEnd>
 
-/** Read it once: it is about the end before this start, not about the next one. Undefined: the process could not say. */
+/**
+ * Read it once: it is about the end before this start, not about the next one. Undefined: the
+ * process could not say.
+ */
 export function takeLastEnd(dataFolder: string): LastEnd | undefined {
   const file = lastEndFile(dataFolder)
   if (!existsSync(file)) return undefined
@@ -24,7 +28,9 @@ export function takeLastEnd(dataFolder: string): LastEnd | undefined {
   return parse(text)
 }
 
-/** Whether resuming this prompt counts: any may have ended a process that could not say which did. */
+/**
+ * Whether resuming this prompt counts: any may have ended a process that could not say which did.
+ */
 export function countsResume(end: LastEnd | undefined, promptId: string): boolean {
   if (end === undefined) return true
   return end.how === 'blocked' && end.step?.promptId === promptId

@@ -1,6 +1,6 @@
 /**
- * Which prompt the code that runs at this moment works for. It follows every `await` of a prompt's loop, and costs
- * nothing until the watchdog asks for it.
+ * Which prompt the code that runs at this moment works for. It follows every `await` of a prompt's
+ * loop, and costs nothing until the watchdog asks for it.
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
 
@@ -11,7 +11,9 @@ export interface RunningStep {
 
 const steps = new AsyncLocalStorage<RunningStep>()
 
-/** Where another thread's inspector finds `steps`: it can evaluate names of the global object only. */
+/**
+ * Where another thread's inspector finds `steps`: it can evaluate names of the global object only.
+ */
 const GLOBAL_NAME = 'sandlot.running-step'
 
 /** Run `work`, and everything that it starts, as a step of this prompt. */

@@ -1,6 +1,6 @@
 /**
- * The watchdog's thread: looks at the main thread from outside, and ends the process. It imports no library: its heap
- * is one more for the process.
+ * The watchdog's thread: looks at the main thread from outside, and ends the process. It imports no
+ * library: its heap is one more for the process.
  */
 import { readFileSync, writeSync } from 'node:fs'
 import { Session } from 'node:inspector'
@@ -14,7 +14,10 @@ const { turns, limitMs, samples, dataFolder } = workerData as WatchdogData
 
 /** A thread's own `process.stderr` is written by the main thread. */
 const STDERR = 2
-/** Of one sample's time: less is a thread that waits. A busy one gets more, also on a crowded machine. */
+/**
+ * Of one sample's time: less is a thread that waits. A busy one gets more, also on a crowded
+ * machine.
+ */
 const BUSY_SHARE = 0.05
 /** The step is asked for before the limit, since native code answers only when it returns. */
 const ASK_AT = Math.ceil(samples * 0.6)
@@ -52,12 +55,16 @@ function cpuMs(): number {
     return (user + system) / 1000
   }
   const stat = readFileSync(`/proc/self/task/${process.pid}/stat`, 'utf8')
-  // Behind the name, which may hold spaces: the state is the first field, utime and stime the 12th and 13th.
+  // Behind the name, which may hold spaces: the state is the first field, utime and stime the 12th
+  // and 13th.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
   return ((Number(fields[11]) + Number(fields[12])) * 1000) / TICKS_PER_SECOND
 }
 
-/** V8 answers in the middle of a loop, also of a regular expression's, in the context of the code that runs there. */
+/**
+ * V8 answers in the middle of a loop, also of a regular expression's, in the context of the code
+ * that runs there.
+ */
 function askRunningStep(): NonNullable<typeof asked> {
   const session = new Session()
   const question: NonNullable<typeof asked> = { blame: undefined, end: () => session.disconnect() }

@@ -1,7 +1,7 @@
 /**
- * Ends the process when its only thread is blocked: code that never returns would hold everybody's chats up for ever.
- * What supervises the process (`up`, compose) starts it again. A thread that waits for a stalled disk uses no CPU time
- * and is left alone.
+ * Ends the process when its only thread is blocked: code that never returns would hold everybody's
+ * chats up for ever. What supervises the process (`up`, compose) starts it again. A thread that
+ * waits for a stalled disk uses no CPU time and is left alone.
  */
 import { Worker } from 'node:worker_threads'
 import { exposeRunningStep } from './running-step.ts'
@@ -10,7 +10,9 @@ import type { ToolLog } from '../tools/tool.ts'
 /** Milliseconds that the main thread may be busy without a turn of its event loop. */
 const LIMIT_MS = 30_000
 
-/** What the thread is started with. `turns`: a counter that the main thread raises with each turn. */
+/**
+ * What the thread is started with. `turns`: a counter that the main thread raises with each turn.
+ */
 export interface WatchdogData {
   turns: Int32Array<SharedArrayBuffer>
   limitMs: number

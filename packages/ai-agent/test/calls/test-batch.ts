@@ -6,7 +6,7 @@ import { SandboxError } from '@sandlot/sandbox/errors'
 import type { Sandboxes } from '@sandlot/sandbox/sandboxes'
 import type { Rule } from '@sandlot/shared/rules'
 import { judge } from '../../src/approval/engine.ts'
-import { offers } from '../../src/approval/options.ts'
+import { approvalOptions } from '../../src/approval/options.ts'
 import { callRequest } from '../../src/approval/request.ts'
 import { type PolicySettings, createPolicies } from '../../src/calls/policies/index.ts'
 import { type ToolMetrics, createToolMetrics } from '../../src/metrics/tool-metrics.ts'
@@ -130,7 +130,7 @@ export class TestBatch {
       judge: async (call, paths) => {
         const request = callRequest(call, paths)
         const judgement = judge(request, this.rules, this.mode)
-        return { ...judgement, options: offers(request, judgement, 'always') }
+        return { ...judgement, options: approvalOptions(request, judgement, 'always') }
       },
       previousAttempt: (callId) =>
         this.log

@@ -1,7 +1,7 @@
 /** Bug 1: before every request the history is looked at, and mended where it is not in order. */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { historyProblems, mendHistory } from '../../src/history/check.ts'
+import { historyProblems, repairHistory } from '../../src/history/check.ts'
 import { plainHistory } from '../../src/history/plain.ts'
 import type { ModelMessage } from '../../src/model/model.ts'
 import { requestBody } from '../../src/model/wire.ts'
@@ -41,7 +41,7 @@ describe('the history check', () => {
   test('property: any messages can be mended, and what was in order stays as it was', () => {
     fc.assert(
       fc.property(anyMessages, (messages) => {
-        const mended = mendHistory(messages)
+        const mended = repairHistory(messages)
         expect(historyProblems(mended)).toEqual([])
         expect(wireProblems(sent(mended))).toEqual([])
         if (historyProblems(messages).length === 0) expect(mended).toEqual(messages)
@@ -63,7 +63,7 @@ describe('the history check', () => {
   test('property: the plainest form is in order where the ordinary one is', () => {
     fc.assert(
       fc.property(anyMessages, (messages) => {
-        const plain = plainHistory(mendHistory(messages))
+        const plain = plainHistory(repairHistory(messages))
         expect(historyProblems(plain)).toEqual([])
         const pairs = plain.map((one, at) => `${plain[at - 1]?.role ?? ''} ${one.role}`)
         expect(pairs).not.toContain('user user')

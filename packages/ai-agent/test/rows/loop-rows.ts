@@ -331,7 +331,7 @@ export const LOOP_ROWS: Record<string, Record<string, readonly string[]>> = {
       'packages/ai-agent/test/history/no-progress.test.ts :: property: any circle of one to five turns is seen in its fourth round, and not before its third is over',
       'packages/ai-agent/test/history/no-progress.test.ts :: polling with new results is no circle',
       'packages/ai-agent/test/history/no-progress.test.ts :: what the user says meanwhile begins it anew: who asks to look again is looked for',
-      'packages/ai-agent/test/limits/chanting.test.ts :: property: however it is cut, a long run of anything with words is heard; its first round stays',
+      'packages/ai-agent/test/limits/repetition.test.ts :: property: however it is cut, a long run of anything with words is heard; its first round stays',
     ],
     compaction: [
       'packages/ai-agent/test/compaction/when.test.ts :: just under 80 % of the window nothing is left out, just over it room is made',

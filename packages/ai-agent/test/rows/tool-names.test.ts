@@ -27,7 +27,7 @@ const RIGHTFUL: Record<string, string> = {
   'ai-agent/src/model/model.ts: stop': 'the finish of an answer',
   'shared/src/sandlot-event.ts: stop': 'what a prompt asks for when a call fails',
   'web/src/chat/chat-page.tsx: stop': 'the shortcut that stops a prompt',
-  'web/src/chat/composer.tsx: stop': 'the button that stops a prompt',
+  'web/src/chat/composer/composer.tsx: stop': 'the button that stops a prompt',
   'web/src/lib/shortcuts.ts: stop': 'the shortcut that stops a prompt',
 }
 

@@ -1,4 +1,7 @@
-/** Expansions that do more than put a value in: bash runs commands that stand in a variable's *value* in these places. */
+/**
+ * Expansions that do more than put a value in: bash runs commands that stand in a variable's
+ * *value* in these places.
+ */
 import type { ArithmeticExpression, SyntaxNode, TestExpression } from 'unbash'
 
 const COMPUTED = 'computes with variables, whose values bash would evaluate'
@@ -7,7 +10,10 @@ const NUMBER = /^(\d[\d#a-zA-Z@_]*|0[xX][\da-fA-F]+|\$[#?$!])$/
 const TRANSFORMS = new Set(['Q', 'E', 'U', 'u', 'L', 'a', 'A', 'K', 'k'])
 const COMPARES_NUMBERS = new Set(['-eq', '-ne', '-lt', '-le', '-gt', '-ge'])
 
-/** A sentence's end about this node alone, not about what is below it; undefined when it only puts a value in. */
+/**
+ * A sentence's end about this node alone, not about what is below it; undefined when it only puts a
+ * value in.
+ */
 export function expansionProblem(node: SyntaxNode): string | undefined {
   switch (node.type) {
     case 'ParameterExpansion':

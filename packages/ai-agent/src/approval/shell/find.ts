@@ -15,7 +15,10 @@ const PRIMARIES = new Map([
 
 const NEWER = /^-newer[aBcm][aBcmt]$/
 
-/** True when every word is a place, or one of the tests and actions that only read. The first word is find's name. */
+/**
+ * True when every word is a place, or one of the tests and actions that only read. The first word
+ * is find's name.
+ */
 export function isPlainFind(words: readonly ArgWord[]): boolean {
   for (let at = 1; at < words.length; at++) {
     const word = words[at]
@@ -55,7 +58,8 @@ export function findRuns(words: readonly ArgWord[]): Wrapped | undefined {
       next.literal === ';' || (next.literal === '+' && inner.at(-1)?.literal === '{}')
     let next = words[++at]
     for (; next !== undefined && !isEnd(next); next = words[++at]) inner.push(next)
-    // A word that may be its end, or what makes a `+` behind it one, would make what follows it actions of find.
+    // A word that may be its end, or what makes a `+` behind it one, would make what follows it
+    // actions of find.
     clear &&=
       next !== undefined && !inner.some((word) => word.loose || ENDS.some((end) => mayBecome(word, end)))
     const several = next?.literal === '+'
@@ -68,7 +72,10 @@ export function findRuns(words: readonly ArgWord[]): Wrapped | undefined {
   return { ...nothing(isPlainFind(left) ? 'carries' : 'acts'), commands, problems }
 }
 
-/** Names that find puts in begin with the folder that it was given, so they are no options unless that is one. */
+/**
+ * Names that find puts in begin with the folder that it was given, so they are no options unless
+ * that is one.
+ */
 function fileName(word: ArgWord): ArgWord {
   return word.literal === '{}'
     ? { ...word, literal: undefined, prefix: './' }

@@ -1,8 +1,9 @@
 /**
- * `git` where it only reads. What git runs by its configuration is off where such a command is run (`READS_ONLY`), and that
- * configuration can only be written by what was itself allowed, because edits of it always ask (`files.ts`).
+ * `git` where it only reads. What git runs by its configuration is off where such a command is run
+ * (`READS_ONLY`), and that configuration can only be written by what was itself allowed, because
+ * edits of it always ask (`files.ts`).
  */
-import { type Options, keepsTo as keepsToAny } from './options.ts'
+import { type Options, usesOnly as keepsToAny } from './options.ts'
 import { type ArgWord, mayBeOption } from './words.ts'
 
 const OFF = {
@@ -17,8 +18,9 @@ const OFF = {
 }
 
 /**
- * The environment of a command that only reads and has git in it. The first folder of PATH is the image's: the git there
- * turns off filters, external diffs and textconv, for which no setting of one name exists.
+ * The environment of a command that only reads and has git in it. The first folder of PATH is the
+ * image's: the git there turns off filters, external diffs and textconv, for which no setting of
+ * one name exists.
  */
 export const READS_ONLY: Readonly<Record<string, string>> = {
   PATH: '/usr/lib/sandlot/reads:/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin',
@@ -99,9 +101,9 @@ const COMMANDS: Readonly<Record<string, Options | ((words: readonly ArgWord[]) =
   reflog: (words) =>
     words.every(
       ({ literal }) => literal !== undefined && !/^(expire|delete|drop|write|exists)$/.test(literal),
-    ) && keepsTo(LOG, words),
+    ) && usesOnly(LOG, words),
   stash: (words) =>
-    (words[0]?.literal === 'list' || words[0]?.literal === 'show') && keepsTo(LOG, words.slice(1)),
+    (words[0]?.literal === 'list' || words[0]?.literal === 'show') && usesOnly(LOG, words.slice(1)),
   branch: (words) =>
     lists(
       words,
@@ -125,10 +127,10 @@ const COMMANDS: Readonly<Record<string, Options | ((words: readonly ArgWord[]) =
   remote: (words) =>
     words.length === 0 ||
     (words.length === 1 && (words[0]?.literal === '-v' || words[0]?.literal === '--verbose')) ||
-    (words[0]?.literal === 'get-url' && keepsTo({ long: 'push all' }, words.slice(1))),
+    (words[0]?.literal === 'get-url' && usesOnly({ long: 'push all' }, words.slice(1))),
   worktree: (words) =>
     words[0]?.literal === 'list' &&
-    keepsTo({ flags: 'vz', long: 'porcelain verbose', most: 0 }, words.slice(1)),
+    usesOnly({ flags: 'vz', long: 'porcelain verbose', most: 0 }, words.slice(1)),
   config: readsConfig,
 }
 
@@ -142,7 +144,7 @@ function readsConfig(words: readonly ArgWord[]): boolean {
     options.every(({ literal }) => literal !== '--') &&
     others.every(({ literal }) => literal !== undefined) &&
     others.length <= 2 &&
-    keepsTo(
+    usesOnly(
       {
         flags: 'lz',
         long: 'get get-all get-regexp list local global system worktree show-origin show-scope name-only null includes no-includes type=? bool int path',
@@ -152,8 +154,11 @@ function readsConfig(words: readonly ArgWord[]): boolean {
   )
 }
 
-/** Where an option lacks its value, most of git's commands read the next one all the same, and do what it says. */
-function keepsTo(options: Options, words: readonly ArgWord[]): boolean {
+/**
+ * Where an option lacks its value, most of git's commands read the next one all the same, and do
+ * what it says.
+ */
+function usesOnly(options: Options, words: readonly ArgWord[]): boolean {
   return keepsToAny({ ...options, peeks: true }, words)
 }
 
@@ -177,7 +182,7 @@ export function isReadOnlyGit(words: readonly ArgWord[]): boolean {
   if (name === undefined || !Object.hasOwn(COMMANDS, name)) return false
   const rest = words.slice(at + 1)
   const known = COMMANDS[name]
-  return typeof known === 'function' ? known(rest) : known !== undefined && keepsTo(known, rest)
+  return typeof known === 'function' ? known(rest) : known !== undefined && usesOnly(known, rest)
 }
 
 /** A name makes a branch or a tag, unless an option says that it is only looked for. */
@@ -186,5 +191,5 @@ function lists(words: readonly ArgWord[], options: Options, looking: RegExp): bo
   const looks = words
     .slice(0, end < 0 ? words.length : end)
     .some(({ literal }) => literal !== undefined && looking.test(literal))
-  return keepsTo({ ...options, flags: `${options.flags ?? ''}l`, ...(looks ? {} : { most: 0 }) }, words)
+  return usesOnly({ ...options, flags: `${options.flags ?? ''}l`, ...(looks ? {} : { most: 0 }) }, words)
 }

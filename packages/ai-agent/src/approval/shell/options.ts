@@ -14,12 +14,18 @@ export interface Options {
   most?: number
   /** How each of them begins. */
   others?: RegExp
-  /** Where a value is missing it takes the next word for an option: what stands in for a value must not look like one. */
+  /**
+   * Where a value is missing it takes the next word for an option: what stands in for a value must
+   * not look like one.
+   */
   peeks?: true
 }
 
-/** True when every word behind the name is an option of the list, its value, or no option. Abbreviations are not on the list. */
-export function keepsTo(options: Options, words: readonly ArgWord[]): boolean {
+/**
+ * True when every word behind the name is an option of the list, its value, or no option.
+ * Abbreviations are not on the list.
+ */
+export function usesOnly(options: Options, words: readonly ArgWord[]): boolean {
   const long = new Map(
     (options.long ?? '').split(' ').map((name) => {
       const [bare = '', value] = name.split('=')

@@ -8,8 +8,8 @@ export type ShellPart =
       text: string
       words: readonly ArgWord[]
       /**
-       * `proven`: it only reads. `carries`: it does nothing but run the parts that follow it in the list (`timeout`,
-       * `bash -c`). `acts`: it may do anything.
+       * `proven`: it only reads. `carries`: it does nothing but run the parts that follow it in the
+       * list (`timeout`, `bash -c`). `acts`: it may do anything.
        */
       effect: 'proven' | 'carries' | 'acts'
     }
@@ -17,7 +17,10 @@ export type ShellPart =
   | { type: 'write'; text: string; path: string | undefined }
   /** A redirection that reads a file. */
   | { type: 'read'; text: string; path: string | undefined }
-  /** What nobody can know before it runs. Only a rule for the whole line, or for the tool, can cover it. */
+  /**
+   * What nobody can know before it runs. Only a rule for the whole line, or for the tool, can cover
+   * it.
+   */
   | { type: 'unknown'; text: string; because: string }
 
 /** Characters of a command line that is looked into. A longer one is unknown. */
@@ -33,7 +36,10 @@ export const MAX_DEPTH = 8
 export type ScriptReader = 'bash' | 'sh'
 
 export interface Wrapped {
-  /** `carries`: does nothing of its own beside running what it carries. `proven`: and what it does itself only reads. */
+  /**
+   * `carries`: does nothing of its own beside running what it carries. `proven`: and what it does
+   * itself only reads.
+   */
   effect: 'carries' | 'proven' | 'acts'
   /** What runs, as words. */
   commands: (readonly ArgWord[])[]

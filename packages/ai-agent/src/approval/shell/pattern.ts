@@ -61,8 +61,8 @@ export function quoteWord(word: string): string {
 }
 
 /**
- * Whether a rule that allows covers this command: certainly, or not. A `*` does not cover options by which the program
- * would run another one.
+ * Whether a rule that allows covers this command: certainly, or not. A `*` does not cover options
+ * by which the program would run another one.
  */
 export function certainlyMatches(pattern: string, words: readonly ArgWord[]): boolean {
   const wanted = readPattern(pattern)
@@ -72,7 +72,10 @@ export function certainlyMatches(pattern: string, words: readonly ArgWord[]): bo
   return !escapes(words, words[0]?.literal ?? '', named)
 }
 
-/** Whether a rule that denies or asks is meant by this command: certainly, perhaps, or not. The folder of the program's name does not count. */
+/**
+ * Whether a rule that denies or asks is meant by this command: certainly, perhaps, or not. The
+ * folder of the program's name does not count.
+ */
 export function meantBy(pattern: string, words: readonly ArgWord[]): 'yes' | 'maybe' | 'no' {
   const wanted = readPattern(pattern)
   if ('problem' in wanted) return 'maybe'
@@ -128,7 +131,8 @@ function compare(pattern: readonly PatternWord[], words: readonly ArgWord[], per
 }
 
 // * Options by which well-known programs run another program, or write where nobody would expect it. Whoever allows
-// `tar *` does not mean `tar --checkpoint-action=exec=…`; such a command asks, unless the rule names the option itself.
+// `tar *` does not mean `tar --checkpoint-action=exec=…`; such a command asks, unless the rule
+// names the option itself.
 
 interface Escape {
   /** Letters of short options, alone or in a cluster. */
@@ -218,8 +222,8 @@ const ESCAPES: Readonly<Record<string, Escape>> = {
 const AWKS = new Set(['gawk', 'mawk', 'nawk', 'original-awk'])
 
 /**
- * True when one of the words is, or may be, such an option of the program `name`, or a file that others take orders from.
- * `named`: the words that the rule has itself, the name among them.
+ * True when one of the words is, or may be, such an option of the program `name`, or a file that
+ * others take orders from. `named`: the words that the rule has itself, the name among them.
  */
 function escapes(all: readonly ArgWord[], name: string, named: ReadonlySet<unknown>): boolean {
   const words = all.filter(({ literal }) => literal === undefined || !named.has(literal))
@@ -231,7 +235,9 @@ function escapes(all: readonly ArgWord[], name: string, named: ReadonlySet<unkno
   return Object.hasOwn(ESCAPES, key) && isEscaping(words, ESCAPES[key])
 }
 
-/** Which settings are meant only `git config` and `-c` tell: `git add hook.process.ts` is a file. */
+/**
+ * Which settings are meant only `git config` and `-c` tell: `git add hook.process.ts` is a file.
+ */
 function gitEscapes(words: readonly ArgWord[], all: readonly ArgWord[]): boolean {
   const placeOf = (name: string): number =>
     all.findIndex((word) => word.literal === name || mayBecome(word, name))

@@ -1,11 +1,11 @@
 /**
- * Which commands only read. Proven means: the program is on this list, and every one of its words is an option that
- * only reads, or certainly no option. What is not on the list is not proven, whatever it does. Expansions within the
- * words are judged on their own.
+ * Which commands only read. Proven means: the program is on this list, and every one of its words
+ * is an option that only reads, or certainly no option. What is not on the list is not proven,
+ * whatever it does. Expansions within the words are judged on their own.
  */
 import { isPlainFind } from './find.ts'
 import { isReadOnlyGit } from './git.ts'
-import { type Options, keepsTo } from './options.ts'
+import { type Options, usesOnly } from './options.ts'
 import { isPlainSedScript } from './sed.ts'
 import { type ArgWord, knownWord, systemName } from './words.ts'
 
@@ -49,7 +49,7 @@ const PROOFS: Readonly<Record<string, Proof>> = {
     long: 'brief mime mime-type mime-encoding dereference no-dereference keep-going extension',
   },
   date: (words) =>
-    keepsTo(
+    usesOnly(
       {
         flags: 'uR',
         valued: 'dr',
@@ -68,7 +68,7 @@ const PROOFS: Readonly<Record<string, Proof>> = {
   test: isPlainTest,
   '[': isPlainTest,
   printf: isPlainPrintf,
-  read: (words) => keepsTo({ flags: 'rs', valued: 'dnNtpu' }, words) && namesOnly(words),
+  read: (words) => usesOnly({ flags: 'rs', valued: 'dnNtpu' }, words) && namesOnly(words),
   set: (words) =>
     words.every(({ literal }) => literal !== undefined && /^([-+][euxo]+|pipefail)$/.test(literal)),
   exit: isNumberOrNothing,
@@ -99,7 +99,7 @@ export function provesReadOnly(words: readonly ArgWord[]): boolean {
   if (HARMLESS.has(name)) return true
   if (VERSIONED.test(name) && rest.length === 1 && rest[0]?.literal === '--version') return true
   const proof = Object.hasOwn(PROOFS, name) ? PROOFS[name] : undefined
-  return typeof proof === 'function' ? proof(rest) : proof !== undefined && keepsTo(proof, rest)
+  return typeof proof === 'function' ? proof(rest) : proof !== undefined && usesOnly(proof, rest)
 }
 
 /** `-I` may have its value joined: `-Iseconds`. */
@@ -120,8 +120,8 @@ function isPlainPrintf([format]: readonly ArgWord[]): boolean {
 const COMPARES = new Set('= == != < > -eq -ne -lt -le -gt -ge -nt -ot -ef'.split(' '))
 
 /**
- * `test -v name[…]` evaluates the index. So nothing that is not known may stand where an operator could: only as the
- * operand of a known one, with so few words that there is one way to read them.
+ * `test -v name[…]` evaluates the index. So nothing that is not known may stand where an operator
+ * could: only as the operand of a known one, with so few words that there is one way to read them.
  */
 function isPlainTest(given: readonly ArgWord[]): boolean {
   const words = given.at(-1)?.literal === ']' ? given.slice(0, -1) : given
@@ -145,8 +145,9 @@ function namesOnly(words: readonly ArgWord[]): boolean {
 }
 
 /**
- * Without options (`-i` computes, `-n` makes other names of it); the values are judged as assignments. Behind `command` a
- * value may become further words; one in parentheses is read as source.
+ * Without options (`-i` computes, `-n` makes other names of it); the values are judged as
+ * assignments. Behind `command` a value may become further words; one in parentheses is read as
+ * source.
  */
 function declaresPlainly(words: readonly ArgWord[]): boolean {
   return words.every(({ literal, prefix, several }) =>
@@ -166,7 +167,7 @@ function isReadOnlySed(words: readonly ArgWord[]): boolean {
     valued: 'el',
     long: 'quiet silent regexp-extended separate unbuffered null-data posix sandbox debug expression= line-length=',
   }
-  if (!keepsTo(options, words)) return false
+  if (!usesOnly(options, words)) return false
   const scripts: (string | undefined)[] = []
   const others: ArgWord[] = []
   for (let at = 0; at < words.length; at++) {

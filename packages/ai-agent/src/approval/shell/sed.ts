@@ -1,6 +1,12 @@
-/** Scripts of `sed` that only print and change what passes by: no `w`, `W`, `r`, `e`, no `s///e` and `s///w`. */
+/**
+ * Scripts of `sed` that only print and change what passes by: no `w`, `W`, `r`, `e`, no `s///e` and
+ * `s///w`.
+ */
 
-/** In brackets a delimiter is a letter to one sed and the end to another: no brackets with one, or with a backslash, in them. */
+/**
+ * In brackets a delimiter is a letter to one sed and the end to another: no brackets with one, or
+ * with a backslash, in them.
+ */
 const BRACKETS = String.raw`\[\^?(?:\[:[a-z]+:\]|[^\][\\\n/])+\]`
 const REGEX = String.raw`\/(?:[^/\\\n[]|\\[^\n]|${BRACKETS})*\/[IM]*`
 const ADDRESS = new RegExp(
@@ -8,7 +14,10 @@ const ADDRESS = new RegExp(
 )
 const BRACKETS_HERE = new RegExp(BRACKETS, 'y')
 
-/** True when every command of the script is one of the harmless ones. What is not understood is not harmless. */
+/**
+ * True when every command of the script is one of the harmless ones. What is not understood is not
+ * harmless.
+ */
 export function isPlainSedScript(script: string): boolean {
   let rest = script
   for (let guard = 0; guard < 200; guard++) {

@@ -1,6 +1,7 @@
 /**
- * A command line → its parts. The parser is real; everything that it or we cannot follow becomes an `unknown` part, so
- * that nothing is ever left out. Never throws, and bounded: what is too long or too deep is unknown as a whole.
+ * A command line → its parts. The parser is real; everything that it or we cannot follow becomes an
+ * `unknown` part, so that nothing is ever left out. Never throws, and bounded: what is too long or
+ * too deep is unknown as a whole.
  */
 import { messageOf } from '@sandlot/shared/errors'
 import {
@@ -30,7 +31,10 @@ export function shellParts(command: string): ShellPart[] {
   return reader.parts
 }
 
-/** The environment that a command line gets: git runs no other program where all that there is only reads. */
+/**
+ * The environment that a command line gets: git runs no other program where all that there is only
+ * reads.
+ */
 export function shellEnvironment(command: string): Readonly<Record<string, string>> | undefined {
   const parts = shellParts(command)
   const reads = parts.every(
@@ -81,7 +85,8 @@ class Reader {
       this.#collect(tree)
       this.#visit(tree, tree.source ?? source, depth)
     } catch (error) {
-      // The parser reports what it does not understand as errors; a throw is a bug of it or of ours.
+      // The parser reports what it does not understand as errors; a throw is a bug of it or of
+      // ours.
       this.#unknown(source, `could not be looked into (${messageOf(error).slice(0, 100)})`)
     }
   }
@@ -227,7 +232,10 @@ function mayBeBelow(folder: string, prefix: string): boolean {
   return folder.startsWith(prefix) || prefix.startsWith(folder)
 }
 
-/** `IFS= read -r line`: the one variable that changes words, for the one builtin that does not pass it on. */
+/**
+ * `IFS= read -r line`: the one variable that changes words, for the one builtin that does not pass
+ * it on.
+ */
 function isForReadAlone(node: SyntaxNode, child: SyntaxNode): boolean {
   if (node.type !== 'Command' || child.type !== 'Assignment' || node.name?.text !== 'read') return false
   return child.name === 'IFS' && child.value.type === 'Word' && argWord(child.value).literal !== undefined
@@ -252,7 +260,10 @@ function argumentWord(argument: Command['args'][number]): ArgWord {
   return { text, literal, prefix: `${name}=${word.prefix}`, loose: false, several: false }
 }
 
-/** What a redirection gives to be read: its text, or undefined where that is not known. Nothing for all others. */
+/**
+ * What a redirection gives to be read: its text, or undefined where that is not known. Nothing for
+ * all others.
+ */
 function inputOf(redirect: Redirection): (string | undefined)[] {
   const { descriptor } = redirect
   if (descriptor !== undefined && !(descriptor.type === 'FileDescriptor' && descriptor.value === 0)) return []
@@ -269,7 +280,10 @@ function inputOf(redirect: Redirection): (string | undefined)[] {
   return ['<', '<>', '<&'].includes(redirect.operator) || descriptor !== undefined ? [undefined] : []
 }
 
-/** Characters that are not seen, or make a line look like another one. Tabs and line ends are none of them. */
+/**
+ * Characters that are not seen, or make a line look like another one. Tabs and line ends are none
+ * of them.
+ */
 const HIDDEN = /(?![\n\t]|\r\n)[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/u
 
 function hiddenCharacter(text: string): string | undefined {
@@ -331,9 +345,10 @@ const HARMLESS = new Set([
 const READ_BY_PROGRAMS = /^(no_proxy|npm_|pnpm_|yarn_|histchars$|auto_resume$)|_proxy$/
 
 /**
- * True when setting this variable cannot change which program runs or what it does: one of the harmless list to a plain
- * word, or a name in small letters, which a script uses for itself. Everything else is not known to be harmless: a language
- * with a path in it is a file of somebody's, and some programs evaluate what they are given. `value`: where it is known.
+ * True when setting this variable cannot change which program runs or what it does: one of the
+ * harmless list to a plain word, or a name in small letters, which a script uses for itself.
+ * Everything else is not known to be harmless: a language with a path in it is a file of
+ * somebody's, and some programs evaluate what they are given. `value`: where it is known.
  */
 function isHarmlessSetting(name: string, value: string | undefined): boolean {
   if (HARMLESS.has(name) || /^LC_[A-Z]+$/.test(name)) return /^[\w.,:@+=-]*$/.test(valueOf(name, value))

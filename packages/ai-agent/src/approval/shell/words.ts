@@ -41,13 +41,19 @@ export function knownWord(text: string, literal = text): ArgWord {
   return { text, literal, prefix: literal, loose: false, several: false }
 }
 
-/** The system's own program of that name; undefined for one of another folder, which may be anything. */
+/**
+ * The system's own program of that name; undefined for one of another folder, which may be
+ * anything.
+ */
 export function systemName(literal: string | undefined): string | undefined {
   const name = literal?.replace(/^\/(usr\/)?bin\//, '')
   return name?.includes('/') === true ? undefined : name
 }
 
-/** True unless it is certain that the word is no option: it may begin with a dash, or become more words. */
+/**
+ * True unless it is certain that the word is no option: it may begin with a dash, or become more
+ * words.
+ */
 export function mayBeOption(word: ArgWord): boolean {
   return word.loose || word.prefix === ''
     ? word.literal === undefined || word.loose

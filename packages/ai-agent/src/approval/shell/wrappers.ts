@@ -1,6 +1,6 @@
 /**
- * Programs that run another one: what they would run, so that it is judged too. What a wrapper is given that is not
- * listed here is a problem, and a problem asks.
+ * Programs that run another one: what they would run, so that it is judged too. What a wrapper is
+ * given that is not listed here is a problem, and a problem asks.
  */
 import { findRuns } from './find.ts'
 import { type ScriptReader, type Wrapped, nothing } from './parts.ts'
@@ -295,7 +295,9 @@ function xargsReplacing(rest: readonly ArgWord[], own: readonly ArgWord[]): Wrap
 
 // ── Shells that are started with something to run ───────────────────────────────────────────────
 
-/** What `-o` and `-O` may set: nothing that has a line read otherwise, or changed before it is read. */
+/**
+ * What `-o` and `-O` may set: nothing that has a line read otherwise, or changed before it is read.
+ */
 const SETTABLE = new Set(
   'errexit nounset xtrace verbose pipefail noclobber noglob nullglob failglob globstar dotglob nocaseglob extglob inherit_errexit'.split(
     ' ',
@@ -303,8 +305,8 @@ const SETTABLE = new Set(
 )
 
 /**
- * `bash [flags] -c script args`, `bash <<< script`. A file that a shell runs is a program like any other. `input`: what the
- * shell gets to read.
+ * `bash [flags] -c script args`, `bash <<< script`. A file that a shell runs is a program like any
+ * other. `input`: what the shell gets to read.
  */
 function shell(
   rest: readonly ArgWord[],

@@ -1,35 +1,35 @@
 /**
- * A model that says the same words over and over and would never end. Only what no person asks for: a long run of exact
- * repetitions, of words rather than of dashes or zeros.
+ * Detects an answer that repeats itself without end: a long run of exact repetitions, of words
+ * rather than of dashes or zeros, which no person asks for.
  */
 
-/** Characters of the shortest and the longest unit that is seen. */
+/** Characters of the shortest and the longest unit that is detected. */
 const SHORTEST = 8
 const LONGEST = 600
-/** The run must be so long, and have so many rounds. */
+/** Minimal length of a run in characters, and its minimal number of rounds. */
 const RUN_CHARS = 4_000
 const ROUNDS = 12
-/** Looked at each time so many characters have come: the work stays linear. */
+/** Characters between two checks, which keeps the work linear. */
 const EVERY = 1_000
 const SEEN = Math.max(RUN_CHARS, LONGEST * ROUNDS)
 
-/** Watches one text while it grows. */
-export class ChantWatch {
+/** Checks one text while it grows. */
+export class RepetitionDetector {
   #tail = ''
   #since = 0
 
-  /** One more piece. True when the text has become a chant. */
+  /** Adds a piece. Returns true when the text ends in a repetition. */
   add(piece: string): boolean {
     this.#tail = (this.#tail + piece).slice(-SEEN)
     this.#since += piece.length
     if (this.#since < EVERY) return false
     this.#since = 0
-    return isChant(this.#tail)
+    return endsInRepetition(this.#tail)
   }
 }
 
-/** Whether a text ends in such a run. */
-export function isChant(text: string): boolean {
+/** True when a text ends in such a run. */
+export function endsInRepetition(text: string): boolean {
   const period = periodOfEnd(text)
   return period !== undefined && /\p{L}{2}/u.test(text.slice(-period))
 }
@@ -44,7 +44,7 @@ function periodOfEnd(text: string): number | undefined {
   return undefined
 }
 
-/** Whether the last `run` characters all equal the one `period` before them. */
+/** True when each of the last `run` characters equals the one `period` before it. */
 function repeats(text: string, period: number, run: number): boolean {
   const start = text.length - run + period
   for (let at = text.length - 1; at >= start; at--) {
@@ -53,8 +53,8 @@ function repeats(text: string, period: number, run: number): boolean {
   return true
 }
 
-/** `text` with its repetitions left out: what was said before them, and the first round. */
-export function withoutChant(text: string): string {
+/** The text up to the end of the first round of its final repetition. */
+export function withoutRepetition(text: string): string {
   const period = periodOfEnd(text)
   if (period === undefined) return text
   let start = text.length - period

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { ModelAnswer } from '../../src/model/model.ts'
-import { soundAnswer } from '../../src/model/sound-answer.ts'
+import { normalizeAnswer } from '../../src/model/normalize-answer.ts'
 import { memoryLog } from '../../src/plain/log-store.ts'
 import { runAgent } from '../../src/plain/run-agent.ts'
 import { scriptedModel } from '../support/scripted-model.ts'
@@ -12,7 +12,7 @@ circle['self'] = circle
 circle['again'] = circle
 
 test('what a client leaves out is empty; a whole answer is left as it is', () => {
-  expect(soundAnswer({ text: 'Hi' })).toEqual({
+  expect(normalizeAnswer({ text: 'Hi' })).toEqual({
     text: 'Hi',
     thought: '',
     calls: [],
@@ -27,13 +27,13 @@ test('what a client leaves out is empty; a whole answer is left as it is', () =>
     usage: { input: 1 },
     replay: { g: 1 },
   }
-  expect(soundAnswer(whole)).toEqual(whole)
-  expect(() => soundAnswer(undefined)).toThrow('no answer')
+  expect(normalizeAnswer(whole)).toEqual(whole)
+  expect(() => normalizeAnswer(undefined)).toThrow('no answer')
 })
 
 test('a call that a client gives twice is one', () => {
   const one = { id: 'a', name: 'pay', args: { x: 1, y: 2 } }
-  const twice = soundAnswer({
+  const twice = normalizeAnswer({
     calls: [one, { ...one, args: { y: 2, x: 1 } }, { ...one, id: '' }, { ...one, id: '' }],
   })
   expect(twice.calls.map(({ id }) => id)).toEqual(['a', '', ''])

@@ -2,7 +2,7 @@
 import type { Rule } from '@sandlot/shared/rules'
 import { expect, test } from 'vitest'
 import { judge } from '../../src/approval/engine.ts'
-import { type Remembering, offers } from '../../src/approval/options.ts'
+import { type Remembering, approvalOptions } from '../../src/approval/options.ts'
 import type { CallRequest, RuleRequest } from '../../src/approval/request.ts'
 import { programs } from './corpus/programs.ts'
 import { structure } from './corpus/structure.ts'
@@ -16,7 +16,7 @@ const call = (ask: RuleRequest, kind: CallRequest['kind'] = 'execute'): CallRequ
 })
 const shell = (command: string): CallRequest => call({ kind: 'shell', command })
 const offered = (request: CallRequest, most: Remembering = 'always', rules: Rule[] = []) =>
-  offers(request, judge(request, rules, 'manual'), most).map(({ name, remembers }) => [
+  approvalOptions(request, judge(request, rules, 'manual'), most).map(({ name, remembers }) => [
     name,
     remembers?.rules,
   ])
@@ -112,7 +112,7 @@ test('whatever is offered to be remembered covers the call that it was made from
   for (const request of requests) {
     const judgement = judge(request, [], 'manual')
     if (judgement.verdict !== 'ask') continue
-    for (const option of offers(request, judgement, 'always')) {
+    for (const option of approvalOptions(request, judgement, 'always')) {
       if (option.remembers === undefined) continue
       const rules = option.remembers.rules.map((match, at): Rule => ({
         id: `${at}`,

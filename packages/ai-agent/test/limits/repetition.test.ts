@@ -1,24 +1,24 @@
-/** Row "loop detection": chanting in text. */
+/** Row "loop detection": repetition in text. */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { ChantWatch, isChant, withoutChant } from '../../src/limits/chanting.ts'
+import { RepetitionDetector, endsInRepetition, withoutRepetition } from '../../src/limits/repetition.ts'
 
 /** Whether a watch hears it, fed in pieces of this length. */
 function hears(text: string, piece = 7): boolean {
-  const watch = new ChantWatch()
+  const watch = new RepetitionDetector()
   for (let at = 0; at < text.length; at += piece) if (watch.add(text.slice(at, at + piece))) return true
   return false
 }
 
-describe('chanting', () => {
+describe('repetition', () => {
   test.each([
     ['a sentence', 'I will now read the file. '.repeat(400)],
     ['a paragraph', `${'Let me think about this again, from the beginning. '.repeat(6)}\n\n`.repeat(40)],
     ['behind an answer', `Here is what I found.\n${'Wait, no. Actually, '.repeat(400)}`],
   ])('%s, over and over', (_, text) => {
     expect(hears(text)).toBe(true)
-    expect(withoutChant(text).length).toBeLessThan(text.length / 4)
-    expect(text.startsWith(withoutChant(text))).toBe(true)
+    expect(withoutRepetition(text).length).toBeLessThan(text.length / 4)
+    expect(text.startsWith(withoutRepetition(text))).toBe(true)
   })
 
   test.each([
@@ -47,8 +47,8 @@ describe('chanting', () => {
         (round, piece, before) => {
           const text = before + round.repeat(Math.ceil(12_000 / round.length))
           expect(hears(text, piece)).toBe(true)
-          expect(isChant(text)).toBe(true)
-          expect(withoutChant(text).length).toBeLessThanOrEqual(before.length + 2 * round.length)
+          expect(endsInRepetition(text)).toBe(true)
+          expect(withoutRepetition(text).length).toBeLessThanOrEqual(before.length + 2 * round.length)
         },
       ),
     )

@@ -1,6 +1,6 @@
 /**
- * An answer as the loop can work with it. Our own clients give such ones; a program's own need not,
- * and a model may nest its arguments deeper than anything can walk that calls itself.
+ * Normalizes a model client's answer for the loop. Our own clients return complete ones; a
+ * program's client need not, and a model may nest its arguments too deep for recursive code.
  */
 import { deeperThan } from './json.ts'
 import type { ModelAnswer, ModelCall } from './model.ts'
@@ -8,11 +8,8 @@ import { withoutRepetitions } from './tool-calls.ts'
 
 const MAX_DEPTH = 100
 
-/**
- * Throws `TypeError` when there is no answer at all. What only lacks something gets the empty form
- * of it.
- */
-export function soundAnswer(answer: Partial<ModelAnswer> | undefined): ModelAnswer {
+/** Fills missing members with empty ones. Throws `TypeError` when there is no answer at all. */
+export function normalizeAnswer(answer: Partial<ModelAnswer> | undefined): ModelAnswer {
   if (typeof answer !== 'object') throw new TypeError('The model client returned no answer.')
   const { text, thought, calls, finish = 'unknown', usage = {}, replay } = answer
   return {
@@ -37,7 +34,7 @@ function textOf(value: string | undefined): string {
   return typeof value === 'string' ? value : ''
 }
 
-/** The arguments as JSON has them, which are nobody else's; undefined where it cannot have them. */
+/** A copy of the arguments as JSON has them; undefined where they are no JSON. */
 function sendable(args: unknown): { value: unknown } | undefined {
   if (typeof args === 'string') return { value: args }
   if (deeperThan(args, MAX_DEPTH)) return undefined
