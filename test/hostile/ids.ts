@@ -32,8 +32,8 @@ export const ELSEWHERE: Record<string, string> = {
   'X-A1': 'packages/ai-agent/test/approval/path-pattern.test.ts',
   'X-A2': 'packages/ai-agent/test/watchdog/watchdog.test.ts',
   'X-A3': 'packages/ai-agent/test/session/store-budget.test.ts',
-  'X-A4': 'packages/service/test/connection-limits.test.ts',
-  'X-A5': 'packages/service/test/limits.test.ts',
+  'X-A4': 'packages/service/test/http/connection-limits.test.ts',
+  'X-A5': 'packages/service/test/auth/limits.test.ts',
 }
 
 /** Rows that no test plays, and why. */

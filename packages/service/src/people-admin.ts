@@ -11,7 +11,7 @@ import { openAccounts, readAccounts } from '@sandlot/storage/accounts/accounts'
 import type { AccountsStore } from '@sandlot/storage/accounts/store'
 import { StorageError } from '@sandlot/storage/storage-error'
 import { readServiceConfig } from './config.ts'
-import { keptSecret } from './keys.ts'
+import { keptSecret } from './auth/keys.ts'
 
 type Answer =
   | ({ did: 'list' } & UserList)

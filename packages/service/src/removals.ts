@@ -13,7 +13,7 @@ import type { AccountsStore } from '@sandlot/storage/accounts/store'
 import type { AgentLink } from './agent/agent-link.ts'
 import type { Logger } from './log.ts'
 import type { Sockets } from './socket/sockets.ts'
-import type { Uploads } from './uploads.ts'
+import type { Uploads } from './chat/uploads.ts'
 
 /** People of whom the agent is asked at the same time. */
 const MOST_AT_ONCE = 4

@@ -14,20 +14,20 @@ import {
   limitConnections,
   timeLimits,
 } from './http/connection-limits.ts'
-import { keptSecret } from './keys.ts'
-import { makeLimits } from './limits.ts'
-import type { LimitRates } from './limits.ts'
+import { keptSecret } from './auth/keys.ts'
+import { makeLimits } from './auth/limits.ts'
+import type { LimitRates } from './auth/limits.ts'
 import { makeLog } from './log.ts'
 import { makeMetrics } from './metrics.ts'
-import { originRule } from './origin.ts'
+import { originRule } from './auth/origin.ts'
 import { makeScrubber } from '@sandlot/shared/scrub'
 import { Removals } from './removals.ts'
-import { openSessions } from './sessions.ts'
-import { prepareSetup } from './setup.ts'
+import { openSessions } from './chat/sessions.ts'
+import { prepareSetup } from './auth/setup.ts'
 import { SLOW_READER_BYTES } from './socket/chat-socket.ts'
 import { Sockets } from './socket/sockets.ts'
 import { makeUpgrade } from './socket/upgrade.ts'
-import { openUploads } from './uploads.ts'
+import { openUploads } from './chat/uploads.ts'
 
 /** What tests set to see a limit without reaching it. */
 export interface ServiceDeps {

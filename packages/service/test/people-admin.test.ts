@@ -6,10 +6,10 @@ import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { accountsMigrations } from '@sandlot/storage/accounts/schema'
-import { openWriter } from '@sandlot/storage/database'
+import { openWriter } from '@sandlot/storage/database/database'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { ANN, addUser, browser, setUp, startHarness, waitFor } from './helpers/harness.ts'
-import type { Browser, Harness } from './helpers/harness.ts'
+import { ANN, addUser, browser, setUp, startHarness, waitFor } from './support/harness.ts'
+import type { Browser, Harness } from './support/harness.ts'
 
 const PROGRAM = fileURLToPath(new URL('../src/people-admin.ts', import.meta.url))
 let harness: Harness

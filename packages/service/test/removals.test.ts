@@ -5,12 +5,12 @@ import type { RemovedData } from '@sandlot/shared/api'
 import { openAccounts } from '@sandlot/storage/accounts/accounts'
 import { accountsMigrations } from '@sandlot/storage/accounts/schema'
 import type { AccountsSchema } from '@sandlot/storage/accounts/schema'
-import { openWriter } from '@sandlot/storage/database'
+import { openWriter } from '@sandlot/storage/database/database'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { makeLog } from '../src/log.ts'
 import { Removals } from '../src/removals.ts'
-import { waitFor } from './helpers/harness.ts'
+import { waitFor } from './support/harness.ts'
 
 const OPTIONS = { secret: 'x'.repeat(42), publicUrl: 'http://127.0.0.1:8002' }
 const ANN = { name: 'Ann', email: 'ann@example.org', password: 'correct horse', role: 'user' as const }

@@ -4,7 +4,7 @@
  * addon. Do not open the file by other means in the process that holds it; closing any handle would drop the lock.)
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { openSqliteLock } from './sqlite-file.ts'
+import { openSqliteLock } from './database/sqlite-file.ts'
 import { StorageError } from './storage-error.ts'
 
 export interface FileLock {

@@ -125,7 +125,7 @@ export const ACP_ROWS: Record<string, Record<string, readonly string[]>> = {
       `${PROMPTS} :: _meta: trace context of the client is taken and left alone; none of ours has its names`,
     ],
     'answers that nobody checks': [
-      'packages/service/test/socket.test.ts :: an answer of the agent that is none of the protocol ends it with an error, and is not passed on',
+      'packages/service/test/socket/chat-socket.test.ts :: an answer of the agent that is none of the protocol ends it with an error, and is not passed on',
     ],
     'typed errors': [
       'packages/ai-agent/test/acp/server.test.ts :: what is wrong is a typed error with a safe text',

@@ -28,7 +28,7 @@ export const LOOP_ROWS: Record<string, Record<string, readonly string[]>> = {
     ],
     'accumulated text': [
       'packages/ai-agent/test/plain/endings.test.ts :: property: the text of every turn is kept with it, and the prompt’s answer is that of the last',
-      'packages/service/test/chat-http.test.ts :: answers with the last text, the results in the model’s order, and the usage',
+      'packages/service/test/http/chat.test.ts :: answers with the last text, the results in the model’s order, and the usage',
     ],
     'guaranteed answer': [
       'packages/ai-agent/test/plain/endings.test.ts :: guaranteed answer: %s, %s',
@@ -106,7 +106,7 @@ export const LOOP_ROWS: Record<string, Record<string, readonly string[]>> = {
     ],
     'tools own their events': [
       'packages/ai-agent/test/rows/tool-names.test.ts :: no tool is known by its name to anything but itself',
-      'packages/service/test/socket.test.ts :: is accepted, its events pass unchanged and in order, and it is done',
+      'packages/service/test/socket/chat-socket.test.ts :: is accepted, its events pass unchanged and in order, and it is done',
     ],
     outcome: [
       'packages/ai-agent/test/calls/said-by-tool.test.ts :: what cannot be used ends invalid_output, and says what was wrong with it',
@@ -122,7 +122,7 @@ export const LOOP_ROWS: Record<string, Record<string, readonly string[]>> = {
     truncation: [
       'packages/ai-agent/test/tools/output/truncate-output.test.ts :: a long text keeps a fifth of head and four fifths of tail, in whole lines, with a notice that says how to go on',
       'packages/ai-agent/test/calls/scheduler.test.ts :: of one turn fit into the budget: the largest are shortened, the others are not',
-      'packages/storage/test/sessions/contract.ts :: deleting takes everything of the session and nothing else',
+      'packages/storage/test/support/contract.ts :: deleting takes everything of the session and nothing else',
     ],
     'hygiene of results': [
       'packages/ai-agent/test/calls/scheduler.test.ts :: are well-formed, without NUL, never empty',
@@ -251,7 +251,7 @@ export const LOOP_ROWS: Record<string, Record<string, readonly string[]>> = {
     ],
     'back-pressure': [
       'packages/ai-agent/test/session/join.test.ts :: a reader that does not read is closed, holds up nothing, and resumes',
-      'packages/service/test/join.test.ts :: a reader that does not read is dropped, holds up nobody, and gets the rest by resuming',
+      'packages/service/test/socket/join.test.ts :: a reader that does not read is dropped, holds up nobody, and gets the rest by resuming',
     ],
     'stable prefix': [
       'packages/ai-agent/test/model/openai.test.ts :: bug 26: is on the wire exactly so, byte for byte the same each time',
@@ -269,7 +269,7 @@ export const LOOP_ROWS: Record<string, Record<string, readonly string[]>> = {
     'event log': [
       'packages/ai-agent/test/calls/scheduler.test.ts :: a tool goes on only after its event was stored',
       'packages/storage/test/sessions/crash.test.ts :: killed after %i acknowledgements',
-      'packages/storage/test/group-commit.test.ts :: property: whatever comes together, each session has what it was told was stored, in order',
+      'packages/storage/test/database/group-commit.test.ts :: property: whatever comes together, each session has what it was told was stored, in order',
     ],
     'crash resume': [
       'packages/ai-agent/test/plain/readme.test.ts :: killed while the model answers it goes on where it stood, without making the call again',

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { openSqliteWriter } from '@sandlot/storage/sqlite-file'
+import { openSqliteWriter } from '@sandlot/storage/database/sqlite-file'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { toRequestError } from '../../src/acp/errors.ts'
 import {

@@ -11,7 +11,7 @@ import {
 import { imageTypeOf } from '@sandlot/shared/images'
 import { Hono } from 'hono'
 import { bodyLimit } from 'hono/body-limit'
-import { InOrder } from '../in-order.ts'
+import { InOrder } from '../chat/in-order.ts'
 import type { AppEnv, Ctx, Parts } from './context.ts'
 import { requireCaller, requireCallerStill } from './request.ts'
 

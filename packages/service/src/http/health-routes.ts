@@ -4,7 +4,7 @@ import type { Readiness } from '@sandlot/shared/api'
 import { SandlotError, messageOf } from '@sandlot/shared/errors'
 import { LoopDelay } from '@sandlot/shared/node/loop-delay'
 import { Hono } from 'hono'
-import { sameSecret } from '../keys.ts'
+import { sameSecret } from '../auth/keys.ts'
 import type { AppEnv, Ctx, Parts } from './context.ts'
 import { isLocal } from './request.ts'
 

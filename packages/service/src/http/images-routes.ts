@@ -5,8 +5,8 @@ import { type ImageType, MAX_IMAGE_BYTES, imageType } from '@sandlot/shared/imag
 import { Hono } from 'hono'
 import { bodyLimit } from 'hono/body-limit'
 import { etag } from 'hono/etag'
-import { imagesIn } from '../event-images.ts'
-import { tooLarge } from '../uploads.ts'
+import { imagesIn } from '../chat/event-images.ts'
+import { tooLarge } from '../chat/uploads.ts'
 import type { AppEnv, Ctx, Parts } from './context.ts'
 import { requireCaller, requireCallerStill } from './request.ts'
 

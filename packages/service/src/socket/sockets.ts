@@ -1,6 +1,6 @@
 /** The open chat sockets, to tell a user's other tabs, and to close those whose right to be there has ended. */
 import type { ServerFrame } from '@sandlot/shared/frames'
-import type { Caller } from '../caller.ts'
+import type { Caller } from '../auth/caller.ts'
 
 export interface OpenSocket {
   /** A sign-in may go on under another id. */

@@ -3,7 +3,7 @@
  * which has to be one transaction.
  */
 import type { RemovedData } from '@sandlot/shared/api'
-import type { Migrations } from '../database.ts'
+import type { Migrations } from '../database/database.ts'
 import { authTables } from './migrations/001-auth-tables.ts'
 import { apiKeys } from './migrations/002-api-keys.ts'
 import { removals } from './migrations/003-removals.ts'

@@ -5,7 +5,7 @@
 import { SandlotError } from '@sandlot/shared/errors'
 import { type SessionEvent, metaOf } from '@sandlot/shared/events'
 import type { Kysely } from 'kysely'
-import type { GroupCommit } from '../group-commit.ts'
+import type { GroupCommit } from '../database/group-commit.ts'
 import { NO_USER, removeRows } from './remove.ts'
 import { toSessionRow } from './rows.ts'
 import type { SessionsSchema } from './schema.ts'

@@ -4,7 +4,7 @@
  */
 import { SandlotError } from '@sandlot/shared/errors'
 import type { Transaction } from 'kysely'
-import type { GroupCommit } from '../group-commit.ts'
+import type { GroupCommit } from '../database/group-commit.ts'
 import { notOwner } from '../storage-error.ts'
 import type { SessionsSchema } from './schema.ts'
 import type { NoRoom, StoreRoom } from './store-room.ts'

@@ -3,7 +3,7 @@
  * gigabytes. With the first it belongs to no user, so no read finds what is left of it.
  */
 import type { Kysely } from 'kysely'
-import type { GroupCommit } from '../group-commit.ts'
+import type { GroupCommit } from '../database/group-commit.ts'
 import type { SessionsSchema } from './schema.ts'
 import { recordRun } from './usage.ts'
 

@@ -4,7 +4,7 @@
  */
 import type { ColumnType, CreateTableBuilder, Generated, Kysely } from 'kysely'
 import { sql } from 'kysely'
-import type { Migrations } from '../database.ts'
+import type { Migrations } from '../database/database.ts'
 import { type InstructionsTable, addInstructions } from './instructions.ts'
 import { type RulesTable, addRuleEnds, addRules } from './rules.ts'
 import { type SecretsTable, addSecrets } from './secrets.ts'

@@ -1,6 +1,6 @@
 /** The sessions store on a SQLite file. */
-import { openReader, openWriter } from '../database.ts'
-import { GroupCommit } from '../group-commit.ts'
+import { openReader, openWriter } from '../database/database.ts'
+import { GroupCommit } from '../database/group-commit.ts'
 import { Checkpoints } from './checkpoint.ts'
 import { ledgerFailure, storedLedger } from './ledger.ts'
 import { OutputWriter } from './output-writer.ts'
@@ -15,9 +15,9 @@ import { storedPeople } from './people.ts'
 import { storedSecrets } from './secrets.ts'
 import type { SessionReader, SessionStore } from './store.ts'
 import { sessionWrites } from './writes.ts'
-import type { FileMode } from '../sqlite-file.ts'
+import type { FileMode } from '../database/sqlite-file.ts'
 import type { StorageError } from '../storage-error.ts'
-import { withTypedFailures } from '../typed-failures.ts'
+import { withTypedFailures } from '../database/typed-failures.ts'
 
 /**
  * Open `sessions.db` for its one writing process (ai-agent), creating and migrating it. `leftOut`: as of `storedRules`. `room`:

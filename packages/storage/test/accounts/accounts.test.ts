@@ -10,7 +10,7 @@ import { accountsMigrations } from '../../src/accounts/schema.ts'
 import type { AccountsSchema } from '../../src/accounts/schema.ts'
 import { API_KEY_PREFIX } from '../../src/accounts/store.ts'
 import type { AccountsStore, SignedIn } from '../../src/accounts/store.ts'
-import { openWriter } from '../../src/database.ts'
+import { openWriter } from '../../src/database/database.ts'
 
 const options = { secret: '0123456789abcdefghijklmnopqrstuvwxyzABCDEF', publicUrl: 'http://127.0.0.1:8002' }
 const ann = { name: 'Ann', email: 'ann@example.org', password: 'correct horse', role: 'user' as const }

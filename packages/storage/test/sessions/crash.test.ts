@@ -6,11 +6,11 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { nodeEnvironment } from '../../../../test/config.ts'
-import { openSqliteReader } from '../../src/sqlite-file.ts'
+import { openSqliteReader } from '../../src/database/sqlite-file.ts'
 import { openSessionStore } from '../../src/sessions/sqlite.ts'
-import { message } from './crash-message.ts'
+import { message } from '../support/crash-message.ts'
 
-const CHILD = join(import.meta.dirname, 'crash-child.ts')
+const CHILD = join(import.meta.dirname, '../support/crash-child.ts')
 
 let folder: string
 beforeEach(() => {

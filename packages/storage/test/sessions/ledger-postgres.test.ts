@@ -7,7 +7,7 @@ import { extent } from '../../../../test/campaign.ts'
 import { testLedger, warmSlot } from '../../../sandbox/test/support/ledger-contract.ts'
 import { storedLedger } from '../../src/sessions/ledger.ts'
 import { type SessionsSchema, sessionsMigrations } from '../../src/sessions/schema.ts'
-import { type Postgres, postgresPrograms, startPostgres } from '../postgres.ts'
+import { type Postgres, postgresPrograms, startPostgres } from '../support/postgres.ts'
 
 if (postgresPrograms === undefined)
   process.stderr.write(

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { makeMeta } from '@sandlot/shared/event-meta'
 import type { SessionEvent } from '@sandlot/shared/events'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { openSqliteWriter } from '../../src/sqlite-file.ts'
+import { openSqliteWriter } from '../../src/database/sqlite-file.ts'
 import { openSessionStore } from '../../src/sessions/sqlite.ts'
 import type { SessionStore } from '../../src/sessions/store.ts'
 

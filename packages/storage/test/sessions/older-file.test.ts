@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { openWriter } from '../../src/database.ts'
+import { openWriter } from '../../src/database/database.ts'
 import { type SessionsSchema, sessionsMigrations } from '../../src/sessions/schema.ts'
 import { openSessionStore } from '../../src/sessions/sqlite.ts'
 

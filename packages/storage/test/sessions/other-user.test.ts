@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { nodeEnvironment } from '../../../../test/config.ts'
-import { GROUP, type Read } from './other-user-child.ts'
+import { GROUP, type Read } from '../support/other-user-child.ts'
 
 const reason = process.getuid?.() === 0 ? undefined : 'only root can be two other users'
 
@@ -16,7 +16,7 @@ class Child {
   readonly #lines: AsyncIterator<string>
 
   constructor(act: 'write' | 'read', path: string) {
-    const program = join(import.meta.dirname, 'other-user-child.ts')
+    const program = join(import.meta.dirname, '../support/other-user-child.ts')
     const child = spawn(process.execPath, ['--conditions=sandlot-source', program, act, path], {
       stdio: ['pipe', 'pipe', 'inherit'],
       env: nodeEnvironment(),

@@ -2,12 +2,12 @@
 import { Migrator } from 'kysely/migration'
 import { type Kysely, sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe } from 'vitest'
-import { GroupCommit } from '../../src/group-commit.ts'
+import { GroupCommit } from '../../src/database/group-commit.ts'
 import { type SessionsSchema, sessionsMigrations } from '../../src/sessions/schema.ts'
 import { StoreRoom } from '../../src/sessions/store-room.ts'
 import { sessionWrites } from '../../src/sessions/writes.ts'
-import { type Postgres, postgresPrograms, startPostgres } from '../postgres.ts'
-import { testSpent } from './spent-contract.ts'
+import { type Postgres, postgresPrograms, startPostgres } from '../support/postgres.ts'
+import { testSpent } from '../support/spent-contract.ts'
 
 if (postgresPrograms === undefined)
   process.stderr.write(

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { openSessionReader, openSessionStore } from '../../src/sessions/sqlite.ts'
-import { testSessionStore } from './contract.ts'
+import { testSessionStore } from '../support/contract.ts'
 
 testSessionStore('sqlite', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'sandlot-sessions-'))

@@ -4,7 +4,7 @@
  * better-auth or a new plugin, write what it still wants into a further migration.
  */
 import { sql } from 'kysely'
-import type { Migration } from '../../database.ts'
+import type { Migration } from '../../database/database.ts'
 
 const statements = [
   `create table "auth_user" (

@@ -1,5 +1,5 @@
 /** What keeps a removal from being done, in words for administrators. */
-import type { Migration } from '../../database.ts'
+import type { Migration } from '../../database/database.ts'
 
 export const removalProblems: Migration = {
   async up(db) {

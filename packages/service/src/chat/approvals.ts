@@ -1,0 +1,28 @@
+/** Answers to approvals, from a browser's socket or an HTTP request. */
+import { EXT, approveResult } from '@sandlot/shared/acp-meta'
+import type { AgentUser } from '@sandlot/shared/acp-meta'
+import { SandlotError } from '@sandlot/shared/errors'
+import type { QuestionContent } from '@sandlot/shared/question'
+import type { AgentConnection } from '../agent/agent-client.ts'
+
+export interface ApprovalAnswer {
+  sessionId: string
+  toolCallId: string
+  optionId: string
+  reason?: string | undefined
+  content?: QuestionContent | undefined
+}
+
+/** Throws `conflict` when it was answered before, and what the agent refuses with. */
+export async function answerApproval(
+  agent: Pick<AgentConnection, 'request'>,
+  { user, mayMakeRules }: { user: AgentUser; mayMakeRules: boolean },
+  answer: ApprovalAnswer,
+): Promise<void> {
+  const result = approveResult.parse(await agent.request(EXT.approve, { ...answer, user, mayMakeRules }))
+  if (result.answered) return
+  throw new SandlotError(
+    'conflict',
+    `This was answered before${result.by === undefined ? '' : ` (${result.by})`}.`,
+  )
+}

@@ -1,0 +1,266 @@
+/**
+ * One reader's chat: frames in, frames out, through one ACP connection of its own. Behind a browser socket, and behind one
+ * `POST /api/chat`. Opened when first needed; when it is lost, every session that was open is loaded again from the last
+ * number sent. Knows nothing of WebSockets or HTTP.
+ */
+import { methods } from '@agentclientprotocol/sdk'
+import {
+  EXT,
+  promptAccepted,
+  promptResultMeta,
+  sessionUpdates,
+  unqueueResult,
+} from '@sandlot/shared/acp-meta'
+import type { AgentUser } from '@sandlot/shared/acp-meta'
+import { SandlotError, toErrorBody } from '@sandlot/shared/errors'
+import { isLive, metaOf, sandlotEventOf, seqOf, sessionEvent } from '@sandlot/shared/events'
+import { stopReason } from '@sandlot/shared/reasons'
+import type { SessionEvent } from '@sandlot/shared/events'
+import type { StopReason } from '@sandlot/shared/reasons'
+import type { ClientFrame, ServerFrame } from '@sandlot/shared/frames'
+import { z } from 'zod'
+import type { AgentConnection } from '../agent/agent-client.ts'
+import type { AgentLink } from '../agent/agent-link.ts'
+import { ReaderConnection } from '../agent/reader-connection.ts'
+import { answerApproval } from './approvals.ts'
+import { Cursor } from './cursor.ts'
+import { withoutImageBytes } from './event-images.ts'
+import { InOrder } from './in-order.ts'
+import type { Logger } from '../log.ts'
+import { OpenSessions } from './open-sessions.ts'
+import { PendingPrompts } from './pending-prompts.ts'
+import { contentOf, sessionFor, sessionIdOf, setMode, setModel } from './submission.ts'
+import type { PromptContent, PromptRequest } from './submission.ts'
+import type { Uploads } from './uploads.ts'
+
+export interface ChatOptions {
+  user: AgentUser
+  agent: AgentLink
+  log: Logger
+  /** Must not throw or wait. */
+  send: (frame: ServerFrame) => void
+  /** Whether the user has this session. Asked before what the agent would not answer. */
+  owns: (sessionId: string) => Promise<boolean>
+  uploads: Uploads
+  /** Whether an answer may make a rule for later sessions: not with an API key. */
+  mayMakeRules: boolean
+  /** Awaited before each prompt is passed on; what it throws refuses the prompt. */
+  beforePrompt?: () => Promise<void>
+}
+
+/** How a prompt ended, as the agent's answer repeats it. */
+export interface ChatEnd {
+  promptId: string
+  stopReason: StopReason
+}
+
+/** What one session may have waiting here. A person does not get there. */
+const MAX_WAITING_FRAMES = 64
+
+const updateParams = z.object({ sessionId: z.string(), update: z.unknown() })
+const promptResult = z.object({ stopReason, _meta: z.object({ sandlot: promptResultMeta }) })
+
+export class Chat {
+  readonly #options: ChatOptions
+  readonly #connection: ReaderConnection
+  readonly #sessions: OpenSessions
+  readonly #prompts: PendingPrompts
+  /** By session: what a reader says about one is passed on in the order in which they said it. */
+  readonly #order = new InOrder(MAX_WAITING_FRAMES)
+
+  constructor(options: ChatOptions) {
+    const { user, agent, log, send } = options
+    const sessions = new OpenSessions({ user, send })
+    this.#options = options
+    this.#sessions = sessions
+    this.#prompts = new PendingPrompts(send)
+    this.#connection = new ReaderConnection({
+      agent,
+      log,
+      onNotification: (method, params) => this.#onNotification(method, params),
+      wanted: () => sessions.any,
+      onBack: (connection) =>
+        sessions.loadAgain(connection, (error, sessionId) => this.#refuse(error, { sessionId })),
+    })
+  }
+
+  /** Never rejects: what goes wrong is an `ai_chat_error`. Resolves when the frame is dealt with; for `ai_chat`, at its end. */
+  async handle(frame: ClientFrame): Promise<void> {
+    try {
+      await this.#dispatch(frame)
+    } catch (error) {
+      this.#refuse(error, {
+        ...('requestId' in frame ? { requestId: frame.requestId } : {}),
+        sessionId: frame.sessionId,
+      })
+    }
+  }
+
+  /** Leaves; prompts go on in the agent. */
+  close(): void {
+    this.#connection.close()
+  }
+
+  #refuse(error: unknown, about: { requestId?: string; sessionId?: string }): void {
+    if (this.#connection.closed) return
+    if (!(error instanceof SandlotError)) this.#options.log.error({ err: error, ...about }, 'a frame failed')
+    const { code, message } = toErrorBody(error, about.requestId)
+    this.#options.send({ type: 'ai_chat_error', ...about, code, message })
+  }
+
+  async #dispatch(frame: ClientFrame): Promise<void> {
+    const { user } = this.#options
+    switch (frame.type) {
+      case 'ai_chat':
+        return void (await this.prompt(frame))
+      case 'ai_chat_resume':
+        return this.resume(frame.sessionId, frame.after)
+      case 'ai_chat_cancel':
+        return frame.toolCallId === undefined
+          ? this.#order.run(frame.sessionId, () => this.cancel(frame.sessionId))
+          : this.#cancelCall(frame.sessionId, frame.toolCallId)
+      case 'ai_chat_unqueue':
+        return this.#order.run(frame.sessionId, () => this.#unqueue(frame.sessionId, frame.messageId))
+      case 'ai_chat_approve':
+        return this.#approve(frame)
+      case 'ai_chat_mode':
+        return this.#order.run(frame.sessionId, async () =>
+          setMode(await this.#connection.get(), user, frame.sessionId, frame.modeId),
+        )
+      case 'ai_chat_model':
+        return this.#order.run(frame.sessionId, async () =>
+          setModel(await this.#connection.get(), user, frame.sessionId, frame),
+        )
+    }
+  }
+
+  /**
+   * Resolves at the prompt's end. Throws `SandlotError` when it was not accepted; a connection that is lost after that is no
+   * error: it answers undefined, and the events come after the reconnect.
+   */
+  async prompt(request: PromptRequest): Promise<ChatEnd | undefined> {
+    const { user, uploads, beforePrompt } = this.#options
+    const { end } = await this.#order.run(
+      request.sessionId ?? sessionIdOf(user.id, request.requestId),
+      async () => {
+        await beforePrompt?.()
+        const content = await contentOf(uploads, user.id, request)
+        const connection = await this.#connection.get()
+        const { sessionId, was } = await sessionFor(connection, user, request)
+        if (was === 'made') this.#sessions.open(sessionId, new Cursor(0))
+        // The client that asks again for its new session has seen nothing of it.
+        if (was === 'made before' && !this.#sessions.has(sessionId)) await this.resume(sessionId, 0)
+        // On its way to the agent, which keeps the order of what comes to it: the next need not wait for the end.
+        return { end: this.#submit(connection, sessionId, content, request) }
+      },
+    )
+    return end
+  }
+
+  async #submit(
+    connection: AgentConnection,
+    sessionId: string,
+    content: PromptContent,
+    request: PromptRequest,
+  ): Promise<ChatEnd | undefined> {
+    const { requestId, whenBusy, unattended, onError } = request
+    const prompt = this.#prompts.add(requestId)
+    const known = this.#sessions.has(sessionId)
+    if (!known) this.#sessions.open(sessionId, new Cursor())
+    const sandlot = {
+      user: this.#options.user,
+      requestId,
+      whenBusy,
+      ...(unattended === true ? { unattended } : {}),
+      onError,
+    }
+    try {
+      const answer = await connection.request(methods.agent.session.prompt, {
+        sessionId,
+        prompt: content,
+        _meta: { sandlot },
+      })
+      const { stopReason, _meta } = promptResult.parse(answer)
+      const { promptId, duplicate } = _meta.sandlot
+      this.#prompts.accepted(requestId, promptId, sessionId)
+      // Of a submission that was made before, the end may be long past, or yet to come: a resume tells.
+      if (duplicate !== true) this.#prompts.answered(sessionId, promptId, stopReason)
+      return { promptId, stopReason }
+    } catch (error) {
+      const lostOnTheWay = error instanceof SandlotError && error.code === 'agent_unavailable'
+      if (lostOnTheWay && prompt.promptId !== undefined) return undefined
+      const refused = error instanceof SandlotError && error.code === 'not_found'
+      if (refused && !known) this.#sessions.forget(sessionId)
+      throw error
+    } finally {
+      this.#prompts.remove(requestId, prompt)
+    }
+  }
+
+  /** Everything settled after `after`, what is in flight, then live. Resolves when caught up. */
+  resume(sessionId: string, after: number): Promise<void> {
+    return this.#sessions.resume(this.#connection, sessionId, after)
+  }
+
+  /** Stops the running prompt. */
+  async cancel(sessionId: string): Promise<void> {
+    const { user, owns } = this.#options
+    const connection = await this.#connection.get()
+    // A notification: a foreign session would be ignored without a word.
+    if (!(await owns(sessionId))) throw new SandlotError('not_found', 'There is no such chat.')
+    await connection.notify(methods.agent.session.cancel, { sessionId, _meta: { sandlot: { user } } })
+  }
+
+  async #cancelCall(sessionId: string, toolCallId: string): Promise<void> {
+    const connection = await this.#connection.get()
+    await connection.request(EXT.cancelCall, { user: this.#options.user, sessionId, toolCallId })
+  }
+
+  async #unqueue(sessionId: string, messageId: string): Promise<void> {
+    const connection = await this.#connection.get()
+    const { why } = unqueueResult.parse(
+      await connection.request(EXT.unqueue, { user: this.#options.user, sessionId, messageId }),
+    )
+    if (why === 'sent')
+      throw new SandlotError('conflict', 'The agent had read this message before you took it back.')
+  }
+
+  async #approve(frame: Extract<ClientFrame, { type: 'ai_chat_approve' }>): Promise<void> {
+    const { type: _type, ...answer } = frame
+    const { user, mayMakeRules } = this.#options
+    await answerApproval(await this.#connection.get(), { user, mayMakeRules }, answer)
+  }
+
+  #onNotification(method: string, params: unknown): void {
+    if (this.#connection.closed) return
+    if (method === methods.client.session.update) {
+      const { data } = updateParams.safeParse(params)
+      if (data !== undefined) this.#onUpdate(data.sessionId, data.update)
+    } else if (method === EXT.sessionUpdates) {
+      const { data } = sessionUpdates.safeParse(params)
+      if (data !== undefined) for (const update of data.updates) this.#onUpdate(data.sessionId, update)
+    } else if (method === EXT.promptAccepted) {
+      const { data } = promptAccepted.safeParse(params)
+      if (data?.requestId !== undefined) this.#prompts.accepted(data.requestId, data.promptId, data.sessionId)
+    }
+  }
+
+  #onUpdate(sessionId: string, update: unknown): void {
+    const cursor = this.#sessions.cursorOf(sessionId)
+    if (cursor === undefined) return
+    const parsed = sessionEvent.safeParse(update)
+    if (!parsed.success) {
+      this.#options.log.warn({ problem: parsed.error.message }, 'the agent sent an event that we do not know')
+      return
+    }
+    const seq = seqOf(parsed.data)
+    if (seq !== undefined && !isLive(parsed.data) && !cursor.take(seq)) return
+    // The event as it came, not as parsed: parsing drops what a newer agent may have added.
+    const event = withoutImageBytes(sessionId, update as SessionEvent)
+    this.#options.send({ type: 'ai_chat_event', sessionId, event })
+    const { promptId } = metaOf(event)
+    const inner = sandlotEventOf(event)
+    if (inner?.type === 'prompt_ended' && promptId !== undefined)
+      this.#prompts.ended(sessionId, promptId, inner.stopReason)
+  }
+}

@@ -1,0 +1,111 @@
+/** The sessions that one reader follows, and how far each of them has been read. */
+import { methods } from '@agentclientprotocol/sdk'
+import type { AgentUser } from '@sandlot/shared/acp-meta'
+import { SandlotError } from '@sandlot/shared/errors'
+import type { ServerFrame } from '@sandlot/shared/frames'
+import type { AgentConnection } from '../agent/agent-client.ts'
+import type { ReaderConnection } from '../agent/reader-connection.ts'
+import { Cursor } from './cursor.ts'
+import { CWD } from './submission.ts'
+
+export interface OpenSessionsOptions {
+  user: AgentUser
+  /** Must not throw or wait. */
+  send: (frame: ServerFrame) => void
+}
+
+interface OpenSession {
+  cursor: Cursor
+  /** Loads of one session go one after another, so that the last one decides. */
+  loading: Promise<void>
+}
+
+export class OpenSessions {
+  readonly #options: OpenSessionsOptions
+  readonly #open = new Map<string, OpenSession>()
+
+  constructor(options: OpenSessionsOptions) {
+    this.#options = options
+  }
+
+  get any(): boolean {
+    return this.#open.size > 0
+  }
+
+  has(sessionId: string): boolean {
+    return this.#open.has(sessionId)
+  }
+
+  open(sessionId: string, cursor: Cursor): OpenSession {
+    const session = { cursor, loading: Promise.resolve() }
+    this.#open.set(sessionId, session)
+    return session
+  }
+
+  /** Nothing of it will come, so it is not asked for after a reconnect. */
+  forget(sessionId: string): void {
+    this.#open.delete(sessionId)
+  }
+
+  cursorOf(sessionId: string): Cursor | undefined {
+    return this.#open.get(sessionId)?.cursor
+  }
+
+  /** Everything settled after `after`, what is in flight, then live. Resolves when caught up. */
+  async resume(reader: ReaderConnection, sessionId: string, after: number): Promise<void> {
+    const known = this.#open.get(sessionId)
+    known?.cursor.restart(after)
+    const session = known ?? this.open(sessionId, new Cursor(after))
+    try {
+      await this.#load(await reader.get(), sessionId, session, after)
+    } catch (error) {
+      // Of a session that the agent refuses nothing will come. Of one that it could not answer for, after the reconnect.
+      if (isUnavailable(error)) reader.restore()
+      else if (known === undefined) this.forget(sessionId)
+      throw error
+    }
+  }
+
+  /**
+   * Loads every open session from where its reader stands. One that the agent refuses is forgotten and told to `onRefused`.
+   * Rejects when the agent is lost again.
+   */
+  async loadAgain(
+    connection: AgentConnection,
+    onRefused: (error: unknown, sessionId: string) => void,
+  ): Promise<void> {
+    for (const [sessionId, session] of this.#open) {
+      try {
+        await this.#load(connection, sessionId, session, session.cursor.upTo)
+      } catch (error) {
+        if (isUnavailable(error)) throw error
+        this.forget(sessionId)
+        onRefused(error, sessionId)
+      }
+    }
+  }
+
+  async #load(
+    connection: AgentConnection,
+    sessionId: string,
+    session: OpenSession,
+    after: number,
+  ): Promise<void> {
+    const { user, send } = this.#options
+    const mine = session.loading.then(async () => {
+      await connection.request(methods.agent.session.load, {
+        sessionId,
+        cwd: CWD,
+        mcpServers: [],
+        _meta: { sandlot: { user, after } },
+      })
+      send({ type: 'ai_chat_caught_up', sessionId, seq: session.cursor.upTo })
+    })
+    session.loading = mine.catch(() => undefined)
+    return mine
+  }
+}
+
+function isUnavailable(error: unknown): boolean {
+  return error instanceof SandlotError && error.code === 'agent_unavailable'
+}

@@ -1,0 +1,154 @@
+/** What the agent is asked so that a message becomes a prompt: its content, and the session that it goes into. */
+import { createHash } from 'node:crypto'
+import { methods } from '@agentclientprotocol/sdk'
+import type { AgentUser } from '@sandlot/shared/acp-meta'
+import { SandlotError } from '@sandlot/shared/errors'
+import { sessionId as sessionIdShape } from '@sandlot/shared/ids'
+import { MAX_MESSAGE_IMAGE_BYTES } from '@sandlot/shared/images'
+import type { Mode } from '@sandlot/shared/mode'
+import type { OnError } from '@sandlot/shared/sandlot-event'
+import { z } from 'zod'
+import type { AgentConnection } from '../agent/agent-client.ts'
+import type { Uploads } from './uploads.ts'
+
+/** A prompt as the chat's owner wants it; what `ai_chat` is for a browser. */
+export interface PromptRequest {
+  requestId: string
+  /** Absent: a new session. */
+  sessionId?: string | undefined
+  text: string
+  /** Ids of images that were sent before. */
+  images?: readonly string[] | undefined
+  /** Of the session from now on. */
+  mode?: Mode | undefined
+  whenBusy: 'steer' | 'queue' | 'refuse'
+  /**
+   * Make the session if there is none of this id; without `mode` in `defaultMode`, or else in the agent's own, each as far as
+   * the user's ceiling permits.
+   */
+  create?: { defaultMode?: Mode }
+  /** Nobody can answer an approval. */
+  unattended?: boolean | undefined
+  /** What a failed call means for the prompt. */
+  onError?: OnError | undefined
+  /** Of the session from now on. */
+  model?: string | undefined
+  thoughtLevel?: string | undefined
+}
+
+/** As ACP has it. */
+export type PromptContent = (
+  | { type: 'text'; text: string }
+  | { type: 'image'; mimeType: string; data: string }
+)[]
+
+/** `made`: just now. `made before`: by the same submission, whose answer was not heard. */
+export interface PromptSession {
+  sessionId: string
+  was: 'there' | 'made' | 'made before'
+}
+
+/** The folder of a session, as the agent's sandboxes have it. */
+export const CWD = '/workspace'
+
+const newResult = z.object({ sessionId: sessionIdShape })
+
+/** Throws `not_found` and `too_large`: a message that the agent could not take whole would cost the connection to it. */
+export async function contentOf(
+  uploads: Uploads,
+  userId: string,
+  { text, images = [] }: PromptRequest,
+): Promise<PromptContent> {
+  const content: PromptContent = text === '' ? [] : [{ type: 'text', text }]
+  let size = 0
+  for (const id of images) {
+    const { mimeType, bytes } = await uploads.read(userId, id)
+    size += bytes.length
+    if (size > MAX_MESSAGE_IMAGE_BYTES) throw tooMuchAttached()
+    content.push({ type: 'image', mimeType, data: bytes.toString('base64') })
+  }
+  return content
+}
+
+/** The session to prompt, in the mode and with the model that the request wants. Throws `SandlotError`. */
+export async function sessionFor(
+  connection: AgentConnection,
+  user: AgentUser,
+  request: PromptRequest,
+): Promise<PromptSession> {
+  const wanted = request.sessionId
+  if (wanted !== undefined && request.create === undefined) return asWanted(connection, user, wanted, request)
+  // The same submission names the same session, so that a client that did not hear the answer can ask again.
+  const sessionId = wanted ?? sessionIdOf(user.id, request.requestId)
+  const { mode, model, thoughtLevel } = request
+  const defaultMode = request.create?.defaultMode
+  const sandlot = {
+    user,
+    sessionId,
+    mode,
+    defaultMode,
+    model,
+    thoughtLevel,
+  }
+  try {
+    const made = newResult.parse(
+      await connection.request(methods.agent.session.new, { cwd: CWD, mcpServers: [], _meta: { sandlot } }),
+    )
+    return { sessionId: made.sessionId, was: 'made' }
+  } catch (error) {
+    if (!(error instanceof SandlotError) || error.code !== 'conflict') throw error
+    if (wanted === undefined) return { sessionId, was: 'made before' }
+    return asWanted(connection, user, wanted, request)
+  }
+}
+
+async function asWanted(
+  connection: AgentConnection,
+  user: AgentUser,
+  sessionId: string,
+  request: PromptRequest,
+): Promise<PromptSession> {
+  if (request.mode !== undefined) await setMode(connection, user, sessionId, request.mode)
+  await setModel(connection, user, sessionId, request)
+  return { sessionId, was: 'there' }
+}
+
+/** Throws `SandlotError`. */
+export async function setMode(
+  connection: AgentConnection,
+  user: AgentUser,
+  sessionId: string,
+  modeId: Mode,
+): Promise<void> {
+  await connection.request(methods.agent.session.setMode, { sessionId, modeId, _meta: { sandlot: { user } } })
+}
+
+/** The model first: which levels there are is the model's. `thoughtLevel` null: as it does by itself. Throws `SandlotError`. */
+export async function setModel(
+  connection: AgentConnection,
+  user: AgentUser,
+  sessionId: string,
+  { model, thoughtLevel }: { model?: string | undefined; thoughtLevel?: string | null | undefined },
+): Promise<void> {
+  const _meta = { sandlot: { user } }
+  const set = (configId: string, value: string): Promise<unknown> =>
+    connection.request(methods.agent.session.setConfigOption, { sessionId, configId, value, _meta })
+  if (model !== undefined) await set('model', model)
+  if (thoughtLevel !== undefined) await set('thought_level', thoughtLevel ?? 'default')
+}
+
+/** The session that a submission without one makes. */
+export function sessionIdOf(userId: string, requestId: string): string {
+  const digest = createHash('sha256')
+    .update(JSON.stringify([userId, requestId]))
+    .digest('hex')
+  return `s_${digest.slice(0, 26)}`
+}
+
+function tooMuchAttached(): SandlotError {
+  const most = `${MAX_MESSAGE_IMAGE_BYTES / 1024 / 1024} MiB`
+  return new SandlotError(
+    'too_large',
+    `The images of a message may have ${most} together. Send some with the next one.`,
+  )
+}

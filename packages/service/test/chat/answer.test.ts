@@ -1,0 +1,91 @@
+import { makeMeta } from '@sandlot/shared/event-meta'
+import { makeSandlotEvent } from '@sandlot/shared/events'
+import type { SandlotEvent } from '@sandlot/shared/sandlot-event'
+import type { SessionEvent } from '@sandlot/shared/events'
+import { expect, test } from 'vitest'
+import { answerOf } from '../../src/chat/answer.ts'
+import { findSubmitted } from '../../src/chat/unattended.ts'
+
+const said = (messageId: string, text: string, promptId = 'p1'): SessionEvent => ({
+  sessionUpdate: 'agent_message_chunk',
+  messageId,
+  content: { type: 'text', text },
+  _meta: makeMeta({ promptId }, 1),
+})
+const happened = (event: SandlotEvent, promptId = 'p1'): SessionEvent =>
+  makeSandlotEvent(event, { promptId }, 1)
+const ended = happened({ type: 'prompt_ended', stopReason: 'end_turn', reason: 'completed' })
+
+test('there is no answer before the end', () => {
+  expect(answerOf('s', 'p1', [said('m1', 'so far')])).toBeUndefined()
+  expect(answerOf('s', 'p1', [])).toBeUndefined()
+})
+
+test('what was withdrawn is not said, and other prompts say nothing here', () => {
+  const log = [
+    said('m0', 'of another prompt', 'p0'),
+    said('m1', 'half an ans'),
+    happened({ type: 'message_withdrawn', messageId: 'm1', why: 'cut off' }),
+    said('m2', 'a whole answer'),
+    ended,
+  ]
+  expect(answerOf('s', 'p1', log)).toMatchObject({
+    text: 'a whole answer',
+    stopReason: 'end_turn',
+    toolResults: [],
+  })
+})
+
+test('the end speaks where the model did not', () => {
+  const end = happened({
+    type: 'prompt_ended',
+    stopReason: 'end_turn',
+    reason: 'error',
+    text: 'The model said 401.',
+  })
+  expect(answerOf('s', 'p1', [end])).toMatchObject({ text: 'The model said 401.', reason: 'error' })
+})
+
+test('what went wrong is told beside what the model had said', () => {
+  const end = happened({
+    type: 'prompt_ended',
+    stopReason: 'end_turn',
+    reason: 'error',
+    text: 'The model said 401.',
+  })
+  expect(answerOf('s', 'p1', [said('m1', 'First I look.'), end])).toMatchObject({
+    text: 'First I look.',
+    stopReason: 'end_turn',
+    reason: 'error',
+    message: 'The model said 401.',
+  })
+  expect(answerOf('s', 'p1', [said('m1', 'Done.'), ended])?.message).toBeUndefined()
+})
+
+test('a message that was taken back before a prompt had it has that for an end', () => {
+  const withdrawn = happened({ type: 'message_unqueued', messageId: 'm1', why: 'withdrawn' })
+  expect(answerOf('s', 'p1', [withdrawn])).toMatchObject({
+    text: 'The message was taken back before the agent read it.',
+    stopReason: 'cancelled',
+    reason: 'cancelled',
+  })
+  // A prompt that took another message goes on.
+  const sent = happened({ type: 'message_unqueued', messageId: 'm1', why: 'sent' })
+  expect(answerOf('s', 'p1', [sent])).toBeUndefined()
+})
+
+test('a submission is found by its request id, with all of its prompt', () => {
+  const title: SessionEvent = {
+    sessionUpdate: 'session_info_update',
+    title: 'x',
+    _meta: makeMeta({ promptId: 'p1' }, 1),
+  }
+  const log = [
+    happened({ type: 'prompt_started', requestId: 'r0' }, 'p0'),
+    title,
+    happened({ type: 'prompt_started', requestId: 'r1' }),
+    ended,
+  ]
+  expect(findSubmitted(log, 'r1')).toBe(title)
+  expect(findSubmitted(log, 'r2')).toBeUndefined()
+})

@@ -1,0 +1,118 @@
+import { mkdir, mkdtemp, readdir, rm, utimes, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { openUploads } from '../../src/chat/uploads.ts'
+import type { Uploads, UploadsOptions } from '../../src/chat/uploads.ts'
+import { waitFor } from '../support/harness.ts'
+import { PNG } from '../support/png.ts'
+
+let folder: string
+const opened: Uploads[] = []
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'sandlot-uploads-'))
+})
+
+afterEach(async () => {
+  for (const uploads of opened.splice(0)) await uploads.close()
+  await rm(folder, { recursive: true })
+})
+
+const open = async (limits: Omit<UploadsOptions, 'onProblem'> = {}): Promise<Uploads> => {
+  const onProblem = (error: unknown): never => {
+    throw error
+  }
+  const uploads = await openUploads(folder, { ...limits, onProblem })
+  opened.push(uploads)
+  return uploads
+}
+
+const filesThere = async (): Promise<string[]> =>
+  (await readdir(folder, { recursive: true, withFileTypes: true }))
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name))
+
+/** As if everything had been sent two days ago. */
+async function age(): Promise<void> {
+  const then = Date.now() / 1000 - 2 * 24 * 60 * 60
+  for (const file of await filesThere()) await utimes(file, then, then)
+}
+
+/** How many of those that are sent at once are kept, and what the others hear. */
+async function addAtOnce(uploads: Uploads, count: number) {
+  const settled = await Promise.allSettled(Array.from({ length: count }, () => uploads.add('ann', PNG)))
+  const kept = settled.flatMap((one) => (one.status === 'fulfilled' ? [one.value.id] : []))
+  const codes = settled.flatMap((one) =>
+    one.status === 'rejected' ? [(one.reason as { code: string }).code] : [],
+  )
+  return { kept, codes: [...new Set(codes)] }
+}
+
+test('what one person has waiting is bounded in bytes and in number, also for uploads at once', async () => {
+  const bytes = await open({ maxWaitingBytes: 2 * PNG.length })
+  const { kept, codes } = await addAtOnce(bytes, 5)
+  expect([kept.length, codes]).toEqual([2, ['too_large']])
+  await bytes.add('bob', PNG)
+  expect((await (await open()).read('ann', kept[0] ?? '')).bytes).toEqual(PNG)
+  await expect(bytes.read('ann', '../bob')).rejects.toMatchObject({ code: 'not_found' })
+
+  const number = await open({ maxWaiting: 4 })
+  const more = await addAtOnce(number, 5)
+  expect([more.kept.length, more.codes]).toEqual([2, ['rate_limited']])
+  await number.remove('ann', more.kept[0] ?? '')
+  await number.add('ann', PNG)
+})
+
+test('the reserve of the disk is kept', async () => {
+  const reserve = 64 * 1024 * 1024
+  let free = reserve + PNG.length
+  const uploads = await open({ freeBytes: () => free })
+  await uploads.add('ann', PNG)
+  free -= 1
+  await expect(uploads.add('ann', PNG)).rejects.toMatchObject({ code: 'store_full' })
+})
+
+test('after a day an image is neither read nor removed, whether it was swept yet or not', async () => {
+  const uploads = await open()
+  const { id } = await uploads.add('ann', PNG)
+  await age()
+  await expect(uploads.read('ann', id)).rejects.toMatchObject({ code: 'not_found' })
+  await expect(uploads.remove('ann', id)).rejects.toMatchObject({ code: 'not_found' })
+  expect(await filesThere()).toHaveLength(1)
+  await open()
+  expect(await filesThere()).toEqual([])
+})
+
+test('what is too old goes by itself', async () => {
+  const uploads = await open({ sweepEveryMs: 5 })
+  await uploads.add('ann', PNG)
+  await age()
+  await waitFor(async () => (await filesThere()).length === 0)
+})
+
+test('what somebody else has put there is left alone', async () => {
+  const uploads = await open()
+  const { id } = await uploads.add('ann', PNG)
+  const [own = ''] = await readdir(folder)
+  await writeFile(join(folder, '.DS_Store'), 'x')
+  await mkdir(join(folder, own, 'lost+found'))
+  await age()
+  const again = await open()
+  await expect(again.read('ann', id)).rejects.toMatchObject({ code: 'not_found' })
+  await again.add('ann', PNG)
+  expect((await readdir(folder)).toSorted()).toEqual(['.DS_Store', own])
+})
+
+test('what is being added goes with its person, and nobody stumbles over the folder that is gone', async () => {
+  const uploads = await open({ sweepEveryMs: 1 })
+  const added = Promise.allSettled(Array.from({ length: 20 }, () => uploads.add('ann', PNG)))
+  await uploads.removeAll('ann')
+  await added
+  expect(await readdir(folder)).toEqual([])
+  for (let i = 0; i < 50; i++) {
+    await uploads.add('ann', PNG)
+    await uploads.removeAll('ann')
+  }
+  await uploads.close()
+})

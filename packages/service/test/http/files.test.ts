@@ -1,0 +1,95 @@
+import { expect, test } from 'vitest'
+import { addUser, waitFor } from '../support/harness.ts'
+import { PNG } from '../support/png.ts'
+import { useHarness } from '../support/use-harness.ts'
+
+const here = useHarness()
+const at = (path: string, more = '') => `/api/files/content?path=${encodeURIComponent(path)}${more}`
+
+function put(path: string, body: string | Uint8Array<ArrayBuffer>, headers: Record<string, string> = {}) {
+  const { harness, ann } = here()
+  return fetch(harness.service.url + path, {
+    method: 'PUT',
+    body,
+    headers: { cookie: ann.cookie, origin: harness.service.url, ...headers },
+  })
+}
+
+test('a file is put, listed, and comes back byte for byte, to its owner alone', async () => {
+  const { harness, ann } = here()
+  // More than one piece of the agent’s.
+  const bytes = Uint8Array.from({ length: 300_000 }, (_, i) => (i * i) % 251)
+  expect((await put(at('data/numbers.bin'), bytes)).status).toBe(204)
+  expect(await (await ann.get('/api/files?path=data')).json()).toMatchObject({
+    entries: [{ name: 'numbers.bin', kind: 'file', size: bytes.length }],
+  })
+  const got = await ann.get(at('data/numbers.bin', '&download=1'))
+  expect(new Uint8Array(await got.arrayBuffer())).toEqual(bytes)
+  expect(Object.fromEntries(got.headers)).toMatchObject({
+    'content-type': 'application/octet-stream',
+    'content-length': '300000',
+    'content-disposition': `attachment; filename="numbers.bin"; filename*=UTF-8''numbers.bin`,
+    'x-content-type-options': 'nosniff',
+    'content-security-policy': "default-src 'none'; sandbox",
+  })
+  const bob = await addUser(harness, ann, 'bob@example.org')
+  expect((await bob.get(at('data/numbers.bin'))).status).toBe(404)
+  expect((await fetch(harness.service.url + at('data/numbers.bin'))).status).toBe(401)
+})
+
+test('what a browser may show is shown, whatever the file is called; the name cannot break out of its header', async () => {
+  const { ann } = here()
+  await put(at('page.html'), '<script>alert(1)</script>')
+  await put(at('a "b"\n’c.txt'), new Uint8Array(PNG))
+  const page = await ann.get(at('page.html'))
+  expect(page.headers.get('content-type')).toBe('text/plain; charset=utf-8')
+  expect(page.headers.get('content-disposition')).toMatch(/^inline; /)
+  const image = await ann.get(at('a "b"\n’c.txt'))
+  expect(image.headers.get('content-type')).toBe('image/png')
+  expect(image.headers.get('content-disposition')).toBe(
+    `inline; filename="a _b___c.txt"; filename*=UTF-8''a%20%22b%22%0A%E2%80%99c.txt`,
+  )
+})
+
+test('a file that is there is replaced only on request', async () => {
+  const { ann } = here()
+  expect((await put(at('note'), 'one')).status).toBe(204)
+  expect((await put(at('note'), 'two')).status).toBe(409)
+  expect(await (await ann.get(at('note'))).text()).toBe('one')
+  expect((await put(at('note', '&replace=true'), 'two')).status).toBe(204)
+  expect(await (await ann.get(at('note'))).text()).toBe('two')
+})
+
+test('an empty file is a file; a path is needed; a page of somebody else puts nothing there', async () => {
+  const { ann } = here()
+  expect((await put(at('empty'), '')).status).toBe(204)
+  expect(await (await ann.get(at('empty'))).text()).toBe('')
+  expect((await ann.get('/api/files/content')).status).toBe(400)
+  expect((await ann.get(at('missing'))).status).toBe(404)
+  expect((await put(at('x'), 'y', { origin: 'https://evil.example' })).status).toBe(403)
+})
+
+test('a file that changes while it is read ends early, so that nobody takes it for whole', async () => {
+  const { harness, ann } = here()
+  await put(at('log'), new Uint8Array(300_000))
+  harness.agent.files.changing = true
+  const got = await ann.get(at('log'))
+  expect(got.status).toBe(200)
+  await expect(got.arrayBuffer()).rejects.toThrow()
+})
+
+test('of many puts at once a few wait for each other, and the others are told to wait; one name is put once', async () => {
+  const { harness, ann } = here()
+  const held = Promise.withResolvers<void>()
+  harness.agent.files.held = held.promise
+  const statuses: number[] = []
+  const all = Array.from({ length: 20 }, async (_, n) =>
+    statuses.push((await put(at('same'), `body ${n}`)).status),
+  )
+  await waitFor(() => statuses.length === 12)
+  expect(new Set(statuses)).toEqual(new Set([429]))
+  held.resolve()
+  await Promise.all(all)
+  expect(statuses.slice(12).toSorted((a, b) => a - b)).toEqual([204, ...Array.from({ length: 7 }, () => 409)])
+  expect(await (await ann.get(at('same'))).text()).toMatch(/^body \d+$/)
+})

@@ -1,0 +1,538 @@
+/**
+ * An ACP agent at the wire, for tests of the service: the SDK's `agent()` on a real Unix socket, with a real sessions.db.
+ * What a prompt does is a script of the test. It joins replay and live tail as ai-agent does, per connection.
+ */
+import { createServer } from 'node:http'
+import type { Server } from 'node:http'
+import { mkdir, rm } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { setImmediate as turn } from 'node:timers/promises'
+import { PROTOCOL_VERSION, RequestError, agent, methods } from '@agentclientprotocol/sdk'
+import type { AgentContext, AnyMessage } from '@agentclientprotocol/sdk'
+import {
+  EXT,
+  approvalsParams,
+  approveParams,
+  cancelCallParams,
+  exportPromptParams,
+  removePersonParams,
+  forkParams,
+  renameParams,
+  mcpSignInParams,
+  loadSessionMeta,
+  newSessionMeta,
+  promptMeta,
+  unqueueParams,
+  userMeta,
+} from '@sandlot/shared/acp-meta'
+import type { AgentMetricsAnswer, AgentStatus } from '@sandlot/shared/acp-meta'
+import { SandlotError } from '@sandlot/shared/errors'
+import { makeMeta } from '@sandlot/shared/event-meta'
+import { makeSandlotEvent, seqOf } from '@sandlot/shared/events'
+import type { EndReason } from '@sandlot/shared/reasons'
+import type { MetaFields } from '@sandlot/shared/event-meta'
+import type { Mode } from '@sandlot/shared/mode'
+import type { SandlotEvent } from '@sandlot/shared/sandlot-event'
+import type { EventOf, SessionEvent } from '@sandlot/shared/events'
+import { STOP_REASON_OF } from '@sandlot/shared/reasons'
+import { mode } from '@sandlot/shared/mode'
+import type { SessionSummary } from '@sandlot/shared/frames'
+import type { MessageImage } from '@sandlot/shared/images'
+import { rulesParams } from '@sandlot/shared/rules-api'
+import { pendingApprovals } from '@sandlot/shared/pending-approvals'
+import { newId } from '@sandlot/shared/ids'
+import { instructionsParams } from '@sandlot/shared/instructions'
+import { filesParams } from '@sandlot/shared/files'
+import { secretsParams } from '@sandlot/shared/secrets'
+import { openSessionStore } from '@sandlot/storage/sessions/sqlite'
+import type { SessionStore } from '@sandlot/storage/sessions/store'
+import { ScriptedFiles } from './scripted-files.ts'
+import { InOrder } from '../../src/chat/in-order.ts'
+import { WebSocketServer } from 'ws'
+import type { WebSocket } from 'ws'
+import { z } from 'zod'
+
+/** What a script can do while its prompt runs. Returning ends the prompt. */
+export interface Turn {
+  sessionId: string
+  text: string
+  unattended: boolean
+  onError: 'continue' | 'stop' | undefined
+  /** Aborts on cancel. */
+  cancelled: AbortSignal
+  /** Store an event and send it. */
+  settle(event: (meta: (fields?: MetaFields) => SessionEvent['_meta']) => SessionEvent): Promise<void>
+  /** Send a live event. */
+  live(event: (meta: (fields?: MetaFields) => SessionEvent['_meta']) => SessionEvent): void
+  say(text: string): Promise<void>
+  happen(event: SandlotEvent): Promise<void>
+  /** Resolves with the option that was chosen. */
+  approval(toolCallId: string): Promise<string>
+}
+
+export type Script = (turn: Turn) => Promise<EndReason | undefined>
+
+/** Says back what it was told. */
+export const answering: Script = async (turn) => {
+  await turn.say(`You said ${turn.text}`)
+  return 'completed'
+}
+
+const withSandlot = <S extends z.ZodType>(shape: S, meta: unknown): z.output<S> => {
+  const parsed = z.object({ sandlot: shape }).parse(meta) as { sandlot: z.output<S> }
+  return parsed.sandlot
+}
+
+export class ScriptedAgent {
+  script: Script = answering
+  /** What a prompt's request is answered with, in place of what belongs there: the SDK sends whatever it is. */
+  answered: (result: object) => object = (result) => result
+  /** Awaited before a load is answered. */
+  beforeLoad: () => Promise<void> = () => Promise.resolve()
+  status: AgentStatus = {
+    ready: true,
+    reasons: [{ part: 'engine', ok: true, message: 'the engine answers' }],
+    model: { name: 'scripted', demo: true },
+    defaultMode: 'auto-edit',
+  }
+  /** Requests and notifications in order of arrival, but the handshake. */
+  readonly received: string[] = []
+  /** Pieces that an exported record has behind its document: white space. */
+  exportedAfter: Iterable<string> = []
+  /** Undefined: it does not count. */
+  metrics: AgentMetricsAnswer | undefined
+  /** Awaited before a removal is answered; what it throws refuses it. */
+  beforeRemoval: (userId: string) => Promise<void> = () => Promise.resolve()
+  /** By user, then by name. */
+  readonly instructions = new Map<string, string>()
+  readonly secrets = new Map<string, Map<string, string>>()
+  readonly files = new ScriptedFiles()
+  readonly store: SessionStore
+  readonly #socketPath: string
+  #server: Server | undefined
+  #sockets: WebSocketServer | undefined
+  readonly #followers = new Map<string, Set<AgentContext>>()
+  readonly #clients = new Set<AgentContext>()
+  readonly #running = new Map<string, AbortController>()
+  readonly #answers = new Map<string, (optionId: string) => void>()
+  /** As ai-agent does: what is asked of one session takes effect in the order in which it was asked. */
+  readonly #admitted = new InOrder(1000)
+
+  private constructor(store: SessionStore, socketPath: string) {
+    this.store = store
+    this.#socketPath = socketPath
+  }
+
+  static async start(databasePath: string, socketPath: string): Promise<ScriptedAgent> {
+    const made = new ScriptedAgent(await openSessionStore(databasePath), socketPath)
+    await made.listen()
+    return made
+  }
+
+  async listen(): Promise<void> {
+    await mkdir(dirname(this.#socketPath), { recursive: true })
+    await rm(this.#socketPath, { force: true })
+    const server = createServer()
+    this.#server = server
+    this.#sockets = new WebSocketServer({ server, path: '/acp' })
+    this.#sockets.on('connection', (socket) => this.#serve(socket))
+    await new Promise<void>((resolve) => server.listen(this.#socketPath, resolve))
+  }
+
+  /** As a crash looks to its clients: every socket is gone, prompts too, what is stored stays. */
+  async drop(): Promise<void> {
+    for (const socket of this.#sockets?.clients ?? []) socket.terminate()
+    this.#sockets?.close()
+    const server = this.#server
+    this.#server = undefined
+    this.#followers.clear()
+    this.#clients.clear()
+    if (server !== undefined) await new Promise((resolve) => server.close(resolve))
+  }
+
+  async close(): Promise<void> {
+    for (const stop of this.#running.values()) stop.abort()
+    await this.drop()
+    await this.store.close()
+  }
+
+  /** Connections that are open now. */
+  get connections(): number {
+    return this.#sockets?.clients.size ?? 0
+  }
+
+  sendRaw(method: string, params: object): void {
+    for (const client of this.#clients) void client.notify(method, params)
+  }
+
+  async changed(sessionId: string, deleted = false): Promise<void> {
+    const row = await this.store.getSession(sessionId)
+    if (row === undefined) return
+    const { title, updatedAt, mode, runningPromptId, waiting } = row
+    const summary: SessionSummary = {
+      sessionId,
+      title,
+      updatedAt,
+      mode,
+      running: runningPromptId !== null,
+      waiting,
+      ...(deleted ? { deleted: true as const } : {}),
+    }
+    this.sendRaw(EXT.sessionChanged, { userId: row.userId, summary })
+  }
+
+  #serve(socket: WebSocket): void {
+    const readable = new ReadableStream<AnyMessage>({
+      start(controller) {
+        socket.on('message', (data: Buffer) => controller.enqueue(JSON.parse(data.toString()) as AnyMessage))
+        socket.once('close', () => controller.close())
+      },
+    }).pipeThrough(
+      // As the real one: handlers begin in the order of the messages.
+      new TransformStream<AnyMessage, AnyMessage>({
+        async transform(message, controller) {
+          controller.enqueue(message)
+          await turn()
+        },
+      }),
+    )
+    const writable = new WritableStream<AnyMessage>({
+      write: (message) => {
+        if (socket.readyState === socket.OPEN) socket.send(JSON.stringify(message))
+      },
+    })
+    // Handlers get a context of their own per request; whom to send to is the connection's.
+    let client: AgentContext | undefined
+    const connection = this.#app(() => client).connect({ readable, writable })
+    client = connection.client
+    const { closed } = connection
+    this.#clients.add(connection.client)
+    void closed.then(() => {
+      this.#clients.delete(connection.client)
+      for (const followers of this.#followers.values()) followers.delete(connection.client)
+    })
+  }
+
+  #app(me: () => AgentContext | undefined) {
+    const { agent: on, client: to } = methods
+    return agent({ name: 'scripted' })
+      .onRequest(on.initialize, ({ params }) => {
+        z.object({ _meta: z.object({ sandlot: z.object({ version: z.literal(1) }) }) }).parse(
+          params.clientCapabilities,
+        )
+        return { protocolVersion: PROTOCOL_VERSION, agentCapabilities: { loadSession: true } }
+      })
+      .onRequest(on.session.new, async ({ params }) => {
+        const meta = withSandlot(newSessionMeta, params._meta)
+        const { user, sessionId = newId('s'), defaultMode = 'auto-edit', model, thoughtLevel } = meta
+        const mode = meta.mode ?? defaultMode
+        const saidMode = meta.mode === undefined && meta.defaultMode !== undefined ? `default ${mode}` : mode
+        this.received.push(['new', sessionId, saidMode, model, thoughtLevel].filter(Boolean).join(' '))
+        await guarded(() =>
+          this.store.createSession({ id: sessionId, userId: user.id, cwd: params.cwd, mode, at: Date.now() }),
+        )
+        this.#follow(sessionId, me())
+        return { sessionId }
+      })
+      .onRequest(on.session.load, async ({ params, client }) => {
+        const { user, after } = withSandlot(loadSessionMeta, params._meta)
+        this.received.push(`load ${params.sessionId} ${after}`)
+        await this.#owned(user.id, params.sessionId)
+        await this.beforeLoad()
+        let upTo = after
+        for (;;) {
+          const log = await this.store.readEvents(params.sessionId, upTo)
+          for (const update of log)
+            void client.notify(to.session.update, { sessionId: params.sessionId, update: wire(update) })
+          // A long log is read in turns of the event loop, and more may have come meanwhile.
+          const last = log.at(-1)
+          if (last === undefined) break
+          upTo = seqOf(last) ?? upTo
+        }
+        this.#follow(params.sessionId, me())
+        return {}
+      })
+      .onRequest(on.session.setConfigOption, async ({ params }) => {
+        const { user } = withSandlot(userMeta, params._meta)
+        await this.#admit(
+          user.id,
+          params.sessionId,
+          `option ${params.sessionId} ${params.configId} ${String(params.value)}`,
+        )
+        return { configOptions: [] }
+      })
+      .onRequest(on.session.setMode, async ({ params }) => {
+        const { user } = withSandlot(userMeta, params._meta)
+        const currentModeId: Mode = mode.parse(params.modeId)
+        await this.#admit(user.id, params.sessionId, `mode ${params.sessionId} ${currentModeId}`)
+        await this.#settle(params.sessionId, {
+          sessionUpdate: 'current_mode_update',
+          currentModeId,
+          _meta: makeMeta({}, Date.now()),
+        })
+        return {}
+      })
+      .onRequest(on.session.delete, async ({ params }) => {
+        await this.#owned(withSandlot(userMeta, params._meta).user.id, params.sessionId)
+        this.received.push(`delete ${params.sessionId}`)
+        await this.changed(params.sessionId, true)
+        await this.store.deleteSession(params.sessionId)
+        return {}
+      })
+      .onRequest(on.session.prompt, async ({ params, client }) => {
+        const meta = withSandlot(promptMeta, params._meta)
+        const text = params.prompt.flatMap((block) => (block.type === 'text' ? [block.text] : [])).join()
+        const images = params.prompt.filter((block) => block.type === 'image')
+        if (text === '' && images.length === 0) throw refusal('bad_request', 'The message is empty.')
+        await this.#admit(meta.user.id, params.sessionId, `prompt ${params.sessionId} ${text}`)
+        return this.#prompt(params.sessionId, { text, images }, meta, me() ?? client)
+      })
+      .onNotification(on.session.cancel, async ({ params }) => {
+        const { user } = withSandlot(userMeta, params._meta)
+        await this.#admit(user.id, params.sessionId, `cancel ${params.sessionId}`)
+        this.#running.get(params.sessionId)?.abort()
+      })
+      .onRequest(EXT.cancelCall, cancelCallParams, async ({ params }) => {
+        await this.#owned(params.user.id, params.sessionId)
+        this.received.push(`cancel_call ${params.sessionId} ${params.toolCallId}`)
+        return {}
+      })
+      .onRequest(EXT.unqueue, unqueueParams, async ({ params }) => {
+        await this.#owned(params.user.id, params.sessionId)
+        this.received.push(`unqueue ${params.sessionId} ${params.messageId}`)
+        return { why: params.messageId === 'm_read' ? 'sent' : 'withdrawn' }
+      })
+      .onRequest(EXT.approve, approveParams, async ({ params }) => {
+        await this.#owned(params.user.id, params.sessionId)
+        const rules = params.mayMakeRules ? '' : ' and no rule'
+        this.received.push(`approve ${params.toolCallId} ${params.optionId}${rules}`)
+        const answer = this.#answers.get(params.toolCallId)
+        if (answer === undefined) return { answered: false, by: 'user' }
+        this.#answers.delete(params.toolCallId)
+        answer(params.optionId)
+        return { answered: true }
+      })
+      .onRequest(EXT.approvals, approvalsParams, async ({ params }) => {
+        await this.#owned(params.user.id, params.sessionId)
+        return { approvals: pendingApprovals(await this.store.readEvents(params.sessionId)) }
+      })
+      .onRequest(EXT.rules, rulesParams, async ({ params: { user, ask } }) => {
+        const { rules } = this.store
+        const made = { id: 'rule_1', createdAt: 1 }
+        if (ask.do === 'add') {
+          await rules.add(user.id, { ...ask.rule, ...made })
+          return { ...ask.rule, ...made, origin: 'user' }
+        }
+        if (ask.do === 'preview') return { looked: 1, changed: [], changedCount: 0 }
+        if (ask.do === 'list') return { rules: await rules.list(user.id), deployment: [], remember: 'always' }
+        if (await rules.revoke(user.id, ask.id)) return {}
+        throw refusal('not_found', 'There is no such rule of yours.')
+      })
+      .onRequest(EXT.rename, renameParams, async ({ params: { user, sessionId, title } }) => {
+        await this.#owned(user.id, sessionId)
+        this.received.push(`rename ${sessionId} ${title}`)
+        return {}
+      })
+      .onRequest(EXT.fork, forkParams, async ({ params }) => {
+        const { user, sessionId, promptId, where } = params
+        await this.#owned(user.id, sessionId)
+        this.received.push(`fork ${sessionId} ${promptId} ${where}`)
+        return { sessionId: `${sessionId}_fork` }
+      })
+      .onRequest(EXT.mcpSignIn, mcpSignInParams, ({ params: { user, answer } }) => {
+        this.received.push(`mcp_sign_in ${user.id} ${answer}`)
+        return answer.includes('code=') ? { server: 'calendar' } : { problem: 'It was <b>not</b> connected.' }
+      })
+      .onRequest(EXT.instructions, instructionsParams, ({ params: { user, of, text } }) => {
+        const whose = of === 'team' ? '' : user.id
+        if (text !== undefined) this.instructions.set(whose, text)
+        const kept = { text: this.instructions.get(whose) ?? '' }
+        return of === 'team' ? { ...kept, configured: 'Be kind.', operator: 'No games.' } : kept
+      })
+      .onRequest(EXT.secrets, secretsParams, ({ params: { user, ask } }) => {
+        const own = this.secrets.get(user.id) ?? new Map<string, string>()
+        this.secrets.set(user.id, own)
+        if (ask.do === 'set') own.set(ask.name, ask.value)
+        if (ask.do === 'remove' && !own.delete(ask.name))
+          throw new RequestError(-32_600, 'You have no secret of that name.', { code: 'not_found' })
+        return { secrets: [...own.keys()].toSorted().map((name) => ({ name, updatedAt: 1 })) }
+      })
+      .onRequest(EXT.files, filesParams, ({ params: { user, ask } }) => this.files.answer(user.id, ask))
+      .onRequest(EXT.exportPrompt, exportPromptParams, async ({ params, client }) => {
+        const { user, sessionId, promptId } = params
+        await this.#owned(user.id, sessionId)
+        this.received.push(`export ${promptId}`)
+        const document = JSON.stringify({ promptId, events: await this.store.readEvents(sessionId) })
+        for (const text of [document.slice(0, 10), document.slice(10), ...this.exportedAfter])
+          await client.notify(EXT.exportPiece, { text })
+        return {}
+      })
+      .onRequest(EXT.removePerson, removePersonParams, async ({ params: { userId, data } }) => {
+        this.received.push(`remove ${userId} ${data}`)
+        await this.beforeRemoval(userId)
+        return {}
+      })
+      .onRequest(EXT.metrics, z.object({}), () => {
+        if (this.metrics === undefined) throw new RequestError(-32_601, 'unknown method')
+        return this.metrics
+      })
+      .onRequest(EXT.status, z.object({}), () => this.status)
+  }
+
+  async #prompt(
+    sessionId: string,
+    { text, images }: { text: string; images: Pick<MessageImage, 'mimeType' | 'data'>[] },
+    meta: z.output<typeof promptMeta>,
+    client: AgentContext,
+  ) {
+    const { user, requestId, unattended = false, onError } = meta
+    const known = requestId === undefined ? undefined : await this.store.findSubmission(user.id, requestId)
+    if (known !== undefined) {
+      const log = await this.store.readEvents(known.sessionId)
+      const end = log.find((event) => event._meta.sandlot.event?.type === 'prompt_ended')
+      if (end === undefined) throw refusal('busy', 'this script runs one prompt at a time')
+      const { promptId } = known
+      await client.notify(EXT.promptAccepted, { sessionId: known.sessionId, promptId, requestId })
+      return {
+        stopReason: 'end_turn' as const,
+        _meta: { sandlot: { promptId: known.promptId, reason: 'completed', duplicate: true } },
+      }
+    }
+    if (this.#running.has(sessionId)) throw refusal('busy', 'A prompt is running.')
+    const stop = new AbortController()
+    this.#running.set(sessionId, stop)
+    const promptId = newId('p')
+    this.#follow(sessionId, client)
+    const at = Date.now()
+    const started: SandlotEvent = {
+      type: 'prompt_started',
+      requestId,
+    }
+    const message: EventOf<'user_message_chunk'> = {
+      sessionUpdate: 'user_message_chunk',
+      messageId: newId('m'),
+      content: { type: 'text', text },
+      _meta: makeMeta({ promptId }, at),
+    }
+    const attached = images.map(({ mimeType, data }, index): SessionEvent => {
+      const content = { type: 'image', mimeType, data } as const
+      return { ...message, messageId: `${message.messageId}_${index + 1}`, content }
+    })
+    const stored = await this.store.append(
+      sessionId,
+      [makeSandlotEvent(started, { promptId }, at), message, ...attached],
+      {
+        runningPromptId: promptId,
+        submission: requestId === undefined ? undefined : { userId: user.id, requestId, promptId },
+      },
+    )
+    this.#send(sessionId, stored)
+    await client.notify(EXT.promptAccepted, {
+      sessionId,
+      promptId,
+      requestId,
+    })
+
+    const meta_ = (fields: MetaFields = {}) => makeMeta({ promptId, ...fields }, Date.now())
+    const turn: Turn = {
+      sessionId,
+      text,
+      unattended,
+      onError,
+      cancelled: stop.signal,
+      settle: (event) => this.#settle(sessionId, event(meta_)),
+      live: (event) =>
+        this.#send(sessionId, [
+          event((fields) =>
+            meta_({
+              ...fields,
+              live: true,
+            }),
+          ),
+        ]),
+      say: (said) =>
+        this.#settle(sessionId, {
+          sessionUpdate: 'agent_message_chunk',
+          messageId: newId('m'),
+          content: {
+            type: 'text',
+            text: said,
+          },
+          _meta: meta_({
+            usage: {
+              input: 10,
+              output: 2,
+            },
+          }),
+        }),
+      happen: (event) => this.#settle(sessionId, makeSandlotEvent(event, { promptId }, Date.now())),
+      approval: (toolCallId) => new Promise((resolve) => this.#answers.set(toolCallId, resolve)),
+    }
+    const reason = (await this.script(turn)) ?? (stop.signal.aborted ? 'cancelled' : 'completed')
+    const stopReason = STOP_REASON_OF[reason]
+    this.#running.delete(sessionId)
+    const ended: SandlotEvent = { type: 'prompt_ended', stopReason, reason }
+    const end = await this.store.append(sessionId, [makeSandlotEvent(ended, { promptId }, Date.now())], {
+      runningPromptId: null,
+    })
+    this.#send(sessionId, end)
+    const result = { stopReason, _meta: { sandlot: { promptId, reason } } }
+    return this.answered(result) as typeof result
+  }
+
+  /** Notes what came, when everything before it is noted. Throws `not_found`. */
+  async #admit(userId: string, sessionId: string, what: string): Promise<void> {
+    await this.#admitted.run(sessionId, async () => {
+      await this.#owned(userId, sessionId)
+      this.received.push(what)
+    })
+  }
+
+  async #owned(userId: string, sessionId: string): Promise<void> {
+    const row = await this.store.getSession(sessionId)
+    if (row?.userId !== userId) throw refusal('not_found', 'There is no such chat.')
+  }
+
+  #follow(sessionId: string, client: AgentContext | undefined): void {
+    if (client === undefined) return
+    const followers = this.#followers.get(sessionId) ?? new Set()
+    this.#followers.set(sessionId, followers.add(client))
+  }
+
+  async #settle(sessionId: string, event: SessionEvent): Promise<void> {
+    this.#send(sessionId, await this.store.append(sessionId, [event]))
+  }
+
+  #send(sessionId: string, events: readonly SessionEvent[]): void {
+    for (const client of this.#followers.get(sessionId) ?? []) {
+      for (const event of events) {
+        client
+          .notify(methods.client.session.update, { sessionId, update: wire(event) })
+          .catch(() => undefined)
+      }
+    }
+  }
+}
+
+/** The SDK's types know no `undefined` members; JSON neither. */
+function wire(event: SessionEvent) {
+  return JSON.parse(JSON.stringify(event)) as Parameters<AgentContext['notify']>[1] as never
+}
+
+/** An error as the agent answers it. */
+export function refusal(code: SandlotError['code'], message: string): RequestError {
+  return new RequestError(-32_600, message, { code })
+}
+
+async function guarded<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    if (error instanceof SandlotError) throw refusal(error.code, error.message)
+    throw error
+  }
+}
+
+export function seqs(events: readonly SessionEvent[]): number[] {
+  return events.flatMap((event) => seqOf(event) ?? [])
+}

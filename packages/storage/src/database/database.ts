@@ -1,0 +1,193 @@
+/**
+ * Opens a Sandlot database through Kysely. Every file has one writing process, which migrates it before it listens;
+ * others open it read-only and wait until it has the schema that they know.
+ */
+import { existsSync } from 'node:fs'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { messageOf } from '@sandlot/shared/errors'
+import { Kysely, SqliteAdapter, SqliteDialect, SqliteDriver } from 'kysely'
+import type { DatabaseConnection, DialectAdapter, Driver, SqliteDatabase } from 'kysely'
+import { Migrator } from 'kysely/migration'
+import type { Migration } from 'kysely/migration'
+import { waitForLock } from '../lock.ts'
+import {
+  asStorageError,
+  copySqlite,
+  isWithoutLog,
+  openSqliteReader,
+  openSqliteWriter,
+} from './sqlite-file.ts'
+import type { FileMode, SqliteFile } from './sqlite-file.ts'
+import { withStatementCache } from './statement-cache.ts'
+import { StorageError } from '../storage-error.ts'
+import { StoreHealth } from './store-health.ts'
+
+export type { Migration } from 'kysely/migration'
+
+/** Name → migration. Applied in alphabetical order, so begin names with a number: `001_first`. Never edit a released one. */
+export type Migrations = Record<string, Migration>
+
+export interface OpenDatabase<Schema> {
+  readonly db: Kysely<Schema>
+  readonly health: StoreHealth
+  readonly close: () => Promise<void>
+}
+
+/**
+ * Open for the one writing process: creates the file, migrates it under an exclusive lock (`<path>.migrating`), and keeps a
+ * copy of an existing file as `<path>.before-<newest migration>` before it changes it.
+ * `mode`: as of `openSqliteWriter`.
+ * Throws `StorageError`: cannot_open, locked, newer_schema, migration_failed.
+ */
+export async function openWriter<Schema>(
+  path: string,
+  migrations: Migrations,
+  mode?: FileMode,
+): Promise<OpenDatabase<Schema>> {
+  const file = openSqliteWriter(path, mode)
+  try {
+    await migrate(path, file, migrations)
+  } catch (error) {
+    file.close()
+    throw asStorageError(path, error)
+  }
+  return wrap<Schema>(path, file)
+}
+
+/**
+ * Open read-only. Waits up to `waitMs` for the writer to make the file and bring it to the schema that `migrations` describe.
+ * Throws `StorageError`: cannot_open, newer_schema, not_migrated; or the signal's reason.
+ */
+export async function openReader<Schema>(
+  path: string,
+  migrations: Migrations,
+  options: { waitMs?: number; signal?: AbortSignal } = {},
+): Promise<OpenDatabase<Schema>> {
+  const waitMs = options.waitMs ?? 30_000
+  const until = performance.now() + waitMs
+  for (;;) {
+    options.signal?.throwIfAborted()
+    const file = openIfReady(path, migrations)
+    if (file !== undefined) return wrap<Schema>(path, file)
+    if (performance.now() >= until) {
+      throw new StorageError(
+        'not_migrated',
+        `${path} was not there with the schema that this process needs within ${waitMs} ms. Is the process that writes it running, and of the same version?`,
+      )
+    }
+    await sleep(100, undefined, options.signal === undefined ? {} : { signal: options.signal })
+  }
+}
+
+/** A connection if the file exists with every migration that we know. Undefined also for `isWithoutLog`. */
+function openIfReady(path: string, migrations: Migrations): SqliteFile | undefined {
+  if (!existsSync(path)) return undefined
+  const file = openSqliteReader(path)
+  try {
+    const applied = appliedMigrations(file)
+    refuseNewer(path, applied, migrations)
+    if (Object.keys(migrations).every((name) => applied.includes(name))) return file
+    file.close()
+    return undefined
+  } catch (error) {
+    file.close()
+    if (isWithoutLog(error)) return undefined
+    throw asStorageError(path, error)
+  }
+}
+
+async function migrate(path: string, file: SqliteFile, migrations: Migrations): Promise<void> {
+  const lock = await waitForLock(`${path}.migrating`, 30_000)
+  try {
+    const applied = appliedMigrations(file)
+    refuseNewer(path, applied, migrations)
+    const missing = Object.keys(migrations).filter((name) => !applied.includes(name))
+    if (missing.length === 0) return
+    if (applied.length > 0) await copySqlite(file, `${path}.before-${missing.toSorted().at(-1)}`)
+
+    // Its own Kysely, never destroyed: destroying it would close the file.
+    const db = new Kysely<unknown>({ dialect: new TransactionalSqliteDialect(file) })
+    const migrator = new Migrator({ db, provider: { getMigrations: () => Promise.resolve(migrations) } })
+    const { error, results } = await migrator.migrateToLatest()
+    if (error !== undefined) {
+      const failed = results?.find((result) => result.status === 'Error')?.migrationName ?? 'a migration'
+      throw new StorageError(
+        'migration_failed',
+        `${path} is unchanged: ${failed} failed: ${messageOf(error)}.`,
+        {
+          cause: error,
+        },
+      )
+    }
+  } finally {
+    lock.release()
+  }
+}
+
+function appliedMigrations(file: SqliteFile): string[] {
+  const table = file
+    .prepare("select 1 from sqlite_master where type = 'table' and name = 'kysely_migration'")
+    .get()
+  if (table === undefined) return []
+  return file.prepare<[], string>('select name from kysely_migration order by name').pluck().all()
+}
+
+function refuseNewer(path: string, applied: readonly string[], migrations: Migrations): void {
+  const unknown = applied.filter((name) => !Object.hasOwn(migrations, name))
+  if (unknown.length === 0) return
+  throw new StorageError(
+    'newer_schema',
+    `${path} was written by a newer version of Sandlot (it has ${unknown.join(', ')}). Run that version, or restore the copy that it made beside the file: ${path}.before-${unknown.at(-1)}.`,
+  )
+}
+
+function wrap<Schema>(path: string, file: SqliteFile): OpenDatabase<Schema> {
+  const db = new Kysely<Schema>({ dialect: new TransactionalSqliteDialect(file, withStatementCache(file)) })
+  return { db, health: new StoreHealth(path, () => writeToHeader(file)), close: () => db.destroy() }
+}
+
+/** The smallest write there is: a number of ours that nothing reads, on the first page. */
+function writeToHeader(file: SqliteFile): void {
+  file.pragma(`user_version = ${Date.now() % 1_000_000_000}`)
+}
+
+/** SQLite rolls schema changes back like any other; Kysely's dialect does not claim so, and a failed migration would stay half done. */
+class TransactionalSqliteAdapter extends SqliteAdapter {
+  override get supportsTransactionalDdl(): boolean {
+    return true
+  }
+}
+
+/** SQLite ends a transaction itself when the disk is full or fails. A rollback after that would throw, and hide why. */
+class TransactionalSqliteDriver extends SqliteDriver {
+  readonly #file: SqliteFile
+
+  constructor(file: SqliteFile, database: SqliteDatabase) {
+    super({ database })
+    this.#file = file
+  }
+
+  override async rollbackTransaction(connection: DatabaseConnection): Promise<void> {
+    if (this.#file.inTransaction) await super.rollbackTransaction(connection)
+  }
+}
+
+class TransactionalSqliteDialect extends SqliteDialect {
+  readonly #file: SqliteFile
+  readonly #database: SqliteDatabase
+
+  /** `database`: the file, or what compiles its statements. */
+  constructor(file: SqliteFile, database: SqliteDatabase = file) {
+    super({ database })
+    this.#file = file
+    this.#database = database
+  }
+
+  override createDriver(): Driver {
+    return new TransactionalSqliteDriver(this.#file, this.#database)
+  }
+
+  override createAdapter(): DialectAdapter {
+    return new TransactionalSqliteAdapter()
+  }
+}

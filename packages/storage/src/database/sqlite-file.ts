@@ -1,0 +1,139 @@
+/** The only file that imports better-sqlite3: opens a database file with the settings that we rely on. */
+import { chmodSync, closeSync, mkdirSync, openSync, rmSync, statSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { messageOf } from '@sandlot/shared/errors'
+import Database from 'better-sqlite3'
+import { StorageError, type StorageErrorCode } from '../storage-error.ts'
+
+export type SqliteFile = Database.Database
+
+/** How long a statement waits for another process's lock before it fails, in milliseconds. */
+const BUSY_TIMEOUT_MS = 5_000
+
+/** For the owner alone, or to read for the owner's group too. */
+export type FileMode = 0o600 | 0o640
+
+/**
+ * Open (and create) a file for its one writing process. A commit is on the disk when it returns.
+ * The file gets `mode`, also where it existed, and so do its `-wal` and `-shm`.
+ * Throws `StorageError('cannot_open')`.
+ */
+export function openSqliteWriter(path: string, mode: FileMode = 0o600): SqliteFile {
+  return guard(path, () => {
+    mkdirSync(dirname(path), { recursive: true })
+    ensureFile(path, mode)
+    const file = new Database(path, { timeout: BUSY_TIMEOUT_MS })
+    try {
+      file.pragma('journal_mode = WAL')
+      file.pragma('synchronous = FULL')
+      file.pragma('foreign_keys = ON')
+    } catch (error) {
+      file.close()
+      throw error
+    }
+    return file
+  })
+}
+
+/**
+ * Open an existing file for reading only. Throws `StorageError('cannot_open')`, also when there is none.
+ * A process that may not write to the folder can read while a writer has the file open, or has died
+ * and left its `-wal` and `-shm`; otherwise statements throw what `isWithoutLog` is true for.
+ */
+export function openSqliteReader(path: string): SqliteFile {
+  return guard(
+    path,
+    () => new Database(path, { readonly: true, fileMustExist: true, timeout: BUSY_TIMEOUT_MS }),
+  )
+}
+
+/**
+ * Take the exclusive lock of a file that serves as nothing but a lock. Undefined when it is held, here or in another
+ * process. Closing the file, or the death of the process, releases it.
+ */
+export function openSqliteLock(path: string): SqliteFile | undefined {
+  return guard(path, () => {
+    mkdirSync(dirname(path), { recursive: true })
+    ensureFile(path, 0o600)
+    const file = new Database(path, { timeout: 0 })
+    try {
+      file.exec('BEGIN EXCLUSIVE')
+      return file
+    } catch (error) {
+      file.close()
+      if (isBusy(error)) return undefined
+      throw error
+    }
+  })
+}
+
+/**
+ * Write a consistent copy of an open database, also while others write to it. An existing copy is
+ * replaced; a copy that failed is removed.
+ */
+export async function copySqlite(file: SqliteFile, target: string): Promise<void> {
+  ensureFile(target, 0o600)
+  try {
+    await file.backup(target)
+  } catch (error) {
+    rmSync(target, { force: true })
+    throw error
+  }
+}
+
+/**
+ * Create the file if there is none, and set its mode. SQLite gives `-wal` and `-shm` the mode of
+ * their database; those that are left of an earlier run are set as well. Never opens a file that
+ * exists: closing it would drop the locks that this process has on it.
+ */
+function ensureFile(path: string, mode: FileMode): void {
+  try {
+    closeSync(openSync(path, 'wx', mode))
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error
+  }
+  for (const each of [path, `${path}-wal`, `${path}-shm`]) {
+    const found = statSync(each, { throwIfNoEntry: false })
+    if (found !== undefined && (found.mode & 0o777) !== mode) chmodSync(each, mode)
+  }
+}
+
+/** Of a reader that may not write to the folder: the file is closed, so it has no `-wal` and `-shm`. */
+export function isWithoutLog(error: unknown): boolean {
+  return (
+    error instanceof Database.SqliteError &&
+    (error.code === 'SQLITE_READONLY_DIRECTORY' || error.code.startsWith('SQLITE_CANTOPEN'))
+  )
+}
+
+/** True for "database is locked" in its several forms. */
+function isBusy(error: unknown): boolean {
+  return error instanceof Database.SqliteError && error.code.startsWith('SQLITE_BUSY')
+}
+
+/** What SQLite threw, as a `StorageError` where it says something about the file and not about a statement of ours. */
+export function asStorageError(path: string, error: unknown): unknown {
+  if (!(error instanceof Database.SqliteError)) return error
+  const { code } = error
+  const told = (ours: StorageErrorCode, words: string): StorageError =>
+    new StorageError(ours, `${path}: ${words} (${messageOf(error)}).`, { cause: error })
+  if (isBusy(error)) {
+    return told('locked', `another process has held it for ${BUSY_TIMEOUT_MS} ms; end that one`)
+  }
+  if (code === 'SQLITE_FULL') return told('full', 'there is no space left on its disk; make room')
+  if (code.startsWith('SQLITE_IOERR')) return told('io', 'its disk refused a read or a write')
+  if (code.startsWith('SQLITE_CORRUPT') || code === 'SQLITE_NOTADB') {
+    return told('corrupt', 'the file is damaged; restore it from a copy')
+  }
+  return error
+}
+
+function guard<T>(path: string, open: () => T): T {
+  try {
+    return open()
+  } catch (error) {
+    throw new StorageError('cannot_open', `Cannot open the database ${path}: ${messageOf(error)}.`, {
+      cause: error,
+    })
+  }
+}

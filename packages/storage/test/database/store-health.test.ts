@@ -1,0 +1,62 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type Kysely, sql } from 'kysely'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { openWriter } from '../../src/database/database.ts'
+import { StorageError } from '../../src/storage-error.ts'
+import { healthWords, startProblem } from '../../src/plain-words.ts'
+
+let folder: string
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'sandlot-health-'))
+})
+afterEach(() => rmSync(folder, { recursive: true }))
+
+const migrations = {
+  '001': { up: async (db: Kysely<unknown>) => void (await sql`create table t (x text)`.execute(db)) },
+}
+
+test('full: known from a write that failed, over with one that succeeds', async () => {
+  const { db, health, close } = await openWriter(join(folder, 'x.db'), migrations)
+  expect(health.problem()).toBeUndefined()
+  await sql`pragma max_page_count = 4`.execute(db)
+  const write = sql`insert into t values (${'x'.repeat(100_000)})`.execute(db)
+  const error: unknown = await write.catch((thrown: unknown) => health.typed(thrown))
+  expect(error).toMatchObject({ code: 'full' })
+  // The header’s page is there: a write that needs no room succeeds.
+  expect(health.problem()).toBeUndefined()
+  await close()
+})
+
+test('damaged: known from a read that failed, until the next start', async () => {
+  const path = join(folder, 'x.db')
+  const first = await openWriter(path, migrations)
+  for (let row = 0; row < 50; row++) await sql`insert into t values (${'x'.repeat(2_000)})`.execute(first.db)
+  await first.close()
+  const bytes = readFileSync(path)
+  bytes.fill(0xff, bytes.length / 2)
+  writeFileSync(path, bytes)
+  const { db, health, close } = await openWriter(path, migrations)
+  expect(health.problem()).toBeUndefined()
+  const read = sql`select sum(length(x)) from t`.execute(db)
+  const error: unknown = await read.catch((thrown: unknown) => health.typed(thrown))
+  expect(error).toMatchObject({ code: 'corrupt' })
+  expect(health.problem()).toBe(error)
+  expect(health.problem()).toBe(error)
+  await close()
+})
+
+test('the words have no path; a start says what stands in its way', () => {
+  const words = (['full', 'io', 'corrupt'] as const).map((code) =>
+    healthWords(new StorageError(code, '/data/x.db: no')),
+  )
+  expect(words.join()).not.toContain('/')
+  const full = Object.assign(new Error('ENOSPC: no space left on device'), {
+    code: 'ENOSPC',
+    path: '/data/x',
+  })
+  expect(startProblem(full)).toBe('/data/x cannot be written: there is no space left on its disk; make room.')
+  expect(startProblem(new StorageError('corrupt', '/data/x.db: damaged.'))).toBe('/data/x.db: damaged.')
+  expect(startProblem(new TypeError('a bug'))).toBeUndefined()
+})
