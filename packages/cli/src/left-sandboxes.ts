@@ -1,7 +1,9 @@
 import { ConfigError } from '@sandlot/shared/config'
 import type { Context } from './context.ts'
 import { askEngine } from './engine.ts'
-import { stopSandboxes } from './stop-sandboxes.ts'
+import { createDockerBackend } from '@sandlot/sandbox/backends/docker/backend'
+import { type CliConfig, engineOf } from './config.ts'
+import { deploymentOf } from './gate.ts'
 
 /** Containers that still run though their agent ended: it was killed, or had no engine just then. */
 export async function stopLeftSandboxes({ config, steps }: Pick<Context, 'config' | 'steps'>): Promise<void> {
@@ -18,4 +20,22 @@ export async function stopLeftSandboxes({ config, steps }: Pick<Context, 'config
   }
   const left = await stopSandboxes(config)
   if (left > 0) steps.note(`Stopped ${left} sandboxes that an earlier run left; workspaces are kept.`)
+}
+
+/**
+ * Stop the containers of this deployment that still run, for an agent that could not do it itself: it was killed, or
+ * did not end in time. Workspaces stay. Answers how many there were; rejects with a `SandboxError`, or a
+ * `ConfigError` as `engineOf` throws it.
+ */
+async function stopSandboxes(config: CliConfig): Promise<number> {
+  const deployment = deploymentOf(config)
+  if (config.backend !== 'docker' || deployment === undefined) return 0
+  const backend = createDockerBackend({ deployment, ...engineOf(config) })
+  try {
+    const running = (await backend.list({})).filter(({ state }) => state === 'running' || state === 'paused')
+    await Promise.all(running.map(({ id }) => backend.stop(id)))
+    return running.length
+  } finally {
+    await backend.inventory.close()
+  }
 }

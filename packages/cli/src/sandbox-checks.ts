@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { check, failed, type Finding, ok, unknown } from '@sandlot/sandbox/controller/finding'
 import { examineMachine } from '@sandlot/sandbox/doctor/machine'
 import { SANDBOX_IMAGE } from '@sandlot/sandbox/controller/images'
-import { ConfigError } from '@sandlot/shared/config'
+import { ConfigError, type Environment, readConfig, wholeNumber } from '@sandlot/shared/config'
 import { messageOf } from '@sandlot/shared/errors'
 import { z } from 'zod'
 import { recordFile } from './children.ts'
@@ -12,7 +12,8 @@ import { deploymentOf, gateSocket } from './gate.ts'
 import { readRecord } from './pid-file.ts'
 import { isRunning } from './processes.ts'
 import { sandboxAdmin } from './sandbox-admin.ts'
-import { readSandboxSettings } from './sandbox-settings.ts'
+import type { SandboxLimits, SandboxProfile } from '@sandlot/sandbox/backend'
+import { limitVariables, readLimits } from '@sandlot/sandbox/controller/limit-settings'
 
 /** Where commands run: the engine, its host, and a sandbox that is made to prove itself. */
 export async function sandboxes(config: CliConfig): Promise<Finding[]> {
@@ -102,5 +103,32 @@ async function ownerless(config: CliConfig): Promise<Finding> {
     })
   } catch (error) {
     return unknown('warn', id, name, `they cannot be asked for: ${messageOf(error).replace(/\.$/, '')}`)
+  }
+}
+
+const schema = z.object({
+  ...limitVariables(wholeNumber),
+  SANDLOT_SANDBOX_RUNTIME: z.string().optional(),
+  SANDLOT_SANDBOX_PROFILE: z.enum(['default', 'debug']).default('default'),
+})
+
+interface SandboxSettings {
+  limits: SandboxLimits
+  /** Of those who have no other. */
+  profile: SandboxProfile
+  /** Absent: the engine's own. */
+  runtime?: string
+}
+
+/** @throws ConfigError with every problem at once. */
+function readSandboxSettings(environment: Environment): SandboxSettings {
+  const read = readConfig(schema, environment, (path) => readFileSync(path, 'utf8'))
+  const problems: string[] = []
+  const limits = readLimits(read, problems)
+  if (problems.length > 0) throw new ConfigError(problems)
+  return {
+    limits,
+    profile: read.SANDLOT_SANDBOX_PROFILE,
+    runtime: read.SANDLOT_SANDBOX_RUNTIME,
   }
 }

@@ -1,9 +1,11 @@
 import type { SystemPackages } from './apt.ts'
-import { build } from './build.ts'
 import type { CliConfig } from './config.ts'
 import { ensureEngine } from './engine.ts'
 import { ensureSandboxImage } from './images.ts'
-import type { Steps } from './steps.ts'
+import type { Step, Steps } from './steps.ts'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { run } from './run.ts'
 
 /** What `up` and `test` both need: an engine, the image of the sandboxes, everything built. In this order, each said. */
 export async function setUp(
@@ -21,4 +23,45 @@ export async function setUp(
     )
   }
   await steps.run('Build', (step) => build(config, step, signal))
+}
+
+/** `pnpm@<version>` of the root manifest: the one version that every command uses. */
+function pnpmVersion(manifest: string): string {
+  const parsed: unknown = JSON.parse(manifest)
+  if (
+    typeof parsed === 'object' &&
+    parsed !== null &&
+    'packageManager' in parsed &&
+    typeof parsed.packageManager === 'string'
+  ) {
+    return parsed.packageManager
+  }
+  throw new Error('package.json has no packageManager')
+}
+
+/** Build what changed. turbo knows: an unchanged checkout takes a second. Says how much was already there. */
+async function build(config: CliConfig, step: Step, signal: AbortSignal): Promise<void> {
+  const pnpm = pnpmVersion(readFileSync(join(config.root, 'package.json'), 'utf8'))
+  // By npx, because turbo runs pnpm for each package and nothing says that one is installed.
+  const args = ['-y', pnpm, 'exec', 'turbo', 'run', 'build', '--output-logs=errors-only', '--no-color']
+  await run('npx', args, {
+    cwd: config.root,
+    environment: {
+      ...config.environment,
+      TURBO_TELEMETRY_DISABLED: '1',
+      DO_NOT_TRACK: '1',
+      NO_COLOR: '1',
+      FORCE_COLOR: '0',
+    },
+    log: join(config.data, 'log', 'build.log'),
+    fix: 'If you changed the code: the errors are above. If not: git status, and say so in an issue.',
+    signal,
+    onLine: (line) => {
+      const cached = /Cached:\s+(\d+) cached, (\d+) total/.exec(line)
+      if (cached !== null)
+        step.result(
+          cached[1] === cached[2] ? 'up to date' : `${Number(cached[2]) - Number(cached[1])} packages`,
+        )
+    },
+  })
 }

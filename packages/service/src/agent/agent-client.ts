@@ -5,15 +5,21 @@
  * before its last event. They are handed out here, in wire order, as they came.
  */
 import type { IncomingMessage } from 'node:http'
-import { PROTOCOL_VERSION, client, methods } from '@agentclientprotocol/sdk'
-import type { AnyMessage, ClientContext } from '@agentclientprotocol/sdk'
-import { SandlotError, messageOf } from '@sandlot/shared/errors'
+import {
+  type AnyMessage,
+  type ClientContext,
+  PROTOCOL_VERSION,
+  RequestError,
+  client,
+  methods,
+} from '@agentclientprotocol/sdk'
+import { type ErrorCode, SandlotError, messageOf } from '@sandlot/shared/errors'
 import { JoinedWrites } from '@sandlot/shared/node/join-writes'
 import { pauseWhenDue } from '@sandlot/storage/time-slices'
 import { WebSocket } from 'ws'
 import { z } from 'zod'
 import { keepAlive } from '../socket/keep-alive.ts'
-import { toSandlotError } from './agent-error.ts'
+import { rpcErrorData } from '@sandlot/shared/acp-meta'
 
 /** Must not throw; must not wait. */
 export type OnNotification = (method: string, params: unknown) => void
@@ -207,4 +213,27 @@ function streamOf(
     abort: () => socket.terminate(),
   })
   return { readable, writable }
+}
+
+const CODE_OF: Record<number, ErrorCode> = {
+  [-32_600]: 'bad_request',
+  [-32_602]: 'bad_request',
+  [-32_601]: 'not_implemented',
+  [-32_002]: 'not_found',
+}
+
+const TEXT_OF: Partial<Record<ErrorCode, string>> = {
+  bad_request: 'The agent did not accept this request.',
+  not_implemented: 'This agent cannot do that.',
+  not_found: 'There is no such chat.',
+}
+
+/** An error with our code in its data is shown as the agent wrote it; of others only the kind. */
+function toSandlotError(error: unknown): Error {
+  if (!(error instanceof RequestError)) return error instanceof Error ? error : new Error(String(error))
+  const data = rpcErrorData.safeParse(error.data)
+  if (data.success) return new SandlotError(data.data.code, error.message, { cause: error })
+  const code = CODE_OF[error.code]
+  if (code === undefined) return error
+  return new SandlotError(code, TEXT_OF[code] ?? 'The agent refused.', { cause: error })
 }

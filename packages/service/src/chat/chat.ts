@@ -5,18 +5,23 @@
  */
 import { methods } from '@agentclientprotocol/sdk'
 import {
+  type AgentUser,
   EXT,
   promptAccepted,
   promptResultMeta,
   sessionUpdates,
   unqueueResult,
 } from '@sandlot/shared/acp-meta'
-import type { AgentUser } from '@sandlot/shared/acp-meta'
 import { SandlotError, toErrorBody } from '@sandlot/shared/errors'
-import { isLive, metaOf, sandlotEventOf, seqOf, sessionEvent } from '@sandlot/shared/events'
-import { stopReason } from '@sandlot/shared/reasons'
-import type { SessionEvent } from '@sandlot/shared/events'
-import type { StopReason } from '@sandlot/shared/reasons'
+import {
+  type SessionEvent,
+  isLive,
+  metaOf,
+  sandlotEventOf,
+  seqOf,
+  sessionEvent,
+} from '@sandlot/shared/events'
+import { type StopReason, stopReason } from '@sandlot/shared/reasons'
 import type { ClientFrame, ServerFrame } from '@sandlot/shared/frames'
 import { z } from 'zod'
 import type { AgentConnection } from '../agent/agent-client.ts'
@@ -28,9 +33,15 @@ import { withoutImageBytes } from './event-images.ts'
 import { InOrder } from './in-order.ts'
 import type { Logger } from '../log.ts'
 import { OpenSessions } from './open-sessions.ts'
-import { PendingPrompts } from './pending-prompts.ts'
-import { contentOf, sessionFor, sessionIdOf, setMode, setModel } from './submission.ts'
-import type { PromptContent, PromptRequest } from './submission.ts'
+import {
+  type PromptContent,
+  type PromptRequest,
+  contentOf,
+  sessionFor,
+  sessionIdOf,
+  setMode,
+  setModel,
+} from './submission.ts'
 import type { Uploads } from './uploads.ts'
 
 export interface ChatOptions {
@@ -262,5 +273,56 @@ export class Chat {
     const inner = sandlotEventOf(event)
     if (inner?.type === 'prompt_ended' && promptId !== undefined)
       this.#prompts.ended(sessionId, promptId, inner.stopReason)
+  }
+}
+
+interface PendingPrompt {
+  /** Known once it is accepted. */
+  promptId?: string
+  done: boolean
+}
+
+class PendingPrompts {
+  readonly #send: (frame: ServerFrame) => void
+  /** By request id. */
+  readonly #pending = new Map<string, PendingPrompt>()
+
+  /** `send` must not throw or wait. */
+  constructor(send: (frame: ServerFrame) => void) {
+    this.#send = send
+  }
+
+  add(requestId: string): PendingPrompt {
+    const prompt: PendingPrompt = { done: false }
+    this.#pending.set(requestId, prompt)
+    return prompt
+  }
+
+  remove(requestId: string, prompt: PendingPrompt): void {
+    // Sent again meanwhile, it is another one's.
+    if (this.#pending.get(requestId) === prompt) this.#pending.delete(requestId)
+  }
+
+  /** Told once for each submission, whether the agent says so at once or only with the end. */
+  accepted(requestId: string, promptId: string, sessionId: string): void {
+    const prompt = this.#pending.get(requestId)
+    if (prompt === undefined || prompt.promptId !== undefined) return
+    prompt.promptId = promptId
+    this.#send({ type: 'ai_chat_accepted', requestId, sessionId, promptId })
+  }
+
+  /** By the event, which is told of every prompt, whoever submitted it. */
+  ended(sessionId: string, promptId: string, stopReason: StopReason): void {
+    for (const prompt of this.#pending.values()) if (prompt.promptId === promptId) prompt.done = true
+    this.#send({ type: 'ai_chat_done', sessionId, promptId, stopReason })
+  }
+
+  /** By the answer, which repeats the end; should it come first, or alone, this is what says it. */
+  answered(sessionId: string, promptId: string, stopReason: StopReason): void {
+    for (const prompt of this.#pending.values()) {
+      if (prompt.promptId !== promptId || prompt.done) continue
+      prompt.done = true
+      this.#send({ type: 'ai_chat_done', sessionId, promptId, stopReason })
+    }
   }
 }

@@ -1,15 +1,13 @@
 /** The sessions store on a SQLite file. */
 import { openReader, openWriter } from '../database/database.ts'
 import { GroupCommit } from '../database/group-commit.ts'
-import { Checkpoints } from './checkpoint.ts'
 import { ledgerFailure, storedLedger } from './ledger.ts'
 import { OutputWriter } from './output-writer.ts'
 import { sessionReads } from './reads.ts'
 import { removeLeftOver } from './remove.ts'
 import { type RoomLimits, StoreRoom } from './store-room.ts'
 import { storedRules } from './rules.ts'
-import type { SessionsSchema } from './schema.ts'
-import { sessionsMigrations } from './schema.ts'
+import { type SessionsSchema, sessionsMigrations } from './schema.ts'
 import { storedInstructions } from './instructions.ts'
 import { storedPeople } from './people.ts'
 import { storedSecrets } from './secrets.ts'
@@ -18,6 +16,7 @@ import { sessionWrites } from './writes.ts'
 import type { FileMode } from '../database/sqlite-file.ts'
 import type { StorageError } from '../storage-error.ts'
 import { withTypedFailures } from '../database/typed-failures.ts'
+import { type Kysely, sql } from 'kysely'
 
 /**
  * Open `sessions.db` for its one writing process (ai-agent), creating and migrating it. `leftOut`: as of `storedRules`. `room`:
@@ -65,4 +64,44 @@ export async function openSessionReader(
 ): Promise<SessionReader> {
   const database = await openReader<SessionsSchema>(path, sessionsMigrations, options)
   return withTypedFailures(database.health, { ...sessionReads(database.db), close: () => database.close() })
+}
+
+/** Nobody has written for so long, in milliseconds. */
+const REST_MS = 300
+/** So few writes are not worth it. */
+const FEW_WRITES = 50
+/** Pages of the log (4 KiB each) at which it is done all the same, where writers never rest. SQLite's own number is 1,000. */
+const MOST_PAGES = 8_000
+
+class Checkpoints<Schema> {
+  readonly #db: Kysely<Schema>
+  #writes = 0
+  #timer: NodeJS.Timeout | undefined
+
+  private constructor(db: Kysely<Schema>) {
+    this.#db = db
+  }
+
+  static async start<Schema>(db: Kysely<Schema>): Promise<Checkpoints<Schema>> {
+    await sql`pragma wal_autocheckpoint = ${sql.lit(MOST_PAGES)}`.execute(db)
+    return new Checkpoints(db)
+  }
+
+  /** Something was written. */
+  written(): void {
+    if (++this.#writes < FEW_WRITES) return
+    if (this.#timer === undefined) this.#timer = setTimeout(() => void this.#move(), REST_MS).unref()
+    else this.#timer.refresh()
+  }
+
+  stop(): void {
+    clearTimeout(this.#timer)
+  }
+
+  /** Never rejects: what could not be moved now stays in the log, where it is as safe, and is moved later. */
+  async #move(): Promise<void> {
+    this.#writes = 0
+    this.#timer = undefined
+    await Promise.allSettled([sql`pragma wal_checkpoint(passive)`.execute(this.#db)])
+  }
 }
