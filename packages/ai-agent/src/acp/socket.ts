@@ -6,12 +6,12 @@ import type { Duplex } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Stream, AnyMessage } from '@agentclientprotocol/sdk'
 import type { AgentStatus } from '@sandlot/shared/acp-meta'
+import { jsonRpcSocket } from '@sandlot/shared/async/json-rpc-socket'
 import { messageOf } from '@sandlot/shared/errors'
 import { WebSocketServer, WebSocket } from 'ws'
 import type { ToolListing } from '../config/tool-listing.ts'
 import type { ToolLog } from '../tools/tool.ts'
 import { MAX_MESSAGE_BYTES, readMessage } from './incoming.ts'
-import { JoinedWrites } from '@sandlot/shared/node/join-writes'
 
 export const ACP_PATH = '/acp'
 /** Milliseconds for clients to take what is still on its way when the agent goes. */
@@ -130,62 +130,18 @@ export async function whenClosed(socket: WebSocket): Promise<void> {
 
 // ── JSON-RPC over a WebSocket ───────────────────────────────────────────────────────────────────
 
-/** Bytes that may be on their way to a client before the next message waits. */
-const MAX_WAITING_BYTES = 1024 * 1024
+/** Messages that may wait for their handler before the client is read no further. */
+const MAX_WAITING_MESSAGES = 64
 
-/** `connection`: what `socket` was made from. */
+/** One WebSocket as the SDK's stream. `connection`: what `socket` was made from. */
 export function webSocketStream(socket: WebSocket, connection: Duplex): Stream {
-  const writes = new JoinedWrites(connection)
-  let open = true
-  const readable = new ReadableStream<AnyMessage>(
-    {
-      start(controller) {
-        socket.on('message', (data: Buffer, isBinary) => {
-          if (!open) return
-          const incoming = readMessage(isBinary ? '' : data.toString('utf8'))
-          if ('answer' in incoming) {
-            socket.send(JSON.stringify(incoming.answer))
-            return
-          }
-          controller.enqueue(incoming.message)
-          if ((controller.desiredSize ?? 0) <= 0) socket.pause()
-        })
-        // Always followed by `close`.
-        socket.on('error', () => socket.terminate())
-        socket.once('close', () => {
-          if (open) controller.close()
-          open = false
-        })
-      },
-      pull: () => {
-        if (socket.isPaused) socket.resume()
-      },
-      cancel() {
-        open = false
-        socket.close()
-      },
-    },
-    new CountQueuingStrategy({ highWaterMark: 64 }),
-  )
-  const writable = new WritableStream<AnyMessage>({
-    write(message, controller) {
-      writes.join()
-      const text = JSON.stringify(message)
-      if (socket.bufferedAmount < MAX_WAITING_BYTES) {
-        socket.send(text, (error) => {
-          if (error != null) controller.error(error)
-        })
-        return undefined
-      }
-      return new Promise<void>((resolve, reject) => {
-        socket.send(text, (error) => (error == null ? resolve() : reject(error)))
-      })
-    },
-    close: () => socket.close(),
-    abort() {
-      writes.flush()
-      socket.terminate()
+  return jsonRpcSocket<AnyMessage>(socket, {
+    connection,
+    maxWaiting: MAX_WAITING_MESSAGES,
+    receive(data, isBinary, deliver) {
+      const incoming = readMessage(isBinary ? '' : data.toString('utf8'))
+      if ('answer' in incoming) socket.send(JSON.stringify(incoming.answer))
+      else deliver(incoming.message)
     },
   })
-  return { readable, writable }
 }

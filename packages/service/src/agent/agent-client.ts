@@ -4,7 +4,6 @@
  * not know, and it runs handlers some microtasks after the answer that follows them on the wire, so a replay would end
  * before its last event. They are handed out here, in wire order, as they came.
  */
-import type { IncomingMessage } from 'node:http'
 import {
   type AnyMessage,
   type ClientContext,
@@ -13,13 +12,13 @@ import {
   client,
   methods,
 } from '@agentclientprotocol/sdk'
+import { rpcErrorData } from '@sandlot/shared/acp-meta'
+import { type JsonRpcSocket, jsonRpcSocket } from '@sandlot/shared/async/json-rpc-socket'
 import { type ErrorCode, SandlotError, messageOf } from '@sandlot/shared/errors'
-import { JoinedWrites } from '@sandlot/shared/node/join-writes'
 import { pauseWhenDue } from '@sandlot/storage/time-slices'
 import { WebSocket } from 'ws'
 import { z } from 'zod'
 import { keepAlive } from '../socket/keep-alive.ts'
-import { rpcErrorData } from '@sandlot/shared/acp-meta'
 
 /** Must not throw; must not wait. */
 export type OnNotification = (method: string, params: unknown) => void
@@ -41,8 +40,6 @@ export interface AgentConnection {
 
 /** A burst of readers, such as after a restart, has to be greeted one after another. */
 const HANDSHAKE_TIMEOUT_MS = 30_000
-/** Bytes that may be on their way to the agent before the next message waits. */
-const MAX_WAITING_BYTES = 1024 * 1024
 /** A settled event holds at most what a model or a user saw, but a plan or a diff may be large. */
 const MAX_MESSAGE_BYTES = 64 * 1024 * 1024
 const LARGE_MESSAGE_BYTES = 16 * 1024
@@ -60,12 +57,8 @@ export async function connectAgent(
     handshakeTimeout: HANDSHAKE_TIMEOUT_MS,
     maxPayload: MAX_MESSAGE_BYTES,
   })
-  let writes: JoinedWrites | undefined
-  socket.once('upgrade', (response: IncomingMessage) => {
-    writes = new JoinedWrites(response.socket)
-  })
   const reading = new PausableSocket(socket)
-  const stream = streamOf(socket, onNotification, { beforeWrite: () => writes?.join(), reading })
+  const stream = streamOf(socket, onNotification, reading)
   await opened(socket)
   keepAlive(socket)
   const connection = client({ name: 'sandlot-service' }).connect(stream)
@@ -83,7 +76,7 @@ export async function connectAgent(
     closed: connection.closed,
     close() {
       connection.close()
-      writes?.flush()
+      stream.flush()
       socket.terminate()
     },
   }
@@ -167,52 +160,21 @@ class PausableSocket {
 function streamOf(
   socket: WebSocket,
   onNotification: OnNotification,
-  { beforeWrite, reading: pausable }: { beforeWrite: () => void; reading: PausableSocket },
-): { readable: ReadableStream<AnyMessage>; writable: WritableStream<AnyMessage> } {
-  let reading = true
-  const readable = new ReadableStream<AnyMessage>({
-    start(controller) {
-      socket.on('message', (data: Buffer) => {
-        if (!reading) return
-        try {
-          const message = JSON.parse(data.toString('utf8')) as AnyMessage
-          if ('method' in message && !('id' in message)) onNotification(message.method, message.params)
-          else controller.enqueue(message)
-          if (data.length >= LARGE_MESSAGE_BYTES) pausable.readInSlices()
-        } catch (error) {
-          // Not JSON-RPC: nothing after it can be trusted.
-          socket.close(1002, messageOf(error).slice(0, 100))
-        }
-      })
-      // An error is always followed by `close`.
-      socket.on('error', () => socket.terminate())
-      socket.once('close', () => {
-        if (reading) controller.close()
-        reading = false
-      })
-    },
-    cancel() {
-      reading = false
-    },
-  })
-  const writable = new WritableStream<AnyMessage>({
-    write(message, controller) {
-      beforeWrite()
-      const text = JSON.stringify(message)
-      if (socket.bufferedAmount < MAX_WAITING_BYTES) {
-        socket.send(text, (error) => {
-          if (error != null) controller.error(error)
-        })
-        return undefined
+  reading: PausableSocket,
+): JsonRpcSocket<AnyMessage> {
+  return jsonRpcSocket<AnyMessage>(socket, {
+    receive(data, _isBinary, deliver) {
+      try {
+        const message = JSON.parse(data.toString('utf8')) as AnyMessage
+        if ('method' in message && !('id' in message)) onNotification(message.method, message.params)
+        else deliver(message)
+        if (data.length >= LARGE_MESSAGE_BYTES) reading.readInSlices()
+      } catch (error) {
+        // Not JSON-RPC: nothing after it can be trusted.
+        socket.close(1002, messageOf(error).slice(0, 100))
       }
-      return new Promise<void>((resolve, reject) => {
-        socket.send(text, (error) => (error == null ? resolve() : reject(error)))
-      })
     },
-    close: () => socket.close(),
-    abort: () => socket.terminate(),
   })
-  return { readable, writable }
 }
 
 const CODE_OF: Record<number, ErrorCode> = {

@@ -1,0 +1,109 @@
+/** JSON-RPC over a WebSocket, for Node: one message per text message, as streams with back-pressure both ways. */
+import type { IncomingMessage } from 'node:http'
+import type { Writable } from 'node:stream'
+import type { WebSocket } from 'ws'
+
+/** Bytes that may be on their way to the peer before the next message waits. */
+const MAX_WAITING_BYTES = 1024 * 1024
+
+export interface JsonRpcSocketOptions<Message> {
+  /** Called with each message until the reader cancels; gives `deliver` what the reader is to get. Must not throw. */
+  receive: (data: Buffer, isBinary: boolean, deliver: (message: Message) => void) => void
+  /** What a server made `socket` from. Absent: `socket` is a client that is not open yet. */
+  connection?: Writable
+  /** Messages that may wait for the reader before `socket` is paused. Absent: its owner pauses it. */
+  maxWaiting?: number
+}
+
+export interface JsonRpcSocket<Message> {
+  /** Ends when the socket closes. Cancelling it closes the socket. */
+  readable: ReadableStream<Message>
+  /** Closing it closes the socket; aborting it sends what was written and terminates the socket. */
+  writable: WritableStream<Message>
+  /** Sends what was written, before the socket is terminated. */
+  flush(): void
+}
+
+export function jsonRpcSocket<Message>(
+  socket: WebSocket,
+  { receive, connection, maxWaiting }: JsonRpcSocketOptions<Message>,
+): JsonRpcSocket<Message> {
+  let writes = connection === undefined ? undefined : new JoinedWrites(connection)
+  if (connection === undefined)
+    socket.once('upgrade', (response: IncomingMessage) => {
+      writes = new JoinedWrites(response.socket)
+    })
+  let open = true
+  const readable = new ReadableStream<Message>(
+    {
+      start(controller) {
+        const deliver = (message: Message): void => {
+          controller.enqueue(message)
+          if (maxWaiting !== undefined && (controller.desiredSize ?? 0) <= 0) socket.pause()
+        }
+        socket.on('message', (data: Buffer, isBinary) => {
+          if (open) receive(data, isBinary, deliver)
+        })
+        // Always followed by `close`.
+        socket.on('error', () => socket.terminate())
+        socket.once('close', () => {
+          if (open) controller.close()
+          open = false
+        })
+      },
+      pull() {
+        if (maxWaiting !== undefined && socket.isPaused) socket.resume()
+      },
+      cancel() {
+        open = false
+        socket.close()
+      },
+    },
+    new CountQueuingStrategy({ highWaterMark: maxWaiting ?? 1 }),
+  )
+  const writable = new WritableStream<Message>({
+    write(message, controller) {
+      writes?.join()
+      const text = JSON.stringify(message)
+      if (socket.bufferedAmount < MAX_WAITING_BYTES) {
+        socket.send(text, (error) => {
+          if (error != null) controller.error(error)
+        })
+        return undefined
+      }
+      return new Promise<void>((resolve, reject) => {
+        socket.send(text, (error) => (error == null ? resolve() : reject(error)))
+      })
+    },
+    close: () => socket.close(),
+    abort() {
+      writes?.flush()
+      socket.terminate()
+    },
+  })
+  return { readable, writable, flush: () => writes?.flush() }
+}
+
+/** Small writes to one connection, joined into one system call per turn of the event loop. */
+class JoinedWrites {
+  readonly #connection: Pick<Writable, 'cork' | 'uncork'>
+  #timer: NodeJS.Immediate | undefined
+
+  constructor(connection: Pick<Writable, 'cork' | 'uncork'>) {
+    this.#connection = connection
+  }
+
+  /** Before a write: what is written from here on is sent when the turn of the event loop ends. */
+  join(): void {
+    if (this.#timer !== undefined) return
+    this.#connection.cork()
+    this.#timer = setImmediate(() => this.flush())
+  }
+
+  flush(): void {
+    if (this.#timer === undefined) return
+    clearImmediate(this.#timer)
+    this.#timer = undefined
+    this.#connection.uncork()
+  }
+}
