@@ -52,15 +52,16 @@ export function answerOf(
   // Announced in the model's order, ended in any: the answer keeps the model's.
   const order = [...names.keys()]
   toolResults.sort((a, b) => order.indexOf(a.callId) - order.indexOf(b.callId))
-  return {
+  const answer: ChatResponse = {
     sessionId,
     text: text === '' ? (end.text ?? '') : text,
     stopReason: end.stopReason,
     reason: end.reason,
-    message: end.text,
     toolResults,
     usage,
   }
+  if (end.text !== undefined) answer.message = end.text
+  return answer
 }
 
 function toolResultOf(
