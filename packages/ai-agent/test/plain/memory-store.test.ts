@@ -1,5 +1,5 @@
 import { beforeEach, describe } from 'vitest'
-import { testSessionRecords } from '../../../storage/test/sessions/contract.ts'
+import { testSessionRecords } from '../../../storage/test/support/contract.ts'
 import { MemoryStore } from '../../src/plain/memory-store.ts'
 
 describe('sessions store: memory', () => {
