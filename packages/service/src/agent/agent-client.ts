@@ -13,7 +13,7 @@ import {
   methods,
 } from '@agentclientprotocol/sdk'
 import { rpcErrorData } from '@sandlot/shared/acp-meta'
-import { type JsonRpcSocket, jsonRpcSocket } from '@sandlot/shared/async/json-rpc-socket'
+import { type JsonRpcSocket, jsonRpcSocket } from '@sandlot/shared/node/json-rpc-socket'
 import { type ErrorCode, SandlotError, messageOf } from '@sandlot/shared/errors'
 import { pauseWhenDue } from '@sandlot/storage/time-slices'
 import { WebSocket } from 'ws'

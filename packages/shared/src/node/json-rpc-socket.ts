@@ -1,4 +1,4 @@
-/** JSON-RPC over a WebSocket, for Node: one message per text message, as streams with back-pressure both ways. */
+/** JSON-RPC over a WebSocket: one message per text message, as streams with back-pressure both ways. */
 import type { IncomingMessage } from 'node:http'
 import type { Writable } from 'node:stream'
 import type { WebSocket } from 'ws'

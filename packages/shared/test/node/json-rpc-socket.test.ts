@@ -6,7 +6,7 @@ import type { Duplex } from 'node:stream'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { WebSocket, WebSocketServer } from 'ws'
-import { type JsonRpcSocket, jsonRpcSocket } from '../../src/async/json-rpc-socket.ts'
+import { type JsonRpcSocket, jsonRpcSocket } from '../../src/node/json-rpc-socket.ts'
 
 interface Message {
   id: number
